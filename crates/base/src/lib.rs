@@ -1,0 +1,25 @@
+//! The ground floor: what every other crate speaks in.
+//!
+//! * [`units`]: time in integer nanoseconds, rates, sizes, power, energy; each parses and prints with its unit.
+//! * [`random`]: named random streams derived from one seed.
+//! * [`seq`]: 32-bit sequence numbers that wrap.
+//! * [`machine`]: the contract that every protocol, link, queue and radio machine keeps.
+//! * [`timers`]: a table of timers, each with the reason why it runs.
+//! * [`testkit`]: the conformance test that every machine has to pass.
+//!
+//! Nothing here reads a clock, opens a socket or draws an unseeded number.
+
+pub mod machine;
+pub mod random;
+pub mod seq;
+pub mod testkit;
+pub mod timers;
+pub mod units;
+
+pub use machine::{Machine, Timeout};
+pub use random::Stream;
+pub use seq::Seq;
+pub use timers::{TimerKind, TimerTable};
+pub use units::{
+    Current, Distance, Energy, Instant, ParseQuantityError, Power, QueueLimit, Rate, Size, Span, Voltage,
+};

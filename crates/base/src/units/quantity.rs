@@ -1,0 +1,379 @@
+//! Rates, sizes, queue limits, power, energy, current, voltage and distance.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Mul};
+
+use super::parse::{Notation, ParseQuantityError};
+use super::time::Span;
+
+/// A quantity that is one integer of a base unit: constructor, getter, parsing and printing.
+macro_rules! quantity {
+    ($(#[$doc:meta])* $name:ident, $new:ident, $get:ident, $unit:literal, $notation:expr, $what:literal, $example:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+        pub struct $name(u64);
+
+        impl $name {
+            /// Zero.
+            pub const ZERO: Self = Self(0);
+
+            #[doc = concat!("From a count of ", $unit, ".")]
+            pub const fn $new(count: u64) -> Self {
+                Self(count)
+            }
+
+            #[doc = concat!("The count of ", $unit, ".")]
+            pub const fn $get(self) -> u64 {
+                self.0
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = ParseQuantityError;
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                const NOTATION: Notation = $notation;
+                NOTATION.parse(text).map(Self)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                const NOTATION: Notation = $notation;
+                f.pad(&NOTATION.print(self.0))
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+
+        #[cfg(feature = "serde")]
+        text_serde!($name, $what, $example);
+    };
+}
+
+/// Reading and writing as text with a unit, and the JSON schema that says so. A bare number is refused with the same
+/// words as text without a unit.
+#[cfg(feature = "serde")]
+macro_rules! text_serde {
+    ($name:ident, $what:literal, $example:literal) => {
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Text;
+                impl serde::de::Visitor<'_> for Text {
+                    type Value = $name;
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(f, "{}, for example {:?}", $what, $example)
+                    }
+                    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$name, E> {
+                        text.parse().map_err(E::custom)
+                    }
+                    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<$name, E> {
+                        self.visit_str(&number.to_string())
+                    }
+                    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<$name, E> {
+                        self.visit_str(&number.to_string())
+                    }
+                    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<$name, E> {
+                        self.visit_str(&number.to_string())
+                    }
+                }
+                deserializer.deserialize_any(Text)
+            }
+        }
+
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ "type": "string", "description": $what, "examples": [$example] })
+            }
+        }
+    };
+}
+#[cfg(feature = "serde")]
+pub(super) use text_serde;
+
+quantity!(
+    /// A data rate in bit/s. Prefixes are decimal: `1Mbps` is 10^6 bit/s.
+    Rate, from_bps, as_bps, "bit/s",
+    Notation {
+        units: &[("Mbps", 1_000_000), ("kbps", 1_000), ("Gbps", 1_000_000_000), ("bps", 1), ("Mbit/s", 1_000_000), ("kbit/s", 1_000), ("Gbit/s", 1_000_000_000), ("bit/s", 1)],
+        print: &[("Gbps", 1_000_000_000), ("Mbps", 1_000_000), ("kbps", 1_000), ("bps", 1)],
+        example: "16Mbps",
+        resolution: "1bps",
+    },
+    "a data rate with its unit: bps, kbps, Mbps, Gbps (decimal)", "16Mbps"
+);
+
+quantity!(
+    /// A number of bytes. `MB` is 10^6 bytes, `MiB` is 2^20.
+    Size, from_bytes, as_bytes, "bytes",
+    Notation {
+        units: &[("B", 1), ("kB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)],
+        print: &[("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000), ("B", 1)],
+        example: "1500B",
+        resolution: "1B",
+    },
+    "a number of bytes with its unit: B, kB, MB, GB (decimal), KiB, MiB, GiB", "50MB"
+);
+
+quantity!(
+    /// Power, with a resolution of one nanowatt.
+    Power, from_nanowatts, as_nanowatts, "nanowatts",
+    Notation {
+        units: &[("mW", 1_000_000), ("W", 1_000_000_000), ("uW", 1_000), ("µW", 1_000), ("nW", 1)],
+        print: &[("W", 1_000_000_000), ("mW", 1_000_000), ("uW", 1_000), ("nW", 1)],
+        example: "390mW",
+        resolution: "1nW",
+    },
+    "a power with its unit: W, mW, uW, nW", "390mW"
+);
+
+quantity!(
+    /// An electric current, with a resolution of one nanoampere.
+    Current, from_nanoamperes, as_nanoamperes, "nanoamperes",
+    Notation {
+        units: &[("mA", 1_000_000), ("A", 1_000_000_000), ("uA", 1_000), ("µA", 1_000), ("nA", 1)],
+        print: &[("A", 1_000_000_000), ("mA", 1_000_000), ("uA", 1_000), ("nA", 1)],
+        example: "63mA",
+        resolution: "1nA",
+    },
+    "a current with its unit: A, mA, uA, nA", "63mA"
+);
+
+quantity!(
+    /// A voltage, with a resolution of one microvolt.
+    Voltage, from_microvolts, as_microvolts, "microvolts",
+    Notation {
+        units: &[("V", 1_000_000), ("mV", 1_000)],
+        print: &[("V", 1_000_000), ("mV", 1_000)],
+        example: "3.3V",
+        resolution: "1uV",
+    },
+    "a voltage with its unit: V, mV", "3.3V"
+);
+
+quantity!(
+    /// A distance, with a resolution of one millimetre.
+    Distance, from_millimetres, as_millimetres, "millimetres",
+    Notation {
+        units: &[("m", 1_000), ("cm", 10), ("mm", 1), ("km", 1_000_000)],
+        print: &[("km", 1_000_000), ("m", 1_000), ("cm", 10), ("mm", 1)],
+        example: "4m",
+        resolution: "1mm",
+    },
+    "a distance with its unit: m, cm, mm, km", "4m"
+);
+
+impl Rate {
+    /// How long `size` takes at this rate, rounded up to a nanosecond. Panics if the rate is zero.
+    pub fn time_for(self, size: Size) -> Span {
+        let bit_nanos = u128::from(size.0) * 8_000_000_000;
+        Span::from_nanos(
+            u64::try_from(bit_nanos.div_ceil(u128::from(self.0))).expect("a transmission of under 584 years"),
+        )
+    }
+}
+
+impl Size {
+    /// The number of bits.
+    pub const fn bits(self) -> u64 {
+        self.0 * 8
+    }
+}
+
+impl Distance {
+    /// How long light takes over it, to the nearest nanosecond (c = 299 792 458 m/s).
+    pub fn propagation(self) -> Span {
+        Span::from_nanos((u128::from(self.0) * 1_000_000 + 149_896_229).div_euclid(299_792_458) as u64)
+    }
+}
+
+impl Add for Size {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Size {
+    fn add_assign(&mut self, other: Self) {
+        self.0 += other.0;
+    }
+}
+
+impl Power {
+    /// Watts, for results and pictures.
+    pub fn as_watts(self) -> f64 {
+        self.0 as f64 * 1e-9
+    }
+}
+
+impl Mul<Voltage> for Current {
+    type Output = Power;
+    /// Volts times amperes, rounded down to a nanowatt.
+    fn mul(self, voltage: Voltage) -> Power {
+        Power((u128::from(self.0) * u128::from(voltage.0) / 1_000_000) as u64)
+    }
+}
+
+/// Energy in attojoules: one nanowatt for one nanosecond. 128 bits, so that sums are exact.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Energy(u128);
+
+const ENERGY: Notation = Notation {
+    units: &[("mJ", 1_000_000), ("J", 1_000_000_000), ("uJ", 1_000), ("µJ", 1_000), ("nJ", 1)],
+    print: &[("J", 1_000_000_000), ("mJ", 1_000_000), ("uJ", 1_000), ("nJ", 1)],
+    example: "1.4mJ",
+    resolution: "1nJ",
+};
+const ATTOJOULES_PER_NANOJOULE: u128 = 1_000_000_000;
+
+impl Energy {
+    /// None at all.
+    pub const ZERO: Self = Self(0);
+
+    /// From attojoules.
+    pub const fn from_attojoules(count: u128) -> Self {
+        Self(count)
+    }
+
+    /// The count of attojoules.
+    pub const fn as_attojoules(self) -> u128 {
+        self.0
+    }
+
+    /// Joules, for results and pictures.
+    pub fn as_joules(self) -> f64 {
+        self.0 as f64 * 1e-18
+    }
+
+    /// `self - other`, or zero.
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Mul<Span> for Power {
+    type Output = Energy;
+    fn mul(self, span: Span) -> Energy {
+        Energy(u128::from(self.0) * u128::from(span.as_nanos()))
+    }
+}
+
+impl Mul<u64> for Energy {
+    type Output = Self;
+    fn mul(self, count: u64) -> Self {
+        Self(self.0 * u128::from(count))
+    }
+}
+
+impl Add for Energy {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Energy {
+    fn add_assign(&mut self, other: Self) {
+        self.0 += other.0;
+    }
+}
+
+impl std::iter::Sum for Energy {
+    fn sum<I: Iterator<Item = Self>>(energies: I) -> Self {
+        energies.fold(Self::ZERO, Add::add)
+    }
+}
+
+impl std::str::FromStr for Energy {
+    type Err = ParseQuantityError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        ENERGY.parse(text).map(|nanojoules| Self(u128::from(nanojoules) * ATTOJOULES_PER_NANOJOULE))
+    }
+}
+
+impl fmt::Display for Energy {
+    /// To the nanojoule below; sums of a run are finer than anything that a user writes.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&ENERGY.print(u64::try_from(self.0 / ATTOJOULES_PER_NANOJOULE).unwrap_or(u64::MAX)))
+    }
+}
+
+impl fmt::Debug for Energy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}aJ", self.0)
+    }
+}
+
+#[cfg(feature = "serde")]
+text_serde!(Energy, "an energy with its unit: J, mJ, uJ, nJ", "1.4mJ");
+
+/// How much a queue holds: in packets, as routers and access points count, or in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum QueueLimit {
+    /// At most this many packets.
+    Packets(u32),
+    /// At most this many bytes.
+    Bytes(Size),
+}
+
+impl QueueLimit {
+    /// Whether a packet of `size` still fits behind `packets` packets of `bytes` bytes together.
+    pub const fn admits(self, packets: usize, bytes: u64, size: u64) -> bool {
+        match self {
+            Self::Packets(limit) => packets < limit as usize,
+            Self::Bytes(limit) => bytes + size <= limit.0,
+        }
+    }
+}
+
+impl std::str::FromStr for QueueLimit {
+    type Err = ParseQuantityError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const PACKETS: Notation = Notation {
+            units: &[
+                ("packets", 1),
+                ("packet", 1),
+                ("B", 1),
+                ("kB", 1_000),
+                ("MB", 1_000_000),
+                ("KiB", 1 << 10),
+                ("MiB", 1 << 20),
+            ],
+            print: &[("packets", 1)],
+            example: "100packets",
+            resolution: "1packets",
+        };
+        let count = PACKETS.parse(text)?;
+        if text.trim_end().ends_with('B') {
+            return Ok(Self::Bytes(Size(count)));
+        }
+        let limit =
+            || ParseQuantityError::TooLarge { text: text.to_owned(), limit: format!("{}packets", u32::MAX) };
+        u32::try_from(count).map(Self::Packets).map_err(|_| limit())
+    }
+}
+
+impl fmt::Display for QueueLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Packets(count) => f.pad(&format!("{count}packets")),
+            Self::Bytes(size) => fmt::Display::fmt(size, f),
+        }
+    }
+}
+
+#[cfg(feature = "serde")]
+text_serde!(QueueLimit, "how much a queue holds: packets, or bytes as B, kB, MB, KiB, MiB", "100packets");

@@ -1,0 +1,1 @@
+//! Congestion control, one file an algorithm.

@@ -1,0 +1,11 @@
+//! The mechanisms, written once as sans-IO machines and run in the simulator, the emulator and on a device.
+//!
+//! * [`cc`]: congestion control, one file an algorithm.
+//! * [`tcp`]: the TCP sender and receiver that the congestion controls steer.
+//! * [`powersave`]: 802.11 power save: the access point's side and the station's, one file a policy.
+//! * [`wire`]: 802.11 and radiotap headers to bytes and back.
+
+pub mod cc;
+pub mod powersave;
+pub mod tcp;
+pub mod wire;

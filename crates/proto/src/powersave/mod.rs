@@ -1,0 +1,43 @@
+//! 802.11 power save as two sans-IO machines: the access point's side and the station's.
+//!
+//! [`AccessPoint`] buffers for stations that sleep, sets their TIM bits and serves their PS-Polls and U-APSD triggers.
+//! [`Station`] decides when its radio sleeps and wakes, and what it asks the access point for; how it decides is a
+//! [`Policy`], one file each. Both speak of frames by what power save needs to know of them: size, flags and time. The
+//! 802.11 contention, acknowledgement and retry below them belong to the driver: the simulated air, or a real card.
+//!
+//! Left out: group-addressed frames after DTIM beacons, S-APSD, per-access-category U-APSD (all categories are trigger-
+//! and delivery-enabled or none), and limits to a service period's length.
+
+mod access_point;
+mod policy;
+mod station;
+
+pub use access_point::{AccessPoint, AccessPointConfig, AccessPointInput, AccessPointOutput, AccessPointTimer};
+pub use policy::{Policy, PolicyConfig};
+pub use station::{Station, StationInput, StationOutput, StationTimer};
+
+/// Index of a station in its cell: its association identifier less one.
+pub type StationId = u32;
+
+/// A frame that a station sends for power save's sake, not for its user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Control {
+    /// A QoS Null frame of a trigger-enabled category with PM = 1: opens a service period (802.11-2020 11.2.3.5).
+    Trigger,
+    /// A Null frame that tells the access point the power-management mode by its PM bit (802.11-2020 11.2.3.2).
+    PmNull {
+        /// The PM bit: true for power save.
+        pm: bool,
+    },
+    /// A PS-Poll: asks for one buffered frame (802.11-2020 11.2.3.6).
+    PsPoll,
+}
+
+/// What the header of a downlink frame says to a station in power save.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
+pub struct ServiceFlags {
+    /// The More Data bit: the access point holds further frames for this station.
+    pub more_data: bool,
+    /// End of service period, in the QoS control field.
+    pub eosp: bool,
+}
