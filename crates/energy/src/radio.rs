@@ -1,0 +1,347 @@
+//! Radio profiles: what a radio draws in each state, and what changing between awake and asleep costs.
+//!
+//! A profile is a TOML file: `name`, `description`, `source`; `transmit`, `receive`, `listen` and `sleep` as power
+//! (`"390mW"`) or, with `voltage`, as current (`"273mA"`); `to_sleep` and `wake_up` as tables of `time` with `power` or
+//! `energy`. A transition that is left out is immediate and free. The profiles that ship are compiled in; each value has
+//! its source beside it in the file.
+//!
+//! Left out: different depths of sleep, power per rate, per chain or per transmit power, and the warm-up of amplifiers:
+//! no published profile that we know of gives them together with the rest.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use airwatt_base::{Current, Energy, Power, Span, Voltage};
+use serde::{Deserialize, Deserializer};
+
+use crate::ledger::State;
+
+#[cfg(test)]
+mod tests;
+
+/// The shipped files: stem and text. A test compares the list with the folder.
+const SHIPPED: &[(&str, &str)] = &[
+    ("ar5004", include_str!("../../../radios/ar5004.toml")),
+    ("broadcom-4311", include_str!("../../../radios/broadcom-4311.toml")),
+    ("halperin-2010", include_str!("../../../radios/halperin-2010.toml")),
+    ("lucent-wavelan", include_str!("../../../radios/lucent-wavelan.toml")),
+    ("wavelan-2001", include_str!("../../../radios/wavelan-2001.toml")),
+];
+
+/// A change between awake and asleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Transition {
+    /// How long it takes.
+    pub time: Span,
+    /// What the radio draws meanwhile.
+    pub power: Power,
+}
+
+impl Transition {
+    /// What one complete change costs: power times time.
+    pub fn energy(self) -> Energy {
+        self.power * self.time
+    }
+}
+
+/// What one radio draws.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Radio {
+    /// The name that scenarios use.
+    pub name: String,
+    /// What it is, in a line.
+    pub description: String,
+    /// Where the figures come from.
+    pub source: String,
+    /// The supply voltage, where the source gives one; currents are turned into powers with it.
+    pub voltage: Option<Voltage>,
+    /// While it sends.
+    pub transmit: Power,
+    /// While it receives a frame.
+    pub receive: Power,
+    /// While it is awake without sending or receiving (idle, carrier sense).
+    pub listen: Power,
+    /// While it sleeps.
+    pub sleep: Power,
+    /// From awake to sleep.
+    pub to_sleep: Transition,
+    /// From sleep to awake.
+    pub wake_up: Transition,
+}
+
+impl Radio {
+    /// What the radio draws in `state`.
+    pub const fn power(&self, state: State) -> Power {
+        match state {
+            State::Transmit => self.transmit,
+            State::Receive => self.receive,
+            State::Listen => self.listen,
+            State::Sleep => self.sleep,
+            State::ToSleep => self.to_sleep.power,
+            State::WakeUp => self.wake_up.power,
+        }
+    }
+
+    /// The profiles that ship, by name in alphabetical order.
+    pub fn shipped() -> &'static [Self] {
+        static RADIOS: LazyLock<Vec<Radio>> = LazyLock::new(|| {
+            let read = |&(stem, text): &(&str, &str)| {
+                Radio::from_toml(text, &format!("radios/{stem}.toml"))
+                    .unwrap_or_else(|error| panic!("{error}"))
+            };
+            SHIPPED.iter().map(read).collect()
+        });
+        &RADIOS
+    }
+
+    /// The shipped profile of this name, or the profile in the file at this path: what contains a `/` or ends in
+    /// `.toml` is a path.
+    ///
+    /// # Errors
+    /// No such name or file, or a file that is not a profile.
+    pub fn find(name_or_path: &str) -> Result<Self, RadioError> {
+        if name_or_path.contains('/') || has_toml_extension(name_or_path) {
+            let text = std::fs::read_to_string(name_or_path).map_err(|error| RadioError::Unreadable {
+                file: name_or_path.to_owned(),
+                reason: error.to_string(),
+            })?;
+            return Self::from_toml(&text, name_or_path);
+        }
+        let found = Self::shipped().iter().find(|radio| radio.name == name_or_path);
+        found.cloned().ok_or_else(|| RadioError::Unknown { name: name_or_path.to_owned() })
+    }
+
+    /// Reads a profile. `file` names it in errors.
+    ///
+    /// # Errors
+    /// Text that is not TOML, an unknown or missing key, a value that is not a quantity of the right kind, a current
+    /// without `voltage`, and a transition whose energy has no time to be spent in.
+    pub fn from_toml(text: &str, file: &str) -> Result<Self, RadioError> {
+        let syntax = |error: toml::de::Error, key: String| RadioError::Invalid {
+            file: file.to_owned(),
+            line: error.span().map(|span| text[..span.start].matches('\n').count() + 1),
+            key,
+            reason: error.message().to_owned(),
+        };
+        let deserializer = toml::Deserializer::parse(text).map_err(|error| syntax(error, String::new()))?;
+        let profile: Profile = serde_path_to_error::deserialize(deserializer).map_err(|error| {
+            let key = error.path().to_string();
+            syntax(error.into_inner(), if key == "." { String::new() } else { key })
+        })?;
+        profile.resolve().map_err(|(key, reason)| RadioError::Invalid {
+            file: file.to_owned(),
+            line: None,
+            key: key.to_owned(),
+            reason,
+        })
+    }
+}
+
+fn has_toml_extension(path: &str) -> bool {
+    Path::new(path).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"))
+}
+
+/// Why a radio cannot be had. Its display is one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RadioError {
+    /// No profile of that name ships.
+    Unknown {
+        /// What was asked for.
+        name: String,
+    },
+    /// The file cannot be read.
+    Unreadable {
+        /// Its path.
+        file: String,
+        /// What the system says.
+        reason: String,
+    },
+    /// The file is not a profile.
+    Invalid {
+        /// Its path.
+        file: String,
+        /// The line, counted from one, where the reader knows it.
+        line: Option<usize>,
+        /// The key, dotted; empty where the text as a whole is wrong.
+        key: String,
+        /// What is wrong, with the value, and what is allowed.
+        reason: String,
+    },
+}
+
+impl fmt::Display for RadioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown { name } => {
+                write!(f, "radio {name:?} is unknown; allowed are ")?;
+                for radio in Radio::shipped() {
+                    write!(f, "{}, ", radio.name)?;
+                }
+                f.write_str("or the path of a .toml file")?;
+                match nearest(name) {
+                    Some(near) => write!(f, "; did you mean {near:?}?"),
+                    None => Ok(()),
+                }
+            }
+            Self::Unreadable { file, reason } => write!(f, "{file}: {reason}"),
+            Self::Invalid { file, line, key, reason } => {
+                f.write_str(file)?;
+                if let Some(line) = line {
+                    write!(f, ":{line}")?;
+                }
+                if !key.is_empty() {
+                    write!(f, ": {key}")?;
+                }
+                write!(f, ": {}", reason.replace('\n', "; "))
+            }
+        }
+    }
+}
+
+impl std::error::Error for RadioError {}
+
+/// The shipped name that was probably meant: the least edits, at most a third of what was typed.
+fn nearest(name: &str) -> Option<&'static str> {
+    let limit = name.chars().count().div_ceil(3);
+    let distances = Radio::shipped().iter().map(|radio| (edits(name, &radio.name), radio.name.as_str()));
+    distances.min().filter(|(distance, _)| *distance <= limit).map(|(_, name)| name)
+}
+
+/// The least number of inserted, deleted and replaced characters between two words (Levenshtein), without regard to case.
+fn edits(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.to_lowercase().chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, a) in from.to_lowercase().chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(a != *b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[to.len()]
+}
+
+/// A power as a file writes it.
+#[derive(Clone, Copy)]
+enum Draw {
+    Power(Power),
+    Current(Current),
+}
+
+impl<'de> Deserialize<'de> for Draw {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+        impl serde::de::Visitor<'_> for Text {
+            type Value = Draw;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a power or a current with its unit, for example \"390mW\" or \"273mA\"")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Draw, E> {
+                if text.trim_end().ends_with('A') {
+                    return text.parse().map(Draw::Current).map_err(E::custom);
+                }
+                text.parse().map(Draw::Power).map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_str(Text)
+    }
+}
+
+/// A transition as a file writes it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProfileTransition {
+    time: Span,
+    power: Option<Draw>,
+    energy: Option<Energy>,
+}
+
+/// A profile as a file writes it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Profile {
+    name: String,
+    description: String,
+    source: String,
+    voltage: Option<Voltage>,
+    transmit: Draw,
+    receive: Draw,
+    listen: Draw,
+    sleep: Draw,
+    to_sleep: Option<ProfileTransition>,
+    wake_up: Option<ProfileTransition>,
+}
+
+/// The key at fault and what is wrong with it.
+type Fault = (&'static str, String);
+
+impl Profile {
+    fn resolve(self) -> Result<Radio, Fault> {
+        if self.name.trim().is_empty() {
+            return Err(("name", "\"\" is empty; allowed is any other text".to_owned()));
+        }
+        if self.voltage == Some(Voltage::ZERO) {
+            return Err(("voltage", "\"0V\" is not a supply; allowed is more than zero".to_owned()));
+        }
+        let power = |key, draw| power(key, draw, self.voltage);
+        let transition = |key, written: Option<ProfileTransition>| {
+            written.map_or(Ok(Transition::default()), |written| written.resolve(key, self.voltage))
+        };
+        Ok(Radio {
+            transmit: power("transmit", self.transmit)?,
+            receive: power("receive", self.receive)?,
+            listen: power("listen", self.listen)?,
+            sleep: power("sleep", self.sleep)?,
+            to_sleep: transition("to_sleep", self.to_sleep)?,
+            wake_up: transition("wake_up", self.wake_up)?,
+            name: self.name,
+            description: self.description,
+            source: self.source,
+            voltage: self.voltage,
+        })
+    }
+}
+
+impl ProfileTransition {
+    fn resolve(self, key: &'static str, voltage: Option<Voltage>) -> Result<Transition, Fault> {
+        let power = match (self.power, self.energy) {
+            (Some(draw), None) => power(key, draw, voltage)?,
+            (None, Some(energy)) => mean_power(energy, self.time).map_err(|reason| (key, reason))?,
+            (None, None) if self.time.is_zero() => Power::ZERO,
+            (None, None) => return Err((key, "needs \"power\" or \"energy\" beside \"time\"".to_owned())),
+            (Some(_), Some(_)) => {
+                return Err((key, "has both \"power\" and \"energy\"; allowed is one of them".to_owned()));
+            }
+        };
+        Ok(Transition { time: self.time, power })
+    }
+}
+
+fn power(key: &'static str, draw: Draw, voltage: Option<Voltage>) -> Result<Power, Fault> {
+    match (draw, voltage) {
+        (Draw::Power(power), _) => Ok(power),
+        (Draw::Current(current), Some(voltage)) => Ok(current * voltage),
+        (Draw::Current(current), None) => {
+            let reason = format!("\"{current}\" is a current; give \"voltage\" as well, or write a power");
+            Err((key, reason))
+        }
+    }
+}
+
+/// The power that spends `energy` in `time`, to the nearest nanowatt: the error stays below 1 nW x `time`.
+fn mean_power(energy: Energy, time: Span) -> Result<Power, String> {
+    if time.is_zero() {
+        return if energy == Energy::ZERO {
+            Ok(Power::ZERO)
+        } else {
+            Err(format!("energy \"{energy}\" has no time to be spent in; allowed is a time above zero"))
+        };
+    }
+    let nanos = u128::from(time.as_nanos());
+    let nanowatts = (energy.as_attojoules() + nanos / 2) / nanos;
+    let watts = u64::try_from(nanowatts).map_err(|_| format!("energy \"{energy}\" in {time} is too much"))?;
+    Ok(Power::from_nanowatts(watts))
+}

@@ -1,0 +1,159 @@
+//! The shipped profiles hold what their sources say, and a bad file is told what is wrong with it.
+
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn every_file_of_the_folder_is_compiled_in() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../radios");
+    let mut stems: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    stems.sort();
+    let shipped: Vec<&str> = SHIPPED.iter().map(|(stem, _)| *stem).collect();
+    assert_eq!(stems, shipped);
+    let names: Vec<&str> = Radio::shipped().iter().map(|radio| radio.name.as_str()).collect();
+    assert_eq!(names, shipped, "a profile is named as its file");
+    for radio in Radio::shipped() {
+        assert!(!radio.source.is_empty() && !radio.description.is_empty(), "{}", radio.name);
+    }
+}
+
+/// Milliwatts of the four states, rounded as the sources print them.
+#[test]
+fn shipped_profiles_hold_the_published_figures() {
+    let milliwatts = |name: &str| {
+        let radio = Radio::find(name).unwrap();
+        [radio.transmit, radio.receive, radio.listen, radio.sleep]
+            .map(|power| (power.as_nanowatts() + 500_000) / 1_000_000)
+    };
+    assert_eq!(milliwatts("ar5004"), [1400, 900, 800, 16]);
+    assert_eq!(milliwatts("broadcom-4311"), [2000, 1500, 390, 20]);
+    assert_eq!(milliwatts("wavelan-2001"), [1380, 1345, 1325, 35]);
+    assert_eq!(milliwatts("lucent-wavelan"), [1346, 901, 739, 47]);
+    assert_eq!(milliwatts("halperin-2010"), [1140, 939, 819, 99]);
+    let ar5004 = Radio::find("ar5004").unwrap();
+    assert_eq!(ar5004.to_sleep.energy(), "0.8uJ".parse().unwrap());
+    assert_eq!(ar5004.wake_up.energy(), "1.4mJ".parse().unwrap());
+}
+
+const GOOD: &str = r#"
+name = "mine"
+description = "a test"
+source = "nowhere"
+transmit = "1W"
+receive = "1W"
+listen = "1W"
+sleep = "1mW"
+"#;
+
+fn error(text: &str) -> String {
+    let error = Radio::from_toml(text, "mine.toml").unwrap_err().to_string();
+    assert!(!error.contains('\n'), "{error}");
+    error
+}
+
+#[test]
+fn a_transition_may_be_written_as_energy() {
+    let wake = |line: &str| Radio::from_toml(&format!("{GOOD}wake_up = {{ {line} }}"), "").unwrap().wake_up;
+    let expected = Transition { time: Span::from_millis(1), power: Power::from_nanowatts(1_400_000_000) };
+    assert_eq!(wake(r#"time = "1ms", energy = "1.4mJ""#), expected);
+    assert_eq!(wake(r#"time = "1ms", power = "1.4W""#), expected);
+    assert_eq!(wake(r#"time = "3ns", energy = "1nJ""#).power, Power::from_nanowatts(333_333_333));
+    assert_eq!(wake(r#"time = "0s""#), Transition::default());
+    assert_eq!(Radio::from_toml(GOOD, "").unwrap().wake_up, Transition::default());
+}
+
+#[test]
+fn currents_need_a_voltage() {
+    let current = GOOD.replace("sleep = \"1mW\"", "sleep = \"10mA\"");
+    assert_eq!(
+        error(&current),
+        r#"mine.toml: sleep: "10mA" is a current; give "voltage" as well, or write a power"#
+    );
+    let radio = Radio::from_toml(&format!("{current}voltage = \"4.74V\""), "").unwrap();
+    assert_eq!(radio.sleep, "47.4mW".parse().unwrap());
+    assert_eq!(
+        error(&format!("{current}voltage = \"0V\"")),
+        r#"mine.toml: voltage: "0V" is not a supply; allowed is more than zero"#
+    );
+}
+
+#[test]
+fn errors_name_file_key_value_and_what_is_allowed() {
+    assert_eq!(
+        error(&GOOD.replace("listen = \"1W\"", "listen = \"1\"")),
+        r#"mine.toml:7: listen: "1" has no unit; write for example "390mW""#
+    );
+    let unit = error(&GOOD.replace("listen = \"1W\"", "listen = \"1ms\""));
+    assert!(
+        unit.starts_with(r#"mine.toml:7: listen: "1ms" has a unit that does not fit; allowed are"#),
+        "{unit}"
+    );
+    let bare = error(&GOOD.replace("listen = \"1W\"", "listen = 1"));
+    assert!(
+        bare.starts_with("mine.toml:7: listen: invalid type: integer `1`, expected a power or a current"),
+        "{bare}"
+    );
+    let unknown = error(&format!("{GOOD}idle = \"1W\""));
+    assert!(unknown.starts_with("mine.toml:9: idle: unknown field `idle`, expected one of"), "{unknown}");
+    let missing = error(&GOOD.replace("sleep = \"1mW\"", ""));
+    assert!(missing.contains("missing field `sleep`"), "{missing}");
+    let syntax = error("name = ");
+    assert!(syntax.starts_with("mine.toml:1: "), "{syntax}");
+    let inside = error(&format!("{GOOD}[wake_up]\ntime = \"1\""));
+    assert!(inside.starts_with(r#"mine.toml:10: wake_up.time: "1" has no unit"#), "{inside}");
+    let transition = |line: &str| error(&format!("{GOOD}to_sleep = {{ {line} }}"));
+    assert_eq!(
+        transition("time = \"1ms\""),
+        r#"mine.toml: to_sleep: needs "power" or "energy" beside "time""#
+    );
+    assert_eq!(
+        transition(r#"time = "0s", energy = "1mJ""#),
+        r#"mine.toml: to_sleep: energy "1mJ" has no time to be spent in; allowed is a time above zero"#
+    );
+    assert_eq!(
+        transition(r#"time = "1s", energy = "1mJ", power = "1mW""#),
+        r#"mine.toml: to_sleep: has both "power" and "energy"; allowed is one of them"#
+    );
+}
+
+#[test]
+fn unknown_names_are_told_what_there_is() {
+    let error = |name: &str| Radio::find(name).unwrap_err().to_string();
+    assert_eq!(
+        error("ar504"),
+        "radio \"ar504\" is unknown; allowed are ar5004, broadcom-4311, halperin-2010, lucent-wavelan, wavelan-2001, \
+         or the path of a .toml file; did you mean \"ar5004\"?"
+    );
+    assert!(error("toaster").ends_with("or the path of a .toml file"), "{}", error("toaster"));
+    assert!(error("no/such.toml").starts_with("no/such.toml: "), "{}", error("no/such.toml"));
+    assert!(error("").contains("is unknown"));
+}
+
+#[test]
+fn a_path_is_read() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../radios/ar5004.toml");
+    assert_eq!(Radio::find(path).unwrap(), Radio::find("ar5004").unwrap());
+}
+
+#[test]
+fn edits_are_counted() {
+    assert_eq!(edits("kitten", "sitting"), 3);
+    assert_eq!(edits("", "abc"), 3);
+    assert_eq!(edits("AR5004", "ar5004"), 0);
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics(text in ".{0,60}") {
+        let _ = Radio::from_toml(&text, "x.toml");
+        if let Err(error) = Radio::from_toml(&format!("{GOOD}wake_up = {{ time = \"{text}\" }}"), "x.toml") {
+            prop_assert!(!error.to_string().is_empty());
+        }
+    }
+}
