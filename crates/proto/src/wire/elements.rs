@@ -1,0 +1,205 @@
+//! Elements of management frames: SSID, TIM and the WMM information that carries the U-APSD bits.
+
+use super::error::WireError;
+
+/// Element identifiers (802.11-2020 table 9-92).
+const ID_SSID: u8 = 0;
+const ID_RATES: u8 = 1;
+const ID_DS: u8 = 3;
+const ID_TIM: u8 = 5;
+const ID_VENDOR: u8 = 221;
+/// The OUI, type and (in the next octet) subtype of the Wi-Fi Alliance's WMM elements (WMM specification 2.2).
+const WMM_PREFIX: [u8; 4] = [0x00, 0x50, 0xf2, 0x02];
+
+/// A view of the elements at the end of a management body. Iterating yields identifier and contents, and stops at
+/// the first element that runs past the end: the rest of a damaged frame is not worth guessing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Elements<'a>(pub &'a [u8]);
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = (u8, &'a [u8]);
+    fn next(&mut self) -> Option<Self::Item> {
+        let (&[id, length], rest) = self.0.split_first_chunk::<2>()?;
+        let contents = rest.get(..usize::from(length))?;
+        self.0 = &rest[usize::from(length)..];
+        Some((id, contents))
+    }
+}
+
+impl<'a> Elements<'a> {
+    /// The contents of the first element with this identifier.
+    pub fn find(mut self, wanted: u8) -> Option<&'a [u8]> {
+        self.find_map(|(id, contents)| (id == wanted).then_some(contents))
+    }
+
+    /// The network's name; bytes, since nothing says that it is text. Empty where it is hidden.
+    pub fn ssid(self) -> Option<&'a [u8]> {
+        self.find(ID_SSID)
+    }
+
+    /// The channel number of the DS parameter set.
+    pub fn ds_channel(self) -> Option<u8> {
+        self.find(ID_DS)?.first().copied()
+    }
+
+    /// The traffic indication map, if there is a sound one.
+    pub fn tim(self) -> Option<Tim<'a>> {
+        Tim::decode(self.find(ID_TIM)?).ok()
+    }
+
+    /// The WMM information or parameter element.
+    pub fn wmm(mut self) -> Option<WmmInfo> {
+        self.find_map(|(id, contents)| {
+            let rest = contents.strip_prefix(&WMM_PREFIX).filter(|_| id == ID_VENDOR)?;
+            // Subtype 0 (information) and 1 (parameters), then version 1, then the QoS information octet.
+            match rest {
+                [subtype @ (0 | 1), 1, qos_info, ..] => {
+                    Some(WmmInfo { parameters: *subtype == 1, qos_info: *qos_info })
+                }
+                _ => None,
+            }
+        })
+    }
+
+    /// Appends an element. Contents beyond 255 bytes are cut off: the length is one octet.
+    pub fn push(out: &mut Vec<u8>, id: u8, contents: &[u8]) {
+        let contents = &contents[..contents.len().min(255)];
+        out.push(id);
+        out.push(contents.len() as u8);
+        out.extend_from_slice(contents);
+    }
+
+    /// Appends the SSID element.
+    pub fn push_ssid(out: &mut Vec<u8>, ssid: &[u8]) {
+        Self::push(out, ID_SSID, &ssid[..ssid.len().min(32)]);
+    }
+
+    /// Appends the supported rates, in units of 500 kbit/s with bit 7 set for basic rates; at most eight.
+    pub fn push_rates(out: &mut Vec<u8>, rates: &[u8]) {
+        Self::push(out, ID_RATES, &rates[..rates.len().min(8)]);
+    }
+
+    /// Appends the DS parameter set: the channel number.
+    pub fn push_ds_channel(out: &mut Vec<u8>, channel: u8) {
+        Self::push(out, ID_DS, &[channel]);
+    }
+
+    /// Appends a WMM information element with this QoS information octet.
+    pub fn push_wmm(out: &mut Vec<u8>, qos_info: u8) {
+        let [a, b, c, d] = WMM_PREFIX;
+        Self::push(out, ID_VENDOR, &[a, b, c, d, 0, 1, qos_info]);
+    }
+}
+
+/// What a WMM element says about U-APSD.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WmmInfo {
+    /// A parameter element (with EDCA parameters) rather than an information element.
+    pub parameters: bool,
+    /// The QoS information octet, raw: its bits mean one thing from an access point and another from a station.
+    pub qos_info: u8,
+}
+
+impl WmmInfo {
+    /// From an access point: it serves U-APSD (802.11-2020 9.4.1.17).
+    pub const fn ap_uapsd(self) -> bool {
+        self.qos_info & 0x80 != 0
+    }
+
+    /// From a station: the access categories that are both trigger- and delivery-enabled, bit 0 AC_VO, 1 AC_VI,
+    /// 2 AC_BK, 3 AC_BE.
+    pub const fn station_uapsd(self) -> u8 {
+        self.qos_info & 0x0f
+    }
+
+    /// From a station: how many frames a service period may hold: 2, 4, 6, or `None` for all.
+    pub const fn max_service_period(self) -> Option<u8> {
+        match self.qos_info >> 5 & 3 {
+            0 => None,
+            length => Some(2 * length),
+        }
+    }
+}
+
+/// A view of a traffic indication map (802.11-2020 9.4.2.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tim<'a> {
+    /// Beacons until the next DTIM beacon; zero in one.
+    pub dtim_count: u8,
+    /// Every how many beacons one is a DTIM beacon, at least 1.
+    pub dtim_period: u8,
+    /// Group-addressed frames follow this DTIM beacon.
+    pub group: bool,
+    /// The octet of the whole map with which `bitmap` begins; even.
+    pub first_octet: u8,
+    /// The part of the map that is sent.
+    pub bitmap: &'a [u8],
+}
+
+impl<'a> Tim<'a> {
+    /// Reads the contents of a TIM element.
+    pub fn decode(contents: &'a [u8]) -> Result<Self, WireError> {
+        let [dtim_count, dtim_period, control, bitmap @ ..] = contents else {
+            return Err(WireError::Truncated { needed: 4, have: contents.len() });
+        };
+        if *dtim_period == 0 {
+            return Err(WireError::Malformed("DTIM period is 0"));
+        }
+        Ok(Self {
+            dtim_count: *dtim_count,
+            dtim_period: *dtim_period,
+            group: control & 1 == 1,
+            first_octet: control & 0xfe,
+            bitmap,
+        })
+    }
+
+    /// Whether the map says that the station with this association identifier has frames waiting.
+    pub fn tim_bit(&self, aid: u16) -> bool {
+        let octet = usize::from(aid / 8).checked_sub(usize::from(self.first_octet));
+        octet.and_then(|at| self.bitmap.get(at)).is_some_and(|bits| bits >> (aid % 8) & 1 == 1)
+    }
+
+    /// The association identifiers with their bit set, in rising order; bit 0 stands for group traffic and is left out.
+    pub fn aids(&self) -> impl Iterator<Item = u16> + use<'a> {
+        let first = u16::from(self.first_octet) * 8;
+        let bitmap = self.bitmap;
+        (0u16..)
+            .zip(bitmap)
+            .flat_map(move |(octet, bits)| {
+                (0..8u16)
+                    .filter(move |bit| bits >> bit & 1 == 1)
+                    .map(move |bit| first.saturating_add(octet * 8 + bit))
+            })
+            .filter(|aid| (1..=2007).contains(aid))
+    }
+}
+
+/// What a traffic indication map is to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimFields<'a> {
+    /// Beacons until the next DTIM beacon.
+    pub dtim_count: u8,
+    /// Every how many beacons one is a DTIM beacon.
+    pub dtim_period: u8,
+    /// Group-addressed frames follow this DTIM beacon.
+    pub group: bool,
+    /// Association identifiers (1 to 2007) of the stations that have frames waiting; others are ignored.
+    pub aids: &'a [u16],
+}
+
+impl TimFields<'_> {
+    /// Appends the element. Of the map the part from the first to the last octet that is not zero is sent, from an
+    /// even octet on; one zero octet where there is none (802.11-2020 9.4.2.5, method B).
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let mut map = [0u8; 251];
+        for aid in self.aids.iter().filter(|aid| (1..=2007).contains(*aid)) {
+            map[usize::from(aid / 8)] |= 1 << (aid % 8);
+        }
+        let first = map.iter().position(|octet| *octet != 0).unwrap_or(0) & !1;
+        let last = map.iter().rposition(|octet| *octet != 0).unwrap_or(0);
+        out.extend_from_slice(&[ID_TIM, (4 + last - first) as u8, self.dtim_count, self.dtim_period]);
+        out.push(first as u8 | u8::from(self.group));
+        out.extend_from_slice(&map[first..=last]);
+    }
+}

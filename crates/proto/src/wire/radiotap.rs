@@ -1,0 +1,386 @@
+//! Radiotap: what a capture says about a frame besides its bytes (radiotap.org, fields of November 2026).
+//!
+//! A header is a list of present bits and, behind it, the fields in the order of their bits, each aligned to its own
+//! size from the start of the header. Bits may go on in further words; a word may switch to a vendor's own namespace,
+//! whose bytes are skipped by the length that stands there. A bit that is not known ends the reading, since the
+//! length of its field is not known either: what was read before it holds. Where a field comes several times (once
+//! for each antenna), the first counts.
+
+use airwatt_base::Rate;
+
+use super::error::{WireError, le16, le32, le64, take};
+use super::rates::{Bandwidth, GuardInterval, Preamble, he_rate, ht_rate, vht_rate};
+
+/// Present words that a header may have; more is damage.
+const WORD_LIMIT: usize = 32;
+const BIT_RADIOTAP_NAMESPACE: u32 = 29;
+const BIT_VENDOR_NAMESPACE: u32 = 30;
+const BIT_MORE_WORDS: u32 = 31;
+
+/// Alignment and size of each field of the standard namespace by its bit; size zero for what is not defined.
+const FIELDS: [(u8, u8); 28] = [
+    (8, 8),  // 0 TSFT
+    (1, 1),  // 1 flags
+    (1, 1),  // 2 rate
+    (2, 4),  // 3 channel
+    (2, 2),  // 4 FHSS
+    (1, 1),  // 5 antenna signal, dBm
+    (1, 1),  // 6 antenna noise, dBm
+    (2, 2),  // 7 lock quality
+    (2, 2),  // 8 transmit attenuation
+    (2, 2),  // 9 transmit attenuation, dB
+    (1, 1),  // 10 transmit power, dBm
+    (1, 1),  // 11 antenna
+    (1, 1),  // 12 antenna signal, dB
+    (1, 1),  // 13 antenna noise, dB
+    (2, 2),  // 14 RX flags
+    (2, 2),  // 15 TX flags
+    (1, 1),  // 16 RTS retries
+    (1, 1),  // 17 data retries
+    (4, 8),  // 18 extended channel
+    (1, 3),  // 19 MCS
+    (4, 8),  // 20 A-MPDU status
+    (2, 12), // 21 VHT
+    (8, 12), // 22 time stamp
+    (2, 12), // 23 HE
+    (2, 12), // 24 HE-MU
+    (2, 6),  // 25 HE-MU other user
+    (1, 1),  // 26 no PSDU
+    (2, 4),  // 27 L-SIG
+];
+
+/// The flags field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct RadiotapFlags(pub u8);
+
+impl RadiotapFlags {
+    /// The frame began with a short DSSS preamble.
+    pub const SHORT_PREAMBLE: u8 = 0x02;
+    /// The bytes end in the FCS.
+    pub const FCS: u8 = 0x10;
+    /// The MAC header is padded to four bytes.
+    pub const DATA_PAD: u8 = 0x20;
+    /// The frame failed its FCS check.
+    pub const BAD_FCS: u8 = 0x40;
+    /// The frame used the short guard interval, on old drivers.
+    pub const SHORT_GUARD: u8 = 0x80;
+
+    /// Whether all bits of `bits` are set.
+    pub const fn has(self, bits: u8) -> bool {
+        self.0 & bits == bits
+    }
+}
+
+/// The channel field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Channel {
+    /// Centre frequency in MHz.
+    pub frequency_mhz: u16,
+    /// Radiotap's channel flags, raw.
+    pub flags: u16,
+}
+
+impl Channel {
+    /// Flags of an OFDM channel in the 5 GHz band.
+    pub const OFDM_5GHZ: u16 = 0x0140;
+    /// Flags of a channel with DSSS and OFDM in the 2.4 GHz band.
+    pub const DYNAMIC_2GHZ: u16 = 0x0480;
+
+    /// Whether the channel lies in the 2.4 GHz band.
+    pub const fn is_2ghz(self) -> bool {
+        self.flags & 0x0080 != 0 || self.frequency_mhz < 3_000
+    }
+}
+
+/// The TX flags field, of frames that the capturing machine sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct TxFlags(pub u16);
+
+impl TxFlags {
+    /// The frame was given up after its last retry.
+    pub const FAILED: u16 = 0x01;
+    /// CTS-to-self came before it.
+    pub const CTS: u16 = 0x02;
+    /// RTS/CTS came before it.
+    pub const RTS: u16 = 0x04;
+    /// No acknowledgement was asked for.
+    pub const NO_ACK: u16 = 0x08;
+}
+
+/// The MCS field: an 802.11n frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct McsField {
+    /// Which of the properties are known, raw.
+    pub known: u8,
+    /// The properties, raw.
+    pub flags: u8,
+    /// Index, which counts streams too.
+    pub index: u8,
+}
+
+impl McsField {
+    const KNOWN_BANDWIDTH: u8 = 0x01;
+    const KNOWN_INDEX: u8 = 0x02;
+    const KNOWN_GUARD: u8 = 0x04;
+    const KNOWN_FORMAT: u8 = 0x08;
+    const SHORT_GUARD: u8 = 0x04;
+    const GREENFIELD: u8 = 0x08;
+
+    /// The field of a mixed-format frame at an index, width and guard interval. Widths other than 40 MHz are 20.
+    pub const fn new(index: u8, bandwidth: Bandwidth, guard: GuardInterval) -> Self {
+        let wide = matches!(bandwidth, Bandwidth::Mhz40) as u8;
+        let short = if matches!(guard, GuardInterval::Short) { Self::SHORT_GUARD } else { 0 };
+        let known = Self::KNOWN_BANDWIDTH | Self::KNOWN_INDEX | Self::KNOWN_GUARD | Self::KNOWN_FORMAT;
+        Self { known, flags: wide | short, index }
+    }
+
+    fn rate(self) -> Option<Rate> {
+        if self.known & Self::KNOWN_INDEX == 0 {
+            return None;
+        }
+        // What is not known is taken as 20 MHz and the long guard interval, which every 802.11n radio has.
+        let wide = self.known & Self::KNOWN_BANDWIDTH != 0 && self.flags & 3 == 1;
+        let short = self.known & Self::KNOWN_GUARD != 0 && self.flags & Self::SHORT_GUARD != 0;
+        let bandwidth = if wide { Bandwidth::Mhz40 } else { Bandwidth::Mhz20 };
+        ht_rate(self.index, bandwidth, if short { GuardInterval::Short } else { GuardInterval::Long })
+    }
+}
+
+/// The A-MPDU status field: which aggregate a frame came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AmpduStatus {
+    /// The same for all frames of one aggregate.
+    pub reference: u32,
+    /// Raw; bit 2 says that "last" is known, bit 3 that this is the last.
+    pub flags: u16,
+}
+
+/// What a radiotap header says; a field is `None` where it is absent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Radiotap {
+    /// The receiving radio's clock when the first bit of the MPDU arrived, in microseconds.
+    pub tsft_us: Option<u64>,
+    /// FCS, preamble, padding.
+    pub flags: RadiotapFlags,
+    /// Legacy rate in units of 500 kbit/s.
+    pub rate_500kbps: Option<u8>,
+    /// Channel.
+    pub channel: Option<Channel>,
+    /// Signal at the antenna in dBm.
+    pub signal_dbm: Option<i8>,
+    /// RX flags, raw.
+    pub rx_flags: Option<u16>,
+    /// TX flags; present on frames that the capturing machine sent.
+    pub tx_flags: Option<TxFlags>,
+    /// Transmissions beyond the first of a data frame that the capturing machine sent.
+    pub data_retries: Option<u8>,
+    /// 802.11n.
+    pub mcs: Option<McsField>,
+    /// Aggregate.
+    pub ampdu: Option<AmpduStatus>,
+    /// 802.11ac: rate and streams of the first user, as far as they follow from the field.
+    pub vht: Option<(Rate, u8)>,
+    /// 802.11ax: rate and streams, as far as they follow from the field.
+    pub he: Option<(Rate, u8)>,
+}
+
+impl Radiotap {
+    /// Reads a header from the start of `bytes`; returns it and its length, after which the frame begins.
+    pub fn decode(bytes: &[u8]) -> Result<(Self, usize), WireError> {
+        let fixed = take(bytes, 8)?;
+        if fixed[0] != 0 {
+            return Err(WireError::Malformed("radiotap version is not 0"));
+        }
+        let length = usize::from(le16(fixed, 2));
+        if length < 8 {
+            return Err(WireError::Malformed("radiotap length is under 8"));
+        }
+        let header = take(bytes, length)?;
+        let mut words = 1;
+        while le32(header, 4 * words) >> BIT_MORE_WORDS == 1 {
+            words += 1;
+            if words > WORD_LIMIT || 4 + 4 * words > length {
+                return Err(WireError::Malformed("radiotap present words run past the header"));
+            }
+        }
+        let mut radiotap = Self::default();
+        radiotap.read_fields(header, words);
+        Ok((radiotap, length))
+    }
+
+    /// Reads fields until they end or one is not known.
+    fn read_fields(&mut self, header: &[u8], words: usize) {
+        let mut at = 4 + 4 * words;
+        let mut standard = true;
+        // Bits of a word that follows without a namespace bit count on from 32, where nothing is defined yet.
+        let mut base = 0;
+        for word in 0..words {
+            let present = le32(header, 4 + 4 * word);
+            for bit in (0..BIT_RADIOTAP_NAMESPACE).filter(|bit| standard && present >> bit & 1 == 1) {
+                let Some(&(align, size)) = FIELDS.get((base + bit) as usize) else { return };
+                at = at.next_multiple_of(usize::from(align));
+                let Some(field) = header.get(at..at + usize::from(size)) else { return };
+                self.read_field(bit, field);
+                at += usize::from(size);
+            }
+            base += 32;
+            if present >> BIT_RADIOTAP_NAMESPACE & 1 == 1 {
+                standard = true;
+                base = 0;
+            } else if present >> BIT_VENDOR_NAMESPACE & 1 == 1 {
+                // OUI (3), sub-namespace (1), then the number of bytes to skip, which cover the vendor's fields.
+                at = at.next_multiple_of(2);
+                let Some(vendor) = header.get(at..at + 6) else { return };
+                at += 6 + usize::from(le16(vendor, 4));
+                standard = false;
+                base = 0;
+            }
+        }
+    }
+
+    fn read_field(&mut self, bit: u32, field: &[u8]) {
+        match bit {
+            0 => _ = self.tsft_us.get_or_insert(le64(field, 0)),
+            1 => self.flags.0 |= field[0],
+            2 => _ = self.rate_500kbps.get_or_insert(field[0]),
+            3 => {
+                let channel = Channel { frequency_mhz: le16(field, 0), flags: le16(field, 2) };
+                self.channel.get_or_insert(channel);
+            }
+            5 => _ = self.signal_dbm.get_or_insert(field[0] as i8),
+            14 => _ = self.rx_flags.get_or_insert(le16(field, 0)),
+            15 => _ = self.tx_flags.get_or_insert(TxFlags(le16(field, 0))),
+            17 => _ = self.data_retries.get_or_insert(field[0]),
+            19 => {
+                let mcs = McsField { known: field[0], flags: field[1], index: field[2] };
+                self.mcs.get_or_insert(mcs);
+            }
+            20 => {
+                let ampdu = AmpduStatus { reference: le32(field, 0), flags: le16(field, 4) };
+                self.ampdu.get_or_insert(ampdu);
+            }
+            21 => self.vht = self.vht.or_else(|| vht_field(field)),
+            23 => self.he = self.he.or_else(|| he_field(field)),
+            _ => {}
+        }
+    }
+
+    /// The data rate; `None` where the header does not tell. HE, VHT and MCS win over the legacy field, which drivers fill
+    /// with anything beside them.
+    pub fn rate(&self) -> Option<Rate> {
+        let legacy = || {
+            let rate = self.rate_500kbps.filter(|rate| *rate > 0)?;
+            Some(Rate::from_bps(u64::from(rate) * 500_000))
+        };
+        let newer = self.he.or(self.vht).map(|(rate, _)| rate);
+        newer.or_else(|| self.mcs.and_then(McsField::rate)).or_else(legacy)
+    }
+
+    /// The physical header that the frame began with; `None` where the rate is not known.
+    pub fn preamble(&self) -> Option<Preamble> {
+        if let Some((_, streams)) = self.he {
+            return Some(Preamble::He(streams));
+        }
+        if let Some((_, streams)) = self.vht {
+            return Some(Preamble::Vht(streams));
+        }
+        if let Some(mcs) = self.mcs.filter(|mcs| mcs.rate().is_some()) {
+            let streams = mcs.index / 8 + 1;
+            let greenfield = mcs.known & McsField::KNOWN_FORMAT != 0 && mcs.flags & McsField::GREENFIELD != 0;
+            return Some(if greenfield {
+                Preamble::HtGreenfield(streams)
+            } else {
+                Preamble::HtMixed(streams)
+            });
+        }
+        match self.rate_500kbps? {
+            0 => None,
+            // 1, 2, 5.5 and 11 Mbit/s.
+            2 | 4 | 11 | 22 if self.flags.has(RadiotapFlags::SHORT_PREAMBLE) => Some(Preamble::ShortDsss),
+            2 | 4 | 11 | 22 => Some(Preamble::LongDsss),
+            _ => Some(Preamble::Ofdm),
+        }
+    }
+
+    /// Appends a header with the fields that are set, in one present word; VHT, HE and A-MPDU are not written. The flags
+    /// are always written, since whether an FCS follows must be known. Returns the header's length.
+    pub fn encode(&self, out: &mut Vec<u8>) -> usize {
+        let start = out.len();
+        out.extend_from_slice(&[0; 8]);
+        let mut present = 0u32;
+        let mut put = |bit: u32, bytes: Option<&[u8]>| {
+            let Some(bytes) = bytes else { return };
+            present |= 1 << bit;
+            let align = usize::from(FIELDS[bit as usize].0);
+            let length = (out.len() - start).next_multiple_of(align);
+            out.resize(start + length, 0);
+            out.extend_from_slice(bytes);
+        };
+        put(0, self.tsft_us.map(u64::to_le_bytes).as_ref().map(|b| &b[..]));
+        put(1, Some(&[self.flags.0]));
+        put(2, self.rate_500kbps.map(|rate| [rate]).as_ref().map(|b| &b[..]));
+        let channel = self.channel.map(|c| {
+            let ([a, b], [d, e]) = (c.frequency_mhz.to_le_bytes(), c.flags.to_le_bytes());
+            [a, b, d, e]
+        });
+        put(3, channel.as_ref().map(|b| &b[..]));
+        put(5, self.signal_dbm.map(i8::to_le_bytes).as_ref().map(|b| &b[..]));
+        put(14, self.rx_flags.map(u16::to_le_bytes).as_ref().map(|b| &b[..]));
+        put(15, self.tx_flags.map(|flags| flags.0.to_le_bytes()).as_ref().map(|b| &b[..]));
+        put(17, self.data_retries.map(|retries| [retries]).as_ref().map(|b| &b[..]));
+        put(19, self.mcs.map(|mcs| [mcs.known, mcs.flags, mcs.index]).as_ref().map(|b| &b[..]));
+        let length = out.len() - start;
+        out[start + 2..start + 4].copy_from_slice(&(length as u16).to_le_bytes());
+        out[start + 4..start + 8].copy_from_slice(&present.to_le_bytes());
+        length
+    }
+}
+
+/// Rate and streams of the first user of a VHT field.
+fn vht_field(field: &[u8]) -> Option<(Rate, u8)> {
+    let short_guard = le16(field, 0) & 0x0004 != 0 && field[2] & 0x04 != 0;
+    let bandwidth = if le16(field, 0) & 0x0040 == 0 {
+        Bandwidth::Mhz20
+    } else {
+        match field[3] & 0x1f {
+            0 | 2 | 3 | 7..=10 | 18..=25 => Bandwidth::Mhz20,
+            1 | 5 | 6 | 14..=17 => Bandwidth::Mhz40,
+            4 | 12 | 13 => Bandwidth::Mhz80,
+            11 => Bandwidth::Mhz160,
+            _ => return None,
+        }
+    };
+    let (streams, mcs) = (field[4] & 15, field[4] >> 4);
+    let guard = if short_guard { GuardInterval::Short } else { GuardInterval::Long };
+    Some((vht_rate(mcs, streams, bandwidth, guard)?, streams))
+}
+
+/// Rate and streams of an HE field; what it does not know is taken as one stream and the 0.8 us guard interval, and no
+/// rate follows without index and width.
+fn he_field(field: &[u8]) -> Option<(Rate, u8)> {
+    let known = le16(field, 0);
+    if known & 0x4020 != 0x4020 {
+        return None;
+    }
+    let (data3, data5, data6) = (le16(field, 4), le16(field, 8), le16(field, 10));
+    let bandwidth = match data5 & 15 {
+        0 | 7 => Bandwidth::Mhz20,
+        1 | 8 => Bandwidth::Mhz40,
+        2 | 9 => Bandwidth::Mhz80,
+        3 | 10 => Bandwidth::Mhz160,
+        4 => Bandwidth::Tones(26),
+        5 => Bandwidth::Tones(52),
+        6 => Bandwidth::Tones(106),
+        _ => return None,
+    };
+    let guard = match data5 >> 4 & 3 {
+        _ if le16(field, 2) & 0x0002 == 0 => GuardInterval::Long,
+        0 => GuardInterval::Long,
+        1 => GuardInterval::Double,
+        2 => GuardInterval::Quadruple,
+        _ => return None,
+    };
+    let streams = ((data6 & 15) as u8).max(1);
+    let rate = he_rate((data3 >> 8 & 15) as u8, streams, bandwidth, guard, data3 & 0x1000 != 0)?;
+    Some((rate, streams))
+}

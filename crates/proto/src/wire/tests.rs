@@ -1,0 +1,273 @@
+//! Frame formats: round trips, fields at their places, and bytes that are no frames.
+
+use airwatt_base::Rate;
+use proptest::prelude::*;
+
+use super::*;
+
+const AP: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
+const STATION: MacAddress = MacAddress([2, 0, 0, 0, 0, 2]);
+const SERVER: MacAddress = MacAddress([2, 0, 0, 0, 0, 3]);
+
+fn beacon(aids: &[u16]) -> Vec<u8> {
+    let mut header = Header::new(FrameControl::new(FrameKind::Beacon), MacAddress::BROADCAST);
+    header.address2 = Some(AP);
+    header.address3 = Some(AP);
+    let mut bytes = Vec::new();
+    header.encode(&mut bytes);
+    BeaconFields {
+        timestamp_us: 123_456,
+        interval_tu: 100,
+        capability: Capability(Capability::ESS | Capability::SHORT_SLOT),
+        ssid: b"airwatt",
+        rates: &[0x8c, 0x12, 0x98, 0x24, 0xb0, 0x48, 0x60, 0x6c],
+        ds_channel: None,
+        tim: TimFields { dtim_count: 1, dtim_period: 3, group: false, aids },
+        wmm: Some(0x80),
+    }
+    .encode(&mut bytes);
+    bytes
+}
+
+#[test]
+fn a_crc_of_known_text() {
+    assert_eq!(fcs(b"123456789"), 0xcbf4_3926);
+    let mut frame = b"123456789".to_vec();
+    append_fcs(&mut frame, 0);
+    assert!(check_fcs(&frame));
+    frame[3] ^= 1;
+    assert!(!check_fcs(&frame));
+    assert!(!check_fcs(&[1, 2, 3]));
+}
+
+#[test]
+fn a_beacon_and_its_tim() {
+    let bytes = beacon(&[1, 17, 18]);
+    let frame = Frame::decode(&bytes).unwrap();
+    assert_eq!(frame.header().bssid(), Some(AP));
+    let Ok(Some(ManagementBody::Beacon { interval_tu, timestamp_us, elements, capability })) =
+        ManagementBody::decode(&frame)
+    else {
+        panic!("not a beacon");
+    };
+    assert_eq!((interval_tu, timestamp_us), (100, 123_456));
+    assert!(capability.has(Capability::ESS) && !capability.has(Capability::PRIVACY));
+    assert_eq!(elements.ssid(), Some(&b"airwatt"[..]));
+    let tim = elements.tim().unwrap();
+    assert_eq!((tim.dtim_count, tim.dtim_period, tim.group), (1, 3, false));
+    assert_eq!(tim.aids().collect::<Vec<_>>(), [1, 17, 18]);
+    assert!(tim.tim_bit(17) && !tim.tim_bit(16) && !tim.tim_bit(2007));
+    assert!(elements.wmm().unwrap().ap_uapsd());
+}
+
+#[test]
+fn an_empty_map_is_one_octet_and_a_late_one_begins_late() {
+    let mut out = Vec::new();
+    TimFields { dtim_count: 0, dtim_period: 1, group: true, aids: &[] }.encode(&mut out);
+    assert_eq!(out, [5, 4, 0, 1, 1, 0]);
+    out.clear();
+    TimFields { dtim_count: 0, dtim_period: 1, group: false, aids: &[2007, 0, 3000] }.encode(&mut out);
+    assert_eq!(out, [5, 4, 0, 1, 250, 0x80]);
+}
+
+#[test]
+fn a_ps_poll_carries_its_aid() {
+    let mut header = Header::new(FrameControl::new(FrameKind::PsPoll), AP);
+    header.address2 = Some(STATION);
+    header.duration_id = 0xc000 | 5;
+    let mut bytes = Vec::new();
+    header.encode(&mut bytes);
+    assert_eq!(bytes.len(), 16);
+    let (back, _) = Header::decode(&bytes).unwrap();
+    assert_eq!((back.ps_poll_aid(), back.duration_us(), back.bssid()), (Some(5), None, Some(AP)));
+}
+
+#[test]
+fn the_ds_bits_place_the_addresses() {
+    let mut control = FrameControl::new(FrameKind::QosData);
+    control.to_ds = true;
+    let mut up = Header::new(control, AP);
+    (up.address2, up.address3) = (Some(STATION), Some(SERVER));
+    assert_eq!((up.source(), up.destination(), up.bssid()), (Some(STATION), SERVER, Some(AP)));
+    control.to_ds = false;
+    control.from_ds = true;
+    let mut down = Header::new(control, STATION);
+    (down.address2, down.address3) = (Some(AP), Some(SERVER));
+    assert_eq!((down.source(), down.destination(), down.bssid()), (Some(SERVER), STATION, Some(AP)));
+    control.to_ds = true;
+    let mut four = Header::new(control, AP);
+    (four.address3, four.address4) = (Some(STATION), Some(SERVER));
+    assert_eq!((four.source(), four.destination(), four.bssid()), (Some(SERVER), STATION, None));
+    assert_eq!(four.encoded_len(), 32);
+}
+
+#[test]
+fn qos_control_bits() {
+    let qos = QosControl::new(6).with_eosp(true);
+    assert_eq!((qos.tid(), qos.eosp(), qos.amsdu()), (6, true, false));
+    assert_eq!(qos.ack_policy(), AckPolicy::Normal);
+    assert_eq!(QosControl(0x60).ack_policy(), AckPolicy::Block);
+    assert!(!qos.with_eosp(false).eosp());
+}
+
+#[test]
+fn rates_of_the_tables() {
+    use Bandwidth::*;
+    use GuardInterval::*;
+    let mbps = |tenths: u64| Some(Rate::from_bps(tenths * 100_000));
+    assert_eq!(ht_rate(7, Mhz20, Long), mbps(650));
+    assert_eq!(ht_rate(15, Mhz20, Long), mbps(1300));
+    assert_eq!(ht_rate(15, Mhz40, Short), mbps(3000));
+    assert_eq!(ht_rate(32, Mhz40, Short), None);
+    assert_eq!(vht_rate(8, 1, Mhz20, Long), mbps(780));
+    assert_eq!(vht_rate(9, 1, Mhz80, Short).unwrap().as_bps(), 433_333_333);
+    assert_eq!(he_rate(11, 1, Mhz80, Long, false).unwrap().as_bps(), 600_490_196);
+    assert_eq!(he_rate(0, 1, Mhz20, Long, true), Some(Rate::from_bps(4_301_470)));
+    assert_eq!(vht_rate(9, 0, Mhz80, Short), None);
+}
+
+#[test]
+fn radiotap_round_trip() {
+    let header = Radiotap {
+        tsft_us: Some(77),
+        flags: RadiotapFlags(RadiotapFlags::FCS),
+        channel: Some(Channel { frequency_mhz: 5180, flags: Channel::OFDM_5GHZ }),
+        signal_dbm: Some(-60),
+        tx_flags: Some(TxFlags(TxFlags::NO_ACK)),
+        data_retries: Some(2),
+        mcs: Some(McsField::new(15, Bandwidth::Mhz20, GuardInterval::Long)),
+        ..Radiotap::default()
+    };
+    // Written behind other bytes: alignment counts from the header's own start.
+    let mut bytes = vec![9; 3];
+    let length = header.encode(&mut bytes);
+    let (back, read) = Radiotap::decode(&bytes[3..]).unwrap();
+    assert_eq!((back, read), (header, length));
+    assert_eq!(back.rate(), Some(Rate::from_bps(130_000_000)));
+    assert_eq!(back.preamble(), Some(Preamble::HtMixed(2)));
+}
+
+#[test]
+fn radiotap_words_and_vendors() {
+    // First word: flags, then the vendor's word (its bits mean nothing here), then back to radiotap with a rate.
+    let mut bytes = vec![0, 0, 0, 0];
+    for word in [1 << 1 | 1 << 30 | 1 << 31, 0x7 | 1 << 29 | 1 << 31, 1u32 << 2] {
+        bytes.extend_from_slice(&word.to_le_bytes());
+    }
+    bytes.extend_from_slice(&[0x10, 0]); // flags, padding
+    bytes.extend_from_slice(&[1, 2, 3, 0, 3, 0, 7, 7, 7]); // OUI, sub-namespace, three bytes to skip
+    bytes.push(108);
+    bytes[2] = bytes.len() as u8;
+    let (header, _) = Radiotap::decode(&bytes).unwrap();
+    assert!(header.flags.has(RadiotapFlags::FCS));
+    assert_eq!(header.rate(), Some(Rate::from_bps(54_000_000)));
+    assert_eq!(header.preamble(), Some(Preamble::Ofdm));
+}
+
+#[test]
+fn radiotap_vht_and_he() {
+    let with = |bit: u32, field: [u8; 12]| {
+        let mut bytes = vec![0, 0, 20, 0];
+        bytes.extend_from_slice(&(1u32 << bit).to_le_bytes());
+        bytes.extend_from_slice(&field);
+        Radiotap::decode(&bytes).unwrap().0
+    };
+    // Guard and width known; short guard, 80 MHz, MCS 9, one stream.
+    let vht = with(21, [0x44, 0, 4, 4, 0x91, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(vht.rate().unwrap().as_bps(), 433_333_333);
+    assert_eq!(vht.preamble(), Some(Preamble::Vht(1)));
+    // MCS and width known; MCS 11, 80 MHz, two streams.
+    let he = with(23, [0x20, 0x40, 2, 0, 0, 11, 0, 0, 2, 0, 2, 0]);
+    assert_eq!(he.rate().unwrap().as_bps(), 1_200_980_392);
+    assert_eq!(he.preamble(), Some(Preamble::He(2)));
+}
+
+#[test]
+fn amsdu_and_snap() {
+    let mut body = Vec::new();
+    for (at, length) in [(0u8, 11usize), (1, 8)] {
+        body.resize(body.len().next_multiple_of(4), 0);
+        body.extend_from_slice(&STATION.0);
+        body.extend_from_slice(&SERVER.0);
+        body.extend_from_slice(&(length as u16).to_be_bytes());
+        encapsulate(0x0800, &mut body);
+        body.extend(std::iter::repeat_n(at, length - 8));
+    }
+    let found: Vec<_> = amsdu_subframes(&body).collect();
+    assert_eq!(found.len(), 2);
+    assert_eq!(snap_payload(found[0].body), Some((0x0800, &[0u8, 0, 0][..])));
+    assert_eq!((found[1].length, found[1].source), (8, SERVER));
+    assert_eq!(snap_payload(&[0xaa, 0xaa, 3]), None);
+}
+
+#[test]
+fn mac_addresses_as_text() {
+    assert_eq!("02:00:00:00:00:01".parse(), Ok(AP));
+    assert_eq!("02-00-00-00-00-01".parse(), Ok(AP));
+    assert_eq!(AP.to_string(), "02:00:00:00:00:01");
+    for wrong in ["", "02:00:00:00:00", "02:00:00:00:00:01:02", "2:0:0:0:0:1", "02:00:00:00:00:+1", "é:00"] {
+        assert_eq!(wrong.parse::<MacAddress>(), Err(ParseMacError), "{wrong}");
+    }
+}
+
+fn look_at_everything(bytes: &[u8]) {
+    for frame in [Frame::decode(bytes), Frame::decode_padded(bytes)].into_iter().flatten() {
+        let header = frame.header();
+        let _ = (header.source(), header.destination(), header.bssid(), header.ps_poll_aid());
+        if let Ok(Some(ManagementBody::Beacon { elements, .. })) = ManagementBody::decode(&frame) {
+            let _ = (elements.count(), elements.wmm(), elements.ssid());
+            let _ = elements.tim().map(|tim| tim.aids().count());
+        }
+        let _ = (amsdu_subframes(frame.body()).count(), snap_payload(frame.body()));
+    }
+    if let Ok((header, length)) = Radiotap::decode(bytes) {
+        assert!(length <= bytes.len());
+        let _ = (header.rate(), header.preamble());
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+        look_at_everything(&bytes);
+    }
+
+    #[test]
+    fn damaged_frames_are_read_without_panic(
+        changes in proptest::collection::vec((0usize..120, any::<u8>()), 0..8),
+        cut in 0usize..120,
+    ) {
+        let mut bytes = Vec::new();
+        Radiotap { rate_500kbps: Some(12), ..Radiotap::default() }.encode(&mut bytes);
+        bytes.extend(beacon(&[4, 900]));
+        for (at, value) in changes {
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte = value;
+            }
+        }
+        bytes.truncate(bytes.len().saturating_sub(cut));
+        look_at_everything(&bytes);
+        look_at_everything(bytes.get(10..).unwrap_or(&[]));
+    }
+
+    #[test]
+    fn a_header_that_was_read_writes_the_same_bytes(mut bytes in proptest::collection::vec(any::<u8>(), 36..60)) {
+        bytes[0] &= !3;
+        if let Ok((header, length)) = Header::decode(&bytes) {
+            let mut out = Vec::new();
+            header.encode(&mut out);
+            prop_assert_eq!(&out[..], &bytes[..length]);
+            prop_assert_eq!(header.encoded_len(), length);
+        }
+    }
+
+    #[test]
+    fn each_waiting_station_has_its_bit(aids in proptest::collection::btree_set(1u16..=2007, 0..20)) {
+        let list: Vec<u16> = aids.iter().copied().collect();
+        let mut out = Vec::new();
+        TimFields { dtim_count: 0, dtim_period: 1, group: false, aids: &list }.encode(&mut out);
+        let tim = Tim::decode(&out[2..]).unwrap();
+        prop_assert_eq!(usize::from(out[1]), out.len() - 2);
+        prop_assert_eq!(tim.aids().collect::<Vec<_>>(), list);
+    }
+}
