@@ -1,0 +1,117 @@
+//! How evenly a bottleneck is shared: Jain's index, and two indices that also count the use of its capacity.
+//!
+//! For throughputs x_1 ... x_n and a capacity C in the same unit, with the fair share x_f = C/n:
+//!
+//! * Jain, Chiu and Hawe 1984: (sum x)^2 / (n sum x^2). It sees only the spread, not the use.
+//! * Hashimoto 2013 (PhD thesis, eq. 2.10): 1 / (1 + g^2), g the root mean square distance from x_f over x_f. Equal to
+//!   Jain's where the flows fill the capacity. This is `fair_utilization` of a result.
+//! * Hashimoto 2010 (master thesis, eq. 6, 7): the same times (sum x / C)^alpha, alpha = 1 by default there. These are
+//!   two metrics: values of one are not to be compared with values of the other.
+//!
+//! Left out: the sliding-window method, which averages an index over the positions of a window; max-min fairness and
+//! weights. With alpha = 1 a larger total at the same Jain index can lower the master index (at a total u C it falls once
+//! u^2 > 2 J); from alpha = 2 on it cannot. That is a property of the published definition.
+
+use std::fmt;
+
+#[cfg(test)]
+mod tests;
+
+/// Why an index cannot be computed. Its display names the parameter, its value and what is allowed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FairnessError {
+    /// There is no flow.
+    NoFlows,
+    /// A throughput is negative, infinite or not a number.
+    Throughput {
+        /// Which flow, counted from zero.
+        flow: usize,
+        /// Its throughput.
+        value: f64,
+    },
+    /// The capacity is zero, negative, infinite or not a number.
+    Capacity(f64),
+    /// The exponent of the utilization is negative, infinite or not a number.
+    Alpha(f64),
+    /// The throughputs exceed the capacity by so many powers of ten that the index leaves the range of `f64`.
+    Overflow,
+}
+
+impl fmt::Display for FairnessError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoFlows => f.write_str("throughputs: none given; allowed is one or more"),
+            Self::Throughput { flow, value } => {
+                write!(f, "throughputs[{flow}]: {value}; allowed are finite values of zero or more")
+            }
+            Self::Capacity(value) => {
+                write!(f, "capacity: {value}; allowed are finite values above zero")
+            }
+            Self::Alpha(value) => write!(f, "alpha: {value}; allowed are finite values of zero or more"),
+            Self::Overflow => f.write_str("throughputs: too far above the capacity for an index"),
+        }
+    }
+}
+
+impl std::error::Error for FairnessError {}
+
+/// Jain's index of `throughputs` (any one unit): 1 when all are equal, 1/n when one flow has everything. When all are
+/// zero the quotient is 0/0; the index is then 1, because nobody has more than another.
+///
+/// # Errors
+/// No flow, or a throughput that is not a finite number of zero or more.
+pub fn jain(throughputs: &[f64]) -> Result<f64, FairnessError> {
+    check(throughputs)?;
+    // Relative to the largest, so that squares neither overflow nor vanish.
+    let largest = throughputs.iter().copied().fold(0.0, f64::max);
+    if largest == 0.0 {
+        return Ok(1.0);
+    }
+    let sum: f64 = throughputs.iter().map(|x| x / largest).sum();
+    let squares: f64 = throughputs.iter().map(|x| (x / largest) * (x / largest)).sum();
+    Ok(sum * sum / (throughputs.len() as f64 * squares))
+}
+
+/// Hashimoto's two-argument index of 2013: 1 when every flow has its fair share of `capacity` (same unit), 1/n when one
+/// flow has all of it, 1/2 when all are zero.
+///
+/// # Errors
+/// As [`jain`], and a capacity that is not a finite number above zero.
+pub fn fair_utilization(throughputs: &[f64], capacity: f64) -> Result<f64, FairnessError> {
+    check(throughputs)?;
+    check_capacity(capacity)?;
+    let flows = throughputs.len() as f64;
+    let distance = |x: &f64| {
+        let relative = flows * (x / capacity) - 1.0;
+        relative * relative
+    };
+    let mean_square = throughputs.iter().map(distance).sum::<f64>() / flows;
+    Ok(1.0 / (1.0 + mean_square))
+}
+
+/// Hashimoto's index of 2010: [`fair_utilization`] times (total / capacity)^alpha. Zero when all are zero, unless alpha is
+/// zero, where the factor is 1 throughout.
+///
+/// # Errors
+/// As [`fair_utilization`], an alpha that is not a finite number of zero or more, and an index out of range.
+pub fn fair_utilization_alpha(throughputs: &[f64], capacity: f64, alpha: f64) -> Result<f64, FairnessError> {
+    let index = fair_utilization(throughputs, capacity)?;
+    if !(alpha.is_finite() && alpha >= 0.0) {
+        return Err(FairnessError::Alpha(alpha));
+    }
+    let utilization: f64 = throughputs.iter().map(|x| x / capacity).sum();
+    let value = index * utilization.powf(alpha);
+    if value.is_finite() { Ok(value) } else { Err(FairnessError::Overflow) }
+}
+
+fn check(throughputs: &[f64]) -> Result<(), FairnessError> {
+    if throughputs.is_empty() {
+        return Err(FairnessError::NoFlows);
+    }
+    let bad = throughputs.iter().position(|x| !(x.is_finite() && *x >= 0.0));
+    bad.map_or(Ok(()), |flow| Err(FairnessError::Throughput { flow, value: throughputs[flow] }))
+}
+
+fn check_capacity(capacity: f64) -> Result<(), FairnessError> {
+    if capacity.is_finite() && capacity > 0.0 { Ok(()) } else { Err(FairnessError::Capacity(capacity)) }
+}
