@@ -9,12 +9,19 @@
 //! and delivery-enabled or none), and limits to a service period's length.
 
 mod access_point;
+mod link;
 mod policy;
 mod station;
+#[cfg(test)]
+mod tests;
 
-pub use access_point::{AccessPoint, AccessPointConfig, AccessPointInput, AccessPointOutput, AccessPointTimer};
-pub use policy::{Policy, PolicyConfig};
-pub use station::{Station, StationInput, StationOutput, StationTimer};
+pub use access_point::{
+    AccessPoint, AccessPointConfig, AccessPointInput, AccessPointOutput, AccessPointTimer, Downlink, Heard,
+    Loss,
+};
+pub use link::{StationConfig, StationCounts};
+pub use policy::{Policy, PolicyConfig, PolicyInfo, UnknownPolicy};
+pub use station::{Station, StationInput, StationOutput, StationTimer, Uplink};
 
 /// Index of a station in its cell: its association identifier less one.
 pub type StationId = u32;

@@ -1,0 +1,434 @@
+//! The access point's side of power save: buffer for who sleeps, announce, release.
+//!
+//! For each station the machine keeps the power-management bit as last heard, a first-in-first-out power-save buffer
+//! and the state of the station's service period. It decides *when* a packet joins the one transmission queue that all
+//! stations share ([`AccessPointOutput::Transmit`]) and what its header says ([`AccessPoint::flags`]); it neither holds
+//! that queue nor knows of contention and retries. Released packets therefore wait behind the traffic of stations that
+//! are awake, as they do in an access point whose power save sits above one hardware queue.
+//!
+//! # Service periods
+//! A trigger opens a period only if none is in progress (802.11-2020 11.2.3.5): one that comes while the last frame of a
+//! period is still being sent, or sent again, opens nothing, since that frame will end the period for the station too.
+//! While a period is open, packets for the station are released as they come (the period is extended). Once the last
+//! frame has started with its EOSP bit the period is closing: what comes then is buffered for the next one.
+//!
+//! # Frames that miss their station
+//! A frame that was given up at the retry limit while its station is in power save goes back to the head of the
+//! power-save buffer, in its old order, rather than being lost: the station was asleep, not gone. A period in which
+//! that happens releases nothing more and ends with what is already in the transmission queue.
+//!
+//! Left out: ageing of buffered packets (802.11-2020 11.2.3.6 lets an access point discard them after at least the listen
+//! interval), group-addressed frames after DTIM beacons, a limit to the frames of a period, and queues by access
+//! category.
+
+use std::collections::VecDeque;
+use std::fmt::Debug;
+
+use airwatt_base::{Instant, Machine, Span, Timeout, TimerTable, timer_kinds};
+
+use super::{ServiceFlags, StationId};
+
+/// What an access point is set to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccessPointConfig {
+    /// Packets that one station's power-save buffer holds; what comes on top is dropped at the tail.
+    pub ps_buffer: u32,
+    /// Time between two beacons (802.11-2020 9.4.1.3; commonly 100 ms or 102.4 ms).
+    pub beacon_interval: Span,
+    /// Every how many beacons is a DTIM, at least 1 (802.11-2020 9.4.2.5).
+    pub dtim_period: u8,
+    /// The first target beacon transmission time.
+    pub first_beacon: Instant,
+}
+
+impl Default for AccessPointConfig {
+    /// 1000 packets, 100 ms, every beacon a DTIM, the first beacon at the beginning.
+    fn default() -> Self {
+        Self {
+            ps_buffer: 1000,
+            beacon_interval: Span::from_millis(100),
+            dtim_period: 1,
+            first_beacon: Instant::ZERO,
+        }
+    }
+}
+
+/// What a correctly received uplink frame is to power save.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Heard {
+    /// A QoS data frame; a trigger as well if the station sleeps and has negotiated U-APSD.
+    Data,
+    /// A QoS Null frame of a trigger-enabled category.
+    Trigger,
+    /// A PS-Poll.
+    PsPoll,
+    /// A Null frame that only carries the PM bit.
+    Null,
+}
+
+/// A downlink frame: a packet, or a (QoS) Null frame that only carries flags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Downlink<P> {
+    /// A packet that came by [`AccessPointInput::Deliver`].
+    Packet(P),
+    /// No packet: the answer to a trigger or PS-Poll that finds the buffer empty.
+    NullData,
+}
+
+/// What comes in. A station that [`AccessPoint::add_station`] did not return is a panic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessPointInput<P> {
+    /// The distribution system has a packet for the station.
+    Deliver {
+        /// For whom.
+        station: StationId,
+        /// What.
+        packet: P,
+    },
+    /// An uplink frame was received correctly.
+    Heard {
+        /// From whom.
+        station: StationId,
+        /// Its PM bit.
+        pm: bool,
+        /// What kind of frame.
+        kind: Heard,
+    },
+    /// The first transmission attempt of the station's oldest released frame starts. Its header says what
+    /// [`AccessPoint::flags`] answered just before.
+    Started {
+        /// To whom.
+        station: StationId,
+    },
+    /// A started frame is done: acknowledged, or given up at the retry limit.
+    Sent {
+        /// To whom.
+        station: StationId,
+        /// Which frame.
+        frame: Downlink<P>,
+        /// What its header said.
+        flags: ServiceFlags,
+        /// Whether an acknowledgement came.
+        delivered: bool,
+    },
+    /// The transmission queue was full when a released frame came, and dropped it. It is lost; the driver, who has
+    /// it, accounts for it. Handed in after the drain that brought the frame, once for each.
+    Refused {
+        /// For whom the frame was.
+        station: StationId,
+    },
+}
+
+/// Why the machine gave a packet up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Loss {
+    /// The station's power-save buffer was full.
+    BufferFull,
+    /// The retry limit was reached for a station that is awake.
+    RetryLimit,
+}
+
+/// What goes out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessPointOutput<P> {
+    /// Put this frame at the tail of the transmission queue.
+    Transmit {
+        /// For whom.
+        station: StationId,
+        /// What.
+        frame: Downlink<P>,
+    },
+    /// Send a beacon now, ahead of the transmission queue, with the TIM bits as they are when it starts.
+    Beacon {
+        /// Beacons before the next DTIM; 0 if this is one.
+        dtim_count: u8,
+    },
+    /// This packet will not be delivered.
+    Dropped {
+        /// For whom it was.
+        station: StationId,
+        /// What.
+        packet: P,
+        /// Why.
+        why: Loss,
+    },
+}
+
+timer_kinds! {
+    /// Why an access point wakes up.
+    pub enum AccessPointTimer {
+        /// When to send the next beacon.
+        Beacon = "beacon",
+    }
+}
+
+/// A station's service period as the access point sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Period {
+    None,
+    /// What comes is released at once. Some released frame has not started, and the last will carry EOSP.
+    Open,
+    /// A frame missed the station: nothing more is released, and the last released frame carries EOSP.
+    Ending,
+    /// The frame with EOSP has started.
+    Closing,
+}
+
+#[derive(Clone, Debug)]
+struct Peer<P> {
+    uapsd: bool,
+    pm: bool,
+    buffer: VecDeque<P>,
+    /// How many packets at the head of `buffer` came back from the transmission queue.
+    returned: usize,
+    /// Frames released whose first attempt has not started.
+    queued: u32,
+    /// Frames started and not yet done.
+    in_air: u32,
+    period: Period,
+}
+
+/// The access point's side of power save. `P` is what the driver calls a packet: a length, a number, an index.
+#[derive(Clone, Debug)]
+pub struct AccessPoint<P> {
+    config: AccessPointConfig,
+    peers: Vec<Peer<P>>,
+    /// Number of the next beacon, from 0 at [`AccessPointConfig::first_beacon`].
+    beacon: u64,
+    timers: TimerTable<AccessPointTimer, 1>,
+    outputs: VecDeque<AccessPointOutput<P>>,
+}
+
+impl<P: Copy + Debug> AccessPoint<P> {
+    /// An access point without stations. Panics if the beacon interval or the DTIM period is zero.
+    pub fn new(config: AccessPointConfig) -> Self {
+        assert!(!config.beacon_interval.is_zero(), "a beacon interval is longer than nothing");
+        assert!(config.dtim_period > 0, "a DTIM period is at least one beacon");
+        let mut timers = TimerTable::new();
+        timers.set(AccessPointTimer::Beacon, config.first_beacon);
+        Self { config, peers: Vec::new(), beacon: 0, timers, outputs: VecDeque::new() }
+    }
+
+    /// Associates a station, awake, with or without U-APSD on all access categories. Identifiers count from 0.
+    pub fn add_station(&mut self, uapsd: bool) -> StationId {
+        self.peers.push(Peer {
+            uapsd,
+            pm: false,
+            buffer: VecDeque::new(),
+            returned: 0,
+            queued: 0,
+            in_air: 0,
+            period: Period::None,
+        });
+        StationId::try_from(self.peers.len() - 1).expect("fewer than 2^32 stations")
+    }
+
+    /// What the access point is set to.
+    pub fn config(&self) -> &AccessPointConfig {
+        &self.config
+    }
+
+    /// How many stations there are.
+    pub fn stations(&self) -> u32 {
+        self.peers.len() as u32
+    }
+
+    /// The station's bit in the traffic indication map of a beacon that starts now: whether anything is buffered that
+    /// has not been released. With every category delivery-enabled it covers all of them (802.11-2020 11.2.3.5).
+    pub fn tim(&self, station: StationId) -> bool {
+        !self.peer(station).buffer.is_empty()
+    }
+
+    /// Packets in the station's power-save buffer.
+    pub fn buffered(&self, station: StationId) -> usize {
+        self.peer(station).buffer.len()
+    }
+
+    /// Frames released to the transmission queue and not yet done.
+    pub fn released(&self, station: StationId) -> u32 {
+        self.peer(station).queued + self.peer(station).in_air
+    }
+
+    /// Whether the station is in power save, by the PM bit of its last frame.
+    pub fn asleep(&self, station: StationId) -> bool {
+        self.peer(station).pm
+    }
+
+    /// What the header of the station's oldest released frame has to say if its first attempt starts now. Ask, then
+    /// hand in [`AccessPointInput::Started`]; further attempts repeat the header.
+    ///
+    /// EOSP: this is the last frame of a service period. More Data: further frames are buffered or released behind it;
+    /// only to a station in power save (802.11-2020 9.2.4.1.8).
+    pub fn flags(&self, station: StationId) -> ServiceFlags {
+        let peer = self.peer(station);
+        let last = peer.queued <= 1;
+        ServiceFlags {
+            more_data: peer.pm && !(last && peer.buffer.is_empty()),
+            eosp: last && matches!(peer.period, Period::Open | Period::Ending),
+        }
+    }
+
+    fn peer(&self, station: StationId) -> &Peer<P> {
+        &self.peers[station as usize]
+    }
+
+    fn deliver(&mut self, station: StationId, packet: P) {
+        let peer = &mut self.peers[station as usize];
+        if !peer.pm || peer.period == Period::Open {
+            return self.transmit(station, Downlink::Packet(packet));
+        }
+        if peer.buffer.len() >= self.config.ps_buffer as usize {
+            return self.outputs.push_back(AccessPointOutput::Dropped {
+                station,
+                packet,
+                why: Loss::BufferFull,
+            });
+        }
+        peer.buffer.push_back(packet);
+    }
+
+    fn heard(&mut self, station: StationId, pm: bool, kind: Heard) {
+        let peer = &mut self.peers[station as usize];
+        peer.pm = pm;
+        if !pm {
+            // Awake: no service periods, no buffering (802.11-2020 11.2.3.6).
+            peer.period = Period::None;
+            return self.release_all(station);
+        }
+        match kind {
+            Heard::Data | Heard::Trigger if peer.uapsd && peer.period == Period::None => {
+                self.open_period(station);
+            }
+            Heard::PsPoll => self.answer_poll(station),
+            Heard::Data | Heard::Trigger | Heard::Null => {}
+        }
+    }
+
+    /// Releases the whole buffer, or a QoS Null to carry EOSP where nothing waits to be sent (802.11-2020 11.2.3.6).
+    fn open_period(&mut self, station: StationId) {
+        self.peers[station as usize].period = Period::Open;
+        self.release_all(station);
+        if self.peer(station).queued == 0 {
+            self.transmit(station, Downlink::NullData);
+        }
+    }
+
+    /// One frame for one PS-Poll, a Null frame if none is buffered (802.11-2020 11.2.3.6). A poll that finds a frame
+    /// already on its way, as a repeated one does, is answered by that.
+    fn answer_poll(&mut self, station: StationId) {
+        let peer = &mut self.peers[station as usize];
+        if peer.queued + peer.in_air > 0 {
+            return;
+        }
+        let frame = peer.buffer.pop_front().map_or(Downlink::NullData, Downlink::Packet);
+        peer.returned = peer.returned.saturating_sub(1);
+        self.transmit(station, frame);
+    }
+
+    fn release_all(&mut self, station: StationId) {
+        let peer = &mut self.peers[station as usize];
+        peer.returned = 0;
+        let packets = std::mem::take(&mut peer.buffer);
+        for packet in packets {
+            self.transmit(station, Downlink::Packet(packet));
+        }
+    }
+
+    fn transmit(&mut self, station: StationId, frame: Downlink<P>) {
+        self.peers[station as usize].queued += 1;
+        self.outputs.push_back(AccessPointOutput::Transmit { station, frame });
+    }
+
+    fn started(&mut self, station: StationId) {
+        let flags = self.flags(station);
+        let peer = &mut self.peers[station as usize];
+        peer.queued = peer.queued.checked_sub(1).expect("a frame is released before it starts");
+        peer.in_air += 1;
+        if flags.eosp {
+            peer.period = Period::Closing;
+        }
+    }
+
+    fn sent(&mut self, station: StationId, frame: Downlink<P>, flags: ServiceFlags, delivered: bool) {
+        let peer = &mut self.peers[station as usize];
+        peer.in_air = peer.in_air.checked_sub(1).expect("a frame starts before it is done");
+        if flags.eosp && peer.period == Period::Closing {
+            peer.period = Period::None;
+        }
+        if !delivered {
+            self.missed(station, frame);
+        }
+        self.end_period_if_nothing_is_left(station);
+    }
+
+    /// A frame reached the retry limit: back into the buffer if the station sleeps, else lost.
+    fn missed(&mut self, station: StationId, frame: Downlink<P>) {
+        let limit = self.config.ps_buffer as usize;
+        let peer = &mut self.peers[station as usize];
+        if peer.period == Period::Open {
+            peer.period = Period::Ending;
+        }
+        let Downlink::Packet(packet) = frame else { return };
+        if peer.pm && peer.buffer.len() < limit {
+            peer.buffer.insert(peer.returned, packet);
+            peer.returned += 1;
+            return;
+        }
+        let why = if peer.pm { Loss::BufferFull } else { Loss::RetryLimit };
+        self.outputs.push_back(AccessPointOutput::Dropped { station, packet, why });
+    }
+
+    fn refused(&mut self, station: StationId) {
+        let peer = &mut self.peers[station as usize];
+        peer.queued = peer.queued.checked_sub(1).expect("a frame is released before it is refused");
+        self.end_period_if_nothing_is_left(station);
+    }
+
+    /// Without a frame that could carry EOSP the period ends silently; the station gives up by its own timer.
+    fn end_period_if_nothing_is_left(&mut self, station: StationId) {
+        let peer = &mut self.peers[station as usize];
+        if peer.queued == 0 && matches!(peer.period, Period::Open | Period::Ending) {
+            peer.period = Period::None;
+        }
+    }
+}
+
+impl<P: Copy + Debug> Machine for AccessPoint<P> {
+    type Input = AccessPointInput<P>;
+    type Output = AccessPointOutput<P>;
+    type Reason = AccessPointTimer;
+
+    fn handle_input(&mut self, input: Self::Input, _now: Instant) {
+        match input {
+            AccessPointInput::Deliver { station, packet } => self.deliver(station, packet),
+            AccessPointInput::Heard { station, pm, kind } => self.heard(station, pm, kind),
+            AccessPointInput::Started { station } => self.started(station),
+            AccessPointInput::Sent { station, frame, flags, delivered } => {
+                self.sent(station, frame, flags, delivered);
+            }
+            AccessPointInput::Refused { station } => self.refused(station),
+        }
+    }
+
+    /// Sends the beacon that is due. A driver that comes late by whole intervals gets one beacon, not a burst.
+    fn handle_timeout(&mut self, now: Instant) {
+        if self.timers.expire(now).is_none() {
+            return;
+        }
+        let interval = self.config.beacon_interval;
+        self.beacon = now.saturating_since(self.config.first_beacon).whole(interval);
+        let period = u64::from(self.config.dtim_period);
+        let dtim_count = ((period - self.beacon % period) % period) as u8;
+        self.outputs.push_back(AccessPointOutput::Beacon { dtim_count });
+        self.beacon += 1;
+        self.timers.set(AccessPointTimer::Beacon, self.config.first_beacon + interval * self.beacon);
+    }
+
+    fn poll_output(&mut self) -> Option<Self::Output> {
+        self.outputs.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Timeout<Self::Reason>> {
+        self.timers.next()
+    }
+}

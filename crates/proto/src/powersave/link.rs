@@ -1,0 +1,477 @@
+//! What every power-save policy shares: the radio, the PM bit, beacons, service periods and the decision to doze.
+//!
+//! A policy is handed the [`Link`] and asks it for what it wants ([`Link::trigger`], [`Link::poll`],
+//! [`Link::enter_power_save`], ...); the link wakes the radio first where that is needed. It models no air: that a frame
+//! was sent or lost comes in.
+
+use std::collections::VecDeque;
+
+use airwatt_base::{Instant, Span, Timeout, TimerKind, TimerTable};
+
+use super::station::{StationOutput, StationTimer, Uplink};
+use super::{Control, ServiceFlags};
+
+/// Number of [`StationTimer`]s.
+const TIMERS: usize = StationTimer::ALL.len();
+
+/// Pause before a lost announcement of power save is repeated: the retry limit that it ran into lasts some
+/// milliseconds, so a cause that passes has passed, and a tenth of a beacon interval awake costs little.
+const ANNOUNCE_AGAIN: Span = Span::from_millis(10);
+
+/// What a station is set to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StationConfig {
+    /// Time between two beacons, as in the beacons.
+    pub beacon_interval: Span,
+    /// A target beacon transmission time; all others are whole beacon intervals later.
+    pub first_beacon: Instant,
+    /// How long before a target beacon transmission time the radio is ready to receive. Default 0.5 ms.
+    pub wake_guard: Span,
+    /// What the radio takes from sleep to ready; it is woken this much earlier. Default 0.
+    pub wake_time: Span,
+    /// Every how many beacons one is heard, at least 1 (802.11-2020 9.4.1.6). Default 1.
+    pub listen_interval: u32,
+    /// How long after its target time a beacon is waited for. Default 10 ms: three transmission opportunities of 3 ms
+    /// that others may hold before it, and its own contention.
+    pub beacon_window: Span,
+    /// How long after the last frame of a service period, or after a PS-Poll, the next frame is waited for. Default
+    /// 50 ms: a hundred full frames of others at 54 Mbit/s in the access point's queue, with room for contention;
+    /// half a beacon interval, so that a lost end of period costs less than the beacon that repairs it.
+    pub supervision: Span,
+    /// When the machine acts first. Default: at the beginning.
+    pub start: Instant,
+}
+
+impl Default for StationConfig {
+    fn default() -> Self {
+        Self {
+            beacon_interval: Span::from_millis(100),
+            first_beacon: Instant::ZERO,
+            wake_guard: Span::from_micros(500),
+            wake_time: Span::ZERO,
+            listen_interval: 1,
+            beacon_window: Span::from_millis(10),
+            supervision: Span::from_millis(50),
+            start: Instant::ZERO,
+        }
+    }
+}
+
+/// What a station's power save did so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StationCounts {
+    wakeups: [u64; TIMERS],
+    /// Wake-ups because the user had a frame to send.
+    pub uplink_wakeups: u64,
+    /// QoS Null triggers handed out to be sent.
+    pub triggers: u64,
+    /// PS-Polls handed out to be sent.
+    pub polls: u64,
+    /// Null frames that announce a power-management mode, handed out to be sent.
+    pub announcements: u64,
+    /// Service periods opened, by triggers and by the user's frames.
+    pub periods: u64,
+    /// Service periods and poll answers whose end was not heard in time.
+    pub supervision_expired: u64,
+    /// Beacons waited for in vain.
+    pub beacons_missed: u64,
+}
+
+impl StationCounts {
+    /// Wake-ups of the radio for this reason.
+    pub fn wakeups_for(&self, reason: StationTimer) -> u64 {
+        self.wakeups[reason.index()]
+    }
+
+    /// Wake-ups of the radio by reason, those for uplink frames last as `uplink`; reasons that did not occur are left
+    /// out.
+    pub fn wakeups(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        let timers = StationTimer::ALL.iter().map(|reason| (reason.name(), self.wakeups_for(*reason)));
+        timers.chain([("uplink", self.uplink_wakeups)]).filter(|(_, count)| *count > 0)
+    }
+
+    /// All wake-ups of the radio.
+    pub fn wakeups_total(&self) -> u64 {
+        self.wakeups.iter().sum::<u64>() + self.uplink_wakeups
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Radio {
+    Awake,
+    Waking,
+    Dozing,
+}
+
+/// Which downlink frames are expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Service {
+    None,
+    /// Those of a U-APSD service period, until EOSP.
+    Period,
+    /// The one that answers a PS-Poll.
+    Answer,
+}
+
+/// The shared part of a station.
+#[derive(Clone, Debug)]
+pub(super) struct Link {
+    config: StationConfig,
+    uapsd: bool,
+    radio: Radio,
+    /// The PM bit that uplink frames carry.
+    pm: bool,
+    /// The access point is known to have heard PM = 1, and nothing was said against it since.
+    announced: bool,
+    service: Service,
+    backlog: u32,
+    /// Controls given out and not yet reported sent.
+    controls: VecDeque<Control>,
+    /// Controls that wait for the radio to wake up.
+    held: Vec<Control>,
+    awaiting_beacon: bool,
+    /// Target time of the beacon that [`StationTimer::Beacon`] wakes for.
+    beacon_at: Instant,
+    /// When the next scheduled trigger goes out.
+    trigger_at: Option<Instant>,
+    timers: TimerTable<StationTimer, TIMERS>,
+    outputs: VecDeque<StationOutput>,
+    counts: StationCounts,
+}
+
+/// What the station tells it.
+impl Link {
+    pub(super) fn new(config: StationConfig, uapsd: bool) -> Self {
+        assert!(!config.beacon_interval.is_zero(), "a beacon interval is longer than nothing");
+        assert!(config.listen_interval > 0, "a listen interval is at least one beacon");
+        Self {
+            config,
+            uapsd,
+            radio: Radio::Awake,
+            pm: false,
+            announced: false,
+            service: Service::None,
+            backlog: 0,
+            controls: VecDeque::new(),
+            held: Vec::new(),
+            awaiting_beacon: false,
+            beacon_at: config.first_beacon,
+            trigger_at: None,
+            timers: TimerTable::new(),
+            outputs: VecDeque::new(),
+            counts: StationCounts::default(),
+        }
+    }
+
+    /// The radio has woken up: what waited for it goes out.
+    pub(super) fn awake(&mut self) {
+        self.radio = Radio::Awake;
+        for control in std::mem::take(&mut self.held) {
+            // The user's frames have come meanwhile, and trigger as well.
+            if control != Control::Trigger || self.backlog == 0 {
+                self.give_out(control);
+            }
+        }
+    }
+
+    pub(super) fn set_backlog(&mut self, frames: u32) {
+        self.backlog = frames;
+        if frames > 0 && self.radio == Radio::Dozing {
+            self.counts.uplink_wakeups += 1;
+            self.start_waking();
+        }
+    }
+
+    /// A beacon was heard. TIM set for a station that believes itself in active mode: the access point never heard it
+    /// leave power save, so it says so again.
+    pub(super) fn beacon(&mut self, tim: bool, now: Instant) {
+        if self.awaiting_beacon {
+            self.awaiting_beacon = false;
+            self.timers.stop(StationTimer::BeaconWindow);
+            self.schedule_beacon(now, self.config.listen_interval);
+        }
+        if tim && !self.pm && !self.announcing() {
+            self.request(Control::PmNull { pm: false }, StationTimer::Announce);
+        }
+    }
+
+    /// [`StationTimer::Beacon`]: awake from now until the beacon came or its window is over.
+    pub(super) fn await_beacon(&mut self) {
+        self.wake(StationTimer::Beacon);
+        self.awaiting_beacon = true;
+        self.timers.set(StationTimer::BeaconWindow, self.beacon_at + self.config.beacon_window);
+    }
+
+    /// [`StationTimer::BeaconWindow`]: the TIM was missed, so the very next beacon is heard, whatever the listen interval.
+    pub(super) fn beacon_missed(&mut self, now: Instant) {
+        self.awaiting_beacon = false;
+        self.counts.beacons_missed += 1;
+        self.schedule_beacon(now, 1);
+    }
+
+    /// A frame came; true if it ends what was expected.
+    pub(super) fn received(&mut self, flags: ServiceFlags, now: Instant) -> bool {
+        let ended = match self.service {
+            Service::None => return false,
+            Service::Period => flags.eosp,
+            Service::Answer => true,
+        };
+        if ended {
+            self.service = Service::None;
+            self.timers.stop(StationTimer::ServicePeriod);
+        } else {
+            self.supervise(now);
+        }
+        ended
+    }
+
+    /// [`StationTimer::ServicePeriod`].
+    pub(super) fn end_service(&mut self) {
+        self.service = Service::None;
+        self.counts.supervision_expired += 1;
+    }
+
+    /// [`StationTimer::Trigger`]: whether the trigger itself is due; else the timer only began to wake the radio for it.
+    pub(super) fn trigger_is_due(&mut self, now: Instant) -> bool {
+        let Some(at) = self.trigger_at else { return false };
+        self.wake(StationTimer::Trigger);
+        if now < at {
+            self.timers.set(StationTimer::Trigger, at);
+            return false;
+        }
+        self.trigger_at = None;
+        true
+    }
+
+    /// An own frame is done.
+    pub(super) fn sent(&mut self, frame: Uplink, delivered: bool, now: Instant) {
+        if let Uplink::Control(control) = frame {
+            let place = self.controls.iter().position(|given| *given == control);
+            self.controls.remove(place.expect("only controls that were given out are sent"));
+        }
+        match frame {
+            Uplink::Control(Control::PmNull { pm: true }) if self.pm && !self.announcing() => {
+                if delivered {
+                    self.announced = true;
+                    self.schedule_beacon(now, self.config.listen_interval);
+                } else {
+                    self.timers.set(StationTimer::Announce, now + ANNOUNCE_AGAIN);
+                }
+            }
+            Uplink::Control(Control::PsPoll) if delivered => self.expect(Service::Answer, now),
+            Uplink::Data { .. } | Uplink::Control(Control::Trigger)
+                if delivered && self.uapsd && self.announced =>
+            {
+                self.expect(Service::Period, now);
+            }
+            Uplink::Data { .. } | Uplink::Control(_) => {}
+        }
+    }
+
+    /// [`StationTimer::Announce`].
+    pub(super) fn announce(&mut self) {
+        if !self.announcing() {
+            self.request(Control::PmNull { pm: self.pm }, StationTimer::Announce);
+        }
+    }
+
+    /// Sleeps if nothing is pending: power save announced, nothing to send, nothing expected, and no wake-up so near
+    /// that falling asleep and waking would take longer than the sleep.
+    pub(super) fn doze_if_idle(&mut self, now: Instant) {
+        let idle = self.radio == Radio::Awake
+            && self.announced
+            && self.service == Service::None
+            && self.backlog == 0
+            && self.controls.is_empty()
+            && !self.awaiting_beacon;
+        if !idle || !self.worth_dozing(now) {
+            return;
+        }
+        self.radio = Radio::Dozing;
+        self.outputs.push_back(StationOutput::Doze);
+        if let Some(at) = self.trigger_at {
+            self.timers.set(StationTimer::Trigger, at.saturating_sub(self.config.wake_time));
+        }
+    }
+
+    fn worth_dozing(&self, now: Instant) -> bool {
+        let beacon = self.timers.get(StationTimer::Beacon).map(|at| at + self.config.wake_time);
+        let next = beacon.into_iter().chain(self.trigger_at).min();
+        next.is_none_or(|at| at.saturating_since(now) > self.config.wake_time.saturating_mul(2))
+    }
+
+    pub(super) fn expire(&mut self, now: Instant) -> Option<StationTimer> {
+        self.timers.expire(now)
+    }
+
+    pub(super) fn poll_output(&mut self) -> Option<StationOutput> {
+        self.outputs.pop_front()
+    }
+
+    pub(super) fn next_timeout(&self) -> Option<Timeout<StationTimer>> {
+        self.timers.next()
+    }
+
+    /// Sets [`StationTimer::Beacon`] for the first target time whose number is a multiple of `every` and for which the
+    /// radio can still be woken in time.
+    fn schedule_beacon(&mut self, now: Instant, every: u32) {
+        let ahead = self.config.wake_guard + self.config.wake_time;
+        let step = self.config.beacon_interval * u64::from(every);
+        let after = now.saturating_add(ahead);
+        let number = if after < self.config.first_beacon {
+            0
+        } else {
+            after.saturating_since(self.config.first_beacon).whole(step) + 1
+        };
+        self.beacon_at = self.config.first_beacon + step * number;
+        self.timers.set(StationTimer::Beacon, self.beacon_at.saturating_sub(ahead));
+    }
+
+    fn expect(&mut self, service: Service, now: Instant) {
+        if service == Service::Period && self.service != Service::Period {
+            self.counts.periods += 1;
+        }
+        self.service = service;
+        self.supervise(now);
+    }
+
+    fn supervise(&mut self, now: Instant) {
+        self.timers.set(StationTimer::ServicePeriod, now + self.config.supervision);
+    }
+
+    fn wake(&mut self, reason: StationTimer) {
+        if self.radio == Radio::Dozing {
+            self.counts.wakeups[reason.index()] += 1;
+            self.start_waking();
+        }
+    }
+
+    fn start_waking(&mut self) {
+        self.radio = Radio::Waking;
+        self.outputs.push_back(StationOutput::Wake);
+    }
+
+    /// Sends a control now, or once the radio has woken up.
+    fn request(&mut self, control: Control, reason: StationTimer) {
+        if self.radio == Radio::Awake {
+            return self.give_out(control);
+        }
+        self.wake(reason);
+        self.held.push(control);
+    }
+
+    fn give_out(&mut self, control: Control) {
+        match control {
+            Control::Trigger => self.counts.triggers += 1,
+            Control::PsPoll => self.counts.polls += 1,
+            Control::PmNull { .. } => self.counts.announcements += 1,
+        }
+        self.controls.push_back(control);
+        self.outputs.push_back(StationOutput::Send(control));
+    }
+
+    fn pending(&self, what: impl Fn(&Control) -> bool) -> bool {
+        self.controls.iter().chain(&self.held).any(what)
+    }
+
+    fn announcing(&self) -> bool {
+        self.pending(|control| matches!(control, Control::PmNull { .. }))
+    }
+}
+
+/// What policies ask of it.
+impl Link {
+    /// What the station is set to.
+    pub(super) fn config(&self) -> &StationConfig {
+        &self.config
+    }
+
+    pub(super) fn pm(&self) -> bool {
+        self.pm
+    }
+
+    pub(super) fn is_awake(&self) -> bool {
+        self.radio == Radio::Awake
+    }
+
+    pub(super) fn in_service(&self) -> bool {
+        self.service != Service::None
+    }
+
+    /// Frames of the user that wait to be sent.
+    pub(super) fn backlog(&self) -> u32 {
+        self.backlog
+    }
+
+    pub(super) fn counts(&self) -> &StationCounts {
+        &self.counts
+    }
+
+    /// Starts the station in power save: its frames say so from the first, and a Null frame says it at the start.
+    pub(super) fn start_in_power_save(&mut self) {
+        self.pm = true;
+        self.timers.set(StationTimer::Announce, self.config.start);
+    }
+
+    /// Announces power save; once that is acknowledged the station hears beacons and dozes.
+    pub(super) fn enter_power_save(&mut self) {
+        if !self.pm {
+            self.pm = true;
+            self.request(Control::PmNull { pm: true }, StationTimer::Announce);
+        }
+    }
+
+    /// Stays awake, and says so: by the user's frames where some wait, else by a Null frame, which is also needed to
+    /// overtake an announcement of power save that is still under way.
+    pub(super) fn leave_power_save(&mut self, reason: StationTimer) {
+        if !self.pm {
+            return;
+        }
+        self.pm = false;
+        self.announced = false;
+        self.awaiting_beacon = false;
+        self.service = Service::None;
+        self.trigger_at = None;
+        for timer in [
+            StationTimer::Announce,
+            StationTimer::Beacon,
+            StationTimer::BeaconWindow,
+            StationTimer::ServicePeriod,
+            StationTimer::Trigger,
+        ] {
+            self.timers.stop(timer);
+        }
+        if self.backlog == 0 || self.announcing() {
+            self.request(Control::PmNull { pm: false }, reason);
+        }
+    }
+
+    /// Asks for a service period, unless one is open, or asked for, or a frame of the user is about to ask.
+    pub(super) fn trigger(&mut self, reason: StationTimer) {
+        let asked = self.pending(|control| *control == Control::Trigger);
+        if self.service != Service::Period && self.backlog == 0 && !asked {
+            self.request(Control::Trigger, reason);
+        }
+    }
+
+    /// Asks for one buffered frame, unless one is expected or asked for.
+    pub(super) fn poll(&mut self, reason: StationTimer) {
+        let asked = self.pending(|control| *control == Control::PsPoll);
+        if self.service == Service::None && !asked {
+            self.request(Control::PsPoll, reason);
+        }
+    }
+
+    /// Schedules the next trigger, in place of the one scheduled before: the radio will be awake by then, and
+    /// [`StationTimer::Trigger`] reaches the policy.
+    pub(super) fn schedule_trigger(&mut self, at: Instant) {
+        self.trigger_at = Some(at);
+        let ahead = if self.radio == Radio::Dozing { self.config.wake_time } else { Span::ZERO };
+        self.timers.set(StationTimer::Trigger, at.saturating_sub(ahead));
+    }
+
+    /// Sets a timer that belongs to the policy.
+    pub(super) fn set_timer(&mut self, timer: StationTimer, at: Instant) {
+        self.timers.set(timer, at);
+    }
+}

@@ -1,0 +1,211 @@
+//! The station's side of power save: what drives one radio.
+//!
+//! The machine is a skeleton ([`Link`]) that every policy shares: it wakes the radio for beacons and for uplink frames,
+//! follows service periods and poll answers, announces the power-management mode, and dozes when nothing speaks
+//! against it. A [`Policy`] decides the rest: when to be in power save, when to trigger or poll.
+//!
+//! # What the driver does
+//! * Hands in every correctly received beacon and unicast frame, and every own frame when it is acknowledged or given
+//!   up: [`StationInput::Sent`] before the [`StationInput::Backlog`] that goes with it.
+//! * Stamps [`Station::pm`] on each uplink frame when its first attempt starts.
+//! * Puts [`StationOutput::Send`] ahead of the user's frames, behind earlier such frames, and does not contend while
+//!   the radio sleeps or wakes up.
+//! * Obeys [`StationOutput::Doze`] after the acknowledgement that it owes for a frame just received.
+//! * Answers [`StationOutput::Wake`] by [`StationInput::Awake`], [`StationConfig::wake_time`] later.
+//!
+//! Left out: association, group-addressed traffic, clock drift between station and access point (the target beacon
+//! transmission times are known exactly), and keep-alive frames against the access point's inactivity limit.
+
+use airwatt_base::{Instant, Machine, Timeout, timer_kinds};
+
+use super::link::{Link, StationConfig, StationCounts};
+use super::policy::{Policy, PolicyConfig};
+use super::{Control, ServiceFlags};
+
+timer_kinds! {
+    /// Why a station's power save wakes up. Names are those of the results.
+    pub enum StationTimer {
+        /// When to tell the access point the power-management mode: at the start, and again after that frame was lost.
+        Announce = "announce",
+        /// When to hear the next beacon.
+        Beacon = "beacon",
+        /// When to give up on a beacon that does not come.
+        BeaconWindow = "beacon-window",
+        /// When to give up on the end of a service period, or on the answer to a PS-Poll.
+        ServicePeriod = "service-period",
+        /// When to fall asleep after a time without traffic.
+        Inactivity = "inactivity",
+        /// When to send the next scheduled trigger.
+        Trigger = "trigger",
+    }
+}
+
+/// An uplink frame as power save sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Uplink {
+    /// A frame of the user.
+    Data {
+        /// Its size.
+        bytes: u32,
+    },
+    /// A frame that came by [`StationOutput::Send`].
+    Control(Control),
+}
+
+/// What comes in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StationInput {
+    /// A beacon was received.
+    Beacon {
+        /// Whether this station's TIM bit is set.
+        tim: bool,
+    },
+    /// A unicast downlink frame was received correctly.
+    Received {
+        /// Size of its packet, as the policies count traffic.
+        bytes: u32,
+        /// What its header says.
+        flags: ServiceFlags,
+        /// Whether it is a Null frame, without a packet.
+        null: bool,
+    },
+    /// An own frame was acknowledged, or given up at the retry limit.
+    Sent {
+        /// Which.
+        frame: Uplink,
+        /// Whether an acknowledgement came.
+        delivered: bool,
+    },
+    /// So many frames of the user now wait in the MAC, the one being sent among them; 0: drained.
+    Backlog {
+        /// How many.
+        frames: u32,
+    },
+    /// The radio has woken up.
+    Awake,
+}
+
+/// What goes out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StationOutput {
+    /// Wake the radio.
+    Wake,
+    /// Let the radio sleep.
+    Doze,
+    /// Queue this frame ahead of the user's. Comes only while the radio is awake.
+    Send(Control),
+}
+
+/// One station's power save.
+#[derive(Clone, Debug)]
+pub struct Station {
+    link: Link,
+    policy: Policy,
+}
+
+impl Station {
+    /// A station that starts awake. Panics if the beacon interval or the listen interval is zero.
+    pub fn new(config: StationConfig, policy: PolicyConfig) -> Self {
+        let mut policy = Policy::new(policy);
+        let mut link = Link::new(config, policy.uapsd());
+        policy.start(&mut link);
+        Self { link, policy }
+    }
+
+    /// The PM bit of an uplink frame whose first attempt starts now.
+    pub fn pm(&self) -> bool {
+        self.link.pm()
+    }
+
+    /// Whether the policy needs U-APSD negotiated on all access categories.
+    pub fn uapsd(&self) -> bool {
+        self.policy.uapsd()
+    }
+
+    /// Whether the radio is awake as far as the machine knows: neither dozing nor waking up.
+    pub fn is_awake(&self) -> bool {
+        self.link.is_awake()
+    }
+
+    /// Whether a service period is open, or a poll's answer expected.
+    pub fn in_service(&self) -> bool {
+        self.link.in_service()
+    }
+
+    /// What happened so far: wake-ups by reason, triggers, polls.
+    pub fn counts(&self) -> &StationCounts {
+        self.link.counts()
+    }
+
+    fn received(&mut self, bytes: u32, flags: ServiceFlags, null: bool, now: Instant) {
+        let ended = self.link.received(flags, now);
+        self.policy.received(&mut self.link, bytes, flags, null, now);
+        if ended {
+            self.policy.period_ended(&mut self.link, Some(flags), now);
+        }
+    }
+
+    fn timer(&mut self, timer: StationTimer, now: Instant) {
+        match timer {
+            StationTimer::Announce => self.link.announce(),
+            StationTimer::Beacon => self.link.await_beacon(),
+            StationTimer::BeaconWindow => self.link.beacon_missed(now),
+            StationTimer::ServicePeriod => {
+                self.link.end_service();
+                self.policy.period_ended(&mut self.link, None, now);
+            }
+            StationTimer::Inactivity => self.policy.timer(&mut self.link, timer, now),
+            StationTimer::Trigger => {
+                if self.link.trigger_is_due(now) {
+                    self.policy.timer(&mut self.link, timer, now);
+                }
+            }
+        }
+    }
+}
+
+impl Machine for Station {
+    type Input = StationInput;
+    type Output = StationOutput;
+    type Reason = StationTimer;
+
+    fn handle_input(&mut self, input: StationInput, now: Instant) {
+        let link = &mut self.link;
+        match input {
+            StationInput::Beacon { tim } => {
+                link.beacon(tim, now);
+                self.policy.beacon(link, tim, now);
+            }
+            StationInput::Received { bytes, flags, null } => self.received(bytes, flags, null, now),
+            StationInput::Sent { frame, delivered } => {
+                link.sent(frame, delivered, now);
+                self.policy.sent(link, frame, delivered, now);
+            }
+            StationInput::Backlog { frames } => {
+                link.set_backlog(frames);
+                self.policy.backlog(link, now);
+            }
+            StationInput::Awake => link.awake(),
+        }
+        self.link.doze_if_idle(now);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        let mut served = false;
+        while let Some(timer) = self.link.expire(now) {
+            self.timer(timer, now);
+            served = true;
+        }
+        if served {
+            self.link.doze_if_idle(now);
+        }
+    }
+
+    fn poll_output(&mut self) -> Option<StationOutput> {
+        self.link.poll_output()
+    }
+
+    fn poll_timeout(&self) -> Option<Timeout<StationTimer>> {
+        self.link.next_timeout()
+    }
+}

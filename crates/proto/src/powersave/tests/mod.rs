@@ -1,0 +1,1 @@
+//! Frame ladders and properties of power save.
