@@ -1,0 +1,187 @@
+//! Theoretical maximum throughput of 802.11: one station that always has a frame to send, alone on the channel.
+//!
+//! J. Jun, P. Peddabachagari, M. Sichitiu, *Theoretical Maximum Throughput of IEEE 802.11 and its Applications*, IEEE NCA
+//! 2003. Every frame takes one cycle, and nothing ever collides or is lost:
+//!
+//! ```text
+//! cycle = DIFS + CWmin/2 slot + [RTS + SIFS + CTS + SIFS] + DATA + SIFS + ACK + 2 tau (4 tau with RTS)
+//! DATA  = preamble + (coding bits + 8 (overhead + payload)) / rate          in whole symbols where they are given
+//! S     = 8 payload / cycle
+//! ```
+//!
+//! Holds for one saturated sender of frames that are not aggregated and a receiver that answers only with
+//! acknowledgements; for TCP it is an upper bound, because its acknowledgements take air as well. The mean backoff counts
+//! every slot as idle, which is exact when nobody else sends.
+//!
+//! [`Params::jun_2003_ofdm`] keeps what the paper tabulates for 802.11a: 9 us of SIFS, where the standard has 16 us
+//! (802.11-2020 17.4.4), the acknowledgement at the rate of the data, 34 bytes around the payload (a MAC header with
+//! four addresses, and the FCS), no rounding of the data to symbols. [`Params::ofdm`] and [`Params::hr_dsss`] are the
+//! standard's figures.
+//!
+//! Left out: collisions and retries (see [`crate::dcf_saturation`]), aggregation and block acknowledgements, TXOPs.
+
+use crate::{ModelError, not_negative, positive};
+
+#[cfg(test)]
+mod tests;
+
+/// Bits of the service field and the tail around the data of an OFDM frame: 16 + 6 (802.11-2020 17.3.5).
+const OFDM_CODING_BITS: f64 = 22.0;
+/// An OFDM symbol of a 20 MHz channel (802.11-2020 table 17-5).
+const OFDM_SYMBOL_S: f64 = 4e-6;
+/// Preamble and signal field of an OFDM frame (802.11-2020 table 17-5).
+const OFDM_PREAMBLE_S: f64 = 20e-6;
+/// Bytes of an ACK frame (802.11-2020 9.3.1.4).
+const ACK_BYTES: f64 = 14.0;
+/// What surrounds an IP packet: MAC header 24, LLC and SNAP 8, FCS 4 bytes.
+const IP_OVERHEAD_BYTES: f64 = 36.0;
+
+/// Parameters of the model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Params {
+    /// What counts as throughput in each frame, in bytes.
+    pub payload_bytes: f64,
+    /// Headers and check sums around it that are sent at the data rate, in bytes.
+    pub overhead_bytes: f64,
+    /// The rate of the data, in bit/s.
+    pub data_rate_bps: f64,
+    /// Preamble and PHY header of the data frame, in seconds.
+    pub preamble_s: f64,
+    /// Bits that the PHY adds at the data rate (OFDM: service field and tail).
+    pub coding_bits: f64,
+    /// The symbol to whose multiples the data is rounded up, in seconds; zero: no rounding.
+    pub symbol_s: f64,
+    /// DIFS, in seconds.
+    pub difs_s: f64,
+    /// SIFS, in seconds.
+    pub sifs_s: f64,
+    /// A backoff slot, in seconds.
+    pub slot_s: f64,
+    /// CWmin in slots: the backoff is drawn from zero to this.
+    pub cw_min: u32,
+    /// The acknowledgement frame, in seconds.
+    pub ack_s: f64,
+    /// The RTS and the CTS frame, in seconds; none: data without them.
+    pub rts_cts_s: Option<(f64, f64)>,
+    /// The propagation time of one frame, in seconds.
+    pub propagation_s: f64,
+}
+
+/// One cycle and what it carries.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Output {
+    /// S, in bit/s of payload.
+    pub throughput_bps: f64,
+    /// From one frame to the next, in seconds.
+    pub cycle_s: f64,
+    /// The mean backoff in it, in seconds.
+    pub backoff_s: f64,
+    /// The data frame in it, in seconds.
+    pub data_s: f64,
+}
+
+impl Params {
+    /// 802.11a, or g without older stations (802.11-2020 17.4.4): IP packets of `packet_bytes` at `data_rate_bps`,
+    /// acknowledged at `control_rate_bps`, without RTS.
+    pub fn ofdm(data_rate_bps: f64, control_rate_bps: f64, packet_bytes: f64) -> Self {
+        Self {
+            payload_bytes: packet_bytes,
+            overhead_bytes: IP_OVERHEAD_BYTES,
+            data_rate_bps,
+            preamble_s: OFDM_PREAMBLE_S,
+            coding_bits: OFDM_CODING_BITS,
+            symbol_s: OFDM_SYMBOL_S,
+            difs_s: 34e-6,
+            sifs_s: 16e-6,
+            slot_s: 9e-6,
+            cw_min: 15,
+            ack_s: ofdm_frame_s(ACK_BYTES, control_rate_bps),
+            rts_cts_s: None,
+            propagation_s: 0.0,
+        }
+    }
+
+    /// The paper's figures for 802.11a with frames of `payload_bytes`: see the module's text.
+    pub fn jun_2003_ofdm(data_rate_bps: f64, payload_bytes: f64) -> Self {
+        Self {
+            overhead_bytes: 34.0,
+            symbol_s: 0.0,
+            sifs_s: 9e-6,
+            ..Self::ofdm(data_rate_bps, data_rate_bps, payload_bytes)
+        }
+    }
+
+    /// 802.11b with the long preamble (802.11-2020 clause 16): IP packets of `packet_bytes` at `data_rate_bps`,
+    /// acknowledged at `control_rate_bps`, without RTS.
+    pub fn hr_dsss(data_rate_bps: f64, control_rate_bps: f64, packet_bytes: f64) -> Self {
+        const PREAMBLE_S: f64 = 192e-6;
+        Self {
+            payload_bytes: packet_bytes,
+            overhead_bytes: IP_OVERHEAD_BYTES,
+            data_rate_bps,
+            preamble_s: PREAMBLE_S,
+            coding_bits: 0.0,
+            symbol_s: 0.0,
+            difs_s: 50e-6,
+            sifs_s: 10e-6,
+            slot_s: 20e-6,
+            cw_min: 31,
+            ack_s: PREAMBLE_S + 8.0 * ACK_BYTES / control_rate_bps,
+            rts_cts_s: None,
+            propagation_s: 0.0,
+        }
+    }
+}
+
+/// How long an OFDM frame of `bytes` at `rate_bps` takes in a 20 MHz channel, in whole symbols (802.11-2020 17.4.3).
+pub fn ofdm_frame_s(bytes: f64, rate_bps: f64) -> f64 {
+    OFDM_PREAMBLE_S + whole_symbols((OFDM_CODING_BITS + 8.0 * bytes) / rate_bps, OFDM_SYMBOL_S)
+}
+
+/// `time_s` rounded up to multiples of `symbol_s`. The margin keeps a quotient that should be whole, but is not in
+/// floating point, from costing a symbol; it is far below a bit of a symbol.
+fn whole_symbols(time_s: f64, symbol_s: f64) -> f64 {
+    if symbol_s == 0.0 {
+        return time_s;
+    }
+    (time_s / symbol_s - 1e-9).ceil() * symbol_s
+}
+
+/// The maximum throughput.
+///
+/// # Errors
+/// A rate or a payload that is not finite and above zero; anything else that is not finite and zero or more.
+pub fn solve(params: &Params) -> Result<Output, ModelError> {
+    check(params)?;
+    let bits = params.coding_bits + 8.0 * (params.overhead_bytes + params.payload_bytes);
+    let data_s = params.preamble_s + whole_symbols(bits / params.data_rate_bps, params.symbol_s);
+    let backoff_s = f64::from(params.cw_min) / 2.0 * params.slot_s;
+    let reservation_s = params
+        .rts_cts_s
+        .map_or(0.0, |(rts_s, cts_s)| rts_s + cts_s + 2.0 * (params.sifs_s + params.propagation_s));
+    let exchange_s = data_s + params.sifs_s + params.ack_s + 2.0 * params.propagation_s;
+    let cycle_s = params.difs_s + backoff_s + reservation_s + exchange_s;
+    Ok(Output { throughput_bps: 8.0 * params.payload_bytes / cycle_s, cycle_s, backoff_s, data_s })
+}
+
+fn check(params: &Params) -> Result<(), ModelError> {
+    positive("payload_bytes", params.payload_bytes)?;
+    positive("data_rate_bps", params.data_rate_bps)?;
+    let (rts_s, cts_s) = params.rts_cts_s.unwrap_or_default();
+    for (parameter, value) in [
+        ("overhead_bytes", params.overhead_bytes),
+        ("preamble_s", params.preamble_s),
+        ("coding_bits", params.coding_bits),
+        ("symbol_s", params.symbol_s),
+        ("difs_s", params.difs_s),
+        ("sifs_s", params.sifs_s),
+        ("slot_s", params.slot_s),
+        ("ack_s", params.ack_s),
+        ("rts_cts_s", rts_s),
+        ("rts_cts_s", cts_s),
+        ("propagation_s", params.propagation_s),
+    ] {
+        not_negative(parameter, value)?;
+    }
+    Ok(())
+}
