@@ -13,10 +13,10 @@
 //! acknowledgements; for TCP it is an upper bound, because its acknowledgements take air as well. The mean backoff counts
 //! every slot as idle, which is exact when nobody else sends.
 //!
-//! [`Params::jun_2003_ofdm`] keeps what the paper tabulates for 802.11a: 9 us of SIFS, where the standard has 16 us
-//! (802.11-2020 17.4.4), the acknowledgement at the rate of the data, 34 bytes around the payload (a MAC header with
-//! four addresses, and the FCS), no rounding of the data to symbols. [`Params::ofdm`] and [`Params::hr_dsss`] are the
-//! standard's figures.
+//! [`Params::jun_2003_ofdm`] keeps the figures with which both Hashimoto theses take the capacity of 802.11a from the paper
+//! (31.04 Mb/s for 1460 bytes at 54 Mb/s): 9 us of SIFS, where the standard has 16 us (802.11-2020 17.4.4), the
+//! acknowledgement at the rate of the data, 34 bytes around the payload (a MAC header with four addresses, and the FCS),
+//! no rounding of the data to symbols. [`Params::ofdm`] and [`Params::hr_dsss`] are the standard's figures.
 //!
 //! Left out: collisions and retries (see [`crate::dcf_saturation`]), aggregation and block acknowledgements, TXOPs.
 
@@ -101,7 +101,7 @@ impl Params {
         }
     }
 
-    /// The paper's figures for 802.11a with frames of `payload_bytes`: see the module's text.
+    /// The figures behind the theses' capacity, with frames of `payload_bytes`: see the module's text.
     pub fn jun_2003_ofdm(data_rate_bps: f64, payload_bytes: f64) -> Self {
         Self {
             overhead_bytes: 34.0,
