@@ -1,0 +1,57 @@
+# The commands of this project. Rust (cargo, rustfmt, clippy) and Python 3.11 or newer are assumed; what else is missing is
+# installed. Each target is quick when there is nothing to do.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+OUT := out
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) $(shell find radios scenarios -name '*.toml' 2>/dev/null)
+
+.PHONY: help build demo test test-long bench clean
+.DEFAULT_GOAL := help
+
+help: ## Print this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 18
+
+build: $(VENV)/.core ## Install what is missing and build; leaves .venv/bin/airwatt
+
+demo: build ## Build, run the main job, and say where the pictures are
+	@mkdir -p $(OUT)
+	@echo '$$ airwatt compare fast-dsl --policy active,psm'
+	@$(BIN)/airwatt compare fast-dsl --policy active,psm --plot $(OUT)/compare.png 2>$(OUT)/demo.log || { cat $(OUT)/demo.log; exit 1; }
+	@echo
+	@echo '$$ airwatt analyze captures/tcp-download.pcapng'
+	@$(BIN)/airwatt analyze captures/tcp-download.pcapng --plot $(OUT)/analyze.png 2>$(OUT)/demo.log || { cat $(OUT)/demo.log; exit 1; }
+	@echo
+	@echo 'Pictures: $(OUT)/compare.png $(OUT)/analyze.png'
+
+test: ## Run every check and test; quiet unless one fails
+	@.ci/check
+
+test-long: build ## Run the tests that take minutes
+	@cargo test --release --workspace --quiet -- --ignored
+	@$(BIN)/python -m pytest -m long
+
+bench: build ## Measure the engine and the shipped scenarios
+	@cargo bench --workspace --quiet
+	@$(BIN)/python benches/scenarios.py
+
+clean: ## Remove everything that was built or installed here
+	rm -rf $(VENV) $(OUT) target python/airwatt/_core*.so
+
+$(VENV)/.system: .ci/system-packages
+	@.ci/system-packages
+	@mkdir -p $(VENV) && touch $@
+
+# Only what pyproject.toml names; a change there installs again.
+$(VENV)/.packages: pyproject.toml $(VENV)/.system
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python .ci/requirements.py >$(VENV)/requirements.txt
+	@$(BIN)/pip install --quiet --requirement $(VENV)/requirements.txt
+	@touch $@
+
+$(VENV)/.core: $(VENV)/.packages pyproject.toml Cargo.toml Cargo.lock $(RUST)
+	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
+	@touch $@
