@@ -167,8 +167,13 @@ impl Link {
     pub(super) fn awake(&mut self) {
         self.radio = Radio::Awake;
         for control in std::mem::take(&mut self.held) {
-            // The user's frames have come meanwhile, and trigger as well.
-            if control != Control::Trigger || self.backlog == 0 {
+            // Meanwhile the user's frames may have come, which trigger as well, or power save may have ended.
+            let needed = match control {
+                Control::Trigger => self.pm && self.backlog == 0,
+                Control::PsPoll => self.pm,
+                Control::PmNull { .. } => true,
+            };
+            if needed {
                 self.give_out(control);
             }
         }

@@ -1,0 +1,498 @@
+//! A small perfect air that joins an access point and its stations: one frame at a time, each with its acknowledgement
+//! in [`FRAME`], no contention but an order of turns, losses as a script or a stream of random numbers says.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use airwatt_base::{Instant, Machine, Span, Stream};
+
+use crate::powersave::*;
+
+/// Time of one attempt of a frame, with its acknowledgement or the time-out for it.
+pub(super) const FRAME: Span = Span::from_micros(500);
+const BEACON: Span = Span::from_micros(200);
+/// Attempts before a frame is given up.
+const ATTEMPTS: u32 = 4;
+const WAKE_TIME: Span = Span::from_micros(300);
+
+/// What happens to an attempt.
+#[derive(Clone, Copy, PartialEq)]
+enum Fate {
+    Delivered,
+    Lost,
+    AckLost,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Frame {
+    Beacon,
+    Down { station: StationId, frame: Downlink<u32>, flags: ServiceFlags },
+    Up { station: StationId, frame: Uplink, pm: bool },
+}
+
+#[derive(Clone, Debug)]
+struct OnAir {
+    frame: Frame,
+    attempt: u32,
+    received: bool,
+    ends: Instant,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Radio {
+    Awake,
+    Waking(Instant),
+    Dozing,
+}
+
+pub(super) struct Client {
+    pub(super) machine: Station,
+    pub(super) radio: Radio,
+    controls: VecDeque<Control>,
+    data: VecDeque<u32>,
+    inputs: Vec<(Instant, StationInput)>,
+    outputs: Vec<(Instant, StationOutput)>,
+    pub(super) got: BTreeSet<u32>,
+    asleep_since: Instant,
+    pub(super) slept: Span,
+}
+
+pub(super) struct Air {
+    pub(super) now: Instant,
+    pub(super) ap: AccessPoint<u32>,
+    pub(super) clients: Vec<Client>,
+    queue: VecDeque<(StationId, Downlink<u32>)>,
+    queue_limit: usize,
+    beacon_waits: bool,
+    on_air: Option<OnAir>,
+    /// Whose turn comes next: the access point is the last.
+    turn: usize,
+    /// What is lost next: the beginning of the frame's line in the log, and for how many attempts.
+    pub(super) script: Vec<(&'static str, u32)>,
+    /// Random loss of attempts, and of acknowledgements.
+    pub(super) noise: Option<(Stream, f64)>,
+    pub(super) log: Vec<String>,
+    logging: bool,
+    pub(super) dropped: BTreeSet<u32>,
+    setup: (AccessPointConfig, Vec<(StationConfig, PolicyConfig)>),
+    ap_inputs: Vec<(Instant, AccessPointInput<u32>)>,
+    ap_outputs: Vec<(Instant, AccessPointOutput<u32>)>,
+    refused: Vec<StationId>,
+    recording: bool,
+}
+
+/// The access point's beacons come at 100 ms, 200 ms, ...: the stations are in power save by then.
+fn ap_config(ps_buffer: u32) -> AccessPointConfig {
+    AccessPointConfig { ps_buffer, first_beacon: Instant::from_millis(100), ..AccessPointConfig::default() }
+}
+
+pub(super) fn station_config() -> StationConfig {
+    StationConfig {
+        first_beacon: Instant::from_millis(100),
+        wake_time: WAKE_TIME,
+        ..StationConfig::default()
+    }
+}
+
+impl Air {
+    /// One cell; the power-save buffers hold `ps_buffer` packets each, the transmission queue `queue_limit`.
+    pub(super) fn new(ps_buffer: u32, queue_limit: usize, policies: &[PolicyConfig]) -> Self {
+        let setup =
+            (ap_config(ps_buffer), policies.iter().map(|p| (station_config(), *p)).collect::<Vec<_>>());
+        let mut ap = AccessPoint::new(setup.0);
+        let clients = setup.1.iter().map(|(config, policy)| {
+            let machine = Station::new(*config, *policy);
+            ap.add_station(machine.uapsd());
+            Client {
+                machine,
+                radio: Radio::Awake,
+                controls: VecDeque::new(),
+                data: VecDeque::new(),
+                inputs: Vec::new(),
+                outputs: Vec::new(),
+                got: BTreeSet::new(),
+                asleep_since: Instant::ZERO,
+                slept: Span::ZERO,
+            }
+        });
+        Self {
+            now: Instant::ZERO,
+            clients: clients.collect(),
+            ap,
+            queue: VecDeque::new(),
+            queue_limit,
+            beacon_waits: false,
+            on_air: None,
+            turn: 0,
+            script: Vec::new(),
+            noise: None,
+            log: Vec::new(),
+            logging: true,
+            dropped: BTreeSet::new(),
+            setup,
+            ap_inputs: Vec::new(),
+            ap_outputs: Vec::new(),
+            refused: Vec::new(),
+            recording: true,
+        }
+    }
+
+    /// For long runs: neither log nor record.
+    pub(super) fn quiet(mut self) -> Self {
+        self.logging = false;
+        self.recording = false;
+        self
+    }
+
+    /// A packet comes from the distribution system, at this time.
+    pub(super) fn down(&mut self, at_us: u64, station: StationId, packet: u32) {
+        self.run_until(Instant::from_micros(at_us));
+        self.ap_input(AccessPointInput::Deliver { station, packet });
+        self.start_next();
+    }
+
+    /// A frame of the user is queued at the station, at this time.
+    pub(super) fn up(&mut self, at_us: u64, station: StationId, packet: u32) {
+        self.run_until(Instant::from_micros(at_us));
+        self.clients[station as usize].data.push_back(packet);
+        self.report_backlog(station);
+        self.start_next();
+    }
+
+    pub(super) fn run_until(&mut self, until: Instant) {
+        while let Some(at) = self.next_event().filter(|at| *at <= until) {
+            assert!(at >= self.now, "time never goes back");
+            self.now = at;
+            self.step();
+        }
+        self.now = until;
+    }
+
+    /// Packets that the access point still holds, in either place or on the air.
+    pub(super) fn held(&self) -> usize {
+        let on_air = self.on_air.as_ref().is_some_and(|on_air| matches!(on_air.frame, Frame::Down { .. }));
+        let buffered: usize = (0..self.clients.len()).map(|s| self.ap.buffered(s as StationId)).sum();
+        buffered + self.queue.len() + usize::from(on_air)
+    }
+
+    pub(super) fn uplink_held(&self) -> usize {
+        self.clients.iter().map(|client| client.data.len() + client.controls.len()).sum()
+    }
+
+    /// Puts every machine's recorded inputs through the conformance test, and compares what came out.
+    pub(super) fn check_machines(&self) {
+        let (ap_config, stations) = &self.setup;
+        let make_ap = || {
+            let mut ap = AccessPoint::<u32>::new(*ap_config);
+            for (_, policy) in stations {
+                ap.add_station(policy.needs_uapsd());
+            }
+            ap
+        };
+        assert_eq!(airwatt_base::testkit::check_machine(make_ap, &self.ap_inputs, self.now), self.ap_outputs);
+        for (client, (config, policy)) in self.clients.iter().zip(stations) {
+            let make = || Station::new(*config, *policy);
+            assert_eq!(airwatt_base::testkit::check_machine(make, &client.inputs, self.now), client.outputs);
+        }
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        let stations = self.clients.iter().flat_map(|client| {
+            let waking = if let Radio::Waking(at) = client.radio { Some(at) } else { None };
+            [client.machine.poll_timeout().map(|timeout| timeout.at), waking]
+        });
+        let ap = self.ap.poll_timeout().map(|timeout| timeout.at);
+        let on_air = self.on_air.as_ref().map(|on_air| on_air.ends);
+        stations.chain([ap, on_air]).flatten().min().map(|at| at.max(self.now))
+    }
+
+    fn step(&mut self) {
+        self.serve_ap();
+        for station in 0..self.clients.len() {
+            self.serve_station(station);
+            if matches!(self.clients[station].radio, Radio::Waking(at) if at <= self.now) {
+                self.clients[station].radio = Radio::Awake;
+                self.station_input(station as StationId, StationInput::Awake);
+            }
+        }
+        if self.on_air.as_ref().is_some_and(|on_air| on_air.ends <= self.now) {
+            self.attempt_ends();
+        }
+        self.start_next();
+    }
+
+    fn serve_ap(&mut self) {
+        if self.ap.poll_timeout().is_some_and(|timeout| timeout.at <= self.now) {
+            self.ap.handle_timeout(self.now);
+            self.drain_ap();
+        }
+    }
+
+    fn serve_station(&mut self, station: usize) {
+        let machine = &mut self.clients[station].machine;
+        if machine.poll_timeout().is_some_and(|timeout| timeout.at <= self.now) {
+            machine.handle_timeout(self.now);
+            self.drain_station(station);
+        }
+    }
+
+    fn ap_input(&mut self, input: AccessPointInput<u32>) {
+        self.serve_ap();
+        if self.recording {
+            self.ap_inputs.push((self.now, input));
+        }
+        self.ap.handle_input(input, self.now);
+        self.drain_ap();
+    }
+
+    fn drain_ap(&mut self) {
+        while let Some(output) = self.ap.poll_output() {
+            if self.recording {
+                self.ap_outputs.push((self.now, output));
+            }
+            match output {
+                AccessPointOutput::Transmit { station, frame } => {
+                    if self.queue.len() < self.queue_limit {
+                        self.queue.push_back((station, frame));
+                        continue;
+                    }
+                    self.refused.push(station);
+                    if let Downlink::Packet(packet) = frame {
+                        self.dropped.insert(packet);
+                        self.note(format!("refused {packet}"));
+                    }
+                }
+                AccessPointOutput::Beacon { .. } => self.beacon_waits = true,
+                AccessPointOutput::Dropped { packet, why, .. } => {
+                    self.dropped.insert(packet);
+                    self.note(format!("dropped {packet} {why:?}"));
+                }
+            }
+        }
+        while let Some(station) = self.refused.pop() {
+            self.ap_input(AccessPointInput::Refused { station });
+        }
+    }
+
+    fn station_input(&mut self, station: StationId, input: StationInput) {
+        self.serve_station(station as usize);
+        if self.recording {
+            self.clients[station as usize].inputs.push((self.now, input));
+        }
+        self.clients[station as usize].machine.handle_input(input, self.now);
+        self.drain_station(station as usize);
+    }
+
+    fn report_backlog(&mut self, station: StationId) {
+        let frames = self.clients[station as usize].data.len() as u32;
+        self.station_input(station, StationInput::Backlog { frames });
+    }
+
+    fn drain_station(&mut self, station: usize) {
+        while let Some(output) = self.clients[station].machine.poll_output() {
+            let now = self.now;
+            let recording = self.recording;
+            let client = &mut self.clients[station];
+            if recording {
+                client.outputs.push((now, output));
+            }
+            match output {
+                StationOutput::Wake => {
+                    assert_eq!(client.radio, Radio::Dozing, "only a sleeping radio is woken");
+                    client.radio = Radio::Waking(now + WAKE_TIME);
+                    client.slept += now - client.asleep_since;
+                    self.note(format!("s{station} wakes"));
+                }
+                StationOutput::Doze => {
+                    assert_eq!(client.radio, Radio::Awake, "only a radio that is awake falls asleep");
+                    assert!(client.data.is_empty(), "asleep with a backlog");
+                    assert!(client.controls.is_empty(), "asleep with a control frame to send");
+                    client.radio = Radio::Dozing;
+                    client.asleep_since = now;
+                    self.note(format!("s{station} dozes"));
+                }
+                StationOutput::Send(control) => {
+                    assert_eq!(client.radio, Radio::Awake, "sends only while awake");
+                    client.controls.push_back(control);
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, line: String) {
+        if self.logging {
+            let micros = self.now.as_nanos() / 1_000;
+            self.log.push(format!("{}.{} {line}", micros / 1_000, micros / 100 % 10));
+        }
+    }
+
+    /// Gives the idle medium to a beacon, else to the next in turn that has a frame and is awake.
+    fn start_next(&mut self) {
+        if self.on_air.is_some() {
+            return;
+        }
+        if std::mem::take(&mut self.beacon_waits) {
+            return self.start(Frame::Beacon);
+        }
+        let parties = self.clients.len() + 1;
+        if let Some((noise, _)) = &mut self.noise {
+            self.turn = noise.below(parties as u32) as usize;
+        }
+        let first = self.turn;
+        for party in (0..parties).map(|offset| (first + offset) % parties) {
+            let frame = if party < self.clients.len() { self.uplink(party) } else { self.downlink() };
+            if let Some(frame) = frame {
+                self.turn = (party + 1) % parties;
+                return self.start(frame);
+            }
+        }
+    }
+
+    fn uplink(&self, party: usize) -> Option<Frame> {
+        let client = &self.clients[party];
+        let control = client.controls.front().map(|control| Uplink::Control(*control));
+        let data = client.data.front().map(|_| Uplink::Data { bytes: 1500 });
+        let frame = control.or(data).filter(|_| client.radio == Radio::Awake)?;
+        Some(Frame::Up { station: party as StationId, frame, pm: client.machine.pm() })
+    }
+
+    fn downlink(&mut self) -> Option<Frame> {
+        let (station, frame) = self.queue.pop_front()?;
+        let flags = self.ap.flags(station);
+        self.ap_input(AccessPointInput::Started { station });
+        Some(Frame::Down { station, frame, flags })
+    }
+
+    fn start(&mut self, frame: Frame) {
+        let length = if frame == Frame::Beacon { BEACON } else { FRAME };
+        self.on_air = Some(OnAir { frame, attempt: 1, received: false, ends: self.now + length });
+    }
+
+    /// The frame's line in the log.
+    fn line(&self, frame: Frame) -> String {
+        match frame {
+            Frame::Beacon => {
+                let tim = |s: &usize| self.ap.tim(*s as StationId);
+                let set: Vec<String> =
+                    (0..self.clients.len()).filter(tim).map(|s| format!(" s{s}")).collect();
+                format!("beacon{}", set.concat())
+            }
+            Frame::Down { station, frame, flags } => {
+                let what = match frame {
+                    Downlink::Packet(packet) => packet.to_string(),
+                    Downlink::NullData => "null".to_owned(),
+                };
+                let more = if flags.more_data { " more" } else { "" };
+                format!("ap>s{station} {what}{more}{}", if flags.eosp { " eosp" } else { "" })
+            }
+            Frame::Up { station, frame, pm } => {
+                let what = match frame {
+                    Uplink::Data { .. } => "data",
+                    Uplink::Control(Control::Trigger) => "trigger",
+                    Uplink::Control(Control::PmNull { .. }) => "null",
+                    Uplink::Control(Control::PsPoll) => "poll",
+                };
+                format!("s{station}>ap {what} pm={}", u8::from(pm))
+            }
+        }
+    }
+
+    fn fate(&mut self, line: &str) -> Fate {
+        if let Some((start, times)) = self.script.first_mut()
+            && line.starts_with(*start)
+        {
+            *times -= 1;
+            if *times == 0 {
+                self.script.remove(0);
+            }
+            return Fate::Lost;
+        }
+        let Some((stream, loss)) = &mut self.noise else { return Fate::Delivered };
+        if stream.chance(*loss) {
+            Fate::Lost
+        } else if stream.chance(*loss / 4.0) {
+            Fate::AckLost
+        } else {
+            Fate::Delivered
+        }
+    }
+
+    fn attempt_ends(&mut self) {
+        let mut on_air = self.on_air.take().expect("an attempt is under way");
+        let line = self.line(on_air.frame);
+        let mut fate = self.fate(&line);
+        if matches!(on_air.frame, Frame::Down { station, .. } if self.clients[station as usize].radio != Radio::Awake)
+        {
+            fate = Fate::Lost;
+        }
+        self.note(if fate == Fate::Delivered { line } else { format!("{line} LOST") });
+        if on_air.frame == Frame::Beacon {
+            return self.beacon_ends(fate);
+        }
+        // A frame that is sent again after a lost acknowledgement is a duplicate, and not handed up.
+        if fate != Fate::Lost && !on_air.received {
+            on_air.received = true;
+            self.handed_up(on_air.frame);
+        }
+        if fate != Fate::Delivered && on_air.attempt < ATTEMPTS {
+            on_air.attempt += 1;
+            on_air.ends = self.now + FRAME;
+            self.on_air = Some(on_air);
+            return;
+        }
+        self.done(on_air.frame, fate == Fate::Delivered);
+    }
+
+    fn beacon_ends(&mut self, fate: Fate) {
+        for station in 0..self.clients.len() {
+            if fate == Fate::Delivered && self.clients[station].radio == Radio::Awake {
+                let tim = self.ap.tim(station as StationId);
+                self.station_input(station as StationId, StationInput::Beacon { tim });
+            }
+        }
+    }
+
+    fn handed_up(&mut self, frame: Frame) {
+        match frame {
+            Frame::Beacon => {}
+            Frame::Down { station, frame, flags } => {
+                if let Downlink::Packet(packet) = frame {
+                    self.clients[station as usize].got.insert(packet);
+                }
+                let null = frame == Downlink::NullData;
+                self.station_input(
+                    station,
+                    StationInput::Received { bytes: if null { 0 } else { 1500 }, flags, null },
+                );
+            }
+            Frame::Up { station, frame, pm } => {
+                let kind = match frame {
+                    Uplink::Data { .. } => Heard::Data,
+                    Uplink::Control(Control::Trigger) => Heard::Trigger,
+                    Uplink::Control(Control::PmNull { .. }) => Heard::Null,
+                    Uplink::Control(Control::PsPoll) => Heard::PsPoll,
+                };
+                self.ap_input(AccessPointInput::Heard { station, pm, kind });
+            }
+        }
+    }
+
+    fn done(&mut self, frame: Frame, delivered: bool) {
+        match frame {
+            Frame::Beacon => {}
+            Frame::Down { station, frame, flags } => {
+                self.ap_input(AccessPointInput::Sent { station, frame, flags, delivered });
+            }
+            Frame::Up { station, frame, .. } => {
+                let client = &mut self.clients[station as usize];
+                match frame {
+                    Uplink::Control(_) => drop(client.controls.pop_front()),
+                    Uplink::Data { .. } => drop(client.data.pop_front()),
+                }
+                self.station_input(station, StationInput::Sent { frame, delivered });
+                if let Uplink::Data { .. } = frame {
+                    self.report_backlog(station);
+                }
+            }
+        }
+    }
+}

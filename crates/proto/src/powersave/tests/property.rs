@@ -1,0 +1,144 @@
+//! Random traffic over a lossy air: nothing is lost without account, nobody waits for ever, nobody sleeps on a backlog
+//! (the air asserts the last whenever a radio falls asleep).
+
+use airwatt_base::{Instant, Span, Stream};
+use proptest::prelude::*;
+
+use super::air::{Air, Radio};
+use crate::powersave::{PolicyConfig, StationId};
+
+/// After the traffic the air is perfect for so long: every repair needs at most a few beacons.
+const CALM: Span = Span::from_secs(2);
+
+#[derive(Clone, Debug)]
+struct Cell {
+    policies: Vec<PolicyConfig>,
+    ps_buffer: u32,
+    queue_limit: usize,
+    loss_percent: u32,
+    mean_gap_ms: u32,
+    burst: u32,
+    seed: u64,
+}
+
+fn policy() -> impl Strategy<Value = PolicyConfig> {
+    prop_oneof![
+        Just(PolicyConfig::Active),
+        (1_u64..300).prop_map(|ms| PolicyConfig::Timeout { timeout: Span::from_millis(ms) }),
+        Just(PolicyConfig::Psm),
+        Just(PolicyConfig::PsmLegacy),
+        (2_u64..150).prop_map(|ms| PolicyConfig::Uapsd { interval: Span::from_millis(ms) }),
+    ]
+}
+
+fn cell() -> impl Strategy<Value = Cell> {
+    (
+        proptest::collection::vec(policy(), 1..4),
+        1_u32..40,
+        1_usize..60,
+        0_u32..60,
+        1_u32..300,
+        1_u32..20,
+        any::<u64>(),
+    )
+        .prop_map(|(policies, ps_buffer, queue_limit, loss_percent, mean_gap_ms, burst, seed)| Cell {
+            policies,
+            ps_buffer,
+            queue_limit,
+            loss_percent,
+            mean_gap_ms,
+            burst,
+            seed,
+        })
+}
+
+/// Bursts of packets both ways until `end`, then calm. Returns the air and the packets sent down, by station.
+fn run(cell: &Cell, end: Instant, quiet: bool) -> (Air, Vec<Vec<u32>>) {
+    let mut air = Air::new(cell.ps_buffer, cell.queue_limit, &cell.policies);
+    if quiet {
+        air = air.quiet();
+    }
+    air.noise = Some((Stream::new(cell.seed, "noise"), f64::from(cell.loss_percent) / 100.0));
+    let mut traffic = Stream::new(cell.seed, "traffic");
+    let mut accepted = vec![Vec::new(); cell.policies.len()];
+    let mut packet = 0;
+    let mut at = Instant::ZERO;
+    loop {
+        at += Span::from_secs_f64(traffic.exponential(f64::from(cell.mean_gap_ms) * 1e-3));
+        if at >= end {
+            break;
+        }
+        let at_us = at.as_nanos() / 1_000;
+        let station = traffic.below(cell.policies.len() as u32);
+        let down = traffic.chance(0.7);
+        for _ in 0..=traffic.below(cell.burst) {
+            packet += 1;
+            if down {
+                accepted[station as usize].push(packet);
+                air.down(at_us, station, packet);
+            } else {
+                air.up(at_us, station, packet);
+            }
+        }
+    }
+    // What is still queued under a heavy load takes its time; then the calm proper begins.
+    air.noise = None;
+    let mut until = end;
+    while air.uplink_held() > 0 && until < end + Span::from_secs(600) {
+        until += CALM;
+        air.run_until(until);
+    }
+    air.run_until(until + CALM);
+    (air, accepted)
+}
+
+fn check(cell: &Cell, air: &mut Air, accepted: &[Vec<u32>]) -> Result<(), TestCaseError> {
+    prop_assert_eq!(air.held(), 0, "the access point is left with packets");
+    prop_assert_eq!(air.uplink_held(), 0, "a station is left with frames");
+    for (station, packets) in accepted.iter().enumerate() {
+        let client = &air.clients[station];
+        for packet in packets {
+            let known = client.got.contains(packet) || air.dropped.contains(packet);
+            prop_assert!(known, "packet {} is neither delivered nor accounted for", packet);
+        }
+        let sleeps = cell.policies[station] != PolicyConfig::Active;
+        prop_assert_eq!(air.ap.asleep(station as StationId), sleeps, "the modes agree at last");
+        prop_assert_eq!(client.machine.pm(), sleeps);
+        if !sleeps {
+            prop_assert_eq!(client.radio, Radio::Awake);
+        }
+    }
+    let slept: Vec<Span> = air.clients.iter().map(|client| client.slept).collect();
+    let now = air.now;
+    air.run_until(now + Span::from_secs(1));
+    for (station, before) in slept.iter().enumerate() {
+        if cell.policies[station] != PolicyConfig::Active {
+            prop_assert!(air.clients[station].slept > *before, "station {} sleeps in the calm", station);
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Short runs of many cells, each machine held to its contract afterwards.
+    #[test]
+    fn a_quarter_of_a_minute(cell in cell()) {
+        let (mut air, accepted) = run(&cell, Instant::from_secs(15), false);
+        check(&cell, &mut air, &accepted)?;
+        air.check_machines();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// An hour of few cells.
+    #[test]
+    fn an_hour(cell in cell()) {
+        let cell = Cell { mean_gap_ms: cell.mean_gap_ms.max(20), ..cell };
+        let (mut air, accepted) = run(&cell, Instant::from_secs(3600), true);
+        check(&cell, &mut air, &accepted)?;
+    }
+}
