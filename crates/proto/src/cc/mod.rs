@@ -1,1 +1,199 @@
-//! Congestion control, one file an algorithm.
+//! Congestion control: how many bytes a sender may have in flight.
+//!
+//! The TCP sender ([`crate::tcp`]) knows sequence numbers, timers and when it is in fast recovery; a congestion control
+//! knows only the window and is told what happened, by one hook an event. Each algorithm is one file that holds its
+//! window rule; [`CongestionControl`] dispatches by enum, so that the hot path has no indirect call and the state can
+//! be copied. Everything is in bytes and in integers: the same arithmetic runs in a kernel.
+//!
+//! Left out: pacing (every algorithm here is clocked by acknowledgements), and Limited Transmit (RFC 3042), which the
+//! measurements that this project reproduces did without.
+
+mod newreno;
+#[cfg(test)]
+mod tests;
+
+pub use newreno::NewReno;
+
+/// A slow-start threshold that does not bind yet.
+///
+/// RFC 5681 section 3.1: the initial value SHOULD be arbitrarily high, so that the network sets the first limit.
+pub const UNLIMITED: u32 = u32::MAX;
+
+/// No window grows beyond this. RFC 7323 section 2.3: the largest window that a header can offer is 2^30 bytes.
+const WINDOW_MAX: u32 = 1 << 30;
+
+/// How congestion avoidance counts acknowledgements (RFC 5681 section 3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Growth {
+    /// One segment for each window of bytes acknowledged: the recommended way, blind to how many ACKs carried them.
+    #[default]
+    Bytes,
+    /// `mss * mss / cwnd` for each ACK, equation (3): as older kernels and simulators did. A receiver that delays its
+    /// ACKs, or a path that loses them, halves the growth.
+    Acks,
+}
+
+/// The algorithms that exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Algorithm {
+    /// RFC 5681 with the fast recovery of RFC 6582.
+    #[default]
+    NewReno,
+}
+
+impl Algorithm {
+    /// Every algorithm, in the order in which lists show them.
+    pub const ALL: &'static [Self] = &[Self::NewReno];
+
+    /// The name in scenarios and results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NewReno => "newreno",
+        }
+    }
+}
+
+/// What a congestion control starts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CongestionConfig {
+    /// Which algorithm.
+    pub algorithm: Algorithm,
+    /// The sender's maximum segment size in bytes.
+    pub mss: u32,
+    /// The first window in bytes.
+    pub initial_window: u32,
+    /// The first slow-start threshold in bytes, or [`UNLIMITED`].
+    pub initial_ssthresh: u32,
+    /// How congestion avoidance counts.
+    pub growth: Growth,
+}
+
+/// An acknowledgement of new data, as a congestion control sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acknowledged {
+    /// Bytes that it acknowledges for the first time.
+    pub bytes: u32,
+    /// Bytes that were in flight before it came.
+    pub flight: u32,
+}
+
+/// The window that all algorithms steer, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// The congestion window.
+    pub cwnd: u32,
+    /// The slow-start threshold.
+    pub ssthresh: u32,
+    /// The maximum segment size.
+    pub mss: u32,
+}
+
+impl Window {
+    /// Whether the window still grows exponentially.
+    ///
+    /// RFC 5681 section 3.1 leaves the case of equality open; here it is congestion avoidance.
+    pub const fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// Whether the sender used the window: less than a segment of it was free.
+    ///
+    /// A window that the application or the receiver limits says nothing about the path and must not grow
+    /// (RFC 7661 section 4).
+    pub const fn is_used_by(&self, flight: u32) -> bool {
+        flight.saturating_add(self.mss) > self.cwnd
+    }
+
+    /// Adds to the window, up to the largest that there is.
+    pub fn grow(&mut self, bytes: u32) {
+        self.cwnd = self.cwnd.saturating_add(bytes).min(WINDOW_MAX);
+    }
+
+    /// RFC 5681 equation (4): half of what is in flight, but never less than two segments.
+    pub fn half_of(&self, flight: u32) -> u32 {
+        (flight / 2).max(2 * self.mss)
+    }
+}
+
+/// One congestion control of those that exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CongestionControl {
+    /// See [`NewReno`].
+    NewReno(NewReno),
+}
+
+/// Calls the method of whichever algorithm it is.
+macro_rules! dispatch {
+    ($self:expr, $control:ident => $call:expr) => {
+        match $self {
+            CongestionControl::NewReno($control) => $call,
+        }
+    };
+}
+
+impl CongestionControl {
+    /// A congestion control at the beginning of its connection.
+    pub fn new(config: &CongestionConfig) -> Self {
+        match config.algorithm {
+            Algorithm::NewReno => Self::NewReno(NewReno::new(config)),
+        }
+    }
+
+    /// The window as it stands.
+    pub fn window(&self) -> &Window {
+        dispatch!(self, control => control.window())
+    }
+
+    /// The congestion window in bytes.
+    pub fn cwnd(&self) -> u32 {
+        self.window().cwnd
+    }
+
+    /// The slow-start threshold in bytes, [`UNLIMITED`] before the first loss.
+    pub fn ssthresh(&self) -> u32 {
+        self.window().ssthresh
+    }
+
+    /// New data was acknowledged outside fast recovery.
+    pub fn on_ack(&mut self, ack: Acknowledged) {
+        dispatch!(self, control => control.on_ack(ack));
+    }
+
+    /// Duplicate ACKs told of a loss with `flight` bytes in flight, and the lost segment is about to be sent again.
+    /// `duplicates` segments have left the network by then.
+    pub fn enter_recovery(&mut self, flight: u32, duplicates: u32) {
+        dispatch!(self, control => control.enter_recovery(flight, duplicates));
+    }
+
+    /// One more duplicate ACK came in fast recovery: a segment has left the network.
+    pub fn on_duplicate_ack(&mut self) {
+        dispatch!(self, control => control.on_duplicate_ack());
+    }
+
+    /// New data was acknowledged in fast recovery, but not everything that was in flight when it began.
+    pub fn on_partial_ack(&mut self, ack: Acknowledged) {
+        dispatch!(self, control => control.on_partial_ack(ack));
+    }
+
+    /// Fast recovery is over: everything that was in flight when it began is acknowledged.
+    pub fn leave_recovery(&mut self) {
+        dispatch!(self, control => control.leave_recovery());
+    }
+
+    /// The retransmission timer expired with `flight` bytes in flight. `first` is false if it had expired for the same
+    /// segment before.
+    pub fn on_timeout(&mut self, flight: u32, first: bool) {
+        dispatch!(self, control => control.on_timeout(flight, first));
+    }
+
+    /// The sender was idle for longer than the retransmission timeout and starts again: no ACKs clock it, so the window
+    /// falls back to at most `restart_window` bytes (RFC 5681 section 4.1).
+    pub fn on_idle(&mut self, restart_window: u32) {
+        dispatch!(self, control => control.on_idle(restart_window));
+    }
+
+    /// A SYN was lost: the first window is one segment (RFC 5681 section 3.1).
+    pub fn on_lost_syn(&mut self) {
+        dispatch!(self, control => control.on_lost_syn());
+    }
+}

@@ -1,0 +1,250 @@
+//! SEGMENT ARRIVES: RFC 9293 section 3.10.7, one function a step.
+//!
+//! Where RFC 5961 (blind in-window attacks) tightened a step, RFC 9293 adopted it and so does this: a reset counts only at
+//! exactly the next sequence number, and a SYN inside a connection is answered, never obeyed. Answers to empty segments
+//! that are not acceptable are rationed, so that two ends that have lost each other do not acknowledge for ever.
+
+use airwatt_base::{Instant, Span};
+
+use super::buffer::{ReceiveBuffer, SendBuffer};
+use super::connection::{Connection, Event, State, Timers};
+use super::receiver::{AckDue, Text};
+use super::segment::{Flags, Segment};
+use super::sender::AckPosition;
+
+/// Least time between two answers to empty segments that are not acceptable. RFC 5961 section 7 asks for a limit; Linux has
+/// this one (`tcp_invalid_ratelimit`).
+const CHALLENGE_INTERVAL: Span = Span::from_millis(500);
+
+/// Whether a segment lies in the receive window.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Acceptable {
+    Yes,
+    /// The window is closed, but the segment is the next one: its text is dropped and its acknowledgement counts.
+    WithoutText,
+    No,
+}
+
+impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
+    /// Takes a segment.
+    pub(super) fn on_segment(&mut self, segment: &Segment, payload: &R::Payload, now: Instant) {
+        self.statistics.segments_received += 1;
+        match self.state {
+            State::Closed => self.refuse(segment),
+            State::Listen => self.on_segment_listen(segment),
+            State::SynSent => self.on_segment_syn_sent(segment, now),
+            _ => self.on_segment_synchronized(segment, payload, now),
+        }
+    }
+
+    /// Section 3.10.7.1.
+    fn refuse(&mut self, segment: &Segment) {
+        if let Some(reset) = segment.reset() {
+            self.push(reset);
+        }
+    }
+
+    /// Section 3.10.7.2.
+    fn on_segment_listen(&mut self, segment: &Segment) {
+        if segment.flags.has(Flags::RST) {
+            return;
+        }
+        if segment.flags.has(Flags::ACK) {
+            self.refuse(segment);
+        } else if segment.flags.has(Flags::SYN) {
+            self.receiver.synchronize(segment.seq);
+            self.sender.offer(0, 0, segment.window);
+            self.sender.synchronize();
+            self.state = State::SynReceived;
+        }
+    }
+
+    /// Section 3.10.7.3.
+    fn on_segment_syn_sent(&mut self, segment: &Segment, now: Instant) {
+        let acknowledges = segment.flags.has(Flags::ACK);
+        let acceptable = acknowledges && self.sender.ack_position(segment.ack) == AckPosition::Valid(1);
+        if acknowledges && !acceptable {
+            self.refuse(segment);
+        } else if segment.flags.has(Flags::RST) {
+            if acceptable {
+                self.finish(Some(Event::Reset));
+            }
+        } else if segment.flags.has(Flags::SYN) {
+            self.state = State::SynReceived;
+            self.receiver.synchronize(segment.seq);
+            if acceptable {
+                self.take_acknowledgement(1, segment, now);
+                self.connect();
+                self.receiver.due = AckDue::Now;
+            } else {
+                // Simultaneous open: the SYN goes out again, now with an acknowledgement.
+                self.sender.offer(0, 0, segment.window);
+                self.sender.synchronize();
+            }
+        }
+    }
+
+    /// Section 3.10.7.4.
+    fn on_segment_synchronized(&mut self, segment: &Segment, payload: &R::Payload, now: Instant) {
+        let acceptable = self.acceptable(segment);
+        if acceptable == Acceptable::No {
+            return self.reject(segment, now);
+        }
+        if segment.flags.has(Flags::RST) {
+            return self.on_reset(segment, now);
+        }
+        if segment.flags.has(Flags::SYN) {
+            return self.on_syn_in_connection(segment, now);
+        }
+        if !segment.flags.has(Flags::ACK) || !self.on_acknowledgement(segment, now) {
+            return;
+        }
+        if segment.sequence_length() == 0 {
+            return;
+        }
+        if acceptable == Acceptable::WithoutText {
+            self.receiver.due = AckDue::Now;
+            return;
+        }
+        self.on_text(segment, payload, now);
+    }
+
+    /// First step: the four cases of section 3.4's table.
+    fn acceptable(&self, segment: &Segment) -> Acceptable {
+        let start = self.receiver.position(segment.seq);
+        let (next, edge) = (self.receiver.next(), self.receiver.edge());
+        let length = i64::from(segment.sequence_length());
+        let inside = |position: i64| next <= position && position < edge;
+        if edge == next {
+            return match (start == next, length) {
+                (true, 0) => Acceptable::Yes,
+                (true, _) => Acceptable::WithoutText,
+                _ => Acceptable::No,
+            };
+        }
+        // An empty segment just behind the window is the peer's answer when it has filled the window: it comes from `SND.NXT`.
+        let empty_at_edge = length == 0 && start == edge;
+        if inside(start) || (length > 0 && inside(start + length - 1)) || empty_at_edge {
+            Acceptable::Yes
+        } else {
+            Acceptable::No
+        }
+    }
+
+    /// First step, for a segment that is not acceptable: it is answered, so that the peer learns what is.
+    fn reject(&mut self, segment: &Segment, now: Instant) {
+        if segment.flags.has(Flags::RST) {
+            return;
+        }
+        if segment.len > 0 {
+            self.statistics.useless_segments_received += 1;
+        }
+        let syn_again = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
+        if self.state == State::SynReceived && syn_again {
+            // The peer has not got our SYN: an acknowledgement alone would not help it.
+            self.sender.synchronize();
+            return;
+        }
+        if self.state == State::TimeWait && segment.flags.has(Flags::FIN) {
+            self.enter_time_wait(now);
+        }
+        self.challenge(segment, now);
+    }
+
+    /// Tells the peer what is expected. Empty segments are answered only now and then.
+    fn challenge(&mut self, segment: &Segment, now: Instant) {
+        if segment.sequence_length() == 0 {
+            if now < self.next_challenge {
+                return;
+            }
+            self.next_challenge = now.saturating_add(CHALLENGE_INTERVAL);
+        }
+        self.receiver.due = AckDue::Now;
+    }
+
+    /// Second step.
+    fn on_reset(&mut self, segment: &Segment, now: Instant) {
+        if self.receiver.position(segment.seq) != self.receiver.next() {
+            return self.challenge(segment, now);
+        }
+        match self.state {
+            State::SynReceived if self.passive => self.return_to_listen(),
+            State::Closing | State::LastAck | State::TimeWait => self.finish(Some(Event::Closed)),
+            _ => self.finish(Some(Event::Reset)),
+        }
+    }
+
+    /// Fourth step.
+    fn on_syn_in_connection(&mut self, segment: &Segment, now: Instant) {
+        if self.state == State::SynReceived && self.passive {
+            self.return_to_listen();
+        } else {
+            self.challenge(segment, now);
+        }
+    }
+
+    fn return_to_listen(&mut self) {
+        self.sender.forget_syn(&self.config);
+        self.timers = Timers::new();
+        self.receiver.acknowledged();
+        self.state = State::Listen;
+    }
+
+    /// Fifth step. False if the segment is to be dropped.
+    fn on_acknowledgement(&mut self, segment: &Segment, now: Instant) -> bool {
+        let position = self.sender.ack_position(segment.ack);
+        if self.state == State::SynReceived {
+            if position != AckPosition::Valid(1) {
+                self.refuse(segment);
+                return false;
+            }
+            self.connect();
+        }
+        match position {
+            AckPosition::Valid(ack) => {
+                self.take_acknowledgement(ack, segment, now);
+                self.state != State::Closed
+            }
+            AckPosition::Unsent | AckPosition::TooOld => {
+                self.challenge(segment, now);
+                false
+            }
+        }
+    }
+
+    fn take_acknowledgement(&mut self, ack: u64, segment: &Segment, now: Instant) {
+        let from = self.receiver.position(segment.seq).max(0) as u64;
+        let progress =
+            self.sender.acknowledge(ack, segment, from, now, &mut self.timers, &mut self.statistics);
+        if progress.all_acknowledged {
+            self.notify(Event::AllAcknowledged);
+        }
+        match self.state {
+            State::FinWait1 if progress.fin_acknowledged => self.state = State::FinWait2,
+            State::Closing if progress.fin_acknowledged => self.enter_time_wait(now),
+            State::LastAck if progress.fin_acknowledged => self.finish(Some(Event::Closed)),
+            _ => {}
+        }
+    }
+
+    /// Seventh and eighth step.
+    fn on_text(&mut self, segment: &Segment, payload: &R::Payload, now: Instant) {
+        if !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {
+            return;
+        }
+        let start = self.receiver.position(segment.seq);
+        let text = Text { start, len: segment.len, fin: segment.flags.has(Flags::FIN) };
+        let (bytes, finished) = self.receiver.receive(text, payload, &mut self.statistics);
+        if bytes > 0 {
+            self.notify(Event::Delivered { bytes });
+        }
+        if finished {
+            self.notify(Event::PeerClosed);
+            match self.state {
+                State::Established => self.state = State::CloseWait,
+                State::FinWait1 => self.state = State::Closing,
+                _ => self.enter_time_wait(now),
+            }
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! What a TCP end is set to. Every default has its source beside it.
+
+use airwatt_base::{Seq, Span};
+
+use crate::cc::{Algorithm, CongestionConfig, Growth, UNLIMITED};
+use crate::tcp::Segment;
+
+/// When a receiver may wait before it acknowledges (RFC 9293 section 3.8.6.3, RFC 5681 section 4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DelayedAck {
+    /// Every so many segments are acknowledged at once. RFC 5681 section 4.2: at least every second full-sized one.
+    pub every: u32,
+    /// The longest wait. RFC 9293 section 3.8.6.3: under 0.5 s.
+    pub timeout: Span,
+}
+
+impl Default for DelayedAck {
+    /// Every second segment, and 40 ms, the shortest that Linux waits (its `TCP_DELACK_MIN`).
+    fn default() -> Self {
+        Self { every: 2, timeout: Span::from_millis(40) }
+    }
+}
+
+/// The first congestion window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum InitialWindow {
+    /// min(10 MSS, max(2 MSS, 14600 bytes)): RFC 6928 section 2.
+    #[default]
+    Rfc6928,
+    /// Two to four segments by their size: RFC 5681 section 3.1.
+    Rfc5681,
+    /// So many segments. Zero counts as one.
+    Segments(u32),
+}
+
+impl InitialWindow {
+    /// The window in bytes for segments of `mss` bytes.
+    pub fn bytes(self, mss: u32) -> u32 {
+        match self {
+            Self::Rfc6928 => (10 * mss).min((2 * mss).max(14_600)),
+            Self::Rfc5681 if mss > 2190 => 2 * mss,
+            Self::Rfc5681 if mss > 1095 => 3 * mss,
+            Self::Rfc5681 => 4 * mss,
+            Self::Segments(count) => count.max(1).saturating_mul(mss),
+        }
+    }
+}
+
+/// Which partial ACKs restart the retransmission timer in fast recovery (RFC 6582 section 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum PartialAckTimer {
+    /// Only the first: with many losses in a window the timer ends a recovery that takes a round trip for each. The
+    /// variant that RFC 6582 section 3.2 step 3 describes.
+    #[default]
+    Impatient,
+    /// Every one: a recovery takes as long as it needs.
+    SlowButSteady,
+}
+
+/// One end's settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TcpConfig {
+    /// Payload of a full-sized segment in bytes, 1 to 65535. Default 1460: a 1500-byte packet without options.
+    pub mss: u32,
+    /// IP and TCP header of every segment in bytes. Default 40; 52 with the timestamps option.
+    pub header_bytes: u32,
+    /// Space for received data in bytes. Default 4 MiB, over 20 Mbit/s at 1 s round trip: it does not limit by itself.
+    pub receive_window: u32,
+    /// Sequence number of this end's SYN. Default 0; a device draws it (RFC 6528).
+    pub initial_sequence: Seq,
+    /// Whether received data counts as read at once, so that the offered window never closes. Default true. Without effect
+    /// on a buffer that keeps bytes.
+    pub read_at_once: bool,
+    /// The congestion control. Default NewReno.
+    pub congestion: Algorithm,
+    /// How congestion avoidance counts. Default by bytes.
+    pub growth: Growth,
+    /// The first congestion window. Default RFC 6928's ten segments.
+    pub initial_window: InitialWindow,
+    /// The first slow-start threshold in bytes. Default none (RFC 5681 section 3.1).
+    pub initial_ssthresh: Option<u32>,
+    /// Whether a window that was not used for a retransmission timeout falls back to the initial one (RFC 5681
+    /// section 4.1). Default true.
+    pub slow_start_after_idle: bool,
+    /// When the receiver may wait before it acknowledges; `None` acknowledges every segment at once.
+    pub delayed_ack: Option<DelayedAck>,
+    /// Nagle's algorithm: no second small segment while one is in flight (RFC 9293 section 3.7.4). Default off, as
+    /// applications that care about delay set it; bulk transfers do not notice.
+    pub nagle: bool,
+    /// Duplicate ACKs that tell of a loss. Default 3 (RFC 5681 section 3.2).
+    pub dup_ack_threshold: u32,
+    /// Which partial ACKs restart the retransmission timer. Default the first.
+    pub partial_ack_timer: PartialAckTimer,
+    /// Least retransmission timeout. Default 200 ms, as Linux has it: RFC 6298 section 2.4 says SHOULD be 1 s, but the
+    /// systems that were measured do not follow it.
+    pub min_rto: Span,
+    /// Retransmission timeout before the first RTT measurement. Default 1 s (RFC 6298 section 2.1).
+    pub initial_rto: Span,
+    /// Largest retransmission timeout, backed off or not. Default 60 s (RFC 6298 section 2.4).
+    pub max_rto: Span,
+    /// G of RFC 6298, the least allowance for variance. Default 1 ms (section 4: 100 ms or less has worked better).
+    pub clock_granularity: Span,
+    /// Timeouts in a row for one segment after which the connection is given up. Default 15, about a quarter of an hour:
+    /// RFC 9293 section 3.8.3 wants 100 s at least.
+    pub give_up_after: u32,
+    /// The same for a SYN. Default 7, about four minutes: RFC 9293 section 3.8.3 wants 3 minutes at least.
+    pub syn_give_up_after: u32,
+    /// Stay in TIME-WAIT. Default 60 s as Linux has it; RFC 9293 section 3.4.2 says twice 2 minutes. Zero skips it.
+    pub time_wait: Span,
+}
+
+impl Default for TcpConfig {
+    fn default() -> Self {
+        Self {
+            mss: 1460,
+            header_bytes: 40,
+            receive_window: 4 << 20,
+            initial_sequence: Seq::new(0),
+            read_at_once: true,
+            congestion: Algorithm::default(),
+            growth: Growth::default(),
+            initial_window: InitialWindow::default(),
+            initial_ssthresh: None,
+            slow_start_after_idle: true,
+            delayed_ack: Some(DelayedAck::default()),
+            nagle: false,
+            dup_ack_threshold: 3,
+            partial_ack_timer: PartialAckTimer::default(),
+            min_rto: Span::from_millis(200),
+            initial_rto: Span::from_secs(1),
+            max_rto: Span::from_secs(60),
+            clock_granularity: Span::from_millis(1),
+            give_up_after: 15,
+            syn_give_up_after: 7,
+            time_wait: Span::from_secs(60),
+        }
+    }
+}
+
+impl TcpConfig {
+    /// Size of the IP packet that carries `segment`, in bytes.
+    pub fn packet_bytes(&self, segment: &Segment) -> u32 {
+        self.header_bytes + u32::from(segment.len)
+    }
+
+    /// What is wrong with the settings, as "key, value, what is allowed".
+    pub fn check(&self) -> Result<(), String> {
+        let bad = |key: &str, value: &dyn std::fmt::Display, allowed: &str| {
+            Err(format!("{key} = {value}: {allowed}"))
+        };
+        if !(1..=65_535).contains(&self.mss) {
+            return bad("mss", &self.mss, "allowed are 1 to 65535 bytes");
+        }
+        if !(1..=1 << 30).contains(&self.receive_window) {
+            return bad("receive_window", &self.receive_window, "allowed are 1 byte to 1 GiB (RFC 7323)");
+        }
+        if self.initial_ssthresh.is_some_and(|ssthresh| ssthresh < self.mss) {
+            return bad(
+                "initial_ssthresh",
+                &self.initial_ssthresh.unwrap_or(0),
+                "allowed is one segment or more",
+            );
+        }
+        if self.dup_ack_threshold == 0 {
+            return bad("dup_ack_threshold", &0, "allowed is 1 or more");
+        }
+        if self.min_rto.is_zero() || self.initial_rto.is_zero() || self.max_rto < self.min_rto {
+            return bad("min_rto", &self.min_rto, "allowed is more than zero and at most max_rto");
+        }
+        match self.delayed_ack {
+            Some(DelayedAck { every: 0, .. }) => bad("delayed_ack.every", &0, "allowed is 1 or more"),
+            Some(DelayedAck { timeout, .. }) if timeout.is_zero() || timeout >= Span::from_millis(501) => {
+                bad("delayed_ack.timeout", &timeout, "allowed is more than zero and at most 500ms (RFC 9293)")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What the congestion control starts from.
+    pub(super) fn congestion_config(&self) -> CongestionConfig {
+        CongestionConfig {
+            algorithm: self.congestion,
+            mss: self.mss,
+            initial_window: self.initial_window.bytes(self.mss),
+            initial_ssthresh: self.initial_ssthresh.unwrap_or(UNLIMITED),
+            growth: self.growth,
+        }
+    }
+}

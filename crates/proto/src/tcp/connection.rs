@@ -1,0 +1,440 @@
+//! One end of a connection: the states of RFC 9293 section 3.3.2, its calls and its timers.
+//!
+//! What happens when a segment arrives is in `arrival.rs`.
+
+use std::collections::VecDeque;
+
+use airwatt_base::{Instant, Machine, Seq, Span, Timeout, TimerTable, timer_kinds};
+
+use super::buffer::{Lengths, ReceiveBuffer, ReceiveBytes, SendBuffer, SendBytes};
+use super::config::TcpConfig;
+use super::receiver::{AckDue, Receiver};
+use super::rtt::RttEstimator;
+use super::segment::{Flags, Segment};
+use super::sender::Sender;
+use super::statistics::Statistics;
+use crate::cc::CongestionControl;
+
+timer_kinds! {
+    /// Why a connection wakes up.
+    pub enum TcpTimer {
+        /// When to give up waiting for an acknowledgement and send again.
+        Retransmission = "retransmission",
+        /// When to probe a closed window.
+        Persist = "persist",
+        /// When to acknowledge what has been waiting for more.
+        DelayedAck = "delayed-ack",
+        /// When to forget a closed connection.
+        TimeWait = "time-wait",
+    }
+}
+
+pub(super) type Timers = TimerTable<TcpTimer, 4>;
+
+/// The states of RFC 9293 section 3.3.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// There is no connection.
+    Closed,
+    /// Waits for a SYN.
+    Listen,
+    /// Has sent a SYN.
+    SynSent,
+    /// Has received and sent a SYN.
+    SynReceived,
+    /// Data flows.
+    Established,
+    /// Has closed its direction.
+    FinWait1,
+    /// Has closed its direction, and the peer knows.
+    FinWait2,
+    /// The peer has closed its direction.
+    CloseWait,
+    /// Both have closed at once.
+    Closing,
+    /// The peer closed first, and now this end has.
+    LastAck,
+    /// Both directions are closed; old segments are waited out.
+    TimeWait,
+}
+
+/// What comes in. `D` is what the application writes, `P` what comes with a segment: a length and nothing in the simulator,
+/// bytes on a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input<D = u64, P = ()> {
+    /// The application opens actively: a SYN is sent.
+    Open,
+    /// The application waits for a SYN.
+    Listen,
+    /// A segment arrived, with its payload.
+    Segment(Segment, P),
+    /// The application writes. Before the connection stands, data waits; after [`Input::Close`] it is ignored.
+    Write(D),
+    /// The application has read so many bytes. Needed only where received data does not count as read at once.
+    Read(u64),
+    /// The application has nothing more to write. What was written is still delivered.
+    Close,
+    /// The application gives up: the peer gets a reset.
+    Abort,
+}
+
+/// What goes out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// A segment to send.
+    Transmit(Segment),
+    /// Something the application wants to know.
+    Event(Event),
+}
+
+/// What the application wants to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The connection stands.
+    Connected,
+    /// So many bytes more are in order: one event for each segment that brings any.
+    Delivered {
+        /// How many bytes.
+        bytes: u64,
+    },
+    /// The peer has closed its direction, and all its data is delivered.
+    PeerClosed,
+    /// The peer has everything that was written so far.
+    AllAcknowledged,
+    /// The peer reset or refused the connection.
+    Reset,
+    /// The peer did not answer, and the connection was given up.
+    TimedOut,
+    /// Both directions are closed, and the connection is forgotten.
+    Closed,
+}
+
+/// One end of a connection, with send buffer `S` and receive buffer `R`.
+#[derive(Clone, Debug)]
+pub struct Connection<S: SendBuffer = Lengths, R: ReceiveBuffer = Lengths> {
+    pub(super) state: State,
+    /// Came from `Listen`: a reset of the handshake leads back there.
+    pub(super) passive: bool,
+    pub(super) sender: Sender<S>,
+    pub(super) receiver: Receiver<R>,
+    pub(super) timers: Timers,
+    pub(super) statistics: Statistics,
+    outputs: VecDeque<Output>,
+    pub(super) config: TcpConfig,
+    /// Before this, empty segments that are not acceptable get no answer.
+    pub(super) next_challenge: Instant,
+}
+
+impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
+    /// A closed end. Panics if the settings do not pass [`TcpConfig::check`].
+    pub fn new(config: TcpConfig) -> Self {
+        if let Err(problem) = config.check() {
+            panic!("{problem}");
+        }
+        Self {
+            state: State::Closed,
+            passive: false,
+            sender: Sender::new(&config),
+            receiver: Receiver::new(&config),
+            timers: Timers::new(),
+            statistics: Statistics::default(),
+            outputs: VecDeque::new(),
+            config,
+            next_challenge: Instant::ZERO,
+        }
+    }
+
+    /// An end whose handshake with a peer of settings `peer` is over, without a segment or a wake-up spent on it: as
+    /// simulators that begin with data have it.
+    pub fn established(config: TcpConfig, peer: &TcpConfig) -> Self {
+        let mut end = Self::new(config);
+        end.state = State::Established;
+        end.sender.establish(peer.receive_window);
+        end.receiver.synchronize(peer.initial_sequence);
+        end
+    }
+
+    /// The state.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// The settings.
+    pub fn config(&self) -> &TcpConfig {
+        &self.config
+    }
+
+    /// What was counted so far.
+    pub fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
+    /// The congestion control.
+    pub fn congestion(&self) -> &CongestionControl {
+        &self.sender.control
+    }
+
+    /// The congestion window in bytes.
+    pub fn cwnd(&self) -> u32 {
+        self.sender.control.cwnd()
+    }
+
+    /// The slow-start threshold in bytes.
+    pub fn ssthresh(&self) -> u32 {
+        self.sender.control.ssthresh()
+    }
+
+    /// Sequence numbers in flight, as far as the sender believes: after a timeout, those sent since.
+    pub fn flight(&self) -> u32 {
+        self.sender.flight()
+    }
+
+    /// Whether the sender is in fast recovery.
+    pub fn in_recovery(&self) -> bool {
+        self.sender.is_recovering()
+    }
+
+    /// The estimator of the round-trip time.
+    pub fn rtt(&self) -> &RttEstimator {
+        &self.sender.rtt
+    }
+
+    /// The smoothed round-trip time, once there is one.
+    pub fn srtt(&self) -> Option<Span> {
+        self.sender.rtt.srtt()
+    }
+
+    /// The retransmission timeout.
+    pub fn rto(&self) -> Span {
+        self.sender.rtt.rto()
+    }
+
+    /// Bytes written and not yet acknowledged.
+    pub fn unacknowledged_bytes(&self) -> u64 {
+        self.sender.unacknowledged()
+    }
+
+    /// Bytes received in order and not yet read.
+    pub fn readable_bytes(&self) -> u64 {
+        self.receiver.readable()
+    }
+
+    /// When this timer is due, if it runs.
+    pub fn timer(&self, timer: TcpTimer) -> Option<Instant> {
+        self.timers.get(timer)
+    }
+
+    // The calls of RFC 9293 section 3.10.
+
+    /// Section 3.10.1. Ignored unless closed or listening.
+    fn open(&mut self) {
+        if matches!(self.state, State::Closed | State::Listen) && !self.is_spent() {
+            self.state = State::SynSent;
+            self.passive = false;
+            self.sender.synchronize();
+        }
+    }
+
+    fn listen(&mut self) {
+        if self.state == State::Closed && !self.is_spent() {
+            self.state = State::Listen;
+            self.passive = true;
+        }
+    }
+
+    /// Whether a connection has been here: an end serves one.
+    fn is_spent(&self) -> bool {
+        self.sender.next_sequence() != self.sender.initial_sequence()
+    }
+
+    /// Section 3.10.4. In the handshake a close waits for the data written before it, as it does later; with nothing written
+    /// there is nothing to wait for.
+    fn close(&mut self) {
+        match self.state {
+            State::Listen => self.finish(Some(Event::Closed)),
+            State::SynSent if self.sender.unacknowledged() == 0 => self.finish(Some(Event::Closed)),
+            State::SynSent | State::SynReceived => self.sender.close(),
+            State::Established => {
+                self.sender.close();
+                self.state = State::FinWait1;
+            }
+            State::CloseWait => {
+                self.sender.close();
+                self.state = State::LastAck;
+            }
+            _ => {}
+        }
+    }
+
+    /// Section 3.10.5.
+    fn abort(&mut self) {
+        if matches!(
+            self.state,
+            State::SynReceived | State::Established | State::FinWait1 | State::FinWait2 | State::CloseWait
+        ) {
+            let seq = self.sender.next_sequence();
+            let ack = self.receiver.acknowledgement();
+            self.push(Segment { seq, ack, window: 0, len: 0, flags: Flags::RST | Flags::ACK });
+        }
+        self.finish(None);
+    }
+
+    fn write(&mut self, data: S::Data) {
+        let open = matches!(
+            self.state,
+            State::Listen | State::SynSent | State::SynReceived | State::Established | State::CloseWait
+        );
+        let early = self.state == State::Closed && !self.is_spent();
+        if (open || early) && !self.sender.is_closing() {
+            self.sender.write(data);
+        }
+    }
+
+    // Transitions that several inputs share.
+
+    /// Ends the connection: no timer runs, nothing more is sent.
+    pub(super) fn finish(&mut self, event: Option<Event>) {
+        self.state = State::Closed;
+        self.timers = Timers::new();
+        self.receiver.due = AckDue::No;
+        self.outputs.extend(event.map(Output::Event));
+    }
+
+    /// The handshake is over.
+    pub(super) fn connect(&mut self) {
+        self.sender.established();
+        self.notify(Event::Connected);
+        self.state = if self.sender.is_closing() { State::FinWait1 } else { State::Established };
+    }
+
+    pub(super) fn enter_time_wait(&mut self, now: Instant) {
+        self.timers.stop(TcpTimer::Retransmission);
+        self.state = State::TimeWait;
+        self.timers.set(TcpTimer::TimeWait, now.saturating_add(self.config.time_wait));
+    }
+
+    // Outputs.
+
+    pub(super) fn notify(&mut self, event: Event) {
+        self.outputs.push_back(Output::Event(event));
+    }
+
+    /// Sends a segment that belongs to no stream position of ours: a reset.
+    pub(super) fn push(&mut self, segment: Segment) {
+        self.outputs.push_back(Output::Transmit(segment));
+    }
+
+    /// Sends an acknowledgement now.
+    pub(super) fn push_ack(&mut self) {
+        let segment = self.segment(self.sender.ack_sequence(), 0, Flags::NONE);
+        self.statistics.acks_sent += 1;
+        self.push(segment);
+    }
+
+    /// Completes a segment with what the receive half has to say.
+    fn segment(&mut self, seq: Seq, len: u16, flags: Flags) -> Segment {
+        if self.state == State::SynSent {
+            // The peer's sequence numbers are not known yet.
+            let window = self.config.receive_window;
+            return Segment { seq, ack: Seq::new(0), window, len, flags };
+        }
+        self.receiver.acknowledged();
+        self.timers.stop(TcpTimer::DelayedAck);
+        let window = self.receiver.offer();
+        Segment { seq, ack: self.receiver.acknowledgement(), window, len, flags: flags | Flags::ACK }
+    }
+
+    /// Sends all that may be sent, and an acknowledgement if one is due and nothing carried it.
+    pub(super) fn transmit(&mut self, now: Instant) {
+        if matches!(self.state, State::Closed | State::Listen) {
+            return;
+        }
+        let open = !matches!(self.state, State::SynSent | State::SynReceived);
+        while let Some(out) = self.sender.next(open, now, &mut self.timers, &mut self.statistics) {
+            let segment = self.segment(out.seq, out.len, out.flags);
+            self.push(segment);
+        }
+        match self.receiver.due {
+            AckDue::Now => self.push_ack(),
+            AckDue::Later if !self.timers.is_running(TcpTimer::DelayedAck) => {
+                let timeout = self.config.delayed_ack.map_or(Span::ZERO, |delayed| delayed.timeout);
+                self.timers.set(TcpTimer::DelayedAck, now.saturating_add(timeout));
+            }
+            _ => {}
+        }
+        if open {
+            self.sender.arrange_persist(now, &mut self.timers);
+        }
+        if self.state == State::TimeWait && self.config.time_wait.is_zero() {
+            self.finish(Some(Event::Closed));
+        }
+    }
+
+    fn on_timer(&mut self, timer: TcpTimer) {
+        match timer {
+            TcpTimer::Retransmission => {
+                if self.sender.on_retransmission_timeout(&mut self.statistics) {
+                    self.finish(Some(Event::TimedOut));
+                }
+            }
+            TcpTimer::Persist => self.sender.on_persist_timeout(),
+            TcpTimer::DelayedAck => self.receiver.due = AckDue::Now,
+            TcpTimer::TimeWait => self.finish(Some(Event::Closed)),
+        }
+    }
+}
+
+impl<R: ReceiveBuffer> Connection<SendBytes, R> {
+    /// Appends the payload of `segment` to `out`. To be called when the segment is sent, before the next input: later its
+    /// bytes may be acknowledged and gone.
+    pub fn payload(&self, segment: &Segment, out: &mut Vec<u8>) {
+        if segment.len > 0 {
+            self.sender.buffer.copy(self.sender.offset(segment.seq), usize::from(segment.len), out);
+        }
+    }
+}
+
+impl<S: SendBuffer> Connection<S, ReceiveBytes> {
+    /// Appends to `out` all bytes that are in order and not yet read. [`Input::Read`] then says how many were taken.
+    pub fn received(&self, out: &mut Vec<u8>) {
+        self.receiver.buffer.copy(out);
+    }
+}
+
+impl<S: SendBuffer, R: ReceiveBuffer> Machine for Connection<S, R> {
+    type Input = Input<S::Data, R::Payload>;
+    type Output = Output;
+    type Reason = TcpTimer;
+
+    fn handle_input(&mut self, input: Self::Input, now: Instant) {
+        match input {
+            Input::Open => self.open(),
+            Input::Listen => self.listen(),
+            Input::Segment(segment, payload) => self.on_segment(&segment, &payload, now),
+            Input::Write(data) => self.write(data),
+            Input::Read(bytes) => self.receiver.read(bytes),
+            Input::Close => self.close(),
+            Input::Abort => self.abort(),
+        }
+        self.transmit(now);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        let mut expired = false;
+        while let Some(timer) = self.timers.expire(now) {
+            expired = true;
+            self.on_timer(timer);
+        }
+        if expired {
+            self.transmit(now);
+        }
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Timeout<TcpTimer>> {
+        self.timers.next()
+    }
+}

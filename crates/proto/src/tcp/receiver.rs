@@ -1,0 +1,223 @@
+//! The receive half: reassembly, the offered window, and when to acknowledge.
+
+use airwatt_base::Seq;
+
+use super::buffer::ReceiveBuffer;
+use super::config::{DelayedAck, TcpConfig};
+use super::statistics::Statistics;
+
+/// Pieces of data behind gaps that are kept at most. A segment that would make one more is dropped like a lost one, so that
+/// a hostile peer cannot make the list long; a window of 5.8 MB with every second segment lost needs as many.
+const PIECES_MAX: usize = 2048;
+
+/// Whether, and how soon, an acknowledgement is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AckDue {
+    No,
+    /// Within the delayed-ACK timeout.
+    Later,
+    Now,
+}
+
+/// A segment's text, by positions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Text {
+    /// Position of the first byte; negative or below what is expected where it repeats.
+    pub(super) start: i64,
+    pub(super) len: u16,
+    pub(super) fin: bool,
+}
+
+/// Data behind a gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Piece {
+    start: u64,
+    end: u64,
+}
+
+/// The receive half of a connection.
+#[derive(Clone, Debug)]
+pub(super) struct Receiver<R> {
+    pub(super) buffer: R,
+    irs: Seq,
+    /// Next position expected; the SYN is position 0.
+    next: u64,
+    /// Behind the last position that was ever offered: a window never shrinks (RFC 9293 section 3.8.6).
+    edge: u64,
+    capacity: u32,
+    mss: u32,
+    /// Bytes in order that the application has not read.
+    readable: u64,
+    read_at_once: bool,
+    /// In order of position, without overlap or touch.
+    pieces: Vec<Piece>,
+    /// Position of the peer's FIN, once it is known.
+    fin: Option<u64>,
+    delayed: Option<DelayedAck>,
+    /// Segments received since the last acknowledgement.
+    waiting: u32,
+    pub(super) due: AckDue,
+}
+
+impl<R: ReceiveBuffer> Receiver<R> {
+    pub(super) fn new(config: &TcpConfig) -> Self {
+        Self {
+            buffer: R::default(),
+            irs: Seq::new(0),
+            next: 0,
+            edge: 0,
+            capacity: config.receive_window,
+            mss: config.mss,
+            readable: 0,
+            read_at_once: config.read_at_once && !R::KEEPS,
+            pieces: Vec::new(),
+            fin: None,
+            delayed: config.delayed_ack,
+            waiting: 0,
+            due: AckDue::No,
+        }
+    }
+
+    /// The peer's SYN has this sequence number.
+    pub(super) fn synchronize(&mut self, irs: Seq) {
+        self.irs = irs;
+        self.next = 1;
+        self.edge = 1 + u64::from(self.capacity);
+    }
+
+    /// The next sequence number expected.
+    pub(super) fn acknowledgement(&self) -> Seq {
+        self.irs + self.next as u32
+    }
+
+    /// The next position expected.
+    pub(super) fn next(&self) -> i64 {
+        self.next as i64
+    }
+
+    /// Behind the last position that was offered.
+    pub(super) fn edge(&self) -> i64 {
+        (self.edge as i64).max(self.next as i64)
+    }
+
+    /// Where `seq` lies in the peer's stream: of all positions that it may mean, the one nearest to what is expected.
+    pub(super) fn position(&self, seq: Seq) -> i64 {
+        self.next() + i64::from(self.acknowledgement().distance_to(seq) as i32)
+    }
+
+    pub(super) fn readable(&self) -> u64 {
+        self.readable
+    }
+
+    /// The window to offer in a segment that leaves now, in bytes.
+    ///
+    /// RFC 9293 section 3.8.6.2.2: the edge moves only by a segment, or by half of the space, so that the window does not
+    /// become silly.
+    pub(super) fn offer(&mut self) -> u32 {
+        let edge = self.next + u64::from(self.capacity).saturating_sub(self.readable);
+        if edge >= self.edge + u64::from(self.mss.min(self.capacity.div_ceil(2))) {
+            self.edge = edge;
+        }
+        self.edge.saturating_sub(self.next) as u32
+    }
+
+    /// The application has read up to `bytes`. An acknowledgement is due if that opens the window by two segments, or by
+    /// half of the space, or opens a closed one: the peer may be waiting for it.
+    pub(super) fn read(&mut self, bytes: u64) {
+        let bytes = bytes.min(self.readable);
+        self.readable -= bytes;
+        self.buffer.consume(bytes);
+        let edge = self.next + u64::from(self.capacity).saturating_sub(self.readable);
+        let offered = self.edge.saturating_sub(self.next);
+        let segments = if offered < u64::from(self.mss) { 1 } else { 2 };
+        let step = (segments * self.mss).min(self.capacity.div_ceil(2));
+        if bytes > 0 && self.next > 0 && edge >= self.edge + u64::from(step) {
+            self.due = AckDue::Now;
+        }
+    }
+
+    /// An acknowledgement has left.
+    pub(super) fn acknowledged(&mut self) {
+        self.waiting = 0;
+        self.due = AckDue::No;
+    }
+
+    /// Takes the text of an acceptable segment. Returns how many bytes became in order, and whether the peer's stream is
+    /// now complete up to its FIN and was not before.
+    pub(super) fn receive(
+        &mut self,
+        text: Text,
+        payload: &R::Payload,
+        statistics: &mut Statistics,
+    ) -> (u64, bool) {
+        let behind = text.start + i64::from(text.len);
+        let start = text.start.clamp(self.next(), self.edge()) as u64;
+        let end = behind.clamp(start as i64, self.edge()) as u64;
+        let ahead = start > self.next;
+        let gaps = !self.pieces.is_empty();
+        if text.fin && behind >= self.next() && behind < self.edge() {
+            self.fin = Some(behind as u64);
+        }
+        if text.len > 0 && end == start {
+            statistics.useless_segments_received += 1;
+        }
+        let before = self.next;
+        if end > start && self.keep(Piece { start, end }) {
+            let from = (start as i64 - text.start) as usize;
+            self.buffer.store(start - before, payload, from, (end - start) as usize);
+        }
+        let delivered = self.next - before;
+        if delivered > 0 {
+            self.buffer.advance(delivered);
+            statistics.bytes_delivered += delivered;
+            if self.read_at_once {
+                self.buffer.consume(delivered);
+            } else {
+                self.readable += delivered;
+            }
+        }
+        let finished = self.fin == Some(self.next);
+        if finished {
+            self.next += 1;
+            self.fin = None;
+        }
+        statistics.segments_out_of_order += u64::from(ahead && text.len > 0);
+        self.schedule_ack(delivered > 0 && !gaps && !text.fin && text.start >= before as i64);
+        (delivered, finished)
+    }
+
+    /// RFC 5681 section 4.2: plain data in order may wait; anything that is ahead of a gap, fills one, repeats, or ends the
+    /// stream is acknowledged at once.
+    fn schedule_ack(&mut self, plain: bool) {
+        self.waiting += 1;
+        let may_wait = plain && self.delayed.is_some_and(|delayed| self.waiting < delayed.every);
+        self.due = if may_wait && self.due != AckDue::Now { AckDue::Later } else { AckDue::Now };
+    }
+
+    /// Books a piece, and moves what is expected over everything that is now in order. False if it is not kept.
+    fn keep(&mut self, piece: Piece) -> bool {
+        if piece.start == self.next && self.pieces.is_empty() {
+            self.next = piece.end;
+            return true;
+        }
+        let first = self.pieces.partition_point(|other| other.end < piece.start);
+        let behind = self.pieces.partition_point(|other| other.start <= piece.end);
+        if first == behind {
+            if self.pieces.len() >= PIECES_MAX && piece.start > self.next {
+                return false;
+            }
+            self.pieces.insert(first, piece);
+        } else {
+            let merged = Piece {
+                start: piece.start.min(self.pieces[first].start),
+                end: piece.end.max(self.pieces[behind - 1].end),
+            };
+            self.pieces[first] = merged;
+            self.pieces.drain(first + 1..behind);
+        }
+        if self.pieces[0].start == self.next {
+            self.next = self.pieces.remove(0).end;
+        }
+        true
+    }
+}

@@ -1,0 +1,120 @@
+//! A TCP segment by what the protocol needs to know of it.
+//!
+//! Ports, checksum and options are the driver's: a connection never sees another connection's segments, nor damaged
+//! ones. The payload is a length; who carries bytes keeps them beside the segment.
+
+use std::fmt;
+use std::ops::BitOr;
+
+use airwatt_base::Seq;
+
+/// The control bits (RFC 9293 section 3.1) that this TCP uses, with the values that they have on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// No bit set.
+    pub const NONE: Self = Self(0);
+    /// The sender has finished sending.
+    pub const FIN: Self = Self(0x01);
+    /// Synchronise sequence numbers.
+    pub const SYN: Self = Self(0x02);
+    /// Reset the connection.
+    pub const RST: Self = Self(0x04);
+    /// Hand the data to the application now.
+    pub const PSH: Self = Self(0x08);
+    /// The acknowledgement field counts.
+    pub const ACK: Self = Self(0x10);
+
+    /// The flags with this value on the wire; bits that this TCP does not use are dropped.
+    pub const fn from_wire(bits: u8) -> Self {
+        Self(bits & 0x1f)
+    }
+
+    /// The value on the wire.
+    pub const fn wire(self) -> u8 {
+        self.0
+    }
+
+    /// Whether every bit of `other` is set.
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl BitOr for Flags {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl fmt::Debug for Flags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let letters =
+            [(Self::SYN, 'S'), (Self::FIN, 'F'), (Self::RST, 'R'), (Self::PSH, 'P'), (Self::ACK, '.')];
+        for (_, letter) in letters.iter().filter(|(flag, _)| self.has(*flag)) {
+            write!(f, "{letter}")?;
+        }
+        if self.0 == 0 { f.write_str("-") } else { Ok(()) }
+    }
+}
+
+/// One segment.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Segment {
+    /// Sequence number of the first byte, or of the SYN.
+    pub seq: Seq,
+    /// Next sequence number that the sender of this expects. Counts only with [`Flags::ACK`].
+    pub ack: Seq,
+    /// Bytes that the sender of this is ready to receive from `ack` on, already scaled.
+    pub window: u32,
+    /// Bytes of payload.
+    pub len: u16,
+    /// Control bits.
+    pub flags: Flags,
+}
+
+impl Segment {
+    /// Sequence numbers that the segment takes: its payload, and one each for SYN and FIN (RFC 9293 section 3.4).
+    pub fn sequence_length(&self) -> u32 {
+        u32::from(self.len) + u32::from(self.flags.has(Flags::SYN)) + u32::from(self.flags.has(Flags::FIN))
+    }
+
+    /// Whether it only acknowledges.
+    pub fn is_pure_ack(&self) -> bool {
+        self.len == 0 && self.flags == Flags::ACK
+    }
+
+    /// The reset that answers a segment for which no connection exists (RFC 9293 section 3.10.7.1), unless the segment is a
+    /// reset itself.
+    pub fn reset(&self) -> Option<Self> {
+        if self.flags.has(Flags::RST) {
+            return None;
+        }
+        Some(if self.flags.has(Flags::ACK) {
+            Self { seq: self.ack, ack: Seq::new(0), window: 0, len: 0, flags: Flags::RST }
+        } else {
+            let ack = self.seq + self.sequence_length();
+            Self { seq: Seq::new(0), ack, window: 0, len: 0, flags: Flags::RST | Flags::ACK }
+        })
+    }
+}
+
+/// As in the traces of tcpdump: `P. 1001:2001(1000) ack 1 win 65535`.
+impl fmt::Display for Segment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let end = self.seq + u32::from(self.len);
+        write!(f, "{:?} {}:{}({})", self.flags, self.seq.value(), end.value(), self.len)?;
+        if self.flags.has(Flags::ACK) {
+            write!(f, " ack {}", self.ack.value())?;
+        }
+        write!(f, " win {}", self.window)
+    }
+}
+
+impl fmt::Debug for Segment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

@@ -1,0 +1,558 @@
+//! The send half: what may be sent, what has to be sent again, and when.
+//!
+//! The skeleton is the same for every congestion control: sequence space, the retransmission timer (RFC 6298), duplicate
+//! ACKs, fast recovery with partial ACKs (RFC 6582), go-back-N after a timeout, the persist timer. The window is the
+//! congestion control's.
+//!
+//! Where RFC 6582 leaves a choice: a fast retransmit needs an acknowledgement of more than `recover` (section 3.2 step 1),
+//! without the optional heuristics of section 4; so duplicate ACKs that a timeout's own resending causes halve nothing, at
+//! the price that the loss of the very first segment after a recovery waits for the timer.
+
+use std::collections::VecDeque;
+
+use airwatt_base::{Instant, Seq, Span};
+
+use super::buffer::SendBuffer;
+use super::config::{PartialAckTimer, TcpConfig};
+use super::connection::{TcpTimer, Timers};
+use super::rtt::RttEstimator;
+use super::segment::{Flags, Segment};
+use super::statistics::Statistics;
+use crate::cc::{Acknowledged, CongestionControl};
+
+/// Position of the first byte of data: the SYN is position 0.
+const FIRST: u64 = 1;
+
+/// A segment that was sent once and is not yet acknowledged: the source of RTT samples.
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    /// Position behind its last byte.
+    end: u64,
+    sent: Instant,
+    /// Sent again since: Karn's algorithm takes no sample.
+    again: bool,
+}
+
+/// What the send half wants to have sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outgoing {
+    pub(super) seq: Seq,
+    pub(super) len: u16,
+    /// SYN, FIN and PSH; the connection adds ACK.
+    pub(super) flags: Flags,
+}
+
+/// What an acknowledgement changed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Progress {
+    /// Everything written is now acknowledged, and was not before.
+    pub(super) all_acknowledged: bool,
+    /// The FIN is acknowledged.
+    pub(super) fin_acknowledged: bool,
+}
+
+/// The send half of a connection.
+#[derive(Clone, Debug)]
+pub(super) struct Sender<S> {
+    pub(super) buffer: S,
+    pub(super) control: CongestionControl,
+    pub(super) rtt: RttEstimator,
+    iss: Seq,
+    mss: u32,
+    nagle: bool,
+    threshold: u32,
+    partial_ack_timer: PartialAckTimer,
+    /// Falls back to this after idleness, if it does.
+    restart_window: Option<u32>,
+    limits: [u32; 2],
+
+    /// First position that is not acknowledged.
+    una: u64,
+    /// Next position to send; behind `max` only after a timeout, while the window is sent again.
+    nxt: u64,
+    /// Behind the highest position that was ever sent.
+    max: u64,
+    /// Behind the last byte written.
+    end: u64,
+    /// A FIN follows the last byte.
+    closing: bool,
+    /// Behind the last position that the peer's window allows.
+    edge: u64,
+    /// The window that the peer offered last, and the largest that it ever did.
+    offered: u32,
+    offered_max: u32,
+    /// Position in the peer's stream, and acknowledgement, of the last window update (RFC 9293: WL1 and WL2).
+    updated_by: (u64, u64),
+
+    records: VecDeque<Record>,
+    /// An acknowledgement from below here covers data that may have been sent twice.
+    sample_from: u64,
+    last_sent: Option<Instant>,
+    duplicates: u32,
+    /// In fast recovery; and whether a partial ACK has come in it.
+    recovering: bool,
+    partial: bool,
+    /// Behind what had been sent when the last loss was noticed. 0 before the first: RFC 6582 starts at the initial
+    /// sequence number, which would forbid a fast retransmit of the very first byte.
+    recover: u64,
+    /// The first unacknowledged segment is to be sent again.
+    resend: bool,
+    /// A closed window is to be probed.
+    probe: bool,
+    /// Timeouts in a row.
+    attempts: u32,
+    /// Probes in a row.
+    probes: u32,
+    syn_lost: bool,
+}
+
+impl<S: SendBuffer> Sender<S> {
+    pub(super) fn new(config: &TcpConfig) -> Self {
+        Self {
+            buffer: S::default(),
+            control: CongestionControl::new(&config.congestion_config()),
+            rtt: RttEstimator::new(config),
+            iss: config.initial_sequence,
+            mss: config.mss,
+            nagle: config.nagle,
+            threshold: config.dup_ack_threshold,
+            partial_ack_timer: config.partial_ack_timer,
+            restart_window: config.slow_start_after_idle.then(|| config.initial_window.bytes(config.mss)),
+            limits: [config.syn_give_up_after, config.give_up_after],
+            una: 0,
+            nxt: 0,
+            max: 0,
+            end: FIRST,
+            closing: false,
+            edge: 0,
+            offered: 0,
+            offered_max: 0,
+            updated_by: (0, 0),
+            records: VecDeque::new(),
+            sample_from: 0,
+            last_sent: None,
+            duplicates: 0,
+            recovering: false,
+            partial: false,
+            recover: 0,
+            resend: false,
+            probe: false,
+            attempts: 0,
+            probes: 0,
+            syn_lost: false,
+        }
+    }
+
+    /// As if the SYN had been sent and acknowledged, and the peer had offered `window` bytes.
+    pub(super) fn establish(&mut self, window: u32) {
+        (self.una, self.nxt, self.max) = (FIRST, FIRST, FIRST);
+        self.sample_from = FIRST;
+        self.offer(0, FIRST, window);
+    }
+
+    // Getters.
+
+    /// Bytes in flight, as far as the sender believes: after a timeout, what was sent since.
+    pub(super) fn flight(&self) -> u32 {
+        (self.nxt - self.una) as u32
+    }
+
+    pub(super) fn initial_sequence(&self) -> Seq {
+        self.iss
+    }
+
+    pub(super) fn is_recovering(&self) -> bool {
+        self.recovering
+    }
+
+    pub(super) fn is_closing(&self) -> bool {
+        self.closing
+    }
+
+    /// Bytes written and not yet acknowledged.
+    pub(super) fn unacknowledged(&self) -> u64 {
+        self.end - self.una.clamp(FIRST, self.end)
+    }
+
+    /// The position of an acknowledgement, if it lies where one can: not above what was sent, nor further below what is
+    /// acknowledged than a window (RFC 5961 section 5.2).
+    pub(super) fn ack_position(&self, ack: Seq) -> AckPosition {
+        let distance = i64::from(self.sequence(self.una).distance_to(ack) as i32);
+        match self.una.checked_add_signed(distance) {
+            Some(position) if position > self.max => AckPosition::Unsent,
+            Some(position) if distance >= -i64::from(self.offered_max) => AckPosition::Valid(position),
+            _ => AckPosition::TooOld,
+        }
+    }
+
+    /// Where `seq` lies behind the first unacknowledged byte of data, for copying its payload.
+    pub(super) fn offset(&self, seq: Seq) -> usize {
+        self.sequence(self.una.max(FIRST)).distance_to(seq) as usize
+    }
+
+    /// The sequence number of a segment without data: the next new one, or the last that the peer's window allows where
+    /// a probe has gone beyond it, so that the peer finds the segment acceptable.
+    pub(super) fn ack_sequence(&self) -> Seq {
+        self.sequence(self.max.min(self.edge.max(self.una)))
+    }
+
+    /// The next new sequence number, for a reset.
+    pub(super) fn next_sequence(&self) -> Seq {
+        self.sequence(self.max)
+    }
+
+    fn sequence(&self, position: u64) -> Seq {
+        self.iss + position as u32
+    }
+
+    /// Behind the last position that there is to send, a FIN included.
+    fn last(&self) -> u64 {
+        self.end + u64::from(self.closing)
+    }
+
+    // Inputs.
+
+    /// Has the SYN sent, or sent again.
+    pub(super) fn synchronize(&mut self) {
+        self.resend = true;
+    }
+
+    /// The handshake came to nothing and may begin anew. What was written waits on.
+    pub(super) fn forget_syn(&mut self, config: &TcpConfig) {
+        let written = (std::mem::take(&mut self.buffer), self.end, self.closing);
+        *self = Self::new(config);
+        (self.buffer, self.end, self.closing) = written;
+    }
+
+    pub(super) fn write(&mut self, data: S::Data) {
+        self.end += self.buffer.append(data);
+    }
+
+    pub(super) fn close(&mut self) {
+        self.closing = true;
+    }
+
+    /// The connection stands. RFC 6298 section 5.7, RFC 5681 section 3.1: who lost a SYN begins carefully.
+    pub(super) fn established(&mut self) {
+        if self.syn_lost {
+            self.rtt.restart_after_lost_syn();
+            self.control.on_lost_syn();
+        }
+    }
+
+    /// Takes the peer's window from a segment that lies at `from` in the peer's stream and acknowledges up to `ack`
+    /// (RFC 9293 section 3.10.7.4, fifth step: only segments newer than the last update count).
+    pub(super) fn offer(&mut self, from: u64, ack: u64, window: u32) {
+        let (wl1, wl2) = self.updated_by;
+        if from > wl1 || (from == wl1 && ack >= wl2) {
+            self.updated_by = (from, ack);
+            self.edge = ack + u64::from(window);
+            self.offered = window;
+            self.offered_max = self.offered_max.max(window);
+        }
+    }
+
+    /// An acceptable acknowledgement up to `ack`, in `segment`, which lies at `from` in the peer's stream.
+    pub(super) fn acknowledge(
+        &mut self,
+        ack: u64,
+        segment: &Segment,
+        from: u64,
+        now: Instant,
+        timers: &mut Timers,
+        statistics: &mut Statistics,
+    ) -> Progress {
+        let before = self.una;
+        if ack > self.una {
+            self.acknowledge_new(ack, now, timers, statistics);
+        } else if ack == self.una && self.is_duplicate(segment) {
+            statistics.duplicate_acks += 1;
+            self.count_duplicate(statistics);
+        }
+        self.offer(from, ack, segment.window);
+        if self.edge > self.una {
+            self.probes = 0;
+        }
+        Progress {
+            all_acknowledged: before < self.end && self.una >= self.end && self.end > FIRST,
+            fin_acknowledged: self.closing && self.una > self.end,
+        }
+    }
+
+    /// RFC 5681 section 2: five conditions, the acknowledgement number's being the caller's.
+    fn is_duplicate(&self, segment: &Segment) -> bool {
+        self.nxt > self.una && segment.sequence_length() == 0 && segment.window == self.offered
+    }
+
+    fn count_duplicate(&mut self, statistics: &mut Statistics) {
+        self.duplicates += 1;
+        if self.recovering {
+            self.control.on_duplicate_ack();
+        } else if self.duplicates == self.threshold && self.una > self.recover {
+            self.control.enter_recovery(self.flight(), self.duplicates);
+            self.recovering = true;
+            self.partial = false;
+            self.recover = self.max;
+            self.resend = true;
+            statistics.fast_retransmits += 1;
+        }
+    }
+
+    fn acknowledge_new(&mut self, ack: u64, now: Instant, timers: &mut Timers, statistics: &mut Statistics) {
+        let flight = self.flight();
+        let data = ack.clamp(FIRST, self.end) - self.una.clamp(FIRST, self.end);
+        if let Some(rtt) = self.sample(ack, now) {
+            self.rtt.sample(rtt);
+            statistics.count_rtt(rtt);
+        }
+        self.una = ack;
+        self.nxt = self.nxt.max(ack);
+        self.duplicates = 0;
+        self.attempts = 0;
+        self.probes = 0;
+        self.resend = false;
+        self.buffer.release(data);
+        statistics.bytes_acknowledged += data;
+
+        let mut restart = true;
+        if data > 0 {
+            restart = self.steer(Acknowledged { bytes: data as u32, flight }, statistics);
+        }
+        if self.nxt == self.una {
+            timers.stop(TcpTimer::Retransmission);
+        } else if restart {
+            timers.set(TcpTimer::Retransmission, now.saturating_add(self.rtt.rto()));
+        }
+    }
+
+    /// Tells the congestion control of new data acknowledged, and says whether the retransmission timer restarts.
+    fn steer(&mut self, ack: Acknowledged, statistics: &mut Statistics) -> bool {
+        if !self.recovering {
+            self.control.on_ack(ack);
+            return true;
+        }
+        if self.una >= self.recover {
+            self.recovering = false;
+            self.control.leave_recovery();
+            return true;
+        }
+        statistics.partial_acks += 1;
+        self.control.on_partial_ack(ack);
+        self.resend = true;
+        let first = !self.partial;
+        self.partial = true;
+        first || self.partial_ack_timer == PartialAckTimer::SlowButSteady
+    }
+
+    /// The round-trip time that an acknowledgement up to `ack` shows, and drops the records that it covers.
+    ///
+    /// The oldest segment covered gives the sample: a receiver that delays its ACKs then counts into the timeout, which
+    /// waits for the oldest too.
+    fn sample(&mut self, ack: u64, now: Instant) -> Option<Span> {
+        let mut oldest = None;
+        let mut again = self.una < self.sample_from;
+        while let Some(record) = self.records.front().filter(|record| record.end <= ack) {
+            oldest = oldest.or(Some(record.sent));
+            again |= record.again;
+            self.records.pop_front();
+        }
+        oldest.filter(|_| !again).map(|sent| now.saturating_since(sent))
+    }
+
+    /// The retransmission timer expired (RFC 6298 sections 5.4 to 5.6). True if the connection is to be given up.
+    pub(super) fn on_retransmission_timeout(&mut self, statistics: &mut Statistics) -> bool {
+        if self.una == self.max {
+            return false;
+        }
+        self.attempts += 1;
+        if self.attempts > self.limits[usize::from(self.una > 0)] {
+            return true;
+        }
+        statistics.timeouts += 1;
+        if self.una == 0 {
+            self.syn_lost = true;
+        } else {
+            self.control.on_timeout(self.flight(), self.attempts == 1);
+        }
+        self.rtt.back_off();
+        self.recover = self.max;
+        self.recovering = false;
+        self.duplicates = 0;
+        self.go_back();
+        false
+    }
+
+    /// Everything in flight counts as lost and is sent again from the first unacknowledged byte on.
+    fn go_back(&mut self) {
+        self.nxt = self.una;
+        self.resend = true;
+        self.records.clear();
+        self.sample_from = self.max;
+    }
+
+    /// The persist timer expired (RFC 9293 section 3.8.6.1).
+    pub(super) fn on_persist_timeout(&mut self) {
+        self.probe = true;
+        self.probes += 1;
+    }
+
+    // Outputs.
+
+    /// The next segment to send at `now`, if one is due. Before the connection stands (`open` is false) only the SYN is.
+    pub(super) fn next(
+        &mut self,
+        open: bool,
+        now: Instant,
+        timers: &mut Timers,
+        statistics: &mut Statistics,
+    ) -> Option<Outgoing> {
+        let (at, len, fin) = if std::mem::take(&mut self.resend) {
+            let behind = self.max.max(FIRST).min(self.end) - self.una.clamp(FIRST, self.end);
+            let len = if self.una == 0 { 0 } else { behind.min(u64::from(self.mss)) };
+            (self.una, len, self.is_last(self.una + len))
+        } else if !open {
+            return None;
+        } else if std::mem::take(&mut self.probe) {
+            return self.next_probe(now, timers, statistics);
+        } else {
+            let (len, fin) = self.permitted()?;
+            self.restart_if_idle(now);
+            (self.nxt, len, fin)
+        };
+        Some(self.depart(at, len, fin, now, timers, statistics))
+    }
+
+    fn is_last(&self, position: u64) -> bool {
+        self.closing && position == self.end
+    }
+
+    /// How much new data may leave now, and whether the FIN goes with it. `None` if nothing may: RFC 9293 section
+    /// 3.8.6.2.1, the sender's side of the silly window syndrome, and Nagle's algorithm.
+    fn permitted(&self) -> Option<(u64, bool)> {
+        if self.nxt >= self.last() {
+            return None;
+        }
+        let data = self.end - self.nxt.min(self.end);
+        let room = self.edge.saturating_sub(self.nxt);
+        if data == 0 {
+            return (room > 0).then_some((0, true));
+        }
+        let congestion = (self.una + u64::from(self.control.cwnd())).saturating_sub(self.nxt);
+        let len = data.min(room).min(congestion).min(u64::from(self.mss));
+        if len == 0 {
+            return None;
+        }
+        let idle = self.nxt == self.una;
+        let full = len == u64::from(self.mss);
+        let all = len == data && (!self.nagle || idle || self.closing);
+        let much = len == room && 2 * room >= u64::from(self.offered_max) && (!self.nagle || idle);
+        // The FIN takes a position of its own in the peer's window.
+        (full || all || much).then(|| (len, self.is_last(self.nxt + len) && room > len))
+    }
+
+    fn restart_if_idle(&mut self, now: Instant) {
+        let Some(window) = self.restart_window.filter(|_| self.nxt == self.una) else { return };
+        if self.last_sent.is_some_and(|last| now.saturating_since(last) > self.rtt.rto()) {
+            self.control.on_idle(window);
+        }
+    }
+
+    /// Whatever the peer's window has room for, or one byte (or the FIN) beyond a closed one.
+    fn next_probe(
+        &mut self,
+        now: Instant,
+        timers: &mut Timers,
+        statistics: &mut Statistics,
+    ) -> Option<Outgoing> {
+        if self.nxt != self.una || self.nxt >= self.last() {
+            return None;
+        }
+        let data = self.end - self.una.min(self.end);
+        let room = self.edge.saturating_sub(self.una);
+        if room > 0 {
+            let len = data.min(room).min(u64::from(self.mss));
+            let fin = self.is_last(self.una + len) && room > len;
+            return Some(self.depart(self.una, len, fin, now, timers, statistics));
+        }
+        statistics.probes_sent += 1;
+        let (len, fin) = (data.min(1), data == 0);
+        self.count(self.una, len, statistics);
+        self.max = self.max.max(self.una + 1);
+        self.sample_from = self.sample_from.max(self.max);
+        Some(self.outgoing(self.una, len, fin))
+    }
+
+    /// Books a segment as sent.
+    fn depart(
+        &mut self,
+        at: u64,
+        len: u64,
+        fin: bool,
+        now: Instant,
+        timers: &mut Timers,
+        statistics: &mut Statistics,
+    ) -> Outgoing {
+        let end = at + len + u64::from(fin) + u64::from(at == 0);
+        self.count(at, len, statistics);
+        if at >= self.max {
+            self.records.push_back(Record { end, sent: now, again: false });
+        } else if let Some(record) = self.records.front_mut().filter(|_| at == self.una) {
+            record.again = true;
+        }
+        self.nxt = self.nxt.max(end);
+        self.max = self.max.max(end);
+        self.last_sent = Some(now);
+        timers.stop(TcpTimer::Persist);
+        if !timers.is_running(TcpTimer::Retransmission) {
+            timers.set(TcpTimer::Retransmission, now.saturating_add(self.rtt.rto()));
+        }
+        self.outgoing(at, len, fin)
+    }
+
+    fn count(&self, at: u64, len: u64, statistics: &mut Statistics) {
+        if len == 0 {
+            return;
+        }
+        statistics.segments_sent += 1;
+        statistics.bytes_sent += len;
+        if at < self.max {
+            statistics.segments_retransmitted += 1;
+            statistics.bytes_retransmitted += len.min(self.max - at);
+        }
+    }
+
+    fn outgoing(&self, at: u64, len: u64, fin: bool) -> Outgoing {
+        let mut flags = Flags::NONE;
+        if at == 0 {
+            flags = flags | Flags::SYN;
+        }
+        if len > 0 && at + len == self.end {
+            flags = flags | Flags::PSH;
+        }
+        if fin {
+            flags = flags | Flags::FIN;
+        }
+        Outgoing { seq: self.sequence(at), len: len as u16, flags }
+    }
+
+    /// Runs the persist timer exactly while the peer's window is all that keeps data back.
+    pub(super) fn arrange_persist(&self, now: Instant, timers: &mut Timers) {
+        let blocked = self.nxt == self.una && self.nxt < self.last();
+        if !blocked {
+            timers.stop(TcpTimer::Persist);
+        } else if !timers.is_running(TcpTimer::Persist) {
+            timers.set(TcpTimer::Persist, now.saturating_add(self.rtt.backed_off(self.probes)));
+        }
+    }
+}
+
+/// Where an acknowledgement number lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AckPosition {
+    /// At this position of the stream.
+    Valid(u64),
+    /// Above what was sent.
+    Unsent,
+    /// Below what was acknowledged by more than a window.
+    TooOld,
+}

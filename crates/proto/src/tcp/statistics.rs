@@ -1,0 +1,60 @@
+//! What a connection counts.
+
+use airwatt_base::Span;
+
+/// Counters of one end, since it was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Statistics {
+    /// Segments with payload sent, retransmissions included.
+    pub segments_sent: u64,
+    /// Segments with payload that was sent before.
+    pub segments_retransmitted: u64,
+    /// Payload sent in bytes, retransmissions included.
+    pub bytes_sent: u64,
+    /// Payload sent again, in bytes.
+    pub bytes_retransmitted: u64,
+    /// Payload of this end that the peer acknowledged, in bytes.
+    pub bytes_acknowledged: u64,
+    /// Segments without payload that only acknowledge.
+    pub acks_sent: u64,
+    /// Probes of a closed window.
+    pub probes_sent: u64,
+    /// Times the retransmission timer expired.
+    pub timeouts: u64,
+    /// Times duplicate ACKs brought about a retransmission.
+    pub fast_retransmits: u64,
+    /// ACKs of new data that left something missing in fast recovery.
+    pub partial_acks: u64,
+    /// Duplicate ACKs received (RFC 5681 section 2).
+    pub duplicate_acks: u64,
+    /// Segments received, of every kind.
+    pub segments_received: u64,
+    /// Segments with payload of which nothing was new or in the window.
+    pub useless_segments_received: u64,
+    /// Segments that came ahead of a gap.
+    pub segments_out_of_order: u64,
+    /// Payload received in order, in bytes, each counted once.
+    pub bytes_delivered: u64,
+    /// RTT samples taken.
+    pub rtt_count: u64,
+    /// Sum of the RTT samples.
+    pub rtt_sum: Span,
+    /// Least RTT sample.
+    pub rtt_min: Option<Span>,
+    /// Largest RTT sample.
+    pub rtt_max: Option<Span>,
+}
+
+impl Statistics {
+    pub(super) fn count_rtt(&mut self, rtt: Span) {
+        self.rtt_count += 1;
+        self.rtt_sum += rtt;
+        self.rtt_min = Some(self.rtt_min.map_or(rtt, |least| least.min(rtt)));
+        self.rtt_max = Some(self.rtt_max.map_or(rtt, |most| most.max(rtt)));
+    }
+
+    /// The mean of the RTT samples, if there are any.
+    pub fn rtt_mean(&self) -> Option<Span> {
+        (self.rtt_count > 0).then(|| self.rtt_sum / self.rtt_count)
+    }
+}
