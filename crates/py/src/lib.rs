@@ -1,0 +1,30 @@
+//! `airwatt._core`: the Rust core as Python sees it.
+//!
+//! Thin on purpose. Rust decides what is right and what an error says; Python presents. Documents cross as JSON text
+//! (one serialisation, the one that the contract describes), columns of traces as raw little-endian buffers that Arrow
+//! takes without looking at them. Nothing here knows a protocol, a default or a unit.
+//!
+//! Left out: streaming of traces while a run goes on, and pickling. Runs are fast, and threads share them as they are.
+
+mod control;
+mod errors;
+
+use pyo3::prelude::*;
+
+/// The native module. Its Python signatures stand in `python/airwatt/_core.pyi`, and a test compares the two.
+#[pymodule]
+mod _core {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::control::Control;
+    #[pymodule_export]
+    use crate::errors::{AirwattError, InputError, MissingFeature, RunError};
+
+    /// The version that every document carries, and the schema number of result documents.
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("SCHEMA", 1)
+    }
+}

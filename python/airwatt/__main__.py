@@ -1,0 +1,5 @@
+"""`python -m airwatt` is the command line."""
+
+from airwatt.cli import main
+
+main()

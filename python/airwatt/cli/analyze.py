@@ -1,0 +1,7 @@
+"""placeholder during assembly"""
+
+EPILOG = ""
+
+
+def command() -> None:
+    """x"""

@@ -1,0 +1,138 @@
+"""`airwatt compare`: the same traffic under several choices, side by side."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from airwatt import laboratory
+from airwatt._core import InputError
+from airwatt.cli import options
+from airwatt.cli.output import check_picture, console, note_file, print_json, writing
+from airwatt.cli.progress import bar
+from airwatt.results import Comparison
+
+EPILOG = """\b
+Examples:
+  airwatt compare fast-dsl --policy active,psm
+  airwatt compare fast-dsl --policy active,psm --runs 5 --plot compare.png
+"""
+
+
+def command(
+    scenario: options.Scenario,
+    policy: Annotated[
+        str | None, typer.Option("--policy", metavar="A,B,...", help="Power-save policies to compare.")
+    ] = None,
+    transport: Annotated[
+        str | None, typer.Option("--transport", metavar="A,B,...", help="Transports to compare.")
+    ] = None,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option("--vary", metavar="KEY=V1,V2,...", help="Values of a scenario's key to compare; may be repeated."),
+    ] = None,
+    set_: options.Set = None,
+    seed: options.Seed = 1,
+    runs: options.Runs = 1,
+    json: options.Json = False,
+    plot: options.Plot = None,
+    fail_if: options.FailIf = None,
+) -> None:
+    """Run the same traffic under each choice. Several kinds of choice make their product."""
+    limits = options.thresholds(fail_if)
+    check_picture("--plot", plot)
+    chosen = {
+        "policy": options.names("--policy", policy),
+        "transport": options.names("--transport", transport),
+    }
+    varied = _varied(vary)
+    if not varied and not any(chosen.values()):
+        raise InputError("compare: nothing to compare; allowed are --policy A,B --transport A,B --vary KEY=V1,V2")
+    interrupted: laboratory.Interrupted | None = None
+    try:
+        with bar(scenario) as on_progress:
+            comparison = laboratory.compare(
+                scenario,
+                **chosen,
+                vary=varied,
+                seed=seed,
+                runs=runs,
+                set=dict(options.overrides(set_)),
+                on_progress=on_progress,
+            )
+    except laboratory.Interrupted as stop:
+        if not isinstance(stop.finished, Comparison):
+            raise
+        comparison, interrupted = stop.finished, stop
+    document = comparison.to_dict()
+    if plot is not None:
+        from airwatt.plots import compare as picture
+
+        with writing("--plot", plot):
+            picture.draw(document, plot)
+        note_file(plot)
+    if json:
+        print_json(document)
+    else:
+        _print_table(document)
+    if interrupted is not None:
+        raise interrupted
+    options.hold(limits, document)
+
+
+def _varied(texts: Sequence[str] | None) -> dict[str, list[str]]:
+    varied = {}
+    for text in texts or ():
+        key, equals, values = text.partition("=")
+        if not equals or not key.strip():
+            raise InputError(f"--vary {text!r}: not a list of values; allowed is KEY=V1,V2,...")
+        if key.strip() in varied:
+            raise InputError(f"--vary {text!r}: names {key.strip()} twice; allowed is each once")
+        varied[key.strip()] = options.names(f"--vary {key.strip()}", values) or []
+    return varied
+
+
+def _print_table(document: dict[str, Any]) -> None:
+    from airwatt import aggregates
+    from airwatt.cli.tables import count, estimate, percent, table
+
+    rows, first_energy = [], None
+    for row in document["rows"]:
+        runs = row["runs"]
+        energy = aggregates.over(runs, aggregates.energy_j)
+        first_energy = energy[0] if first_energy is None else first_energy
+        rows.append(
+            [
+                *row["choice"].values(),
+                estimate(aggregates.over(runs, aggregates.goodput_bps), "b/s"),
+                estimate(aggregates.over(runs, aggregates.completed_s), "s"),
+                estimate(energy, "J"),
+                _relative(energy[0], first_energy),
+                percent(aggregates.over(runs, lambda run: aggregates.share(run, "sleep"))[0]),
+                count(aggregates.over(runs, aggregates.wakeups)[0]),
+                count(aggregates.over(runs, aggregates.retransmitted)[0]),
+            ]
+        )
+    choices = list(document["rows"][0]["choice"])
+    runs = len(document["rows"][0]["runs"])
+    heads = [*choices, "goodput", "done at", "energy", "", "asleep", "wake-ups", "resent"]
+    screen = console()
+    screen.print(_headline(document, runs))
+    screen.print()
+    screen.print(table(heads, rows, left=len(choices)))
+    if document.get("interrupted"):
+        screen.print("interrupted: the rows above are what was finished")
+
+
+def _headline(document: dict[str, Any], runs: int) -> str:
+    first = document["rows"][0]["runs"][0]
+    if runs > 1:
+        return f"{document['scenario']}, {runs} runs from seed {first['seed']}: mean ± 95 % confidence interval"
+    return f"{document['scenario']}, seed {first['seed']}"
+
+
+def _relative(energy: float | None, first: float | None) -> str:
+    if energy is None or not first:
+        return ""
+    change = round(100 * (energy / first - 1))
+    return "" if energy == first else f"{change:+d} %".replace("-", "\N{MINUS SIGN}")

@@ -1,0 +1,81 @@
+"""The flags that several commands share, and how their texts are read."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from airwatt._core import InputError
+from airwatt.threshold import Threshold, numbers
+
+Scenario = Annotated[
+    str, typer.Argument(help="A scenario file (TOML), or the name of one that ships.", show_default=False)
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the scenario; may be repeated."),
+]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the first run.")]
+Runs = Annotated[
+    int,
+    typer.Option("--runs", metavar="N", help="Repeat with seeds N, N+1, ...; report mean and 95 % interval."),
+]
+FailIf = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-if",
+        metavar="EXPRESSION",
+        help="Exit with 3 if true: KEY OP NUMBER, as in 'stations.0.energy_j > 20'; may be repeated.",
+    ),
+]
+Plot = Annotated[
+    Path | None,
+    typer.Option("--plot", metavar="FILE", help="Draw a picture (.png, .svg, .pdf).", show_default=False),
+]
+
+THRESHOLD_STATUS = 3
+
+
+def overrides(pairs: Iterable[str] | None) -> list[tuple[str, str]]:
+    """Reads `KEY=VALUE` texts. Raises `InputError`."""
+    parsed = []
+    for pair in pairs or ():
+        key, equals, value = pair.partition("=")
+        if not equals or not key.strip():
+            raise InputError(f"--set {pair!r}: not an assignment; allowed is KEY=VALUE")
+        parsed.append((key.strip(), value.strip()))
+    return parsed
+
+
+def names(option: str, text: str | None) -> list[str] | None:
+    """Reads `A,B,...`. Raises `InputError` for an empty or a repeated name."""
+    if text is None:
+        return None
+    parsed = [name.strip() for name in text.split(",")]
+    if "" in parsed:
+        raise InputError(f"{option} {text!r}: has an empty name; allowed is A,B,...")
+    for name in parsed:
+        if parsed.count(name) > 1:
+            raise InputError(f"{option} {text!r}: names {name} twice; allowed is each once")
+    return parsed
+
+
+def thresholds(expressions: Iterable[str] | None) -> list[Threshold]:
+    """Reads `--fail-if` texts before anything runs. Raises `InputError`."""
+    return [Threshold.parse(expression) for expression in expressions or ()]
+
+
+def hold(limits: Iterable[Threshold], document: object) -> None:
+    """Exits with 3, and a line for each, where a threshold does not hold."""
+    from airwatt.cli.output import say
+
+    tripped = False
+    for limit in limits:
+        for label, values in numbers(document):  # type: ignore[arg-type]
+            for reason in limit.trips(values):
+                say(f"--fail-if {limit.text!r}: {label}{reason}")
+                tripped = True
+    if tripped:
+        raise typer.Exit(THRESHOLD_STATUS)

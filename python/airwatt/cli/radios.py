@@ -1,0 +1,36 @@
+"""`airwatt radios`: the radio power profiles that ship."""
+
+from airwatt import laboratory
+from airwatt.cli import options
+from airwatt.cli.output import console, print_json
+
+EPILOG = """\b
+Examples:
+  airwatt radios
+  airwatt radios --json
+"""
+
+
+def command(json: options.Json = False) -> None:
+    """List the radio power profiles that ship, with their sources."""
+    radios = laboratory.radios()
+    if json:
+        from airwatt._core import SCHEMA, __version__
+
+        print_json({"schema": SCHEMA, "version": __version__, "radios": [radio.to_dict() for radio in radios]})
+        return
+    from airwatt.cli.tables import quantity, table
+
+    states = ["transmit", "receive", "listen", "sleep"]
+    rows = [
+        [
+            radio.name,
+            *(quantity(radio[f"{state}_w"], "W") for state in states),
+            f"{quantity(radio.wake_up.time_s, 's')}, {quantity(radio.wake_up.energy_j, 'J')}",
+        ]
+        for radio in radios
+    ]
+    screen = console()
+    screen.print(table(["radio", *states, "wake-up"], rows))
+    for radio in radios:
+        screen.print(f"{radio.name}: {radio.source}", style="dim")

@@ -1,0 +1,27 @@
+"""`airwatt scenarios`: what ships, and the schema of scenario files."""
+
+from typing import Annotated
+
+import typer
+
+from airwatt import laboratory
+from airwatt.cli import options
+from airwatt.cli.listing import present
+from airwatt.cli.output import print_json
+
+EPILOG = """\b
+Examples:
+  airwatt scenarios
+  airwatt scenarios --schema > scenario.schema.json
+"""
+
+
+def command(
+    json: options.Json = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of scenario files.")] = False,
+) -> None:
+    """List the scenarios that ship."""
+    if schema:
+        print_json(laboratory.schema())
+        return
+    present("scenarios", laboratory.scenarios(), ["name", "description"], json)

@@ -1,0 +1,67 @@
+"""How numbers and tables look: three or four digits, a unit with its prefix, 80 columns."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from airwatt.aggregates import Estimate
+
+NOTHING = "-"
+_PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> Table:
+    """Lays out a table: the first `left` columns to the left, numbers to the right."""
+    drawn = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), collapse_padding=True)
+    for index, column in enumerate(columns):
+        drawn.add_column(column, justify="left" if index < left else "right", header_style="")
+    for row in rows:
+        drawn.add_row(*row)
+    return drawn
+
+
+def quantity(value: float | None, unit: str, ci95: float | None = None) -> str:
+    """Writes `14.61 Mb/s`; with an interval, `± 0.02` below it, in the same unit."""
+    if value is None:
+        return NOTHING
+    factor, prefix = _scale(value)
+    number = _digits(value / factor)
+    text = f"{number} {prefix}{unit}".rstrip()
+    return text if ci95 is None else f"{text}\n± {_digits(ci95 / factor, like=number)}"
+
+
+def estimate(numbers: "Estimate", unit: str) -> str:
+    """Writes a mean with its interval."""
+    return quantity(numbers[0], unit, numbers[1])
+
+
+def count(value: float | None, ci95: float | None = None) -> str:
+    """Writes a count, with thin groups from 10 000 on; a mean of counts with its interval."""
+    if value is None:
+        return NOTHING
+    if ci95:
+        return f"{value:.1f}\n± {ci95:.1f}"
+    return f"{value:,.0f}".replace(",", " ") if value >= 10_000 else f"{value:g}"
+
+
+def percent(share: float | None) -> str:
+    """Writes a share from 0 to 1 as `12.3 %`."""
+    return NOTHING if share is None else f"{100 * share:.1f} %"
+
+
+def _scale(value: float) -> tuple[float, str]:
+    size = abs(value)
+    if size == 0:
+        return 1.0, ""
+    # 999.95 would print as 1000: it belongs to the next prefix.
+    return next(((f, p) for f, p in _PREFIXES if size >= 0.9995 * f), _PREFIXES[-1])
+
+
+def _digits(value: float, like: str | None = None) -> str:
+    if like is not None:
+        return f"{value:.{len(like.partition('.')[2])}f}"
+    decimals = 3 if abs(value) < 1 else 2 if abs(value) < 100 else 1
+    return "0" if value == 0 else f"{value:.{decimals}f}"

@@ -1,0 +1,204 @@
+"""The functions of `import airwatt`."""
+
+import itertools
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, overload
+
+from airwatt import _core
+from airwatt._core import InputError, Scenario
+from airwatt.parallel import Job, Outcome, Progress, run_all
+from airwatt.results import Analysis, Comparison, Record, Result, Runs
+
+MAX_SEED = 2**64 - 1
+MAX_RUNS = 100_000
+
+ScenarioLike = str | os.PathLike[str] | Scenario
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C came in the middle; `finished` keeps the results of the runs that were done, or None."""
+
+    def __init__(self, finished: Result | Runs | Comparison | None) -> None:
+        super().__init__("interrupted")
+        self.finished = finished
+
+
+@overload
+def run(
+    scenario: ScenarioLike,
+    *,
+    policy: str | None = ...,
+    transport: str | None = ...,
+    seed: int = ...,
+    runs: Literal[1] = ...,
+    set: Mapping[str, object] | None = ...,
+    trace: bool = ...,
+    frames: bool = ...,
+    on_progress: Callable[[Progress], None] | None = ...,
+) -> Result: ...
+@overload
+def run(
+    scenario: ScenarioLike,
+    *,
+    policy: str | None = ...,
+    transport: str | None = ...,
+    seed: int = ...,
+    runs: int,
+    set: Mapping[str, object] | None = ...,
+    trace: bool = ...,
+    frames: bool = ...,
+    on_progress: Callable[[Progress], None] | None = ...,
+) -> Result | Runs: ...
+def run(
+    scenario: ScenarioLike,
+    *,
+    policy: str | None = None,
+    transport: str | None = None,
+    seed: int = 1,
+    runs: int = 1,
+    set: Mapping[str, object] | None = None,  # noqa: A002 - the name of the option
+    trace: bool = False,
+    frames: bool = False,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Result | Runs:
+    """Simulates a scenario: the name of one that ships, a file, or a `Scenario`.
+
+    `policy` and `transport` go to all stations and flows; `set` overrides any key of the scenario (`{"wired.rtt":
+    "20ms"}`). With `runs` over 1 the seeds are seed, seed + 1, ... and the answer is a `Runs` with means and 95 %
+    confidence intervals. `trace` and `frames` keep what the first run did (`Result.traces`, `Result.write_pcapng`);
+    they do not change the result.
+
+    Raises `InputError`, `RunError`, or `Interrupted` with what was finished.
+    """
+    check_seeds(seed, runs)
+    loaded = load(scenario, choices(policy, transport), set)
+    jobs = [Job(loaded, seed + i, trace and i == 0, frames and i == 0) for i in range(runs)]
+    outcome = run_all(jobs, on_progress)
+    results = [Result(finished) for finished in outcome.runs if finished is not None]
+    if outcome.interrupted:
+        raise Interrupted(Runs(results, interrupted=True) if results and runs > 1 else None)
+    return results[0] if runs == 1 else Runs(results)
+
+
+def compare(
+    scenario: ScenarioLike,
+    *,
+    policy: Sequence[str] | None = None,
+    transport: Sequence[str] | None = None,
+    vary: Mapping[str, Sequence[object]] | None = None,
+    seed: int = 1,
+    runs: int = 1,
+    set: Mapping[str, object] | None = None,  # noqa: A002 - the name of the option
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Comparison:
+    """Runs the same traffic under each choice; several kinds of choice make their product.
+
+    Raises `InputError`, `RunError`, or `Interrupted` with what was finished.
+    """
+    check_seeds(seed, runs)
+    axes: dict[str, list[str]] = {}
+    for key, values in (("policy", policy), ("transport", transport), *(vary or {}).items()):
+        if values is None:
+            continue
+        if isinstance(values, str) or not values:
+            raise InputError(f"{key}: {values!r} is not a list of choices; allowed is one or more")
+        axes[key] = [text(value) for value in values]
+    if not axes:
+        raise InputError("nothing to compare; allowed are policies, transports, or values of a key to vary")
+    rows = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+    loaded = [load(scenario, list(row.items()), set) for row in rows]
+    jobs = [Job(item, seed + i) for item in loaded for i in range(runs)]
+    outcome = run_all(jobs, on_progress)
+    return _comparison(loaded[0].name, rows, runs, outcome)
+
+
+def _comparison(name: str, rows: Sequence[dict[str, str]], runs: int, outcome: Outcome) -> Comparison:
+    finished = []
+    for index, row in enumerate(rows):
+        mine = outcome.runs[index * runs : (index + 1) * runs]
+        results = [Result(item) for item in mine if item is not None]
+        if results:
+            finished.append((row, results))
+    if outcome.interrupted:
+        raise Interrupted(Comparison(name, finished, interrupted=True) if finished else None)
+    return Comparison(name, finished)
+
+
+def analyze(
+    capture: str | os.PathLike[str],
+    *,
+    station: str | None = None,
+    radio: str | None = None,
+    policies: Sequence[str] | None = None,
+) -> Analysis:
+    """Says what a station's radio spent, or would have spent under each policy, from a capture file.
+
+    Without `station` it takes the one that the capture leaves no doubt about; else `candidates` lists them.
+    Raises `InputError`.
+    """
+    document = _core.analyze(os.fspath(capture), station=station, radio=radio, policies=policies)
+    return Analysis(json.loads(document))
+
+
+def radios() -> list[Record]:
+    """The radio profiles that ship, each with its source."""
+    return _records(_core.radios())
+
+
+def scenarios() -> list[Record]:
+    """The scenarios that ship."""
+    return _records(_core.scenarios())
+
+
+def policies() -> list[Record]:
+    """The power-save policies."""
+    return _records(_core.policies())
+
+
+def transports() -> list[Record]:
+    """The transports."""
+    return _records(_core.transports())
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of scenario files."""
+    document: dict[str, Any] = json.loads(_core.schema())
+    return document
+
+
+def _records(document: str) -> list[Record]:
+    return [Record(item) for item in json.loads(document)]
+
+
+def load(
+    scenario: ScenarioLike,
+    chosen: Iterable[tuple[str, str]] = (),
+    set: Mapping[str, object] | Iterable[tuple[str, str]] | None = None,  # noqa: A002 - the name of the option
+) -> Scenario:
+    """Reads a scenario with overrides; a choice comes after a key that is set for all choices, and so wins."""
+    pairs = set.items() if isinstance(set, Mapping) else (set or ())
+    overrides = [*((key, text(value)) for key, value in pairs), *chosen]
+    if isinstance(scenario, Scenario):
+        return scenario.replace(overrides) if overrides else scenario
+    return Scenario.load(os.fspath(scenario), overrides)
+
+
+def choices(policy: str | None, transport: str | None) -> list[tuple[str, str]]:
+    """Gives the overrides that stand for a policy and a transport."""
+    pairs = (("policy", policy), ("transport", transport))
+    return [(key, value) for key, value in pairs if value is not None]
+
+
+def text(value: object) -> str:
+    """Writes a Python value as a scenario file would."""
+    return json.dumps(value) if isinstance(value, bool | list) else str(value)
+
+
+def check_seeds(seed: int, runs: int) -> None:
+    """Raises `InputError` unless seed, seed + 1, ... all fit."""
+    if not 1 <= runs <= MAX_RUNS:
+        raise InputError(f"runs: {runs}; allowed are 1 to {MAX_RUNS}")
+    if not 0 <= seed <= MAX_SEED - (runs - 1):
+        raise InputError(f"seed: {seed}; allowed are 0 to {MAX_SEED - (runs - 1)}")

@@ -1,0 +1,69 @@
+"""Throughput and energy of several choices side by side, and where the radios' time went."""
+
+import functools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from airwatt import aggregates
+from airwatt.plots import style
+
+
+def draw(document: Mapping[str, Any], path: Path) -> None:
+    """Draws a comparison document. Raises `OSError`."""
+    rows = document["rows"]
+    labels = ["\n".join(row["choice"].values()) for row in rows]
+    with style.styled():
+        lines = max(label.count("\n") + 1 for label in labels)
+        height = 1.75 + len(rows) * (0.42 + 0.14 * (lines - 1))
+        figure = Figure(figsize=(9.6, height), layout="constrained")
+        throughput, energy, time = figure.subplots(1, 3, sharey=True)
+        _bars(throughput, rows, aggregates.goodput_bps, 1e6, "throughput (Mb/s)", style.BLUE)
+        _bars(energy, rows, aggregates.energy_j, 1.0, "energy (J)", style.VERMILION)
+        _shares(time, rows)
+        throughput.set_yticks(range(len(rows)), labels)
+        throughput.invert_yaxis()
+        figure.suptitle(_title(document), x=0.01, ha="left", fontsize=11, fontweight="bold")
+        style.save(figure, path)
+
+
+def _title(document: Mapping[str, Any]) -> str:
+    runs = max(len(row["runs"]) for row in document["rows"])
+    seed = document["rows"][0]["runs"][0]["seed"]
+    note = f"mean of {runs} runs, 95 % confidence intervals" if runs > 1 else f"seed {seed}"
+    return f"{document['scenario']}: {' × '.join(document['rows'][0]['choice'])}  ({note})"
+
+
+def _bars(axes: Axes, rows: Sequence[Mapping[str, Any]], number: Any, scale: float, label: str, colour: str) -> None:
+    estimates = [aggregates.over(row["runs"], number) for row in rows]
+    means = [(mean or 0.0) / scale for mean, _ in estimates]
+    spreads = [(ci95 or 0.0) / scale for _, ci95 in estimates]
+    axes.barh(range(len(rows)), means, height=0.62, color=colour)
+    if any(spreads):
+        axes.errorbar(means, range(len(rows)), xerr=spreads, fmt="none", ecolor=style.INK, elinewidth=1, capsize=2.5)
+    room = max((m + s for m, s in zip(means, spreads, strict=True)), default=0) or 1.0
+    for index, (mean, spread) in enumerate(zip(means, spreads, strict=True)):
+        axes.text(mean + spread + 0.02 * room, index, f"{mean:.3g}", va="center", fontsize=8, color=style.INK)
+    axes.set_xlim(0, 1.2 * room)
+    axes.set_title(label)
+    axes.grid(axis="y", visible=False)
+    axes.tick_params(axis="y", length=0)
+
+
+def _shares(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
+    left = [0.0] * len(rows)
+    for state, colour in style.STATES.items():
+        widths = []
+        for row in rows:
+            mean, _ = aggregates.over(row["runs"], functools.partial(aggregates.share, state=state))
+            widths.append(100 * (mean or 0.0))
+        axes.barh(range(len(rows)), widths, left=left, height=0.62, color=colour, label=state)
+        left = [a + b for a, b in zip(left, widths, strict=True)]
+    axes.set_xlim(0, 100)
+    axes.set_title("radio state (% of time)")
+    axes.grid(visible=False)
+    axes.tick_params(axis="y", length=0)
+    axes.legend(ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.16), columnspacing=1.0, handlelength=1.0)

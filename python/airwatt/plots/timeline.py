@@ -1,0 +1,180 @@
+"""The time line of one run: congestion window, queues, beacons and triggers, and radio states over one time axis.
+
+The layout follows figure 3 of the BA-TA paper (document 001), top to bottom along the path of a packet. The left column
+is the whole run, the right one a few beacon intervals of it, where single beacons, triggers and frames show. What
+is denser than the picture's dots is drawn as the lowest to the highest value of each dot, and radio states as their
+shares of each dot: nothing is left out by sampling.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
+
+from airwatt.plots import style
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Numbers = NDArray[np.float64]
+
+_DOTS = 900
+_ZOOM_S = 0.5
+_MOST_STATIONS = 6
+_MOST_FLOWS = 6
+
+
+def draw(document: Mapping[str, Any], traces: Mapping[str, "pa.Table"], path: Path) -> None:
+    """Draws the traces of a run. Raises `OSError`."""
+    end = max(float(document["simulated_s"]), 1e-6)
+    whole = (0.0, end)
+    # Two thirds in: past slow start, before the end.
+    start = max(0.0, min(0.66 * end, end - _ZOOM_S))
+    zoom = (start, min(end, start + _ZOOM_S))
+    windows = _by(traces["congestion_window"], "flow", "packets")
+    queues = _by(traces["queue"], "queue", "packets")
+    radios = _states(traces["radio"])
+    shown = list(radios)[:_MOST_STATIONS]
+    rows = 2 + len(queues) + len(shown)
+    heights = [1.5, *([1.0] * len(queues)), 0.55, *([0.45] * len(shown))]
+    with style.styled():
+        figure = Figure(figsize=(11, 1.3 + 0.95 * sum(heights)), layout="constrained")
+        grid = figure.subplots(rows, 2, sharex="col", height_ratios=heights, width_ratios=[2.1, 1], squeeze=False)
+        for column, span in enumerate((whole, zoom)):
+            axes = list(grid[:, column])
+            _levels(axes[0], dict(list(windows.items())[:_MOST_FLOWS]), span, "congestion\nwindow\n(packets)")
+            for panel, (name, level) in zip(axes[1:], queues.items(), strict=False):
+                _levels(panel, {name: level}, span, f"{name}\nqueue\n(packets)", fill=True)
+            _signals(axes[1 + len(queues)], traces["signal"], span)
+            for panel, station in zip(axes[2 + len(queues) :], shown, strict=True):
+                _radio(panel, radios[station], span, end, station)
+            axes[-1].set_xlabel("simulated time (s)")
+            axes[-1].set_xlim(*span)
+            for panel in axes:
+                panel.grid(axis="x", visible=True)
+                if column == 1:
+                    panel.set_ylabel("")
+        grid[0, 0].set_title("the whole run")
+        grid[0, 1].set_title(f"{1000 * (zoom[1] - zoom[0]):.0f} ms of it")
+        handles = [Patch(color=colour, label=state) for state, colour in style.STATES.items()]
+        figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), handlelength=1.2)
+        figure.suptitle(_title(document, len(shown), len(radios)), x=0.01, ha="left", fontsize=11, fontweight="bold")
+        figure.align_ylabels(grid[:, 0])
+        style.save(figure, path)
+
+
+def _title(document: Mapping[str, Any], shown: int, stations: int) -> str:
+    policies = dict.fromkeys(station["policy"] for station in document["stations"])
+    rest = f", {shown} of {stations} stations" if shown < stations else ""
+    return f"{document['scenario']}, {', '.join(policies)}, seed {document['seed']}{rest}"
+
+
+def _by(table: "pa.Table", key: str, value: str) -> dict[str, tuple[Numbers, Numbers]]:
+    """Splits a trace of levels into one series a name, in the order of the names' first appearance."""
+    names = np.asarray(table[key].to_pylist(), dtype=object)
+    time, level = _seconds(table), table[value].to_numpy().astype(np.float64)
+    return {str(name): (time[names == name], level[names == name]) for name in dict.fromkeys(names)}
+
+
+def _seconds(table: "pa.Table") -> Numbers:
+    seconds: Numbers = table["time_ns"].to_numpy() / 1e9
+    return seconds
+
+
+def _states(table: "pa.Table") -> dict[str, tuple[Numbers, list[str]]]:
+    names = np.asarray(table["station"].to_pylist(), dtype=object)
+    states = np.asarray(table["state"].to_pylist(), dtype=object)
+    time = _seconds(table)
+    return {str(name): (time[names == name], list(states[names == name])) for name in dict.fromkeys(names)}
+
+
+def _levels(
+    axes: Axes,
+    series: Mapping[str, tuple[Numbers, Numbers]],
+    span: tuple[float, float],
+    label: str,
+    fill: bool = False,
+) -> None:
+    """Draws step lines; where there are more steps than dots, the band that they cover."""
+    top = 0.0
+    for colour, (name, (time, level)) in zip(style.LINES, series.items(), strict=False):
+        envelope = _envelope(time, level, span)
+        if envelope is None:
+            continue
+        dots, low, high = envelope
+        top = max(top, float(np.nanmax(high)))
+        if fill:
+            axes.fill_between(dots, 0, high, step="post", color=colour, alpha=0.18, linewidth=0)
+        axes.fill_between(dots, low, high, step="post", color=colour, alpha=0.45, linewidth=0)
+        axes.plot(dots, high, drawstyle="steps-post", color=colour, linewidth=0.9, label=name)
+    axes.set_ylim(0, 1.08 * top or 1.0)
+    axes.set_ylabel(label, rotation=0, ha="right", va="center")
+    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+    if len(series) > 1:
+        axes.legend(ncols=3, loc="upper right")
+
+
+def _envelope(time: Numbers, level: Numbers, span: tuple[float, float]) -> tuple[Numbers, Numbers, Numbers] | None:
+    """Gives times, lowest and highest level: the steps themselves, or one pair a dot."""
+    first = max(int(np.searchsorted(time, span[0], side="right")) - 1, 0)
+    last = int(np.searchsorted(time, span[1], side="right"))
+    time, level = time[first:last], level[first:last]
+    if len(time) == 0:
+        return None
+    time = np.clip(time, *span)
+    if len(time) <= 2 * _DOTS:
+        return np.append(time, span[1]), np.append(level, level[-1]), np.append(level, level[-1])
+    edges = np.linspace(*span, _DOTS + 1)
+    starts = np.searchsorted(time, edges[:-1], side="left")
+    low, high = np.empty(_DOTS), np.empty(_DOTS)
+    for dot, start in enumerate(starts):
+        stop = starts[dot + 1] if dot + 1 < _DOTS else len(level)
+        # The level that a dot begins with belongs to it as well.
+        covered = level[max(start - 1, 0) : max(stop, 1)]
+        low[dot], high[dot] = covered.min(), covered.max()
+    return edges[:-1], low, high
+
+
+def _signals(axes: Axes, table: "pa.Table", span: tuple[float, float]) -> None:
+    """Beacons and triggers as a rug of ticks, one lane each."""
+    kinds = np.asarray(table["kind"].to_pylist(), dtype=object)
+    time = _seconds(table)
+    lanes = [("beacon", style.INK), ("trigger", style.VERMILION)]
+    inside = (time >= span[0]) & (time <= span[1])
+    for lane, (kind, colour) in enumerate(lanes):
+        ticks = time[inside & (kinds == kind)]
+        # Many ticks become a tint rather than a solid bar.
+        width = 0.9 if len(ticks) < 200 else 0.35
+        axes.vlines(ticks, lane + 0.12, lane + 0.88, color=colour, linewidth=width)
+    axes.set_ylim(len(lanes), 0)
+    axes.set_yticks([0.5, 1.5], ["beacons", "triggers"])
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="y", visible=False)
+
+
+def _radio(
+    axes: Axes, states: tuple[Numbers, Sequence[str]], span: tuple[float, float], end: float, station: str
+) -> None:
+    """Radio states as shares of each dot: pure colours where states last, mixed heights where they change fast."""
+    time, names = states
+    knots = np.append(time, max(end, float(time[-1])))
+    durations = np.diff(knots)
+    edges = np.linspace(*span, _DOTS + 1)
+    base = np.zeros(_DOTS + 1)
+    for state, colour in style.STATES.items():
+        of_state = np.array([name == state for name in names], dtype=np.float64)
+        spent = np.concatenate([[0.0], np.cumsum(durations * of_state)])
+        share = np.diff(np.interp(edges, knots, spent)) / (edges[1] - edges[0])
+        upper = base + np.append(share, share[-1])
+        axes.fill_between(edges, base, upper, step="post", color=colour, linewidth=0)
+        base = upper
+    axes.set_ylim(0, 1)
+    axes.set_yticks([])
+    axes.set_ylabel(f"radio of\n{station}", rotation=0, ha="right", va="center")
+    axes.grid(axis="y", visible=False)

@@ -1,0 +1,94 @@
+"""What the tests share: the command line in this process and in one of its own, and snapshots."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from airwatt.cli import status_of
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = Path(sys.executable).parent / "airwatt"
+
+# A run that takes milliseconds.
+SHORT = ["--set", "flow.size=1MB"]
+
+
+def pytest_addoption(parser):
+    parser.addoption("--bless", action="store_true", help="write the snapshots anew")
+
+
+@dataclass
+class Answer:
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+    def is_one_line(self, *words: str) -> bool:
+        """Whether standard error is one line of ours that holds the words, and nothing went to standard output."""
+        lines = self.err.splitlines()
+        return (
+            self.out == ""
+            and len(lines) == 1
+            and lines[0].startswith("airwatt: ")
+            and "internal error" not in lines[0]
+            and all(word in lines[0] for word in words)
+        )
+
+
+@pytest.fixture
+def airwatt(capfd, monkeypatch) -> Callable[..., Answer]:
+    """Runs the command line in this process."""
+    monkeypatch.chdir(ROOT)
+
+    def run(*arguments: object) -> Answer:
+        capfd.readouterr()
+        status = status_of([str(argument) for argument in arguments])
+        out, err = capfd.readouterr()
+        return Answer(status, out, err)
+
+    return run
+
+
+@pytest.fixture
+def program() -> Callable[..., subprocess.Popen]:
+    """Starts the installed program as a process of its own."""
+    started = []
+
+    def run(*arguments: object, **options) -> subprocess.Popen:
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": ROOT} | options
+        process = subprocess.Popen([PROGRAM, *map(str, arguments)], **options)
+        started.append(process)
+        return process
+
+    yield run
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def snapshot(request) -> Callable[[str], None]:
+    """Compares a text with the file named after the test; `--bless` writes the file."""
+    path = Path(__file__).parent / "snapshots" / f"{request.node.name}.txt"
+
+    def compare(text: str) -> None:
+        if request.config.getoption("--bless"):
+            path.write_text(text)
+        assert path.exists(), f"no snapshot {path.name}; pytest --bless writes it"
+        assert text == path.read_text()
+
+    return compare
+
+
+os.environ.pop("COLUMNS", None)

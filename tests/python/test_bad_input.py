@@ -1,0 +1,178 @@
+"""Everything that a user can get wrong: one line that names place, value and what is allowed, and the exit status."""
+
+import pytest
+from conftest import ROOT
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+CAPTURE = ROOT / "captures" / "tcp-download.pcapng"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["frobnicate"], ["frobnicate"]),
+        (["model", "tcp-energy"], ["model"]),
+        (["run"], ["scenario"]),
+        (["run", "no-such"], ["no-such", "fast-dsl"]),
+        (["run", "fast-dsl", "extra"], ["extra"]),
+        (["run", "fast-dsl", "--frob"], ["--frob"]),
+        (["run", "fast-dsl", "--seed", "x"], ["--seed"]),
+        (["run", "fast-dsl", "--seed", "-1"], ["seed", "-1", "0 to"]),
+        (["run", "fast-dsl", "--seed", str(2**64)], ["seed", "0 to"]),
+        (["run", "fast-dsl", "--runs", "0"], ["runs", "0", "1 to"]),
+        (["run", "fast-dsl", "--runs", "-3"], ["runs", "-3"]),
+        (["run", "fast-dsl", "--runs", "1000000000"], ["runs", "1000000000"]),
+        (["run", "fast-dsl", "--set", "x"], ["--set", "KEY=VALUE"]),
+        (["run", "fast-dsl", "--set", "=3"], ["--set", "KEY=VALUE"]),
+        (["run", "fast-dsl", "--set", "frob=3"], ["frob"]),
+        (["run", "fast-dsl", "--set", "wired.frob=3"], ["frob"]),
+        (["run", "fast-dsl", "--set", "wired.rtt=20"], ["wired.rtt", "20", "unit"]),
+        (["run", "fast-dsl", "--set", "wired.rtt=20MB"], ["wired.rtt", "20MB", "ms"]),
+        (["run", "fast-dsl", "--set", "wired.rtt=-20ms"], ["wired.rtt", "-20ms", "negative"]),
+        (["run", "fast-dsl", "--set", "wired.rtt=9999999h"], ["wired.rtt"]),
+        (["run", "fast-dsl", "--set", "wired.down.rate=0bps"], ["wired.down.rate"]),
+        (["run", "fast-dsl", "--set", "wifi.frame_error_rate=1.5"], ["wifi.frame_error_rate", "1.5"]),
+        (["run", "fast-dsl", "--set", "wifi.frame_error_rate=nan"], ["wifi.frame_error_rate"]),
+        (["run", "fast-dsl", "--set", "station.count=0"], ["station"]),
+        (["run", "fast-dsl", "--set", "station.count=100000000"], ["station"]),
+        (["run", "fast-dsl", "--policy", "frob"], ["frob", "psm"]),
+        (["run", "fast-dsl", "--policy", "ba-ta"], ["ba-ta", "psm"]),
+        (["run", "fast-dsl", "--policy", ""], ["policy"]),
+        (["run", "fast-dsl", "--transport", "sctp-tunnel"], ["sctp-tunnel", "newreno"]),
+        (["run", "fast-dsl", "--set", "station.radio=frob"], ["frob", "broadcom-4311"]),
+        (["run", "fast-dsl", "--set", "ap.uapsd=false", "--policy", "psm"], ["psm", "uapsd"]),
+        (["run", "fast-dsl", "--fail-if", "x"], ["--fail-if", "KEY OP NUMBER"]),
+        (["run", "fast-dsl", "--plot", "x.gif"], ["--plot", ".png"]),
+        (["run", "fast-dsl", "--plot", "/no/such/x.png"], ["--plot", "/no/such"]),
+        (["run", "fast-dsl", "--plot", "."], ["--plot"]),
+        (["run", "fast-dsl", "--pcap", "/no/such/x"], ["--pcap", "/no/such"]),
+        (["run", "fast-dsl", "--pcap", "/"], ["--pcap", "folder"]),
+        (["run", "fast-dsl", "--trace", "/dev/null/x"], ["--trace", "/dev/null/x"]),
+        (["run", "fast-dsl", "--trace", "README.md"], ["--trace", "README.md"]),
+        (["run", "/"], ["/"]),
+        (["run", "/dev/null"], ["/dev/null"]),
+        (["run", "captures/tcp-download.pcapng"], ["tcp-download"]),
+        (["compare", "fast-dsl"], ["--policy", "--transport", "--vary"]),
+        (["compare", "fast-dsl", "--policy", "active,"], ["--policy", "empty"]),
+        (["compare", "fast-dsl", "--policy", "active,active"], ["--policy", "twice"]),
+        (["compare", "fast-dsl", "--policy", "active,frob"], ["frob"]),
+        (["compare", "fast-dsl", "--vary", "x"], ["--vary", "KEY=V1,V2"]),
+        (["compare", "fast-dsl", "--vary", "frob=1,2"], ["frob"]),
+        (["compare", "fast-dsl", "--vary", "a=1", "--vary", "a=2"], ["--vary", "twice"]),
+        (["analyze"], ["capture"]),
+        (["analyze", "/no/such.pcap"], ["/no/such.pcap"]),
+        (["analyze", "/"], ["/"]),
+        (["analyze", "/dev/null"], ["/dev/null"]),
+        (["analyze", "README.md"], ["README.md"]),
+        (["analyze", CAPTURE, "--station", "frob"], ["frob"]),
+        (["analyze", CAPTURE, "--station", "203.0.113.9"], ["203.0.113.9"]),
+        (["analyze", CAPTURE, "--radio", "frob"], ["frob", "ar5004"]),
+        (["analyze", CAPTURE, "--policy", "frob"], ["frob", "psm"]),
+        (["analyze", CAPTURE, "--plot", "x.bmp"], ["--plot", ".png"]),
+        (["radios", "extra"], ["extra"]),
+        (["scenarios", "--frob"], ["--frob"]),
+    ],
+    ids=lambda value: " ".join(map(str, value)).replace(str(ROOT), "")[:60] if value and len(value) > 0 else "",
+)
+def test_wrong_input_is_one_line_and_status_2(airwatt, arguments, words):
+    answer = airwatt(*arguments)
+    assert answer.status == 2, answer
+    assert answer.is_one_line(*words), answer
+
+
+def test_an_error_in_a_file_names_file_and_line(airwatt, tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('base = "fast-dsl"\n\n[wired]\nrtt = "20"\n')
+    answer = airwatt("run", path)
+    assert answer.status == 2
+    assert answer.is_one_line(f"{path}:4", "wired.rtt", "20", "unit"), answer
+
+
+def test_a_run_that_cannot_end_fails_with_status_1(airwatt):
+    answer = airwatt("run", "fast-dsl", "--set", "time_limit=1s")
+    assert answer.status == 1
+    assert answer.is_one_line("1s"), answer
+
+
+def test_an_unreadable_file_is_refused(airwatt, tmp_path):
+    # Root may read everything, so a broken link has to stand for what may not be read.
+    (tmp_path / "link.pcap").symlink_to(tmp_path / "gone")
+    for command in ("run", "analyze"):
+        answer = airwatt(command, tmp_path / "link.pcap")
+        assert answer.status == 2
+        assert answer.is_one_line("link.pcap"), answer
+
+
+def test_a_truncated_capture_is_read_as_far_as_it_goes(airwatt, tmp_path):
+    path = tmp_path / "cut.pcapng"
+    path.write_bytes(CAPTURE.read_bytes()[:-7])
+    assert airwatt("analyze", path, "--json").status == 0
+
+
+def _scenario_text() -> str:
+    return (ROOT / "scenarios" / "fast-dsl.toml").read_text()
+
+
+# What turns a good scenario into a doubtful one.
+_FRAGMENTS = st.sampled_from(
+    [
+        "",
+        "0",
+        "-1",
+        "1e99",
+        "nan",
+        "true",
+        '""',
+        '"20"',
+        '"20ms"',
+        '"-5MB"',
+        '"1Zbps"',
+        "[]",
+        "{}",
+        "[[flow]]",
+        "=",
+        "\n",
+        "[wired]",
+        "\x00",
+        "\u00fc",
+        '"psm"',
+        '"99999999999999999999s"',
+        "'''",
+        "#",
+        ".",
+        "base",
+        '"0packets"',
+        "9" * 40,
+    ]
+)
+
+
+@settings(max_examples=150, deadline=5000, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    edits=st.lists(st.tuples(st.floats(0, 1), st.integers(0, 12), _FRAGMENTS), min_size=1, max_size=4),
+)
+def test_mutated_scenarios_never_show_a_traceback(airwatt, tmp_path, edits):
+    text = _scenario_text()
+    for place, cut, fragment in edits:
+        start = int(place * len(text))
+        text = text[:start] + fragment + text[start + cut :]
+    path = tmp_path / "mutated.toml"
+    path.write_text(text)
+    # Reading is what is tested: a scenario that passes may well take long to run.
+    answer = airwatt("run", path, "--show-config")
+    assert answer.status in (0, 2), answer
+    assert answer.status == 0 or answer.is_one_line(), answer
+
+
+@settings(max_examples=40, deadline=10_000, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_mutated_captures_never_show_a_traceback(airwatt, tmp_path, data):
+    content = bytearray(CAPTURE.read_bytes()[:40_000])
+    for _ in range(data.draw(st.integers(1, 8))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    path = tmp_path / "mutated.pcapng"
+    path.write_bytes(content[: data.draw(st.integers(0, len(content)))])
+    answer = airwatt("analyze", path, "--json")
+    assert answer.status in (0, 2), answer
+    assert answer.status == 0 or answer.is_one_line(), answer

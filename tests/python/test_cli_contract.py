@@ -1,0 +1,211 @@
+"""Standard output, standard error and exit status, as the contract has them."""
+
+import json
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, SHORT
+
+import airwatt as library
+
+COMMANDS = ["run", "compare", "analyze", "radios", "scenarios", "policies", "transports"]
+CAPTURE = ROOT / "captures" / "tcp-download.pcapng"
+
+
+def _examples(text: str) -> list[str]:
+    return [line.strip() for line in text.partition("Examples:")[2].splitlines() if line.strip().startswith("airwatt ")]
+
+
+def test_help_lists_the_commands_and_ends_with_examples(airwatt):
+    answer = airwatt("--help")
+    assert answer.status == 0
+    assert all(re.search(rf"^  {command} ", answer.out, re.M) for command in COMMANDS)
+    assert _examples(answer.out)
+    assert airwatt().out == answer.out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_each_command_fits_and_ends_with_examples_that_work(airwatt, command, tmp_path, monkeypatch):
+    answer = airwatt(command, "--help")
+    assert answer.status == 0
+    assert max(map(len, answer.out.splitlines())) <= 80
+    examples = _examples(answer.out)
+    assert examples
+    for example in examples:
+        # As printed, in the project's folder; only pictures and redirections go elsewhere.
+        shell = example.replace("airwatt ", f"{library.__name__} ", 1)
+        words = re.sub(r"([\w-]+\.(png|pcapng|schema\.json))\b", rf"{tmp_path}/\1", shell)
+        words = words.replace(f"{tmp_path}/tcp-download.pcapng", "tcp-download.pcapng")
+        done = subprocess.run(
+            ["bash", "-c", words.replace("airwatt", str(_program()), 1)],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, f"{example}: {done.stderr}"
+        assert done.stdout or ">" in example
+
+
+def _program():
+    from conftest import PROGRAM
+
+    return PROGRAM
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "fast-dsl", *SHORT],
+        ["run", "fast-dsl", *SHORT, "--runs", "2"],
+        ["compare", "fast-dsl", *SHORT, "--policy", "active,psm"],
+        ["radios"],
+        ["scenarios"],
+        ["scenarios", "--schema"],
+        ["policies"],
+        ["transports"],
+        ["analyze", CAPTURE],
+    ],
+    ids=lambda arguments: " ".join(map(str, arguments[:2])).split("/")[0],
+)
+def test_json_is_one_document_and_nothing_else(airwatt, arguments):
+    answer = airwatt(*arguments, "--json")
+    assert answer.status == 0, answer.err
+    document, end = json.JSONDecoder().raw_decode(answer.out)
+    assert answer.out[end:] == "\n"
+    assert answer.err == ""
+    if "--schema" not in arguments:
+        assert document["schema"] == 1
+        assert re.fullmatch(r"\d+\.\d+\.\d+", document["version"])
+
+
+def test_a_result_has_the_fields_of_the_contract(airwatt):
+    document = airwatt("run", "fast-dsl", *SHORT, "--json").json
+    expected = {
+        "schema",
+        "version",
+        "scenario",
+        "seed",
+        "simulated_s",
+        "wall_s",
+        "events",
+        "flows",
+        "stations",
+        "cell",
+    }
+    assert expected | {"fairness"} <= document.keys()
+    flow = "id station direction transport bytes_delivered goodput_bps completed_s latency_s_mean rtt_s_mean"
+    flow += " segments_sent segments_retransmitted timeouts acks_lost data_overhead time_overhead energy_overhead"
+    assert set(flow.split()) <= document["flows"][0].keys()
+    station = "id policy radio energy_j idealized_energy_j energy_per_bit_j average_power_w state_s wakeups triggers"
+    assert set(station.split()) <= document["stations"][0].keys()
+    states = ["transmit", "receive", "listen", "sleep", "transition"]
+    assert list(document["stations"][0]["state_s"]) == states
+    assert {"airtime_utilization", "frames", "retries", "collisions", "ap_drops"} <= document["cell"].keys()
+    assert {"capacity_bps", "jain", "fair_utilization", "fair_utilization_alpha1"} <= document["fairness"].keys()
+
+
+def test_state_durations_add_up_to_the_run(airwatt):
+    document = airwatt("run", "fast-dsl", *SHORT, "--policy", "psm", "--json").json
+    assert sum(document["stations"][0]["state_s"].values()) == pytest.approx(document["simulated_s"], abs=2e-9)
+
+
+def test_the_same_seed_gives_the_same_bytes_traced_or_not(airwatt, tmp_path):
+    def document(*more):
+        parsed = airwatt("run", "fast-dsl", *SHORT, "--policy", "psm", "--json", "--seed", "7", *more).json
+        del parsed["wall_s"]
+        return json.dumps(parsed)
+
+    first = document()
+    assert document() == first
+    assert document("--trace", tmp_path / "t", "--pcap", tmp_path / "p.pcapng", "--plot", tmp_path / "p.png") == first
+
+
+def test_runs_use_the_seeds_that_follow_and_report_intervals(airwatt):
+    document = airwatt("run", "fast-dsl", *SHORT, "--seed", "5", "--runs", "3", "--json").json
+    assert [run["seed"] for run in document["runs"]] == [5, 6, 7]
+    energies = [run["stations"][0]["energy_j"] for run in document["runs"]]
+    assert document["summary"]["stations.0.energy_j"]["mean"] == pytest.approx(sum(energies) / 3)
+    assert document["summary"]["stations.0.energy_j"]["ci95"] > 0
+
+
+def test_compare_makes_the_product_of_its_choices(airwatt):
+    answer = airwatt("compare", "fast-dsl", *SHORT, "--policy", "active,psm", "--vary", "wired.rtt=20ms,40ms", "--json")
+    choices = [row["choice"] for row in answer.json["rows"]]
+    assert choices == [{"policy": p, "wired.rtt": r} for p in ("active", "psm") for r in ("20ms", "40ms")]
+    assert all(row["runs"][0]["stations"][0]["policy"] == row["choice"]["policy"] for row in answer.json["rows"])
+
+
+def test_fail_if_exits_with_3_and_still_prints(airwatt):
+    answer = airwatt("run", "fast-dsl", *SHORT, "--json", "--fail-if", "stations.0.energy_j > 0")
+    assert answer.status == 3
+    assert answer.json["stations"]
+    assert "stations.0.energy_j is" in answer.err
+    assert airwatt("run", "fast-dsl", *SHORT, "--fail-if", "stations.0.energy_j < 0").status == 0
+    compared = airwatt("compare", "fast-dsl", *SHORT, "--policy", "active,psm", "--fail-if", "stations.0.energy_j>0")
+    assert compared.status == 3
+    assert "psm: stations.0.energy_j" in compared.err
+
+
+def test_show_config_is_a_scenario_that_runs_the_same(airwatt, tmp_path):
+    shown = airwatt("run", "fast-dsl", *SHORT, "--policy", "psm", "--show-config")
+    assert shown.status == 0
+    path = tmp_path / "shown.toml"
+    path.write_text(shown.out)
+    first = airwatt("run", "fast-dsl", *SHORT, "--policy", "psm", "--json").json
+    again = airwatt("run", path, "--json").json
+    assert {**first, "wall_s": 0} == {**again, "wall_s": 0}
+
+
+def test_traces_are_parquet_with_units_in_their_names(airwatt, tmp_path):
+    import pyarrow.parquet as pq
+
+    answer = airwatt("run", "fast-dsl", *SHORT, "--policy", "psm", "--trace", tmp_path / "new" / "folder", "--json")
+    assert answer.status == 0
+    tables = {path.stem: pq.read_table(path) for path in (tmp_path / "new" / "folder").glob("*.parquet")}
+    assert {"congestion_window", "queue", "radio", "signal"} <= tables.keys()
+    for name, table in tables.items():
+        assert table.num_rows > 0, name
+        times = table["time_ns"].to_numpy()
+        assert (times[1:] >= times[:-1]).all(), name
+
+
+def test_no_colour_codes_reach_a_pipe(program):
+    out, _ = program("run", "fast-dsl", *SHORT).communicate(timeout=60)
+    assert "\x1b" not in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_a_closed_pipe_is_quiet(program):
+    process = program("run", "fast-dsl", *SHORT, "--json")
+    process.stdout.close()
+    assert process.wait(timeout=60) == 0
+    assert process.stderr.read() == ""
+
+
+def test_a_full_disk_is_one_line_and_status_1(program, airwatt, tmp_path):
+    with Path("/dev/full").open("w") as full:
+        process = program("run", "fast-dsl", *SHORT, "--json", stdout=full)
+        assert process.wait(timeout=60) == 1
+        assert process.stderr.read() == "airwatt: standard output: No space left on device\n"
+    for option, name in (("--plot", "full.png"), ("--pcap", "full.pcapng")):
+        path = tmp_path / name
+        path.symlink_to("/dev/full")
+        answer = airwatt("run", "fast-dsl", *SHORT, option, path)
+        assert answer.status == 1
+        assert answer.is_one_line(option, "No space left"), answer
+
+
+def test_ctrl_c_ends_with_130_and_keeps_finished_runs(program):
+    process = program("compare", "fast-dsl", "--vary", "flow.size=1MB,1GB,1GB", "--json")
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert err == "airwatt: interrupted\n"
+    document = json.loads(out)
+    assert document["interrupted"] is True
+    assert [row["choice"]["flow.size"] for row in document["rows"]] == ["1MB"]

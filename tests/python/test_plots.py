@@ -1,0 +1,51 @@
+"""Pictures are drawn, whatever the numbers are; how they look is for eyes."""
+
+import struct
+
+import pytest
+from conftest import SHORT
+
+import airwatt as library
+from airwatt.plots import compare as compare_picture
+
+CAPTURE = "captures/tcp-download.pcapng"
+
+
+def _size(path):
+    content = path.read_bytes()
+    assert content[:8] == b"\x89PNG\r\n\x1a\n"
+    return struct.unpack(">II", content[16:24])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "fast-dsl", *SHORT, "--policy", "psm"],
+        ["run", "fast-dsl", *SHORT, "--policy", "active"],
+        ["compare", "fast-dsl", *SHORT, "--policy", "active,psm,timeout"],
+        ["analyze", CAPTURE],
+    ],
+    ids=["run-psm", "run-active", "compare", "analyze"],
+)
+def test_pictures(airwatt, tmp_path, arguments):
+    path = tmp_path / "picture.png"
+    answer = airwatt(*arguments, "--plot", path)
+    assert answer.status == 0, answer.err
+    assert answer.err == f"wrote {path}\n"
+    width, height = _size(path)
+    assert 1000 < width < 2500
+    assert 300 < height < 3000
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
+def test_equal_documents_give_equal_files(tmp_path, suffix):
+    document = library.compare("fast-dsl", policy=["active", "psm"], set={"flow.size": "1MB"}).to_dict()
+    first, second = tmp_path / f"a{suffix}", tmp_path / f"b{suffix}"
+    compare_picture.draw(document, first)
+    compare_picture.draw(document, second)
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_a_comparison_where_nothing_completed(tmp_path):
+    comparison = library.compare("fast-dsl", policy=["active", "psm"], set={"flow.size": "1GB", "duration": "2s"})
+    compare_picture.draw(comparison.to_dict(), tmp_path / "x.png")
