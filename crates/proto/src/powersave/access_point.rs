@@ -326,10 +326,8 @@ impl<P: Copy + Debug> AccessPoint<P> {
     }
 
     fn release_all(&mut self, station: StationId) {
-        let peer = &mut self.peers[station as usize];
-        peer.returned = 0;
-        let packets = std::mem::take(&mut peer.buffer);
-        for packet in packets {
+        self.peers[station as usize].returned = 0;
+        while let Some(packet) = self.peers[station as usize].buffer.pop_front() {
             self.transmit(station, Downlink::Packet(packet));
         }
     }

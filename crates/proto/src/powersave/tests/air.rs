@@ -169,13 +169,17 @@ impl Air {
 
     /// Packets that the access point still holds, in either place or on the air.
     pub(super) fn held(&self) -> usize {
-        let on_air = self.on_air.as_ref().is_some_and(|on_air| matches!(on_air.frame, Frame::Down { .. }));
+        let is_packet = |frame: &Downlink<u32>| matches!(frame, Downlink::Packet(_));
+        let on_air =
+            matches!(&self.on_air, Some(OnAir { frame: Frame::Down { frame, .. }, .. }) if is_packet(frame));
+        let queued = self.queue.iter().filter(|(_, frame)| is_packet(frame)).count();
         let buffered: usize = (0..self.clients.len()).map(|s| self.ap.buffered(s as StationId)).sum();
-        buffered + self.queue.len() + usize::from(on_air)
+        buffered + queued + usize::from(on_air)
     }
 
+    /// Frames of the users that wait to be sent.
     pub(super) fn uplink_held(&self) -> usize {
-        self.clients.iter().map(|client| client.data.len() + client.controls.len()).sum()
+        self.clients.iter().map(|client| client.data.len()).sum()
     }
 
     /// Puts every machine's recorded inputs through the conformance test, and compares what came out.

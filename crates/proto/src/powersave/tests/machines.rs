@@ -128,3 +128,132 @@ fn no_sleep_that_is_shorter_than_its_transitions() {
     let timeout = station.poll_timeout().unwrap();
     assert_eq!((timeout.at, timeout.reason), (Instant::from_micros(4_500), StationTimer::Beacon));
 }
+
+/// A sleeping U-APSD station with these packets buffered, and an access point that has just heard its trigger.
+fn in_service(packets: std::ops::Range<u32>) -> AccessPoint<u32> {
+    let mut ap = AccessPoint::new(AccessPointConfig::default());
+    let station = ap.add_station(true);
+    heard(&mut ap, true, Heard::Null);
+    for packet in packets {
+        ap.handle_input(AccessPointInput::Deliver { station, packet }, Instant::ZERO);
+    }
+    assert_eq!(released(&mut ap), []);
+    heard(&mut ap, true, Heard::Trigger);
+    ap
+}
+
+fn heard(ap: &mut AccessPoint<u32>, pm: bool, kind: Heard) {
+    ap.handle_input(AccessPointInput::Heard { station: 0, pm, kind }, Instant::ZERO);
+}
+
+/// What the access point put into the transmission queue since the last call.
+fn released(ap: &mut AccessPoint<u32>) -> Vec<Downlink<u32>> {
+    std::iter::from_fn(|| ap.poll_output())
+        .filter_map(|output| match output {
+            AccessPointOutput::Transmit { frame, .. } => Some(frame),
+            _ => None,
+        })
+        .collect()
+}
+
+fn start(ap: &mut AccessPoint<u32>) -> ServiceFlags {
+    let flags = ap.flags(0);
+    ap.handle_input(AccessPointInput::Started { station: 0 }, Instant::ZERO);
+    flags
+}
+
+fn finish(ap: &mut AccessPoint<u32>, frame: Downlink<u32>, flags: ServiceFlags, delivered: bool) {
+    let sent = AccessPointInput::Sent { station: 0, frame, flags, delivered };
+    ap.handle_input(sent, Instant::ZERO);
+}
+
+/// Both packets are given up: they come back in their order, ahead of what came later.
+/// ```text
+/// AP   --0 more x n--  --1 more eosp x n--  (holds 0 1 2)  --0--1--2--
+/// STA  (asleep)                                   --trigger--
+/// ```
+#[test]
+fn packets_that_come_back_keep_their_order() {
+    let mut ap = in_service(0..2);
+    let frames = released(&mut ap);
+    for frame in &frames {
+        let flags = start(&mut ap);
+        if *frame == Downlink::Packet(1) {
+            ap.handle_input(AccessPointInput::Deliver { station: 0, packet: 2 }, Instant::ZERO);
+        }
+        finish(&mut ap, *frame, flags, false);
+    }
+    assert_eq!(released(&mut ap), []);
+    assert_eq!(ap.buffered(0), 3);
+    heard(&mut ap, true, Heard::Trigger);
+    assert_eq!(released(&mut ap), [0, 1, 2].map(Downlink::Packet));
+}
+
+/// After a frame missed the station the period takes nothing new: it would only miss the station as well.
+#[test]
+fn a_period_that_lost_a_frame_is_not_extended() {
+    let mut ap = in_service(0..2);
+    released(&mut ap);
+    let flags = start(&mut ap);
+    finish(&mut ap, Downlink::Packet(0), flags, false);
+    ap.handle_input(AccessPointInput::Deliver { station: 0, packet: 2 }, Instant::ZERO);
+    assert_eq!(released(&mut ap), []);
+    assert_eq!(start(&mut ap), ServiceFlags { more_data: true, eosp: true });
+}
+
+/// The frame with EOSP is on the air, perhaps for the second time; it ends the station's period whenever it arrives.
+#[test]
+fn a_trigger_before_the_end_of_the_period_opens_no_other() {
+    let mut ap = in_service(0..1);
+    released(&mut ap);
+    let flags = start(&mut ap);
+    assert!(flags.eosp);
+    heard(&mut ap, true, Heard::Data);
+    assert_eq!(released(&mut ap), []);
+    finish(&mut ap, Downlink::Packet(0), flags, true);
+    assert_eq!(released(&mut ap), []);
+    heard(&mut ap, true, Heard::Data);
+    assert_eq!(released(&mut ap), [Downlink::NullData]);
+}
+
+#[test]
+fn a_repeated_poll_is_answered_once() {
+    let mut ap = AccessPoint::new(AccessPointConfig::default());
+    ap.add_station(false);
+    heard(&mut ap, true, Heard::Null);
+    for packet in 0..2 {
+        ap.handle_input(AccessPointInput::Deliver { station: 0, packet }, Instant::ZERO);
+    }
+    heard(&mut ap, true, Heard::PsPoll);
+    heard(&mut ap, true, Heard::PsPoll);
+    assert_eq!(released(&mut ap), [Downlink::Packet(0)]);
+    assert_eq!(start(&mut ap), ServiceFlags { more_data: true, eosp: false });
+    heard(&mut ap, true, Heard::PsPoll);
+    assert_eq!(released(&mut ap), []);
+    finish(&mut ap, Downlink::Packet(0), ServiceFlags { more_data: true, eosp: false }, true);
+    heard(&mut ap, true, Heard::PsPoll);
+    assert_eq!(released(&mut ap), [Downlink::Packet(1)]);
+    assert_eq!(start(&mut ap), ServiceFlags::default());
+    finish(&mut ap, Downlink::Packet(1), ServiceFlags::default(), true);
+    heard(&mut ap, true, Heard::PsPoll);
+    assert_eq!(released(&mut ap), [Downlink::NullData]);
+}
+
+/// The announcement of power save is still under way when a frame of the user comes: the frame alone, if it is on the
+/// air before the announcement, would leave the access point with PM = 1.
+#[test]
+fn an_announcement_under_way_is_overtaken_by_another() {
+    let timeout = PolicyConfig::Timeout { timeout: Span::from_millis(10) };
+    let mut station = Station::new(StationConfig::default(), timeout);
+    station.handle_timeout(Instant::from_millis(10));
+    assert_eq!(station.poll_output(), Some(StationOutput::Send(Control::PmNull { pm: true })));
+    assert!(station.pm());
+    station.handle_input(StationInput::Backlog { frames: 1 }, Instant::from_millis(11));
+    assert_eq!(station.poll_output(), Some(StationOutput::Send(Control::PmNull { pm: false })));
+    assert!(!station.pm());
+    for pm in [true, false] {
+        let frame = Uplink::Control(Control::PmNull { pm });
+        station.handle_input(StationInput::Sent { frame, delivered: true }, Instant::from_millis(12));
+        assert_eq!(station.poll_output(), None);
+    }
+}
