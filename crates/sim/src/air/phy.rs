@@ -1,0 +1,260 @@
+//! How long things take on the air: timing of 802.11b, a, g and n, and the length of a frame at a rate.
+//!
+//! Clauses are those of IEEE 802.11-2020. 802.11n is HT-mixed format in 20 MHz channels at 5 GHz with long guard
+//! interval and binary convolutional coding; frames at non-HT rates (control responses, beacons) go out as OFDM.
+//! Left out: 40 MHz, short guard interval, greenfield, 802.11g's CCK rates and protection frames, the transmitters'
+//! turnaround inside SIFS.
+
+use airwatt_base::{Rate, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Which PHY.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Standard {
+    /// High-rate DSSS at 2.4 GHz, long preamble (clause 16).
+    #[serde(rename = "802.11b")]
+    B,
+    /// OFDM at 5 GHz, 20 MHz channels (clause 17).
+    #[serde(rename = "802.11a")]
+    A,
+    /// Extended-rate PHY at 2.4 GHz with ERP-OFDM and short slots (clause 18).
+    #[serde(rename = "802.11g")]
+    G,
+    /// High-throughput PHY at 5 GHz, 20 MHz channels (clause 19).
+    #[serde(rename = "802.11n")]
+    N,
+}
+
+/// The PHY's constants. Tables 16-2 (b), 17-21 (a), 18-5 (g) and 19-25 (n).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// aSlotTime.
+    pub slot: Span,
+    /// aSIFSTime.
+    pub sifs: Span,
+    /// aCWmin, in slots.
+    pub cw_min: u32,
+    /// aCWmax, in slots.
+    pub cw_max: u32,
+    /// aRxPHYStartDelay of the control response: how long after a frame begins its receiver can tell.
+    pub rx_start_delay: Span,
+    /// The lowest mandatory rate: what EIFS assumes of a lost acknowledgement (10.3.2.3.7).
+    pub lowest_rate: Rate,
+}
+
+const fn micros(count: u64) -> Span {
+    Span::from_micros(count)
+}
+
+const OFDM_RATES: [(u64, u64); 8] = [
+    (6_000, 24),
+    (9_000, 36),
+    (12_000, 48),
+    (18_000, 72),
+    (24_000, 96),
+    (36_000, 144),
+    (48_000, 192),
+    (54_000, 216),
+];
+
+/// Data bits per 4 us symbol for one stream, MCS 0 to 7 (table 19-27).
+const HT_BITS_PER_SYMBOL: [u64; 8] = [26, 52, 78, 104, 156, 208, 234, 260];
+const HT_MAX_STREAMS: u64 = 4;
+
+/// SERVICE (16) and tail (6) bits (17.3.2).
+const OFDM_SERVICE_AND_TAIL_BITS: u64 = 22;
+const OFDM_SYMBOL: Span = micros(4);
+/// Training fields and SIGNAL (17.3.2.1).
+const OFDM_PREAMBLE: Span = micros(20);
+/// Silence that ERP-OFDM appends so that 802.11b's SIFS still fits a decoder (18.3.2.4).
+const ERP_SIGNAL_EXTENSION: Span = micros(6);
+/// Long PLCP preamble and header at 1 Mbit/s (16.2.2.2).
+const DSSS_PREAMBLE: Span = micros(192);
+
+impl Standard {
+    /// The PHY's constants.
+    pub const fn timing(self) -> Timing {
+        let ofdm = Timing {
+            slot: micros(9),
+            sifs: micros(16),
+            cw_min: 15,
+            cw_max: 1023,
+            rx_start_delay: micros(20),
+            lowest_rate: Rate::from_bps(6_000_000),
+        };
+        match self {
+            Self::B => Timing {
+                slot: micros(20),
+                sifs: micros(10),
+                cw_min: 31,
+                cw_max: 1023,
+                rx_start_delay: micros(192),
+                lowest_rate: Rate::from_bps(1_000_000),
+            },
+            Self::A | Self::N => ofdm,
+            Self::G => Timing { sifs: micros(10), ..ofdm },
+        }
+    }
+
+    /// The rates that a frame may have, ascending.
+    pub fn rates(self) -> Vec<Rate> {
+        let kbps = |count: u64| Rate::from_bps(count * 1_000);
+        let ofdm = OFDM_RATES.iter().map(|(rate, _)| kbps(*rate));
+        let mut rates: Vec<Rate> = match self {
+            Self::B => [1_000, 2_000, 5_500, 11_000].map(kbps).to_vec(),
+            Self::A | Self::G => ofdm.collect(),
+            Self::N => {
+                let ht = (1..=HT_MAX_STREAMS)
+                    .flat_map(|streams| HT_BITS_PER_SYMBOL.map(|bits| kbps(bits * streams * 250)));
+                ofdm.chain(ht).collect()
+            }
+        };
+        rates.sort_unstable();
+        rates.dedup();
+        rates
+    }
+
+    /// The highest of the PHY's mandatory rates that is not above `data`: the rate of a control response where
+    /// nothing else is set (10.6.6.5.2).
+    pub fn control_rate(self, data: Rate) -> Rate {
+        let mandatory: &[u64] = match self {
+            Self::B => &[1_000, 2_000, 5_500, 11_000],
+            Self::A | Self::G | Self::N => &[6_000, 12_000, 24_000],
+        };
+        let rate =
+            mandatory.iter().map(|kbps| Rate::from_bps(kbps * 1_000)).filter(|rate| *rate <= data).max();
+        rate.unwrap_or(self.timing().lowest_rate)
+    }
+
+    /// How frames are laid out at `rate`; `None` if `rate` is not one of [`Standard::rates`].
+    pub fn format(self, rate: Rate) -> Option<Format> {
+        let kbps = rate.as_bps() / 1_000;
+        if !self.rates().contains(&rate) {
+            return None;
+        }
+        if self == Self::B {
+            // 16.2.3.5: the LENGTH field counts whole microseconds, so a "symbol" of one microsecond fits.
+            let bits_per_kilosymbol = kbps;
+            return Some(Format {
+                preamble: DSSS_PREAMBLE,
+                symbol: micros(1),
+                bits_per_kilosymbol,
+                fixed_bits: 0,
+            });
+        }
+        let extension = if self == Self::G { ERP_SIGNAL_EXTENSION } else { Span::ZERO };
+        let (preamble, bits) = match OFDM_RATES.iter().find(|(ofdm, _)| *ofdm == kbps) {
+            Some((_, bits)) => (OFDM_PREAMBLE + extension, *bits),
+            None => high_throughput(kbps).map(|(streams, bits)| (ht_preamble(streams), bits))?,
+        };
+        let bits_per_kilosymbol = bits * 1_000;
+        Some(Format {
+            preamble,
+            symbol: OFDM_SYMBOL,
+            bits_per_kilosymbol,
+            fixed_bits: OFDM_SERVICE_AND_TAIL_BITS,
+        })
+    }
+
+    /// Streams and MCS index of a high-throughput rate, for radiotap headers.
+    pub fn mcs(self, rate: Rate) -> Option<u8> {
+        let kbps = rate.as_bps() / 1_000;
+        if self != Self::N || OFDM_RATES.iter().any(|(ofdm, _)| *ofdm == kbps) {
+            return None;
+        }
+        let (streams, per_symbol) = high_throughput(kbps)?;
+        let index = HT_BITS_PER_SYMBOL.iter().position(|bits| bits * streams == per_symbol)?;
+        Some((8 * (streams - 1)) as u8 + index as u8)
+    }
+}
+
+/// How a frame is laid out at one rate: a preamble (with any signal extension) and whole symbols.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Format {
+    preamble: Span,
+    symbol: Span,
+    /// Data bits in a thousand symbols: 802.11b's 5.5 Mbit/s has no whole number of bits in a microsecond.
+    bits_per_kilosymbol: u64,
+    fixed_bits: u64,
+}
+
+impl Format {
+    /// Training fields and headers, with any signal extension.
+    pub const fn preamble(&self) -> Span {
+        self.preamble
+    }
+
+    /// What the body is rounded up to.
+    pub const fn symbol(&self) -> Span {
+        self.symbol
+    }
+
+    /// Bits that the PHY adds to the body.
+    pub const fn fixed_bits(&self) -> u64 {
+        self.fixed_bits
+    }
+
+    /// How long a frame of `bytes` (MAC header to FCS) is on the air.
+    pub const fn time(&self, bytes: u32) -> Span {
+        let bits = bytes as u64 * 8 + self.fixed_bits;
+        let symbols = (bits * 1_000).div_ceil(self.bits_per_kilosymbol);
+        Span::from_nanos(self.preamble.as_nanos() + symbols * self.symbol.as_nanos())
+    }
+}
+
+/// Streams and data bits per symbol of an HT rate; of several ways the one with the fewest streams.
+fn high_throughput(kbps: u64) -> Option<(u64, u64)> {
+    (1..=HT_MAX_STREAMS)
+        .flat_map(|streams| HT_BITS_PER_SYMBOL.map(|bits| (streams, bits * streams)))
+        .find(|(_, per_symbol)| per_symbol * 250 == kbps)
+}
+
+/// HT-mixed preamble: legacy training and SIGNAL 20 us, HT-SIG 8 us, HT-STF 4 us, one HT-LTF of 4 us a stream and four
+/// of them for three streams (19.3.9).
+fn ht_preamble(streams: u64) -> Span {
+    let training_fields = if streams == 3 { 4 } else { streams };
+    OFDM_PREAMBLE + micros(12) + micros(4) * training_fields
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mbps(rate: &str) -> Rate {
+        rate.parse().unwrap()
+    }
+
+    fn time(standard: Standard, rate: &str, bytes: u32) -> Span {
+        standard.format(mbps(rate)).unwrap().time(bytes)
+    }
+
+    #[test]
+    fn frame_times_by_hand() {
+        // An ACK of 14 bytes: 134 bits at 24 Mbit/s are 2 symbols, at 6 Mbit/s 6 symbols.
+        assert_eq!(time(Standard::A, "24Mbps", 14), micros(28));
+        assert_eq!(time(Standard::A, "6Mbps", 14), micros(44));
+        assert_eq!(time(Standard::G, "24Mbps", 14), micros(34));
+        // 1536 bytes at 54 Mbit/s: 12310 bits, 57 symbols.
+        assert_eq!(time(Standard::A, "54Mbps", 1536), micros(248));
+        // 802.11b: 14 bytes at 2 Mbit/s are 56 us behind 192 us.
+        assert_eq!(time(Standard::B, "2Mbps", 14), micros(248));
+        assert_eq!(time(Standard::B, "11Mbps", 1536), micros(192 + 1118));
+        // MCS 15: 12326 bits in 520-bit symbols are 24 symbols behind a 40 us preamble.
+        assert_eq!(time(Standard::N, "130Mbps", 1538), micros(40 + 96));
+    }
+
+    #[test]
+    fn every_rate_has_a_frame_time_and_higher_rates_are_not_slower() {
+        for standard in [Standard::B, Standard::A, Standard::G, Standard::N] {
+            for rate in standard.rates() {
+                let format = standard.format(rate).unwrap();
+                assert!(format.time(1500) > format.time(14));
+            }
+            assert!(standard.rates().contains(&standard.control_rate(mbps("1Gbps"))));
+        }
+        assert_eq!(Standard::N.mcs(mbps("130Mbps")), Some(15));
+        assert_eq!(Standard::N.mcs(mbps("65Mbps")), Some(7));
+        assert_eq!(Standard::N.mcs(mbps("24Mbps")), None);
+    }
+}

@@ -1,0 +1,63 @@
+//! Packets at the times at which they were captured, through a cell that decides anew when each is on the air.
+//!
+//! The times are the capture's and do not react: a delay that the new cell adds does not slow the sender down, as it
+//! would with real TCP. What a replay gives is the delay added and the energy spent at unchanged arrivals.
+
+use airwatt_base::{Instant, Span};
+
+/// One packet of a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// When: at the access point if `down`, at the station's MAC if not.
+    pub at: Instant,
+    /// Towards the station.
+    pub down: bool,
+    /// Length of the IP packet in bytes.
+    pub bytes: u32,
+}
+
+/// What became of one packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delay {
+    /// Towards the station.
+    pub down: bool,
+    /// From arrival to reception at the other end of the air.
+    pub delay: Span,
+}
+
+/// The packets of one station, in order of time.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    arrivals: Vec<Arrival>,
+    next: usize,
+    /// Delay of each packet that crossed the air, in order of reception.
+    pub delays: Vec<Delay>,
+    /// Packets lost on the way.
+    pub lost: u64,
+}
+
+impl Replay {
+    /// A replay of `arrivals`, which are sorted by time here.
+    pub fn new(mut arrivals: Vec<Arrival>) -> Self {
+        arrivals.sort_by_key(|arrival| arrival.at);
+        let delays = Vec::with_capacity(arrivals.len());
+        Self { arrivals, next: 0, delays, lost: 0 }
+    }
+
+    /// When the next packet is due.
+    pub fn due(&self) -> Option<Instant> {
+        self.arrivals.get(self.next).map(|arrival| arrival.at)
+    }
+
+    /// Whether every packet has crossed the air or been lost.
+    pub fn is_over(&self) -> bool {
+        self.delays.len() as u64 + self.lost >= self.arrivals.len() as u64
+    }
+
+    /// The next packet with its number.
+    pub fn take(&mut self) -> Option<(u64, Arrival)> {
+        let arrival = *self.arrivals.get(self.next)?;
+        self.next += 1;
+        Some((self.next as u64 - 1, arrival))
+    }
+}

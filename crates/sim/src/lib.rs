@@ -1,0 +1,19 @@
+//! The simulator: from a scenario to joules.
+//!
+//! * [`scenario`]: what is simulated, read and checked.
+//! * [`engine`]: which machine is woken next.
+//! * [`path`], [`air`], [`apps`]: wired links, the 802.11 cell, and what produces traffic.
+//! * [`world`]: the wiring between them, and the run.
+//! * [`record`]: the result document, traces and captures of a run.
+
+pub mod air;
+pub mod apps;
+pub mod engine;
+pub mod packet;
+pub mod path;
+pub mod record;
+mod run;
+pub mod scenario;
+pub mod world;
+
+pub use run::{Run, RunError, RunOptions, run};

@@ -1,0 +1,166 @@
+//! The result document, schema 1, as the interface has it.
+//!
+//! Numbers are SI base units with the unit in the key. `wall_s` apart, a document depends on the scenario and the seed
+//! alone. A mean over nothing is `null`.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// What one run gave.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunResult {
+    /// Version of this document's form.
+    pub schema: u32,
+    /// Version of the program.
+    pub version: &'static str,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// The seed.
+    pub seed: u64,
+    /// Simulated time in seconds, up to when the last radio was done with its last frame.
+    pub simulated_s: f64,
+    /// Time that the run took in seconds; set by who measured it.
+    pub wall_s: f64,
+    /// Wake-ups of machines.
+    pub events: u64,
+    /// Flows by number.
+    pub flows: Vec<FlowResult>,
+    /// Stations by number.
+    pub stations: Vec<StationResult>,
+    /// The cell.
+    pub cell: CellResult,
+    /// How the flows shared.
+    pub fairness: Fairness,
+}
+
+/// One flow.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlowResult {
+    /// Its number.
+    pub id: u32,
+    /// Its station.
+    pub station: u32,
+    /// `down` or `up`.
+    pub direction: &'static str,
+    /// Transport's name.
+    pub transport: &'static str,
+    /// Payload delivered in order to the receiving application, in bytes. Of datagrams: IP bytes.
+    pub bytes_delivered: u64,
+    /// Delivered bits over the time from the flow's start until it was complete, or until the run ended.
+    pub goodput_bps: f64,
+    /// When the receiver had everything, in seconds since the run began.
+    pub completed_s: Option<f64>,
+    /// Mean time of data packets from host to host.
+    pub latency_s_mean: Option<f64>,
+    /// Mean of the sender's measurements of the round-trip time.
+    pub rtt_s_mean: Option<f64>,
+    /// Segments with data that the sender sent, retransmissions included.
+    pub segments_sent: u64,
+    /// Retransmissions among them.
+    pub segments_retransmitted: u64,
+    /// Retransmission time-outs.
+    pub timeouts: u64,
+    /// Pure acknowledgements lost on the way.
+    pub acks_lost: u64,
+    /// Bytes sent both ways over bytes delivered, less one.
+    pub data_overhead: Option<f64>,
+    /// Time until the sender knew that all had arrived over the time that the slowest link needs for the payload, less one.
+    pub time_overhead: Option<f64>,
+    /// Both, weighted for three kinds of radio.
+    pub energy_overhead: Option<EnergyOverhead>,
+}
+
+/// Energy overhead for the three radio mixes of Donckers (2001), table 2.2.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct EnergyOverhead {
+    /// A radio that is always on.
+    pub always_active: f64,
+    /// Half and half.
+    pub intermediate: f64,
+    /// A radio that only pays for what it carries.
+    pub ideal: f64,
+}
+
+/// One station.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StationResult {
+    /// Its number.
+    pub id: u32,
+    /// Power-save policy.
+    pub policy: &'static str,
+    /// Radio profile.
+    pub radio: String,
+    /// Energy over the whole run.
+    pub energy_j: f64,
+    /// The same without what was spent on listening (Singh, 2002).
+    pub idealized_energy_j: f64,
+    /// Energy over the bits that the station's flows delivered.
+    pub energy_per_bit_j: Option<f64>,
+    /// Energy over the simulated time.
+    pub average_power_w: f64,
+    /// How long the radio was in each state.
+    pub state_s: StateSeconds,
+    /// Times that the radio woke up.
+    pub wakeups: u64,
+    /// The same by reason.
+    pub wakeups_by_reason: BTreeMap<&'static str, u64>,
+    /// QoS Null frames that opened a service period.
+    pub triggers: u64,
+    /// PS-Polls.
+    pub ps_polls: u64,
+    /// Service periods, opened by triggers and by data.
+    pub service_periods: u64,
+    /// Beacons waited for in vain.
+    pub beacons_missed: u64,
+}
+
+/// How long a radio was in each state, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct StateSeconds {
+    /// Sending.
+    pub transmit: f64,
+    /// Receiving a frame, whoever it was for.
+    pub receive: f64,
+    /// Awake, neither sending nor receiving.
+    pub listen: f64,
+    /// Asleep.
+    pub sleep: f64,
+    /// Falling asleep and waking up.
+    pub transition: f64,
+}
+
+/// The cell.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct CellResult {
+    /// Share of the time during which a frame was on the air.
+    pub airtime_utilization: f64,
+    /// Attempts to send a data, control or beacon frame.
+    pub frames: u64,
+    /// Attempts after the first.
+    pub retries: u64,
+    /// Times that several nodes began at once.
+    pub collisions: u64,
+    /// Packets dropped at the access point's buffers.
+    pub ap_drops: u64,
+    /// Packets given up at the retry limit.
+    pub retry_limit_drops: u64,
+    /// Packets dropped at the wired queue towards the stations.
+    pub down_queue_drops: u64,
+    /// Packets dropped at the wired queue towards the server.
+    pub up_queue_drops: u64,
+}
+
+/// How the flows shared the capacity.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Fairness {
+    /// What the flows could have together: the slowest of the wire's and the air's payload rates.
+    pub capacity_bps: f64,
+    /// Jain's index.
+    pub jain: f64,
+    /// Hashimoto (2013), equation 2.10: without the utilization term.
+    pub fair_utilization: f64,
+    /// Hashimoto (2010), equations 6 and 7, with alpha = 1.
+    pub fair_utilization_alpha1: f64,
+}

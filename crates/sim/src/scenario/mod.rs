@@ -1,0 +1,363 @@
+//! What is simulated: one type, from which the TOML form, the JSON schema and the error texts come.
+//!
+//! A scenario is a file, or one that ships, with keys changed on the way (`--set`). [`load`](Scenario::load) reads,
+//! merges, types and checks it; what it returns can run. Every error is one line that names the file and line or the
+//! flag, the key, the value and what is allowed.
+
+mod check;
+mod load;
+mod shipped;
+
+use airwatt_base::{Distance, QueueLimit, Rate, Size, Span};
+use airwatt_proto::powersave::PolicyConfig;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use load::ScenarioError;
+pub use shipped::{Shipped, shipped, shipped_text};
+
+use crate::air::contention::Counting;
+use crate::air::phy::Standard;
+
+/// One experiment: a wired path, an 802.11 cell, stations and their flows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// What the result document calls it; the file's name without ending where it is not given.
+    #[serde(default)]
+    pub name: String,
+    /// One line for `airwatt scenarios`.
+    #[serde(default)]
+    pub description: String,
+    /// Where the values come from.
+    #[serde(default)]
+    pub source: String,
+    /// Stop after this time. Without it the run ends when every flow with a size is complete.
+    pub duration: Option<Span>,
+    /// A run without `duration` that is not complete by then has failed.
+    #[serde(default = "default_time_limit")]
+    pub time_limit: Span,
+    /// The path between the server and the access point.
+    pub wired: Wired,
+    /// The 802.11 air. A name of a shipped set (`wifi = "fast-wifi"`) or a table, which may begin from one
+    /// (`base = "fast-wifi"`).
+    pub wifi: Wifi,
+    /// The access point.
+    #[serde(default)]
+    pub ap: AccessPoint,
+    /// TCP at both ends of each flow.
+    #[serde(default)]
+    pub tcp: Tcp,
+    /// Stations, one table a group of like ones; numbered from 0 in order.
+    #[serde(default = "one_station")]
+    pub station: Vec<StationGroup>,
+    /// Flows, one table a group.
+    pub flow: Vec<FlowGroup>,
+}
+
+/// The wired path, which all stations share.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Wired {
+    /// Round-trip time between server and access point without queueing and transmission; half of it each way.
+    pub rtt: Span,
+    /// Towards the stations.
+    pub down: WiredDirection,
+    /// Towards the server.
+    pub up: WiredDirection,
+}
+
+/// One direction of the wired path.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WiredDirection {
+    /// Rate of the slowest link, counted over IP packets.
+    pub rate: Rate,
+    /// Drop-tail queue before that link; the packet in transmission is not counted.
+    #[serde(default = "large_queue")]
+    pub queue: QueueLimit,
+}
+
+/// How stations and access point use the air.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Wifi {
+    /// The PHY, which gives slot, SIFS and frame times.
+    pub standard: Standard,
+    /// Rate of data frames.
+    pub data_rate: Rate,
+    /// Rate of RTS, CTS and ACK. Default: the highest mandatory rate that is not above `data_rate`.
+    pub control_rate: Option<Rate>,
+    /// Rate of beacons. Default: the lowest mandatory rate.
+    pub beacon_rate: Option<Rate>,
+    /// How backoff slots are counted: `dcf` when they have passed idle, `edca` at their beginning.
+    #[serde(default)]
+    pub access: AccessMethod,
+    /// Slots of the arbitration inter-frame space; 2 makes it DIFS. (802.11-2020 table 9-155: best effort 3.)
+    #[serde(default = "difs")]
+    pub aifsn: u32,
+    /// Smallest contention window, a power of two less one. Default: the PHY's.
+    pub cw_min: Option<u32>,
+    /// Largest contention window. Default: the PHY's.
+    pub cw_max: Option<u32>,
+    /// How long one access may last; `0ms` for one frame exchange.
+    #[serde(default)]
+    pub txop: Span,
+    /// Retransmissions of a frame before it is given up.
+    #[serde(default = "seven")]
+    pub retry_limit: u32,
+    /// Stations send RTS before MPDUs longer than this; default never.
+    pub station_rts_threshold: Option<Size>,
+    /// The access point sends RTS before MPDUs longer than this; default never.
+    pub ap_rts_threshold: Option<Size>,
+    /// Probability that one attempt at a frame fails for noise, 0 to below 1.
+    #[serde(default)]
+    pub frame_error_rate: f64,
+    /// What a data MPDU adds to an IP packet: QoS MAC header 26, LLC and SNAP 8, FCS 4 bytes.
+    #[serde(default = "qos_overhead")]
+    pub mac_overhead: Size,
+}
+
+/// How backoff slots are counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AccessMethod {
+    /// Distributed coordination function.
+    Dcf,
+    /// Enhanced distributed channel access.
+    #[default]
+    Edca,
+}
+
+impl From<AccessMethod> for Counting {
+    fn from(method: AccessMethod) -> Self {
+        match method {
+            AccessMethod::Dcf => Self::Dcf,
+            AccessMethod::Edca => Self::Edca,
+        }
+    }
+}
+
+/// The access point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct AccessPoint {
+    /// Drop-tail transmission queue, shared by all stations.
+    pub buffer: QueueLimit,
+    /// Drop-tail power-save buffer of each station. Default: as `buffer`.
+    pub power_save_buffer: Option<QueueLimit>,
+    /// Time between beacons. The standard's default of 100 time units is 102.4 ms.
+    pub beacon_interval: Span,
+    /// Every how many beacons group-addressed frames follow.
+    pub dtim_period: u8,
+    /// Whether the access point offers U-APSD.
+    pub uapsd: bool,
+}
+
+impl Default for AccessPoint {
+    fn default() -> Self {
+        Self {
+            buffer: large_queue(),
+            power_save_buffer: None,
+            beacon_interval: Span::from_micros(102_400),
+            dtim_period: 1,
+            uapsd: true,
+        }
+    }
+}
+
+/// TCP at both ends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tcp {
+    /// Largest IP packet.
+    pub mtu: Size,
+    /// IP and TCP header: 40 bytes, 52 with timestamps.
+    pub header: Size,
+    /// Receive window.
+    pub receive_window: Size,
+    /// Initial window in segments. Default: RFC 6928 (ten segments of 1448 bytes).
+    pub initial_window: Option<u32>,
+    /// Initial slow-start threshold. Default: none (as large as the receive window).
+    pub initial_ssthresh: Option<Size>,
+    /// Delayed acknowledgements: one for every second segment, or after `delayed_ack_timeout`.
+    pub delayed_ack: bool,
+    /// How long an acknowledgement is delayed at most.
+    pub delayed_ack_timeout: Span,
+    /// Smallest retransmission time-out.
+    pub min_rto: Span,
+    /// Retransmission time-out before the first measurement (RFC 6298: 1 s).
+    pub initial_rto: Span,
+    /// Largest retransmission time-out.
+    pub max_rto: Span,
+    /// Whether connections begin with a SYN exchange.
+    pub handshake: bool,
+}
+
+impl Default for Tcp {
+    fn default() -> Self {
+        Self {
+            mtu: Size::from_bytes(1500),
+            header: Size::from_bytes(52),
+            receive_window: Size::from_bytes(1_500_000),
+            initial_window: None,
+            initial_ssthresh: None,
+            delayed_ack: true,
+            delayed_ack_timeout: Span::from_millis(40),
+            min_rto: Span::from_millis(200),
+            initial_rto: Span::from_secs(1),
+            max_rto: Span::from_secs(60),
+            handshake: true,
+        }
+    }
+}
+
+/// Like stations.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct StationGroup {
+    /// How many.
+    pub count: u32,
+    /// Power-save policy: a name that `airwatt policies` lists.
+    pub policy: String,
+    /// Radio profile: a name that `airwatt radios` lists, or a TOML file.
+    pub radio: String,
+    /// Distance to the access point.
+    pub distance: Distance,
+    /// Packets in a station's own transmission queue.
+    pub buffer: QueueLimit,
+    /// Policy `timeout`: time without traffic before the radio sleeps.
+    pub timeout: Span,
+    /// Policy `uapsd`: time between triggers.
+    pub interval: Span,
+    /// Hear every how many beacons.
+    pub listen_interval: u32,
+    /// How long before a beacon the radio is awake.
+    pub wake_guard: Span,
+}
+
+impl Default for StationGroup {
+    fn default() -> Self {
+        Self {
+            count: 1,
+            policy: "active".to_owned(),
+            radio: "broadcom-4311".to_owned(),
+            distance: Distance::from_millimetres(4_000),
+            buffer: large_queue(),
+            timeout: Span::from_millis(100),
+            interval: Span::from_millis(20),
+            listen_interval: 1,
+            wake_guard: Span::from_micros(500),
+        }
+    }
+}
+
+/// Like flows, one for each station that they name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlowGroup {
+    /// Which stations; default all.
+    pub stations: Option<Vec<u32>>,
+    /// Towards the station or from it.
+    pub direction: Direction,
+    /// Transport: a name that `airwatt transports` lists.
+    #[serde(default)]
+    pub transport: Transport,
+    /// What the application does.
+    #[serde(default)]
+    pub application: Application,
+    /// How much is sent; without it the flow lasts for the whole run.
+    pub size: Option<Size>,
+    /// When the flow begins.
+    #[serde(default)]
+    pub start: Span,
+    /// The beginning is drawn uniformly from this long after `start`.
+    #[serde(default)]
+    pub start_spread: Span,
+}
+
+/// Which way a flow's data goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// From the server to the station.
+    Down,
+    /// From the station to the server.
+    Up,
+}
+
+/// Transport protocols.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    /// TCP with NewReno congestion control.
+    #[default]
+    NewReno,
+    /// Datagrams without any control.
+    Udp,
+}
+
+impl Transport {
+    /// Names with a line each, for `airwatt transports`.
+    pub const ALL: [(Self, &'static str, &'static str); 2] = [
+        (Self::NewReno, "newreno", "TCP with NewReno congestion control and recovery (RFC 5681, 6582, 6298)"),
+        (Self::Udp, "udp", "datagrams without any control, to measure the air alone"),
+    ];
+
+    /// The name in scenarios and results.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(transport, ..)| *transport == self).map_or("", |(_, name, _)| name)
+    }
+}
+
+/// What produces a flow's data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Application {
+    /// Everything is available from the start.
+    #[default]
+    Bulk,
+    /// The transmission queue at the head of the air never runs empty (UDP only).
+    Saturated,
+}
+
+impl Scenario {
+    /// Every station of the run, in order of its number.
+    pub fn stations(&self) -> impl Iterator<Item = &StationGroup> {
+        self.station.iter().flat_map(|group| std::iter::repeat_n(group, group.count as usize))
+    }
+
+    /// The JSON schema of a scenario file.
+    pub fn json_schema() -> serde_json::Value {
+        schemars::schema_for!(Self).to_value()
+    }
+
+    /// The policy of a station of this group. The name has been checked.
+    pub(crate) fn policy(group: &StationGroup) -> Option<PolicyConfig> {
+        check::policy(group)
+    }
+}
+
+const fn default_time_limit() -> Span {
+    Span::from_secs(3_600)
+}
+
+const fn large_queue() -> QueueLimit {
+    QueueLimit::Packets(1_000)
+}
+
+const fn difs() -> u32 {
+    2
+}
+
+const fn seven() -> u32 {
+    7
+}
+
+const fn qos_overhead() -> Size {
+    Size::from_bytes(38)
+}
+
+fn one_station() -> Vec<StationGroup> {
+    vec![StationGroup::default()]
+}
