@@ -131,7 +131,7 @@ fn more_than_four_gigabytes_in_lengths() {
     let mut sent = 0_u64;
     pair = pair.with(move |_, _, segment| {
         sent += u64::from(segment.len > 0);
-        if segment.len > 0 && sent % 10_007 == 0 { Fate::Lose } else { Fate::Arrive }
+        if segment.len > 0 && sent.is_multiple_of(10_007) { Fate::Lose } else { Fate::Arrive }
     });
     pair.input(A, Input::Write(bytes));
     while pair.step(Instant::FOREVER) {
