@@ -257,3 +257,93 @@ fn an_announcement_under_way_is_overtaken_by_another() {
         assert_eq!(station.poll_output(), None);
     }
 }
+
+/// A station of which the access point knows that it sleeps since 1 ms.
+fn dozing(config: StationConfig, policy: PolicyConfig) -> Station {
+    let mut station = Station::new(config, policy);
+    station.handle_timeout(Instant::ZERO);
+    let null = Control::PmNull { pm: true };
+    assert_eq!(outputs(&mut station), [StationOutput::Send(null)]);
+    let sent = StationInput::Sent { frame: Uplink::Control(null), delivered: true };
+    station.handle_input(sent, Instant::from_millis(1));
+    assert_eq!(outputs(&mut station), [StationOutput::Doze]);
+    station
+}
+
+fn outputs(station: &mut Station) -> Vec<StationOutput> {
+    std::iter::from_fn(|| station.poll_output()).collect()
+}
+
+/// Serves the next timeout, which is due at `at`.
+#[track_caller]
+fn serve(station: &mut Station, at: Instant, reason: StationTimer) -> Vec<StationOutput> {
+    let timeout = station.poll_timeout().expect("a timer runs");
+    assert_eq!((timeout.at, timeout.reason), (at, reason));
+    station.handle_timeout(at);
+    outputs(station)
+}
+
+/// ```text
+/// STA  --trigger--  |period ...  (trigger due: left out)  ... eosp|  20 ms  --trigger--
+/// ```
+#[test]
+fn a_scheduled_trigger_within_a_period_waits_for_its_end() {
+    let ms = Instant::from_millis;
+    let mut station =
+        dozing(StationConfig::default(), PolicyConfig::Uapsd { interval: Span::from_millis(20) });
+    let woken = serve(&mut station, ms(21), StationTimer::Trigger);
+    assert_eq!(woken, [StationOutput::Wake]);
+    station.handle_input(StationInput::Awake, ms(21));
+    assert_eq!(outputs(&mut station), [StationOutput::Send(Control::Trigger)]);
+    let frame = Uplink::Control(Control::Trigger);
+    station.handle_input(StationInput::Sent { frame, delivered: true }, ms(22));
+    assert!(station.in_service());
+    assert_eq!(serve(&mut station, ms(42), StationTimer::Trigger), []);
+    let flags = ServiceFlags { more_data: false, eosp: true };
+    station.handle_input(StationInput::Received { bytes: 1500, flags, null: false }, ms(50));
+    assert_eq!(outputs(&mut station), [StationOutput::Doze]);
+    assert_eq!(serve(&mut station, ms(70), StationTimer::Trigger), [StationOutput::Wake]);
+}
+
+/// The radio wakes up for a trigger when the user's frame comes: that one triggers, and no QoS Null is spent.
+#[test]
+fn a_trigger_yields_to_a_frame_that_comes_while_the_radio_wakes_up() {
+    let config = StationConfig { first_beacon: Instant::from_millis(100), ..StationConfig::default() };
+    let mut station = dozing(config, PolicyConfig::Uapsd { interval: Span::from_millis(20) });
+    let at = Instant::from_millis(21);
+    assert_eq!(serve(&mut station, at, StationTimer::Trigger), [StationOutput::Wake]);
+    station.handle_input(StationInput::Backlog { frames: 1 }, at);
+    station.handle_input(StationInput::Awake, at + Span::from_micros(300));
+    assert_eq!(outputs(&mut station), []);
+    assert_eq!(station.counts().triggers, 0);
+}
+
+/// Every third beacon is heard; the one after a missed one is, whatever its number.
+#[test]
+fn after_a_missed_beacon_the_very_next_is_heard() {
+    let ms = Instant::from_millis;
+    let config = StationConfig { listen_interval: 3, wake_guard: Span::ZERO, ..StationConfig::default() };
+    let mut station = dozing(config, PolicyConfig::Psm);
+    assert_eq!(serve(&mut station, ms(300), StationTimer::Beacon), [StationOutput::Wake]);
+    station.handle_input(StationInput::Awake, ms(300));
+    assert_eq!(serve(&mut station, ms(310), StationTimer::BeaconWindow), [StationOutput::Doze]);
+    assert_eq!(serve(&mut station, ms(400), StationTimer::Beacon), [StationOutput::Wake]);
+    station.handle_input(StationInput::Awake, ms(400));
+    station.handle_input(StationInput::Beacon { tim: false }, ms(401));
+    assert_eq!(outputs(&mut station), [StationOutput::Doze]);
+    assert_eq!(serve(&mut station, ms(600), StationTimer::Beacon), [StationOutput::Wake]);
+    assert_eq!(station.counts().beacons_missed, 1);
+}
+
+/// The frame with EOSP of a period that PM = 0 ended, still on the air, must not end the next one.
+#[test]
+fn an_old_end_of_period_does_not_end_a_new_one() {
+    let mut ap = in_service(0..1);
+    released(&mut ap);
+    let old = start(&mut ap);
+    heard(&mut ap, false, Heard::Null);
+    heard(&mut ap, true, Heard::Trigger);
+    assert_eq!(released(&mut ap), [Downlink::NullData]);
+    finish(&mut ap, Downlink::Packet(0), old, true);
+    assert_eq!(start(&mut ap), ServiceFlags { more_data: false, eosp: true });
+}
