@@ -1,8 +1,8 @@
 //! Power save of the first 802.11: one PS-Poll for one frame.
 //!
 //! Awake for every beacon of the listen interval; if the TIM bit is set a PS-Poll asks for a frame, and another one as
-//! long as the More Data bit says so (802.11-2020 11.2.3.7). The user's frames go out at once with PM = 1 and fetch nothing. A lost
-//! poll, or one that is not answered in time, waits for the next beacon.
+//! long as the More Data bit says so (802.11-2020 11.2.3). The user's frames go out at once with PM = 1 and fetch
+//! nothing. A lost poll, or one that is not answered in time, waits for the next beacon.
 
 use airwatt_base::Instant;
 
