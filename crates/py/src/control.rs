@@ -10,16 +10,16 @@ use pyo3::prelude::*;
 pub(crate) struct Shared {
     cancelled: AtomicBool,
     simulated_ns: AtomicU64,
-    /// Simulated end of the run; zero while unknown.
-    end_ns: AtomicU64,
+    /// Share of the run that is done, in millionths.
+    done_ppm: AtomicU64,
     events: AtomicU64,
 }
 
 impl Shared {
     /// Publishes where the run is. Returns false when it was asked to stop.
-    pub(crate) fn report(&self, simulated_ns: u64, end_ns: Option<u64>, events: u64) -> bool {
+    pub(crate) fn report(&self, simulated_ns: u64, share: f64, events: u64) -> bool {
         self.simulated_ns.store(simulated_ns, Ordering::Relaxed);
-        self.end_ns.store(end_ns.unwrap_or(0), Ordering::Relaxed);
+        self.done_ppm.store((share.clamp(0.0, 1.0) * 1e6) as u64, Ordering::Relaxed);
         self.events.store(events, Ordering::Relaxed);
         !self.cancelled.load(Ordering::Relaxed)
     }
@@ -44,12 +44,10 @@ impl Control {
         self.shared.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Share of the run that is done, from 0 to 1; None while it cannot be known.
+    /// Share of the run that is done, from 0 to 1, as far as it can be known.
     #[getter]
-    fn fraction(&self) -> Option<f64> {
-        let end = self.shared.end_ns.load(Ordering::Relaxed);
-        let now = self.shared.simulated_ns.load(Ordering::Relaxed);
-        (end > 0).then(|| (now as f64 / end as f64).min(1.0))
+    fn fraction(&self) -> f64 {
+        self.shared.done_ppm.load(Ordering::Relaxed) as f64 / 1e6
     }
 
     /// Simulated time so far, in seconds.

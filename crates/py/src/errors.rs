@@ -15,12 +15,7 @@ create_exception!(
     AirwattError,
     "The input is wrong: a scenario, an option, a file. Exit status 2."
 );
-create_exception!(
-    airwatt,
-    RunError,
-    AirwattError,
-    "The input was right and the run failed. Exit status 1."
-);
+create_exception!(airwatt, RunError, AirwattError, "The input was right and the run failed. Exit status 1.");
 create_exception!(
     airwatt,
     MissingFeature,

@@ -8,6 +8,10 @@
 
 mod control;
 mod errors;
+mod lists;
+mod run;
+mod scenario;
+mod trace;
 
 use pyo3::prelude::*;
 
@@ -20,6 +24,14 @@ mod _core {
     use crate::control::Control;
     #[pymodule_export]
     use crate::errors::{AirwattError, InputError, MissingFeature, RunError};
+    #[pymodule_export]
+    use crate::lists::{policies, radios, scenarios, schema, transports};
+    #[pymodule_export]
+    use crate::run::{Run, run};
+    #[pymodule_export]
+    use crate::scenario::Scenario;
+    #[pymodule_export]
+    use crate::trace::Column;
 
     /// The version that every document carries, and the schema number of result documents.
     #[pymodule_init]

@@ -1,8 +1,10 @@
 //! What a run leaves behind: the result document, and traces where they were asked for.
 
 mod result;
+mod tables;
 
 pub use result::{CellResult, EnergyOverhead, Fairness, FlowResult, RunResult, StateSeconds, StationResult};
+pub use tables::{Column, Table, Values};
 
 use airwatt_base::Instant;
 
