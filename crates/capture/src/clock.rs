@@ -1,0 +1,89 @@
+//! The clock of a capture, which may jump: by daylight, by hand, or because files were put one behind another.
+//!
+//! Where it jumps ahead by more than [`GAP_LIMIT`], or back by more than [`REORDER_LIMIT`], nothing is known of the
+//! time between: the capture falls into segments, and idle power is never integrated over what lies between two.
+//! Within a segment packets are sorted by time: captures of several interfaces come slightly out of order.
+
+use std::collections::BTreeMap;
+
+use airwatt_base::{Instant, Span};
+
+use crate::file::Capture;
+
+/// A longer silence is a hole in the capture, not idleness. An hour: keep-alives of TCP (RFC 9293 3.8.4: two hours by
+/// default) apart, everything that runs on a device speaks more often, beacons a thousandfold.
+pub const GAP_LIMIT: Span = Span::from_secs(3_600);
+
+/// Packets that are late by at most this much were handed over late; a larger jump back is a clock that was set.
+pub const REORDER_LIMIT: Span = Span::from_secs(1);
+
+/// A stretch of a capture without holes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Index of its first packet.
+    pub first: usize,
+    /// Index after its last packet.
+    pub end: usize,
+    /// Time of its first packet.
+    pub from: Instant,
+    /// Time of its last packet.
+    pub until: Instant,
+}
+
+impl Segment {
+    /// From its first packet to its last.
+    pub fn duration(&self) -> Span {
+        self.until.saturating_since(self.from)
+    }
+}
+
+/// Cuts the capture into segments, sorts each, and makes times count from the earliest packet.
+pub(crate) fn mend(capture: &mut Capture) {
+    let Some(earliest) = capture.packets.iter().map(|p| p.at).min() else { return };
+    capture.start_unix_ns = earliest.as_nanos();
+    for packet in &mut capture.packets {
+        packet.at = Instant::ZERO + packet.at.saturating_since(earliest);
+    }
+    let mut latest = capture.packets[0].at;
+    let mut bounds = vec![0];
+    for (index, packet) in capture.packets.iter().enumerate() {
+        let jump = packet.at.saturating_since(latest) > GAP_LIMIT
+            || latest.saturating_since(packet.at) > REORDER_LIMIT;
+        if jump {
+            bounds.push(index);
+            latest = packet.at;
+        } else if packet.at < latest {
+            capture.notes.out_of_order += 1;
+        }
+        latest = latest.max(packet.at);
+    }
+    bounds.push(capture.packets.len());
+    for pair in bounds.windows(2) {
+        let stretch = &mut capture.packets[pair[0]..pair[1]];
+        // Stable: packets of one instant stay in the file's order.
+        stretch.sort_by_key(|packet| packet.at);
+        let (Some(first), Some(last)) = (stretch.first(), stretch.last()) else { continue };
+        capture.segments.push(Segment { first: pair[0], end: pair[1], from: first.at, until: last.at });
+    }
+}
+
+/// Marks 802.11 retransmissions whose first transmission the capture has: the same sender, traffic identifier and
+/// sequence control as the frame before, with the retry bit (802.11-2020 10.3.2.14).
+pub(crate) fn mark_repeated(capture: &mut Capture) {
+    let mut last = BTreeMap::new();
+    for packet in &mut capture.packets {
+        let Some(frame) = packet.frame.and_then(|index| capture.frames.get(index as usize)) else { continue };
+        let (Some(transmitter), Some(sequence)) = (frame.transmitter, frame.sequence_control) else {
+            continue;
+        };
+        if !frame.damaged {
+            let before = last.insert((transmitter, frame.tid), sequence);
+            packet.repeated = frame.control.retry && before == Some(sequence);
+        }
+    }
+}
+
+/// The time that the capture covers: its segments' durations together.
+pub fn covered(capture: &Capture) -> Span {
+    capture.segments.iter().map(Segment::duration).sum()
+}

@@ -1,0 +1,417 @@
+//! From the bytes of a packet to its record, through link layers, VLAN tags and GRE.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use airwatt_base::{Instant, Seq};
+use airwatt_proto::wire::{
+    Frame, FrameKind, MacAddress, ManagementBody, Radiotap, RadiotapFlags, amsdu_subframes, check_fcs,
+    snap_payload,
+};
+use etherparse::LaxIpSlice;
+
+use crate::error::CaptureError;
+use crate::file::{Capture, Format, LinkType, Notes};
+use crate::packet::{AirFrame, Beacon, Ip, Network, Packet, TcpFields, Transport};
+
+/// Layers of tags and tunnels that are looked through; deeper nesting is an attack or a loop.
+const DEPTH_LIMIT: u8 = 8;
+
+/// Ethernet types (IEEE 802 numbers).
+const TYPE_IPV4: u16 = 0x0800;
+const TYPE_IPV6: u16 = 0x86dd;
+const TYPE_PPPOE_SESSION: u16 = 0x8864;
+const TYPE_TRANSPARENT_ETHERNET: u16 = 0x6558;
+/// Aruba's access points tunnel 802.11 frames to their controller under these GRE protocol numbers.
+const TYPES_ARUBA: std::ops::RangeInclusive<u16> = 0x8200..=0x83ff;
+
+const PROTOCOL_TCP: u8 = 6;
+const PROTOCOL_UDP: u8 = 17;
+const PROTOCOL_GRE: u8 = 47;
+
+/// FCS at the end of a frame.
+const FCS_BYTES: u32 = 4;
+
+/// What a packet turned out to carry.
+#[derive(Clone, Copy, Default)]
+struct Layers {
+    macs: Option<(MacAddress, MacAddress)>,
+    ip: Option<Ip>,
+}
+
+/// Collects records while a file is read.
+#[derive(Default)]
+pub(crate) struct Decoder {
+    packets_in_file: u32,
+    bytes_on_link: u64,
+    link_types: Vec<LinkType>,
+    packets: Vec<Packet>,
+    frames: Vec<AirFrame>,
+    beacons: Vec<Beacon>,
+    networks: BTreeMap<MacAddress, Network>,
+    notes: Notes,
+}
+
+impl Decoder {
+    /// Whether no packet was taken yet.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    /// Counts a packet of a link type that cannot be read.
+    pub(crate) fn skip(&mut self) {
+        self.packets_in_file = self.packets_in_file.saturating_add(1);
+        self.notes.skipped_link_type += 1;
+    }
+
+    /// Takes a packet: its time in nanoseconds since 1970, its length on the link and the bytes that were captured.
+    pub(crate) fn record(&mut self, link: LinkType, unix_ns: Option<u64>, original: u32, data: &[u8]) {
+        self.packets_in_file = self.packets_in_file.saturating_add(1);
+        if !self.link_types.contains(&link) {
+            self.link_types.push(link);
+        }
+        let at = unix_ns.map(Instant::from_nanos).unwrap_or_else(|| {
+            self.notes.without_time += 1;
+            self.packets.last().map_or(Instant::ZERO, |p| p.at)
+        });
+        // Some tools leave the original length empty.
+        let wire_bytes = original.max(data.len() as u32);
+        self.bytes_on_link += u64::from(wire_bytes);
+        let number = self.packets_in_file;
+        let mut packet =
+            Packet { number, at, wire_bytes, macs: None, ip: None, frame: None, repeated: false };
+        if link.is_air() {
+            self.air(link, packet, data);
+            return;
+        }
+        let layers = match link {
+            LinkType::Ethernet => ethernet(data, wire_bytes, 0),
+            LinkType::RawIp => Layers { macs: None, ip: ip(data, wire_bytes, 0) },
+            LinkType::Loopback => Layers {
+                macs: None,
+                ip: data.get(4..).and_then(|rest| ip(rest, wire_bytes.saturating_sub(4), 0)),
+            },
+            LinkType::LinuxCooked => cooked(data, wire_bytes, 14, 6, 16),
+            LinkType::LinuxCooked2 => cooked(data, wire_bytes, 0, 12, 20),
+            LinkType::Dot11 | LinkType::Radiotap => Layers::default(),
+        };
+        (packet.macs, packet.ip) = (layers.macs, layers.ip);
+        self.packets.push(packet);
+    }
+
+    /// Takes an 802.11 frame with or without radiotap.
+    fn air(&mut self, link: LinkType, mut packet: Packet, data: &[u8]) {
+        let (radiotap, skip) = match link {
+            LinkType::Radiotap => Radiotap::decode(data).unwrap_or_default(),
+            _ => (Radiotap::default(), 0),
+        };
+        let unreadable = link == LinkType::Radiotap && skip == 0;
+        let whole = data.len() as u32 >= packet.wire_bytes;
+        let mut bytes = &data[skip.min(data.len())..];
+        let mut length = packet.wire_bytes.saturating_sub(skip as u32);
+        // Without radiotap nothing says whether an FCS is there; a sum that fits does.
+        let has_fcs = if link == LinkType::Radiotap {
+            radiotap.flags.has(RadiotapFlags::FCS)
+        } else {
+            whole && check_fcs(bytes)
+        };
+        if has_fcs {
+            length = length.saturating_sub(FCS_BYTES);
+            bytes = &bytes[..bytes.len().min(length as usize)];
+        }
+        let padded = radiotap.flags.has(RadiotapFlags::DATA_PAD);
+        let decoded = if padded { Frame::decode_padded(bytes) } else { Frame::decode(bytes) };
+        let Some(frame) = decoded.ok().filter(|_| !unreadable) else {
+            self.packets.push(packet);
+            return;
+        };
+        let mut found = air_frame(&frame, length, &radiotap);
+        self.management(&frame, &mut found);
+        packet.macs = frame.header().source().map(|source| (source, frame.header().destination()));
+        packet.frame = Some(self.frames.len() as u32);
+        let header = frame.header();
+        let readable = header.control.kind.has_payload() && !header.control.protected && !found.damaged;
+        let amsdu = header.qos.is_some_and(|qos| qos.amsdu());
+        self.frames.push(found);
+        if readable && amsdu {
+            self.aggregate(packet, frame.body());
+            return;
+        }
+        if readable {
+            packet.ip = logical_link(frame.body(), found.msdu_bytes, 0);
+        }
+        self.packets.push(packet);
+    }
+
+    /// One packet for each MSDU of an A-MSDU; the first keeps the frame.
+    fn aggregate(&mut self, packet: Packet, body: &[u8]) {
+        let before = self.packets.len();
+        for subframe in amsdu_subframes(body) {
+            let frame = packet.frame.filter(|_| self.packets.len() == before);
+            let ip = logical_link(subframe.body, (subframe.length as u32).saturating_sub(8), 0);
+            let macs = Some((subframe.source, subframe.destination));
+            self.packets.push(Packet { macs, ip, frame, ..packet });
+        }
+        if self.packets.len() == before {
+            self.packets.push(packet);
+        }
+    }
+
+    /// Reads what power save needs from management frames.
+    fn management(&mut self, frame: &Frame<'_>, found: &mut AirFrame) {
+        if found.damaged {
+            return;
+        }
+        match ManagementBody::decode(frame) {
+            Ok(Some(ManagementBody::Beacon { interval_tu, elements, .. })) => {
+                let Some(bssid) = found.bssid else { return };
+                let is_beacon = found.control.kind == FrameKind::Beacon;
+                let network = self.networks.entry(bssid).or_default();
+                network.interval_tu = interval_tu;
+                if let Some(ssid) = elements.ssid().filter(|ssid| !ssid.iter().all(|byte| *byte == 0)) {
+                    network.ssid = String::from_utf8_lossy(ssid).into_owned();
+                }
+                if let Some(wmm) = elements.wmm() {
+                    network.uapsd = Some(wmm.ap_uapsd());
+                }
+                if !is_beacon {
+                    return;
+                }
+                network.beacons += 1;
+                let tim = elements.tim();
+                if let Some(tim) = tim {
+                    network.dtim_period = tim.dtim_period;
+                }
+                found.beacon = Some(self.beacons.len() as u32);
+                self.beacons.push(Beacon {
+                    bssid,
+                    interval_tu,
+                    dtim: tim.map(|tim| (tim.dtim_count, tim.dtim_period)),
+                    aids: tim.map_or_else(Vec::new, |tim| tim.aids().collect()),
+                });
+            }
+            Ok(Some(ManagementBody::AssociationRequest { elements, .. })) => {
+                found.requested_uapsd = Some(elements.wmm().map_or(0, |wmm| wmm.station_uapsd()));
+            }
+            Ok(Some(ManagementBody::AssociationResponse(response, _))) if response.status == 0 => {
+                found.aid = Some(response.aid);
+            }
+            _ => {}
+        }
+    }
+
+    /// Everything that was collected; times are since 1970 still, and there are no segments yet.
+    pub(crate) fn into_capture(self, file: &str, format: Format) -> Capture {
+        Capture {
+            file: file.to_owned(),
+            format,
+            link_types: self.link_types,
+            packets_in_file: self.packets_in_file,
+            bytes_on_link: self.bytes_on_link,
+            start_unix_ns: 0,
+            packets: self.packets,
+            frames: self.frames,
+            beacons: self.beacons,
+            networks: self.networks,
+            segments: Vec::new(),
+            notes: self.notes,
+        }
+    }
+}
+
+fn air_frame(frame: &Frame<'_>, length: u32, radiotap: &Radiotap) -> AirFrame {
+    let header = frame.header();
+    let control = header.control;
+    let from_ap = control.from_ds && !control.to_ds;
+    AirFrame {
+        control,
+        receiver: header.address1,
+        transmitter: header.address2,
+        bssid: header.bssid(),
+        sequence_control: header.sequence_control,
+        tid: header.qos.map(|qos| qos.tid()),
+        // The bit means queue size in frames from stations.
+        eosp: from_ap && header.qos.is_some_and(|qos| qos.eosp()),
+        aid: header.ps_poll_aid(),
+        requested_uapsd: None,
+        beacon: None,
+        air_bytes: length + FCS_BYTES,
+        msdu_bytes: msdu_bytes(frame, length),
+        rate: radiotap.rate(),
+        preamble: radiotap.preamble(),
+        sent_here: radiotap.tx_flags.is_some(),
+        damaged: radiotap.flags.has(RadiotapFlags::BAD_FCS),
+    }
+}
+
+/// Bytes of what the body carries above LLC/SNAP (8 bytes), without what the cipher adds: WEP 4 + 4, TKIP 8 + 4 and
+/// Michael's 8, CCMP and GCMP with the short MIC 8 + 8 (802.11-2020 12.3.2, 12.5.2.2, 12.5.3.2).
+fn msdu_bytes(frame: &Frame<'_>, length: u32) -> u32 {
+    let control = frame.header().control;
+    if !control.kind.has_payload() {
+        return 0;
+    }
+    let cipher = match frame.body() {
+        _ if !control.protected => 0,
+        // The extended IV bit tells WEP apart; TKIP's second octet repeats its first with bit 5 set and bit 7 clear.
+        [_, _, _, key, ..] if key & 0x20 == 0 => 8,
+        [first, second, third, ..] if *second == (*first | 0x20) & 0x7f && *third != 0 => 20,
+        _ => 16,
+    };
+    length.saturating_sub(frame.header().encoded_len() as u32 + cipher + 8)
+}
+
+/// An Ethernet frame of `length` bytes on the link.
+fn ethernet(data: &[u8], length: u32, depth: u8) -> Layers {
+    let Some((header, rest)) = data.split_first_chunk::<14>() else { return Layers::default() };
+    let [d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5, t0, t1] = *header;
+    let destination = MacAddress([d0, d1, d2, d3, d4, d5]);
+    let source = MacAddress([s0, s1, s2, s3, s4, s5]);
+    let kind = u16::from_be_bytes([t0, t1]);
+    let length = length.saturating_sub(14);
+    // Below 1,536 the field is a length, and LLC follows (IEEE 802.3 3.2.6).
+    let ip = if kind < 0x0600 {
+        logical_link(rest, length.saturating_sub(8), depth)
+    } else {
+        network(kind, rest, length, depth)
+    };
+    Layers { macs: Some((source, destination)), ip }
+}
+
+/// Linux cooked capture: where the protocol and the sender's address stand, and how long the header is.
+fn cooked(data: &[u8], length: u32, protocol_at: usize, address_at: usize, header: usize) -> Layers {
+    let Some(rest) = data.get(header..) else { return Layers::default() };
+    let kind = u16::from_be_bytes([data[protocol_at], data[protocol_at + 1]]);
+    let mut octets = [0; 6];
+    octets.copy_from_slice(&data[address_at..address_at + 6]);
+    // Only the sender's address is there; who received it is not known, and the zero address says so.
+    let macs = (octets != [0; 6]).then(|| (MacAddress(octets), MacAddress::default()));
+    Layers { macs, ip: network(kind, rest, length.saturating_sub(header as u32), 0) }
+}
+
+/// An LLC body; `length` counts from behind LLC/SNAP.
+fn logical_link(data: &[u8], length: u32, depth: u8) -> Option<Ip> {
+    let (kind, rest) = snap_payload(data)?;
+    network(kind, rest, length, depth)
+}
+
+/// What an Ethernet type says, through VLAN tags.
+fn network(kind: u16, data: &[u8], length: u32, depth: u8) -> Option<Ip> {
+    if depth > DEPTH_LIMIT {
+        return None;
+    }
+    match kind {
+        TYPE_IPV4 | TYPE_IPV6 => ip(data, length, depth),
+        // 802.1Q, 802.1ad and what came before it: tag, then the next type.
+        0x8100 | 0x88a8 | 0x9100 => {
+            let (tag, rest) = data.split_first_chunk::<4>()?;
+            network(u16::from_be_bytes([tag[2], tag[3]]), rest, length.saturating_sub(4), depth + 1)
+        }
+        // PPPoE: six bytes, then a PPP protocol number (RFC 2516).
+        TYPE_PPPOE_SESSION => match data.get(6..8)? {
+            [0x00, 0x21 | 0x57] => ip(&data[8..], length.saturating_sub(8), depth),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// An IP packet of either version; `length` is what the link left for it.
+fn ip(data: &[u8], length: u32, depth: u8) -> Option<Ip> {
+    let (slice, _) = LaxIpSlice::from_slice(data).ok()?;
+    let (source, destination, stated, headers): (IpAddr, IpAddr, u32, u32) = match &slice {
+        LaxIpSlice::Ipv4(v4) => {
+            let header = v4.header();
+            let options = v4.extensions().auth.as_ref().map_or(0, |auth| auth.slice().len());
+            (
+                header.source_addr().into(),
+                header.destination_addr().into(),
+                header.total_len().into(),
+                (header.slice().len() + options) as u32,
+            )
+        }
+        LaxIpSlice::Ipv6(v6) => {
+            let header = v6.header();
+            let payload = u32::from(header.payload_length());
+            (
+                header.source_addr().into(),
+                header.destination_addr().into(),
+                if payload == 0 { 0 } else { payload + 40 },
+                (40 + v6.extensions().slice().len()) as u32,
+            )
+        }
+    };
+    // Segmentation offload leaves the stated length zero; then the link's length holds.
+    let bytes = if stated == 0 { length } else { stated };
+    let payload = slice.payload();
+    let rest = bytes.saturating_sub(headers);
+    let protocol = payload.ip_number.0;
+    if protocol == PROTOCOL_GRE && !payload.fragmented {
+        if let Some(inner) = tunnelled(payload.payload, rest, depth) {
+            return Some(inner);
+        }
+    }
+    let transport = transport(protocol, payload.payload, rest, payload.fragmented);
+    Some(Ip { source, destination, bytes, transport })
+}
+
+/// GRE (RFC 2784, RFC 2890) with IP, Ethernet or an access point's 802.11 frames inside.
+fn tunnelled(data: &[u8], length: u32, depth: u8) -> Option<Ip> {
+    let (header, _) = data.split_first_chunk::<4>()?;
+    let version = header[1] & 7;
+    let flag = |bit: u8| usize::from(header[0] & bit != 0) * 4;
+    if version != 0 || depth > DEPTH_LIMIT {
+        return None;
+    }
+    // Checksum (or routing, long gone), key and sequence number take four bytes each.
+    let skip = 4 + flag(0x80 | 0x40) + flag(0x20) + flag(0x10);
+    let rest = data.get(skip..)?;
+    let length = length.saturating_sub(skip as u32);
+    match u16::from_be_bytes([header[2], header[3]]) {
+        TYPE_TRANSPARENT_ETHERNET => ethernet(rest, length, depth + 1).ip,
+        kind if TYPES_ARUBA.contains(&kind) => {
+            let frame = Frame::decode(rest).ok()?;
+            let readable = frame.header().control.kind.has_payload() && !frame.header().control.protected;
+            let above_llc = length.saturating_sub(frame.header().encoded_len() as u32 + 8);
+            if readable { logical_link(frame.body(), above_llc, depth + 1) } else { None }
+        }
+        kind => network(kind, rest, length, depth + 1),
+    }
+}
+
+/// The transport header. Read here, since a capture that keeps the first bytes only may cut TCP's options off, and the
+/// fields before them are whole.
+fn transport(protocol: u8, data: &[u8], length: u32, fragment: bool) -> Transport {
+    let port = |at: usize| u16::from_be_bytes([data[at], data[at + 1]]);
+    let word = |at: usize| u32::from_be_bytes([data[at], data[at + 1], data[at + 2], data[at + 3]]);
+    match protocol {
+        // Of a fragmented packet the first piece has the ports, but nothing here tells it from the others.
+        _ if fragment => Transport::Other(protocol),
+        PROTOCOL_TCP if data.len() >= 20 => Transport::Tcp(TcpFields {
+            source_port: port(0),
+            destination_port: port(2),
+            sequence: Seq::new(word(4)),
+            acknowledgement: Seq::new(word(8)),
+            flags: data[13],
+            window: port(14),
+            payload: length.saturating_sub(u32::from(data[12] >> 4) * 4),
+        }),
+        PROTOCOL_UDP if data.len() >= 4 => Transport::Udp { source_port: port(0), destination_port: port(2) },
+        _ => Transport::Other(protocol),
+    }
+}
+
+impl CaptureError {
+    /// The file that the error is about, where it is about one.
+    pub fn file(&self) -> Option<&str> {
+        match self {
+            Self::Unreadable(file, _)
+            | Self::Empty(file)
+            | Self::NotACapture(file, _)
+            | Self::LinkType(file, _)
+            | Self::NoPackets(file)
+            | Self::NoStation { file, .. } => Some(file),
+            Self::StationText(_) => None,
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! Conversations: who spoke with whom, how much each way, what was sent again; and the small exchanges that woke the
+//! radio for themselves alone.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use airwatt_base::{Instant, Seq, Span};
+use serde::Serialize;
+
+use crate::file::Capture;
+use crate::packet::{Ip, TcpFields, Transport};
+use crate::stations::{Direction, Station};
+
+/// A silence of the whole station that ends a burst. Twice a beacon interval: after it, power save of any kind has
+/// put the radio to sleep.
+pub const QUIET: Span = Span::from_millis(200);
+
+/// A burst of at most this many IP bytes counts as small: a few headers, a name lookup, a TLS record or two.
+pub const SMALL_BURST_BYTES: u64 = 1_000;
+
+/// IP bytes by what carries them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ByteClasses {
+    /// TCP.
+    pub tcp: u64,
+    /// UDP to or from port 443, which is taken for QUIC.
+    pub quic: u64,
+    /// UDP otherwise.
+    pub udp: u64,
+    /// SCTP, ICMP, fragments and all others.
+    pub other: u64,
+    /// Sizes of encrypted 802.11 bodies, whose kind is hidden.
+    pub encrypted: u64,
+}
+
+impl ByteClasses {
+    /// All together.
+    pub const fn total(&self) -> u64 {
+        self.tcp + self.quic + self.udp + self.other + self.encrypted
+    }
+
+    fn count(&mut self, ip: &Ip) {
+        let class =
+            match ip.transport {
+                Transport::Tcp(_) => &mut self.tcp,
+                Transport::Udp { source_port, destination_port } => {
+                    if is_quic(source_port, destination_port) { &mut self.quic } else { &mut self.udp }
+                }
+                Transport::Other(_) => &mut self.other,
+            };
+        *class += u64::from(ip.bytes);
+    }
+}
+
+const fn is_quic(source_port: u16, destination_port: u16) -> bool {
+    source_port == 443 || destination_port == 443
+}
+
+/// One end of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct End {
+    /// Address.
+    pub ip: IpAddr,
+    /// Port; zero where there is none.
+    pub port: u16,
+}
+
+impl std::fmt::Display for End {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.port {
+            0 => self.ip.fmt(f),
+            port => std::net::SocketAddr::new(self.ip, port).fmt(f),
+        }
+    }
+}
+
+/// One way of a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Way {
+    /// Packets.
+    pub packets: u64,
+    /// IP bytes.
+    pub bytes: u64,
+    /// TCP segments that bring nothing beyond what was sent before (keep-alive probes apart).
+    pub retransmissions: u64,
+    highest: Option<Seq>,
+}
+
+/// A conversation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Flow {
+    /// The end that sent first.
+    pub first: End,
+    /// The other.
+    pub second: End,
+    /// IP protocol number.
+    pub protocol: u8,
+    /// First and last packet.
+    pub from: Instant,
+    /// Last packet.
+    pub until: Instant,
+    /// From `first` to `second`.
+    pub forth: Way,
+    /// From `second` to `first`.
+    pub back: Way,
+    /// From SYN to the ACK that ends the handshake: a whole round trip wherever the capture was taken. `None` if the
+    /// capture lacks a part of it or the SYN was repeated, which leaves open what was answered.
+    pub handshake_rtt: Option<Span>,
+    handshake: Handshake,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Handshake {
+    #[default]
+    Nothing,
+    Syn(Instant, Seq),
+    SynAck(Instant, Seq),
+    Over,
+}
+
+impl Flow {
+    /// Whether packets of one way only were captured.
+    pub const fn is_one_sided(&self) -> bool {
+        self.forth.packets == 0 || self.back.packets == 0
+    }
+
+    /// IP bytes both ways.
+    pub const fn bytes(&self) -> u64 {
+        self.forth.bytes + self.back.bytes
+    }
+
+    /// `tcp`, `quic`, `udp`, or the protocol's number.
+    pub fn protocol_name(&self) -> String {
+        match self.protocol {
+            6 => "tcp".to_owned(),
+            17 if is_quic(self.first.port, self.second.port) => "quic".to_owned(),
+            17 => "udp".to_owned(),
+            132 => "sctp".to_owned(),
+            1 | 58 => "icmp".to_owned(),
+            other => format!("protocol-{other}"),
+        }
+    }
+
+    fn take(&mut self, at: Instant, forth: bool, ip: &Ip) {
+        self.until = self.until.max(at);
+        let way = if forth { &mut self.forth } else { &mut self.back };
+        way.packets += 1;
+        way.bytes += u64::from(ip.bytes);
+        if let Transport::Tcp(tcp) = ip.transport {
+            way.segment(&tcp);
+            self.shake_hands(at, forth, &tcp);
+        }
+    }
+
+    fn shake_hands(&mut self, at: Instant, forth: bool, tcp: &TcpFields) {
+        let next = tcp.sequence + 1;
+        self.handshake = match self.handshake {
+            Handshake::Nothing if forth && tcp.has(TcpFields::SYN) && !tcp.has(TcpFields::ACK) => {
+                Handshake::Syn(at, next)
+            }
+            Handshake::Syn(sent, expected) if !forth && tcp.has(TcpFields::SYN | TcpFields::ACK) => {
+                if tcp.acknowledgement == expected { Handshake::SynAck(sent, next) } else { Handshake::Over }
+            }
+            Handshake::SynAck(sent, expected) if forth && tcp.has(TcpFields::ACK) => {
+                if tcp.acknowledgement == expected {
+                    self.handshake_rtt = Some(at.saturating_since(sent));
+                }
+                Handshake::Over
+            }
+            Handshake::Syn(..) | Handshake::SynAck(..) if tcp.has(TcpFields::SYN) => Handshake::Over,
+            Handshake::Nothing => Handshake::Over,
+            other => other,
+        };
+    }
+}
+
+impl Way {
+    fn segment(&mut self, tcp: &TcpFields) {
+        let length = tcp.sequence_length();
+        if length == 0 {
+            return;
+        }
+        let end = tcp.sequence + length;
+        let Some(highest) = self.highest else {
+            self.highest = Some(end);
+            return;
+        };
+        // A keep-alive repeats the last byte, or none, on purpose (RFC 9293 3.8.4).
+        let keep_alive =
+            tcp.payload <= 1 && end == highest && !tcp.has(TcpFields::SYN) && !tcp.has(TcpFields::FIN);
+        if end.at_or_before(highest) && !keep_alive {
+            self.retransmissions += 1;
+        }
+        self.highest = Some(highest.later(end));
+    }
+}
+
+/// Flows of the capture, or of one station, in order of their first packet; and the bytes by class.
+pub fn flows(capture: &Capture, station: Option<&Station>) -> (Vec<Flow>, ByteClasses) {
+    let mut list: Vec<Flow> = Vec::new();
+    let mut index: BTreeMap<(u8, End, End), usize> = BTreeMap::new();
+    let mut classes = ByteClasses::default();
+    for packet in capture.packets.iter().filter(|packet| !packet.repeated) {
+        if station.is_some_and(|station| station.direction(capture, packet).is_none()) {
+            continue;
+        }
+        let Some(ip) = &packet.ip else {
+            let hidden = capture.frame(packet).filter(|frame| frame.control.protected);
+            classes.encrypted += hidden.map_or(0, |frame| u64::from(frame.msdu_bytes));
+            continue;
+        };
+        classes.count(ip);
+        let (protocol, source, destination) = ends(ip);
+        let key = (protocol, source.min(destination), source.max(destination));
+        let at = *index.entry(key).or_insert_with(|| {
+            list.push(Flow {
+                first: source,
+                second: destination,
+                protocol,
+                from: packet.at,
+                until: packet.at,
+                forth: Way::default(),
+                back: Way::default(),
+                handshake_rtt: None,
+                handshake: Handshake::Nothing,
+            });
+            list.len() - 1
+        });
+        let flow = &mut list[at];
+        flow.take(packet.at, flow.first == source, ip);
+    }
+    (list, classes)
+}
+
+fn ends(ip: &Ip) -> (u8, End, End) {
+    let (source, destination) = ip.transport.ports().unwrap_or_default();
+    let protocol = match ip.transport {
+        Transport::Tcp(_) => 6,
+        Transport::Udp { .. } => 17,
+        Transport::Other(number) => number,
+    };
+    (protocol, End { ip: ip.source, port: source }, End { ip: ip.destination, port: destination })
+}
+
+/// Small exchanges with one peer that stood alone: nothing else of the station was on the air around them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoneExchanges {
+    /// The other end, with its port.
+    pub peer: String,
+    /// How many there were.
+    pub count: u64,
+    /// IP bytes of all.
+    pub bytes: u64,
+    /// First and last.
+    pub from: Instant,
+    /// Last.
+    pub until: Instant,
+    /// Number of the first exchange's first packet.
+    pub packet: u32,
+}
+
+impl LoneExchanges {
+    /// Mean time from one to the next; `None` for a single one.
+    pub fn mean_interval(&self) -> Option<Span> {
+        (self.count > 1).then(|| self.until.saturating_since(self.from) / (self.count - 1))
+    }
+}
+
+struct Burst {
+    peer: Option<End>,
+    same_peer: bool,
+    bytes: u64,
+    from: Instant,
+    until: Instant,
+    packet: u32,
+}
+
+/// The station's lone small exchanges by peer, those with most first, and how many bursts the station had in all.
+pub fn lone_exchanges(capture: &Capture, station: &Station) -> (Vec<LoneExchanges>, u64) {
+    let mut found: BTreeMap<End, LoneExchanges> = BTreeMap::new();
+    let mut bursts = 0;
+    let mut close = |burst: Burst| {
+        bursts += 1;
+        let (Some(peer), true) = (burst.peer, burst.same_peer && burst.bytes <= SMALL_BURST_BYTES) else {
+            return;
+        };
+        let entry = found.entry(peer).or_insert_with(|| LoneExchanges {
+            peer: peer.to_string(),
+            count: 0,
+            bytes: 0,
+            from: burst.from,
+            until: burst.from,
+            packet: burst.packet,
+        });
+        entry.count += 1;
+        entry.bytes += burst.bytes;
+        entry.until = burst.from;
+    };
+    let mut current: Option<Burst> = None;
+    for packet in &capture.packets {
+        let Some(direction) = station.direction(capture, packet) else { continue };
+        let peer = packet.ip.as_ref().map(|ip| {
+            let (_, source, destination) = ends(ip);
+            if direction == Direction::Up { destination } else { source }
+        });
+        let bytes = packet.ip.as_ref().map_or(0, |ip| u64::from(ip.bytes));
+        match &mut current {
+            Some(burst) if packet.at.saturating_since(burst.until) <= QUIET && packet.at >= burst.until => {
+                burst.until = packet.at;
+                burst.bytes += bytes;
+                burst.same_peer &= burst.peer == peer;
+            }
+            _ => {
+                let next = Burst {
+                    peer,
+                    same_peer: true,
+                    bytes,
+                    from: packet.at,
+                    until: packet.at,
+                    packet: packet.number,
+                };
+                if let Some(over) = current.replace(next) {
+                    close(over);
+                }
+            }
+        }
+    }
+    if let Some(over) = current {
+        close(over);
+    }
+    let mut list: Vec<LoneExchanges> = found.into_values().collect();
+    list.sort_by_key(|exchanges| std::cmp::Reverse(exchanges.count));
+    (list, bursts)
+}

@@ -1,0 +1,545 @@
+//! The document that `analyze` prints: schema 1, numbers in SI base units with the unit in the key.
+
+use std::collections::BTreeMap;
+
+use airwatt_base::Span;
+use airwatt_energy::{Ledger, Radio, State};
+use serde::Serialize;
+
+use crate::clock;
+use crate::file::{Capture, Format};
+use crate::flows::{self, ByteClasses, Flow};
+use crate::power_save::{self, Finding, Observations, StationRecord};
+use crate::stations::{self, Candidate, Station};
+
+/// Flows and candidates beyond this many are left out of the document, which counts them.
+const LIST_LIMIT: usize = 20;
+/// Peers whose lone exchanges are reported.
+const LONE_LIMIT: usize = 5;
+/// So many lone exchanges with one peer are a habit worth a finding.
+const LONE_COUNT: u64 = 3;
+const ATTOJOULES_PER_JOULE: f64 = 1e18;
+
+/// Where a figure of energy comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Basis {
+    /// From the packets' times and an assumed physical layer.
+    Inferred,
+    /// From the frames' time on the air, which radiotap headers tell.
+    Measured,
+}
+
+/// The analysis of one capture.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Analysis {
+    /// 1.
+    pub schema: u32,
+    /// The project's version.
+    pub version: &'static str,
+    /// The file.
+    pub capture: CaptureReport,
+    /// Whose radio; `null` where the capture leaves doubt and none was named.
+    pub station: Option<String>,
+    /// The ends to choose from, the busiest first.
+    pub candidates: Vec<CandidateReport>,
+    /// IP bytes by class: of the station, or of all where there is none.
+    pub bytes: ByteClasses,
+    /// Number of flows.
+    pub flow_count: usize,
+    /// The flows with most bytes.
+    pub flows: Vec<FlowReport>,
+    /// Radio profile.
+    pub radio: Option<String>,
+    /// What the frames' rates are taken from, in words.
+    pub phy: Option<String>,
+    /// What each policy would have spent.
+    pub policies: Vec<PolicyReport>,
+    /// What 802.11 frames show of each station; `null` for other captures.
+    pub air: Option<AirReport>,
+    /// What is worth knowing.
+    pub findings: Vec<FindingReport>,
+}
+
+/// About the file.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CaptureReport {
+    /// Its name as given.
+    pub file: String,
+    /// `pcap` or `pcapng`.
+    pub format: &'static str,
+    /// Names of the link types.
+    pub link_types: Vec<&'static str>,
+    /// Packets.
+    pub packets: u32,
+    /// Their bytes on the link.
+    pub bytes: u64,
+    /// When it began, in seconds since 1970.
+    pub start_unix_s: f64,
+    /// Time that it covers, holes left out.
+    pub covered_s: f64,
+    /// Its stretches without holes.
+    pub segments: Vec<SegmentReport>,
+    /// What was odd about the file, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// A stretch without holes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SegmentReport {
+    /// Seconds since the capture's earliest packet.
+    pub from_s: f64,
+    /// Its length.
+    pub duration_s: f64,
+    /// Packets in it.
+    pub packets: usize,
+}
+
+/// An end of the traffic.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CandidateReport {
+    /// IP or MAC address.
+    pub address: String,
+    /// `ip` or `mac`.
+    pub kind: &'static str,
+    /// Packets to and from it.
+    pub packets: u64,
+    /// Bytes that it sent.
+    pub bytes_sent: u64,
+    /// Bytes that were sent to it.
+    pub bytes_received: u64,
+}
+
+/// A conversation.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlowReport {
+    /// Protocol.
+    pub protocol: String,
+    /// The end that sent first.
+    pub first: String,
+    /// The other.
+    pub second: String,
+    /// Seconds since the capture's earliest packet.
+    pub from_s: f64,
+    /// Last packet.
+    pub until_s: f64,
+    /// IP bytes from first to second.
+    pub bytes_forth: u64,
+    /// IP bytes from second to first.
+    pub bytes_back: u64,
+    /// TCP segments sent again, both ways.
+    pub retransmissions: u64,
+    /// Round trip of the handshake.
+    pub handshake_rtt_s: Option<f64>,
+    /// Packets of one way only were captured.
+    pub one_sided: bool,
+}
+
+/// A delay's distribution in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct DelayReport {
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 95 % are at most this.
+    pub p95: f64,
+    /// 99 % are at most this.
+    pub p99: f64,
+}
+
+impl DelayReport {
+    /// Of samples in any order; `None` of none. Quantiles are samples: the smallest that at least the share reaches.
+    pub fn of(samples: &mut [Span]) -> Option<Self> {
+        samples.sort_unstable();
+        let last = samples.len().checked_sub(1)?;
+        let at = |percent: usize| {
+            let rank = (samples.len() * percent).div_ceil(100).max(1) - 1;
+            samples[rank.min(last)].as_secs_f64()
+        };
+        let sum: f64 = samples.iter().map(|sample| sample.as_secs_f64()).sum();
+        Some(Self { mean: sum / samples.len() as f64, p50: at(50), p95: at(95), p99: at(99) })
+    }
+}
+
+/// How long a radio was in each state, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct StateReport {
+    /// Sending.
+    pub transmit: f64,
+    /// Receiving.
+    pub receive: f64,
+    /// Awake otherwise.
+    pub listen: f64,
+    /// Asleep.
+    pub sleep: f64,
+    /// On the way between awake and asleep.
+    pub transition: f64,
+}
+
+impl StateReport {
+    /// Of a ledger.
+    pub fn of(ledger: &Ledger) -> Self {
+        let seconds = |state| ledger.duration(state).as_secs_f64();
+        Self {
+            transmit: seconds(State::Transmit),
+            receive: seconds(State::Receive),
+            listen: seconds(State::Listen),
+            sleep: seconds(State::Sleep),
+            transition: seconds(State::ToSleep) + seconds(State::WakeUp),
+        }
+    }
+}
+
+/// What one policy would have spent on the capture's arrivals.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PolicyReport {
+    /// Its name.
+    pub policy: String,
+    /// Where the energy comes from.
+    pub basis: Basis,
+    /// Energy at the stated rate.
+    pub energy_j: f64,
+    /// With the fastest rate of the assumed range; `null` where the rate is known.
+    pub energy_low_j: Option<f64>,
+    /// With the slowest rate of the assumed range; `null` where the rate is known.
+    pub energy_high_j: Option<f64>,
+    /// Energy without what idle listening costs.
+    pub idealized_energy_j: f64,
+    /// Energy over time covered.
+    pub average_power_w: f64,
+    /// Share of the time asleep, 0 to 1.
+    pub sleep_share: f64,
+    /// Time in each state.
+    pub state_s: StateReport,
+    /// Delay beyond what the same packets take with the radio always awake.
+    pub added_delay_s: Option<DelayReport>,
+    /// Wake-ups by reason.
+    pub wakeups: BTreeMap<String, u64>,
+    /// Packets replayed.
+    pub packets: u64,
+    /// Packets lost on the way.
+    pub lost: u64,
+}
+
+/// What the 802.11 frames show.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AirReport {
+    /// Cells.
+    pub networks: Vec<NetworkReport>,
+    /// Stations, the one in question first.
+    pub stations: Vec<StationReport>,
+}
+
+/// A cell.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NetworkReport {
+    /// Its address.
+    pub bssid: String,
+    /// Its name.
+    pub ssid: String,
+    /// Beacons captured.
+    pub beacons: u32,
+    /// Beacon interval.
+    pub beacon_interval_s: f64,
+    /// Every how many beacons there is a DTIM beacon; zero if none was captured.
+    pub dtim_period: u8,
+    /// Whether it announces U-APSD.
+    pub uapsd: Option<bool>,
+}
+
+/// What a station did.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StationReport {
+    /// Its address.
+    pub mac: String,
+    /// Its cell.
+    pub bssid: Option<String>,
+    /// Association identifier.
+    pub aid: Option<u16>,
+    /// Whether it uses U-APSD.
+    pub uapsd: Option<bool>,
+    /// Changes of the PM bit.
+    pub pm_changes: u32,
+    /// Time with a known mode.
+    pub mode_known_s: f64,
+    /// Of that, in power save.
+    pub in_power_save_s: f64,
+    /// PS-Polls sent.
+    pub ps_polls: u32,
+    /// Service periods opened.
+    pub triggers: u32,
+    /// Null and QoS Null frames sent.
+    pub nulls: u32,
+    /// Data frames sent.
+    pub data_up: u32,
+    /// Data frames sent to it.
+    pub data_down: u32,
+    /// Its access point's beacons.
+    pub beacons: u32,
+    /// Of those with its TIM bit.
+    pub tim_set: u32,
+    /// What it spent, measured; `null` where the rates are not known or no radio was given.
+    pub measured: Option<MeasuredReport>,
+}
+
+/// Energy from air time: between sleeping through all of power save and never sleeping.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct MeasuredReport {
+    /// `measured`.
+    pub basis: Basis,
+    /// Time sending.
+    pub transmit_s: f64,
+    /// Time receiving what was for it.
+    pub receive_s: f64,
+    /// If it slept whenever it could.
+    pub energy_low_j: f64,
+    /// If it never slept.
+    pub energy_high_j: f64,
+}
+
+/// Something worth knowing.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FindingReport {
+    /// What, in a word.
+    pub kind: &'static str,
+    /// Who did it: `access point`, `station` or `peer`.
+    pub whose: &'static str,
+    /// The station concerned.
+    pub station: String,
+    /// How often.
+    pub count: u64,
+    /// What, in a sentence.
+    pub text: String,
+    /// The first few times.
+    pub examples: Vec<ExampleReport>,
+}
+
+/// One time that it happened.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ExampleReport {
+    /// Seconds since the capture's earliest packet.
+    pub time_s: f64,
+    /// Packet number, as Wireshark counts.
+    pub packet: u32,
+    /// What happened.
+    pub detail: String,
+}
+
+/// The document without energy figures: everything that follows from the capture alone. `radio` adds what the
+/// stations of a radiotap capture really spent.
+pub fn describe(capture: &Capture, station: Option<&Station>, radio: Option<&Radio>) -> Analysis {
+    let (mut list, bytes) = flows::flows(capture, station);
+    let flow_count = list.len();
+    list.sort_by_key(|flow| std::cmp::Reverse(flow.bytes()));
+    let observations = power_save::observe(capture);
+    let mut findings: Vec<FindingReport> =
+        observations.findings.iter().filter(|finding| concerns(finding, station)).map(finding).collect();
+    if let Some(station) = station {
+        findings.extend(lone_findings(capture, station));
+    }
+    Analysis {
+        schema: 1,
+        version: env!("CARGO_PKG_VERSION"),
+        capture: capture_report(capture),
+        station: station.map(Station::to_string),
+        candidates: stations::candidates(capture).iter().take(LIST_LIMIT).map(candidate).collect(),
+        bytes,
+        flow_count,
+        flows: list.iter().take(LIST_LIMIT).map(flow).collect(),
+        radio: radio.map(|radio| radio.name.clone()),
+        phy: None,
+        policies: Vec::new(),
+        air: capture.is_air().then(|| air(capture, &observations, station, radio)),
+        findings,
+    }
+}
+
+/// Whether a finding is about the station in question; all are where none is named or it is named by IP.
+fn concerns(finding: &Finding, station: Option<&Station>) -> bool {
+    match station {
+        Some(Station::Mac(mac)) => finding.station == *mac,
+        _ => true,
+    }
+}
+
+fn capture_report(capture: &Capture) -> CaptureReport {
+    CaptureReport {
+        file: capture.file.clone(),
+        format: if capture.format == Format::Pcap { "pcap" } else { "pcapng" },
+        link_types: capture.link_types.iter().map(|link| link.name()).collect(),
+        packets: capture.packets_in_file,
+        bytes: capture.bytes_on_link,
+        start_unix_s: capture.start_unix_ns as f64 * 1e-9,
+        covered_s: clock::covered(capture).as_secs_f64(),
+        segments: capture
+            .segments
+            .iter()
+            .map(|segment| SegmentReport {
+                from_s: segment.from.as_secs_f64(),
+                duration_s: segment.duration().as_secs_f64(),
+                packets: segment.end - segment.first,
+            })
+            .collect(),
+        notes: notes(capture),
+    }
+}
+
+fn notes(capture: &Capture) -> Vec<String> {
+    let notes = &capture.notes;
+    let mut list = Vec::new();
+    if notes.truncated {
+        list.push("the last packet is cut short and was left out".to_owned());
+    }
+    if let Some((position, what)) = notes.damaged {
+        list.push(format!("damaged at byte {position} ({what}): what comes after was not read"));
+    }
+    if capture.segments.len() > 1 {
+        list.push(format!(
+            "the clock jumps: {} stretches are analysed one by one, and the time between them is not counted",
+            capture.segments.len()
+        ));
+    }
+    if notes.out_of_order > 0 {
+        list.push(format!("{} packets stood out of order and were sorted by time", notes.out_of_order));
+    }
+    if notes.without_time > 0 {
+        list.push(format!("{} packets have no time and took that of the packet before", notes.without_time));
+    }
+    if notes.skipped_link_type > 0 {
+        let supported = crate::LinkType::supported();
+        list.push(format!(
+            "{} packets of other link types were left out; supported are {supported}",
+            notes.skipped_link_type
+        ));
+    }
+    list
+}
+
+fn candidate(candidate: &Candidate) -> CandidateReport {
+    CandidateReport {
+        address: candidate.station.to_string(),
+        kind: if matches!(candidate.station, Station::Ip(_)) { "ip" } else { "mac" },
+        packets: candidate.packets,
+        bytes_sent: candidate.bytes_sent,
+        bytes_received: candidate.bytes_received,
+    }
+}
+
+fn flow(flow: &Flow) -> FlowReport {
+    FlowReport {
+        protocol: flow.protocol_name(),
+        first: flow.first.to_string(),
+        second: flow.second.to_string(),
+        from_s: flow.from.as_secs_f64(),
+        until_s: flow.until.as_secs_f64(),
+        bytes_forth: flow.forth.bytes,
+        bytes_back: flow.back.bytes,
+        retransmissions: flow.forth.retransmissions + flow.back.retransmissions,
+        handshake_rtt_s: flow.handshake_rtt.map(Span::as_secs_f64),
+        one_sided: flow.is_one_sided(),
+    }
+}
+
+fn air(
+    capture: &Capture,
+    observations: &Observations,
+    station: Option<&Station>,
+    radio: Option<&Radio>,
+) -> AirReport {
+    let covered = clock::covered(capture);
+    let mut list: Vec<&StationRecord> = observations.stations.iter().collect();
+    list.sort_by_key(|record| (station != Some(&Station::Mac(record.mac)), record.mac));
+    AirReport {
+        networks: capture
+            .networks
+            .iter()
+            .map(|(bssid, network)| NetworkReport {
+                bssid: bssid.to_string(),
+                ssid: network.ssid.clone(),
+                beacons: network.beacons,
+                beacon_interval_s: f64::from(network.interval_tu) * 1.024e-3,
+                dtim_period: network.dtim_period,
+                uapsd: network.uapsd,
+            })
+            .collect(),
+        stations: list.iter().take(LIST_LIMIT).map(|record| station_report(record, covered, radio)).collect(),
+    }
+}
+
+fn station_report(record: &StationRecord, covered: Span, radio: Option<&Radio>) -> StationReport {
+    let measured = radio.zip(record.ledgers(covered)).map(|(radio, (low, high))| MeasuredReport {
+        basis: Basis::Measured,
+        transmit_s: record.transmit.as_secs_f64(),
+        receive_s: record.receive.as_secs_f64(),
+        energy_low_j: joules(&low, radio),
+        energy_high_j: joules(&high, radio),
+    });
+    StationReport {
+        mac: record.mac.to_string(),
+        bssid: record.bssid.map(|bssid| bssid.to_string()),
+        aid: record.aid,
+        uapsd: record.uapsd,
+        pm_changes: record.pm_changes,
+        mode_known_s: record.mode_known.as_secs_f64(),
+        in_power_save_s: record.in_power_save.as_secs_f64(),
+        ps_polls: record.ps_polls,
+        triggers: record.triggers,
+        nulls: record.nulls,
+        data_up: record.data_up,
+        data_down: record.data_down,
+        beacons: record.beacons,
+        tim_set: record.tim_set,
+        measured,
+    }
+}
+
+/// Energy of a ledger in joules.
+pub fn joules(ledger: &Ledger, radio: &Radio) -> f64 {
+    ledger.energy(radio).as_attojoules() as f64 / ATTOJOULES_PER_JOULE
+}
+
+fn finding(finding: &Finding) -> FindingReport {
+    let kind = finding.kind;
+    FindingReport {
+        kind: kind.name(),
+        whose: kind.whose(),
+        station: finding.station.to_string(),
+        count: finding.count,
+        text: finding.examples.first().map(|example| example.detail.clone()).unwrap_or_default(),
+        examples: finding
+            .examples
+            .iter()
+            .map(|example| ExampleReport {
+                time_s: example.at.as_secs_f64(),
+                packet: example.packet,
+                detail: example.detail.clone(),
+            })
+            .collect(),
+    }
+}
+
+/// Small exchanges that woke the radio for themselves alone: what keep-alives cost.
+fn lone_findings(capture: &Capture, station: &Station) -> Vec<FindingReport> {
+    let (list, bursts) = flows::lone_exchanges(capture, station);
+    let report = |lone: &flows::LoneExchanges| {
+        let every = lone.mean_interval().map_or(0.0, Span::as_secs_f64);
+        let text = format!(
+            "small exchanges with {} woke the radio {} of {bursts} times, every {every:.1} s on average, for {} bytes",
+            lone.peer, lone.count, lone.bytes
+        );
+        FindingReport {
+            kind: "keep-alive",
+            whose: "peer",
+            station: station.to_string(),
+            count: lone.count,
+            text: text.clone(),
+            examples: vec![ExampleReport {
+                time_s: lone.from.as_secs_f64(),
+                packet: lone.packet,
+                detail: text,
+            }],
+        }
+    };
+    list.iter().filter(|lone| lone.count >= LONE_COUNT).take(LONE_LIMIT).map(report).collect()
+}

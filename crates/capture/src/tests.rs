@@ -1,0 +1,410 @@
+//! Captures made here, byte by byte, and captures damaged at random. Real ones are in `tests/`.
+
+use airwatt_base::{Instant, Span};
+use airwatt_proto::wire::{
+    BeaconFields, Capability, FrameControl, FrameKind, Header, MacAddress, QosControl, Radiotap, TimFields,
+};
+use proptest::prelude::*;
+
+use crate::power_save::FindingKind;
+use crate::report::DelayReport;
+use crate::stations::{Direction, Station};
+use crate::*;
+
+const AP: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
+const STATION: MacAddress = MacAddress([2, 0, 0, 0, 0, 2]);
+
+/// A classic capture file.
+struct File(Vec<u8>);
+
+impl File {
+    fn new(link: u32) -> Self {
+        let mut bytes = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0];
+        bytes.extend_from_slice(&link.to_le_bytes());
+        Self(bytes)
+    }
+
+    fn packet(mut self, micros: u64, bytes: &[u8]) -> Self {
+        for word in [micros / 1_000_000, micros % 1_000_000, bytes.len() as u64, bytes.len() as u64] {
+            self.0.extend_from_slice(&(word as u32).to_le_bytes());
+        }
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
+    fn read(&self) -> Capture {
+        Capture::read("test", &self.0[..]).unwrap()
+    }
+}
+
+/// A UDP packet between two hosts, with `payload` zero bytes.
+fn udp(source: [u8; 4], destination: [u8; 4], ports: (u16, u16), payload: u16) -> Vec<u8> {
+    let total = 28 + payload;
+    let mut bytes = vec![0x45, 0];
+    bytes.extend_from_slice(&total.to_be_bytes());
+    bytes.extend_from_slice(&[0, 0, 0, 0, 64, 17, 0, 0]);
+    bytes.extend_from_slice(&source);
+    bytes.extend_from_slice(&destination);
+    bytes.extend_from_slice(&ports.0.to_be_bytes());
+    bytes.extend_from_slice(&ports.1.to_be_bytes());
+    bytes.extend_from_slice(&(8 + payload).to_be_bytes());
+    bytes.resize(usize::from(total), 0);
+    bytes
+}
+
+fn ethernet(kind: u16, inside: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
+    bytes.extend_from_slice(&kind.to_be_bytes());
+    bytes.extend_from_slice(inside);
+    bytes
+}
+
+/// A pcapng file with one interface of this link type and time resolution, and one packet at this tick.
+fn pcapng(link: u16, resolution: Option<u8>, ticks: u64, packet: &[u8]) -> Vec<u8> {
+    let block = |kind: u32, body: &[u8]| {
+        let length = (12 + body.len()) as u32;
+        [&kind.to_be_bytes()[..], &length.to_be_bytes(), body, &length.to_be_bytes()].concat()
+    };
+    let mut bytes =
+        block(0x0a0d_0d0a, &[0x1a, 0x2b, 0x3c, 0x4d, 0, 1, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255]);
+    let mut interface = [&link.to_be_bytes()[..], &[0; 6]].concat();
+    if let Some(resolution) = resolution {
+        interface.extend_from_slice(&[0, 9, 0, 1, resolution, 0, 0, 0, 0, 0, 0, 0]);
+    }
+    bytes.extend(block(1, &interface));
+    let mut body = vec![0; 4];
+    body.extend_from_slice(&ticks.to_be_bytes());
+    body.extend_from_slice(&(packet.len() as u32).to_be_bytes());
+    body.extend_from_slice(&(packet.len() as u32).to_be_bytes());
+    body.extend_from_slice(packet);
+    body.resize(body.len().next_multiple_of(4), 0);
+    bytes.extend(block(6, &body));
+    bytes
+}
+
+const A: [u8; 4] = [192, 168, 1, 2];
+const B: [u8; 4] = [198, 51, 100, 1];
+
+#[test]
+fn every_link_type_finds_the_ip_packet() {
+    let ip = udp(A, B, (5000, 53), 20);
+    let mut cooked = vec![0, 0, 0, 1, 0, 6, 2, 0, 0, 0, 0, 2, 0, 0, 8, 0];
+    cooked.extend(&ip);
+    let mut cooked2 = vec![8, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 6, 2, 0, 0, 0, 0, 2, 0, 0];
+    cooked2.extend(&ip);
+    let tagged = ethernet(0x8100, &[&[0, 7, 0x08, 0x00][..], &ip].concat());
+    let pppoe = ethernet(0x8864, &[&[0x11, 0, 0, 1, 0, 50, 0, 0x21][..], &ip].concat());
+    let loopback = [&[2, 0, 0, 0][..], &ip].concat();
+    for (link, bytes) in [
+        (1, ethernet(0x0800, &ip)),
+        (1, tagged),
+        (1, pppoe),
+        (101, ip.clone()),
+        (228, ip.clone()),
+        (113, cooked),
+        (276, cooked2),
+        (0, loopback),
+    ] {
+        let capture = File::new(link).packet(1, &bytes).read();
+        let found = capture.packets[0].ip.expect("an IP packet");
+        assert_eq!(found.bytes, 48, "link type {link}");
+        assert_eq!(found.transport, Transport::Udp { source_port: 5000, destination_port: 53 });
+    }
+}
+
+#[test]
+fn gre_is_looked_into() {
+    let inner = ethernet(0x0800, &udp(A, B, (1, 443), 0));
+    let mut outer = udp([10, 0, 0, 1], [10, 0, 0, 2], (0, 0), 0)[..20].to_vec();
+    outer[9] = 47;
+    outer[3] = (20 + 8 + inner.len()) as u8;
+    outer.extend_from_slice(&[0x20, 0, 0x65, 0x58, 0, 0, 0, 9]); // with a key
+    outer.extend_from_slice(&inner);
+    let capture = File::new(101).packet(1, &outer).read();
+    assert_eq!(capture.packets[0].ip.unwrap().source, std::net::IpAddr::from(A));
+    assert_eq!(flows::flows(&capture, None).1.quic, 28);
+}
+
+#[test]
+fn pcapng_has_its_own_clock() {
+    let packet = ethernet(0x0800, &udp(A, B, (1, 2), 0));
+    for (resolution, ticks, expected_ns) in [
+        (None, 1_500_000, 1_500_000_000),
+        (Some(9), 1_500_000_000, 1_500_000_000),
+        (Some(0x80 | 10), 1536, 1_500_000_000),
+    ] {
+        let capture = Capture::read("test", &pcapng(1, resolution, ticks, &packet)[..]).unwrap();
+        assert_eq!(capture.start_unix_ns, expected_ns);
+        assert_eq!(capture.packets[0].ip.unwrap().bytes, 28);
+    }
+}
+
+#[test]
+fn what_cannot_be_read_says_so_in_one_line() {
+    let error = |bytes: &[u8]| {
+        let text = Capture::read("x.pcap", bytes).unwrap_err().to_string();
+        assert!(text.starts_with("x.pcap: ") && !text.contains('\n'), "{text}");
+        text
+    };
+    assert!(error(&[]).contains("empty"));
+    assert!(error(b"hello, this is no capture at all").contains("not a pcap"));
+    assert!(error(&[0x1f, 0x8b, 8, 0]).contains("gzip"));
+    assert!(error(&File::new(1).0[..20]).contains("cut short"));
+    assert!(error(&File::new(1).0).contains("without packets"));
+    let foreign = error(&File::new(147).packet(1, &[0; 20]).0);
+    assert!(foreign.contains("link type 147") && foreign.contains("radiotap (127)"), "{foreign}");
+    let foreign = error(&pcapng(147, None, 0, &[0; 20]));
+    assert!(foreign.contains("link type 147"), "{foreign}");
+    let missing = Capture::open("no/such/file.pcap").unwrap_err().to_string();
+    assert_eq!(missing, "no/such/file.pcap: cannot be read: No such file or directory");
+    assert!(Capture::open(".").unwrap_err().to_string().contains("cannot be read"));
+}
+
+#[test]
+fn a_cut_packet_leaves_the_rest() {
+    let mut file = File::new(101).packet(1, &udp(A, B, (1, 2), 0)).packet(2, &udp(A, B, (1, 2), 9));
+    file.0.truncate(file.0.len() - 3);
+    let capture = file.read();
+    assert_eq!((capture.packets.len(), capture.notes.truncated), (1, true));
+}
+
+#[test]
+fn jumps_of_the_clock_cut_the_capture() {
+    let packet = udp(A, B, (1, 2), 0);
+    let capture = File::new(101)
+        .packet(5_000_000, &packet)
+        .packet(5_400_000, &packet)
+        .packet(5_300_000, &packet) // late, sorted
+        .packet(4_000_000_000_000, &packet) // years ahead
+        .packet(4_000_001_000_000, &packet)
+        .packet(1_000_000, &packet) // set back
+        .read();
+    let spans: Vec<Span> = capture.segments.iter().map(clock::Segment::duration).collect();
+    assert_eq!(spans, [Span::from_millis(400), Span::from_secs(1), Span::ZERO]);
+    assert_eq!(clock::covered(&capture), Span::from_millis(1_400));
+    assert_eq!(capture.notes.out_of_order, 1);
+    let numbers: Vec<u32> = capture.packets.iter().map(|packet| packet.number).collect();
+    assert_eq!(numbers, [1, 3, 2, 4, 5, 6]);
+}
+
+#[test]
+fn the_private_end_is_meant_and_others_are_asked_for() {
+    let capture = File::new(101).packet(1, &udp(A, B, (1, 2), 0)).packet(2, &udp(B, A, (2, 1), 0)).read();
+    let station = stations::clear(&capture).unwrap();
+    assert_eq!(station.to_string(), "192.168.1.2");
+    let ways: Vec<_> = capture.packets.iter().map(|packet| station.direction(&capture, packet)).collect();
+    assert_eq!(ways, [Some(Direction::Up), Some(Direction::Down)]);
+    let doubtful = File::new(101).packet(1, &udp(A, [192, 168, 1, 3], (1, 2), 0)).read();
+    assert_eq!(stations::clear(&doubtful), None);
+    let missing = stations::named(&capture, "10.1.1.1").unwrap_err().to_string();
+    assert!(missing.contains("10.1.1.1") && missing.contains("192.168.1.2"), "{missing}");
+    assert!(stations::named(&capture, "phone").unwrap_err().to_string().contains("--station"));
+}
+
+#[test]
+fn bundles_are_cut_to_packets() {
+    let capture = File::new(101).packet(1, &udp(B, A, (1, 2), 4_000)).read();
+    let station = Station::parse("192.168.1.2").unwrap();
+    let list = &replay::arrivals(&capture, &station)[0].arrivals;
+    let bytes: Vec<u32> = list.iter().map(|arrival| arrival.bytes).collect();
+    assert_eq!(bytes, [1_500, 1_500, 1_132]);
+    assert!(list.iter().all(|arrival| arrival.down && arrival.at == Instant::ZERO));
+}
+
+#[test]
+fn quantiles_are_samples() {
+    let mut samples: Vec<Span> = (1..=100).rev().map(Span::from_millis).collect();
+    let report = DelayReport::of(&mut samples).unwrap();
+    assert_eq!((report.p50, report.p95, report.p99), (0.050, 0.095, 0.099));
+    assert!((report.mean - 0.0505).abs() < 1e-12);
+    assert_eq!(DelayReport::of(&mut []), None);
+}
+
+#[test]
+fn frame_times_by_hand() {
+    use airwatt_proto::wire::Preamble;
+    let time = |preamble, rate: &str, bytes| airtime::frame_time(preamble, rate.parse().unwrap(), bytes);
+    // 14 bytes: 134 bits, 6 symbols at 6 Mbit/s.
+    assert_eq!(time(Preamble::Ofdm, "6Mbps", 14), Span::from_micros(44));
+    // 1,534 bytes at 130 Mbit/s: 12,294 bits, 24 symbols of 520 bits, header 40.
+    assert_eq!(time(Preamble::HtMixed(2), "130Mbps", 1_534), Span::from_micros(136));
+    assert_eq!(time(Preamble::LongDsss, "1Mbps", 14), Span::from_micros(304));
+}
+
+// --- 802.11 ---
+
+fn frame(kind: FrameKind, up: bool, set: impl Fn(&mut Header)) -> Vec<u8> {
+    let mut control = FrameControl::new(kind);
+    if kind.is_data() {
+        (control.to_ds, control.from_ds) = (up, !up);
+    }
+    let (receiver, transmitter) = if up { (AP, STATION) } else { (STATION, AP) };
+    let mut header = Header::new(control, receiver);
+    header.address2 = Some(transmitter);
+    header.address3 = Some(AP);
+    set(&mut header);
+    let mut bytes = Vec::new();
+    let radiotap = Radiotap { rate_500kbps: Some(48), ..Radiotap::default() };
+    radiotap.encode(&mut bytes);
+    header.encode(&mut bytes);
+    if kind.has_payload() {
+        bytes.extend_from_slice(&[0xaa, 0xaa, 3, 0, 0, 0, 8, 0]);
+        bytes.extend(udp(B, A, (443, 5000), 100));
+    }
+    bytes
+}
+
+fn null(pm: bool) -> Vec<u8> {
+    frame(FrameKind::Null, true, |header| header.control.power_management = pm)
+}
+
+fn data(number: u16, more: bool) -> Vec<u8> {
+    frame(FrameKind::Data, false, |header| {
+        header.control.more_data = more;
+        header.sequence_control = Some(number << 4);
+    })
+}
+
+fn poll() -> Vec<u8> {
+    frame(FrameKind::PsPoll, true, |header| header.duration_id = 0xc001)
+}
+
+fn beacon(aids: &[u16]) -> Vec<u8> {
+    let mut bytes = frame(FrameKind::Beacon, false, |header| header.address1 = MacAddress::BROADCAST);
+    BeaconFields {
+        timestamp_us: 0,
+        interval_tu: 100,
+        capability: Capability(1),
+        ssid: b"t",
+        rates: &[0x8c],
+        ds_channel: None,
+        tim: TimFields { dtim_count: 0, dtim_period: 1, group: false, aids },
+        wmm: None,
+    }
+    .encode(&mut bytes);
+    bytes
+}
+
+fn ladder(frames: &[(u64, Vec<u8>)]) -> Capture {
+    frames.iter().fold(File::new(127), |file, (millis, bytes)| file.packet(millis * 1_000, bytes)).read()
+}
+
+fn kinds(capture: &Capture) -> Vec<(FindingKind, u64)> {
+    power_save::observe(capture).findings.iter().map(|finding| (finding.kind, finding.count)).collect()
+}
+
+/// ```text
+/// STA  Null(PM=1)                 PS-Poll           Null(PM=0)
+/// AP             beacon(TIM:1)             data
+/// ```
+#[test]
+fn a_ps_poll_exchange_is_in_order() {
+    let capture = ladder(&[
+        (0, poll()), // tells the AID
+        (1, data(1, false)),
+        (2, null(true)),
+        (100, beacon(&[1])),
+        (102, poll()),
+        (103, data(2, false)),
+        (110, null(false)),
+    ]);
+    assert_eq!(kinds(&capture), []);
+    let record = power_save::observe(&capture).stations[0];
+    assert_eq!((record.aid, record.ps_polls, record.tim_set, record.data_down), (Some(1), 2, 1, 2));
+    assert_eq!(record.in_power_save, Span::from_millis(108));
+    assert_eq!(record.pm_changes, 1);
+    let (low, high) = record.ledgers(clock::covered(&capture)).unwrap();
+    assert_eq!(low.elapsed(), clock::covered(&capture));
+    assert_eq!(high.elapsed(), low.elapsed());
+}
+
+#[test]
+fn what_an_access_point_does_wrong() {
+    let asleep = [(0, poll()), (1, data(1, false)), (2, null(true))];
+    let with = |rest: &[(u64, Vec<u8>)]| ladder(&[&asleep[..], rest].concat());
+    assert_eq!(kinds(&with(&[(50, data(2, false))])), [(FindingKind::SentToSleeper, 1)]);
+    let repeated = frame(FrameKind::Data, false, |header| {
+        header.control.retry = true;
+        header.sequence_control = Some(2 << 4);
+    });
+    // A retransmission is the same fault, not another.
+    assert_eq!(kinds(&with(&[(50, data(2, false)), (51, repeated)])), [(FindingKind::SentToSleeper, 1)]);
+    let unannounced = [(100, beacon(&[])), (202, beacon(&[7])), (203, poll()), (204, data(2, false))];
+    assert_eq!(kinds(&with(&unannounced)), [(FindingKind::TimNeverSet, 1)]);
+    let broken_promise =
+        [(100, beacon(&[1])), (101, poll()), (102, data(2, true)), (103, poll()), (500, beacon(&[]))];
+    assert_eq!(kinds(&with(&broken_promise)), [(FindingKind::MoreDataThenNothing, 1)]);
+    let late = [(100, beacon(&[1])), (101, poll()), (180, data(2, false))];
+    assert_eq!(kinds(&with(&late)), [(FindingKind::LateDelivery, 1)]);
+    let late_fetch = [(100, beacon(&[1])), (700, poll()), (701, data(2, false))];
+    assert_eq!(kinds(&with(&late_fetch)), [(FindingKind::LateFetch, 1)]);
+}
+
+#[test]
+fn a_service_period_ends_with_eosp() {
+    let trigger = || {
+        frame(FrameKind::QosNull, true, |header| {
+            header.control.power_management = true;
+            header.qos = Some(QosControl::new(6));
+        })
+    };
+    let reply = |eosp| {
+        frame(FrameKind::QosData, false, |header| header.qos = Some(QosControl::new(6).with_eosp(eosp)))
+    };
+    // The first EOSP tells that the station uses U-APSD.
+    let good = [(0, trigger()), (1, reply(true)), (50, trigger()), (51, reply(false)), (52, reply(true))];
+    assert_eq!(kinds(&ladder(&good)), []);
+    let missing = [(0, trigger()), (1, reply(true)), (50, trigger()), (51, reply(false)), (400, beacon(&[]))];
+    assert_eq!(kinds(&ladder(&missing)), [(FindingKind::EospMissing, 1)]);
+}
+
+#[test]
+fn flapping() {
+    let frames: Vec<_> = (0..10).map(|step| (step * 20, null(step % 2 == 0))).collect();
+    assert_eq!(kinds(&ladder(&frames)), [(FindingKind::PmFlapping, 1)]);
+}
+
+#[test]
+fn an_open_frame_carries_its_ip_packet() {
+    let capture = ladder(&[(0, data(1, false))]);
+    assert_eq!(capture.packets[0].ip.unwrap().bytes, 128);
+    let found = capture.frame(&capture.packets[0]).unwrap();
+    assert_eq!(found.msdu_bytes, 128);
+    assert_eq!(found.air_bytes, 24 + 8 + 128 + 4);
+    assert_eq!(stations::clear(&capture), Some(Station::Mac(STATION)));
+}
+
+fn analyse(bytes: &[u8]) {
+    let Ok(capture) = Capture::read("damaged", bytes) else { return };
+    let station = stations::clear(&capture);
+    let document = report::describe(&capture, station.as_ref(), None);
+    assert!(serde_json::to_string(&document).is_ok());
+    if let Some(station) = station {
+        let _ = replay::arrivals(&capture, &station);
+    }
+}
+
+proptest! {
+    #[test]
+    fn damaged_captures_are_read_or_refused(
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..12),
+        cut in any::<prop::sample::Index>(),
+        which in 0usize..3,
+    ) {
+        let air = [null(true), beacon(&[1, 9]), poll(), data(1, true), data(2, false)];
+        let file = air.iter().zip(1..).fold(File::new(127), |file, (bytes, at)| file.packet(at * 90_000, bytes));
+        let mut bytes = match which {
+            0 => file.0,
+            1 => pcapng(1, Some(9), 77, &ethernet(0x0800, &udp(A, B, (1, 2), 30))),
+            _ => File::new(1).packet(1, &ethernet(0x8100, &[0; 40])).packet(2, &ethernet(0x0800, &udp(A, B, (1, 2), 9))).0,
+        };
+        for (at, value) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = value;
+        }
+        if cut.index(4) == 0 {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        analyse(&bytes);
+    }
+}
