@@ -184,6 +184,8 @@ pub struct Tcp {
     pub delayed_ack: bool,
     /// How long an acknowledgement is delayed at most.
     pub delayed_ack_timeout: Span,
+    /// Which partial acknowledgements restart the retransmission timer in fast recovery (RFC 6582 section 4).
+    pub partial_ack_timer: PartialAckTimer,
     /// Smallest retransmission time-out.
     pub min_rto: Span,
     /// Retransmission time-out before the first measurement (RFC 6298: 1 s).
@@ -204,12 +206,23 @@ impl Default for Tcp {
             initial_ssthresh: None,
             delayed_ack: true,
             delayed_ack_timeout: Span::from_millis(40),
+            partial_ack_timer: PartialAckTimer::Impatient,
             min_rto: Span::from_millis(200),
             initial_rto: Span::from_secs(1),
             max_rto: Span::from_secs(60),
             handshake: true,
         }
     }
+}
+
+/// Which partial acknowledgements restart the retransmission timer in fast recovery (RFC 6582 section 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PartialAckTimer {
+    /// The first one only: many losses in a window end in a time-out.
+    Impatient,
+    /// Each one: fast recovery lasts until all is acknowledged that was outstanding when it began.
+    SlowButSteady,
 }
 
 /// Like stations.

@@ -3,14 +3,14 @@
 use airwatt_base::{Distance, Instant, QueueLimit, Size, Span, Stream};
 use airwatt_energy::{Radio, RadioError};
 use airwatt_proto::powersave::{self, AccessPointConfig, StationId};
-use airwatt_proto::tcp::{DelayedAck, InitialWindow, TcpConfig};
+use airwatt_proto::tcp::{self, DelayedAck, InitialWindow, TcpConfig};
 
 use super::{Flow, FlowState};
 use crate::air::contention::{Access, Counting};
 use crate::air::{CellConfig, StationConfig};
 use crate::apps::{Arrival, Replay, Saturation, TcpFlow};
 use crate::path::LinkConfig;
-use crate::scenario::{Application, Direction, FlowGroup, Scenario, Wifi, WiredDirection};
+use crate::scenario::{Application, Direction, FlowGroup, PartialAckTimer, Scenario, Wifi, WiredDirection};
 
 /// Everything that a run is made of.
 #[derive(Clone, Debug)]
@@ -177,6 +177,10 @@ fn tcp_config(scenario: &Scenario) -> TcpConfig {
         initial_window: tcp.initial_window.map_or(InitialWindow::Rfc6928, InitialWindow::Segments),
         initial_ssthresh: tcp.initial_ssthresh.map(bytes),
         delayed_ack: tcp.delayed_ack.then_some(DelayedAck { every: 2, timeout: tcp.delayed_ack_timeout }),
+        partial_ack_timer: match tcp.partial_ack_timer {
+            PartialAckTimer::Impatient => tcp::PartialAckTimer::Impatient,
+            PartialAckTimer::SlowButSteady => tcp::PartialAckTimer::SlowButSteady,
+        },
         min_rto: tcp.min_rto,
         initial_rto: tcp.initial_rto,
         max_rto: tcp.max_rto,
