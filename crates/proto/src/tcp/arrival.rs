@@ -109,26 +109,22 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.on_text(segment, payload, now);
     }
 
-    /// First step: the four cases of section 3.4's table.
+    /// First step: the four cases of section 3.10.7.4's table.
+    ///
+    /// The table looks for a segment's first or last position in the window, and so misses a segment that begins before
+    /// the window and ends behind it; here any overlap counts.
     fn acceptable(&self, segment: &Segment) -> Acceptable {
         let start = self.receiver.position(segment.seq);
         let (next, edge) = (self.receiver.next(), self.receiver.edge());
         let length = i64::from(segment.sequence_length());
-        let inside = |position: i64| next <= position && position < edge;
-        if edge == next {
-            return match (start == next, length) {
-                (true, 0) => Acceptable::Yes,
-                (true, _) => Acceptable::WithoutText,
-                _ => Acceptable::No,
-            };
-        }
-        // An empty segment just behind the window is the peer's answer when it has filled the window: it comes from `SND.NXT`.
-        let empty_at_edge = length == 0 && start == edge;
-        if inside(start) || (length > 0 && inside(start + length - 1)) || empty_at_edge {
-            Acceptable::Yes
-        } else {
-            Acceptable::No
-        }
+        let accepted = match (length, edge == next) {
+            // `start == edge` is an ACK from a peer that has filled the window and whose `SND.NXT` lies behind it.
+            (0, _) => next <= start && start <= edge,
+            (_, true) if start == next => return Acceptable::WithoutText,
+            (_, true) => false,
+            (_, false) => start < edge && next < start + length,
+        };
+        if accepted { Acceptable::Yes } else { Acceptable::No }
     }
 
     /// First step, for a segment that is not acceptable: it is answered, so that the peer learns what is.

@@ -407,6 +407,7 @@ impl<S: SendBuffer> Sender<S> {
         statistics: &mut Statistics,
     ) -> Option<Outgoing> {
         let (at, len, fin) = if std::mem::take(&mut self.resend) {
+            // Sent again whole even if the peer has drawn its window back: RFC 9293 section 3.8.6 allows it.
             let behind = self.max.max(FIRST).min(self.end) - self.una.clamp(FIRST, self.end);
             let len = if self.una == 0 { 0 } else { behind.min(u64::from(self.mss)) };
             (self.una, len, self.is_last(self.una + len))

@@ -257,3 +257,36 @@ fn a_reset_handshake_leads_back_to_listening() {
     assert_eq!([pair.ends[A].state(), pair.ends[B].state()], [State::Established; 2]);
     assert_eq!(pair.delivered(A), 700, "what was written before is still sent");
 }
+
+#[test]
+fn a_peer_that_has_forgotten_the_connection_resets_it() {
+    let mut pair: Pair<InLengths> =
+        Pair::new(Connection::established(plain(), &plain()), Connection::new(plain()), millis(10));
+    pair.input(A, Input::Write(1000));
+    pair.run_out();
+    assert_eq!(pair.events[A], [Event::Reset]);
+}
+
+#[test]
+fn time_wait_can_be_skipped() {
+    let config = TcpConfig { time_wait: Span::ZERO, ..plain() };
+    let mut pair: Pair<InLengths> = Pair::established(&config, millis(10));
+    pair.input(A, Input::Close);
+    pair.run(millis(15));
+    pair.input(B, Input::Close);
+    pair.run_out();
+    assert_eq!(pair.now, Instant::from_millis(35));
+    assert_eq!(pair.events, [[Event::PeerClosed, Event::Closed], [Event::PeerClosed, Event::Closed]]);
+}
+
+#[test]
+fn an_end_serves_one_connection() {
+    let mut pair: Pair<InLengths> = Pair::established(&plain(), millis(10));
+    pair.input(A, Input::Abort);
+    pair.run_out();
+    for input in [Input::Open, Input::Listen, Input::Write(100), Input::Close, Input::Abort] {
+        pair.input(A, input);
+    }
+    assert_eq!(pair.ends[A].state(), State::Closed);
+    assert_eq!((pair.sent[A], pair.ends[A].unacknowledged_bytes()), (1, 0), "the reset, and nothing since");
+}

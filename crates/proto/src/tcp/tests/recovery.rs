@@ -67,6 +67,7 @@ fn one_loss_costs_one_round_trip() {
     assert_eq!((statistics.fast_retransmits, statistics.partial_acks, statistics.timeouts), (1, 0, 0));
     assert_eq!((statistics.segments_sent, statistics.segments_retransmitted), (23, 1));
     assert_eq!(statistics.duplicate_acks, 11);
+    assert_eq!((statistics.rtt_count, statistics.rtt_max), (10, Some(millis(20))), "none across the repair");
     assert_eq!(pair.delivered(B), 22_000);
 }
 
