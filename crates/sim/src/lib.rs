@@ -4,6 +4,7 @@
 //! * [`engine`]: which machine is woken next.
 //! * [`path`], [`air`], [`apps`]: wired links, the 802.11 cell, and what produces traffic.
 //! * [`world`]: the wiring between them, and the run.
+//! * [`replay`]: the packets of a capture through such a cell.
 //! * [`record`]: the result document, traces and captures of a run.
 
 pub mod air;
@@ -12,8 +13,9 @@ pub mod engine;
 pub mod packet;
 pub mod path;
 pub mod record;
+pub mod replay;
 mod run;
 pub mod scenario;
 pub mod world;
 
-pub use run::{Run, RunError, RunOptions, run};
+pub use run::{Replayed, Run, RunError, RunOptions, replay, run};

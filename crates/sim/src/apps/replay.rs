@@ -19,6 +19,8 @@ pub struct Arrival {
 /// What became of one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delay {
+    /// Which packet: its place in the order of arrivals, from 0.
+    pub number: u64,
     /// Towards the station.
     pub down: bool,
     /// From arrival to reception at the other end of the air.

@@ -13,6 +13,7 @@ use crate::engine::Fingerprints;
 use crate::record::{
     CellResult, EnergyOverhead, Fairness, FlowResult, RunResult, RunTrace, StateSeconds, StationResult,
 };
+use crate::replay::Replayed;
 use crate::run::Run;
 use crate::scenario::{Direction, Scenario, Transport};
 
@@ -45,6 +46,25 @@ impl World {
             .results
             .add_text(&serde_json::to_string(&result).expect("a document of numbers and names"));
         Run { result, trace, fingerprints }
+    }
+
+    /// Closes the accounts of a replay: its one flow and its one station.
+    pub(crate) fn into_replayed(mut self) -> Replayed {
+        let end = self.cell.finish(self.now);
+        let ledger = self.cell.ledger(0).clone();
+        ledger.check(end);
+        let (delays, lost) = match self.flows.pop().map(|flow| flow.application) {
+            Some(FlowState::Replay(replay)) => (replay.delays, replay.lost),
+            _ => (Vec::new(), 0),
+        };
+        Replayed {
+            ledger,
+            radio: self.cell.radio(0).clone(),
+            wakeups: self.cell.power_save(0).counts().wakeups().collect(),
+            delays,
+            lost,
+            events: self.events,
+        }
     }
 
     fn take_trace(&mut self, end: Instant) -> RunTrace {

@@ -176,7 +176,7 @@ impl World {
             if self.unfinished == 0 && self.spec.duration.is_none() {
                 return self.failed_flow().map_or(Ending::Complete, Ending::ConnectionLost);
             }
-            if self.events % EVENTS_BETWEEN_REPORTS == 0 && watch(self.progress()).is_break() {
+            if self.events.is_multiple_of(EVENTS_BETWEEN_REPORTS) && watch(self.progress()).is_break() {
                 return Ending::Interrupted;
             }
         }
@@ -307,7 +307,7 @@ impl World {
     fn send_saturated(&mut self, flow: FlowId) {
         let Flow { station, down, application } = &mut self.flows[flow as usize];
         let FlowState::Saturated(saturation) = application else { return };
-        let body = Body::Datagram(saturation.next());
+        let body = Body::Datagram(saturation.number());
         let packet = Packet { flow, bytes: saturation.packet_bytes, sent: self.now, body };
         let station = *station;
         let input =
@@ -399,11 +399,11 @@ impl World {
                 saturation.delivered += u64::from(packet.bytes);
                 self.send_saturated(flow);
             }
-            (FlowState::Replay(replay), _) => {
-                replay.delays.push(Delay { down: !at_server, delay: now - packet.sent });
+            (FlowState::Replay(replay), Body::Datagram(number)) => {
+                replay.delays.push(Delay { number, down: !at_server, delay: now - packet.sent });
                 self.replay_progressed(flow);
             }
-            (FlowState::Tcp(_), Body::Datagram(_)) => {}
+            (FlowState::Tcp(_), Body::Datagram(_)) | (FlowState::Replay(_), Body::Tcp(_)) => {}
         }
     }
 

@@ -1,0 +1,98 @@
+//! The packets of a capture through a cell with one station, under one power-save policy.
+//!
+//! Cell, station and radio come from a scenario; its flows and its wired path take no part. What comes out is the
+//! station's ledger and what became of each packet. See [`crate::apps::Replay`] for what a replay cannot tell.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use airwatt_base::Span;
+use airwatt_energy::{Ledger, Radio};
+
+pub use crate::apps::{Arrival, Delay};
+use crate::run::RunError;
+use crate::scenario::Scenario;
+use crate::world::{Ending, FlowSpec, RunProgress, Traffic, World, WorldSpec};
+
+/// What a replay came to.
+#[derive(Clone, Debug)]
+pub struct Replayed {
+    /// The station's time in each state; covers the replay's duration exactly.
+    pub ledger: Ledger,
+    /// The radio that it was spent with.
+    pub radio: Radio,
+    /// Wake-ups by reason.
+    pub wakeups: BTreeMap<&'static str, u64>,
+    /// Packets that crossed the air, in order of reception.
+    pub delays: Vec<Delay>,
+    /// Packets that were dropped on the way.
+    pub lost: u64,
+    /// Wake-ups of machines.
+    pub events: u64,
+}
+
+/// Replays `arrivals` at the first station of `scenario` for `duration`. Packets that are still waiting then are neither
+/// in `delays` nor in `lost`. `watch` is asked now and then whether to go on.
+///
+/// # Errors
+/// [`RunError::Radio`] for a radio profile that cannot be read, [`RunError::Interrupted`] where `watch` says so.
+pub fn replay(
+    scenario: &Scenario,
+    seed: u64,
+    arrivals: Vec<Arrival>,
+    duration: Span,
+    watch: &mut dyn FnMut(RunProgress) -> ControlFlow<()>,
+) -> Result<Replayed, RunError> {
+    let mut spec = WorldSpec::new(scenario, seed).map_err(|error| RunError::Radio(error.to_string()))?;
+    spec.stations.truncate(1);
+    spec.flows = vec![FlowSpec {
+        station: 0,
+        down: true,
+        traffic: Traffic::Replay(arrivals),
+        start: Span::ZERO,
+        start_spread: Span::ZERO,
+    }];
+    spec.duration = Some(duration);
+    let mut world = World::new(spec, seed);
+    if world.run(watch) == Ending::Interrupted {
+        return Err(RunError::Interrupted);
+    }
+    Ok(world.into_replayed())
+}
+
+#[cfg(test)]
+mod tests {
+    use airwatt_base::Instant;
+
+    use super::*;
+
+    fn run(policy: &str, arrivals: &[Arrival]) -> Replayed {
+        let set = [("station.policy".to_owned(), policy.to_owned())];
+        let scenario = Scenario::load("fast-dsl", &set).unwrap();
+        let mut watch = |_: RunProgress| ControlFlow::Continue(());
+        replay(&scenario, 1, arrivals.to_vec(), Span::from_secs(3), &mut watch).unwrap()
+    }
+
+    #[test]
+    fn a_sleeping_station_gets_its_packets_later_and_cheaper() {
+        let arrivals: Vec<Arrival> = (0..20)
+            .map(|step| Arrival {
+                at: Instant::from_millis(100 + 97 * step),
+                down: step % 4 != 0,
+                bytes: 500,
+            })
+            .collect();
+        let awake = run("active", &arrivals);
+        let asleep = run("psm", &arrivals);
+        for replayed in [&awake, &asleep] {
+            assert_eq!((replayed.delays.len(), replayed.lost), (20, 0));
+            assert_eq!(replayed.ledger.elapsed(), Span::from_secs(3));
+        }
+        let mean = |replayed: &Replayed| replayed.delays.iter().map(|delay| delay.delay).sum::<Span>() / 20;
+        assert!(mean(&awake) < Span::from_millis(1), "{}", mean(&awake));
+        assert!(mean(&asleep) > Span::from_millis(20), "{}", mean(&asleep));
+        assert!(asleep.ledger.energy(&asleep.radio) < awake.ledger.energy(&awake.radio));
+        assert!(asleep.wakeups.values().sum::<u64>() > 20);
+        assert!(awake.wakeups.is_empty());
+    }
+}
