@@ -1,1 +1,63 @@
-fn main() {}
+//! The engine alone (PHOLD), and whole runs of the shipped scenarios.
+//!
+//! PHOLD (Fujimoto, 1990): a fixed population of messages hops between logical processes; each arrival sends the
+//! message on to a random process after a random time. It measures the schedule and nothing else.
+
+use std::hint::black_box;
+use std::ops::ControlFlow;
+
+use airwatt_base::{Instant, Span, Stream};
+use airwatt_sim::engine::Schedule;
+use airwatt_sim::scenario::Scenario;
+use airwatt_sim::{RunOptions, run};
+use divan::Bencher;
+use divan::counter::ItemsCount;
+
+fn main() {
+    divan::main();
+}
+
+/// Hops of one measurement.
+const HOPS: u64 = 1_000_000;
+/// Mean time between hops of a message.
+const MEAN_NANOS: u32 = 1_000_000;
+
+/// Every message is a slot; a hop moves it to the time of its next arrival.
+#[divan::bench(args = [16, 256, 4_096, 65_536], sample_count = 10)]
+fn phold(bencher: Bencher, population: u32) {
+    let begin = || {
+        let mut random = Stream::new(1, "phold");
+        let mut schedule = Schedule::new(population as usize);
+        for slot in 0..population {
+            schedule.set(slot, Instant::from_nanos(u64::from(random.below(MEAN_NANOS))));
+        }
+        (schedule, random, vec![0_u32; 1_024])
+    };
+    bencher.counter(ItemsCount::new(HOPS)).with_inputs(begin).bench_local_values(
+        |(mut schedule, mut random, mut visits)| {
+            for _ in 0..HOPS {
+                let Some((now, slot)) = schedule.serve() else { break };
+                let draw = random.next_u64();
+                visits[(draw >> 54) as usize] += 1;
+                let hop = ((draw & 0xffff_ffff) * u64::from(2 * MEAN_NANOS)) >> 32;
+                schedule.set(slot, now + Span::from_nanos(hop));
+            }
+            black_box((schedule, visits));
+        },
+    );
+}
+
+/// A whole run; items are events.
+#[divan::bench(args = ["fast-dsl", "fast-dsl psm", "slow-dsl", "wifi-bottleneck", "reference-download", "saturation"], sample_count = 5)]
+fn scenario(bencher: Bencher, name: &str) {
+    let (name, policy) = name.split_once(' ').unwrap_or((name, "active"));
+    let scenario =
+        Scenario::load(name, &[("policy".to_owned(), policy.to_owned())]).expect("a shipped scenario");
+    let once = || {
+        let mut go_on = |_| ControlFlow::Continue(());
+        run(&scenario, 1, &mut RunOptions { trace: false, on_progress: &mut go_on })
+            .expect("a run that completes")
+    };
+    let events = once().result.events;
+    bencher.counter(ItemsCount::new(events)).bench_local(once);
+}

@@ -18,4 +18,4 @@ mod run;
 pub mod scenario;
 pub mod world;
 
-pub use run::{Replayed, Run, RunError, RunOptions, replay, run};
+pub use run::{Run, RunError, RunOptions, run};

@@ -361,7 +361,7 @@ impl Cell {
     // Queues.
 
     /// A packet from a station's host.
-    fn from_host(&mut self, id: StationId, packet: Packet, now: Instant) {
+    fn take_from_host(&mut self, id: StationId, packet: Packet, now: Instant) {
         let station = &mut self.stations[id as usize];
         if station.data_queued >= self.config.station_buffer {
             let place = LossPlace::StationBuffer;
@@ -534,7 +534,7 @@ impl Cell {
             }
             _ => {
                 let id = (slot - FIRST_STATION) / 2;
-                if (slot - FIRST_STATION) % 2 == 0 {
+                if (slot - FIRST_STATION).is_multiple_of(2) {
                     self.stations[id as usize].power_save.handle_timeout(now);
                     self.obey_station(id, now);
                 } else {
@@ -582,7 +582,7 @@ impl Machine for Cell {
             CellInput::Down { station, packet } => {
                 self.tell_access_point(AccessPointInput::Deliver { station, packet }, now);
             }
-            CellInput::Up { station, packet } => self.from_host(station, packet, now),
+            CellInput::Up { station, packet } => self.take_from_host(station, packet, now),
         }
         self.update_medium_timer();
     }

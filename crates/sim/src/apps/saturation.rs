@@ -26,7 +26,7 @@ impl Saturation {
     }
 
     /// The number of the next packet.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.sent += 1;
         self.sent
     }
