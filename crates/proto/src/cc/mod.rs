@@ -181,9 +181,9 @@ impl CongestionControl {
     }
 
     /// The retransmission timer expired with `flight` bytes in flight. `first` is false if it had expired for the same
-    /// segment before.
-    pub fn on_timeout(&mut self, flight: u32, first: bool) {
-        dispatch!(self, control => control.on_timeout(flight, first));
+    /// segment before; `recovering` is true if fast recovery was under way.
+    pub fn on_timeout(&mut self, flight: u32, first: bool, recovering: bool) {
+        dispatch!(self, control => control.on_timeout(flight, first, recovering));
     }
 
     /// The sender was idle for longer than the retransmission timeout and starts again: no ACKs clock it, so the window

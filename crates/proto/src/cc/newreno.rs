@@ -85,10 +85,13 @@ impl NewReno {
     }
 
     /// RFC 5681 section 3.1, equation (4) and the loss window of one segment. A further timeout for the same segment
-    /// leaves the threshold alone: it tells nothing new.
-    pub(super) fn on_timeout(&mut self, flight: u32, first: bool) {
+    /// leaves the threshold alone: it tells nothing new. In fast recovery the flight holds what the inflated window let
+    /// out, several times what the path carries; equation (4) is a bound ("no more than"), so the threshold that the loss
+    /// set at its first sign stays, as in Linux. Without this a recovery of many losses ends in ever the same overshoot.
+    pub(super) fn on_timeout(&mut self, flight: u32, first: bool, recovering: bool) {
         if first {
-            self.window.ssthresh = self.window.half_of(flight);
+            let half = self.window.half_of(flight);
+            self.window.ssthresh = if recovering { half.min(self.window.ssthresh) } else { half };
         }
         self.window.cwnd = self.window.mss;
         self.counted = 0;

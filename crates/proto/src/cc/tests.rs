@@ -88,11 +88,11 @@ fn recovery_inflates_deflates_and_ends_at_the_threshold() {
 #[test]
 fn a_timeout_falls_to_one_segment_and_repeated_ones_keep_the_threshold() {
     let mut control = newreno(20 * MSS, UNLIMITED, Growth::Bytes);
-    control.on_timeout(20 * MSS, true);
+    control.on_timeout(20 * MSS, true, false);
     assert_eq!((control.ssthresh(), control.cwnd()), (10 * MSS, MSS));
-    control.on_timeout(MSS, false);
+    control.on_timeout(MSS, false, false);
     assert_eq!((control.ssthresh(), control.cwnd()), (10 * MSS, MSS));
-    control.on_timeout(MSS, true);
+    control.on_timeout(MSS, true, false);
     assert_eq!((control.ssthresh(), control.cwnd()), (2 * MSS, MSS), "never below two segments");
 }
 
@@ -113,4 +113,15 @@ fn no_window_grows_without_bound() {
     ack_one(&mut control);
     ack_one(&mut control);
     assert_eq!(control.cwnd(), WINDOW_MAX);
+}
+
+/// A timeout in fast recovery: the flight of 60 segments is the inflated window's, not the path's.
+#[test]
+fn a_timeout_in_recovery_does_not_raise_the_threshold() {
+    let mut control = newreno(20 * MSS, UNLIMITED, Growth::Bytes);
+    control.enter_recovery(20 * MSS, 3);
+    control.on_timeout(60 * MSS, true, true);
+    assert_eq!((control.ssthresh(), control.cwnd()), (10 * MSS, MSS));
+    control.on_timeout(8 * MSS, true, true);
+    assert_eq!(control.ssthresh(), 4 * MSS, "but lowers it where less is in flight");
 }

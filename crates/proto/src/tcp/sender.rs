@@ -372,7 +372,7 @@ impl<S: SendBuffer> Sender<S> {
         if self.una == 0 {
             self.syn_lost = true;
         } else {
-            self.control.on_timeout(self.flight(), self.attempts == 1);
+            self.control.on_timeout(self.flight(), self.attempts == 1, self.recovering);
         }
         self.rtt.back_off();
         self.recover = self.max;
