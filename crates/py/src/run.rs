@@ -1,6 +1,8 @@
 //! One run: started from Python, made without its lock, watched and stopped through a [`Control`].
 
+use std::io;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use airwatt_sim as sim;
@@ -8,7 +10,7 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
 use crate::control::{Control, Shared};
-use crate::errors::{AirwattError, RunError};
+use crate::errors::{AirwattError, InputError, RunError};
 use crate::scenario::Scenario;
 use crate::trace::{self, Column};
 
@@ -30,6 +32,18 @@ impl Run {
     /// The traces by name; empty unless the run was traced.
     fn traces(&self, py: Python<'_>) -> Vec<(&'static str, Vec<Column>)> {
         self.trace.as_ref().map_or_else(Vec::new, |recorded| trace::tables(py, recorded))
+    }
+
+    /// Writes the frames on the air as radiotap pcapng. Raises `OSError`.
+    fn write_pcapng(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let Some(recorded) = &self.trace else {
+            return Err(InputError::new_err("the run was not traced; frames are kept with trace=True"));
+        };
+        py.detach(|| -> io::Result<()> {
+            let mut out = io::BufWriter::new(std::fs::File::create(path)?);
+            recorded.write_pcapng(&mut out)
+        })?;
+        Ok(())
     }
 }
 
