@@ -80,6 +80,7 @@ mod tests {
                 at: Instant::from_millis(100 + 97 * step),
                 down: step % 4 != 0,
                 bytes: 500,
+                after: None,
             })
             .collect();
         let awake = run("active", &arrivals);
@@ -94,5 +95,18 @@ mod tests {
         assert!(asleep.ledger.energy(&asleep.radio) < awake.ledger.energy(&awake.radio));
         assert!(asleep.wakeups.values().sum::<u64>() > 20);
         assert!(awake.wakeups.is_empty());
+    }
+
+    #[test]
+    fn nothing_is_acknowledged_before_it_is_received() {
+        let at = Instant::from_millis(150);
+        let data = Arrival { at, down: true, bytes: 1_500, after: None };
+        let ack = Arrival { at: at + Span::from_micros(100), down: false, bytes: 52, after: Some(0) };
+        let delays = run("psm", &[data, ack]).delays;
+        assert_eq!(delays.iter().map(|delay| delay.number).collect::<Vec<_>>(), [0, 1]);
+        assert!(
+            delays[0].delay > Span::from_millis(5)
+                && delays[1].delay + Span::from_millis(1) > delays[0].delay
+        );
     }
 }

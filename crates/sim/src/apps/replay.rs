@@ -1,7 +1,11 @@
 //! Packets at the times at which they were captured, through a cell that decides anew when each is on the air.
 //!
 //! The times are the capture's and do not react: a delay that the new cell adds does not slow the sender down, as it
-//! would with real TCP. What a replay gives is the delay added and the energy spent at unchanged arrivals.
+//! would with real TCP. One thing is kept, or power save would look better than it is: a packet that acknowledges
+//! another is not sent before that one was received, however early the capture has it. What a replay gives is the delay
+//! added and the energy spent at otherwise unchanged arrivals.
+
+use std::collections::BTreeMap;
 
 use airwatt_base::{Instant, Span};
 
@@ -14,6 +18,8 @@ pub struct Arrival {
     pub down: bool,
     /// Length of the IP packet in bytes.
     pub bytes: u32,
+    /// The place, in the order of arrivals, of a packet that must have been received before this one can be sent.
+    pub after: Option<u64>,
 }
 
 /// What became of one packet.
@@ -32,6 +38,10 @@ pub struct Delay {
 pub struct Replay {
     arrivals: Vec<Arrival>,
     next: usize,
+    /// Whether each packet was received or lost.
+    settled: Vec<bool>,
+    /// Packets that are due and wait for another, by the one they wait for.
+    waiting: BTreeMap<u64, Vec<u64>>,
     /// Delay of each packet that crossed the air, in order of reception.
     pub delays: Vec<Delay>,
     /// Packets lost on the way.
@@ -43,7 +53,8 @@ impl Replay {
     pub fn new(mut arrivals: Vec<Arrival>) -> Self {
         arrivals.sort_by_key(|arrival| arrival.at);
         let delays = Vec::with_capacity(arrivals.len());
-        Self { arrivals, next: 0, delays, lost: 0 }
+        let settled = vec![false; arrivals.len()];
+        Self { arrivals, next: 0, settled, waiting: BTreeMap::new(), delays, lost: 0 }
     }
 
     /// When the next packet is due.
@@ -56,10 +67,26 @@ impl Replay {
         self.delays.len() as u64 + self.lost >= self.arrivals.len() as u64
     }
 
-    /// The next packet with its number.
+    /// The next packet with its number, unless it has to wait for another; [`Replay::settle`] returns it then.
     pub fn take(&mut self) -> Option<(u64, Arrival)> {
         let arrival = *self.arrivals.get(self.next)?;
+        let number = self.next as u64;
         self.next += 1;
-        Some((self.next as u64 - 1, arrival))
+        // A packet cannot wait for one that comes later.
+        let awaited = arrival.after.filter(|after| *after < number && !self.settled[*after as usize]);
+        if let Some(after) = awaited {
+            self.waiting.entry(after).or_default().push(number);
+            return None;
+        }
+        Some((number, arrival))
+    }
+
+    /// A packet was received or lost; returns those that waited for it.
+    pub fn settle(&mut self, number: u64) -> Vec<(u64, Arrival)> {
+        if let Some(settled) = self.settled.get_mut(number as usize) {
+            *settled = true;
+        }
+        let released = self.waiting.remove(&number).unwrap_or_default();
+        released.into_iter().map(|number| (number, self.arrivals[number as usize])).collect()
     }
 }

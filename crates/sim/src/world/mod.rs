@@ -21,7 +21,7 @@ use airwatt_proto::tcp::{self, Segment};
 pub use build::{FlowSpec, Traffic, WorldSpec};
 
 use crate::air::{Cell, CellInput, CellOutput};
-use crate::apps::{Delay, Replay, Saturation, TcpFlow};
+use crate::apps::{Arrival, Delay, Replay, Saturation, TcpFlow};
 use crate::engine::{Fingerprint, Schedule, Slot};
 use crate::packet::{Body, FlowId, Packet};
 use crate::path::{Link, LinkOutput};
@@ -274,18 +274,24 @@ impl World {
                 }
             }
             FlowState::Replay(replay) => {
-                let Some((number, arrival)) = replay.take() else { return };
-                self.schedule.put(application_slot(flow as usize), replay.due());
-                let packet =
-                    Packet { flow, bytes: arrival.bytes, sent: self.now, body: Body::Datagram(number) };
-                let input = if arrival.down {
-                    CellInput::Down { station, packet }
-                } else {
-                    CellInput::Up { station, packet }
-                };
-                self.messages.push_back(Message::Cell(input));
+                let taken = replay.take();
+                let next = replay.due();
+                self.schedule.put(application_slot(flow as usize), next);
+                if let Some((number, arrival)) = taken {
+                    self.send_replayed(flow, station, number, arrival);
+                }
             }
         }
+    }
+
+    fn send_replayed(&mut self, flow: FlowId, station: StationId, number: u64, arrival: Arrival) {
+        let packet = Packet { flow, bytes: arrival.bytes, sent: arrival.at, body: Body::Datagram(number) };
+        let input = if arrival.down {
+            CellInput::Down { station, packet }
+        } else {
+            CellInput::Up { station, packet }
+        };
+        self.messages.push_back(Message::Cell(input));
     }
 
     fn begin_transfer(&mut self, flow: FlowId) {
@@ -401,7 +407,7 @@ impl World {
             }
             (FlowState::Replay(replay), Body::Datagram(number)) => {
                 replay.delays.push(Delay { number, down: !at_server, delay: now - packet.sent });
-                self.replay_progressed(flow);
+                self.replay_progressed(flow, number);
             }
             (FlowState::Tcp(_), Body::Datagram(_)) | (FlowState::Replay(_), Body::Tcp(_)) => {}
         }
@@ -413,21 +419,27 @@ impl World {
                 tcp.progress.acks_lost += u64::from(segment.is_pure_ack());
             }
             (FlowState::Saturated(_), _) => self.send_saturated(packet.flow),
-            (FlowState::Replay(replay), _) => {
+            (FlowState::Replay(replay), Body::Datagram(number)) => {
                 replay.lost += 1;
-                self.replay_progressed(packet.flow);
+                self.replay_progressed(packet.flow, number);
             }
-            (FlowState::Tcp(_), Body::Datagram(_)) => {}
+            (FlowState::Tcp(_), Body::Datagram(_)) | (FlowState::Replay(_), Body::Tcp(_)) => {}
         }
     }
 
-    /// A replay without a duration is over when its last packet is.
-    fn replay_progressed(&mut self, flow: FlowId) {
-        if let FlowState::Replay(replay) = &self.flows[flow as usize].application
-            && replay.due().is_none()
-            && replay.is_over()
-        {
+    /// A packet of a replay is settled: those that waited for it go, and a replay without a duration is over when its
+    /// last packet is.
+    fn replay_progressed(&mut self, flow: FlowId, number: u64) {
+        let Flow { station, application: FlowState::Replay(replay), .. } = &mut self.flows[flow as usize] else {
+            return;
+        };
+        let station = *station;
+        let released = replay.settle(number);
+        if replay.due().is_none() && replay.is_over() {
             self.unfinished = self.unfinished.saturating_sub(1);
+        }
+        for (number, arrival) in released {
+            self.send_replayed(flow, station, number, arrival);
         }
     }
 
