@@ -346,10 +346,11 @@ fn ip(data: &[u8], length: u32, depth: u8) -> Option<Ip> {
     let payload = slice.payload();
     let rest = bytes.saturating_sub(headers);
     let protocol = payload.ip_number.0;
-    if protocol == PROTOCOL_GRE && !payload.fragmented {
-        if let Some(inner) = tunnelled(payload.payload, rest, depth) {
-            return Some(inner);
-        }
+    if protocol == PROTOCOL_GRE
+        && !payload.fragmented
+        && let Some(inner) = tunnelled(payload.payload, rest, depth)
+    {
+        return Some(inner);
     }
     let transport = transport(protocol, payload.payload, rest, payload.fragmented);
     Some(Ip { source, destination, bytes, transport })

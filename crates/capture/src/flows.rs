@@ -232,7 +232,8 @@ pub fn flows(capture: &Capture, station: Option<&Station>) -> (Vec<Flow>, ByteCl
     (list, classes)
 }
 
-fn ends(ip: &Ip) -> (u8, End, End) {
+/// Protocol number, source and destination.
+pub(crate) fn ends(ip: &Ip) -> (u8, End, End) {
     let (source, destination) = ip.transport.ports().unwrap_or_default();
     let protocol = match ip.transport {
         Transport::Tcp(_) => 6,

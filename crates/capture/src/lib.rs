@@ -4,7 +4,7 @@
 //! where the capture is of 802.11) and mends its clock ([`clock`]); [`stations`] finds whose radio is meant; [`flows`]
 //! sums up conversations and finds the exchanges that woke the radio alone; [`power_save`] reads off an
 //! 802.11 capture what stations and access points did; [`replay`] makes the list of arrivals that the simulator
-//! plays through its own access point; [`report`] is the document that comes out.
+//! plays through its own access point; [`analyze`] does all of this, and [`report`] is the document that comes out.
 //!
 //! Two bases are kept apart everywhere: *measured* is air time that follows from the frames' rates in a radiotap
 //! header; *inferred* is everything from Ethernet and IP captures, whose packets get a rate that is assumed.
@@ -13,6 +13,7 @@
 //! 802.11 fragments, and payload of any kind: nothing of it is kept.
 
 pub mod airtime;
+mod analyze;
 pub mod clock;
 mod decode;
 mod error;
@@ -24,6 +25,9 @@ pub mod replay;
 pub mod report;
 pub mod stations;
 
+pub use analyze::{
+    ASSUMED, ASSUMED_FAST, ASSUMED_SLOW, AnalyzeError, DEFAULT_RADIO, Question, TAIL, analyze,
+};
 pub use error::CaptureError;
 pub use file::{Capture, Format, LinkType, Notes};
 pub use packet::{AirFrame, Beacon, Ip, Network, Packet, TcpFields, Transport};

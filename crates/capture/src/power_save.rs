@@ -289,14 +289,14 @@ impl Observer {
             watch.expire(packet.at, &mut self.findings);
             watch.spend_air(frame, up);
             if up {
-                watch.from_station(packet, frame, &mut self.findings);
+                watch.sent_by_station(packet, frame, &mut self.findings);
             } else if !packet.repeated {
                 let acknowledged = next.is_some_and(|(next, answer)| {
                     matches!(answer.control.kind, FrameKind::Ack | FrameKind::BlockAck)
                         && Some(answer.receiver) == frame.transmitter
                         && next.at.saturating_since(packet.at) < Span::from_millis(5)
                 });
-                watch.to_station(packet, frame, acknowledged, &mut self.findings);
+                watch.sent_to_station(packet, frame, acknowledged, &mut self.findings);
             }
         }
     }
@@ -364,12 +364,12 @@ impl Watch {
 
     /// Closes what has waited too long.
     fn expire(&mut self, now: Instant, findings: &mut Findings) {
-        if let Some((mark, Some(asked))) = self.promised {
-            if now.saturating_since(asked) > NEVER {
-                self.promised = None;
-                let detail = "More Data was set, the station asked, and nothing came".to_owned();
-                self.find(findings, FindingKind::MoreDataThenNothing, mark, detail);
-            }
+        if let Some((mark, Some(asked))) = self.promised
+            && now.saturating_since(asked) > NEVER
+        {
+            self.promised = None;
+            let detail = "More Data was set, the station asked, and nothing came".to_owned();
+            self.find(findings, FindingKind::MoreDataThenNothing, mark, detail);
         }
         if let Some((mark, _)) = self.service.filter(|((since, _), _)| now.saturating_since(*since) > NEVER) {
             self.end_service(mark, findings);
@@ -405,7 +405,7 @@ impl Watch {
         self.asks(packet.at);
     }
 
-    fn from_station(&mut self, packet: &Packet, frame: &AirFrame, findings: &mut Findings) {
+    fn sent_by_station(&mut self, packet: &Packet, frame: &AirFrame, findings: &mut Findings) {
         let kind = frame.control.kind;
         let asleep = frame.control.power_management;
         if !packet.repeated {
@@ -452,7 +452,13 @@ impl Watch {
         }
     }
 
-    fn to_station(&mut self, packet: &Packet, frame: &AirFrame, acknowledged: bool, findings: &mut Findings) {
+    fn sent_to_station(
+        &mut self,
+        packet: &Packet,
+        frame: &AirFrame,
+        acknowledged: bool,
+        findings: &mut Findings,
+    ) {
         let mark = (packet.at, packet.number);
         if frame.eosp {
             self.record.uapsd = Some(true);

@@ -2,24 +2,20 @@
 //!
 //! A downlink packet arrives at the access point, an uplink packet at the station's own queue, at the time at which the
 //! capture has it. A capture taken elsewhere has other times: at a server, half a round trip of the wired path is
-//! missing on one side; that does not change what the radio spends, only when.
+//! missing on one side; that does not change what the radio spends, only when. A segment that
+//! acknowledges data waits for it, as the simulator's replay does. Arrival times count from the segment's
+//! first packet. A bundle that the kernel captured before cutting it is cut here, to packets of at most [`MTU`].
 
-use airwatt_base::{Instant, Span};
+use std::collections::{BTreeMap, VecDeque};
+
+use airwatt_base::{Instant, Seq, Span};
+use airwatt_sim::replay::Arrival;
 
 use crate::clock::Segment;
 use crate::file::Capture;
+use crate::flows::{End, ends};
+use crate::packet::{Ip, TcpFields, Transport};
 use crate::stations::{Direction, Station};
-
-/// One packet as the replay needs it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrival {
-    /// When, since the segment began.
-    pub at: Instant,
-    /// Towards the station.
-    pub down: bool,
-    /// IP bytes. A bundle that the kernel captured before cutting it is cut here, to packets of at most [`MTU`].
-    pub bytes: u32,
-}
 
 /// The largest IP packet that a frame carries without fragmentation of the capture's doing: Ethernet's.
 pub const MTU: u32 = 1_500;
@@ -43,7 +39,8 @@ pub fn arrivals(capture: &Capture, station: &Station) -> Vec<SegmentArrivals> {
 }
 
 fn segment_arrivals(capture: &Capture, station: &Station, segment: &Segment) -> SegmentArrivals {
-    let mut arrivals = Vec::new();
+    let mut arrivals: Vec<Arrival> = Vec::new();
+    let mut received: BTreeMap<(End, End), Unacknowledged> = BTreeMap::new();
     for packet in capture.packets[segment.first..segment.end].iter().filter(|packet| !packet.repeated) {
         let Some(direction) = station.direction(capture, packet) else { continue };
         let hidden = || capture.frame(packet).map(|frame| frame.msdu_bytes);
@@ -53,7 +50,17 @@ fn segment_arrivals(capture: &Capture, station: &Station, segment: &Segment) -> 
         };
         let at = Instant::ZERO + packet.at.saturating_since(segment.from);
         let down = direction == Direction::Down;
-        arrivals.extend(pieces(bytes).map(|bytes| Arrival { at, down, bytes }));
+        let tcp = packet.ip.as_ref().and_then(|ip| Some((ip, tcp(ip)?)));
+        let after = tcp.filter(|_| !down).and_then(|(ip, tcp)| {
+            let (_, source, destination) = ends(ip);
+            received.get_mut(&(destination, source))?.acknowledge(&tcp)
+        });
+        arrivals.extend(pieces(bytes).map(|bytes| Arrival { at, down, bytes, after }));
+        if let Some((ip, tcp)) = tcp.filter(|_| down) {
+            let (_, source, destination) = ends(ip);
+            let place = arrivals.len() as u64 - 1;
+            received.entry((source, destination)).or_default().segment(&tcp, place);
+        }
     }
     SegmentArrivals { arrivals, duration: segment.duration() }
 }
@@ -72,4 +79,44 @@ fn pieces(bytes: u32) -> impl Iterator<Item = u32> {
         rest -= payload;
         Some(payload + headers)
     })
+}
+
+fn tcp(ip: &Ip) -> Option<TcpFields> {
+    match ip.transport {
+        Transport::Tcp(tcp) => Some(tcp),
+        _ => None,
+    }
+}
+
+/// Segments to the station on one connection that it has not acknowledged yet, and the last that it has.
+#[derive(Default)]
+struct Unacknowledged {
+    /// Ends in sequence space and places among the arrivals, in order of both.
+    segments: VecDeque<(Seq, u64)>,
+    last: Option<u64>,
+}
+
+impl Unacknowledged {
+    fn segment(&mut self, tcp: &TcpFields, place: u64) {
+        let end = tcp.sequence + tcp.sequence_length();
+        let new = self.segments.back().is_none_or(|(highest, _)| end.after(*highest));
+        if tcp.sequence_length() > 0 && new {
+            self.segments.push_back((end, place));
+        }
+    }
+
+    /// The arrival that the station must have received to acknowledge so much.
+    fn acknowledge(&mut self, tcp: &TcpFields) -> Option<u64> {
+        if !tcp.has(TcpFields::ACK) {
+            return None;
+        }
+        while let Some((end, place)) = self.segments.front() {
+            if end.after(tcp.acknowledgement) {
+                break;
+            }
+            self.last = Some(*place);
+            self.segments.pop_front();
+        }
+        self.last
+    }
 }

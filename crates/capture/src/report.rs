@@ -18,7 +18,6 @@ const LIST_LIMIT: usize = 20;
 const LONE_LIMIT: usize = 5;
 /// So many lone exchanges with one peer are a habit worth a finding.
 const LONE_COUNT: u64 = 3;
-const ATTOJOULES_PER_JOULE: f64 = 1e18;
 
 /// Where a figure of energy comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -188,6 +187,15 @@ impl StateReport {
             sleep: seconds(State::Sleep),
             transition: seconds(State::ToSleep) + seconds(State::WakeUp),
         }
+    }
+
+    /// Adds another time line's states.
+    pub fn add(&mut self, other: &Self) {
+        self.transmit += other.transmit;
+        self.receive += other.receive;
+        self.listen += other.listen;
+        self.sleep += other.sleep;
+        self.transition += other.transition;
     }
 }
 
@@ -472,8 +480,8 @@ fn station_report(record: &StationRecord, covered: Span, radio: Option<&Radio>) 
         basis: Basis::Measured,
         transmit_s: record.transmit.as_secs_f64(),
         receive_s: record.receive.as_secs_f64(),
-        energy_low_j: joules(&low, radio),
-        energy_high_j: joules(&high, radio),
+        energy_low_j: low.energy(radio).as_joules(),
+        energy_high_j: high.energy(radio).as_joules(),
     });
     StationReport {
         mac: record.mac.to_string(),
@@ -492,11 +500,6 @@ fn station_report(record: &StationRecord, covered: Span, radio: Option<&Radio>) 
         tim_set: record.tim_set,
         measured,
     }
-}
-
-/// Energy of a ledger in joules.
-pub fn joules(ledger: &Ledger, radio: &Radio) -> f64 {
-    ledger.energy(radio).as_attojoules() as f64 / ATTOJOULES_PER_JOULE
 }
 
 fn finding(finding: &Finding) -> FindingReport {

@@ -82,10 +82,10 @@ impl Station {
             Some(_) => Some(capture.frame(packet)?),
             None => None,
         };
-        if let Some(frame) = hop {
-            if !frame.control.kind.has_payload() {
-                return None;
-            }
+        if let Some(frame) = hop
+            && !frame.control.kind.has_payload()
+        {
+            return None;
         }
         match (self, hop) {
             (Self::Mac(mac), Some(frame)) => air_direction(*mac, frame),

@@ -1,0 +1,364 @@
+//! The whole analysis: from a file and a question to the document, with the replays under each policy.
+//!
+//! The station's packets go, at the times at which the capture has them, through the simulator's cell with one station:
+//! the same access point, contention and power-save machines as in every other run. Each policy is compared with the
+//! radio that never sleeps, packet by packet: the difference is the delay that it adds.
+//!
+//! Where radiotap tells the rate, the replay uses the one that carried most of the station's bytes. Elsewhere a physical
+//! layer is assumed and said: 802.11n at [`ASSUMED`], with a band from replays at [`ASSUMED_FAST`] and
+//! [`ASSUMED_SLOW`]. Left out: rate adaptation within a capture, noise, other stations' traffic, and what TCP would do
+//! about the added delay.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::ControlFlow;
+
+use airwatt_base::{Energy, Rate, Span};
+use airwatt_energy::{Radio, State};
+use airwatt_proto::powersave::{Policy, PolicyConfig};
+use airwatt_proto::wire::Preamble;
+use airwatt_sim::air::phy::Standard;
+use airwatt_sim::replay::{Delay, replay};
+use airwatt_sim::scenario::Scenario;
+
+use crate::error::CaptureError;
+use crate::file::Capture;
+use crate::power_save;
+use crate::replay::{SegmentArrivals, arrivals};
+use crate::report::{self, Analysis, Basis, DelayReport, PolicyReport, StateReport};
+use crate::stations::{self, Station};
+
+/// The rate that is assumed where a capture does not tell: one stream, the fastest index of 20 MHz (MCS 7).
+pub const ASSUMED: Rate = Rate::from_bps(65_000_000);
+/// The fast end of the band: two streams, as most of today's phones have (MCS 15).
+pub const ASSUMED_FAST: Rate = Rate::from_bps(130_000_000);
+/// The slow end of the band: one stream at the edge of a flat (MCS 1).
+pub const ASSUMED_SLOW: Rate = Rate::from_bps(13_000_000);
+
+/// The radio that is taken where none is named.
+pub const DEFAULT_RADIO: &str = "broadcom-4311";
+
+/// Time after a segment's last packet in which what is still buffered reaches the station: two beacon intervals and
+/// some. It counts like the rest, under every policy alike.
+pub const TAIL: Span = Span::from_millis(250);
+
+/// Packets must be known to have gone at a rate for it to be called measured: this share of the station's, in percent.
+const MEASURED_PERCENT: u64 = 50;
+
+/// Beacon intervals outside this are not believed, in time units: they would be damage.
+const BEACON_INTERVALS_TU: std::ops::RangeInclusive<u16> = 10..=5_000;
+
+/// The cell of a replay: one access, best effort's arbitration (802.11-2020 table 9-155), the PHY's windows. The wired
+/// path and the flow are there because a scenario has them; a replay uses neither.
+const CELL: &str = r#"
+name = "replay"
+duration = "1s"
+[wired]
+rtt = "0ms"
+down = { rate = "1Gbps" }
+up = { rate = "1Gbps" }
+[wifi]
+standard = "802.11n"
+data_rate = "65Mbps"
+aifsn = 3
+[[station]]
+[[flow]]
+direction = "down"
+transport = "udp"
+application = "saturated"
+"#;
+
+/// What is asked of a capture.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Question<'a> {
+    /// Whose radio: an IP or MAC address. Without it the one that the capture leaves no doubt about.
+    pub station: Option<&'a str>,
+    /// Radio profile: a name or a file; [`DEFAULT_RADIO`] without it.
+    pub radio: Option<&'a str>,
+    /// Policies; all that there are if empty.
+    pub policies: &'a [String],
+    /// Seed of the backoff and of the beacons' phase.
+    pub seed: u64,
+}
+
+/// Why there is no analysis. Each prints as one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AnalyzeError {
+    /// The capture.
+    Capture(CaptureError),
+    /// An option; the text names it.
+    Option(String),
+    /// Whoever watched broke it off.
+    Interrupted,
+}
+
+impl fmt::Display for AnalyzeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Capture(error) => error.fmt(f),
+            Self::Option(text) => f.write_str(text),
+            Self::Interrupted => f.write_str("interrupted"),
+        }
+    }
+}
+
+impl std::error::Error for AnalyzeError {}
+
+impl From<CaptureError> for AnalyzeError {
+    fn from(error: CaptureError) -> Self {
+        Self::Capture(error)
+    }
+}
+
+/// Analyses the capture at `path` (`-` is standard input). `watch` is told the share done, 0 to 1, and asked now and then
+/// whether to go on. Without a station in question the document lists candidates and has no policies.
+///
+/// # Errors
+/// [`AnalyzeError`]: the capture cannot be read, lacks the station, or an option is wrong.
+pub fn analyze(
+    path: &str,
+    question: &Question<'_>,
+    watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
+) -> Result<Analysis, AnalyzeError> {
+    let option = |name: &str, text: &dyn fmt::Display| AnalyzeError::Option(format!("{name}: {text}"));
+    let radio_name = question.radio.unwrap_or(DEFAULT_RADIO);
+    let radio = Radio::find(radio_name).map_err(|error| option("--radio", &error))?;
+    let policies = policies(question.policies).map_err(|error| option("--policy", &error))?;
+    let named = question.station.map(Station::parse).transpose()?;
+    let capture = Capture::open(path)?;
+    let station = match (named, question.station) {
+        (Some(_), Some(text)) => Some(stations::named(&capture, text)?),
+        _ => stations::clear(&capture),
+    };
+    let mut document = report::describe(&capture, station.as_ref(), Some(&radio));
+    if let Some(station) = station {
+        let segments = arrivals(&capture, &station);
+        let phy = Phy::of(&capture, &station);
+        document.phy = Some(phy.to_string());
+        let mut what_if = WhatIf { segments, phy, radio_name, seed: question.seed, watch, done: 0, runs: 1 };
+        document.policies = what_if.run(&policies)?;
+    }
+    Ok(document)
+}
+
+fn policies(names: &[String]) -> Result<Vec<PolicyConfig>, airwatt_proto::powersave::UnknownPolicy> {
+    if names.is_empty() {
+        return Policy::NAMES.iter().map(|info| PolicyConfig::parse(info.name)).collect();
+    }
+    names.iter().map(|name| PolicyConfig::parse(name)).collect()
+}
+
+/// The physical layer of a replay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Phy {
+    basis: Basis,
+    standard: Standard,
+    rate: Rate,
+    /// What the capture really had, where the simulator has no such rate.
+    captured: Option<Rate>,
+    beacon_interval: Span,
+}
+
+impl Phy {
+    fn of(capture: &Capture, station: &Station) -> Self {
+        let beacon_interval = beacon_interval(capture, station);
+        let assumed = Self {
+            basis: Basis::Inferred,
+            standard: Standard::N,
+            rate: ASSUMED,
+            captured: None,
+            beacon_interval,
+        };
+        let mut by_rate: BTreeMap<(Rate, Preamble), u64> = BTreeMap::new();
+        let (mut timed, mut all) = (0, 0);
+        for packet in &capture.packets {
+            if station.direction(capture, packet).is_none() {
+                continue;
+            }
+            all += 1;
+            let Some(frame) = capture.frame(packet) else { continue };
+            if let (Some(rate), Some(preamble)) = (frame.rate, frame.preamble) {
+                timed += 1;
+                *by_rate.entry((rate, preamble)).or_default() += u64::from(frame.air_bytes);
+            }
+        }
+        let most = by_rate.into_iter().max_by_key(|(_, bytes)| *bytes);
+        let Some(((captured, preamble), _)) = most.filter(|_| timed * 100 >= all * MEASURED_PERCENT) else {
+            return assumed;
+        };
+        let standard = match preamble {
+            Preamble::LongDsss | Preamble::ShortDsss => Standard::B,
+            Preamble::Ofdm => Standard::A,
+            _ => Standard::N,
+        };
+        let rates = standard.rates();
+        let rate =
+            rates.iter().rev().find(|rate| **rate <= captured).or(rates.first()).copied().unwrap_or(ASSUMED);
+        let captured = (rate != captured).then_some(captured);
+        Self { basis: Basis::Measured, standard, rate, captured, beacon_interval }
+    }
+
+    /// The rates to replay at: the one to report, then the ends of the band.
+    fn rates(&self) -> Vec<Rate> {
+        match self.basis {
+            Basis::Measured => vec![self.rate],
+            Basis::Inferred => vec![self.rate, ASSUMED_FAST, ASSUMED_SLOW],
+        }
+    }
+}
+
+impl fmt::Display for Phy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let standard = match self.standard {
+            Standard::B => "802.11b",
+            Standard::A => "802.11a",
+            Standard::G => "802.11g",
+            Standard::N => "802.11n",
+        };
+        match (self.basis, self.captured) {
+            (Basis::Inferred, _) => {
+                write!(f, "assumed: {standard} at {} (band: {ASSUMED_FAST} to {ASSUMED_SLOW})", self.rate)?;
+            }
+            (Basis::Measured, None) => {
+                write!(f, "measured: {standard} at {}, the rate of most of the station's bytes", self.rate)?;
+            }
+            (Basis::Measured, Some(captured)) => write!(
+                f,
+                "measured: most of the station's bytes went at {captured}, replayed at {}, the next rate of {standard} \
+                 below",
+                self.rate
+            )?,
+        }
+        write!(f, "; a beacon every {}", self.beacon_interval)
+    }
+}
+
+/// The cell's beacon interval where beacons were captured, else the usual hundred time units.
+fn beacon_interval(capture: &Capture, station: &Station) -> Span {
+    let of_station = || {
+        let Station::Mac(mac) = station else { return None };
+        let record = power_save::observe(capture).stations.into_iter().find(|record| record.mac == *mac)?;
+        capture.networks.get(&record.bssid?)
+    };
+    let only = || capture.networks.values().next().filter(|_| capture.networks.len() == 1);
+    let units = of_station().or_else(only).map(|network| network.interval_tu);
+    let units = units.filter(|units| BEACON_INTERVALS_TU.contains(units)).unwrap_or(100);
+    Span::from_micros(1_024) * u64::from(units)
+}
+
+/// What the segments' replays under one policy at one rate came to.
+#[derive(Clone, Debug, Default)]
+struct Total {
+    energy: Energy,
+    idealized: Energy,
+    elapsed: Span,
+    asleep: Span,
+    states: StateReport,
+    wakeups: BTreeMap<String, u64>,
+    /// Delay of each packet by segment and number.
+    delays: BTreeMap<(usize, u64), Span>,
+    packets: u64,
+    lost: u64,
+}
+
+struct WhatIf<'a> {
+    segments: Vec<SegmentArrivals>,
+    phy: Phy,
+    radio_name: &'a str,
+    seed: u64,
+    watch: &'a mut dyn FnMut(f64) -> ControlFlow<()>,
+    done: usize,
+    runs: usize,
+}
+
+impl WhatIf<'_> {
+    fn run(&mut self, policies: &[PolicyConfig]) -> Result<Vec<PolicyReport>, AnalyzeError> {
+        let rates = self.phy.rates();
+        self.runs = (1 + policies.len() * rates.len()) * self.segments.len().max(1);
+        let awake = self.total(PolicyConfig::Active, self.phy.rate)?;
+        let mut reports = Vec::new();
+        for policy in policies {
+            let totals: Result<Vec<Total>, AnalyzeError> =
+                rates.iter().map(|rate| self.total(*policy, *rate)).collect();
+            reports.push(self.report(policy.name(), &totals?, &awake));
+        }
+        Ok(reports)
+    }
+
+    fn total(&mut self, policy: PolicyConfig, rate: Rate) -> Result<Total, AnalyzeError> {
+        let broken = |error: &dyn fmt::Display| AnalyzeError::Option(error.to_string());
+        let mut scenario = Scenario::from_text(CELL, "replay", &[]).map_err(|error| broken(&error))?;
+        scenario.wifi.standard = self.phy.standard;
+        scenario.wifi.data_rate = rate;
+        scenario.ap.beacon_interval = self.phy.beacon_interval;
+        scenario.station[0].policy = policy.name().to_owned();
+        scenario.station[0].radio = self.radio_name.to_owned();
+        let mut total = Total::default();
+        for (index, segment) in self.segments.iter().enumerate() {
+            let (done, runs) = (self.done as f64, self.runs as f64);
+            let mut watch = |progress: airwatt_sim::world::RunProgress| {
+                (self.watch)((done + progress.share.clamp(0.0, 1.0)) / runs)
+            };
+            let packets = segment.arrivals.len() as u64;
+            let duration = segment.duration + TAIL;
+            let replayed = replay(&scenario, self.seed, segment.arrivals.clone(), duration, &mut watch);
+            let replayed = replayed.map_err(|error| match error {
+                airwatt_sim::RunError::Interrupted => AnalyzeError::Interrupted,
+                other => broken(&other),
+            })?;
+            total.packets += packets;
+            total.add(index, &replayed);
+            self.done += 1;
+            if (self.watch)(self.done as f64 / runs).is_break() {
+                return Err(AnalyzeError::Interrupted);
+            }
+        }
+        Ok(total)
+    }
+
+    fn report(&self, policy: &str, totals: &[Total], awake: &Total) -> PolicyReport {
+        let total = &totals[0];
+        let mut added: Vec<Span> = total
+            .delays
+            .iter()
+            .filter_map(|(packet, delay)| Some(delay.saturating_sub(*awake.delays.get(packet)?)))
+            .collect();
+        let joules = || totals.iter().map(|total| total.energy.as_joules());
+        let band = totals.len() > 1;
+        let elapsed_s = total.elapsed.as_secs_f64();
+        let share = |part: f64| if elapsed_s > 0.0 { part / elapsed_s } else { 0.0 };
+        PolicyReport {
+            policy: policy.to_owned(),
+            basis: self.phy.basis,
+            energy_j: total.energy.as_joules(),
+            energy_low_j: band.then(|| joules().fold(f64::INFINITY, f64::min)),
+            energy_high_j: band.then(|| joules().fold(0.0, f64::max)),
+            idealized_energy_j: total.idealized.as_joules(),
+            average_power_w: share(total.energy.as_joules()),
+            sleep_share: share(total.asleep.as_secs_f64()),
+            state_s: total.states,
+            added_delay_s: DelayReport::of(&mut added),
+            wakeups: total.wakeups.clone(),
+            packets: total.packets,
+            lost: total.lost,
+        }
+    }
+}
+
+impl Total {
+    fn add(&mut self, segment: usize, replayed: &airwatt_sim::replay::Replayed) {
+        let (ledger, radio) = (&replayed.ledger, &replayed.radio);
+        self.energy += ledger.energy(radio);
+        self.idealized += ledger.idealized_energy(radio);
+        self.elapsed += ledger.elapsed();
+        self.asleep += ledger.duration(State::Sleep);
+        self.states.add(&StateReport::of(ledger));
+        for (reason, count) in &replayed.wakeups {
+            *self.wakeups.entry((*reason).to_owned()).or_default() += count;
+        }
+        for Delay { number, delay, .. } in &replayed.delays {
+            self.delays.insert((segment, *number), *delay);
+        }
+        self.lost += replayed.lost;
+    }
+}

@@ -1,0 +1,237 @@
+//! Real captures: the one that ships, and those of the neighbouring folder `shared/captures` where there is one.
+//! Counts are capinfos' and tshark's; where tshark is installed, it is asked again.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use airwatt_capture::report::{Analysis, Basis};
+use airwatt_capture::{AnalyzeError, Capture, LinkType, Question, analyze, clock, flows, stations};
+
+/// What a capture holds: name, packets, link type, seconds covered, the clear station.
+type Expected = (&'static str, u32, LinkType, f64, Option<&'static str>);
+
+const CAPTURES: [Expected; 15] = [
+    ("reddit.pcap", 1_942, LinkType::Ethernet, 14.2, Some("2a01:cb01:2049:8b07:991d:ec85:28df:f629")),
+    ("443-firefox.pcap", 667, LinkType::Ethernet, 8.4, Some("192.168.1.13")),
+    ("alexa-app.pcapng", 3_103, LinkType::Ethernet, 176.2, Some("172.16.42.216")),
+    ("android.pcap", 500, LinkType::Ethernet, 102.3, Some("192.168.2.16")),
+    ("nest_log_sink.pcap", 1_000, LinkType::Ethernet, 6_723.0, Some("192.168.242.15")),
+    ("mqtt.pcap", 9, LinkType::Ethernet, 339.9, None),
+    ("dropbox.pcap", 848, LinkType::Ethernet, 266.1, None),
+    ("youtubeupload.pcap", 137, LinkType::Ethernet, 18.1, Some("192.168.2.27")),
+    ("http-bulk-no_crlf.pcap", 1_519, LinkType::Ethernet, 110.3, Some("10.1.6.206")),
+    ("sctp.pcap", 74, LinkType::Ethernet, 0.1, None),
+    ("gre-aruba.pcap", 2_407, LinkType::Ethernet, 31.8, Some("10.37.36.92")),
+    ("wifi-phone-ps-pmkid.cap", 20_056, LinkType::Dot11, 380.5, None),
+    ("wpa-psk-linksys.cap", 587, LinkType::Dot11, 10.1, Some("00:13:ce:55:98:ef")),
+    ("radiotap-ap-ping-ps.pcapng", 187, LinkType::Radiotap, 4.9, Some("5a:f7:19:2b:ed:5e")),
+    ("radiotap-exthdr.pcap", 10, LinkType::Radiotap, 3.0, None),
+];
+
+fn shipped() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../captures/tcp-download.pcapng")
+}
+
+/// A capture of the shared folder; `None`, said on the way, where there is none.
+fn shared(name: &str) -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/captures").join(name);
+    if path.exists() {
+        return Some(path);
+    }
+    eprintln!("skipped: {name} is not there; it is taken from the folder shared/captures beside the project");
+    None
+}
+
+fn open(path: &Path) -> Capture {
+    Capture::open(path.to_str().expect("a path in UTF-8")).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn ask(path: &Path, question: &Question<'_>) -> Analysis {
+    let mut watch = |_: f64| ControlFlow::Continue(());
+    analyze(path.to_str().expect("a path in UTF-8"), question, &mut watch)
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// One column of tshark's, a line a packet; `None` without tshark.
+fn tshark(path: &Path, filter: &str, field: &str) -> Option<Vec<String>> {
+    let output = Command::new("tshark")
+        .args(["-n", "-r"])
+        .arg(path)
+        .args(["-Y", filter, "-T", "fields", "-E", "occurrence=f", "-e", field])
+        .output();
+    match output {
+        Ok(output) if output.status.success() || !output.stdout.is_empty() => {
+            Some(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
+        }
+        _ => {
+            eprintln!("skipped: tshark is not installed or cannot read {}", path.display());
+            None
+        }
+    }
+}
+
+#[test]
+fn every_capture_has_its_packets_its_time_and_its_station() {
+    for (name, packets, link, covered_s, station) in CAPTURES {
+        let Some(path) = shared(name) else { continue };
+        let capture = open(&path);
+        assert_eq!(capture.packets_in_file, packets, "{name}");
+        assert_eq!(capture.link_types, [link], "{name}");
+        let covered = clock::covered(&capture).as_secs_f64();
+        assert!((covered - covered_s).abs() < 0.06, "{name}: {covered} s");
+        assert_eq!(stations::clear(&capture).map(|found| found.to_string()).as_deref(), station, "{name}");
+        assert_eq!(capture.notes.truncated, name == "wifi-phone-ps-pmkid.cap", "{name}");
+        assert_eq!(capture.segments.len(), if name == "dropbox.pcap" { 3 } else { 1 }, "{name}");
+    }
+}
+
+#[test]
+fn quic_sctp_and_tunnels_are_counted_as_such() {
+    if let Some(path) = shared("youtubeupload.pcap") {
+        let (_, bytes) = flows::flows(&open(&path), None);
+        assert!(bytes.quic > 100_000 && bytes.tcp > 0, "{bytes:?}");
+    }
+    if let Some(path) = shared("sctp.pcap") {
+        let (list, bytes) = flows::flows(&open(&path), None);
+        assert_eq!((list.len(), bytes.other, bytes.total()), (1, bytes.total(), bytes.other));
+    }
+    if let Some(path) = shared("gre-aruba.pcap") {
+        let (list, _) = flows::flows(&open(&path), None);
+        assert_eq!(list.len(), 23);
+        assert!(list.iter().all(flows::Flow::is_one_sided));
+    }
+}
+
+#[test]
+fn handshakes_and_retransmissions_as_tshark_sees_them() {
+    let capture = open(&shipped());
+    let (list, _) = flows::flows(&capture, None);
+    let again: u64 = list.iter().map(|flow| flow.forth.retransmissions + flow.back.retransmissions).sum();
+    assert_eq!(again, 48);
+    assert!(list.iter().all(|flow| flow.handshake_rtt.is_some()));
+    if let Some(found) = tshark(&shipped(), "tcp.analysis.retransmission", "frame.number") {
+        assert_eq!(found.len() as u64, again);
+    }
+    let Some(path) = shared("http-bulk-no_crlf.pcap") else { return };
+    let (list, _) = flows::flows(&open(&path), None);
+    let rtt = list[0].handshake_rtt.expect("a handshake").as_secs_f64();
+    if let Some(found) = tshark(&path, "tcp.analysis.initial_rtt", "tcp.analysis.initial_rtt") {
+        let theirs: f64 = found[0].parse().expect("a number");
+        assert!((rtt - theirs).abs() < 1e-6, "{rtt} {theirs}");
+    }
+}
+
+/// Frame by frame against tshark: type and subtype, PM, More Data, retry, rate.
+#[test]
+fn dot11_fields_as_tshark_sees_them() {
+    for (name, ..) in CAPTURES.iter().filter(|(_, _, link, ..)| link.is_air()) {
+        let Some(path) = shared(name) else { continue };
+        let capture = open(&path);
+        let mut records: Vec<_> = capture.packets.iter().filter(|packet| packet.frame.is_some()).collect();
+        records.sort_by_key(|packet| packet.number);
+        let compare = |field: &str, ours: &dyn Fn(&airwatt_capture::AirFrame) -> String| {
+            let Some(theirs) = tshark(&path, "frame", field) else { return };
+            for packet in &records {
+                let frame = &capture.frames[packet.frame.expect("filtered") as usize];
+                // tshark leaves the field out where it does not look into a frame.
+                let their = theirs[packet.number as usize - 1].as_str();
+                if !their.is_empty() && !frame.damaged {
+                    assert_eq!(ours(frame), their, "{name}, packet {}, {field}", packet.number);
+                }
+            }
+        };
+        let flag = |set: bool| if set { "1" } else { "0" }.to_owned();
+        compare("wlan.fc.type_subtype", &|frame| {
+            let (kind, subtype) = frame.control.kind.bits();
+            format!("0x{:04x}", u16::from(kind) << 4 | u16::from(subtype))
+        });
+        compare("wlan.fc.pwrmgt", &|frame| flag(frame.control.power_management));
+        compare("wlan.fc.moredata", &|frame| flag(frame.control.more_data));
+        compare("wlan.fc.retry", &|frame| flag(frame.control.retry));
+        compare("wlan.ra", &|frame| frame.receiver.to_string());
+        compare("wlan_radio.data_rate", &|frame| {
+            frame.rate.map_or_else(String::new, |rate| format!("{}", rate.as_bps() as f64 / 1e6))
+        });
+        compare("wlan.tim.dtim_period", &|frame| {
+            let beacon = frame.beacon.and_then(|at| capture.beacons.get(at as usize));
+            beacon.and_then(|beacon| beacon.dtim).map_or_else(String::new, |(_, period)| period.to_string())
+        });
+    }
+}
+
+#[test]
+fn the_capture_that_ships_is_analysed() {
+    let document = ask(&shipped(), &Question { seed: 1, ..Question::default() });
+    assert_eq!(document.station.as_deref(), Some("192.168.7.2"));
+    assert!(document.phy.as_deref().is_some_and(|text| text.starts_with("assumed: 802.11n at 65Mbps")));
+    assert!(document.findings.iter().any(|finding| finding.kind == "keep-alive" && finding.count == 8));
+    let policy = |name: &str| document.policies.iter().find(|policy| policy.policy == name).expect(name);
+    let (active, psm) = (policy("active"), policy("psm"));
+    assert!(active.sleep_share == 0.0 && psm.sleep_share > 0.8);
+    assert!(psm.energy_j < active.energy_j / 3.0);
+    assert!(active.added_delay_s.is_some_and(|delay| delay.p99 == 0.0));
+    assert!(psm.added_delay_s.is_some_and(|delay| delay.mean > 1e-3 && delay.p99 < 0.2));
+    for policy in &document.policies {
+        let state = policy.state_s;
+        let total = state.transmit + state.receive + state.listen + state.sleep + state.transition;
+        assert!((total - document.capture.covered_s - 0.25).abs() < 0.02, "{}: {total} s", policy.policy);
+        assert_eq!((policy.basis, policy.lost), (Basis::Inferred, 0), "{}", policy.policy);
+        let (low, high) = (policy.energy_low_j.expect("a band"), policy.energy_high_j.expect("a band"));
+        assert!(low <= policy.energy_j && policy.energy_j <= high, "{}", policy.policy);
+    }
+    let again = ask(&shipped(), &Question { seed: 1, ..Question::default() });
+    let text = |document: &Analysis| serde_json::to_string(document).expect("a document");
+    assert_eq!(text(&document), text(&again));
+}
+
+#[test]
+fn measured_and_inferred_are_labelled_apart() {
+    let Some(path) = shared("radiotap-ap-ping-ps.pcapng") else { return };
+    let policies = ["psm".to_owned()];
+    let document = ask(&path, &Question { policies: &policies, seed: 1, ..Question::default() });
+    assert!(
+        document
+            .policies
+            .iter()
+            .all(|policy| policy.basis == Basis::Measured && policy.energy_low_j.is_none())
+    );
+    let air = document.air.expect("802.11");
+    let measured = air.stations[0].measured.expect("rates are known");
+    assert!(0.0 < measured.energy_low_j && measured.energy_low_j < measured.energy_high_j);
+    assert!(air.stations[0].tim_set > 0);
+}
+
+#[test]
+fn idle_power_is_not_integrated_over_a_jump_of_years() {
+    let Some(path) = shared("dropbox.pcap") else { return };
+    let policies = ["active".to_owned()];
+    let station = Some("192.168.56.1");
+    let document = ask(&path, &Question { station, policies: &policies, seed: 1, ..Question::default() });
+    assert!(document.capture.notes.iter().any(|note| note.contains("clock jumps")));
+    // 267 s at most at the radio's 390 mW of listening and some more.
+    assert!(document.policies[0].energy_j < 120.0, "{}", document.policies[0].energy_j);
+}
+
+#[test]
+fn wrong_questions_get_one_line() {
+    let mut watch = |_: f64| ControlFlow::Continue(());
+    let path = shipped();
+    let mut ask = |question: &Question<'_>| {
+        let error = analyze(path.to_str().expect("a path in UTF-8"), question, &mut watch)
+            .expect_err("a wrong question");
+        let text = error.to_string();
+        assert!(!text.contains('\n'), "{text}");
+        text
+    };
+    assert!(
+        ask(&Question { station: Some("10.9.9.9"), ..Question::default() }).contains("is not in the capture")
+    );
+    assert!(ask(&Question { station: Some("my phone"), ..Question::default() }).starts_with("--station"));
+    assert!(ask(&Question { radio: Some("nokia"), ..Question::default() }).starts_with("--radio"));
+    let policies = ["sleep".to_owned()];
+    assert!(ask(&Question { policies: &policies, ..Question::default() }).starts_with("--policy"));
+    let mut stop = |_: f64| ControlFlow::Break(());
+    let stopped = analyze(path.to_str().expect("a path in UTF-8"), &Question::default(), &mut stop);
+    assert_eq!(stopped.err(), Some(AnalyzeError::Interrupted));
+}
