@@ -1,28 +1,68 @@
 //! What a run leaves behind: the result document, and traces where they were asked for.
+//!
+//! A trace is kept as the machines tell it ([`RunTrace`]) and shown as tables of columns ([`RunTrace::tables`]).
 
 mod result;
 mod tables;
+mod timeline;
 
 pub use result::{CellResult, EnergyOverhead, Fairness, FlowResult, RunResult, StateSeconds, StationResult};
 pub use tables::{Column, Table, Values};
+pub use timeline::{Outcome, RadioInterval};
 
-use airwatt_base::Instant;
+use airwatt_base::{Instant, Span};
 
 use crate::air::RadioEvent;
 use crate::air::frame::AirFrame;
+use crate::air::phy::Standard;
 use crate::world::WindowSample;
 
 /// A queue's length in packets after each change.
 pub type QueueTrace = Vec<(Instant, u32)>;
 
+/// What a reader of a trace must know of its run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting {
+    /// The scenario's name.
+    pub scenario: String,
+    /// The seed of the run.
+    pub seed: u64,
+    /// The PHY.
+    pub standard: Standard,
+    /// Time between beacons.
+    pub beacon_interval: Span,
+    /// Every how many beacons one is a DTIM beacon.
+    pub dtim_period: u8,
+    /// Whether the access point announces U-APSD.
+    pub uapsd: bool,
+    /// Largest IP packet in bytes.
+    pub mtu_bytes: u32,
+    /// IP and TCP headers together in bytes.
+    pub header_bytes: u32,
+    /// Receive window of both ends of a connection in bytes.
+    pub receive_window_bytes: u32,
+    /// The stations in order of their numbers.
+    pub stations: Vec<StationSetting>,
+}
+
+/// What a reader of a trace must know of a station.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StationSetting {
+    /// How long its radio takes from awake to asleep.
+    pub to_sleep: Span,
+    /// Whether its data frames trigger service periods while it is in power save.
+    pub uapsd: bool,
+}
+
 /// Everything that was recorded of one run, in order of time within each list.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct RunTrace {
     /// When the run ended.
     pub end: Instant,
-    /// Number of stations.
-    pub stations: u32,
-    /// Frames on the air.
+    /// What the run was.
+    pub setting: Setting,
+    /// Frames on the air, in the order of the decisions to send them: a beacon may stand before the acknowledgement
+    /// that precedes it.
     pub frames: Vec<AirFrame>,
     /// Radios that dozed and woke.
     pub radios: Vec<RadioEvent>,

@@ -4,31 +4,24 @@
 //! | --- | --- |
 //! | `congestion_window` | a change of a sender's window, threshold or flight |
 //! | `queues` | a change of a queue's length |
-//! | `radio_states` | a change of a station's radio |
-//! | `triggers` | a station's request for buffered frames: trigger, PS-Poll |
+//! | `radio_states` | a time that a station's radio spent in one state |
+//! | `triggers` | a station's frame that asks for buffered frames or announces a power-management mode |
+//! | `beacons` | a beacon and for how many stations its TIM says that frames wait |
 //! | `frames` | a frame on the air |
 //!
-//! Times are in nanoseconds since the run began, and rows are in their order; names carry their unit. The radio states
-//! are put together from the frames and from what the radios decided, so they show what the ledger charges, with one
-//! exception: the way to sleep, microseconds where a profile has it, counts here as sleep.
+//! Times are in nanoseconds since the run began, and rows are in their order; names carry their unit. The radio states of
+//! a station are gapless and last as long as the ledger charged them, to the nanosecond.
 
 use airwatt_base::Instant;
 use airwatt_energy::State;
 use airwatt_proto::powersave::StationId;
 
+use super::timeline::{Outcome, RadioInterval};
 use super::{QueueTrace, RunTrace};
 use crate::air::frame::{AirFrame, Kind, Node};
 
 #[cfg(test)]
 mod tests;
-
-/// States of a radio in `radio_states`, by code.
-const STATES: [&str; 5] = ["transmit", "receive", "listen", "sleep", "transition"];
-const TRANSMIT: u32 = 0;
-const RECEIVE: u32 = 1;
-const LISTEN: u32 = 2;
-const SLEEP: u32 = 3;
-const TRANSITION: u32 = 4;
 
 /// A named table.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,15 +84,14 @@ impl Values {
 impl RunTrace {
     /// Everything that was recorded, as tables.
     pub fn tables(&self) -> Vec<Table> {
-        let mut frames: Vec<&AirFrame> = self.frames.iter().collect();
-        // An exchange is recorded as a whole, so a beacon may be noted before an acknowledgement that precedes it.
-        frames.sort_by_key(|frame| frame.start);
+        let frames = self.frames_by_start();
         vec![
             self.congestion_window(),
             self.queues(),
-            self.radio_states(&frames),
-            triggers(&frames),
-            frame_table(&frames),
+            radio_states(&self.all_radio_intervals(&frames)),
+            self.triggers(&frames),
+            beacons(&frames),
+            frame_table(&frames, &self.outcomes(&frames)),
         ]
     }
 
@@ -143,97 +135,91 @@ impl RunTrace {
         )
     }
 
-    fn radio_states(&self, frames: &[&AirFrame]) -> Table {
-        let mut rows: Vec<(Instant, StationId, u32)> = Vec::new();
-        for station in 0..self.stations {
-            rows.extend(self.states_of(station, frames).into_iter().map(|(at, state)| (at, station, state)));
-        }
-        rows.sort_by_key(|&(at, ..)| at);
-        let names = STATES.iter().map(|name| (*name).to_owned()).collect();
+    fn triggers(&self, frames: &[&AirFrame]) -> Table {
+        const KINDS: [&str; 4] = ["trigger", "ps-poll", "pm-null", "data"];
+        let rows = frames.iter().filter_map(|frame| {
+            let Node::Station(station) = frame.from else { return None };
+            let code = match frame.kind {
+                Kind::QosNull => 0,
+                Kind::PsPoll => 1,
+                Kind::Null => 2,
+                Kind::Data if frame.pm && self.setting.stations[station as usize].uapsd => 3,
+                _ => return None,
+            };
+            Some((*frame, station, code))
+        });
+        let rows: Vec<(&AirFrame, StationId, u32)> = rows.collect();
         table(
-            "radio_states",
+            "triggers",
             [
-                ("time_ns", times(rows.iter().map(|row| row.0))),
+                ("time_ns", times(rows.iter().map(|row| row.0.start))),
                 ("station", Values::U32(rows.iter().map(|row| row.1).collect())),
-                ("state", Values::Code(rows.iter().map(|row| row.2).collect(), names)),
+                ("kind", Values::Code(rows.iter().map(|row| row.2).collect(), owned(&KINDS))),
+                ("pm", Values::Bool(rows.iter().map(|row| row.0.pm).collect())),
+                ("received", Values::Bool(rows.iter().map(|row| row.0.received).collect())),
+                ("retry", Values::Bool(rows.iter().map(|row| row.0.retry).collect())),
             ],
         )
     }
+}
 
-    /// Changes of one radio: what it decided, and while it is awake what is on the air.
-    fn states_of(&self, station: StationId, frames: &[&AirFrame]) -> Vec<(Instant, u32)> {
-        // Beginning and end of each frame as +1 and -1 of a count, its own frames' and the others'.
-        let mut edges: Vec<(Instant, Edge)> = Vec::with_capacity(2 * frames.len());
-        for frame in frames {
-            let own = frame.from == Node::Station(station);
-            edges.push((frame.start, Edge::Air { own, begins: true }));
-            edges.push((frame.start + frame.duration, Edge::Air { own, begins: false }));
-        }
-        let decided = self.radios.iter().filter(|event| event.station == station);
-        edges.extend(decided.map(|event| (event.at, Edge::Radio(event.state))));
-        edges.sort_by_key(|&(at, _)| at);
-        let (mut own, mut others, mut decision) = (0_u32, 0_u32, State::Listen);
-        let mut states: Vec<(Instant, u32)> = vec![(Instant::ZERO, LISTEN)];
-        for (index, &(at, edge)) in edges.iter().enumerate() {
-            match edge {
-                Edge::Air { own: true, begins } => own = step(own, begins),
-                Edge::Air { own: false, begins } => others = step(others, begins),
-                Edge::Radio(state) => decision = state,
-            }
-            if at >= self.end || edges.get(index + 1).is_some_and(|next| next.0 == at) {
-                continue;
-            }
-            let state = match decision {
-                State::Sleep | State::ToSleep => SLEEP,
-                State::WakeUp => TRANSITION,
-                _ if own > 0 => TRANSMIT,
-                _ if others > 0 => RECEIVE,
-                _ => LISTEN,
-            };
-            match states.last_mut() {
-                Some(last) if last.0 == at => last.1 = state,
-                Some(last) if last.1 == state => {}
-                _ => states.push((at, state)),
-            }
-        }
-        states
+/// The name of a state in tables.
+const fn state_name(state: State) -> &'static str {
+    match state {
+        State::Transmit => "transmit",
+        State::Receive => "receive",
+        State::Listen => "listen",
+        State::Sleep => "sleep",
+        State::ToSleep => "to-sleep",
+        State::WakeUp => "wake-up",
     }
 }
 
-/// What may change a radio's state.
-#[derive(Clone, Copy)]
-enum Edge {
-    Air { own: bool, begins: bool },
-    Radio(State),
-}
-
-const fn step(count: u32, begins: bool) -> u32 {
-    if begins { count + 1 } else { count - 1 }
-}
-
-fn triggers(frames: &[&AirFrame]) -> Table {
-    let asked: Vec<(&AirFrame, StationId, u32)> = frames
-        .iter()
-        .filter_map(|frame| match (frame.from, frame.kind) {
-            (Node::Station(station), Kind::QosNull) => Some((*frame, station, 0)),
-            (Node::Station(station), Kind::PsPoll) => Some((*frame, station, 1)),
-            _ => None,
-        })
-        .collect();
-    let kinds = ["trigger", "ps-poll"].map(str::to_owned).to_vec();
+fn radio_states(stations: &[Vec<RadioInterval>]) -> Table {
+    let numbered = (0..).zip(stations);
+    let mut rows: Vec<(StationId, RadioInterval)> =
+        numbered.flat_map(|(id, intervals)| intervals.iter().map(move |interval| (id, *interval))).collect();
+    rows.sort_by_key(|row| row.1.start);
+    let code = |state: State| {
+        State::ALL.iter().position(|known| *known == state).expect("every state is among all") as u32
+    };
     table(
-        "triggers",
+        "radio_states",
         [
-            ("time_ns", times(asked.iter().map(|row| row.0.start))),
-            ("station", Values::U32(asked.iter().map(|row| row.1).collect())),
-            ("kind", Values::Code(asked.iter().map(|row| row.2).collect(), kinds)),
-            ("received", Values::Bool(asked.iter().map(|row| row.0.received).collect())),
-            ("retry", Values::Bool(asked.iter().map(|row| row.0.retry).collect())),
+            ("time_ns", times(rows.iter().map(|row| row.1.start))),
+            ("duration_ns", Values::I64(rows.iter().map(|row| row.1.duration.as_nanos() as i64).collect())),
+            ("station", Values::U32(rows.iter().map(|row| row.0).collect())),
+            (
+                "state",
+                Values::Code(
+                    rows.iter().map(|row| code(row.1.state)).collect(),
+                    owned(&State::ALL.map(state_name)),
+                ),
+            ),
         ],
     )
 }
 
-fn frame_table(frames: &[&AirFrame]) -> Table {
+fn beacons(frames: &[&AirFrame]) -> Table {
+    let rows: Vec<(&AirFrame, u32, u32)> = frames
+        .iter()
+        .filter_map(|frame| {
+            let (dtim_count, marked) = frame.beacon.as_ref()?;
+            Some((*frame, u32::from(*dtim_count), marked.len() as u32))
+        })
+        .collect();
+    table(
+        "beacons",
+        [
+            ("time_ns", times(rows.iter().map(|row| row.0.start))),
+            ("dtim_count", Values::U32(rows.iter().map(|row| row.1).collect())),
+            ("tim_stations", Values::U32(rows.iter().map(|row| row.2).collect())),
+            ("received", Values::Bool(rows.iter().map(|row| row.0.received).collect())),
+        ],
+    )
+}
+
+fn frame_table(frames: &[&AirFrame], outcomes: &[Outcome]) -> Table {
     let flag = |value: fn(&AirFrame) -> bool| Values::Bool(frames.iter().map(|frame| value(frame)).collect());
     let node = |value: fn(&AirFrame) -> Node| coded(frames.iter().map(|frame| node_name(value(frame))));
     table(
@@ -249,7 +235,20 @@ fn frame_table(frames: &[&AirFrame]) -> Table {
             ("kind", coded(frames.iter().map(|frame| frame.kind.name().to_owned()))),
             ("rate_bps", Values::I64(frames.iter().map(|frame| frame.rate.as_bps() as i64).collect())),
             ("bytes", Values::U32(frames.iter().map(|frame| frame.bytes).collect())),
+            (
+                "packet_bytes",
+                Values::U32(
+                    frames.iter().map(|frame| frame.packet.map_or(0, |packet| packet.bytes)).collect(),
+                ),
+            ),
             ("received", flag(|frame| frame.received)),
+            (
+                "outcome",
+                Values::Code(
+                    outcomes.iter().map(|outcome| *outcome as u32).collect(),
+                    owned(&Outcome::ALL.map(Outcome::name)),
+                ),
+            ),
             ("retry", flag(|frame| frame.retry)),
             ("pm", flag(|frame| frame.pm)),
             ("more_data", flag(|frame| frame.flags.more_data)),
@@ -265,6 +264,10 @@ fn node_name(node: Node) -> String {
         Node::Station(station) => format!("station {station}"),
         Node::All => "all".to_owned(),
     }
+}
+
+fn owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
 }
 
 /// Names as codes, in the order of their first appearance.

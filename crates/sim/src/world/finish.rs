@@ -8,10 +8,12 @@ use airwatt_models::max_throughput;
 use airwatt_proto::powersave::StationId;
 
 use super::{Flow, FlowState, World};
+use crate::air::StationConfig;
 use crate::apps::TcpFlow;
 use crate::engine::Fingerprints;
 use crate::record::{
-    CellResult, EnergyOverhead, Fairness, FlowResult, RunResult, RunTrace, StateSeconds, StationResult,
+    CellResult, EnergyOverhead, Fairness, FlowResult, RunResult, RunTrace, Setting, StateSeconds,
+    StationResult, StationSetting,
 };
 use crate::replay::Replayed;
 use crate::run::Run;
@@ -39,7 +41,7 @@ impl World {
             cell: self.cell_result(end),
             flows,
         };
-        let trace = self.windows.is_some().then(|| self.take_trace(end));
+        let trace = self.windows.is_some().then(|| self.take_trace(end, scenario, seed));
         let (frames, radios) = self.cell.fingerprints();
         let mut fingerprints = Fingerprints { events: self.print, frames, radios, ..Fingerprints::default() };
         fingerprints
@@ -67,11 +69,11 @@ impl World {
         }
     }
 
-    fn take_trace(&mut self, end: Instant) -> RunTrace {
+    fn take_trace(&mut self, end: Instant, scenario: &Scenario, seed: u64) -> RunTrace {
         let cell = self.cell.take_trace().unwrap_or_default();
         RunTrace {
             end,
-            stations: self.spec.stations.len() as u32,
+            setting: self.setting(scenario, seed),
             frames: cell.frames,
             radios: cell.radios,
             windows: self.windows.take().unwrap_or_default(),
@@ -79,6 +81,25 @@ impl World {
             up_queue: self.up.take_trace(end),
             ap_queue: cell.ap_queue,
             ap_power_save: cell.ap_power_save,
+        }
+    }
+
+    fn setting(&self, scenario: &Scenario, seed: u64) -> Setting {
+        let of = |station: &StationConfig| StationSetting {
+            to_sleep: station.radio.to_sleep.time,
+            uapsd: station.policy.needs_uapsd(),
+        };
+        Setting {
+            scenario: scenario.name.clone(),
+            seed,
+            standard: scenario.wifi.standard,
+            beacon_interval: scenario.ap.beacon_interval,
+            dtim_period: scenario.ap.dtim_period,
+            uapsd: scenario.ap.uapsd,
+            mtu_bytes: self.spec.tcp.mss + self.spec.tcp.header_bytes,
+            header_bytes: self.spec.tcp.header_bytes,
+            receive_window_bytes: self.spec.tcp.receive_window,
+            stations: self.spec.stations.iter().map(of).collect(),
         }
     }
 

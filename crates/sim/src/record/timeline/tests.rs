@@ -1,0 +1,93 @@
+use std::ops::ControlFlow;
+
+use airwatt_energy::Ledger;
+
+use super::*;
+use crate::scenario::Scenario;
+use crate::world::{World, WorldSpec};
+
+/// A traced run and the ledger of each of its stations.
+fn traced(scenario: &str, changes: &[(&str, &str)]) -> (RunTrace, Vec<Ledger>) {
+    let changes: Vec<_> = changes.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+    let scenario = Scenario::load(scenario, &changes).unwrap();
+    let mut world = World::new(WorldSpec::new(&scenario, 1).unwrap(), 1);
+    world.trace();
+    world.run(&mut |_| ControlFlow::Continue(()));
+    world.cell.finish(world.now);
+    let stations: u32 = scenario.station.iter().map(|group| group.count).sum();
+    let ledgers = (0..stations).map(|station| world.cell.ledger(station).clone()).collect();
+    (world.finish(&scenario, 1).trace.unwrap(), ledgers)
+}
+
+fn check(what: &str, trace: &RunTrace, ledgers: &[Ledger]) {
+    for (station, ledger) in (0..).zip(ledgers) {
+        let intervals = trace.radio_intervals(station);
+        let mut at = Instant::ZERO;
+        let mut spent = [Span::ZERO; State::ALL.len()];
+        for (index, interval) in intervals.iter().enumerate() {
+            assert_eq!(interval.start, at, "{what}, station {station}: gap or overlap");
+            assert!(!interval.duration.is_zero());
+            assert!(index == 0 || intervals[index - 1].state != interval.state);
+            at = interval.start + interval.duration;
+            spent[interval.state as usize] += interval.duration;
+        }
+        assert_eq!(at, trace.end, "{what}, station {station}");
+        for state in State::ALL {
+            assert_eq!(spent[state as usize], ledger.duration(state), "{what}, station {station}: {state:?}");
+        }
+    }
+    assert_eq!(trace.all_radio_intervals(&trace.frames_by_start()).len(), ledgers.len());
+}
+
+#[test]
+fn radio_intervals_last_as_long_as_the_ledger_says() {
+    for policy in ["active", "timeout", "psm", "psm-legacy", "uapsd"] {
+        // One radio whose transitions are free and one whose are not.
+        for radio in ["broadcom-4311", "ar5004"] {
+            for direction in ["down", "up"] {
+                let changes = [
+                    ("flow.size", "300kB"),
+                    ("flow.direction", direction),
+                    ("flow.start_spread", "50ms"),
+                    ("station.policy", policy),
+                    ("station.radio", radio),
+                    ("station.timeout", "7ms"),
+                    ("station.count", "3"),
+                    ("wifi.frame_error_rate", "0.05"),
+                    ("wifi.station_rts_threshold", "500B"),
+                ];
+                let (trace, ledgers) = traced("fast-dsl", &changes);
+                check(&format!("{policy} {radio} {direction}"), &trace, &ledgers);
+            }
+        }
+    }
+}
+
+#[test]
+fn radio_intervals_of_crowded_and_of_mixed_cells() {
+    let crowded = [("station.count", "12"), ("duration", "500ms"), ("station.policy", "psm")];
+    let (trace, ledgers) = traced("saturation", &crowded);
+    assert!(trace.outcomes(&trace.frames_by_start()).contains(&Outcome::Collision));
+    check("saturation", &trace, &ledgers);
+    let (trace, ledgers) = traced("slow-dsl", &[("flow.size", "100kB"), ("wifi", "slow-wifi")]);
+    check("slow-dsl", &trace, &ledgers);
+}
+
+#[test]
+fn outcomes_tell_noise_from_collisions_from_sleep() {
+    let noisy = [("flow.size", "100kB"), ("wifi.frame_error_rate", "0.3"), ("station.policy", "active")];
+    let (trace, _) = traced("fast-dsl", &noisy);
+    let frames = trace.frames_by_start();
+    let outcomes = trace.outcomes(&frames);
+    for (frame, outcome) in frames.iter().zip(&outcomes) {
+        assert_eq!(frame.received, *outcome == Outcome::Received);
+        assert_ne!(*outcome, Outcome::Asleep, "the station never slept: {frame:?}");
+    }
+    assert!(outcomes.contains(&Outcome::Noise));
+}
+
+#[test]
+fn a_station_that_does_not_exist_did_nothing() {
+    let (trace, _) = traced("fast-dsl", &[("flow.size", "10kB")]);
+    assert_eq!(trace.radio_intervals(1), []);
+}
