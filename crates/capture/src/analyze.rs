@@ -24,7 +24,7 @@ use airwatt_sim::scenario::Scenario;
 use crate::error::CaptureError;
 use crate::file::Capture;
 use crate::power_save;
-use crate::replay::{SegmentArrivals, arrivals};
+use crate::replay::{SegmentArrivals, arrivals, arrivals_without};
 use crate::report::{self, Analysis, Basis, DelayReport, PolicyReport, StateReport};
 use crate::stations::{self, Station};
 
@@ -137,8 +137,35 @@ pub fn analyze(
         document.phy = Some(phy.to_string());
         let mut what_if = WhatIf { segments, phy, radio_name, seed: question.seed, watch, done: 0, runs: 1 };
         document.policies = what_if.run(&policies)?;
+        keep_alive_costs(&capture, &station, &mut what_if, &mut document)?;
     }
     Ok(document)
+}
+
+/// What each peer's keep-alives cost under the policy that spends least, since that is where sleep is disturbed: the
+/// replay's energy less that of a replay without them.
+fn keep_alive_costs(
+    capture: &Capture,
+    station: &Station,
+    what_if: &mut WhatIf<'_>,
+    document: &mut Analysis,
+) -> Result<(), AnalyzeError> {
+    let least = document.policies.iter().min_by(|a, b| a.energy_j.total_cmp(&b.energy_j));
+    let Some((name, energy_j)) = least.map(|policy| (policy.policy.clone(), policy.energy_j)) else {
+        return Ok(());
+    };
+    let Ok(policy) = PolicyConfig::parse(&name) else { return Ok(()) };
+    let (list, _) = report::keep_alives(capture, station);
+    let findings = document.findings.iter_mut().filter(|finding| finding.kind == "keep-alive");
+    for (finding, lone) in findings.zip(list) {
+        what_if.segments = arrivals_without(capture, station, &lone.packets);
+        let without = what_if.total(policy, what_if.phy.rate)?;
+        let cost_j = energy_j - without.energy.as_joules();
+        finding.text += &format!("; under {name} they cost {cost_j:.3} J of {energy_j:.3} J");
+        finding.cost_j = Some(cost_j);
+        finding.policy = Some(name.clone());
+    }
+    Ok(())
 }
 
 fn policies(names: &[String]) -> Result<Vec<PolicyConfig>, airwatt_proto::powersave::UnknownPolicy> {
@@ -274,7 +301,8 @@ struct WhatIf<'a> {
 impl WhatIf<'_> {
     fn run(&mut self, policies: &[PolicyConfig]) -> Result<Vec<PolicyReport>, AnalyzeError> {
         let rates = self.phy.rates();
-        self.runs = (1 + policies.len() * rates.len()) * self.segments.len().max(1);
+        // Some more for the keep-alives, whose number follows from the capture.
+        self.runs = (4 + policies.len() * rates.len()) * self.segments.len().max(1);
         let awake = self.total(PolicyConfig::Active, self.phy.rate)?;
         let mut reports = Vec::new();
         for policy in policies {
@@ -297,7 +325,7 @@ impl WhatIf<'_> {
         for (index, segment) in self.segments.iter().enumerate() {
             let (done, runs) = (self.done as f64, self.runs as f64);
             let mut watch = |progress: airwatt_sim::world::RunProgress| {
-                (self.watch)((done + progress.share.clamp(0.0, 1.0)) / runs)
+                (self.watch)(((done + progress.share.clamp(0.0, 1.0)) / runs).min(1.0))
             };
             let packets = segment.arrivals.len() as u64;
             let duration = segment.duration + TAIL;
@@ -309,7 +337,7 @@ impl WhatIf<'_> {
             total.packets += packets;
             total.add(index, &replayed);
             self.done += 1;
-            if (self.watch)(self.done as f64 / runs).is_break() {
+            if (self.watch)((self.done as f64 / runs).min(1.0)).is_break() {
                 return Err(AnalyzeError::Interrupted);
             }
         }

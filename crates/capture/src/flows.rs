@@ -1,7 +1,7 @@
 //! Conversations: who spoke with whom, how much each way, what was sent again; and the small exchanges that woke the
 //! radio for themselves alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use airwatt_base::{Instant, Seq, Span};
@@ -258,6 +258,8 @@ pub struct LoneExchanges {
     pub until: Instant,
     /// Number of the first exchange's first packet.
     pub packet: u32,
+    /// Numbers of all their packets.
+    pub packets: BTreeSet<u32>,
 }
 
 impl LoneExchanges {
@@ -273,7 +275,7 @@ struct Burst {
     bytes: u64,
     from: Instant,
     until: Instant,
-    packet: u32,
+    packets: Vec<u32>,
 }
 
 /// The station's lone small exchanges by peer, those with most first, and how many bursts the station had in all.
@@ -291,11 +293,13 @@ pub fn lone_exchanges(capture: &Capture, station: &Station) -> (Vec<LoneExchange
             bytes: 0,
             from: burst.from,
             until: burst.from,
-            packet: burst.packet,
+            packet: burst.packets[0],
+            packets: BTreeSet::new(),
         });
         entry.count += 1;
         entry.bytes += burst.bytes;
         entry.until = burst.from;
+        entry.packets.extend(burst.packets);
     };
     let mut current: Option<Burst> = None;
     for packet in &capture.packets {
@@ -310,6 +314,10 @@ pub fn lone_exchanges(capture: &Capture, station: &Station) -> (Vec<LoneExchange
                 burst.until = packet.at;
                 burst.bytes += bytes;
                 burst.same_peer &= burst.peer == peer;
+                // Of a large burst no packet is asked for.
+                if burst.bytes <= SMALL_BURST_BYTES {
+                    burst.packets.push(packet.number);
+                }
             }
             _ => {
                 let next = Burst {
@@ -318,7 +326,7 @@ pub fn lone_exchanges(capture: &Capture, station: &Station) -> (Vec<LoneExchange
                     bytes,
                     from: packet.at,
                     until: packet.at,
-                    packet: packet.number,
+                    packets: vec![packet.number],
                 };
                 if let Some(over) = current.replace(next) {
                     close(over);

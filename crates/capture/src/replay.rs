@@ -6,7 +6,7 @@
 //! acknowledges data waits for it, as the simulator's replay does. Arrival times count from the segment's
 //! first packet. A bundle that the kernel captured before cutting it is cut here, to packets of at most [`MTU`].
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use airwatt_base::{Instant, Seq, Span};
 use airwatt_sim::replay::Arrival;
@@ -35,13 +35,30 @@ pub struct SegmentArrivals {
 
 /// The station's arrivals, segment by segment; 802.11 retransmissions are left out, since the replay makes its own.
 pub fn arrivals(capture: &Capture, station: &Station) -> Vec<SegmentArrivals> {
-    capture.segments.iter().map(|segment| segment_arrivals(capture, station, segment)).collect()
+    arrivals_without(capture, station, &BTreeSet::new())
 }
 
-fn segment_arrivals(capture: &Capture, station: &Station, segment: &Segment) -> SegmentArrivals {
+/// The same without the packets of these numbers: what would be left if an application had not sent them.
+pub fn arrivals_without(
+    capture: &Capture,
+    station: &Station,
+    left_out: &BTreeSet<u32>,
+) -> Vec<SegmentArrivals> {
+    capture.segments.iter().map(|segment| segment_arrivals(capture, station, segment, left_out)).collect()
+}
+
+fn segment_arrivals(
+    capture: &Capture,
+    station: &Station,
+    segment: &Segment,
+    left_out: &BTreeSet<u32>,
+) -> SegmentArrivals {
     let mut arrivals: Vec<Arrival> = Vec::new();
     let mut received: BTreeMap<(End, End), Unacknowledged> = BTreeMap::new();
     for packet in capture.packets[segment.first..segment.end].iter().filter(|packet| !packet.repeated) {
+        if left_out.contains(&packet.number) {
+            continue;
+        }
         let Some(direction) = station.direction(capture, packet) else { continue };
         let hidden = || capture.frame(packet).map(|frame| frame.msdu_bytes);
         let Some(bytes) = packet.ip.as_ref().map(|ip| ip.bytes).or_else(hidden).filter(|bytes| *bytes > 0)

@@ -319,6 +319,10 @@ pub struct FindingReport {
     pub count: u64,
     /// What, in a sentence.
     pub text: String,
+    /// What it cost under the policy of [`FindingReport::policy`]: the energy of the replay less that of one without it.
+    pub cost_j: Option<f64>,
+    /// Under which policy that is: of those asked for, the one that spends least.
+    pub policy: Option<String>,
     /// The first few times.
     pub examples: Vec<ExampleReport>,
 }
@@ -510,6 +514,8 @@ fn finding(finding: &Finding) -> FindingReport {
         station: finding.station.to_string(),
         count: finding.count,
         text: finding.examples.first().map(|example| example.detail.clone()).unwrap_or_default(),
+        cost_j: None,
+        policy: None,
         examples: finding
             .examples
             .iter()
@@ -522,9 +528,17 @@ fn finding(finding: &Finding) -> FindingReport {
     }
 }
 
-/// Small exchanges that woke the radio for themselves alone: what keep-alives cost.
+/// Lone exchanges with peers that have the habit, those with most first, and how many bursts there were in all.
+pub(crate) fn keep_alives(capture: &Capture, station: &Station) -> (Vec<flows::LoneExchanges>, u64) {
+    let (mut list, bursts) = flows::lone_exchanges(capture, station);
+    list.retain(|lone| lone.count >= LONE_COUNT);
+    list.truncate(LONE_LIMIT);
+    (list, bursts)
+}
+
+/// Small exchanges that woke the radio for themselves alone.
 fn lone_findings(capture: &Capture, station: &Station) -> Vec<FindingReport> {
-    let (list, bursts) = flows::lone_exchanges(capture, station);
+    let (list, bursts) = keep_alives(capture, station);
     let report = |lone: &flows::LoneExchanges| {
         let every = lone.mean_interval().map_or(0.0, Span::as_secs_f64);
         let text = format!(
@@ -537,6 +551,8 @@ fn lone_findings(capture: &Capture, station: &Station) -> Vec<FindingReport> {
             station: station.to_string(),
             count: lone.count,
             text: text.clone(),
+            cost_j: None,
+            policy: None,
             examples: vec![ExampleReport {
                 time_s: lone.from.as_secs_f64(),
                 packet: lone.packet,
@@ -544,5 +560,5 @@ fn lone_findings(capture: &Capture, station: &Station) -> Vec<FindingReport> {
             }],
         }
     };
-    list.iter().filter(|lone| lone.count >= LONE_COUNT).take(LONE_LIMIT).map(report).collect()
+    list.iter().map(report).collect()
 }

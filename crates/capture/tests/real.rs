@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use airwatt_capture::report::{Analysis, Basis};
-use airwatt_capture::{AnalyzeError, Capture, LinkType, Question, analyze, clock, flows, stations};
+use airwatt_capture::{AirFrame, AnalyzeError, Capture, LinkType, Question, analyze, clock, flows, stations};
 
 /// What a capture holds: name, packets, link type, seconds covered, the clear station.
 type Expected = (&'static str, u32, LinkType, f64, Option<&'static str>);
@@ -53,16 +53,15 @@ fn ask(path: &Path, question: &Question<'_>) -> Analysis {
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// One column of tshark's, a line a packet; `None` without tshark.
-fn tshark(path: &Path, filter: &str, field: &str) -> Option<Vec<String>> {
-    let output = Command::new("tshark")
-        .args(["-n", "-r"])
-        .arg(path)
-        .args(["-Y", filter, "-T", "fields", "-E", "occurrence=f", "-e", field])
-        .output();
-    match output {
+/// Fields of tshark's, a row a packet; `None`, said on the way, without tshark.
+fn tshark(path: &Path, filter: &str, fields: &[&str]) -> Option<Vec<Vec<String>>> {
+    let mut command = Command::new("tshark");
+    command.args(["-n", "-r"]).arg(path).args(["-Y", filter, "-T", "fields", "-E", "occurrence=f"]);
+    command.args(fields.iter().flat_map(|field| ["-e", field]));
+    match command.output() {
         Ok(output) if output.status.success() || !output.stdout.is_empty() => {
-            Some(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
+            let text = String::from_utf8_lossy(&output.stdout);
+            Some(text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect())
         }
         _ => {
             eprintln!("skipped: tshark is not installed or cannot read {}", path.display());
@@ -110,14 +109,14 @@ fn handshakes_and_retransmissions_as_tshark_sees_them() {
     let again: u64 = list.iter().map(|flow| flow.forth.retransmissions + flow.back.retransmissions).sum();
     assert_eq!(again, 48);
     assert!(list.iter().all(|flow| flow.handshake_rtt.is_some()));
-    if let Some(found) = tshark(&shipped(), "tcp.analysis.retransmission", "frame.number") {
+    if let Some(found) = tshark(&shipped(), "tcp.analysis.retransmission", &["frame.number"]) {
         assert_eq!(found.len() as u64, again);
     }
     let Some(path) = shared("http-bulk-no_crlf.pcap") else { return };
     let (list, _) = flows::flows(&open(&path), None);
     let rtt = list[0].handshake_rtt.expect("a handshake").as_secs_f64();
-    if let Some(found) = tshark(&path, "tcp.analysis.initial_rtt", "tcp.analysis.initial_rtt") {
-        let theirs: f64 = found[0].parse().expect("a number");
+    if let Some(found) = tshark(&path, "tcp.analysis.initial_rtt", &["tcp.analysis.initial_rtt"]) {
+        let theirs: f64 = found[0][0].parse().expect("a number");
         assert!((rtt - theirs).abs() < 1e-6, "{rtt} {theirs}");
     }
 }
@@ -130,34 +129,46 @@ fn dot11_fields_as_tshark_sees_them() {
         let capture = open(&path);
         let mut records: Vec<_> = capture.packets.iter().filter(|packet| packet.frame.is_some()).collect();
         records.sort_by_key(|packet| packet.number);
-        let compare = |field: &str, ours: &dyn Fn(&airwatt_capture::AirFrame) -> String| {
-            let Some(theirs) = tshark(&path, "frame", field) else { return };
-            for packet in &records {
-                let frame = &capture.frames[packet.frame.expect("filtered") as usize];
-                // tshark leaves the field out where it does not look into a frame.
-                let their = theirs[packet.number as usize - 1].as_str();
-                if !their.is_empty() && !frame.damaged {
-                    assert_eq!(ours(frame), their, "{name}, packet {}, {field}", packet.number);
+        let Some(rows) = tshark(&path, "frame", &FIELDS.map(|(field, _)| field)) else { continue };
+        for packet in &records {
+            let frame = &capture.frames[packet.frame.expect("filtered") as usize];
+            let row = &rows[packet.number as usize - 1];
+            for ((field, ours), theirs) in FIELDS.iter().zip(row) {
+                // tshark leaves a field out where it does not look into a frame.
+                if !theirs.is_empty() && !frame.damaged {
+                    assert_eq!(&ours(&capture, frame), theirs, "{name}, packet {}, {field}", packet.number);
                 }
             }
-        };
-        let flag = |set: bool| if set { "1" } else { "0" }.to_owned();
-        compare("wlan.fc.type_subtype", &|frame| {
-            let (kind, subtype) = frame.control.kind.bits();
-            format!("0x{:04x}", u16::from(kind) << 4 | u16::from(subtype))
-        });
-        compare("wlan.fc.pwrmgt", &|frame| flag(frame.control.power_management));
-        compare("wlan.fc.moredata", &|frame| flag(frame.control.more_data));
-        compare("wlan.fc.retry", &|frame| flag(frame.control.retry));
-        compare("wlan.ra", &|frame| frame.receiver.to_string());
-        compare("wlan_radio.data_rate", &|frame| {
-            frame.rate.map_or_else(String::new, |rate| format!("{}", rate.as_bps() as f64 / 1e6))
-        });
-        compare("wlan.tim.dtim_period", &|frame| {
-            let beacon = frame.beacon.and_then(|at| capture.beacons.get(at as usize));
-            beacon.and_then(|beacon| beacon.dtim).map_or_else(String::new, |(_, period)| period.to_string())
-        });
+        }
     }
+}
+
+type Field = (&'static str, fn(&Capture, &AirFrame) -> String);
+
+const FIELDS: [Field; 9] = [
+    ("wlan.fc.type_subtype", |_, frame| {
+        let (kind, subtype) = frame.control.kind.bits();
+        format!("0x{:04x}", u16::from(kind) << 4 | u16::from(subtype))
+    }),
+    ("wlan.fc.pwrmgt", |_, frame| flag(frame.control.power_management)),
+    ("wlan.fc.moredata", |_, frame| flag(frame.control.more_data)),
+    ("wlan.fc.retry", |_, frame| flag(frame.control.retry)),
+    ("wlan.ra", |_, frame| frame.receiver.to_string()),
+    ("wlan.qos.tid", |_, frame| frame.tid.map_or_else(String::new, |tid| tid.to_string())),
+    ("wlan.seq", |_, frame| {
+        frame.sequence_control.map_or_else(String::new, |field| (field >> 4).to_string())
+    }),
+    ("wlan_radio.data_rate", |_, frame| {
+        frame.rate.map_or_else(String::new, |rate| (rate.as_bps() as f64 / 1e6).to_string())
+    }),
+    ("wlan.tim.dtim_period", |capture, frame| {
+        let beacon = frame.beacon.and_then(|at| capture.beacons.get(at as usize));
+        beacon.and_then(|beacon| beacon.dtim).map_or_else(String::new, |(_, period)| period.to_string())
+    }),
+];
+
+fn flag(set: bool) -> String {
+    if set { "1" } else { "0" }.to_owned()
 }
 
 #[test]
@@ -166,6 +177,8 @@ fn the_capture_that_ships_is_analysed() {
     assert_eq!(document.station.as_deref(), Some("192.168.7.2"));
     assert!(document.phy.as_deref().is_some_and(|text| text.starts_with("assumed: 802.11n at 65Mbps")));
     assert!(document.findings.iter().any(|finding| finding.kind == "keep-alive" && finding.count == 8));
+    let cost_j = document.findings[0].cost_j.expect("a cost");
+    assert!(0.0 < cost_j && cost_j < 0.2, "{cost_j} J for eight small exchanges");
     let policy = |name: &str| document.policies.iter().find(|policy| policy.policy == name).expect(name);
     let (active, psm) = (policy("active"), policy("psm"));
     assert!(active.sleep_share == 0.0 && psm.sleep_share > 0.8);
