@@ -615,8 +615,8 @@ impl Machine for Cell {
 pub(super) fn mpdu_bytes(overhead: u32, body: &Body) -> u32 {
     match body {
         Body::Data(packet) => packet.bytes + overhead,
-        Body::Control(Control::Trigger) => super::exchange::QOS_NULL_BYTES,
-        Body::Control(Control::PmNull { .. }) | Body::NullData => super::exchange::QOS_NULL_BYTES,
+        Body::Control(Control::Trigger) | Body::NullData => super::exchange::QOS_NULL_BYTES,
+        Body::Control(Control::PmNull { .. }) => super::exchange::NULL_BYTES,
         Body::Control(Control::PsPoll) => super::exchange::PS_POLL_BYTES,
     }
 }

@@ -28,6 +28,8 @@ const RTS_BYTES: u32 = 20;
 pub(super) const PS_POLL_BYTES: u32 = 20;
 /// QoS Null: a QoS data header and FCS without a body (9.3.2.1).
 pub(super) const QOS_NULL_BYTES: u32 = 30;
+/// Null: the same without QoS control.
+pub(super) const NULL_BYTES: u32 = 28;
 /// A beacon without its TIM: header 24, fixed fields 12, SSID of 8 characters 10, rates 10, DS parameter 3, EDCA parameter set
 /// 20, HT elements 54, FCS 4 (9.3.3.2).
 const BEACON_BYTES: u32 = 137;
@@ -516,21 +518,18 @@ impl Cell {
     fn record(&mut self, mpdu: &Mpdu, parts: &Parts, plan: &Plan) {
         let pm_of_station = self.pm_of(mpdu);
         let station = Node::Station(mpdu.station);
-        let last_end = parts.iter().last().map_or(Instant::ZERO, |part| part.start + part.duration);
         let frames = parts.iter().map(|part| {
             let (from, to) =
                 if part.by_station { (station, Node::AccessPoint) } else { (Node::AccessPoint, station) };
             let is_body = !matches!(part.kind, Kind::Rts | Kind::Cts | Kind::Ack);
-            let control_rate = !is_body || part.kind == Kind::PsPoll;
-            let end = part.start + part.duration;
-            let after_data = if is_body { plan.sifs + plan.ack_time } else { last_end.saturating_since(end) };
+            let at_control_rate = !is_body || part.kind == Kind::PsPoll;
             AirFrame {
                 start: part.start,
                 duration: part.duration,
                 from,
                 to,
                 kind: part.kind,
-                rate: if control_rate { self.config.control_rate } else { self.config.data_rate },
+                rate: if at_control_rate { self.config.control_rate } else { self.config.data_rate },
                 bytes: match part.kind {
                     Kind::Rts => RTS_BYTES,
                     Kind::Cts | Kind::Ack => ACK_BYTES,
@@ -541,7 +540,7 @@ impl Cell {
                 pm: is_body && part.by_station && pm_of_station,
                 flags: if is_body { mpdu.flags } else { ServiceFlags::default() },
                 sequence: mpdu.sequence,
-                nav: after_data,
+                nav: plan.nav(part.kind),
                 packet: if let (true, Body::Data(packet)) = (is_body, mpdu.body) {
                     Some(packet)
                 } else {
@@ -600,6 +599,18 @@ impl Plan {
     /// From the exchange's beginning until the acknowledgement has arrived.
     fn total(&self) -> Span {
         self.before_data + self.data_time + self.sifs + self.ack_time + self.tau * 2
+    }
+
+    /// What a frame of the exchange says in its Duration field: the rest of the exchange (802.11-2020 9.2.5.2).
+    fn nav(&self, kind: Kind) -> Span {
+        let after_data = self.sifs + self.ack_time;
+        let after_cts = self.sifs + self.data_time + after_data;
+        match kind {
+            Kind::Rts => self.sifs + self.cts_time + after_cts,
+            Kind::Cts => after_cts,
+            Kind::Ack | Kind::Beacon => Span::ZERO,
+            _ => after_data,
+        }
     }
 }
 

@@ -73,6 +73,16 @@ const ERP_SIGNAL_EXTENSION: Span = micros(6);
 const DSSS_PREAMBLE: Span = micros(192);
 
 impl Standard {
+    /// The name in scenarios.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::B => "802.11b",
+            Self::A => "802.11a",
+            Self::G => "802.11g",
+            Self::N => "802.11n",
+        }
+    }
+
     /// The PHY's constants.
     pub const fn timing(self) -> Timing {
         let ofdm = Timing {
@@ -138,6 +148,7 @@ impl Standard {
             let bits_per_kilosymbol = kbps;
             return Some(Format {
                 preamble: DSSS_PREAMBLE,
+                extension: Span::ZERO,
                 symbol: micros(1),
                 bits_per_kilosymbol,
                 fixed_bits: 0,
@@ -151,6 +162,7 @@ impl Standard {
         let bits_per_kilosymbol = bits * 1_000;
         Some(Format {
             preamble,
+            extension,
             symbol: OFDM_SYMBOL,
             bits_per_kilosymbol,
             fixed_bits: OFDM_SERVICE_AND_TAIL_BITS,
@@ -173,6 +185,8 @@ impl Standard {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
     preamble: Span,
+    /// The part of `preamble` that is silence behind the frame.
+    extension: Span,
     symbol: Span,
     /// Data bits in a thousand symbols: 802.11b's 5.5 Mbit/s has no whole number of bits in a microsecond.
     bits_per_kilosymbol: u64,
@@ -183,6 +197,11 @@ impl Format {
     /// Training fields and headers, with any signal extension.
     pub const fn preamble(&self) -> Span {
         self.preamble
+    }
+
+    /// Training fields and headers: what a receiver hears before the body.
+    pub fn training(&self) -> Span {
+        self.preamble - self.extension
     }
 
     /// What the body is rounded up to.

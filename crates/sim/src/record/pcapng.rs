@@ -1,1 +1,142 @@
-//! x
+//! A run's frames as a capture: what a perfect sniffer beside the access point would have written.
+//!
+//! Radiotap (link type 127) in pcapng, nanosecond time stamps that begin with the run. Each frame stands there with its
+//! real 802.11 bytes and, for packets, with LLC/SNAP, IPv4 and TCP or UDP headers; the time stamp is the beginning of
+//! the preamble, the radiotap clock counts from the first bit behind it. Frames broken by a collision or by noise carry
+//! the radiotap flag of a bad FCS; a frame that its receiver slept through does not, since the sniffer heard it well.
+//!
+//! Left out, because the simulator knows only its length: the payload, so captured lengths are shorter than original ones;
+//! the FCS behind it; TCP options beyond those of a SYN; what a beacon carries beside the elements of power save, which
+//! stands there as one element of zeros. A header of 40 bytes has no room for window scaling: without it windows
+//! above 65,535 are written as 65,535.
+
+mod mac;
+mod packet;
+
+use std::borrow::Cow;
+use std::io;
+use std::time::Duration;
+
+use airwatt_base::Span;
+use airwatt_proto::wire::{Bandwidth, Channel, GuardInterval, McsField, Radiotap, RadiotapFlags};
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
+use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
+use pcap_file::pcapng::blocks::{Block, PcapNgBlock};
+use pcap_file::{DataLink, Endianness, PcapError};
+
+use super::timeline::Outcome;
+use super::{RunTrace, Setting};
+use crate::air::frame::AirFrame;
+use crate::air::phy::Standard;
+
+#[cfg(test)]
+mod tests;
+
+/// Bytes of an FCS, which lengths on the air count and captures here leave out.
+const FCS_BYTES: usize = 4;
+/// Time stamps in units of 10^-9 s.
+const NANOSECONDS: u8 = 9;
+
+impl RunTrace {
+    /// Writes the frames on the air as pcapng. `out` is best buffered; it is flushed at the end.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_pcapng(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        let mut capture =
+            PcapNgWriter::with_section_header(&mut *out, section(&self.setting)).map_err(io_error)?;
+        write(&mut capture, &interface(&self.setting).into_block())?;
+        let frames = self.frames_by_start();
+        let mut bytes = Vec::new();
+        for (frame, outcome) in frames.iter().zip(self.outcomes(&frames)) {
+            bytes.clear();
+            let radiotap = radiotap(&self.setting, frame, outcome).encode(&mut bytes);
+            mac::encode(&self.setting, frame, &mut bytes);
+            let on_air = radiotap + (frame.bytes as usize).saturating_sub(FCS_BYTES);
+            let packet = EnhancedPacketBlock {
+                interface_id: 0,
+                timestamp: Duration::from_nanos(frame.start.as_nanos()),
+                original_len: on_air.max(bytes.len()) as u32,
+                data: Cow::Borrowed(&bytes),
+                options: Vec::new(),
+            };
+            write(&mut capture, &packet.into_block())?;
+        }
+        out.flush()
+    }
+}
+
+fn write<W: io::Write>(capture: &mut PcapNgWriter<W>, block: &Block) -> io::Result<()> {
+    capture.write_block(block).map_err(io_error)?;
+    Ok(())
+}
+
+fn io_error(error: PcapError) -> io::Error {
+    match error {
+        PcapError::IoError(error) => error,
+        other => io::Error::other(other),
+    }
+}
+
+/// Which program wrote the file and what it shows.
+fn section(setting: &Setting) -> SectionHeaderBlock<'static> {
+    let program = concat!("airwatt ", env!("CARGO_PKG_VERSION"));
+    let what = format!("simulated: scenario {}, seed {}", setting.scenario, setting.seed);
+    SectionHeaderBlock {
+        // Not the machine's own order: a run's capture is the same bytes everywhere.
+        endianness: Endianness::Little,
+        options: vec![
+            SectionHeaderOption::Comment(Cow::Owned(what)),
+            SectionHeaderOption::UserApplication(Cow::Borrowed(program)),
+        ],
+        ..SectionHeaderBlock::default()
+    }
+}
+
+fn interface(setting: &Setting) -> InterfaceDescriptionBlock<'static> {
+    let channel = channel(setting.standard);
+    let description =
+        format!("the simulated air, {} at {} MHz", setting.standard.name(), channel.frequency_mhz);
+    InterfaceDescriptionBlock {
+        linktype: DataLink::IEEE802_11_RADIOTAP,
+        // No limit: what is left out was never there.
+        snaplen: 0,
+        options: vec![
+            InterfaceDescriptionOption::IfName(Cow::Borrowed("air")),
+            InterfaceDescriptionOption::IfDescription(Cow::Owned(description)),
+            InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
+        ],
+    }
+}
+
+/// The lowest channel of the PHY's band; the simulator knows only one.
+fn channel(standard: Standard) -> Channel {
+    match standard {
+        Standard::B | Standard::G => Channel { frequency_mhz: 2412, flags: Channel::DYNAMIC_2GHZ },
+        Standard::A | Standard::N => Channel { frequency_mhz: 5180, flags: Channel::OFDM_5GHZ },
+    }
+}
+
+fn radiotap(setting: &Setting, frame: &AirFrame, outcome: Outcome) -> Radiotap {
+    let broken = matches!(outcome, Outcome::Collision | Outcome::Noise);
+    let mcs = setting.standard.mcs(frame.rate);
+    Radiotap {
+        tsft_us: Some(first_bit_us(setting, frame)),
+        flags: RadiotapFlags(if broken { RadiotapFlags::BAD_FCS } else { 0 }),
+        // Rates without an index are multiples of 500 kbit/s up to 54 Mbit/s.
+        rate_500kbps: mcs.is_none().then(|| (frame.rate.as_bps() / 500_000) as u8),
+        channel: Some(channel(setting.standard)),
+        mcs: mcs.map(|index| McsField::new(index, Bandwidth::Mhz20, GuardInterval::Long)),
+        ..Radiotap::default()
+    }
+}
+
+/// The clock when the preamble of a frame is over, in microseconds.
+fn first_bit_us(setting: &Setting, frame: &AirFrame) -> u64 {
+    let preamble = setting.standard.format(frame.rate).map_or(Span::ZERO, |format| format.training());
+    (frame.start + preamble).as_nanos() / 1_000
+}

@@ -1,114 +1,119 @@
 use std::ops::ControlFlow;
-use std::process::Command;
+
+use airwatt_base::Rate;
+use airwatt_proto::wire::{Frame, ManagementBody, snap_payload};
+use pcap_file::pcapng::PcapNgReader;
 
 use super::*;
+use crate::air::frame::{Kind, Node};
 use crate::scenario::Scenario;
 
-fn traced(policy: &str) -> RunTrace {
-    let changes = [("flow.size", "1MB"), ("station.policy", policy), ("station.count", "2")];
+fn traced(scenario: &str, changes: &[(&str, &str)]) -> RunTrace {
     let changes: Vec<_> = changes.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
-    let scenario = Scenario::load("fast-dsl", &changes).unwrap();
+    let scenario = Scenario::load(scenario, &changes).unwrap();
     let mut watch = |_| ControlFlow::Continue(());
     let mut options = crate::RunOptions { trace: true, on_progress: &mut watch };
     crate::run(&scenario, 1, &mut options).unwrap().trace.unwrap()
 }
 
-fn written(trace: &RunTrace) -> Vec<u8> {
+/// What was written of each frame: time, radiotap header, 802.11 bytes, original length without radiotap.
+fn written(trace: &RunTrace) -> Vec<(u64, Radiotap, Vec<u8>, usize)> {
     let mut bytes = Vec::new();
     trace.write_pcapng(&mut bytes).unwrap();
-    bytes
-}
-
-/// What tshark prints for each frame, or None where it is not installed.
-fn tshark(bytes: &[u8], name: &str, arguments: &[&str]) -> Option<String> {
-    let path = std::env::temp_dir().join(format!("airwatt-{}-{name}.pcapng", std::process::id()));
-    std::fs::write(&path, bytes).unwrap();
-    let output = Command::new("tshark").arg("-r").arg(&path).args(arguments).output();
-    std::fs::remove_file(&path).unwrap();
-    let Ok(output) = output else {
-        println!("skipped: tshark is not installed");
-        return None;
-    };
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(String::from_utf8(output.stdout).unwrap())
-}
-
-#[test]
-fn tshark_reads_every_frame_without_complaint() {
-    for policy in ["active", "timeout", "psm", "psm-legacy", "uapsd"] {
-        let trace = traced(policy);
-        let bytes = written(&trace);
-        let Some(count) = tshark(&bytes, policy, &["-T", "fields", "-e", "frame.number"]) else { return };
-        assert_eq!(count.lines().count(), trace.frames.len(), "{policy}");
-        let complaints = "_ws.malformed || _ws.expert.severity >= 6291456 || ip.checksum.status == 0 || \
-                          tcp.checksum.status == 0";
-        let checked = ["-o", "ip.check_checksum:TRUE", "-Y", complaints];
-        let found = tshark(&bytes, policy, &checked).unwrap();
-        assert_eq!(found.lines().take(3).collect::<Vec<_>>(), [""; 0], "{policy}");
+    let mut reader = PcapNgReader::new(&bytes[..]).unwrap();
+    let mut packets = Vec::new();
+    while let Some(block) = reader.next_block() {
+        let Block::EnhancedPacket(packet) = block.unwrap() else { continue };
+        let (header, length) = Radiotap::decode(&packet.data).unwrap();
+        let original = packet.original_len as usize - length;
+        packets.push((packet.timestamp.as_nanos() as u64, header, packet.data[length..].to_vec(), original));
     }
+    packets
 }
 
 #[test]
-fn tshark_sees_the_fields_that_were_meant() {
-    let trace = traced("psm");
-    let fields = [
-        "frame.time_epoch",
-        "wlan.fc.type_subtype",
-        "wlan.fc.pwrmgt",
-        "wlan.fc.moredata",
-        "wlan.qos.eosp",
-        "wlan.fc.retry",
-        "frame.len",
-    ];
-    let arguments: Vec<&str> =
-        ["-T", "fields"].into_iter().chain(fields.iter().flat_map(|field| ["-e", field])).collect();
-    let Some(lines) = tshark(&written(&trace), "fields", &arguments) else { return };
-    let mut frames: Vec<&AirFrame> = trace.frames.iter().collect();
-    frames.sort_by_key(|frame| frame.start);
-    let subtype = |kind| match kind {
-        Kind::Beacon => "0x0008",
-        Kind::PsPoll => "0x001a",
-        Kind::Rts => "0x001b",
-        Kind::Cts => "0x001c",
-        Kind::Ack => "0x001d",
-        Kind::Null => "0x0024",
-        Kind::Data => "0x0028",
-        Kind::QosNull => "0x002c",
-    };
-    let truth = |flag: bool| if flag { ["1", "True"] } else { ["0", "False"] };
-    for (line, frame) in lines.lines().zip(frames) {
-        let found: Vec<&str> = line.split('\t').collect();
-        let nanos = frame.start.as_nanos();
-        assert_eq!(found[0], format!("{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000));
-        assert_eq!(found[1], subtype(frame.kind), "{line}");
-        assert!(truth(frame.pm).contains(&found[2]), "{line}");
-        assert!(truth(frame.flags.more_data).contains(&found[3]), "{line}");
-        if frame.kind == Kind::Data && frame.from == Node::AccessPoint {
-            assert!(truth(frame.flags.eosp).contains(&found[4]), "{line}");
+fn what_was_written_is_what_was_on_the_air() {
+    let crowded = [("flow.size", "200kB"), ("station.count", "9"), ("station.policy", "psm")];
+    let trace = traced("fast-dsl", &crowded);
+    let frames = trace.frames_by_start();
+    let outcomes = trace.outcomes(&frames);
+    let packets = written(&trace);
+    assert_eq!(packets.len(), frames.len());
+    for (((time, radiotap, bytes, original), frame), outcome) in packets.iter().zip(frames).zip(outcomes) {
+        assert_eq!(*time, frame.start.as_nanos());
+        assert_eq!(radiotap.rate(), Some(frame.rate));
+        let broken = matches!(outcome, Outcome::Collision | Outcome::Noise);
+        assert_eq!(radiotap.flags.has(RadiotapFlags::BAD_FCS), broken);
+        assert_eq!(*original, frame.bytes as usize - FCS_BYTES, "{frame:?}");
+        let decoded = Frame::decode(bytes).unwrap();
+        let header = decoded.header();
+        assert_eq!(header.control.power_management, frame.pm);
+        assert_eq!(header.control.retry, frame.retry);
+        assert_eq!(header.control.more_data, frame.flags.more_data);
+        assert_eq!(header.qos.is_some_and(|qos| qos.eosp()), frame.flags.eosp);
+        match frame.packet {
+            Some(packet) => {
+                let (kind, ip) = snap_payload(decoded.body()).unwrap();
+                assert_eq!((kind, ip[0] >> 4), (0x0800, 4));
+                assert_eq!(u32::from(u16::from_be_bytes([ip[2], ip[3]])), packet.bytes);
+                assert_eq!(original - bytes.len(), packet.bytes as usize - 52, "all but the payload");
+            }
+            None => assert_eq!(bytes.len(), *original),
         }
-        assert!(truth(frame.retry).contains(&found[5]), "{line}");
+        if let Some((dtim_count, marked)) = &frame.beacon {
+            let Ok(Some(ManagementBody::Beacon { elements, .. })) = ManagementBody::decode(&decoded) else {
+                panic!("not a beacon");
+            };
+            let tim = elements.tim().unwrap();
+            assert_eq!(tim.dtim_count, *dtim_count);
+            let aids: Vec<u32> = tim.aids().map(|aid| u32::from(aid) - 1).collect();
+            assert_eq!(aids, *marked);
+        }
     }
 }
 
 #[test]
-fn tshark_follows_the_connection() {
-    let Some(lines) = tshark(&written(&traced("active")), "tcp", &["-q", "-z", "conv,tcp"]) else { return };
-    assert!(lines.contains("10.0.0.1:49152"), "{lines}");
-    assert!(lines.contains("192.168.0.1:5001"), "{lines}");
+fn poll_frames_carry_the_station_s_number() {
+    let trace = traced(
+        "fast-dsl",
+        &[("flow.size", "50kB"), ("station.policy", "psm-legacy"), ("station.count", "2")],
+    );
+    let frames = trace.frames_by_start();
+    let mut polls = 0;
+    for ((_, _, bytes, _), frame) in written(&trace).iter().zip(frames) {
+        let (Kind::PsPoll, Node::Station(station)) = (frame.kind, frame.from) else { continue };
+        let decoded = Frame::decode(bytes).unwrap();
+        assert_eq!(decoded.header().ps_poll_aid().map(u32::from), Some(station + 1));
+        polls += 1;
+    }
+    assert!(polls > 10);
 }
 
 #[test]
 fn rates_beyond_54_megabits_are_an_index() {
-    let at = |mbps: u64| rate_fields(Rate::from_bps(mbps * 1_000_000));
-    assert_eq!(at(54).rate_500kbps, Some(108));
-    assert_eq!((at(130).rate_500kbps, at(130).mcs.map(|mcs| mcs.index)), (None, Some(15)));
-    assert_eq!(at(130).rate(), Some(Rate::from_bps(130_000_000)));
+    let n = traced("fast-dsl", &[("flow.size", "20kB")]);
+    let data: Vec<Radiotap> =
+        written(&n).iter().filter(|packet| packet.2[0] == 0x88).map(|packet| packet.1).collect();
+    assert!(data.iter().all(|header| header.rate_500kbps.is_none() && header.mcs.unwrap().index == 15));
+    let a = traced("reference-download", &[("flow.size", "20kB")]);
+    let data = written(&a).into_iter().find(|packet| packet.2[0] == 0x08).unwrap();
+    assert_eq!((data.1.rate_500kbps, data.1.mcs), (Some(108), None));
+    assert_eq!(data.1.rate(), Some(Rate::from_bps(54_000_000)));
+}
+
+#[test]
+fn a_frame_that_its_receiver_slept_through_was_heard_well_by_the_sniffer() {
+    let trace = traced("fast-dsl", &[("flow.size", "20kB")]);
+    let mut frame = trace.frames[0].clone();
+    frame.received = false;
+    assert!(!radiotap(&trace.setting, &frame, Outcome::Asleep).flags.has(RadiotapFlags::BAD_FCS));
+    assert!(radiotap(&trace.setting, &frame, Outcome::Noise).flags.has(RadiotapFlags::BAD_FCS));
 }
 
 #[test]
 fn a_full_disk_is_an_error() {
     struct Full;
-    impl Write for Full {
+    impl io::Write for Full {
         fn write(&mut self, _: &[u8]) -> io::Result<usize> {
             Err(io::ErrorKind::StorageFull.into())
         }
@@ -116,11 +121,14 @@ fn a_full_disk_is_an_error() {
             Ok(())
         }
     }
-    assert_eq!(traced("psm").write_pcapng(&mut Full).unwrap_err().kind(), io::ErrorKind::StorageFull);
+    let trace = traced("fast-dsl", &[("flow.size", "20kB")]);
+    assert_eq!(trace.write_pcapng(&mut Full).unwrap_err().kind(), io::ErrorKind::StorageFull);
 }
 
 #[test]
 fn checksums_are_those_of_rfc_1071() {
     // The example of its section 3.
-    assert_eq!(checksum(&[&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]]), !0xddf2);
+    let bytes = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
+    assert_eq!(packet::checksum(0, &bytes), !0xddf2);
+    assert_eq!(packet::checksum(0x0001, &bytes[2..]), !0xddf2);
 }

@@ -1,0 +1,143 @@
+//! 802.11 frames of a run, byte by byte.
+
+use airwatt_proto::powersave::StationId;
+use airwatt_proto::wire::{
+    BeaconFields, Capability, Elements, FrameControl, FrameKind, Header, MacAddress, QosControl, TimFields,
+    encapsulate,
+};
+
+use super::{FCS_BYTES, first_bit_us, packet};
+use crate::air::frame::{AirFrame, Kind, Node};
+use crate::air::phy::Standard;
+use crate::record::Setting;
+
+/// The access point and its BSS, locally administered as are the others.
+const ACCESS_POINT: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
+/// The next hop behind the access point, from and to which all packets go.
+const ROUTER: MacAddress = MacAddress([2, 0, 0, 0, 0, 2]);
+const SSID: &[u8] = b"airwatt";
+/// QoS header 26, LLC and SNAP 8, FCS 4: a data frame that adds less to its packet has no QoS control field.
+const QOS_OVERHEAD_BYTES: u32 = 38;
+const ETHER_TYPE_IPV4: u16 = 0x0800;
+/// User priority of best effort.
+const BEST_EFFORT: u8 = 0;
+/// Bit 7 of the QoS information octet: the access point offers U-APSD.
+const WMM_UAPSD: u8 = 0x80;
+const ID_VENDOR: u8 = 221;
+/// A locally administered OUI, so nobody's.
+const NO_VENDOR: [u8; 3] = [2, 0, 0];
+/// Largest value of a duration field that is one (802.11-2020 9.2.4.2).
+const MAX_DURATION_US: u64 = 32_767;
+/// Beacons' time stamps are the clock when they themselves begin to go out: this long behind the header's first bit.
+const BEACON_HEADER_BITS: u64 = 24 * 8;
+
+/// The association identifier of a station.
+pub(super) const fn aid(station: StationId) -> u16 {
+    station as u16 + 1
+}
+
+fn address(node: Node) -> MacAddress {
+    match node {
+        Node::AccessPoint => ACCESS_POINT,
+        Node::Station(station) => {
+            let [high, low] = aid(station).to_be_bytes();
+            MacAddress([2, 0, 0, 0, 1 + high, low])
+        }
+        Node::All => MacAddress::BROADCAST,
+    }
+}
+
+/// Appends the frame without its FCS, as far as its bytes are known.
+pub(super) fn encode(setting: &Setting, frame: &AirFrame, out: &mut Vec<u8>) {
+    let from_air = out.len();
+    header(frame).encode(out);
+    if let Some(packet) = &frame.packet {
+        encapsulate(ETHER_TYPE_IPV4, out);
+        let station = if let Node::Station(station) = frame.from { Some(station) } else { None };
+        let to = if let Node::Station(station) = frame.to { Some(station) } else { None };
+        packet::encode(setting, packet, station.or(to).unwrap_or_default(), station.is_some(), out);
+    }
+    if let Some((dtim_count, marked)) = &frame.beacon {
+        beacon(setting, frame, *dtim_count, marked, out);
+        fill(out, from_air + (frame.bytes as usize).saturating_sub(FCS_BYTES));
+    }
+}
+
+fn kind_of(frame: &AirFrame) -> FrameKind {
+    match frame.kind {
+        Kind::Data => {
+            let packet = frame.packet.map_or(0, |packet| packet.bytes);
+            if frame.bytes.saturating_sub(packet) < QOS_OVERHEAD_BYTES {
+                FrameKind::Data
+            } else {
+                FrameKind::QosData
+            }
+        }
+        Kind::QosNull => FrameKind::QosNull,
+        Kind::Null => FrameKind::Null,
+        Kind::PsPoll => FrameKind::PsPoll,
+        Kind::Beacon => FrameKind::Beacon,
+        Kind::Rts => FrameKind::Rts,
+        Kind::Cts => FrameKind::Cts,
+        Kind::Ack => FrameKind::Ack,
+    }
+}
+
+fn header(frame: &AirFrame) -> Header {
+    let kind = kind_of(frame);
+    let from_station = matches!(frame.from, Node::Station(_));
+    let mut control = FrameControl::new(kind);
+    control.retry = frame.retry;
+    control.power_management = frame.pm;
+    control.more_data = frame.flags.more_data;
+    control.to_ds = kind.is_data() && from_station;
+    control.from_ds = kind.is_data() && !from_station;
+    let mut header = Header::new(control, address(frame.to));
+    header.duration_id = match (frame.kind, frame.from) {
+        // The AID with both top bits set stands in the field's place (9.2.4.2).
+        (Kind::PsPoll, Node::Station(station)) => 0xc000 | aid(station),
+        _ => frame.nav.as_nanos().div_ceil(1_000).min(MAX_DURATION_US) as u16,
+    };
+    header.address2 = Some(address(frame.from));
+    // Null frames go no further than the access point; packets do.
+    let end = if frame.packet.is_some() { ROUTER } else { ACCESS_POINT };
+    header.address3 = Some(end);
+    header.sequence_control = Some(frame.sequence << 4);
+    header.qos = Some(QosControl::new(BEST_EFFORT).with_eosp(frame.flags.eosp));
+    header
+}
+
+fn beacon(setting: &Setting, frame: &AirFrame, dtim_count: u8, marked: &[StationId], out: &mut Vec<u8>) {
+    let aids: Vec<u16> = marked.iter().map(|station| aid(*station)).collect();
+    // Multiples of 500 kbit/s, mandatory ones with bit 7.
+    let (rates, ds_channel): (&[u8], _) = match setting.standard {
+        Standard::B => (&[0x82, 0x84, 0x8b, 0x96], Some(1)),
+        Standard::G => (&[0x8c, 0x12, 0x98, 0x24, 0xb0, 0x48, 0x60, 0x6c], Some(1)),
+        Standard::A | Standard::N => (&[0x8c, 0x12, 0x98, 0x24, 0xb0, 0x48, 0x60, 0x6c], None),
+    };
+    let short_slot = if setting.standard == Standard::G { Capability::SHORT_SLOT } else { 0 };
+    let header_us = BEACON_HEADER_BITS * 1_000_000 / frame.rate.as_bps();
+    BeaconFields {
+        timestamp_us: first_bit_us(setting, frame) + header_us,
+        interval_tu: (setting.beacon_interval.as_nanos() / 1_024_000) as u16,
+        capability: Capability(Capability::ESS | short_slot),
+        ssid: SSID,
+        rates,
+        ds_channel,
+        tim: TimFields { dtim_count, dtim_period: setting.dtim_period, group: false, aids: &aids },
+        wmm: Some(if setting.uapsd { WMM_UAPSD } else { 0 }),
+    }
+    .encode(out);
+}
+
+/// Fills up to `length` bytes with one element of nobody's, in place of what the simulator knows by its length only.
+fn fill(out: &mut Vec<u8>, length: usize) {
+    const ELEMENT_HEADER_BYTES: usize = 2;
+    let Some(room) = length.checked_sub(out.len() + ELEMENT_HEADER_BYTES) else { return };
+    if room < NO_VENDOR.len() {
+        return;
+    }
+    let mut contents = vec![0; room];
+    contents[..NO_VENDOR.len()].copy_from_slice(&NO_VENDOR);
+    Elements::push(out, ID_VENDOR, &contents);
+}

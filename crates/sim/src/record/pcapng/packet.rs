@@ -1,0 +1,197 @@
+//! IP packets of a run: IPv4, TCP and UDP headers with their checksums, without payload.
+//!
+//! The checksums hold for a payload of zeros, which is what an application without content sends.
+
+use std::net::Ipv4Addr;
+
+use airwatt_proto::powersave::StationId;
+use airwatt_proto::tcp::{Flags, Segment};
+
+use super::mac::aid;
+use crate::packet::{Body, FlowId, Packet};
+use crate::record::Setting;
+
+const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+/// Ports of nobody's: the server's, and the station's of its first flow.
+const SERVER_PORT: u16 = 50_000;
+const FIRST_STATION_PORT: u16 = 40_000;
+const STATION_PORTS: FlowId = 10_000;
+const PROTOCOL_TCP: u8 = 6;
+const PROTOCOL_UDP: u8 = 17;
+/// IPv4 and TCP headers without options, and the most that options add to either (RFC 791 3.1, RFC 9293 3.1).
+const IP_HEADER_BYTES: usize = 20;
+const TCP_HEADER_BYTES: usize = 20;
+const MAX_OPTION_BYTES: usize = 40;
+const OPTION_END: u8 = 0;
+const OPTION_NOP: u8 = 1;
+const OPTION_MSS: u8 = 2;
+const OPTION_WINDOW_SCALE: u8 = 3;
+/// For experiments (RFC 4727 7.2): stands for options of which only the length is known.
+const OPTION_EXPERIMENT: u8 = 253;
+/// Largest shift of a window (RFC 7323 2.3).
+const MAX_WINDOW_SHIFT: u8 = 14;
+
+fn station_address(station: StationId) -> Ipv4Addr {
+    let [high, low] = aid(station).to_be_bytes();
+    Ipv4Addr::new(10, 1, high, low)
+}
+
+/// Appends the packet's headers.
+pub(super) fn encode(setting: &Setting, packet: &Packet, station: StationId, up: bool, out: &mut Vec<u8>) {
+    let station_port = FIRST_STATION_PORT + (packet.flow % STATION_PORTS) as u16;
+    let (station, server) = ((station_address(station), station_port), (SERVER, SERVER_PORT));
+    let ends = if up { Ends { from: station, to: server } } else { Ends { from: server, to: station } };
+    match &packet.body {
+        Body::Tcp(segment) => {
+            let headers = Headers::of(setting.header_bytes as usize);
+            ends.ip(packet, PROTOCOL_TCP, headers.ip, out);
+            ends.tcp(setting, packet, segment, &headers, out);
+        }
+        Body::Datagram(_) => {
+            ends.ip(packet, PROTOCOL_UDP, IP_HEADER_BYTES, out);
+            ends.udp(packet, out);
+        }
+    }
+}
+
+/// How the bytes of a TCP packet's headers are shared out: whole words, TCP's options first.
+struct Headers {
+    ip: usize,
+    tcp: usize,
+}
+
+impl Headers {
+    fn of(bytes: usize) -> Self {
+        let options = bytes.saturating_sub(IP_HEADER_BYTES + TCP_HEADER_BYTES) / 4 * 4;
+        let tcp = options.min(MAX_OPTION_BYTES);
+        let ip = (options - tcp).min(MAX_OPTION_BYTES);
+        Self { ip: IP_HEADER_BYTES + ip, tcp: TCP_HEADER_BYTES + tcp }
+    }
+
+    /// How far windows are shifted: as little as fits them into 16 bits, if a SYN has room to say so.
+    fn window_shift(&self, setting: &Setting) -> u8 {
+        if self.tcp - TCP_HEADER_BYTES < 8 {
+            return 0;
+        }
+        let fits = |shift: &u8| setting.receive_window_bytes >> shift <= u32::from(u16::MAX);
+        (0..MAX_WINDOW_SHIFT).find(fits).unwrap_or(MAX_WINDOW_SHIFT)
+    }
+}
+
+/// Address and port of sender and receiver.
+struct Ends {
+    from: (Ipv4Addr, u16),
+    to: (Ipv4Addr, u16),
+}
+
+impl Ends {
+    fn ip(&self, packet: &Packet, protocol: u8, header: usize, out: &mut Vec<u8>) {
+        const DONT_FRAGMENT: u16 = 0x4000;
+        const TIME_TO_LIVE: u8 = 64;
+        let start = out.len();
+        out.extend_from_slice(&[0x40 | (header / 4) as u8, 0]);
+        out.extend_from_slice(&(packet.bytes as u16).to_be_bytes());
+        // Identification 0: a packet that may not be fragmented needs none (RFC 6864).
+        out.extend_from_slice(&[0, 0]);
+        out.extend_from_slice(&DONT_FRAGMENT.to_be_bytes());
+        out.extend_from_slice(&[TIME_TO_LIVE, protocol, 0, 0]);
+        out.extend_from_slice(&self.from.0.octets());
+        out.extend_from_slice(&self.to.0.octets());
+        out.resize(start + header, OPTION_END);
+        let sum = checksum(0, &out[start..]);
+        out[start + 10..start + 12].copy_from_slice(&sum.to_be_bytes());
+    }
+
+    fn tcp(
+        &self,
+        setting: &Setting,
+        packet: &Packet,
+        segment: &Segment,
+        headers: &Headers,
+        out: &mut Vec<u8>,
+    ) {
+        let start = out.len();
+        let syn = segment.flags.has(Flags::SYN);
+        // Windows are shifted in all segments but SYNs (RFC 7323 2.2).
+        let shift = if syn { 0 } else { headers.window_shift(setting) };
+        let window = (segment.window >> shift).min(u32::from(u16::MAX)) as u16;
+        let ack = if segment.flags.has(Flags::ACK) { segment.ack.value() } else { 0 };
+        self.ports(out);
+        out.extend_from_slice(&segment.seq.value().to_be_bytes());
+        out.extend_from_slice(&ack.to_be_bytes());
+        out.extend_from_slice(&[(headers.tcp / 4 << 4) as u8, segment.flags.wire()]);
+        out.extend_from_slice(&window.to_be_bytes());
+        out.extend_from_slice(&[0; 4]);
+        tcp_options(setting, headers, syn, out);
+        out.resize(start + headers.tcp, OPTION_END);
+        self.transport_checksum(packet, PROTOCOL_TCP, headers.ip, start, start + 16, out);
+    }
+
+    fn udp(&self, packet: &Packet, out: &mut Vec<u8>) {
+        let start = out.len();
+        self.ports(out);
+        let length = (packet.bytes as u16).saturating_sub(IP_HEADER_BYTES as u16);
+        out.extend_from_slice(&length.to_be_bytes());
+        out.extend_from_slice(&[0, 0]);
+        self.transport_checksum(packet, PROTOCOL_UDP, IP_HEADER_BYTES, start, start + 6, out);
+    }
+
+    fn ports(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.from.1.to_be_bytes());
+        out.extend_from_slice(&self.to.1.to_be_bytes());
+    }
+
+    /// Writes the checksum over pseudo-header, header from `start` on and a payload of zeros to `place`.
+    fn transport_checksum(
+        &self,
+        packet: &Packet,
+        protocol: u8,
+        ip_header: usize,
+        start: usize,
+        place: usize,
+        out: &mut [u8],
+    ) {
+        let length = packet.bytes - ip_header as u32;
+        let addresses: u32 = [self.from.0, self.to.0].iter().map(|address| sum_of(&address.octets())).sum();
+        let sum = checksum(addresses + u32::from(protocol) + length, &out[start..]);
+        // Zero would mean that there is none (RFC 768).
+        let sum = if sum == 0 && protocol == PROTOCOL_UDP { u16::MAX } else { sum };
+        out[place..place + 2].copy_from_slice(&sum.to_be_bytes());
+    }
+}
+
+/// Appends the options of one segment; the caller fills up the header with end marks.
+fn tcp_options(setting: &Setting, headers: &Headers, syn: bool, out: &mut Vec<u8>) {
+    let room = headers.tcp - TCP_HEADER_BYTES;
+    if !syn {
+        if room >= 4 {
+            out.extend_from_slice(&[OPTION_EXPERIMENT, room as u8]);
+        }
+        return;
+    }
+    // Without the options' own length (RFC 6691).
+    let segment = setting.mtu_bytes.saturating_sub((IP_HEADER_BYTES + TCP_HEADER_BYTES) as u32);
+    let [high, low] = (segment as u16).to_be_bytes();
+    if room >= 4 {
+        out.extend_from_slice(&[OPTION_MSS, 4, high, low]);
+    }
+    if room >= 8 {
+        out.extend_from_slice(&[OPTION_NOP, OPTION_WINDOW_SCALE, 3, headers.window_shift(setting)]);
+    }
+}
+
+/// Sum of the 16-bit words of `bytes`; a last odd byte counts as a word's high one.
+fn sum_of(bytes: &[u8]) -> u32 {
+    let words =
+        bytes.chunks(2).map(|word| u32::from(word[0]) << 8 | word.get(1).map_or(0, |low| u32::from(*low)));
+    words.sum()
+}
+
+/// The Internet checksum of `bytes` and of words that add up to `before` (RFC 1071).
+pub(super) fn checksum(before: u32, bytes: &[u8]) -> u16 {
+    let mut sum = before + sum_of(bytes);
+    while sum > u32::from(u16::MAX) {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
