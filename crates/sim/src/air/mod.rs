@@ -21,3 +21,6 @@ mod radio;
 
 pub use cell::{Cell, CellConfig, CellInput, CellOutput, CellStatistics, CellTimer, StationConfig};
 pub use radio::RadioEvent;
+
+#[cfg(test)]
+mod tests;
