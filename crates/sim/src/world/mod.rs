@@ -430,7 +430,8 @@ impl World {
     /// A packet of a replay is settled: those that waited for it go, and a replay without a duration is over when its
     /// last packet is.
     fn replay_progressed(&mut self, flow: FlowId, number: u64) {
-        let Flow { station, application: FlowState::Replay(replay), .. } = &mut self.flows[flow as usize] else {
+        let Flow { station, application: FlowState::Replay(replay), .. } = &mut self.flows[flow as usize]
+        else {
             return;
         };
         let station = *station;
