@@ -155,10 +155,11 @@ pub(super) fn policy(group: &StationGroup) -> Option<PolicyConfig> {
 fn stations(scenario: &Scenario) -> Checked {
     let total: u64 = scenario.station.iter().map(|group| u64::from(group.count)).sum();
     if total == 0 || total > u64::from(MAX_STATIONS) {
-        return Err(fault(
-            "station",
-            format!("{total} stations are out of range; allowed are 1 to {MAX_STATIONS}"),
-        ));
+        let largest = (0..scenario.station.len())
+            .max_by_key(|index| scenario.station[*index].count)
+            .unwrap_or_default();
+        let message = format!("{total} stations are out of range; allowed are 1 to {MAX_STATIONS}");
+        return Err(fault(format!("station.{largest}.count"), message));
     }
     for (index, group) in scenario.station.iter().enumerate() {
         let key = |name: &str| format!("station.{index}.{name}");
