@@ -27,8 +27,8 @@ class Control:
     def cancel(self) -> None:
         """Asks the run to stop; it raises `KeyboardInterrupt` in its own thread soon after."""
     @property
-    def fraction(self) -> float | None:
-        """Share of the run that is done, from 0 to 1; None while it cannot be known."""
+    def fraction(self) -> float:
+        """Share of the run that is done, from 0 to 1, as far as it can be known."""
     @property
     def simulated_s(self) -> float:
         """Simulated time so far, in seconds."""
@@ -59,7 +59,7 @@ class Column:
     def name(self) -> str: ...
     @property
     def kind(self) -> str:
-        """`f64`, `i64`, `u32`, or `code`: `u32` indices into `labels`."""
+        """`i64`, `u32`, `bool` (a byte each), or `code`: `u32` indices into `labels`."""
     @property
     def labels(self) -> list[str]: ...
     @property
@@ -79,13 +79,19 @@ class Run:
     def write_pcapng(self, path: str | PathLike[str]) -> None:
         """Writes the frames on the air as radiotap pcapng. Raises `OSError`."""
 
-def run(scenario: Scenario, seed: int, *, trace: bool = ..., frames: bool = ..., control: Control | None = ...) -> Run:
+def run(scenario: Scenario, seed: int, *, trace: bool = ..., control: Control | None = ...) -> Run:
     """Simulates. Lets other threads run meanwhile; raises `RunError`, or `KeyboardInterrupt` when stopped."""
 
 def analyze(
-    path: str, *, station: str | None = ..., radio: str | None = ..., policies: Sequence[str] | None = ...
+    path: str,
+    *,
+    station: str | None = ...,
+    radio: str | None = ...,
+    policies: Sequence[str] = ...,
+    seed: int = ...,
+    control: Control | None = ...,
 ) -> str:
-    """Analyses a capture; returns the document. Raises `InputError`."""
+    """Analyses a capture; returns the document. Raises `InputError`, or `KeyboardInterrupt` when stopped."""
 
 def schema() -> str:
     """The JSON schema of scenario files."""

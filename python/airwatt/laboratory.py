@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, overload
 
 from airwatt import _core
-from airwatt._core import InputError, Scenario
-from airwatt.parallel import Job, Outcome, Progress, run_all
+from airwatt._core import Control, InputError, Run, Scenario
+from airwatt.parallel import Outcome, Progress, run_all
 from airwatt.results import Analysis, Comparison, Record, Result, Runs
 
 MAX_SEED = 2**64 - 1
@@ -35,7 +35,6 @@ def run(
     runs: Literal[1] = ...,
     set: Mapping[str, object] | None = ...,
     trace: bool = ...,
-    frames: bool = ...,
     on_progress: Callable[[Progress], None] | None = ...,
 ) -> Result: ...
 @overload
@@ -48,7 +47,6 @@ def run(
     runs: int,
     set: Mapping[str, object] | None = ...,
     trace: bool = ...,
-    frames: bool = ...,
     on_progress: Callable[[Progress], None] | None = ...,
 ) -> Result | Runs: ...
 def run(
@@ -60,23 +58,22 @@ def run(
     runs: int = 1,
     set: Mapping[str, object] | None = None,  # noqa: A002 - the name of the option
     trace: bool = False,
-    frames: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Result | Runs:
     """Simulates a scenario: the name of one that ships, a file, or a `Scenario`.
 
     `policy` and `transport` go to all stations and flows; `set` overrides any key of the scenario (`{"wired.rtt":
     "20ms"}`). With `runs` over 1 the seeds are seed, seed + 1, ... and the answer is a `Runs` with means and 95 %
-    confidence intervals. `trace` and `frames` keep what the first run did (`Result.traces`, `Result.write_pcapng`);
-    they do not change the result.
+    confidence intervals. `trace` keeps what the first run did (`Result.traces`, `Result.write_pcapng`); it
+    does not change the result.
 
     Raises `InputError`, `RunError`, or `Interrupted` with what was finished.
     """
     check_seeds(seed, runs)
     loaded = load(scenario, choices(policy, transport), set)
-    jobs = [Job(loaded, seed + i, trace and i == 0, frames and i == 0) for i in range(runs)]
+    jobs = [_job(loaded, seed + i, trace and i == 0) for i in range(runs)]
     outcome = run_all(jobs, on_progress)
-    results = [Result(finished) for finished in outcome.runs if finished is not None]
+    results = [Result(finished) for finished in outcome.results if finished is not None]
     if outcome.interrupted:
         raise Interrupted(Runs(results, interrupted=True) if results and runs > 1 else None)
     return results[0] if runs == 1 else Runs(results)
@@ -109,15 +106,19 @@ def compare(
         raise InputError("nothing to compare; allowed are policies, transports, or values of a key to vary")
     rows = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
     loaded = [load(scenario, list(row.items()), set) for row in rows]
-    jobs = [Job(item, seed + i) for item in loaded for i in range(runs)]
+    jobs = [_job(item, seed + i) for item in loaded for i in range(runs)]
     outcome = run_all(jobs, on_progress)
     return _comparison(loaded[0].name, rows, runs, outcome)
 
 
-def _comparison(name: str, rows: Sequence[dict[str, str]], runs: int, outcome: Outcome) -> Comparison:
+def _job(scenario: Scenario, seed: int, trace: bool = False) -> Callable[[Control], Run]:
+    return lambda control: _core.run(scenario, seed, trace=trace, control=control)
+
+
+def _comparison(name: str, rows: Sequence[dict[str, str]], runs: int, outcome: Outcome[Run]) -> Comparison:
     finished = []
     for index, row in enumerate(rows):
-        mine = outcome.runs[index * runs : (index + 1) * runs]
+        mine = outcome.results[index * runs : (index + 1) * runs]
         results = [Result(item) for item in mine if item is not None]
         if results:
             finished.append((row, results))
@@ -132,14 +133,25 @@ def analyze(
     station: str | None = None,
     radio: str | None = None,
     policies: Sequence[str] | None = None,
+    seed: int = 1,
+    on_progress: Callable[[Progress], None] | None = None,
 ) -> Analysis:
     """Says what a station's radio spent, or would have spent under each policy, from a capture file.
 
-    Without `station` it takes the one that the capture leaves no doubt about; else `candidates` lists them.
-    Raises `InputError`.
+    Without `station` it takes the one that the capture leaves no doubt about; else `candidates` lists them. Without
+    `policies` it takes all that there are. Raises `InputError`, or `Interrupted`.
     """
-    document = _core.analyze(os.fspath(capture), station=station, radio=radio, policies=policies)
-    return Analysis(json.loads(document))
+    check_seeds(seed, 1)
+
+    def job(control: Control) -> str:
+        return _core.analyze(
+            os.fspath(capture), station=station, radio=radio, policies=policies or [], seed=seed, control=control
+        )
+
+    outcome = run_all([job], on_progress)
+    if outcome.interrupted or outcome.results[0] is None:
+        raise Interrupted(None)
+    return Analysis(json.loads(outcome.results[0]))
 
 
 def radios() -> list[Record]:

@@ -1,6 +1,6 @@
-"""Several runs at once, in threads: the core lets go of the interpreter while it simulates.
+"""Several pieces of work at once, in threads: the core lets go of the interpreter while it works.
 
-The main thread waits, shows progress and hears Ctrl-C. An interrupt stops the runs that go on and keeps those that are
+The main thread waits, shows progress and hears Ctrl-C. An interrupt stops the work that goes on and keeps what is
 done. Left out: processes and other machines; a run holds everything it needs, so threads lose nothing.
 """
 
@@ -9,22 +9,18 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Generic, TypeVar
 
-from airwatt import _core
-from airwatt._core import Control, Run, Scenario
+from airwatt._core import Control
+
+T = TypeVar("T")
 
 # How long an interrupt or a progress bar may wait; a person does not feel it.
 _LOOK_EVERY_S = 0.05
 
 
-class Job(NamedTuple):
-    """One run to make."""
-
-    scenario: Scenario
-    seed: int
-    trace: bool = False
-    frames: bool = False
+Job = Callable[[Control], T]
+"""A piece of work; it reports to its control, and stops when that is cancelled."""
 
 
 @dataclass
@@ -33,28 +29,28 @@ class Progress:
 
     done: int
     of: int
-    fraction: float | None
-    """Share of all work; None while no run knows its end."""
+    fraction: float
+    """Share of all work, from 0 to 1."""
     simulated_s: float
     """Simulated time of the runs under way, the least advanced one."""
     elapsed_s: float
 
 
 @dataclass
-class Outcome:
-    """The runs in the order of their jobs; None where an interrupt came first."""
+class Outcome(Generic[T]):
+    """What came of the jobs, in their order; None where an interrupt came first."""
 
-    runs: list[Run | None] = field(default_factory=list)
+    results: list[T | None] = field(default_factory=list)
     interrupted: bool = False
 
 
-def run_all(jobs: Sequence[Job], on_progress: Callable[[Progress], None] | None = None) -> Outcome:
+def run_all(jobs: Sequence[Job[T]], on_progress: Callable[[Progress], None] | None = None) -> Outcome[T]:
     """Runs all jobs, as many at a time as there are processors. Raises what the first failing run raised."""
     controls = [Control() for _ in jobs]
     started = time.monotonic()
     interrupted = False
     with ThreadPoolExecutor(max_workers=min(len(jobs), os.cpu_count() or 1)) as pool:
-        futures = [pool.submit(_run, job, control) for job, control in zip(jobs, controls, strict=True)]
+        futures = [pool.submit(job, control) for job, control in zip(jobs, controls, strict=True)]
         try:
             while True:
                 done, waiting = wait(futures, timeout=_LOOK_EVERY_S, return_when=FIRST_EXCEPTION)
@@ -79,19 +75,13 @@ def run_all(jobs: Sequence[Job], on_progress: Callable[[Progress], None] | None 
     return Outcome([future.result() for future in futures])
 
 
-def _run(job: Job, control: Control) -> Run:
-    return _core.run(job.scenario, job.seed, trace=job.trace, frames=job.frames, control=control)
-
-
-def _finished(future: Future[Run]) -> Run | None:
+def _finished(future: Future[T]) -> T | None:
     return None if future.cancelled() or future.exception() is not None else future.result()
 
 
-def _progress(futures: Sequence[Future[Run]], controls: Sequence[Control], started: float) -> Progress:
+def _progress(futures: Sequence[Future[T]], controls: Sequence[Control], started: float) -> Progress:
     done = sum(future.done() for future in futures)
     active = [c for c, future in zip(controls, futures, strict=True) if future.running()]
-    fractions = [control.fraction for control in active]
-    known = [fraction for fraction in fractions if fraction is not None]
-    fraction = (done + sum(known)) / len(futures) if len(known) == len(fractions) or done else None
+    fraction = (done + sum(control.fraction for control in active)) / len(futures)
     simulated = min((control.simulated_s for control in active), default=0.0)
     return Progress(done, len(futures), fraction, simulated, time.monotonic() - started)

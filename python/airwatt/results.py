@@ -108,7 +108,7 @@ class Result(Record, _Tabular):
         return {name: _table(columns) for name, columns in self._run.traces()}
 
     def write_pcapng(self, path: str) -> None:
-        """Writes the frames on the air (needs `frames=True`) as radiotap pcapng. Raises `OSError`."""
+        """Writes the frames on the air (needs `trace=True`) as radiotap pcapng. Raises `OSError`."""
         self._run.write_pcapng(path)
 
     def _rows(self, what: str) -> list[dict[str, Any]]:
@@ -204,15 +204,17 @@ def _flat(item: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _table(columns: Sequence[Any]) -> pa.Table:
-    """Wraps the buffers of the core, without copying them."""
+    """Wraps the buffers of the core; numbers are not copied."""
     import pyarrow as pa
 
-    kinds = {"f64": pa.float64(), "i64": pa.int64(), "u32": pa.uint32(), "code": pa.uint32()}
+    kinds = {"i64": pa.int64(), "u32": pa.uint32(), "bool": pa.uint8(), "code": pa.uint32()}
     arrays = []
     for column in columns:
         array = pa.Array.from_buffers(kinds[column.kind], column.length, [None, pa.py_buffer(column.data)])
         if column.kind == "code":
             # Arrow reads dictionaries with signed indices everywhere, with unsigned ones only in places.
             array = pa.DictionaryArray.from_arrays(array.cast(pa.int32()), pa.array(column.labels, pa.string()))
+        elif column.kind == "bool":
+            array = array.cast(pa.bool_())
         arrays.append(array)
     return pa.Table.from_arrays(arrays, names=[column.name for column in columns])

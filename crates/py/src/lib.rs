@@ -6,6 +6,7 @@
 //!
 //! Left out: streaming of traces while a run goes on, and pickling. Runs are fast, and threads share them as they are.
 
+mod capture;
 mod control;
 mod errors;
 mod lists;
@@ -20,6 +21,8 @@ use pyo3::prelude::*;
 mod _core {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::capture::analyze;
     #[pymodule_export]
     use crate::control::Control;
     #[pymodule_export]

@@ -1,7 +1,177 @@
-"""placeholder during assembly"""
+"""`airwatt analyze`: what a station's radio spent, or would have spent, from a real capture."""
 
-EPILOG = ""
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from airwatt import laboratory
+from airwatt._core import InputError
+from airwatt.cli import options
+from airwatt.cli.output import check_picture, note_file, print_json, say, show, writing
+from airwatt.cli.progress import bar
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+EPILOG = """\b
+Examples:
+  airwatt analyze captures/tcp-download.pcapng
+  airwatt analyze captures/tcp-download.pcapng --policy active,psm --json
+"""
+
+_MOST_CANDIDATES = 10
 
 
-def command() -> None:
-    """x"""
+def command(
+    capture: Annotated[
+        str, typer.Argument(help="A capture file (pcap, pcapng), or - for standard input.", show_default=False)
+    ],
+    station: Annotated[
+        str | None,
+        typer.Option("--station", metavar="ADDR", help="IP or MAC address; default: the one that leaves no doubt."),
+    ] = None,
+    radio: Annotated[
+        str | None, typer.Option("--radio", metavar="NAME", help="Radio profile: a name or a TOML file.")
+    ] = None,
+    policy: Annotated[
+        str | None, typer.Option("--policy", metavar="A,B,...", help="Power-save policies; default: all.")
+    ] = None,
+    seed: options.Seed = 1,
+    json: options.Json = False,
+    plot: options.Plot = None,
+) -> None:
+    """Say what a station's radio spent or would have spent under each policy, and what stands out.
+
+    Reads Ethernet, raw IP, Linux cooked and 802.11 captures. Energy from Ethernet and IP captures is inferred from the
+    packets' times and an assumed PHY, and comes with a low and a high band; energy from radiotap is measured air time.
+    """
+    check_picture("--plot", plot)
+    policies = options.names("--policy", policy)
+    with bar(Path(capture).name) as on_progress:
+        analysis = laboratory.analyze(
+            capture, station=station, radio=radio, policies=policies, seed=seed, on_progress=on_progress
+        )
+    document = analysis.to_dict()
+    if plot is not None:
+        _draw(document, plot)
+    if json:
+        print_json(document)
+    else:
+        show(*_parts(document))
+
+
+def _draw(document: dict[str, Any], plot: Path) -> None:
+    if not document["policies"]:
+        if document["station"] is not None:
+            raise InputError(f"--plot {plot}: nothing of this station can be replayed; allowed without --plot")
+        say("no picture: the capture leaves doubt which station is meant; --station ADDR names it")
+        return
+    from airwatt.plots import analyze as picture
+
+    with writing("--plot", plot):
+        picture.draw(document, plot)
+    note_file(plot)
+
+
+def _parts(document: dict[str, Any]) -> "Iterator[RenderableType]":
+    from airwatt.cli.tables import count, quantity
+
+    capture = document["capture"]
+    lines = [
+        f"{capture['file']}: {capture['format']}, {', '.join(capture['link_types'])}, {count(capture['packets'])} "
+        f"packets, {quantity(capture['covered_s'], 's')}"
+    ]
+    lines += [f"note: {note}" for note in capture["notes"]]
+    sizes = {name: size for name, size in document["bytes"].items() if size}
+    if document["station"] is not None:
+        lines.append(
+            f"station {document['station']}: " + ", ".join(f"{quantity(n, 'B')} {k}" for k, n in sizes.items())
+        )
+    yield "\n".join(lines)
+    if document["station"] is None:
+        yield "The capture leaves doubt which station is meant; choose one with --station:"
+        yield _candidates(document["candidates"])
+    if document["policies"]:
+        yield _basis(document)
+        yield _policies(document["policies"])
+    if document["air"] is not None:
+        yield from _air(document["air"])
+    if document["findings"]:
+        yield "\n".join(_finding(finding) for finding in document["findings"])
+
+
+def _candidates(candidates: list[dict[str, Any]]) -> "RenderableType":
+    from airwatt.cli.tables import count, quantity, table
+
+    rows = [
+        [
+            item["address"],
+            count(item["packets"]),
+            quantity(item["bytes_sent"], "B"),
+            quantity(item["bytes_received"], "B"),
+        ]
+        for item in candidates[:_MOST_CANDIDATES]
+    ]
+    if len(candidates) > _MOST_CANDIDATES:
+        rows.append([f"and {len(candidates) - _MOST_CANDIDATES} more", "", "", ""])
+    return table(["address", "packets", "sent", "received"], rows)
+
+
+def _basis(document: dict[str, Any]) -> str:
+    basis = ", ".join(dict.fromkeys(policy["basis"] for policy in document["policies"]))
+    return f"energy {basis}; radio {document['radio']}; {document['phy']}"
+
+
+def _policies(policies: list[dict[str, Any]]) -> "RenderableType":
+    from airwatt.cli.tables import count, percent, quantity, table
+
+    rows = []
+    for policy in policies:
+        band = [policy["energy_low_j"], policy["energy_high_j"]]
+        delay = policy["added_delay_s"] or {}
+        rows.append(
+            [
+                policy["policy"],
+                quantity(policy["energy_j"], "J"),
+                "" if None in band else " to ".join(quantity(bound, "J") for bound in band),
+                percent(policy["sleep_share"]),
+                quantity(delay.get("mean"), "s"),
+                quantity(delay.get("p95"), "s"),
+                count(sum(policy["wakeups"].values())),
+            ]
+        )
+    return table(["policy", "energy", "band", "asleep", "delay +", "95 %", "wake-ups"], rows)
+
+
+def _air(air: dict[str, Any]) -> "Iterator[RenderableType]":
+    from airwatt.cli.tables import NOTHING, count, percent, quantity, table
+
+    rows = []
+    for station in air["stations"]:
+        measured = station["measured"]
+        energy = NOTHING
+        if measured is not None:
+            energy = " to ".join(quantity(measured[f"energy_{bound}_j"], "J") for bound in ("low", "high"))
+        known = station["mode_known_s"]
+        rows.append(
+            [
+                station["mac"],
+                percent(station["in_power_save_s"] / known) if known else NOTHING,
+                count(station["pm_changes"]),
+                count(station["ps_polls"] + station["triggers"]),
+                count(station["data_down"]),
+                count(station["data_up"]),
+                energy,
+            ]
+        )
+    measured = any(station["measured"] is not None for station in air["stations"])
+    yield "what the stations did" + (", and spent by measured air time:" if measured else ":")
+    yield table(["station", "PM = 1", "changes", "asked", "down", "up", "energy"], rows[:_MOST_CANDIDATES])
+
+
+def _finding(finding: dict[str, Any]) -> str:
+    where = finding["examples"][:1]
+    place = f" (first: packet {where[0]['packet']}, {where[0]['time_s']:.3f} s)" if where else ""
+    return f"{finding['kind']}, {finding['whose']}: {finding['text']}{place}"

@@ -1,16 +1,19 @@
 """`airwatt compare`: the same traffic under several choices, side by side."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from airwatt import laboratory
 from airwatt._core import InputError
 from airwatt.cli import options
-from airwatt.cli.output import check_picture, console, note_file, print_json, writing
+from airwatt.cli.output import check_picture, note_file, print_json, show, writing
 from airwatt.cli.progress import bar
 from airwatt.results import Comparison
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 EPILOG = """\b
 Examples:
@@ -116,12 +119,10 @@ def _print_table(document: dict[str, Any]) -> None:
     choices = list(document["rows"][0]["choice"])
     runs = len(document["rows"][0]["runs"])
     heads = [*choices, "goodput", "done at", "energy", "", "asleep", "wake-ups", "resent"]
-    screen = console()
-    screen.print(_headline(document, runs))
-    screen.print()
-    screen.print(table(heads, rows, left=len(choices)))
+    parts: list[RenderableType] = [_headline(document, runs), table(heads, rows, left=len(choices))]
     if document.get("interrupted"):
-        screen.print("interrupted: the rows above are what was finished")
+        parts.append("interrupted: the rows above are what was finished")
+    show(*parts)
 
 
 def _headline(document: dict[str, Any], runs: int) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from airwatt._core import SCHEMA, __version__
-from airwatt.cli.output import console, print_json
+from airwatt.cli.output import print_json, show
 from airwatt.results import Record
 
 
@@ -18,4 +18,4 @@ def present(what: str, items: Sequence[Record], columns: Sequence[str], json: bo
     shown = [index for index, _ in enumerate(columns) if any(row[index] for row in rows)]
     heads = [what.removesuffix("s") if what != "policies" else "policy", *columns[1:]]
     rows = [[row[index] for index in shown] for row in rows]
-    console().print(table([heads[index] for index in shown], rows, left=len(shown)))
+    show(table([heads[index] for index in shown], rows, left=len(shown)))

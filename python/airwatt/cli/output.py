@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airwatt._core import InputError, RunError
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, RenderableType
 
 # The device gave out; another name for the file would not have helped.
 _DEVICE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
@@ -46,6 +46,18 @@ def console() -> "Console":
     from rich.console import Console
 
     return Console(highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else _COLUMNS)
+
+
+def show(*parts: "RenderableType") -> None:
+    """Writes texts and tables to standard output, a blank line between them and none of rich's padding at line ends."""
+    screen = console()
+    with screen.capture() as captured:
+        for index, part in enumerate(parts):
+            if index:
+                screen.print()
+            screen.print(part)
+    sys.stdout.write("".join(line.rstrip() + "\n" for line in captured.get().splitlines()))
+    sys.stdout.flush()
 
 
 def closed_pipe() -> None:

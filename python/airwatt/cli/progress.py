@@ -27,7 +27,7 @@ def bar(label: str) -> Iterator[Callable[[Progress], None] | None]:
         console=Console(stderr=True),
         transient=True,
     )
-    task = drawn.add_task(label, total=None, state="")
+    task = drawn.add_task(label, total=1.0, state="")
 
     def show(progress: Progress) -> None:
         if progress.elapsed_s < _PATIENCE_S:
@@ -37,8 +37,8 @@ def bar(label: str) -> Iterator[Callable[[Progress], None] | None]:
         state = f"{progress.done}/{progress.of} runs" if progress.of > 1 else f"{progress.simulated_s:.1f} s simulated"
         drawn.update(
             task,
-            total=None if progress.fraction is None else 1.0,
-            completed=progress.fraction or 0.0,
+            total=1.0,
+            completed=progress.fraction,
             state=state,
         )
 

@@ -2,7 +2,7 @@
 
 from airwatt import laboratory
 from airwatt.cli import options
-from airwatt.cli.output import console, print_json
+from airwatt.cli.output import print_json, show
 
 EPILOG = """\b
 Examples:
@@ -30,7 +30,5 @@ def command(json: options.Json = False) -> None:
         ]
         for radio in radios
     ]
-    screen = console()
-    screen.print(table(["radio", *states, "wake-up"], rows))
-    for radio in radios:
-        screen.print(f"{radio.name}: {radio.source}", style="dim")
+    sources = "\n".join(f"{radio.name}: {radio.source}" for radio in radios)
+    show(table(["radio", *states, "wake-up"], rows), sources)

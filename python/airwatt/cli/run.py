@@ -1,17 +1,22 @@
 """`airwatt run`: simulate one scenario."""
 
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from airwatt import aggregates, laboratory
+from airwatt import laboratory
 from airwatt._core import InputError
 from airwatt.cli import options
-from airwatt.cli.output import check_file, check_picture, console, note_file, print_json, writing
+from airwatt.cli.output import check_file, check_picture, note_file, print_json, show, writing
 from airwatt.cli.progress import bar
 from airwatt.results import Result, Runs
+from airwatt.statistics import summarize
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 EPILOG = """\b
 Examples:
@@ -54,12 +59,10 @@ def command(
     if show_config:
         sys.stdout.write(loaded.to_toml())
         return
-    traced = trace is not None or plot is not None
+    traced = any(wanted is not None for wanted in (trace, plot, pcap))
     try:
         with bar(loaded.name) as on_progress:
-            result = laboratory.run(
-                loaded, seed=seed, runs=runs, trace=traced, frames=pcap is not None, on_progress=on_progress
-            )
+            result = laboratory.run(loaded, seed=seed, runs=runs, trace=traced, on_progress=on_progress)
     except laboratory.Interrupted as stop:
         if isinstance(stop.finished, Runs):
             _present(stop.finished, json)
@@ -101,72 +104,73 @@ def _keep(result: Result, trace: Path | None, pcap: Path | None, plot: Path | No
 
 
 def _present(result: Result | Runs, json: bool) -> None:
-    if json:
-        print_json(result.to_dict())
-        return
-    from airwatt.cli.tables import count, percent, quantity, table
-
     document = result.to_dict()
+    if json:
+        print_json(document)
+        return
     documents = document.get("runs", [document])
+    # A single run is the mean of itself.
+    means = document.get("summary") or summarize([document])
     first = documents[0]
-    summary = document.get("summary", {})
+    show(_headline(first, len(documents)), *_flows(first, means), *_stations(first, means), _cell(means))
 
-    def mean(key: str, value: float | None) -> tuple[float | None, float | None]:
-        estimate = summary.get(key)
-        return (estimate["mean"], estimate["ci95"]) if estimate else (value, None)
 
-    def number(unit: str, base: str, item: dict[str, float | None], key: str) -> str:
-        value, ci95 = mean(f"{base}.{key}", item.get(key))
-        return quantity(value, unit, ci95)
+Means = Mapping[str, Mapping[str, float | None]]
 
-    screen = console()
-    screen.print(_headline(first, len(documents)))
-    rows = []
-    for index, flow in enumerate(first["flows"]):
-        base = f"flows.{index}"
-        rows.append(
-            [
-                f"{flow['id']} {flow['direction']}",
-                flow["transport"],
-                number("B", base, flow, "bytes_delivered"),
-                number("b/s", base, flow, "goodput_bps"),
-                number("s", base, flow, "completed_s"),
-                number("s", base, flow, "rtt_s_mean"),
-                count(*mean(f"{base}.segments_retransmitted", flow["segments_retransmitted"])),
-            ]
-        )
-    heads = ["flow", "transport", "delivered", "goodput", "done at", "mean RTT", "resent"]
-    screen.print()
-    screen.print(table(heads, rows, left=2))
+
+def _number(means: Means, key: str, unit: str) -> str:
+    from airwatt.cli.tables import quantity
+
+    estimate = means.get(key, {})
+    return quantity(estimate.get("mean"), unit, estimate.get("ci95"))
+
+
+def _count(means: Means, key: str) -> str:
+    from airwatt.cli.tables import count
+
+    estimate = means.get(key, {})
+    return count(estimate.get("mean"), estimate.get("ci95"))
+
+
+def _flows(document: dict[str, Any], means: Means) -> "Iterator[Table]":
+    from airwatt.cli.tables import table
+
+    rows = [
+        [
+            f"{flow['id']} {flow['direction']}",
+            flow["transport"],
+            _number(means, f"flows.{index}.bytes_delivered", "B"),
+            _number(means, f"flows.{index}.goodput_bps", "b/s"),
+            _number(means, f"flows.{index}.completed_s", "s"),
+            _number(means, f"flows.{index}.rtt_s_mean", "s"),
+            _count(means, f"flows.{index}.segments_retransmitted"),
+        ]
+        for index, flow in enumerate(document["flows"])
+    ]
+    yield table(["flow", "transport", "delivered", "goodput", "done at", "mean RTT", "resent"], rows, left=2)
+
+
+def _stations(document: dict[str, Any], means: Means) -> "Iterator[Table]":
+    from airwatt.cli.tables import percent, table
+
     rows, times = [], []
-    for index, station in enumerate(first["stations"]):
+    for index, station in enumerate(document["stations"]):
         base = f"stations.{index}"
-        wakes = [aggregates.count(item["stations"][index]["wakeups"]) for item in documents]
         rows.append(
             [
                 str(station["id"]),
                 station["policy"],
                 station["radio"],
-                number("J", base, station, "energy_j"),
-                number("W", base, station, "average_power_w"),
-                number("J/b", base, station, "energy_per_bit_j"),
-                count(sum(wakes) / len(wakes)),
+                _number(means, f"{base}.energy_j", "J"),
+                _number(means, f"{base}.average_power_w", "W"),
+                _number(means, f"{base}.energy_per_bit_j", "J/b"),
+                _count(means, f"{base}.wakeups"),
             ]
         )
-        elapsed = sum(station["state_s"].values()) or 1.0
-        times.append(
-            [
-                str(station["id"]),
-                *(percent(station["state_s"][state] / elapsed) for state in station["state_s"]),
-            ]
-        )
-    heads = ["station", "policy", "radio", "energy", "power", "per bit", "wake-ups"]
-    screen.print()
-    screen.print(table(heads, rows, left=3))
-    screen.print()
-    screen.print(table(["time in", *first["stations"][0]["state_s"]], times))
-    screen.print()
-    screen.print(_cell(first))
+        spent = [means[f"{base}.state_s.{state}"]["mean"] or 0.0 for state in station["state_s"]]
+        times.append([str(station["id"]), *(percent(time / (sum(spent) or 1.0)) for time in spent)])
+    yield table(["station", "policy", "radio", "energy", "power", "per bit", "wake-ups"], rows, left=3)
+    yield table(["station", *(f"{state}" for state in document["stations"][0]["state_s"])], times)
 
 
 def _headline(document: dict[str, Any], runs: int) -> str:
@@ -175,15 +179,16 @@ def _headline(document: dict[str, Any], runs: int) -> str:
     name, seed = document["scenario"], document["seed"]
     if runs > 1:
         return f"{name}, {runs} runs from seed {seed}: mean ± 95 % confidence interval"
-    simulated, wall, events = (float(document.get(key) or 0.0) for key in ("simulated_s", "wall_s", "events"))
+    simulated, wall, events = document["simulated_s"], document["wall_s"], document["events"]
     return f"{name}, seed {seed}: {simulated:.1f} s simulated in {wall:.2f} s, {count(events)} events"
 
 
-def _cell(document: dict[str, dict[str, float]]) -> str:
+def _cell(means: Means) -> str:
     from airwatt.cli.tables import count, percent
 
-    cell = document["cell"]
-    return (
-        f"air {percent(cell['airtime_utilization'])} used, {count(cell['frames'])} frames, {count(cell['retries'])} "
-        f"retries, {count(cell['collisions'])} collisions, {count(cell['ap_drops'])} dropped by the AP"
+    cell = {key.removeprefix("cell."): means[key]["mean"] for key in means if key.startswith("cell.")}
+    frames, retries, collisions, drops = (
+        count(round(cell[key] or 0)) for key in ("frames", "retries", "collisions", "ap_drops")
     )
+    used = percent(cell["airtime_utilization"])
+    return f"air {used} used: {frames} frames, {retries} retries, {collisions} collisions, {drops} AP drops"

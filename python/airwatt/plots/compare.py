@@ -1,7 +1,7 @@
 """Throughput and energy of several choices side by side, and where the radios' time went."""
 
-import functools
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,19 @@ def draw(document: Mapping[str, Any], path: Path) -> None:
         height = 1.75 + len(rows) * (0.42 + 0.14 * (lines - 1))
         figure = Figure(figsize=(9.6, height), layout="constrained")
         throughput, energy, time = figure.subplots(1, 3, sharey=True)
-        _bars(throughput, rows, aggregates.goodput_bps, 1e6, "throughput (Mb/s)", style.BLUE)
-        _bars(energy, rows, aggregates.energy_j, 1.0, "energy (J)", style.VERMILION)
-        _shares(time, rows)
+        _bars(throughput, rows, aggregates.goodput_bps, 1e6, "throughput (Mb/s)", style.THROUGHPUT)
+        _bars(energy, rows, aggregates.energy_j, 1.0, "energy (J)", style.ENERGY)
+        states = [
+            {
+                state: aggregates.over(row["runs"], partial(aggregates.share, state=state))[0] or 0.0
+                for state in style.STATES
+            }
+            for row in rows
+        ]
+        style.state_shares(time, states)
         throughput.set_yticks(range(len(rows)), labels)
         throughput.invert_yaxis()
+        figure.legend(*time.get_legend_handles_labels(), loc="outside lower right", ncols=5, handlelength=1.0)
         figure.suptitle(_title(document), x=0.01, ha="left", fontsize=11, fontweight="bold")
         style.save(figure, path)
 
@@ -46,24 +54,7 @@ def _bars(axes: Axes, rows: Sequence[Mapping[str, Any]], number: Any, scale: flo
         axes.errorbar(means, range(len(rows)), xerr=spreads, fmt="none", ecolor=style.INK, elinewidth=1, capsize=2.5)
     room = max((m + s for m, s in zip(means, spreads, strict=True)), default=0) or 1.0
     for index, (mean, spread) in enumerate(zip(means, spreads, strict=True)):
-        axes.text(mean + spread + 0.02 * room, index, f"{mean:.3g}", va="center", fontsize=8, color=style.INK)
+        axes.text(mean + spread + 0.02 * room, index, style.number(mean), va="center", fontsize=8, color=style.INK)
     axes.set_xlim(0, 1.2 * room)
     axes.set_title(label)
-    axes.grid(axis="y", visible=False)
-    axes.tick_params(axis="y", length=0)
-
-
-def _shares(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
-    left = [0.0] * len(rows)
-    for state, colour in style.STATES.items():
-        widths = []
-        for row in rows:
-            mean, _ = aggregates.over(row["runs"], functools.partial(aggregates.share, state=state))
-            widths.append(100 * (mean or 0.0))
-        axes.barh(range(len(rows)), widths, left=left, height=0.62, color=colour, label=state)
-        left = [a + b for a, b in zip(left, widths, strict=True)]
-    axes.set_xlim(0, 100)
-    axes.set_title("radio state (% of time)")
-    axes.grid(visible=False)
-    axes.tick_params(axis="y", length=0)
-    axes.legend(ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.16), columnspacing=1.0, handlelength=1.0)
+    style.bare_y(axes)

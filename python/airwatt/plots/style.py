@@ -1,11 +1,12 @@
 """What all pictures share: light axes, 150 dpi, and colours that the colour-blind can tell apart (Okabe and Ito)."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import matplotlib
+from matplotlib.axes import Axes
 
 from airwatt._core import __version__
 
@@ -22,7 +23,9 @@ BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, YELLOW, GREY = (
     "#8C8C8C",
 )
 LINES = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, GREY)
-INK, FAINT = "#222222", "#D0D0D0"
+INK = "#222222"
+# Quantities that are no radio states, in colours that no radio state has.
+THROUGHPUT, ENERGY, DELAY = GREEN, "#4A5568", GREEN
 
 STATES = {
     "transmit": VERMILION,
@@ -67,6 +70,33 @@ def styled() -> Iterator[None]:
     """Applies the style without touching the caller's own settings."""
     with matplotlib.rc_context(cast(Any, _SETTINGS)):
         yield
+
+
+def number(value: float) -> str:
+    """Three digits, as in 0.123, 1.50, 16.0, 1230."""
+    if value == 0:
+        return "0"
+    decimals = 3 if abs(value) < 1 else 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
+    return f"{value:.{decimals}f}"
+
+
+def bare_y(axes: Axes) -> None:
+    """For bars beside each other: the names on the left say all."""
+    axes.grid(axis="y", visible=False)
+    axes.tick_params(axis="y", length=0)
+
+
+def state_shares(axes: Axes, rows: Sequence[Mapping[str, float]]) -> None:
+    """Draws the share of time in each radio state, a bar a row, with labels for a legend."""
+    left = [0.0] * len(rows)
+    for state, colour in STATES.items():
+        widths = [100 * row[state] / (sum(row.values()) or 1.0) for row in rows]
+        axes.barh(range(len(rows)), widths, left=left, height=0.62, color=colour, label=state)
+        left = [a + b for a, b in zip(left, widths, strict=True)]
+    axes.set_xlim(0, 100)
+    axes.set_title("radio state (% of time)")
+    axes.grid(visible=False)
+    axes.tick_params(axis="y", length=0)
 
 
 def save(figure: Any, path: Path) -> None:

@@ -28,6 +28,14 @@ _DOTS = 900
 _ZOOM_S = 0.5
 _MOST_STATIONS = 6
 _MOST_FLOWS = 6
+# Both ways between awake and asleep cost energy and serve nothing: one colour.
+_TRANSITIONS = {"to-sleep": "transition", "wake-up": "transition"}
+_QUEUES = {
+    "wired down": "DSLAM\nqueue\n(packets)",
+    "wired up": "modem\nqueue\n(packets)",
+    "access point": "access point\nqueue\n(packets)",
+    "power save": "power-save\nbuffers\n(packets)",
+}
 
 
 def draw(document: Mapping[str, Any], traces: Mapping[str, "pa.Table"], path: Path) -> None:
@@ -37,10 +45,12 @@ def draw(document: Mapping[str, Any], traces: Mapping[str, "pa.Table"], path: Pa
     # Two thirds in: past slow start, before the end.
     start = max(0.0, min(0.66 * end, end - _ZOOM_S))
     zoom = (start, min(end, start + _ZOOM_S))
-    windows = _by(traces["congestion_window"], "flow", "packets")
-    queues = _by(traces["queue"], "queue", "packets")
-    radios = _states(traces["radio"])
+    windows = _by(traces["congestion_window"], "flow", "congestion_window_bytes", 1e-3)
+    recorded = _by(traces["queues"], "queue", "packets")
+    queues = {name: recorded[name] for name in _QUEUES if name in recorded and _matters(recorded[name])}
+    radios = _states(traces["radio_states"])
     shown = list(radios)[:_MOST_STATIONS]
+    signals = _signals_of(traces)
     rows = 2 + len(queues) + len(shown)
     heights = [1.5, *([1.0] * len(queues)), 0.55, *([0.45] * len(shown))]
     with style.styled():
@@ -48,12 +58,14 @@ def draw(document: Mapping[str, Any], traces: Mapping[str, "pa.Table"], path: Pa
         grid = figure.subplots(rows, 2, sharex="col", height_ratios=heights, width_ratios=[2.1, 1], squeeze=False)
         for column, span in enumerate((whole, zoom)):
             axes = list(grid[:, column])
-            _levels(axes[0], dict(list(windows.items())[:_MOST_FLOWS]), span, "congestion\nwindow\n(packets)")
+            _levels(axes[0], dict(list(windows.items())[:_MOST_FLOWS]), span, "congestion\nwindow\n(kB)")
             for panel, (name, level) in zip(axes[1:], queues.items(), strict=False):
-                _levels(panel, {name: level}, span, f"{name}\nqueue\n(packets)", fill=True)
-            _signals(axes[1 + len(queues)], traces["signal"], span)
+                _levels(panel, {name: level}, span, _QUEUES[name], fill=True)
+            _signals(axes[1 + len(queues)], signals, span)
             for panel, station in zip(axes[2 + len(queues) :], shown, strict=True):
                 _radio(panel, radios[station], span, end, station)
+            if column == 1 and axes[0].get_legend() is not None:
+                axes[0].get_legend().remove()
             axes[-1].set_xlabel("simulated time (s)")
             axes[-1].set_xlim(*span)
             for panel in axes:
@@ -75,10 +87,15 @@ def _title(document: Mapping[str, Any], shown: int, stations: int) -> str:
     return f"{document['scenario']}, {', '.join(policies)}, seed {document['seed']}{rest}"
 
 
-def _by(table: "pa.Table", key: str, value: str) -> dict[str, tuple[Numbers, Numbers]]:
+def _matters(level: tuple[Numbers, Numbers]) -> bool:
+    """Whether a queue was ever more than passed through: else its panel would be an empty one."""
+    return bool(level[1].max(initial=0.0) > 1)
+
+
+def _by(table: "pa.Table", key: str, value: str, scale: float = 1.0) -> dict[str, tuple[Numbers, Numbers]]:
     """Splits a trace of levels into one series a name, in the order of the names' first appearance."""
     names = np.asarray(table[key].to_pylist(), dtype=object)
-    time, level = _seconds(table), table[value].to_numpy().astype(np.float64)
+    time, level = _seconds(table), scale * table[value].to_numpy().astype(np.float64)
     return {str(name): (time[names == name], level[names == name]) for name in dict.fromkeys(names)}
 
 
@@ -89,7 +106,7 @@ def _seconds(table: "pa.Table") -> Numbers:
 
 def _states(table: "pa.Table") -> dict[str, tuple[Numbers, list[str]]]:
     names = np.asarray(table["station"].to_pylist(), dtype=object)
-    states = np.asarray(table["state"].to_pylist(), dtype=object)
+    states = np.asarray([_TRANSITIONS.get(state, state) for state in table["state"].to_pylist()], dtype=object)
     time = _seconds(table)
     return {str(name): (time[names == name], list(states[names == name])) for name in dict.fromkeys(names)}
 
@@ -112,7 +129,7 @@ def _levels(
         if fill:
             axes.fill_between(dots, 0, high, step="post", color=colour, alpha=0.18, linewidth=0)
         axes.fill_between(dots, low, high, step="post", color=colour, alpha=0.45, linewidth=0)
-        axes.plot(dots, high, drawstyle="steps-post", color=colour, linewidth=0.9, label=name)
+        axes.plot(dots, high, drawstyle="steps-post", color=colour, linewidth=0.9, label=f"flow {name}")
     axes.set_ylim(0, 1.08 * top or 1.0)
     axes.set_ylabel(label, rotation=0, ha="right", va="center")
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
@@ -141,19 +158,22 @@ def _envelope(time: Numbers, level: Numbers, span: tuple[float, float]) -> tuple
     return edges[:-1], low, high
 
 
-def _signals(axes: Axes, table: "pa.Table", span: tuple[float, float]) -> None:
+def _signals_of(traces: Mapping[str, "pa.Table"]) -> dict[str, Numbers]:
+    """Times of beacons, and of all stations' requests for buffered frames: triggers and polls, not mode switches."""
+    kinds = np.asarray(traces["triggers"]["kind"].to_pylist(), dtype=object)
+    asked = np.isin(kinds, ["trigger", "ps-poll"])
+    return {"beacons": _seconds(traces["beacons"]), "triggers": _seconds(traces["triggers"])[asked]}
+
+
+def _signals(axes: Axes, signals: Mapping[str, Numbers], span: tuple[float, float]) -> None:
     """Beacons and triggers as a rug of ticks, one lane each."""
-    kinds = np.asarray(table["kind"].to_pylist(), dtype=object)
-    time = _seconds(table)
-    lanes = [("beacon", style.INK), ("trigger", style.VERMILION)]
-    inside = (time >= span[0]) & (time <= span[1])
-    for lane, (kind, colour) in enumerate(lanes):
-        ticks = time[inside & (kinds == kind)]
+    for lane, (time, colour) in enumerate(zip(signals.values(), (style.INK, style.VERMILION), strict=True)):
+        ticks = time[(time >= span[0]) & (time <= span[1])]
         # Many ticks become a tint rather than a solid bar.
         width = 0.9 if len(ticks) < 200 else 0.35
         axes.vlines(ticks, lane + 0.12, lane + 0.88, color=colour, linewidth=width)
-    axes.set_ylim(len(lanes), 0)
-    axes.set_yticks([0.5, 1.5], ["beacons", "triggers"])
+    axes.set_ylim(len(signals), 0)
+    axes.set_yticks([0.5 + lane for lane in range(len(signals))], list(signals))
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", visible=False)
 
@@ -176,5 +196,5 @@ def _radio(
         base = upper
     axes.set_ylim(0, 1)
     axes.set_yticks([])
-    axes.set_ylabel(f"radio of\n{station}", rotation=0, ha="right", va="center")
+    axes.set_ylabel(f"radio of\nstation {station}", rotation=0, ha="right", va="center")
     axes.grid(axis="y", visible=False)
