@@ -1,8 +1,9 @@
 //! What a run leaves behind: the result document, and traces where they were asked for.
 //!
-//! A trace is kept as the machines tell it ([`RunTrace`]) and shown as tables of columns ([`RunTrace::tables`]) and as a
-//! capture of the air ([`RunTrace::write_pcapng`]).
+//! A trace is kept as the machines tell it ([`RunTrace`]) and shown in three forms: tables of columns
+//! ([`RunTrace::tables`]), a capture of the air ([`RunTrace::write_pcapng`]) and text ([`RunTrace::ladder`]).
 
+mod ladder;
 mod pcapng;
 mod result;
 mod tables;

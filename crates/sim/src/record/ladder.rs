@@ -1,0 +1,117 @@
+//! A stretch of a run as text: a line for each frame on the air and for each change of a radio between them.
+//!
+//! ```text
+//!    152.130          sta0 is awake
+//!    152.634   216us  AP -> all    beacon   dtim 0 tim sta0
+//!    152.929    28us  AP <- sta0   qos-null pm
+//!    152.973    28us  AP -> sta0   ack
+//!    153.062   252us  AP -> sta0   data     1500 B eosp
+//!    153.330    28us  AP <- sta0   ack
+//!    153.358          sta0 sleeps
+//! ```
+//! Times are in milliseconds since the run began, to the microsecond; a frame's line gives its beginning and how long it
+//! lasted. Arrows point the way the frame went, the access point always left. Made for tests and documents; where
+//! every nanosecond counts there are the tables.
+
+use std::fmt::Write as _;
+
+use airwatt_base::{Instant, Span};
+use airwatt_energy::State;
+
+use super::RunTrace;
+use super::timeline::Outcome;
+use crate::air::frame::{AirFrame, Node};
+
+impl RunTrace {
+    /// Frames and changes of radios that begin in `from..to`, in order of time, a line each.
+    pub fn ladder(&self, from: Instant, to: Instant) -> String {
+        let frames = self.frames_by_start();
+        let outcomes = self.outcomes(&frames);
+        let inside = |at: Instant| at >= from && at < to;
+        let mut lines: Vec<(Instant, String)> = Vec::new();
+        for (frame, outcome) in frames.iter().zip(outcomes).filter(|(frame, _)| inside(frame.start)) {
+            lines.push((frame.start, frame_line(frame, outcome)));
+        }
+        lines.extend(self.radio_lines().into_iter().filter(|(at, _)| inside(*at)));
+        // Stable: at one instant frames come first, as the cell serves its medium first.
+        lines.sort_by_key(|(at, _)| *at);
+        lines.into_iter().fold(String::new(), |mut text, (_, line)| {
+            text.push_str(&line);
+            text.push('\n');
+            text
+        })
+    }
+
+    /// What the radios decided. A transition that takes no time is no line.
+    fn radio_lines(&self) -> Vec<(Instant, String)> {
+        let mut lines = Vec::new();
+        let mut line = |at: Instant, station: u32, what: &str| {
+            lines.push((at, format!("{:>9}  {:>6}  sta{station} {what}", milliseconds(at), "")));
+        };
+        for (index, event) in self.radios.iter().enumerate() {
+            match event.state {
+                State::Sleep => {
+                    let to_sleep =
+                        self.setting.stations.get(event.station as usize).map_or(Span::ZERO, |s| s.to_sleep);
+                    if !to_sleep.is_zero() {
+                        line(event.at, event.station, "falls asleep");
+                    }
+                    line(event.at + to_sleep, event.station, "sleeps");
+                }
+                State::WakeUp => {
+                    let next = self.radios[index + 1..].iter().find(|next| next.station == event.station);
+                    if next.is_none_or(|next| next.at > event.at) {
+                        line(event.at, event.station, "wakes up");
+                    }
+                }
+                _ => line(event.at, event.station, "is awake"),
+            }
+        }
+        lines
+    }
+}
+
+/// Milliseconds to the nearest microsecond: propagation delays of some nanoseconds must not move a frame by one.
+fn milliseconds(at: Instant) -> String {
+    let micros = (at.as_nanos() + 500) / 1_000;
+    format!("{}.{:03}", micros / 1_000, micros % 1_000)
+}
+
+fn frame_line(frame: &AirFrame, outcome: Outcome) -> String {
+    let arrow = match (frame.from, frame.to) {
+        (Node::Station(station), _) => format!("AP <- sta{station}"),
+        (_, Node::Station(station)) => format!("AP -> sta{station}"),
+        _ => "AP -> all".to_owned(),
+    };
+    let micros = (frame.duration.as_nanos() + 500) / 1_000;
+    let start = milliseconds(frame.start);
+    let mut line = format!("{start:>9}  {micros:>4}us  {arrow:<11}  {:<8}", frame.kind.name());
+    if let Some(packet) = frame.packet {
+        let _ = write!(line, " {} B", packet.bytes);
+    }
+    if let Some((dtim_count, marked)) = &frame.beacon {
+        let _ = write!(line, " dtim {dtim_count}");
+        let marked: Vec<String> = marked.iter().map(|station| format!("sta{station}")).collect();
+        if !marked.is_empty() {
+            let _ = write!(line, " tim {}", marked.join(" "));
+        }
+    }
+    let flags = [
+        (frame.retry, "retry"),
+        (frame.pm, "pm"),
+        (frame.flags.more_data, "more-data"),
+        (frame.flags.eosp, "eosp"),
+    ];
+    for (_, name) in flags.iter().filter(|(set, _)| *set) {
+        line.push(' ');
+        line.push_str(name);
+    }
+    match outcome {
+        Outcome::Received => {}
+        Outcome::Collision | Outcome::Noise | Outcome::Asleep => {
+            let _ = write!(line, " ({})", outcome.name());
+        }
+    }
+    line.truncate(line.trim_end().len());
+    line
+}

@@ -1,0 +1,167 @@
+//! What a program that knows nothing of ours reads in the captures of runs: tshark as the oracle.
+//!
+//! Skipped with a line that says so where tshark is not installed.
+#![expect(clippy::print_stdout, reason = "a skipped test says why")]
+
+use std::ops::ControlFlow;
+use std::process::Command;
+
+use airwatt_sim::air::frame::{AirFrame, Kind, Node};
+use airwatt_sim::packet::Body;
+use airwatt_sim::record::RunTrace;
+use airwatt_sim::scenario::Scenario;
+use airwatt_sim::{RunOptions, run};
+
+fn traced(scenario: &str, changes: &[(&str, &str)]) -> RunTrace {
+    let changes: Vec<_> = changes.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+    let scenario = Scenario::load(scenario, &changes).unwrap();
+    let mut go_on = |_| ControlFlow::Continue(());
+    run(&scenario, 1, &mut RunOptions { trace: true, on_progress: &mut go_on }).unwrap().trace.unwrap()
+}
+
+/// What tshark prints of the trace's capture; `None` where it is not installed.
+fn tshark(trace: &RunTrace, name: &str, arguments: &[&str]) -> Option<String> {
+    let mut bytes = Vec::new();
+    trace.write_pcapng(&mut bytes).unwrap();
+    let path = std::env::temp_dir().join(format!("airwatt-{}-{name}.pcapng", std::process::id()));
+    std::fs::write(&path, bytes).unwrap();
+    let output = Command::new("tshark").arg("-r").arg(&path).args(arguments).output();
+    std::fs::remove_file(&path).unwrap();
+    let Ok(output) = output else {
+        println!("skipped: tshark is not installed");
+        return None;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+/// The values of `fields`, a line a frame.
+fn fields(trace: &RunTrace, name: &str, fields: &[&str]) -> Option<Vec<Vec<String>>> {
+    let mut arguments = vec!["-T", "fields", "-o", "tcp.relative_sequence_numbers:FALSE"];
+    arguments.extend(fields.iter().flat_map(|field| ["-e", field]));
+    let text = tshark(trace, name, &arguments)?;
+    Some(text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect())
+}
+
+fn by_start(trace: &RunTrace) -> Vec<&AirFrame> {
+    let mut frames: Vec<&AirFrame> = trace.frames.iter().collect();
+    frames.sort_by_key(|frame| frame.start);
+    frames
+}
+
+fn is(text: &str, flag: bool) -> bool {
+    // Truth values are numbers or words, depending on the version.
+    matches!((text, flag), ("1" | "True", true) | ("0" | "False", false))
+}
+
+#[test]
+fn no_frame_is_malformed_and_no_expert_objects() {
+    let complaints = "_ws.malformed || _ws.expert.severity >= error || ip.checksum.status == 0 || \
+                      tcp.checksum.status == 0 || udp.checksum.status == 0 || (_ws.short && !udp)";
+    let cases: [(&str, &[(&str, &str)]); 8] = [
+        ("fast-dsl", &[("flow.size", "300kB"), ("station.policy", "active"), ("station.count", "2")]),
+        ("fast-dsl", &[("flow.size", "300kB"), ("station.policy", "timeout"), ("station.count", "2")]),
+        ("fast-dsl", &[("flow.size", "300kB"), ("station.policy", "psm"), ("station.count", "20")]),
+        ("fast-dsl", &[("flow.size", "300kB"), ("station.policy", "psm-legacy"), ("station.count", "2")]),
+        (
+            "fast-dsl",
+            &[("flow.size", "300kB"), ("station.policy", "uapsd"), ("wifi.frame_error_rate", "0.2")],
+        ),
+        ("reference-download", &[("flow.size", "300kB"), ("wifi.station_rts_threshold", "60B")]),
+        (
+            "reference-download",
+            &[("flow.size", "300kB"), ("tcp.header", "100B"), ("wifi.standard", "802.11g")],
+        ),
+        ("saturation", &[("station.count", "5"), ("duration", "200ms")]),
+    ];
+    for (index, (scenario, changes)) in cases.iter().enumerate() {
+        let trace = traced(scenario, changes);
+        let options = ["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE", "-Y", complaints];
+        let Some(found) = tshark(&trace, &format!("sound-{index}"), &options) else { return };
+        assert_eq!(found.lines().take(3).collect::<Vec<_>>(), [""; 0], "{scenario} {changes:?}");
+    }
+}
+
+#[test]
+fn the_fields_of_power_save_are_those_of_the_run() {
+    let changes = [("flow.size", "500kB"), ("station.policy", "psm"), ("station.count", "2")];
+    let trace = traced("fast-dsl", &changes);
+    let wanted = [
+        "frame.time_epoch",
+        "wlan.fc.type_subtype",
+        "wlan.fc.pwrmgt",
+        "wlan.fc.moredata",
+        "wlan.fc.retry",
+        "wlan.qos.eosp",
+        "wlan.tim.dtim_count",
+        "wlan.tim.dtim_period",
+        "wlan.tim.aid",
+        "wlan.duration",
+        "wlan.ra",
+        "radiotap.mactime",
+    ];
+    let Some(lines) = fields(&trace, "power-save", &wanted) else { return };
+    let frames = by_start(&trace);
+    assert_eq!(lines.len(), frames.len());
+    for (line, frame) in lines.iter().zip(frames) {
+        let nanos = frame.start.as_nanos();
+        assert_eq!(line[0], format!("{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000));
+        let subtype = match frame.kind {
+            Kind::Beacon => "0x0008",
+            Kind::PsPoll => "0x001a",
+            Kind::Rts => "0x001b",
+            Kind::Cts => "0x001c",
+            Kind::Ack => "0x001d",
+            Kind::Null => "0x0024",
+            Kind::Data => "0x0028",
+            Kind::QosNull => "0x002c",
+        };
+        assert_eq!(line[1], subtype);
+        assert!(is(&line[2], frame.pm) && is(&line[3], frame.flags.more_data) && is(&line[4], frame.retry));
+        if matches!(frame.kind, Kind::Data | Kind::QosNull) && frame.from == Node::AccessPoint {
+            assert!(is(&line[5], frame.flags.eosp), "{line:?}");
+        }
+        if let Some((dtim_count, marked)) = &frame.beacon {
+            assert_eq!((&line[6], &line[7]), (&dtim_count.to_string(), &"1".to_owned()));
+            // In hexadecimal, of as many digits as the version likes.
+            let aids = line[8].split(',').filter_map(|aid| u32::from_str_radix(aid.get(2..)?, 16).ok());
+            assert_eq!(aids.map(|aid| aid - 1).collect::<Vec<_>>(), *marked, "{line:?}");
+        }
+        let duration = frame.nav.as_nanos().div_ceil(1_000).to_string();
+        assert_eq!(line[9], duration, "{:?}", frame.kind);
+        if let Node::Station(station) = frame.to {
+            assert_eq!(line[10], format!("02:00:00:00:01:{:02x}", station + 1));
+        }
+        assert!(!line[11].is_empty());
+    }
+}
+
+#[test]
+fn segments_are_those_of_the_run() {
+    let trace = traced("fast-dsl", &[("flow.size", "500kB"), ("station.policy", "active")]);
+    let wanted = ["tcp.seq_raw", "tcp.ack_raw", "tcp.len", "tcp.window_size", "tcp.srcport", "ip.len"];
+    let Some(lines) = fields(&trace, "segments", &wanted) else { return };
+    let mut segments = 0;
+    for (line, frame) in lines.iter().zip(by_start(&trace)) {
+        let Some(packet) = frame.packet else { continue };
+        let Body::Tcp(segment) = packet.body else { panic!("a TCP flow") };
+        assert_eq!(line[0], segment.seq.value().to_string());
+        assert_eq!(line[2], segment.len.to_string());
+        assert_eq!(line[5], packet.bytes.to_string());
+        if frame.from == Node::AccessPoint {
+            assert_eq!(line[4], "50000");
+        } else {
+            assert_eq!(line[4], "40000");
+            assert_eq!(line[1], segment.ack.value().to_string());
+        }
+        if segments > 1 {
+            // The window in the capture is what is left of it after its shift.
+            let window: u32 = line[3].parse().unwrap();
+            assert!(segment.window - window < 32, "{window} for {}", segment.window);
+        }
+        segments += 1;
+    }
+    assert!(segments > 500, "{segments} segments");
+    let conversations = tshark(&trace, "conversation", &["-q", "-z", "conv,tcp"]).unwrap();
+    assert!(conversations.contains("10.0.0.1:50000") && conversations.contains("10.1.0.1:40000"));
+}
