@@ -13,8 +13,8 @@ use airwatt_proto::powersave::{
 };
 
 use super::contention::{Access, ContenderId, Contention, Counting};
-use super::exchange::Medium;
-use super::frame::{AirFrame, Body, Mpdu};
+use super::frame::{ACK_BYTES, AirFrame, Body, Mpdu};
+use super::medium::Medium;
 use super::phy::{Format, Standard};
 use super::radio::{Airborne, RadioEvent, StationRadio};
 use crate::engine::{Fingerprint, Schedule, Slot};
@@ -219,7 +219,7 @@ impl FrameTimes {
             beacon: format(config.beacon_rate),
             slot: timing.slot,
             sifs: timing.sifs,
-            eifs_less_difs: timing.sifs + lowest.time(super::exchange::ACK_BYTES),
+            eifs_less_difs: timing.sifs + lowest.time(ACK_BYTES),
             response_timeout: timing.sifs + timing.slot + timing.rx_start_delay,
         }
     }
@@ -608,15 +608,5 @@ impl Machine for Cell {
             _ => CellTimer::Radio,
         };
         Some(Timeout { at, reason })
-    }
-}
-
-/// Length of a data MPDU that carries `packet`.
-pub(super) fn mpdu_bytes(overhead: u32, body: &Body) -> u32 {
-    match body {
-        Body::Data(packet) => packet.bytes + overhead,
-        Body::Control(Control::Trigger) | Body::NullData => super::exchange::QOS_NULL_BYTES,
-        Body::Control(Control::PmNull { .. }) => super::exchange::NULL_BYTES,
-        Body::Control(Control::PsPoll) => super::exchange::PS_POLL_BYTES,
     }
 }

@@ -14,71 +14,11 @@ use airwatt_proto::powersave::{
 };
 
 use super::cell::{
-    AP_BEACON, AP_DATA, Cell, CellOutput, FIRST_STATION_CONTENDER, LossPlace, mpdu_bytes, station_contender,
+    AP_BEACON, AP_DATA, Cell, CellOutput, FIRST_STATION_CONTENDER, LossPlace, station_contender,
 };
 use super::contention::ContenderId;
-use super::frame::{AirFrame, Body, Kind, Mpdu, Node};
-
-/// ACK and CTS: frame control, duration, receiver, FCS (802.11-2020 9.3.1.3, 9.3.1.4).
-pub(super) const ACK_BYTES: u32 = 14;
-const CTS_BYTES: u32 = 14;
-/// RTS: one address more (9.3.1.2).
-const RTS_BYTES: u32 = 20;
-/// PS-Poll: AID in place of the duration, BSSID, transmitter (9.3.1.5).
-pub(super) const PS_POLL_BYTES: u32 = 20;
-/// QoS Null: a QoS data header and FCS without a body (9.3.2.1).
-pub(super) const QOS_NULL_BYTES: u32 = 30;
-/// Null: the same without QoS control.
-pub(super) const NULL_BYTES: u32 = 28;
-/// A beacon without its TIM: header 24, fixed fields 12, SSID of 8 characters 10, rates 10, DS parameter 3, EDCA parameter set
-/// 20, HT elements 54, FCS 4 (9.3.3.2).
-const BEACON_BYTES: u32 = 137;
-/// TIM: element header 2, DTIM count and period 2, bitmap control 1, and one byte for eight stations (9.4.2.5).
-const TIM_FIXED_BYTES: u32 = 5;
-
-/// What the medium is doing.
-#[derive(Clone, Debug)]
-pub(super) enum Medium {
-    /// Contention runs.
-    Idle,
-    /// One node's frame is on its way and will be acknowledged, or is a beacon.
-    Exchange(Exchange),
-    /// One node's frame is on its way and will not be acknowledged.
-    Failure(Exchange),
-    /// The nodes in `Cell::winners` began at once.
-    Collision {
-        /// When the longest of the frames ends.
-        end: Instant,
-    },
-}
-
-/// One attempt at one frame.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Exchange {
-    sender: ContenderId,
-    /// When the frame has arrived.
-    data_end: Instant,
-    /// When the acknowledgement has arrived.
-    end: Instant,
-    /// Whether the data frame has been handled.
-    arrived: bool,
-    /// Last instant of the sender's transmission opportunity.
-    txop_end: Instant,
-    /// An RTS was sent and not answered.
-    rts_failed: bool,
-}
-
-impl Medium {
-    /// When the cell has to act next, unless contention runs.
-    pub(super) fn next_step(&self) -> Option<Instant> {
-        match self {
-            Self::Idle => None,
-            Self::Exchange(exchange) if exchange.arrived => Some(exchange.end),
-            Self::Exchange(exchange) | Self::Failure(exchange) => Some(exchange.data_end),
-            Self::Collision { end } => Some(*end),
-        }
-    }
-}
+use super::frame::{ACK_BYTES, Body, CTS_BYTES, Kind, Mpdu, RTS_BYTES, beacon_bytes};
+use super::medium::{Exchange, Medium, Parts, Plan};
 
 impl Cell {
     /// Whether the contender's frame is on the air.
@@ -173,7 +113,7 @@ impl Cell {
 
     /// How long the parts of an exchange last.
     fn plan(&self, sender: ContenderId, mpdu: &Mpdu, tau: Span) -> Plan {
-        let bytes = mpdu_bytes(self.config.mac_overhead, &mpdu.body);
+        let bytes = mpdu.body.frame_bytes(self.config.mac_overhead);
         let threshold =
             if sender == AP_DATA { self.config.ap_rts_threshold } else { self.config.station_rts_threshold };
         let rts = threshold.is_some_and(|limit| bytes > limit);
@@ -206,7 +146,7 @@ impl Cell {
         }
         if !rts_failed {
             let data = start + plan.before_data;
-            parts.push(kind_of(&mpdu.body), data, plan.data_time, from_station, received);
+            parts.push(mpdu.body.kind(), data, plan.data_time, from_station, received);
             if received {
                 let ack = data + plan.data_time + plan.tau + plan.sifs;
                 parts.push(Kind::Ack, ack, plan.ack_time, !from_station, true);
@@ -230,7 +170,7 @@ impl Cell {
     }
 
     fn begin_beacon(&mut self, start: Instant) {
-        let bytes = self.beacon_bytes();
+        let bytes = beacon_bytes(self.stations.len() as u32);
         let duration = self.times.beacon.time(bytes);
         let end = start + duration;
         self.statistics.frames += 1;
@@ -249,11 +189,6 @@ impl Cell {
             rts_failed: false,
         };
         self.medium = Medium::Exchange(exchange);
-    }
-
-    /// Length of a beacon whose TIM has room for every station.
-    fn beacon_bytes(&self) -> u32 {
-        BEACON_BYTES + TIM_FIXED_BYTES + (self.stations.len() as u32).div_ceil(8).max(1)
     }
 
     /// The data frame of a good exchange is with its receiver.
@@ -296,7 +231,7 @@ impl Cell {
 
     fn beacon_arrived(&mut self, exchange: Exchange, now: Instant) {
         self.beacon = None;
-        let duration = self.times.beacon.time(self.beacon_bytes());
+        let duration = self.times.beacon.time(beacon_bytes(self.stations.len() as u32));
         let start = now - duration;
         self.medium = Medium::Exchange(exchange);
         for id in 0..self.stations.len() as StationId {
@@ -456,7 +391,7 @@ impl Cell {
     /// How long the sender's first frame, or its RTS, is on the air.
     fn colliding_time(&mut self, sender: ContenderId, now: Instant) -> Span {
         if sender == AP_BEACON {
-            let bytes = self.beacon_bytes();
+            let bytes = beacon_bytes(self.stations.len() as u32);
             return self.times.beacon.time(bytes);
         }
         let mpdu = self.stamp_head(sender, now);
@@ -470,7 +405,7 @@ impl Cell {
         self.frames_print.add(u64::from(sender) << 32 | 0xff);
         if sender == AP_BEACON {
             if self.trace.is_some() {
-                let bytes = self.beacon_bytes();
+                let bytes = beacon_bytes(self.stations.len() as u32);
                 self.record_beacon(start, end - start, bytes, false);
             }
             return;
@@ -484,7 +419,7 @@ impl Cell {
         }
         if self.trace.is_some() {
             let mut parts = Parts::default();
-            let kind = if plan.rts { Kind::Rts } else { kind_of(&mpdu.body) };
+            let kind = if plan.rts { Kind::Rts } else { mpdu.body.kind() };
             parts.push(kind, start, end - start, from_station, false);
             self.record(&mpdu, &parts, &plan);
         }
@@ -511,142 +446,5 @@ impl Cell {
                 self.contention.join_from(sender, now + self.times.response_timeout);
             }
         }
-    }
-
-    // Records.
-
-    fn record(&mut self, mpdu: &Mpdu, parts: &Parts, plan: &Plan) {
-        let pm_of_station = self.pm_of(mpdu);
-        let station = Node::Station(mpdu.station);
-        let frames = parts.iter().map(|part| {
-            let (from, to) =
-                if part.by_station { (station, Node::AccessPoint) } else { (Node::AccessPoint, station) };
-            let is_body = !matches!(part.kind, Kind::Rts | Kind::Cts | Kind::Ack);
-            let at_control_rate = !is_body || part.kind == Kind::PsPoll;
-            AirFrame {
-                start: part.start,
-                duration: part.duration,
-                from,
-                to,
-                kind: part.kind,
-                rate: if at_control_rate { self.config.control_rate } else { self.config.data_rate },
-                bytes: match part.kind {
-                    Kind::Rts => RTS_BYTES,
-                    Kind::Cts | Kind::Ack => ACK_BYTES,
-                    _ => plan.bytes,
-                },
-                received: part.received,
-                retry: is_body && mpdu.retries > 0,
-                pm: is_body && part.by_station && pm_of_station,
-                flags: if is_body { mpdu.flags } else { ServiceFlags::default() },
-                sequence: mpdu.sequence,
-                nav: plan.nav(part.kind),
-                packet: if let (true, Body::Data(packet)) = (is_body, mpdu.body) {
-                    Some(packet)
-                } else {
-                    None
-                },
-                beacon: None,
-            }
-        });
-        let frames: Vec<AirFrame> = frames.collect();
-        if let Some(trace) = &mut self.trace {
-            trace.frames.extend(frames);
-        }
-    }
-
-    fn record_beacon(&mut self, start: Instant, duration: Span, bytes: u32, received: bool) {
-        let marked = (0..self.stations.len() as StationId).filter(|id| self.power_save.tim(*id)).collect();
-        let beacon = Some((self.beacon.unwrap_or_default(), marked));
-        let frame = AirFrame {
-            start,
-            duration,
-            from: Node::AccessPoint,
-            to: Node::All,
-            kind: Kind::Beacon,
-            rate: self.config.beacon_rate,
-            bytes,
-            received,
-            retry: false,
-            pm: false,
-            flags: ServiceFlags::default(),
-            sequence: self.ap_sequence,
-            nav: Span::ZERO,
-            packet: None,
-            beacon,
-        };
-        if let Some(trace) = &mut self.trace {
-            trace.frames.push(frame);
-        }
-    }
-}
-
-/// How long the parts of one exchange last.
-struct Plan {
-    bytes: u32,
-    rts: bool,
-    rts_time: Span,
-    cts_time: Span,
-    /// From the exchange's beginning to the data frame's.
-    before_data: Span,
-    data_time: Span,
-    ack_time: Span,
-    tau: Span,
-    sifs: Span,
-}
-
-impl Plan {
-    /// From the exchange's beginning until the acknowledgement has arrived.
-    fn total(&self) -> Span {
-        self.before_data + self.data_time + self.sifs + self.ack_time + self.tau * 2
-    }
-
-    /// What a frame of the exchange says in its Duration field: the rest of the exchange (802.11-2020 9.2.5.2).
-    fn nav(&self, kind: Kind) -> Span {
-        let after_data = self.sifs + self.ack_time;
-        let after_cts = self.sifs + self.data_time + after_data;
-        match kind {
-            Kind::Rts => self.sifs + self.cts_time + after_cts,
-            Kind::Cts => after_cts,
-            Kind::Ack | Kind::Beacon => Span::ZERO,
-            _ => after_data,
-        }
-    }
-}
-
-/// One frame of an exchange.
-#[derive(Clone, Copy)]
-struct Part {
-    kind: Kind,
-    start: Instant,
-    duration: Span,
-    by_station: bool,
-    received: bool,
-}
-
-/// The frames of an exchange: at most RTS, CTS, data and ACK.
-#[derive(Default)]
-struct Parts {
-    parts: [Option<Part>; 4],
-    count: usize,
-}
-
-impl Parts {
-    fn push(&mut self, kind: Kind, start: Instant, duration: Span, by_station: bool, received: bool) {
-        self.parts[self.count] = Some(Part { kind, start, duration, by_station, received });
-        self.count += 1;
-    }
-
-    fn iter(&self) -> impl Iterator<Item = &Part> {
-        self.parts.iter().flatten()
-    }
-}
-
-fn kind_of(body: &Body) -> Kind {
-    match body {
-        Body::Data(_) => Kind::Data,
-        Body::Control(Control::PsPoll) => Kind::PsPoll,
-        Body::Control(Control::PmNull { .. }) => Kind::Null,
-        Body::Control(Control::Trigger) | Body::NullData => Kind::QosNull,
     }
 }

@@ -5,6 +5,24 @@ use airwatt_proto::powersave::{Control, ServiceFlags, StationId};
 
 use crate::packet::Packet;
 
+/// ACK: frame control, duration, receiver, FCS (802.11-2020 9.3.1.4).
+pub const ACK_BYTES: u32 = 14;
+/// CTS: the same fields (9.3.1.3).
+pub const CTS_BYTES: u32 = 14;
+/// RTS: one address more (9.3.1.2).
+pub const RTS_BYTES: u32 = 20;
+/// PS-Poll: AID in place of the duration, BSSID, transmitter (9.3.1.5).
+pub const PS_POLL_BYTES: u32 = 20;
+/// QoS Null: a QoS data header and FCS without a body (9.3.2.1).
+pub const QOS_NULL_BYTES: u32 = 30;
+/// Null: the same without QoS control.
+pub const NULL_BYTES: u32 = 28;
+/// A beacon without its TIM: header 24, fixed fields 12, SSID of 8 characters 10, rates 10, DS parameter 3, EDCA parameter set
+/// 20, HT elements 54, FCS 4 (9.3.3.2).
+pub const BEACON_BYTES: u32 = 137;
+/// TIM: element header 2, DTIM count and period 2, bitmap control 1, and one byte for eight stations (9.4.2.5).
+pub const TIM_FIXED_BYTES: u32 = 5;
+
 /// A frame that waits for the air, or is on it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mpdu {
@@ -31,6 +49,35 @@ pub enum Body {
     Control(Control),
     /// A QoS Null or Null from the access point: the answer to a trigger or poll that finds nothing buffered.
     NullData,
+}
+
+impl Body {
+    /// What kind of frame carries this.
+    pub const fn kind(&self) -> Kind {
+        match self {
+            Self::Data(_) => Kind::Data,
+            Self::Control(Control::PsPoll) => Kind::PsPoll,
+            Self::Control(Control::PmNull { .. }) => Kind::Null,
+            Self::Control(Control::Trigger) | Self::NullData => Kind::QosNull,
+        }
+    }
+
+    /// Length of the frame that carries this, MAC header to FCS, in bytes; a packet comes with `overhead` bytes of
+    /// headers and FCS.
+    pub const fn frame_bytes(&self, overhead: u32) -> u32 {
+        match self {
+            Self::Data(packet) => packet.bytes + overhead,
+            Self::Control(Control::Trigger) | Self::NullData => QOS_NULL_BYTES,
+            Self::Control(Control::PmNull { .. }) => NULL_BYTES,
+            Self::Control(Control::PsPoll) => PS_POLL_BYTES,
+        }
+    }
+}
+
+/// Length of a beacon whose TIM has room for `stations` stations.
+pub const fn beacon_bytes(stations: u32) -> u32 {
+    let bitmap = stations.div_ceil(8);
+    BEACON_BYTES + TIM_FIXED_BYTES + if bitmap == 0 { 1 } else { bitmap }
 }
 
 /// Kind of a frame on the air.
