@@ -56,8 +56,10 @@ fn is(text: &str, flag: bool) -> bool {
 
 #[test]
 fn no_frame_is_malformed_and_no_expert_objects() {
-    let complaints = "_ws.malformed || _ws.expert.severity >= error || ip.checksum.status == 0 || \
-                      tcp.checksum.status == 0 || udp.checksum.status == 0 || (_ws.short && !udp)";
+    // A broken frame is broken, and other experts' notes are about what TCP does.
+    let complaints = "radiotap.flags.badfcs == 0 && (_ws.malformed || _ws.expert.severity >= error || \
+                      _ws.expert.group == \"Assumption\" || wlan.fcs.status == 0 || ip.checksum.status == 0 || \
+                      tcp.checksum.status == 0 || udp.checksum.status == 0 || (_ws.short && !udp))";
     let cases: [(&str, &[(&str, &str)]); 8] = [
         ("fast-dsl", &[("flow.size", "300kB"), ("station.policy", "active"), ("station.count", "2")]),
         ("fast-dsl", &[("flow.size", "300kB"), ("station.policy", "timeout"), ("station.count", "2")]),
@@ -76,7 +78,13 @@ fn no_frame_is_malformed_and_no_expert_objects() {
     ];
     for (index, (scenario, changes)) in cases.iter().enumerate() {
         let trace = traced(scenario, changes);
-        let options = ["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE", "-Y", complaints];
+        let options = [
+            ["-o", "wlan.check_checksum:TRUE"],
+            ["-o", "ip.check_checksum:TRUE"],
+            ["-o", "tcp.check_checksum:TRUE"],
+            ["-Y", complaints],
+        ];
+        let options = options.concat();
         let Some(found) = tshark(&trace, &format!("sound-{index}"), &options) else { return };
         assert_eq!(found.lines().take(3).collect::<Vec<_>>(), [""; 0], "{scenario} {changes:?}");
     }
@@ -98,7 +106,7 @@ fn the_fields_of_power_save_are_those_of_the_run() {
         "wlan.tim.aid",
         "wlan.duration",
         "wlan.ra",
-        "radiotap.mactime",
+        "wlan_radio.duration",
     ];
     let Some(lines) = fields(&trace, "power-save", &wanted) else { return };
     let frames = by_start(&trace);
@@ -132,7 +140,10 @@ fn the_fields_of_power_save_are_those_of_the_run() {
         if let Node::Station(station) = frame.to {
             assert_eq!(line[10], format!("02:00:00:00:01:{:02x}", station + 1));
         }
-        assert!(!line[11].is_empty());
+        // What it computes from rate and length by its own rules; frames that begin at once it takes for one aggregate.
+        if frame.received {
+            assert_eq!(line[11], (frame.duration.as_nanos() / 1_000).to_string(), "{frame:?}");
+        }
     }
 }
 

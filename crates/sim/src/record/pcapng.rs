@@ -3,10 +3,11 @@
 //! Radiotap (link type 127) in pcapng, nanosecond time stamps that begin with the run. Each frame stands there with its
 //! real 802.11 bytes and, for packets, with LLC/SNAP, IPv4 and TCP or UDP headers; the time stamp is the beginning of
 //! the preamble, the radiotap clock counts from the first bit behind it. Frames broken by a collision or by noise carry
-//! the radiotap flag of a bad FCS; a frame that its receiver slept through does not, since the sniffer heard it well.
+//! a wrong FCS and the radiotap flag that says so; a frame that its receiver slept through does not, since the sniffer
+//! heard it well.
 //!
-//! Left out, because the simulator knows only its length: the payload, so captured lengths are shorter than original ones;
-//! the FCS behind it; TCP options beyond those of a SYN; what a beacon carries beside the elements of power save, which
+//! Left out, because the simulator knows only its length: the payload and the FCS behind it, so captured lengths are
+//! shorter than original ones; TCP options beyond those of a SYN; what a beacon carries beside the elements of power save, which
 //! stands there as one element of zeros. A header of 40 bytes has no room for window scaling: without it windows
 //! above 65,535 are written as 65,535.
 
@@ -18,7 +19,7 @@ use std::io;
 use std::time::Duration;
 
 use airwatt_base::Span;
-use airwatt_proto::wire::{Bandwidth, Channel, GuardInterval, McsField, Radiotap, RadiotapFlags};
+use airwatt_proto::wire::{Bandwidth, Channel, GuardInterval, McsField, Radiotap, RadiotapFlags, append_fcs};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{
@@ -36,10 +37,11 @@ use crate::air::phy::Standard;
 #[cfg(test)]
 mod tests;
 
-/// Bytes of an FCS, which lengths on the air count and captures here leave out.
 const FCS_BYTES: usize = 4;
 /// Time stamps in units of 10^-9 s.
 const NANOSECONDS: u8 = 9;
+/// LDPC, STBC and extension streams are known, and not used.
+const MCS_KNOWN_ABSENT: u8 = 0x10 | 0x20 | 0x40;
 
 impl RunTrace {
     /// Writes the frames on the air as pcapng. `out` is best buffered; it is flushed at the end.
@@ -51,16 +53,17 @@ impl RunTrace {
             PcapNgWriter::with_section_header(&mut *out, section(&self.setting)).map_err(io_error)?;
         write(&mut capture, &interface(&self.setting).into_block())?;
         let frames = self.frames_by_start();
-        let mut bytes = Vec::new();
+        let (mut bytes, mut mpdu) = (Vec::new(), Vec::new());
         for (frame, outcome) in frames.iter().zip(self.outcomes(&frames)) {
             bytes.clear();
-            let radiotap = radiotap(&self.setting, frame, outcome).encode(&mut bytes);
-            mac::encode(&self.setting, frame, &mut bytes);
-            let on_air = radiotap + (frame.bytes as usize).saturating_sub(FCS_BYTES);
+            mpdu.clear();
+            let (length, has_fcs) = encode_mpdu(&self.setting, frame, outcome, &mut mpdu);
+            let header = radiotap(&self.setting, frame, outcome, has_fcs).encode(&mut bytes);
+            bytes.extend_from_slice(&mpdu);
             let packet = EnhancedPacketBlock {
                 interface_id: 0,
                 timestamp: Duration::from_nanos(frame.start.as_nanos()),
-                original_len: on_air.max(bytes.len()) as u32,
+                original_len: (header + length) as u32,
                 data: Cow::Borrowed(&bytes),
                 options: Vec::new(),
             };
@@ -121,16 +124,41 @@ fn channel(standard: Standard) -> Channel {
     }
 }
 
-fn radiotap(setting: &Setting, frame: &AirFrame, outcome: Outcome) -> Radiotap {
-    let broken = matches!(outcome, Outcome::Collision | Outcome::Noise);
-    let mcs = setting.standard.mcs(frame.rate);
+const fn is_broken(outcome: Outcome) -> bool {
+    matches!(outcome, Outcome::Collision | Outcome::Noise)
+}
+
+/// Appends a frame from MAC header to FCS, as far as its bytes are known. Returns its whole length and whether that counts
+/// an FCS: it does not where a scenario's headers are shorter than the standard's, which leaves no place for one.
+fn encode_mpdu(setting: &Setting, frame: &AirFrame, outcome: Outcome, out: &mut Vec<u8>) -> (usize, bool) {
+    let body_end = mac::encode(setting, frame, out);
+    let on_air = frame.bytes as usize;
+    if body_end + FCS_BYTES > on_air {
+        return (body_end, false);
+    }
+    if out.len() + FCS_BYTES == on_air {
+        append_fcs(out, 0);
+        if is_broken(outcome) {
+            out[on_air - FCS_BYTES..].iter_mut().for_each(|byte| *byte = !*byte);
+        }
+    }
+    (on_air, true)
+}
+
+fn radiotap(setting: &Setting, frame: &AirFrame, outcome: Outcome, has_fcs: bool) -> Radiotap {
+    let flag = |set: bool, flag: u8| if set { flag } else { 0 };
+    let broken = flag(is_broken(outcome), RadiotapFlags::BAD_FCS);
+    let mcs = setting.standard.mcs(frame.rate).map(|index| {
+        let field = McsField::new(index, Bandwidth::Mhz20, GuardInterval::Long);
+        McsField { known: field.known | MCS_KNOWN_ABSENT, ..field }
+    });
     Radiotap {
         tsft_us: Some(first_bit_us(setting, frame)),
-        flags: RadiotapFlags(if broken { RadiotapFlags::BAD_FCS } else { 0 }),
+        flags: RadiotapFlags(broken | flag(has_fcs, RadiotapFlags::FCS)),
         // Rates without an index are multiples of 500 kbit/s up to 54 Mbit/s.
         rate_500kbps: mcs.is_none().then(|| (frame.rate.as_bps() / 500_000) as u8),
         channel: Some(channel(setting.standard)),
-        mcs: mcs.map(|index| McsField::new(index, Bandwidth::Mhz20, GuardInterval::Long)),
+        mcs,
         ..Radiotap::default()
     }
 }

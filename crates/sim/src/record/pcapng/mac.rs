@@ -28,6 +28,8 @@ const ID_VENDOR: u8 = 221;
 const NO_VENDOR: [u8; 3] = [2, 0, 0];
 /// Largest value of a duration field that is one (802.11-2020 9.2.4.2).
 const MAX_DURATION_US: u64 = 32_767;
+/// A time unit (802.11-2020 3.1). An interval that is no multiple of it is rounded.
+const TIME_UNIT_NS: u64 = 1_024_000;
 /// Beacons' time stamps are the clock when they themselves begin to go out: this long behind the header's first bit.
 const BEACON_HEADER_BITS: u64 = 24 * 8;
 
@@ -47,20 +49,23 @@ fn address(node: Node) -> MacAddress {
     }
 }
 
-/// Appends the frame without its FCS, as far as its bytes are known.
-pub(super) fn encode(setting: &Setting, frame: &AirFrame, out: &mut Vec<u8>) {
-    let from_air = out.len();
+/// Appends the frame without its FCS, as far as its bytes are known, to an empty `out`. Returns its length with those
+/// that are not.
+pub(super) fn encode(setting: &Setting, frame: &AirFrame, out: &mut Vec<u8>) -> usize {
     header(frame).encode(out);
-    if let Some(packet) = &frame.packet {
-        encapsulate(ETHER_TYPE_IPV4, out);
-        let station = if let Node::Station(station) = frame.from { Some(station) } else { None };
-        let to = if let Node::Station(station) = frame.to { Some(station) } else { None };
-        packet::encode(setting, packet, station.or(to).unwrap_or_default(), station.is_some(), out);
-    }
     if let Some((dtim_count, marked)) = &frame.beacon {
         beacon(setting, frame, *dtim_count, marked, out);
-        fill(out, from_air + (frame.bytes as usize).saturating_sub(FCS_BYTES));
+        fill(out, (frame.bytes as usize).saturating_sub(FCS_BYTES));
     }
+    let Some(packet) = &frame.packet else { return out.len() };
+    encapsulate(ETHER_TYPE_IPV4, out);
+    let whole = out.len() + packet.bytes as usize;
+    match (frame.from, frame.to) {
+        (Node::Station(station), _) => packet::encode(setting, packet, station, true, out),
+        (_, Node::Station(station)) => packet::encode(setting, packet, station, false, out),
+        _ => {}
+    }
+    whole
 }
 
 fn kind_of(frame: &AirFrame) -> FrameKind {
@@ -119,7 +124,7 @@ fn beacon(setting: &Setting, frame: &AirFrame, dtim_count: u8, marked: &[Station
     let header_us = BEACON_HEADER_BITS * 1_000_000 / frame.rate.as_bps();
     BeaconFields {
         timestamp_us: first_bit_us(setting, frame) + header_us,
-        interval_tu: (setting.beacon_interval.as_nanos() / 1_024_000) as u16,
+        interval_tu: ((setting.beacon_interval.as_nanos() + TIME_UNIT_NS / 2) / TIME_UNIT_NS) as u16,
         capability: Capability(Capability::ESS | short_slot),
         ssid: SSID,
         rates,

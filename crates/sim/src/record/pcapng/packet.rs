@@ -119,7 +119,7 @@ impl Ends {
         self.ports(out);
         out.extend_from_slice(&segment.seq.value().to_be_bytes());
         out.extend_from_slice(&ack.to_be_bytes());
-        out.extend_from_slice(&[(headers.tcp / 4 << 4) as u8, segment.flags.wire()]);
+        out.extend_from_slice(&[((headers.tcp / 4) << 4) as u8, segment.flags.wire()]);
         out.extend_from_slice(&window.to_be_bytes());
         out.extend_from_slice(&[0; 4]);
         tcp_options(setting, headers, syn, out);

@@ -1,7 +1,7 @@
 use std::ops::ControlFlow;
 
 use airwatt_base::Rate;
-use airwatt_proto::wire::{Frame, ManagementBody, snap_payload};
+use airwatt_proto::wire::{Frame, ManagementBody, check_fcs, snap_payload};
 use pcap_file::pcapng::PcapNgReader;
 
 use super::*;
@@ -42,9 +42,12 @@ fn what_was_written_is_what_was_on_the_air() {
     for (((time, radiotap, bytes, original), frame), outcome) in packets.iter().zip(frames).zip(outcomes) {
         assert_eq!(*time, frame.start.as_nanos());
         assert_eq!(radiotap.rate(), Some(frame.rate));
-        let broken = matches!(outcome, Outcome::Collision | Outcome::Noise);
-        assert_eq!(radiotap.flags.has(RadiotapFlags::BAD_FCS), broken);
-        assert_eq!(*original, frame.bytes as usize - FCS_BYTES, "{frame:?}");
+        assert_eq!(radiotap.flags.has(RadiotapFlags::BAD_FCS), is_broken(outcome));
+        assert!(radiotap.flags.has(RadiotapFlags::FCS));
+        assert_eq!(*original, frame.bytes as usize, "{frame:?}");
+        let whole = bytes.len() == *original;
+        assert_eq!(check_fcs(bytes), whole && !is_broken(outcome));
+        let bytes = if whole { &bytes[..bytes.len() - FCS_BYTES] } else { bytes };
         let decoded = Frame::decode(bytes).unwrap();
         let header = decoded.header();
         assert_eq!(header.control.power_management, frame.pm);
@@ -56,9 +59,9 @@ fn what_was_written_is_what_was_on_the_air() {
                 let (kind, ip) = snap_payload(decoded.body()).unwrap();
                 assert_eq!((kind, ip[0] >> 4), (0x0800, 4));
                 assert_eq!(u32::from(u16::from_be_bytes([ip[2], ip[3]])), packet.bytes);
-                assert_eq!(original - bytes.len(), packet.bytes as usize - 52, "all but the payload");
+                assert_eq!(original - bytes.len() - FCS_BYTES, packet.bytes as usize - 52);
             }
-            None => assert_eq!(bytes.len(), *original),
+            None => assert!(whole),
         }
         if let Some((dtim_count, marked)) = &frame.beacon {
             let Ok(Some(ManagementBody::Beacon { elements, .. })) = ManagementBody::decode(&decoded) else {
@@ -106,8 +109,24 @@ fn a_frame_that_its_receiver_slept_through_was_heard_well_by_the_sniffer() {
     let trace = traced("fast-dsl", &[("flow.size", "20kB")]);
     let mut frame = trace.frames[0].clone();
     frame.received = false;
-    assert!(!radiotap(&trace.setting, &frame, Outcome::Asleep).flags.has(RadiotapFlags::BAD_FCS));
-    assert!(radiotap(&trace.setting, &frame, Outcome::Noise).flags.has(RadiotapFlags::BAD_FCS));
+    assert!(!radiotap(&trace.setting, &frame, Outcome::Asleep, true).flags.has(RadiotapFlags::BAD_FCS));
+    assert!(radiotap(&trace.setting, &frame, Outcome::Noise, true).flags.has(RadiotapFlags::BAD_FCS));
+}
+
+#[test]
+fn headers_shorter_than_the_standard_s_leave_no_place_for_an_fcs() {
+    let changes = [("flow.size", "20kB"), ("wifi.mac_overhead", "28B")];
+    let without = |changes| {
+        let packets = written(&traced("reference-download", changes));
+        let data = packets.into_iter().filter(|packet| packet.2[0] == 0x08);
+        let (with, without): (Vec<_>, Vec<_>) =
+            data.partition(|packet| packet.1.flags.has(RadiotapFlags::FCS));
+        (with.len(), without.len())
+    };
+    let (with, short) = without(&changes);
+    assert!(with == 0 && short > 10, "{with} with and {short} without");
+    let (with, short) = without(&changes[..1]);
+    assert!(with > 10 && short == 0, "{with} with and {short} without");
 }
 
 #[test]
