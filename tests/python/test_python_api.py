@@ -44,7 +44,7 @@ def test_data_frames_have_a_row_a_station_and_a_flow(result):
 
 def test_traces_are_arrow_tables(result):
     traces = result.traces()
-    radio = traces["radio"]
+    radio = traces["radio_states"]
     assert radio["time_ns"][0].as_py() >= 0
     assert {"receive", "listen", "sleep"} <= set(radio["state"].to_pylist())
     assert airwatt.run("fast-dsl", set=SHORT).traces() == {}

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use airwatt_sim as sim;
-use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
 
 use crate::control::{Control, Shared};
@@ -39,11 +39,15 @@ impl Run {
         let Some(recorded) = &self.trace else {
             return Err(InputError::new_err("the run was not traced; frames are kept with trace=True"));
         };
-        py.detach(|| -> io::Result<()> {
+        let written = py.detach(|| -> io::Result<()> {
             let mut out = io::BufWriter::new(std::fs::File::create(path)?);
             recorded.write_pcapng(&mut out)
-        })?;
-        Ok(())
+        });
+        // With the number, so that Python can tell a full disk from a wrong place.
+        written.map_err(|error| match error.raw_os_error() {
+            Some(number) => PyOSError::new_err((number, error.to_string())),
+            None => PyOSError::new_err(error.to_string()),
+        })
     }
 }
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from airwatt._core import InputError, RunError
 
 if TYPE_CHECKING:
@@ -33,12 +35,21 @@ def note_file(path: Path) -> None:
         print(f"wrote {path}", file=sys.stderr, flush=True)
 
 
+def print_text(text: str) -> None:
+    """Writes to standard output at once; a reader that has gone has read enough."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        closed_pipe()
+        raise typer.Exit from None
+
+
 def print_json(document: Any) -> None:
     """Writes one JSON document to standard output, and nothing else."""
     if isinstance(document, Mapping) and not isinstance(document, dict):
         document = dict(document)
-    sys.stdout.write(json.dumps(document, indent=2, allow_nan=False, default=dict) + "\n")
-    sys.stdout.flush()
+    print_text(json.dumps(document, indent=2, allow_nan=False, default=dict) + "\n")
 
 
 def console() -> "Console":
@@ -56,8 +67,7 @@ def show(*parts: "RenderableType") -> None:
             if index:
                 screen.print()
             screen.print(part)
-    sys.stdout.write("".join(line.rstrip() + "\n" for line in captured.get().splitlines()))
-    sys.stdout.flush()
+    print_text("".join(line.rstrip() + "\n" for line in captured.get().splitlines()))
 
 
 def closed_pipe() -> None:

@@ -1,6 +1,5 @@
 """`airwatt run`: simulate one scenario."""
 
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +9,7 @@ import typer
 from airwatt import laboratory
 from airwatt._core import InputError
 from airwatt.cli import options
-from airwatt.cli.output import check_file, check_picture, note_file, print_json, show, writing
+from airwatt.cli.output import check_file, check_picture, note_file, print_json, print_text, show, writing
 from airwatt.cli.progress import bar
 from airwatt.results import Result, Runs
 from airwatt.statistics import summarize
@@ -57,7 +56,7 @@ def command(
     _check_folder(trace)
     loaded = laboratory.load(scenario, laboratory.choices(policy, transport), options.overrides(set_))
     if show_config:
-        sys.stdout.write(loaded.to_toml())
+        print_text(loaded.to_toml())
         return
     traced = any(wanted is not None for wanted in (trace, plot, pcap))
     try:

@@ -46,7 +46,9 @@ def count(value: float | None, ci95: float | None = None) -> str:
         return NOTHING
     if ci95:
         return f"{value:.1f}\n± {ci95:.1f}"
-    return f"{value:,.0f}".replace(",", " ") if value >= 10_000 else f"{value:g}"
+    if value >= 10_000:
+        return f"{value:,.0f}".replace(",", " ")
+    return f"{value:.0f}" if value == round(value) else f"{value:.1f}"
 
 
 def percent(share: float | None) -> str:
@@ -65,5 +67,5 @@ def _scale(value: float) -> tuple[float, str]:
 def _digits(value: float, like: str | None = None) -> str:
     if like is not None:
         return f"{value:.{len(like.partition('.')[2])}f}"
-    decimals = 3 if abs(value) < 1 else 2 if abs(value) < 100 else 1
+    decimals = 3 if abs(value) < 0.9995 else 2 if abs(value) < 100 else 1
     return "0" if value == 0 else f"{value:.{decimals}f}"

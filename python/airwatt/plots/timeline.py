@@ -30,11 +30,12 @@ _MOST_STATIONS = 6
 _MOST_FLOWS = 6
 # Both ways between awake and asleep cost energy and serve nothing: one colour.
 _TRANSITIONS = {"to-sleep": "transition", "wake-up": "transition"}
+# In the order in which packets towards a station meet them, and the one of their acknowledgements.
 _QUEUES = {
     "wired down": "DSLAM\nqueue\n(packets)",
-    "wired up": "modem\nqueue\n(packets)",
-    "access point": "access point\nqueue\n(packets)",
     "power save": "power-save\nbuffers\n(packets)",
+    "access point": "access point\nqueue\n(packets)",
+    "wired up": "modem\nqueue\n(packets)",
 }
 
 
