@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) $(shell find radios scenarios -name '*.toml' 2>/dev/null)
 
-.PHONY: help build demo test test-long bench clean
+.PHONY: help build demo test test-long bench bless clean
 .DEFAULT_GOAL := help
 
 help: ## Print this list
@@ -38,6 +38,9 @@ bench: build ## Measure the engine and the shipped scenarios
 	@cargo bench --workspace --quiet
 	@$(BIN)/python benches/scenarios.py
 
+bless: build ## Write the snapshots of tables anew, after a change of results that was meant
+	@$(BIN)/python -m pytest --bless tests/python/test_tables.py
+
 clean: ## Remove everything that was built or installed here
 	rm -rf $(VENV) $(OUT) target python/airwatt/_core*.so
 
@@ -53,5 +56,6 @@ $(VENV)/.packages: pyproject.toml $(VENV)/.system
 	@touch $@
 
 $(VENV)/.core: $(VENV)/.packages pyproject.toml Cargo.toml Cargo.lock $(RUST)
-	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
+	@echo 'building (some minutes the first time)' >&2
+	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release >$(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; }
 	@touch $@
