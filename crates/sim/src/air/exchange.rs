@@ -199,12 +199,9 @@ impl Cell {
         let mpdu = self.queue_of(exchange.sender)[0];
         let id = mpdu.station;
         if exchange.sender == AP_DATA {
-            let bytes = if let Body::Data(packet) = mpdu.body { packet.bytes } else { 0 };
-            let null = matches!(mpdu.body, Body::NullData);
             if let Body::Data(packet) = mpdu.body {
                 self.outputs.push_back(CellOutput::ToStation { station: id, packet });
             }
-            self.tell_station(id, StationInput::Received { bytes, flags: mpdu.flags, null }, now);
             return;
         }
         let pm = self.pm_of(&mpdu);
@@ -250,6 +247,9 @@ impl Cell {
         // The medium still counts as this sender's while the machines learn of it.
         self.medium = Medium::Exchange(exchange);
         let sender = exchange.sender;
+        if sender == AP_DATA {
+            self.tell_received(now);
+        }
         self.frame_left(sender, true, now);
         if self.continues_burst(sender, exchange.txop_end, now) {
             self.airborne.fold();
@@ -258,6 +258,17 @@ impl Cell {
         }
         self.contention.succeeded(sender);
         self.release_medium(now);
+    }
+
+    /// The station's power save learns of the access point's frame when its acknowledgement is out: before that its radio
+    /// cannot doze, and the host has had the packet and may have something to send.
+    fn tell_received(&mut self, now: Instant) {
+        let Mpdu { station, body, flags, .. } = self.ap_queue[0];
+        let (bytes, null) = match body {
+            Body::Data(packet) => (packet.bytes, false),
+            Body::Control(_) | Body::NullData => (0, true),
+        };
+        self.tell_station(station, StationInput::Received { bytes, flags, null }, now);
     }
 
     /// Whether the sender's next exchange still fits its transmission opportunity (10.23.2.8).

@@ -95,7 +95,12 @@ impl StationRadio {
                 self.mark = sum;
             }
             Wakefulness::Dozing => self.ledger.spend(State::Sleep, at),
-            Wakefulness::Waking { until } => self.ledger.spend(State::WakeUp, at.min(until)),
+            Wakefulness::Waking { until } if until < at => {
+                // The end of a run that lies between this radio's waking and the event that would say so.
+                self.awake(until, air);
+                self.settle(at, air);
+            }
+            Wakefulness::Waking { .. } => self.ledger.spend(State::WakeUp, at),
         }
     }
 

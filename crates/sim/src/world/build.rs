@@ -81,7 +81,7 @@ impl WorldSpec {
         let phase = Stream::new(seed, "access-point/beacon-phase").unit();
         let interval = scenario.ap.beacon_interval;
         let first_beacon = Instant::ZERO + Span::from_secs_f64(phase * interval.as_secs_f64());
-        let stations = stations(scenario, first_beacon)?;
+        let stations = stations(scenario, first_beacon, seed)?;
         let tcp = tcp_config(scenario);
         let half = scenario.wired.rtt / 2;
         let flows =
@@ -147,8 +147,11 @@ fn cell_config(scenario: &Scenario, first_beacon: Instant) -> CellConfig {
     }
 }
 
-fn stations(scenario: &Scenario, first_beacon: Instant) -> Result<Vec<StationConfig>, RadioError> {
-    let mut stations = Vec::new();
+/// Stations enter power save within this time of the beginning: all at once they would only collide.
+const POWER_SAVE_START_SPREAD_S: f64 = 0.01;
+
+fn stations(scenario: &Scenario, first_beacon: Instant, seed: u64) -> Result<Vec<StationConfig>, RadioError> {
+    let mut stations: Vec<StationConfig> = Vec::new();
     for group in &scenario.station {
         let radio = Radio::find(&group.radio)?;
         let power_save = powersave::StationConfig {
@@ -163,6 +166,10 @@ fn stations(scenario: &Scenario, first_beacon: Instant) -> Result<Vec<StationCon
         let propagation = Distance::propagation(group.distance);
         let station = StationConfig { power_save, policy, radio, propagation };
         stations.extend(std::iter::repeat_n(station, group.count as usize));
+    }
+    for (index, station) in stations.iter_mut().enumerate() {
+        let drawn = Stream::new(seed, &format!("station/{index}/power-save-start")).unit();
+        station.power_save.start = Instant::ZERO + Span::from_secs_f64(drawn * POWER_SAVE_START_SPREAD_S);
     }
     Ok(stations)
 }
