@@ -86,8 +86,6 @@ start = "60ms"
               153.471    28us  AP -> sta0   ack
               153.542   252us  AP -> sta0   data     1500 B eosp
               153.810    28us  AP <- sta0   ack
-              153.838          sta0 sleeps
-              153.838          sta0 is awake
               153.962    36us  AP <- sta0   data     52 B pm
               154.014    28us  AP -> sta0   ack
               154.094    28us  AP -> sta0   qos-null eosp
@@ -155,25 +153,25 @@ start = "60ms"
     );
     check(
         &run,
-        80_000,
-        82_000,
+        85_000,
+        87_500,
         "
-               80.181          sta0 is awake
-               80.189    28us  AP <- sta0   qos-null pm
-               80.233    28us  AP -> sta0   ack
-               80.412   252us  AP -> sta0   data     1500 B more-data
-               80.680    28us  AP <- sta0   ack
-               80.760   252us  AP -> sta0   data     1500 B eosp
-               81.028    28us  AP <- sta0   ack
-               81.171    36us  AP <- sta0   data     52 B pm
-               81.223    28us  AP -> sta0   ack
-               81.303    28us  AP -> sta0   qos-null eosp
-               81.347    28us  AP <- sta0   ack
-               81.490    36us  AP <- sta0   data     52 B pm
-               81.542    28us  AP -> sta0   ack
-               81.631    28us  AP -> sta0   qos-null eosp
-               81.675    28us  AP <- sta0   ack
-               81.703          sta0 sleeps
+               85.149          sta0 is awake
+               85.157    28us  AP <- sta0   qos-null pm
+               85.201    28us  AP -> sta0   ack
+               85.380   252us  AP -> sta0   data     1500 B more-data
+               85.648    28us  AP <- sta0   ack
+               85.728   252us  AP -> sta0   data     1500 B eosp
+               85.996    28us  AP <- sta0   ack
+               86.139    36us  AP <- sta0   data     52 B pm
+               86.191    28us  AP -> sta0   ack
+               86.271    28us  AP -> sta0   qos-null eosp
+               86.315    28us  AP <- sta0   ack
+               86.458    36us  AP <- sta0   data     52 B pm
+               86.510    28us  AP -> sta0   ack
+               86.599    28us  AP -> sta0   qos-null eosp
+               86.643    28us  AP <- sta0   ack
+               86.671          sta0 sleeps
         ",
     );
 }
@@ -201,10 +199,10 @@ start = "60ms"
         0,
         200_000,
         "
-               20.005    28us  AP <- sta0   null     pm
-               20.049    28us  AP -> sta0   ack
-               20.077          sta0 falls asleep
-               20.078          sta0 sleeps
+               25.000    28us  AP <- sta0   null     pm
+               25.044    28us  AP -> sta0   ack
+               25.072          sta0 falls asleep
+               25.073          sta0 sleeps
                48.730          sta0 wakes up
                49.730          sta0 is awake
                50.234   216us  AP -> all    beacon   dtim 0
@@ -256,8 +254,6 @@ start = "60ms"
               357.773    28us  AP -> sta0   ack
               357.862   252us  AP -> sta0   data     1500 B eosp
               358.130    28us  AP <- sta0   ack
-              358.158          sta0 sleeps
-              358.158          sta0 is awake
               358.219    36us  AP <- sta0   data     52 B pm
               358.271    28us  AP -> sta0   ack
               358.342    28us  AP -> sta0   qos-null eosp
