@@ -30,7 +30,10 @@ fn flags_get_a_line_that_says_what_is_allowed() {
             ("policy", "psmm"),
             "--set policy=psmm: \"psmm\" is not a power-save policy; allowed are active, timeout, psm",
         ),
-        (("transport", "quic"), "--set transport=quic: unknown variant `quic`, expected `newreno` or `udp`"),
+        (
+            ("transport", "quic"),
+            "--set transport=quic: unknown variant `quic`, expected one of `tahoe`, `reno`, `newreno`",
+        ),
         (("station.radio", "ar5005"), "--set station.radio=ar5005: "),
         (("station.count", "-1"), "--set station.count=-1: "),
         (

@@ -5,14 +5,28 @@
 //! window rule; [`CongestionControl`] dispatches by enum, so that the hot path has no indirect call and the state can
 //! be copied. Everything is in bytes and in integers: the same arithmetic runs in a kernel.
 //!
-//! Left out: pacing (every algorithm here is clocked by acknowledgements), and Limited Transmit (RFC 3042), which the
-//! measurements that this project reproduces did without.
+//! What the sender does about a loss (whether it waits in fast recovery, and what ends that) follows from the algorithm:
+//! [`Algorithm::recovery`].
+//!
+//! Left out: pacing (every algorithm here is clocked by acknowledgements).
 
+mod classic;
+mod cubic;
 mod newreno;
+mod reno;
+mod sack;
+mod tahoe;
 #[cfg(test)]
 mod tests;
 
+use airwatt_base::{Instant, Span};
+
+use classic::{Classic, Rule};
+pub use cubic::Cubic;
 pub use newreno::NewReno;
+pub use reno::Reno;
+pub use sack::Sack;
+pub use tahoe::Tahoe;
 
 /// A slow-start threshold that does not bind yet.
 ///
@@ -36,19 +50,55 @@ pub enum Growth {
 /// The algorithms that exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Algorithm {
+    /// Fast retransmit without fast recovery: the sender of 4.3BSD-Tahoe.
+    Tahoe,
+    /// RFC 5681 alone: fast recovery ends with the first new acknowledgement.
+    Reno,
     /// RFC 5681 with the fast recovery of RFC 6582.
     #[default]
     NewReno,
+    /// RFC 5681's window with selective acknowledgements (RFC 2018, 2883) and the recovery of RFC 6675.
+    Sack,
+    /// The window of RFC 9438 with the recovery of RFC 6675.
+    Cubic,
+}
+
+/// How the sender repairs a loss that duplicate ACKs tell of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovery {
+    /// Everything from the loss on counts as lost and is sent again in slow start.
+    GoBack,
+    /// Fast recovery until the first acknowledgement of new data.
+    FirstAck,
+    /// Fast recovery until everything is acknowledged that was in flight; each partial ACK shows the next loss.
+    PartialAcks,
+    /// The same end; a scoreboard of selective acknowledgements says what is lost and what is in flight.
+    Scoreboard,
 }
 
 impl Algorithm {
     /// Every algorithm, in the order in which lists show them.
-    pub const ALL: &'static [Self] = &[Self::NewReno];
+    pub const ALL: &'static [Self] = &[Self::Tahoe, Self::Reno, Self::NewReno, Self::Sack, Self::Cubic];
 
     /// The name in scenarios and results.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Tahoe => "tahoe",
+            Self::Reno => "reno",
             Self::NewReno => "newreno",
+            Self::Sack => "sack",
+            Self::Cubic => "cubic",
+        }
+    }
+
+    /// How the sender repairs losses. CUBIC leaves it open (RFC 9438 section 3.1 asks for RFC 6675 or better) and has the
+    /// scoreboard, as in Linux.
+    pub const fn recovery(self) -> Recovery {
+        match self {
+            Self::Tahoe => Recovery::GoBack,
+            Self::Reno => Recovery::FirstAck,
+            Self::NewReno => Recovery::PartialAcks,
+            Self::Sack | Self::Cubic => Recovery::Scoreboard,
         }
     }
 }
@@ -75,6 +125,10 @@ pub struct Acknowledged {
     pub bytes: u32,
     /// Bytes that were in flight before it came.
     pub flight: u32,
+    /// When it came.
+    pub now: Instant,
+    /// The smoothed round-trip time; zero while there is none.
+    pub srtt: Span,
 }
 
 /// The window that all algorithms steer, in bytes.
@@ -109,6 +163,11 @@ impl Window {
         self.cwnd = self.cwnd.saturating_add(bytes).min(WINDOW_MAX);
     }
 
+    /// The loss window: one segment (RFC 5681 section 3.1).
+    pub const fn shut(&mut self) {
+        self.cwnd = self.mss;
+    }
+
     /// RFC 5681 equation (4): half of what is in flight, but never less than two segments.
     pub fn half_of(&self, flight: u32) -> u32 {
         (flight / 2).max(2 * self.mss)
@@ -118,15 +177,27 @@ impl Window {
 /// One congestion control of those that exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CongestionControl {
+    /// See [`Tahoe`].
+    Tahoe(Tahoe),
+    /// See [`Reno`].
+    Reno(Reno),
     /// See [`NewReno`].
     NewReno(NewReno),
+    /// See [`Sack`].
+    Sack(Sack),
+    /// See [`Cubic`].
+    Cubic(Cubic),
 }
 
 /// Calls the method of whichever algorithm it is.
 macro_rules! dispatch {
     ($self:expr, $control:ident => $call:expr) => {
         match $self {
+            CongestionControl::Tahoe($control) => $call,
+            CongestionControl::Reno($control) => $call,
             CongestionControl::NewReno($control) => $call,
+            CongestionControl::Sack($control) => $call,
+            CongestionControl::Cubic($control) => $call,
         }
     };
 }
@@ -134,14 +205,19 @@ macro_rules! dispatch {
 impl CongestionControl {
     /// A congestion control at the beginning of its connection.
     pub fn new(config: &CongestionConfig) -> Self {
+        let classic = Classic::new(config);
         match config.algorithm {
-            Algorithm::NewReno => Self::NewReno(NewReno::new(config)),
+            Algorithm::Tahoe => Self::Tahoe(Tahoe { classic }),
+            Algorithm::Reno => Self::Reno(Reno { classic }),
+            Algorithm::NewReno => Self::NewReno(NewReno { classic }),
+            Algorithm::Sack => Self::Sack(Sack { classic }),
+            Algorithm::Cubic => Self::Cubic(Cubic::new(classic)),
         }
     }
 
     /// The window as it stands.
     pub fn window(&self) -> &Window {
-        dispatch!(self, control => control.window())
+        &dispatch!(self, control => control.classic()).window
     }
 
     /// The congestion window in bytes.
@@ -192,8 +268,17 @@ impl CongestionControl {
         dispatch!(self, control => control.on_idle(restart_window));
     }
 
+    /// The last loss was none: what was sent again had arrived. The state is again that of `before` the loss, but no
+    /// window shrinks (RFC 3522's restoration; RFC 9438 section 4.9 for CUBIC's own state).
+    pub fn undo(&mut self, before: &Self) {
+        let cwnd = self.cwnd();
+        self.clone_from(before);
+        let window = &mut dispatch!(self, control => control.classic_mut()).window;
+        window.cwnd = window.cwnd.max(cwnd);
+    }
+
     /// A SYN was lost: the first window is one segment (RFC 5681 section 3.1).
     pub fn on_lost_syn(&mut self) {
-        dispatch!(self, control => control.on_lost_syn());
+        dispatch!(self, control => control.classic_mut()).window.shut();
     }
 }

@@ -12,10 +12,14 @@ fn newreno(initial_window: u32, initial_ssthresh: u32, growth: Growth) -> Conges
     })
 }
 
+fn acked(bytes: u32, flight: u32) -> Acknowledged {
+    Acknowledged { bytes, flight, now: Instant::ZERO, srtt: Span::ZERO }
+}
+
 /// Acknowledges one segment of a window that is full.
 fn ack_one(control: &mut CongestionControl) {
     let flight = control.cwnd();
-    control.on_ack(Acknowledged { bytes: MSS, flight });
+    control.on_ack(acked(MSS, flight));
 }
 
 #[test]
@@ -32,9 +36,9 @@ fn slow_start_doubles_in_a_round_trip() {
 #[test]
 fn slow_start_grows_by_at_most_a_segment_an_ack() {
     let mut control = newreno(4 * MSS, UNLIMITED, Growth::Bytes);
-    control.on_ack(Acknowledged { bytes: 4 * MSS, flight: 4 * MSS });
+    control.on_ack(acked(4 * MSS, 4 * MSS));
     assert_eq!(control.cwnd(), 5 * MSS);
-    control.on_ack(Acknowledged { bytes: 10, flight: 5 * MSS });
+    control.on_ack(acked(10, 5 * MSS));
     assert_eq!(control.cwnd(), 5 * MSS + 10);
 }
 
@@ -52,7 +56,7 @@ fn congestion_avoidance_grows_by_a_segment_a_round_trip() {
 #[test]
 fn counted_by_acks_a_stretch_ack_grows_as_little_as_any() {
     let mut control = newreno(10 * MSS, 10 * MSS, Growth::Acks);
-    control.on_ack(Acknowledged { bytes: 2 * MSS, flight: 10 * MSS });
+    control.on_ack(acked(2 * MSS, 10 * MSS));
     assert_eq!(control.cwnd(), 10 * MSS + MSS / 10);
     let mut wide = newreno(1 << 29, 1 << 29, Growth::Acks);
     ack_one(&mut wide);
@@ -62,9 +66,9 @@ fn counted_by_acks_a_stretch_ack_grows_as_little_as_any() {
 #[test]
 fn a_window_that_is_not_used_does_not_grow() {
     let mut control = newreno(10 * MSS, UNLIMITED, Growth::Bytes);
-    control.on_ack(Acknowledged { bytes: MSS, flight: 9 * MSS });
+    control.on_ack(acked(MSS, 9 * MSS));
     assert_eq!(control.cwnd(), 10 * MSS);
-    control.on_ack(Acknowledged { bytes: MSS, flight: 9 * MSS + 1 });
+    control.on_ack(acked(MSS, 9 * MSS + 1));
     assert_eq!(control.cwnd(), 11 * MSS);
 }
 
@@ -77,9 +81,9 @@ fn recovery_inflates_deflates_and_ends_at_the_threshold() {
         control.on_duplicate_ack();
     }
     assert_eq!(control.cwnd(), 19 * MSS);
-    control.on_partial_ack(Acknowledged { bytes: 5 * MSS, flight: 20 * MSS });
+    control.on_partial_ack(acked(5 * MSS, 20 * MSS));
     assert_eq!(control.cwnd(), 15 * MSS);
-    control.on_partial_ack(Acknowledged { bytes: 400, flight: 20 * MSS });
+    control.on_partial_ack(acked(400, 20 * MSS));
     assert_eq!(control.cwnd(), 15 * MSS - 400, "less than a segment adds nothing back");
     control.leave_recovery();
     assert_eq!((control.ssthresh(), control.cwnd()), (10 * MSS, 10 * MSS));

@@ -2,7 +2,7 @@
 
 use airwatt_base::{Seq, Span};
 
-use crate::cc::{Algorithm, CongestionConfig, Growth, UNLIMITED};
+use crate::cc::{Algorithm, CongestionConfig, Growth, Recovery, UNLIMITED};
 use crate::tcp::Segment;
 
 /// When a receiver may wait before it acknowledges (RFC 9293 section 3.8.6.3, RFC 5681 section 4.2).
@@ -57,6 +57,23 @@ pub enum PartialAckTimer {
     SlowButSteady,
 }
 
+/// How the round-trip time is measured and the retransmission timeout derived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum RtoClock {
+    /// RFC 6298 with a sample from every segment, in nanoseconds.
+    #[default]
+    Fine,
+    /// The arithmetic of 4.4BSD and of the simulators of its time: the round-trip time in whole ticks, one segment timed at
+    /// once, SRTT in eighths and RTTVAR in quarters of a tick. [`TcpConfig::clock_granularity`] has no meaning then, and
+    /// [`TcpConfig::min_rto`] counts beside `min_ticks`.
+    Coarse {
+        /// The tick: 500 ms in 4.4BSD, 100 ms in simulators of the year 2000.
+        tick: Span,
+        /// Least timeout in ticks: 2 in both.
+        min_ticks: u32,
+    },
+}
+
 /// One end's settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TcpConfig {
@@ -89,7 +106,13 @@ pub struct TcpConfig {
     pub nagle: bool,
     /// Duplicate ACKs that tell of a loss. Default 3 (RFC 5681 section 3.2).
     pub dup_ack_threshold: u32,
-    /// Which partial ACKs restart the retransmission timer. Default the first.
+    /// Limited Transmit (RFC 3042): each of the first two duplicate ACKs lets a new segment out, so that small windows
+    /// reach the threshold. Default off, as the published experiments had it.
+    pub limited_transmit: bool,
+    /// How the retransmission timeout is derived. Default RFC 6298.
+    pub rto_clock: RtoClock,
+    /// Which partial ACKs restart the retransmission timer. Default the first. Only for NewReno; with selective
+    /// acknowledgements every one does.
     pub partial_ack_timer: PartialAckTimer,
     /// Least retransmission timeout. Default 200 ms, as Linux has it: RFC 6298 section 2.4 says SHOULD be 1 s, but the
     /// systems that were measured do not follow it.
@@ -125,6 +148,8 @@ impl Default for TcpConfig {
             delayed_ack: Some(DelayedAck::default()),
             nagle: false,
             dup_ack_threshold: 3,
+            limited_transmit: false,
+            rto_clock: RtoClock::default(),
             partial_ack_timer: PartialAckTimer::default(),
             min_rto: Span::from_millis(200),
             initial_rto: Span::from_secs(1),
@@ -140,7 +165,7 @@ impl Default for TcpConfig {
 impl TcpConfig {
     /// Size of the IP packet that carries `segment`, in bytes.
     pub fn packet_bytes(&self, segment: &Segment) -> u32 {
-        self.header_bytes + u32::from(segment.len)
+        self.header_bytes + segment.sack.option_bytes() + u32::from(segment.len)
     }
 
     /// What is wrong with the settings, as "key, value, what is allowed".
@@ -167,6 +192,14 @@ impl TcpConfig {
         if self.min_rto.is_zero() || self.initial_rto.is_zero() || self.max_rto < self.min_rto {
             return bad("min_rto", &self.min_rto, "allowed is more than zero and at most max_rto");
         }
+        if let RtoClock::Coarse { tick, min_ticks } = self.rto_clock {
+            if tick.is_zero() || tick > Span::from_secs(1) {
+                return bad("rto_clock.tick", &tick, "allowed is more than zero and at most 1s");
+            }
+            if !(1..=1000).contains(&min_ticks) {
+                return bad("rto_clock.min_ticks", &min_ticks, "allowed are 1 to 1000");
+            }
+        }
         match self.delayed_ack {
             Some(DelayedAck { every: 0, .. }) => bad("delayed_ack.every", &0, "allowed is 1 or more"),
             Some(DelayedAck { timeout, .. }) if timeout.is_zero() || timeout >= Span::from_millis(501) => {
@@ -174,6 +207,11 @@ impl TcpConfig {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether this end tells what arrived behind gaps: where its congestion control would read it from the peer.
+    pub(super) fn tells_sack(&self) -> bool {
+        self.congestion.recovery() == Recovery::Scoreboard
     }
 
     /// What the congestion control starts from.

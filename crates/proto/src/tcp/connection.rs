@@ -10,6 +10,7 @@ use super::buffer::{Lengths, ReceiveBuffer, ReceiveBytes, SendBuffer, SendBytes}
 use super::config::TcpConfig;
 use super::receiver::{AckDue, Receiver};
 use super::rtt::RttEstimator;
+use super::sack::SackBlocks;
 use super::segment::{Flags, Segment};
 use super::sender::Sender;
 use super::statistics::Statistics;
@@ -194,6 +195,11 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.sender.is_recovering()
     }
 
+    /// Segments in flight by the scoreboard's reckoning, in bytes, while it is in fast recovery (RFC 6675: pipe).
+    pub fn pipe(&self) -> Option<u64> {
+        self.sender.pipe()
+    }
+
     /// The estimator of the round-trip time.
     pub fn rtt(&self) -> &RttEstimator {
         &self.sender.rtt
@@ -274,7 +280,8 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         ) {
             let seq = self.sender.next_sequence();
             let ack = self.receiver.acknowledgement();
-            self.push(Segment { seq, ack, window: 0, len: 0, flags: Flags::RST | Flags::ACK });
+            let flags = Flags::RST | Flags::ACK;
+            self.push(Segment { seq, ack, window: 0, len: 0, flags, sack: SackBlocks::NONE });
         }
         self.finish(None);
     }
@@ -326,7 +333,8 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
 
     /// Sends an acknowledgement now.
     pub(super) fn push_ack(&mut self) {
-        let segment = self.segment(self.sender.ack_sequence(), 0, Flags::NONE);
+        let sack = self.receiver.blocks();
+        let segment = Segment { sack, ..self.segment(self.sender.ack_sequence(), 0, Flags::NONE) };
         self.statistics.acks_sent += 1;
         self.push(segment);
     }
@@ -336,12 +344,13 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         if self.state == State::SynSent {
             // The peer's sequence numbers are not known yet.
             let window = self.config.receive_window;
-            return Segment { seq, ack: Seq::new(0), window, len, flags };
+            return Segment { seq, ack: Seq::new(0), window, len, flags, sack: SackBlocks::NONE };
         }
         self.receiver.acknowledged();
         self.timers.stop(TcpTimer::DelayedAck);
         let window = self.receiver.offer();
-        Segment { seq, ack: self.receiver.acknowledgement(), window, len, flags: flags | Flags::ACK }
+        let ack = self.receiver.acknowledgement();
+        Segment { seq, ack, window, len, flags: flags | Flags::ACK, sack: SackBlocks::NONE }
     }
 
     /// Sends all that may be sent, and an acknowledgement if one is due and nothing carried it.
@@ -350,6 +359,9 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
             return;
         }
         let open = !matches!(self.state, State::SynSent | State::SynReceived);
+        if open && self.receiver.due == AckDue::Now && self.receiver.has_blocks() {
+            self.push_ack();
+        }
         while let Some(out) = self.sender.next(open, now, &mut self.timers, &mut self.statistics) {
             let segment = self.segment(out.seq, out.len, out.flags);
             self.push(segment);

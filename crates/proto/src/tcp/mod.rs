@@ -1,4 +1,5 @@
-//! TCP as a sans-IO machine: RFC 9293 with the loss recovery of RFC 5681, 6298 and 6582.
+//! TCP as a sans-IO machine: RFC 9293 with the loss recovery of RFC 5681 and 6298, and of RFC 6582 or RFC 2018, 2883 and
+//! 6675 as the congestion control wants it.
 //!
 //! A [`Connection`] is one end. It composes a send half (sequence space, retransmission, the window that a
 //! [`crate::cc::CongestionControl`] sets) and a receive half (reassembly, the offered window, when to acknowledge), and
@@ -13,8 +14,11 @@
 //!   negotiated; [`TcpConfig::header_bytes`] pays for the space that options take in every segment. Nothing here reads
 //!   timestamps: the RTT is measured from a record of each segment sent.
 //! * **Urgent data, and data on a SYN.** No traffic that we study uses either.
-//! * **Limited Transmit (RFC 3042), early retransmit, tail-loss probes.** The published experiments ran without; short
-//!   windows therefore wait for the retransmission timer.
+//! * **Early retransmit, tail-loss probes, RACK.** The published experiments ran without; short windows therefore wait for
+//!   the retransmission timer. Limited Transmit (RFC 3042) is an option for the same reason.
+//! * **SACK blocks on data.** Blocks ride on pure acknowledgements only, so that segments keep their size; an end that sends
+//!   data while it has blocks to tell sends such an acknowledgement first. SACK is not negotiated: an end tells blocks
+//!   where its own congestion control would read them.
 //! * **Keep-alives and user timeouts.** They belong to the application or the driver.
 //! * **The choice of initial sequence numbers** (RFC 6528): machines have no randomness, so it is configured.
 
@@ -23,7 +27,9 @@ mod buffer;
 mod config;
 mod connection;
 mod receiver;
+mod repair;
 mod rtt;
+mod sack;
 mod segment;
 mod sender;
 mod statistics;
@@ -31,8 +37,9 @@ mod statistics;
 mod tests;
 
 pub use buffer::{Lengths, ReceiveBuffer, ReceiveBytes, SendBuffer, SendBytes};
-pub use config::{DelayedAck, InitialWindow, PartialAckTimer, TcpConfig};
+pub use config::{DelayedAck, InitialWindow, PartialAckTimer, RtoClock, TcpConfig};
 pub use connection::{Connection, Event, Input, Output, State, TcpTimer};
 pub use rtt::RttEstimator;
+pub use sack::SackBlocks;
 pub use segment::{Flags, Segment};
 pub use statistics::Statistics;

@@ -4,6 +4,7 @@ use airwatt_base::Seq;
 
 use super::buffer::ReceiveBuffer;
 use super::config::{DelayedAck, TcpConfig};
+use super::sack::{BLOCKS, SackBlocks};
 use super::statistics::Statistics;
 
 /// Pieces of data behind gaps that are kept at most. A segment that would make one more is dropped like a lost one, so that
@@ -57,6 +58,12 @@ pub(super) struct Receiver<R> {
     /// Segments received since the last acknowledgement.
     waiting: u32,
     pub(super) due: AckDue,
+    /// Whether gaps and repetitions are told.
+    tells: bool,
+    /// A position in each piece that a segment touched lately, the latest first (RFC 2018 section 4).
+    recent: [u64; BLOCKS],
+    /// What the last segment brought a second time (RFC 2883).
+    repeated: Option<Piece>,
 }
 
 impl<R: ReceiveBuffer> Receiver<R> {
@@ -75,6 +82,9 @@ impl<R: ReceiveBuffer> Receiver<R> {
             delayed: config.delayed_ack,
             waiting: 0,
             due: AckDue::No,
+            tells: config.tells_sack(),
+            recent: [0; BLOCKS],
+            repeated: None,
         }
     }
 
@@ -140,6 +150,73 @@ impl<R: ReceiveBuffer> Receiver<R> {
     pub(super) fn acknowledged(&mut self) {
         self.waiting = 0;
         self.due = AckDue::No;
+        self.repeated = None;
+    }
+
+    /// Whether an acknowledgement that leaves now has blocks to carry.
+    pub(super) fn has_blocks(&self) -> bool {
+        self.tells && (!self.pieces.is_empty() || self.repeated.is_some())
+    }
+
+    /// The blocks of an acknowledgement that leaves now: what was repeated (RFC 2883 section 4), then the pieces that
+    /// segments touched last, the latest first (RFC 2018 section 4).
+    pub(super) fn blocks(&self) -> SackBlocks {
+        let mut blocks = SackBlocks::NONE;
+        if !self.has_blocks() {
+            return blocks;
+        }
+        let repeated = self.repeated;
+        if let Some(piece) = repeated {
+            blocks.push(self.sequence(piece.start), self.sequence(piece.end));
+            // A repetition inside a piece is followed by that piece, so that the peer can tell it from new data.
+            if let Some(around) = self.piece_at(piece.start) {
+                blocks.push(self.sequence(around.start), self.sequence(around.end));
+            }
+        }
+        for piece in self.recent.into_iter().filter_map(|position| self.piece_at(position)) {
+            if !repeated.is_some_and(|repeated| (piece.start..piece.end).contains(&repeated.start)) {
+                blocks.push(self.sequence(piece.start), self.sequence(piece.end));
+            }
+        }
+        blocks
+    }
+
+    fn sequence(&self, position: u64) -> Seq {
+        self.irs + position as u32
+    }
+
+    /// The piece that holds `position`. Positions of pieces are above zero.
+    fn piece_at(&self, position: u64) -> Option<Piece> {
+        let index = self.pieces.partition_point(|piece| piece.end <= position);
+        self.pieces.get(index).filter(|piece| piece.start <= position).copied()
+    }
+
+    /// A segment with `len` bytes of payload from `start` on has arrived, and is not stored yet: notes what of it is here
+    /// already.
+    pub(super) fn note_repetition(&mut self, start: i64, len: u16) {
+        if !self.tells || len == 0 {
+            return;
+        }
+        let behind = start + i64::from(len);
+        // Nothing of a position below one was ever sent.
+        let from = start.max(1) as u64;
+        let known = if start < self.next() {
+            Some(self.next.min(behind.max(0) as u64))
+        } else {
+            self.piece_at(from).map(|piece| piece.end.min(behind as u64))
+        };
+        self.repeated = known.filter(|end| *end > from).map(|end| Piece { start: from, end });
+    }
+
+    /// The piece at `position` is now the one that a segment touched last.
+    fn touch(&mut self, position: u64) {
+        let Some(piece) = self.piece_at(position).filter(|_| self.tells) else { return };
+        let others = self.recent.into_iter().filter(|other| !(piece.start..piece.end).contains(other));
+        let mut recent = [0; BLOCKS];
+        for (place, position) in recent.iter_mut().zip(std::iter::once(position).chain(others)) {
+            *place = position;
+        }
+        self.recent = recent;
     }
 
     /// Takes the text of an acceptable segment. Returns how many bytes became in order, and whether the peer's stream is
@@ -153,6 +230,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
         let behind = text.start + i64::from(text.len);
         let start = text.start.clamp(self.next(), self.edge()) as u64;
         let end = behind.clamp(start as i64, self.edge()) as u64;
+        self.note_repetition(text.start, text.len);
         let ahead = start > self.next;
         let gaps = !self.pieces.is_empty();
         if text.fin && behind >= self.next() && behind < self.edge() {
@@ -180,6 +258,9 @@ impl<R: ReceiveBuffer> Receiver<R> {
         if finished {
             self.next += 1;
             self.fin = None;
+        }
+        if ahead {
+            self.touch(start);
         }
         statistics.segments_out_of_order += u64::from(ahead && text.len > 0);
         self.schedule_ack(delivered > 0 && !gaps && !text.fin && text.start >= before as i64);

@@ -1,22 +1,38 @@
-//! The round-trip time and the retransmission timeout, by RFC 6298, in whole nanoseconds.
+//! The round-trip time and the retransmission timeout: by RFC 6298 in whole nanoseconds, or by 4.4BSD's in whole ticks.
 //!
 //! Karn's algorithm has two parts. The sender keeps the first: it takes no sample from data that was sent twice. The
 //! second is here: a timeout that was backed off stays so until a sample comes.
+//!
+//! The coarse clock follows 4.4BSD's arithmetic (Stevens and Wright, TCP/IP Illustrated volume 2, section 25.10) where the
+//! simulators of the year 2000 do too. As in those, a sample is the exact time rounded to ticks, at least one, and the
+//! timer runs the whole timeout; 4.4BSD counts the boundaries of one clock for both, which shortens either by up to a tick.
 
 use airwatt_base::Span;
 
-use super::config::TcpConfig;
+use super::config::{RtoClock, TcpConfig};
+
+/// The coarse clock doubles a timeout six times at most (4.4BSD's `tcp_backoff`).
+const COARSE_DOUBLINGS_MAX: u32 = 6;
+/// Backed off more often than this, the coarse clock distrusts SRTT and moves it into RTTVAR.
+const COARSE_TRUST: u32 = 3;
+
+/// What the samples amount to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Estimate {
+    /// SRTT and RTTVAR; `None` before the first sample.
+    Fine { smoothed: Option<(Span, Span)>, granularity: Span },
+    /// In ticks: SRTT times 8, zero before the first sample and after much back-off, and RTTVAR times 4.
+    Coarse { tick: Span, min_ticks: u64, srtt: i64, rttvar: i64 },
+}
 
 /// Estimates the round-trip time and derives the timeout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RttEstimator {
-    /// SRTT and RTTVAR; `None` before the first sample.
-    smoothed: Option<(Span, Span)>,
+    estimate: Estimate,
     /// The timeout before back-off.
     base: Span,
     /// How often the timeout is doubled.
     backoff: u32,
-    granularity: Span,
     min: Span,
     max: Span,
 }
@@ -24,24 +40,38 @@ pub struct RttEstimator {
 impl RttEstimator {
     /// No sample yet: the timeout is the initial one (RFC 6298 section 2.1).
     pub fn new(config: &TcpConfig) -> Self {
-        Self {
-            smoothed: None,
-            base: config.initial_rto.min(config.max_rto),
-            backoff: 0,
-            granularity: config.clock_granularity,
-            min: config.min_rto,
-            max: config.max_rto,
-        }
+        let (estimate, min) = match config.rto_clock {
+            RtoClock::Fine => {
+                (Estimate::Fine { smoothed: None, granularity: config.clock_granularity }, config.min_rto)
+            }
+            RtoClock::Coarse { tick, min_ticks } => {
+                let min_ticks = u64::from(min_ticks);
+                let least = config.min_rto.max(tick.saturating_mul(min_ticks));
+                (Estimate::Coarse { tick, min_ticks, srtt: 0, rttvar: 0 }, least.min(config.max_rto))
+            }
+        };
+        Self { estimate, base: config.initial_rto.min(config.max_rto), backoff: 0, min, max: config.max_rto }
     }
 
     /// The smoothed round-trip time, once there is one.
     pub fn srtt(&self) -> Option<Span> {
-        self.smoothed.map(|(srtt, _)| srtt)
+        match self.estimate {
+            Estimate::Fine { smoothed, .. } => smoothed.map(|(srtt, _)| srtt),
+            Estimate::Coarse { tick, srtt, .. } => (srtt > 0).then(|| tick * srtt as u64 / 8),
+        }
     }
 
     /// The mean deviation of the round-trip time, once there is one.
     pub fn rttvar(&self) -> Option<Span> {
-        self.smoothed.map(|(_, rttvar)| rttvar)
+        match self.estimate {
+            Estimate::Fine { smoothed, .. } => smoothed.map(|(_, rttvar)| rttvar),
+            Estimate::Coarse { tick, rttvar, .. } => (rttvar > 0).then(|| tick * rttvar as u64 / 4),
+        }
+    }
+
+    /// Whether one segment is timed at once instead of every one.
+    pub(super) fn times_one(&self) -> bool {
+        matches!(self.estimate, Estimate::Coarse { .. })
     }
 
     /// The retransmission timeout as it stands, backed off.
@@ -51,33 +81,64 @@ impl RttEstimator {
 
     /// The timeout doubled so many times, up to the largest.
     pub fn backed_off(&self, doublings: u32) -> Span {
-        self.base.saturating_mul(1 << doublings.min(62)).min(self.max)
+        let most = if self.times_one() { COARSE_DOUBLINGS_MAX } else { 62 };
+        self.base.saturating_mul(1 << doublings.min(most)).min(self.max)
     }
 
     /// A sample from data that was sent once (RFC 6298 sections 2.2 and 2.3).
     pub fn sample(&mut self, rtt: Span) {
-        let (srtt, rttvar) = match self.smoothed {
-            None => (rtt, rtt / 2),
-            Some((srtt, rttvar)) => {
-                let error = srtt.saturating_sub(rtt).max(rtt.saturating_sub(srtt));
-                ((srtt * 7 + rtt) / 8, (rttvar * 3 + error) / 4)
+        self.backoff = 0;
+        let derived = match &mut self.estimate {
+            Estimate::Fine { smoothed, granularity } => {
+                let (srtt, rttvar) = match *smoothed {
+                    None => (rtt, rtt / 2),
+                    Some((srtt, rttvar)) => {
+                        let error = srtt.saturating_sub(rtt).max(rtt.saturating_sub(srtt));
+                        ((srtt * 7 + rtt) / 8, (rttvar * 3 + error) / 4)
+                    }
+                };
+                *smoothed = Some((srtt, rttvar));
+                srtt + (*granularity).max(rttvar * 4)
+            }
+            Estimate::Coarse { tick, min_ticks, srtt, rttvar } => {
+                let ticks = ((rtt + *tick / 2).whole(*tick)).clamp(1, 1 << 32) as i64;
+                sample_coarse(srtt, rttvar, ticks);
+                // RTTVAR times 4 is what is stored.
+                *tick * ((*srtt / 8 + *rttvar) as u64).max(*min_ticks)
             }
         };
-        self.smoothed = Some((srtt, rttvar));
-        self.base = (srtt + self.granularity.max(rttvar * 4)).clamp(self.min, self.max);
-        self.backoff = 0;
+        self.base = derived.clamp(self.min, self.max);
     }
 
     /// The timer expired (RFC 6298 section 5.5).
     pub fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(62);
+        if let Estimate::Coarse { srtt, rttvar, .. } = &mut self.estimate
+            && self.backoff > COARSE_TRUST
+        {
+            // The timeout itself stays; the next sample counts as the first.
+            *rttvar += *srtt / 8;
+            *srtt = 0;
+        }
     }
 
     /// The connection stands after a SYN was lost: the timeout is 3 s when data begins (RFC 6298 section 5.7).
     pub fn restart_after_lost_syn(&mut self) {
-        if self.smoothed.is_none() {
+        if let Estimate::Fine { smoothed: None, .. } = self.estimate {
             self.base = Span::from_secs(3).clamp(self.min, self.max);
             self.backoff = 0;
         }
     }
+}
+
+/// 4.4BSD's `tcp_xmit_timer`, with a sample of so many whole ticks.
+fn sample_coarse(srtt: &mut i64, rttvar: &mut i64, ticks: i64) {
+    if *srtt == 0 {
+        *srtt = ticks * 8;
+        *rttvar = ticks * 2;
+        return;
+    }
+    let error = ticks - *srtt / 8;
+    *srtt = (*srtt + error).max(1);
+    *rttvar = (*rttvar + error.abs() - *rttvar / 4).max(1);
 }

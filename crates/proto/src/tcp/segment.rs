@@ -1,12 +1,14 @@
 //! A TCP segment by what the protocol needs to know of it.
 //!
-//! Ports, checksum and options are the driver's: a connection never sees another connection's segments, nor damaged
+//! Ports, checksum and the options' bytes are the driver's: a connection never sees another connection's segments, nor damaged
 //! ones. The payload is a length; who carries bytes keeps them beside the segment.
 
 use std::fmt;
 use std::ops::BitOr;
 
 use airwatt_base::Seq;
+
+use super::sack::SackBlocks;
 
 /// The control bits (RFC 9293 section 3.1) that this TCP uses, with the values that they have on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Hash)]
@@ -73,6 +75,8 @@ pub struct Segment {
     pub len: u16,
     /// Control bits.
     pub flags: Flags,
+    /// What arrived behind gaps, or twice.
+    pub sack: SackBlocks,
 }
 
 impl Segment {
@@ -93,10 +97,24 @@ impl Segment {
             return None;
         }
         Some(if self.flags.has(Flags::ACK) {
-            Self { seq: self.ack, ack: Seq::new(0), window: 0, len: 0, flags: Flags::RST }
+            Self {
+                seq: self.ack,
+                ack: Seq::new(0),
+                window: 0,
+                len: 0,
+                flags: Flags::RST,
+                sack: SackBlocks::NONE,
+            }
         } else {
             let ack = self.seq + self.sequence_length();
-            Self { seq: Seq::new(0), ack, window: 0, len: 0, flags: Flags::RST | Flags::ACK }
+            Self {
+                seq: Seq::new(0),
+                ack,
+                window: 0,
+                len: 0,
+                flags: Flags::RST | Flags::ACK,
+                sack: SackBlocks::NONE,
+            }
         })
     }
 }
@@ -109,7 +127,8 @@ impl fmt::Display for Segment {
         if self.flags.has(Flags::ACK) {
             write!(f, " ack {}", self.ack.value())?;
         }
-        write!(f, " win {}", self.window)
+        write!(f, " win {}", self.window)?;
+        if self.sack.is_empty() { Ok(()) } else { write!(f, " sack {}", self.sack) }
     }
 }
 

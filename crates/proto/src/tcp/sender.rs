@@ -1,8 +1,8 @@
 //! The send half: what may be sent, what has to be sent again, and when.
 //!
 //! The skeleton is the same for every congestion control: sequence space, the retransmission timer (RFC 6298), duplicate
-//! ACKs, fast recovery with partial ACKs (RFC 6582), go-back-N after a timeout, the persist timer. The window is the
-//! congestion control's.
+//! ACKs, go-back-N after a timeout, the persist timer. The window is the congestion control's, and what follows a fast
+//! retransmit is its [`Recovery`]; `repair.rs` has what the scoreboard (RFC 6675) does differently.
 //!
 //! Where RFC 6582 leaves a choice: a fast retransmit needs an acknowledgement of more than `recover` (section 3.2 step 1),
 //! without the optional heuristics of section 4; so duplicate ACKs that a timeout's own resending causes halve nothing, at
@@ -16,12 +16,16 @@ use super::buffer::SendBuffer;
 use super::config::{PartialAckTimer, TcpConfig};
 use super::connection::{TcpTimer, Timers};
 use super::rtt::RttEstimator;
+use super::sack::Scoreboard;
 use super::segment::{Flags, Segment};
 use super::statistics::Statistics;
-use crate::cc::{Acknowledged, CongestionControl};
+use crate::cc::{Acknowledged, CongestionControl, Recovery};
 
 /// Position of the first byte of data: the SYN is position 0.
-const FIRST: u64 = 1;
+pub(super) const FIRST: u64 = 1;
+
+/// New segments that duplicate ACKs may let out beyond the window (RFC 3042 section 2).
+const LIMITED_TRANSMITS: u32 = 2;
 
 /// A segment that was sent once and is not yet acknowledged: the source of RTT samples.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +35,18 @@ struct Record {
     sent: Instant,
     /// Sent again since: Karn's algorithm takes no sample.
     again: bool,
+}
+
+/// A loss that may turn out to be none.
+#[derive(Clone, Debug)]
+pub(super) struct Doubt {
+    /// The congestion control before it.
+    pub(super) before: CongestionControl,
+    /// The positions that were in flight.
+    pub(super) from: u64,
+    pub(super) to: u64,
+    /// Segments sent again since that the peer has not reported as arrived twice.
+    pub(super) pending: u32,
 }
 
 /// What the send half wants to have sent.
@@ -58,22 +74,22 @@ pub(super) struct Sender<S> {
     pub(super) control: CongestionControl,
     pub(super) rtt: RttEstimator,
     iss: Seq,
-    mss: u32,
+    pub(super) mss: u32,
     nagle: bool,
-    threshold: u32,
+    pub(super) threshold: u32,
     partial_ack_timer: PartialAckTimer,
     /// Falls back to this after idleness, if it does.
     restart_window: Option<u32>,
     limits: [u32; 2],
 
     /// First position that is not acknowledged.
-    una: u64,
+    pub(super) una: u64,
     /// Next position to send; behind `max` only after a timeout, while the window is sent again.
-    nxt: u64,
+    pub(super) nxt: u64,
     /// Behind the highest position that was ever sent.
-    max: u64,
+    pub(super) max: u64,
     /// Behind the last byte written.
-    end: u64,
+    pub(super) end: u64,
     /// A FIN follows the last byte.
     closing: bool,
     /// Behind the last position that the peer's window allows.
@@ -87,16 +103,27 @@ pub(super) struct Sender<S> {
     records: VecDeque<Record>,
     /// An acknowledgement from below here covers data that may have been sent twice.
     sample_from: u64,
+    /// The segment that a coarse clock times: behind its last byte, and when it was sent.
+    timed: Option<(u64, Instant)>,
     last_sent: Option<Instant>,
-    duplicates: u32,
+    pub(super) recovery: Recovery,
+    pub(super) board: Scoreboard,
+    /// What a report of repetitions would undo.
+    pub(super) doubt: Option<Doubt>,
+    /// Whether the last loss was the timer's.
+    timed_out: bool,
+    limited_transmit: bool,
+    /// Bytes that Limited Transmit let out since the last new acknowledgement.
+    limited: u64,
+    pub(super) duplicates: u32,
     /// In fast recovery; and whether a partial ACK has come in it.
-    recovering: bool,
+    pub(super) recovering: bool,
     partial: bool,
     /// Behind what had been sent when the last loss was noticed. 0 before the first: RFC 6582 starts at the initial
     /// sequence number, which would forbid a fast retransmit of the very first byte.
-    recover: u64,
+    pub(super) recover: u64,
     /// The first unacknowledged segment is to be sent again.
-    resend: bool,
+    pub(super) resend: bool,
     /// A closed window is to be probed.
     probe: bool,
     /// Timeouts in a row.
@@ -130,7 +157,14 @@ impl<S: SendBuffer> Sender<S> {
             updated_by: (0, 0),
             records: VecDeque::new(),
             sample_from: 0,
+            timed: None,
             last_sent: None,
+            recovery: config.congestion.recovery(),
+            board: Scoreboard::new(config.dup_ack_threshold, config.mss),
+            doubt: None,
+            timed_out: false,
+            limited_transmit: config.limited_transmit,
+            limited: 0,
             duplicates: 0,
             recovering: false,
             partial: false,
@@ -177,12 +211,17 @@ impl<S: SendBuffer> Sender<S> {
     /// The position of an acknowledgement, if it lies where one can: not above what was sent, nor further below what is
     /// acknowledged than a window (RFC 5961 section 5.2).
     pub(super) fn ack_position(&self, ack: Seq) -> AckPosition {
-        let distance = i64::from(self.sequence(self.una).distance_to(ack) as i32);
+        let distance = i64::from(self.distance(ack));
         match self.una.checked_add_signed(distance) {
             Some(position) if position > self.max => AckPosition::Unsent,
             Some(position) if distance >= -i64::from(self.offered_max) => AckPosition::Valid(position),
             _ => AckPosition::TooOld,
         }
+    }
+
+    /// How far `seq` lies behind the first unacknowledged position; negative before it.
+    pub(super) fn distance(&self, seq: Seq) -> i32 {
+        self.sequence(self.una).distance_to(seq) as i32
     }
 
     /// Where `seq` lies behind the first unacknowledged byte of data, for copying its payload.
@@ -263,11 +302,13 @@ impl<S: SendBuffer> Sender<S> {
         statistics: &mut Statistics,
     ) -> Progress {
         let before = self.una;
-        if ack > self.una {
+        if self.recovery == Recovery::Scoreboard {
+            self.acknowledge_selectively(ack, segment, now, timers, statistics);
+        } else if ack > self.una {
             self.acknowledge_new(ack, now, timers, statistics);
         } else if ack == self.una && self.is_duplicate(segment) {
             statistics.duplicate_acks += 1;
-            self.count_duplicate(statistics);
+            self.count_duplicate(now, timers, statistics);
         }
         self.offer(from, ack, segment.window);
         if self.edge > self.una {
@@ -284,21 +325,57 @@ impl<S: SendBuffer> Sender<S> {
         self.nxt > self.una && segment.sequence_length() == 0 && segment.window == self.offered
     }
 
-    fn count_duplicate(&mut self, statistics: &mut Statistics) {
+    fn count_duplicate(&mut self, now: Instant, timers: &mut Timers, statistics: &mut Statistics) {
         self.duplicates += 1;
         if self.recovering {
             self.control.on_duplicate_ack();
-        } else if self.duplicates == self.threshold && self.una > self.recover {
-            self.control.enter_recovery(self.flight(), self.duplicates);
-            self.recovering = true;
-            self.partial = false;
-            self.recover = self.max;
-            self.resend = true;
-            statistics.fast_retransmits += 1;
+        } else if self.duplicates == self.threshold && self.tells_of_loss() {
+            self.retransmit_fast(statistics);
+            match self.recovery {
+                Recovery::PartialAcks | Recovery::Scoreboard => return,
+                Recovery::FirstAck => {}
+                Recovery::GoBack => {
+                    self.recovering = false;
+                    self.go_back();
+                }
+            }
+            // 4.3BSD stops the timer here, and sending starts it.
+            timers.set(TcpTimer::Retransmission, now.saturating_add(self.rtt.rto()));
         }
     }
 
-    fn acknowledge_new(&mut self, ack: u64, now: Instant, timers: &mut Timers, statistics: &mut Statistics) {
+    /// Whether duplicate ACKs now are about a new loss, and not caused by what an earlier one had sent again.
+    pub(super) fn tells_of_loss(&self) -> bool {
+        match self.recovery {
+            Recovery::GoBack | Recovery::PartialAcks => self.una > self.recover,
+            // RFC 5681 has no such condition; without it a timeout that sends again what has arrived would halve once more.
+            Recovery::FirstAck => self.una > self.recover || !self.timed_out,
+            // RFC 6675 section 5: up to and including RecoveryPoint.
+            Recovery::Scoreboard => self.una >= self.recover,
+        }
+    }
+
+    /// A loss is noticed, and the first unacknowledged segment is to be sent again.
+    pub(super) fn retransmit_fast(&mut self, statistics: &mut Statistics) {
+        // RFC 5681 section 3.2 step 2: what Limited Transmit let out does not count.
+        let flight = self.flight().saturating_sub(self.limited as u32);
+        self.control.enter_recovery(flight, self.duplicates);
+        self.recovering = true;
+        self.partial = false;
+        self.timed_out = false;
+        self.timed = None;
+        self.recover = self.max;
+        self.resend = true;
+        statistics.fast_retransmits += 1;
+    }
+
+    pub(super) fn acknowledge_new(
+        &mut self,
+        ack: u64,
+        now: Instant,
+        timers: &mut Timers,
+        statistics: &mut Statistics,
+    ) {
         let flight = self.flight();
         let data = ack.clamp(FIRST, self.end) - self.una.clamp(FIRST, self.end);
         if let Some(rtt) = self.sample(ack, now) {
@@ -308,6 +385,7 @@ impl<S: SendBuffer> Sender<S> {
         self.una = ack;
         self.nxt = self.nxt.max(ack);
         self.duplicates = 0;
+        self.limited = 0;
         self.attempts = 0;
         self.probes = 0;
         self.resend = false;
@@ -316,7 +394,8 @@ impl<S: SendBuffer> Sender<S> {
 
         let mut restart = true;
         if data > 0 {
-            restart = self.steer(Acknowledged { bytes: data as u32, flight }, statistics);
+            let srtt = self.rtt.srtt().unwrap_or(Span::ZERO);
+            restart = self.steer(Acknowledged { bytes: data as u32, flight, now, srtt }, statistics);
         }
         if self.nxt == self.una {
             timers.stop(TcpTimer::Retransmission);
@@ -331,13 +410,16 @@ impl<S: SendBuffer> Sender<S> {
             self.control.on_ack(ack);
             return true;
         }
-        if self.una >= self.recover {
+        if self.una >= self.recover || self.recovery == Recovery::FirstAck {
             self.recovering = false;
             self.control.leave_recovery();
             return true;
         }
         statistics.partial_acks += 1;
         self.control.on_partial_ack(ack);
+        if self.recovery == Recovery::Scoreboard {
+            return true;
+        }
         self.resend = true;
         let first = !self.partial;
         self.partial = true;
@@ -349,6 +431,9 @@ impl<S: SendBuffer> Sender<S> {
     /// The oldest segment covered gives the sample: a receiver that delays its ACKs then counts into the timeout, which
     /// waits for the oldest too.
     fn sample(&mut self, ack: u64, now: Instant) -> Option<Span> {
+        if self.rtt.times_one() {
+            return self.timed.take_if(|(end, _)| *end <= ack).map(|(_, sent)| now.saturating_since(sent));
+        }
         let mut oldest = None;
         let mut again = self.una < self.sample_from;
         while let Some(record) = self.records.front().filter(|record| record.end <= ack) {
@@ -377,7 +462,11 @@ impl<S: SendBuffer> Sender<S> {
         self.rtt.back_off();
         self.recover = self.max;
         self.recovering = false;
+        self.timed_out = true;
         self.duplicates = 0;
+        self.limited = 0;
+        self.board.clear();
+        self.doubt = None;
         self.go_back();
         false
     }
@@ -387,6 +476,7 @@ impl<S: SendBuffer> Sender<S> {
         self.nxt = self.una;
         self.resend = true;
         self.records.clear();
+        self.timed = None;
         self.sample_from = self.max;
     }
 
@@ -409,27 +499,51 @@ impl<S: SendBuffer> Sender<S> {
         let (at, len, fin) = if std::mem::take(&mut self.resend) {
             // Sent again whole even if the peer has drawn its window back: RFC 9293 section 3.8.6 allows it.
             let behind = self.max.max(FIRST).min(self.end) - self.una.clamp(FIRST, self.end);
-            let len = if self.una == 0 { 0 } else { behind.min(u64::from(self.mss)) };
+            let hole = self.board.next_start(self.una).map_or(behind, |start| start - self.una);
+            let len = if self.una == 0 { 0 } else { behind.min(u64::from(self.mss)).min(hole) };
+            if self.recovering && self.recovery == Recovery::Scoreboard {
+                self.note_repair(self.una, len);
+            }
             (self.una, len, self.is_last(self.una + len))
         } else if !open {
             return None;
         } else if std::mem::take(&mut self.probe) {
             return self.next_probe(now, timers, statistics);
+        } else if self.recovering && self.recovery == Recovery::Scoreboard {
+            self.next_repair()?
         } else {
-            let (len, fin) = self.permitted()?;
+            self.skip_known();
+            let (len, fin) = self.permitted(self.budget())?;
             self.restart_if_idle(now);
+            let beyond = self.nxt + len > self.una + u64::from(self.control.cwnd());
+            if beyond && self.nxt == self.max && self.duplicates > 0 {
+                self.limited += len;
+                statistics.limited_transmits += 1;
+            }
             (self.nxt, len, fin)
         };
         Some(self.depart(at, len, fin, now, timers, statistics))
     }
 
-    fn is_last(&self, position: u64) -> bool {
+    /// How much more the congestion window lets out.
+    fn budget(&self) -> u64 {
+        let mut edge = self.una + u64::from(self.control.cwnd());
+        if self.nxt < self.max {
+            edge += self.board.bytes_below(self.nxt);
+        } else if self.limited_transmit && !self.recovering {
+            edge += u64::from(self.duplicates.min(LIMITED_TRANSMITS) * self.mss);
+        }
+        edge.saturating_sub(self.nxt)
+    }
+
+    pub(super) fn is_last(&self, position: u64) -> bool {
         self.closing && position == self.end
     }
 
     /// How much new data may leave now, and whether the FIN goes with it. `None` if nothing may: RFC 9293 section
-    /// 3.8.6.2.1, the sender's side of the silly window syndrome, and Nagle's algorithm.
-    fn permitted(&self) -> Option<(u64, bool)> {
+    /// 3.8.6.2.1, the sender's side of the silly window syndrome, and Nagle's algorithm. The congestion window has room for
+    /// `congestion` bytes.
+    pub(super) fn permitted(&self, congestion: u64) -> Option<(u64, bool)> {
         if self.nxt >= self.last() {
             return None;
         }
@@ -438,13 +552,15 @@ impl<S: SendBuffer> Sender<S> {
         if data == 0 {
             return (room > 0).then_some((0, true));
         }
-        let congestion = (self.una + u64::from(self.control.cwnd())).saturating_sub(self.nxt);
-        let len = data.min(room).min(congestion).min(u64::from(self.mss));
+        // After a timeout, what the peer has by now is not sent again.
+        let hole = if self.nxt < self.max { self.board.next_start(self.nxt) } else { None };
+        let piece = data.min(hole.map_or(u64::MAX, |start| start - self.nxt)).min(u64::from(self.mss));
+        let len = piece.min(room).min(congestion);
         if len == 0 {
             return None;
         }
         let idle = self.nxt == self.una;
-        let full = len == u64::from(self.mss);
+        let full = len == u64::from(self.mss) || (hole.is_some() && len == piece);
         let all = len == data && (!self.nagle || idle || self.closing);
         let much = len == room && 2 * room >= u64::from(self.offered_max) && (!self.nagle || idle);
         // The FIN takes a position of its own in the peer's window.
@@ -495,10 +611,12 @@ impl<S: SendBuffer> Sender<S> {
     ) -> Outgoing {
         let end = at + len + u64::from(fin) + u64::from(at == 0);
         self.count(at, len, statistics);
-        if at >= self.max {
+        if at < self.max {
+            self.mark_again(at, end);
+        } else if self.rtt.times_one() {
+            self.timed.get_or_insert((end, now));
+        } else {
             self.records.push_back(Record { end, sent: now, again: false });
-        } else if let Some(record) = self.records.front_mut().filter(|_| at == self.una) {
-            record.again = true;
         }
         self.nxt = self.nxt.max(end);
         self.max = self.max.max(end);
@@ -508,6 +626,22 @@ impl<S: SendBuffer> Sender<S> {
             timers.set(TcpTimer::Retransmission, now.saturating_add(self.rtt.rto()));
         }
         self.outgoing(at, len, fin)
+    }
+
+    /// What lies at `at` up to `end` is sent again: it gives no RTT sample.
+    fn mark_again(&mut self, at: u64, end: u64) {
+        if self.recovery == Recovery::Scoreboard {
+            let first = self.records.partition_point(|record| record.end <= at);
+            let behind = self.records.partition_point(|record| record.end < end);
+            for record in self.records.range_mut(first..(behind + 1).min(self.records.len()).max(first)) {
+                record.again = true;
+            }
+        } else if let Some(record) = self.records.front_mut().filter(|_| at == self.una) {
+            record.again = true;
+        }
+        if self.timed.is_some_and(|(timed, _)| at < timed && timed <= end) {
+            self.timed = None;
+        }
     }
 
     fn count(&self, at: u64, len: u64, statistics: &mut Statistics) {

@@ -23,6 +23,10 @@ pub struct Statistics {
     pub timeouts: u64,
     /// Times duplicate ACKs brought about a retransmission.
     pub fast_retransmits: u64,
+    /// Times a fast retransmission turned out to be spurious and the window was restored (RFC 2883).
+    pub spurious_retransmits: u64,
+    /// Segments with payload that Limited Transmit let out (RFC 3042).
+    pub limited_transmits: u64,
     /// ACKs of new data that left something missing in fast recovery.
     pub partial_acks: u64,
     /// Duplicate ACKs received (RFC 5681 section 2).

@@ -14,6 +14,8 @@ const MAX_SPAN: Span = Span::from_secs(32 * 24 * 3_600);
 const MAX_ROUND_TRIP: Span = Span::from_secs(100);
 const MAX_RATE: Rate = Rate::from_bps(1_000_000_000_000);
 const MIN_RATE: Rate = Rate::from_bps(100);
+/// The largest window that a header can offer (RFC 7323 section 2.3).
+const MAX_WINDOW: Size = Size::from_bytes(1 << 30);
 const MAX_CW: u32 = 32_767;
 const MAX_QUEUE: u32 = 10_000_000;
 /// What a beacon's interval field holds: 2^16 time units (802.11-2020 9.4.1.3).
@@ -124,7 +126,16 @@ fn wifi(wifi: &Wifi) -> Checked {
 fn tcp(tcp: &Tcp) -> Checked {
     within("tcp.header", tcp.header, Size::from_bytes(40), Size::from_bytes(100))?;
     within("tcp.mtu", tcp.mtu, Size::from_bytes(tcp.header.as_bytes() + 1), Size::from_bytes(2_304))?;
-    within("tcp.receive_window", tcp.receive_window, tcp.mtu, Size::from_bytes(1 << 30))?;
+    match tcp.receive_window {
+        QueueLimit::Bytes(window) => within("tcp.receive_window", window, tcp.mtu, MAX_WINDOW)?,
+        limit @ QueueLimit::Packets(segments) => {
+            let most = (MAX_WINDOW.as_bytes() / tcp.mtu.as_bytes()) as u32;
+            within("tcp.receive_window", segments, 1, most).map_err(|_| {
+                let message = format!("{limit} is out of range; allowed are 1packets to {most}packets");
+                fault("tcp.receive_window", message)
+            })?;
+        }
+    }
     if let Some(window) = tcp.initial_window {
         within("tcp.initial_window", window, 1, 1_000)?;
     }
@@ -137,6 +148,9 @@ fn tcp(tcp: &Tcp) -> Checked {
         )?;
     }
     within("tcp.delayed_ack_timeout", tcp.delayed_ack_timeout, Span::from_millis(1), Span::from_millis(500))?;
+    within("tcp.delayed_ack_segments", tcp.delayed_ack_segments, 1, 1_000)?;
+    within("tcp.rto_tick", tcp.rto_tick, Span::from_millis(1), Span::from_secs(1))?;
+    within("tcp.rto_min_ticks", tcp.rto_min_ticks, 1, 1_000)?;
     within("tcp.min_rto", tcp.min_rto, Span::from_millis(1), Span::from_secs(60))?;
     within("tcp.initial_rto", tcp.initial_rto, tcp.min_rto, Span::from_secs(60))?;
     within("tcp.max_rto", tcp.max_rto, tcp.initial_rto, Span::from_secs(3_600))
@@ -227,7 +241,7 @@ fn flow(scenario: &Scenario, group: &FlowGroup, index: usize, stations: u32) -> 
         (Application::Bulk, Transport::Udp) => {
             return Err(fault(
                 key("transport"),
-                "\"udp\" cannot carry application \"bulk\"; allowed is newreno, or application \"saturated\"",
+                "\"udp\" cannot carry application \"bulk\"; allowed is a TCP, or application \"saturated\"",
             ));
         }
         (Application::Bulk, _) => {}

@@ -9,6 +9,7 @@ mod load;
 mod shipped;
 
 use airwatt_base::{Distance, QueueLimit, Rate, Size, Span};
+use airwatt_proto::cc::Algorithm;
 use airwatt_proto::powersave::PolicyConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -174,18 +175,31 @@ pub struct Tcp {
     pub mtu: Size,
     /// IP and TCP header: 40 bytes, 52 with timestamps.
     pub header: Size,
-    /// Receive window.
-    pub receive_window: Size,
+    /// Receive window, in bytes or in full-sized segments (`20packets`).
+    pub receive_window: QueueLimit,
     /// Initial window in segments. Default: RFC 6928 (ten segments of 1448 bytes).
     pub initial_window: Option<u32>,
     /// Initial slow-start threshold. Default: none (as large as the receive window).
     pub initial_ssthresh: Option<Size>,
-    /// Delayed acknowledgements: one for every second segment, or after `delayed_ack_timeout`.
+    /// What congestion avoidance of the classic algorithms counts (RFC 5681 section 3.1).
+    pub window_growth: WindowGrowth,
+    /// Limited Transmit (RFC 3042): the first two duplicate acknowledgements let a new segment out each.
+    pub limited_transmit: bool,
+    /// Delayed acknowledgements: one for every `delayed_ack_segments`, or after `delayed_ack_timeout`.
     pub delayed_ack: bool,
+    /// How many segments a delayed acknowledgement answers. Default 2 (RFC 5681 section 4.2).
+    pub delayed_ack_segments: u32,
     /// How long an acknowledgement is delayed at most.
     pub delayed_ack_timeout: Span,
     /// Which partial acknowledgements restart the retransmission timer in fast recovery (RFC 6582 section 4).
     pub partial_ack_timer: PartialAckTimer,
+    /// How round-trip times are measured: `fine` as RFC 6298 with every segment timed, `coarse` in ticks and one segment at
+    /// a time as in 4.4BSD and the simulators of its time.
+    pub rto_clock: RtoClock,
+    /// Tick of the coarse clock: 500 ms in 4.4BSD, 100 ms in simulators.
+    pub rto_tick: Span,
+    /// Smallest retransmission time-out of the coarse clock in ticks, where `min_rto` is not more.
+    pub rto_min_ticks: u32,
     /// Smallest retransmission time-out.
     pub min_rto: Span,
     /// Retransmission time-out before the first measurement (RFC 6298: 1 s).
@@ -201,12 +215,18 @@ impl Default for Tcp {
         Self {
             mtu: Size::from_bytes(1500),
             header: Size::from_bytes(52),
-            receive_window: Size::from_bytes(1_500_000),
+            receive_window: QueueLimit::Bytes(Size::from_bytes(1_500_000)),
             initial_window: None,
             initial_ssthresh: None,
+            window_growth: WindowGrowth::Bytes,
+            limited_transmit: false,
             delayed_ack: true,
+            delayed_ack_segments: 2,
             delayed_ack_timeout: Span::from_millis(40),
             partial_ack_timer: PartialAckTimer::Impatient,
+            rto_clock: RtoClock::Fine,
+            rto_tick: Span::from_millis(100),
+            rto_min_ticks: 2,
             min_rto: Span::from_millis(200),
             initial_rto: Span::from_secs(1),
             max_rto: Span::from_secs(60),
@@ -223,6 +243,26 @@ pub enum PartialAckTimer {
     Impatient,
     /// Each one: fast recovery lasts until all is acknowledged that was outstanding when it began.
     SlowButSteady,
+}
+
+/// What congestion avoidance counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum WindowGrowth {
+    /// Bytes: a segment for each window acknowledged, however many acknowledgements carried them.
+    Bytes,
+    /// Acknowledgements: `mss * mss / cwnd` for each.
+    Acks,
+}
+
+/// How round-trip times are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RtoClock {
+    /// RFC 6298, every segment.
+    Fine,
+    /// In ticks of `rto_tick`, one segment at a time.
+    Coarse,
 }
 
 /// Like stations.
@@ -303,19 +343,47 @@ pub enum Direction {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Transport {
+    /// TCP without fast recovery.
+    Tahoe,
+    /// TCP whose fast recovery ends with the first new acknowledgement.
+    Reno,
     /// TCP with NewReno congestion control.
     #[default]
     NewReno,
+    /// TCP with selective acknowledgements.
+    Sack,
+    /// TCP with CUBIC congestion control and selective acknowledgements.
+    Cubic,
     /// Datagrams without any control.
     Udp,
 }
 
 impl Transport {
     /// Names with a line each, for `airwatt transports`.
-    pub const ALL: [(Self, &'static str, &'static str); 2] = [
+    pub const ALL: [(Self, &'static str, &'static str); 6] = [
+        (Self::Tahoe, "tahoe", "TCP with fast retransmit and slow start after it (4.3BSD-Tahoe; RFC 6298)"),
+        (Self::Reno, "reno", "TCP with fast recovery until the first new acknowledgement (RFC 5681, 6298)"),
         (Self::NewReno, "newreno", "TCP with NewReno congestion control and recovery (RFC 5681, 6582, 6298)"),
+        (Self::Sack, "sack", "TCP with selective acknowledgements (RFC 5681, 2018, 2883, 6675, 6298)"),
+        (
+            Self::Cubic,
+            "cubic",
+            "TCP with CUBIC congestion control over selective acknowledgements (RFC 9438, 6675)",
+        ),
         (Self::Udp, "udp", "datagrams without any control, to measure the air alone"),
     ];
+
+    /// The congestion control of a TCP; `None` without one.
+    pub const fn congestion(self) -> Option<Algorithm> {
+        match self {
+            Self::Tahoe => Some(Algorithm::Tahoe),
+            Self::Reno => Some(Algorithm::Reno),
+            Self::NewReno => Some(Algorithm::NewReno),
+            Self::Sack => Some(Algorithm::Sack),
+            Self::Cubic => Some(Algorithm::Cubic),
+            Self::Udp => None,
+        }
+    }
 
     /// The name in scenarios and results.
     pub fn name(self) -> &'static str {

@@ -2,6 +2,7 @@
 
 use airwatt_base::{Distance, Instant, QueueLimit, Size, Span, Stream};
 use airwatt_energy::{Radio, RadioError};
+use airwatt_proto::cc::Growth;
 use airwatt_proto::powersave::{self, AccessPointConfig, StationId};
 use airwatt_proto::tcp::{self, DelayedAck, InitialWindow, TcpConfig};
 
@@ -10,7 +11,10 @@ use crate::air::contention::{Access, Counting};
 use crate::air::{CellConfig, StationConfig};
 use crate::apps::{Arrival, Replay, Saturation, TcpFlow};
 use crate::path::LinkConfig;
-use crate::scenario::{Application, Direction, FlowGroup, PartialAckTimer, Scenario, Wifi, WiredDirection};
+use crate::scenario::{
+    Application, Direction, FlowGroup, PartialAckTimer, RtoClock, Scenario, Wifi, WindowGrowth,
+    WiredDirection,
+};
 
 /// Everything that a run is made of.
 #[derive(Clone, Debug)]
@@ -177,13 +181,28 @@ fn stations(scenario: &Scenario, first_beacon: Instant, seed: u64) -> Result<Vec
 fn tcp_config(scenario: &Scenario) -> TcpConfig {
     let tcp = &scenario.tcp;
     let bytes = |size: Size| u32::try_from(size.as_bytes()).unwrap_or(u32::MAX);
+    let mss = bytes(tcp.mtu) - bytes(tcp.header);
     TcpConfig {
-        mss: bytes(tcp.mtu) - bytes(tcp.header),
+        mss,
         header_bytes: bytes(tcp.header),
-        receive_window: bytes(tcp.receive_window),
+        receive_window: match tcp.receive_window {
+            QueueLimit::Bytes(window) => bytes(window),
+            QueueLimit::Packets(segments) => segments * mss,
+        },
+        growth: match tcp.window_growth {
+            WindowGrowth::Bytes => Growth::Bytes,
+            WindowGrowth::Acks => Growth::Acks,
+        },
+        limited_transmit: tcp.limited_transmit,
+        rto_clock: match tcp.rto_clock {
+            RtoClock::Fine => tcp::RtoClock::Fine,
+            RtoClock::Coarse => tcp::RtoClock::Coarse { tick: tcp.rto_tick, min_ticks: tcp.rto_min_ticks },
+        },
         initial_window: tcp.initial_window.map_or(InitialWindow::Rfc6928, InitialWindow::Segments),
         initial_ssthresh: tcp.initial_ssthresh.map(bytes),
-        delayed_ack: tcp.delayed_ack.then_some(DelayedAck { every: 2, timeout: tcp.delayed_ack_timeout }),
+        delayed_ack: tcp
+            .delayed_ack
+            .then_some(DelayedAck { every: tcp.delayed_ack_segments, timeout: tcp.delayed_ack_timeout }),
         partial_ack_timer: match tcp.partial_ack_timer {
             PartialAckTimer::Impatient => tcp::PartialAckTimer::Impatient,
             PartialAckTimer::SlowButSteady => tcp::PartialAckTimer::SlowButSteady,
@@ -201,7 +220,10 @@ fn flows(scenario: &Scenario, group: &FlowGroup, tcp: &TcpConfig, stations: usiz
     let traffic = match group.application {
         Application::Bulk => Traffic::Transfer {
             size: group.size.map(Size::as_bytes),
-            tcp: Box::new(tcp.clone()),
+            tcp: Box::new(TcpConfig {
+                congestion: group.transport.congestion().expect("a checked scenario carries bulk over TCP"),
+                ..tcp.clone()
+            }),
             handshake: scenario.tcp.handshake,
         },
         Application::Saturated => Traffic::Saturated { packet_bytes: tcp.mss + tcp.header_bytes },

@@ -135,7 +135,7 @@ impl World {
             id,
             station: flow.station,
             direction: direction(flow.down),
-            transport: Transport::NewReno.name(),
+            transport: tcp.sender().config().congestion.name(),
             bytes_delivered: delivered,
             goodput_bps: rate_of(delivered, elapsed),
             completed_s: progress.completed.map(Instant::as_secs_f64),

@@ -357,14 +357,13 @@ impl World {
 
     fn drain_connection(&mut self, flow: FlowId, at_server: bool) {
         let now = self.now;
-        let header = self.spec.tcp.header_bytes;
         let entry = &mut self.flows[flow as usize];
         let FlowState::Tcp(tcp) = &mut entry.application else { return };
         let was_over = tcp.is_over();
         loop {
             match tcp.end_mut(at_server).poll_output() {
                 Some(tcp::Output::Transmit(segment)) => {
-                    let bytes = header + u32::from(segment.len);
+                    let bytes = tcp.end_mut(at_server).config().packet_bytes(&segment);
                     tcp.progress.bytes_sent += u64::from(bytes);
                     let packet = Packet { flow, bytes, sent: now, body: Body::Tcp(segment) };
                     self.messages.push_back(if at_server {

@@ -11,7 +11,10 @@ fn at(millis: u64, input: Input) -> (Instant, Input) {
 }
 
 fn segment(seq: u32, ack: u32, window: u32, len: u16, flags: Flags) -> Input {
-    Input::Segment(Segment { seq: Seq::new(seq), ack: Seq::new(ack), window, len, flags }, ())
+    Input::Segment(
+        Segment { seq: Seq::new(seq), ack: Seq::new(ack), window, len, flags, sack: SackBlocks::NONE },
+        (),
+    )
 }
 
 #[test]
@@ -71,8 +74,16 @@ fn near() -> impl Strategy<Value = u32> {
 fn any_segment() -> impl Strategy<Value = Input> {
     let len = prop_oneof![3 => Just(0_u16), 3 => Just(1000), 1 => any::<u16>()];
     let window = prop_oneof![3 => Just(50_000_u32), 1 => Just(0), 1 => any::<u32>()];
-    (near(), near(), window, len, any_flags()).prop_map(|(seq, ack, window, len, flags)| {
-        segment(seq / 500 * 500 + 1, ack / 500 * 500 + 1, window, len, flags)
+    let blocks = prop::collection::vec((near(), near()), 0..4);
+    (near(), near(), window, len, any_flags(), blocks).prop_map(|(seq, ack, window, len, flags, blocks)| {
+        let grid = |number: u32| number / 500 * 500 + 1;
+        let Input::Segment(mut segment, ()) = segment(grid(seq), grid(ack), window, len, flags) else {
+            unreachable!()
+        };
+        for (start, end) in blocks {
+            segment.sack.push(Seq::new(grid(start)), Seq::new(grid(end)));
+        }
+        Input::Segment(segment, ())
     })
 }
 
@@ -95,6 +106,9 @@ proptest! {
     fn any_inputs_keep_the_contract(
         inputs in prop::collection::vec((0_u64..3000, any_input()), 1..60),
         established in any::<bool>(),
+        congestion in prop::sample::select(Algorithm::ALL),
+        limited_transmit in any::<bool>(),
+        coarse in any::<bool>(),
         read_at_once in any::<bool>(),
     ) {
         let mut now = 0;
@@ -103,7 +117,14 @@ proptest! {
             now += gap * gap / 1000;
             at(now, input)
         }).collect();
-        let config = TcpConfig { read_at_once, delayed_ack: Some(DelayedAck::default()), ..plain() };
+        let config = TcpConfig {
+            read_at_once,
+            congestion,
+            limited_transmit,
+            rto_clock: if coarse { COARSE } else { RtoClock::Fine },
+            delayed_ack: Some(DelayedAck::default()),
+            ..plain()
+        };
         let make = || -> Connection {
             if established {
                 Connection::established(config.clone(), &config)
@@ -117,11 +138,19 @@ proptest! {
 
 #[test]
 fn segments_are_small_and_print_like_tcpdump() {
-    assert_eq!(size_of::<Segment>(), 16);
-    assert!(size_of::<Output>() <= 24);
+    assert_eq!(size_of::<Segment>(), 40);
+    assert!(size_of::<Output>() <= 48);
     let Input::Segment(printed, ()) = segment(1, 2, 3, 4, Flags::ACK | Flags::PSH) else { unreachable!() };
     assert_eq!(printed.to_string(), "P. 1:5(4) ack 2 win 3");
     assert_eq!(TcpConfig::default().packet_bytes(&printed), 44);
+    let mut telling = Segment { len: 0, ..printed };
+    for (count, block) in [(1, (10, 20)), (2, (30, 40)), (3, (50, 60))] {
+        assert!(telling.sack.push(Seq::new(block.0), Seq::new(block.1)));
+        // RFC 2018 section 3: 8n + 2, and two of padding.
+        assert_eq!(TcpConfig::default().packet_bytes(&telling), 40 + 8 * count + 4);
+    }
+    assert!(!telling.sack.push(Seq::new(70), Seq::new(80)), "no room for a fourth");
+    assert_eq!(telling.to_string(), "P. 1:1(0) ack 2 win 3 sack <10:20 30:40 50:60>");
 }
 
 #[test]

@@ -227,6 +227,7 @@ fn blind_attacks_are_challenged() {
         window: 5,
         len: 0,
         flags,
+        sack: SackBlocks::NONE,
     };
     pair.input(A, Input::Segment(forged(500, Flags::RST), ()));
     pair.input(A, Input::Segment(forged(500, Flags::SYN), ()));

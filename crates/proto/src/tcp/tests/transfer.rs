@@ -66,9 +66,9 @@ fn exchange(mut pair: Pair<InBytes>, data: [Vec<u8>; 2]) -> (Pair<InBytes>, [Vec
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Random loss, duplication and reordering, both ways, with small and large windows.
+    /// Random loss, duplication and reordering, both ways, with small and large windows, under every congestion control.
     #[test]
     fn every_byte_arrives_once_and_in_order(
         seed in 0_u64..u64::MAX,
@@ -79,8 +79,8 @@ proptest! {
         mss in 100_u32..1500,
         receive_window in 50_u32..40_000,
         initial_sequence in any::<u32>(),
-        delayed in any::<bool>(),
-        nagle in any::<bool>(),
+        congestion in prop::sample::select(Algorithm::ALL),
+        ((delayed, nagle), (limited_transmit, coarse)) in any::<((bool, bool), (bool, bool))>(),
     ) {
         let config = TcpConfig {
             mss,
@@ -88,6 +88,9 @@ proptest! {
             initial_sequence: Seq::new(initial_sequence),
             delayed_ack: delayed.then(DelayedAck::default),
             nagle,
+            congestion,
+            limited_transmit,
+            rto_clock: if coarse { COARSE } else { RtoClock::Fine },
             // A path this bad may lose one segment fifteen times: giving up is not what is tested.
             give_up_after: 1000,
             syn_give_up_after: 1000,
@@ -116,6 +119,20 @@ fn sequence_numbers_wrap() {
     let data = [pattern(1, 100_000), pattern(2, 100_000)];
     let (_, read) = exchange(pair, data.clone());
     assert!(read[B] == data[A] && read[A] == data[B]);
+}
+
+/// Each congestion control carries a file over the same bad path; what repairs better is done sooner.
+#[test]
+fn every_algorithm_finishes_on_the_same_bad_path() {
+    for congestion in Algorithm::ALL {
+        let config = TcpConfig { congestion: *congestion, ..plain() };
+        let badness = Badness { lose: 20, double: 5, delay: 10 };
+        let mut pair: Pair<InLengths> = Pair::established(&config, millis(20)).with(bad_path(11, badness));
+        pair.input(A, Input::Write(2_000_000));
+        pair.run_out();
+        assert_eq!(pair.delivered(B), 2_000_000, "{}", congestion.name());
+        assert_eq!(pair.events[A], [Event::AllAcknowledged]);
+    }
 }
 
 #[test]

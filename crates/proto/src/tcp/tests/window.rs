@@ -198,6 +198,7 @@ fn the_pieces_behind_gaps_are_bounded() {
         window: 1000,
         len: 1,
         flags: Flags::ACK,
+        sack: SackBlocks::NONE,
     };
     for index in (0..10_000).rev() {
         pair.input(B, Input::Segment(piece(index), ()));

@@ -26,6 +26,7 @@ const OPTION_END: u8 = 0;
 const OPTION_NOP: u8 = 1;
 const OPTION_MSS: u8 = 2;
 const OPTION_WINDOW_SCALE: u8 = 3;
+const OPTION_SACK: u8 = 5;
 /// For experiments (RFC 4727 7.2): stands for options of which only the length is known.
 const OPTION_EXPERIMENT: u8 = 253;
 /// Largest shift of a window (RFC 7323 2.3).
@@ -43,7 +44,7 @@ pub(super) fn encode(setting: &Setting, packet: &Packet, station: StationId, up:
     let ends = if up { Ends { from: station, to: server } } else { Ends { from: server, to: station } };
     match &packet.body {
         Body::Tcp(segment) => {
-            let headers = Headers::of(setting.header_bytes as usize);
+            let headers = Headers::of((setting.header_bytes + segment.sack.option_bytes()) as usize);
             ends.ip(packet, PROTOCOL_TCP, headers.ip, out);
             ends.tcp(setting, packet, segment, &headers, out);
         }
@@ -122,7 +123,8 @@ impl Ends {
         out.extend_from_slice(&[((headers.tcp / 4) << 4) as u8, segment.flags.wire()]);
         out.extend_from_slice(&window.to_be_bytes());
         out.extend_from_slice(&[0; 4]);
-        tcp_options(setting, headers, syn, out);
+        sack_option(segment, out);
+        tcp_options(setting, headers, syn, segment.sack.option_bytes() as usize, out);
         out.resize(start + headers.tcp, OPTION_END);
         self.transport_checksum(packet, PROTOCOL_TCP, headers.ip, start, start + 16, out);
     }
@@ -160,9 +162,22 @@ impl Ends {
     }
 }
 
+/// Appends the selective acknowledgements of a segment, if it has any (RFC 2018 3).
+fn sack_option(segment: &Segment, out: &mut Vec<u8>) {
+    if segment.sack.is_empty() {
+        return;
+    }
+    let length = 2 + 8 * segment.sack.iter().count() as u8;
+    out.extend_from_slice(&[OPTION_NOP, OPTION_NOP, OPTION_SACK, length]);
+    for (start, end) in segment.sack.iter() {
+        out.extend_from_slice(&start.value().to_be_bytes());
+        out.extend_from_slice(&end.value().to_be_bytes());
+    }
+}
+
 /// Appends the options of one segment; the caller fills up the header with end marks.
-fn tcp_options(setting: &Setting, headers: &Headers, syn: bool, out: &mut Vec<u8>) {
-    let room = headers.tcp - TCP_HEADER_BYTES;
+fn tcp_options(setting: &Setting, headers: &Headers, syn: bool, used: usize, out: &mut Vec<u8>) {
+    let room = headers.tcp.saturating_sub(TCP_HEADER_BYTES + used);
     if !syn {
         if room >= 4 {
             out.extend_from_slice(&[OPTION_EXPERIMENT, room as u8]);

@@ -1,0 +1,28 @@
+//! Reno: RFC 5681 and nothing more. Fast recovery ends with the first acknowledgement of new data.
+//!
+//! With several losses in a window that acknowledgement is partial: the window deflates, and the next loss needs three
+//! duplicate ACKs of its own, which halve once more, or the timer if so many do not come. This is the Reno of 4.3BSD and
+//! of the simulators of the 1990s.
+
+use super::classic::{Classic, Rule, over_classic};
+
+/// Reno's window.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reno {
+    pub(super) classic: Classic,
+}
+
+impl Rule for Reno {
+    over_classic!();
+
+    /// RFC 5681 section 3.2 steps 2 and 3.
+    fn enter_recovery(&mut self, flight: u32, duplicates: u32) {
+        self.classic.halve(flight);
+        self.classic.inflate(duplicates);
+    }
+
+    /// RFC 5681 section 3.2 step 4.
+    fn on_duplicate_ack(&mut self) {
+        self.classic.window.grow(self.classic.window.mss);
+    }
+}

@@ -1,0 +1,243 @@
+//! Selective acknowledgements: the blocks that a segment carries (RFC 2018), and the sender's scoreboard of them (RFC 6675).
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use airwatt_base::Seq;
+
+/// Blocks in a segment at most: as many as fit beside timestamps (RFC 2018 section 3).
+pub(super) const BLOCKS: usize = 3;
+
+/// Ranges that a scoreboard keeps at most, so that a hostile peer cannot make it long; blocks that would need more are
+/// dropped like a lost acknowledgement. A receiver of ours has no more pieces than this either.
+const RANGES_MAX: usize = 2048;
+
+/// The SACK option of a segment: up to three blocks of data that arrived behind a gap, the latest first. The first may
+/// instead tell of data that arrived twice (RFC 2883).
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct SackBlocks {
+    /// First sequence number of a block and the one behind its last; an empty block ends the list.
+    blocks: [(Seq, Seq); BLOCKS],
+}
+
+impl SackBlocks {
+    /// No option.
+    pub const NONE: Self = Self { blocks: [(Seq::new(0), Seq::new(0)); BLOCKS] };
+
+    /// Adds a block that is not empty behind the others. False if there is no room, or the block is empty.
+    pub fn push(&mut self, start: Seq, end: Seq) -> bool {
+        let free = self.blocks.iter_mut().find(|(start, end)| start == end);
+        match free {
+            Some(block) if start != end => {
+                *block = (start, end);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether there is no block, and so no option.
+    pub fn is_empty(&self) -> bool {
+        self.blocks[0].0 == self.blocks[0].1
+    }
+
+    /// The blocks: first sequence number, and the one behind the last.
+    pub fn iter(&self) -> impl Iterator<Item = (Seq, Seq)> + '_ {
+        self.blocks.iter().copied().take_while(|(start, end)| start != end)
+    }
+
+    /// What the option adds to the header in bytes: kind, length, eight for each block (RFC 2018 section 3), and two of
+    /// padding to whole words.
+    pub fn option_bytes(&self) -> u32 {
+        match self.iter().count() as u32 {
+            0 => 0,
+            count => 8 * count + 4,
+        }
+    }
+}
+
+/// `<3001:4001 6001:7001>`, or nothing.
+impl fmt::Display for SackBlocks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (start, end)) in self.iter().enumerate() {
+            let open = if index == 0 { "<" } else { " " };
+            write!(f, "{open}{}:{}", start.value(), end.value())?;
+        }
+        if self.is_empty() { Ok(()) } else { f.write_str(">") }
+    }
+}
+
+impl fmt::Debug for SackBlocks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A range of positions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Range {
+    pub(super) start: u64,
+    pub(super) end: u64,
+}
+
+impl Range {
+    fn len(self) -> u64 {
+        self.end - self.start
+    }
+}
+
+/// What the peer has of the data behind the acknowledgement (RFC 6675 section 3).
+#[derive(Clone, Debug)]
+pub(super) struct Scoreboard {
+    /// In order of position, without overlap or touch.
+    ranges: VecDeque<Range>,
+    threshold: u32,
+    mss: u64,
+    /// What lies below here and is not acknowledged counts as lost.
+    lost_below: u64,
+    /// HighRxt: behind the highest position that was sent again in this recovery.
+    pub(super) repaired: u64,
+    /// Whether this recovery has had its rescue retransmission.
+    pub(super) rescued: bool,
+    /// Bytes in flight as far as is known; kept in recovery only.
+    pub(super) pipe: u64,
+}
+
+impl Scoreboard {
+    pub(super) fn new(threshold: u32, mss: u32) -> Self {
+        Self {
+            ranges: VecDeque::new(),
+            threshold,
+            mss: u64::from(mss),
+            lost_below: 0,
+            repaired: 0,
+            rescued: false,
+            pipe: 0,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Forgets everything: after a timeout the peer may have discarded it (RFC 2018 section 8).
+    pub(super) fn clear(&mut self) {
+        self.ranges.clear();
+        self.lost_below = 0;
+    }
+
+    /// Everything below `una` is acknowledged.
+    pub(super) fn release(&mut self, una: u64) {
+        while let Some(first) = self.ranges.front_mut() {
+            if first.end > una {
+                first.start = first.start.max(una);
+                break;
+            }
+            self.ranges.pop_front();
+        }
+    }
+
+    /// The peer has this range. True if any of it is new.
+    pub(super) fn insert(&mut self, range: Range) -> bool {
+        let first = self.ranges.partition_point(|other| other.end < range.start);
+        let behind = self.ranges.partition_point(|other| other.start <= range.end);
+        if first == behind {
+            if self.ranges.len() >= RANGES_MAX {
+                return false;
+            }
+            self.ranges.insert(first, range);
+            return true;
+        }
+        let known = self.ranges[first];
+        if known.start <= range.start && range.end <= known.end {
+            return false;
+        }
+        let end = range.end.max(self.ranges[behind - 1].end);
+        self.ranges[first] = Range { start: range.start.min(known.start), end };
+        self.ranges.drain(first + 1..behind);
+        true
+    }
+
+    /// IsLost of RFC 6675 section 4 for every position at once: what has `threshold` ranges above it, or more than
+    /// `threshold` - 1 segments of bytes, is lost.
+    pub(super) fn judge(&mut self) {
+        let (mut above, mut bytes) = (0, 0);
+        for range in self.ranges.iter().rev() {
+            above += 1;
+            bytes += range.len();
+            if above >= self.threshold || bytes > u64::from(self.threshold - 1) * self.mss {
+                self.lost_below = range.start;
+                return;
+            }
+        }
+        self.lost_below = 0;
+    }
+
+    /// Whether the data at `position`, which the peer does not have, is lost.
+    pub(super) fn is_lost(&self, position: u64) -> bool {
+        position < self.lost_below
+    }
+
+    /// SetPipe of RFC 6675 section 4: what lies between `una` and `max` counts unless the peer has it or it is lost; what
+    /// was sent again counts once more.
+    pub(super) fn measure(&mut self, una: u64, max: u64) {
+        let (mut pipe, mut at) = (0, una);
+        let behind = Range { start: max, end: max };
+        for range in self.ranges.iter().chain([&behind]) {
+            // Holes end where ranges begin, and the lost ones are the lowest: no hole is lost in part.
+            if !self.is_lost(at) {
+                pipe += range.start - at;
+            }
+            pipe += range.start.min(self.repaired).saturating_sub(at);
+            at = range.end;
+        }
+        self.pipe = pipe;
+    }
+
+    /// The first hole from `from` on that ends below the highest position that the peer has: what rules (1) and (3) of
+    /// NextSeg may send.
+    pub(super) fn hole(&self, from: u64) -> Option<Range> {
+        let mut from = from;
+        let first = self.ranges.partition_point(|range| range.end <= from);
+        for range in self.ranges.range(first..) {
+            if from < range.start {
+                return Some(Range { start: from, end: range.start });
+            }
+            from = range.end;
+        }
+        None
+    }
+
+    /// The last stretch below `max` that the peer does not have, at most a segment (rule (4) of NextSeg).
+    pub(super) fn last_hole(&self, una: u64, max: u64) -> Option<Range> {
+        let mut end = max;
+        let mut start = una;
+        for range in self.ranges.iter().rev() {
+            if range.end < end {
+                start = range.end;
+                break;
+            }
+            end = range.start;
+        }
+        let start = start.max(end.saturating_sub(self.mss));
+        (start < end).then_some(Range { start, end })
+    }
+
+    /// Where to go on at `position` after a timeout: not in the midst of what the peer has.
+    pub(super) fn skip(&self, position: u64) -> u64 {
+        let index = self.ranges.partition_point(|range| range.end <= position);
+        self.ranges.get(index).filter(|range| range.start <= position).map_or(position, |range| range.end)
+    }
+
+    /// Where the next range that the peer has begins, at or behind `position`.
+    pub(super) fn next_start(&self, position: u64) -> Option<u64> {
+        let index = self.ranges.partition_point(|range| range.start < position);
+        self.ranges.get(index).map(|range| range.start)
+    }
+
+    /// Bytes below `position` that the peer has.
+    pub(super) fn bytes_below(&self, position: u64) -> u64 {
+        let below = self.ranges.iter().take_while(|range| range.start < position);
+        below.map(|range| range.end.min(position) - range.start).sum()
+    }
+}
