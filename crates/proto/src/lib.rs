@@ -2,10 +2,12 @@
 //!
 //! * [`cc`]: congestion control, one file an algorithm.
 //! * [`tcp`]: the TCP sender and receiver that the congestion controls steer.
+//! * [`e2tcp`]: a transport for one wireless hop with small headers and partial reliability.
 //! * [`powersave`]: 802.11 power save: the access point's side and the station's, one file a policy.
 //! * [`wire`]: 802.11 and radiotap headers to bytes and back.
 
 pub mod cc;
+pub mod e2tcp;
 pub mod powersave;
 pub mod tcp;
 pub mod wire;

@@ -68,7 +68,7 @@ pub struct SendBytes {
 
 impl SendBytes {
     /// Appends to `out` the `len` bytes that lie `at` bytes behind the first unacknowledged one, or as many as there are.
-    pub(super) fn copy(&self, at: usize, len: usize, out: &mut Vec<u8>) {
+    pub(crate) fn copy(&self, at: usize, len: usize, out: &mut Vec<u8>) {
         let end = at.saturating_add(len).min(self.bytes.len());
         copy_range(&self.bytes, at.min(end), end, out);
     }

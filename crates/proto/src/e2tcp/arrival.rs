@@ -1,0 +1,209 @@
+//! What happens when a packet arrives.
+//!
+//! A packet that cannot be of this connection is dropped without an answer: identifiers are one byte, so that the packets
+//! of a connection that had the identifier before may still come. What remains is taken in the order of RFC 9293 section
+//! 3.10.7.4: reset, acknowledgement, text, FIN.
+
+use airwatt_base::{Instant, Seq};
+
+use super::buffer::GapBuffer;
+use super::connection::{Connection, E2tcpTimer, Event, State};
+use super::receiver::Text;
+use super::wire::{Acknowledgement, Packet};
+use crate::tcp::SendBuffer;
+
+impl<S: SendBuffer, R: GapBuffer> Connection<S, R> {
+    pub(super) fn on_packet(&mut self, packet: &Packet, payload: &R::Payload, now: Instant) {
+        self.statistics.packets_received += 1;
+        let taken = self.is_for_us(packet)
+            && match self.state {
+                State::Closed => false,
+                State::Listen => self.on_first_syn(packet),
+                State::SynSent => self.on_packet_in_syn_sent(packet, now),
+                _ => self.on_packet_of_stream(packet, payload, now),
+            };
+        self.statistics.packets_rejected += u64::from(!taken);
+    }
+
+    /// Whether identifier and addresses fit. A SYN may bring another identifier; whether it is free the table has seen to.
+    fn is_for_us(&mut self, packet: &Packet) -> bool {
+        let ours = match (packet.header.addresses, self.addresses) {
+            (Some(theirs), Some(ours)) => theirs == ours.swapped(),
+            (Some(_), None) => false,
+            (None, _) => true,
+        };
+        let opening = matches!(self.state, State::Listen | State::SynSent | State::SynReceived);
+        let free = opening && packet.header.control.syn && packet.header.addresses.is_some();
+        ours && (packet.header.connection == self.id || free)
+    }
+
+    fn on_first_syn(&mut self, packet: &Packet) -> bool {
+        let (true, None, Some(seq)) =
+            (packet.header.control.syn, packet.header.acknowledgement, packet.header.sequence)
+        else {
+            return false;
+        };
+        self.id = packet.header.connection;
+        self.receiver.synchronize(seq);
+        self.note_window(packet);
+        self.receiver.ack_due = true;
+        self.state = State::SynReceived;
+        self.sender.open();
+        true
+    }
+
+    /// A window field in a SYN without acknowledgement counts from the SYN on.
+    fn note_window(&mut self, packet: &Packet) {
+        if let Some(window) = packet.header.window {
+            self.sender.on_window(window);
+        }
+    }
+
+    fn on_packet_in_syn_sent(&mut self, packet: &Packet, now: Instant) -> bool {
+        let header = &packet.header;
+        if header.acknowledgement.is_some_and(|ack| !self.acknowledges_syn(&ack)) {
+            return false;
+        }
+        if header.control.rst {
+            let refused = header.acknowledgement.is_some();
+            if refused {
+                self.finish(Some(Event::Refused));
+            }
+            return refused;
+        }
+        let (true, Some(seq)) = (header.control.syn, header.sequence) else { return false };
+        self.id = header.connection;
+        self.receiver.synchronize(seq);
+        self.receiver.ack_due = true;
+        if let Some(ack) = header.acknowledgement {
+            self.take_acknowledgement(&ack, packet, now);
+            self.agreed = true;
+            self.connect();
+        } else {
+            // Both ends opened at once: each SYN is answered by the other's, which now acknowledges.
+            self.note_window(packet);
+            self.state = State::SynReceived;
+            self.sender.repeat_syn();
+        }
+        true
+    }
+
+    fn acknowledges_syn(&self, ack: &Acknowledgement) -> bool {
+        self.sender.has_begun() && ack.number == self.config.initial_sequence
+    }
+
+    fn on_packet_of_stream(&mut self, packet: &Packet, payload: &R::Payload, now: Instant) -> bool {
+        let header = &packet.header;
+        let text = header.sequence.map(|seq| self.text(seq, packet));
+        let near = text.is_none_or(|text| self.receiver.is_near(&text));
+        let valid = header.acknowledgement.is_none_or(|ack| self.sender.may_acknowledge(ack.number));
+        if !near || !valid || self.is_new_incarnation(packet) {
+            return false;
+        }
+        if header.control.rst {
+            return self.on_reset(packet);
+        }
+        if header.control.syn {
+            return self.on_repeated_syn(packet, now);
+        }
+        let acknowledged = header.acknowledgement.is_some_and(|ack| {
+            self.take_acknowledgement(&ack, packet, now);
+            self.sender.is_synchronized()
+        });
+        // Who leaves the addresses out has seen the identifier accepted.
+        self.agreed |= header.addresses.is_none() || acknowledged;
+        if self.state == State::SynReceived {
+            if !self.agreed {
+                return false;
+            }
+            self.connect();
+        }
+        if let Some(text) = text {
+            self.take_text(text, packet, payload);
+        }
+        self.advance_state(now);
+        true
+    }
+
+    /// A packet's text; its sequence number is that of the last byte.
+    fn text(&self, seq: Seq, packet: &Packet) -> Text {
+        let last = self.receiver.position(seq);
+        let behind = i64::from(packet.sequence_length()) - 1;
+        Text { start: last - behind, len: packet.len, fin: packet.header.control.fin }
+    }
+
+    /// A SYN of another connection than this: the table deals with it.
+    fn is_new_incarnation(&self, packet: &Packet) -> bool {
+        packet.header.control.syn && packet.header.sequence != self.receiver.initial_sequence()
+    }
+
+    fn on_reset(&mut self, packet: &Packet) -> bool {
+        // A reset that does not say what it answers may be anyone's.
+        if packet.header.acknowledgement.is_none() {
+            return false;
+        }
+        match self.state {
+            State::SynReceived => self.finish(Some(Event::Refused)),
+            State::Linger => self.finish(Some(Event::Closed)),
+            _ => self.finish(Some(Event::Reset)),
+        }
+        true
+    }
+
+    /// The peer's SYN again: it has not seen our answer, or wants another identifier, or both ends opened at once.
+    fn on_repeated_syn(&mut self, packet: &Packet, now: Instant) -> bool {
+        self.receiver.ack_due = true;
+        if self.state == State::SynReceived {
+            self.id = packet.header.connection;
+            if let Some(ack) = packet.header.acknowledgement {
+                self.take_acknowledgement(&ack, packet, now);
+                self.agreed = true;
+                self.connect();
+            } else {
+                self.sender.repeat_syn();
+            }
+        }
+        true
+    }
+
+    fn take_acknowledgement(&mut self, ack: &Acknowledgement, packet: &Packet, now: Instant) {
+        let progress =
+            self.sender.on_ack(ack, packet.header.window, now, &mut self.timers, &mut self.statistics);
+        if progress.all_acknowledged {
+            self.events.push_back(Event::AllAcknowledged);
+        }
+    }
+
+    fn take_text(&mut self, text: Text, packet: &Packet, payload: &R::Payload) {
+        if let Some(urgent) = packet.header.urgent {
+            let until = text.start + i64::from(urgent);
+            if let Some(until) = self.receiver.note_urgent(until) {
+                self.events.push_back(Event::Urgent { until });
+            }
+        }
+        let finished = self.receiver.is_finished();
+        self.receiver.receive(text, payload, &mut self.events, &mut self.statistics);
+        if self.receiver.is_finished() && !finished {
+            self.events.push_back(Event::PeerClosed);
+        }
+    }
+
+    /// What the FINs that are now known and acknowledged mean for the state.
+    fn advance_state(&mut self, now: Instant) {
+        let (theirs, ours) = (self.receiver.is_finished(), self.sender.is_finished());
+        match self.state {
+            State::Established if theirs => self.state = State::CloseWait,
+            State::FinWait1 if theirs && ours => self.enter_linger(now),
+            State::FinWait1 if theirs => self.state = State::Closing,
+            State::FinWait1 if ours => self.state = State::FinWait2,
+            State::FinWait2 if theirs => self.enter_linger(now),
+            State::Closing if ours => self.enter_linger(now),
+            State::LastAck if ours => self.finish(Some(Event::Closed)),
+            // The peer repeats its FIN: it has not seen the answer, and the wait begins anew.
+            State::Linger if self.receiver.ack_due => {
+                self.timers.set(E2tcpTimer::Linger, now.saturating_add(self.config.linger));
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! E2TCP as a sans-IO machine: the transport of a thesis on energy-efficient TCP, for one wireless hop.
+//!
+//! It replaces TCP and IP between a mobile device and its base station. What it saves, it saves in four places: a header of
+//! 8 bytes instead of 40 ([`Header`]), acknowledgements that say exactly what is missing and losses that are inferred from
+//! them at once, a window that meets noise and bursts differently ([`E2tcpConfig`]), and bytes that are not sent again when
+//! the application can do without them ([`E2tcpConfig::reliability`]).
+//!
+//! A [`Connection`] is one end, and keeps the contract of [`airwatt_base::Machine`]. A [`Table`] holds the up to 256
+//! connections between two hosts, agrees on their identifiers and turns packets away. Both directions carry data. The same
+//! objects run with lengths in the simulator ([`crate::tcp::Lengths`]) and with real bytes on a device
+//! ([`crate::tcp::SendBytes`], [`GapBytes`]); `docs/e2tcp.md` has the format and the rules in prose.
+//!
+//! Windows count packets, as in the thesis; sequence numbers count bytes. Positions in the stream are 64-bit offsets from the
+//! initial sequence number, so that the wrap at 2^32 is one conversion at the door.
+//!
+//! # Left out, and why
+//! * **Congestion control.** There is one hop, and what is lost on it is lost to noise.
+//! * **Reordering.** One hop keeps the order. Packets that are reordered all the same are taken for lost and sent twice;
+//!   no byte is delivered wrongly.
+//! * **Data with SYN or FIN.** A packet of its own for each keeps their sequence numbers apart from the data's.
+//! * **Authentication.** As in TCP, whoever can write on the link can end a connection.
+//! * **The choice of initial sequence numbers**: machines have no randomness, so the driver gives them a base.
+
+mod arrival;
+mod buffer;
+mod config;
+mod connection;
+mod receiver;
+mod rtt;
+mod sender;
+mod statistics;
+mod table;
+#[cfg(test)]
+mod tests;
+mod window;
+mod wire;
+
+pub use buffer::{GapBuffer, GapBytes};
+pub use config::{BurstReaction, DetectorConfig, E2tcpConfig, Increase, WindowField};
+pub use connection::{Connection, E2tcpTimer, Event, Input, Output, State, first_sequence};
+pub use rtt::RttEstimator;
+pub use statistics::Statistics;
+pub use table::{ConnectionKey, Refusal, Table, TableConfig, TableInput, TableOutput};
+pub use window::BurstState;
+pub use wire::{
+    Acknowledgement, Addresses, Block, Control, Endpoint, HEADER_MAX_V4, HEADER_MAX_V6, Header, HeaderError,
+    Packet,
+};

@@ -1,0 +1,417 @@
+//! The connections between two hosts: up to 256, and who gets which identifier.
+//!
+//! Who opens a connection proposes the lowest identifier that is free on its side, with full addresses. The other end takes
+//! it, or, where it is in use there, answers the SYN under one that is free; who opened then takes that one, or proposes
+//! another. Where both propose the same identifier at once for different connections, the lower endpoint's proposal stands
+//! and the other end moves its own. Where both open the same connection at once, the lower endpoint's identifier holds.
+//!
+//! The 257th connection is refused: on the opening side by [`TableOutput::Refused`] before a packet is sent, on the other
+//! by a reset. A closed connection keeps its identifier while it lingers ([`super::E2tcpConfig::linger`]).
+//!
+//! A packet with addresses goes by them alone, one without by its identifier. A packet without addresses and with an unknown
+//! identifier is dropped without an answer. A SYN with another sequence number for a connection that stands means that the
+//! peer has forgotten it: the old connection is reset, and a new one begins.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use airwatt_base::{Instant, Machine, Seq, Timeout};
+
+use super::buffer::GapBuffer;
+use super::config::E2tcpConfig;
+use super::connection::{Connection, E2tcpTimer, Event, Input, Output, State};
+use super::wire::{Addresses, Endpoint, Packet};
+use crate::tcp::{Lengths, SendBuffer};
+
+/// Identifiers that there are.
+const IDENTIFIERS: usize = 256;
+
+/// Names a connection of a table for as long as it exists, whatever identifier it has on the wire. Never used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ConnectionKey(u64);
+
+/// What a table is set to.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct TableConfig {
+    /// The settings of each connection. Initial sequence numbers count up from `initial_sequence` by one every 4 us (RFC 9293
+    /// section 3.4.1), so that a connection does not mistake its forerunner's packets for its own.
+    pub connection: E2tcpConfig,
+}
+
+/// What comes in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableInput<D = u64, P = ()> {
+    /// Connections to this endpoint are accepted from now on.
+    Listen(Endpoint),
+    /// And no longer.
+    Unlisten(Endpoint),
+    /// Opens a connection from the addresses' sender to their receiver.
+    Open(Addresses),
+    /// A packet arrived, with its payload.
+    Packet(Packet, P),
+    /// An application's call. Ignored if there is no such connection.
+    Call(ConnectionKey, Input<D, P>),
+}
+
+/// Why a connection was not opened or accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// All 256 identifiers are in use.
+    Full,
+    /// There is a connection between these endpoints.
+    InUse,
+}
+
+/// What goes out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableOutput {
+    /// A connection was opened by [`TableInput::Open`]; its SYN follows.
+    Opened(ConnectionKey, Addresses),
+    /// The peer opened a connection; its events follow.
+    Accepted(ConnectionKey, Addresses),
+    /// A connection was not opened, or not accepted.
+    Refused(Addresses, Refusal),
+    /// A packet to send, and the connection that has its payload; a refusal has neither.
+    Transmit(Option<ConnectionKey>, Packet),
+    /// Something the application wants to know.
+    Event(ConnectionKey, Event),
+}
+
+/// One connection of a table.
+#[derive(Clone, Debug)]
+struct Slot<S: SendBuffer, R: GapBuffer> {
+    connection: Connection<S, R>,
+    /// From this end to the other.
+    addresses: Addresses,
+    /// Opened by this end.
+    active: bool,
+    /// Identifiers proposed after the first.
+    proposals: usize,
+}
+
+/// All connections of this host with another.
+#[derive(Clone, Debug)]
+pub struct Table<S: SendBuffer = Lengths, R: GapBuffer = Lengths> {
+    config: TableConfig,
+    slots: BTreeMap<ConnectionKey, Slot<S, R>>,
+    identifiers: [Option<ConnectionKey>; IDENTIFIERS],
+    listening: BTreeSet<Endpoint>,
+    next_key: u64,
+    outputs: VecDeque<TableOutput>,
+    dropped: u64,
+}
+
+impl<S: SendBuffer, R: GapBuffer> Table<S, R> {
+    /// No connection. Panics if the settings do not pass [`E2tcpConfig::check`].
+    pub fn new(config: TableConfig) -> Self {
+        if let Err(problem) = config.connection.check() {
+            panic!("{problem}");
+        }
+        Self {
+            config,
+            slots: BTreeMap::new(),
+            identifiers: [None; IDENTIFIERS],
+            listening: BTreeSet::new(),
+            next_key: 0,
+            outputs: VecDeque::new(),
+            dropped: 0,
+        }
+    }
+
+    /// The connection with this key, until the next input after it closed.
+    pub fn connection(&self, key: ConnectionKey) -> Option<&Connection<S, R>> {
+        self.slots.get(&key).map(|slot| &slot.connection)
+    }
+
+    /// Identifiers in use.
+    pub fn in_use(&self) -> usize {
+        self.slots.values().filter(|slot| slot.connection.state() != State::Closed).count()
+    }
+
+    /// Packets that belonged to no connection and got no answer.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    // Identifiers.
+
+    fn is_free(&self, id: u8) -> bool {
+        self.identifiers[usize::from(id)].is_none()
+    }
+
+    /// The lowest free identifier.
+    fn lowest_free(&self) -> Option<u8> {
+        (0..=u8::MAX).find(|id| self.is_free(*id))
+    }
+
+    /// The next free identifier above this one, and from zero on.
+    fn next_free(&self, above: u8) -> Option<u8> {
+        (1..IDENTIFIERS).map(|step| above.wrapping_add(step as u8)).find(|id| self.is_free(*id))
+    }
+
+    /// Forgets the connections that have closed.
+    fn reap(&mut self) {
+        let identifiers = &mut self.identifiers;
+        self.slots.retain(|_, slot| {
+            let closed = slot.connection.state() == State::Closed;
+            if closed {
+                identifiers[usize::from(slot.connection.id())] = None;
+            }
+            !closed
+        });
+    }
+
+    fn move_to(&mut self, key: ConnectionKey, id: u8) {
+        if let Some(slot) = self.slots.get_mut(&key) {
+            self.identifiers[usize::from(slot.connection.id())] = None;
+            self.identifiers[usize::from(id)] = Some(key);
+            slot.connection.adopt(id);
+        }
+    }
+
+    /// Proposes the next free identifier for a connection that this end opened. False if there is none, or all were tried.
+    fn move_on(&mut self, key: ConnectionKey, now: Instant) -> bool {
+        let Some(slot) = self.slots.get_mut(&key) else { return false };
+        let old = slot.connection.id();
+        slot.proposals += 1;
+        let tried_all = slot.proposals >= IDENTIFIERS;
+        let Some(id) = self.next_free(old).filter(|_| !tried_all) else { return false };
+        self.move_to(key, id);
+        if let Some(slot) = self.slots.get_mut(&key) {
+            slot.connection.propose(id, now);
+        }
+        self.collect(key);
+        true
+    }
+
+    // Connections.
+
+    fn add(&mut self, id: u8, addresses: Addresses, active: bool, now: Instant) -> ConnectionKey {
+        let key = ConnectionKey(self.next_key);
+        self.next_key += 1;
+        let ticks = (now.as_nanos() / 4_000) as u32;
+        let mut config = self.config.connection.clone();
+        config.initial_sequence = Seq::new(config.initial_sequence.value()) + ticks;
+        let connection = Connection::new(config, id, addresses);
+        self.slots.insert(key, Slot { connection, addresses, active, proposals: 0 });
+        self.identifiers[usize::from(id)] = Some(key);
+        key
+    }
+
+    fn call(&mut self, key: ConnectionKey, input: Input<S::Data, R::Payload>, now: Instant) {
+        if let Some(slot) = self.slots.get_mut(&key) {
+            slot.connection.handle_input(input, now);
+        }
+        self.collect(key);
+    }
+
+    /// Takes over what a connection has to say.
+    fn collect(&mut self, key: ConnectionKey) {
+        let Some(slot) = self.slots.get_mut(&key) else { return };
+        while let Some(output) = slot.connection.poll_output() {
+            self.outputs.push_back(match output {
+                Output::Transmit(packet) => TableOutput::Transmit(Some(key), packet),
+                Output::Event(event) => TableOutput::Event(key, event),
+            });
+        }
+    }
+
+    fn find(&self, addresses: Addresses) -> Option<ConnectionKey> {
+        self.slots
+            .iter()
+            .find(|(_, slot)| slot.addresses == addresses && slot.connection.state() != State::Closed)
+            .map(|(key, _)| *key)
+    }
+
+    fn open(&mut self, addresses: Addresses, now: Instant) {
+        if self.find(addresses).is_some() {
+            self.outputs.push_back(TableOutput::Refused(addresses, Refusal::InUse));
+            return;
+        }
+        let Some(id) = self.lowest_free() else {
+            self.outputs.push_back(TableOutput::Refused(addresses, Refusal::Full));
+            return;
+        };
+        let key = self.add(id, addresses, true, now);
+        self.outputs.push_back(TableOutput::Opened(key, addresses));
+        self.call(key, Input::Open, now);
+    }
+
+    // Packets.
+
+    fn on_packet(&mut self, packet: Packet, payload: R::Payload, now: Instant) {
+        let Some(addresses) = packet.header.addresses else {
+            match self.identifiers[usize::from(packet.header.connection)] {
+                Some(key) => self.call(key, Input::Packet(packet, payload), now),
+                None => self.dropped += 1,
+            }
+            return;
+        };
+        match self.find(addresses.swapped()) {
+            Some(key) if self.is_forgotten(key, &packet) => {
+                self.end(key);
+                self.on_stranger(packet, payload, now);
+            }
+            Some(key) => self.on_known(key, packet, payload, now),
+            None => self.on_stranger(packet, payload, now),
+        }
+    }
+
+    /// Whether the packet opens a connection that this end believes to have: the peer has forgotten it.
+    fn is_forgotten(&self, key: ConnectionKey, packet: &Packet) -> bool {
+        let Some(slot) = self.slots.get(&key) else { return false };
+        let header = &packet.header;
+        header.control.syn
+            && header.acknowledgement.is_none()
+            && slot.connection.state() != State::SynSent
+            && slot.connection.receiver.initial_sequence() != header.sequence
+    }
+
+    fn end(&mut self, key: ConnectionKey) {
+        if let Some(slot) = self.slots.get_mut(&key) {
+            let closed = slot.connection.state() == State::Linger;
+            slot.connection.finish(Some(if closed { Event::Closed } else { Event::Reset }));
+        }
+        self.collect(key);
+        self.reap();
+    }
+
+    /// A packet with addresses of a connection that exists; its identifier may be another.
+    fn on_known(&mut self, key: ConnectionKey, mut packet: Packet, payload: R::Payload, now: Instant) {
+        let Some(slot) = self.slots.get(&key) else { return };
+        let (id, proposed) = (slot.connection.id(), packet.header.connection);
+        let opening = matches!(slot.connection.state(), State::SynSent | State::SynReceived);
+        if proposed == id {
+            return self.call(key, Input::Packet(packet, payload), now);
+        }
+        let control = packet.header.control;
+        if control.rst {
+            // It answers what was sent under an earlier identifier.
+            packet.header.connection = id;
+            return self.call(key, Input::Packet(packet, payload), now);
+        }
+        if !opening || !control.syn {
+            self.dropped += 1;
+            return;
+        }
+        let both_opened = slot.active
+            && (packet.header.acknowledgement.is_none() || slot.connection.state() == State::SynReceived);
+        let ours_holds = both_opened && slot.addresses.sender() < slot.addresses.receiver();
+        if !ours_holds && self.is_free(proposed) {
+            self.move_to(key, proposed);
+        } else if ours_holds || !slot.active {
+            // The peer takes over ours when our SYN reaches it.
+            packet.header.connection = id;
+        } else if self.move_on(key, now) {
+            return;
+        } else {
+            // No identifier is free on both sides.
+            self.refuse(&packet);
+            if let Some(slot) = self.slots.get_mut(&key) {
+                slot.connection.finish(Some(Event::Refused));
+            }
+            return self.collect(key);
+        }
+        self.call(key, Input::Packet(packet, payload), now);
+    }
+
+    /// A packet with addresses of no connection.
+    fn on_stranger(&mut self, mut packet: Packet, payload: R::Payload, now: Instant) {
+        let Some(addresses) = packet.header.addresses.map(Addresses::swapped) else { return };
+        let opens = packet.header.control.syn && packet.header.acknowledgement.is_none();
+        if !opens || !self.listening.contains(&addresses.sender()) {
+            return self.refuse(&packet);
+        }
+        match self.identifier_for(packet.header.connection, addresses, now) {
+            Choice::Take(id) => {
+                packet.header.connection = id;
+                let key = self.add(id, addresses, false, now);
+                self.outputs.push_back(TableOutput::Accepted(key, addresses));
+                if let Some(slot) = self.slots.get_mut(&key) {
+                    slot.connection.handle_input(Input::Listen, now);
+                }
+                self.call(key, Input::Packet(packet, payload), now);
+            }
+            Choice::Wait => self.dropped += 1,
+            Choice::Full => {
+                self.outputs.push_back(TableOutput::Refused(addresses, Refusal::Full));
+                self.refuse(&packet);
+            }
+        }
+    }
+
+    /// The identifier for a connection that the peer proposes to call `proposed`.
+    fn identifier_for(&mut self, proposed: u8, addresses: Addresses, now: Instant) -> Choice {
+        let Some(holder) = self.identifiers[usize::from(proposed)] else { return Choice::Take(proposed) };
+        let rival =
+            self.slots.get(&holder).filter(|slot| slot.active && slot.connection.state() == State::SynSent);
+        let Some(rival) = rival else { return self.lowest_free().map_or(Choice::Full, Choice::Take) };
+        // Both ends proposed it at once, for different connections.
+        if rival.addresses.sender() < addresses.receiver() {
+            return Choice::Wait;
+        }
+        if self.move_on(holder, now) { Choice::Take(proposed) } else { Choice::Full }
+    }
+
+    fn refuse(&mut self, packet: &Packet) {
+        match packet.refusal() {
+            Some(refusal) => self.outputs.push_back(TableOutput::Transmit(None, refusal)),
+            None => self.dropped += 1,
+        }
+    }
+}
+
+/// What becomes of a proposal.
+#[derive(Clone, Copy, Debug)]
+enum Choice {
+    /// The connection gets this identifier.
+    Take(u8),
+    /// The peer will move its own proposal when it sees ours.
+    Wait,
+    /// No identifier is left.
+    Full,
+}
+
+impl<S: SendBuffer, R: GapBuffer> Machine for Table<S, R> {
+    type Input = TableInput<S::Data, R::Payload>;
+    type Output = TableOutput;
+    type Reason = (ConnectionKey, E2tcpTimer);
+
+    fn handle_input(&mut self, input: Self::Input, now: Instant) {
+        self.reap();
+        match input {
+            TableInput::Listen(endpoint) => {
+                self.listening.insert(endpoint);
+            }
+            TableInput::Unlisten(endpoint) => {
+                self.listening.remove(&endpoint);
+            }
+            TableInput::Open(addresses) => self.open(addresses, now),
+            TableInput::Packet(packet, payload) => self.on_packet(packet, payload, now),
+            TableInput::Call(key, input) => self.call(key, input, now),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        let due = |slot: &Slot<S, R>| slot.connection.poll_timeout().is_some_and(|timeout| timeout.at <= now);
+        let keys: Vec<_> = self.slots.iter().filter(|(_, slot)| due(slot)).map(|(key, _)| *key).collect();
+        for key in keys {
+            if let Some(slot) = self.slots.get_mut(&key) {
+                slot.connection.handle_timeout(now);
+            }
+            self.collect(key);
+        }
+    }
+
+    fn poll_output(&mut self) -> Option<TableOutput> {
+        self.outputs.pop_front()
+    }
+
+    /// The earliest of all connections; at equal times that of the connection that is older.
+    fn poll_timeout(&self) -> Option<Timeout<Self::Reason>> {
+        let timeouts = self.slots.iter().filter_map(|(key, slot)| {
+            let timeout = slot.connection.poll_timeout()?;
+            Some(Timeout { at: timeout.at, reason: (*key, timeout.reason) })
+        });
+        timeouts.min_by_key(|timeout| timeout.at)
+    }
+}

@@ -1,0 +1,259 @@
+//! How many packets may be on their way: the window management of the thesis, and the detector that it compares.
+//!
+//! A wireless link loses packets in two ways. Static noise takes one here and there, and asks for little; a burst error
+//! takes everything for a while, and asks for silence. The number of packets that one acknowledgement shows to be lost
+//! tells them apart, and a timeout is always a burst.
+//!
+//! The earlier detector goes further: it dates each burst, remembers how long the last ones were, and in a burst that
+//! promises to be long keeps almost silent until the predicted end. The thesis found that it does not pay, and so it is off
+//! unless asked for. Its description there is in words; what follows is a reading of them.
+//!
+//! Left out: everything about congestion. There is one hop, and it is this one.
+
+use airwatt_base::{Instant, Span};
+
+use super::config::{BurstReaction, DetectorConfig, E2tcpConfig, Increase, WindowField};
+
+/// What an acknowledgement or a timeout tells about the link.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Report {
+    /// Packets newly found lost.
+    pub(super) errors: u32,
+    /// When the first of the packets that are missing was sent: the guess at when the burst began.
+    pub(super) since: Instant,
+    pub(super) now: Instant,
+    /// The mean round-trip time, if known.
+    pub(super) rtt: Option<Span>,
+}
+
+/// The window in packets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Window {
+    size: u32,
+    max: u32,
+    configured_max: u32,
+    min: u32,
+    after_timeout: u32,
+    error_limit: u32,
+    increase: Increase,
+    increase_step: u32,
+    decrease_step: u32,
+    field: WindowField,
+    /// Acknowledgements without errors since the window last grew.
+    clean: u32,
+    detector: Option<Detector>,
+}
+
+impl Window {
+    pub(super) fn new(config: &E2tcpConfig) -> Self {
+        Self {
+            size: config.min_window,
+            max: config.max_window,
+            configured_max: config.max_window,
+            min: config.min_window,
+            after_timeout: config.after_timeout,
+            error_limit: config.error_limit,
+            increase: config.increase,
+            increase_step: config.increase_step,
+            decrease_step: config.decrease_step,
+            field: config.window_field,
+            clean: 0,
+            detector: match config.burst_reaction {
+                BurstReaction::Windows => None,
+                BurstReaction::Detector(settings) => Some(Detector::new(settings)),
+            },
+        }
+    }
+
+    pub(super) fn size(&self) -> u32 {
+        self.size
+    }
+
+    pub(super) fn max(&self) -> u32 {
+        self.max
+    }
+
+    pub(super) fn is_burst(&self, errors: u32) -> bool {
+        errors > self.error_limit
+    }
+
+    pub(super) fn burst_state(&self) -> Option<BurstState> {
+        self.detector.as_ref().map(|detector| detector.state)
+    }
+
+    /// The predicted end of the burst, while one lasts.
+    pub(super) fn burst_end(&self) -> Option<Instant> {
+        match self.detector.as_ref()?.state {
+            BurstState::Burst { until, .. } => until,
+            BurstState::Normal | BurstState::Possible => None,
+        }
+    }
+
+    /// The peer's window field allows so many packets. At least one: a window below a packet is the byte limit's concern.
+    pub(super) fn limit(&mut self, packets: u32) {
+        self.max = match self.field {
+            WindowField::Replaces => packets,
+            WindowField::Caps => packets.min(self.configured_max),
+        }
+        .max(1);
+        self.size = self.size.min(self.max);
+    }
+
+    /// An acknowledgement came.
+    pub(super) fn on_ack(&mut self, report: Report) {
+        let short = self.note(report, self.is_burst(report.errors));
+        if report.errors == 0 {
+            self.grow();
+        } else if !self.is_burst(report.errors) {
+            self.shrink(report.errors);
+        } else if short == Some(true) {
+            self.shrink(1);
+        } else {
+            // A burst never lifts the window either: after a timeout it may lie below the minimum.
+            self.size = self.size.min(self.min);
+        }
+        self.keep_tiny();
+    }
+
+    /// A timer expired.
+    pub(super) fn on_timeout(&mut self, report: Report) {
+        if self.note(report, true) == Some(true) {
+            self.shrink(1);
+        } else {
+            self.size = self.after_timeout.min(self.max);
+        }
+        self.keep_tiny();
+    }
+
+    /// The predicted end of the burst has come.
+    pub(super) fn on_burst_end(&mut self) {
+        if let Some(detector) = &mut self.detector {
+            detector.state = BurstState::Possible;
+            self.size = self.min.min(self.max);
+        }
+    }
+
+    fn grow(&mut self) {
+        self.clean += 1;
+        if self.increase == Increase::PerAck || self.clean >= self.size {
+            self.clean = 0;
+            self.size = self.size.saturating_add(self.increase_step).min(self.max);
+        }
+    }
+
+    /// Static noise: less, down to the minimum, but a window that is below the minimum stays.
+    fn shrink(&mut self, errors: u32) {
+        let floor = self.size.min(self.min);
+        self.clean = 0;
+        self.size = self.size.saturating_sub(errors.saturating_mul(self.decrease_step)).max(floor);
+    }
+
+    /// Tells the detector. Whether the burst that begins or lasts is predicted to be short; `None` without a detector or a
+    /// burst.
+    fn note(&mut self, report: Report, burst: bool) -> Option<bool> {
+        let detector = self.detector.as_mut()?;
+        if burst {
+            return Some(detector.on_burst(report));
+        }
+        if report.errors > 0 {
+            detector.on_few_errors()
+        } else {
+            detector.on_clean(report.now)
+        }
+        None
+    }
+
+    fn keep_tiny(&mut self) {
+        if let Some(detector) = &self.detector
+            && let BurstState::Burst { short: false, .. } = detector.state
+        {
+            self.size = detector.settings.tiny_window.min(self.max);
+        }
+    }
+}
+
+/// What the earlier detector takes the link to be in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BurstState {
+    /// Static noise at most.
+    Normal,
+    /// A few errors came: a burst may have begun, or may be ending.
+    Possible,
+    /// A burst.
+    Burst {
+        /// When it is thought to have begun.
+        start: Instant,
+        /// Whether it is predicted to be over soon.
+        short: bool,
+        /// When it is predicted to end, if it is long and there is a prediction.
+        until: Option<Instant>,
+    },
+}
+
+/// The earlier burst-error detector.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Detector {
+    settings: DetectorConfig,
+    state: BurstState,
+    /// Lengths of the last bursts, the oldest first.
+    lengths: Vec<Span>,
+    /// When the burst began whose predicted end came before its own.
+    unfinished: Option<Instant>,
+}
+
+impl Detector {
+    fn new(settings: DetectorConfig) -> Self {
+        Self { settings, state: BurstState::Normal, lengths: Vec::new(), unfinished: None }
+    }
+
+    /// Many errors, or a timeout. Whether the burst is predicted to be short.
+    fn on_burst(&mut self, report: Report) -> bool {
+        if let BurstState::Burst { short, .. } = self.state {
+            return short;
+        }
+        // A burst that outlasts its prediction is still the same.
+        let start = self.unfinished.take().unwrap_or(report.since).min(report.now);
+        let predicted = self.predicted();
+        let limit = report.rtt.map(|rtt| rtt.saturating_mul(u64::from(self.settings.short_round_trips)));
+        let short = predicted.is_some_and(|length| limit.is_some_and(|limit| length <= limit));
+        // A prediction that is already over is none.
+        let until = predicted
+            .filter(|_| !short)
+            .map(|length| start.saturating_add(length))
+            .filter(|until| *until > report.now);
+        if until.is_some() {
+            self.unfinished = Some(start);
+        }
+        self.state = BurstState::Burst { start, short, until };
+        short
+    }
+
+    fn on_few_errors(&mut self) {
+        if self.state == BurstState::Normal {
+            self.state = BurstState::Possible;
+        }
+    }
+
+    /// An acknowledgement without errors: a burst is over, and its length is known.
+    fn on_clean(&mut self, now: Instant) {
+        let start = match self.state {
+            BurstState::Burst { start, .. } => Some(start),
+            BurstState::Normal | BurstState::Possible => self.unfinished,
+        };
+        self.unfinished = None;
+        self.state = BurstState::Normal;
+        if let Some(start) = start {
+            if self.lengths.len() >= usize::from(self.settings.history) {
+                self.lengths.remove(0);
+            }
+            self.lengths.push(now.saturating_since(start));
+        }
+    }
+
+    /// The mean of the last lengths, once enough are known.
+    fn predicted(&self) -> Option<Span> {
+        let known = self.lengths.len();
+        let sum = self.lengths.iter().fold(Span::ZERO, |sum, length| sum.saturating_add(*length));
+        (known >= usize::from(self.settings.history)).then(|| sum / known as u64)
+    }
+}
