@@ -38,8 +38,9 @@ bench: build ## Measure the engine and the shipped scenarios
 	@cargo bench --workspace --quiet
 	@$(BIN)/python benches/scenarios.py
 
-bless: build ## Write the snapshots of tables anew, after a change of results that was meant
-	@$(BIN)/python -m pytest --bless tests/python/test_tables.py
+bless: build ## Write fingerprints, table snapshots and README anew, after a change of results that was meant
+	@AIRWATT_BLESS=1 cargo test -p airwatt-sim --quiet --test fingerprints
+	@$(BIN)/python -m pytest --bless tests/python/test_tables.py tests/python/test_readme.py
 
 clean: ## Remove everything that was built or installed here
 	rm -rf $(VENV) $(OUT) target python/airwatt/_core*.so
