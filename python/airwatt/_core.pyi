@@ -78,6 +78,8 @@ class Run:
         """The traces by name; empty unless the run was traced."""
     def write_pcapng(self, path: str | PathLike[str]) -> None:
         """Writes the frames on the air as radiotap pcapng. Raises `OSError`."""
+    def write_perfetto(self, path: str | PathLike[str]) -> None:
+        """Writes radio states, frames, windows and queues for the Perfetto viewer. Raises `OSError`."""
 
 def run(scenario: Scenario, seed: int, *, trace: bool = ..., control: Control | None = ...) -> Run:
     """Simulates. Lets other threads run meanwhile; raises `RunError`, or `KeyboardInterrupt` when stopped."""

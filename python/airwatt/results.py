@@ -111,6 +111,10 @@ class Result(Record, _Tabular):
         """Writes the frames on the air (needs `trace=True`) as radiotap pcapng. Raises `OSError`."""
         self._run.write_pcapng(path)
 
+    def write_perfetto(self, path: str) -> None:
+        """Writes the time line (needs `trace=True`) for the Perfetto viewer. Raises `OSError`."""
+        self._run.write_perfetto(path)
+
     def _rows(self, what: str) -> list[dict[str, Any]]:
         return list(_run_rows(self._data, what))
 

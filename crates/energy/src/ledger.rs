@@ -37,6 +37,18 @@ impl State {
     /// Every state, in the order of the results.
     pub const ALL: [Self; 6] =
         [Self::Transmit, Self::Receive, Self::Listen, Self::Sleep, Self::ToSleep, Self::WakeUp];
+
+    /// The name in traces.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Transmit => "transmit",
+            Self::Receive => "receive",
+            Self::Listen => "listen",
+            Self::Sleep => "sleep",
+            Self::ToSleep => "to-sleep",
+            Self::WakeUp => "wake-up",
+        }
+    }
 }
 
 /// How long one radio was in each state since a start, and how often it woke up, by reason.

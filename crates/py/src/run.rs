@@ -36,12 +36,29 @@ impl Run {
 
     /// Writes the frames on the air as radiotap pcapng. Raises `OSError`.
     fn write_pcapng(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        self.write(py, path, |trace, out| trace.write_pcapng(out))
+    }
+
+    /// Writes radio states, frames, windows and queues for the Perfetto viewer. Raises `OSError`.
+    fn write_perfetto(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        self.write(py, path, |trace, out| trace.write_perfetto(out))
+    }
+}
+
+impl Run {
+    fn write(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        form: fn(&sim::record::RunTrace, &mut dyn io::Write) -> io::Result<()>,
+    ) -> PyResult<()> {
         let Some(recorded) = &self.trace else {
             return Err(InputError::new_err("the run was not traced; frames are kept with trace=True"));
         };
         let written = py.detach(|| -> io::Result<()> {
             let mut out = io::BufWriter::new(std::fs::File::create(path)?);
-            recorded.write_pcapng(&mut out)
+            form(recorded, &mut out)?;
+            io::Write::flush(&mut out)
         });
         // With the number, so that Python can tell a full disk from a wrong place.
         written.map_err(|error| match error.raw_os_error() {

@@ -43,6 +43,10 @@ def command(
         Path | None,
         typer.Option("--pcap", metavar="FILE", help="Write the first run's frames on the air (radiotap pcapng)."),
     ] = None,
+    perfetto: Annotated[
+        Path | None,
+        typer.Option("--perfetto", metavar="FILE", help="Write the first run's time line for the Perfetto viewer."),
+    ] = None,
     fail_if: options.FailIf = None,
     show_config: Annotated[
         bool,
@@ -53,12 +57,13 @@ def command(
     limits = options.thresholds(fail_if)
     check_picture("--plot", plot)
     check_file("--pcap", pcap)
+    check_file("--perfetto", perfetto)
     _check_folder(trace)
     loaded = laboratory.load(scenario, laboratory.choices(policy, transport), options.overrides(set_))
     if show_config:
         print_text(loaded.to_toml())
         return
-    traced = any(wanted is not None for wanted in (trace, plot, pcap))
+    traced = any(wanted is not None for wanted in (trace, plot, pcap, perfetto))
     try:
         with bar(loaded.name) as on_progress:
             result = laboratory.run(loaded, seed=seed, runs=runs, trace=traced, on_progress=on_progress)
@@ -68,7 +73,7 @@ def command(
         raise
     first = result.results[0] if isinstance(result, Runs) else result
     assert isinstance(first, Result)
-    _keep(first, trace, pcap, plot)
+    _keep(first, trace, pcap, perfetto, plot)
     _present(result, json)
     options.hold(limits, result.to_dict())
 
@@ -81,7 +86,9 @@ def _check_folder(trace: Path | None) -> None:
             trace.mkdir(parents=True, exist_ok=True)
 
 
-def _keep(result: Result, trace: Path | None, pcap: Path | None, plot: Path | None) -> None:
+def _keep(
+    result: Result, trace: Path | None, pcap: Path | None, perfetto: Path | None, plot: Path | None
+) -> None:
     if trace is not None:
         import pyarrow.parquet as pq
 
@@ -94,6 +101,10 @@ def _keep(result: Result, trace: Path | None, pcap: Path | None, plot: Path | No
         with writing("--pcap", pcap):
             result.write_pcapng(str(pcap))
         note_file(pcap)
+    if perfetto is not None:
+        with writing("--perfetto", perfetto):
+            result.write_perfetto(str(perfetto))
+        note_file(perfetto)
     if plot is not None:
         from airwatt.plots import timeline
 

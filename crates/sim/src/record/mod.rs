@@ -1,10 +1,12 @@
 //! What a run leaves behind: the result document, and traces where they were asked for.
 //!
-//! A trace is kept as the machines tell it ([`RunTrace`]) and shown in three forms: tables of columns
-//! ([`RunTrace::tables`]), a capture of the air ([`RunTrace::write_pcapng`]) and text ([`RunTrace::ladder`]).
+//! A trace is kept as the machines tell it ([`RunTrace`]) and shown in four forms: tables of columns
+//! ([`RunTrace::tables`]), a capture of the air ([`RunTrace::write_pcapng`]), a time line for the Perfetto viewer
+//! ([`RunTrace::write_perfetto`]) and text ([`RunTrace::ladder`]).
 
 mod ladder;
 mod pcapng;
+mod perfetto;
 mod result;
 mod tables;
 mod timeline;
@@ -13,7 +15,8 @@ pub use result::{CellResult, EnergyOverhead, Fairness, FlowResult, RunResult, St
 pub use tables::{Column, Table, Values};
 pub use timeline::{Outcome, RadioInterval};
 
-use airwatt_base::{Instant, Span};
+use airwatt_base::{Instant, Power, Span};
+use airwatt_energy::State;
 
 use crate::air::RadioEvent;
 use crate::air::frame::AirFrame;
@@ -55,6 +58,15 @@ pub struct StationSetting {
     pub to_sleep: Span,
     /// Whether its data frames trigger service periods while it is in power save.
     pub uapsd: bool,
+    /// What its radio takes in each state, in the order of [`State::ALL`].
+    pub powers: [Power; State::ALL.len()],
+}
+
+impl StationSetting {
+    /// What its radio takes in this state.
+    pub const fn power(&self, state: State) -> Power {
+        self.powers[state as usize]
+    }
 }
 
 /// Everything that was recorded of one run, in order of time within each list.

@@ -163,18 +163,6 @@ impl RunTrace {
     }
 }
 
-/// The name of a state in tables.
-const fn state_name(state: State) -> &'static str {
-    match state {
-        State::Transmit => "transmit",
-        State::Receive => "receive",
-        State::Listen => "listen",
-        State::Sleep => "sleep",
-        State::ToSleep => "to-sleep",
-        State::WakeUp => "wake-up",
-    }
-}
-
 fn radio_states(stations: &[Vec<RadioInterval>]) -> Table {
     let numbered = (0..).zip(stations);
     let mut rows: Vec<(StationId, RadioInterval)> =
@@ -193,7 +181,7 @@ fn radio_states(stations: &[Vec<RadioInterval>]) -> Table {
                 "state",
                 Values::Code(
                     rows.iter().map(|row| code(row.1.state)).collect(),
-                    owned(&State::ALL.map(state_name)),
+                    owned(&State::ALL.map(State::name)),
                 ),
             ),
         ],

@@ -88,6 +88,7 @@ impl World {
         let of = |station: &StationConfig| StationSetting {
             to_sleep: station.radio.to_sleep.time,
             uapsd: station.policy.needs_uapsd(),
+            powers: State::ALL.map(|state| station.radio.power(state)),
         };
         Setting {
             scenario: scenario.name.clone(),
