@@ -32,7 +32,7 @@ test: ## Run every check and test; quiet unless one fails
 
 test-long: build ## Run the tests that take minutes
 	@cargo test --release --workspace --quiet -- --ignored
-	@$(BIN)/python -m pytest -m long
+	@$(BIN)/python -m pytest -m long || [ $$? -eq 5 ] # 5: there is none in Python yet
 
 bench: build ## Measure the engine and the shipped scenarios
 	@cargo bench --workspace --quiet
