@@ -4,12 +4,16 @@ use airwatt_base::Seq;
 
 use super::buffer::ReceiveBuffer;
 use super::config::{DelayedAck, TcpConfig};
-use super::sack::{BLOCKS, SackBlocks};
+use super::sack::SackBlocks;
 use super::statistics::Statistics;
 
 /// Pieces of data behind gaps that are kept at most. A segment that would make one more is dropped like a lost one, so that
 /// a hostile peer cannot make the list long; a window of 5.8 MB with every second segment lost needs as many.
 const PIECES_MAX: usize = 2048;
+
+/// Pieces whose order is remembered: twice what an acknowledgement can tell, so that there is something left to tell when
+/// some have joined.
+const RECENT: usize = 6;
 
 /// Whether, and how soon, an acknowledgement is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +65,7 @@ pub(super) struct Receiver<R> {
     /// Whether gaps and repetitions are told.
     tells: bool,
     /// A position in each piece that a segment touched lately, the latest first (RFC 2018 section 4).
-    recent: [u64; BLOCKS],
+    recent: [u64; RECENT],
     /// What the last segment brought a second time (RFC 2883).
     repeated: Option<Piece>,
 }
@@ -83,7 +87,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
             waiting: 0,
             due: AckDue::No,
             tells: config.tells_sack(),
-            recent: [0; BLOCKS],
+            recent: [0; RECENT],
             repeated: None,
         }
     }
@@ -212,7 +216,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
     fn touch(&mut self, position: u64) {
         let Some(piece) = self.piece_at(position).filter(|_| self.tells) else { return };
         let others = self.recent.into_iter().filter(|other| !(piece.start..piece.end).contains(other));
-        let mut recent = [0; BLOCKS];
+        let mut recent = [0; RECENT];
         for (place, position) in recent.iter_mut().zip(std::iter::once(position).chain(others)) {
             *place = position;
         }

@@ -6,7 +6,7 @@ use std::fmt;
 use airwatt_base::Seq;
 
 /// Blocks in a segment at most: as many as fit beside timestamps (RFC 2018 section 3).
-pub(super) const BLOCKS: usize = 3;
+const BLOCKS: usize = 3;
 
 /// Ranges that a scoreboard keeps at most, so that a hostile peer cannot make it long; blocks that would need more are
 /// dropped like a lost acknowledgement. A receiver of ours has no more pieces than this either.
