@@ -86,9 +86,7 @@ def _check_folder(trace: Path | None) -> None:
             trace.mkdir(parents=True, exist_ok=True)
 
 
-def _keep(
-    result: Result, trace: Path | None, pcap: Path | None, perfetto: Path | None, plot: Path | None
-) -> None:
+def _keep(result: Result, trace: Path | None, pcap: Path | None, perfetto: Path | None, plot: Path | None) -> None:
     if trace is not None:
         import pyarrow.parquet as pq
 
