@@ -28,11 +28,11 @@ fn flags_get_a_line_that_says_what_is_allowed() {
         ),
         (
             ("policy", "psmm"),
-            "--set policy=psmm: \"psmm\" is not a power-save policy; allowed are active, timeout, psm",
+            "--policy psmm: \"psmm\" is not a power-save policy; allowed are active, timeout, psm",
         ),
         (
             ("transport", "quic"),
-            "--set transport=quic: unknown variant `quic`, expected one of `tahoe`, `reno`, `newreno`",
+            "--transport quic: unknown variant `quic`, expected one of `tahoe`, `reno`, `newreno`",
         ),
         (("station.radio", "ar5005"), "--set station.radio=ar5005: "),
         (("station.count", "-1"), "--set station.count=-1: "),
@@ -73,7 +73,7 @@ fn what_cannot_go_together_is_refused() {
     let line = error(&[("ap.uapsd", "false"), ("policy", "psm")]);
     assert_eq!(
         line,
-        "--set policy=psm: \"psm\" needs U-APSD, which this access point lacks; set ap.uapsd=true or choose another"
+        "--policy psm: \"psm\" needs U-APSD, which this access point lacks; set ap.uapsd=true or choose another"
     );
     let line = error(&[("wifi.cw_min", "1023"), ("wifi.cw_max", "15")]);
     assert!(line.starts_with("--set wifi.cw_max=15: 15 is below wifi.cw_min"), "{line}");

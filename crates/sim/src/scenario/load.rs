@@ -210,9 +210,14 @@ fn full_key(key: &str) -> &str {
     }
 }
 
+/// The flag as it stands in errors: a short key has one of its own.
+fn flag(key: &str, value: &str) -> String {
+    if full_key(key) == key { format!("--set {key}={value}") } else { format!("--{key} {value}") }
+}
+
 /// Sets one dotted key. The text is taken as TOML if it is a number, a truth value, a list or quoted, else as a string.
 fn set(table: &mut Table, key: &str, text: &str) -> Result<(), ScenarioError> {
-    let place = format!("--set {key}={text}");
+    let place = flag(key, text);
     let parts: Vec<&str> = full_key(key).split('.').collect();
     if parts.iter().any(|part| part.is_empty()) {
         return Err(ScenarioError::new(
@@ -293,8 +298,8 @@ fn typed<T: DeserializeOwned>(value: Value) -> Result<T, Fault> {
 /// Says where a fault comes from: the last override of its key, else the file and the line.
 fn locate(fault: Fault, source: &Source, overrides: &[(String, String)]) -> ScenarioError {
     let Fault { key, message } = fault;
-    if let Some((flag, value)) = overrides.iter().rev().find(|(flag, _)| is_same_key(full_key(flag), &key)) {
-        return ScenarioError::new(format!("--set {flag}={value}"), message);
+    if let Some((set, value)) = overrides.iter().rev().find(|(set, _)| is_same_key(full_key(set), &key)) {
+        return ScenarioError::new(flag(set, value), message);
     }
     let line = line_of_key(source.text, &key);
     let place = line.map_or_else(|| source.name.to_owned(), |line| format!("{}:{line}", source.name));
