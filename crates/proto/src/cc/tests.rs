@@ -12,6 +12,17 @@ fn newreno(initial_window: u32, initial_ssthresh: u32, growth: Growth) -> Conges
     })
 }
 
+fn of(algorithm: Algorithm, initial_window: u32) -> CongestionControl {
+    let (initial_ssthresh, growth) = (UNLIMITED, Growth::Bytes);
+    CongestionControl::new(&CongestionConfig {
+        algorithm,
+        mss: MSS,
+        initial_window,
+        initial_ssthresh,
+        growth,
+    })
+}
+
 fn acked(bytes: u32, flight: u32) -> Acknowledged {
     Acknowledged { bytes, flight, now: Instant::ZERO, srtt: Span::ZERO }
 }
@@ -128,4 +139,156 @@ fn a_timeout_in_recovery_does_not_raise_the_threshold() {
     assert_eq!((control.ssthresh(), control.cwnd()), (10 * MSS, MSS));
     control.on_timeout(8 * MSS, true, true);
     assert_eq!(control.ssthresh(), 4 * MSS, "but lowers it where less is in flight");
+}
+
+/// What a loss with 20 segments in flight makes of the window, and what the end of recovery does.
+#[test]
+fn each_algorithm_answers_a_loss_in_its_way() {
+    for (algorithm, entered, left) in [
+        (Algorithm::Tahoe, (10, 1), None),
+        (Algorithm::Reno, (10, 13), Some(10)),
+        (Algorithm::NewReno, (10, 13), Some(10)),
+        (Algorithm::Sack, (10, 10), Some(10)),
+        (Algorithm::Cubic, (14, 14), Some(14)),
+    ] {
+        let mut control = of(algorithm, 20 * MSS);
+        control.enter_recovery(20 * MSS, 3);
+        assert_eq!((control.ssthresh() / MSS, control.cwnd() / MSS), entered, "{}", algorithm.name());
+        if let Some(left) = left {
+            control.leave_recovery();
+            assert_eq!(control.cwnd(), left * MSS);
+        }
+        control.on_timeout(4 * MSS, true, false);
+        let least = if algorithm == Algorithm::Cubic { 2_800 } else { 2 * MSS };
+        assert_eq!(control.cwnd(), MSS);
+        assert!(control.ssthresh() <= least);
+    }
+}
+
+#[test]
+fn an_undone_loss_leaves_no_trace() {
+    for algorithm in Algorithm::ALL {
+        let mut control = of(*algorithm, 20 * MSS);
+        let before = control.clone();
+        control.enter_recovery(20 * MSS, 3);
+        control.undo(&before);
+        assert_eq!(control, before);
+        control.enter_recovery(20 * MSS, 3);
+        control.leave_recovery();
+        while control.cwnd() < 30 * MSS {
+            ack_one(&mut control);
+        }
+        let grown = control.cwnd();
+        control.undo(&before);
+        assert_eq!((control.cwnd(), control.ssthresh()), (grown, UNLIMITED), "but no window shrinks");
+    }
+}
+
+#[test]
+fn cube_roots_are_exact() {
+    use super::cubic::cube_root;
+    for root in (0..2_000_u64).chain([99_999, 2_642_244]) {
+        let cube = root * root * root;
+        assert_eq!(cube_root(cube), root);
+        assert_eq!(cube_root(cube + 1), if root == 0 { 1 } else { root });
+        if cube > 1 {
+            assert_eq!(cube_root(cube - 1), root - 1);
+        }
+    }
+    assert_eq!(cube_root(u64::MAX), 2_642_245);
+}
+
+/// CUBIC in congestion avoidance, `rtt` after `rtt`: the window in bytes when each ends.
+fn cubic_rounds(control: &mut CongestionControl, rtt: Span, now: &mut Instant, rounds: usize) -> Vec<u32> {
+    let mut windows = Vec::new();
+    for _ in 0..rounds {
+        *now += rtt;
+        let flight = control.cwnd();
+        for _ in 0..flight / MSS {
+            control.on_ack(Acknowledged { bytes: MSS, flight: control.cwnd(), now: *now, srtt: rtt });
+        }
+        windows.push(control.cwnd());
+    }
+    windows
+}
+
+/// RFC 9438 equations (1) and (2): after a loss at 1000 segments the window is back there after K, the cube root of 300 over
+/// 0.4, which is 9.09 s; and it is flat around it.
+#[test]
+fn cubic_is_back_after_k_and_flat_there() {
+    let mut control = of(Algorithm::Cubic, 1000 * MSS);
+    control.enter_recovery(1000 * MSS, 3);
+    control.leave_recovery();
+    assert_eq!(control.cwnd(), 700 * MSS);
+    let (rtt, mut now) = (Span::from_millis(100), Instant::ZERO);
+    let windows = cubic_rounds(&mut control, rtt, &mut now, 180);
+    // The window lags by the round trip that it aims ahead and gains the one that the epoch began late: equation (1) at t.
+    for (index, window) in windows.iter().enumerate().skip(5) {
+        let time = index as f64 * 0.1;
+        let ideal = 1000.0 + 0.4 * (time - (300.0_f64 / 0.4).cbrt()).powi(3);
+        let is = f64::from(*window) / f64::from(MSS);
+        assert!((is - ideal).abs() < 0.02 * ideal, "after {time:.1} s {is:.1} segments, not {ideal:.1}");
+    }
+    assert!(windows.is_sorted());
+}
+
+/// Section 4.3: on a short path CUBIC grows as Reno would, by 9/17 of a segment in a round trip up to the window of the loss
+/// and by a segment beyond.
+#[test]
+fn cubic_keeps_up_with_reno_on_short_paths() {
+    let mut control = of(Algorithm::Cubic, 20 * MSS);
+    control.enter_recovery(20 * MSS, 3);
+    control.leave_recovery();
+    let (rtt, mut now) = (Span::from_millis(1), Instant::ZERO);
+    let windows = cubic_rounds(&mut control, rtt, &mut now, 30);
+    let growth = f64::from(windows[9] - 14 * MSS) / f64::from(MSS) / 10.0;
+    assert!((growth - 9.0 / 17.0).abs() < 0.03, "{growth} segments a round trip");
+    let beyond = f64::from(windows[29] - windows[19]) / f64::from(MSS) / 10.0;
+    assert!((beyond - 1.0).abs() < 0.06, "{beyond} segments a round trip");
+}
+
+/// Section 4.7: who falls twice without having come back leaves room.
+#[test]
+fn cubic_converges_fast() {
+    let mut control = of(Algorithm::Cubic, 100 * MSS);
+    control.enter_recovery(100 * MSS, 3);
+    control.leave_recovery();
+    control.enter_recovery(70 * MSS, 3);
+    control.leave_recovery();
+    assert_eq!(control.cwnd(), 49 * MSS);
+    // The flat part lies at 70 * 0.85 = 59.5: K is the cube root of 10.5 over 0.4, 2.97 s. The round trip is long enough that
+    // Reno would be slower.
+    let mut now = Instant::ZERO;
+    let windows = cubic_rounds(&mut control, Span::from_millis(500), &mut now, 7);
+    let flat = windows[6];
+    assert!((58 * MSS..=61 * MSS).contains(&flat), "{flat}");
+}
+
+/// Section 5.8: time without use of the window is no time of the curve.
+#[test]
+fn cubic_does_not_jump_after_a_pause() {
+    let mut control = of(Algorithm::Cubic, 100 * MSS);
+    control.enter_recovery(100 * MSS, 3);
+    control.leave_recovery();
+    let (rtt, mut now) = (Span::from_millis(100), Instant::ZERO);
+    cubic_rounds(&mut control, rtt, &mut now, 5);
+    let before = control.cwnd();
+    now += Span::from_secs(100);
+    control.on_ack(Acknowledged { bytes: MSS, flight: MSS, now, srtt: rtt });
+    let after = cubic_rounds(&mut control, rtt, &mut now, 1)[0];
+    assert!(after - before < 5 * MSS, "{before} to {after}");
+}
+
+/// Section 4.8: after a timeout the curve begins at its flat part, with the window at which slow start ends.
+#[test]
+fn cubic_begins_anew_after_a_timeout() {
+    let mut control = of(Algorithm::Cubic, 100 * MSS);
+    control.on_timeout(100 * MSS, true, false);
+    assert_eq!((control.ssthresh(), control.cwnd()), (70 * MSS, MSS));
+    while control.cwnd() < 70 * MSS {
+        ack_one(&mut control);
+    }
+    let mut now = Instant::ZERO;
+    let windows = cubic_rounds(&mut control, Span::from_millis(100), &mut now, 10);
+    assert!(windows[9] < 76 * MSS, "{windows:?}");
 }

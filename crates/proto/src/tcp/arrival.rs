@@ -134,10 +134,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         }
         if segment.len > 0 {
             self.statistics.useless_segments_received += 1;
-            let start = self.receiver.position(segment.seq);
-            if start < self.receiver.next() {
-                self.receiver.note_repetition(start, segment.len);
-            }
+            self.receiver.reject(self.receiver.position(segment.seq), segment.len);
         }
         let syn_again = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
         if self.state == State::SynReceived && syn_again {

@@ -333,8 +333,10 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
 
     /// Sends an acknowledgement now.
     pub(super) fn push_ack(&mut self) {
-        let sack = self.receiver.blocks();
-        let segment = Segment { sack, ..self.segment(self.sender.ack_sequence(), 0, Flags::NONE) };
+        // Before the receive half books the acknowledgement as sent.
+        let sack = if self.receiver.has_blocks() { self.receiver.blocks() } else { SackBlocks::NONE };
+        let mut segment = self.segment(self.sender.ack_sequence(), 0, Flags::NONE);
+        segment.sack = sack;
         self.statistics.acks_sent += 1;
         self.push(segment);
     }

@@ -163,12 +163,10 @@ impl<R: ReceiveBuffer> Receiver<R> {
     }
 
     /// The blocks of an acknowledgement that leaves now: what was repeated (RFC 2883 section 4), then the pieces that
-    /// segments touched last, the latest first (RFC 2018 section 4).
+    /// segments touched last, the latest first (RFC 2018 section 4). To be asked where there are any.
+    #[inline(never)]
     pub(super) fn blocks(&self) -> SackBlocks {
         let mut blocks = SackBlocks::NONE;
-        if !self.has_blocks() {
-            return blocks;
-        }
         let repeated = self.repeated;
         if let Some(piece) = repeated {
             blocks.push(self.sequence(piece.start), self.sequence(piece.end));
@@ -197,10 +195,8 @@ impl<R: ReceiveBuffer> Receiver<R> {
 
     /// A segment with `len` bytes of payload from `start` on has arrived, and is not stored yet: notes what of it is here
     /// already.
-    pub(super) fn note_repetition(&mut self, start: i64, len: u16) {
-        if !self.tells || len == 0 {
-            return;
-        }
+    #[inline(never)]
+    fn note_repetition(&mut self, start: i64, len: u16) {
         let behind = start + i64::from(len);
         // Nothing of a position below one was ever sent.
         let from = start.max(1) as u64;
@@ -213,14 +209,22 @@ impl<R: ReceiveBuffer> Receiver<R> {
     }
 
     /// The piece at `position` is now the one that a segment touched last.
+    #[inline(never)]
     fn touch(&mut self, position: u64) {
-        let Some(piece) = self.piece_at(position).filter(|_| self.tells) else { return };
+        let Some(piece) = self.piece_at(position) else { return };
         let others = self.recent.into_iter().filter(|other| !(piece.start..piece.end).contains(other));
         let mut recent = [0; RECENT];
         for (place, position) in recent.iter_mut().zip(std::iter::once(position).chain(others)) {
             *place = position;
         }
         self.recent = recent;
+    }
+
+    /// A segment lies wholly before what is expected.
+    pub(super) fn reject(&mut self, start: i64, len: u16) {
+        if self.tells && start < self.next() {
+            self.note_repetition(start, len);
+        }
     }
 
     /// Takes the text of an acceptable segment. Returns how many bytes became in order, and whether the peer's stream is
@@ -234,7 +238,9 @@ impl<R: ReceiveBuffer> Receiver<R> {
         let behind = text.start + i64::from(text.len);
         let start = text.start.clamp(self.next(), self.edge()) as u64;
         let end = behind.clamp(start as i64, self.edge()) as u64;
-        self.note_repetition(text.start, text.len);
+        if self.tells && text.len > 0 {
+            self.note_repetition(text.start, text.len);
+        }
         let ahead = start > self.next;
         let gaps = !self.pieces.is_empty();
         if text.fin && behind >= self.next() && behind < self.edge() {
@@ -263,7 +269,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
             self.next += 1;
             self.fin = None;
         }
-        if ahead {
+        if ahead && self.tells {
             self.touch(start);
         }
         statistics.segments_out_of_order += u64::from(ahead && text.len > 0);

@@ -17,7 +17,8 @@ use super::statistics::Statistics;
 use crate::cc::Recovery;
 
 impl<S: SendBuffer> Sender<S> {
-    /// An acceptable acknowledgement up to `ack` (RFC 6675 section 5).
+    /// An acceptable acknowledgement up to `ack` (RFC 6675 section 5). Not inlined, lest it slow the senders without.
+    #[inline(never)]
     pub(super) fn acknowledge_selectively(
         &mut self,
         ack: u64,
@@ -114,7 +115,8 @@ impl<S: SendBuffer> Sender<S> {
     }
 
     /// NextSeg of RFC 6675 section 4, while a segment has room in the window beside what is in flight: position, length,
-    /// and whether the FIN goes with it.
+    /// and whether the FIN goes with it. Not inlined for the same reason.
+    #[inline(never)]
     pub(super) fn next_repair(&mut self) -> Option<(u64, u64, bool)> {
         let mss = u64::from(self.mss);
         let room = u64::from(self.control.cwnd()).saturating_sub(self.board.pipe);

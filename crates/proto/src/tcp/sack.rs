@@ -49,10 +49,10 @@ impl SackBlocks {
     /// What the option adds to the header in bytes: kind, length, eight for each block (RFC 2018 section 3), and two of
     /// padding to whole words.
     pub fn option_bytes(&self) -> u32 {
-        match self.iter().count() as u32 {
-            0 => 0,
-            count => 8 * count + 4,
+        if self.is_empty() {
+            return 0;
         }
+        8 * self.iter().count() as u32 + 4
     }
 }
 

@@ -515,8 +515,7 @@ impl<S: SendBuffer> Sender<S> {
             self.skip_known();
             let (len, fin) = self.permitted(self.budget())?;
             self.restart_if_idle(now);
-            let beyond = self.nxt + len > self.una + u64::from(self.control.cwnd());
-            if beyond && self.nxt == self.max && self.duplicates > 0 {
+            if self.limited_transmit && self.nxt + len > self.una + u64::from(self.control.cwnd()) {
                 self.limited += len;
                 statistics.limited_transmits += 1;
             }
@@ -543,6 +542,7 @@ impl<S: SendBuffer> Sender<S> {
     /// How much new data may leave now, and whether the FIN goes with it. `None` if nothing may: RFC 9293 section
     /// 3.8.6.2.1, the sender's side of the silly window syndrome, and Nagle's algorithm. The congestion window has room for
     /// `congestion` bytes.
+    #[inline]
     pub(super) fn permitted(&self, congestion: u64) -> Option<(u64, bool)> {
         if self.nxt >= self.last() {
             return None;
@@ -553,14 +553,15 @@ impl<S: SendBuffer> Sender<S> {
             return (room > 0).then_some((0, true));
         }
         // After a timeout, what the peer has by now is not sent again.
-        let hole = if self.nxt < self.max { self.board.next_start(self.nxt) } else { None };
-        let piece = data.min(hole.map_or(u64::MAX, |start| start - self.nxt)).min(u64::from(self.mss));
-        let len = piece.min(room).min(congestion);
+        let known = self.nxt < self.max && !self.board.is_empty();
+        let hole = if known { self.board.next_start(self.nxt) } else { None };
+        let whole = hole.map_or(data, |start| data.min(start - self.nxt)).min(u64::from(self.mss));
+        let len = whole.min(room).min(congestion);
         if len == 0 {
             return None;
         }
         let idle = self.nxt == self.una;
-        let full = len == u64::from(self.mss) || (hole.is_some() && len == piece);
+        let full = len == u64::from(self.mss) || (hole.is_some() && len == whole);
         let all = len == data && (!self.nagle || idle || self.closing);
         let much = len == room && 2 * room >= u64::from(self.offered_max) && (!self.nagle || idle);
         // The FIN takes a position of its own in the peer's window.

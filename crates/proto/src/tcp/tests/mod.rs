@@ -4,6 +4,7 @@ mod arrival;
 mod contract;
 mod handshake;
 mod recovery;
+mod scoreboard;
 mod transfer;
 mod window;
 

@@ -1,0 +1,76 @@
+//! The scoreboard against a slow and obvious one: a set of bytes, and RFC 6675's definitions word by word.
+
+use proptest::prelude::*;
+
+use crate::tcp::sack::{Range, Scoreboard};
+
+const MSS: u64 = 3;
+const THRESHOLD: u32 = 3;
+
+/// Which of the positions from 0 on the peer has.
+struct Bytes(Vec<bool>);
+
+impl Bytes {
+    /// RFC 6675 section 4, IsLost: `threshold` discontiguous ranges above, or more than `threshold` - 1 segments of bytes.
+    fn is_lost(&self, position: usize) -> bool {
+        let above = &self.0[position..];
+        let bytes = above.iter().filter(|has| **has).count() as u64;
+        let ranges = (0..above.len()).filter(|at| above[*at] && (*at == 0 || !above[*at - 1])).count();
+        ranges >= THRESHOLD as usize || bytes > u64::from(THRESHOLD - 1) * MSS
+    }
+
+    /// Section 4, SetPipe.
+    fn pipe(&self, una: usize, repaired: usize) -> u64 {
+        let holes = (una..self.0.len()).filter(|at| !self.0[*at]);
+        holes.map(|at| u64::from(!self.is_lost(at)) + u64::from(at < repaired)).sum()
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn agrees_with_the_definitions(
+        blocks in prop::collection::vec((1_usize..60, 1_usize..8), 0..14),
+        una in 0_usize..40,
+        repaired in 0_usize..60,
+    ) {
+        let mut board = Scoreboard::new(THRESHOLD, MSS as u32);
+        let mut bytes = Bytes(vec![false; 64]);
+        for (start, len) in blocks {
+            let end = (start + len).min(64);
+            let fresh = (start..end).any(|at| !bytes.0[at]);
+            prop_assert_eq!(board.insert(Range { start: start as u64, end: end as u64 }), fresh);
+            bytes.0[start..end].fill(true);
+        }
+        // What is acknowledged is not in the way, and is no hole.
+        let una = (una..64).find(|at| !bytes.0[*at]).unwrap_or(64);
+        bytes.0[..una].fill(false);
+        board.release(una as u64);
+        board.judge();
+        let repaired = repaired.max(una);
+        board.repaired = repaired as u64;
+        board.measure(una as u64, 64);
+        prop_assert_eq!(board.pipe, bytes.pipe(una, repaired));
+        for at in (una..64).filter(|at| !bytes.0[*at]) {
+            prop_assert_eq!(board.is_lost(at as u64), bytes.is_lost(at), "at {}", at);
+        }
+        let highest = (una..64).rev().find(|at| bytes.0[*at]);
+        let hole = (repaired..64).find(|at| !bytes.0[*at]).filter(|at| highest.is_some_and(|highest| *at < highest));
+        prop_assert_eq!(board.hole(repaired as u64).map(|hole| hole.start as usize), hole);
+        let below = (una..repaired).filter(|at| bytes.0[*at]).count();
+        prop_assert_eq!(board.bytes_below(repaired as u64), below as u64);
+        let next = (repaired..64).find(|at| !bytes.0[*at]).unwrap_or(64);
+        prop_assert_eq!(board.skip(repaired as u64), next as u64);
+        let last = (una..64).rev().find(|at| !bytes.0[*at]);
+        prop_assert_eq!(board.last_hole(una as u64, 64).map(|hole| hole.end as usize), last.map(|last| last + 1));
+    }
+}
+
+#[test]
+fn a_hostile_peer_cannot_make_it_long() {
+    let mut board = Scoreboard::new(THRESHOLD, 1000);
+    let kept =
+        (0..10_000).filter(|index| board.insert(Range { start: 2 * index + 1, end: 2 * index + 2 })).count();
+    assert_eq!(kept, 2048);
+}
