@@ -386,6 +386,10 @@ impl<S: SendBuffer, R: GapBuffer> Connection<S, R> {
     fn send(&mut self, out: Outgoing) {
         let mut header =
             Header { sequence: Some(out.seq), control: out.control, urgent: out.urgent, ..self.header() };
+        if out.control.syn {
+            // A SYN that is sent again after all still has to find its connection.
+            header.addresses = self.addresses;
+        }
         if self.state == State::SynSent {
             // The peer's sequence numbers are not known yet, but the window is ours to tell.
             header.window = self.receiver.window_field();

@@ -56,6 +56,8 @@ struct Record {
     order: u64,
     /// Its first sending.
     sent: Instant,
+    /// To be sent at once, whatever else is on its way.
+    at_once: bool,
 }
 
 impl Record {
@@ -425,20 +427,24 @@ impl<S: SendBuffer> Sender<S> {
         self.on_timeout([Fate::Retransmitted, Fate::Lost], now, timers)
     }
 
-    /// Marks what stands at `from` to be sent again. Those inside the window leave at once, as the window is filled from the
-    /// lowest marked packet on.
+    /// Marks what stands at `from` to be sent again. Those inside the window, which is to say among the first that are not
+    /// acknowledged, leave at once.
     fn on_timeout(&mut self, [from, to]: [Fate; 2], now: Instant, timers: &mut Timers) -> bool {
-        let mut since = now;
-        for index in 0..self.records.len() {
-            if self.records[index].fate == from {
-                since = since.min(self.records[index].sent);
-                self.set_fate(index, to);
-            }
-        }
         if self.back_off {
             self.rtt.back_off();
         }
+        let first = self.records.iter().find(|record| record.fate == from);
+        let since = first.map_or(now, |record| record.sent);
         self.window.on_timeout(Report { errors: 0, since, now, rtt: self.rtt.mean() });
+        let mut inside = self.window.size();
+        for index in 0..self.records.len() {
+            let record = self.records[index];
+            if record.fate == from {
+                self.set_fate(index, to);
+                self.records[index].at_once = inside > 0 && self.has_room(&record);
+            }
+            inside = inside.saturating_sub(u32::from(record.fate != Fate::Reported));
+        }
         self.note_burst_end(timers);
         self.is_given_up(now)
     }
@@ -491,13 +497,8 @@ impl<S: SendBuffer> Sender<S> {
             self.append(1, Control::SYN, now);
             return Some(self.depart(0, now, timers, statistics));
         }
-        if self.marked() > 0 && self.outstanding() < self.window.size() {
-            let marked = |record: &Record| matches!(record.fate, Fate::Again | Fate::Lost);
-            if let Some(index) = self.records.iter().position(marked)
-                && self.has_room(&self.records[index])
-            {
-                return Some(self.depart(index, now, timers, statistics));
-            }
+        if let Some(index) = self.next_marked() {
+            return Some(self.depart(index, now, timers, statistics));
         }
         if !open {
             return None;
@@ -508,6 +509,18 @@ impl<S: SendBuffer> Sender<S> {
         let (len, control) = self.permitted()?;
         self.append(len, control, now);
         Some(self.depart(self.records.len() - 1, now, timers, statistics))
+    }
+
+    /// The next packet to be sent again: one that a timeout wants sent now, or the lowest, if the window has a place.
+    fn next_marked(&self) -> Option<usize> {
+        if self.marked() == 0 {
+            return None;
+        }
+        let place = self.outstanding() < self.window.size();
+        self.records.iter().position(|record| {
+            let marked = matches!(record.fate, Fate::Again | Fate::Lost);
+            marked && (record.at_once || place && self.has_room(record))
+        })
     }
 
     /// How much new data may leave now, or the FIN. A packet shorter than it could be waits while others are on their way,
@@ -551,7 +564,15 @@ impl<S: SendBuffer> Sender<S> {
     fn append(&mut self, len: u64, control: Control, now: Instant) {
         let (start, end) = (self.nxt, self.nxt + len);
         self.nxt = end;
-        self.records.push_back(Record { start, end, control, fate: Fate::Sent, order: 0, sent: now });
+        self.records.push_back(Record {
+            start,
+            end,
+            control,
+            fate: Fate::Sent,
+            order: 0,
+            sent: now,
+            at_once: false,
+        });
         self.counts[Fate::Sent as usize] += 1;
     }
 
@@ -564,6 +585,7 @@ impl<S: SendBuffer> Sender<S> {
         statistics: &mut Statistics,
     ) -> Outgoing {
         let again = self.records[index].fate != Fate::Sent;
+        self.records[index].at_once = false;
         let due = now.saturating_add(self.rtt.rto());
         if self.records[index].fate == Fate::Lost {
             self.set_fate(index, Fate::Retransmitted);

@@ -1,1 +1,284 @@
-//! Two ends over a path of fixed delay with a virtual clock; the tests say which packets are lost or doubled.
+//! Two ends over a path of fixed delay with a virtual clock; the tests say which packets are lost, doubled or late. Every
+//! packet crosses the path as bytes, through encoder and decoder.
+
+mod contract;
+mod flow;
+mod header;
+mod identifiers;
+mod ladders;
+mod reliability;
+mod setup;
+mod transfer;
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+
+use airwatt_base::{Instant, Machine, Seq, Span};
+
+use super::*;
+use crate::tcp::SendBytes;
+
+/// What becomes of a packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Fate {
+    Arrive,
+    Lose,
+    /// Arrives so much later.
+    Delay(Span),
+    /// Arrives, and once more so much later.
+    Double(Span),
+}
+
+type End = Connection<SendBytes, GapBytes>;
+type Script = Box<dyn FnMut(usize, u64, &Packet) -> Fate>;
+
+const A: usize = 0;
+const B: usize = 1;
+
+/// One way.
+const DELAY: Span = Span::from_millis(50);
+
+fn endpoint(host: u8, port: u16) -> Endpoint {
+    Endpoint { ip: IpAddr::V4(Ipv4Addr::new(10, 0, 0, host)), port }
+}
+
+fn addresses() -> Addresses {
+    Addresses::new(endpoint(1, 4000), endpoint(2, 80)).expect("both are IPv4")
+}
+
+/// What an application has of the peer's stream: each byte, and whether it has arrived.
+#[derive(Clone, Debug, Default)]
+struct Stream {
+    bytes: Vec<u8>,
+    arrived: Vec<bool>,
+    gaps: Vec<(u64, u64)>,
+}
+
+impl Stream {
+    /// The share that arrived, against `reliability` per cent.
+    fn keeps(&self, reliability: u8) -> bool {
+        let arrived = self.arrived.iter().filter(|arrived| **arrived).count();
+        arrived * 100 >= usize::from(reliability) * self.arrived.len()
+    }
+}
+
+struct Pair {
+    now: Instant,
+    ends: [End; 2],
+    /// Packets on their way, by time and order of sending.
+    path: BTreeMap<(Instant, u64), (usize, Vec<u8>)>,
+    sent: [u64; 2],
+    order: u64,
+    script: Script,
+    events: [Vec<Event>; 2],
+    streams: [Stream; 2],
+    /// Whether the applications read at once.
+    reading: bool,
+    /// One line for each packet sent: time in ms, who, what, and what becomes of it.
+    ladder: Vec<String>,
+    /// A's window in packets, whenever it changed.
+    windows: Vec<u32>,
+}
+
+impl Pair {
+    fn new(a: End, b: End) -> Self {
+        let windows = vec![a.window()];
+        Self {
+            now: Instant::ZERO,
+            ends: [a, b],
+            path: BTreeMap::new(),
+            sent: [0; 2],
+            order: 0,
+            script: Box::new(|_, _, _| Fate::Arrive),
+            events: [Vec::new(), Vec::new()],
+            streams: [Stream::default(), Stream::default()],
+            reading: true,
+            ladder: Vec::new(),
+            windows,
+        }
+    }
+
+    /// Two ends that stand, with these settings of B's, and A's default ones.
+    fn established(a: &E2tcpConfig, b: &E2tcpConfig) -> Self {
+        Self::new(Connection::established(a.clone(), b, 0), Connection::established(b.clone(), a, 0))
+    }
+
+    /// Two ends that have yet to set up; B listens.
+    fn apart(a: &E2tcpConfig, b: &E2tcpConfig) -> Self {
+        let mut pair = Self::new(
+            Connection::new(a.clone(), 7, addresses()),
+            Connection::new(b.clone(), 0, addresses().swapped()),
+        );
+        pair.input(B, Input::Listen);
+        pair
+    }
+
+    fn with(mut self, script: impl FnMut(usize, u64, &Packet) -> Fate + 'static) -> Self {
+        self.script = Box::new(script);
+        self
+    }
+
+    fn input(&mut self, who: usize, input: Input<Vec<u8>, Vec<u8>>) {
+        self.ends[who].handle_input(input, self.now);
+        self.settle(who);
+        let ready = self.ends[who].readable_bytes();
+        if self.reading && ready > 0 {
+            self.read(who, ready);
+        }
+    }
+
+    fn read(&mut self, who: usize, bytes: u64) {
+        let mut read = Vec::new();
+        self.ends[who].received(&mut read);
+        read.truncate(bytes as usize);
+        self.streams[who].bytes.append(&mut read);
+        self.ends[who].handle_input(Input::Read(bytes), self.now);
+        self.settle(who);
+    }
+
+    fn settle(&mut self, who: usize) {
+        let late = self.ends[who].late().to_vec();
+        while let Some(output) = self.ends[who].poll_output() {
+            match output {
+                Output::Event(event) => self.note(who, event, &late),
+                Output::Transmit(packet) => self.transmit(who, packet),
+            }
+        }
+        if self.windows.last() != Some(&self.ends[A].window()) {
+            self.windows.push(self.ends[A].window());
+        }
+    }
+
+    fn note(&mut self, who: usize, event: Event, late: &[(u64, Vec<u8>)]) {
+        let stream = &mut self.streams[who];
+        let len = stream.arrived.len();
+        match event {
+            Event::Delivered { bytes } => stream.arrived.resize(len + bytes as usize, true),
+            Event::Gap { at, bytes } => {
+                assert_eq!(at, len as u64, "a gap lies where the stream stands");
+                stream.gaps.push((at, bytes));
+                stream.arrived.resize(len + bytes as usize, false);
+            }
+            Event::Late { at, bytes } => {
+                let (_, piece) = late.iter().find(|(place, _)| *place == at).expect("the bytes are there");
+                assert_eq!(piece.len() as u64, bytes);
+                for (index, byte) in (at as usize..).zip(piece) {
+                    assert!(!stream.arrived[index], "late bytes fill a gap, once");
+                    stream.arrived[index] = true;
+                    // Where it is not read yet, the buffer has it in its place.
+                    if let Some(place) = stream.bytes.get_mut(index) {
+                        *place = *byte;
+                    }
+                }
+            }
+            _ => {}
+        }
+        self.events[who].push(event);
+    }
+
+    fn transmit(&mut self, who: usize, packet: Packet) {
+        self.sent[who] += 1;
+        let fate = (self.script)(who, self.sent[who], &packet);
+        let mark = match &fate {
+            Fate::Arrive => "",
+            Fate::Lose => " /lost/",
+            Fate::Delay(_) => " /late/",
+            Fate::Double(_) => " /twice/",
+        };
+        self.ladder.push(format!("{} {} {packet}{mark}", self.now.as_nanos() / 1_000_000, ["A>", "<B"][who]));
+        let mut payload = Vec::new();
+        self.ends[who].payload(&packet, &mut payload);
+        assert_eq!(payload.len(), usize::from(packet.len), "the buffer has what the packet says");
+        let mut bytes = Vec::new();
+        packet.header.encode(&payload, &mut bytes);
+        assert_eq!(bytes.len(), packet.bytes());
+        let arrives = self.now + DELAY;
+        match fate {
+            Fate::Lose => {}
+            Fate::Arrive => self.put(arrives, who, bytes),
+            Fate::Delay(more) => self.put(arrives + more, who, bytes),
+            Fate::Double(more) => {
+                self.put(arrives, who, bytes.clone());
+                self.put(arrives + more, who, bytes);
+            }
+        }
+    }
+
+    fn put(&mut self, at: Instant, who: usize, bytes: Vec<u8>) {
+        self.order += 1;
+        self.path.insert((at, self.order), (who, bytes));
+    }
+
+    fn arrive(&mut self, whose: usize, bytes: &[u8]) {
+        let (header, payload) = Header::decode(bytes).expect("our own packets decode");
+        let packet = Packet { header, len: payload.len() as u16 };
+        self.input(1 - whose, Input::Packet(packet, payload.to_vec()));
+    }
+
+    /// What happens next, if it happens until then.
+    fn step(&mut self, until: Instant) -> bool {
+        let arrival = self.path.keys().next().map_or(Instant::FOREVER, |(at, _)| *at);
+        let timeout = |who: usize| self.ends[who].poll_timeout().map_or(Instant::FOREVER, |t| t.at);
+        let (a, b) = (timeout(A), timeout(B));
+        let next = arrival.min(a).min(b);
+        if next > until || next == Instant::FOREVER {
+            return false;
+        }
+        self.now = next;
+        if arrival == next {
+            if let Some((_, (whose, bytes))) = self.path.pop_first() {
+                self.arrive(whose, &bytes);
+            }
+        } else {
+            let who = if a == next { A } else { B };
+            self.ends[who].handle_timeout(next);
+            self.settle(who);
+        }
+        true
+    }
+
+    /// Runs until nothing is left to happen.
+    fn finish(&mut self) {
+        let mut steps = 0;
+        while self.step(Instant::FOREVER) {
+            steps += 1;
+            assert!(steps < 1_000_000, "never ends");
+        }
+    }
+
+    fn run(&mut self, millis: u64) {
+        let until = Instant::from_millis(millis);
+        while self.step(until) {}
+        self.now = self.now.max(until);
+    }
+
+    /// The ladder's lines that contain `text`.
+    fn lines(&self, text: &str) -> Vec<&str> {
+        self.ladder.iter().map(String::as_str).filter(|line| line.contains(text)).collect()
+    }
+}
+
+/// Bytes that tell where they belong.
+fn pattern(len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at * 7 + at / 251 + at / 65_000) as u8).collect()
+}
+
+/// Settings of an end that starts with data, at sequence number 0, so that packet n ends at byte 1000 n.
+fn plain() -> E2tcpConfig {
+    E2tcpConfig::default()
+}
+
+/// Packet n, if it carries data.
+fn number(packet: &Packet) -> u32 {
+    packet.header.sequence.map_or(0, |seq| if packet.len > 0 { seq.value().div_ceil(1000) } else { 0 })
+}
+
+/// What the fuzz target does: decodes, and what decodes must have this one encoding.
+fn replay(packet: &[u8]) {
+    if let Ok((header, payload)) = Header::decode(packet) {
+        let mut again = Vec::new();
+        header.encode(payload, &mut again);
+        assert_eq!(again, packet);
+        assert_eq!(header.bytes() + payload.len(), packet.len());
+    }
+}

@@ -1,0 +1,227 @@
+//! Tables: who gets which identifier, and what happens at the 257th connection.
+
+use super::*;
+use crate::tcp::Lengths;
+
+type Hosts = [Table<Lengths, Lengths>; 2];
+
+/// Two tables and a path without loss.
+struct Net {
+    now: Instant,
+    hosts: Hosts,
+    path: BTreeMap<(Instant, u64), (usize, Packet)>,
+    order: u64,
+    log: Vec<String>,
+    keys: [Vec<ConnectionKey>; 2],
+    events: [Vec<(ConnectionKey, Event)>; 2],
+}
+
+impl Net {
+    fn new() -> Self {
+        let host = || Table::new(TableConfig::default());
+        let mut net = Self {
+            now: Instant::ZERO,
+            hosts: [host(), host()],
+            path: BTreeMap::new(),
+            order: 0,
+            log: Vec::new(),
+            keys: [Vec::new(), Vec::new()],
+            events: [Vec::new(), Vec::new()],
+        };
+        net.input(A, TableInput::Listen(endpoint(1, 80)));
+        net.input(B, TableInput::Listen(endpoint(2, 80)));
+        net
+    }
+
+    fn input(&mut self, who: usize, input: TableInput) {
+        self.hosts[who].handle_input(input, self.now);
+        self.settle(who);
+    }
+
+    fn settle(&mut self, who: usize) {
+        while let Some(output) = self.hosts[who].poll_output() {
+            match output {
+                TableOutput::Opened(key, _) | TableOutput::Accepted(key, _) => self.keys[who].push(key),
+                TableOutput::Refused(_, why) => {
+                    self.log.push(format!("{} refuses: {why:?}", ["A", "B"][who]))
+                }
+                TableOutput::Event(key, event) => self.events[who].push((key, event)),
+                TableOutput::Transmit(_, packet) => {
+                    self.log.push(format!("{} {packet}", ["A>", "<B"][who]));
+                    self.order += 1;
+                    self.path.insert((self.now + DELAY, self.order), (who, packet));
+                }
+            }
+        }
+    }
+
+    fn run(&mut self, until: Instant) {
+        loop {
+            let timeout = |who: usize| self.hosts[who].poll_timeout().map_or(Instant::FOREVER, |t| t.at);
+            let arrival = self.path.keys().next().map_or(Instant::FOREVER, |(at, _)| *at);
+            let (a, b) = (timeout(A), timeout(B));
+            let next = arrival.min(a).min(b);
+            if next > until {
+                break;
+            }
+            self.now = next;
+            if arrival == next {
+                if let Some((_, (whose, packet))) = self.path.pop_first() {
+                    self.input(1 - whose, TableInput::Packet(packet, ()));
+                }
+            } else {
+                let who = if a == next { A } else { B };
+                self.hosts[who].handle_timeout(next);
+                self.settle(who);
+            }
+        }
+        self.now = until;
+    }
+
+    /// Runs for so long.
+    fn pass(&mut self, millis: u64) {
+        self.run(self.now + Span::from_millis(millis));
+    }
+
+    /// The identifiers of all connections that stand, by their ports, as this host has them.
+    fn identifiers(&self, who: usize) -> Vec<(u8, State)> {
+        let ends = self.keys[who].iter().filter_map(|key| self.hosts[who].connection(*key));
+        ends.filter(|end| end.state() != State::Closed).map(|end| (end.id(), end.state())).collect()
+    }
+}
+
+/// From host A's port to host B's.
+fn between(port: u16, to: u16) -> Addresses {
+    Addresses::new(endpoint(1, port), endpoint(2, to)).expect("both are IPv4")
+}
+
+#[test]
+fn each_connection_gets_the_lowest_free_identifier() {
+    let mut net = Net::new();
+    for port in 1..=3 {
+        net.input(A, TableInput::Open(between(port, 80)));
+    }
+    net.pass(1000);
+    let stand = [(0, State::Established), (1, State::Established), (2, State::Established)];
+    assert_eq!(net.identifiers(A), stand);
+    assert_eq!(net.identifiers(B), stand);
+    let keys = net.keys.clone();
+    net.input(A, TableInput::Call(keys[A][1], Input::Close));
+    net.input(B, TableInput::Call(keys[B][1], Input::Close));
+    net.pass(100);
+    net.input(A, TableInput::Open(between(4, 80)));
+    assert_eq!(net.hosts[A].connection(net.keys[A][3]).map(Connection::id), Some(3), "1 lingers");
+    net.pass(10_000);
+    net.input(A, TableInput::Open(between(5, 80)));
+    assert_eq!(net.hosts[A].connection(net.keys[A][4]).map(Connection::id), Some(1), "1 is free again");
+}
+
+#[test]
+fn the_257th_connection_is_refused_on_either_side() {
+    let mut net = Net::new();
+    for port in 1..=256 {
+        net.input(A, TableInput::Open(between(port, 80)));
+    }
+    net.pass(1000);
+    assert_eq!((net.hosts[A].in_use(), net.hosts[B].in_use()), (256, 256));
+    net.log.clear();
+    net.input(A, TableInput::Open(between(257, 80)));
+    assert_eq!(net.log, ["A refuses: Full"], "without a packet");
+    net.input(A, TableInput::Open(between(256, 80)));
+    assert_eq!(net.log[1], "A refuses: InUse");
+    // A host that has forgotten its side still finds the other full.
+    net.hosts[A] = Table::new(TableConfig::default());
+    net.keys[A].clear();
+    net.input(A, TableInput::Open(between(300, 80)));
+    net.pass(1000);
+    assert_eq!(net.log[3], "B refuses: Full");
+    assert!(net.log[4].starts_with("<B 0 RST F ack"));
+    assert_eq!(net.events[A].last(), Some(&(net.keys[A][0], Event::Refused)));
+    assert_eq!(net.hosts[B].in_use(), 256);
+}
+
+#[test]
+fn an_identifier_in_use_is_answered_with_another() {
+    let mut net = Net::new();
+    net.input(A, TableInput::Open(between(1, 80)));
+    net.pass(1000);
+    // A forgets; B still holds 0, and answers under 1.
+    net.hosts[A] = Table::new(TableConfig::default());
+    net.keys[A].clear();
+    net.log.clear();
+    net.input(A, TableInput::Open(between(2, 80)));
+    net.pass(1000);
+    assert!(net.log[0].starts_with("A> 0 SYN F"));
+    assert!(net.log[1].starts_with("<B 1 SYN F"));
+    assert!(net.log[2].starts_with("A> 1 ack"));
+    assert_eq!(net.identifiers(A), [(1, State::Established)]);
+}
+
+#[test]
+fn a_peer_that_forgot_its_connection_opens_it_anew() {
+    let mut net = Net::new();
+    net.input(A, TableInput::Open(between(1, 80)));
+    net.pass(1000);
+    net.hosts[A] = Table::new(TableConfig::default());
+    net.input(A, TableInput::Open(between(1, 80)));
+    net.pass(1000);
+    assert_eq!(net.events[B][1], (net.keys[B][0], Event::Reset));
+    assert_eq!(net.identifiers(B), [(0, State::Established)]);
+}
+
+#[test]
+fn both_propose_the_same_identifier_for_different_connections() {
+    let mut net = Net::new();
+    net.input(A, TableInput::Open(between(1, 80)));
+    net.input(B, TableInput::Open(between(80, 1).swapped()));
+    net.pass(3000);
+    // A's endpoint is the lower: its proposal stands, and B moves.
+    assert_eq!(net.identifiers(A), [(0, State::Established), (1, State::Established)]);
+    assert_eq!(net.identifiers(B), [(1, State::Established), (0, State::Established)]);
+}
+
+#[test]
+fn both_open_the_same_connection_at_once() {
+    for offset in [0, 1] {
+        let mut net = Net::new();
+        // Where B proposes another identifier, A's holds.
+        for port in 0..offset {
+            net.input(B, TableInput::Open(between(80, 500 + port).swapped()));
+        }
+        net.input(A, TableInput::Open(between(1, 9)));
+        net.input(B, TableInput::Open(between(1, 9).swapped()));
+        net.pass(5000);
+        let find = |who: usize| {
+            let key = net.keys[who].iter().copied().find(|key| {
+                net.hosts[who].connection(*key).is_some_and(|end| end.state() == State::Established)
+                    && net.events[who].iter().filter(|(k, e)| k == key && *e == Event::Connected).count() == 1
+            });
+            key.and_then(|key| net.hosts[who].connection(key)).map(Connection::id)
+        };
+        assert!(find(A).is_some());
+        let ids = |who| {
+            net.identifiers(who).into_iter().map(|(id, _)| id).collect::<std::collections::BTreeSet<_>>()
+        };
+        assert_eq!(ids(A), ids(B));
+        assert!(net.events.iter().flatten().all(|(_, event)| *event == Event::Connected));
+    }
+}
+
+#[test]
+fn strangers_are_refused_or_dropped() {
+    let mut net = Net::new();
+    // Nobody listens.
+    net.input(A, TableInput::Open(between(1, 81)));
+    net.pass(1000);
+    assert_eq!(net.events[A], [(net.keys[A][0], Event::Refused)]);
+    // An unknown identifier without addresses gets no answer.
+    net.log.clear();
+    let header = Header { sequence: Some(Seq::new(5)), ..Header::new(9) };
+    net.input(B, TableInput::Packet(Packet { header, len: 5 }, ()));
+    assert!(net.log.is_empty());
+    assert_eq!(net.hosts[B].dropped(), 1);
+    // With addresses it does, if it takes sequence numbers.
+    let header = Header { addresses: Some(between(1, 80)), ..header };
+    net.input(B, TableInput::Packet(Packet { header, len: 5 }, ()));
+    assert_eq!(net.log, ["<B 9 RST F ack 5"]);
+}

@@ -1,0 +1,146 @@
+//! Whole transfers over bad paths, in both directions: what the reliability promises, and always an end.
+
+use airwatt_base::Stream as Random;
+use proptest::prelude::*;
+
+use super::*;
+
+/// How bad a path is, in thousandths.
+#[derive(Clone, Copy, Debug)]
+struct Badness {
+    lose: u32,
+    double: u32,
+    delay: u32,
+}
+
+fn bad_path(seed: u64, badness: Badness) -> impl FnMut(usize, u64, &Packet) -> Fate {
+    let mut random = Random::new(seed, "test/path");
+    move |_, _, _| {
+        let draw = random.below(1000);
+        let more = Span::from_micros(u64::from(random.below(60_000)));
+        if draw < badness.lose {
+            Fate::Lose
+        } else if draw < badness.lose + badness.double {
+            Fate::Double(more)
+        } else if draw < badness.lose + badness.double + badness.delay {
+            Fate::Delay(more)
+        } else {
+            Fate::Arrive
+        }
+    }
+}
+
+/// Sets up, sends `lens` bytes each way, closes, and returns the pair when nothing is left to happen.
+fn exchange(configs: &[E2tcpConfig; 2], lens: [usize; 2], seed: u64, badness: Badness) -> Pair {
+    let mut pair = Pair::apart(&configs[A], &configs[B]).with(bad_path(seed, badness));
+    pair.input(A, Input::Open);
+    for who in [A, B] {
+        for chunk in pattern(lens[who]).chunks(3333) {
+            pair.input(who, Input::Write(chunk.to_vec()));
+        }
+    }
+    let mut closed = [false; 2];
+    let mut steps = 0;
+    while pair.step(Instant::FOREVER) {
+        steps += 1;
+        assert!(steps < 500_000, "never ends");
+        for who in [A, B] {
+            if !closed[who] && pair.events[who].contains(&Event::Connected) {
+                closed[who] = true;
+                pair.input(who, Input::Close);
+            }
+        }
+    }
+    pair
+}
+
+fn check(pair: &Pair, configs: &[E2tcpConfig; 2], lens: [usize; 2]) {
+    for who in [A, B] {
+        let (stream, sent) = (&pair.streams[who], pattern(lens[1 - who]));
+        assert_eq!(pair.ends[who].state(), State::Closed);
+        assert!(pair.events[who].contains(&Event::Closed), "{:?}", pair.events[who]);
+        assert!(pair.events[who].contains(&Event::PeerClosed));
+        assert_eq!((stream.bytes.len(), stream.arrived.len()), (sent.len(), sent.len()));
+        assert!(stream.keeps(configs[who].reliability));
+        for (at, arrived) in stream.arrived.iter().enumerate() {
+            assert_eq!(stream.bytes[at], if *arrived { sent[at] } else { 0 }, "byte {at}");
+        }
+        let missing = stream.arrived.iter().filter(|arrived| !**arrived).count() as u64;
+        assert_eq!(pair.ends[who].statistics().bytes_skipped, missing);
+        if configs[who].reliability == 100 {
+            assert_eq!(stream.bytes, sent);
+        }
+    }
+}
+
+fn any_config() -> impl Strategy<Value = E2tcpConfig> {
+    let windows = (1_u32..20, 1_u32..20, 1_u32..20, 0_u32..10);
+    let switches = any::<[bool; 6]>();
+    let sizes = (prop_oneof![Just(1000_u16), 1_u16..2000], prop_oneof![Just(65_535_u32), 1000_u32..60_000]);
+    let reliability = prop_oneof![2 => Just(100_u8), 3 => 0_u8..=100];
+    (windows, switches, sizes, reliability, any::<u32>()).prop_map(
+        |((min, after, more, error_limit), switch, (payload, window), reliability, isn)| {
+            let max_window = min.max(after) + more;
+            E2tcpConfig {
+                payload,
+                min_window: min,
+                max_window,
+                after_timeout: after,
+                error_limit,
+                increase: if switch[0] { Increase::PerAck } else { Increase::PerWindow },
+                count_lost: switch[1],
+                infer_relost: switch[2],
+                burst_reaction: if switch[3] {
+                    BurstReaction::Detector(DetectorConfig::default())
+                } else {
+                    BurstReaction::Windows
+                },
+                selective: switch[4],
+                window_field: if switch[5] { WindowField::Caps } else { WindowField::Replaces },
+                reliability,
+                receive_window: window,
+                receive_buffer: window + window / 2,
+                initial_sequence: Seq::new(isn),
+                // A path may be unlucky for a while, but an end that waits for a peer which has gone ends too.
+                linger: Span::from_secs(60),
+                ..E2tcpConfig::default()
+            }
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// One hop as it is: packets are lost, or come twice.
+    #[test]
+    fn transfers_over_a_bad_hop(
+        a in any_config(), b in any_config(), lens in [0_usize..40_000, 0_usize..40_000],
+        seed in any::<u64>(), lose in 0_u32..300, double in 0_u32..100,
+    ) {
+        let configs = [a, b];
+        let pair = exchange(&configs, lens, seed, Badness { lose, double, delay: 0 });
+        check(&pair, &configs, lens);
+    }
+
+    /// Worse than a hop can be: packets come late, too.
+    #[test]
+    fn transfers_over_a_path_that_reorders(
+        a in any_config(), b in any_config(), lens in [0_usize..40_000, 0_usize..40_000],
+        seed in any::<u64>(), lose in 0_u32..200, double in 0_u32..100, delay in 0_u32..300,
+    ) {
+        let configs = [a, b];
+        let pair = exchange(&configs, lens, seed, Badness { lose, double, delay });
+        check(&pair, &configs, lens);
+    }
+}
+
+#[test]
+fn a_long_transfer_with_the_default_settings() {
+    let configs = [plain(), plain()];
+    for seed in 0..5 {
+        let badness = Badness { lose: 100, double: 10, delay: 0 };
+        let pair = exchange(&configs, [500_000, 100_000], seed, badness);
+        check(&pair, &configs, [500_000, 100_000]);
+    }
+}
