@@ -2,7 +2,7 @@
 # requires-python = ">=3.11"
 # dependencies = ["matplotlib"]
 # ///
-"""Draws figures 2 and 6 of the BA-TA paper from bata.csv: python tests/reference/bata_figures.py, from the project's folder.
+"""Draws figures 2 and 6 of the BA-TA paper from bata.csv: python tests/reference/bata_figures.py
 
 bata.csv comes from
 AIRWATT_BLESS=1 cargo test --release -p airwatt-sim --test validation_bata -- --ignored
@@ -14,7 +14,7 @@ from pathlib import Path
 import matplotlib
 
 matplotlib.use("Agg")
-from matplotlib import pyplot  # noqa: E402  the backend comes first
+from matplotlib import pyplot
 
 HERE = Path(__file__).parent
 IMAGES = HERE.parent.parent / "docs" / "img"
@@ -32,9 +32,16 @@ FIGURES = {
 
 
 def main() -> None:
+    """Draws every figure."""
     with (HERE / "bata.csv").open() as file:
         rows = list(csv.DictReader(file))
-    settings = {"font.size": 8, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.color": "#E6E6E6"}
+    settings = {
+        "font.size": 8,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "grid.color": "#E6E6E6",
+    }
     with pyplot.rc_context(settings):
         for name, (axis, label) in FIGURES.items():
             draw([row for row in rows if row["axis"] == axis], label, IMAGES / name)
