@@ -34,6 +34,16 @@ fn flags_get_a_line_that_says_what_is_allowed() {
             ("transport", "quic"),
             "--transport quic: unknown variant `quic`, expected one of `tahoe`, `reno`, `newreno`",
         ),
+        (("tcp.receive_window", "1kB"), "--set tcp.receive_window=1kB: 1kB is out of range"),
+        (("tcp.receive_window", "0packets"), "--set tcp.receive_window=0packets: 0packets is out of range"),
+        (
+            ("tcp.rto_clock", "slow"),
+            "--set tcp.rto_clock=slow: unknown variant `slow`, expected `fine` or `coarse`",
+        ),
+        (("tcp.rto_tick", "2s"), "--set tcp.rto_tick=2s: 2s is out of range; allowed are 1ms to 1s"),
+        (("tcp.rto_min_ticks", "0"), "--set tcp.rto_min_ticks=0: 0 is out of range"),
+        (("tcp.delayed_ack_segments", "0"), "--set tcp.delayed_ack_segments=0: 0 is out of range"),
+        (("tcp.window_growth", "fast"), "--set tcp.window_growth=fast: unknown variant `fast`"),
         (("station.radio", "ar5005"), "--set station.radio=ar5005: "),
         (("station.count", "-1"), "--set station.count=-1: "),
         (

@@ -95,8 +95,8 @@ impl Epoch {
     fn target(&self, time: Span, mss: u32) -> u64 {
         let time = units(time);
         let off = time.abs_diff(self.k).min(TIME_MAX);
-        let cube = off * off * off >> TIME_BITS;
-        let offset = cube * C.0 * u64::from(mss) / C.1 >> (2 * TIME_BITS);
+        let cube = (off * off * off) >> TIME_BITS;
+        let offset = (cube * C.0 * u64::from(mss) / C.1) >> (2 * TIME_BITS);
         let origin = u64::from(self.origin);
         if time < self.k { origin.saturating_sub(offset) } else { origin + offset }
     }

@@ -1,0 +1,101 @@
+//! The TCP family in whole runs: each transport by name, over a path that drops, and what its captures show.
+#![expect(clippy::print_stdout, reason = "a skipped test says why")]
+
+use std::ops::ControlFlow;
+use std::process::Command;
+
+use airwatt_sim::record::FlowResult;
+use airwatt_sim::scenario::{Scenario, Transport};
+use airwatt_sim::{Run, RunOptions, run};
+
+const FAMILY: [&str; 5] = ["tahoe", "reno", "newreno", "sack", "cubic"];
+
+/// A download of 5 MB through a queue of 20 packets, with these keys changed.
+fn download(changes: &[(&str, &str)], trace: bool) -> Run {
+    let path = [("wired.down.queue", "20packets"), ("wired.rtt", "60ms"), ("flow.size", "5MB")];
+    let changes: Vec<_> =
+        path.iter().chain(changes).map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+    let scenario = Scenario::load("fast-dsl", &changes).unwrap();
+    let mut go_on = |_| ControlFlow::Continue(());
+    run(&scenario, 1, &mut RunOptions { trace, on_progress: &mut go_on }).unwrap()
+}
+
+fn flow(changes: &[(&str, &str)]) -> FlowResult {
+    download(changes, false).result.flows.remove(0)
+}
+
+#[test]
+fn each_transport_is_listed_runs_and_is_named() {
+    let listed: Vec<&str> = Transport::ALL.iter().map(|(_, name, _)| *name).collect();
+    assert_eq!(listed[..5], FAMILY);
+    for name in FAMILY {
+        let flow = flow(&[("transport", name)]);
+        assert_eq!(flow.transport, name);
+        assert_eq!(flow.bytes_delivered, 5_000_000);
+        assert!(flow.segments_retransmitted > 0, "{name} lost nothing on a path that drops");
+    }
+}
+
+/// Selective acknowledgements send again what was lost and not much more, and wait for no timer.
+#[test]
+fn what_knows_more_sends_less_again() {
+    let [tahoe, reno, newreno, sack, _] = FAMILY.map(|name| flow(&[("transport", name)]));
+    for other in [&tahoe, &reno, &newreno] {
+        assert!(sack.segments_retransmitted < other.segments_retransmitted, "{}", other.transport);
+        assert!(sack.completed_s < other.completed_s, "{}", other.transport);
+    }
+    assert_eq!(sack.timeouts, 0);
+}
+
+/// The defaults of simulators of the year 2000 can be set: ticks of 100 ms, a window of 20 packets, no delayed ACK.
+#[test]
+fn old_defaults_can_be_set() {
+    let old = [
+        ("transport", "reno"),
+        ("tcp.rto_clock", "coarse"),
+        ("tcp.rto_tick", "100ms"),
+        ("tcp.min_rto", "1ms"),
+        ("tcp.max_rto", "64s"),
+        ("tcp.initial_rto", "6s"),
+        ("tcp.initial_window", "1"),
+        ("tcp.receive_window", "20packets"),
+        ("tcp.window_growth", "acks"),
+        ("tcp.delayed_ack", "false"),
+        ("wired.down.queue", "50packets"),
+    ];
+    let flow = flow(&old);
+    assert_eq!(flow.segments_retransmitted, 0, "the window fits the path");
+    // Twenty segments of 1448 bytes each round trip of somewhat over 60 ms.
+    let most = 20.0 * 1448.0 * 8.0 / 0.060;
+    assert!((0.6 * most..most).contains(&flow.goodput_bps), "{}", flow.goodput_bps);
+}
+
+/// A capture shows the blocks, in packets that are as long as their headers say.
+#[test]
+fn captures_carry_selective_acknowledgements() {
+    let run = download(&[("transport", "sack"), ("flow.size", "1MB")], true);
+    let mut bytes = Vec::new();
+    run.trace.expect("a trace").write_pcapng(&mut bytes).unwrap();
+    let path = std::env::temp_dir().join(format!("airwatt-{}-sack.pcapng", std::process::id()));
+    std::fs::write(&path, bytes).unwrap();
+    let fields = ["tcp.options.sack.count", "ip.len", "tcp.hdr_len", "ip.hdr_len"];
+    let named = fields.iter().flat_map(|field| ["-e", field]);
+    let output = Command::new("tshark")
+        .arg("-r")
+        .arg(&path)
+        .args(["-Y", "tcp.options.sack.count && radiotap.flags.badfcs == 0", "-T", "fields"])
+        .args(named)
+        .output();
+    std::fs::remove_file(&path).unwrap();
+    let Ok(output) = output else {
+        println!("skipped: tshark is not installed");
+        return;
+    };
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.lines().count() > 10, "{text}{}", String::from_utf8_lossy(&output.stderr));
+    for line in text.lines() {
+        let numbers: Vec<u32> = line.split('\t').map(|field| field.parse().unwrap()).collect();
+        let [count, total, tcp, ip] = numbers[..] else { panic!("{line}") };
+        assert_eq!((total, tcp + ip), (52 + 8 * count + 4, total), "{line}");
+    }
+}
