@@ -148,6 +148,30 @@ fn what_no_sender_makes_is_refused() {
     assert_eq!(Checksum.to_string(), "wrong checksum");
 }
 
+/// The fuzzer's corpus, by name: the first of these decode, the others are refused.
+#[test]
+fn the_corpus_is_read_or_refused() {
+    let place = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/e2tcp_header");
+    let entries = std::fs::read_dir(place).expect("the corpus is there");
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("readable").path()).collect();
+    paths.sort();
+    let mut decoded = Vec::new();
+    for path in &paths {
+        let packet = std::fs::read(path).expect("readable");
+        super::replay(&packet);
+        if Header::decode(&packet).is_ok() {
+            decoded.push(path.file_name().and_then(|name| name.to_str()).unwrap_or_default());
+        }
+    }
+    assert!(paths.len() >= 25, "{} files", paths.len());
+    for name in ["ack-two-blocks", "data-odd", "fin", "reset-v4", "syn-v4", "syn-v6", "wrapping-blocks"] {
+        assert!(decoded.contains(&name), "{name} decodes");
+    }
+    for name in ["cut-addresses", "empty", "reserved-extra", "reserved-r", "syn-and-fin", "wrong-checksum"] {
+        assert!(!decoded.contains(&name), "{name} is refused");
+    }
+}
+
 #[test]
 fn tcp_counts_from_the_first_byte() {
     // Bytes 5 to 8.
