@@ -35,7 +35,7 @@ test-long: build ## Run the tests that take minutes
 	@$(BIN)/python -m pytest -m long || [ $$? -eq 5 ] # 5: there is none in Python yet
 
 bench: build ## Measure the engine and the shipped scenarios
-	@cargo bench --workspace --quiet
+	@cargo bench --quiet --package airwatt-sim --bench engine
 	@$(BIN)/python benches/scenarios.py
 
 bless: build ## Write fingerprints, table snapshots and README anew, after a change of results that was meant

@@ -215,3 +215,15 @@ proptest! {
         }
     }
 }
+
+/// A run of a given length goes on without the connection, and its document says so.
+#[test]
+fn a_lost_connection_is_part_of_a_run_with_a_duration() {
+    let set = [("wifi.frame_error_rate", "0.99"), ("duration", "400s"), ("tcp.initial_rto", "1s")];
+    let set = set.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let scenario = Scenario::load("fast-dsl", &set).unwrap();
+    let mut go_on = |_| ControlFlow::Continue(());
+    let result = run(&scenario, 1, &mut RunOptions { trace: false, on_progress: &mut go_on }).unwrap().result;
+    assert!(result.flows[0].connection_lost && result.flows[0].completed_s.is_none());
+    assert!((400.0..400.1).contains(&result.simulated_s));
+}

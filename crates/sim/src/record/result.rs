@@ -51,6 +51,8 @@ pub struct FlowResult {
     pub goodput_bps: f64,
     /// When the receiver had everything, in seconds since the run began.
     pub completed_s: Option<f64>,
+    /// Whether the connection was given up or reset before everything had arrived.
+    pub connection_lost: bool,
     /// Mean time of data packets from host to host.
     pub latency_s_mean: Option<f64>,
     /// Mean of the sender's measurements of the round-trip time.

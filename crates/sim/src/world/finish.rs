@@ -140,6 +140,7 @@ impl World {
             bytes_delivered: delivered,
             goodput_bps: rate_of(delivered, elapsed),
             completed_s: progress.completed.map(Instant::as_secs_f64),
+            connection_lost: progress.failed,
             latency_s_mean: (progress.packets_arrived > 0)
                 .then(|| progress.latency.as_secs_f64() / progress.packets_arrived as f64),
             rtt_s_mean: statistics.rtt_mean().map(|mean| mean.as_secs_f64()),
@@ -231,6 +232,7 @@ fn datagram_result(
         bytes_delivered: bytes,
         goodput_bps: rate_of(bytes, seconds),
         completed_s: None,
+        connection_lost: false,
         latency_s_mean,
         rtt_s_mean: None,
         segments_sent: 0,

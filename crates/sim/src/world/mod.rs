@@ -181,10 +181,11 @@ impl World {
             }
         }
         self.now = end;
-        if let Some(flow) = self.failed_flow() {
-            return Ending::ConnectionLost(flow);
+        if self.spec.duration.is_some() {
+            // A run of a given length measures what happened in it, a lost connection included.
+            return Ending::Complete;
         }
-        if self.spec.duration.is_some() { Ending::Complete } else { Ending::TimeLimit }
+        self.failed_flow().map_or(Ending::TimeLimit, Ending::ConnectionLost)
     }
 
     fn failed_flow(&self) -> Option<FlowId> {
