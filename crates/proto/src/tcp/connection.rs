@@ -333,12 +333,19 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
 
     /// Sends an acknowledgement now.
     pub(super) fn push_ack(&mut self) {
-        // Before the receive half books the acknowledgement as sent.
-        let sack = if self.receiver.has_blocks() { self.receiver.blocks() } else { SackBlocks::NONE };
-        let mut segment = self.segment(self.sender.ack_sequence(), 0, Flags::NONE);
-        segment.sack = sack;
+        let segment = self.segment(self.sender.ack_sequence(), 0, Flags::NONE);
         self.statistics.acks_sent += 1;
         self.push(segment);
+    }
+
+    /// Sends an acknowledgement with blocks now. Apart from the plain one, which is the common case.
+    #[inline(never)]
+    fn push_blocks(&mut self) {
+        // Before the receive half books the acknowledgement as sent.
+        let sack = self.receiver.blocks();
+        let segment = self.segment(self.sender.ack_sequence(), 0, Flags::NONE);
+        self.statistics.acks_sent += 1;
+        self.push(Segment { sack, ..segment });
     }
 
     /// Completes a segment with what the receive half has to say.
@@ -362,7 +369,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         }
         let open = !matches!(self.state, State::SynSent | State::SynReceived);
         if open && self.receiver.due == AckDue::Now && self.receiver.has_blocks() {
-            self.push_ack();
+            self.push_blocks();
         }
         while let Some(out) = self.sender.next(open, now, &mut self.timers, &mut self.statistics) {
             let segment = self.segment(out.seq, out.len, out.flags);
