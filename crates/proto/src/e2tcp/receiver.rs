@@ -222,9 +222,9 @@ impl<R: GapBuffer> Receiver<R> {
         statistics: &mut Statistics,
     ) {
         self.ack_due = true;
-        let mut new = 0;
+        let new;
         if text.fin {
-            self.take_fin(text.start);
+            new = u64::from(self.take_fin(text.start));
         } else {
             self.step = self.step.max(u64::from(text.len));
             new = self.take_late(text, payload, events, statistics) + self.take_ahead(text, payload);
@@ -232,21 +232,24 @@ impl<R: GapBuffer> Receiver<R> {
             statistics.useless_packets_received += u64::from(new == 0);
             statistics.packets_out_of_order += u64::from(text.start > self.next as i64);
         }
-        if new == 0 && !text.fin {
+        if new == 0 {
             self.remind();
         }
         self.advance(events, statistics);
         self.forget_old_gaps();
     }
 
-    fn take_fin(&mut self, at: i64) {
+    /// Takes the FIN. Whether it is new and in the window.
+    fn take_fin(&mut self, at: i64) -> bool {
         let reaches = self.pieces.last().map_or(self.next, |piece| piece.end.max(self.next));
         if self.fin.is_none() && !self.finished && at >= reaches as i64 && at <= self.edge as i64 {
             let at = at as u64;
             if at == self.next || self.keep(Piece { start: at, end: at + 1 }) {
                 self.fin = Some(at);
+                return true;
             }
         }
+        false
     }
 
     /// Takes what lies at or above the next position expected. Returns how many bytes of it are new.

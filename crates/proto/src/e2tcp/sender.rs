@@ -480,9 +480,10 @@ impl<S: SendBuffer> Sender<S> {
         self.una + u64::from(self.offered)
     }
 
-    /// Whether the peer has room for a packet. SYN and FIN need none.
+    /// Whether the peer has room for a packet. A SYN needs none, and a FIN only that all before it has.
     fn has_room(&self, record: &Record) -> bool {
-        record.control != Control::NONE || record.end <= self.edge()
+        let needed = if record.control.fin { record.start } else { record.end };
+        record.control.syn || needed <= self.edge()
     }
 
     /// The next packet that may be sent now; `open` once data may flow.
@@ -523,6 +524,11 @@ impl<S: SendBuffer> Sender<S> {
         })
     }
 
+    /// Whether data, or the FIN, was never sent.
+    fn has_unsent(&self) -> bool {
+        self.nxt < self.end || self.closing && self.nxt == self.end
+    }
+
     /// How much new data may leave now, or the FIN. A packet shorter than it could be waits while others are on their way,
     /// if it is only the peer's window that cuts it short.
     fn permitted(&self) -> Option<(u64, Control)> {
@@ -532,7 +538,7 @@ impl<S: SendBuffer> Sender<S> {
         }
         let data = self.end - self.nxt;
         if data == 0 {
-            return self.closing.then_some((1, Control::FIN));
+            return (self.closing && self.nxt <= self.edge()).then_some((1, Control::FIN));
         }
         let wanted = data.min(self.payload);
         let len = wanted.min(self.edge().saturating_sub(self.nxt));
@@ -548,8 +554,9 @@ impl<S: SendBuffer> Sender<S> {
         let waits = |record: &Record| record.fate != Fate::Reported;
         let index = match self.records.iter().position(waits) {
             Some(index) => index,
-            None if self.nxt < self.end => {
-                self.append(1, Control::NONE, now);
+            None if self.has_unsent() => {
+                let control = if self.nxt < self.end { Control::NONE } else { Control::FIN };
+                self.append(1, control, now);
                 let index = self.records.len() - 1;
                 self.set_fate(index, Fate::Again);
                 index
@@ -621,7 +628,7 @@ impl<S: SendBuffer> Sender<S> {
     /// Runs the probe timer exactly while the peer's window is all that keeps data back.
     pub(super) fn arrange_probe(&mut self, now: Instant, timers: &mut Timers) {
         let blocked =
-            self.is_synchronized() && self.outstanding() == 0 && (self.marked() > 0 || self.nxt < self.end);
+            self.is_synchronized() && self.outstanding() == 0 && (self.marked() > 0 || self.has_unsent());
         if !blocked {
             self.probes = 0;
             self.probe = false;

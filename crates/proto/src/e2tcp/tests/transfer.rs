@@ -144,3 +144,16 @@ fn a_long_transfer_with_the_default_settings() {
         check(&pair, &configs, [500_000, 100_000]);
     }
 }
+
+/// A window that the peer never heard of: its field is lost as often as it is sent. What lies beyond the window, the FIN too,
+/// makes the receiver say it again, and a probe finds out in any case.
+#[test]
+fn a_lost_window_field_stalls_no_end() {
+    for seed in 0..200 {
+        let a = E2tcpConfig { payload: 1484, selective: false, linger: Span::from_secs(60), ..plain() };
+        let b = E2tcpConfig { receive_window: 1979, receive_buffer: 2968, ..a.clone() };
+        let configs = [a, b];
+        let pair = exchange(&configs, [8905, 2001], seed, Badness { lose: 267, double: 0, delay: 0 });
+        check(&pair, &configs, [8905, 2001]);
+    }
+}
