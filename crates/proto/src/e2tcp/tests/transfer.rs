@@ -103,6 +103,8 @@ fn any_config() -> impl Strategy<Value = E2tcpConfig> {
                 initial_sequence: Seq::new(isn),
                 // A path may be unlucky for a while, but an end that waits for a peer which has gone ends too.
                 linger: Span::from_secs(60),
+                // Probes of a window that only seems closed come several times while the peer lingers.
+                max_rto: Span::from_secs(10),
                 ..E2tcpConfig::default()
             }
         },
