@@ -6,6 +6,7 @@ Nothing is computed here that the documents do not hold, but for the summaries o
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -69,11 +70,12 @@ def _wrap(value: Any) -> Any:
     return value
 
 
-class _Tabular:
+class _Tabular(ABC):
     """What every kind of result can turn into."""
 
+    @abstractmethod
     def _rows(self, what: str) -> list[dict[str, Any]]:
-        raise NotImplementedError
+        """Gives one plain row a station (or flow, or run)."""
 
     def to_arrow(self, what: str = "stations") -> pa.Table:
         """Gives a table with one row a station (or `flows`, or `runs`) of each run; nested keys joined by dots."""

@@ -155,8 +155,6 @@ pub struct CellStatistics {
     pub ap_drops: u64,
     /// Packets given up at the retry limit.
     pub given_up: u64,
-    /// Wake-ups of the machine.
-    pub events: u64,
 }
 
 const MEDIUM: Slot = 0;
@@ -589,7 +587,6 @@ impl Machine for Cell {
 
     fn handle_timeout(&mut self, now: Instant) {
         while let Some((_, slot)) = self.schedule.first().filter(|(at, _)| *at <= now) {
-            self.statistics.events += 1;
             self.serve(slot, now);
             self.update_medium_timer();
         }

@@ -1,8 +1,8 @@
 //! Frame exchanges: who won the access, what is sent, who gets it and what happens if not.
 //!
-//! The outcome of an attempt is known when it begins, because nothing that happens meanwhile can change it. So an exchange takes two
-//! wake-ups: when its data frame has arrived (the receiver acts on it), and when the acknowledgement has (the sender
-//! does). A failed attempt takes one: contention resumes from there, with everyone's own waiting time:
+//! The outcome of an attempt is known when it begins, because nothing that happens meanwhile can change it. So an exchange
+//! takes two wake-ups: when its data frame has arrived (the receiver acts on it), and when the acknowledgement has (the
+//! sender does). A failed attempt takes one: contention resumes from there, with everyone's own waiting time:
 //! * bystanders of a lone failed frame from the NAV that it announced (802.11-2020 10.3.2.4),
 //! * bystanders of a collision from EIFS (10.3.2.3.7),
 //! * a sender from its ACKTimeout (10.3.2.11),
@@ -135,7 +135,6 @@ impl Cell {
         received: bool,
         rts_failed: bool,
     ) {
-        let mut sent_by_station = [None; 2];
         let mut parts = Parts::default();
         if plan.rts {
             parts.push(Kind::Rts, start, plan.rts_time, from_station, !rts_failed);
@@ -152,17 +151,12 @@ impl Cell {
                 parts.push(Kind::Ack, ack, plan.ack_time, !from_station, true);
             }
         }
-        let mut count = 0;
         for part in parts.iter() {
             self.airborne.add(part.start, part.start + part.duration);
-            if part.by_station {
-                sent_by_station[count] = Some((part.start, part.start + part.duration));
-                count += 1;
-            }
         }
         let radio = &mut self.stations[mpdu.station as usize].radio;
-        for (begin, end) in sent_by_station.into_iter().flatten() {
-            radio.send(begin, end, &self.airborne);
+        for part in parts.iter().filter(|part| part.by_station) {
+            radio.send(part.start, part.start + part.duration, &self.airborne);
         }
         if self.trace.is_some() {
             self.record(mpdu, &parts, plan);
@@ -317,13 +311,6 @@ impl Cell {
     fn frame_left(&mut self, sender: ContenderId, delivered: bool, now: Instant) {
         let Some(mpdu) = self.queue_of(sender).pop_front() else { return };
         let id = mpdu.station;
-        if !delivered
-            && let Body::Data(packet) = mpdu.body
-            && sender != AP_DATA
-        {
-            self.statistics.given_up += 1;
-            self.outputs.push_back(CellOutput::Lost { station: id, packet, place: LossPlace::RetryLimit });
-        }
         if sender == AP_DATA {
             self.note_ap_queue(now);
             let frame = match mpdu.body {
@@ -337,6 +324,11 @@ impl Cell {
         let frame = match mpdu.body {
             Body::Data(packet) => {
                 self.stations[id as usize].data_queued -= 1;
+                if !delivered {
+                    self.statistics.given_up += 1;
+                    let place = LossPlace::RetryLimit;
+                    self.outputs.push_back(CellOutput::Lost { station: id, packet, place });
+                }
                 Uplink::Data { bytes: packet.bytes }
             }
             Body::Control(control) => Uplink::Control(control),

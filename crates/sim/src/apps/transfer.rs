@@ -33,6 +33,8 @@ pub struct TcpFlow {
     pub server: Connection,
     /// The end at the station.
     pub station: Connection,
+    /// Whether the connection begins with a SYN exchange; else it stands from the start.
+    pub handshake: bool,
     /// Whether data goes to the station.
     pub down: bool,
     /// How much; `None` for as long as the run lasts.
@@ -51,7 +53,7 @@ impl TcpFlow {
                 Connection::established(config.clone(), config)
             }
         };
-        Self { server: end(), station: end(), down, size, progress: Progress::default() }
+        Self { server: end(), station: end(), handshake, down, size, progress: Progress::default() }
     }
 
     /// One of the ends.

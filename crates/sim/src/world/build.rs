@@ -29,8 +29,6 @@ pub struct WorldSpec {
     pub up: LinkConfig,
     /// TCP at both ends.
     pub tcp: TcpConfig,
-    /// Whether connections begin with a SYN exchange.
-    pub handshake: bool,
     /// The flows.
     pub flows: Vec<FlowSpec>,
     /// Stop after this time.
@@ -95,7 +93,6 @@ impl WorldSpec {
             stations,
             down: link(&scenario.wired.down, half),
             up: link(&scenario.wired.up, half),
-            handshake: scenario.tcp.handshake,
             tcp,
             flows,
             duration: scenario.duration,

@@ -297,10 +297,9 @@ impl World {
 
     fn begin_transfer(&mut self, flow: FlowId) {
         let now = self.now;
-        let handshake = self.spec.handshake;
         let FlowState::Tcp(tcp) = &mut self.flows[flow as usize].application else { return };
         tcp.progress.started = Some(now);
-        let (down, size) = (tcp.down, tcp.written());
+        let (handshake, down, size) = (tcp.handshake, tcp.down, tcp.written());
         if handshake {
             tcp.server.handle_input(tcp::Input::Listen, now);
             self.drain_connection(flow, true);
