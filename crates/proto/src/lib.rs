@@ -6,6 +6,8 @@
 //! * [`powersave`]: 802.11 power save: the access point's side and the station's, one file a policy.
 //! * [`wire`]: 802.11 and radiotap headers to bytes and back.
 
+#[cfg(test)]
+mod bad_path;
 pub mod cc;
 pub mod e2tcp;
 pub mod powersave;

@@ -16,18 +16,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use airwatt_base::{Instant, Machine, Seq, Span};
 
 use super::*;
+use crate::bad_path::Fate;
 use crate::tcp::SendBytes;
-
-/// What becomes of a packet.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Fate {
-    Arrive,
-    Lose,
-    /// Arrives so much later.
-    Delay(Span),
-    /// Arrives, and once more so much later.
-    Double(Span),
-}
 
 type End = Connection<SendBytes, GapBytes>;
 type Script = Box<dyn FnMut(usize, u64, &Packet) -> Fate>;

@@ -1,34 +1,9 @@
 //! Whole transfers over bad paths, in both directions: what the reliability promises, and always an end.
 
-use airwatt_base::Stream as Random;
 use proptest::prelude::*;
 
 use super::*;
-
-/// How bad a path is, in thousandths.
-#[derive(Clone, Copy, Debug)]
-struct Badness {
-    lose: u32,
-    double: u32,
-    delay: u32,
-}
-
-fn bad_path(seed: u64, badness: Badness) -> impl FnMut(usize, u64, &Packet) -> Fate {
-    let mut random = Random::new(seed, "test/path");
-    move |_, _, _| {
-        let draw = random.below(1000);
-        let more = Span::from_micros(u64::from(random.below(60_000)));
-        if draw < badness.lose {
-            Fate::Lose
-        } else if draw < badness.lose + badness.double {
-            Fate::Double(more)
-        } else if draw < badness.lose + badness.double + badness.delay {
-            Fate::Delay(more)
-        } else {
-            Fate::Arrive
-        }
-    }
-}
+use crate::bad_path::{Badness, bad_path};
 
 /// Sets up, sends `lens` bytes each way, closes, and returns the pair when nothing is left to happen.
 fn exchange(configs: &[E2tcpConfig; 2], lens: [usize; 2], seed: u64, badness: Badness) -> Pair {

@@ -13,21 +13,11 @@ use std::collections::BTreeMap;
 use airwatt_base::{Instant, Machine, Span};
 
 use super::*;
+use crate::bad_path::Fate;
 use crate::cc::Algorithm;
 
 /// The timer of simulators of the year 2000.
 const COARSE: RtoClock = RtoClock::Coarse { tick: Span::from_millis(100), min_ticks: 2 };
-
-/// A segment's end as the script of a test wants it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Fate {
-    Arrive,
-    Lose,
-    /// Arrives so much later.
-    Delay(Span),
-    /// Arrives, and once more so much later.
-    Double(Span),
-}
 
 /// The two kinds of connections: lengths and bytes.
 trait Kind {

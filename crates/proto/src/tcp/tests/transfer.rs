@@ -4,31 +4,7 @@ use airwatt_base::{Seq, Stream};
 use proptest::prelude::*;
 
 use super::*;
-
-/// How bad a path is, in thousandths.
-#[derive(Clone, Copy, Debug)]
-struct Badness {
-    lose: u32,
-    double: u32,
-    delay: u32,
-}
-
-fn bad_path(seed: u64, badness: Badness) -> impl FnMut(usize, u64, &Segment) -> Fate {
-    let mut stream = Stream::new(seed, "test/path");
-    move |_, _, _| {
-        let draw = stream.below(1000);
-        let more = Span::from_micros(u64::from(stream.below(60_000)));
-        if draw < badness.lose {
-            Fate::Lose
-        } else if draw < badness.lose + badness.double {
-            Fate::Double(more)
-        } else if draw < badness.lose + badness.double + badness.delay {
-            Fate::Delay(more)
-        } else {
-            Fate::Arrive
-        }
-    }
-}
+use crate::bad_path::{Badness, bad_path};
 
 fn pattern(seed: u64, len: usize) -> Vec<u8> {
     let mut stream = Stream::new(seed, "test/bytes");
