@@ -11,5 +11,6 @@ mod bad_path;
 pub mod cc;
 pub mod e2tcp;
 pub mod powersave;
+mod reliability;
 pub mod tcp;
 pub mod wire;

@@ -6,13 +6,12 @@
 
 use airwatt_base::{Instant, Seq};
 
-use super::buffer::GapBuffer;
 use super::connection::{Connection, E2tcpTimer, Event, State};
 use super::receiver::Text;
 use super::wire::{Acknowledgement, Packet};
-use crate::tcp::SendBuffer;
+use crate::tcp::{ReceiveBuffer, SendBuffer};
 
-impl<S: SendBuffer, R: GapBuffer> Connection<S, R> {
+impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
     pub(super) fn on_packet(&mut self, packet: &Packet, payload: &R::Payload, now: Instant) {
         self.statistics.packets_received += 1;
         let taken = self.is_for_us(packet)

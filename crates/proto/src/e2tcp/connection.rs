@@ -8,7 +8,6 @@ use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Machine, Seq, Span, Timeout, TimerTable, timer_kinds};
 
-use super::buffer::{GapBuffer, GapBytes};
 use super::config::E2tcpConfig;
 use super::receiver::Receiver;
 use super::rtt::RttEstimator;
@@ -16,7 +15,7 @@ use super::sender::{Outgoing, Sender};
 use super::statistics::Statistics;
 use super::window::BurstState;
 use super::wire::{Acknowledgement, Addresses, Control, Header, Packet};
-use crate::tcp::{Lengths, SendBuffer, SendBytes};
+use crate::tcp::{Lengths, ReceiveBuffer, ReceiveBytes, SendBuffer, SendBytes};
 
 timer_kinds! {
     /// Why a connection wakes up.
@@ -140,7 +139,7 @@ pub enum Event {
 
 /// One end of a connection, with send buffer `S` and receive buffer `R`.
 #[derive(Clone, Debug)]
-pub struct Connection<S: SendBuffer = Lengths, R: GapBuffer = Lengths> {
+pub struct Connection<S: SendBuffer = Lengths, R: ReceiveBuffer = Lengths> {
     pub(super) state: State,
     /// The connection's identifier, proposed or agreed.
     pub(super) id: u8,
@@ -156,7 +155,7 @@ pub struct Connection<S: SendBuffer = Lengths, R: GapBuffer = Lengths> {
     pub(super) config: E2tcpConfig,
 }
 
-impl<S: SendBuffer, R: GapBuffer> Connection<S, R> {
+impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
     /// A closed end that proposes, or waits for, the identifier `id`, and sends `addresses` until it is agreed. Panics if the
     /// settings do not pass [`E2tcpConfig::check`].
     pub fn new(config: E2tcpConfig, id: u8, addresses: Addresses) -> Self {
@@ -448,7 +447,7 @@ impl<S: SendBuffer, R: GapBuffer> Connection<S, R> {
     }
 }
 
-impl<R: GapBuffer> Connection<SendBytes, R> {
+impl<R: ReceiveBuffer> Connection<SendBytes, R> {
     /// Appends the payload of `packet` to `out`. To be called when the packet is sent, before the next input: later its bytes
     /// may be acknowledged and gone.
     pub fn payload(&self, packet: &Packet, out: &mut Vec<u8>) {
@@ -458,7 +457,7 @@ impl<R: GapBuffer> Connection<SendBytes, R> {
     }
 }
 
-impl<S: SendBuffer> Connection<S, GapBytes> {
+impl<S: SendBuffer> Connection<S, ReceiveBytes> {
     /// Appends to `out` all bytes that are in order and not yet read, skipped ones as zeros. [`Input::Read`] then says how
     /// many were taken.
     pub fn received(&self, out: &mut Vec<u8>) {
@@ -472,7 +471,7 @@ impl<S: SendBuffer> Connection<S, GapBytes> {
     }
 }
 
-impl<S: SendBuffer, R: GapBuffer> Machine for Connection<S, R> {
+impl<S: SendBuffer, R: ReceiveBuffer> Machine for Connection<S, R> {
     type Input = Input<S::Data, R::Payload>;
     type Output = Output;
     type Reason = E2tcpTimer;

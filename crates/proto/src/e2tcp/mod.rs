@@ -8,7 +8,7 @@
 //! A [`Connection`] is one end, and keeps the contract of [`airwatt_base::Machine`]. A [`Table`] holds the up to 256
 //! connections between two hosts, agrees on their identifiers and turns packets away. Both directions carry data. The same
 //! objects run with lengths in the simulator ([`crate::tcp::Lengths`]) and with real bytes on a device
-//! ([`crate::tcp::SendBytes`], [`GapBytes`]); `docs/e2tcp.md` has the format and the rules in prose.
+//! ([`crate::tcp::SendBytes`], [`crate::tcp::ReceiveBytes`]); `docs/e2tcp.md` has the format and the rules in prose.
 //!
 //! Windows count packets, as in the thesis; sequence numbers count bytes. Positions in the stream are 64-bit offsets from the
 //! initial sequence number, so that the wrap at 2^32 is one conversion at the door.
@@ -22,7 +22,6 @@
 //! * **The choice of initial sequence numbers**: machines have no randomness, so the driver gives them a base.
 
 mod arrival;
-mod buffer;
 mod config;
 mod connection;
 mod receiver;
@@ -35,7 +34,6 @@ mod tests;
 mod window;
 mod wire;
 
-pub use buffer::{GapBuffer, GapBytes};
 pub use config::{BurstReaction, DetectorConfig, E2tcpConfig, Increase, WindowField};
 pub use connection::{Connection, E2tcpTimer, Event, Input, Output, State, first_sequence};
 pub use rtt::RttEstimator;

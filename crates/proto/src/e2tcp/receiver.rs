@@ -3,27 +3,22 @@
 //! Every packet that takes sequence numbers is acknowledged at once, with the two lowest runs behind the gap: the sender
 //! infers losses from each acknowledgement, so that none may be saved.
 //!
-//! **Partial reliability.** An application that can do without some bytes says how many per cent it must have. Where a gap
-//! opens, the receiver acknowledges past it as long as the share of bytes that arrived, over the life of the connection,
-//! does not fall below that: what is acknowledged is never sent again. The application is told of each gap. A skipped byte
-//! that arrives all the same, because it was on its way, is handed over late and counts as arrived.
-//!
-//! The thesis counts packets; a byte stream has to guess where packets begin. The receiver skips in steps of the largest
-//! payload that it has seen, so that with packets of one size it never acknowledges half of one, and decides as the
-//! thesis' rule in packets does.
+//! Partial reliability is that of [`crate::reliability`]: gaps are acknowledged as far as the application can do without
+//! them, and it is told of each.
 
 use std::collections::VecDeque;
 
 use airwatt_base::Seq;
 
-use super::buffer::GapBuffer;
 use super::config::E2tcpConfig;
 use super::connection::Event;
 use super::statistics::Statistics;
 use super::wire::{Acknowledgement, Block};
+use crate::reliability::{Piece, Reliability};
+use crate::tcp::ReceiveBuffer;
 
-/// Pieces behind gaps, and skipped pieces, that are remembered at most, so that a hostile peer cannot make the lists long. A
-/// packet that would make one piece more is dropped like a lost one.
+/// Pieces behind gaps that are remembered at most, so that a hostile peer cannot make the list long. A packet that would make
+/// one piece more is dropped like a lost one.
 const PIECES_MAX: usize = 2048;
 
 /// A packet's text, by positions.
@@ -33,13 +28,6 @@ pub(super) struct Text {
     pub(super) start: i64,
     pub(super) len: u16,
     pub(super) fin: bool,
-}
-
-/// A range of positions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Piece {
-    start: u64,
-    end: u64,
 }
 
 /// The receive half of a connection.
@@ -58,19 +46,12 @@ pub(super) struct Receiver<R> {
     read_at_once: bool,
     /// What arrived ahead of a gap, in order of position, without overlap or touch.
     pieces: Vec<Piece>,
-    /// What was skipped and may still arrive, in order of position.
-    skipped_pieces: Vec<Piece>,
     /// Position of the peer's FIN, once it has arrived.
     fin: Option<u64>,
     finished: bool,
     urgent: u64,
     selective: bool,
-    reliability: u64,
-    /// Bytes that arrived, each counted once, and bytes skipped that have not arrived.
-    received: u64,
-    skipped: u64,
-    /// The largest payload so far: the step in which gaps are skipped.
-    step: u64,
+    reliability: Reliability,
     /// An acknowledgement is due.
     pub(super) ack_due: bool,
     /// The window that the peer knows of, and how many packets are still to carry the field.
@@ -81,7 +62,7 @@ pub(super) struct Receiver<R> {
     repeats: u8,
 }
 
-impl<R: GapBuffer> Receiver<R> {
+impl<R: ReceiveBuffer> Receiver<R> {
     pub(super) fn new(config: &E2tcpConfig) -> Self {
         Self {
             buffer: R::default(),
@@ -93,15 +74,11 @@ impl<R: GapBuffer> Receiver<R> {
             readable: 0,
             read_at_once: config.read_at_once && !R::KEEPS,
             pieces: Vec::new(),
-            skipped_pieces: Vec::new(),
             fin: None,
             finished: false,
             urgent: 0,
             selective: config.selective,
-            reliability: u64::from(config.reliability),
-            received: 0,
-            skipped: 0,
-            step: 1,
+            reliability: Reliability::new(config.reliability),
             ack_due: false,
             announced: config.assumed_window,
             told: false,
@@ -180,7 +157,7 @@ impl<R: GapBuffer> Receiver<R> {
     fn offer(&mut self) -> u32 {
         let room = self.room();
         let edge = self.next + room;
-        if room == self.largest_window || edge >= self.edge + self.step.min(self.capacity / 2) {
+        if room == self.largest_window || edge >= self.edge + self.reliability.step().min(self.capacity / 2) {
             self.edge = self.edge.max(edge);
         }
         self.edge.saturating_sub(self.next) as u32
@@ -197,8 +174,9 @@ impl<R: GapBuffer> Receiver<R> {
         self.readable -= bytes;
         self.buffer.consume(bytes);
         let offered = self.edge.saturating_sub(self.next);
-        let packets = if offered < self.step { 1 } else { 2 };
-        let good = (packets * self.step).min(self.largest_window.div_ceil(2));
+        let step = self.reliability.step();
+        let packets = if offered < step { 1 } else { 2 };
+        let good = (packets * step).min(self.largest_window.div_ceil(2));
         if bytes > 0 && self.irs.is_some() && self.room() >= offered + good {
             self.ack_due = true;
         }
@@ -226,9 +204,11 @@ impl<R: GapBuffer> Receiver<R> {
         if text.fin {
             new = u64::from(self.take_fin(text.start));
         } else {
-            self.step = self.step.max(u64::from(text.len));
-            new = self.take_late(text, payload, events, statistics) + self.take_ahead(text, payload);
-            self.received += new;
+            self.reliability.note_packet(text.len);
+            let late = self.take_late(text, payload, events, statistics);
+            let ahead = self.take_ahead(text, payload);
+            self.reliability.note_arrived(ahead);
+            new = late + ahead;
             statistics.useless_packets_received += u64::from(new == 0);
             statistics.packets_out_of_order += u64::from(text.start > self.next as i64);
         }
@@ -284,33 +264,19 @@ impl<R: GapBuffer> Receiver<R> {
         statistics: &mut Statistics,
     ) -> u64 {
         let end = text.start + i64::from(text.len);
-        if self.skipped_pieces.is_empty() || text.start >= self.next as i64 || end <= 0 {
+        if !self.reliability.has_gaps() || text.start >= self.next as i64 || end <= 0 {
             return 0;
         }
-        let (start, end) = (text.start.max(0) as u64, end as u64);
         // The FIN is a position, but no byte of the buffer.
         let data_end = self.next - u64::from(self.finished);
         let mut arrived = 0;
-        let mut left = Vec::with_capacity(self.skipped_pieces.len() + 1);
-        for gap in std::mem::take(&mut self.skipped_pieces) {
-            let (from, to) = (gap.start.max(start), gap.end.min(end));
-            if from >= to {
-                left.push(gap);
-                continue;
-            }
-            let len = to - from;
-            let at = (from as i64 - text.start) as usize;
-            self.buffer.store_late(from - 1, data_end - from, payload, at, len as usize);
-            events.push_back(Event::Late { at: from - 1, bytes: len });
+        for late in self.reliability.take_late(Piece { start: text.start.max(0) as u64, end: end as u64 }) {
+            let len = late.end - late.start;
+            let from = (late.start as i64 - text.start) as usize;
+            self.buffer.store_late(late.start - 1, data_end - late.start, payload, from, len as usize);
+            events.push_back(Event::Late { at: late.start - 1, bytes: len });
             arrived += len;
-            left.extend(
-                [Piece { start: gap.start, end: from }, Piece { start: to, end: gap.end }]
-                    .into_iter()
-                    .filter(|piece| piece.end > piece.start),
-            );
         }
-        self.skipped_pieces = left;
-        self.skipped -= arrived;
         statistics.bytes_late += arrived;
         statistics.bytes_skipped -= arrived;
         arrived
@@ -382,34 +348,19 @@ impl<R: GapBuffer> Receiver<R> {
 
     /// Acknowledges past the gap before `until`, as far as the reliability allows.
     fn skip(&mut self, until: u64, events: &mut VecDeque<Event>, statistics: &mut Statistics) {
-        let gap = until - self.next;
-        let spare = self.spare();
-        let bytes = if gap <= spare { gap } else { spare / self.step * self.step };
+        let bytes = self.reliability.skip(self.next, until);
         if bytes == 0 {
             return;
         }
         // Positions count from the SYN; the application counts from its first byte.
         events.push_back(Event::Gap { at: self.next - 1, bytes });
-        self.skipped_pieces.push(Piece { start: self.next, end: self.next + bytes });
-        self.skipped += bytes;
         statistics.bytes_skipped += bytes;
         self.pass(bytes);
     }
 
-    /// Bytes that may still be skipped, so that received / (received + skipped) does not fall below the reliability.
-    fn spare(&self) -> u64 {
-        if self.reliability == 0 {
-            return u64::MAX;
-        }
-        (self.received.saturating_mul(100) / self.reliability).saturating_sub(self.received + self.skipped)
-    }
-
     /// Nothing on its way can still fill a gap that lies a window back.
     fn forget_old_gaps(&mut self) {
-        let oldest = self.next.saturating_sub(self.largest_window);
-        let old = self.skipped_pieces.partition_point(|piece| piece.end <= oldest);
-        let many = self.skipped_pieces.len().saturating_sub(PIECES_MAX);
-        self.skipped_pieces.drain(..old.max(many));
+        self.reliability.forget_gaps(self.next.saturating_sub(self.largest_window));
     }
 
     /// The peer's urgent data ends before `position`. Whether that is news.

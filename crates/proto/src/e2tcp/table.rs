@@ -16,11 +16,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use airwatt_base::{Instant, Machine, Seq, Timeout};
 
-use super::buffer::GapBuffer;
 use super::config::E2tcpConfig;
 use super::connection::{Connection, E2tcpTimer, Event, Input, Output, State};
 use super::wire::{Addresses, Endpoint, Packet};
-use crate::tcp::{Lengths, SendBuffer};
+use crate::tcp::{Lengths, ReceiveBuffer, SendBuffer};
 
 /// Identifiers that there are.
 const IDENTIFIERS: usize = 256;
@@ -78,7 +77,7 @@ pub enum TableOutput {
 
 /// One connection of a table.
 #[derive(Clone, Debug)]
-struct Slot<S: SendBuffer, R: GapBuffer> {
+struct Slot<S: SendBuffer, R: ReceiveBuffer> {
     connection: Connection<S, R>,
     /// From this end to the other.
     addresses: Addresses,
@@ -90,7 +89,7 @@ struct Slot<S: SendBuffer, R: GapBuffer> {
 
 /// All connections of this host with another.
 #[derive(Clone, Debug)]
-pub struct Table<S: SendBuffer = Lengths, R: GapBuffer = Lengths> {
+pub struct Table<S: SendBuffer = Lengths, R: ReceiveBuffer = Lengths> {
     config: TableConfig,
     slots: BTreeMap<ConnectionKey, Slot<S, R>>,
     identifiers: [Option<ConnectionKey>; IDENTIFIERS],
@@ -100,7 +99,7 @@ pub struct Table<S: SendBuffer = Lengths, R: GapBuffer = Lengths> {
     dropped: u64,
 }
 
-impl<S: SendBuffer, R: GapBuffer> Table<S, R> {
+impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
     /// No connection. Panics if the settings do not pass [`E2tcpConfig::check`].
     pub fn new(config: TableConfig) -> Self {
         if let Err(problem) = config.connection.check() {
@@ -371,7 +370,7 @@ enum Choice {
     Full,
 }
 
-impl<S: SendBuffer, R: GapBuffer> Machine for Table<S, R> {
+impl<S: SendBuffer, R: ReceiveBuffer> Machine for Table<S, R> {
     type Input = TableInput<S::Data, R::Payload>;
     type Output = TableOutput;
     type Reason = (ConnectionKey, E2tcpTimer);

@@ -7,7 +7,7 @@
 use airwatt_base::{Instant, Span};
 
 use super::buffer::{ReceiveBuffer, SendBuffer};
-use super::connection::{Connection, Event, State, Timers};
+use super::connection::{Connection, Event, Output, State, Timers};
 use super::receiver::{AckDue, Text};
 use super::segment::{Flags, Segment};
 use super::sender::AckPosition;
@@ -88,7 +88,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
     fn on_segment_synchronized(&mut self, segment: &Segment, payload: &R::Payload, now: Instant) {
         let acceptable = self.acceptable(segment);
         if acceptable == Acceptable::No {
-            return self.reject(segment, now);
+            return self.reject(segment, payload, now);
         }
         if segment.flags.has(Flags::RST) {
             return self.on_reset(segment, now);
@@ -128,11 +128,11 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
     }
 
     /// First step, for a segment that is not acceptable: it is answered, so that the peer learns what is.
-    fn reject(&mut self, segment: &Segment, now: Instant) {
+    fn reject(&mut self, segment: &Segment, payload: &R::Payload, now: Instant) {
         if segment.flags.has(Flags::RST) {
             return;
         }
-        if segment.len > 0 {
+        if segment.len > 0 && !self.take_late(segment, payload) {
             self.statistics.useless_segments_received += 1;
             self.receiver.reject(self.receiver.position(segment.seq), segment.len);
         }
@@ -146,6 +146,27 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
             self.enter_time_wait(now);
         }
         self.challenge(segment, now);
+    }
+
+    /// Takes what of a segment below the window had been skipped. False if that is nothing. The acknowledgement has to lie
+    /// where one can, as for every segment that brings data (RFC 5961 section 5.2).
+    fn take_late(&mut self, segment: &Segment, payload: &R::Payload) -> bool {
+        let in_stream = segment.flags.has(Flags::ACK) && !segment.flags.has(Flags::SYN);
+        let valid = matches!(self.sender.ack_position(segment.ack), AckPosition::Valid(_));
+        if self.receiver.partial.is_none() || !in_stream || !valid {
+            return false;
+        }
+        let text = Text { start: self.receiver.position(segment.seq), len: segment.len, fin: false };
+        let late = self.receiver.take_late(text, payload, &mut self.statistics);
+        self.tell_gaps();
+        late > 0
+    }
+
+    /// Tells the application what the receive half skipped, and what came late.
+    fn tell_gaps(&mut self) {
+        if let Some(partial) = &mut self.receiver.partial {
+            self.outputs.extend(partial.told.drain(..).map(Output::Event));
+        }
     }
 
     /// Tells the peer what is expected. Empty segments are answered only now and then.
@@ -234,6 +255,9 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         let (bytes, finished) = self.receiver.receive(text, payload, &mut self.statistics);
         if bytes > 0 {
             self.notify(Event::Delivered { bytes });
+        }
+        if self.receiver.partial.is_some() {
+            self.tell_gaps();
         }
         if finished {
             self.notify(Event::PeerClosed);

@@ -18,7 +18,7 @@ pub trait SendBuffer: Clone + Debug + Send + Default {
     fn release(&mut self, bytes: u64);
 }
 
-/// Holds what was received and is not yet read, and what arrived ahead of a gap.
+/// Holds what was received and is not yet read, what arrived ahead of a gap, and what arrived after it was given up.
 pub trait ReceiveBuffer: Clone + Debug + Send + Default {
     /// What comes with a segment.
     type Payload: Clone + Debug;
@@ -28,11 +28,18 @@ pub trait ReceiveBuffer: Clone + Debug + Send + Default {
     /// Stores `len` bytes of the payload, from its byte `from` on, so that they lie `at` bytes behind the data in order.
     fn store(&mut self, at: u64, payload: &Self::Payload, from: usize, len: usize);
 
-    /// The next `bytes` behind the data in order are in order too.
+    /// Stores a piece that was skipped before: it begins at byte `position` of the stream, `behind` bytes before the end of
+    /// the data in order.
+    fn store_late(&mut self, position: u64, behind: u64, payload: &Self::Payload, from: usize, len: usize);
+
+    /// The next `bytes` behind the data in order are in order too, or skipped.
     fn advance(&mut self, bytes: u64);
 
     /// The application has read the first `bytes` of the data in order.
     fn consume(&mut self, bytes: u64);
+
+    /// Nobody will ask for the late pieces any more.
+    fn forget_late(&mut self);
 }
 
 /// Counts instead of storing.
@@ -55,9 +62,13 @@ impl ReceiveBuffer for Lengths {
 
     fn store(&mut self, _at: u64, _payload: &(), _from: usize, _len: usize) {}
 
+    fn store_late(&mut self, _position: u64, _behind: u64, _payload: &(), _from: usize, _len: usize) {}
+
     fn advance(&mut self, _bytes: u64) {}
 
     fn consume(&mut self, _bytes: u64) {}
+
+    fn forget_late(&mut self) {}
 }
 
 /// Keeps the bytes that were written until they are acknowledged.
@@ -88,18 +99,25 @@ impl SendBuffer for SendBytes {
     }
 }
 
-/// Keeps the bytes that were received until they are read.
+/// Keeps the bytes that were received until they are read. A byte that was skipped reads as zero; the events say which.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct ReceiveBytes {
-    /// Data in order, then data behind gaps; a gap holds zeros that nobody sees.
+    /// Data in order, then data behind gaps; a gap holds zeros.
     bytes: VecDeque<u8>,
     in_order: usize,
+    /// Pieces that the last input brought too late, with their places in the stream.
+    late: Vec<(u64, Vec<u8>)>,
 }
 
 impl ReceiveBytes {
     /// Appends to `out` all bytes that are in order and not yet read.
-    pub(super) fn copy(&self, out: &mut Vec<u8>) {
+    pub(crate) fn copy(&self, out: &mut Vec<u8>) {
         copy_range(&self.bytes, 0, self.in_order, out);
+    }
+
+    /// The pieces that the last input brought too late.
+    pub(crate) fn late(&self) -> &[(u64, Vec<u8>)] {
+        &self.late
     }
 }
 
@@ -118,13 +136,32 @@ impl ReceiveBuffer for ReceiveBytes {
         }
     }
 
+    fn store_late(&mut self, position: u64, behind: u64, payload: &Vec<u8>, from: usize, len: usize) {
+        let piece = &payload[from..from + len];
+        self.late.push((position, piece.to_vec()));
+        // What the application has not read yet is put right in its place as well.
+        let unread = self.in_order as u64;
+        let read = behind.saturating_sub(unread).min(len as u64) as usize;
+        let start = unread.saturating_sub(behind) as usize;
+        for (place, byte) in self.bytes.range_mut(start..).zip(&piece[read..]) {
+            *place = *byte;
+        }
+    }
+
     fn advance(&mut self, bytes: u64) {
         self.in_order += bytes as usize;
+        if self.bytes.len() < self.in_order {
+            self.bytes.resize(self.in_order, 0);
+        }
     }
 
     fn consume(&mut self, bytes: u64) {
         self.bytes.drain(..bytes as usize);
         self.in_order -= bytes as usize;
+    }
+
+    fn forget_late(&mut self) {
+        self.late.clear();
     }
 }
 

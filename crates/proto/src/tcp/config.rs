@@ -88,6 +88,9 @@ pub struct TcpConfig {
     /// Whether received data counts as read at once, so that the offered window never closes. Default true. Without effect
     /// on a buffer that keeps bytes.
     pub read_at_once: bool,
+    /// Least share of the bytes that the application wants to have, in per cent. Default 100. Below it the receiver
+    /// acknowledges past gaps as long as the share over the life of the connection allows it (PRTP).
+    pub reliability: u8,
     /// The congestion control. Default NewReno.
     pub congestion: Algorithm,
     /// How congestion avoidance counts. Default by bytes.
@@ -140,6 +143,7 @@ impl Default for TcpConfig {
             receive_window: 4 << 20,
             initial_sequence: Seq::new(0),
             read_at_once: true,
+            reliability: 100,
             congestion: Algorithm::default(),
             growth: Growth::default(),
             initial_window: InitialWindow::default(),
@@ -178,6 +182,9 @@ impl TcpConfig {
         }
         if !(1..=1 << 30).contains(&self.receive_window) {
             return bad("receive_window", &self.receive_window, "allowed are 1 byte to 1 GiB (RFC 7323)");
+        }
+        if self.reliability > 100 {
+            return bad("reliability", &self.reliability, "allowed are 0 to 100 per cent");
         }
         if self.initial_ssthresh.is_some_and(|ssthresh| ssthresh < self.mss) {
             return bad(

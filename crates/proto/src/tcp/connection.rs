@@ -98,6 +98,21 @@ pub enum Event {
         /// How many bytes.
         bytes: u64,
     },
+    /// So many bytes at this place are missing, by leave of [`TcpConfig::reliability`]; the stream goes on behind them. A
+    /// buffer that keeps bytes reads them as zeros.
+    Gap {
+        /// The first missing byte, counted from the stream's first.
+        at: u64,
+        /// How many bytes.
+        bytes: u64,
+    },
+    /// Bytes that a [`Event::Gap`] had given up arrived all the same.
+    Late {
+        /// The first of them, counted from the stream's first.
+        at: u64,
+        /// How many bytes.
+        bytes: u64,
+    },
     /// The peer has closed its direction, and all its data is delivered.
     PeerClosed,
     /// The peer has everything that was written so far.
@@ -120,7 +135,7 @@ pub struct Connection<S: SendBuffer = Lengths, R: ReceiveBuffer = Lengths> {
     pub(super) receiver: Receiver<R>,
     pub(super) timers: Timers,
     pub(super) statistics: Statistics,
-    outputs: VecDeque<Output>,
+    pub(super) outputs: VecDeque<Output>,
     pub(super) config: TcpConfig,
     /// Before this, empty segments that are not acceptable get no answer.
     pub(super) next_challenge: Instant,
@@ -220,7 +235,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.sender.unacknowledged()
     }
 
-    /// Bytes received in order and not yet read.
+    /// Bytes received in order, gaps among them, and not yet read.
     pub fn readable_bytes(&self) -> u64 {
         self.receiver.readable()
     }
@@ -416,9 +431,16 @@ impl<R: ReceiveBuffer> Connection<SendBytes, R> {
 }
 
 impl<S: SendBuffer> Connection<S, ReceiveBytes> {
-    /// Appends to `out` all bytes that are in order and not yet read. [`Input::Read`] then says how many were taken.
+    /// Appends to `out` all bytes that are in order and not yet read, skipped ones as zeros. [`Input::Read`] then says how
+    /// many were taken.
     pub fn received(&self, out: &mut Vec<u8>) {
         self.receiver.buffer.copy(out);
+    }
+
+    /// The pieces, with their places in the stream, for which the last input brought [`Event::Late`]. To be called before
+    /// the next input.
+    pub fn late(&self) -> &[(u64, Vec<u8>)] {
+        self.receiver.buffer.late()
     }
 }
 
@@ -428,6 +450,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Machine for Connection<S, R> {
     type Reason = TcpTimer;
 
     fn handle_input(&mut self, input: Self::Input, now: Instant) {
+        self.receiver.buffer.forget_late();
         match input {
             Input::Open => self.open(),
             Input::Listen => self.listen(),

@@ -9,6 +9,8 @@
 //! Positions in the stream are 64-bit offsets from the initial sequence number; only [`Segment`]s hold the 32 bits of the
 //! wire. The wrap is thus one conversion at the door, and everything inside compares plain integers.
 //!
+//! A receiver may do without some of the data ([`TcpConfig::reliability`]): `partial.rs` has PRTP, which no sender notices.
+//!
 //! # Left out, and why
 //! * **Options on the wire.** Both ends are configured with the segment size and with windows in bytes, so no option is
 //!   negotiated; [`TcpConfig::header_bytes`] pays for the space that options take in every segment. Nothing here reads
@@ -26,6 +28,7 @@ mod arrival;
 mod buffer;
 mod config;
 mod connection;
+mod partial;
 mod receiver;
 mod repair;
 mod rtt;

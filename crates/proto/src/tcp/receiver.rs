@@ -4,8 +4,10 @@ use airwatt_base::Seq;
 
 use super::buffer::ReceiveBuffer;
 use super::config::{DelayedAck, TcpConfig};
+use super::partial::Partial;
 use super::sack::SackBlocks;
 use super::statistics::Statistics;
+use crate::reliability::Piece;
 
 /// Pieces of data behind gaps that are kept at most. A segment that would make one more is dropped like a lost one, so that
 /// a hostile peer cannot make the list long; a window of 5.8 MB with every second segment lost needs as many.
@@ -33,31 +35,26 @@ pub(super) struct Text {
     pub(super) fin: bool,
 }
 
-/// Data behind a gap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Piece {
-    start: u64,
-    end: u64,
-}
-
 /// The receive half of a connection.
 #[derive(Clone, Debug)]
 pub(super) struct Receiver<R> {
     pub(super) buffer: R,
     irs: Seq,
     /// Next position expected; the SYN is position 0.
-    next: u64,
+    pub(super) next: u64,
     /// Behind the last position that was ever offered: a window never shrinks (RFC 9293 section 3.8.6).
     edge: u64,
-    capacity: u32,
+    pub(super) capacity: u32,
     mss: u32,
     /// Bytes in order that the application has not read.
     readable: u64,
     read_at_once: bool,
-    /// In order of position, without overlap or touch.
-    pieces: Vec<Piece>,
+    /// What arrived behind gaps, in order of position, without overlap or touch.
+    pub(super) pieces: Vec<Piece>,
     /// Position of the peer's FIN, once it is known.
-    fin: Option<u64>,
+    pub(super) fin: Option<u64>,
+    /// What it takes to let gaps be; none where every byte has to arrive, so that this costs nothing there.
+    pub(super) partial: Option<Box<Partial>>,
     delayed: Option<DelayedAck>,
     /// Segments received since the last acknowledgement.
     waiting: u32,
@@ -83,6 +80,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
             read_at_once: config.read_at_once && !R::KEEPS,
             pieces: Vec::new(),
             fin: None,
+            partial: (config.reliability < 100).then(|| Box::new(Partial::new(config.reliability))),
             delayed: config.delayed_ack,
             waiting: 0,
             due: AckDue::No,
@@ -220,15 +218,15 @@ impl<R: ReceiveBuffer> Receiver<R> {
         self.recent = recent;
     }
 
-    /// A segment lies wholly before what is expected.
+    /// A segment lies wholly before what is expected, and repeats what has arrived.
     pub(super) fn reject(&mut self, start: i64, len: u16) {
         if self.tells && start < self.next() {
             self.note_repetition(start, len);
         }
     }
 
-    /// Takes the text of an acceptable segment. Returns how many bytes became in order, and whether the peer's stream is
-    /// now complete up to its FIN and was not before.
+    /// Takes the text of an acceptable segment. Returns how many bytes became in order before any gap that is let be, and
+    /// whether the peer's stream is now complete up to its FIN and was not before.
     pub(super) fn receive(
         &mut self,
         text: Text,
@@ -238,7 +236,8 @@ impl<R: ReceiveBuffer> Receiver<R> {
         let behind = text.start + i64::from(text.len);
         let start = text.start.clamp(self.next(), self.edge()) as u64;
         let end = behind.clamp(start as i64, self.edge()) as u64;
-        if self.tells && text.len > 0 {
+        let late = if self.partial.is_some() { self.take_late(text, payload, statistics) } else { 0 };
+        if self.tells && text.len > 0 && late == 0 {
             self.note_repetition(text.start, text.len);
         }
         let ahead = start > self.next;
@@ -246,23 +245,26 @@ impl<R: ReceiveBuffer> Receiver<R> {
         if text.fin && behind >= self.next() && behind < self.edge() {
             self.fin = Some(behind as u64);
         }
-        if text.len > 0 && end == start {
+        if text.len > 0 && end == start && late == 0 {
             statistics.useless_segments_received += 1;
         }
         let before = self.next;
-        if end > start && self.keep(Piece { start, end }) {
+        let piece = Piece { start, end };
+        let new = if self.partial.is_some() { self.count_new(piece) } else { 0 };
+        if end > start && self.keep(piece) {
             let from = (start as i64 - text.start) as usize;
             self.buffer.store(start - before, payload, from, (end - start) as usize);
+            if let Some(partial) = &mut self.partial {
+                partial.reliability.note_arrived(new);
+            }
         }
         let delivered = self.next - before;
         if delivered > 0 {
-            self.buffer.advance(delivered);
+            self.pass(delivered);
             statistics.bytes_delivered += delivered;
-            if self.read_at_once {
-                self.buffer.consume(delivered);
-            } else {
-                self.readable += delivered;
-            }
+        }
+        if self.partial.is_some() {
+            statistics.bytes_delivered += self.skip_gaps(statistics);
         }
         let finished = self.fin == Some(self.next);
         if finished {
@@ -275,6 +277,16 @@ impl<R: ReceiveBuffer> Receiver<R> {
         statistics.segments_out_of_order += u64::from(ahead && text.len > 0);
         self.schedule_ack(delivered > 0 && !gaps && !text.fin && text.start >= before as i64);
         (delivered, finished)
+    }
+
+    /// The next `bytes` of the stream, which were just moved over, are the application's.
+    pub(super) fn pass(&mut self, bytes: u64) {
+        self.buffer.advance(bytes);
+        if self.read_at_once {
+            self.buffer.consume(bytes);
+        } else {
+            self.readable += bytes;
+        }
     }
 
     /// RFC 5681 section 4.2: plain data in order may wait; anything that is ahead of a gap, fills one, repeats, or ends the

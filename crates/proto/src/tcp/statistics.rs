@@ -37,8 +37,12 @@ pub struct Statistics {
     pub useless_segments_received: u64,
     /// Segments that came ahead of a gap.
     pub segments_out_of_order: u64,
-    /// Payload received in order, in bytes, each counted once.
+    /// Payload received in order, in bytes, each counted once, gaps that were skipped not counted.
     pub bytes_delivered: u64,
+    /// Bytes acknowledged without having arrived, less those that arrived later.
+    pub bytes_skipped: u64,
+    /// Bytes that arrived after they had been skipped.
+    pub bytes_late: u64,
     /// RTT samples taken.
     pub rtt_count: u64,
     /// Sum of the RTT samples.

@@ -17,8 +17,9 @@
 //! `through 2` in segments, `win 3000`, and `sack` with blocks in bytes `3001:4001` or in segments `4` or `4-6`. What a line
 //! that expects does not mention may be anything, but for the SACK blocks: those it has to mention.
 //!
-//! Commands: `write N`, `read N`, `open`, `listen`, `close`, `abort`; `event NAME` for what the application is told;
-//! `assert KEY=VALUE...`, where windows are in segments or, with `B`, in bytes.
+//! Commands: `write N`, `read N`, `open`, `listen`, `close`, `abort`; `event NAME` for what the application is told, with the
+//! block that is meant for `event gap` and `event late`; `assert KEY=VALUE...`, where windows are in segments or, with `B`, in
+//! bytes.
 
 mod parse;
 mod run;
@@ -60,6 +61,8 @@ pub(crate) enum Action {
     Close,
     Abort,
     Event(String),
+    /// Skipped or late data: which, and from where to where as sequence numbers.
+    Told(&'static str, (u32, u32)),
     Assert(Vec<(String, String)>),
 }
 

@@ -80,6 +80,7 @@ fn set(script: &mut Script, setting: &str) -> Result<(), Wrong> {
             let (tick, least) = value.split_once('/').ok_or("coarse is TICK/LEAST, as in 100ms/2")?;
             config.rto_clock = RtoClock::Coarse { tick: span(tick)?, min_ticks: number(least)? };
         }
+        "reliability" => config.reliability = number(value)?,
         "min_rto" => config.min_rto = span(value)?,
         "initial_rto" => config.initial_rto = span(value)?,
         "max_rto" => config.max_rto = span(value)?,
@@ -106,6 +107,8 @@ fn action(words: &[&str], mss: u32) -> Result<Action, Wrong> {
         ["listen"] => Action::Listen,
         ["close"] => Action::Close,
         ["abort"] => Action::Abort,
+        ["event", "gap", block] => Action::Told("gap", self::block(block, mss)?),
+        ["event", "late", block] => Action::Told("late", self::block(block, mss)?),
         ["event", name] => Action::Event((*name).to_owned()),
         ["assert", facts @ ..] => {
             Action::Assert(facts.iter().map(|fact| pair(fact)).collect::<Result<_, _>>()?)

@@ -90,17 +90,8 @@ impl Bench {
             Action::Listen => self.input(Input::Listen),
             Action::Close => self.input(Input::Close),
             Action::Abort => self.input(Input::Abort),
-            Action::Event(name) => {
-                // Delivered data is asserted by its amount.
-                self.events.retain(|event| !matches!(event, Event::Delivered { .. }));
-                let told = self.events.pop_front().map(|event| format!("{event:?}").to_lowercase());
-                if told.as_deref() != Some(name) {
-                    return Err(format!(
-                        "expected event {name}, but got {}",
-                        told.unwrap_or("none".to_owned())
-                    ));
-                }
-            }
+            Action::Event(name) => self.expect_event(name)?,
+            Action::Told(name, (start, end)) => self.expect_event(&format!("{name} {start}:{end}"))?,
             Action::Assert(facts) => facts.iter().try_for_each(|(key, value)| self.check(key, value))?,
         }
         Ok(())
@@ -117,6 +108,13 @@ impl Bench {
             return Err(format!("expected at {}, but it came at {}", time(self.now), time(at)));
         }
         Ok(())
+    }
+
+    fn expect_event(&mut self, expected: &str) -> Result<(), Wrong> {
+        // Delivered data is asserted by its amount.
+        self.events.retain(|event| !matches!(event, Event::Delivered { .. }));
+        let told = self.events.pop_front().map_or("none".to_owned(), event_name);
+        if told == expected { Ok(()) } else { Err(format!("expected event {expected}, but got {told}")) }
     }
 
     fn check(&self, key: &str, value: &str) -> Result<(), Wrong> {
@@ -140,6 +138,8 @@ impl Bench {
             "partial_acks" => statistics.partial_acks.to_string(),
             "spurious" => statistics.spurious_retransmits.to_string(),
             "probes" => statistics.probes_sent.to_string(),
+            "skipped" => self.amount(statistics.bytes_skipped, value),
+            "late" => self.amount(statistics.bytes_late, value),
             "delivered" => self.amount(statistics.bytes_delivered, value),
             _ => return Err(format!("{key:?} is not something to assert")),
         };
@@ -154,6 +154,15 @@ impl Bench {
         } else {
             (bytes / mss).to_string()
         }
+    }
+}
+
+/// The name of an event in a script; places in the stream as sequence numbers.
+fn event_name(event: Event) -> String {
+    match event {
+        Event::Gap { at, bytes } => format!("gap {}:{}", at + 1, at + 1 + bytes),
+        Event::Late { at, bytes } => format!("late {}:{}", at + 1, at + 1 + bytes),
+        _ => format!("{event:?}").to_lowercase(),
     }
 }
 

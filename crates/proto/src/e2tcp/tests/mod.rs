@@ -17,9 +17,9 @@ use airwatt_base::{Instant, Machine, Seq, Span};
 
 use super::*;
 use crate::bad_path::Fate;
-use crate::tcp::SendBytes;
+use crate::tcp::{ReceiveBytes, SendBytes};
 
-type End = Connection<SendBytes, GapBytes>;
+type End = Connection<SendBytes, ReceiveBytes>;
 type Script = Box<dyn FnMut(usize, u64, &Packet) -> Fate>;
 
 const A: usize = 0;

@@ -110,6 +110,7 @@ proptest! {
         limited_transmit in any::<bool>(),
         coarse in any::<bool>(),
         read_at_once in any::<bool>(),
+        reliability in prop_oneof![Just(100_u8), 0_u8..=100],
     ) {
         let mut now = 0;
         let inputs: Vec<_> = inputs.into_iter().map(|(gap, input)| {
@@ -119,6 +120,7 @@ proptest! {
         }).collect();
         let config = TcpConfig {
             read_at_once,
+            reliability,
             congestion,
             limited_transmit,
             rto_clock: if coarse { COARSE } else { RtoClock::Fine },

@@ -3,6 +3,7 @@
 mod arrival;
 mod contract;
 mod handshake;
+mod partial;
 mod recovery;
 mod scoreboard;
 mod transfer;

@@ -1,0 +1,99 @@
+//! The receive half with partial reliability: PRTP, a receiver's option that a plain TCP sender never notices.
+//!
+//! Where a gap opens and [`crate::reliability`] allows it, the receive half acknowledges past the gap, as if it had arrived;
+//! else it does what TCP does, and duplicate ACKs have the missing segment sent again. A gap before the FIN may be skipped as
+//! well, once the FIN is known. Such an acknowledgement is never delayed: the sender's clock stays that of a gap just filled.
+//!
+//! What was skipped and arrives all the same lies below the window, so that it takes the way of segments that are not
+//! acceptable: it is answered like them, but its bytes are handed over late. They are no repetition, so that none is reported.
+
+use super::buffer::ReceiveBuffer;
+use super::connection::Event;
+use super::receiver::{Receiver, Text};
+use super::statistics::Statistics;
+use crate::reliability::{Piece, Reliability};
+
+/// What a receive half that lets gaps be keeps beside the rest.
+#[derive(Clone, Debug)]
+pub(super) struct Partial {
+    pub(super) reliability: Reliability,
+    /// Behind the last byte of the stream, once it is complete up to its FIN.
+    end: Option<u64>,
+    /// What the application is to be told, in order.
+    pub(super) told: Vec<Event>,
+}
+
+impl Partial {
+    pub(super) fn new(percent: u8) -> Self {
+        Self { reliability: Reliability::new(percent), end: None, told: Vec::new() }
+    }
+}
+
+impl<R: ReceiveBuffer> Receiver<R> {
+    /// Takes what was skipped before and arrives now. Returns how many bytes.
+    #[inline(never)]
+    pub(super) fn take_late(&mut self, text: Text, payload: &R::Payload, statistics: &mut Statistics) -> u64 {
+        let end = text.start + i64::from(text.len);
+        let Some(partial) = &mut self.partial else { return 0 };
+        partial.reliability.note_packet(text.len);
+        if !partial.reliability.has_gaps() || text.start >= self.next as i64 || end <= 0 {
+            return 0;
+        }
+        let data_end = partial.end.unwrap_or(self.next);
+        let mut arrived = 0;
+        for late in partial.reliability.take_late(Piece { start: text.start.max(0) as u64, end: end as u64 })
+        {
+            let len = late.end - late.start;
+            let from = (late.start as i64 - text.start) as usize;
+            self.buffer.store_late(late.start - 1, data_end - late.start, payload, from, len as usize);
+            partial.told.push(Event::Late { at: late.start - 1, bytes: len });
+            arrived += len;
+        }
+        statistics.bytes_late += arrived;
+        statistics.bytes_skipped -= arrived;
+        arrived
+    }
+
+    /// How many bytes of `piece`, which lies at or above what is expected, have not arrived before.
+    #[inline(never)]
+    pub(super) fn count_new(&self, piece: Piece) -> u64 {
+        let known = |other: &Piece| other.end.min(piece.end).saturating_sub(other.start.max(piece.start));
+        piece.end - piece.start - self.pieces.iter().map(known).sum::<u64>()
+    }
+
+    /// Acknowledges past gaps as far as the reliability allows. Returns how many bytes became in order behind them.
+    #[inline(never)]
+    pub(super) fn skip_gaps(&mut self, statistics: &mut Statistics) -> u64 {
+        let Some(mut partial) = self.partial.take() else { return 0 };
+        let mut delivered = 0;
+        while self.fin != Some(self.next) {
+            let piece = self.pieces.first().map(|piece| piece.start);
+            // A peer that contradicts itself may have sent data beyond its FIN.
+            let fin = self.fin.filter(|fin| *fin > self.next);
+            let Some(until) = [piece, fin].into_iter().flatten().min() else { break };
+            let bytes = partial.reliability.skip(self.next, until);
+            if bytes == 0 {
+                break;
+            }
+            // Positions count from the SYN; the application counts from its first byte.
+            partial.told.push(Event::Gap { at: self.next - 1, bytes });
+            statistics.bytes_skipped += bytes;
+            self.next += bytes;
+            self.pass(bytes);
+            if piece == Some(self.next) {
+                let more = self.pieces.remove(0).end - self.next;
+                self.next += more;
+                self.pass(more);
+                partial.told.push(Event::Delivered { bytes: more });
+                delivered += more;
+            }
+        }
+        if self.fin == Some(self.next) {
+            partial.end = self.fin;
+        }
+        // Nothing on its way can still fill a gap that lies a window back.
+        partial.reliability.forget_gaps(self.next.saturating_sub(u64::from(self.capacity)));
+        self.partial = Some(partial);
+        delivered
+    }
+}
