@@ -1,6 +1,7 @@
 //! What a radio spends, and how well the channel was shared.
 //!
 //! * [`radio`]: radio profiles: the power of each state and of the transitions, read from TOML.
+//! * [`ideal`]: the least that the same frames at the same times cost: perfect knowledge of one's own traffic.
 //! * [`ledger`]: the time line of a radio's states, kept as exact durations; joules are computed from it in one place.
 //! * [`overhead`]: bytes and time beyond what a transfer needs, and the energy overhead made of both.
 //! * [`fairness`]: Jain's index and the two indices that also count the use of the capacity.
@@ -8,9 +9,11 @@
 //! Left out: batteries, power per rate or per chain, and the energy of the host's processor.
 
 pub mod fairness;
+pub mod ideal;
 pub mod ledger;
 pub mod overhead;
 pub mod radio;
 
+pub use ideal::{Ideal, Nap};
 pub use ledger::{Ledger, State};
 pub use radio::{Radio, RadioError, Transition};

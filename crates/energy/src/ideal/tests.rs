@@ -1,0 +1,121 @@
+//! Each gap is spent in the cheaper of two ways; a reference tries both.
+
+use airwatt_base::Power;
+use proptest::prelude::*;
+
+use super::*;
+use crate::radio::Transition;
+
+fn radio(listen: u64, sleep: u64, to_sleep: (u64, u64), wake_up: (u64, u64)) -> Radio {
+    let transition =
+        |(nanos, power)| Transition { time: Span::from_nanos(nanos), power: Power::from_nanowatts(power) };
+    Radio {
+        name: "test".into(),
+        description: String::new(),
+        source: String::new(),
+        voltage: None,
+        transmit: Power::from_nanowatts(70),
+        receive: Power::from_nanowatts(50),
+        listen: Power::from_nanowatts(listen),
+        sleep: Power::from_nanowatts(sleep),
+        to_sleep: transition(to_sleep),
+        wake_up: transition(wake_up),
+    }
+}
+
+const fn ns(nanos: u64) -> Instant {
+    Instant::from_nanos(nanos)
+}
+
+/// 30 nW awake, 2 nW asleep; falling asleep takes 10 ns at 30 nW, waking 20 ns at 60 nW: 1500 aJ, and 28 aJ are saved by
+/// each nanosecond asleep; 1440 / 28 = 51.4.
+#[test]
+fn a_gap_is_slept_through_where_that_is_cheaper() {
+    let radio = radio(30, 2, (10, 30), (20, 60));
+    for (gap, nap) in [(29, false), (51, false), (52, true), (1_000, true)] {
+        let mut ideal = Ideal::new(ns(0), radio.clone());
+        assert_eq!(ideal.frame(State::Receive, ns(0), ns(100)), None);
+        let taken = ideal.frame(State::Transmit, ns(100 + gap), ns(110 + gap));
+        let expected = Nap { from: ns(100), wake: ns(80 + gap), until: ns(100 + gap) };
+        assert_eq!(taken, nap.then_some(expected), "a gap of {gap} ns");
+        let ledger = ideal.ledger();
+        ledger.check(ns(110 + gap));
+        let asleep = if nap { gap - 30 } else { 0 };
+        assert_eq!(ledger.duration(State::Sleep), Span::from_nanos(asleep));
+        assert_eq!(ledger.wakeups().values().sum::<u64>(), u64::from(nap));
+    }
+}
+
+/// SIFS after SIFS in one exchange: with transitions that are free and take no time even that is slept through.
+#[test]
+fn a_radio_with_free_transitions_never_listens() {
+    let radio = radio(30, 2, (0, 0), (0, 0));
+    let mut ideal = Ideal::new(ns(0), radio);
+    for start in [1_u64, 20, 22, 100] {
+        ideal.frame(State::Receive, ns(start), ns(start + 1));
+    }
+    let (ledger, nap) = ideal.finish(ns(200));
+    ledger.check(ns(200));
+    assert_eq!(ledger.duration(State::Listen), Span::ZERO);
+    assert_eq!(ledger.duration(State::Receive), Span::from_nanos(4));
+    assert_eq!(nap, Some(Nap { from: ns(101), wake: ns(200), until: ns(200) }));
+}
+
+#[test]
+fn a_radio_that_saves_nothing_by_sleep_stays_awake() {
+    let mut ideal = Ideal::new(ns(0), radio(30, 30, (0, 0), (0, 0)));
+    assert_eq!(ideal.frame(State::Receive, ns(1_000_000), ns(1_000_001)), None);
+    assert_eq!(ideal.ledger().duration(State::Sleep), Span::ZERO);
+}
+
+/// What overlaps is charged once, to the frame that was told first.
+#[test]
+fn no_time_is_charged_twice() {
+    let mut ideal = Ideal::new(ns(0), radio(30, 2, (0, 0), (0, 0)));
+    ideal.frame(State::Transmit, ns(0), ns(10));
+    ideal.frame(State::Receive, ns(5), ns(8));
+    ideal.frame(State::Receive, ns(5), ns(12));
+    let (ledger, _) = ideal.finish(ns(11));
+    ledger.check(ns(12));
+    assert_eq!(ledger.duration(State::Transmit), Span::from_nanos(10));
+    assert_eq!(ledger.duration(State::Receive), Span::from_nanos(2));
+}
+
+/// The cheapest way through a gap, by trying both.
+fn least(radio: &Radio, gap: u64) -> u128 {
+    let gap = Span::from_nanos(gap);
+    let listening = (radio.listen * gap).as_attojoules();
+    let transitions = radio.to_sleep.time + radio.wake_up.time;
+    if gap < transitions {
+        return listening;
+    }
+    let asleep = radio.sleep * gap.saturating_sub(transitions);
+    listening.min((radio.to_sleep.energy() + radio.wake_up.energy() + asleep).as_attojoules())
+}
+
+proptest! {
+    #[test]
+    fn every_gap_costs_the_least(
+        listen in 0_u64..200,
+        sleep in 0_u64..200,
+        to_sleep in (0_u64..50, 0_u64..300),
+        wake_up in (0_u64..50, 0_u64..300),
+        gaps in prop::collection::vec((0_u64..200, 1_u64..20), 0..20),
+    ) {
+        let radio = radio(listen, sleep, to_sleep, wake_up);
+        let mut ideal = Ideal::new(ns(0), radio.clone());
+        let (mut now, mut expected) = (0, 0);
+        for (gap, length) in gaps {
+            expected += least(&radio, gap) + 50 * u128::from(length);
+            ideal.frame(State::Receive, ns(now + gap), ns(now + gap + length));
+            now += gap + length;
+        }
+        ideal.ledger().check(ns(now));
+        // Sleep that costs more than listening is never worth it, even where its transitions would make up for that.
+        if sleep < listen {
+            prop_assert_eq!(ideal.ledger().energy(&radio).as_attojoules(), expected);
+        } else {
+            prop_assert!(ideal.ledger().duration(State::Sleep).is_zero());
+        }
+    }
+}
