@@ -109,3 +109,56 @@ def policies() -> str:
 
 def transports() -> str:
     """The transports, as a JSON list of `{name, description}`."""
+
+def data_overhead(sent_bytes: int, payload_bytes: int) -> float:
+    """The extra bytes sent over the payload's, as a fraction. Raises `InputError` without payload."""
+
+def time_overhead(elapsed_ns: int, payload_bytes: int, rate_bps: int) -> float:
+    """The extra time over the payload's at a rate, as a fraction. Raises `InputError` without payload or rate."""
+
+def energy_overhead(data_overhead: float, time_overhead: float, radio: str) -> float:
+    """The two overheads weighed as a kind of radio would. Raises `InputError` for an unknown one."""
+
+def efficiency(overhead: float) -> float:
+    """The efficiency that belongs to an overhead."""
+
+def energy_efficiency(data_overhead: float, time_overhead: float, radio: str) -> float:
+    """The two efficiencies weighed as a kind of radio would. Raises `InputError` for an unknown one."""
+
+def radio_mixes() -> list[tuple[str, float, float]]:
+    """The kinds of radio: name, weight of the data overhead, weight of the time overhead."""
+
+def e2tcp_encode(
+    connection: int,
+    *,
+    control: str | None = ...,
+    addresses: tuple[tuple[str, int], tuple[str, int]] | None = ...,
+    sequence: int | None = ...,
+    urgent: int | None = ...,
+    acknowledgement: int | None = ...,
+    blocks: Sequence[tuple[int, int]] = ...,
+    window: int | None = ...,
+    payload: bytes = ...,
+) -> bytes:
+    """The bytes of an E2TCP packet; `control` is syn, fin or rst, blocks are first and last byte."""
+
+def e2tcp_decode(packet: bytes) -> tuple[str, bytes]:
+    """An E2TCP packet's header as a JSON object, and its payload. Raises `InputError` for bytes that are none."""
+
+def e2tcp_packets(stream_bytes: int, payload_bytes: int) -> list[bytes]:
+    """The packets that a fresh E2TCP end sends at once for a stream, with a payload of zeros."""
+
+def e2tcp_acknowledgements(received: Sequence[tuple[int, int]]) -> list[bytes]:
+    """The answers of an E2TCP receiver that gets a packet for each (first byte, last byte), in this order."""
+
+def e2tcp_connections() -> int:
+    """How many connections two hosts have open when the next one is refused."""
+
+def e2tcp_timers(again_s: int, new_s: int, timer_s: int) -> tuple[float | None, float | None]:
+    """When an E2TCP sender's retransmission and transmission timers expire, in seconds.
+
+    A packet is sent again at `again_s`, a new one leaves at `new_s`, and both timers run for `timer_s`.
+    """
+
+def bytes_sent(transport: str, packets: int, payload_bytes: int, lost: int = ...) -> int:
+    """Bytes sent both ways by two ends (`tcp`, `e2tcp`) for a transfer whose `lost`-th packet is lost; 0 is none."""

@@ -1,0 +1,171 @@
+"""`airwatt reproduce`: published experiments run again, held claim by claim against what was printed."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from airwatt import laboratory
+from airwatt._core import InputError
+from airwatt.cli import options
+from airwatt.cli.output import print_json, show, writing
+from airwatt.cli.progress import bar
+from airwatt.reproduce import catalogue, document, engine
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from airwatt.reproduce.model import Claim
+
+EPILOG = """\b
+Examples:
+  airwatt reproduce list
+  airwatt reproduce e2tcp/ex4.4 e2tcp/fig4.10
+"""
+
+FAILED, INTERRUPTED = 1, 130
+_COLUMNS = 80
+
+
+def command(
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ID]...", help="What to reproduce: e2tcp/tab5.3, a whole document (e2tcp), all; list shows them."
+        ),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Folder for pictures (PNG) and values (CSV).")
+    ] = Path("reproduced"),
+    seed: options.Seed = 1,
+    runs: options.Runs = 10,
+    json: options.Json = False,
+    fail_if: options.FailIf = None,
+) -> None:
+    """Run published experiments again; draw them, and say claim by claim whether what was printed holds.
+
+    Exits with 1 if a claim is missed. What a publication leaves open is fixed once for all of its figures; the
+    output says how.
+    """
+    limits = options.thresholds(fail_if)
+    laboratory.check_seeds(seed, runs)
+    if not ids or ids == ["list"]:
+        _list(catalogue.choose(["all"]), runs, json)
+        return
+    if "list" in ids:
+        raise InputError("reproduce list: stands alone; allowed beside it is nothing")
+    chosen = catalogue.choose(ids)
+    _check_folder(out)
+    with bar("reproduce") as on_progress:
+        batch = engine.reproduce(chosen, runs, seed, on_progress)
+    files = _write(batch.finished, out)
+    made = document.document(batch.finished, files, runs, seed)
+    if batch.interrupted:
+        made["interrupted"] = True
+    if json:
+        print_json(made)
+    else:
+        show(*_parts(batch, files, runs, seed))
+    if batch.interrupted:
+        raise typer.Exit(INTERRUPTED)
+    options.hold(limits, made)
+    if any(not claim.holds for item in batch.finished for claim in item.outcome.claims):
+        raise typer.Exit(FAILED)
+
+
+def _list(chosen: Sequence[catalogue.Chosen], runs: int, json: bool) -> None:
+    items = [
+        {
+            "id": home.id(item),
+            "alias": f"{home.number}.{item.place}",
+            "shows": item.shows,
+            "cost_s": round(catalogue.cost_s([(home, item)], runs, engine.cores()), 1),
+        }
+        for home, item in chosen
+    ]
+    if json:
+        from airwatt._core import SCHEMA, __version__
+
+        print_json({"schema": SCHEMA, "version": __version__, "reproductions": items})
+        return
+    from airwatt.cli.tables import table
+
+    whole = catalogue.cost_s(chosen, runs, engine.cores())
+    rows = [[str(item["id"]), str(item["shows"]), f"{item['cost_s']:.1f} s"] for item in items]
+    cost = f"about {whole:.0f} s for all together, which share runs ({runs} runs a point, {engine.cores()} cores)"
+    show(table(["id", "shows", "cost"], rows, left=2), cost)
+
+
+def _check_folder(out: Path) -> None:
+    """Before anything runs."""
+    if out.exists() and not out.is_dir():
+        raise InputError(f"--out {out}: is a file; allowed is a folder, new or old")
+    with writing("--out", out):
+        out.mkdir(parents=True, exist_ok=True)
+
+
+def _write(finished: Sequence[engine.Finished], out: Path) -> dict[str, list[str]]:
+    files = {}
+    for item in finished:
+        with writing("--out", out):
+            files[item.id] = [str(path) for path in document.write(item, out)]
+    return files
+
+
+def _parts(batch: engine.Batch, files: dict[str, list[str]], runs: int, seed: int) -> "Iterator[RenderableType]":
+    from airwatt.cli.tables import table
+
+    homes = list(dict.fromkeys(item.document.name for item in batch.finished))
+    for name in homes:
+        mine = [item for item in batch.finished if item.document.name == name]
+        yield _wrapped(f"{mine[0].document.citation}.")
+        yield mine[0].document.configuration.strip()
+        for item in mine:
+            yield f"{item.id}  {item.reproduction.shows}"
+            for part in item.outcome.tables:
+                if part.title:
+                    yield part.title
+                yield table(part.heads, part.rows)
+            if item.outcome.claims:
+                yield "\n".join(_claim(claim) for claim in item.outcome.claims)
+            yield from (_wrapped(note) for note in item.outcome.notes)
+    yield _summary(batch, files, runs, seed)
+
+
+def _claim(claim: "Claim") -> str:
+    verdict = "holds " if claim.holds else "MISSED"
+    lines = [_wrapped(f"{verdict}  {claim.text}", indent=8)]
+    numbers = f"paper {_amount(claim.paper, claim.unit)}   here {_amount(claim.here, claim.unit)}"
+    if claim.tolerance:
+        numbers += f"   tolerance {claim.tolerance}"
+    lines.append(textwrap.indent(_wrapped(numbers, indent=2, columns=_COLUMNS - 8), " " * 8))
+    return "\n".join(lines)
+
+
+def _amount(value: float | str, unit: str) -> str:
+    if isinstance(value, str):
+        return value or "-"
+    decimals = 0 if value == round(value) else 3 if abs(value) < 1 else 2 if abs(value) < 10 else 1
+    return f"{value:.{decimals}f} {unit}".rstrip()
+
+
+def _wrapped(text: str, indent: int = 0, columns: int = _COLUMNS) -> str:
+    return textwrap.fill(text, columns, subsequent_indent=" " * indent)
+
+
+def _summary(batch: engine.Batch, files: dict[str, list[str]], runs: int, seed: int) -> str:
+    claims: list[Any] = [claim for item in batch.finished for claim in item.outcome.claims]
+    missed = [claim for claim in claims if not claim.holds]
+    lines = [
+        f"{len(batch.finished)} reproductions, {len(claims)} claims: {len(claims) - len(missed)} hold, "
+        f"{len(missed)} missed ({runs} runs a point from seed {seed})"
+    ]
+    lines += [f"  missed: {claim.id}" for claim in missed]
+    written = [path for paths in files.values() for path in paths]
+    if written:
+        lines.append(f"{len(written)} files under {Path(written[0]).parent.parent}")
+    if batch.interrupted:
+        lines.append("interrupted: the above is what was finished")
+    return "\n".join(lines)

@@ -1,0 +1,171 @@
+"""Reproductions: curves with their 95 % intervals, or bars, with the printed numbers as diamonds where there are any.
+
+A picture is drawn from the values of the result document alone, so that it cannot show what the document does not say.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
+
+from airwatt.plots import style
+from airwatt.reproduce.engine import Finished
+from airwatt.reproduce.model import At, Bars, Lines, Value
+
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_DASHES = ("-", "--", ":", "-.")
+
+
+def draw(item: Finished, path: Path) -> None:
+    """Draws a finished reproduction that has a picture. Raises `OSError`."""
+    picture = item.reproduction.picture
+    with style.styled():
+        # A fixed layout: a constrained one takes longer than all the drawing.
+        figure = Figure(figsize=(8.4, 4.4))
+        axes = figure.subplots()
+        figure.subplots_adjust(left=0.085, right=0.74, bottom=0.115, top=0.83)
+        if isinstance(picture, Lines):
+            _lines(axes, picture, item.outcome.values, item.outcome.published)
+        elif isinstance(picture, Bars):
+            _bars(axes, picture, item.outcome.values, item.outcome.published)
+        _title(figure, item)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
+        style.save(figure, path)
+
+
+def _title(figure: Figure, item: Finished) -> None:
+    figure.text(0.012, 0.955, item.id, fontsize=11, fontweight="bold", va="center")
+    figure.text(0.012, 0.905, item.reproduction.shows, fontsize=9, va="center")
+    missed = sum(not claim.holds for claim in item.outcome.claims)
+    if item.outcome.claims:
+        held = f"{len(item.outcome.claims) - missed} of {len(item.outcome.claims)} claims hold"
+        colour = style.VERMILION if missed else style.GREEN
+        figure.text(0.988, 0.955, held, fontsize=9, va="center", ha="right", color=colour)
+
+
+def _groups(values: Sequence[Value], what: str, by: Sequence[str]) -> dict[tuple[str | float, ...], list[Value]]:
+    groups: dict[tuple[str | float, ...], list[Value]] = {}
+    for value in values:
+        if value.what == what and all(key in value.at for key in by):
+            groups.setdefault(tuple(value.at[key] for key in by), []).append(value)
+    return groups
+
+
+def _name(by: Sequence[str], key: Sequence[str | float]) -> str:
+    return ", ".join(str(part) if isinstance(part, str) else f"{by[i]} {part:g}" for i, part in enumerate(key))
+
+
+def _lines(axes: Axes, picture: Lines, values: Sequence[Value], published: Sequence[Value]) -> None:
+    groups = _groups(values, picture.what, picture.by)
+    # The first parameter has the colours, the second, if there is one, the dashes.
+    firsts = list(dict.fromkeys(key[:1] for key in groups))
+    seconds = list(dict.fromkeys(key[1:] for key in groups))
+    places: list[float] = []
+    for key, curve in groups.items():
+        if any(picture.x not in value.at for value in curve):
+            continue
+        xs = [float(value.at[picture.x]) for value in curve]
+        colour = style.LINES[firsts.index(key[:1]) % len(style.LINES)]
+        axes.errorbar(
+            xs,
+            [value.value for value in curve],
+            yerr=[value.ci95 or 0.0 for value in curve],
+            color=colour,
+            linestyle=_DASHES[seconds.index(key[1:]) % len(_DASHES)],
+            marker=_MARKERS[firsts.index(key[:1]) % len(_MARKERS)],
+            markersize=3.6,
+            linewidth=1.3,
+            elinewidth=0.9,
+            capsize=2,
+            label=_name(picture.by, key) or "here",
+        )
+        places += xs
+    _published_points(axes, picture, groups, firsts, published)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(FixedLocator(sorted(set(places))))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(ScalarFormatter())
+    if picture.falling:
+        axes.invert_xaxis()
+    if picture.log_y:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(ScalarFormatter())
+    else:
+        axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+    axes.set_xlabel(picture.x_label)
+    axes.set_ylabel(picture.y_label)
+
+
+def _published_points(
+    axes: Axes,
+    picture: Lines,
+    groups: dict[tuple[str | float, ...], list[Value]],
+    firsts: list[tuple[str | float, ...]],
+    published: Sequence[Value],
+) -> None:
+    label: str | None = "published"
+    for key, marks in _groups(published, picture.what, picture.by).items():
+        marks = [mark for mark in marks if picture.x in mark.at]
+        if key not in groups or not marks:
+            continue
+        axes.plot(
+            [float(mark.at[picture.x]) for mark in marks],
+            [mark.value for mark in marks],
+            linestyle="none",
+            marker="D",
+            markersize=7,
+            markerfacecolor="none",
+            markeredgewidth=1.4,
+            markeredgecolor=style.LINES[firsts.index(key[:1]) % len(style.LINES)],
+            label=label,
+        )
+        label = None
+
+
+def _bars(axes: Axes, picture: Bars, values: Sequence[Value], published: Sequence[Value]) -> None:
+    groups = _groups(values, picture.what, picture.by)
+    places = list(dict.fromkeys(v.at[picture.group] for members in groups.values() for v in members if _in(picture, v)))
+    printed = _groups(published, picture.what, picture.by)
+    width = 0.8 / max(len(groups), 1)
+    label: str | None = "published"
+    for index, (key, members) in enumerate(groups.items()):
+        offset = (index - (len(groups) - 1) / 2) * width
+        shown = [value for value in members if _in(picture, value)]
+        xs = [places.index(value.at[picture.group]) + offset for value in shown]
+        axes.bar(
+            xs,
+            [value.value for value in shown],
+            width=0.92 * width,
+            yerr=[value.ci95 or 0.0 for value in shown],
+            color=style.LINES[index % len(style.LINES)],
+            error_kw={"elinewidth": 0.9, "capsize": 2, "ecolor": style.INK},
+            label=_name(picture.by, key),
+        )
+        marks = [mark for mark in printed.get(key, []) if mark.at.get(picture.group) in places and _in(picture, mark)]
+        if marks:
+            axes.plot(
+                [places.index(mark.at[picture.group]) + offset for mark in marks],
+                [mark.value for mark in marks],
+                linestyle="none",
+                marker="D",
+                markersize=6,
+                markerfacecolor="white",
+                markeredgecolor=style.INK,
+                label=label,
+            )
+            label = None
+    axes.set_xticks(range(len(places)), [_tick(picture.group, place) for place in places])
+    axes.grid(axis="x", visible=False)
+    axes.set_ylabel(picture.y_label)
+
+
+def _in(picture: Bars, value: Value) -> bool:
+    """Values that carry a further parameter, as an average over another set, belong to the document, not the bars."""
+    named: At = value.at
+    return picture.group in named and "over" not in named
+
+
+def _tick(group: str, place: str | float) -> str:
+    return f"{group} {place}" if isinstance(place, str) else f"{place:g}"

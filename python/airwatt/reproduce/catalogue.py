@@ -1,0 +1,58 @@
+"""Which documents there are, and what an id names."""
+
+import importlib
+from collections.abc import Iterable, Sequence
+
+from airwatt._core import InputError
+from airwatt.reproduce.model import Document, Reproduction
+
+DOCUMENTS = ("e2tcp",)
+"""Modules of this package, each with a `DOCUMENT`."""
+
+Chosen = tuple[Document, Reproduction]
+
+
+def documents() -> list[Document]:
+    """All documents, in the order of `DOCUMENTS`."""
+    return [importlib.import_module(f"airwatt.reproduce.{name}").DOCUMENT for name in DOCUMENTS]
+
+
+def choose(ids: Iterable[str]) -> list[Chosen]:
+    """What the ids name, in the order of the documents' pages and each once. Raises `InputError` for an unknown id."""
+    known = documents()
+    wanted: set[str] = set()
+    for text in ids:
+        wanted.update(_named(text, known))
+    return [(d, r) for d in known for r in d.reproductions if d.id(r) in wanted]
+
+
+def _named(text: str, known: Sequence[Document]) -> set[str]:
+    """The full ids behind one argument: `all`, a document, a place in it; documents by name or number."""
+    if text == "all":
+        return {document.id(item) for document in known for item in document.reproductions}
+    for document in known:
+        if text in (document.name, document.number):
+            return {document.id(item) for item in document.reproductions}
+        for item in document.reproductions:
+            if text in (document.id(item), f"{document.number}.{item.place}"):
+                return {document.id(item)}
+    raise InputError(f"reproduce {text!r}: unknown; {_allowed(text, known)}")
+
+
+def _allowed(text: str, known: Sequence[Document]) -> str:
+    import difflib
+
+    ids = [document.id(item) for document in known for item in document.reproductions]
+    names = ", ".join(["all", *(document.name for document in known)])
+    # An alias is compared as the id that it stands for.
+    for document in known:
+        text = text.replace(f"{document.number}.", f"{document.name}/")
+    close = difflib.get_close_matches(text, ids, n=3, cutoff=0.6)
+    near = f" (near it: {', '.join(close)})" if close else ""
+    return f"allowed are {names}, or one that `airwatt reproduce list` shows{near}"
+
+
+def cost_s(chosen: Sequence[Chosen], runs: int, cores: int) -> float:
+    """About how long the runs of these take, with what they share counted once."""
+    points = {point for _, item in chosen for point in item.points}
+    return sum(point.cost_s for point in points) * runs / cores

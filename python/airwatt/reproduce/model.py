@@ -1,0 +1,137 @@
+"""What a reproduction is made of: points, values, claims, pictures, and the document that they belong to."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+Numbers = dict[str, float]
+"""The few numbers that are kept of a run."""
+
+Measure = Callable[[Mapping[str, Any]], Numbers]
+"""Reads them from the run's result document. A function of a module, so that equal points are one."""
+
+At = dict[str, str | float]
+"""Where a value belongs: parameters by name, as in `{"error": "A", "good_s": 10}`."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A scenario with overrides, to be run with each seed, and what is kept of each run."""
+
+    scenario: str
+    overrides: tuple[tuple[str, str], ...]
+    measure: Measure
+    cost_s: float = 0.02
+    """About how long one run takes on one core; for `list` only."""
+
+
+class Results:
+    """The numbers of each point's runs, in the order of their seeds."""
+
+    def __init__(self, runs: Mapping[Point, Sequence[Numbers]], failures: Mapping[Point, str] | None = None) -> None:
+        self._runs = runs
+        self.failures = failures or {}
+
+    def __contains__(self, point: Point) -> bool:
+        return point in self._runs
+
+    def column(self, point: Point, key: str) -> list[float]:
+        """One number of every run of a point."""
+        return [numbers[key] for numbers in self._runs[point]]
+
+
+@dataclass(frozen=True)
+class Value:
+    """One number of a figure or table, with the half width of its 95 % interval where it is a mean."""
+
+    what: str
+    at: At
+    value: float
+    ci95: float | None
+    unit: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something that was printed, held against what came out. `paper` and `here` are numbers or texts."""
+
+    id: str
+    text: str
+    paper: float | str
+    here: float | str
+    tolerance: str
+    holds: bool
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table for the eye; the first column to the left."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A picture of curves: one for each combination of `by`, over the parameter `x`. Values of `what` only."""
+
+    what: str
+    x: str
+    by: Sequence[str]
+    x_label: str
+    y_label: str
+    falling: bool = False
+    """The axis runs from large to small."""
+    log_y: bool = False
+
+
+@dataclass(frozen=True)
+class Bars:
+    """A picture of grouped bars: groups by the parameter `group`, one bar in each for each combination of `by`."""
+
+    what: str
+    group: str
+    by: Sequence[str]
+    y_label: str
+
+
+@dataclass
+class Outcome:
+    """What came of a reproduction. `published` has the printed numbers that belong beside our values."""
+
+    values: list[Value] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    published: list[Value] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """One table, figure or printed number of a document."""
+
+    place: str
+    """Where it stands: `tab5.3`, `fig5.13`, `sec4.2.4`."""
+    shows: str
+    compute: Callable[["Reproduction", Results], Outcome]
+    points: tuple[Point, ...] = ()
+    picture: Lines | Bars | None = None
+
+
+@dataclass(frozen=True)
+class Document:
+    """A publication: its reproductions in the order of its pages."""
+
+    name: str
+    number: str
+    """As in the ids of the list of claims: `s002`."""
+    citation: str
+    configuration: str
+    """What all reproductions share and the publication leaves open, each with its reason."""
+    reproductions: tuple[Reproduction, ...]
+
+    def id(self, reproduction: Reproduction) -> str:
+        """As in `e2tcp/tab5.3`."""
+        return f"{self.name}/{reproduction.place}"

@@ -1,0 +1,244 @@
+"""`airwatt reproduce`: ids, points that run once, claims, documents, files; with made-up runs where runs would cost."""
+
+import csv
+import json
+
+import pytest
+
+from airwatt import _core
+from airwatt.reproduce import catalogue, claims, document, engine
+from airwatt.reproduce.model import Claim, Document, Lines, Outcome, Point, Reproduction, Results, Value
+from airwatt.reproduce.series import Series
+
+
+def measure(result):
+    return {"events": float(result["events"])}
+
+
+def point(size="100kB"):
+    return Point("fast-dsl", (("flow.size", size),), measure)
+
+
+def counted(place, *points):
+    """A reproduction that shows its points' events."""
+
+    def compute(_item, results):
+        values = []
+        for index, needed in enumerate(points):
+            column = results.column(needed, "events")
+            values.append(Value("events", {"point": float(index + 1)}, sum(column) / len(column), None, ""))
+        return Outcome(values, [Claim(f"made-up/{place}.any", "something happens", 1.0, values[0].value, "", True)])
+
+    return Reproduction(place, f"Events of {place}", compute, points, Lines("events", "point", (), "point", "events"))
+
+
+def made_up(*reproductions):
+    return Document("made-up", "s999", "nobody, nowhere", "nothing is open", reproductions)
+
+
+def chosen(*reproductions):
+    home = made_up(*reproductions)
+    return [(home, item) for item in reproductions]
+
+
+def test_what_several_reproductions_share_runs_once(monkeypatch):
+    ran = []
+    run = _core.run
+    monkeypatch.setattr(_core, "run", lambda scenario, seed, control: ran.append(seed) or run(scenario, seed))
+    batch = engine.reproduce(chosen(counted("fig1", point()), counted("fig2", point(), point("200kB"))), 3, 5)
+    assert sorted(ran) == [5, 5, 6, 6, 7, 7]
+    assert [item.id for item in batch.finished] == ["made-up/fig1", "made-up/fig2"]
+    assert batch.finished[0].outcome.values[0] == batch.finished[1].outcome.values[0]
+
+
+def test_the_same_seed_gives_the_same_document():
+    both = [engine.reproduce(chosen(counted("fig1", point())), 2, 1) for _ in range(2)]
+    documents = [document.document(batch.finished, {}, 2, 1) for batch in both]
+    assert documents[0] == documents[1]
+
+
+def test_a_run_that_fails_misses_the_reproductions_that_need_it_and_no_other():
+    endless = Point("fast-dsl", (("duration", "1ms"),), measure)
+    results = Results({point(): [{"events": 1.0}]}, {endless: "it gave up"})
+    good, bad = counted("fig1", point()), counted("fig2", endless)
+    home = made_up(good, bad)
+    assert engine._outcome(home, good, results).claims[0].holds
+    failed = engine._outcome(home, bad, results)
+    assert [(claim.here, claim.holds) for claim in failed.claims] == [("it gave up", False)]
+
+
+def test_a_wrong_scenario_is_said_before_anything_runs():
+    wrong = Point("fast-dsl", (("flow.size", "many"),), measure)
+    with pytest.raises(_core.InputError, match=r"flow.size"):
+        engine.reproduce(chosen(counted("fig1", point(), wrong)), 1, 1)
+
+
+def test_files_hold_the_values(tmp_path):
+    batch = engine.reproduce(chosen(counted("fig1", point(), point("200kB"))), 2, 1)
+    written = document.write(batch.finished[0], tmp_path)
+    assert [path.name for path in written] == ["fig1.csv", "fig1.png"]
+    rows = list(csv.DictReader(written[0].read_text().splitlines()))
+    assert [row["point"] for row in rows] == ["1.0", "2.0"]
+    assert float(rows[0]["value"]) == pytest.approx(batch.finished[0].outcome.values[0].value, rel=1e-5)
+    assert written[1].read_bytes().startswith(b"\x89PNG")
+
+
+# Ids.
+
+
+def test_ids_in_all_their_forms():
+    named = {item.place for _, item in catalogue.choose(["e2tcp/ex4.4"])}
+    assert named == {"ex4.4"}
+    assert catalogue.choose(["s002.ex4.4"]) == catalogue.choose(["e2tcp/ex4.4"])
+    assert catalogue.choose(["s002"]) == catalogue.choose(["e2tcp"])
+    assert catalogue.choose(["e2tcp/ex4.4", "e2tcp"]) == catalogue.choose(["e2tcp"]), "each once"
+    ids = [home.id(item) for home, item in catalogue.choose(["all"])]
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize("wrong", ["e2tcp/fig99", "s002.fig99", "s009", "E2TCP", "", "e2tcp/"])
+def test_an_unknown_id_is_one_line_and_status_2(airwatt, wrong, tmp_path):
+    answer = airwatt("reproduce", wrong, "--out", tmp_path)
+    assert answer.status == 2
+    assert answer.is_one_line(repr(wrong), "allowed are all, e2tcp")
+
+
+def test_an_id_that_is_nearly_right_gets_a_hint(airwatt, tmp_path):
+    assert "e2tcp/ex4.4" in airwatt("reproduce", "e2tcp/ex4,4", "--out", tmp_path).err
+
+
+# Claims.
+
+
+def series(name, *columns):
+    return Series(name, "EO", "%", {}, "good_s", {float(x): list(column) for x, column in enumerate(columns)})
+
+
+def test_numbers_within_bounds():
+    assert claims.within("a", "", 10.0, 12.9, 0.3).holds
+    assert not claims.within("a", "", 10.0, 13.1, 0.3).holds
+    assert claims.by_factor("a", "", 10.0, 5.0, 2).holds
+    assert not claims.by_factor("a", "", 10.0, 20.1, 2).holds
+    assert claims.between("a", "", "about 5", 3.5, 3.5, 6.5).holds
+    assert claims.rounded("a", "", 67.0, 66.667, 0.5).holds
+    assert not claims.exactly("a", "", "7, 8", "7, 9").holds
+
+
+def test_an_order_at_every_point_names_where_it_does_not_hold():
+    low, high = series("low", [1, 3], [4, 6]), series("high", [2, 4], [4, 5])
+    claim = claims.lower_everywhere("a", low, [high])
+    assert not claim.holds
+    assert claim.here == "at 1 of 2 points; not at 1"
+    # By chance: the paired differences at the second place are 0 and -1.
+    assert claims.lower_everywhere("a", low, [high], slight=True).holds
+
+
+def test_a_slight_order_is_missed_where_the_opposite_is_certain():
+    low, high = series("low", [5, 7, 9]), series("high", [4, 6, 8.1])
+    assert not claims.lower_everywhere("a", low, [high], slight=True).holds
+
+
+def test_averages_in_order():
+    assert claims.ascending("a", "", {"x": [1, 2], "y": [2, 3]}).holds
+    missed = claims.ascending("a", "", {"x": [2, 3], "y": [1, 2]})
+    assert not missed.holds
+    assert missed.here == "y 1.5, x 2.5"
+
+
+def test_a_curve_that_rises():
+    assert claims.rises("a", series("up", [1, 1.2], [2, 2.1], [1.9, 2.2], [4, 4])).holds
+    assert not claims.rises("a", series("up", [1, 1.01], [0.5, 0.51], [4, 4])).holds
+
+
+# The command.
+
+
+def test_text_fits_80_columns_and_counts(airwatt, tmp_path):
+    answer = airwatt("reproduce", "e2tcp/ex4.4", "e2tcp/fig4.10", "--out", tmp_path)
+    assert answer.status == 0
+    assert max(map(len, answer.out.splitlines())) <= 80
+    assert "2 reproductions, 5 claims: 5 hold, 0 missed" in answer.out
+    assert answer.err == ""
+
+
+def test_the_document_is_that_of_the_contract(airwatt, tmp_path):
+    answer = airwatt("reproduce", "s002.ex2.5", "--out", tmp_path, "--json")
+    assert answer.status == 0
+    made = answer.json
+    assert made["schema"] == 1
+    [result] = made["results"]
+    assert result["id"] == "e2tcp/ex2.5"
+    assert result["values"] == [{"what": "TO", "at": {}, "value": 50.0, "ci95": None, "unit": "%"}]
+    [claim] = result["claims"]
+    assert {key: claim[key] for key in ("id", "paper", "here", "tolerance", "holds")} == {
+        "id": "e2tcp/ex2.5.to",
+        "paper": 50.0,
+        "here": 50.0,
+        "tolerance": "exact",
+        "holds": True,
+    }
+    assert result["files"] == [str(tmp_path / "e2tcp" / "ex2.5.csv")]
+
+
+def test_a_missed_claim_is_status_1_and_a_threshold_is_3(airwatt, tmp_path, monkeypatch):
+    wrong = Reproduction("ex1", "A claim", lambda _item, _results: Outcome(claims=[claims.exactly("a", "", 1.0, 2.0)]))
+    monkeypatch.setattr(catalogue, "documents", lambda: [made_up(wrong)])
+    answer = airwatt("reproduce", "made-up/ex1", "--out", tmp_path)
+    assert answer.status == 1
+    assert "MISSED" in answer.out
+    assert airwatt("reproduce", "all", "--out", tmp_path, "--fail-if", "results.0.claims.0.here > 1").status == 3
+
+
+def test_the_list_has_what_each_costs(airwatt):
+    answer = airwatt("reproduce", "list", "--json")
+    items = answer.json["reproductions"]
+    assert {"id", "alias", "shows", "cost_s"} <= items[0].keys()
+    shown = airwatt("reproduce", "list")
+    assert shown.out == airwatt("reproduce").out
+    assert max(map(len, shown.out.splitlines())) <= 80
+    assert airwatt("reproduce", "list", "all").status == 2
+
+
+def test_out_must_be_a_folder(airwatt, tmp_path):
+    (tmp_path / "file").touch()
+    answer = airwatt("reproduce", "e2tcp/ex4.4", "--out", tmp_path / "file")
+    assert answer.status == 2
+    assert answer.is_one_line("--out", "is a file")
+
+
+# What the core counts.
+
+
+def test_a_header_comes_back_as_it_was_put():
+    packet = _core.e2tcp_encode(
+        7, addresses=(("10.0.0.1", 1), ("10.0.0.2", 2)), sequence=4, acknowledgement=5, blocks=[(8, 9)], payload=b"four"
+    )
+    header, payload = _core.e2tcp_decode(packet)
+    assert payload == b"four"
+    read = json.loads(header)
+    assert (read["connection"], read["sequence"], read["acknowledgement"], read["blocks"]) == (7, 4, 5, [[8, 9]])
+    assert read["addresses"] == [["10.0.0.1", 1], ["10.0.0.2", 2]]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: _core.e2tcp_decode(b""),
+        lambda: _core.e2tcp_encode(1, control="psh"),
+        lambda: _core.e2tcp_encode(1, blocks=[(1, 2)]),
+        lambda: _core.e2tcp_encode(1, addresses=(("nowhere", 1), ("10.0.0.2", 2))),
+        lambda: _core.e2tcp_encode(1, addresses=(("::1", 1), ("10.0.0.2", 2))),
+        lambda: _core.e2tcp_packets(1, 0),
+        lambda: _core.e2tcp_acknowledgements([(5, 4)]),
+        lambda: _core.e2tcp_timers(5, 1, 6),
+        lambda: _core.bytes_sent("sctp", 1, 1000),
+        lambda: _core.bytes_sent("tcp", 1, 0),
+        lambda: _core.data_overhead(1, 0),
+        lambda: _core.time_overhead(1, 1, 0),
+        lambda: _core.energy_overhead(0.1, 0.1, "warm"),
+        lambda: _core.energy_efficiency(0.1, 0.1, "warm"),
+    ],
+)
+def test_what_cannot_be_counted_is_refused(call):
+    with pytest.raises(_core.InputError):
+        call()
