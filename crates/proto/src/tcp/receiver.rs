@@ -233,10 +233,35 @@ impl<R: ReceiveBuffer> Receiver<R> {
         payload: &R::Payload,
         statistics: &mut Statistics,
     ) -> (u64, bool) {
+        if self.partial.is_some() {
+            self.receive_partly(text, payload, statistics)
+        } else {
+            self.receive_text::<false>(text, payload, statistics)
+        }
+    }
+
+    /// Apart from the common case, so that this does not pay for it.
+    #[inline(never)]
+    fn receive_partly(
+        &mut self,
+        text: Text,
+        payload: &R::Payload,
+        statistics: &mut Statistics,
+    ) -> (u64, bool) {
+        self.receive_text::<true>(text, payload, statistics)
+    }
+
+    #[inline(always)]
+    fn receive_text<const PARTIAL: bool>(
+        &mut self,
+        text: Text,
+        payload: &R::Payload,
+        statistics: &mut Statistics,
+    ) -> (u64, bool) {
         let behind = text.start + i64::from(text.len);
         let start = text.start.clamp(self.next(), self.edge()) as u64;
         let end = behind.clamp(start as i64, self.edge()) as u64;
-        let late = if self.partial.is_some() { self.take_late(text, payload, statistics) } else { 0 };
+        let late = if PARTIAL { self.take_late(text, payload, statistics) } else { 0 };
         if self.tells && text.len > 0 && late == 0 {
             self.note_repetition(text.start, text.len);
         }
@@ -250,11 +275,11 @@ impl<R: ReceiveBuffer> Receiver<R> {
         }
         let before = self.next;
         let piece = Piece { start, end };
-        let new = if self.partial.is_some() { self.count_new(piece) } else { 0 };
+        let new = if PARTIAL { self.count_new(piece) } else { 0 };
         if end > start && self.keep(piece) {
             let from = (start as i64 - text.start) as usize;
             self.buffer.store(start - before, payload, from, (end - start) as usize);
-            if let Some(partial) = &mut self.partial {
+            if let Some(partial) = self.partial.as_mut().filter(|_| PARTIAL) {
                 partial.reliability.note_arrived(new);
             }
         }
@@ -263,7 +288,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
             self.pass(delivered);
             statistics.bytes_delivered += delivered;
         }
-        if self.partial.is_some() {
+        if PARTIAL {
             statistics.bytes_delivered += self.skip_gaps(statistics);
         }
         let finished = self.fin == Some(self.next);

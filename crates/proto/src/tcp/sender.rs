@@ -292,6 +292,7 @@ impl<S: SendBuffer> Sender<S> {
     }
 
     /// An acceptable acknowledgement up to `ack`, in `segment`, which lies at `from` in the peer's stream.
+    #[inline]
     pub(super) fn acknowledge(
         &mut self,
         ack: u64,
@@ -489,6 +490,7 @@ impl<S: SendBuffer> Sender<S> {
     // Outputs.
 
     /// The next segment to send at `now`, if one is due. Before the connection stands (`open` is false) only the SYN is.
+    #[inline]
     pub(super) fn next(
         &mut self,
         open: bool,
