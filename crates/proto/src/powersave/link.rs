@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Span, Timeout, TimerKind, TimerTable};
 
-use super::station::{StationOutput, StationTimer, Uplink};
+use super::station::{StationOutput, StationTimer, Uplink, Window};
 use super::{Control, ServiceFlags};
 
 /// Number of [`StationTimer`]s.
@@ -31,6 +31,9 @@ pub struct StationConfig {
     pub wake_time: Span,
     /// Every how many beacons one is heard, at least 1 (802.11-2020 9.4.1.6). Default 1.
     pub listen_interval: u32,
+    /// Every how many beacons is a DTIM, the one at [`StationConfig::first_beacon`] among them, for a station that hears
+    /// them all whatever its listen interval (ReceiveDTIMs, 802.11-2020 11.2.3.7). Default: it does not.
+    pub dtim_period: Option<u32>,
     /// How long after its target time a beacon is waited for. Default 10 ms: three transmission opportunities of 3 ms
     /// that others may hold before it, and its own contention.
     pub beacon_window: Span,
@@ -50,10 +53,20 @@ impl Default for StationConfig {
             wake_guard: Span::from_micros(500),
             wake_time: Span::ZERO,
             listen_interval: 1,
+            dtim_period: None,
             beacon_window: Span::from_millis(10),
             supervision: Span::from_millis(50),
             start: Instant::ZERO,
         }
+    }
+}
+
+impl StationConfig {
+    /// The longest time between two beacons that are heard.
+    pub fn listening_interval(&self) -> Span {
+        let beacons =
+            self.dtim_period.map_or(self.listen_interval, |period| period.min(self.listen_interval));
+        self.beacon_interval * u64::from(beacons)
     }
 }
 
@@ -144,6 +157,7 @@ impl Link {
     pub(super) fn new(config: StationConfig, uapsd: bool) -> Self {
         assert!(!config.beacon_interval.is_zero(), "a beacon interval is longer than nothing");
         assert!(config.listen_interval > 0, "a listen interval is at least one beacon");
+        assert!(config.dtim_period != Some(0), "a DTIM period is at least one beacon");
         Self {
             config,
             uapsd,
@@ -317,19 +331,25 @@ impl Link {
         self.timers.next()
     }
 
-    /// Sets [`StationTimer::Beacon`] for the first target time whose number is a multiple of `every` and for which the
-    /// radio can still be woken in time.
+    /// Sets [`StationTimer::Beacon`] for the first target time whose number is a multiple of `every`, or a DTIM's if those
+    /// are heard, and for which the radio can still be woken in time.
     fn schedule_beacon(&mut self, now: Instant, every: u32) {
         let ahead = self.config.wake_guard + self.config.wake_time;
-        let step = self.config.beacon_interval * u64::from(every);
         let after = now.saturating_add(ahead);
-        let number = if after < self.config.first_beacon {
-            0
-        } else {
-            after.saturating_since(self.config.first_beacon).whole(step) + 1
-        };
-        self.beacon_at = self.config.first_beacon + step * number;
+        let beacon = self.beacon_after(after, every);
+        let dtim = self.config.dtim_period.map(|period| self.beacon_after(after, period));
+        self.beacon_at = dtim.map_or(beacon, |dtim| dtim.min(beacon));
         self.timers.set(StationTimer::Beacon, self.beacon_at.saturating_sub(ahead));
+    }
+
+    /// The first target time later than `after` whose number is a multiple of `every`.
+    fn beacon_after(&self, after: Instant, every: u32) -> Instant {
+        let step = self.config.beacon_interval * u64::from(every);
+        if after < self.config.first_beacon {
+            return self.config.first_beacon;
+        }
+        let number = after.saturating_since(self.config.first_beacon).whole(step) + 1;
+        self.config.first_beacon + step * number
     }
 
     fn expect(&mut self, service: Service, now: Instant) {
@@ -475,8 +495,29 @@ impl Link {
         self.timers.set(StationTimer::Trigger, at.saturating_sub(ahead));
     }
 
+    /// No trigger is scheduled any more.
+    pub(super) fn cancel_trigger(&mut self) {
+        self.trigger_at = None;
+        self.timers.stop(StationTimer::Trigger);
+    }
+
     /// Sets a timer that belongs to the policy.
     pub(super) fn set_timer(&mut self, timer: StationTimer, at: Instant) {
         self.timers.set(timer, at);
+    }
+
+    /// Stops a timer that belongs to the policy.
+    pub(super) fn stop_timer(&mut self, timer: StationTimer) {
+        self.timers.stop(timer);
+    }
+
+    /// Asks the driver for the air time.
+    pub(super) fn measure_air_time(&mut self) {
+        self.outputs.push_back(StationOutput::MeasureAirTime);
+    }
+
+    /// Asks the driver to let the station's receivers offer so much.
+    pub(super) fn wish(&mut self, window: Window) {
+        self.outputs.push_back(StationOutput::Window(window));
     }
 }

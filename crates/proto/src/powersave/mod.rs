@@ -11,6 +11,7 @@
 mod access_point;
 mod link;
 mod policy;
+mod ratio;
 mod station;
 #[cfg(test)]
 mod tests;
@@ -20,8 +21,11 @@ pub use access_point::{
     Loss,
 };
 pub use link::{StationConfig, StationCounts};
-pub use policy::{Policy, PolicyConfig, PolicyInfo, UnknownPolicy};
-pub use station::{Station, StationInput, StationOutput, StationTimer, Uplink};
+pub use policy::{
+    BaTa, BadOption, Policy, PolicyConfig, PolicyInfo, PsmThrottling, Streaming, UnknownPolicy,
+};
+pub use ratio::{ParseRatioError, Ratio};
+pub use station::{Adaptation, AirTime, Station, StationInput, StationOutput, StationTimer, Uplink, Window};
 
 /// Index of a station in its cell: its association identifier less one.
 pub type StationId = u32;

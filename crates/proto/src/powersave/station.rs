@@ -12,11 +12,13 @@
 //!   the radio sleeps or wakes up.
 //! * Obeys [`StationOutput::Doze`] after the acknowledgement that it owes for a frame just received.
 //! * Answers [`StationOutput::Wake`] by [`StationInput::Awake`], [`StationConfig::wake_time`] later.
+//! * Answers [`StationOutput::MeasureAirTime`] by [`StationInput::AirTime`], after the drain.
+//! * Carries [`StationOutput::Window`] to the receivers of the station's connections.
 //!
 //! Left out: association, group-addressed traffic, clock drift between station and access point (the target beacon
 //! transmission times are known exactly), and keep-alive frames against the access point's inactivity limit.
 
-use airwatt_base::{Instant, Machine, Timeout, timer_kinds};
+use airwatt_base::{Instant, Machine, Span, Timeout, timer_kinds};
 
 use super::link::{Link, StationConfig, StationCounts};
 use super::policy::{Policy, PolicyConfig};
@@ -37,6 +39,8 @@ timer_kinds! {
         Inactivity = "inactivity",
         /// When to send the next scheduled trigger.
         Trigger = "trigger",
+        /// When to decide anew how to save power.
+        Update = "update",
     }
 }
 
@@ -83,6 +87,56 @@ pub enum StationInput {
     },
     /// The radio has woken up.
     Awake,
+    /// The answer to [`StationOutput::MeasureAirTime`].
+    AirTime(AirTime),
+}
+
+/// What the station's radio has done for its own traffic since any fixed beginning. Only differences count, so a driver
+/// may hand out counters as it finds them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct AirTime {
+    /// It sent.
+    pub transmit: Span,
+    /// It received.
+    pub receive: Span,
+    /// It, or the access point on its behalf, waited for the medium with a frame to send: interframe spaces and backoff.
+    /// A driver that cannot know counts the mean of one access for each frame exchange.
+    pub backoff: Span,
+}
+
+impl AirTime {
+    /// All of it.
+    pub fn total(&self) -> Span {
+        self.transmit + self.receive + self.backoff
+    }
+}
+
+/// How much a station wants its peers to send. It holds for all of its connections together; what a connection has offered
+/// is not taken back (RFC 9293 section 3.8.6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Window {
+    /// As much as the receivers have room for.
+    Open,
+    /// So many bytes beyond what has arrived, and then no more: receivers advertise no edge beyond. Zero closes the window.
+    Grant {
+        /// How many.
+        bytes: u64,
+    },
+}
+
+/// What a policy that adapts has made of its traffic, for pictures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Adaptation {
+    /// Time between triggers.
+    pub interval: Span,
+    /// Estimated peak rate of the path in bit/s; 0 while it is unknown.
+    pub peak_bps: u64,
+    /// Rate in bit/s that the application wants, once it is known to want no more.
+    pub application_bps: Option<u64>,
+    /// Smoothed throughput in bit/s.
+    pub throughput_bps: u64,
+    /// Whether the station is in active mode.
+    pub active: bool,
 }
 
 /// What goes out.
@@ -94,6 +148,10 @@ pub enum StationOutput {
     Doze,
     /// Queue this frame ahead of the user's. Comes only while the radio is awake.
     Send(Control),
+    /// Hand in [`StationInput::AirTime`], once the outputs are drained.
+    MeasureAirTime,
+    /// Let the receivers of the station's connections offer so much.
+    Window(Window),
 }
 
 /// One station's power save.
@@ -104,9 +162,10 @@ pub struct Station {
 }
 
 impl Station {
-    /// A station that starts awake. Panics if the beacon interval or the listen interval is zero.
+    /// A station that starts awake. Panics if the beacon, listen or DTIM interval is zero, or an option of the policy is not
+    /// allowed.
     pub fn new(config: StationConfig, policy: PolicyConfig) -> Self {
-        let mut policy = Policy::new(policy);
+        let mut policy = Policy::new(policy, config.start);
         let mut link = Link::new(config, policy.uapsd());
         policy.start(&mut link);
         Self { link, policy }
@@ -137,6 +196,11 @@ impl Station {
         self.link.counts()
     }
 
+    /// What a policy that adapts has made of its traffic; none of a policy that does not.
+    pub fn adaptation(&self) -> Option<Adaptation> {
+        self.policy.adaptation(&self.link)
+    }
+
     fn received(&mut self, bytes: u32, flags: ServiceFlags, null: bool, now: Instant) {
         let ended = self.link.received(flags, now);
         self.policy.received(&mut self.link, bytes, flags, null, now);
@@ -154,7 +218,7 @@ impl Station {
                 self.link.end_service();
                 self.policy.period_ended(&mut self.link, None, now);
             }
-            StationTimer::Inactivity => self.policy.timer(&mut self.link, timer, now),
+            StationTimer::Inactivity | StationTimer::Update => self.policy.timer(&mut self.link, timer, now),
             StationTimer::Trigger => {
                 if self.link.trigger_is_due(now) {
                     self.policy.timer(&mut self.link, timer, now);
@@ -186,6 +250,7 @@ impl Machine for Station {
                 self.policy.backlog(link, now);
             }
             StationInput::Awake => link.awake(),
+            StationInput::AirTime(air_time) => self.policy.air_time(link, air_time, now),
         }
         self.link.doze_if_idle(now);
     }

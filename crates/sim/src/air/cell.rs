@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Machine, Rate, Span, Stream, Timeout};
-use airwatt_energy::{Ledger, Radio, State};
+use airwatt_energy::{Ledger, Nap, Radio, State};
 use airwatt_proto::powersave::{
     self as ps, AccessPoint, AccessPointConfig, AccessPointInput, AccessPointOutput, Control, Downlink, Loss,
     PolicyConfig, Station, StationId, StationInput, StationOutput,
@@ -173,6 +173,8 @@ pub(super) const FIRST_STATION_CONTENDER: ContenderId = 2;
 pub(super) struct StationNode {
     pub(super) power_save: Station,
     pub(super) radio: StationRadio,
+    /// What its own frames, and the waiting for them, took of the air.
+    pub(super) air_time: ps::AirTime,
     pub(super) queue: VecDeque<Mpdu>,
     pub(super) data_queued: u32,
     pub(super) propagation: Span,
@@ -186,6 +188,8 @@ pub struct CellTrace {
     pub frames: Vec<AirFrame>,
     /// Radios that dozed and woke.
     pub radios: Vec<RadioEvent>,
+    /// What policies that adapt made of their traffic, after each change.
+    pub adaptations: Vec<(Instant, StationId, ps::Adaptation)>,
     /// Packets in the access point's transmission queue, after each change.
     pub ap_queue: Vec<(Instant, u32)>,
     /// Packets in the access point's power-save buffers together, after each change.
@@ -269,7 +273,8 @@ impl Cell {
                 contention.add(config.station_access, Stream::new(seed, &format!("station/{index}/backoff")));
                 StationNode {
                     power_save: Station::new(station.power_save, station.policy),
-                    radio: StationRadio::new(station.radio),
+                    radio: StationRadio::new(station.radio, station.policy == PolicyConfig::Ideal),
+                    air_time: ps::AirTime::default(),
                     queue: VecDeque::new(),
                     data_queued: 0,
                     propagation: station.propagation,
@@ -349,9 +354,13 @@ impl Cell {
 
     /// Ends the account of every radio at the same instant: `now`, or when the last one is done with what it is at.
     pub fn finish(&mut self, now: Instant) -> Instant {
-        let end = self.stations.iter().map(|station| station.radio.ledger.since()).fold(now, Instant::max);
-        for station in &mut self.stations {
-            station.radio.settle(end, &self.airborne);
+        let end = self.stations.iter().map(|station| station.radio.charged()).fold(now, Instant::max);
+        for id in 0..self.stations.len() {
+            let radio = &mut self.stations[id].radio;
+            radio.settle(end, &self.airborne);
+            if let Some(nap) = radio.idealize(end) {
+                self.note_radio(RadioEvent { station: id as StationId, at: nap.from, state: State::Sleep });
+            }
         }
         end
     }
@@ -475,15 +484,47 @@ impl Cell {
     }
 
     fn obey_station(&mut self, id: StationId, now: Instant) {
+        let mut asked = false;
         while let Some(output) = self.stations[id as usize].power_save.poll_output() {
             match output {
                 StationOutput::Wake => self.wake(id, now),
                 StationOutput::Doze => self.doze(id, now),
                 StationOutput::Send(control) => self.queue_control(id, control, now),
+                StationOutput::MeasureAirTime => asked = true,
+                // The hosts do not hear of it yet, and no policy that a scenario can name asks for it.
+                StationOutput::Window(_) => {}
             }
         }
         let timeout = self.stations[id as usize].power_save.poll_timeout();
         self.schedule.put(policy_slot(id as usize), timeout.map(|t| t.at));
+        self.note_adaptation(id, now);
+        if asked {
+            let air_time = self.stations[id as usize].air_time;
+            self.tell_station(id, StationInput::AirTime(air_time), now);
+        }
+    }
+
+    fn note_adaptation(&mut self, id: StationId, now: Instant) {
+        let Some(trace) = &mut self.trace else { return };
+        let Some(adaptation) = self.stations[id as usize].power_save.adaptation() else { return };
+        let last = trace.adaptations.iter().rev().find(|(_, station, _)| *station == id);
+        if last.is_none_or(|(_, _, last)| *last != adaptation) {
+            trace.adaptations.push((now, id, adaptation));
+        }
+    }
+
+    /// A frame from or to a station, for the account of an ideal radio.
+    pub(super) fn tell_ideal(&mut self, id: StationId, state: State, start: Instant, end: Instant) {
+        let nap = self.stations[id as usize].radio.tell_ideal(state, start, end);
+        self.note_nap(id, nap);
+    }
+
+    /// An ideal radio's nap, known once it is over.
+    fn note_nap(&mut self, station: StationId, nap: Option<Nap>) {
+        let Some(Nap { from, wake, until }) = nap else { return };
+        for (at, state) in [(from, State::Sleep), (wake, State::WakeUp), (until, State::Listen)] {
+            self.note_radio(RadioEvent { station, at, state });
+        }
     }
 
     /// Power-save frames go ahead of data, but not of a frame that is on the air.

@@ -54,6 +54,10 @@ struct Contender {
     /// The class clock's reading at which the backoff ends.
     ready: u64,
     waiting: Waiting,
+    /// Since when it waits, or waited before its last access.
+    since: Instant,
+    /// How much of the idle time before its last access it waited.
+    waited: Span,
     backoff: Stream,
 }
 
@@ -108,8 +112,10 @@ impl Contention {
             self.classes.push(Class { aifs: access.aifs, counted: 0, queue: BinaryHeap::new() });
             self.classes.len() - 1
         });
+        let (since, waited) = (Instant::ZERO, Span::ZERO);
+        let cw = access.cw_min;
         let contender =
-            Contender { class, access, cw: access.cw_min, ready: 0, waiting: Waiting::No, backoff };
+            Contender { class, access, cw, ready: 0, waiting: Waiting::No, since, waited, backoff };
         self.contenders.push(contender);
         self.contenders.len() as ContenderId - 1
     }
@@ -134,6 +140,7 @@ impl Contention {
             None => {}
         }
         contender.waiting = Waiting::InClass;
+        contender.since = now;
         class.queue.push(Reverse((contender.ready, id)));
     }
 
@@ -191,8 +198,14 @@ impl Contention {
         for &id in winners.iter() {
             let contender = &mut self.contenders[id as usize];
             contender.ready = self.classes[contender.class].counted;
+            contender.waited = now.saturating_since(idle.max(contender.since));
         }
         winners.sort_unstable();
+    }
+
+    /// How long the contender waited on an idle medium before its last access.
+    pub fn waited(&self, id: ContenderId) -> Span {
+        self.contenders[id as usize].waited
     }
 
     /// The medium is idle from `at` on, which may lie ahead by NAV or EIFS.
@@ -221,6 +234,7 @@ impl Contention {
         let class = &self.classes[contender.class];
         debug_assert_eq!(contender.waiting, Waiting::No, "a sender does not wait while it sends");
         contender.waiting = Waiting::Offset;
+        contender.since = from;
         let slots = contender.ready.saturating_sub(class.counted);
         self.offsets.push(Offset { contender: id, from: from + class.aifs, slots });
     }

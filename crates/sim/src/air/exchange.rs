@@ -9,6 +9,7 @@
 //! * the receiver of a broken frame from EIFS.
 
 use airwatt_base::{Instant, Span};
+use airwatt_energy::State;
 use airwatt_proto::powersave::{
     AccessPointInput, Control, Downlink, Heard, ServiceFlags, StationId, StationInput, Uplink,
 };
@@ -55,13 +56,16 @@ impl Cell {
         self.winners = winners;
         self.airborne.fold();
         match self.winners[..] {
-            [sender] => self.begin_exchange(sender, now, now + self.config.txop),
+            [sender] => {
+                let waited = self.contention.waited(sender);
+                self.begin_exchange(sender, now, waited, now + self.config.txop);
+            }
             _ => self.begin_collision(now),
         }
     }
 
-    /// Sends the first frame of the sender's queue at `start`, alone.
-    fn begin_exchange(&mut self, sender: ContenderId, start: Instant, txop_end: Instant) {
+    /// Sends the first frame of the sender's queue at `start`, alone, after it `waited` for the medium.
+    fn begin_exchange(&mut self, sender: ContenderId, start: Instant, waited: Span, txop_end: Instant) {
         if sender == AP_BEACON {
             return self.begin_beacon(start);
         }
@@ -69,6 +73,8 @@ impl Cell {
         let station = &self.stations[mpdu.station as usize];
         let from_station = sender != AP_DATA;
         let hears = from_station || station.radio.hears(start);
+        self.stations[mpdu.station as usize].air_time.backoff += waited;
+        let station = &self.stations[mpdu.station as usize];
         let tau = station.propagation;
         let plan = self.plan(sender, &mpdu, tau);
         let noise = self.config.frame_error_rate;
@@ -158,8 +164,23 @@ impl Cell {
         for part in parts.iter().filter(|part| part.by_station) {
             radio.send(part.start, part.start + part.duration, &self.airborne);
         }
+        self.account(mpdu.station, start, &parts);
         if self.trace.is_some() {
             self.record(mpdu, &parts, plan);
+        }
+    }
+
+    /// Charges the frames of a station's own exchange to its air time, gaps between them as waiting, and to the account of
+    /// an ideal radio.
+    fn account(&mut self, id: StationId, start: Instant, parts: &Parts) {
+        let mut at = start;
+        for part in parts.iter() {
+            let air_time = &mut self.stations[id as usize].air_time;
+            air_time.backoff += part.start.saturating_since(at);
+            at = part.start + part.duration;
+            *(if part.by_station { &mut air_time.transmit } else { &mut air_time.receive }) += part.duration;
+            let state = if part.by_station { State::Transmit } else { State::Receive };
+            self.tell_ideal(id, state, part.start, at);
         }
     }
 
@@ -247,7 +268,7 @@ impl Cell {
         self.frame_left(sender, true, now);
         if self.continues_burst(sender, exchange.txop_end, now) {
             self.airborne.fold();
-            self.begin_exchange(sender, now + self.times.sifs, exchange.txop_end);
+            self.begin_exchange(sender, now + self.times.sifs, self.times.sifs, exchange.txop_end);
             return;
         }
         self.contention.succeeded(sender);
@@ -386,6 +407,15 @@ impl Cell {
         for &sender in &winners {
             let frame_end = now + self.colliding_time(sender, now);
             self.collide(sender, now, frame_end);
+        }
+        // The access point's last: a station that sends does not receive what comes for it meanwhile.
+        for &sender in winners.iter().rev().filter(|sender| **sender != AP_BEACON) {
+            let id = self.queue_of(sender)[0].station;
+            self.stations[id as usize].air_time.backoff += self.contention.waited(sender);
+            let mut parts = Parts::default();
+            let length = self.colliding_time(sender, now);
+            parts.push(Kind::Data, now, length, sender != AP_DATA, false);
+            self.account(id, now, &parts);
         }
         self.winners = winners;
         self.medium = Medium::Collision { end };

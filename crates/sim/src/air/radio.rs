@@ -5,7 +5,7 @@
 //! while it was awake and did not send. So a frame costs nothing for stations that only overhear it.
 
 use airwatt_base::{Instant, Span};
-use airwatt_energy::{Ledger, Radio, State};
+use airwatt_energy::{Ideal, Ledger, Nap, Radio, State};
 use airwatt_proto::powersave::StationId;
 
 /// The sum of the time during which frames were on the air, up to any instant of the present exchange.
@@ -61,12 +61,35 @@ pub(super) struct StationRadio {
     state: Wakefulness,
     /// The air's sum where this radio's account stands.
     mark: Span,
+    /// The account of a radio that knows its own traffic, kept beside that of what this one did, and put in its place in
+    /// the end.
+    ideal: Option<Box<Ideal>>,
 }
 
 impl StationRadio {
-    pub(super) fn new(profile: Radio) -> Self {
+    /// `ideal`: the account is to be that of a radio with perfect knowledge.
+    pub(super) fn new(profile: Radio, ideal: bool) -> Self {
         let state = Wakefulness::Awake { since: Instant::ZERO };
-        Self { ledger: Ledger::new(Instant::ZERO), profile, state, mark: Span::ZERO }
+        let ideal = ideal.then(|| Box::new(Ideal::new(Instant::ZERO, profile.clone())));
+        Self { ledger: Ledger::new(Instant::ZERO), profile, state, mark: Span::ZERO, ideal }
+    }
+
+    /// Up to when time is charged in either account.
+    pub(super) fn charged(&self) -> Instant {
+        let ideal = self.ideal.as_ref().map(|ideal| ideal.ledger().since());
+        ideal.map_or(self.ledger.since(), |ideal| ideal.max(self.ledger.since()))
+    }
+
+    /// A frame from or to this station, for the ideal account. Returns the nap before it.
+    pub(super) fn tell_ideal(&mut self, state: State, start: Instant, end: Instant) -> Option<Nap> {
+        self.ideal.as_mut()?.frame(state, start, end)
+    }
+
+    /// The ideal account, if one was kept, takes the place of the other, up to `end`. Returns the nap at its end.
+    pub(super) fn idealize(&mut self, end: Instant) -> Option<Nap> {
+        let (ledger, nap) = self.ideal.take()?.finish(end);
+        self.ledger = ledger;
+        nap
     }
 
     pub(super) const fn profile(&self) -> &Radio {

@@ -54,6 +54,14 @@ pub(super) struct Client {
     pub(super) got: BTreeSet<u32>,
     asleep_since: Instant,
     pub(super) slept: Span,
+    /// Time of the attempts at this station's frames, both ways.
+    busy: Span,
+    /// Contention that the air does not have, as a share of the time: makes a station believe that the air is full.
+    pub(super) contention: Option<f64>,
+    /// The machine asked for the air time.
+    asked: bool,
+    /// Packets that its peer may still send it, if it has said how much.
+    pub(super) window: Option<u64>,
 }
 
 pub(super) struct Air {
@@ -112,6 +120,10 @@ impl Air {
                 got: BTreeSet::new(),
                 asleep_since: Instant::ZERO,
                 slept: Span::ZERO,
+                busy: Span::ZERO,
+                contention: None,
+                asked: false,
+                window: None,
             }
         });
         Self {
@@ -286,6 +298,23 @@ impl Air {
         self.drain_station(station as usize);
     }
 
+    /// Answers a question for the air time, after the drain that brought it.
+    fn answer(&mut self, station: usize) {
+        let client = &mut self.clients[station];
+        if !std::mem::take(&mut client.asked) {
+            return;
+        }
+        let waited = client.contention.map_or(0.0, |share| share * self.now.as_secs_f64());
+        let air_time =
+            AirTime { transmit: client.busy, receive: Span::ZERO, backoff: Span::from_secs_f64(waited) };
+        let input = StationInput::AirTime(air_time);
+        if self.recording {
+            client.inputs.push((self.now, input));
+        }
+        client.machine.handle_input(input, self.now);
+        self.drain_station(station);
+    }
+
     fn report_backlog(&mut self, station: StationId) {
         let frames = self.clients[station as usize].data.len() as u32;
         self.station_input(station, StationInput::Backlog { frames });
@@ -318,8 +347,18 @@ impl Air {
                     assert_eq!(client.radio, Radio::Awake, "sends only while awake");
                     client.controls.push_back(control);
                 }
+                StationOutput::MeasureAirTime => client.asked = true,
+                StationOutput::Window(Window::Open) => {
+                    client.window = None;
+                    self.note(format!("s{station} window open"));
+                }
+                StationOutput::Window(Window::Grant { bytes }) => {
+                    client.window = Some(bytes);
+                    self.note(format!("s{station} window {bytes}"));
+                }
             }
         }
+        self.answer(station);
     }
 
     fn note(&mut self, line: String) {
@@ -424,6 +463,9 @@ impl Air {
         let mut on_air = self.on_air.take().expect("an attempt is under way");
         let line = self.line(on_air.frame);
         let mut fate = self.fate(&line);
+        if let Frame::Down { station, .. } | Frame::Up { station, .. } = on_air.frame {
+            self.clients[station as usize].busy += FRAME;
+        }
         if matches!(on_air.frame, Frame::Down { station, .. } if self.clients[station as usize].radio != Radio::Awake)
         {
             fate = Fate::Lost;
@@ -460,7 +502,9 @@ impl Air {
             Frame::Beacon => {}
             Frame::Down { station, frame, flags } => {
                 if let Downlink::Packet(packet) = frame {
-                    self.clients[station as usize].got.insert(packet);
+                    let client = &mut self.clients[station as usize];
+                    client.got.insert(packet);
+                    client.window = client.window.map(|window| window.saturating_sub(1448));
                 }
                 let null = frame == Downlink::NullData;
                 self.station_input(

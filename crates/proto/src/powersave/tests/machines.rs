@@ -51,7 +51,7 @@ fn every_listed_policy_parses_and_describes_itself() {
     }
     assert_eq!(
         "psmm".parse::<PolicyConfig>().unwrap_err().to_string(),
-        r#""psmm" is not a power-save policy; allowed are active, timeout, psm, psm-legacy, uapsd"#
+        r#""psmm" is not a power-save policy; allowed are active, timeout, psm, psm-legacy, uapsd, ba-ta, ba-ta+str, ideal"#
     );
 }
 
@@ -75,10 +75,20 @@ fn an_active_station_asks_for_nothing_ever() {
 /// falls asleep at 100 ms, when the first of them is already on the air.)
 #[test]
 fn wakeups_of_an_idle_hour_are_counted_exactly() {
-    let cases = [("psm", 1, 36_000), ("psm", 10, 3_600), ("psm-legacy", 1, 36_000), ("timeout", 1, 35_999)];
-    for (name, listen_interval, expected) in cases {
+    let cases = [
+        ("psm", 1, 36_000),
+        ("psm", 10, 3_600),
+        ("psm-legacy", 1, 36_000),
+        ("timeout", 1, 35_999),
+        ("ba-ta", 1, 36_000),
+        ("ba-ta+str", 1, 36_000),
+    ];
+    let cases = cases.map(|(name, every, count)| (PolicyConfig::parse(name).unwrap(), every, count));
+    let throttling = (PolicyConfig::PsmThrottling(PsmThrottling::default()), 1, 36_000);
+    for (policy, listen_interval, expected) in cases.into_iter().chain([throttling]) {
+        let name = policy.name();
         let config = StationConfig { listen_interval, ..StationConfig::default() };
-        let mut station = Station::new(config, PolicyConfig::parse(name).unwrap());
+        let mut station = Station::new(config, policy);
         let end = Instant::from_secs(3600);
         while let Some(at) = station.poll_timeout().map(|timeout| timeout.at).filter(|at| *at < end) {
             station.handle_timeout(at);
@@ -91,6 +101,9 @@ fn wakeups_of_an_idle_hour_are_counted_exactly() {
                         station.handle_input(StationInput::Sent { frame, delivered: true }, at);
                     }
                     StationOutput::Doze => {}
+                    StationOutput::MeasureAirTime | StationOutput::Window(_) => {
+                        panic!("{name} asks for more than sleep")
+                    }
                 }
             }
             if awake {

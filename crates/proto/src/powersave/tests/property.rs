@@ -5,10 +5,11 @@ use airwatt_base::{Instant, Span, Stream};
 use proptest::prelude::*;
 
 use super::air::{Air, Radio};
-use crate::powersave::{PolicyConfig, StationId};
+use crate::powersave::{BaTa, PolicyConfig, PsmThrottling, Ratio, StationId, Streaming};
 
-/// After the traffic the air is perfect for so long: every repair needs at most a few beacons.
-const CALM: Span = Span::from_secs(2);
+/// After the traffic the air is perfect for so long: every repair needs at most a few beacons, and the policies of this test
+/// forget what they learnt after one or two seconds.
+const CALM: Span = Span::from_secs(5);
 
 #[derive(Clone, Debug)]
 struct Cell {
@@ -28,7 +29,34 @@ fn policy() -> impl Strategy<Value = PolicyConfig> {
         Just(PolicyConfig::Psm),
         Just(PolicyConfig::PsmLegacy),
         (2_u64..150).prop_map(|ms| PolicyConfig::Uapsd { interval: Span::from_millis(ms) }),
+        ba_ta().prop_map(PolicyConfig::BaTa),
+        ba_ta().prop_map(|ba_ta| PolicyConfig::BaTaStr(ba_ta, Streaming::default())),
+        (100_u64..2_000, 1_u32..6).prop_map(|(ms, used_up_max)| {
+            let measure = Span::from_millis(ms);
+            let quiet = measure / 3;
+            let (period, forget_after) = (measure, Span::from_secs(2));
+            let throttling =
+                PsmThrottling { measure, period, quiet, forget_after, used_up_max, ..Default::default() };
+            PolicyConfig::PsmThrottling(throttling)
+        }),
     ]
+}
+
+/// Controllers with the paper's values or others, that forget within the calm.
+fn ba_ta() -> impl Strategy<Value = BaTa> {
+    (1_u64..50, 0_u64..100, 1_u32..12, 1_u32..5, 100_i64..1_000, 0_i64..2_500, 1_u32..6).prop_map(
+        |(least, more, count_max, n_max, ratio_min, gain, n_trig_max)| BaTa {
+            int_min: Span::from_millis(least),
+            int_max: Span::from_millis(least + more),
+            count_max,
+            n_max,
+            ratio_min: Ratio::from_permille(ratio_min),
+            gain: Ratio::from_permille(gain),
+            n_trig_max,
+            forget_after: Span::from_secs(1),
+            ..BaTa::default()
+        },
+    )
 }
 
 fn cell() -> impl Strategy<Value = Cell> {
