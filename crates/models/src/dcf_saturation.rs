@@ -32,49 +32,52 @@
 //! Left out: unsaturated traffic, access categories, hidden stations, errors, aggregation, and the frame times
 //! themselves, which the caller gives: basic access, RTS/CTS and EIFS after collisions are choices of Ts and Tc.
 
+use crate::fields::{outputs, parameters};
 use crate::{ModelError, not_negative, positive, require};
 
 #[cfg(test)]
 mod tests;
 
-/// Parameters of the model.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Params {
-    /// n, the number of saturated stations, 1 to 100 000. The access point counts if it is saturated.
-    pub stations: u32,
-    /// W, the first contention window in slots, CWmin + 1; 1 to 65 536.
-    pub window: u32,
-    /// m, how often the window doubles at most; 0 to 16.
-    pub stages: u32,
-    /// R, retries after the first attempt before a frame is dropped, 0 to 255; none for the unlimited retries of the paper.
-    pub retries: Option<u32>,
-    /// sigma, the length of an idle slot in seconds.
-    pub slot_s: f64,
-    /// Ts, how long a success keeps the channel, in seconds, with the interframe spaces around it.
-    pub success_s: f64,
-    /// Tc, how long a collision keeps the channel, in seconds.
-    pub collision_s: f64,
-    /// The mean payload of a frame in bits, E(P) in the paper.
-    pub payload_bits: f64,
+parameters! {
+    /// Parameters of the model. The defaults are ten stations of 802.11a at 54 Mb/s with packets of 1500 bytes.
+    pub struct Params {
+        /// n, the number of saturated stations, 1 to 100 000. The access point counts if it is saturated.
+        pub stations: u32 = 10,
+        /// W, the first contention window in slots, CWmin + 1; 1 to 65 536.
+        pub window: u32 = 16,
+        /// m, how often the window doubles at most; 0 to 16.
+        pub stages: u32 = 6,
+        /// R, retries after the first attempt before a frame is dropped, 0 to 255; none for the unlimited retries of the paper.
+        pub retries: Option<u32> = Some(7),
+        /// sigma, the length of an idle slot.
+        pub slot_s: f64 = 9e-6,
+        /// Ts, how long a success keeps the channel, with the interframe spaces around it.
+        pub success_s: f64 = 330e-6,
+        /// Tc, how long a collision keeps the channel.
+        pub collision_s: f64 = 331e-6,
+        /// The mean payload of a frame, E(P) in the paper.
+        pub payload_bits: f64 = 12_000.0,
+    }
 }
 
-/// The fixed point and what follows from it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Output {
-    /// tau, the probability that a station attempts in a slot.
-    pub attempt_probability: f64,
-    /// p, the probability that an attempt collides.
-    pub collision_probability: f64,
-    /// Ptr, the probability that a slot is not idle.
-    pub busy_probability: f64,
-    /// Ps, the probability that a slot that is not idle is a success.
-    pub success_probability: f64,
-    /// The mean length of a slot of the model, idle or not, in seconds.
-    pub mean_slot_s: f64,
-    /// S, payload of all stations together, in bit/s.
-    pub throughput_bps: f64,
-    /// The probability that a frame is dropped at the retry limit, p^(R+1); zero without a limit.
-    pub drop_probability: f64,
+outputs! {
+    /// The fixed point and what follows from it.
+    pub struct Output {
+        /// tau, the probability that a station attempts in a slot.
+        pub attempt_probability: f64,
+        /// p, the probability that an attempt collides.
+        pub collision_probability: f64,
+        /// Ptr, the probability that a slot is not idle.
+        pub busy_probability: f64,
+        /// Ps, the probability that a slot that is not idle is a success.
+        pub success_probability: f64,
+        /// The mean length of a slot of the model, idle or not.
+        pub mean_slot_s: f64,
+        /// S, payload of all stations together.
+        pub throughput_bps: f64,
+        /// The probability that a frame is dropped at the retry limit, p^(R+1); zero without a limit.
+        pub drop_probability: f64,
+    }
 }
 
 /// Solves the fixed point.

@@ -5,13 +5,44 @@
 //! arrays of points can be solved in any order and on any number of threads. Floating point belongs here and nowhere
 //! below results: nothing that decides in a protocol calls a model.
 //!
+//! Where a published number follows only under a certain reading of its source, that reading is the default of a
+//! parameter, the other one its alternative, and the module says so. [`catalogue`] lists the models with their parameters
+//! and results, for the command line, for Python and for the reference pages; [`text`] reads values as users write them.
+//!
+//! * [`mac_frame`]: time and energy of a frame exchange with its retries (Hashimoto 2013).
+//! * [`tcp_throughput`]: steady throughput with random losses (Padhye et al. 1998, Mathis et al. 1997).
+//! * [`tcp_latency`]: the time of one transfer (Cardwell et al. 2000).
+//! * [`tcp_energy`]: the energy of an upload, always awake and with ideal sleep between bursts (Hashimoto 2013).
+//! * [`ack_gap`]: gaps between acknowledgements (Hashimoto 2013, table 3.1).
+//! * [`wni_factors`]: what limits the gain of sleep (Hashimoto 2013).
+//! * [`sctp_tunnel`]: power with all flows in one tunnel that sends bursts (Hashimoto 2013).
+//! * [`psm_throughput`]: a download through beacon-driven power save (Camps-Mur, Sallent-Ribes).
+//! * [`ba_ta_controller`]: stability of the trigger-interval controller (Camps-Mur, Sallent-Ribes).
 //! * [`dcf_saturation`]: n stations that always have a frame to send (Bianchi 2000), with and without a retry limit.
 //! * [`max_throughput`]: one station alone on the channel (Jun, Peddabachagari, Sichitiu 2003).
+//! * [`energy_throughput`]: energy of a sender against its throughput (Singh 2002).
+//! * [`ap_buffer`]: an access point's buffer from one overflow (Hashimoto 2010, 2013).
 
 use std::fmt;
 
+pub mod ack_gap;
+pub mod ap_buffer;
+pub mod ba_ta_controller;
+pub mod catalogue;
 pub mod dcf_saturation;
+pub mod energy_throughput;
+pub mod fields;
+pub mod mac_frame;
 pub mod max_throughput;
+pub mod psm_throughput;
+pub mod radio;
+pub mod sctp_tunnel;
+mod tcp_blocks;
+pub mod tcp_energy;
+pub mod tcp_latency;
+pub mod tcp_throughput;
+pub mod text;
+pub mod wni_factors;
 
 /// A parameter that is outside a model's range. Its display is one line: parameter, value, what is allowed.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -20,6 +20,7 @@
 //!
 //! Left out: collisions and retries (see [`crate::dcf_saturation`]), aggregation and block acknowledgements, TXOPs.
 
+use crate::fields::{choice, outputs, parameters};
 use crate::{ModelError, not_negative, positive};
 
 #[cfg(test)]
@@ -67,17 +68,56 @@ pub struct Params {
     pub propagation_s: f64,
 }
 
-/// One cycle and what it carries.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Output {
-    /// S, in bit/s of payload.
-    pub throughput_bps: f64,
-    /// From one frame to the next, in seconds.
-    pub cycle_s: f64,
-    /// The mean backoff in it, in seconds.
-    pub backoff_s: f64,
-    /// The data frame in it, in seconds.
-    pub data_s: f64,
+outputs! {
+    /// One cycle and what it carries.
+    pub struct Output {
+        /// S, of payload.
+        pub throughput_bps: f64,
+        /// From one frame to the next.
+        pub cycle_s: f64,
+        /// The mean backoff in it.
+        pub backoff_s: f64,
+        /// The data frame in it.
+        pub data_s: f64,
+    }
+}
+
+choice! {
+    /// Whose frames.
+    pub enum Phy {
+        /// 802.11a, or g without older stations.
+        Ofdm = "ofdm",
+        /// 802.11b with the long preamble.
+        HrDsss = "hr-dsss",
+        /// 802.11a with the figures of the paper.
+        Jun2003 = "jun-2003",
+    }
+}
+
+parameters! {
+    /// The model by its standards: what most questions need of [`Params`].
+    pub struct Standard {
+        /// Whose frames.
+        pub phy: Phy = Phy::Ofdm,
+        /// An IP packet; with `jun-2003`, a payload.
+        pub packet_bytes: f64 = 1500.0,
+        /// The rate of the data.
+        pub data_rate_bps: f64 = 54e6,
+        /// The rate of the acknowledgement; `jun-2003` takes the data's.
+        pub control_rate_bps: f64 = 24e6,
+    }
+}
+
+impl Standard {
+    /// All the parameters.
+    pub fn params(&self) -> Params {
+        let Self { phy, packet_bytes, data_rate_bps, control_rate_bps } = *self;
+        match phy {
+            Phy::Ofdm => Params::ofdm(data_rate_bps, control_rate_bps, packet_bytes),
+            Phy::HrDsss => Params::hr_dsss(data_rate_bps, control_rate_bps, packet_bytes),
+            Phy::Jun2003 => Params::jun_2003_ofdm(data_rate_bps, packet_bytes),
+        }
+    }
 }
 
 impl Params {
@@ -145,6 +185,17 @@ fn whole_symbols(time_s: f64, symbol_s: f64) -> f64 {
         return time_s;
     }
     (time_s / symbol_s - 1e-9).ceil() * symbol_s
+}
+
+/// The maximum throughput of a standard's frames.
+///
+/// # Errors
+/// A rate or a packet that is not finite and above zero.
+pub fn solve_standard(standard: &Standard) -> Result<Output, ModelError> {
+    positive("packet_bytes", standard.packet_bytes)?;
+    positive("data_rate_bps", standard.data_rate_bps)?;
+    positive("control_rate_bps", standard.control_rate_bps)?;
+    solve(&standard.params())
 }
 
 /// The maximum throughput.

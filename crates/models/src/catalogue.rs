@@ -1,0 +1,146 @@
+//! The models by name: what each takes and gives, and how arrays of points are solved.
+//!
+//! Names, units, texts and defaults come from the models themselves ([`crate::fields`]); here is only what a model is
+//! called and where it comes from. A result that is not a finite number is an error here, whatever the cause, so that
+//! nothing downstream meets a NaN.
+
+use crate::fields::{Field, Value};
+use crate::{
+    ModelError, ack_gap, ap_buffer, ba_ta_controller, dcf_saturation, energy_throughput, mac_frame, max_throughput,
+    psm_throughput, sctp_tunnel, tcp_energy, tcp_latency, tcp_throughput, wni_factors,
+};
+
+#[cfg(test)]
+mod tests;
+
+/// One model.
+#[derive(Clone, Copy, Debug)]
+pub struct Model {
+    /// Its name, as on the command line.
+    pub name: &'static str,
+    /// What it gives, in a few words.
+    pub summary: &'static str,
+    /// Whose equations.
+    pub source: &'static str,
+    /// The result that a table or a picture of one curve shows.
+    pub main_result: &'static str,
+    parameters: fn() -> Vec<Field>,
+    results: fn() -> Vec<Field>,
+    solve: fn(&[f64], &mut [f64]) -> Result<(), ModelError>,
+}
+
+fn fields_of<T: Value + Default>() -> Vec<Field> {
+    let mut fields = Vec::new();
+    T::default().describe("", "", &mut fields);
+    fields
+}
+
+/// One model with its types; `solve` is a function item, so that the function pointers need no closure.
+macro_rules! model {
+    ($name:literal, $main:literal, $params:ty => $output:ty, $solve:path, $summary:literal, $source:literal) => {
+        Model {
+            name: $name,
+            summary: $summary,
+            source: $source,
+            main_result: $main,
+            parameters: fields_of::<$params>,
+            results: fields_of::<$output>,
+            solve: |parameters, results| {
+                let output = $solve(&<$params>::read("", &mut parameters.iter())?)?;
+                output.write(&mut results.iter_mut());
+                Ok(())
+            },
+        }
+    };
+}
+
+/// Every model, in the order in which they build on each other.
+pub const MODELS: &[Model] = &[
+    model!(
+        "mac-frame", "uplink_j", mac_frame::Params => mac_frame::Output, mac_frame::solve,
+        "time and energy of a frame exchange with its retries", "Hashimoto 2013"
+    ),
+    model!(
+        "tcp-latency", "total_s", tcp_latency::Params => tcp_latency::Output, tcp_latency::solve,
+        "how long one transfer takes", "Cardwell, Savage, Anderson 2000"
+    ),
+    model!(
+        "tcp-throughput", "throughput_bps", tcp_throughput::Params => tcp_throughput::Output, tcp_throughput::solve,
+        "steady throughput with random losses", "Padhye et al. 1998, Mathis et al. 1997"
+    ),
+    model!(
+        "tcp-energy", "ratio", tcp_energy::Params => tcp_energy::Output, tcp_energy::solve,
+        "energy of an upload: always awake, and asleep between bursts", "Hashimoto 2013"
+    ),
+    model!(
+        "ack-gap", "gap_s", ack_gap::Params => ack_gap::Output, ack_gap::solve,
+        "the mean gap between acknowledgements of an upload", "Hashimoto 2013"
+    ),
+    model!(
+        "wni-factors", "reduction_j", wni_factors::Params => wni_factors::Output, wni_factors::solve,
+        "which property of a radio limits what sleep saves", "Hashimoto 2013"
+    ),
+    model!(
+        "sctp-tunnel", "saving", sctp_tunnel::Params => sctp_tunnel::Output, sctp_tunnel::solve,
+        "power with all flows in one tunnel that sends bursts", "Hashimoto 2013"
+    ),
+    model!(
+        "psm-throughput", "throughput_bps", psm_throughput::Params => psm_throughput::Output, psm_throughput::solve,
+        "a download by a station that wakes for beacons only", "Camps-Mur, Sallent-Ribes"
+    ),
+    model!(
+        "ba-ta-controller", "after_s", ba_ta_controller::Params => ba_ta_controller::Output, ba_ta_controller::solve,
+        "the trigger interval's fixed point and stability", "Camps-Mur, Sallent-Ribes"
+    ),
+    model!(
+        "dcf-saturation", "throughput_bps", dcf_saturation::Params => dcf_saturation::Output, dcf_saturation::solve,
+        "throughput of stations that always have a frame to send", "Bianchi 2000"
+    ),
+    model!(
+        "max-throughput", "throughput_bps", max_throughput::Standard => max_throughput::Output,
+        max_throughput::solve_standard, "throughput of one station alone on the channel", "Jun et al. 2003"
+    ),
+    model!(
+        "energy-throughput", "total_j", energy_throughput::Params => energy_throughput::Output,
+        energy_throughput::solve, "energy of a sender against its throughput", "Singh 2002"
+    ),
+    model!(
+        "ap-buffer", "buffer_packets", ap_buffer::Params => ap_buffer::Output, ap_buffer::solve,
+        "an access point's buffer from one overflow", "Hashimoto 2010, 2013"
+    ),
+];
+
+/// The model of a name.
+pub fn find(name: &str) -> Option<&'static Model> {
+    MODELS.iter().find(|model| model.name == name)
+}
+
+impl Model {
+    /// What it takes, in the order of [`Model::solve`].
+    pub fn parameters(&self) -> Vec<Field> {
+        (self.parameters)()
+    }
+
+    /// What it gives, in the order of [`Model::solve`].
+    pub fn results(&self) -> Vec<Field> {
+        (self.results)()
+    }
+
+    /// Solves one point: a number for each parameter, a number for each result.
+    ///
+    /// # Errors
+    /// A parameter outside its range, or a result that is no finite number.
+    pub fn solve(&self, parameters: &[f64], results: &mut [f64]) -> Result<(), ModelError> {
+        (self.solve)(parameters, results)?;
+        match results.iter().position(|result| !result.is_finite()) {
+            None => Ok(()),
+            Some(index) => Err(self.not_finite(index, results[index])),
+        }
+    }
+
+    #[cold]
+    fn not_finite(&self, index: usize, value: f64) -> ModelError {
+        let parameter = self.results().get(index).map_or("result", |field| field.name);
+        ModelError { parameter, value, allowed: "a finite result; these parameters are beyond the model" }
+    }
+}
