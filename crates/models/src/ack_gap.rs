@@ -98,7 +98,12 @@ impl Period {
         let air = params.frames.exchanges(&Radio::default());
         let pipe = params.rtt_s / (air.uplink_s + air.downlink_s / m);
         let rounds = period_rounds((1.0 - p) / p, window, pipe);
-        require(rounds <= ROUNDS_MAX, "throughput_bps", params.throughput_bps, "at most a million rounds a period")?;
+        require(
+            rounds <= ROUNDS_MAX,
+            "throughput_bps",
+            params.throughput_bps,
+            "at most a million rounds a period",
+        )?;
         Ok(Self { rtt_s: params.rtt_s, m, p, window, pipe, rounds })
     }
 

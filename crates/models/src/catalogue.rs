@@ -6,8 +6,8 @@
 
 use crate::fields::{Field, Value};
 use crate::{
-    ModelError, ack_gap, ap_buffer, ba_ta_controller, dcf_saturation, energy_throughput, mac_frame, max_throughput,
-    psm_throughput, sctp_tunnel, tcp_energy, tcp_latency, tcp_throughput, wni_factors,
+    ModelError, ack_gap, ap_buffer, ba_ta_controller, dcf_saturation, energy_throughput, mac_frame,
+    max_throughput, psm_throughput, sctp_tunnel, tcp_energy, tcp_latency, tcp_throughput, wni_factors,
 };
 
 #[cfg(test)]

@@ -29,7 +29,8 @@
 //!
 //! Symbols: p, q [1]; times in s; powers in W; energies in J; m, w in packets. Holds for p of at least q^(N+1), since that
 //! much is lost on the air already (`path_loss` is what is left for the path, and negative below), W_bdp of at least
-//! a few packets, RTT of at least about 50 ms with T0 = 3 s. Left out: beacons, queues, other stations,
+//! a few packets, RTT of at least about 50 ms with T0 = 3 s, and m up to about E(W) (3.25 charges a whole burst to a gap,
+//! also where the window has fewer packets). Left out: beacons, queues, other stations,
 //! delayed acknowledgements other than m, the latency that bursts add to rounds except in `burst_total_s` (3.41).
 
 use crate::fields::{choice, outputs, parameters};
@@ -215,7 +216,7 @@ impl Transfer {
         let initial = gaps.slow_start(params.initial_packets, self.start.rounds);
         let found = gaps.slow_start_loss(params.initial_packets, self.start.rounds);
         let initial_loss = found.scaled(1.0 - self.start_timeout).plus(timeout.scaled(self.start_timeout));
-        let steady = gaps.avoidance(self.window, period).plus(gaps.avoidance_loss(self.window, self.period_rounds));
+        let steady = gaps.avoidance(self.window, period).plus(gaps.avoidance_loss(self.window, period));
         let cycle = steady.scaled(self.periods).plus(timeout);
         initial.plus(initial_loss.scaled(self.start.loss)).plus(cycle.scaled(self.cycles))
     }

@@ -93,7 +93,13 @@ pub fn values(field: &Field, text: &str) -> Result<Vec<f64>, TextError> {
             [from, to, step] if !matches!(field.kind, Kind::Choice(_)) => {
                 read.extend(range(field, item, (from, to, step))?);
             }
-            _ => return Err(error(field, item, "is no value, list or range; allowed is V, V1,V2 or FROM:TO:STEP")),
+            _ => {
+                return Err(error(
+                    field,
+                    item,
+                    "is no value, list or range; allowed is V, V1,V2 or FROM:TO:STEP",
+                ));
+            }
         }
     }
     Ok(read)
@@ -153,7 +159,11 @@ fn range(field: &Field, text: &str, (from, to, step): (&str, &str, &str)) -> Res
     if let Some(factor) = step.strip_prefix('x') {
         let factor: f64 = factor.parse().unwrap_or(f64::NAN);
         if !(factor > 1.0 && factor.is_finite() && low > 0.0 && high >= low) {
-            return Err(error(field, text, "is no range; allowed is FROM:TO:xFACTOR, rising, with a factor above 1"));
+            return Err(error(
+                field,
+                text,
+                "is no range; allowed is FROM:TO:xFACTOR, rising, with a factor above 1",
+            ));
         }
         let steps = steps(field, text, (high / low).ln() / factor.ln())?;
         return Ok((0..=steps).map(|step| low * factor.powi(step as i32)).collect());
@@ -161,7 +171,11 @@ fn range(field: &Field, text: &str, (from, to, step): (&str, &str, &str)) -> Res
     let width = number(field, step)?;
     let size = value(field, step)?;
     if !(size != 0.0 && (high - low) / size >= 0.0) {
-        return Err(error(field, text, "is no range; allowed is FROM:TO:STEP with a step that leads from FROM to TO"));
+        return Err(error(
+            field,
+            text,
+            "is no range; allowed is FROM:TO:STEP with a step that leads from FROM to TO",
+        ));
     }
     let steps = steps(field, text, (high - low) / size)?;
     // In the unit that was written where there is one, so that 10ms:300ms:5ms has what 150ms says.
@@ -175,5 +189,9 @@ fn range(field: &Field, text: &str, (from, to, step): (&str, &str, &str)) -> Res
 /// Whole steps in a range; the margin keeps an end that a step should reach.
 fn steps(field: &Field, text: &str, steps: f64) -> Result<u32, TextError> {
     let steps = (steps + 1e-9).floor();
-    if steps < VALUES_MAX { Ok(steps as u32) } else { Err(error(field, text, "has more than a million values")) }
+    if steps < VALUES_MAX {
+        Ok(steps as u32)
+    } else {
+        Err(error(field, text, "has more than a million values"))
+    }
 }

@@ -111,7 +111,8 @@ pub fn solve(params: &Params) -> Result<Output, ModelError> {
     ];
     // A limit that is met to the last digit counts as met: 0.016 / 0.8 is 0.02 by definition of the limit.
     let limits = [SLEEP_POWER_LIMIT, TRANSITION_LIMIT_S, TRANSITION_LIMIT_S];
-    let conditions = ratios.iter().zip(limits).filter(|(ratio, limit)| **ratio <= limit * (1.0 + 1e-12)).count();
+    let conditions =
+        ratios.iter().zip(limits).filter(|(ratio, limit)| **ratio <= limit * (1.0 + 1e-12)).count();
     let round = round(params);
     Ok(Output {
         reduction_j: reduction,
