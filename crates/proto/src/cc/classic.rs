@@ -118,6 +118,14 @@ pub(super) trait Rule {
         self.classic_mut().collapse(if first { lowered } else { ssthresh });
     }
 
+    /// Algorithm 1 of the thesis that [`super::AckLoss`] follows: half of the window, one segment at least, and the threshold
+    /// with it.
+    fn on_ack_loss(&mut self) {
+        let Window { cwnd, mss, .. } = self.classic().window;
+        self.classic_mut().window.ssthresh = (cwnd / 2).max(mss);
+        self.classic_mut().settle();
+    }
+
     fn on_idle(&mut self, restart_window: u32) {
         self.classic_mut().on_idle(restart_window);
     }

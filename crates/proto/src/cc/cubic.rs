@@ -165,6 +165,15 @@ impl Rule for Cubic {
         self.classic.settle();
     }
 
+    /// Half of the window as for any algorithm, lest uploads under CUBIC take more than others; to the cubic it is a loss
+    /// like any.
+    fn on_ack_loss(&mut self) {
+        let Window { cwnd, mss, .. } = self.classic.window;
+        self.reduce(cwnd);
+        self.classic.window.ssthresh = (cwnd / 2).max(mss);
+        self.classic.settle();
+    }
+
     /// Section 4.8: after slow start the cubic begins at its flat part.
     fn on_timeout(&mut self, flight: u32, first: bool, recovering: bool) {
         let mut ssthresh = self.classic.window.ssthresh;

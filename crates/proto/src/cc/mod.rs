@@ -6,10 +6,11 @@
 //! be copied. Everything is in bytes and in integers: the same arithmetic runs in a kernel.
 //!
 //! What the sender does about a loss (whether it waits in fast recovery, and what ends that) follows from the algorithm:
-//! [`Algorithm::recovery`].
+//! [`Algorithm::recovery`]. Beside any of them may stand a detector of lost acknowledgements ([`AckLoss`]).
 //!
 //! Left out: pacing (every algorithm here is clocked by acknowledgements).
 
+mod ackloss;
 mod classic;
 mod cubic;
 mod newreno;
@@ -21,6 +22,7 @@ mod tests;
 
 use airwatt_base::{Instant, Span};
 
+pub use ackloss::{AckLoss, AckLossConfig, AckLossRule, Advance, Counting, SegmentsPerAck, StretchConfig};
 use classic::{Classic, Rule};
 pub use cubic::Cubic;
 pub use newreno::NewReno;
@@ -260,6 +262,11 @@ impl CongestionControl {
     /// segment before; `recovering` is true if fast recovery was under way.
     pub fn on_timeout(&mut self, flight: u32, first: bool, recovering: bool) {
         dispatch!(self, control => control.on_timeout(flight, first, recovering));
+    }
+
+    /// Acknowledgements are being lost ([`AckLoss`]): the window halves, and grows on in congestion avoidance.
+    pub fn on_ack_loss(&mut self) {
+        dispatch!(self, control => control.on_ack_loss());
     }
 
     /// The sender was idle for longer than the retransmission timeout and starts again: no ACKs clock it, so the window

@@ -2,7 +2,7 @@
 
 use airwatt_base::{Seq, Span};
 
-use crate::cc::{Algorithm, CongestionConfig, Growth, Recovery, UNLIMITED};
+use crate::cc::{AckLossConfig, Algorithm, CongestionConfig, Growth, Recovery, UNLIMITED};
 use crate::tcp::Segment;
 
 /// When a receiver may wait before it acknowledges (RFC 9293 section 3.8.6.3, RFC 5681 section 4.2).
@@ -93,6 +93,8 @@ pub struct TcpConfig {
     pub reliability: u8,
     /// The congestion control. Default NewReno.
     pub congestion: Algorithm,
+    /// Whether, and how, lost acknowledgements halve the window ([`crate::cc::AckLoss`]). Default not.
+    pub ackloss: Option<AckLossConfig>,
     /// How congestion avoidance counts. Default by bytes.
     pub growth: Growth,
     /// The first congestion window. Default RFC 6928's ten segments.
@@ -145,6 +147,7 @@ impl Default for TcpConfig {
             read_at_once: true,
             reliability: 100,
             congestion: Algorithm::default(),
+            ackloss: None,
             growth: Growth::default(),
             initial_window: InitialWindow::default(),
             initial_ssthresh: None,
@@ -207,6 +210,7 @@ impl TcpConfig {
                 return bad("rto_clock.min_ticks", &min_ticks, "allowed are 1 to 1000");
             }
         }
+        self.ackloss.map_or(Ok(()), |ackloss| ackloss.check())?;
         match self.delayed_ack {
             Some(DelayedAck { every: 0, .. }) => bad("delayed_ack.every", &0, "allowed is 1 or more"),
             Some(DelayedAck { timeout, .. }) if timeout.is_zero() || timeout >= Span::from_millis(501) => {

@@ -14,7 +14,7 @@ use super::sack::SackBlocks;
 use super::segment::{Flags, Segment};
 use super::sender::Sender;
 use super::statistics::Statistics;
-use crate::cc::CongestionControl;
+use crate::cc::{AckLoss, CongestionControl};
 
 timer_kinds! {
     /// Why a connection wakes up.
@@ -188,6 +188,11 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
     /// The congestion control.
     pub fn congestion(&self) -> &CongestionControl {
         &self.sender.control
+    }
+
+    /// The detector of lost acknowledgements, if there is one.
+    pub fn ackloss(&self) -> Option<&AckLoss> {
+        self.sender.ackloss.as_deref()
     }
 
     /// The congestion window in bytes.
@@ -378,6 +383,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
     }
 
     /// Sends all that may be sent, and an acknowledgement if one is due and nothing carried it.
+    #[inline]
     pub(super) fn transmit(&mut self, now: Instant) {
         if matches!(self.state, State::Closed | State::Listen) {
             return;

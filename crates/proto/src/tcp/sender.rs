@@ -19,7 +19,7 @@ use super::rtt::RttEstimator;
 use super::sack::Scoreboard;
 use super::segment::{Flags, Segment};
 use super::statistics::Statistics;
-use crate::cc::{Acknowledged, CongestionControl, Recovery};
+use crate::cc::{AckLoss, Acknowledged, Advance, CongestionControl, Recovery};
 
 /// Position of the first byte of data: the SYN is position 0.
 pub(super) const FIRST: u64 = 1;
@@ -72,6 +72,8 @@ pub(super) struct Progress {
 pub(super) struct Sender<S> {
     pub(super) buffer: S,
     pub(super) control: CongestionControl,
+    /// Boxed, so that senders without it stay small.
+    pub(super) ackloss: Option<Box<AckLoss>>,
     pub(super) rtt: RttEstimator,
     iss: Seq,
     pub(super) mss: u32,
@@ -138,6 +140,7 @@ impl<S: SendBuffer> Sender<S> {
         Self {
             buffer: S::default(),
             control: CongestionControl::new(&config.congestion_config()),
+            ackloss: config.ackloss.map(|ackloss| Box::new(AckLoss::new(ackloss, config.mss))),
             rtt: RttEstimator::new(config),
             iss: config.initial_sequence,
             mss: config.mss,
@@ -367,6 +370,9 @@ impl<S: SendBuffer> Sender<S> {
         self.timed = None;
         self.recover = self.max;
         self.resend = true;
+        if let Some(ackloss) = &mut self.ackloss {
+            ackloss.on_data_loss(self.max);
+        }
         statistics.fast_retransmits += 1;
     }
 
@@ -383,6 +389,7 @@ impl<S: SendBuffer> Sender<S> {
             self.rtt.sample(rtt);
             statistics.count_rtt(rtt);
         }
+        let (before, duplicates) = (self.una.max(FIRST), self.duplicates);
         self.una = ack;
         self.nxt = self.nxt.max(ack);
         self.duplicates = 0;
@@ -397,12 +404,31 @@ impl<S: SendBuffer> Sender<S> {
         if data > 0 {
             let srtt = self.rtt.srtt().unwrap_or(Span::ZERO);
             restart = self.steer(Acknowledged { bytes: data as u32, flight, now, srtt }, statistics);
+            if self.ackloss.is_some() {
+                self.look_for_lost_acks(
+                    Advance { from: before, to: ack, sent: self.max, duplicates },
+                    statistics,
+                );
+            }
         }
         if self.nxt == self.una {
             timers.stop(TcpTimer::Retransmission);
         } else if restart {
             timers.set(TcpTimer::Retransmission, now.saturating_add(self.rtt.rto()));
         }
+    }
+
+    /// Not inlined, lest it slow the senders without.
+    #[inline(never)]
+    fn look_for_lost_acks(&mut self, ack: Advance, statistics: &mut Statistics) {
+        let Some(ackloss) = &mut self.ackloss else { return };
+        if ackloss.on_ack(ack) {
+            self.control.on_ack_loss();
+            // What repetitions would undo is a window that is gone.
+            self.doubt = None;
+        }
+        statistics.ack_losses = ackloss.losses();
+        statistics.ack_loss_halvings = ackloss.halvings();
     }
 
     /// Tells the congestion control of new data acknowledged, and says whether the retransmission timer restarts.
@@ -459,6 +485,9 @@ impl<S: SendBuffer> Sender<S> {
             self.syn_lost = true;
         } else {
             self.control.on_timeout(self.flight(), self.attempts == 1, self.recovering);
+            if let Some(ackloss) = &mut self.ackloss {
+                ackloss.on_timeout(self.max);
+            }
         }
         self.rtt.back_off();
         self.recover = self.max;

@@ -29,6 +29,10 @@ pub struct Statistics {
     pub limited_transmits: u64,
     /// ACKs of new data that left something missing in fast recovery.
     pub partial_acks: u64,
+    /// Acknowledgements of the peer that were taken for lost ([`crate::cc::AckLoss`]), those excused by reordering taken off.
+    pub ack_losses: u64,
+    /// Times the window was halved for them.
+    pub ack_loss_halvings: u64,
     /// Duplicate ACKs received (RFC 5681 section 2).
     pub duplicate_acks: u64,
     /// Segments received, of every kind.

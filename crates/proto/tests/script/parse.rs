@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use airwatt_base::{Seq, Span};
-use airwatt_proto::cc::{Algorithm, Growth};
+use airwatt_proto::cc::{AckLossConfig, AckLossRule, Algorithm, Growth, SegmentsPerAck, StretchConfig};
 use airwatt_proto::tcp::{DelayedAck, Flags, InitialWindow, PartialAckTimer, RtoClock, TcpConfig};
 
 use super::{Action, Pattern, Script, Step, Wrong};
@@ -79,6 +79,15 @@ fn set(script: &mut Script, setting: &str) -> Result<(), Wrong> {
         "coarse" => {
             let (tick, least) = value.split_once('/').ok_or("coarse is TICK/LEAST, as in 100ms/2")?;
             config.rto_clock = RtoClock::Coarse { tick: span(tick)?, min_ticks: number(least)? };
+        }
+        "ackloss" => {
+            let mut ackloss = AckLossConfig::default();
+            match value {
+                "estimate" => {}
+                "stretch" => ackloss.rule = AckLossRule::Stretch(StretchConfig::default()),
+                b => ackloss.segments_per_ack = SegmentsPerAck::Fixed(number(b)?),
+            }
+            config.ackloss = Some(ackloss);
         }
         "reliability" => config.reliability = number(value)?,
         "min_rto" => config.min_rto = span(value)?,

@@ -111,6 +111,7 @@ proptest! {
         coarse in any::<bool>(),
         read_at_once in any::<bool>(),
         reliability in prop_oneof![Just(100_u8), 0_u8..=100],
+        ackloss in any::<bool>(),
     ) {
         let mut now = 0;
         let inputs: Vec<_> = inputs.into_iter().map(|(gap, input)| {
@@ -121,6 +122,7 @@ proptest! {
         let config = TcpConfig {
             read_at_once,
             reliability,
+            ackloss: ackloss.then(Default::default),
             congestion,
             limited_transmit,
             rto_clock: if coarse { COARSE } else { RtoClock::Fine },

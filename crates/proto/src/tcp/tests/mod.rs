@@ -1,5 +1,6 @@
 //! Two ends over a path of fixed delay with a virtual clock; the tests say which segments are lost, doubled or late.
 
+mod ackloss;
 mod arrival;
 mod contract;
 mod handshake;

@@ -56,7 +56,7 @@ proptest! {
         receive_window in 50_u32..40_000,
         initial_sequence in any::<u32>(),
         congestion in prop::sample::select(Algorithm::ALL),
-        ((delayed, nagle), (limited_transmit, coarse)) in any::<((bool, bool), (bool, bool))>(),
+        ((delayed, nagle), (limited_transmit, coarse), ackloss) in any::<((bool, bool), (bool, bool), bool)>(),
     ) {
         let config = TcpConfig {
             mss,
@@ -66,6 +66,7 @@ proptest! {
             nagle,
             congestion,
             limited_transmit,
+            ackloss: ackloss.then(Default::default),
             rto_clock: if coarse { COARSE } else { RtoClock::Fine },
             // A path this bad may lose one segment fifteen times: giving up is not what is tested.
             give_up_after: 1000,
