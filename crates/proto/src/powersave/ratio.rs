@@ -8,6 +8,9 @@ use std::fmt;
 use std::ops::{Add, Neg, Sub};
 use std::str::FromStr;
 
+#[cfg(test)]
+mod tests;
+
 /// Digits behind the decimal point.
 const DECIMALS: usize = 9;
 

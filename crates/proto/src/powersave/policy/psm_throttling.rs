@@ -12,9 +12,14 @@
 //! 4. Any other traffic is **greedy**, and gets active mode until it is over. So does an upload: no window of ours
 //!    shapes it.
 //!
-//! A stream that uses up its window in several periods one after another was measured too low, or is greedy but was slow to
-//! start: its rate is doubled, and beyond half of the bandwidth it counts as greedy. Without that a mistake of the first
-//! seconds would throttle a download for good.
+//! The first seconds may mislead: a player fills its buffer before its stream is throttled, and a download is slow to
+//! start. So the rate is that of the second half of the measurement, and the window follows: one that was not used up
+//! within three quarters of a period was too large, and the next is for what came. After several that were, each further one is
+//! doubled; who uses up half of the bandwidth is greedy after all. A burst in which packets came singly, because nothing
+//! was waiting at the server, is followed by a longer sleep, so that something is.
+//!
+//! A download that is slow for long, over a round trip of which few fit into a burst, may pass for a stream and be held to
+//! the rate that it had: the price of a decision after five seconds.
 //!
 //! Left out: shaping connections apart from each other. The station's traffic is measured and shaped as one.
 
@@ -45,7 +50,7 @@ pub struct PsmThrottling {
     pub period: Span,
     /// How long nothing has to come for a burst to be over. A round trip to the server has to fit.
     pub quiet: Span,
-    /// After so many windows used up one after another the rate is doubled.
+    /// From so many windows used up one after another on each further one is doubled.
     pub used_up_max: u32,
     /// The time without data after which the traffic is over.
     pub forget_after: Span,
@@ -59,7 +64,7 @@ impl Default for PsmThrottling {
             train: 32,
             period: Span::from_secs(1),
             quiet: Span::from_millis(400),
-            used_up_max: 3,
+            used_up_max: 5,
             forget_after: Span::from_secs(10),
         }
     }
@@ -87,6 +92,8 @@ impl PsmThrottling {
 struct Measurement {
     since: Instant,
     received_bits: u64,
+    /// Those of the second half.
+    late_bits: u64,
     sent_bits: u64,
     /// The last packets: when each came, and the bits up to and with it.
     train: VecDeque<(Instant, u64)>,
@@ -95,11 +102,16 @@ struct Measurement {
 
 impl Measurement {
     fn new(since: Instant) -> Self {
-        Self { since, received_bits: 0, sent_bits: 0, train: VecDeque::new(), bandwidth_bps: 0 }
+        let train = VecDeque::new();
+        Self { since, received_bits: 0, late_bits: 0, sent_bits: 0, train, bandwidth_bps: 0 }
     }
 
-    fn received(&mut self, bits: u64, train: usize, now: Instant) {
+    fn received(&mut self, bits: u64, config: &PsmThrottling, now: Instant) {
+        let train = config.train as usize;
         self.received_bits += bits;
+        if now.saturating_since(self.since) > config.measure / 2 {
+            self.late_bits += bits;
+        }
         self.train.push_back((now, self.received_bits));
         if self.train.len() > train {
             self.train.pop_front();
@@ -116,14 +128,55 @@ impl Measurement {
 /// A stream that is shaped.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
-    rate_bps: u64,
-    /// At this rate the traffic is greedy.
-    greedy_bps: u64,
-    /// What is left of the window of the burst under way.
-    burst: Option<u64>,
+    /// What is granted for a period, in bytes.
+    window: u64,
+    /// Who uses up so much in a period is greedy.
+    greedy_window: u64,
+    /// What was granted in the burst under way, and what is left of it.
+    burst: Option<(u64, u64)>,
+    /// When the last burst began.
+    opened: Instant,
+    /// When the last burst ended.
+    closed: Instant,
+    /// Up to when the stream has been granted what it produced.
+    covered: Instant,
+    /// Windows used up one after another.
     used_up: u32,
     /// The largest packet, without its headers: a smaller rest of a window is not used.
     packet_bytes: u64,
+}
+
+impl Shape {
+    /// The burst is over. True if this is no stream after all.
+    fn settle(&mut self, config: &PsmThrottling, now: Instant) -> bool {
+        let Some((granted, left)) = self.burst.take() else { return false };
+        let produced_in = now.saturating_since(std::mem::replace(&mut self.closed, now));
+        // At the bandwidth of the path the window of the greedy takes half a period.
+        let trickled = now.saturating_since(self.opened) > config.period / 4 * 3;
+        if trickled || left >= self.packet_bytes.max(1) {
+            self.used_up = 0;
+            self.covered = now;
+            let received = granted.saturating_sub(left);
+            if received > 0 {
+                self.window = scale(received, config.period, produced_in).max(2 * self.packet_bytes);
+            }
+            return false;
+        }
+        self.used_up += 1;
+        self.covered = self.opened;
+        if self.used_up < config.used_up_max {
+            return false;
+        }
+        let greedy = self.window >= self.greedy_window;
+        self.window = self.window.saturating_mul(2).min(self.greedy_window);
+        greedy
+    }
+}
+
+/// So many bytes times `part / whole`; as they are where that has no value.
+fn scale(bytes: u64, part: Span, whole: Span) -> u64 {
+    let scaled = (u128::from(bytes) * u128::from(part.as_nanos())).checked_div(u128::from(whole.as_nanos()));
+    scaled.and_then(|scaled| u64::try_from(scaled).ok()).unwrap_or(bytes)
 }
 
 #[derive(Clone, Debug)]
@@ -173,15 +226,28 @@ impl Throttling {
 
     fn measured(&mut self, link: &mut Link, now: Instant) {
         let Phase::Measuring(measurement) = &self.phase else { return };
-        let Measurement { since, received_bits, sent_bits, bandwidth_bps, .. } = *measurement;
-        let rate = rate_bps(received_bits, now.saturating_since(since));
+        let Measurement { since, received_bits, late_bits, sent_bits, bandwidth_bps, .. } = *measurement;
+        let half = now.saturating_since(since).saturating_sub(self.config.measure / 2);
+        let rate = rate_bps(late_bits, half);
         let greedy_bps = self.config.throttled_below.of(i128::from(bandwidth_bps)) as u64;
         if rate >= greedy_bps || sent_bits >= received_bits {
             return self.stay_awake(link, now);
         }
-        let shape = Shape { rate_bps: rate, greedy_bps, burst: None, used_up: 0, packet_bytes: 0 };
-        self.phase = Phase::Shaping(shape);
-        self.begin_burst(link, now);
+        let bytes = |rate_bps: u64| {
+            (u128::from(rate_bps) * u128::from(self.config.period.as_nanos()) / 8_000_000_000) as u64
+        };
+        let (window, greedy_window) = (bytes(rate), bytes(greedy_bps));
+        self.phase = Phase::Shaping(Shape {
+            window,
+            greedy_window,
+            burst: None,
+            opened: now,
+            closed: now,
+            covered: now,
+            used_up: 0,
+            packet_bytes: 0,
+        });
+        self.sleep(link, now + self.config.period);
     }
 
     fn stay_awake(&mut self, link: &mut Link, now: Instant) {
@@ -196,30 +262,37 @@ impl Throttling {
             return self.end(link);
         }
         let Phase::Shaping(shape) = &mut self.phase else { return };
-        let bits = u128::from(shape.rate_bps) * u128::from(self.config.period.as_nanos()) / 1_000_000_000;
-        let window = (bits / 8) as u64;
-        shape.burst = Some(window);
+        let grant = scale(shape.window, now.saturating_since(shape.covered), self.config.period);
+        shape.burst = Some((grant, grant));
+        shape.opened = now;
         link.leave_power_save(StationTimer::Update);
-        link.wish(Window::Grant { bytes: window });
+        link.wish(Window::Grant { bytes: grant });
         link.set_timer(StationTimer::Inactivity, now + self.config.quiet);
         link.set_timer(StationTimer::Update, now + self.config.period);
     }
 
-    fn end_burst(&mut self, link: &mut Link, now: Instant, used_up: bool) {
+    fn end_burst(&mut self, link: &mut Link, now: Instant) {
         let Phase::Shaping(shape) = &mut self.phase else { return };
-        shape.burst = None;
-        shape.used_up = if used_up { shape.used_up + 1 } else { 0 };
-        if shape.used_up >= self.config.used_up_max {
-            shape.used_up = 0;
-            shape.rate_bps = shape.rate_bps.saturating_mul(2);
-            if shape.rate_bps >= shape.greedy_bps {
-                link.wish(Window::Open);
-                return self.stay_awake(link, now);
-            }
+        if shape.settle(&self.config, now) {
+            return self.let_go(link, now);
         }
+        let sleep = self.config.period / 4 * 3;
+        let next = (shape.opened + self.config.period).max(now + sleep);
+        self.sleep(link, next);
+    }
+
+    /// Until the next burst.
+    fn sleep(&mut self, link: &mut Link, until: Instant) {
         link.stop_timer(StationTimer::Inactivity);
+        link.set_timer(StationTimer::Update, until);
         link.wish(Window::Grant { bytes: 0 });
         link.enter_power_save();
+    }
+
+    /// What was shaped is greedy.
+    fn let_go(&mut self, link: &mut Link, now: Instant) {
+        link.wish(Window::Open);
+        self.stay_awake(link, now);
     }
 
     /// A packet of a stream that is shaped.
@@ -227,10 +300,10 @@ impl Throttling {
         let Phase::Shaping(shape) = &mut self.phase else { return };
         let payload = u64::from(bytes).saturating_sub(HEADER_BYTES);
         shape.packet_bytes = shape.packet_bytes.max(payload);
-        let Some(left) = &mut shape.burst else { return };
+        let Some((_, left)) = &mut shape.burst else { return };
         *left = left.saturating_sub(payload);
         if *left < shape.packet_bytes {
-            return self.end_burst(link, now, true);
+            return self.end_burst(link, now);
         }
         link.set_timer(StationTimer::Inactivity, now + self.config.quiet);
     }
@@ -252,10 +325,9 @@ impl Rules for Throttling {
             return;
         }
         self.last_data = now;
-        let train = self.config.train as usize;
         match &mut self.phase {
             Phase::Idle => self.begin(link, StationTimer::Beacon, now),
-            Phase::Measuring(measurement) => measurement.received(u64::from(bytes) * 8, train, now),
+            Phase::Measuring(measurement) => measurement.received(u64::from(bytes) * 8, &self.config, now),
             Phase::Greedy => {}
             Phase::Shaping(_) => self.shaped(link, bytes, now),
         }
@@ -295,8 +367,8 @@ impl Rules for Throttling {
                 let again = now + self.config.period;
                 link.set_timer(StationTimer::Update, if over > now { over } else { again });
             }
-            (Phase::Shaping(_), StationTimer::Update) => self.begin_burst(link, now),
-            (Phase::Shaping(_), StationTimer::Inactivity) => self.end_burst(link, now, false),
+            (Phase::Shaping(Shape { burst: None, .. }), StationTimer::Update) => self.begin_burst(link, now),
+            (Phase::Shaping(_), _) => self.end_burst(link, now),
             _ => {}
         }
     }

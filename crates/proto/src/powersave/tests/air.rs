@@ -60,7 +60,7 @@ pub(super) struct Client {
     pub(super) contention: Option<f64>,
     /// The machine asked for the air time.
     asked: bool,
-    /// Packets that its peer may still send it, if it has said how much.
+    /// Bytes that its peer may still send it, if it has said how many.
     pub(super) window: Option<u64>,
 }
 
@@ -502,9 +502,7 @@ impl Air {
             Frame::Beacon => {}
             Frame::Down { station, frame, flags } => {
                 if let Downlink::Packet(packet) = frame {
-                    let client = &mut self.clients[station as usize];
-                    client.got.insert(packet);
-                    client.window = client.window.map(|window| window.saturating_sub(1448));
+                    self.clients[station as usize].got.insert(packet);
                 }
                 let null = frame == Downlink::NullData;
                 self.station_input(

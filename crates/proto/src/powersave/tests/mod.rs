@@ -2,5 +2,7 @@
 
 mod air;
 mod ladders;
+mod ladders_ba_ta;
 mod machines;
 mod property;
+mod throttling;
