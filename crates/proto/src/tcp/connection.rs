@@ -383,7 +383,6 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
     }
 
     /// Sends all that may be sent, and an acknowledgement if one is due and nothing carried it.
-    #[inline]
     pub(super) fn transmit(&mut self, now: Instant) {
         if matches!(self.state, State::Closed | State::Listen) {
             return;
