@@ -348,6 +348,82 @@ fn after_a_missed_beacon_the_very_next_is_heard() {
     assert_eq!(station.counts().beacons_missed, 1);
 }
 
+/// DTIM beacons are heard besides those of the listen interval: every third and every tenth.
+#[test]
+fn who_receives_group_frames_wakes_for_every_dtim() {
+    let ms = Instant::from_millis;
+    let config = StationConfig {
+        listen_interval: 10,
+        dtim_period: Some(3),
+        wake_guard: Span::ZERO,
+        ..StationConfig::default()
+    };
+    assert_eq!(config.listening_interval(), Span::from_millis(300));
+    let mut station = dozing(config, PolicyConfig::PsmLegacy);
+    for beacon in [300, 600, 900, 1_000, 1_200] {
+        assert_eq!(serve(&mut station, ms(beacon), StationTimer::Beacon), [StationOutput::Wake]);
+        station.handle_input(StationInput::Awake, ms(beacon));
+        station.handle_input(StationInput::Beacon { tim: false }, ms(beacon + 1));
+        assert_eq!(outputs(&mut station), [StationOutput::Doze]);
+    }
+}
+
+#[test]
+fn options_of_every_policy_are_checked() {
+    for info in Policy::NAMES {
+        PolicyConfig::parse(info.name).unwrap().check().unwrap();
+    }
+    let throttling = PsmThrottling { quiet: Span::from_secs(2), ..PsmThrottling::default() };
+    let cases = [
+        (
+            PolicyConfig::Uapsd { interval: Span::ZERO },
+            "interval: 0ns is out of range; allowed are 1ms to 10s",
+        ),
+        (
+            PolicyConfig::BaTaStr(BaTa { n_max: 0, ..BaTa::default() }, Streaming::default()),
+            "n_max: 0 is out of range; allowed are 1 to 1000",
+        ),
+        (PolicyConfig::PsmThrottling(throttling), "quiet: 2s is out of range; allowed are 1ms to 1s"),
+    ];
+    for (policy, expected) in cases {
+        assert_eq!(policy.check().unwrap_err().to_string(), expected);
+    }
+}
+
+/// An update that nobody answers with the air time does not stop the controller.
+#[test]
+fn a_driver_without_air_time_is_no_deadlock() {
+    let config = BaTa { n_max: 1, count_max: 1, ratio_min: Ratio::ONE, ..BaTa::default() };
+    let mut station = Station::new(StationConfig::default(), PolicyConfig::BaTa(config));
+    let flags = ServiceFlags { more_data: false, eosp: true };
+    let mut now = Instant::ZERO;
+    let mut asked = 0;
+    for step in 0..4_000_u64 {
+        now = Instant::from_millis(step);
+        station.handle_timeout(now);
+        let mut sent = Vec::new();
+        while let Some(output) = station.poll_output() {
+            match output {
+                StationOutput::Send(control) => {
+                    sent.push(StationInput::Sent { frame: Uplink::Control(control), delivered: true })
+                }
+                StationOutput::Wake => sent.push(StationInput::Awake),
+                StationOutput::MeasureAirTime => asked += 1,
+                StationOutput::Doze | StationOutput::Window(_) => {}
+            }
+        }
+        if step < 2_000 && station.is_awake() {
+            let bytes = if step % 400 < 200 { 1500 } else { 100 };
+            sent.push(StationInput::Received { bytes, flags, null: false });
+        }
+        for input in sent {
+            station.handle_input(input, now);
+        }
+    }
+    assert!(asked > 2, "active mode was entered and its air time asked for");
+    assert!(station.pm(), "and left, at {now}");
+}
+
 /// The frame with EOSP of a period that PM = 0 ended, still on the air, must not end the next one.
 #[test]
 fn an_old_end_of_period_does_not_end_a_new_one() {

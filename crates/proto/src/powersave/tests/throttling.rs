@@ -25,7 +25,7 @@ fn policy() -> PolicyConfig {
 /// A cell in which a server has a packet at each of these times, in microseconds. Those that the window does not allow wait,
 /// and leave when it does, without any round trip.
 fn stream(times: impl IntoIterator<Item = u64>, until: u64) -> Air {
-    let mut air = Air::new(100, 100, &[policy()]);
+    let mut air = Air::new(1_000, 1_000, &[policy()]);
     let mut times = times.into_iter().peekable();
     let (mut held, mut packet) = (0, 0);
     for at in (1_000..until * 1_000).step_by(500) {
@@ -49,10 +49,7 @@ fn stream(times: impl IntoIterator<Item = u64>, until: u64) -> Air {
 fn decisions(air: &Air, from_ms: u64) -> Vec<&str> {
     let time = |line: &str| line.split(' ').next().unwrap().parse::<f64>().unwrap();
     let lines = air.log.iter().filter(|line| time(line) >= from_ms as f64);
-    lines
-        .filter(|line| !line.contains("ap>s0") && !line.contains("beacon") && !line.contains("dropped"))
-        .map(String::as_str)
-        .collect()
+    lines.filter(|line| !line.contains("ap>s0") && !line.contains("beacon")).map(String::as_str).collect()
 }
 
 /// Sixteen packets at once, then one every 10 ms: the path carries twenty times what comes. From 301 ms on the stream is
@@ -129,23 +126,13 @@ fn expect(air: &Air, from_ms: u64, ladder: &[&str]) {
 #[test]
 fn a_download_as_fast_as_the_path_stays_in_active_mode() {
     let air = stream((0..400).map(|place| 1_000 + place * 600), 890);
-    expect(
-        &air,
-        101,
-        &[
-            "101.7 s0>ap null pm=0",
-            "768.4 s0>ap null pm=1",
-            "768.4 s0 dozes",
-            "799.2 s0 wakes",
-            "800.2 s0 dozes",
-        ],
-    );
+    expect(&air, 101, &["101.7 s0>ap null pm=0", "802.1 s0>ap null pm=1", "802.1 s0 dozes"]);
 }
 
 /// An upload, and the acknowledgements that come for it: no window of ours shapes that.
 #[test]
 fn an_upload_is_not_shaped() {
-    let mut air = Air::new(100, 100, &[policy()]);
+    let mut air = Air::new(1_000, 1_000, &[policy()]);
     for packet in 0..40 {
         let at = 5_000 + u64::from(packet) * 10_000;
         air.up(at, 0, packet);
