@@ -73,6 +73,9 @@ pub enum Input<D = u64, P = ()> {
     Write(D),
     /// The application has read so many bytes. Needed only where received data does not count as read at once.
     Read(u64),
+    /// The window ends so many bytes beyond what is in order now, whatever room there is; `None`: where the room ends. What
+    /// was offered stays so (RFC 9293 section 3.8.6). Power save shapes streams by it.
+    Grant(Option<u64>),
     /// The application has nothing more to write. What was written is still delivered.
     Close,
     /// The application gives up: the peer gets a reset.
@@ -462,6 +465,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Machine for Connection<S, R> {
             Input::Segment(segment, payload) => self.on_segment(&segment, &payload, now),
             Input::Write(data) => self.write(data),
             Input::Read(bytes) => self.receiver.read(bytes),
+            Input::Grant(bytes) => self.receiver.grant(bytes),
             Input::Close => self.close(),
             Input::Abort => self.abort(),
         }

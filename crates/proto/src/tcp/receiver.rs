@@ -45,6 +45,8 @@ pub(super) struct Receiver<R> {
     /// Behind the last position that was ever offered: a window never shrinks (RFC 9293 section 3.8.6).
     edge: u64,
     pub(super) capacity: u32,
+    /// Behind the last position that may be offered, by a grant; `u64::MAX` without one.
+    granted: u64,
     mss: u32,
     /// Bytes in order that the application has not read.
     readable: u64,
@@ -75,6 +77,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
             next: 0,
             edge: 0,
             capacity: config.receive_window,
+            granted: u64::MAX,
             mss: config.mss,
             readable: 0,
             read_at_once: config.read_at_once && !R::KEEPS,
@@ -94,7 +97,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
     pub(super) fn synchronize(&mut self, irs: Seq) {
         self.irs = irs;
         self.next = 1;
-        self.edge = 1 + u64::from(self.capacity);
+        self.edge = (1 + u64::from(self.capacity)).min(self.granted);
     }
 
     /// The next sequence number expected.
@@ -126,11 +129,27 @@ impl<R: ReceiveBuffer> Receiver<R> {
     /// RFC 9293 section 3.8.6.2.2: the edge moves only by a segment, or by half of the space, so that the window does not
     /// become silly.
     pub(super) fn offer(&mut self) -> u32 {
-        let edge = self.next + u64::from(self.capacity).saturating_sub(self.readable);
+        let edge = self.room();
         if edge >= self.edge + u64::from(self.mss.min(self.capacity.div_ceil(2))) {
             self.edge = edge;
         }
         self.edge.saturating_sub(self.next) as u32
+    }
+
+    /// Behind the last position that there is room for, and leave to offer.
+    fn room(&self) -> u64 {
+        let edge = self.next + u64::from(self.capacity).saturating_sub(self.readable);
+        edge.min(self.granted)
+    }
+
+    /// From now on the peer may be offered so many bytes beyond what is in order, or what there is room for. What was
+    /// offered stays so. An acknowledgement is due if that opens the window.
+    pub(super) fn grant(&mut self, bytes: Option<u64>) {
+        self.granted = bytes.map_or(u64::MAX, |bytes| self.next.max(1).saturating_add(bytes));
+        let opened = self.room().saturating_sub(self.edge);
+        if self.next > 0 && opened >= u64::from(self.mss.min(self.capacity.div_ceil(2))) {
+            self.due = AckDue::Now;
+        }
     }
 
     /// The application has read up to `bytes`. An acknowledgement is due if that opens the window by two segments, or by
@@ -139,7 +158,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
         let bytes = bytes.min(self.readable);
         self.readable -= bytes;
         self.buffer.consume(bytes);
-        let edge = self.next + u64::from(self.capacity).saturating_sub(self.readable);
+        let edge = self.room();
         let offered = self.edge.saturating_sub(self.next);
         let segments = if offered < u64::from(self.mss) { 1 } else { 2 };
         let step = (segments * self.mss).min(self.capacity.div_ceil(2));

@@ -67,6 +67,38 @@ fn probes_back_off_and_never_give_up() {
     assert_eq!(pair.ends[A].statistics().probes_sent, 9 + 58);
 }
 
+/// B closes its window to the peer, and opens it for two segments of the four that wait, then for good.
+#[test]
+fn a_window_is_opened_by_grants() {
+    let config = TcpConfig { receive_window: 10_000, ..plain() };
+    let mut pair: Pair<InLengths> = Pair::established(&config, millis(10));
+    pair.input(B, Input::Grant(Some(0)));
+    pair.expect("");
+    pair.input(A, Input::Write(14_000));
+    pair.run(millis(100));
+    assert_eq!(pair.delivered(B), 10_000, "what was offered is not taken back");
+    pair.ladder.clear();
+    pair.input(B, Input::Grant(Some(2_500)));
+    pair.run(millis(50));
+    pair.expect(
+        "100 <B . 1:1(0) ack 10001 win 2500
+         110 A> . 10001:11001(1000) ack 1 win 10000
+         110 A> . 11001:12001(1000) ack 1 win 10000
+         120 <B . 1:1(0) ack 11001 win 1500
+         120 <B . 1:1(0) ack 12001 win 500",
+    );
+    pair.ladder.clear();
+    pair.input(B, Input::Grant(None));
+    pair.run(millis(50));
+    pair.expect(
+        "150 <B . 1:1(0) ack 12001 win 10000
+         160 A> . 12001:13001(1000) ack 1 win 10000
+         160 A> P. 13001:14001(1000) ack 1 win 10000
+         170 <B . 1:1(0) ack 13001 win 10000
+         170 <B . 1:1(0) ack 14001 win 10000",
+    );
+}
+
 /// RFC 9293 section 3.8.6.2: nobody offers, nor uses, a window that is not worth a segment.
 #[test]
 fn the_window_is_never_silly() {
