@@ -316,8 +316,9 @@ impl WhatIf<'_> {
     fn total(&mut self, policy: PolicyConfig, rate: Rate) -> Result<Total, AnalyzeError> {
         let broken = |error: &dyn fmt::Display| AnalyzeError::Option(error.to_string());
         let mut scenario = Scenario::from_text(CELL, "replay", &[]).map_err(|error| broken(&error))?;
-        scenario.wifi.standard = self.phy.standard;
-        scenario.wifi.data_rate = rate;
+        let Some(wifi) = &mut scenario.wifi else { unreachable!("the cell of a replay is one") };
+        wifi.standard = self.phy.standard;
+        wifi.data_rate = rate;
         scenario.ap.beacon_interval = self.phy.beacon_interval;
         scenario.station[0].policy = policy.name().to_owned();
         scenario.station[0].radio = self.radio_name.to_owned();

@@ -102,7 +102,7 @@ fn files_get_their_line() {
     let typo = text.replace("rtt = 20", "rtt = \"20ms\"").replace("size", "sise");
     assert!(error(&typo).starts_with("my.toml:9: flow.0.sise: unknown field `sise`"), "{}", error(&typo));
     assert!(error("wifi = ").starts_with("my.toml:1: "), "{}", error("wifi = "));
-    assert!(error("").starts_with("my.toml: missing field `wired`"), "{}", error(""));
+    assert!(error("").starts_with("my.toml: missing field `flow`"), "{}", error(""));
     assert!(
         error("base = \"fastdsl\"").starts_with("my.toml:1: base: \"fastdsl\": "),
         "{}",
@@ -115,7 +115,7 @@ fn files_get_their_line() {
 fn names_that_are_nowhere_get_the_list() {
     let line = Scenario::load("fats-dsl", &[]).unwrap_err().to_string();
     assert!(
-        line.starts_with("fats-dsl: no such scenario or file; scenarios that ship are fast-dsl, "),
+        line.starts_with("fats-dsl: no such scenario or file; scenarios that ship are e2tcp, "),
         "{line}"
     );
     let line = Scenario::load(env!("CARGO_MANIFEST_DIR"), &[]).unwrap_err().to_string();

@@ -19,7 +19,7 @@ use std::path::Path;
 
 use airwatt_sim::scenario::shipped;
 
-use validation::{in_parallel, scenario, simulate};
+use validation::{in_parallel, policies_of, scenario, simulate};
 
 const POLICIES: [&str; 5] = ["active", "timeout", "psm-legacy", "psm", "uapsd"];
 const HEAD: &str = "scenario,policy,events,frames,radios,results\n";
@@ -27,7 +27,7 @@ const HEAD: &str = "scenario,policy,events,frames,radios,results\n";
 fn fingerprints() -> String {
     let mut jobs = Vec::new();
     for shipped in shipped() {
-        jobs.extend(POLICIES.map(|policy| (shipped.name, policy)));
+        jobs.extend(policies_of(shipped.name, &POLICIES));
     }
     let rows = in_parallel(&jobs, |&(name, policy)| {
         let set = [("station.policy", policy), ("duration", "20s")];

@@ -186,7 +186,7 @@ fn numbers_in_the_text() {
         let beacons = rtt_ms.div_ceil(100);
         line.as_bps() as f64 * 0.1 * beacons as f64 / 12_000.0
     };
-    let [slow, fast] = ["slow-dsl", "fast-dsl"].map(|name| scenario(name, &[]).wired.down.rate);
+    let [slow, fast] = ["slow-dsl", "fast-dsl"].map(|name| scenario(name, &[]).wired.unwrap().down.rate);
     assert!((packets(slow, 20) - 8.53).abs() < 0.005);
     assert!((packets(fast, 20) - 133.3).abs() < 0.05);
     assert!(packets(slow, 310) > 34.0);

@@ -7,7 +7,7 @@ use super::contention::{Access, Contention, Counting};
 use super::{Cell, CellInput, CellOutput};
 use crate::packet::{Body, Packet};
 use crate::scenario::Scenario;
-use crate::world::WorldSpec;
+use crate::world::{HopSpec, WorldSpec};
 
 const SLOT: Span = Span::from_micros(9);
 const DIFS: Span = Span::from_micros(34);
@@ -131,7 +131,8 @@ fn cell(policies: &[&str], set: &[(&str, &str)]) -> Cell {
     let set: Vec<_> = set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let scenario = Scenario::from_text(&text, "cell", &set).unwrap();
     let spec = WorldSpec::new(&scenario, 1).unwrap();
-    Cell::new(spec.cell, spec.stations, 1)
+    let HopSpec::Cell(cell) = spec.hop else { unreachable!("the scenario has [wifi]") };
+    Cell::new(*cell, spec.stations, 1)
 }
 
 /// Packets both ways at random times, several at once now and then.

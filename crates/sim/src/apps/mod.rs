@@ -1,13 +1,24 @@
 //! What produces a flow's packets, and what counts their arrival.
 //!
-//! * [`TcpFlow`]: one transfer over a TCP connection.
+//! * [`Transfer`]: data over transport connections, one from end to end or two that meet at the base station.
+//! * [`Datagrams`]: packets without any control.
 //! * [`Saturation`]: a queue at the head of the air that never runs empty.
 //! * [`Replay`]: packets at the times at which a capture has them.
+//!
+//! A [`Source`] says when an application has how much to send.
 
+mod datagrams;
+mod delivery;
+mod end;
 mod replay;
 mod saturation;
+mod source;
 mod transfer;
 
+pub use datagrams::Datagrams;
+pub use delivery::Deliveries;
+pub use end::{End, EndCounts, EndEvent, EndOutput, EndWindow};
 pub use replay::{Arrival, Delay, Replay};
 pub use saturation::Saturation;
-pub use transfer::{Progress, TcpFlow};
+pub use source::{Source, SourceConfig};
+pub use transfer::{Leg, Progress, Side, Transfer};

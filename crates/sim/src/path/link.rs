@@ -1,13 +1,15 @@
-//! One direction of a wired link: a drop-tail queue, a transmitter with a rate, and a delay.
+//! One direction of a link: a drop-tail queue, a transmitter with a rate, and a delay.
 //!
 //! The queue holds the packets that wait; the one in transmission is not counted, as in routers and in ns-2. Because a
 //! first-in-first-out transmitter at a fixed rate knows at arrival when each packet will leave, the only wake-up is a
-//! packet's arrival at the far end: one a packet. Left out: framing overhead, bit errors, reordering.
+//! packet's arrival at the far end: one a packet. A damaged packet takes its time like any other and is dropped where it
+//! arrives. Left out: framing overhead, reordering.
 
 use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Machine, QueueLimit, Rate, Size, Span, Timeout};
 
+use super::errors::ErrorModel;
 use crate::packet::Packet;
 
 /// What a link is like.
@@ -19,6 +21,9 @@ pub struct LinkConfig {
     pub delay: Span,
     /// What waits for the transmitter at most.
     pub queue: QueueLimit,
+    /// A packet arrives `delay` after its first bit left, not after its last: the rate limits, but adds nothing to a
+    /// packet's own way. So did the wireless hops of simulators of the year 2000.
+    pub cut_through: bool,
 }
 
 airwatt_base::timer_kinds! {
@@ -33,7 +38,19 @@ airwatt_base::timer_kinds! {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LinkOutput {
     /// The packet has arrived at the far end.
-    Arrived(Packet),
+    Arrived {
+        /// The packet.
+        packet: Packet,
+        /// When its transmission began.
+        began: Instant,
+    },
+    /// The packet has arrived at the far end, damaged.
+    Damaged {
+        /// The packet.
+        packet: Packet,
+        /// When its transmission began.
+        began: Instant,
+    },
     /// The queue was full.
     Dropped(Packet),
 }
@@ -45,8 +62,17 @@ pub struct LinkStatistics {
     pub offered: u64,
     /// Packets dropped at the full queue.
     pub dropped: u64,
-    /// How long the transmitter was busy.
-    pub busy: Span,
+    /// Packets damaged on the way.
+    pub damaged: u64,
+}
+
+/// A packet between its first bit's leaving and its arrival.
+#[derive(Clone, Copy, Debug)]
+struct Travelling {
+    arrives: Instant,
+    began: Instant,
+    damaged: bool,
+    packet: Packet,
 }
 
 /// One direction of a link.
@@ -58,7 +84,8 @@ pub struct Link {
     waiting_bytes: u64,
     /// When the transmitter is done with everything taken in so far.
     free_at: Instant,
-    in_flight: VecDeque<(Instant, Packet)>,
+    errors: ErrorModel,
+    in_flight: VecDeque<Travelling>,
     outputs: VecDeque<LinkOutput>,
     statistics: LinkStatistics,
     /// Queue length after each change, if a trace is wanted.
@@ -66,13 +93,14 @@ pub struct Link {
 }
 
 impl Link {
-    /// An empty link.
-    pub fn new(config: LinkConfig) -> Self {
+    /// An empty link with these errors.
+    pub fn new(config: LinkConfig, errors: ErrorModel) -> Self {
         Self {
             config,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             free_at: Instant::ZERO,
+            errors,
             in_flight: VecDeque::new(),
             outputs: VecDeque::new(),
             statistics: LinkStatistics::default(),
@@ -94,6 +122,11 @@ impl Link {
     /// What was counted so far.
     pub const fn statistics(&self) -> LinkStatistics {
         self.statistics
+    }
+
+    /// When the transmitter is done with everything taken in so far.
+    pub(super) const fn free_at(&self) -> Instant {
+        self.free_at
     }
 
     /// Packets that wait for the transmitter at `now`.
@@ -139,14 +172,27 @@ impl Machine for Link {
         }
         let size = Size::from_bytes(u64::from(packet.bytes));
         let transmission = self.config.rate.map_or(Span::ZERO, |rate| rate.time_for(size));
-        self.statistics.busy += transmission;
         self.free_at = begins + transmission;
-        self.in_flight.push_back((self.free_at + self.config.delay, packet));
+        let leaves = if self.config.cut_through { begins } else { self.free_at };
+        let damaged = self.errors.corrupts(begins);
+        self.statistics.damaged += u64::from(damaged);
+        self.in_flight.push_back(Travelling {
+            arrives: leaves + self.config.delay,
+            began: begins,
+            damaged,
+            packet,
+        });
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        while let Some((_, packet)) = self.in_flight.front().filter(|(arrives, _)| *arrives <= now) {
-            self.outputs.push_back(LinkOutput::Arrived(*packet));
+        while let Some(&Travelling { began, damaged, packet, .. }) =
+            self.in_flight.front().filter(|first| first.arrives <= now)
+        {
+            self.outputs.push_back(if damaged {
+                LinkOutput::Damaged { packet, began }
+            } else {
+                LinkOutput::Arrived { packet, began }
+            });
             self.in_flight.pop_front();
         }
     }
@@ -156,7 +202,7 @@ impl Machine for Link {
     }
 
     fn poll_timeout(&self) -> Option<Timeout<LinkTimer>> {
-        self.in_flight.front().map(|(at, _)| Timeout { at: *at, reason: LinkTimer::Arrival })
+        self.in_flight.front().map(|first| Timeout { at: first.arrives, reason: LinkTimer::Arrival })
     }
 }
 
@@ -164,11 +210,20 @@ impl Machine for Link {
 mod tests {
     use airwatt_base::testkit::check_machine;
 
+    use super::super::errors::ErrorConfig;
     use super::*;
     use crate::packet::Body;
 
+    fn no_errors() -> ErrorModel {
+        ErrorModel::new(ErrorConfig::None, 1, "link", "down")
+    }
+
     fn packet(number: u64) -> Packet {
         Packet { flow: 0, bytes: 1500, sent: Instant::ZERO, body: Body::Datagram(number) }
+    }
+
+    fn arrived(number: u64, began_ms: u64) -> LinkOutput {
+        LinkOutput::Arrived { packet: packet(number), began: Instant::from_millis(began_ms) }
     }
 
     /// 1500 bytes at 1 Mbit/s take 12 ms. One packet in transmission, two in the queue, the fourth is dropped:
@@ -183,16 +238,49 @@ mod tests {
             rate: Some(Rate::from_bps(1_000_000)),
             delay: Span::from_millis(5),
             queue: QueueLimit::Packets(2),
+            cut_through: false,
         };
         let inputs: Vec<_> = (1..=4).map(|number| (Instant::ZERO, packet(number))).collect();
-        let done = check_machine(|| Link::new(config), &inputs, Instant::from_secs(1));
+        let done = check_machine(|| Link::new(config, no_errors()), &inputs, Instant::from_secs(1));
         let expected = [
             (Instant::ZERO, LinkOutput::Dropped(packet(4))),
-            (Instant::from_millis(17), LinkOutput::Arrived(packet(1))),
-            (Instant::from_millis(29), LinkOutput::Arrived(packet(2))),
-            (Instant::from_millis(41), LinkOutput::Arrived(packet(3))),
+            (Instant::from_millis(17), arrived(1, 0)),
+            (Instant::from_millis(29), arrived(2, 12)),
+            (Instant::from_millis(41), arrived(3, 24)),
         ];
         assert_eq!(done, expected);
+    }
+
+    /// The first bit is there after the delay, and the rate still spaces the packets.
+    #[test]
+    fn cut_through_leaves_out_a_packets_own_time() {
+        let config = LinkConfig {
+            rate: Some(Rate::from_bps(1_000_000)),
+            delay: Span::from_millis(5),
+            queue: QueueLimit::Packets(9),
+            cut_through: true,
+        };
+        let inputs = [(Instant::ZERO, packet(1)), (Instant::ZERO, packet(2))];
+        let done = check_machine(|| Link::new(config, no_errors()), &inputs, Instant::from_secs(1));
+        let ms = Instant::from_millis;
+        assert_eq!(done, [(ms(5), arrived(1, 0)), (ms(17), arrived(2, 12))]);
+    }
+
+    /// A damaged packet keeps the transmitter as busy as a sound one.
+    #[test]
+    fn damaged_packets_take_their_time() {
+        let config = LinkConfig {
+            rate: Some(Rate::from_bps(1_000_000)),
+            delay: Span::ZERO,
+            queue: QueueLimit::Packets(9),
+            cut_through: false,
+        };
+        let all = ErrorModel::new(ErrorConfig::Uniform { error_rate: 1.0 }, 1, "link", "down");
+        let inputs = [(Instant::ZERO, packet(1)), (Instant::ZERO, packet(2))];
+        let done = check_machine(|| Link::new(config, all.clone()), &inputs, Instant::from_secs(1));
+        let ms = Instant::from_millis;
+        let damaged = |number, began| LinkOutput::Damaged { packet: packet(number), began: ms(began) };
+        assert_eq!(done, [(ms(12), damaged(1, 0)), (ms(24), damaged(2, 12))]);
     }
 
     #[test]
@@ -201,8 +289,9 @@ mod tests {
             rate: Some(Rate::from_bps(1_000_000)),
             delay: Span::ZERO,
             queue: QueueLimit::Packets(9),
+            cut_through: false,
         };
-        let mut link = Link::new(config);
+        let mut link = Link::new(config, no_errors());
         link.trace();
         (1..=3).for_each(|number| link.handle_input(packet(number), Instant::ZERO));
         assert_eq!(link.queued(Instant::from_millis(11)), 2);
@@ -213,8 +302,9 @@ mod tests {
     #[test]
     fn a_queue_in_bytes_counts_bytes() {
         let limit = QueueLimit::Bytes(Size::from_bytes(3000));
-        let mut link =
-            Link::new(LinkConfig { rate: Some(Rate::from_bps(8)), delay: Span::ZERO, queue: limit });
+        let config =
+            LinkConfig { rate: Some(Rate::from_bps(8)), delay: Span::ZERO, queue: limit, cut_through: false };
+        let mut link = Link::new(config, no_errors());
         (1..=4).for_each(|number| link.handle_input(packet(number), Instant::ZERO));
         assert_eq!(link.statistics().dropped, 1);
     }

@@ -33,6 +33,21 @@ pub struct Setting {
     pub scenario: String,
     /// The seed of the run.
     pub seed: u64,
+    /// The cell, if the last hop is one.
+    pub cell: Option<CellSetting>,
+    /// Largest IP packet in bytes.
+    pub mtu_bytes: u32,
+    /// IP and TCP headers together in bytes.
+    pub header_bytes: u32,
+    /// Receive window of both ends of a connection in bytes.
+    pub receive_window_bytes: u32,
+    /// The stations of the cell in order of their numbers.
+    pub stations: Vec<StationSetting>,
+}
+
+/// What a reader of a trace must know of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CellSetting {
     /// The PHY.
     pub standard: Standard,
     /// Time between beacons.
@@ -41,14 +56,6 @@ pub struct Setting {
     pub dtim_period: u8,
     /// Whether the access point announces U-APSD.
     pub uapsd: bool,
-    /// Largest IP packet in bytes.
-    pub mtu_bytes: u32,
-    /// IP and TCP headers together in bytes.
-    pub header_bytes: u32,
-    /// Receive window of both ends of a connection in bytes.
-    pub receive_window_bytes: u32,
-    /// The stations in order of their numbers.
-    pub stations: Vec<StationSetting>,
 }
 
 /// What a reader of a trace must know of a station.
@@ -91,4 +98,8 @@ pub struct RunTrace {
     pub ap_queue: QueueTrace,
     /// The access point's power-save buffers together.
     pub ap_power_save: QueueTrace,
+    /// A point-to-point link's queue towards the station.
+    pub link_down_queue: QueueTrace,
+    /// A point-to-point link's queue away from the station.
+    pub link_up_queue: QueueTrace,
 }

@@ -30,7 +30,7 @@ use pcap_file::pcapng::blocks::{Block, PcapNgBlock};
 use pcap_file::{DataLink, Endianness, PcapError};
 
 use super::timeline::Outcome;
-use super::{RunTrace, Setting};
+use super::{CellSetting, RunTrace, Setting};
 use crate::air::frame::AirFrame;
 use crate::air::phy::Standard;
 
@@ -47,18 +47,24 @@ impl RunTrace {
     /// Writes the frames on the air as pcapng. `out` is best buffered; it is flushed at the end.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Those of `out`; [`io::ErrorKind::Unsupported`] for a run without a cell, which has no frames.
     pub fn write_pcapng(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        let Some(cell) = self.setting.cell else {
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "a point-to-point link has no 802.11 frames",
+            ));
+        };
         let mut capture =
             PcapNgWriter::with_section_header(&mut *out, section(&self.setting)).map_err(io_error)?;
-        write(&mut capture, &interface(&self.setting).into_block())?;
+        write(&mut capture, &interface(cell.standard).into_block())?;
         let frames = self.frames_by_start();
         let (mut bytes, mut mpdu) = (Vec::new(), Vec::new());
         for (frame, outcome) in frames.iter().zip(self.outcomes(&frames)) {
             bytes.clear();
             mpdu.clear();
-            let (length, has_fcs) = encode_mpdu(&self.setting, frame, outcome, &mut mpdu);
-            let header = radiotap(&self.setting, frame, outcome, has_fcs).encode(&mut bytes);
+            let (length, has_fcs) = encode_mpdu(&self.setting, &cell, frame, outcome, &mut mpdu);
+            let header = radiotap(cell.standard, frame, outcome, has_fcs).encode(&mut bytes);
             bytes.extend_from_slice(&mpdu);
             let packet = EnhancedPacketBlock {
                 interface_id: 0,
@@ -100,10 +106,9 @@ fn section(setting: &Setting) -> SectionHeaderBlock<'static> {
     }
 }
 
-fn interface(setting: &Setting) -> InterfaceDescriptionBlock<'static> {
-    let channel = channel(setting.standard);
-    let description =
-        format!("the simulated air, {} at {} MHz", setting.standard.name(), channel.frequency_mhz);
+fn interface(standard: Standard) -> InterfaceDescriptionBlock<'static> {
+    let channel = channel(standard);
+    let description = format!("the simulated air, {} at {} MHz", standard.name(), channel.frequency_mhz);
     InterfaceDescriptionBlock {
         linktype: DataLink::IEEE802_11_RADIOTAP,
         // No limit: what is left out was never there.
@@ -130,8 +135,14 @@ const fn is_broken(outcome: Outcome) -> bool {
 
 /// Appends a frame from MAC header to FCS, as far as its bytes are known. Returns its whole length and whether that counts
 /// an FCS: it does not where a scenario's headers are shorter than the standard's, which leaves no place for one.
-fn encode_mpdu(setting: &Setting, frame: &AirFrame, outcome: Outcome, out: &mut Vec<u8>) -> (usize, bool) {
-    let body_end = mac::encode(setting, frame, out);
+fn encode_mpdu(
+    setting: &Setting,
+    cell: &CellSetting,
+    frame: &AirFrame,
+    outcome: Outcome,
+    out: &mut Vec<u8>,
+) -> (usize, bool) {
+    let body_end = mac::encode(setting, cell, frame, out);
     let on_air = frame.bytes as usize;
     if body_end + FCS_BYTES > on_air {
         return (body_end, false);
@@ -145,26 +156,26 @@ fn encode_mpdu(setting: &Setting, frame: &AirFrame, outcome: Outcome, out: &mut 
     (on_air, true)
 }
 
-fn radiotap(setting: &Setting, frame: &AirFrame, outcome: Outcome, has_fcs: bool) -> Radiotap {
+fn radiotap(standard: Standard, frame: &AirFrame, outcome: Outcome, has_fcs: bool) -> Radiotap {
     let flag = |set: bool, flag: u8| if set { flag } else { 0 };
     let broken = flag(is_broken(outcome), RadiotapFlags::BAD_FCS);
-    let mcs = setting.standard.mcs(frame.rate).map(|index| {
+    let mcs = standard.mcs(frame.rate).map(|index| {
         let field = McsField::new(index, Bandwidth::Mhz20, GuardInterval::Long);
         McsField { known: field.known | MCS_KNOWN_ABSENT, ..field }
     });
     Radiotap {
-        tsft_us: Some(first_bit_us(setting, frame)),
+        tsft_us: Some(first_bit_us(standard, frame)),
         flags: RadiotapFlags(broken | flag(has_fcs, RadiotapFlags::FCS)),
         // Rates without an index are multiples of 500 kbit/s up to 54 Mbit/s.
         rate_500kbps: mcs.is_none().then(|| (frame.rate.as_bps() / 500_000) as u8),
-        channel: Some(channel(setting.standard)),
+        channel: Some(channel(standard)),
         mcs,
         ..Radiotap::default()
     }
 }
 
 /// The clock when the preamble of a frame is over, in microseconds.
-fn first_bit_us(setting: &Setting, frame: &AirFrame) -> u64 {
-    let preamble = setting.standard.format(frame.rate).map_or(Span::ZERO, |format| format.training());
+fn first_bit_us(standard: Standard, frame: &AirFrame) -> u64 {
+    let preamble = standard.format(frame.rate).map_or(Span::ZERO, |format| format.training());
     (frame.start + preamble).as_nanos() / 1_000
 }

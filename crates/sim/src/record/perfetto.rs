@@ -153,11 +153,17 @@ impl RunTrace {
             let sent = writer.track("frames", Some(station), None)?;
             write_frames(&mut writer, sent, &frames, Node::Station(id as u32))?;
         }
-        let access_point = writer.track("access point", None, None)?;
-        let sent = writer.track("frames", Some(access_point), None)?;
-        write_frames(&mut writer, sent, &frames, Node::AccessPoint)?;
-        writer.queue("transmission queue", access_point, &self.ap_queue)?;
-        writer.queue("power-save buffers", access_point, &self.ap_power_save)?;
+        if self.setting.cell.is_some() {
+            let access_point = writer.track("access point", None, None)?;
+            let sent = writer.track("frames", Some(access_point), None)?;
+            write_frames(&mut writer, sent, &frames, Node::AccessPoint)?;
+            writer.queue("transmission queue", access_point, &self.ap_queue)?;
+            writer.queue("power-save buffers", access_point, &self.ap_power_save)?;
+        } else {
+            let link = writer.track("link", None, None)?;
+            writer.queue("queue towards the station", link, &self.link_down_queue)?;
+            writer.queue("queue away from the station", link, &self.link_up_queue)?;
+        }
         let wire = writer.track("wire", None, None)?;
         writer.queue("queue towards the stations", wire, &self.down_queue)?;
         writer.queue("queue towards the server", wire, &self.up_queue)?;

@@ -47,14 +47,21 @@ pub struct FlowResult {
     pub transport: &'static str,
     /// Payload delivered in order to the receiving application, in bytes. Of datagrams: IP bytes.
     pub bytes_delivered: u64,
+    /// Payload that the receiver acknowledged without having it, by leave of its reliability, in bytes.
+    pub bytes_skipped: u64,
     /// Delivered bits over the time from the flow's start until it was complete, or until the run ended.
     pub goodput_bps: f64,
     /// When the receiver had everything, in seconds since the run began.
     pub completed_s: Option<f64>,
     /// Whether the connection was given up or reset before everything had arrived.
     pub connection_lost: bool,
-    /// Mean time of data packets from host to host.
+    /// Mean time of data packets from host to host; of a flow whose connection ends at the base station, over the last leg.
     pub latency_s_mean: Option<f64>,
+    /// Over a point-to-point link: mean time of data packets from the first bit of their first sending to their arrival,
+    /// without the time that the transmission itself takes.
+    pub delivery_s_mean: Option<f64>,
+    /// The same with it.
+    pub delivery_full_s_mean: Option<f64>,
     /// Mean of the sender's measurements of the round-trip time.
     pub rtt_s_mean: Option<f64>,
     /// Segments with data that the sender sent, retransmissions included.
@@ -65,9 +72,10 @@ pub struct FlowResult {
     pub timeouts: u64,
     /// Pure acknowledgements lost on the way.
     pub acks_lost: u64,
-    /// Bytes sent both ways over bytes delivered, less one.
+    /// Bytes sent both ways on the last hop over payload carried, less one.
     pub data_overhead: Option<f64>,
-    /// Time until the sender knew that all had arrived over the time that the slowest link needs for the payload, less one.
+    /// Time until the sender knew that all had arrived over the time that the slowest link needs for the payload, or the
+    /// application for producing it, less one.
     pub time_overhead: Option<f64>,
     /// Both, weighted for three kinds of radio.
     pub energy_overhead: Option<EnergyOverhead>,
@@ -133,7 +141,7 @@ pub struct StateSeconds {
     pub transition: f64,
 }
 
-/// The cell.
+/// The last hop: the cell, or the point-to-point link with packets for frames.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CellResult {
     /// Share of the time during which a frame was on the air.
@@ -148,6 +156,8 @@ pub struct CellResult {
     pub ap_drops: u64,
     /// Packets given up at the retry limit.
     pub retry_limit_drops: u64,
+    /// Packets damaged on a point-to-point link.
+    pub damaged: u64,
     /// Packets dropped at the wired queue towards the stations.
     pub down_queue_drops: u64,
     /// Packets dropped at the wired queue towards the server.

@@ -112,11 +112,13 @@ impl RunTrace {
     }
 
     fn queues(&self) -> Table {
-        let named: [(&str, &QueueTrace); 4] = [
+        let named: [(&str, &QueueTrace); 6] = [
             ("wired down", &self.down_queue),
             ("wired up", &self.up_queue),
             ("access point", &self.ap_queue),
             ("power save", &self.ap_power_save),
+            ("link down", &self.link_down_queue),
+            ("link up", &self.link_up_queue),
         ];
         let mut rows: Vec<(Instant, u32, u32)> = Vec::new();
         for (code, (_, trace)) in (0..).zip(named) {

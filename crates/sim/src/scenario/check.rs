@@ -5,7 +5,10 @@ use airwatt_energy::Radio;
 use airwatt_proto::powersave::PolicyConfig;
 
 use super::load::Fault;
-use super::{Application, FlowGroup, Scenario, StationGroup, Tcp, Transport, Wifi};
+use super::{
+    Application, E2tcp, Errors, FlowGroup, Gateway, PointToPoint, Scenario, StationGroup, Tcp, Transport,
+    Wifi, Wired,
+};
 
 /// Association identifiers end here (802.11-2020 9.4.1.8).
 const MAX_STATIONS: u32 = 2_007;
@@ -62,12 +65,18 @@ pub(super) fn check(scenario: &Scenario) -> Checked {
         within("duration", duration, Span::from_millis(1), MAX_SPAN)?;
     }
     within("time_limit", scenario.time_limit, Span::from_millis(1), MAX_SPAN)?;
-    within("wired.rtt", scenario.wired.rtt, Span::ZERO, MAX_ROUND_TRIP)?;
-    for (name, direction) in [("down", &scenario.wired.down), ("up", &scenario.wired.up)] {
-        within(&format!("wired.{name}.rate"), direction.rate, MIN_RATE, MAX_RATE)?;
-        queue(&format!("wired.{name}.queue"), direction.queue)?;
+    scenario.wired.as_ref().map_or(Ok(()), wired)?;
+    match (&scenario.wifi, &scenario.link) {
+        (Some(air), None) => wifi(air)?,
+        (None, Some(hop)) => link(scenario, hop)?,
+        (None, None) => {
+            let message = "there is no last hop; add [wifi], or [link] for a point-to-point one";
+            return Err(fault("", message));
+        }
+        (Some(_), Some(_)) => {
+            return Err(fault("link", "there is [wifi] too; allowed is one of them"));
+        }
     }
-    wifi(&scenario.wifi)?;
     packets_only("ap.buffer", scenario.ap.buffer)?;
     if let Some(buffer) = scenario.ap.power_save_buffer {
         packets_only("ap.power_save_buffer", buffer)?;
@@ -75,8 +84,56 @@ pub(super) fn check(scenario: &Scenario) -> Checked {
     within("ap.beacon_interval", scenario.ap.beacon_interval, Span::from_millis(10), MAX_BEACON_INTERVAL)?;
     within("ap.dtim_period", scenario.ap.dtim_period, 1, 255)?;
     tcp(&scenario.tcp)?;
+    e2tcp(&scenario.e2tcp, &scenario.tcp)?;
+    gateway(&scenario.gateway)?;
     stations(scenario)?;
     flows(scenario)
+}
+
+fn wired(wired: &Wired) -> Checked {
+    within("wired.rtt", wired.rtt, Span::ZERO, MAX_ROUND_TRIP)?;
+    for (name, direction) in [("down", &wired.down), ("up", &wired.up)] {
+        within(&format!("wired.{name}.rate"), direction.rate, MIN_RATE, MAX_RATE)?;
+        queue(&format!("wired.{name}.queue"), direction.queue)?;
+    }
+    Ok(())
+}
+
+fn link(scenario: &Scenario, link: &PointToPoint) -> Checked {
+    within("link.rate", link.rate, MIN_RATE, MAX_RATE)?;
+    within("link.delay", link.delay, Span::ZERO, MAX_ROUND_TRIP)?;
+    queue("link.queue", link.queue)?;
+    errors(&link.errors)?;
+    let count: u64 = scenario.station.iter().map(|group| u64::from(group.count)).sum();
+    if count != 1 {
+        return Err(fault("station.0.count", format!("a [link] has one station, not {count}; allowed is 1")));
+    }
+    let sleeps = scenario.station.iter().enumerate().find(|(_, group)| group.policy != "active");
+    sleeps.map_or(Ok(()), |(index, group)| {
+        let message = format!("{:?} needs [wifi]; on a [link] allowed is \"active\"", group.policy);
+        Err(fault(format!("station.{index}.policy"), message))
+    })
+}
+
+fn errors(errors: &Errors) -> Checked {
+    let rates = [
+        ("error_rate", errors.error_rate),
+        ("good_error_rate", errors.good_error_rate),
+        ("bad_error_rate", errors.bad_error_rate),
+        ("to_bad", errors.to_bad),
+        ("to_good", errors.to_good),
+    ];
+    for (key, rate) in rates {
+        if !(0.0..=1.0).contains(&rate) {
+            let message = format!("{rate} is out of range; allowed are 0 to 1");
+            return Err(fault(format!("link.errors.{key}"), message));
+        }
+    }
+    for (key, least, most) in [("good", errors.good, errors.good_max), ("bad", errors.bad, errors.bad_max)] {
+        within(&format!("link.errors.{key}"), least, Span::from_micros(1), MAX_SPAN)?;
+        within(&format!("link.errors.{key}_max"), most.unwrap_or(least), least, MAX_SPAN)?;
+    }
+    Ok(())
 }
 
 fn wifi(wifi: &Wifi) -> Checked {
@@ -156,6 +213,23 @@ fn tcp(tcp: &Tcp) -> Checked {
     within("tcp.max_rto", tcp.max_rto, tcp.initial_rto, Span::from_secs(3_600))
 }
 
+/// The machine knows what it allows; its keys are called alike here.
+fn e2tcp(e2tcp: &E2tcp, tcp: &Tcp) -> Checked {
+    let config = crate::world::e2tcp_config(e2tcp, tcp, 100);
+    config.check().map_err(|problem| {
+        let (key, message) = problem.split_once(" = ").unwrap_or(("", &problem));
+        fault(format!("e2tcp.{key}"), message)
+    })
+}
+
+fn gateway(gateway: &Gateway) -> Checked {
+    if gateway.transport.congestion().is_none() || gateway.transport.is_partial() {
+        let name = gateway.transport.name();
+        return Err(fault("gateway.transport", format!("{name:?} is not a TCP from end to end")));
+    }
+    within("gateway.buffer", gateway.buffer, Size::from_bytes(1_500), MAX_WINDOW)
+}
+
 /// The policy of a station of this group, with its parameters; `None` for an unknown name.
 pub(super) fn policy(group: &StationGroup) -> Option<PolicyConfig> {
     let policy = PolicyConfig::parse(&group.policy).ok()?;
@@ -232,20 +306,53 @@ fn flow(scenario: &Scenario, group: &FlowGroup, index: usize, stations: u32) -> 
             "is missing, and so is duration: the run would never end; set one of them",
         ));
     }
+    within(&key("mean_gap"), group.mean_gap, Span::from_micros(1), MAX_SPAN)?;
+    within(&key("rate"), group.rate, MIN_RATE, MAX_RATE)?;
+    within(&key("packet"), group.packet, Size::from_bytes(1), Size::from_bytes(65_000))?;
+    carried(scenario, group, &key)?;
+    let last = group.start.saturating_add(group.start_spread);
+    within(&key("start"), last, Span::ZERO, scenario.duration.unwrap_or(scenario.time_limit))
+}
+
+/// The application goes with the transport, and the transport with the path.
+fn carried(scenario: &Scenario, group: &FlowGroup, key: &dyn Fn(&str) -> String) -> Checked {
+    let name = group.transport.name();
     match (group.application, group.transport) {
+        (Application::Saturated, Transport::Udp) if scenario.link.is_some() => {
+            return Err(fault(key("application"), "\"saturated\" needs [wifi]"));
+        }
         (Application::Saturated, Transport::Udp) => {}
-        (Application::Saturated, other) => {
-            let message = format!("\"saturated\" needs transport \"udp\", not {:?}", other.name());
+        (Application::Saturated, _) => {
+            let message = format!("\"saturated\" needs transport \"udp\", not {name:?}");
             return Err(fault(key("application"), message));
         }
         (Application::Bulk, Transport::Udp) => {
+            let message = "\"udp\" cannot carry application \"bulk\"; allowed is a TCP, or application \
+                           \"interactive\", \"cbr\" or \"saturated\"";
+            return Err(fault(key("transport"), message));
+        }
+        (_, Transport::Udp) => {
+            let room = scenario.tcp.mtu.as_bytes() - scenario.tcp.header.as_bytes();
+            within(&key("packet"), group.packet, Size::from_bytes(1), Size::from_bytes(room))?;
+        }
+        (_, Transport::Split) if scenario.wired.is_none() => {
             return Err(fault(
                 key("transport"),
-                "\"udp\" cannot carry application \"bulk\"; allowed is a TCP, or application \"saturated\"",
+                "\"split\" needs [wired]: connections meet between two hops",
             ));
         }
-        (Application::Bulk, _) => {}
+        _ => {}
     }
-    let last = group.start.saturating_add(group.start_spread);
-    within(&key("start"), last, Span::ZERO, scenario.duration.unwrap_or(scenario.time_limit))
+    if group.reliability > 100 {
+        let message = format!("{} is out of range; allowed are 0 to 100 per cent", group.reliability);
+        return Err(fault(key("reliability"), message));
+    }
+    if group.reliability < 100 && !group.transport.is_partial() {
+        let message = format!(
+            "{} needs transport \"e2tcp\" or \"prtp\"; allowed with {name:?} is 100",
+            group.reliability
+        );
+        return Err(fault(key("reliability"), message));
+    }
+    Ok(())
 }

@@ -5,22 +5,28 @@
 //! flag, the key, the value and what is allowed.
 
 mod check;
+mod link;
 mod load;
 mod shipped;
+mod transport;
 
 use airwatt_base::{Distance, QueueLimit, Rate, Size, Span};
-use airwatt_proto::cc::Algorithm;
 use airwatt_proto::powersave::PolicyConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use link::{ErrorKind, Errors, PointToPoint};
 pub use load::ScenarioError;
 pub use shipped::{Shipped, shipped, shipped_text};
+pub use transport::{
+    BurstReaction, E2tcp, Gateway, HeaderForm, Increase, PartialAckTimer, RtoClock, Tcp, Transport,
+    WindowGrowth,
+};
 
 use crate::air::contention::Counting;
 use crate::air::phy::Standard;
 
-/// One experiment: a wired path, an 802.11 cell, stations and their flows.
+/// One experiment: a wired path, an 802.11 cell or a point-to-point link, stations and their flows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
@@ -38,17 +44,25 @@ pub struct Scenario {
     /// A run without `duration` that is not complete by then has failed.
     #[serde(default = "default_time_limit")]
     pub time_limit: Span,
-    /// The path between the server and the access point.
-    pub wired: Wired,
+    /// The path between the server and the base station. Without it the server is there.
+    pub wired: Option<Wired>,
     /// The 802.11 air. A name of a shipped set (`wifi = "fast-wifi"`) or a table, which may begin from one
     /// (`base = "fast-wifi"`).
-    pub wifi: Wifi,
+    pub wifi: Option<Wifi>,
+    /// A point-to-point wireless link to the one station, instead of `wifi`.
+    pub link: Option<PointToPoint>,
     /// The access point.
     #[serde(default)]
     pub ap: AccessPoint,
     /// TCP at both ends of each flow.
     #[serde(default)]
     pub tcp: Tcp,
+    /// E2TCP at both ends of its flows.
+    #[serde(default)]
+    pub e2tcp: E2tcp,
+    /// The base station where connections meet.
+    #[serde(default)]
+    pub gateway: Gateway,
     /// Stations, one table a group of like ones; numbered from 0 in order.
     #[serde(default = "one_station")]
     pub station: Vec<StationGroup>,
@@ -167,104 +181,6 @@ impl Default for AccessPoint {
     }
 }
 
-/// TCP at both ends.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Tcp {
-    /// Largest IP packet.
-    pub mtu: Size,
-    /// IP and TCP header: 40 bytes, 52 with timestamps.
-    pub header: Size,
-    /// Receive window, in bytes or in full-sized segments (`20packets`).
-    pub receive_window: QueueLimit,
-    /// Initial window in segments. Default: RFC 6928 (ten segments of 1448 bytes).
-    pub initial_window: Option<u32>,
-    /// Initial slow-start threshold. Default: none (as large as the receive window).
-    pub initial_ssthresh: Option<Size>,
-    /// What congestion avoidance of the classic algorithms counts (RFC 5681 section 3.1).
-    pub window_growth: WindowGrowth,
-    /// Limited Transmit (RFC 3042): the first two duplicate acknowledgements let a new segment out each.
-    pub limited_transmit: bool,
-    /// Delayed acknowledgements: one for every `delayed_ack_segments`, or after `delayed_ack_timeout`.
-    pub delayed_ack: bool,
-    /// How many segments a delayed acknowledgement answers. Default 2 (RFC 5681 section 4.2).
-    pub delayed_ack_segments: u32,
-    /// How long an acknowledgement is delayed at most.
-    pub delayed_ack_timeout: Span,
-    /// Which partial acknowledgements restart the retransmission timer in fast recovery (RFC 6582 section 4).
-    pub partial_ack_timer: PartialAckTimer,
-    /// How round-trip times are measured: `fine` as RFC 6298 with every segment timed, `coarse` in ticks and one segment at
-    /// a time as in 4.4BSD and the simulators of its time.
-    pub rto_clock: RtoClock,
-    /// Tick of the coarse clock: 500 ms in 4.4BSD, 100 ms in simulators.
-    pub rto_tick: Span,
-    /// Smallest retransmission time-out of the coarse clock in ticks, where `min_rto` is not more.
-    pub rto_min_ticks: u32,
-    /// Smallest retransmission time-out.
-    pub min_rto: Span,
-    /// Retransmission time-out before the first measurement (RFC 6298: 1 s).
-    pub initial_rto: Span,
-    /// Largest retransmission time-out.
-    pub max_rto: Span,
-    /// Whether connections begin with a SYN exchange.
-    pub handshake: bool,
-}
-
-impl Default for Tcp {
-    fn default() -> Self {
-        Self {
-            mtu: Size::from_bytes(1500),
-            header: Size::from_bytes(52),
-            receive_window: QueueLimit::Bytes(Size::from_bytes(1_500_000)),
-            initial_window: None,
-            initial_ssthresh: None,
-            window_growth: WindowGrowth::Bytes,
-            limited_transmit: false,
-            delayed_ack: true,
-            delayed_ack_segments: 2,
-            delayed_ack_timeout: Span::from_millis(40),
-            partial_ack_timer: PartialAckTimer::Impatient,
-            rto_clock: RtoClock::Fine,
-            rto_tick: Span::from_millis(100),
-            rto_min_ticks: 2,
-            min_rto: Span::from_millis(200),
-            initial_rto: Span::from_secs(1),
-            max_rto: Span::from_secs(60),
-            handshake: true,
-        }
-    }
-}
-
-/// Which partial acknowledgements restart the retransmission timer in fast recovery (RFC 6582 section 4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum PartialAckTimer {
-    /// The first one only: many losses in a window end in a time-out.
-    Impatient,
-    /// Each one: fast recovery lasts until all is acknowledged that was outstanding when it began.
-    SlowButSteady,
-}
-
-/// What congestion avoidance counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum WindowGrowth {
-    /// Bytes: a segment for each window acknowledged, however many acknowledgements carried them.
-    Bytes,
-    /// Acknowledgements: `mss * mss / cwnd` for each.
-    Acks,
-}
-
-/// How round-trip times are measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum RtoClock {
-    /// RFC 6298, every segment.
-    Fine,
-    /// In ticks of `rto_tick`, one segment at a time.
-    Coarse,
-}
-
 /// Like stations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -321,6 +237,18 @@ pub struct FlowGroup {
     pub application: Application,
     /// How much is sent; without it the flow lasts for the whole run.
     pub size: Option<Size>,
+    /// Application `interactive`: mean time between packets.
+    #[serde(default = "half_a_second")]
+    pub mean_gap: Span,
+    /// Application `cbr`: rate of the data.
+    #[serde(default = "quarter_megabit")]
+    pub rate: Rate,
+    /// Applications `interactive` and `cbr`: data in a packet.
+    #[serde(default = "thousand_bytes")]
+    pub packet: Size,
+    /// Transports `e2tcp` and `prtp`: the share of the data that has to arrive, in per cent.
+    #[serde(default = "whole")]
+    pub reliability: u8,
     /// When the flow begins.
     #[serde(default)]
     pub start: Span,
@@ -339,58 +267,6 @@ pub enum Direction {
     Up,
 }
 
-/// Transport protocols.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Transport {
-    /// TCP without fast recovery.
-    Tahoe,
-    /// TCP whose fast recovery ends with the first new acknowledgement.
-    Reno,
-    /// TCP with NewReno congestion control.
-    #[default]
-    NewReno,
-    /// TCP with selective acknowledgements.
-    Sack,
-    /// TCP with CUBIC congestion control and selective acknowledgements.
-    Cubic,
-    /// Datagrams without any control.
-    Udp,
-}
-
-impl Transport {
-    /// Names with a line each, for `airwatt transports`.
-    pub const ALL: [(Self, &'static str, &'static str); 6] = [
-        (Self::Tahoe, "tahoe", "TCP with fast retransmit and slow start after it (4.3BSD-Tahoe; RFC 6298)"),
-        (Self::Reno, "reno", "TCP with fast recovery until the first new acknowledgement (RFC 5681, 6298)"),
-        (Self::NewReno, "newreno", "TCP with NewReno congestion control and recovery (RFC 5681, 6582, 6298)"),
-        (Self::Sack, "sack", "TCP with selective acknowledgements (RFC 5681, 2018, 2883, 6675, 6298)"),
-        (
-            Self::Cubic,
-            "cubic",
-            "TCP with CUBIC congestion control over selective acknowledgements (RFC 9438, 6675)",
-        ),
-        (Self::Udp, "udp", "datagrams without any control, to measure the air alone"),
-    ];
-
-    /// The congestion control of a TCP; `None` without one.
-    pub const fn congestion(self) -> Option<Algorithm> {
-        match self {
-            Self::Tahoe => Some(Algorithm::Tahoe),
-            Self::Reno => Some(Algorithm::Reno),
-            Self::NewReno => Some(Algorithm::NewReno),
-            Self::Sack => Some(Algorithm::Sack),
-            Self::Cubic => Some(Algorithm::Cubic),
-            Self::Udp => None,
-        }
-    }
-
-    /// The name in scenarios and results.
-    pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(transport, ..)| *transport == self).map_or("", |(_, name, _)| name)
-    }
-}
-
 /// What produces a flow's data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -398,6 +274,10 @@ pub enum Application {
     /// Everything is available from the start.
     #[default]
     Bulk,
+    /// Packets at random times, as somebody types.
+    Interactive,
+    /// Packets at a constant bit rate.
+    Cbr,
     /// The transmission queue at the head of the air never runs empty (UDP only).
     Saturated,
 }
@@ -437,6 +317,22 @@ const fn seven() -> u32 {
 
 const fn qos_overhead() -> Size {
     Size::from_bytes(38)
+}
+
+const fn half_a_second() -> Span {
+    Span::from_millis(500)
+}
+
+const fn quarter_megabit() -> Rate {
+    Rate::from_bps(250_000)
+}
+
+const fn thousand_bytes() -> Size {
+    Size::from_bytes(1_000)
+}
+
+const fn whole() -> u8 {
+    100
 }
 
 fn one_station() -> Vec<StationGroup> {

@@ -2,31 +2,29 @@
 
 use airwatt_base::{Distance, Instant, QueueLimit, Size, Span, Stream};
 use airwatt_energy::{Radio, RadioError};
-use airwatt_proto::cc::Growth;
 use airwatt_proto::powersave::{self, AccessPointConfig, StationId};
-use airwatt_proto::tcp::{self, DelayedAck, InitialWindow, TcpConfig};
+use airwatt_proto::tcp::TcpConfig;
 
-use super::{Flow, FlowState};
+use super::FlowState;
+use super::transport::{self, LegSpec};
 use crate::air::contention::{Access, Counting};
 use crate::air::{CellConfig, StationConfig};
-use crate::apps::{Arrival, Replay, Saturation, TcpFlow};
-use crate::path::LinkConfig;
+use crate::apps::{Arrival, Datagrams, Replay, Saturation, Source, SourceConfig, Transfer};
+use crate::path::errors::ErrorConfig;
+use crate::path::{DuplexConfig, LinkConfig};
 use crate::scenario::{
-    Application, Direction, FlowGroup, PartialAckTimer, RtoClock, Scenario, Wifi, WindowGrowth,
-    WiredDirection,
+    Application, Direction, ErrorKind, Errors, FlowGroup, Scenario, Transport, Wifi, WiredDirection,
 };
 
 /// Everything that a run is made of.
 #[derive(Clone, Debug)]
 pub struct WorldSpec {
-    /// The cell.
-    pub cell: CellConfig,
+    /// The last hop.
+    pub hop: HopSpec,
     /// Its stations.
     pub stations: Vec<StationConfig>,
-    /// The wire towards the stations.
-    pub down: LinkConfig,
-    /// The wire towards the server.
-    pub up: LinkConfig,
+    /// The wire towards the stations, and towards the server; without it the server is at the base station.
+    pub wire: Option<(LinkConfig, LinkConfig)>,
     /// TCP at both ends.
     pub tcp: TcpConfig,
     /// The flows.
@@ -35,6 +33,15 @@ pub struct WorldSpec {
     pub duration: Option<Span>,
     /// Give up after this time.
     pub time_limit: Span,
+}
+
+/// The last hop of a [`WorldSpec`].
+#[derive(Clone, Debug)]
+pub enum HopSpec {
+    /// A Wi-Fi cell.
+    Cell(Box<CellConfig>),
+    /// A point-to-point link.
+    Link(DuplexConfig),
 }
 
 /// One flow of a [`WorldSpec`].
@@ -55,14 +62,23 @@ pub struct FlowSpec {
 /// What a flow carries.
 #[derive(Clone, Debug)]
 pub enum Traffic {
-    /// A transfer of so many bytes, or without end.
+    /// Data over connections.
     Transfer {
-        /// How many bytes.
-        size: Option<u64>,
-        /// Both ends.
-        tcp: Box<TcpConfig>,
-        /// Whether it begins with a SYN exchange.
+        /// What the application sends.
+        source: SourceConfig,
+        /// The connections, from the server to the station.
+        legs: Vec<LegSpec>,
+        /// What the base station holds for a connection at most, in bytes.
+        relay_buffer: u64,
+        /// Whether connections begin with a SYN exchange.
         handshake: bool,
+    },
+    /// Data in datagrams.
+    Datagrams {
+        /// What the application sends.
+        source: SourceConfig,
+        /// Headers of each packet in bytes.
+        header_bytes: u32,
     },
     /// Packets of this length without end.
     Saturated {
@@ -84,15 +100,17 @@ impl WorldSpec {
         let interval = scenario.ap.beacon_interval;
         let first_beacon = Instant::ZERO + Span::from_secs_f64(phase * interval.as_secs_f64());
         let stations = stations(scenario, first_beacon, seed)?;
-        let tcp = tcp_config(scenario);
-        let half = scenario.wired.rtt / 2;
+        let tcp = transport::tcp_config(&scenario.tcp);
+        let wire = scenario.wired.as_ref().map(|wired| {
+            let half = wired.rtt / 2;
+            (link(&wired.down, half), link(&wired.up, half))
+        });
         let flows =
             scenario.flow.iter().flat_map(|group| flows(scenario, group, &tcp, stations.len())).collect();
         Ok(Self {
-            cell: cell_config(scenario, first_beacon),
+            hop: hop(scenario, first_beacon),
             stations,
-            down: link(&scenario.wired.down, half),
-            up: link(&scenario.wired.up, half),
+            wire,
             tcp,
             flows,
             duration: scenario.duration,
@@ -102,7 +120,41 @@ impl WorldSpec {
 }
 
 fn link(direction: &WiredDirection, delay: Span) -> LinkConfig {
-    LinkConfig { rate: Some(direction.rate), delay, queue: direction.queue }
+    LinkConfig { rate: Some(direction.rate), delay, queue: direction.queue, cut_through: false }
+}
+
+fn hop(scenario: &Scenario, first_beacon: Instant) -> HopSpec {
+    match (&scenario.wifi, &scenario.link) {
+        (Some(wifi), _) => HopSpec::Cell(Box::new(cell_config(scenario, wifi, first_beacon))),
+        (None, Some(link)) => HopSpec::Link(DuplexConfig {
+            rate: link.rate,
+            delay: link.delay,
+            queue: link.queue,
+            cut_through: link.cut_through,
+            errors: errors(&link.errors),
+        }),
+        (None, None) => unreachable!("a checked scenario has a last hop"),
+    }
+}
+
+fn errors(errors: &Errors) -> ErrorConfig {
+    let (good_error_rate, bad_error_rate) = (errors.good_error_rate, errors.bad_error_rate);
+    match errors.model {
+        ErrorKind::None => ErrorConfig::None,
+        ErrorKind::Uniform => ErrorConfig::Uniform { error_rate: errors.error_rate },
+        ErrorKind::TwoState => ErrorConfig::TwoState {
+            good: (errors.good, errors.good_max.unwrap_or(errors.good)),
+            bad: (errors.bad, errors.bad_max.unwrap_or(errors.bad)),
+            good_error_rate,
+            bad_error_rate,
+        },
+        ErrorKind::GilbertElliott => ErrorConfig::GilbertElliott {
+            to_bad: errors.to_bad,
+            to_good: errors.to_good,
+            good_error_rate,
+            bad_error_rate,
+        },
+    }
 }
 
 fn packets(limit: QueueLimit) -> u32 {
@@ -112,9 +164,8 @@ fn packets(limit: QueueLimit) -> u32 {
     }
 }
 
-fn cell_config(scenario: &Scenario, first_beacon: Instant) -> CellConfig {
-    let Wifi { standard, data_rate, .. } = scenario.wifi;
-    let wifi = &scenario.wifi;
+fn cell_config(scenario: &Scenario, wifi: &Wifi, first_beacon: Instant) -> CellConfig {
+    let Wifi { standard, data_rate, .. } = *wifi;
     let timing = standard.timing();
     let access = Access {
         aifs: timing.sifs + timing.slot * u64::from(wifi.aifsn),
@@ -175,59 +226,26 @@ fn stations(scenario: &Scenario, first_beacon: Instant, seed: u64) -> Result<Vec
     Ok(stations)
 }
 
-fn tcp_config(scenario: &Scenario) -> TcpConfig {
-    let tcp = &scenario.tcp;
-    let bytes = |size: Size| u32::try_from(size.as_bytes()).unwrap_or(u32::MAX);
-    let mss = bytes(tcp.mtu) - bytes(tcp.header);
-    TcpConfig {
-        mss,
-        header_bytes: bytes(tcp.header),
-        receive_window: match tcp.receive_window {
-            QueueLimit::Bytes(window) => bytes(window),
-            QueueLimit::Packets(segments) => segments * mss,
-        },
-        growth: match tcp.window_growth {
-            WindowGrowth::Bytes => Growth::Bytes,
-            WindowGrowth::Acks => Growth::Acks,
-        },
-        limited_transmit: tcp.limited_transmit,
-        rto_clock: match tcp.rto_clock {
-            RtoClock::Fine => tcp::RtoClock::Fine,
-            RtoClock::Coarse => tcp::RtoClock::Coarse { tick: tcp.rto_tick, min_ticks: tcp.rto_min_ticks },
-        },
-        initial_window: tcp.initial_window.map_or(InitialWindow::Rfc6928, InitialWindow::Segments),
-        initial_ssthresh: tcp.initial_ssthresh.map(bytes),
-        delayed_ack: tcp
-            .delayed_ack
-            .then_some(DelayedAck { every: tcp.delayed_ack_segments, timeout: tcp.delayed_ack_timeout }),
-        partial_ack_timer: match tcp.partial_ack_timer {
-            PartialAckTimer::Impatient => tcp::PartialAckTimer::Impatient,
-            PartialAckTimer::SlowButSteady => tcp::PartialAckTimer::SlowButSteady,
-        },
-        min_rto: tcp.min_rto,
-        initial_rto: tcp.initial_rto,
-        max_rto: tcp.max_rto,
-        ..TcpConfig::default()
-    }
-}
+/// IP and UDP header in bytes.
+const UDP_HEADER_BYTES: u32 = 28;
 
 fn flows(scenario: &Scenario, group: &FlowGroup, tcp: &TcpConfig, stations: usize) -> Vec<FlowSpec> {
     let all = || (0..stations as StationId).collect();
     let stations: Vec<StationId> = group.stations.clone().unwrap_or_else(all);
-    let traffic = match group.application {
-        Application::Bulk => Traffic::Transfer {
-            size: group.size.map(Size::as_bytes),
-            tcp: Box::new(TcpConfig {
-                congestion: group.transport.congestion().expect("a checked scenario carries bulk over TCP"),
-                ..tcp.clone()
-            }),
+    let down = group.direction == Direction::Down;
+    let traffic = match (source(group), group.transport) {
+        (None, _) => Traffic::Saturated { packet_bytes: tcp.mss + tcp.header_bytes },
+        (Some(source), Transport::Udp) => Traffic::Datagrams { source, header_bytes: UDP_HEADER_BYTES },
+        (Some(source), _) => Traffic::Transfer {
+            source,
+            legs: transport::legs(scenario, group, tcp, down),
+            relay_buffer: scenario.gateway.buffer.as_bytes(),
             handshake: scenario.tcp.handshake,
         },
-        Application::Saturated => Traffic::Saturated { packet_bytes: tcp.mss + tcp.header_bytes },
     };
     let spec = |station| FlowSpec {
         station,
-        down: group.direction == Direction::Down,
+        down,
         traffic: traffic.clone(),
         start: group.start,
         start_spread: group.start_spread,
@@ -235,13 +253,33 @@ fn flows(scenario: &Scenario, group: &FlowGroup, tcp: &TcpConfig, stations: usiz
     stations.into_iter().map(spec).collect()
 }
 
-pub(super) fn flow(spec: &FlowSpec) -> Flow {
-    let application = match &spec.traffic {
-        Traffic::Transfer { size, tcp, handshake } => {
-            FlowState::Tcp(Box::new(TcpFlow::new(tcp, *handshake, spec.down, *size)))
+/// What the application sends; `None` where the queue never runs empty.
+fn source(group: &FlowGroup) -> Option<SourceConfig> {
+    let size = group.size.map(Size::as_bytes);
+    let packet = group.packet.as_bytes() as u32;
+    match group.application {
+        Application::Bulk => Some(SourceConfig::Bulk { size }),
+        Application::Interactive => {
+            Some(SourceConfig::Interactive { size, mean_gap: group.mean_gap, packet })
+        }
+        Application::Cbr => Some(SourceConfig::ConstantRate { size, rate: group.rate, packet }),
+        Application::Saturated => None,
+    }
+}
+
+/// The state of flow `index` at the beginning.
+pub(super) fn flow(spec: &FlowSpec, seed: u64, index: usize) -> FlowState {
+    match &spec.traffic {
+        Traffic::Transfer { source, legs, relay_buffer, handshake } => {
+            let legs = legs.iter().map(|leg| leg.stand(*handshake)).collect();
+            let source = Source::new(*source, seed, index);
+            FlowState::Transfer(Box::new(Transfer::new(legs, *relay_buffer, *handshake, spec.down, source)))
+        }
+        Traffic::Datagrams { source, header_bytes } => {
+            let source = Source::new(*source, seed, index);
+            FlowState::Datagrams(Box::new(Datagrams::new(source, *header_bytes)))
         }
         Traffic::Saturated { packet_bytes } => FlowState::Saturated(Saturation::new(*packet_bytes)),
         Traffic::Replay(arrivals) => FlowState::Replay(Replay::new(arrivals.clone())),
-    };
-    Flow { station: spec.station, down: spec.down, application }
+    }
 }

@@ -2,27 +2,28 @@
 
 use std::collections::BTreeMap;
 
-use airwatt_base::{Instant, Rate, Size};
-use airwatt_energy::{State, fairness, overhead};
+use airwatt_base::{Instant, Rate, Size, Span};
+use airwatt_energy::{Ledger, Radio, State, fairness, overhead};
 use airwatt_models::max_throughput;
-use airwatt_proto::powersave::StationId;
+use airwatt_proto::powersave::{StationCounts, StationId};
 
-use super::{Flow, FlowState, World};
+use super::{Flow, FlowState, Hop, Wire, World};
 use crate::air::StationConfig;
-use crate::apps::TcpFlow;
-use crate::engine::Fingerprints;
+use crate::apps::{Datagrams, Transfer};
+use crate::engine::{Fingerprint, Fingerprints};
+use crate::path::Link;
 use crate::record::{
-    CellResult, EnergyOverhead, Fairness, FlowResult, RunResult, RunTrace, Setting, StateSeconds,
-    StationResult, StationSetting,
+    CellResult, CellSetting, EnergyOverhead, Fairness, FlowResult, RunResult, RunTrace, Setting,
+    StateSeconds, StationResult, StationSetting,
 };
 use crate::replay::Replayed;
 use crate::run::Run;
-use crate::scenario::{Direction, Scenario, Transport};
+use crate::scenario::{Direction, Scenario, Transport, Wifi};
 
 impl World {
     /// Closes the accounts and writes the result document.
     pub(crate) fn finish(mut self, scenario: &Scenario, seed: u64) -> Run {
-        let end = self.cell.finish(self.now);
+        let end = self.close();
         let flows: Vec<FlowResult> =
             (0..self.flows.len()).map(|index| self.flow_result(index, scenario)).collect();
         let stations = (0..self.spec.stations.len())
@@ -42,7 +43,10 @@ impl World {
             flows,
         };
         let trace = self.windows.is_some().then(|| self.take_trace(end, scenario, seed));
-        let (frames, radios) = self.cell.fingerprints();
+        let (frames, radios) = match &self.hop {
+            Hop::Cell(cell) => cell.fingerprints(),
+            Hop::Link(_) => (Fingerprint::default(), Fingerprint::default()),
+        };
         let mut fingerprints = Fingerprints { events: self.print, frames, radios, ..Fingerprints::default() };
         fingerprints
             .results
@@ -50,10 +54,18 @@ impl World {
         Run { result, trace, fingerprints }
     }
 
+    /// Ends the hop's accounts. Returns when the last radio was done with its last frame.
+    fn close(&mut self) -> Instant {
+        match &mut self.hop {
+            Hop::Cell(cell) => cell.finish(self.now),
+            Hop::Link(_) => self.now,
+        }
+    }
+
     /// Closes the accounts of a replay: its one flow and its one station.
     pub(crate) fn into_replayed(mut self) -> Replayed {
-        let end = self.cell.finish(self.now);
-        let ledger = self.cell.ledger(0).clone();
+        let end = self.close();
+        let ledger = self.ledger(0, end);
         ledger.check(end);
         let (delays, lost) = match self.flows.pop().map(|flow| flow.application) {
             Some(FlowState::Replay(replay)) => (replay.delays, replay.lost),
@@ -61,26 +73,55 @@ impl World {
         };
         Replayed {
             ledger,
-            radio: self.cell.radio(0).clone(),
-            wakeups: self.cell.power_save(0).counts().wakeups().collect(),
+            radio: self.radio(0).clone(),
+            wakeups: match &self.hop {
+                Hop::Cell(cell) => cell.power_save(0).counts().wakeups().collect(),
+                Hop::Link(_) => BTreeMap::new(),
+            },
             delays,
             lost,
             events: self.events,
         }
     }
 
+    fn ledger(&self, station: StationId, end: Instant) -> Ledger {
+        match &self.hop {
+            Hop::Cell(cell) => cell.ledger(station).clone(),
+            Hop::Link(link) => link.ledger(end),
+        }
+    }
+
+    fn radio(&self, station: StationId) -> &Radio {
+        match &self.hop {
+            Hop::Cell(cell) => cell.radio(station),
+            Hop::Link(_) => &self.spec.stations[station as usize].radio,
+        }
+    }
+
     fn take_trace(&mut self, end: Instant, scenario: &Scenario, seed: u64) -> RunTrace {
-        let cell = self.cell.take_trace().unwrap_or_default();
+        let setting = self.setting(scenario, seed);
+        let (mut cell, mut link_queues) = Default::default();
+        match &mut self.hop {
+            Hop::Cell(air) => cell = air.take_trace().unwrap_or_default(),
+            Hop::Link(link) => link_queues = link.take_traces(end),
+        }
+        let [link_down_queue, link_up_queue] = link_queues;
+        let (down_queue, up_queue) = self
+            .wire
+            .as_mut()
+            .map_or_else(Default::default, |wire| (wire.down.take_trace(end), wire.up.take_trace(end)));
         RunTrace {
             end,
-            setting: self.setting(scenario, seed),
+            setting,
             frames: cell.frames,
             radios: cell.radios,
             windows: self.windows.take().unwrap_or_default(),
-            down_queue: self.down.take_trace(end),
-            up_queue: self.up.take_trace(end),
+            down_queue,
+            up_queue,
             ap_queue: cell.ap_queue,
             ap_power_save: cell.ap_power_save,
+            link_down_queue,
+            link_up_queue,
         }
     }
 
@@ -90,17 +131,21 @@ impl World {
             uapsd: station.policy.needs_uapsd(),
             powers: State::ALL.map(|state| station.radio.power(state)),
         };
-        Setting {
-            scenario: scenario.name.clone(),
-            seed,
-            standard: scenario.wifi.standard,
+        let cell = scenario.wifi.as_ref().map(|wifi| CellSetting {
+            standard: wifi.standard,
             beacon_interval: scenario.ap.beacon_interval,
             dtim_period: scenario.ap.dtim_period,
             uapsd: scenario.ap.uapsd,
+        });
+        Setting {
+            scenario: scenario.name.clone(),
+            seed,
+            // Without frames there is no telling what a radio did when.
+            stations: if cell.is_some() { self.spec.stations.iter().map(of).collect() } else { Vec::new() },
+            cell,
             mtu_bytes: self.spec.tcp.mss + self.spec.tcp.header_bytes,
             header_bytes: self.spec.tcp.header_bytes,
             receive_window_bytes: self.spec.tcp.receive_window,
-            stations: self.spec.stations.iter().map(of).collect(),
         }
     }
 
@@ -108,61 +153,94 @@ impl World {
         let flow = &self.flows[index];
         let id = index as u32;
         match &flow.application {
-            FlowState::Tcp(tcp) => self.transfer_result(id, flow, tcp, scenario),
+            FlowState::Transfer(transfer) => self.transfer_result(id, flow, transfer, scenario),
+            FlowState::Datagrams(datagrams) => self.datagrams_result(id, flow, datagrams, scenario),
             FlowState::Saturated(saturation) => {
                 let elapsed = self.now.saturating_since(Instant::ZERO + self.spec.flows[index].start);
-                datagram_result(id, flow, saturation.delivered, elapsed.as_secs_f64(), None)
+                FlowResult {
+                    bytes_delivered: saturation.delivered,
+                    goodput_bps: rate_of(saturation.delivered, elapsed.as_secs_f64()),
+                    ..empty_result(id, flow)
+                }
             }
             FlowState::Replay(replay) => {
-                let count = replay.delays.len() as f64;
-                let sum: f64 = replay.delays.iter().map(|delay| delay.delay.as_secs_f64()).sum();
-                datagram_result(id, flow, 0, 0.0, (count > 0.0).then(|| sum / count))
+                let sum: Span = replay.delays.iter().map(|delay| delay.delay).sum();
+                let latency_s_mean = mean_s(sum, replay.delays.len() as u64);
+                FlowResult { latency_s_mean, ..empty_result(id, flow) }
             }
         }
     }
 
-    fn transfer_result(&self, id: u32, flow: &Flow, tcp: &TcpFlow, scenario: &Scenario) -> FlowResult {
-        let progress = &tcp.progress;
-        let statistics = tcp.sender().statistics();
+    fn transfer_result(&self, id: u32, flow: &Flow, transfer: &Transfer, scenario: &Scenario) -> FlowResult {
+        let progress = &transfer.progress;
+        let counts = transfer.end(transfer.sender()).counts();
         let started = progress.started.unwrap_or(self.now);
         let elapsed = progress.completed.unwrap_or(self.now).saturating_since(started).as_secs_f64();
-        let delivered = progress.delivered;
-        let payload = Size::from_bytes(delivered);
+        let delivered = progress.delivered();
+        // What was given up had to be carried all the same, as far as the sender could know.
+        let payload = Size::from_bytes(delivered + progress.given_up());
         let rate = slowest_link(scenario, flow.down);
-        let known = progress.acknowledged.unwrap_or(self.now).saturating_since(started);
-        let data = overhead::data_overhead(Size::from_bytes(progress.bytes_sent), payload).ok();
-        let time = overhead::time_overhead(known, payload, rate).ok();
+        let known =
+            progress.acknowledged.max(progress.completed).unwrap_or(self.now).saturating_since(started);
+        let sent = Size::from_bytes(progress.bytes_sent);
         FlowResult {
-            id,
-            station: flow.station,
-            direction: direction(flow.down),
-            transport: tcp.sender().config().congestion.name(),
-            bytes_delivered: delivered,
+            transport: transport_of(scenario, id).name(),
             goodput_bps: rate_of(delivered, elapsed),
+            bytes_delivered: delivered,
+            bytes_skipped: progress.given_up(),
             completed_s: progress.completed.map(Instant::as_secs_f64),
             connection_lost: progress.failed,
-            latency_s_mean: (progress.packets_arrived > 0)
-                .then(|| progress.latency.as_secs_f64() / progress.packets_arrived as f64),
-            rtt_s_mean: statistics.rtt_mean().map(|mean| mean.as_secs_f64()),
-            segments_sent: statistics.segments_sent,
-            segments_retransmitted: statistics.segments_retransmitted,
-            timeouts: statistics.timeouts,
+            latency_s_mean: mean_s(progress.latency, progress.packets_arrived),
+            delivery_s_mean: transfer.deliveries.mean_s(),
+            delivery_full_s_mean: transfer.deliveries.full_mean_s(),
+            rtt_s_mean: counts.rtt_mean.map(Span::as_secs_f64),
+            segments_sent: counts.sent,
+            segments_retransmitted: counts.retransmitted,
+            timeouts: counts.timeouts,
             acks_lost: progress.acks_lost,
-            data_overhead: data,
-            time_overhead: time,
-            energy_overhead: data.zip(time).map(|(data, time)| EnergyOverhead {
-                always_active: overhead::energy_overhead(data, time, overhead::ALWAYS_ACTIVE),
-                intermediate: overhead::energy_overhead(data, time, overhead::INTERMEDIATE),
-                ideal: overhead::energy_overhead(data, time, overhead::IDEAL),
-            }),
+            ..empty_result(id, flow)
         }
+        .with_overheads(
+            sent,
+            payload,
+            time_over_needed(known, payload, rate, transfer.source.lasted()),
+        )
+    }
+
+    fn datagrams_result(
+        &self,
+        id: u32,
+        flow: &Flow,
+        datagrams: &Datagrams,
+        scenario: &Scenario,
+    ) -> FlowResult {
+        let started = datagrams.started.unwrap_or(self.now);
+        let elapsed = datagrams.settled.unwrap_or(self.now).saturating_since(started);
+        let payload = Size::from_bytes(datagrams.delivered);
+        let rate = slowest_link(scenario, flow.down);
+        FlowResult {
+            bytes_delivered: datagrams.delivered,
+            goodput_bps: rate_of(datagrams.delivered, elapsed.as_secs_f64()),
+            completed_s: datagrams.settled.map(Instant::as_secs_f64),
+            latency_s_mean: mean_s(datagrams.latency, datagrams.arrived),
+            segments_sent: datagrams.sent,
+            ..empty_result(id, flow)
+        }
+        .with_overheads(
+            Size::from_bytes(datagrams.bytes_sent),
+            payload,
+            time_over_needed(elapsed, payload, rate, datagrams.source.lasted()),
+        )
     }
 
     fn station_result(&self, id: StationId, end: Instant, flows: &[FlowResult]) -> StationResult {
-        let ledger = self.cell.ledger(id);
+        let ledger = self.ledger(id, end);
         ledger.check(end);
-        let radio = self.cell.radio(id);
-        let counts = self.cell.power_save(id).counts();
+        let radio = self.radio(id);
+        let counts = match &self.hop {
+            Hop::Cell(cell) => cell.power_save(id).counts().clone(),
+            Hop::Link(_) => StationCounts::default(),
+        };
         let energy_j = ledger.energy(radio).as_joules();
         let bits: u64 =
             flows.iter().filter(|flow| flow.station == id).map(|flow| flow.bytes_delivered * 8).sum();
@@ -193,20 +271,72 @@ impl World {
     }
 
     fn cell_result(&self, end: Instant) -> CellResult {
-        let statistics = self.cell.statistics();
-        let elapsed = end.as_secs_f64();
-        let airborne = self.cell.airborne(end).as_secs_f64();
-        CellResult {
-            airtime_utilization: if elapsed > 0.0 { airborne / elapsed } else { 0.0 },
-            frames: statistics.frames,
-            retries: statistics.retries,
-            collisions: statistics.collisions,
-            ap_drops: statistics.ap_drops,
-            retry_limit_drops: statistics.given_up,
-            down_queue_drops: self.down.statistics().dropped,
-            up_queue_drops: self.up.statistics().dropped,
+        let share =
+            |busy: Span| if end == Instant::ZERO { 0.0 } else { busy.as_secs_f64() / end.as_secs_f64() };
+        let wire =
+            |link: fn(&Wire) -> &Link| self.wire.as_ref().map_or(0, |wire| link(wire).statistics().dropped);
+        let (down_queue_drops, up_queue_drops) = (wire(|wire| &wire.down), wire(|wire| &wire.up));
+        match &self.hop {
+            Hop::Cell(cell) => {
+                let statistics = cell.statistics();
+                CellResult {
+                    airtime_utilization: share(cell.airborne(end)),
+                    frames: statistics.frames,
+                    retries: statistics.retries,
+                    collisions: statistics.collisions,
+                    ap_drops: statistics.ap_drops,
+                    retry_limit_drops: statistics.given_up,
+                    damaged: 0,
+                    down_queue_drops,
+                    up_queue_drops,
+                }
+            }
+            Hop::Link(link) => {
+                let (down, up) = (link.down().statistics(), link.up().statistics());
+                CellResult {
+                    airtime_utilization: share(link.busy(end)),
+                    frames: down.offered + up.offered - down.dropped - up.dropped,
+                    retries: 0,
+                    collisions: 0,
+                    ap_drops: down.dropped,
+                    retry_limit_drops: 0,
+                    damaged: down.damaged + up.damaged,
+                    down_queue_drops,
+                    up_queue_drops,
+                }
+            }
         }
     }
+}
+
+impl FlowResult {
+    /// With the overheads of `sent` bytes for `payload`, and of the time over what was needed.
+    fn with_overheads(self, sent: Size, payload: Size, time: Option<f64>) -> Self {
+        let data = overhead::data_overhead(sent, payload).ok();
+        let energy = |data, time| EnergyOverhead {
+            always_active: overhead::energy_overhead(data, time, overhead::ALWAYS_ACTIVE),
+            intermediate: overhead::energy_overhead(data, time, overhead::INTERMEDIATE),
+            ideal: overhead::energy_overhead(data, time, overhead::IDEAL),
+        };
+        Self {
+            data_overhead: data,
+            time_overhead: time,
+            energy_overhead: data.zip(time).map(|(data, time)| energy(data, time)),
+            ..self
+        }
+    }
+}
+
+/// The time overhead against the time that the payload needs at `rate`, or that its source took if that is longer.
+fn time_over_needed(elapsed: Span, payload: Size, rate: Rate, source: Span) -> Option<f64> {
+    if source > rate.time_for(payload) {
+        return Some(elapsed.as_secs_f64() / source.as_secs_f64() - 1.0);
+    }
+    overhead::time_overhead(elapsed, payload, rate).ok()
+}
+
+fn mean_s(sum: Span, count: u64) -> Option<f64> {
+    (count > 0).then(|| sum.as_secs_f64() / count as f64)
 }
 
 const fn direction(down: bool) -> &'static str {
@@ -217,23 +347,31 @@ fn rate_of(bytes: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }
 }
 
-fn datagram_result(
-    id: u32,
-    flow: &Flow,
-    bytes: u64,
-    seconds: f64,
-    latency_s_mean: Option<f64>,
-) -> FlowResult {
+/// The transport of flow `id`, which its group names.
+fn transport_of(scenario: &Scenario, id: u32) -> Transport {
+    let stations = scenario.stations().count();
+    let flows = scenario.flow.iter().flat_map(|group| {
+        let count = group.stations.as_ref().map_or(stations, Vec::len);
+        std::iter::repeat_n(group.transport, count)
+    });
+    flows.into_iter().nth(id as usize).unwrap_or(Transport::Udp)
+}
+
+/// The result of a flow of datagrams that has carried nothing.
+fn empty_result(id: u32, flow: &Flow) -> FlowResult {
     FlowResult {
         id,
         station: flow.station,
         direction: direction(flow.down),
         transport: Transport::Udp.name(),
-        bytes_delivered: bytes,
-        goodput_bps: rate_of(bytes, seconds),
+        bytes_delivered: 0,
+        bytes_skipped: 0,
+        goodput_bps: 0.0,
         completed_s: None,
         connection_lost: false,
-        latency_s_mean,
+        latency_s_mean: None,
+        delivery_s_mean: None,
+        delivery_full_s_mean: None,
         rtt_s_mean: None,
         segments_sent: 0,
         segments_retransmitted: 0,
@@ -245,26 +383,32 @@ fn datagram_result(
     }
 }
 
-/// The slowest link of a flow's data: wire or air.
+/// The slowest link of a flow's data: wire, air or point-to-point link.
 fn slowest_link(scenario: &Scenario, down: bool) -> Rate {
-    let wired = if down { scenario.wired.down.rate } else { scenario.wired.up.rate };
-    wired.min(scenario.wifi.data_rate)
+    let wired = scenario.wired.as_ref().map(|wired| if down { wired.down.rate } else { wired.up.rate });
+    let air = scenario.wifi.as_ref().map(|wifi| wifi.data_rate);
+    let link = scenario.link.as_ref().map(|link| link.rate);
+    [wired, air, link].into_iter().flatten().min().unwrap_or(Rate::ZERO)
 }
 
 /// Payload rate that the flows could have together: on the wire of their directions, and over the air for a single
 /// sender without collisions and without bursts.
 fn capacity_bps(scenario: &Scenario) -> f64 {
     let payload_share = 1.0 - scenario.tcp.header.as_bytes() as f64 / scenario.tcp.mtu.as_bytes() as f64;
-    let any = |wanted| scenario.flow.iter().any(|group| group.direction == wanted);
-    let wire = |used: bool, rate: Rate| if used { rate.as_bps() as f64 * payload_share } else { 0.0 };
-    let wired = wire(any(Direction::Down), scenario.wired.down.rate)
-        + wire(any(Direction::Up), scenario.wired.up.rate);
-    wired.min(air_capacity_bps(scenario))
+    let both = |down: Rate, up: Rate| {
+        let used = [(Direction::Down, down), (Direction::Up, up)]
+            .into_iter()
+            .filter(|(wanted, _)| scenario.flow.iter().any(|group| group.direction == *wanted));
+        used.map(|(_, rate)| rate.as_bps() as f64 * payload_share).sum::<f64>()
+    };
+    let wired = scenario.wired.as_ref().map(|wired| both(wired.down.rate, wired.up.rate));
+    let link = scenario.link.as_ref().map(|link| both(link.rate, link.rate));
+    let air = scenario.wifi.as_ref().map(|wifi| air_capacity_bps(scenario, wifi));
+    [wired, air, link].into_iter().flatten().fold(f64::INFINITY, f64::min)
 }
 
 /// Jun et al. (2003) for this cell's frames of the largest size.
-fn air_capacity_bps(scenario: &Scenario) -> f64 {
-    let wifi = &scenario.wifi;
+fn air_capacity_bps(scenario: &Scenario, wifi: &Wifi) -> f64 {
     let timing = wifi.standard.timing();
     let format = |rate| wifi.standard.format(rate).expect("a checked scenario has rates of its PHY");
     let control = wifi.control_rate.unwrap_or_else(|| wifi.standard.control_rate(wifi.data_rate));

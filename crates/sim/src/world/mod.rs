@@ -1,37 +1,45 @@
 //! The wiring: which machine's output is which machine's input, and the loop that wakes them.
 //!
 //! ```text
-//!  server end --> down link --> access point ~ air ~ station --> station end
-//!             <--  up link  <--      (one cell)
+//!  server ends --> down link --> access point ~ air ~ station --> station ends
+//!              <--  up link  <--      (one cell)
 //! ```
+//! The hop at the right is a cell or a point-to-point link; the wire at the left may be missing. A flow whose connection ends
+//! at the base station has two ends there ([`crate::apps::Side`]).
+//!
 //! Every input is a message. One message is delivered at a time, and its machine is drained into further messages
-//! before the next one is taken, as the machine contract asks. At equal times the cell is served first, then the links,
+//! before the next one is taken, as the machine contract asks. At equal times the hop is served first, then the wire,
 //! then the flows in order of their number.
 
 mod build;
 mod finish;
+mod transport;
+mod wiring;
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use airwatt_base::{Instant, Machine, Span, Stream};
 use airwatt_proto::powersave::StationId;
-use airwatt_proto::tcp::{self, Segment};
 
-pub use build::{FlowSpec, Traffic, WorldSpec};
+pub use build::{FlowSpec, HopSpec, Traffic, WorldSpec};
+pub use transport::LegSpec;
+pub(crate) use transport::e2tcp_config;
+use wiring::Message;
 
-use crate::air::{Cell, CellInput, CellOutput};
-use crate::apps::{Arrival, Delay, Replay, Saturation, TcpFlow};
+use crate::air::Cell;
+use crate::apps::{Datagrams, Replay, Saturation, Transfer};
 use crate::engine::{Fingerprint, Schedule, Slot};
-use crate::packet::{Body, FlowId, Packet};
-use crate::path::{Link, LinkOutput};
+use crate::packet::FlowId;
+use crate::path::errors::{ErrorConfig, ErrorModel};
+use crate::path::{Duplex, Link};
 
-const CELL: Slot = 0;
+const HOP: Slot = 0;
 const DOWN_LINK: Slot = 1;
 const UP_LINK: Slot = 2;
 const FIRST_FLOW: Slot = 3;
-/// Slots of a flow: its application, its end at the server, its end at the station.
-const SLOTS_PER_FLOW: Slot = 3;
+/// Slots of a flow at least: its application, and the two ends of a connection.
+const LEAST_SLOTS: usize = 3;
 
 /// How often, in events, the run asks whether to go on.
 const EVENTS_BETWEEN_REPORTS: u64 = 1 << 16;
@@ -42,14 +50,47 @@ pub(crate) struct Flow {
     pub(crate) station: StationId,
     pub(crate) down: bool,
     pub(crate) application: FlowState,
+    /// The slot of its application; those of its ends follow.
+    first_slot: Slot,
+}
+
+impl Flow {
+    fn slot_of_end(&self, end: usize) -> Slot {
+        self.first_slot + 1 + end as Slot
+    }
+
+    /// Whether it ends by itself.
+    fn is_finite(&self) -> bool {
+        match &self.application {
+            FlowState::Transfer(transfer) => transfer.size.is_some(),
+            FlowState::Datagrams(datagrams) => datagrams.source.size().is_some(),
+            FlowState::Replay(_) => true,
+            FlowState::Saturated(_) => false,
+        }
+    }
 }
 
 /// What a flow is made of.
 #[derive(Clone, Debug)]
 pub(crate) enum FlowState {
-    Tcp(Box<TcpFlow>),
+    Transfer(Box<Transfer>),
+    Datagrams(Box<Datagrams>),
     Saturated(Saturation),
     Replay(Replay),
+}
+
+/// The last hop, between base station and stations.
+#[derive(Clone, Debug)]
+pub(crate) enum Hop {
+    Cell(Box<Cell>),
+    Link(Box<Duplex>),
+}
+
+/// The wire between server and base station.
+#[derive(Clone, Debug)]
+pub(crate) struct Wire {
+    pub(crate) down: Link,
+    pub(crate) up: Link,
 }
 
 /// One sample of a sender's window.
@@ -78,15 +119,6 @@ pub struct RunProgress {
     pub events: u64,
 }
 
-/// An input on its way to its machine.
-#[derive(Clone, Copy, Debug)]
-enum Message {
-    Cell(CellInput),
-    DownLink(Packet),
-    UpLink(Packet),
-    Segment { flow: FlowId, at_server: bool, segment: Segment },
-}
-
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
@@ -103,9 +135,8 @@ pub enum Ending {
 /// All machines of one run.
 #[derive(Debug)]
 pub struct World {
-    pub(crate) cell: Cell,
-    pub(crate) down: Link,
-    pub(crate) up: Link,
+    pub(crate) hop: Hop,
+    pub(crate) wire: Option<Wire>,
     pub(crate) flows: Vec<Flow>,
     pub(crate) windows: Option<Vec<WindowSample>>,
     pub(crate) events: u64,
@@ -113,6 +144,8 @@ pub struct World {
     pub(crate) now: Instant,
     spec: WorldSpec,
     schedule: Schedule,
+    /// The flow of each slot from the first flow's on.
+    owners: Vec<FlowId>,
     messages: VecDeque<Message>,
     unfinished: usize,
 }
@@ -120,27 +153,45 @@ pub struct World {
 impl World {
     /// The machines of `spec`, at the beginning.
     pub fn new(spec: WorldSpec, seed: u64) -> Self {
-        let flows: Vec<Flow> = spec.flows.iter().map(build::flow).collect();
-        let unfinished = flows
-            .iter()
-            .filter(|flow| matches!(&flow.application, FlowState::Tcp(tcp) if tcp.size.is_some()))
-            .count();
-        let replays = flows.iter().filter(|flow| matches!(flow.application, FlowState::Replay(_))).count();
+        let mut owners: Vec<FlowId> = Vec::new();
+        let mut flows: Vec<Flow> = Vec::with_capacity(spec.flows.len());
+        for (index, flow) in spec.flows.iter().enumerate() {
+            let application = build::flow(flow, seed, index);
+            let ends = match &application {
+                FlowState::Transfer(transfer) => transfer.ends(),
+                _ => 0,
+            };
+            let first_slot = FIRST_FLOW + owners.len() as Slot;
+            owners.extend(std::iter::repeat_n(index as FlowId, LEAST_SLOTS.max(1 + ends)));
+            flows.push(Flow { station: flow.station, down: flow.down, application, first_slot });
+        }
+        let hop = match &spec.hop {
+            HopSpec::Cell(cell) => {
+                Hop::Cell(Box::new(Cell::new((**cell).clone(), spec.stations.clone(), seed)))
+            }
+            HopSpec::Link(link) => Hop::Link(Box::new(Duplex::new(*link, seed))),
+        };
+        let no_errors = || ErrorModel::new(ErrorConfig::None, seed, "wire", "");
         let mut world = Self {
-            cell: Cell::new(spec.cell.clone(), spec.stations.clone(), seed),
-            down: Link::new(spec.down),
-            up: Link::new(spec.up),
-            flows,
+            hop,
+            wire: spec.wire.map(|(down, up)| Wire {
+                down: Link::new(down, no_errors()),
+                up: Link::new(up, no_errors()),
+            }),
+            unfinished: flows.iter().filter(|flow| flow.is_finite()).count(),
             windows: None,
             events: 0,
             print: Fingerprint::default(),
             now: Instant::ZERO,
-            schedule: Schedule::new(FIRST_FLOW as usize + SLOTS_PER_FLOW as usize * spec.flows.len()),
+            schedule: Schedule::new(FIRST_FLOW as usize + owners.len()),
+            owners,
             messages: VecDeque::new(),
-            unfinished: unfinished + replays,
+            flows,
             spec,
         };
-        world.schedule.put(CELL, world.cell.poll_timeout().map(|t| t.at));
+        if let Hop::Cell(cell) = &world.hop {
+            world.schedule.put(HOP, cell.poll_timeout().map(|t| t.at));
+        }
         for index in 0..world.flows.len() {
             let spec = &world.spec.flows[index];
             let drawn =
@@ -150,16 +201,21 @@ impl World {
                 FlowState::Replay(replay) => replay.due().unwrap_or(Instant::FOREVER),
                 _ => start,
             };
-            world.schedule.set(application_slot(index), start);
+            world.schedule.set(world.flows[index].first_slot, start);
         }
         world
     }
 
     /// Keeps every trace from now on.
     pub fn trace(&mut self) {
-        self.cell.trace();
-        self.down.trace();
-        self.up.trace();
+        match &mut self.hop {
+            Hop::Cell(cell) => cell.trace(),
+            Hop::Link(link) => link.trace(),
+        }
+        if let Some(wire) = &mut self.wire {
+            wire.down.trace();
+            wire.up.trace();
+        }
         self.windows = Some(Vec::new());
     }
 
@@ -189,7 +245,7 @@ impl World {
     }
 
     fn failed_flow(&self) -> Option<FlowId> {
-        let failed = |flow: &Flow| matches!(&flow.application, FlowState::Tcp(tcp) if tcp.progress.failed);
+        let failed = |flow: &Flow| matches!(&flow.application, FlowState::Transfer(transfer) if transfer.progress.failed);
         self.flows.iter().position(failed).map(|index| index as FlowId)
     }
 
@@ -198,7 +254,10 @@ impl World {
             Some(duration) => self.now.as_secs_f64() / duration.as_secs_f64(),
             None => {
                 let transfers = self.flows.iter().filter_map(|flow| match &flow.application {
-                    FlowState::Tcp(tcp) => tcp.size.map(|size| (tcp.progress.delivered, size)),
+                    FlowState::Transfer(transfer) => {
+                        let settled = transfer.progress.received + transfer.progress.skipped;
+                        transfer.size.map(|size| (settled, size))
+                    }
                     _ => None,
                 });
                 let (done, all) =
@@ -208,263 +267,4 @@ impl World {
         };
         RunProgress { simulated: self.now, share, events: self.events }
     }
-
-    fn serve(&mut self, slot: Slot) {
-        let now = self.now;
-        match slot {
-            CELL => {
-                self.cell.handle_timeout(now);
-                self.drain_cell();
-            }
-            DOWN_LINK => {
-                self.down.handle_timeout(now);
-                self.drain_link(true);
-            }
-            UP_LINK => {
-                self.up.handle_timeout(now);
-                self.drain_link(false);
-            }
-            _ => {
-                let flow = (slot - FIRST_FLOW) / SLOTS_PER_FLOW;
-                match (slot - FIRST_FLOW) % SLOTS_PER_FLOW {
-                    0 => self.act(flow),
-                    end => {
-                        self.connection(flow, end == 1).handle_timeout(now);
-                        self.drain_connection(flow, end == 1);
-                    }
-                }
-            }
-        }
-    }
-
-    fn deliver_messages(&mut self) {
-        while let Some(message) = self.messages.pop_front() {
-            let now = self.now;
-            match message {
-                Message::Cell(input) => {
-                    self.cell.handle_input(input, now);
-                    self.drain_cell();
-                }
-                Message::DownLink(packet) => {
-                    self.down.handle_input(packet, now);
-                    self.drain_link(true);
-                }
-                Message::UpLink(packet) => {
-                    self.up.handle_input(packet, now);
-                    self.drain_link(false);
-                }
-                Message::Segment { flow, at_server, segment } => {
-                    self.connection(flow, at_server).handle_input(tcp::Input::Segment(segment, ()), now);
-                    self.drain_connection(flow, at_server);
-                }
-            }
-        }
-    }
-
-    // Applications.
-
-    /// A flow's application is due: it begins, or its next packet is.
-    fn act(&mut self, flow: FlowId) {
-        self.schedule.cancel(application_slot(flow as usize));
-        let station = self.flows[flow as usize].station;
-        match &mut self.flows[flow as usize].application {
-            FlowState::Tcp(_) => self.begin_transfer(flow),
-            FlowState::Saturated(saturation) => {
-                for _ in 0..saturation.first_batch() {
-                    self.send_saturated(flow);
-                }
-            }
-            FlowState::Replay(replay) => {
-                let taken = replay.take();
-                let next = replay.due();
-                self.schedule.put(application_slot(flow as usize), next);
-                if let Some((number, arrival)) = taken {
-                    self.send_replayed(flow, station, number, arrival);
-                }
-            }
-        }
-    }
-
-    fn send_replayed(&mut self, flow: FlowId, station: StationId, number: u64, arrival: Arrival) {
-        let packet = Packet { flow, bytes: arrival.bytes, sent: arrival.at, body: Body::Datagram(number) };
-        let input = if arrival.down {
-            CellInput::Down { station, packet }
-        } else {
-            CellInput::Up { station, packet }
-        };
-        self.messages.push_back(Message::Cell(input));
-    }
-
-    fn begin_transfer(&mut self, flow: FlowId) {
-        let now = self.now;
-        let FlowState::Tcp(tcp) = &mut self.flows[flow as usize].application else { return };
-        tcp.progress.started = Some(now);
-        let (handshake, down, size) = (tcp.handshake, tcp.down, tcp.written());
-        if handshake {
-            tcp.server.handle_input(tcp::Input::Listen, now);
-            self.drain_connection(flow, true);
-            self.connection(flow, false).handle_input(tcp::Input::Open, now);
-            self.drain_connection(flow, false);
-        }
-        self.connection(flow, down).handle_input(tcp::Input::Write(size), now);
-        self.drain_connection(flow, down);
-    }
-
-    fn send_saturated(&mut self, flow: FlowId) {
-        let Flow { station, down, application } = &mut self.flows[flow as usize];
-        let FlowState::Saturated(saturation) = application else { return };
-        let body = Body::Datagram(saturation.number());
-        let packet = Packet { flow, bytes: saturation.packet_bytes, sent: self.now, body };
-        let station = *station;
-        let input =
-            if *down { CellInput::Down { station, packet } } else { CellInput::Up { station, packet } };
-        self.messages.push_back(Message::Cell(input));
-    }
-
-    // Outputs to messages.
-
-    fn drain_cell(&mut self) {
-        while let Some(output) = self.cell.poll_output() {
-            match output {
-                CellOutput::ToStation { packet, .. } => self.arrived(packet, false),
-                CellOutput::ToWire { packet, .. } => match packet.body {
-                    Body::Tcp(_) => self.messages.push_back(Message::UpLink(packet)),
-                    Body::Datagram(_) => self.arrived(packet, true),
-                },
-                CellOutput::Lost { packet, .. } => self.lost(packet),
-            }
-        }
-        self.schedule.put(CELL, self.cell.poll_timeout().map(|t| t.at));
-    }
-
-    fn drain_link(&mut self, down: bool) {
-        loop {
-            let link = if down { &mut self.down } else { &mut self.up };
-            match link.poll_output() {
-                Some(LinkOutput::Arrived(packet)) if down => {
-                    let station = self.flows[packet.flow as usize].station;
-                    self.messages.push_back(Message::Cell(CellInput::Down { station, packet }));
-                }
-                Some(LinkOutput::Arrived(packet)) => self.arrived(packet, true),
-                Some(LinkOutput::Dropped(packet)) => self.lost(packet),
-                None => {
-                    let (slot, next) = (if down { DOWN_LINK } else { UP_LINK }, link.poll_timeout());
-                    return self.schedule.put(slot, next.map(|t| t.at));
-                }
-            }
-        }
-    }
-
-    fn drain_connection(&mut self, flow: FlowId, at_server: bool) {
-        let now = self.now;
-        let entry = &mut self.flows[flow as usize];
-        let FlowState::Tcp(tcp) = &mut entry.application else { return };
-        let was_over = tcp.is_over();
-        loop {
-            match tcp.end_mut(at_server).poll_output() {
-                Some(tcp::Output::Transmit(segment)) => {
-                    let bytes = tcp.end_mut(at_server).config().packet_bytes(&segment);
-                    tcp.progress.bytes_sent += u64::from(bytes);
-                    let packet = Packet { flow, bytes, sent: now, body: Body::Tcp(segment) };
-                    self.messages.push_back(if at_server {
-                        Message::DownLink(packet)
-                    } else {
-                        Message::Cell(CellInput::Up { station: entry.station, packet })
-                    });
-                }
-                Some(tcp::Output::Event(event)) => tcp.note(at_server, event, now),
-                None => break,
-            }
-        }
-        if tcp.size.is_some() && tcp.is_over() && !was_over {
-            self.unfinished -= 1;
-        }
-        if at_server == tcp.down
-            && let Some(windows) = &mut self.windows
-        {
-            note_window(windows, flow, tcp.sender(), now);
-        }
-        let end = if at_server { &tcp.server } else { &tcp.station };
-        self.schedule.put(connection_slot(flow, at_server), end.poll_timeout().map(|t| t.at));
-    }
-
-    /// A packet is with its receiving host.
-    fn arrived(&mut self, packet: Packet, at_server: bool) {
-        let now = self.now;
-        let flow = packet.flow;
-        match (&mut self.flows[flow as usize].application, packet.body) {
-            (FlowState::Tcp(tcp), Body::Tcp(segment)) => {
-                if segment.len > 0 && at_server != tcp.down {
-                    tcp.progress.packets_arrived += 1;
-                    tcp.progress.latency += now - packet.sent;
-                }
-                self.messages.push_back(Message::Segment { flow, at_server, segment });
-            }
-            (FlowState::Saturated(saturation), _) => {
-                saturation.delivered += u64::from(packet.bytes);
-                self.send_saturated(flow);
-            }
-            (FlowState::Replay(replay), Body::Datagram(number)) => {
-                replay.delays.push(Delay { number, down: !at_server, delay: now - packet.sent });
-                self.replay_progressed(flow, number);
-            }
-            (FlowState::Tcp(_), Body::Datagram(_)) | (FlowState::Replay(_), Body::Tcp(_)) => {}
-        }
-    }
-
-    fn lost(&mut self, packet: Packet) {
-        match (&mut self.flows[packet.flow as usize].application, packet.body) {
-            (FlowState::Tcp(tcp), Body::Tcp(segment)) => {
-                tcp.progress.acks_lost += u64::from(segment.is_pure_ack());
-            }
-            (FlowState::Saturated(_), _) => self.send_saturated(packet.flow),
-            (FlowState::Replay(replay), Body::Datagram(number)) => {
-                replay.lost += 1;
-                self.replay_progressed(packet.flow, number);
-            }
-            (FlowState::Tcp(_), Body::Datagram(_)) | (FlowState::Replay(_), Body::Tcp(_)) => {}
-        }
-    }
-
-    /// A packet of a replay is settled: those that waited for it go, and a replay without a duration is over when its
-    /// last packet is.
-    fn replay_progressed(&mut self, flow: FlowId, number: u64) {
-        let Flow { station, application: FlowState::Replay(replay), .. } = &mut self.flows[flow as usize]
-        else {
-            return;
-        };
-        let station = *station;
-        let released = replay.settle(number);
-        if replay.due().is_none() && replay.is_over() {
-            self.unfinished = self.unfinished.saturating_sub(1);
-        }
-        for (number, arrival) in released {
-            self.send_replayed(flow, station, number, arrival);
-        }
-    }
-
-    fn connection(&mut self, flow: FlowId, at_server: bool) -> &mut tcp::Connection {
-        match &mut self.flows[flow as usize].application {
-            FlowState::Tcp(tcp) => tcp.end_mut(at_server),
-            _ => unreachable!("only a TCP flow has connections"),
-        }
-    }
-}
-
-fn note_window(windows: &mut Vec<WindowSample>, flow: FlowId, sender: &tcp::Connection, at: Instant) {
-    let sample =
-        WindowSample { at, flow, cwnd: sender.cwnd(), ssthresh: sender.ssthresh(), flight: sender.flight() };
-    match windows.iter().rev().find(|last| last.flow == flow) {
-        Some(last)
-            if (last.cwnd, last.ssthresh, last.flight) == (sample.cwnd, sample.ssthresh, sample.flight) => {}
-        _ => windows.push(sample),
-    }
-}
-
-const fn application_slot(flow: usize) -> Slot {
-    FIRST_FLOW + SLOTS_PER_FLOW * flow as Slot
-}
-
-const fn connection_slot(flow: FlowId, at_server: bool) -> Slot {
-    application_slot(flow as usize) + if at_server { 1 } else { 2 }
 }

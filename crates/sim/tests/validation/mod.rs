@@ -77,3 +77,9 @@ impl Mean {
 pub(crate) fn difference(value: f64, reference: f64) -> f64 {
     value / reference - 1.0
 }
+
+/// The policies among `all` that stations of a shipped scenario can have: without Wi-Fi there is one.
+pub(crate) fn policies_of(name: &'static str, all: &[&'static str]) -> Vec<(&'static str, &'static str)> {
+    let has_wifi = scenario(name, &[]).wifi.is_some();
+    all.iter().filter(|policy| has_wifi || **policy == "active").map(|policy| (name, *policy)).collect()
+}

@@ -9,7 +9,8 @@ use airwatt_proto::wire::{
 use super::{FCS_BYTES, first_bit_us, packet};
 use crate::air::frame::{AirFrame, Kind, Node};
 use crate::air::phy::Standard;
-use crate::record::Setting;
+use crate::packet::Body;
+use crate::record::{CellSetting, Setting};
 
 /// The access point and its BSS, locally administered as are the others.
 const ACCESS_POINT: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
@@ -19,6 +20,8 @@ const SSID: &[u8] = b"airwatt";
 /// QoS header 26, LLC and SNAP 8, FCS 4: a data frame that adds less to its packet has no QoS control field.
 const QOS_OVERHEAD_BYTES: u32 = 38;
 const ETHER_TYPE_IPV4: u16 = 0x0800;
+/// E2TCP has none of its own: the first one for local experiments (IEEE 802, 9.2.3).
+const ETHER_TYPE_E2TCP: u16 = 0x88b5;
 /// User priority of best effort.
 const BEST_EFFORT: u8 = 0;
 /// Bit 7 of the QoS information octet: the access point offers U-APSD.
@@ -51,14 +54,14 @@ fn address(node: Node) -> MacAddress {
 
 /// Appends the frame without its FCS, as far as its bytes are known, to an empty `out`. Returns its length with those
 /// that are not.
-pub(super) fn encode(setting: &Setting, frame: &AirFrame, out: &mut Vec<u8>) -> usize {
+pub(super) fn encode(setting: &Setting, cell: &CellSetting, frame: &AirFrame, out: &mut Vec<u8>) -> usize {
     header(frame).encode(out);
     if let Some((dtim_count, marked)) = &frame.beacon {
-        beacon(setting, frame, *dtim_count, marked, out);
+        beacon(cell, frame, *dtim_count, marked, out);
         fill(out, (frame.bytes as usize).saturating_sub(FCS_BYTES));
     }
     let Some(packet) = &frame.packet else { return out.len() };
-    encapsulate(ETHER_TYPE_IPV4, out);
+    encapsulate(if matches!(packet.body, Body::E2tcp(_)) { ETHER_TYPE_E2TCP } else { ETHER_TYPE_IPV4 }, out);
     let whole = out.len() + packet.bytes as usize;
     match (frame.from, frame.to) {
         (Node::Station(station), _) => packet::encode(setting, packet, station, true, out),
@@ -112,25 +115,25 @@ fn header(frame: &AirFrame) -> Header {
     header
 }
 
-fn beacon(setting: &Setting, frame: &AirFrame, dtim_count: u8, marked: &[StationId], out: &mut Vec<u8>) {
+fn beacon(cell: &CellSetting, frame: &AirFrame, dtim_count: u8, marked: &[StationId], out: &mut Vec<u8>) {
     let aids: Vec<u16> = marked.iter().map(|station| aid(*station)).collect();
     // Multiples of 500 kbit/s, mandatory ones with bit 7.
-    let (rates, ds_channel): (&[u8], _) = match setting.standard {
+    let (rates, ds_channel): (&[u8], _) = match cell.standard {
         Standard::B => (&[0x82, 0x84, 0x8b, 0x96], Some(1)),
         Standard::G => (&[0x8c, 0x12, 0x98, 0x24, 0xb0, 0x48, 0x60, 0x6c], Some(1)),
         Standard::A | Standard::N => (&[0x8c, 0x12, 0x98, 0x24, 0xb0, 0x48, 0x60, 0x6c], None),
     };
-    let short_slot = if setting.standard == Standard::G { Capability::SHORT_SLOT } else { 0 };
+    let short_slot = if cell.standard == Standard::G { Capability::SHORT_SLOT } else { 0 };
     let header_us = BEACON_HEADER_BITS * 1_000_000 / frame.rate.as_bps();
     BeaconFields {
-        timestamp_us: first_bit_us(setting, frame) + header_us,
-        interval_tu: ((setting.beacon_interval.as_nanos() + TIME_UNIT_NS / 2) / TIME_UNIT_NS) as u16,
+        timestamp_us: first_bit_us(cell.standard, frame) + header_us,
+        interval_tu: ((cell.beacon_interval.as_nanos() + TIME_UNIT_NS / 2) / TIME_UNIT_NS) as u16,
         capability: Capability(Capability::ESS | short_slot),
         ssid: SSID,
         rates,
         ds_channel,
-        tim: TimFields { dtim_count, dtim_period: setting.dtim_period, group: false, aids: &aids },
-        wmm: Some(if setting.uapsd { WMM_UAPSD } else { 0 }),
+        tim: TimFields { dtim_count, dtim_period: cell.dtim_period, group: false, aids: &aids },
+        wmm: Some(if cell.uapsd { WMM_UAPSD } else { 0 }),
     }
     .encode(out);
 }

@@ -32,6 +32,9 @@ const OPTION_EXPERIMENT: u8 = 253;
 /// Largest shift of a window (RFC 7323 2.3).
 const MAX_WINDOW_SHIFT: u8 = 14;
 
+/// What applications send.
+static ZEROS: [u8; u16::MAX as usize] = [0; u16::MAX as usize];
+
 fn station_address(station: StationId) -> Ipv4Addr {
     let [high, low] = aid(station).to_be_bytes();
     Ipv4Addr::new(10, 1, high, low)
@@ -47,6 +50,11 @@ pub(super) fn encode(setting: &Setting, packet: &Packet, station: StationId, up:
             let headers = Headers::of((setting.header_bytes + segment.sack.option_bytes()) as usize);
             ends.ip(packet, PROTOCOL_TCP, headers.ip, out);
             ends.tcp(setting, packet, segment, &headers, out);
+        }
+        Body::E2tcp(e2tcp) => {
+            // With a payload of zeros for the checksum, which is then left out like any payload.
+            e2tcp.header.encode(&ZEROS[..usize::from(e2tcp.len)], out);
+            out.truncate(out.len() - usize::from(e2tcp.len));
         }
         Body::Datagram(_) => {
             ends.ip(packet, PROTOCOL_UDP, IP_HEADER_BYTES, out);

@@ -109,8 +109,8 @@ fn a_frame_that_its_receiver_slept_through_was_heard_well_by_the_sniffer() {
     let trace = traced("fast-dsl", &[("flow.size", "20kB")]);
     let mut frame = trace.frames[0].clone();
     frame.received = false;
-    assert!(!radiotap(&trace.setting, &frame, Outcome::Asleep, true).flags.has(RadiotapFlags::BAD_FCS));
-    assert!(radiotap(&trace.setting, &frame, Outcome::Noise, true).flags.has(RadiotapFlags::BAD_FCS));
+    assert!(!radiotap(Standard::A, &frame, Outcome::Asleep, true).flags.has(RadiotapFlags::BAD_FCS));
+    assert!(radiotap(Standard::A, &frame, Outcome::Noise, true).flags.has(RadiotapFlags::BAD_FCS));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use airwatt_energy::Ledger;
 
 use super::*;
 use crate::scenario::Scenario;
-use crate::world::{World, WorldSpec};
+use crate::world::{Hop, World, WorldSpec};
 
 /// A traced run and the ledger of each of its stations.
 fn traced(scenario: &str, changes: &[(&str, &str)]) -> (RunTrace, Vec<Ledger>) {
@@ -13,9 +13,10 @@ fn traced(scenario: &str, changes: &[(&str, &str)]) -> (RunTrace, Vec<Ledger>) {
     let mut world = World::new(WorldSpec::new(&scenario, 1).unwrap(), 1);
     world.trace();
     world.run(&mut |_| ControlFlow::Continue(()));
-    world.cell.finish(world.now);
+    let Hop::Cell(cell) = &mut world.hop else { unreachable!("the scenario has [wifi]") };
+    cell.finish(world.now);
     let stations: u32 = scenario.station.iter().map(|group| group.count).sum();
-    let ledgers = (0..stations).map(|station| world.cell.ledger(station).clone()).collect();
+    let ledgers = (0..stations).map(|station| cell.ledger(station).clone()).collect();
     (world.finish(&scenario, 1).trace.unwrap(), ledgers)
 }
 

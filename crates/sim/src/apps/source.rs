@@ -1,0 +1,165 @@
+//! When an application has how much to send.
+//!
+//! Bulk data are there from the start. Interactive packets come at random times: the gaps are exponential with a given mean.
+//! A constant bit rate has a packet every so often, the first one at the start.
+//!
+//! Left out: an application that reacts to what it receives; what is written waits in the sender however long that takes.
+
+use airwatt_base::{Instant, Rate, Size, Span, Stream};
+
+/// What an application sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceConfig {
+    /// So many bytes at once; `None` for more than any run can carry.
+    Bulk {
+        /// How many.
+        size: Option<u64>,
+    },
+    /// Packets at random times.
+    Interactive {
+        /// Bytes in all; `None` for as long as the run lasts.
+        size: Option<u64>,
+        /// Mean time between packets.
+        mean_gap: Span,
+        /// Payload of a packet in bytes.
+        packet: u32,
+    },
+    /// Packets at equal distances.
+    ConstantRate {
+        /// Bytes in all; `None` for as long as the run lasts.
+        size: Option<u64>,
+        /// Rate of payload.
+        rate: Rate,
+        /// Payload of a packet in bytes.
+        packet: u32,
+    },
+}
+
+impl SourceConfig {
+    /// How much in all, in bytes.
+    pub const fn size(&self) -> Option<u64> {
+        match *self {
+            Self::Bulk { size } | Self::Interactive { size, .. } | Self::ConstantRate { size, .. } => size,
+        }
+    }
+}
+
+/// One application's data, in the order of their times.
+#[derive(Clone, Debug)]
+pub struct Source {
+    config: SourceConfig,
+    gaps: Stream,
+    began: Instant,
+    due: Option<Instant>,
+    /// Bytes written so far.
+    written: u64,
+    /// When the last of them were.
+    last: Instant,
+}
+
+impl Source {
+    /// The data of flow `flow` of the run with this seed.
+    pub fn new(config: SourceConfig, seed: u64, flow: usize) -> Self {
+        let gaps = Stream::new(seed, &format!("flow/{flow}/gaps"));
+        Self { config, gaps, began: Instant::ZERO, due: None, written: 0, last: Instant::ZERO }
+    }
+
+    /// The application begins at `now`.
+    pub fn begin(&mut self, now: Instant) {
+        self.began = now;
+        self.last = now;
+        self.due = Some(match self.config {
+            SourceConfig::Interactive { mean_gap, .. } => now + self.gap(mean_gap),
+            _ => now,
+        });
+    }
+
+    /// How much in all, in bytes.
+    pub const fn size(&self) -> Option<u64> {
+        self.config.size()
+    }
+
+    /// When there is something to send next.
+    pub const fn due(&self) -> Option<Instant> {
+        self.due
+    }
+
+    /// Whether everything has been written.
+    pub fn is_exhausted(&self) -> bool {
+        self.config.size().is_some_and(|size| self.written >= size)
+    }
+
+    /// From the beginning to the last bytes written.
+    pub fn lasted(&self) -> Span {
+        self.last - self.began
+    }
+
+    /// How many bytes the application writes at `now`; zero if none are due.
+    pub fn take(&mut self, now: Instant) -> u64 {
+        let Some(due) = self.due.filter(|due| *due <= now) else { return 0 };
+        let left = self.config.size().map_or(u64::MAX >> 8, |size| size - self.written);
+        let (bytes, next) = match self.config {
+            SourceConfig::Bulk { .. } => (left, None),
+            SourceConfig::Interactive { mean_gap, packet, .. } => {
+                (u64::from(packet), Some(due + self.gap(mean_gap)))
+            }
+            SourceConfig::ConstantRate { rate, packet, .. } => {
+                let ahead = Size::from_bytes(self.written + u64::from(packet));
+                // From the beginning on, so that no rounding adds up.
+                (u64::from(packet), Some(self.began + rate.time_for(ahead)))
+            }
+        };
+        let bytes = bytes.min(left);
+        self.written += bytes;
+        self.last = now;
+        self.due = next.filter(|_| bytes < left);
+        bytes
+    }
+
+    fn gap(&mut self, mean: Span) -> Span {
+        Span::from_secs_f64(self.gaps.exponential(mean.as_secs_f64()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Everything that a source writes: when, in milliseconds, and how much.
+    fn writes(config: SourceConfig) -> Vec<(u64, u64)> {
+        let mut source = Source::new(config, 1, 0);
+        source.begin(Instant::from_millis(100));
+        let mut writes = Vec::new();
+        while let Some(due) = source.due() {
+            writes.push((due.as_nanos() / 1_000_000, source.take(due)));
+        }
+        assert!(source.is_exhausted());
+        writes
+    }
+
+    #[test]
+    fn bulk_is_there_at_once() {
+        assert_eq!(writes(SourceConfig::Bulk { size: Some(5_000) }), [(100, 5_000)]);
+    }
+
+    /// 1000 bytes at 1 Mbit/s are 8 ms apart; the last packet is what is left.
+    #[test]
+    fn a_constant_rate_is_constant() {
+        let rate = Rate::from_bps(1_000_000);
+        let config = SourceConfig::ConstantRate { size: Some(2_500), rate, packet: 1_000 };
+        assert_eq!(writes(config), [(100, 1_000), (108, 1_000), (116, 500)]);
+    }
+
+    /// 4,000 gaps: their mean's standard error is 1.6 % of it, their deviation is the mean.
+    #[test]
+    fn interactive_gaps_are_exponential() {
+        let config =
+            SourceConfig::Interactive { size: Some(4_000), mean_gap: Span::from_millis(200), packet: 1 };
+        let times: Vec<f64> = writes(config).iter().map(|(at, _)| *at as f64 - 100.0).collect();
+        let gaps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+        assert!((mean / 200.0 - 1.0).abs() < 0.06, "{mean}");
+        assert!((variance.sqrt() / mean - 1.0).abs() < 0.06, "{variance}");
+    }
+}

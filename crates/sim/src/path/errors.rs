@@ -1,0 +1,191 @@
+//! Packets that a wireless link damages: which ones, by one of three models.
+//!
+//! * **uniform**: each packet for itself, with one probability.
+//! * **two-state** (Donckers 2001, section 5.1): the link is good for a time, then bad for a time, each with its error rate. The
+//!   state belongs to the link: both directions are in it together. A packet is met by the state at the start of its
+//!   transmission. Lengths are fixed, or drawn between two limits from a symmetric triangle: near the middle most likely.
+//! * **Gilbert-Elliott**: the same two states, changed by packets instead of by time, each direction for itself
+//!   (Gilbert 1960, Elliott 1963).
+//!
+//! Left out: damage that grows with a packet's length; the sources give rates per packet.
+
+use airwatt_base::{Instant, Span, Stream};
+
+/// How a link damages packets. Rates are probabilities per packet, 0 to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum ErrorConfig {
+    /// Not at all.
+    #[default]
+    None,
+    /// Each packet with this probability.
+    Uniform {
+        /// The probability.
+        error_rate: f64,
+    },
+    /// Good and bad times.
+    TwoState {
+        /// Shortest and longest good time.
+        good: (Span, Span),
+        /// Shortest and longest bad time.
+        bad: (Span, Span),
+        /// Error rate in a good time.
+        good_error_rate: f64,
+        /// Error rate in a bad time.
+        bad_error_rate: f64,
+    },
+    /// Good and bad packets.
+    GilbertElliott {
+        /// Probability that the packet after a good one is a bad one.
+        to_bad: f64,
+        /// Probability that the packet after a bad one is a good one.
+        to_good: f64,
+        /// Error rate of good packets.
+        good_error_rate: f64,
+        /// Error rate of bad packets.
+        bad_error_rate: f64,
+    },
+}
+
+/// The errors of one direction of a link.
+///
+/// Two directions of one link are two of these with the same `link` and seed: the two-state model's times are a function of
+/// the seed, so that each direction finds the same state at the same time without asking the other.
+#[derive(Clone, Debug)]
+pub struct ErrorModel {
+    config: ErrorConfig,
+    states: Stream,
+    packets: Stream,
+    bad: bool,
+    /// When the present state of the two-state model ends.
+    until: Instant,
+}
+
+impl ErrorModel {
+    /// The errors of direction `direction` of link `link`, from a good state on. The two-state model's first good time has a
+    /// random share of its length behind it: runs do not begin in step.
+    pub fn new(config: ErrorConfig, seed: u64, link: &str, direction: &str) -> Self {
+        let mut states = Stream::new(seed, &format!("{link}/error-states"));
+        let packets = Stream::new(seed, &format!("{link}/{direction}/errors"));
+        let until = match config {
+            ErrorConfig::TwoState { good, .. } => {
+                let whole = draw(&mut states, good);
+                Instant::ZERO + Span::from_secs_f64(whole.as_secs_f64() * states.unit())
+            }
+            _ => Instant::FOREVER,
+        };
+        Self { config, states, packets, bad: false, until }
+    }
+
+    /// Whether the packet whose transmission begins at `at` is damaged. Times must not go back.
+    pub fn corrupts(&mut self, at: Instant) -> bool {
+        let rate = match self.config {
+            ErrorConfig::None => return false,
+            ErrorConfig::Uniform { error_rate } => error_rate,
+            ErrorConfig::TwoState { good, bad, good_error_rate, bad_error_rate } => {
+                while self.until <= at {
+                    self.bad = !self.bad;
+                    self.until += draw(&mut self.states, if self.bad { bad } else { good });
+                }
+                if self.bad { bad_error_rate } else { good_error_rate }
+            }
+            ErrorConfig::GilbertElliott { to_bad, to_good, good_error_rate, bad_error_rate } => {
+                let changes = self.packets.chance(if self.bad { to_good } else { to_bad });
+                self.bad ^= changes;
+                if self.bad { bad_error_rate } else { good_error_rate }
+            }
+        };
+        self.packets.chance(rate)
+    }
+}
+
+/// A length between two limits: the middle of two uniform draws. Equal limits take no draw.
+fn draw(stream: &mut Stream, (least, most): (Span, Span)) -> Span {
+    if least == most {
+        return least;
+    }
+    let share = (stream.unit() + stream.unit()) / 2.0;
+    least + Span::from_secs_f64((most - least).as_secs_f64() * share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Span = Span::from_millis(1);
+
+    fn two_state(good: (Span, Span), bad: (Span, Span)) -> ErrorConfig {
+        ErrorConfig::TwoState { good, bad, good_error_rate: 0.0, bad_error_rate: 1.0 }
+    }
+
+    /// The share of packets, one a millisecond, that are damaged.
+    fn share(config: ErrorConfig, packets: u64) -> f64 {
+        let mut model = ErrorModel::new(config, 1, "link", "down");
+        let damaged = (0..packets).filter(|number| model.corrupts(Instant::ZERO + MS * *number)).count();
+        damaged as f64 / packets as f64
+    }
+
+    #[test]
+    fn no_errors_unless_asked_for() {
+        assert_eq!(share(ErrorConfig::None, 10_000).to_bits(), 0);
+    }
+
+    /// 200,000 packets: the standard error of a share of 0.1 is below 0.001.
+    #[test]
+    fn shares_are_those_of_the_models() {
+        assert!((share(ErrorConfig::Uniform { error_rate: 0.1 }, 200_000) - 0.1).abs() < 0.004);
+        let fixed = two_state((MS * 90, MS * 90), (MS * 10, MS * 10));
+        assert!((share(fixed, 200_000) - 0.1).abs() < 0.001);
+        let drawn = two_state((MS * 60, MS * 120), (MS * 5, MS * 15));
+        assert!((share(drawn, 200_000) - 0.1).abs() < 0.005);
+        let gilbert = ErrorConfig::GilbertElliott {
+            to_bad: 0.01,
+            to_good: 0.09,
+            good_error_rate: 0.0,
+            bad_error_rate: 1.0,
+        };
+        assert!((share(gilbert, 200_000) - 0.1).abs() < 0.02);
+    }
+
+    /// Fixed lengths: after the first good time states alternate to the nanosecond.
+    #[test]
+    fn fixed_lengths_are_fixed() {
+        let mut model = ErrorModel::new(two_state((MS * 70, MS * 70), (MS * 30, MS * 30)), 7, "link", "down");
+        let states: Vec<bool> =
+            (0..1_000_000_u64).map(|step| model.corrupts(Instant::ZERO + Span::from_micros(step))).collect();
+        let runs: Vec<usize> = states.chunk_by(|a, b| a == b).map(<[bool]>::len).collect();
+        assert!(!states[0], "a run begins in a good state");
+        assert!(runs[0] <= 70_000 && runs.len() > 15);
+        for (index, length) in runs[1..runs.len() - 1].iter().enumerate() {
+            assert_eq!(*length, if index % 2 == 0 { 30_000 } else { 70_000 });
+        }
+    }
+
+    /// Both directions are in the same state, however often each asks.
+    #[test]
+    fn directions_share_the_state() {
+        let config = two_state((MS * 20, MS * 60), (MS * 10, MS * 20));
+        let mut down = ErrorModel::new(config, 3, "link", "down");
+        let mut up = ErrorModel::new(config, 3, "link", "up");
+        for step in 0..20_000_u64 {
+            let at = Instant::ZERO + MS * step;
+            let state = down.corrupts(at);
+            if step % 7 == 0 {
+                assert_eq!(up.corrupts(at), state);
+            }
+        }
+    }
+
+    /// A symmetric triangle over [0, 1]: a share of 1 - (1 - 2 d)^2 lies within d of the middle.
+    #[test]
+    fn lengths_are_most_often_near_the_middle() {
+        let mut stream = Stream::new(1, "draw");
+        let draws: Vec<f64> =
+            (0..40_000).map(|_| draw(&mut stream, (Span::ZERO, Span::from_secs(1))).as_secs_f64()).collect();
+        let within = |distance: f64| {
+            draws.iter().filter(|x| (*x - 0.5).abs() < distance).count() as f64 / draws.len() as f64
+        };
+        assert!((within(0.1) - 0.36).abs() < 0.01);
+        assert!((within(0.25) - 0.75).abs() < 0.01);
+        assert!(draws.iter().all(|x| (0.0..=1.0).contains(x)));
+    }
+}

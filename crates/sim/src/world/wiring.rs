@@ -1,0 +1,426 @@
+//! How packets travel through the machines of a run, and who is told of their arrival or loss.
+
+use airwatt_base::{Instant, Machine, Size};
+
+use super::{DOWN_LINK, FIRST_FLOW, Flow, FlowState, HOP, Hop, HopSpec, UP_LINK, WindowSample, World};
+use crate::air::{CellInput, CellOutput};
+use crate::apps::{Arrival, Delay, EndOutput, EndWindow, Side, Transfer};
+use crate::engine::Slot;
+use crate::packet::{Body, FlowId, Packet};
+use crate::path::{DuplexInput, DuplexOutput, LinkOutput};
+
+/// An input on its way to its machine.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Message {
+    /// To the hop, towards the station or away from it.
+    Hop { down: bool, packet: Packet },
+    /// To the wire towards the stations.
+    DownLink(Packet),
+    /// To the wire towards the server.
+    UpLink(Packet),
+    /// To an end of a flow's connections.
+    End { flow: FlowId, end: usize, body: Body },
+}
+
+impl World {
+    pub(super) fn serve(&mut self, slot: Slot) {
+        let now = self.now;
+        match slot {
+            HOP => match &mut self.hop {
+                Hop::Cell(cell) => {
+                    cell.handle_timeout(now);
+                    self.drain_cell();
+                }
+                Hop::Link(link) => {
+                    link.handle_timeout(now);
+                    self.drain_duplex();
+                }
+            },
+            DOWN_LINK | UP_LINK => {
+                let down = slot == DOWN_LINK;
+                if let Some(wire) = &mut self.wire {
+                    (if down { &mut wire.down } else { &mut wire.up }).handle_timeout(now);
+                    self.drain_wire(down);
+                }
+            }
+            _ => {
+                let flow = self.owners[(slot - FIRST_FLOW) as usize];
+                match slot - self.flows[flow as usize].first_slot {
+                    0 => self.act(flow),
+                    end => {
+                        let end = end as usize - 1;
+                        self.transfer(flow).end_mut(end).handle_timeout(now);
+                        self.drain_end(flow, end);
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn deliver_messages(&mut self) {
+        while let Some(message) = self.messages.pop_front() {
+            let now = self.now;
+            match message {
+                Message::Hop { down, packet } => match &mut self.hop {
+                    Hop::Cell(cell) => {
+                        let station = self.flows[packet.flow as usize].station;
+                        let input = if down {
+                            CellInput::Down { station, packet }
+                        } else {
+                            CellInput::Up { station, packet }
+                        };
+                        cell.handle_input(input, now);
+                        self.drain_cell();
+                    }
+                    Hop::Link(link) => {
+                        link.handle_input(DuplexInput { down, packet }, now);
+                        self.drain_duplex();
+                    }
+                },
+                Message::DownLink(packet) => self.enter_wire(true, packet),
+                Message::UpLink(packet) => self.enter_wire(false, packet),
+                Message::End { flow, end, body } => {
+                    self.transfer(flow).end_mut(end).receive(&body, now);
+                    self.drain_end(flow, end);
+                }
+            }
+        }
+    }
+
+    // Applications.
+
+    /// A flow's application is due: it begins, or has something to send.
+    fn act(&mut self, flow: FlowId) {
+        let now = self.now;
+        let Flow { first_slot, application, .. } = &mut self.flows[flow as usize];
+        let slot = *first_slot;
+        self.schedule.cancel(slot);
+        match application {
+            FlowState::Transfer(transfer) => {
+                if transfer.progress.started.is_none() {
+                    transfer.progress.started = Some(now);
+                    transfer.source.begin(now);
+                    if transfer.handshake {
+                        self.shake_hands(flow);
+                    }
+                }
+                self.write(flow);
+            }
+            FlowState::Datagrams(datagrams) => {
+                if datagrams.started.is_none() {
+                    datagrams.started = Some(now);
+                    datagrams.source.begin(now);
+                }
+                self.send_datagrams(flow);
+            }
+            FlowState::Saturated(saturation) => {
+                for _ in 0..saturation.first_batch() {
+                    self.send_saturated(flow);
+                }
+            }
+            FlowState::Replay(replay) => {
+                let taken = replay.take();
+                let next = replay.due();
+                self.schedule.put(slot, next);
+                if let Some((number, arrival)) = taken {
+                    self.send_replayed(flow, number, arrival);
+                }
+            }
+        }
+    }
+
+    /// Opens each connection from the end at the station's side, as clients do.
+    fn shake_hands(&mut self, flow: FlowId) {
+        let now = self.now;
+        for leg in 0..self.transfer(flow).legs.len() {
+            self.transfer(flow).end_mut(2 * leg).listen(now);
+            self.drain_end(flow, 2 * leg);
+            self.transfer(flow).end_mut(2 * leg + 1).open(now);
+            self.drain_end(flow, 2 * leg + 1);
+        }
+    }
+
+    /// Writes what the application has to send now.
+    fn write(&mut self, flow: FlowId) {
+        let now = self.now;
+        let transfer = self.transfer(flow);
+        let (bytes, end) = (transfer.source.take(now), transfer.sender());
+        let next = transfer.source.due();
+        if bytes > 0 {
+            transfer.end_mut(end).write(bytes, now);
+            self.drain_end(flow, end);
+        }
+        self.schedule.put(self.flows[flow as usize].first_slot, next);
+    }
+
+    fn send_datagrams(&mut self, flow: FlowId) {
+        let now = self.now;
+        let Flow { down, application: FlowState::Datagrams(datagrams), first_slot, .. } =
+            &mut self.flows[flow as usize]
+        else {
+            return;
+        };
+        let payload = datagrams.source.take(now);
+        let next = datagrams.source.due();
+        let (slot, down) = (*first_slot, *down);
+        if payload > 0 {
+            let bytes = datagrams.send(payload);
+            let body = Body::Datagram(datagrams.sent);
+            let side = if down { Side::Server } else { Side::Station };
+            self.send(side, Packet { flow, bytes, sent: now, body });
+        }
+        self.schedule.put(slot, next);
+    }
+
+    fn send_replayed(&mut self, flow: FlowId, number: u64, arrival: Arrival) {
+        let packet = Packet { flow, bytes: arrival.bytes, sent: arrival.at, body: Body::Datagram(number) };
+        self.messages.push_back(Message::Hop { down: arrival.down, packet });
+    }
+
+    fn send_saturated(&mut self, flow: FlowId) {
+        let Flow { down, application: FlowState::Saturated(saturation), .. } = &mut self.flows[flow as usize]
+        else {
+            return;
+        };
+        let body = Body::Datagram(saturation.number());
+        let packet = Packet { flow, bytes: saturation.packet_bytes, sent: self.now, body };
+        self.messages.push_back(Message::Hop { down: *down, packet });
+    }
+
+    // Outputs to messages.
+
+    /// A packet leaves a host or the base station.
+    fn send(&mut self, from: Side, packet: Packet) {
+        self.messages.push_back(match from {
+            Side::Server if self.wire.is_some() => Message::DownLink(packet),
+            Side::Server | Side::BaseToStation => Message::Hop { down: true, packet },
+            Side::BaseToServer => Message::UpLink(packet),
+            Side::Station => Message::Hop { down: false, packet },
+        });
+    }
+
+    fn poll_cell(&mut self) -> Option<CellOutput> {
+        let Hop::Cell(cell) = &mut self.hop else { return None };
+        let output = cell.poll_output();
+        if output.is_none() {
+            self.schedule.put(HOP, cell.poll_timeout().map(|t| t.at));
+        }
+        output
+    }
+
+    fn drain_cell(&mut self) {
+        while let Some(output) = self.poll_cell() {
+            match output {
+                CellOutput::ToStation { packet, .. } => self.arrived(packet, Side::Station),
+                CellOutput::ToWire { packet, .. } => self.at_base(packet, false),
+                CellOutput::Lost { packet, .. } => self.lost(packet),
+            }
+        }
+    }
+
+    fn poll_duplex(&mut self) -> Option<DuplexOutput> {
+        let Hop::Link(link) = &mut self.hop else { return None };
+        let output = link.poll_output();
+        if output.is_none() {
+            self.schedule.put(HOP, link.poll_timeout().map(|t| t.at));
+        }
+        output
+    }
+
+    fn drain_duplex(&mut self) {
+        while let Some(DuplexOutput { down, output }) = self.poll_duplex() {
+            match output {
+                LinkOutput::Arrived { packet, began } => {
+                    self.note_delivery(&packet, began, true);
+                    if down {
+                        self.arrived(packet, Side::Station);
+                    } else {
+                        self.at_base(packet, false);
+                    }
+                }
+                LinkOutput::Damaged { packet, began } => {
+                    self.note_delivery(&packet, began, false);
+                    self.lost(packet);
+                }
+                LinkOutput::Dropped(packet) => self.lost(packet),
+            }
+        }
+    }
+
+    fn enter_wire(&mut self, down: bool, packet: Packet) {
+        let now = self.now;
+        let Some(wire) = &mut self.wire else { return };
+        (if down { &mut wire.down } else { &mut wire.up }).handle_input(packet, now);
+        self.drain_wire(down);
+    }
+
+    fn drain_wire(&mut self, down: bool) {
+        loop {
+            let Some(wire) = &mut self.wire else { return };
+            let link = if down { &mut wire.down } else { &mut wire.up };
+            match link.poll_output() {
+                Some(LinkOutput::Arrived { packet, .. }) if down => self.at_base(packet, true),
+                Some(LinkOutput::Arrived { packet, .. }) => self.arrived(packet, Side::Server),
+                Some(LinkOutput::Damaged { packet, .. } | LinkOutput::Dropped(packet)) => self.lost(packet),
+                None => {
+                    let (slot, next) = (if down { DOWN_LINK } else { UP_LINK }, link.poll_timeout());
+                    return self.schedule.put(slot, next.map(|t| t.at));
+                }
+            }
+        }
+    }
+
+    /// A packet has come to the base station, on its way down or up: it goes on, unless its connection ends here.
+    fn at_base(&mut self, packet: Packet, down: bool) {
+        let side = if down { Side::BaseToServer } else { Side::BaseToStation };
+        match &self.flows[packet.flow as usize].application {
+            FlowState::Transfer(transfer) if transfer.at(side).is_some() => self.arrived(packet, side),
+            // What is measured at the head of the air does not go on.
+            FlowState::Saturated(_) | FlowState::Replay(_) => self.arrived(packet, Side::Server),
+            _ if down => self.messages.push_back(Message::Hop { down: true, packet }),
+            _ if self.wire.is_some() => self.messages.push_back(Message::UpLink(packet)),
+            _ => self.arrived(packet, Side::Server),
+        }
+    }
+
+    fn drain_end(&mut self, flow: FlowId, end: usize) {
+        let now = self.now;
+        let transfer = self.transfer(flow);
+        let was_over = transfer.is_over();
+        let side = transfer.side(end);
+        while let Some(output) = self.transfer(flow).end_mut(end).poll_output() {
+            match output {
+                EndOutput::Transmit(body, bytes) => {
+                    let on_hop = matches!(side, Side::Station | Side::BaseToStation)
+                        || self.transfer(flow).legs.len() == 1;
+                    if on_hop {
+                        self.transfer(flow).progress.bytes_sent += u64::from(bytes);
+                    }
+                    self.send(side, Packet { flow, bytes, sent: now, body });
+                }
+                EndOutput::Event(event) => self.transfer(flow).note(end, event, now),
+            }
+        }
+        let transfer = transfer_of(&mut self.flows, flow);
+        if transfer.size.is_some() && transfer.is_over() && !was_over {
+            self.unfinished -= 1;
+        }
+        if end == transfer.sender()
+            && let Some(windows) = &mut self.windows
+        {
+            note_window(windows, flow, transfer, now);
+        }
+        let due = transfer.end(end).due();
+        let relayable = transfer.relayable();
+        self.schedule.put(self.flows[flow as usize].slot_of_end(end), due);
+        if let Some((from, to, bytes)) = relayable {
+            self.relay(flow, from, to, bytes);
+        }
+    }
+
+    /// The base station reads `bytes` from one connection and writes them to the other.
+    fn relay(&mut self, flow: FlowId, from: usize, to: usize, bytes: u64) {
+        let now = self.now;
+        self.transfer(flow).end_mut(from).read(bytes, now);
+        self.transfer(flow).end_mut(to).write(bytes, now);
+        self.drain_end(flow, from);
+        self.drain_end(flow, to);
+    }
+
+    /// A packet has arrived on this side.
+    fn arrived(&mut self, packet: Packet, side: Side) {
+        let now = self.now;
+        let flow = packet.flow;
+        match (&mut self.flows[flow as usize].application, packet.body) {
+            (FlowState::Transfer(transfer), body) => {
+                let Some(end) = transfer.at(side) else { return };
+                if body.has_data() && end == transfer.receiver() {
+                    transfer.progress.packets_arrived += 1;
+                    transfer.progress.latency += now - packet.sent;
+                }
+                self.messages.push_back(Message::End { flow, end, body });
+            }
+            (FlowState::Datagrams(datagrams), _) => {
+                datagrams.arrive(packet.bytes, now - packet.sent, now);
+                self.unfinished -= usize::from(datagrams.is_over());
+            }
+            (FlowState::Saturated(saturation), _) => {
+                saturation.delivered += u64::from(packet.bytes);
+                self.send_saturated(flow);
+            }
+            (FlowState::Replay(replay), Body::Datagram(number)) => {
+                let down = side == Side::Station;
+                replay.delays.push(Delay { number, down, delay: now - packet.sent });
+                self.replay_progressed(flow, number);
+            }
+            (FlowState::Replay(_), _) => {}
+        }
+    }
+
+    fn lost(&mut self, packet: Packet) {
+        let now = self.now;
+        match (&mut self.flows[packet.flow as usize].application, packet.body) {
+            (FlowState::Transfer(transfer), body) => {
+                transfer.progress.acks_lost += u64::from(body.is_pure_ack());
+            }
+            (FlowState::Datagrams(datagrams), _) => {
+                datagrams.lose(now);
+                self.unfinished -= usize::from(datagrams.is_over());
+            }
+            (FlowState::Saturated(_), _) => self.send_saturated(packet.flow),
+            (FlowState::Replay(replay), Body::Datagram(number)) => {
+                replay.lost += 1;
+                self.replay_progressed(packet.flow, number);
+            }
+            (FlowState::Replay(_), _) => {}
+        }
+    }
+
+    /// A data packet has crossed the point-to-point link, or was damaged on it.
+    fn note_delivery(&mut self, packet: &Packet, began: Instant, sound: bool) {
+        let HopSpec::Link(link) = self.spec.hop else { return };
+        let (Some(last), FlowState::Transfer(transfer)) =
+            (packet.body.last_byte(), &mut self.flows[packet.flow as usize].application)
+        else {
+            return;
+        };
+        let own = link.rate.time_for(Size::from_bytes(u64::from(packet.bytes)));
+        transfer.deliveries.note(last, began, own, sound, self.now, link.cut_through);
+    }
+
+    /// A packet of a replay is settled: those that waited for it go, and a replay without a duration is over when its
+    /// last packet is.
+    fn replay_progressed(&mut self, flow: FlowId, number: u64) {
+        let Flow { application: FlowState::Replay(replay), .. } = &mut self.flows[flow as usize] else {
+            return;
+        };
+        let released = replay.settle(number);
+        if replay.due().is_none() && replay.is_over() {
+            self.unfinished = self.unfinished.saturating_sub(1);
+        }
+        for (number, arrival) in released {
+            self.send_replayed(flow, number, arrival);
+        }
+    }
+
+    fn transfer(&mut self, flow: FlowId) -> &mut Transfer {
+        transfer_of(&mut self.flows, flow)
+    }
+}
+
+fn transfer_of(flows: &mut [Flow], flow: FlowId) -> &mut Transfer {
+    match &mut flows[flow as usize].application {
+        FlowState::Transfer(transfer) => transfer,
+        _ => unreachable!("only a transfer has connections"),
+    }
+}
+
+fn note_window(windows: &mut Vec<WindowSample>, flow: FlowId, transfer: &Transfer, at: Instant) {
+    let EndWindow { window: cwnd, threshold: ssthresh, flight } = transfer.end(transfer.sender()).window();
+    let sample = WindowSample { at, flow, cwnd, ssthresh, flight };
+    match windows.iter().rev().find(|last| last.flow == flow) {
+        Some(last)
+            if (last.cwnd, last.ssthresh, last.flight) == (sample.cwnd, sample.ssthresh, sample.flight) => {}
+        _ => windows.push(sample),
+    }
+}
