@@ -162,3 +162,15 @@ def e2tcp_timers(again_s: int, new_s: int, timer_s: int) -> tuple[float | None, 
 
 def bytes_sent(transport: str, packets: int, payload_bytes: int, lost: int = ...) -> int:
     """Bytes sent both ways by two ends (`tcp`, `e2tcp`) for a transfer whose `lost`-th packet is lost; 0 is none."""
+
+def models() -> str:
+    """The analytical models with their parameters and results, as a JSON list."""
+
+def model_values(model: str, parameter: str, text: str) -> list[float]:
+    """Reads values of a parameter as a user writes them: one, a list, a range. Raises `InputError`."""
+
+def model_solve(model: str, parameters: Sequence[object], results: object, first: int | None = ...) -> None:
+    """Solves a model at every point, into one buffer of doubles with a row a result. Raises `InputError`."""
+
+def ack_gaps(throughput_bps: float, rtt_s: float, m: int, q: float) -> list[tuple[float, float]]:
+    """The distribution of the gaps between acknowledgements: `(gap_s, expected number)` pairs. Raises `InputError`."""

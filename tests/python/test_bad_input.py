@@ -12,7 +12,6 @@ CAPTURE = ROOT / "captures" / "tcp-download.pcapng"
     ("arguments", "words"),
     [
         (["frobnicate"], ["frobnicate"]),
-        (["model", "tcp-energy"], ["model"]),
         (["run"], ["scenario"]),
         (["run", "no-such"], ["no-such", "fast-dsl"]),
         (["run", "fast-dsl", "extra"], ["extra"]),

@@ -12,7 +12,7 @@ from conftest import ROOT, SHORT
 
 import airwatt as library
 
-COMMANDS = ["run", "compare", "analyze", "reproduce", "radios", "scenarios", "policies", "transports"]
+COMMANDS = ["run", "compare", "analyze", "model", "reproduce", "radios", "scenarios", "policies", "transports"]
 CAPTURE = ROOT / "captures" / "tcp-download.pcapng"
 
 

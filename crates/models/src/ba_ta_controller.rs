@@ -10,8 +10,8 @@
 //! ```
 //!
 //! 1 - G ratio_min decides: up to G = 0 unstable, to 1/ratio_min monotone, there in one step, to 2/ratio_min with
-//! oscillations, beyond unstable. Symbols: G, ratio [1]; interval, B, T in s; MTU in bytes. B is the throughput that one
-//! trigger brings over the peak rate; the appendix divides it by ratio_min too, which contradicts its error term.
+//! oscillations, beyond unstable. Symbols: G, ratio without unit; interval, B, T in s; MTU in bytes. B is the throughput
+//! that one trigger brings over the peak rate; the appendix divides it by ratio_min too, which contradicts its error term.
 //!
 //! Holds while throughput is inversely proportional to the interval, so between int_min and int_max. Left out: the
 //! limits, the smoothing of the throughput, the estimator's errors and the rule for empty triggers except for its

@@ -22,8 +22,8 @@ pub struct Model {
     pub summary: &'static str,
     /// Whose equations.
     pub source: &'static str,
-    /// The result that a table or a picture of one curve shows.
-    pub main_result: &'static str,
+    /// The results that a table of many points shows; the first one is what a picture draws.
+    pub columns: &'static [&'static str],
     parameters: fn() -> Vec<Field>,
     results: fn() -> Vec<Field>,
     solve: fn(&[f64], &mut [f64]) -> Result<(), ModelError>,
@@ -37,12 +37,12 @@ fn fields_of<T: Value + Default>() -> Vec<Field> {
 
 /// One model with its types; `solve` is a function item, so that the function pointers need no closure.
 macro_rules! model {
-    ($name:literal, $main:literal, $params:ty => $output:ty, $solve:path, $summary:literal, $source:literal) => {
+    ($name:literal, $columns:expr, $params:ty => $output:ty, $solve:path, $summary:literal, $source:literal) => {
         Model {
             name: $name,
             summary: $summary,
             source: $source,
-            main_result: $main,
+            columns: &$columns,
             parameters: fields_of::<$params>,
             results: fields_of::<$output>,
             solve: |parameters, results| {
@@ -57,55 +57,55 @@ macro_rules! model {
 /// Every model, in the order in which they build on each other.
 pub const MODELS: &[Model] = &[
     model!(
-        "mac-frame", "uplink_j", mac_frame::Params => mac_frame::Output, mac_frame::solve,
+        "mac-frame", ["uplink_s", "uplink_j", "downlink_s", "downlink_j", "loss"], mac_frame::Params => mac_frame::Output, mac_frame::solve,
         "time and energy of a frame exchange with its retries", "Hashimoto 2013"
     ),
     model!(
-        "tcp-latency", "total_s", tcp_latency::Params => tcp_latency::Output, tcp_latency::solve,
+        "tcp-latency", ["total_s", "slow_start_s", "recovery_s", "avoidance_s", "throughput_bps"], tcp_latency::Params => tcp_latency::Output, tcp_latency::solve,
         "how long one transfer takes", "Cardwell, Savage, Anderson 2000"
     ),
     model!(
-        "tcp-throughput", "throughput_bps", tcp_throughput::Params => tcp_throughput::Output, tcp_throughput::solve,
+        "tcp-throughput", ["throughput_bps", "approximate_bps", "mathis_bps", "goodput_bps"], tcp_throughput::Params => tcp_throughput::Output, tcp_throughput::solve,
         "steady throughput with random losses", "Padhye et al. 1998, Mathis et al. 1997"
     ),
     model!(
-        "tcp-energy", "ratio", tcp_energy::Params => tcp_energy::Output, tcp_energy::solve,
+        "tcp-energy", ["ratio", "cam_j", "ideal_j", "total_s", "burst_total_s"], tcp_energy::Params => tcp_energy::Output, tcp_energy::solve,
         "energy of an upload: always awake, and asleep between bursts", "Hashimoto 2013"
     ),
     model!(
-        "ack-gap", "gap_s", ack_gap::Params => ack_gap::Output, ack_gap::solve,
+        "ack-gap", ["gap_s", "p", "loss_window_packets"], ack_gap::Params => ack_gap::Output, ack_gap::solve,
         "the mean gap between acknowledgements of an upload", "Hashimoto 2013"
     ),
     model!(
-        "wni-factors", "reduction_j", wni_factors::Params => wni_factors::Output, wni_factors::solve,
+        "wni-factors", ["reduction_j", "short_of_wake_up_power", "conditions"], wni_factors::Params => wni_factors::Output, wni_factors::solve,
         "which property of a radio limits what sleep saves", "Hashimoto 2013"
     ),
     model!(
-        "sctp-tunnel", "saving", sctp_tunnel::Params => sctp_tunnel::Output, sctp_tunnel::solve,
+        "sctp-tunnel", ["saving", "cam_w", "ideal_w", "burst_packets", "delay_s"], sctp_tunnel::Params => sctp_tunnel::Output, sctp_tunnel::solve,
         "power with all flows in one tunnel that sends bursts", "Hashimoto 2013"
     ),
     model!(
-        "psm-throughput", "throughput_bps", psm_throughput::Params => psm_throughput::Output, psm_throughput::solve,
+        "psm-throughput", ["throughput_bps", "effective_rtt_s", "burst_packets", "regime"], psm_throughput::Params => psm_throughput::Output, psm_throughput::solve,
         "a download by a station that wakes for beacons only", "Camps-Mur, Sallent-Ribes"
     ),
     model!(
-        "ba-ta-controller", "after_s", ba_ta_controller::Params => ba_ta_controller::Output, ba_ta_controller::solve,
+        "ba-ta-controller", ["after_s", "fixed_point_s", "multiplier", "stability"], ba_ta_controller::Params => ba_ta_controller::Output, ba_ta_controller::solve,
         "the trigger interval's fixed point and stability", "Camps-Mur, Sallent-Ribes"
     ),
     model!(
-        "dcf-saturation", "throughput_bps", dcf_saturation::Params => dcf_saturation::Output, dcf_saturation::solve,
+        "dcf-saturation", ["throughput_bps", "attempt_probability", "collision_probability"], dcf_saturation::Params => dcf_saturation::Output, dcf_saturation::solve,
         "throughput of stations that always have a frame to send", "Bianchi 2000"
     ),
     model!(
-        "max-throughput", "throughput_bps", max_throughput::Standard => max_throughput::Output,
+        "max-throughput", ["throughput_bps", "cycle_s", "data_s"], max_throughput::Standard => max_throughput::Output,
         max_throughput::solve_standard, "throughput of one station alone on the channel", "Jun et al. 2003"
     ),
     model!(
-        "energy-throughput", "total_j", energy_throughput::Params => energy_throughput::Output,
+        "energy-throughput", ["total_j", "idealized_j", "energy_per_bit_j"], energy_throughput::Params => energy_throughput::Output,
         energy_throughput::solve, "energy of a sender against its throughput", "Singh 2002"
     ),
     model!(
-        "ap-buffer", "buffer_packets", ap_buffer::Params => ap_buffer::Output, ap_buffer::solve,
+        "ap-buffer", ["buffer_packets", "pipe_bytes"], ap_buffer::Params => ap_buffer::Output, ap_buffer::solve,
         "an access point's buffer from one overflow", "Hashimoto 2010, 2013"
     ),
 ];

@@ -1,6 +1,6 @@
 //! What a model says about its parameters and results: names, units, texts, kinds.
 //!
-//! A model's `Params` and `Output` are plain structs. [`parameters!`] and [`outputs!`] declare them as they would be
+//! A model's `Params` and `Output` are plain structs. `parameters!` and `outputs!` declare them as they would be
 //! written by hand and keep the names and doc comments beside them, so that tables, help texts, checks of user input
 //! and the reference pages come from one place. The unit is the last part of a name (`rtt_s`, `rate_bps`), so it is
 //! not written a second time.

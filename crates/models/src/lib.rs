@@ -10,6 +10,7 @@
 //! and results, for the command line, for Python and for the reference pages; [`text`] reads values as users write them.
 //!
 //! * [`mac_frame`]: time and energy of a frame exchange with its retries (Hashimoto 2013).
+//! * [`tcp_blocks`]: what the TCP models share.
 //! * [`tcp_throughput`]: steady throughput with random losses (Padhye et al. 1998, Mathis et al. 1997).
 //! * [`tcp_latency`]: the time of one transfer (Cardwell et al. 2000).
 //! * [`tcp_energy`]: the energy of an upload, always awake and with ideal sleep between bursts (Hashimoto 2013).
@@ -37,7 +38,7 @@ pub mod max_throughput;
 pub mod psm_throughput;
 pub mod radio;
 pub mod sctp_tunnel;
-mod tcp_blocks;
+pub mod tcp_blocks;
 pub mod tcp_energy;
 pub mod tcp_latency;
 pub mod tcp_throughput;

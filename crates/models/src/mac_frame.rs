@@ -13,8 +13,8 @@
 //! e^r(i)  = P^l (spaces, backoff, propagation) + P^t ACK + P^r DATA'                                         (3.9)
 //! ```
 //!
-//! Symbols: q [1], N [1], times in s, powers in W, energies in J. The double sum is evaluated as the sum over j of t(j)
-//! times the probability q^(j-1) that attempt j happens, which is the same number.
+//! Symbols: q and N without unit, times in s, powers in W, energies in J. The double sum is evaluated as the sum over j of
+//! t(j) times the probability q^(j-1) that attempt j happens, which is the same number.
 //!
 //! **The reading.** The thesis lists a PLCP preamble of 16 us and gives no rate for control frames. Its printed numbers
 //! follow only if the preamble is not charged, RTS, CTS and ACK (20, 14, 14 bytes) go at 54 Mb/s, and a data frame is

@@ -11,39 +11,37 @@
 
 use crate::{ModelError, require};
 
-/// (1 - p)^w, with its digits where p is small.
-fn survives(p: f64, packets: f64) -> f64 {
-    (packets * (-p).ln_1p()).exp()
-}
-
 /// 1 - (1 - p)^w, with its digits where p is small.
-pub(crate) fn fails(p: f64, packets: f64) -> f64 {
+pub fn fails(p: f64, packets: f64) -> f64 {
     -(packets * (-p).ln_1p()).exp_m1()
 }
 
 /// E(W), the window at a loss (Padhye eq. 13; Hashimoto 3.57 for b = 1).
-pub(crate) fn window(p: f64, b: f64) -> f64 {
+pub fn window(p: f64, b: f64) -> f64 {
     let constant = (2.0 + b) / (3.0 * b);
     constant + (8.0 * (1.0 - p) / (3.0 * b * p) + constant * constant).sqrt()
 }
 
 /// The p whose window is `window`, for b = 1: the inverse of Hashimoto 3.57.
-pub(crate) fn p_of_window(window: f64) -> f64 {
+pub fn p_of_window(window: f64) -> f64 {
     1.0 / (1.0 + 3.0 / 8.0 * ((window - 1.0).powi(2) - 1.0))
 }
 
 /// Q, the probability that a loss in a window of `w` packets ends in a timeout (Padhye eq. 24; Hashimoto 3.52).
-pub(crate) fn timeout_probability(w: f64, p: f64) -> f64 {
+pub fn timeout_probability(w: f64, p: f64) -> f64 {
     if w < 3.0 {
         return 1.0;
     }
-    let three = survives(p, 3.0);
-    let share = (1.0 + three * fails(p, w - 3.0)) * fails(p, 3.0) / fails(p, w);
+    // (1-p)^3 and 1 - (1-p)^3; then 1 - (1-p)^w from 1 - (1-p)^(w-3), to save a logarithm and two exponentials.
+    let three = (1.0 - p) * (1.0 - p) * (1.0 - p);
+    let first = p * (3.0 - p * (3.0 - p));
+    let rest = fails(p, w - 3.0);
+    let share = (1.0 + three * rest) * first / (first + three * rest);
     share.min(1.0)
 }
 
 /// G(p): G(p) T0 / (1 - p) is the mean length of a row of timeouts with doubling (Padhye eq. 27; Hashimoto 3.55).
-pub(crate) fn backoff_factor(p: f64) -> f64 {
+pub fn backoff_factor(p: f64) -> f64 {
     // Horner's form of 1 + p + 2 p^2 + 4 p^3 + 8 p^4 + 16 p^5 + 32 p^6.
     let doubled = 2.0 * p;
     1.0 + p * (1.0 + doubled * (1.0 + doubled * (1.0 + doubled * (1.0 + doubled * (1.0 + doubled)))))
@@ -51,38 +49,38 @@ pub(crate) fn backoff_factor(p: f64) -> f64 {
 
 /// The first slow start of a transfer.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SlowStart {
+pub struct SlowStart {
     /// l_ss, the probability that the transfer loses a packet at all (3.51).
-    pub(crate) loss: f64,
+    pub loss: f64,
     /// E(d_ss), packets sent until then (3.54).
-    pub(crate) packets: f64,
+    pub packets: f64,
     /// E(W_ss), the window reached (3.53).
-    pub(crate) window: f64,
+    pub window: f64,
     /// Rounds (3.13; Cardwell eq. 15).
-    pub(crate) rounds: f64,
+    pub rounds: f64,
 }
 
 /// The first slow start of `packets` packets from a window of `initial` packets, each round `growth` times the last, up to
 /// `limit` packets.
-pub(crate) fn slow_start(p: f64, packets: f64, initial: f64, growth: f64, limit: f64) -> SlowStart {
+pub fn slow_start(p: f64, packets: f64, initial: f64, growth: f64, limit: f64) -> SlowStart {
     let loss = fails(p, packets);
     let sent = (loss * (1.0 - p) / p + 1.0).min(packets);
     let window = sent * (growth - 1.0) / growth + initial / growth;
     let rounds = if window <= limit {
-        (sent * (growth - 1.0) / initial + 1.0).log(growth)
+        (sent * (growth - 1.0) / initial + 1.0).log2() / growth.log2()
     } else {
         let below = (growth * limit - initial) / (growth - 1.0);
-        (limit / initial).log(growth) + 1.0 + (sent - below) / limit
+        (limit / initial).log2() / growth.log2() + 1.0 + (sent - below) / limit
     };
     SlowStart { loss, packets: sent, window, rounds }
 }
 
 /// Refuses a loss probability that is not above 0 and below 1.
-pub(crate) fn check_p(p: f64) -> Result<(), ModelError> {
+pub fn check_p(p: f64) -> Result<(), ModelError> {
     require(p > 0.0 && p < 1.0, "p", p, "above 0 and below 1")
 }
 
 /// Refuses a window below one packet.
-pub(crate) fn check_window(parameter: &'static str, packets: f64) -> Result<(), ModelError> {
+pub fn check_window(parameter: &'static str, packets: f64) -> Result<(), ModelError> {
     require(packets.is_finite() && packets >= 1.0, parameter, packets, "a finite number of 1 or more packets")
 }

@@ -27,7 +27,7 @@
 //! reductions within 5 points, as does anything from 3 to 6 s. 3.52 and 3.57 are used in their repaired form
 //! ([`crate::tcp_blocks`]), and 3.25 with E(t^t) where the print has t^l.
 //!
-//! Symbols: p, q [1]; times in s; powers in W; energies in J; m, w in packets. Holds for p of at least q^(N+1), since that
+//! Symbols: p, q without unit; times in s; powers in W; energies in J; m, w in packets. Holds for p of at least q^(N+1), since that
 //! much is lost on the air already (`path_loss` is what is left for the path, and negative below), W_bdp of at least
 //! a few packets, RTT of at least about 50 ms with T0 = 3 s, and m up to about E(W) (3.25 charges a whole burst to a gap,
 //! also where the window has fewer packets). Left out: beacons, queues, other stations,

@@ -14,7 +14,7 @@
 //! ```
 //!
 //! and the mean delay of the first acknowledgement, which a receiver that waits for a second packet adds once. Symbols: p
-//! [1], times in s, windows in packets, Q and G as in [`crate::tcp_blocks`], R as in [`crate::tcp_throughput`].
+//! without unit, times in s, windows in packets, Q and G as in [`crate::tcp_blocks`], R as in [`crate::tcp_throughput`].
 //!
 //! Holds for Reno or later senders whose application does not wait, RTT that does not depend on the window, and p below
 //! 1/2 (the handshake's mean grows without bound towards it). Left out: the time that the path's rate needs for the

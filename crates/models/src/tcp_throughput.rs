@@ -12,7 +12,7 @@
 //! B    = C / (RTT sqrt(p)),   C = sqrt(3/2b)                                          (Mathis et al., eq. 3)
 //! ```
 //!
-//! Symbols: p [1], RTT and T0 in s, b packets an acknowledgement, Wmax in packets; Q is the share of losses that end in
+//! Symbols: p without unit, RTT and T0 in s, b packets an acknowledgement, Wmax in packets; Q is the share of losses that end in
 //! a timeout and G(p) its backoff factor ([`crate::tcp_blocks`]). B counts packets sent, so 8 MSS B is an upper bound of
 //! what arrives; `goodput_bps` is Padhye's later form for what arrives, which Cardwell's latency model uses:
 //!

@@ -7,7 +7,7 @@
 //! 1e-4:0.1:x2      from, to and factor
 //! ```
 //!
-//! Models take real numbers, so unlike [the units of what decides](airwatt_base::units) a value need not be a
+//! Models take real numbers, so unlike the units of what decides a value need not be a
 //! whole number of nanoseconds or bits. What is the same: a number that has a unit needs it, prefixes are decimal, and an error
 //! says what is allowed.
 

@@ -11,6 +11,7 @@ mod control;
 mod errors;
 mod exact;
 mod lists;
+mod models;
 mod run;
 mod scenario;
 mod trace;
@@ -36,6 +37,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::lists::{policies, radios, scenarios, schema, transports};
+    #[pymodule_export]
+    use crate::models::{ack_gaps, model_solve, model_values, models};
     #[pymodule_export]
     use crate::run::{Run, run};
     #[pymodule_export]

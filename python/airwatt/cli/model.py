@@ -1,0 +1,270 @@
+"""`airwatt model`: solve an analytical model at one point or many."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from airwatt._core import SCHEMA, InputError, __version__
+from airwatt.cli import options
+from airwatt.cli.output import check_picture, note_file, print_json, show, writing
+from airwatt.results import Record
+
+if TYPE_CHECKING:
+    from airwatt.models import Model
+
+EPILOG = """\b
+A parameter's values: 100ms, 10ms,50ms (a list), 10ms:300ms:5ms (from, to,
+step) or 1e-4:0.1:x2 (from, to, factor). The unit in its name may be left
+out: rtt for rtt_s. Several lists make their product.
+
+\b
+Examples:
+  airwatt model list
+  airwatt model tcp-energy --describe
+  airwatt model tcp-energy --param p=0.001 --param m=1,2,5,10
+  airwatt model tcp-energy --param rtt=50ms:300ms:5ms --plot energy.png
+  airwatt model sctp-tunnel --param q=0.1 --param up=1.2Mbps:8Mbps:400kbps
+"""
+
+MAX_POINTS = 1_000_000
+# A table of more rows than this is no table; the document has them all.
+MAX_ROWS = 200
+# What fits beside the parameters in 80 columns.
+MAX_COLUMNS = 5
+
+
+def command(
+    name: Annotated[
+        str, typer.Argument(metavar="[NAME]", help="A model; without it, or with 'list', what there is.")
+    ] = "list",
+    param: Annotated[
+        list[str] | None,
+        typer.Option("--param", "-p", metavar="KEY=VALUES", help="Value or values of a parameter; may be repeated."),
+    ] = None,
+    radio: Annotated[
+        str | None, typer.Option("--radio", metavar="NAME", help="Take a radio's powers (airwatt radios).")
+    ] = None,
+    results: Annotated[
+        str | None, typer.Option("--show", metavar="A,B,...", help="Results to show, the first one to draw.")
+    ] = None,
+    describe: Annotated[bool, typer.Option("--describe", help="Print parameters and results.")] = False,
+    json: options.Json = False,
+    plot: options.Plot = None,
+) -> None:
+    """Solve an analytical model, at one point or over ranges."""
+    from airwatt import models
+
+    check_picture("--plot", plot)
+    if name == "list":
+        _refuse_with_list(param, radio, results, plot, describe)
+        _print_list(json)
+        return
+    model = models.find(name)
+    if describe:
+        _print_description(model, json)
+        return
+    given = _given(model, param)
+    if radio is not None:
+        powers = {key: [value] for key, value in models.radio(radio).items() if key in model.parameters}
+        if not powers:
+            raise InputError(f"--radio {radio}: {model.name} has no radio; allowed is a model with powers")
+        given = powers | given
+    shown = _shown(model, results)
+    document = solve(model, given)
+    if plot is not None:
+        from airwatt.plots import model as picture
+
+        with writing("--plot", plot):
+            picture.draw(document, model, shown, plot)
+        note_file(plot)
+    if json:
+        print_json(document)
+    elif len(document["points"]) == 1:
+        _print_point(model, document, shown if results else list(model.results))
+    else:
+        _print_points(model, document, shown)
+
+
+def solve(model: Model, given: Mapping[str, Sequence[float]]) -> dict[str, Any]:
+    """Solves the product of the values given; gives the document. Raises `InputError`."""
+    import numpy as np
+
+    varied = {name: values for name, values in given.items() if len(values) > 1}
+    points = int(np.prod([len(values) for values in varied.values()], dtype=object)) if varied else 1
+    if points > MAX_POINTS:
+        raise InputError(f"{model.name}: {points} points; allowed is at most {MAX_POINTS}")
+    grid = dict(zip(varied, np.meshgrid(*varied.values(), indexing="ij"), strict=True))
+    numbers = {name: grid[name] if name in grid else values[0] for name, values in given.items()}
+    solution = model(**{name: _named(model.parameters[name], value) for name, value in numbers.items()})
+    columns = {name: np.atleast_1d(value).reshape(-1).tolist() for name, value in solution.items()}
+    places = itertools.product(*([_one(model.parameters[name], v) for v in values] for name, values in varied.items()))
+    return {
+        "schema": SCHEMA,
+        "version": __version__,
+        "model": model.name,
+        "source": model.source,
+        "parameters": {
+            name: _one(field, given[name][0]) if name in given else field.default
+            for name, field in model.parameters.items()
+            if name not in varied
+        },
+        "points": [
+            {"at": dict(zip(varied, place, strict=True)), "results": {name: columns[name][index] for name in columns}}
+            for index, place in enumerate(places)
+        ],
+    }
+
+
+def _one(field: Record, number: float) -> Any:
+    """Gives a number as the document has it: a choice by name, a count whole, no limit as null."""
+    if field.kind == "choice":
+        return field.choices[int(number)]
+    if field.kind == "number":
+        return float(number)
+    return None if number == float("inf") else int(number) if number == int(number) else number
+
+
+def _named(field: Record, numbers: Any) -> Any:
+    """Gives what the model takes: choices by name."""
+    import numpy as np
+
+    if field.kind != "choice":
+        return numbers
+    named = np.array(field.choices, dtype=object)[np.asarray(numbers, dtype=int)]
+    return str(named) if isinstance(named, str) else named
+
+
+def _given(model: Model, texts: Sequence[str] | None) -> dict[str, list[float]]:
+    given: dict[str, list[float]] = {}
+    for text in texts or ():
+        key, equals, values = text.partition("=")
+        if not equals or not key.strip():
+            raise InputError(f"--param {text!r}: not an assignment; allowed is KEY=VALUES")
+        name = _full_name(model, key.strip())
+        if name in given:
+            raise InputError(f"--param {text!r}: gives {name} twice; allowed is once, with a list")
+        given[name] = model.values(name, values)
+    return given
+
+
+def _full_name(model: Model, key: str) -> str:
+    if key in model.parameters:
+        return key
+    meant = [field.name for field in model.parameters.values() if field.short_name == key]
+    if len(meant) > 1:
+        raise InputError(f"--param {key}: may be {' or '.join(meant)}; allowed is one of these names")
+    return meant[0] if meant else str(model.parameter(key).name)
+
+
+def _shown(model: Model, text: str | None) -> list[str]:
+    names = options.names("--show", text)
+    if names is None:
+        return list(model.columns)
+    for name in names:
+        if name not in model.results:
+            raise InputError(f"--show {name}: no result of {model.name}; allowed are {', '.join(model.results)}")
+    return names
+
+
+def _refuse_with_list(*flags: object) -> None:
+    if any(flags):
+        raise InputError("model: no model named; allowed without one is only --json")
+
+
+def _print_list(json: bool) -> None:
+    from airwatt import models
+
+    if json:
+        items = [_description(model) for model in models.ALL.values()]
+        print_json({"schema": SCHEMA, "version": __version__, "models": items})
+        return
+    from airwatt.cli.tables import table
+
+    show(table(["model", "what it gives"], [[model.name, model.summary] for model in models.ALL.values()], left=2))
+
+
+def _description(model: Model) -> dict[str, Any]:
+    return {
+        "name": model.name,
+        "summary": model.summary,
+        "source": model.source,
+        "parameters": [field.to_dict() for field in model.parameters.values()],
+        "results": [field.to_dict() for field in model.results.values()],
+    }
+
+
+def _print_description(model: Model, json: bool) -> None:
+    if json:
+        print_json({"schema": SCHEMA, "version": __version__} | _description(model))
+        return
+    from airwatt.cli.tables import table
+
+    parameters = [[field.name, _default(field), field.text] for field in model.parameters.values()]
+    results = [[field.name, field.unit, field.text] for field in model.results.values()]
+    show(
+        f"{model.name}: {model.summary} ({model.source})",
+        table(["parameter", "default", ""], parameters, left=3),
+        table(["result", "unit", ""], results, left=3),
+    )
+
+
+def _default(field: Record) -> str:
+    return "none" if field.default is None else _text(field, field.default)
+
+
+def _text(field: Record, value: Any) -> str:
+    """Writes a value with its unit, three or four digits."""
+    from airwatt.cli.tables import quantity
+
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return "none"
+    if field.unit in ("", "packets"):
+        return f"{value:.6g}" if float(value).is_integer() else f"{value:.4g}"
+    return quantity(value, field.unit)
+
+
+def _print_point(model: Model, document: Mapping[str, Any], shown: Sequence[str]) -> None:
+    from airwatt.cli.tables import table
+
+    results = document["points"][0]["results"]
+    fields = [model.results[name] for name in shown]
+    rows = [[field.name, _text(field, results[field.name]), field.text] for field in fields]
+    drawn = table([model.name, "", ""], rows, left=1)
+    drawn.columns[2].justify = "left"
+    show(drawn, *_changed(model, document))
+
+
+def _print_points(model: Model, document: Mapping[str, Any], shown: Sequence[str]) -> None:
+    from airwatt.cli.tables import table
+
+    points = document["points"]
+    varied = list(points[0]["at"])
+    shown = shown[: max(1, MAX_COLUMNS + 1 - len(varied))]
+    rows = [
+        [
+            *(_text(model.parameters[name], point["at"][name]) for name in varied),
+            *(_text(model.results[name], point["results"][name]) for name in shown),
+        ]
+        for point in points[:MAX_ROWS]
+    ]
+    heads = [*(model.parameters[name].short_name for name in varied), *(model.results[n].short_name for n in shown)]
+    notes = list(_changed(model, document))
+    if len(points) > MAX_ROWS:
+        notes.append(f"{len(points) - MAX_ROWS} more rows; --json has all {len(points)}")
+    show(table([head.replace("_", " ") for head in heads], rows, left=0), *notes)
+
+
+def _changed(model: Model, document: Mapping[str, Any]) -> list[str]:
+    """Says at which parameters the table is, apart from those that are in it and from defaults."""
+    changed = [
+        f"{name} {_text(model.parameters[name], value)}"
+        for name, value in document["parameters"].items()
+        if value != model.parameters[name].default
+    ]
+    return [f"at {', '.join(changed)}"] if changed else []

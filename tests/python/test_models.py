@@ -1,0 +1,249 @@
+"""The models from Python and on the command line: broadcasting, units, pictures, and everything that can be wrong."""
+
+import json
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from airwatt import InputError, models
+
+
+def test_numbers_give_numbers_and_arrays_arrays():
+    solved = models.tcp_energy(p=0.001, rtt_s=0.1, m=5)
+    assert isinstance(solved.ratio, float)
+    assert solved.ratio == pytest.approx(0.4604, abs=5e-5)
+    assert solved["ratio"] == solved.ratio
+    assert list(solved) == list(models.tcp_energy.results)
+    one = models.tcp_energy(p=[0.001], m=5)
+    assert one.ratio.shape == (1,)
+    assert models.tcp_energy(p=np.array([]), m=5).ratio.shape == (0,)
+
+
+def test_any_mix_broadcasts():
+    p = np.geomspace(1e-4, 0.1, 7)[:, None]
+    rtt_s = np.array([0.05, 0.1, 0.2])
+    m = np.array([[[1]], [[5]]])
+    solved = models.tcp_energy(p=p, rtt_s=rtt_s, m=m, q="0.3", rto_s="3s")
+    assert solved.cam_j.shape == (2, 7, 3)
+    for index in np.ndindex(2, 7, 3):
+        alone = models.tcp_energy(p=p[index[1], 0], rtt_s=rtt_s[index[2]], m=int(m[index[0], 0, 0]))
+        assert all(solved[name][index] == alone[name] for name in alone)
+
+
+def test_arrays_of_any_layout_and_type():
+    values = np.arange(1, 13, dtype=np.int32).reshape(3, 4)
+    expected = models.tcp_energy(m=values.copy()).ratio
+    assert (models.tcp_energy(m=np.asfortranarray(values)).ratio == expected).all()
+    assert (models.tcp_energy(m=values[::-1, ::2]).ratio == expected[::-1, ::2]).all()
+    assert (models.tcp_energy(m=values.astype(np.float32)).ratio == expected).all()
+    assert (models.tcp_energy(m=values.tolist()).ratio == expected).all()
+
+
+def test_components_add_up():
+    rng = np.random.default_rng(1)
+    solved = models.tcp_energy(p=10 ** rng.uniform(-6, -0.5, 1000), rtt_s=rng.uniform(0.01, 0.5, 1000), m=3)
+    parts = solved.transmit_j + solved.receive_j + solved.idle_j + solved.sleep_j + solved.transition_j
+    np.testing.assert_allclose(parts, solved.ideal_j, rtol=1e-12)
+    times = solved.transmit_s + solved.receive_s + solved.idle_s + solved.sleep_s + solved.transition_s
+    np.testing.assert_allclose(times - solved.overlap_s, solved.total_s, rtol=1e-9)
+
+
+def test_choices_are_names():
+    solved = models.psm_throughput(rtt_s=[0.05, 0.15], averaging=["per-round", "printed"])
+    assert solved.regime.tolist() == ["mixed", "long"]
+    assert models.psm_throughput(bottleneck="wifi").regime == "access-point"
+    assert models.dcf_saturation(retries=None).drop_probability == 0.0
+
+
+def test_a_radio_that_ships():
+    powers = models.radio("broadcom-4311")
+    assert powers["listen_w"] == pytest.approx(0.39)
+    assert models.tcp_energy(p=0.01, **powers).cam_j != models.tcp_energy(p=0.01).cam_j
+    default = models.tcp_energy(p=0.01, **models.radio("ar5004"))
+    assert default.ideal_j == pytest.approx(models.tcp_energy(p=0.01).ideal_j, rel=1e-9)
+
+
+def test_the_distribution_of_gaps_has_the_mean():
+    gaps, weights = models.ack_gaps(throughput_bps=10e6)
+    assert (gaps * weights).sum() / weights.sum() == pytest.approx(models.ack_gap(throughput_bps=10e6).gap_s)
+
+
+@pytest.mark.parametrize("model", models.ALL.values(), ids=lambda model: model.name)
+def test_every_model_documents_what_it_takes(model):
+    assert all(name in model.__doc__ for name in [*model.parameters, *model.results])
+    solved = model()
+    arrays = model(**{name: np.full(3, solved_default) for name, solved_default in _numbers(model).items()})
+    for name, value in solved.items():
+        assert (arrays[name] == value).all()
+        assert np.isfinite(value) if isinstance(value, float) else value in model.results[name].choices
+
+
+def _numbers(model):
+    return {f.name: f.default for f in model.parameters.values() if f.kind == "number"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"p": 0}, ["p: 0", "above 0 and below 1"]),
+        ({"p": 1.0}, ["p: 1", "above 0 and below 1"]),
+        ({"p": float("nan")}, ["p: NaN"]),
+        ({"p": [0.1, 0.2, np.inf]}, ["p: inf", "point 2"]),
+        ({"rtt_s": 0.0}, ["rtt_s: 0", "above zero"]),
+        ({"rtt_s": np.full((3, 2), -1.0)}, ["rtt_s: -1", "point 0"]),
+        ({"initial_packets": 0.5}, ["initial_packets: 0.5", "1 or more"]),
+        ({"q": 1}, ["q: 1", "below 1"]),
+        ({"m": 0}, ["m: 0", "1 to"]),
+        ({"m": 1.5}, ["m: 1.5", "whole"]),
+        ({"m": -1}, ["m: -1", "whole"]),
+        ({"p": [0.1, 0.2], "m": [1, 2, 3]}, ["p (2,)", "m (3,)", "broadcast"]),
+        ({"p": "20ms"}, ["p", "20ms", "unit"]),
+        ({"rtt_s": "20"}, ["rtt_s", "20", "no unit"]),
+        ({"p": None}, ["p: None", "numbers"]),
+        ({"p": 1j}, ["p", "numbers"]),
+        ({"p": True}, ["p: True", "numbers"]),
+        ({"p": [[0.1], [0.2, 0.3]]}, ["p", "numbers"]),
+        ({"p": object()}, ["p", "numbers"]),
+        ({"accounting": "best"}, ["accounting", "best", "repaired, unclamped, printed"]),
+        ({"accounting": 1}, ["accounting", "1", "repaired"]),
+        ({"rtt": 0.1}, ["no parameter rtt", "rtt_s"]),
+        ({"p": 5e-324}, ["finite result"]),
+    ],
+    ids=str,
+)
+def test_bad_input_names_the_parameter_and_what_is_allowed(arguments, words):
+    with pytest.raises(InputError) as caught:
+        models.tcp_energy(**arguments)
+    text = str(caught.value)
+    assert text.startswith("tcp-energy: ")
+    assert "\n" not in text
+    assert all(word in text for word in words), text
+
+
+_ANY = st.floats(allow_nan=True, allow_infinity=True) | st.integers(-5, 100)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(sorted(models.ALL)), st.data())
+def test_results_are_finite_or_there_is_an_error(name, data):
+    model = models.ALL[name]
+    field = data.draw(st.sampled_from([f for f in model.parameters.values() if f.kind != "choice"]))
+    value = data.draw(_ANY)
+    try:
+        solved = model(**{field.name: value})
+    except InputError:
+        return
+    assert all(np.isfinite(result) for result in solved.values() if isinstance(result, float))
+
+
+@pytest.mark.long
+def test_a_million_points_take_less_than_a_second():
+    rng = np.random.default_rng(1)
+    p, m = 10 ** rng.uniform(-5, -1, 1_000_000), rng.integers(1, 20, 1_000_000)
+    best = np.inf
+    for _ in range(3):
+        # The time of this process, because other work on the machine is none of the model's.
+        started = time.process_time()
+        models.tcp_energy(p=p, m=m, rtt_s=0.1)
+        best = min(best, time.process_time() - started)
+    assert best < 1.0
+
+
+def test_the_list_names_every_model(airwatt):
+    answer = airwatt("model", "list")
+    assert answer.status == 0
+    assert all(name in answer.out for name in models.ALL)
+    assert airwatt("model").out == answer.out
+    listed = airwatt("model", "list", "--json").json
+    assert [item["name"] for item in listed["models"]] == list(models.ALL)
+    assert listed["models"][0]["parameters"][0].keys() >= {"name", "unit", "text", "default"}
+
+
+@pytest.mark.parametrize("name", models.ALL)
+def test_every_model_prints_in_eighty_columns(airwatt, name):
+    for flags in ([], ["--describe"]):
+        answer = airwatt("model", name, *flags)
+        assert answer.status == 0, answer.err
+        assert max(map(len, answer.out.splitlines())) <= 80
+
+
+def test_the_document_has_every_point(airwatt):
+    answer = airwatt("model", "tcp-energy", "--param", "rtt=10ms:300ms:5ms", "-p", "m=1,5", "-p", "p=0.01", "--json")
+    document = answer.json
+    assert (document["schema"], document["model"]) == (1, "tcp-energy")
+    assert (document["parameters"]["p"], document["parameters"]["accounting"]) == (0.01, "repaired")
+    assert len(document["points"]) == 59 * 2
+    point = document["points"][-1]
+    assert point["at"] == {"rtt_s": 0.3, "m": 5}
+    assert point["results"] == dict(models.tcp_energy(rtt_s=0.3, m=5, p=0.01))
+    assert answer.err == ""
+
+
+def test_choices_and_no_limit_in_the_document(airwatt):
+    document = airwatt("model", "dcf-saturation", "-p", "retries=none,7", "--json").json
+    assert [point["at"]["retries"] for point in document["points"]] == [None, 7]
+    document = airwatt("model", "psm-throughput", "-p", "rtt=50ms", "-p", "averaging=printed,per-round", "--json").json
+    assert document["points"][0]["at"] == {"averaging": "printed"}
+    assert document["points"][0]["results"]["regime"] == "mixed"
+
+
+def test_a_long_table_is_cut(airwatt):
+    answer = airwatt("model", "tcp-energy", "-p", "p=0.001:0.5:0.001")
+    assert "300 more rows; --json has all 500" in answer.out
+
+
+@pytest.mark.parametrize(
+    "values",
+    [["rtt=50ms:300ms:50ms"], ["p=1e-4:0.1:x2", "m=1,5"], ["m=1,2", "accounting=repaired,printed"]],
+    ids=str,
+)
+def test_pictures(airwatt, tmp_path, values):
+    path = tmp_path / "model.png"
+    flags = [flag for value in values for flag in ("-p", value)]
+    answer = airwatt("model", "tcp-energy", *flags, "--plot", path)
+    assert answer.status == 0, answer.err
+    assert path.read_bytes().startswith(b"\x89PNG")
+    first = path.read_bytes()
+    airwatt("model", "tcp-energy", *flags, "--plot", path)
+    assert path.read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["frob"], ["frob", "allowed are mac-frame"]),
+        (["tcp-enrgy"], ["tcp-enrgy", "tcp-energy"]),
+        (["tcp-energy", "-p", "rtt"], ["--param", "rtt", "KEY=VALUES"]),
+        (["tcp-energy", "-p", "=1"], ["--param", "KEY=VALUES"]),
+        (["tcp-energy", "-p", "frob=1"], ["frob"]),
+        (["tcp-energy", "-p", "rtt=20"], ["rtt_s", "20", "no unit", "20ms"]),
+        (["tcp-energy", "-p", "rtt=20MB"], ["rtt_s", "20MB", "ms"]),
+        (["tcp-energy", "-p", "rtt=0s"], ["rtt_s: 0", "above zero"]),
+        (["tcp-energy", "-p", "rtt=1ms:2ms"], ["rtt_s", "FROM:TO:STEP"]),
+        (["tcp-energy", "-p", "rtt="], ["rtt_s", "20ms"]),
+        (["tcp-energy", "-p", "p=nan"], ["p", "nan"]),
+        (["tcp-energy", "-p", "p=0.1", "-p", "p=0.2"], ["p", "twice"]),
+        (["tcp-energy", "-p", "wake_up=1ms"], ["wake_up_w or wake_up_s"]),
+        (["tcp-energy", "-p", "accounting=frob"], ["accounting", "repaired"]),
+        (["tcp-energy", "-p", "p=1e-4:0.1:1e-6", "-p", "m=1:100:1"], ["points", "1000000"]),
+        (["tcp-energy", "--show", "frob"], ["--show", "frob", "ratio"]),
+        (["tcp-energy", "--radio", "frob"], ["frob", "ar5004"]),
+        (["ap-buffer", "--radio", "ar5004"], ["ap-buffer", "radio"]),
+        (["tcp-energy", "--plot", "x.gif"], ["--plot", ".png"]),
+        (["tcp-energy", "--plot", "/tmp/x.png"], ["--plot", "one or two"]),
+        (["list", "-p", "p=1"], ["no model"]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_wrong_arguments_are_one_line_and_status_2(airwatt, arguments, words):
+    answer = airwatt("model", *arguments)
+    assert answer.status == 2
+    assert answer.is_one_line(*words), answer.err
+
+
+def test_json_is_strict(airwatt):
+    for name in models.ALL:
+        json.loads(airwatt("model", name, "--json").out, parse_constant=lambda text: pytest.fail(text))
