@@ -27,7 +27,7 @@ pub fn p_of_window(window: f64) -> f64 {
     1.0 / (1.0 + 3.0 / 8.0 * ((window - 1.0).powi(2) - 1.0))
 }
 
-/// Q, the probability that a loss in a window of `w` packets ends in a timeout (Padhye eq. 24; Hashimoto 3.52).
+/// Q, the probability that a loss in a window of `w` packets ends in a timeout (Padhye 1998; Hashimoto 3.52).
 pub fn timeout_probability(w: f64, p: f64) -> f64 {
     if w < 3.0 {
         return 1.0;
@@ -40,7 +40,7 @@ pub fn timeout_probability(w: f64, p: f64) -> f64 {
     share.min(1.0)
 }
 
-/// G(p): G(p) T0 / (1 - p) is the mean length of a row of timeouts with doubling (Padhye eq. 27; Hashimoto 3.55).
+/// G(p): G(p) T0 / (1 - p) is the mean length of a row of timeouts with doubling (Padhye 1998; Hashimoto 3.55).
 pub fn backoff_factor(p: f64) -> f64 {
     // Horner's form of 1 + p + 2 p^2 + 4 p^3 + 8 p^4 + 16 p^5 + 32 p^6.
     let doubled = 2.0 * p;
@@ -56,7 +56,7 @@ pub struct SlowStart {
     pub packets: f64,
     /// E(W_ss), the window reached (3.53).
     pub window: f64,
-    /// Rounds (3.13; Cardwell eq. 15).
+    /// Rounds (3.13).
     pub rounds: f64,
 }
 

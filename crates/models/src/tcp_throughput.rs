@@ -17,7 +17,7 @@
 //! what arrives; `goodput_bps` is Padhye's later form for what arrives, which Cardwell's latency model uses:
 //!
 //! ```text
-//! T    = ((1-p)/p + W/2 + Q) / the same denominator                           (IEEE/ACM ToN 8(2), 2000, eq. 35)
+//! T    = ((1-p)/p + W/2 + Q) / the same denominator                           (IEEE/ACM Trans. Networking 8(2), 2000)
 //! ```
 //!
 //! Holds for Reno with bulk data, RTT independent of the window, losses in a round correlated and between rounds

@@ -39,7 +39,7 @@ MAX_COLUMNS = 5
 
 def command(
     name: Annotated[
-        str, typer.Argument(metavar="[NAME]", help="A model; without it, or with 'list', what there is.")
+        str, typer.Argument(metavar="NAME", help="A model; without it, or with 'list', what there is.")
     ] = "list",
     param: Annotated[
         list[str] | None,
