@@ -17,6 +17,11 @@
 //! power-save buffer, in its old order, rather than being lost: the station was asleep, not gone. A period in which
 //! that happens releases nothing more and ends with what is already in the transmission queue.
 //!
+//! # Frames that would miss it
+//! A station that announces power save is not to be sent to, unless it asks (802.11-2020 11.2.3.6). What the transmission
+//! queue still holds for it is recalled ([`AccessPointOutput::Recall`]) and buffered, in its old order and ahead of what
+//! comes later. Without that the frames would be tried in vain one by one, and come back among younger ones.
+//!
 //! Left out: ageing of buffered packets (802.11-2020 11.2.3.6 lets an access point discard them after at least the listen
 //! interval), group-addressed frames after DTIM beacons, a limit to the frames of a period, and queues by access
 //! category.
@@ -117,6 +122,14 @@ pub enum AccessPointInput<P> {
         /// For whom the frame was.
         station: StationId,
     },
+    /// A released frame that [`AccessPointOutput::Recall`] took out of the transmission queue. Handed in after the drain
+    /// that brought the output, the oldest first.
+    Recalled {
+        /// For whom it was.
+        station: StationId,
+        /// What.
+        frame: Downlink<P>,
+    },
 }
 
 /// Why the machine gave a packet up.
@@ -137,6 +150,12 @@ pub enum AccessPointOutput<P> {
         station: StationId,
         /// What.
         frame: Downlink<P>,
+    },
+    /// Take every frame for this station whose first attempt has not started out of the transmission queue, and hand it back
+    /// by [`AccessPointInput::Recalled`]: the station sleeps.
+    Recall {
+        /// Whose.
+        station: StationId,
     },
     /// Send a beacon now, ahead of the transmission queue, with the TIM bits as they are when it starts.
     Beacon {
@@ -179,8 +198,10 @@ struct Peer<P> {
     uapsd: bool,
     pm: bool,
     buffer: VecDeque<P>,
-    /// How many packets at the head of `buffer` came back from the transmission queue.
-    returned: usize,
+    /// How many packets at the head of `buffer` were sent in vain.
+    missed: usize,
+    /// How many behind those were recalled from the transmission queue.
+    recalled: usize,
     /// Frames released whose first attempt has not started.
     queued: u32,
     /// Frames started and not yet done.
@@ -215,7 +236,8 @@ impl<P: Copy + Debug> AccessPoint<P> {
             uapsd,
             pm: false,
             buffer: VecDeque::new(),
-            returned: 0,
+            missed: 0,
+            recalled: 0,
             queued: 0,
             in_air: 0,
             period: Period::None,
@@ -289,6 +311,7 @@ impl<P: Copy + Debug> AccessPoint<P> {
 
     fn heard(&mut self, station: StationId, pm: bool, kind: Heard) {
         let peer = &mut self.peers[station as usize];
+        let falls_asleep = pm && !peer.pm;
         peer.pm = pm;
         if !pm {
             // Awake: no service periods, no buffering (802.11-2020 11.2.3.6).
@@ -300,6 +323,9 @@ impl<P: Copy + Debug> AccessPoint<P> {
                 self.open_period(station);
             }
             Heard::PsPoll => self.answer_poll(station),
+            Heard::Data | Heard::Trigger | Heard::Null if falls_asleep && peer.queued > 0 => {
+                self.outputs.push_back(AccessPointOutput::Recall { station });
+            }
             Heard::Data | Heard::Trigger | Heard::Null => {}
         }
     }
@@ -321,12 +347,16 @@ impl<P: Copy + Debug> AccessPoint<P> {
             return;
         }
         let frame = peer.buffer.pop_front().map_or(Downlink::NullData, Downlink::Packet);
-        peer.returned = peer.returned.saturating_sub(1);
+        if peer.missed > 0 {
+            peer.missed -= 1;
+        } else {
+            peer.recalled = peer.recalled.saturating_sub(1);
+        }
         self.transmit(station, frame);
     }
 
     fn release_all(&mut self, station: StationId) {
-        self.peers[station as usize].returned = 0;
+        (self.peers[station as usize].missed, self.peers[station as usize].recalled) = (0, 0);
         while let Some(packet) = self.peers[station as usize].buffer.pop_front() {
             self.transmit(station, Downlink::Packet(packet));
         }
@@ -368,8 +398,8 @@ impl<P: Copy + Debug> AccessPoint<P> {
         }
         let Downlink::Packet(packet) = frame else { return };
         if peer.pm && peer.buffer.len() < limit {
-            peer.buffer.insert(peer.returned, packet);
-            peer.returned += 1;
+            peer.buffer.insert(peer.missed, packet);
+            peer.missed += 1;
             return;
         }
         let why = if peer.pm { Loss::BufferFull } else { Loss::RetryLimit };
@@ -380,6 +410,24 @@ impl<P: Copy + Debug> AccessPoint<P> {
         let peer = &mut self.peers[station as usize];
         peer.queued = peer.queued.checked_sub(1).expect("a frame is released before it is refused");
         self.end_period_if_nothing_is_left(station);
+    }
+
+    /// A frame for a station that fell asleep is back from the transmission queue. If the station has asked for frames
+    /// meanwhile, it goes there again.
+    fn recall(&mut self, station: StationId, frame: Downlink<P>) {
+        let limit = self.config.ps_buffer as usize;
+        let peer = &mut self.peers[station as usize];
+        peer.queued = peer.queued.checked_sub(1).expect("a frame is released before it is recalled");
+        let Downlink::Packet(packet) = frame else { return };
+        if !peer.pm || peer.period == Period::Open {
+            return self.transmit(station, frame);
+        }
+        if peer.buffer.len() >= limit {
+            let why = Loss::BufferFull;
+            return self.outputs.push_back(AccessPointOutput::Dropped { station, packet, why });
+        }
+        peer.buffer.insert(peer.missed + peer.recalled, packet);
+        peer.recalled += 1;
     }
 
     /// Without a frame that could carry EOSP the period ends silently; the station gives up by its own timer.
@@ -405,6 +453,7 @@ impl<P: Copy + Debug> Machine for AccessPoint<P> {
                 self.sent(station, frame, flags, delivered);
             }
             AccessPointInput::Refused { station } => self.refused(station),
+            AccessPointInput::Recalled { station, frame } => self.recall(station, frame),
         }
     }
 

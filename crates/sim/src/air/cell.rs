@@ -437,6 +437,7 @@ impl Cell {
     }
 
     fn obey_access_point(&mut self, now: Instant) {
+        let mut recalled = None;
         while let Some(output) = self.next_access_point_output(now) {
             match output {
                 AccessPointOutput::Transmit { station, frame: Downlink::Packet(packet) } => {
@@ -445,6 +446,7 @@ impl Cell {
                 AccessPointOutput::Transmit { station, frame: Downlink::NullData } => {
                     self.enqueue_downlink(station, Body::NullData, now);
                 }
+                AccessPointOutput::Recall { station } => recalled = Some(station),
                 AccessPointOutput::Beacon { dtim_count } => {
                     self.beacon = Some(dtim_count);
                     if !self.is_sending(AP_BEACON) {
@@ -463,7 +465,32 @@ impl Cell {
             }
         }
         self.schedule.put(BEACON, self.power_save.poll_timeout().map(|t| t.at));
+        if let Some(station) = recalled {
+            self.recall(station, now);
+        }
         self.note_power_save_buffers(now);
+    }
+
+    /// Takes the frames of a station that fell asleep out of the transmission queue, but for one that has been on the air.
+    fn recall(&mut self, station: StationId, now: Instant) {
+        let mut kept = VecDeque::with_capacity(self.ap_queue.len());
+        let queue = std::mem::take(&mut self.ap_queue);
+        let mut back = Vec::new();
+        for mpdu in queue {
+            if mpdu.station == station && !mpdu.stamped { back.push(mpdu.body) } else { kept.push_back(mpdu) }
+        }
+        self.ap_queue = kept;
+        self.note_ap_queue(now);
+        if self.ap_queue.is_empty() && !self.is_sending(AP_DATA) {
+            self.contention.leave(AP_DATA);
+        }
+        for body in back {
+            let frame = match body {
+                Body::Data(packet) => Downlink::Packet(packet),
+                _ => Downlink::NullData,
+            };
+            self.tell_access_point(AccessPointInput::Recalled { station, frame }, now);
+        }
     }
 
     /// The next output; between two drains the machine hears of the frames that the full queue refused.

@@ -85,6 +85,7 @@ pub(super) struct Air {
     ap_inputs: Vec<(Instant, AccessPointInput<u32>)>,
     ap_outputs: Vec<(Instant, AccessPointOutput<u32>)>,
     refused: Vec<StationId>,
+    recalls: Vec<StationId>,
     recording: bool,
 }
 
@@ -144,6 +145,7 @@ impl Air {
             ap_inputs: Vec::new(),
             ap_outputs: Vec::new(),
             refused: Vec::new(),
+            recalls: Vec::new(),
             recording: true,
         }
     }
@@ -277,11 +279,20 @@ impl Air {
                         self.note(format!("refused {packet}"));
                     }
                 }
+                AccessPointOutput::Recall { station } => self.recalls.push(station),
                 AccessPointOutput::Beacon { .. } => self.beacon_waits = true,
                 AccessPointOutput::Dropped { packet, why, .. } => {
                     self.dropped.insert(packet);
                     self.note(format!("dropped {packet} {why:?}"));
                 }
+            }
+        }
+        while let Some(station) = self.recalls.pop() {
+            let (back, stay) = self.queue.drain(..).partition(|(other, _)| *other == station);
+            self.queue = stay;
+            let back: VecDeque<(StationId, Downlink<u32>)> = back;
+            for (station, frame) in back {
+                self.ap_input(AccessPointInput::Recalled { station, frame });
             }
         }
         while let Some(station) = self.refused.pop() {

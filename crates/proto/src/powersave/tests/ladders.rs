@@ -222,10 +222,10 @@ fn uplink_of_a_legacy_station_fetches_nothing() {
 }
 
 /// Packet 1 for station 0 waits in the transmission queue behind those for station 1 when station 0 announces PM = 1.
-/// It misses the sleeping station, returns to the power-save buffer, and comes after the next beacon, when PM = 0.
+/// It is recalled to the power-save buffer, and comes after the next beacon, when PM = 0.
 /// ```text
-/// AP   100+101+102   1 1 1 1 (given up)  --beacon tim s0--               1
-/// S0     --null pm=1-- v                 ^                 --null pm=0--
+/// AP   100+101+102          --beacon tim s0--               1
+/// S0     --null pm=1-- v    ^                 --null pm=0--
 /// ```
 #[test]
 fn frames_in_flight_when_the_station_falls_asleep_come_back() {
@@ -245,10 +245,6 @@ fn frames_in_flight_when_the_station_falls_asleep_come_back() {
             "105.6 s0>ap null pm=1",
             "105.6 s0 dozes",
             "106.1 ap>s1 102",
-            "106.6 ap>s0 1 LOST",
-            "107.1 ap>s0 1 LOST",
-            "107.6 ap>s0 1 LOST",
-            "108.1 ap>s0 1 LOST",
             "199.2 s0 wakes",
             "200.2 beacon s0",
             "200.7 s0>ap null pm=0",

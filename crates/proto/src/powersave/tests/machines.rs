@@ -424,6 +424,32 @@ fn a_driver_without_air_time_is_no_deadlock() {
     assert!(station.pm(), "and left, at {now}");
 }
 
+/// The station falls asleep with packet 0 on the air and 1 and 2 behind it: those are recalled, 0 is given up, 3 comes later.
+/// All are released in the order in which they came.
+#[test]
+fn frames_that_missed_the_station_keep_their_order() {
+    let mut ap = AccessPoint::<u32>::new(AccessPointConfig::default());
+    let station = ap.add_station(true);
+    let deliver = |ap: &mut AccessPoint<u32>, packet| {
+        ap.handle_input(AccessPointInput::Deliver { station, packet }, Instant::ZERO);
+    };
+    (0..3).for_each(|packet| deliver(&mut ap, packet));
+    released(&mut ap);
+    let flags = start(&mut ap);
+    heard(&mut ap, true, Heard::Null);
+    assert_eq!(ap.poll_output(), Some(AccessPointOutput::Recall { station }));
+    assert_eq!(ap.poll_output(), None);
+    for packet in 1..3 {
+        let frame = Downlink::Packet(packet);
+        ap.handle_input(AccessPointInput::Recalled { station, frame }, Instant::ZERO);
+    }
+    deliver(&mut ap, 3);
+    finish(&mut ap, Downlink::Packet(0), flags, false);
+    assert_eq!((ap.buffered(station), ap.released(station), ap.tim(station)), (4, 0, true));
+    heard(&mut ap, false, Heard::Null);
+    assert_eq!(released(&mut ap), (0..4).map(Downlink::Packet).collect::<Vec<_>>());
+}
+
 /// The frame with EOSP of a period that PM = 0 ended, still on the air, must not end the next one.
 #[test]
 fn an_old_end_of_period_does_not_end_a_new_one() {
