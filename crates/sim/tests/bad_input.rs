@@ -32,7 +32,7 @@ fn flags_get_a_line_that_says_what_is_allowed() {
         ),
         (
             ("transport", "quic"),
-            "--transport quic: unknown variant `quic`, expected one of `tahoe`, `reno`, `newreno`",
+            "--transport quic: \"quic\" is not a transport; allowed are tahoe, reno, newreno, sack, cubic, ",
         ),
         (("tcp.receive_window", "1kB"), "--set tcp.receive_window=1kB: 1kB is out of range"),
         (("tcp.receive_window", "0packets"), "--set tcp.receive_window=0packets: 0packets is out of range"),

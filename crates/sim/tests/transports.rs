@@ -36,6 +36,30 @@ fn each_transport_is_listed_runs_and_is_named() {
     }
 }
 
+/// With `+ackloss` a sender whose acknowledgements are lost on their way halves its window. Without losses it does not.
+#[test]
+fn lost_acknowledgements_halve_the_window_where_that_is_asked_for() {
+    for name in FAMILY {
+        let with = format!("{name}+ackloss");
+        // A narrow way back with a short queue: acknowledgements are dropped, data are not.
+        let narrow = [
+            ("tcp.delayed_ack", "false"),
+            ("wired.down.queue", "1000packets"),
+            ("wired.up.rate", "128kbps"),
+            ("wired.up.queue", "5packets"),
+        ];
+        let plain = flow(&[&narrow[..], &[("transport", name)]].concat());
+        let watching = flow(&[&narrow[..], &[("transport", &with)]].concat());
+        assert!(plain.acks_lost > 100 && plain.ack_losses_seen == 0, "{name}: {} lost", plain.acks_lost);
+        assert_eq!(watching.transport, with);
+        assert!(watching.ack_losses_seen > 0 && watching.ack_loss_halvings > 0, "{name}");
+        assert!(watching.acks_lost < plain.acks_lost / 2, "{name}: {} of {}", watching.acks_lost, plain.acks_lost);
+        let wide = [("tcp.delayed_ack", "false"), ("wired.down.queue", "1000packets"), ("wired.up.rate", "16Mbps")];
+        let quiet = flow(&[&wide[..], &[("transport", &with)]].concat());
+        assert_eq!((quiet.ack_losses_seen, quiet.ack_loss_halvings), (0, 0), "{name}");
+    }
+}
+
 /// Selective acknowledgements send again what was lost and not much more, and wait for no timer.
 #[test]
 fn what_knows_more_sends_less_again() {

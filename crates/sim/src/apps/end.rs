@@ -54,6 +54,8 @@ pub struct EndCounts {
     pub retransmitted: u64,
     /// Retransmission time-outs.
     pub timeouts: u64,
+    /// Acknowledgements of the peer taken for lost, where that is watched, and how often that halved the window.
+    pub ack_losses: (u64, u64),
     /// Mean of the measurements of the round-trip time.
     pub rtt_mean: Option<Span>,
 }
@@ -181,6 +183,7 @@ impl End {
                     sent: counted.segments_sent,
                     retransmitted: counted.segments_retransmitted,
                     timeouts: counted.timeouts,
+                    ack_losses: (counted.ack_losses, counted.ack_loss_halvings),
                     rtt_mean: counted.rtt_mean(),
                 }
             }
@@ -190,6 +193,7 @@ impl End {
                     sent: counted.data_packets_sent,
                     retransmitted: counted.packets_resent,
                     timeouts: counted.transmission_timeouts + counted.retransmission_timeouts,
+                    ack_losses: (0, 0),
                     rtt_mean: counted.rtt_mean(),
                 }
             }

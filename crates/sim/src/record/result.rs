@@ -72,6 +72,10 @@ pub struct FlowResult {
     pub timeouts: u64,
     /// Pure acknowledgements lost on the way.
     pub acks_lost: u64,
+    /// Acknowledgements that the sender took for lost, with transports that watch for that.
+    pub ack_losses_seen: u64,
+    /// Times that they halved its window.
+    pub ack_loss_halvings: u64,
     /// Bytes sent both ways on the last hop over payload carried, less one.
     pub data_overhead: Option<f64>,
     /// Time until the sender knew that all had arrived over the time that the slowest link needs for the payload, or the

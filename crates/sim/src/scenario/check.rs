@@ -6,7 +6,7 @@ use airwatt_proto::powersave::PolicyConfig;
 
 use super::load::Fault;
 use super::{
-    Application, E2tcp, Errors, FlowGroup, Gateway, PointToPoint, Scenario, StationGroup, Tcp, Transport,
+    AckLoss, Application, E2tcp, Errors, FlowGroup, Gateway, PointToPoint, Scenario, StationGroup, Tcp, Transport,
     Wifi, Wired,
 };
 
@@ -84,6 +84,7 @@ pub(super) fn check(scenario: &Scenario) -> Checked {
     within("ap.beacon_interval", scenario.ap.beacon_interval, Span::from_millis(10), MAX_BEACON_INTERVAL)?;
     within("ap.dtim_period", scenario.ap.dtim_period, 1, 255)?;
     tcp(&scenario.tcp)?;
+    ackloss(&scenario.ackloss)?;
     e2tcp(&scenario.e2tcp, &scenario.tcp)?;
     gateway(&scenario.gateway)?;
     stations(scenario)?;
@@ -213,17 +214,26 @@ fn tcp(tcp: &Tcp) -> Checked {
     within("tcp.max_rto", tcp.max_rto, tcp.initial_rto, Span::from_secs(3_600))
 }
 
-/// The machine knows what it allows; its keys are called alike here.
-fn e2tcp(e2tcp: &E2tcp, tcp: &Tcp) -> Checked {
-    let config = crate::world::e2tcp_config(e2tcp, tcp, 100);
-    config.check().map_err(|problem| {
+fn ackloss(ackloss: &AckLoss) -> Checked {
+    machine_allows(crate::world::ackloss_config(ackloss).check(), "")
+}
+
+/// A machine's own verdict, as "key = value: what is allowed", on keys below `table`.
+fn machine_allows(verdict: Result<(), String>, table: &str) -> Checked {
+    verdict.map_err(|problem| {
         let (key, message) = problem.split_once(" = ").unwrap_or(("", &problem));
-        fault(format!("e2tcp.{key}"), message)
+        fault(format!("{table}{key}"), message)
     })
 }
 
+/// The machine knows what it allows; its keys are called alike here.
+fn e2tcp(e2tcp: &E2tcp, tcp: &Tcp) -> Checked {
+    let config = crate::world::e2tcp_config(e2tcp, tcp, 100);
+    machine_allows(config.check(), "e2tcp.")
+}
+
 fn gateway(gateway: &Gateway) -> Checked {
-    if gateway.transport.congestion().is_none() || gateway.transport.is_partial() {
+    if !matches!(gateway.transport, Transport::Tcp { .. }) {
         let name = gateway.transport.name();
         return Err(fault("gateway.transport", format!("{name:?} is not a TCP from end to end")));
     }

@@ -19,7 +19,7 @@ pub use link::{ErrorKind, Errors, PointToPoint};
 pub use load::ScenarioError;
 pub use shipped::{Shipped, shipped, shipped_text};
 pub use transport::{
-    BurstReaction, E2tcp, Gateway, HeaderForm, Increase, PartialAckTimer, RtoClock, Tcp, Transport,
+    AckLoss, AckLossRule, BurstReaction, E2tcp, Gateway, HeaderForm, Increase, PartialAckTimer, RtoClock, Tcp, Transport,
     WindowGrowth,
 };
 
@@ -57,6 +57,9 @@ pub struct Scenario {
     /// TCP at both ends of each flow.
     #[serde(default)]
     pub tcp: Tcp,
+    /// What senders with `+ackloss` do about lost acknowledgements.
+    #[serde(default)]
+    pub ackloss: AckLoss,
     /// E2TCP at both ends of its flows.
     #[serde(default)]
     pub e2tcp: E2tcp,

@@ -1,25 +1,21 @@
 //! The transports of a scenario and their settings.
 
 use airwatt_base::{QueueLimit, Size, Span};
-use airwatt_proto::cc::Algorithm;
+use airwatt_proto::cc::{self, Algorithm};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Transport protocols.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub enum Transport {
-    /// TCP without fast recovery.
-    Tahoe,
-    /// TCP whose fast recovery ends with the first new acknowledgement.
-    Reno,
-    /// TCP with NewReno congestion control.
-    #[default]
-    NewReno,
-    /// TCP with selective acknowledgements.
-    Sack,
-    /// TCP with CUBIC congestion control and selective acknowledgements.
-    Cubic,
+    /// TCP from end to end.
+    Tcp {
+        /// Its congestion control.
+        congestion: Algorithm,
+        /// Whether lost acknowledgements halve its window.
+        ackloss: bool,
+    },
     /// TCP whose receiver can do without a share of the data.
     Prtp,
     /// Two TCP connections that meet at the base station.
@@ -30,45 +26,138 @@ pub enum Transport {
     Udp,
 }
 
+impl Default for Transport {
+    fn default() -> Self {
+        Self::tcp(Algorithm::NewReno)
+    }
+}
+
 impl Transport {
     /// Names with a line each, for `airwatt transports`.
-    pub const ALL: [(Self, &'static str, &'static str); 9] = [
-        (Self::Tahoe, "tahoe", "TCP with fast retransmit and slow start after it (4.3BSD-Tahoe; RFC 6298)"),
-        (Self::Reno, "reno", "TCP with fast recovery until the first new acknowledgement (RFC 5681, 6298)"),
-        (Self::NewReno, "newreno", "TCP with NewReno congestion control and recovery (RFC 5681, 6582, 6298)"),
-        (Self::Sack, "sack", "TCP with selective acknowledgements (RFC 5681, 2018, 2883, 6675, 6298)"),
+    pub const ALL: [(Self, &'static str, &'static str); 14] = [
         (
-            Self::Cubic,
+            Self::tcp(Algorithm::Tahoe),
+            "tahoe",
+            "TCP with fast retransmit and slow start after it (4.3BSD-Tahoe; RFC 6298)",
+        ),
+        (
+            Self::tcp(Algorithm::Reno),
+            "reno",
+            "TCP with fast recovery until the first new acknowledgement (RFC 5681, 6298)",
+        ),
+        (
+            Self::tcp(Algorithm::NewReno),
+            "newreno",
+            "TCP with NewReno congestion control and recovery (RFC 5681, 6582, 6298)",
+        ),
+        (
+            Self::tcp(Algorithm::Sack),
+            "sack",
+            "TCP with selective acknowledgements (RFC 5681, 2018, 2883, 6675, 6298)",
+        ),
+        (
+            Self::tcp(Algorithm::Cubic),
             "cubic",
             "TCP with CUBIC congestion control over selective acknowledgements (RFC 9438, 6675)",
         ),
+        (Self::with_ackloss(Algorithm::Tahoe), "tahoe+ackloss", "the same, and lost ACKs halve its window"),
+        (Self::with_ackloss(Algorithm::Reno), "reno+ackloss", "the same, and lost ACKs halve its window"),
+        (Self::with_ackloss(Algorithm::NewReno), "newreno+ackloss", "the same, and lost ACKs halve its window"),
+        (Self::with_ackloss(Algorithm::Sack), "sack+ackloss", "the same, and lost ACKs halve its window"),
+        (Self::with_ackloss(Algorithm::Cubic), "cubic+ackloss", "the same, and lost ACKs halve its window"),
         (Self::Prtp, "prtp", "NewReno whose receiver acknowledges past gaps down to its reliability (PRTP)"),
         (Self::Split, "split", "TCP to the base station, and TCP of its own from there (I-TCP)"),
         (Self::E2tcp, "e2tcp", "E2TCP over the last hop, behind a gateway where a wire comes before it"),
         (Self::Udp, "udp", "datagrams without any control"),
     ];
 
+    const fn tcp(congestion: Algorithm) -> Self {
+        Self::Tcp { congestion, ackloss: false }
+    }
+
+    const fn with_ackloss(congestion: Algorithm) -> Self {
+        Self::Tcp { congestion, ackloss: true }
+    }
+
     /// Whether its receiver can do without a share of the data.
     pub const fn is_partial(self) -> bool {
         matches!(self, Self::Prtp | Self::E2tcp)
-    }
-
-    /// The congestion control of a TCP from end to end; `None` for anything else.
-    pub const fn congestion(self) -> Option<Algorithm> {
-        match self {
-            Self::Tahoe => Some(Algorithm::Tahoe),
-            Self::Reno => Some(Algorithm::Reno),
-            Self::NewReno | Self::Prtp => Some(Algorithm::NewReno),
-            Self::Sack => Some(Algorithm::Sack),
-            Self::Cubic => Some(Algorithm::Cubic),
-            Self::Split | Self::E2tcp | Self::Udp => None,
-        }
     }
 
     /// The name in scenarios and results.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(transport, ..)| *transport == self).map_or("", |(_, name, _)| name)
     }
+}
+
+impl From<Transport> for String {
+    fn from(transport: Transport) -> Self {
+        transport.name().to_owned()
+    }
+}
+
+impl TryFrom<String> for Transport {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        let found = Self::ALL.iter().find(|(_, known, _)| *known == name);
+        found.map(|(transport, ..)| *transport).ok_or_else(|| {
+            let names = Self::ALL.map(|(_, name, _)| name).join(", ");
+            format!("{name:?} is not a transport; allowed are {names}")
+        })
+    }
+}
+
+impl JsonSchema for Transport {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Transport".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let names = Self::ALL.map(|(_, name, _)| name);
+        schemars::json_schema!({
+            "description": "Transport protocols.",
+            "type": "string",
+            "enum": names,
+        })
+    }
+}
+
+/// What senders do about acknowledgements that are lost (Hashimoto 2013, section 2.3), with the transports that have
+/// `+ackloss` in their names.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct AckLoss {
+    /// Lost acknowledgements that halve the window.
+    pub threshold: u32,
+    /// Segments that an acknowledgement answers, where the sender knows. Default: it estimates them.
+    pub segments_per_ack: Option<u32>,
+    /// Weight of a sample in the estimate: one over two to the power of this.
+    pub beta_shift: u8,
+    /// What counts as a loss.
+    pub rule: AckLossRule,
+}
+
+impl Default for AckLoss {
+    fn default() -> Self {
+        let machine = cc::AckLossConfig::default();
+        Self {
+            threshold: machine.threshold,
+            segments_per_ack: None,
+            beta_shift: machine.beta_shift,
+            rule: AckLossRule::Published,
+        }
+    }
+}
+
+/// What counts as a lost acknowledgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AckLossRule {
+    /// Every b segments beyond the first that one acknowledgement acknowledges.
+    Published,
+    /// The same with a receiver that acknowledges regularly; one that stretches its acknowledgements is let be.
+    Stretch,
 }
 
 /// TCP at both ends.
@@ -268,6 +357,6 @@ pub struct Gateway {
 
 impl Default for Gateway {
     fn default() -> Self {
-        Self { transport: Transport::NewReno, buffer: Size::from_bytes(65_536) }
+        Self { transport: Transport::default(), buffer: Size::from_bytes(65_536) }
     }
 }

@@ -198,6 +198,8 @@ impl World {
             segments_retransmitted: counts.retransmitted,
             timeouts: counts.timeouts,
             acks_lost: progress.acks_lost,
+            ack_losses_seen: counts.ack_losses.0,
+            ack_loss_halvings: counts.ack_losses.1,
             ..empty_result(id, flow)
         }
         .with_overheads(
@@ -377,6 +379,8 @@ fn empty_result(id: u32, flow: &Flow) -> FlowResult {
         segments_retransmitted: 0,
         timeouts: 0,
         acks_lost: 0,
+        ack_losses_seen: 0,
+        ack_loss_halvings: 0,
         data_overhead: None,
         time_overhead: None,
         energy_overhead: None,

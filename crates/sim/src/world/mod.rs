@@ -24,7 +24,7 @@ use airwatt_proto::powersave::StationId;
 
 pub use build::{FlowSpec, HopSpec, Traffic, WorldSpec};
 pub use transport::LegSpec;
-pub(crate) use transport::e2tcp_config;
+pub(crate) use transport::{ackloss_config, e2tcp_config};
 use wiring::Message;
 
 use crate::air::Cell;

@@ -3,13 +3,13 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use airwatt_base::{QueueLimit, Size};
-use airwatt_proto::cc::{Algorithm, Growth};
+use airwatt_proto::cc::{self, AckLossConfig, Algorithm, Growth, SegmentsPerAck, StretchConfig};
 use airwatt_proto::e2tcp::{self, Addresses, E2tcpConfig, Endpoint};
 use airwatt_proto::tcp::{self, DelayedAck, InitialWindow, TcpConfig};
 
 use crate::apps::{End, Leg};
 use crate::scenario::{
-    BurstReaction, E2tcp, FlowGroup, HeaderForm, Increase, PartialAckTimer, RtoClock, Scenario, Tcp,
+    AckLoss, AckLossRule, BurstReaction, E2tcp, FlowGroup, HeaderForm, Increase, PartialAckTimer, RtoClock, Scenario, Tcp,
     Transport, WindowGrowth,
 };
 
@@ -72,14 +72,21 @@ fn addresses() -> Addresses {
 
 /// The connections of a flow of `group`, from the server to the station.
 pub(super) fn legs(scenario: &Scenario, group: &FlowGroup, tcp: &TcpConfig, down: bool) -> Vec<LegSpec> {
-    let gateway = scenario.gateway.transport.congestion().unwrap_or(Algorithm::NewReno);
-    let with = |congestion| TcpConfig { congestion, ..tcp.clone() };
+    let with = |congestion, ackloss: bool| TcpConfig {
+        congestion,
+        ackloss: ackloss.then(|| ackloss_config(&scenario.ackloss)),
+        ..tcp.clone()
+    };
+    let gateway = || match scenario.gateway.transport {
+        Transport::Tcp { congestion, ackloss } => with(congestion, ackloss),
+        _ => unreachable!("checked: a gateway speaks TCP"),
+    };
     // Where the base station reads, data wait until there is room for them on the other side.
-    let relay = |reads: bool| TcpConfig { read_at_once: !reads, ..with(gateway) };
-    let to_server = || LegSpec::Tcp { near: Box::new(with(gateway)), far: Box::new(relay(down)) };
+    let relay = |reads: bool| TcpConfig { read_at_once: !reads, ..gateway() };
+    let to_server = || LegSpec::Tcp { near: Box::new(gateway()), far: Box::new(relay(down)) };
     match group.transport {
         Transport::Split => {
-            let to_station = LegSpec::Tcp { near: Box::new(relay(!down)), far: Box::new(with(gateway)) };
+            let to_station = LegSpec::Tcp { near: Box::new(relay(!down)), far: Box::new(gateway()) };
             vec![to_server(), to_station]
         }
         Transport::E2tcp => {
@@ -93,11 +100,30 @@ pub(super) fn legs(scenario: &Scenario, group: &FlowGroup, tcp: &TcpConfig, down
             };
             if behind_wire { vec![to_server(), hop] } else { vec![hop] }
         }
-        transport => {
-            let congestion = transport.congestion().expect("a checked scenario has a TCP here");
-            let end = TcpConfig { reliability: group.reliability, ..with(congestion) };
-            vec![LegSpec::Tcp { near: Box::new(end.clone()), far: Box::new(end) }]
+        Transport::Tcp { congestion, ackloss } => vec![whole(with(congestion, ackloss))],
+        Transport::Prtp => {
+            vec![whole(TcpConfig { reliability: group.reliability, ..with(Algorithm::NewReno, false) })]
         }
+        Transport::Udp => unreachable!("datagrams have no connection"),
+    }
+}
+
+/// A connection from end to end.
+fn whole(end: TcpConfig) -> LegSpec {
+    LegSpec::Tcp { near: Box::new(end.clone()), far: Box::new(end) }
+}
+
+/// The detector of lost acknowledgements as a scenario sets it.
+pub(crate) fn ackloss_config(ackloss: &AckLoss) -> AckLossConfig {
+    AckLossConfig {
+        threshold: ackloss.threshold,
+        beta_shift: ackloss.beta_shift,
+        segments_per_ack: ackloss.segments_per_ack.map_or(SegmentsPerAck::Estimated, SegmentsPerAck::Fixed),
+        rule: match ackloss.rule {
+            AckLossRule::Published => cc::AckLossRule::Published,
+            AckLossRule::Stretch => cc::AckLossRule::Stretch(StretchConfig::default()),
+        },
+        ..AckLossConfig::default()
     }
 }
 

@@ -1,10 +1,12 @@
 //! How packets travel through the machines of a run, and who is told of their arrival or loss.
 
 use airwatt_base::{Instant, Machine, Size};
+use airwatt_proto::powersave::{StationId, Window};
+use airwatt_proto::tcp;
 
 use super::{DOWN_LINK, FIRST_FLOW, Flow, FlowState, HOP, Hop, HopSpec, UP_LINK, WindowSample, World};
 use crate::air::{CellInput, CellOutput};
-use crate::apps::{Arrival, Delay, EndOutput, EndWindow, Side, Transfer};
+use crate::apps::{Arrival, Delay, End, EndOutput, EndWindow, Side, Transfer};
 use crate::engine::Slot;
 use crate::packet::{Body, FlowId, Packet};
 use crate::path::{DuplexInput, DuplexOutput, LinkOutput};
@@ -214,6 +216,29 @@ impl World {
                 CellOutput::ToStation { packet, .. } => self.arrived(packet, Side::Station),
                 CellOutput::ToWire { packet, .. } => self.at_base(packet, false),
                 CellOutput::Lost { packet, .. } => self.lost(packet),
+                CellOutput::Window { station, window } => self.bound_windows(station, window),
+            }
+        }
+    }
+
+    /// What a station's power save wants its peers to send goes, in equal parts, to the ends of its downloads.
+    fn bound_windows(&mut self, station: StationId, window: Window) {
+        let downloads = |flow: &&Flow| flow.station == station && flow.down;
+        let count = self.flows.iter().filter(downloads).count().max(1) as u64;
+        let share = match window {
+            Window::Open => None,
+            Window::Grant { bytes } => Some(bytes / count),
+        };
+        for id in 0..self.flows.len() {
+            let flow = &mut self.flows[id];
+            let FlowState::Transfer(transfer) = &mut flow.application else { continue };
+            if flow.station != station || !flow.down {
+                continue;
+            }
+            let Some(end) = transfer.at(Side::Station) else { continue };
+            if let End::Tcp(connection) = transfer.end_mut(end) {
+                connection.handle_input(tcp::Input::Grant(share), self.now);
+                self.drain_end(id as FlowId, end);
             }
         }
     }
