@@ -106,6 +106,13 @@ pub enum CellOutput {
         /// The packet.
         packet: Packet,
     },
+    /// A station's receivers are to offer so much from now on.
+    Window {
+        /// Whose.
+        station: StationId,
+        /// How much.
+        window: ps::Window,
+    },
     /// A packet was lost in the cell.
     Lost {
         /// Whose.
@@ -518,8 +525,9 @@ impl Cell {
                 StationOutput::Doze => self.doze(id, now),
                 StationOutput::Send(control) => self.queue_control(id, control, now),
                 StationOutput::MeasureAirTime => asked = true,
-                // The hosts do not hear of it yet, and no policy that a scenario can name asks for it.
-                StationOutput::Window(_) => {}
+                StationOutput::Window(window) => {
+                    self.outputs.push_back(CellOutput::Window { station: id, window });
+                }
             }
         }
         let timeout = self.stations[id as usize].power_save.poll_timeout();

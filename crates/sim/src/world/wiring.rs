@@ -169,7 +169,8 @@ impl World {
             let bytes = datagrams.send(payload);
             let body = Body::Datagram(datagrams.sent);
             let side = if down { Side::Server } else { Side::Station };
-            self.send(side, Packet { flow, bytes, sent: now, body });
+            let packet = Packet { flow, bytes, sent: now, body };
+            self.messages.push_back(message(side, self.wire.is_some(), packet));
         }
         self.schedule.put(slot, next);
     }
@@ -190,16 +191,6 @@ impl World {
     }
 
     // Outputs to messages.
-
-    /// A packet leaves a host or the base station.
-    fn send(&mut self, from: Side, packet: Packet) {
-        self.messages.push_back(match from {
-            Side::Server if self.wire.is_some() => Message::DownLink(packet),
-            Side::Server | Side::BaseToStation => Message::Hop { down: true, packet },
-            Side::BaseToServer => Message::UpLink(packet),
-            Side::Station => Message::Hop { down: false, packet },
-        });
-    }
 
     fn poll_cell(&mut self) -> Option<CellOutput> {
         let Hop::Cell(cell) = &mut self.hop else { return None };
@@ -310,35 +301,34 @@ impl World {
 
     fn drain_end(&mut self, flow: FlowId, end: usize) {
         let now = self.now;
-        let transfer = self.transfer(flow);
+        let wired = self.wire.is_some();
+        let entry = &mut self.flows[flow as usize];
+        let slot = entry.slot_of_end(end);
+        let FlowState::Transfer(transfer) = &mut entry.application else { return };
         let was_over = transfer.is_over();
         let side = transfer.side(end);
-        while let Some(output) = self.transfer(flow).end_mut(end).poll_output() {
+        // Bytes count on the station's leg.
+        let counts = end + 2 >= transfer.ends();
+        while let Some(output) = transfer.end_mut(end).poll_output() {
             match output {
                 EndOutput::Transmit(body, bytes) => {
-                    let on_hop = matches!(side, Side::Station | Side::BaseToStation)
-                        || self.transfer(flow).legs.len() == 1;
-                    if on_hop {
-                        self.transfer(flow).progress.bytes_sent += u64::from(bytes);
-                    }
-                    self.send(side, Packet { flow, bytes, sent: now, body });
+                    transfer.progress.bytes_sent += if counts { u64::from(bytes) } else { 0 };
+                    let packet = Packet { flow, bytes, sent: now, body };
+                    self.messages.push_back(message(side, wired, packet));
                 }
-                EndOutput::Event(event) => self.transfer(flow).note(end, event, now),
+                EndOutput::Event(event) => transfer.note(end, event, now),
             }
         }
-        let transfer = transfer_of(&mut self.flows, flow);
         if transfer.size.is_some() && transfer.is_over() && !was_over {
             self.unfinished -= 1;
         }
-        if end == transfer.sender()
-            && let Some(windows) = &mut self.windows
+        if let Some(windows) = &mut self.windows
+            && end == transfer.sender()
         {
             note_window(windows, flow, transfer, now);
         }
-        let due = transfer.end(end).due();
-        let relayable = transfer.relayable();
-        self.schedule.put(self.flows[flow as usize].slot_of_end(end), due);
-        if let Some((from, to, bytes)) = relayable {
+        self.schedule.put(slot, transfer.end(end).due());
+        if let Some((from, to, bytes)) = transfer.relayable() {
             self.relay(flow, from, to, bytes);
         }
     }
@@ -429,14 +419,20 @@ impl World {
     }
 
     fn transfer(&mut self, flow: FlowId) -> &mut Transfer {
-        transfer_of(&mut self.flows, flow)
+        match &mut self.flows[flow as usize].application {
+            FlowState::Transfer(transfer) => transfer,
+            _ => unreachable!("only a transfer has connections"),
+        }
     }
 }
 
-fn transfer_of(flows: &mut [Flow], flow: FlowId) -> &mut Transfer {
-    match &mut flows[flow as usize].application {
-        FlowState::Transfer(transfer) => transfer,
-        _ => unreachable!("only a transfer has connections"),
+/// A packet leaves a host or the base station.
+const fn message(from: Side, wired: bool, packet: Packet) -> Message {
+    match from {
+        Side::Server if wired => Message::DownLink(packet),
+        Side::Server | Side::BaseToStation => Message::Hop { down: true, packet },
+        Side::BaseToServer => Message::UpLink(packet),
+        Side::Station => Message::Hop { down: false, packet },
     }
 }
 

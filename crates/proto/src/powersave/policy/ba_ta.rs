@@ -1,8 +1,8 @@
 //! BA-TA: U-APSD with an interval between triggers that follows the path's bottleneck (Camps-Mur and Sallent-Ribes).
 //!
 //! A slow path fills the access point's buffer slowly, and the beacons fetch what it brings; a fast one needs triggers in
-//! between, or a radio that stays awake. The station learns which from the frames alone: the [estimator](estimator) says
-//! what the path can carry, the [controller](controller) how often to trigger and when to change mode. `ba-ta+str` also
+//! between, or a radio that stays awake. The station learns which from the frames alone: the [estimator] says
+//! what the path can carry, the [controller] how often to trigger and when to change mode. `ba-ta+str` also
 //! takes [note of streams](streaming) that have all they want.
 //!
 //! # Triggers

@@ -135,6 +135,7 @@ impl PolicyConfig {
             "uapsd" => Self::Uapsd { interval: Span::from_millis(20) },
             "ba-ta" => Self::BaTa(BaTa::default()),
             "ba-ta+str" => Self::BaTaStr(BaTa::default(), Streaming::default()),
+            "psm-throttling" => Self::PsmThrottling(PsmThrottling::default()),
             "ideal" => Self::Ideal,
             _ => return Err(UnknownPolicy(name.to_owned())),
         })
@@ -268,6 +269,11 @@ impl Policy {
             name: "ba-ta+str",
             description: "as ba-ta, and streams that have all they want are told from slow paths",
             needs_uapsd: true,
+        },
+        PolicyInfo {
+            name: "psm-throttling",
+            description: "active, but for streams throttled by their server: those are shaped into bursts",
+            needs_uapsd: false,
         },
         PolicyInfo {
             name: "ideal",

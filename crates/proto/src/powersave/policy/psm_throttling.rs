@@ -18,8 +18,8 @@
 //! doubled; who uses up half of the bandwidth is greedy after all. A burst in which packets came singly, because nothing
 //! was waiting at the server, is followed by a longer sleep, so that something is.
 //!
-//! A download that is slow for long, over a round trip of which few fit into a burst, may pass for a stream and be held to
-//! the rate that it had: the price of a decision after five seconds.
+//! Shaping has to keep the mean rate. A download over a long path, with few round trips in a burst, does not keep its own;
+//! if three bursts bring less than three quarters of what was measured, the traffic is let go as well.
 //!
 //! Left out: shaping connections apart from each other. The station's traffic is measured and shaped as one.
 
@@ -34,6 +34,9 @@ use crate::powersave::{BadOption, Ratio, ServiceFlags};
 
 /// IP and TCP headers with timestamps: what a packet brings beyond the window that it uses up.
 const HEADER_BYTES: u64 = 52;
+
+/// Bursts that have to keep the mean rate together: one alone may fall between two blocks of a stream.
+const BURSTS: u32 = 3;
 
 /// Parameters of PSM-Throttling. The 5 s and the half are from the paper, the rest is ours, since it gives none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,6 +143,12 @@ struct Shape {
     closed: Instant,
     /// Up to when the stream has been granted what it produced.
     covered: Instant,
+    /// What was measured, as bytes in a period, and the bursts that are held against it: how many, what came in them, and
+    /// since when.
+    measured: u64,
+    bursts: u32,
+    delivered: u64,
+    held_since: Instant,
     /// Windows used up one after another.
     used_up: u32,
     /// The largest packet, without its headers: a smaller rest of a window is not used.
@@ -150,6 +159,9 @@ impl Shape {
     /// The burst is over. True if this is no stream after all.
     fn settle(&mut self, config: &PsmThrottling, now: Instant) -> bool {
         let Some((granted, left)) = self.burst.take() else { return false };
+        if !self.keeps_its_rate(granted.saturating_sub(left), config.period, now) {
+            return true;
+        }
         let produced_in = now.saturating_since(std::mem::replace(&mut self.closed, now));
         // At the bandwidth of the path the window of the greedy takes half a period.
         let trickled = now.saturating_since(self.opened) > config.period / 4 * 3;
@@ -170,6 +182,22 @@ impl Shape {
         let greedy = self.window >= self.greedy_window;
         self.window = self.window.saturating_mul(2).min(self.greedy_window);
         greedy
+    }
+}
+
+impl Shape {
+    /// Whether the mean rate is still that which was measured, as far as the last bursts can tell.
+    fn keeps_its_rate(&mut self, received: u64, period: Span, now: Instant) -> bool {
+        self.bursts += 1;
+        self.delivered += received;
+        if self.bursts < BURSTS {
+            return true;
+        }
+        let expected = scale(self.measured, now.saturating_since(self.held_since), period);
+        let delivered = std::mem::take(&mut self.delivered);
+        self.bursts = 0;
+        self.held_since = now;
+        delivered >= expected / 4 * 3
     }
 }
 
@@ -244,6 +272,10 @@ impl Throttling {
             opened: now,
             closed: now,
             covered: now,
+            measured: window,
+            bursts: 0,
+            delivered: 0,
+            held_since: now,
             used_up: 0,
             packet_bytes: 0,
         });
