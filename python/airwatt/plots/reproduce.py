@@ -15,6 +15,18 @@ from airwatt.reproduce.engine import Finished
 from airwatt.reproduce.model import At, Bars, Lines, Value
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_TRANSPORTS = {"tahoe": "Tahoe", "reno": "Reno", "newreno": "NewReno", "e2tcp": "E2TCP", "prtp": "PRTP"}
+_FORMS = {
+    "rate_mbps": "{:g} Mb/s",
+    "delay_ms": "{:g} ms",
+    "mean_gap_s": "a packet every {:g} s",
+    "reliability": "{:g} %",
+    "min_window": "smallest window {:g}",
+    "max_window": "largest window {:g}",
+    "after_timeout": "after a timeout {:g}",
+    "error_limit": "error limit {:g}",
+}
+"""How parameters are said in a legend; others by their name."""
 _DASHES = ("-", "--", ":", "-.")
 
 
@@ -53,11 +65,23 @@ def _groups(values: Sequence[Value], what: str, by: Sequence[str]) -> dict[tuple
     return groups
 
 
+def _belongs(value: Value, picture: Lines) -> bool:
+    return all(value.at.get(key) == part for key, part in picture.where)
+
+
 def _name(by: Sequence[str], key: Sequence[str | float]) -> str:
-    return ", ".join(str(part) if isinstance(part, str) else f"{by[i]} {part:g}" for i, part in enumerate(key))
+    """What the legend calls a curve: `2 Mb/s`, `Tahoe, 50 ms`."""
+    parts = []
+    for name, part in zip(by, key, strict=True):
+        if isinstance(part, str):
+            parts.append(_TRANSPORTS.get(part, part))
+        else:
+            parts.append(_FORMS.get(name, f"{name} {{:g}}").format(part))
+    return ", ".join(parts)
 
 
 def _lines(axes: Axes, picture: Lines, values: Sequence[Value], published: Sequence[Value]) -> None:
+    values, published = ([v for v in some if _belongs(v, picture)] for some in (values, published))
     groups = _groups(values, picture.what, picture.by)
     # The first parameter has the colours, the second, if there is one, the dashes.
     firsts = list(dict.fromkeys(key[:1] for key in groups))

@@ -21,7 +21,7 @@ class Point:
     scenario: str
     overrides: tuple[tuple[str, str], ...]
     measure: Measure
-    cost_s: float = 0.02
+    cost_s: float = 0.01
     """About how long one run takes on one core; for `list` only."""
 
 
@@ -85,6 +85,8 @@ class Lines:
     falling: bool = False
     """The axis runs from large to small."""
     log_y: bool = False
+    where: tuple[tuple[str, str | float], ...] = ()
+    """Only values with these parameters, where a document has more than its picture."""
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,34 @@
 `setup` has the one configuration, `exact` what is counted on paper, the other modules the simulated tables and figures.
 """
 
-from airwatt.reproduce.e2tcp import exact, setup
-from airwatt.reproduce.model import Document
+from airwatt.reproduce.e2tcp import comparison, conditions, early, exact, mechanisms, parameters, setup
+from airwatt.reproduce.model import Document, Reproduction
+
+_PAPER = {item.place: item for item in exact.REPRODUCTIONS}
+
+
+def _between(first: str, last: str) -> tuple[Reproduction, ...]:
+    places = list(_PAPER)
+    return tuple(_PAPER[place] for place in places[places.index(first) : places.index(last) + 1])
+
 
 DOCUMENT = Document(
     name="e2tcp",
     number="s002",
     citation="L. Donckers, Energy Efficient TCP, master's thesis, University of Twente, 2001",
     configuration=setup.CONFIGURATION,
-    reproductions=exact.REPRODUCTIONS,
+    reproductions=(
+        comparison.HEAD,
+        *_between("ex2.1", "ex3.2"),
+        *early.DELAYED_ACK,
+        *_between("sec4.1.1", "ex4.4"),
+        *early.DETECTOR,
+        *_between("fig5.2", "tab5.1"),
+        *parameters.REPRODUCTIONS,
+        *mechanisms.REPRODUCTIONS,
+        *comparison.REPRODUCTIONS,
+        *conditions.REPRODUCTIONS,
+        *comparison.LATER,
+        mechanisms.SHARE,
+    ),
 )

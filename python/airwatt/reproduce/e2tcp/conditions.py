@@ -1,0 +1,290 @@
+"""Other links, other traffic, partial reliability: Tahoe and E2TCP, and what lets data go."""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from airwatt.reproduce import claims
+from airwatt.reproduce.e2tcp.figures import Averages, Curves, averages, figure, points_of, table
+from airwatt.reproduce.e2tcp.setup import AVERAGED, E2TCP, NAMES, RADIO, TAHOE, Curve, Settings
+from airwatt.reproduce.model import At, Claim, Outcome, Reproduction, Results, Table, Value
+from airwatt.reproduce.series import mean_text
+from airwatt.statistics import mean_ci95
+
+# Links.
+
+_RATES = (0.5, 1.0, 2.0, 5.0)
+_DELAYS = (40, 50, 60, 70)
+
+
+def _with_rate(transport: str, rate: float) -> Curve:
+    settings: Settings = () if rate == 1.0 else (("link.rate", f"{round(1000 * rate)}kbps"),)
+    return Curve(f"{NAMES[transport]} {rate:g}", transport, settings, rate_mbps=rate)
+
+
+def _with_delay(transport: str, delay: int) -> Curve:
+    settings: Settings = () if delay == 50 else (("link.delay", f"{delay}ms"),)
+    return Curve(f"{NAMES[transport]} {delay}", transport, settings, delay_ms=float(delay))
+
+
+_RATES_OF = {transport: tuple(_with_rate(transport, rate) for rate in _RATES) for transport in ("tahoe", "e2tcp")}
+_DELAYS_OF = tuple(_with_delay(transport, delay) for transport in ("tahoe", "e2tcp") for delay in _DELAYS)
+
+_PRINTED_RATES = [
+    Value(
+        "EO", {"error": "A", "transport": "tahoe", "rate_mbps": rate, "radio": RADIO, "good_s": 1.0}, printed, None, "%"
+    )
+    for rate, printed in ((2.0, 441.0), (5.0, 1128.0))
+]
+
+
+def _tahoe_rates(home: str, curves: Curves, _results: Results) -> list[Claim]:
+    two, five = curves["Tahoe 2"].mean(1.0), curves["Tahoe 5"].mean(1.0)
+    held = [
+        claims.by_factor(f"{home}.2", "Tahoe at 2 Mb/s, good state 1 s", 441.0, two, 2, "%"),
+        claims.by_factor(f"{home}.5", "Tahoe at 5 Mb/s, good state 1 s", 1128.0, five, 2, "%"),
+        claims.within(f"{home}.ratio", "5 Mb/s over 2 Mb/s, good state 1 s", 2.6, five / two, 0.3),
+    ]
+    for slow, fast in pairwise(_RATES):
+        id_ = f"{home}.rises.{fast:g}"
+        held.append(claims.lower_everywhere(id_, curves[f"Tahoe {slow:g}"], [curves[f"Tahoe {fast:g}"]]))
+    held += [claims.rises(f"{home}.rises-with-errors.{rate:g}", curves[f"Tahoe {rate:g}"]) for rate in _RATES]
+    return held
+
+
+def _e2tcp_rates(home: str, curves: Curves, results: Results) -> list[Claim]:
+    tahoe = {curve.name: curve.series(results, "A", "EO") for curve in _RATES_OF["tahoe"]}
+    held, factors = [], []
+    for rate in _RATES:
+        ours, theirs = curves[f"E2TCP {rate:g}"], tahoe[f"Tahoe {rate:g}"]
+        held.append(claims.lower_everywhere(f"{home}.lower.{rate:g}", ours, [theirs]))
+        factors += [theirs.mean(x) / ours.mean(x) for x in ours.xs]
+    share = sum(factor >= 2 for factor in factors) / len(factors)
+    text = "share of all points at which Tahoe spends at least twice as much"
+    held.append(claims.between(f"{home}.twice", text, "usually", share, 0.5, 1.0))
+    over = [float(good) for good in AVERAGED["A"]]
+    growth = [
+        [
+            fast - slow
+            for fast, slow in zip(
+                found[f"{name} {_RATES[-1]:g}"].average(over), found[f"{name} {_RATES[0]:g}"].average(over), strict=True
+            )
+        ]
+        for name, found in (("E2TCP", curves), ("Tahoe", tahoe))
+    ]
+    text = "what 5 Mb/s add to the average at 0.5 Mb/s, in points: E2TCP grows no faster"
+    held.append(claims.ascending(f"{home}.scales", text, dict(zip(("E2TCP", "Tahoe"), growth, strict=True))))
+    return held
+
+
+def _rates() -> tuple[Reproduction, ...]:
+    by = ("rate_mbps",)
+    tahoe, ours = _RATES_OF["tahoe"], _RATES_OF["e2tcp"]
+    return (
+        figure(
+            "fig5.33", "Tahoe on faster links", "A", tahoe, held=_tahoe_rates, by=by, printed=_PRINTED_RATES, log_y=True
+        ),
+        figure(
+            "fig5.34",
+            "E2TCP on faster links",
+            "A",
+            ours,
+            held=_e2tcp_rates,
+            by=by,
+            also=points_of(tahoe, ("A",)),
+            log_y=True,
+        ),
+        figure("fig5.35", "Tahoe on faster links", "B", tahoe, by=by, log_y=True),
+        figure("fig5.36", "E2TCP on faster links", "B", ours, by=by, log_y=True),
+        figure("fig5.37", "Longer delays", "A", _DELAYS_OF, by=("delay_ms", "transport")),
+        figure("fig5.38", "Longer delays", "B", _DELAYS_OF, by=("delay_ms", "transport")),
+    )
+
+
+# Traffic.
+
+_GAPS = (0.5, 0.2, 0.1, 0.05)
+_CBR = (0.25, 0.5, 1.0)
+
+
+def _interactive(transport: str, gap: float) -> Curve:
+    settings: Settings = (
+        ("flow.application", "interactive"),
+        ("flow.mean_gap", f"{round(1000 * gap)}ms"),
+        ("flow.size", "1MB"),
+    )
+    return Curve(f"{NAMES[transport]} {gap:g}", transport, settings, cost_s=0.001, mean_gap_s=gap)
+
+
+def _constant(transport: str, rate: float) -> Curve:
+    settings: Settings = (
+        ("flow.application", "cbr"),
+        ("flow.rate", f"{round(1000 * rate)}kbps"),
+        ("flow.size", f"{round(20_000 * rate)}kB"),
+    )
+    return Curve(f"{NAMES[transport]} {rate:g}", transport, settings, cost_s=0.01 * rate, rate_mbps=rate)
+
+
+_INTERACTIVE = tuple(_interactive(transport, gap) for transport in ("tahoe", "e2tcp") for gap in _GAPS)
+_CONSTANT = tuple(_constant(transport, rate) for transport in ("tahoe", "e2tcp") for rate in _CBR)
+
+
+def _ratios(curves: Curves, error: str) -> dict[float, float]:
+    """Tahoe's average over E2TCP's, by the gap."""
+    over = [float(good) for good in AVERAGED[error]]
+    average = {name: mean_ci95(series.average(over))[0] for name, series in curves.items()}
+    return {gap: average[f"Tahoe {gap:g}"] / average[f"E2TCP {gap:g}"] for gap in _GAPS}
+
+
+def _interactive_a(home: str, curves: Curves, _results: Results) -> list[Claim]:
+    held = []
+    for gap, ratio in _ratios(curves, "A").items():
+        text = f"Tahoe's average over E2TCP's, a packet every {gap:g} s"
+        held.append(claims.between(f"{home}.ratio.{gap:g}", text, "about 2", ratio, 1.5, 3.0))
+    over = [float(good) for good in AVERAGED["A"]]
+    for name in ("Tahoe", "E2TCP"):
+        means = [mean_ci95(curves[f"{name} {gap:g}"].average(over))[0] for gap in _GAPS]
+        text = f"{name}: highest over lowest average of the four gaps, which barely matter"
+        held.append(claims.between(f"{home}.gap.{name.lower()}", text, "about 1", max(means) / min(means), 1.0, 1.5))
+    rates = [8 / gap for gap in (_GAPS[0], _GAPS[-1])]
+    text = "data rates of the slowest and the fastest traffic"
+    held.append(claims.exactly(f"{home}.rates", text, "16 to 160", f"{rates[0]:g} to {rates[1]:g}", "kb/s"))
+    return held
+
+
+def _interactive_b(home: str, curves: Curves, results: Results) -> list[Claim]:
+    held = [
+        claims.lower_everywhere(f"{home}.lower.{gap:g}", curves[f"E2TCP {gap:g}"], [curves[f"Tahoe {gap:g}"]])
+        for gap in _GAPS
+    ]
+    in_a = _ratios({curve.name: curve.series(results, "A", "EO") for curve in _INTERACTIVE}, "A")
+    for gap, ratio in _ratios(curves, "B").items():
+        text = f"Tahoe's average over E2TCP's is smaller than in scenario A, a packet every {gap:g} s"
+        here = f"{ratio:.2f}, in A {in_a[gap]:.2f}"
+        held.append(claims.true(f"{home}.gap.{gap:g}", text, "smaller", here, claims.ON_MEANS, ratio < in_a[gap]))
+    return held
+
+
+def _saturation(item: Reproduction, results: Results) -> Outcome:
+    """Constant traffic at the link's rate against the mass transfer."""
+    home = f"e2tcp/{item.place}"
+    outcome, rows = Outcome(), []
+    for mass, constant in zip((TAHOE, E2TCP), (_CONSTANT[2], _CONSTANT[5]), strict=True):
+        means = averages((mass, constant), results)
+        for error, mine in means.items():
+            first, second = (mean_ci95(mine[curve.name]) for curve in (mass, constant))
+            for application, (mean, ci95) in (("bulk", first), ("cbr", second)):
+                at = {"error": error, **mass.at, "application": application, "radio": "intermediate"}
+                outcome.values.append(Value("EO", at, mean, ci95, "%"))
+            text = f"{mass.name}: average at 1 Mb/s over that of the mass transfer, scenario {error}"
+            id_ = f"{home}.{mass.transport}.{error}"
+            outcome.claims.append(claims.within(id_, text, 1.0, second[0] / first[0], 0.02))
+            rows.append([f"{mass.name}, {error}", mean_text(mine[mass.name]), mean_text(mine[constant.name])])
+    outcome.tables.append(Table(["average EO (%)", "mass transfer", "1 Mb/s"], rows))
+    return outcome
+
+
+def _traffic() -> tuple[Reproduction, ...]:
+    gaps, rates = ("mean_gap_s", "transport"), ("rate_mbps", "transport")
+    constant = (TAHOE, E2TCP, _CONSTANT[2], _CONSTANT[5])
+    return (
+        figure("fig5.39", "Interactive traffic", "A", _INTERACTIVE, held=_interactive_a, by=gaps),
+        figure(
+            "fig5.40",
+            "Interactive traffic",
+            "B",
+            _INTERACTIVE,
+            held=_interactive_b,
+            by=gaps,
+            also=points_of(_INTERACTIVE, ("A",)),
+        ),
+        figure("fig5.41", "Traffic at a constant rate", "A", _CONSTANT, by=rates),
+        figure("fig5.42", "Traffic at a constant rate", "B", _CONSTANT, by=rates),
+        Reproduction("sec5.6.4.saturation", "Constant traffic at the link's rate", _saturation, points_of(constant)),
+    )
+
+
+# Partial reliability.
+
+_TAHOE = Curve("Tahoe", "tahoe", reliability=100.0)
+_PRTP = Curve("PRTP 90", "prtp", (("flow.reliability", "90"),), reliability=90.0)
+_E2TCP_95 = Curve("E2TCP 95", "e2tcp", (("flow.reliability", "95"),), reliability=95.0)
+_E2TCP_90 = Curve("E2TCP 90", "e2tcp", (("flow.reliability", "90"),), reliability=90.0)
+_PARTIAL = (_TAHOE, _PRTP, _E2TCP_95, _E2TCP_90)
+_EO = {"PRTP 90": (9.7, 19.3), "E2TCP 95": (7.1, 14.6), "E2TCP 90": (4.9, 12.6)}
+
+
+def _printed(error: str, points: Sequence[tuple[float, float]]) -> list[Value]:
+    at: At = {"error": error, "transport": "tahoe", "reliability": 100.0, "radio": RADIO}
+    return [Value("EO", {**at, "good_s": good}, printed, None, "%") for good, printed in points]
+
+
+def _partial(error: str, points: Sequence[tuple[float, float]]) -> Callable[[str, Curves, Results], list[Claim]]:
+    def held(home: str, curves: Curves, _results: Results) -> list[Claim]:
+        found = [
+            claims.by_factor(
+                f"{home}.{good:g}", f"Tahoe, good state {good:g} s", printed, curves["Tahoe"].mean(good), 2, "%"
+            )
+            for good, printed in points
+        ]
+        found += [
+            claims.lower_everywhere(f"{home}.prtp", curves["PRTP 90"], [curves["Tahoe"]]),
+            claims.lower_everywhere(f"{home}.lowest", curves["E2TCP 90"], [curves["Tahoe"], curves["PRTP 90"]]),
+            # In good channels 95 % lets everything go as well, and the two are one.
+            claims.lower_everywhere(f"{home}.lowest.95", curves["E2TCP 90"], [curves["E2TCP 95"]], slight=True),
+            _but_worst(f"{home}.95", curves),
+        ]
+        if error == "A":
+            found += [
+                _flat(f"{home}.flat.{name.lower().replace(' ', '')}", curves, name) for name in ("PRTP 90", "E2TCP 90")
+            ]
+        return found
+
+    return held
+
+
+def _but_worst(id_: str, curves: Curves) -> Claim:
+    """The worst channels are the two shortest good states."""
+    ours, theirs = curves["E2TCP 95"], curves["PRTP 90"]
+    higher = [x for x in ours.xs if ours.mean(x) >= theirs.mean(x)]
+    here = f"not lower at {', '.join(f'{x:g}' for x in higher)}" if higher else "lower everywhere"
+    text = "E2TCP 95 lower than PRTP 90 except in the worst channels (good states up to 2 s)"
+    return claims.true(id_, text, "lower", here, claims.ON_MEANS, all(x <= 2 for x in higher))
+
+
+def _flat(id_: str, curves: Curves, name: str) -> Claim:
+    """How much of Tahoe's rise along the axis the curve has."""
+
+    def rise(series: str) -> float:
+        curve = curves[series]
+        means = [curve.mean(x) for x in curve.xs]
+        return max(means) - min(means)
+
+    text = f"{name}: span of the curve over Tahoe's, almost flat"
+    return claims.between(id_, text, "almost 0", rise(name) / rise("Tahoe"), 0.0, 0.15)
+
+
+def _tab54(home: str, means: Averages) -> list[Claim]:
+    held = []
+    for error, mine in means.items():
+        text = f"from least to most, scenario {error}"
+        order = {name: mine[name] for name in ("E2TCP 90", "E2TCP 95", "PRTP 90")}
+        held.append(claims.ascending(f"{home}.order.{error}", text, order))
+    for name, both in _EO.items():
+        for error, printed in zip("AB", both, strict=True):
+            id_ = f"{home}.{name.lower().replace(' ', '')}.{error}"
+            here = mean_ci95(list(means[error][name]))[0]
+            held.append(claims.within(id_, f"average of {name}, scenario {error}", printed, here, 0.3, "%"))
+    return held
+
+
+def _reliability() -> tuple[Reproduction, ...]:
+    by = ("transport", "reliability")
+    made = []
+    for place, error, points in (("fig5.43", "A", [(1.0, 211.0)]), ("fig5.44", "B", [(2.0, 57.0), (1.0, 212.0)])):
+        held, printed = _partial(error, points), _printed(error, points)
+        made.append(figure(place, "Partial reliability", error, _PARTIAL, held=held, by=by, printed=printed))
+    made.append(table("tab5.4", "Average energy overhead under partial reliability", _PARTIAL, "EO", _EO, _tab54, by))
+    return tuple(made)
+
+
+REPRODUCTIONS = (*_rates(), *_traffic(), *_reliability())

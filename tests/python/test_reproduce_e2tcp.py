@@ -1,0 +1,138 @@
+"""Document 002: every entry is there, computes and draws from made-up runs, and its text stands in the docs."""
+
+import math
+import zlib
+
+import pytest
+from conftest import ROOT
+
+from airwatt import _core
+from airwatt.reproduce import document, engine
+from airwatt.reproduce.e2tcp import DOCUMENT, setup
+from airwatt.reproduce.model import Results
+
+EXACT = (
+    ["ex2.1", "ex2.2", "tab2.1", "ex2.3", "ex2.4", "ex2.5", "tab2.2", "eq2.8-2.11", "sec3.2.1", "ex3.2"],
+    [f"{place}.{n}" for place, numbers in (("sec4.1", [1]), ("tab4", [1, 2, 3]), ("fig4", [5, 6])) for n in numbers],
+    ["tab4.4", "fig4.7", "tab4.5", "sec4.2.3.3", "ex4.1", "sec4.2.4", "fig4.8", "fig4.9", "fig4.10", "ex4.4"],
+)
+PLACES = (
+    [
+        "head",
+        *EXACT[0],
+        "fig3.4",
+        "fig3.5",
+        *EXACT[1],
+        *EXACT[2],
+        "fig4.11",
+        "fig4.12",
+        "fig5.2",
+        "sec5.1.seq",
+        "tab5.1",
+    ]
+    + [f"fig5.{n}" for n in range(3, 13)]
+    + ["sec5.4.5"]
+    + [f"fig5.{n}" for n in range(13, 21)]
+    + ["tab5.2", "sec5.5.5.ee", "sec5.5.5.factor"]
+    + [f"fig5.{n}" for n in range(21, 31)]
+    + ["sec5.6.1.tahoe", "fig5.31", "fig5.32", "tab5.3"]
+    + [f"fig5.{n}" for n in range(33, 43)]
+    + ["sec5.6.4.saturation", "fig5.43", "fig5.44", "tab5.4", "fig5.45", "fig5.46", "tab5.5", "fig5.47", "fig5.48"]
+    + ["tab5.6", "ch6.share"]
+)
+
+# Published, and to be compared by others: values without claims.
+OPEN = ["tab5.2", "sec5.5.5.ee", "sec5.5.5.factor", "ch6.share"] + [
+    f"fig5.{n}" for n in (35, 36, 37, 38, 41, 42, 45, 46)
+]
+
+ITEMS = {item.place: item for item in DOCUMENT.reproductions}
+
+
+def made_up(point):
+    """Three runs of a point: overheads that grow as the channel worsens, with some noise of its own."""
+    overrides = dict(point.overrides)
+    good = float(overrides["link.errors.good"].removesuffix("ms")) / 1000
+    weight = {"e2tcp": 0.3, "prtp": 0.4, "tahoe": 1.0, "newreno": 1.2, "reno": 1.5}[overrides["flow.transport"]]
+    runs = []
+    for seed in range(3):
+        noise = zlib.crc32(f"{point.overrides} {seed}".encode()) / 2**32
+        flow = {
+            "data_overhead": weight * (0.08 + 0.2 / good + 0.01 * noise),
+            "time_overhead": weight * (0.04 + 2.0 / good + 0.01 * noise),
+            "energy_overhead": dict.fromkeys(setup.RADIOS, weight * (1.0 / good + 0.1 * noise)),
+            "delivery_s_mean": 0.05 + 0.05 * weight / good,
+            "delivery_full_s_mean": 0.058 + 0.05 * weight / good,
+            "bytes_skipped": 0,
+            "segments_retransmitted": 10,
+            "timeouts": 1,
+        }
+        runs.append(point.measure({"flows": [flow]}))
+    return runs
+
+
+@pytest.fixture(scope="module")
+def results():
+    return Results({point: made_up(point) for item in DOCUMENT.reproductions for point in item.points})
+
+
+def test_every_entry_is_there_once():
+    assert list(ITEMS) == PLACES
+    assert len(DOCUMENT.reproductions) == len(PLACES)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_each_gives_finite_values_and_claims_with_ids_of_their_own(place, results):
+    outcome = ITEMS[place].compute(ITEMS[place], results)
+    assert outcome.values
+    assert all(math.isfinite(value.value) for value in outcome.values)
+    named = [(value.what, *sorted(value.at.items())) for value in outcome.values]
+    assert len(named) == len(set(named)), "no two values at one place"
+    assert all(claim.id.startswith(f"e2tcp/{place}.") for claim in outcome.claims)
+    assert len({claim.id for claim in outcome.claims}) == len(outcome.claims)
+    assert bool(outcome.claims) == (place not in OPEN)
+    printed = {(value.what, *sorted(value.at.items())) for value in outcome.published}
+    assert printed <= set(named), "a printed number stands beside one of ours"
+
+
+def test_tables_fit_and_files_are_written(results, tmp_path):
+    from airwatt.cli import reproduce
+
+    for place in ("fig5.5", "fig5.39", "fig5.43", "tab5.4", "ch6.share"):
+        finished = engine.Finished(DOCUMENT, ITEMS[place], ITEMS[place].compute(ITEMS[place], results))
+        written = document.write(finished, tmp_path)
+        assert [path.suffix for path in written] == [".csv", ".png"]
+        assert reproduce._wrapped(finished.reproduction.shows).count("\n") == 0
+
+
+def test_one_configuration_and_no_other():
+    """Points differ in what a figure varies, and in nothing else."""
+    varied = {"flow.transport", "flow.reliability", "flow.application", "flow.mean_gap", "flow.rate", "flow.size"}
+    varied |= {"link.errors.good", "link.errors.bad", "link.rate", "link.delay", "tcp.delayed_ack"}
+    varied |= {f"e2tcp.{key}" for key in ("min_window", "max_window", "after_timeout", "error_limit")}
+    varied |= {"e2tcp.selective", "e2tcp.header", "e2tcp.burst_reaction"}
+    points = {point for item in DOCUMENT.reproductions for point in item.points}
+    assert {point.scenario for point in points} == {"e2tcp"}
+    assert {key for point in points for key, _ in point.overrides} == varied
+
+
+def test_points_of_the_default_set_up_are_shared():
+    default = set(ITEMS["tab5.3"].points)
+    for place in ("fig5.21", "fig5.31", "fig5.33", "fig5.34", "tab5.2", "tab5.4", "fig5.9"):
+        assert default & set(ITEMS[place].points), place
+    assert set(ITEMS["head"].points) == default
+
+
+def test_the_documentation_has_the_configuration():
+    text = (ROOT / "docs" / "reproductions" / "e2tcp.md").read_text()
+    assert setup.CONFIGURATION in text
+
+
+def test_averages_are_over_points_of_the_figures():
+    for error, good_states in setup.AVERAGED.items():
+        assert set(good_states) <= set(setup.GRID[error])
+
+
+def test_every_point_is_a_scenario_that_loads():
+    for point in {point for item in DOCUMENT.reproductions for point in item.points}:
+        _core.Scenario.load(point.scenario, list(point.overrides))
