@@ -6,8 +6,8 @@ use airwatt_proto::powersave::PolicyConfig;
 
 use super::load::Fault;
 use super::{
-    AckLoss, Application, E2tcp, Errors, FlowGroup, Gateway, PointToPoint, Scenario, StationGroup, Tcp, Transport,
-    Wifi, Wired,
+    AckLoss, Application, E2tcp, Errors, FlowGroup, Gateway, PointToPoint, Scenario, StationGroup, Tcp,
+    Transport, Wifi, Wired,
 };
 
 /// Association identifiers end here (802.11-2020 9.4.1.8).
