@@ -3,6 +3,7 @@
 A picture is drawn from the values of the result document alone, so that it cannot show what the document does not say.
 """
 
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,7 +16,14 @@ from airwatt.reproduce.engine import Finished
 from airwatt.reproduce.model import At, Bars, Lines, Value
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-_TRANSPORTS = {"tahoe": "Tahoe", "reno": "Reno", "newreno": "NewReno", "e2tcp": "E2TCP", "prtp": "PRTP"}
+_TRANSPORTS = {
+    "none": "Tahoe",
+    "tahoe": "Tahoe",
+    "reno": "Reno",
+    "newreno": "NewReno",
+    "e2tcp": "E2TCP",
+    "prtp": "PRTP",
+}
 _FORMS = {
     "rate_mbps": "{:g} Mb/s",
     "delay_ms": "{:g} ms",
@@ -37,7 +45,7 @@ def draw(item: Finished, path: Path) -> None:
         # A fixed layout: a constrained one takes longer than all the drawing.
         figure = Figure(figsize=(8.4, 4.4))
         axes = figure.subplots()
-        figure.subplots_adjust(left=0.085, right=0.74, bottom=0.115, top=0.83)
+        figure.subplots_adjust(left=0.085, right=0.74, bottom=0.135, top=0.83)
         if isinstance(picture, Lines):
             _lines(axes, picture, item.outcome.values, item.outcome.published)
         elif isinstance(picture, Bars):
@@ -192,4 +200,6 @@ def _in(picture: Bars, value: Value) -> bool:
 
 
 def _tick(group: str, place: str | float) -> str:
-    return f"{group} {place}" if isinstance(place, str) else f"{place:g}"
+    if isinstance(place, float | int):
+        return f"{place:g}"
+    return f"scenario {place}" if group == "error" else textwrap.fill(place, 16)
