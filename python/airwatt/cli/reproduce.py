@@ -121,7 +121,7 @@ def _parts(batch: engine.Batch, files: dict[str, list[str]], runs: int, seed: in
     for name in homes:
         mine = [item for item in batch.finished if item.document.name == name]
         yield _wrapped(f"{mine[0].document.citation}.")
-        yield mine[0].document.configuration.strip()
+        yield _bulleted(mine[0].document.configuration)
         for item in mine:
             yield f"{item.id}  {item.reproduction.shows}"
             for part in item.outcome.tables:
@@ -153,6 +153,18 @@ def _amount(value: float | str, unit: str) -> str:
 
 def _wrapped(text: str, indent: int = 0, columns: int = _COLUMNS) -> str:
     return textwrap.fill(text, columns, subsequent_indent=" " * indent)
+
+
+def _bulleted(text: str) -> str:
+    """Paragraphs and points of a text, each wrapped anew for the terminal."""
+    parts: list[str] = []
+    for line in text.strip().splitlines():
+        continues = bool(parts) and not line.startswith("* ") and (line.startswith("  ") or parts[-1][:2] != "* ")
+        if continues:
+            parts[-1] += f" {line.strip()}"
+        else:
+            parts.append(line)
+    return "\n".join(_wrapped(part, indent=2 if part.startswith("* ") else 0) for part in parts)
 
 
 def _summary(batch: engine.Batch, files: dict[str, list[str]], runs: int, seed: int) -> str:

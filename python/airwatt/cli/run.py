@@ -120,7 +120,14 @@ def _present(result: Result | Runs, json: bool) -> None:
     # A single run is the mean of itself.
     means = document.get("summary") or summarize([document])
     first = documents[0]
-    show(_headline(first, len(documents)), *_flows(first, means), *_stations(first, means), _cell(means))
+    hop = _link(means) if _is_link(first) else _cell(means)
+    show(
+        _headline(first, len(documents)),
+        *_flows(first, means),
+        *_overheads(first, means),
+        *_stations(first, means),
+        hop,
+    )
 
 
 Means = Mapping[str, Mapping[str, float | None]]
@@ -156,6 +163,37 @@ def _flows(document: dict[str, Any], means: Means) -> "Iterator[Table]":
         for index, flow in enumerate(document["flows"])
     ]
     yield table(["flow", "transport", "delivered", "goodput", "done at", "mean RTT", "resent"], rows, left=2)
+
+
+def _is_link(document: dict[str, Any]) -> bool:
+    """Whether the last hop is a point-to-point link: what crosses one has a time of delivery."""
+    return any(flow["delivery_s_mean"] is not None for flow in document["flows"])
+
+
+def _overheads(document: dict[str, Any], means: Means) -> "Iterator[Table]":
+    """What flows over a point-to-point link spend beyond their data; a cell has a radio's joules instead."""
+    from airwatt.cli.tables import percent, table
+
+    if not _is_link(document):
+        return
+    rows = []
+    for index, flow in enumerate(document["flows"]):
+        base = f"flows.{index}"
+        shares = [f"{base}.data_overhead", f"{base}.time_overhead"]
+        shares += [f"{base}.energy_overhead.{radio}" for radio in ("always-active", "intermediate", "ideal")]
+        cells = [percent(means[key]["mean"]) if means.get(key, {}).get("mean") is not None else "-" for key in shares]
+        rows.append([f"{flow['id']} {flow['direction']}", *cells, _number(means, f"{base}.delivery_s_mean", "s")])
+    yield table(["flow", "bytes", "time", "energy, always on", "intermediate", "ideal radio", "delivery"], rows)
+
+
+def _link(means: Means) -> str:
+    from airwatt.cli.tables import count, percent
+
+    packets, damaged, drops = (
+        count(round(means[f"cell.{key}"]["mean"] or 0)) for key in ("frames", "damaged", "ap_drops")
+    )
+    used = percent(means["cell.airtime_utilization"]["mean"] or 0.0)
+    return f"link {used} used: {packets} packets, {damaged} damaged, {drops} dropped before it"
 
 
 def _stations(document: dict[str, Any], means: Means) -> "Iterator[Table]":

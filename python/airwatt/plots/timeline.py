@@ -36,6 +36,8 @@ _QUEUES = {
     "power save": "power-save\nbuffers\n(packets)",
     "access point": "access point\nqueue\n(packets)",
     "wired up": "modem\nqueue\n(packets)",
+    "link down": "link down\nqueue\n(packets)",
+    "link up": "link up\nqueue\n(packets)",
 }
 
 
@@ -52,8 +54,10 @@ def draw(document: Mapping[str, Any], traces: Mapping[str, "pa.Table"], path: Pa
     radios = _states(traces["radio_states"])
     shown = list(radios)[:_MOST_STATIONS]
     signals = _signals_of(traces)
-    rows = 2 + len(queues) + len(shown)
-    heights = [1.5, *([1.0] * len(queues)), 0.55, *([0.45] * len(shown))]
+    # Without a cell there is nothing to signal, and no telling what a radio did when.
+    lanes = 1 if shown else 0
+    rows = 1 + len(queues) + lanes + len(shown)
+    heights = [1.5, *([1.0] * len(queues)), *([0.55] * lanes), *([0.45] * len(shown))]
     with style.styled():
         figure = Figure(figsize=(11, 1.3 + 0.95 * sum(heights)), layout="constrained")
         grid = figure.subplots(rows, 2, sharex="col", height_ratios=heights, width_ratios=[2.1, 1], squeeze=False)
@@ -62,8 +66,9 @@ def draw(document: Mapping[str, Any], traces: Mapping[str, "pa.Table"], path: Pa
             _levels(axes[0], dict(list(windows.items())[:_MOST_FLOWS]), span, "congestion\nwindow\n(kB)")
             for panel, (name, level) in zip(axes[1:], queues.items(), strict=False):
                 _levels(panel, {name: level}, span, _QUEUES[name], fill=True)
-            _signals(axes[1 + len(queues)], signals, span)
-            for panel, station in zip(axes[2 + len(queues) :], shown, strict=True):
+            if shown:
+                _signals(axes[1 + len(queues)], signals, span)
+            for panel, station in zip(axes[1 + len(queues) + lanes :], shown, strict=True):
                 _radio(panel, radios[station], span, end, station)
             if column == 1 and axes[0].get_legend() is not None:
                 axes[0].get_legend().remove()
@@ -76,7 +81,8 @@ def draw(document: Mapping[str, Any], traces: Mapping[str, "pa.Table"], path: Pa
         grid[0, 0].set_title("the whole run")
         grid[0, 1].set_title(f"{1000 * (zoom[1] - zoom[0]):.0f} ms of it")
         handles = [Patch(color=colour, label=state) for state, colour in style.STATES.items()]
-        figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), handlelength=1.2)
+        if shown:
+            figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), handlelength=1.2)
         figure.suptitle(_title(document, len(shown), len(radios)), x=0.01, ha="left", fontsize=11, fontweight="bold")
         figure.align_ylabels(grid[:, 0])
         style.save(figure, path)
