@@ -33,8 +33,15 @@ _FORMS = {
     "max_window": "largest window {:g}",
     "after_timeout": "after a timeout {:g}",
     "error_limit": "error limit {:g}",
+    "m": "m = {:g}",
+    "q": "q = {:g}",
+    "rtt_ms": "RTT {:g} ms",
+    "delay_bound_ms": "delay below {:g} ms",
+    "up_kbytes_per_s": "{:g} kB/s",
 }
 """How parameters are said in a legend; others by their name."""
+_SMOOTH = 20
+"""With more points than this a curve has no marks."""
 _DASHES = ("-", "--", ":", "-.")
 
 
@@ -106,7 +113,7 @@ def _lines(axes: Axes, picture: Lines, values: Sequence[Value], published: Seque
             yerr=[value.ci95 or 0.0 for value in curve],
             color=colour,
             linestyle=_DASHES[seconds.index(key[1:]) % len(_DASHES)],
-            marker=_MARKERS[firsts.index(key[:1]) % len(_MARKERS)],
+            marker=_MARKERS[firsts.index(key[:1]) % len(_MARKERS)] if len(curve) <= _SMOOTH else None,
             markersize=3.6,
             linewidth=1.3,
             elinewidth=0.9,
@@ -115,10 +122,12 @@ def _lines(axes: Axes, picture: Lines, values: Sequence[Value], published: Seque
         )
         places += xs
     _published_points(axes, picture, groups, firsts, published)
-    axes.set_xscale("log")
-    axes.xaxis.set_major_locator(FixedLocator(sorted(set(places))))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(ScalarFormatter())
+    if picture.scale != "linear":
+        axes.set_xscale("log")
+    if picture.scale == "places":
+        axes.xaxis.set_major_locator(FixedLocator(sorted(set(places))))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(ScalarFormatter())
     if picture.falling:
         axes.invert_xaxis()
     if picture.log_y:

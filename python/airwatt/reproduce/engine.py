@@ -80,12 +80,18 @@ def _loaded(points: Sequence[Point]) -> list[Scenario]:
 def _job(scenario: Scenario, point: Point, seeds: range) -> Callable[[Control], list[Numbers] | str]:
     def job(control: Control) -> list[Numbers] | str:
         try:
-            return [point.measure(json.loads(_core.run(scenario, seed, control=control).json)) for seed in seeds]
+            return [_numbers(scenario, point, seed, control) for seed in seeds]
         except RunError as error:
             overrides = " ".join(f"{key}={value}" for key, value in point.overrides)
             return f"{point.scenario} {overrides}: {error}"
 
     return job
+
+
+def _numbers(scenario: Scenario, point: Point, seed: int, control: Control) -> Numbers:
+    run = _core.run(scenario, seed, trace=point.traced is not None, control=control)
+    further = point.traced(run) if point.traced is not None else {}
+    return {**point.measure(json.loads(run.json)), **further}
 
 
 def _outcome(document: Document, item: Reproduction, results: Results) -> Outcome:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from airwatt._core import Run
+
 Numbers = dict[str, float]
 """The few numbers that are kept of a run."""
 
@@ -23,6 +25,8 @@ class Point:
     measure: Measure
     cost_s: float = 0.01
     """About how long one run takes on one core; for `list` only."""
+    traced: Callable[[Run], Numbers] | None = None
+    """Reads further numbers from the run's traces, which are kept for it."""
 
 
 class Results:
@@ -85,6 +89,8 @@ class Lines:
     falling: bool = False
     """The axis runs from large to small."""
     log_y: bool = False
+    scale: str = "places"
+    """The axis: `places` (logarithmic, a tick at each), `log` or `linear`."""
     where: tuple[tuple[str, str | float], ...] = ()
     """Only values with these parameters, where a document has more than its picture."""
 
