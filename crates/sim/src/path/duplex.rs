@@ -64,7 +64,7 @@ impl Duplex {
         let DuplexConfig { rate, delay, queue, cut_through, errors } = config;
         let link = |direction| {
             let errors = ErrorModel::new(errors, seed, "link", direction);
-            Link::new(LinkConfig { rate: Some(rate), delay, queue, cut_through }, errors)
+            Link::new(LinkConfig { rate: Some(rate), delay, queue, cut_through, cross: None }, errors)
         };
         Self { config, down: link("down"), up: link("up"), radio: RadioTime::default(), begun: Instant::ZERO }
     }

@@ -3,7 +3,8 @@
 //! The queue holds the packets that wait; the one in transmission is not counted, as in routers and in ns-2. Because a
 //! first-in-first-out transmitter at a fixed rate knows at arrival when each packet will leave, the only wake-up is a
 //! packet's arrival at the far end: one a packet. A damaged packet takes its time like any other and is dropped where it
-//! arrives. Left out: framing overhead, reordering.
+//! arrives. Cross traffic shares the queue and the transmitter and is heard of nowhere else, so it needs no wake-ups: what
+//! has come since is taken in before each packet. Left out: framing overhead, reordering.
 
 use std::collections::VecDeque;
 
@@ -24,6 +25,19 @@ pub struct LinkConfig {
     /// A packet arrives `delay` after its first bit left, not after its last: the rate limits, but adds nothing to a
     /// packet's own way. So did the wireless hops of simulators of the year 2000.
     pub cut_through: bool,
+    /// Traffic of others.
+    pub cross: Option<CrossTraffic>,
+}
+
+/// Packets of others at a constant rate, which take their place in the queue and their time on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CrossTraffic {
+    /// When the first one comes.
+    pub first: Instant,
+    /// From one to the next; not zero.
+    pub interval: Span,
+    /// Length of each, in bytes.
+    pub bytes: u32,
 }
 
 airwatt_base::timer_kinds! {
@@ -85,6 +99,8 @@ pub struct Link {
     /// When the transmitter is done with everything taken in so far.
     free_at: Instant,
     errors: ErrorModel,
+    /// When the next packet of the cross traffic comes.
+    next_cross: Option<Instant>,
     in_flight: VecDeque<Travelling>,
     outputs: VecDeque<LinkOutput>,
     statistics: LinkStatistics,
@@ -101,6 +117,7 @@ impl Link {
             waiting_bytes: 0,
             free_at: Instant::ZERO,
             errors,
+            next_cross: config.cross.map(|cross| cross.first),
             in_flight: VecDeque::new(),
             outputs: VecDeque::new(),
             statistics: LinkStatistics::default(),
@@ -115,7 +132,7 @@ impl Link {
 
     /// The queue length in packets after each change, up to `now`.
     pub fn take_trace(&mut self, now: Instant) -> Vec<(Instant, u32)> {
-        self.leave_queue(now);
+        self.pass(now);
         self.trace.take().unwrap_or_default()
     }
 
@@ -131,8 +148,36 @@ impl Link {
 
     /// Packets that wait for the transmitter at `now`.
     pub fn queued(&mut self, now: Instant) -> usize {
-        self.leave_queue(now);
+        self.pass(now);
         self.waiting.len()
+    }
+
+    /// Brings the queue to `now`: cross traffic that has come, packets that have left it.
+    fn pass(&mut self, now: Instant) {
+        if let Some(cross) = self.config.cross {
+            while let Some(at) = self.next_cross.filter(|at| *at <= now) {
+                self.leave_queue(at);
+                let _overflows = self.enqueue(cross.bytes, at);
+                self.next_cross = Some(at + cross.interval);
+            }
+        }
+        self.leave_queue(now);
+    }
+
+    /// Gives the time at which the transmission of a packet begins that comes now, if there is room.
+    fn enqueue(&mut self, bytes: u32, now: Instant) -> Option<Instant> {
+        let begins = self.free_at.max(now);
+        if begins > now {
+            if !self.config.queue.admits(self.waiting.len(), self.waiting_bytes, u64::from(bytes)) {
+                return None;
+            }
+            self.waiting.push_back((begins, bytes));
+            self.waiting_bytes += u64::from(bytes);
+            self.note(now);
+        }
+        let size = Size::from_bytes(u64::from(bytes));
+        self.free_at = begins + self.config.rate.map_or(Span::ZERO, |rate| rate.time_for(size));
+        Some(begins)
     }
 
     /// Forgets the packets whose transmission has begun by `now`.
@@ -157,22 +202,13 @@ impl Machine for Link {
     type Reason = LinkTimer;
 
     fn handle_input(&mut self, packet: Packet, now: Instant) {
-        self.leave_queue(now);
+        self.pass(now);
         self.statistics.offered += 1;
-        let begins = self.free_at.max(now);
-        if begins > now {
-            if !self.config.queue.admits(self.waiting.len(), self.waiting_bytes, u64::from(packet.bytes)) {
-                self.statistics.dropped += 1;
-                self.outputs.push_back(LinkOutput::Dropped(packet));
-                return;
-            }
-            self.waiting.push_back((begins, packet.bytes));
-            self.waiting_bytes += u64::from(packet.bytes);
-            self.note(now);
-        }
-        let size = Size::from_bytes(u64::from(packet.bytes));
-        let transmission = self.config.rate.map_or(Span::ZERO, |rate| rate.time_for(size));
-        self.free_at = begins + transmission;
+        let Some(begins) = self.enqueue(packet.bytes, now) else {
+            self.statistics.dropped += 1;
+            self.outputs.push_back(LinkOutput::Dropped(packet));
+            return;
+        };
         let leaves = if self.config.cut_through { begins } else { self.free_at };
         let damaged = self.errors.corrupts(begins);
         self.statistics.damaged += u64::from(damaged);
@@ -239,6 +275,7 @@ mod tests {
             delay: Span::from_millis(5),
             queue: QueueLimit::Packets(2),
             cut_through: false,
+            cross: None,
         };
         let inputs: Vec<_> = (1..=4).map(|number| (Instant::ZERO, packet(number))).collect();
         let done = check_machine(|| Link::new(config, no_errors()), &inputs, Instant::from_secs(1));
@@ -259,6 +296,7 @@ mod tests {
             delay: Span::from_millis(5),
             queue: QueueLimit::Packets(9),
             cut_through: true,
+            cross: None,
         };
         let inputs = [(Instant::ZERO, packet(1)), (Instant::ZERO, packet(2))];
         let done = check_machine(|| Link::new(config, no_errors()), &inputs, Instant::from_secs(1));
@@ -274,6 +312,7 @@ mod tests {
             delay: Span::ZERO,
             queue: QueueLimit::Packets(9),
             cut_through: false,
+            cross: None,
         };
         let all = ErrorModel::new(ErrorConfig::Uniform { error_rate: 1.0 }, 1, "link", "down");
         let inputs = [(Instant::ZERO, packet(1)), (Instant::ZERO, packet(2))];
@@ -290,6 +329,7 @@ mod tests {
             delay: Span::ZERO,
             queue: QueueLimit::Packets(9),
             cut_through: false,
+            cross: None,
         };
         let mut link = Link::new(config, no_errors());
         link.trace();
@@ -302,10 +342,42 @@ mod tests {
     #[test]
     fn a_queue_in_bytes_counts_bytes() {
         let limit = QueueLimit::Bytes(Size::from_bytes(3000));
-        let config =
-            LinkConfig { rate: Some(Rate::from_bps(8)), delay: Span::ZERO, queue: limit, cut_through: false };
+        let config = LinkConfig {
+            rate: Some(Rate::from_bps(8)),
+            delay: Span::ZERO,
+            queue: limit,
+            cut_through: false,
+            cross: None,
+        };
         let mut link = Link::new(config, no_errors());
         (1..=4).for_each(|number| link.handle_input(packet(number), Instant::ZERO));
         assert_eq!(link.statistics().dropped, 1);
+    }
+
+    /// 1500 bytes take 12 ms, packets of others 6 ms. Theirs come at 1, 11 (the queue is full), 21 and 31 ms:
+    /// ```text
+    /// in   1 c       2 x         c
+    /// wire |----1----|-c-|----2----|-c-|
+    /// ```
+    #[test]
+    fn cross_traffic_takes_its_place() {
+        let ms = Instant::from_millis;
+        let cross = CrossTraffic { first: ms(1), interval: Span::from_millis(10), bytes: 750 };
+        let config = LinkConfig {
+            rate: Some(Rate::from_bps(1_000_000)),
+            delay: Span::ZERO,
+            queue: QueueLimit::Packets(2),
+            cut_through: false,
+            cross: Some(cross),
+        };
+        let inputs = [(ms(0), packet(1)), (ms(10), packet(2)), (ms(11), packet(3))];
+        let done = check_machine(|| Link::new(config, no_errors()), &inputs, Instant::from_secs(1));
+        let dropped = (ms(11), LinkOutput::Dropped(packet(3)));
+        assert_eq!(done, [dropped, (ms(12), arrived(1, 0)), (ms(30), arrived(2, 18))]);
+
+        let mut link = Link::new(config, no_errors());
+        inputs[..2].iter().for_each(|(at, packet)| link.handle_input(*packet, *at));
+        // At 25 ms our second packet is under way and theirs of 21 ms waits.
+        assert_eq!(link.queued(ms(25)), 1);
     }
 }

@@ -9,4 +9,4 @@ pub mod errors;
 mod link;
 
 pub use duplex::{Duplex, DuplexConfig, DuplexInput, DuplexOutput};
-pub use link::{Link, LinkConfig, LinkOutput, LinkStatistics, LinkTimer};
+pub use link::{CrossTraffic, Link, LinkConfig, LinkOutput, LinkStatistics, LinkTimer};

@@ -96,6 +96,11 @@ fn wired(wired: &Wired) -> Checked {
     for (name, direction) in [("down", &wired.down), ("up", &wired.up)] {
         within(&format!("wired.{name}.rate"), direction.rate, MIN_RATE, MAX_RATE)?;
         queue(&format!("wired.{name}.queue"), direction.queue)?;
+        if let Some(cross) = &direction.cross {
+            within(&format!("wired.{name}.cross.rate"), cross.rate, MIN_RATE, direction.rate)?;
+            let (least, most) = (Size::from_bytes(20), Size::from_bytes(65_535));
+            within(&format!("wired.{name}.cross.packet"), cross.packet, least, most)?;
+        }
     }
     Ok(())
 }

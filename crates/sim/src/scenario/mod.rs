@@ -19,7 +19,7 @@ pub use link::{ErrorKind, Errors, PointToPoint};
 pub use load::ScenarioError;
 pub use shipped::{Shipped, shipped, shipped_text};
 pub use transport::{
-    AckLoss, AckLossRule, BurstReaction, E2tcp, Gateway, HeaderForm, Increase, PartialAckTimer, RtoClock, Tcp, Transport,
+    AckLoss, AckLossRule, BurstReaction, Counted, E2tcp, Gateway, HeaderForm, Increase, PartialAckTimer, RtoClock, Tcp, Transport,
     WindowGrowth,
 };
 
@@ -94,6 +94,19 @@ pub struct WiredDirection {
     /// Drop-tail queue before that link; the packet in transmission is not counted.
     #[serde(default = "large_queue")]
     pub queue: QueueLimit,
+    /// Traffic of others over that link, which never comes to the air.
+    pub cross: Option<Cross>,
+}
+
+/// Packets of others at a constant rate over a wired link.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Cross {
+    /// Their rate, at most the link's.
+    pub rate: Rate,
+    /// Length of each IP packet.
+    #[serde(default = "thousand_bytes")]
+    pub packet: Size,
 }
 
 /// How stations and access point use the air.

@@ -11,7 +11,7 @@ use crate::air::contention::{Access, Counting};
 use crate::air::{CellConfig, StationConfig};
 use crate::apps::{Arrival, Datagrams, Replay, Saturation, Source, SourceConfig, Transfer};
 use crate::path::errors::ErrorConfig;
-use crate::path::{DuplexConfig, LinkConfig};
+use crate::path::{CrossTraffic, DuplexConfig, LinkConfig};
 use crate::scenario::{
     Application, Direction, ErrorKind, Errors, FlowGroup, Scenario, Transport, Wifi, WiredDirection,
 };
@@ -103,7 +103,10 @@ impl WorldSpec {
         let tcp = transport::tcp_config(&scenario.tcp);
         let wire = scenario.wired.as_ref().map(|wired| {
             let half = wired.rtt / 2;
-            (link(&wired.down, half), link(&wired.up, half))
+            let [down, up] = [("down", &wired.down), ("up", &wired.up)].map(|(name, direction)| {
+                LinkConfig { cross: cross_traffic(direction, name, seed), ..link(direction, half) }
+            });
+            (down, up)
         });
         let flows =
             scenario.flow.iter().flat_map(|group| flows(scenario, group, &tcp, stations.len())).collect();
@@ -120,7 +123,22 @@ impl WorldSpec {
 }
 
 fn link(direction: &WiredDirection, delay: Span) -> LinkConfig {
-    LinkConfig { rate: Some(direction.rate), delay, queue: direction.queue, cut_through: false }
+    LinkConfig {
+        rate: Some(direction.rate),
+        delay,
+        queue: direction.queue,
+        cut_through: false,
+        cross: None,
+    }
+}
+
+/// The traffic of others on the wire, with no fixed phase to ours.
+fn cross_traffic(direction: &WiredDirection, name: &str, seed: u64) -> Option<CrossTraffic> {
+    let cross = direction.cross.as_ref()?;
+    let interval = cross.rate.time_for(cross.packet);
+    let phase = Stream::new(seed, &format!("wire/{name}/cross-phase")).unit();
+    let first = Instant::ZERO + Span::from_secs_f64(phase * interval.as_secs_f64());
+    Some(CrossTraffic { first, interval, bytes: cross.packet.as_bytes() as u32 })
 }
 
 fn hop(scenario: &Scenario, first_beacon: Instant) -> HopSpec {
