@@ -13,6 +13,19 @@ pub enum Increase {
     PerWindow,
 }
 
+/// What fills the window. The thesis draws a sliding window (figure 3.1) and does not say what loss does to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Counted {
+    /// Packets believed to be on their way.
+    #[default]
+    Travelling,
+    /// Those, and the ones believed lost that have not been sent again.
+    Missing,
+    /// Everything behind the acknowledgement, received ahead of a gap or not: the window slides over sequence numbers, as
+    /// TCP's does.
+    Span,
+}
+
 /// What a window field does to the largest window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum WindowField {
@@ -71,9 +84,8 @@ pub struct E2tcpConfig {
     pub increase_step: u32,
     /// Packets by which it shrinks for each packet newly lost to static noise. Default 1.
     pub decrease_step: u32,
-    /// Whether packets believed lost, and not yet sent again, keep new data out of the window. Default no: they have left
-    /// the link.
-    pub count_lost: bool,
+    /// What keeps new data out of the window. Default what travels: packets believed lost have left the link.
+    pub counted: Counted,
     /// Whether a retransmission counts as lost when an acknowledgement reports a packet sent after it. Default no: only the
     /// retransmission timer finds such losses, as in the thesis.
     pub infer_relost: bool,
@@ -129,7 +141,7 @@ impl Default for E2tcpConfig {
             increase: Increase::default(),
             increase_step: 1,
             decrease_step: 1,
-            count_lost: false,
+            counted: Counted::default(),
             infer_relost: false,
             burst_reaction: BurstReaction::default(),
             rto_percent: 125,

@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Seq, Span};
 
-use super::config::E2tcpConfig;
+use super::config::{Counted, E2tcpConfig};
 use super::connection::{E2tcpTimer, Timers};
 use super::rtt::RttEstimator;
 use super::statistics::Statistics;
@@ -98,7 +98,7 @@ pub(super) struct Sender<S> {
     pub(super) rtt: RttEstimator,
     iss: Seq,
     payload: u64,
-    count_lost: bool,
+    counted: Counted,
     infer_relost: bool,
     back_off: bool,
     give_up_after: Span,
@@ -143,7 +143,7 @@ impl<S: SendBuffer> Sender<S> {
             rtt: RttEstimator::new(config),
             iss: config.initial_sequence,
             payload: u64::from(config.payload),
-            count_lost: config.count_lost,
+            counted: config.counted,
             infer_relost: config.infer_relost,
             back_off: config.back_off,
             give_up_after: config.give_up_after,
@@ -532,7 +532,11 @@ impl<S: SendBuffer> Sender<S> {
     /// How much new data may leave now, or the FIN. A packet shorter than it could be waits while others are on their way,
     /// if it is only the peer's window that cuts it short.
     fn permitted(&self) -> Option<(u64, Control)> {
-        let counted = self.outstanding() + if self.count_lost { self.marked() } else { 0 };
+        let counted = match self.counted {
+            Counted::Travelling => self.outstanding(),
+            Counted::Missing => self.outstanding() + self.marked(),
+            Counted::Span => self.records.len() as u32,
+        };
         if self.una < FIRST || self.nxt > self.end || counted >= self.window.size() {
             return None;
         }

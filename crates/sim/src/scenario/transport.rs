@@ -272,8 +272,8 @@ pub struct E2tcp {
     pub error_limit: u32,
     /// How the window grows while nothing is lost: by a packet with each acknowledgement, or with each window of them.
     pub increase: Increase,
-    /// Whether packets believed lost keep new ones out of the window until they are sent again.
-    pub count_lost: bool,
+    /// What fills the window: packets that travel, those that are missing too, or the span behind the acknowledgement.
+    pub counted: Counted,
     /// Whether a packet sent again is found lost by acknowledgements of later ones; else by its timer alone.
     pub infer_relost: bool,
     /// The time-out is the largest of the last five round trips times so many per cent, and this margin.
@@ -302,7 +302,7 @@ impl Default for E2tcp {
             after_timeout: machine.after_timeout,
             error_limit: machine.error_limit,
             increase: Increase::Ack,
-            count_lost: machine.count_lost,
+            counted: Counted::Travelling,
             infer_relost: machine.infer_relost,
             rto_percent: machine.rto_percent,
             rto_margin: machine.rto_margin,
@@ -323,6 +323,18 @@ pub enum HeaderForm {
     E2tcp,
     /// TCP's: 40 bytes, and 10 for each block.
     Tcp,
+}
+
+/// What fills E2TCP's window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Counted {
+    /// Packets believed to be on their way.
+    Travelling,
+    /// Those, and the ones believed lost.
+    Missing,
+    /// Everything behind the acknowledgement: the window slides over sequence numbers.
+    Span,
 }
 
 /// How E2TCP's window grows.

@@ -9,7 +9,7 @@ use airwatt_proto::tcp::{self, DelayedAck, InitialWindow, TcpConfig};
 
 use crate::apps::{End, Leg};
 use crate::scenario::{
-    AckLoss, AckLossRule, BurstReaction, E2tcp, FlowGroup, HeaderForm, Increase, PartialAckTimer, RtoClock, Scenario, Tcp,
+    AckLoss, AckLossRule, BurstReaction, Counted, E2tcp, FlowGroup, HeaderForm, Increase, PartialAckTimer, RtoClock, Scenario, Tcp,
     Transport, WindowGrowth,
 };
 
@@ -144,7 +144,11 @@ pub(crate) fn e2tcp_config(e2tcp: &E2tcp, tcp: &Tcp, reliability: u8) -> E2tcpCo
             Increase::Ack => e2tcp::Increase::PerAck,
             Increase::Window => e2tcp::Increase::PerWindow,
         },
-        count_lost: e2tcp.count_lost,
+        counted: match e2tcp.counted {
+            Counted::Travelling => e2tcp::Counted::Travelling,
+            Counted::Missing => e2tcp::Counted::Missing,
+            Counted::Span => e2tcp::Counted::Span,
+        },
         infer_relost: e2tcp.infer_relost,
         rto_percent: e2tcp.rto_percent,
         rto_margin: e2tcp.rto_margin,

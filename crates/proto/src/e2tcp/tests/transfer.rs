@@ -50,11 +50,12 @@ fn check(pair: &Pair, configs: &[E2tcpConfig; 2], lens: [usize; 2]) {
 
 fn any_config() -> impl Strategy<Value = E2tcpConfig> {
     let windows = (1_u32..20, 1_u32..20, 1_u32..20, 0_u32..10);
-    let switches = any::<[bool; 6]>();
+    let switches = any::<[bool; 5]>();
+    let counted = prop_oneof![Just(Counted::Travelling), Just(Counted::Missing), Just(Counted::Span)];
     let sizes = (prop_oneof![Just(1000_u16), 1_u16..2000], prop_oneof![Just(65_535_u32), 1000_u32..60_000]);
     let reliability = prop_oneof![2 => Just(100_u8), 3 => 0_u8..=100];
-    (windows, switches, sizes, reliability, any::<u32>()).prop_map(
-        |((min, after, more, error_limit), switch, (payload, window), reliability, isn)| {
+    (windows, switches, counted, sizes, reliability, any::<u32>()).prop_map(
+        |((min, after, more, error_limit), switch, counted, (payload, window), reliability, isn)| {
             let max_window = min.max(after) + more;
             E2tcpConfig {
                 payload,
@@ -63,15 +64,15 @@ fn any_config() -> impl Strategy<Value = E2tcpConfig> {
                 after_timeout: after,
                 error_limit,
                 increase: if switch[0] { Increase::PerAck } else { Increase::PerWindow },
-                count_lost: switch[1],
-                infer_relost: switch[2],
-                burst_reaction: if switch[3] {
+                counted,
+                infer_relost: switch[1],
+                burst_reaction: if switch[2] {
                     BurstReaction::Detector(DetectorConfig::default())
                 } else {
                     BurstReaction::Windows
                 },
-                selective: switch[4],
-                window_field: if switch[5] { WindowField::Caps } else { WindowField::Replaces },
+                selective: switch[3],
+                window_field: if switch[4] { WindowField::Caps } else { WindowField::Replaces },
                 reliability,
                 receive_window: window,
                 receive_buffer: window + window / 2,
