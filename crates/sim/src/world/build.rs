@@ -103,8 +103,9 @@ impl WorldSpec {
         let tcp = transport::tcp_config(&scenario.tcp);
         let wire = scenario.wired.as_ref().map(|wired| {
             let half = wired.rtt / 2;
-            let [down, up] = [("down", &wired.down), ("up", &wired.up)].map(|(name, direction)| {
-                LinkConfig { cross: cross_traffic(direction, name, seed), ..link(direction, half) }
+            let [down, up] = [("down", &wired.down), ("up", &wired.up)].map(|(name, direction)| LinkConfig {
+                cross: cross_traffic(direction, name, seed),
+                ..link(direction, half)
             });
             (down, up)
         });
@@ -123,13 +124,7 @@ impl WorldSpec {
 }
 
 fn link(direction: &WiredDirection, delay: Span) -> LinkConfig {
-    LinkConfig {
-        rate: Some(direction.rate),
-        delay,
-        queue: direction.queue,
-        cut_through: false,
-        cross: None,
-    }
+    LinkConfig { rate: Some(direction.rate), delay, queue: direction.queue, cut_through: false, cross: None }
 }
 
 /// The traffic of others on the wire, with no fixed phase to ours.
