@@ -4,10 +4,10 @@
 //! second is here: a timeout that was backed off stays so until a sample comes.
 //!
 //! The coarse clock follows 4.4BSD's arithmetic (Stevens and Wright, TCP/IP Illustrated volume 2, section 25.10) where the
-//! simulators of the year 2000 do too. As in those, a sample is the exact time rounded to ticks, at least one, and the
-//! timer runs the whole timeout; 4.4BSD counts the boundaries of one clock for both, which shortens either by up to a tick.
+//! simulators of the year 2000 do too: a sample is the number of the clock's ticks between sending and acknowledgement, at
+//! least one. The timer runs the whole timeout, as in those; 4.4BSD counts ticks for it too, which shortens it by up to one.
 
-use airwatt_base::Span;
+use airwatt_base::{Instant, Span};
 
 use super::config::{RtoClock, TcpConfig};
 
@@ -85,8 +85,8 @@ impl RttEstimator {
         self.base.saturating_mul(1 << doublings.min(most)).min(self.max)
     }
 
-    /// A sample from data that was sent once (RFC 6298 sections 2.2 and 2.3).
-    pub fn sample(&mut self, rtt: Span) {
+    /// A sample from data that was sent once and is acknowledged at `now` (RFC 6298 sections 2.2 and 2.3).
+    pub fn sample(&mut self, rtt: Span, now: Instant) {
         self.backoff = 0;
         let derived = match &mut self.estimate {
             Estimate::Fine { smoothed, granularity } => {
@@ -101,7 +101,9 @@ impl RttEstimator {
                 srtt + (*granularity).max(rttvar * 4)
             }
             Estimate::Coarse { tick, min_ticks, srtt, rttvar } => {
-                let ticks = ((rtt + *tick / 2).whole(*tick)).clamp(1, 1 << 32) as i64;
+                let clock = |at: Instant| at.saturating_since(Instant::ZERO).whole(*tick);
+                let sent = Instant::ZERO + now.saturating_since(Instant::ZERO + rtt);
+                let ticks = (clock(now) - clock(sent)).clamp(1, 1 << 32) as i64;
                 sample_coarse(srtt, rttvar, ticks);
                 // RTTVAR times 4 is what is stored.
                 *tick * ((*srtt / 8 + *rttvar) as u64).max(*min_ticks)

@@ -386,7 +386,7 @@ impl<S: SendBuffer> Sender<S> {
         let flight = self.flight();
         let data = ack.clamp(FIRST, self.end) - self.una.clamp(FIRST, self.end);
         if let Some(rtt) = self.sample(ack, now) {
-            self.rtt.sample(rtt);
+            self.rtt.sample(rtt, now);
             statistics.count_rtt(rtt);
         }
         let (before, duplicates) = (self.una.max(FIRST), self.duplicates);

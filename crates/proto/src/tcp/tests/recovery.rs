@@ -266,15 +266,16 @@ fn a_silent_peer_of_an_established_connection_costs_no_wakeup() {
 fn the_estimator_follows_rfc_6298() {
     let mut rtt = RttEstimator::new(&TcpConfig::default());
     assert_eq!((rtt.srtt(), rtt.rto()), (None, Span::from_secs(1)));
-    rtt.sample(millis(100));
+    let now = Instant::from_secs(1);
+    rtt.sample(millis(100), now);
     assert_eq!((rtt.srtt(), rtt.rttvar(), rtt.rto()), (Some(millis(100)), Some(millis(50)), millis(300)));
-    rtt.sample(millis(180));
+    rtt.sample(millis(180), now);
     let rttvar = Span::from_micros(57_500);
     assert_eq!((rtt.srtt(), rtt.rttvar(), rtt.rto()), (Some(millis(110)), Some(rttvar), millis(340)));
     rtt.back_off();
     rtt.back_off();
     assert_eq!(rtt.rto(), millis(1360));
-    rtt.sample(millis(110));
+    rtt.sample(millis(110), now);
     assert_eq!(rtt.rto(), Span::from_nanos(110_000_000 + 4 * 43_125_000));
     for _ in 0..100 {
         rtt.back_off();
