@@ -45,10 +45,12 @@ One configuration serves every simulated table and figure; the thesis leaves the
   average over A 300 10 5 4 3 2 1, B 20 10 5 4 3 2 1: with these, an independent simulator
   comes near the printed averages of three TCPs at once. The average over all good states
   of the figures is given beside it.
-* E2TCP: windows 12 to 25, after a timeout 5, error limit 5. The window grows by one packet
-  with each window of acknowledgements: the thesis only says that it grows, and growth with
-  each acknowledgement would make window management alone better than Tahoe in scenario A,
-  and the largest factor over TCP 38 instead of 16. Other readings are in docs/e2tcp.md.
+* E2TCP: windows 12 to 25, after a timeout 5, error limit 5. The window slides over sequence
+  numbers, as the thesis draws it, and grows by one packet with each window of
+  acknowledgements: the thesis only says that it grows. Growth with each acknowledgement would
+  make window management alone better than Tahoe in scenario A, and the largest factor over
+  TCP 38 instead of 16; a window of what travels would make the largest windows the best in
+  scenario A. Other readings are in docs/e2tcp.md.
 * Traffic: 20 MB in packets of 1000 bytes; interactive 1000 packets with exponential gaps;
   constant rate for 160 s. A run ends when the sender knows that all has arrived.
 * Radios weigh data and time overhead 0.1/0.9 (always active), 0.5/0.5 (intermediate, the
