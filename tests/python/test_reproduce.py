@@ -44,7 +44,7 @@ def chosen(*reproductions):
 def test_what_several_reproductions_share_runs_once(monkeypatch):
     ran = []
     run = _core.run
-    monkeypatch.setattr(_core, "run", lambda scenario, seed, control: ran.append(seed) or run(scenario, seed))
+    monkeypatch.setattr(_core, "run", lambda scenario, seed, **_: ran.append(seed) or run(scenario, seed))
     batch = engine.reproduce(chosen(counted("fig1", point()), counted("fig2", point(), point("200kB"))), 3, 5)
     assert sorted(ran) == [5, 5, 6, 6, 7, 7]
     assert [item.id for item in batch.finished] == ["made-up/fig1", "made-up/fig2"]
@@ -100,7 +100,7 @@ def test_ids_in_all_their_forms():
 def test_an_unknown_id_is_one_line_and_status_2(airwatt, wrong, tmp_path):
     answer = airwatt("reproduce", wrong, "--out", tmp_path)
     assert answer.status == 2
-    assert answer.is_one_line(repr(wrong), "allowed are all, e2tcp")
+    assert answer.is_one_line(repr(wrong), "allowed are all, hashimoto-2013, e2tcp")
 
 
 def test_an_id_that_is_nearly_right_gets_a_hint(airwatt, tmp_path):

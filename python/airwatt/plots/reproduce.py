@@ -110,7 +110,7 @@ def _lines(axes: Axes, picture: Lines, values: Sequence[Value], published: Seque
         axes.errorbar(
             xs,
             [value.value for value in curve],
-            yerr=[value.ci95 or 0.0 for value in curve],
+            yerr=[value.ci95 or 0.0 for value in curve] if any(value.ci95 for value in curve) else None,
             color=colour,
             linestyle=_DASHES[seconds.index(key[1:]) % len(_DASHES)],
             marker=_MARKERS[firsts.index(key[:1]) % len(_MARKERS)] if len(curve) <= _SMOOTH else None,

@@ -1,0 +1,81 @@
+"""Document 000, chapters 3 and 4: every entry is there, and all that equations claim holds but what is known not to."""
+
+import math
+import random
+
+import pytest
+from conftest import ROOT
+
+from airwatt import _core
+from airwatt.reproduce import document, engine
+from airwatt.reproduce.hashimoto_2013 import DOCUMENT, chapter3, chapter4, readings, validation
+from airwatt.reproduce.model import Results
+
+WITHHELD = ["fig3.8", "fig3.9", "fig4.5c", "fig4.6"]
+"""Published, and to be compared by others: values without claims."""
+PLACES = (
+    ["head.69pct", "head.60pct", "fig3.6", "tab3.1.analysis", "tab3.1.simulation", "tab3.1.error"]
+    + [f"fig3.{n}" for n in range(7, 13)]
+    + ["sec3.5.summary", "fig3.13a", "fig3.13b", "eq3.47-49"]
+    + ["fig4.5a", "fig4.5b", "fig4.5c", "sec4.4.mixed", "fig4.6", "fig4.7", "fig4.8", "sec4.5.trigger"]
+)
+MINE = {item.place: item for part in (chapter3, chapter4, validation) for item in part.FIGURES}
+MINE |= {item.place: item for item in (*chapter4.HEADS, *validation.TABLES)}
+MISSED = {"hashimoto-2013/sec4.4.mixed.m5"}
+
+
+def made_up(point):
+    """Three runs of a point, with gaps near the printed ones."""
+    cross = int(dict(point.overrides)["wired.up.cross.rate"].removesuffix("Mbps"))
+    runs = []
+    for seed in range(3):
+        gap = validation.PRINTED_MS[cross][0] * (1 + 0.01 * random.Random(seed).random())
+        runs.append({"gap_ms": gap} | {f"below {x:g} ms": float(x >= gap) for x in validation.GRID_MS})
+    return runs
+
+
+@pytest.fixture(scope="module")
+def results():
+    return Results({point: made_up(point) for item in MINE.values() for point in item.points})
+
+
+def test_every_entry_is_there_in_the_order_of_the_pages():
+    assert [item.place for item in DOCUMENT.reproductions if item.place in PLACES] == PLACES
+    assert set(MINE) == set(PLACES)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_each_gives_finite_values_and_claims_with_ids_of_their_own(place, results):
+    outcome = MINE[place].compute(MINE[place], results)
+    assert outcome.values
+    assert all(math.isfinite(value.value) for value in outcome.values)
+    named = [(value.what, *sorted(value.at.items())) for value in outcome.values]
+    assert len(named) == len(set(named)), "no two values at one place"
+    assert all(claim.id.startswith(f"hashimoto-2013/{place}.") for claim in outcome.claims)
+    assert len({claim.id for claim in outcome.claims}) == len(outcome.claims)
+    assert bool(outcome.claims) == (place not in WITHHELD)
+    printed = {(value.what, *sorted(value.at.items())) for value in outcome.published}
+    assert printed <= set(named), "a printed number stands beside one of ours"
+    if not MINE[place].points:
+        assert {claim.id for claim in outcome.claims if not claim.holds} <= MISSED
+
+
+def test_curves_are_drawn(results, tmp_path):
+    for place in ("fig3.6", "fig3.10", "fig4.8"):
+        finished = engine.Finished(DOCUMENT, MINE[place], MINE[place].compute(MINE[place], results))
+        assert [path.suffix for path in document.write(finished, tmp_path)] == [".csv", ".png"]
+
+
+def test_the_gaps_of_a_run_are_those_of_its_acknowledgements():
+    point = validation.point(20)
+    scenario = _core.Scenario.load(point.scenario, [*point.overrides, ("duration", "14s")])
+    gaps = validation.gaps_ms(_core.run(scenario, 1, trace=True))
+    # Four seconds of about 10 Mb/s in packets of 1500 bytes.
+    assert 2000 < len(gaps) < 3600
+    assert gaps.min() > 0.05
+    assert 3500 < gaps.sum() <= 4000
+
+
+def test_the_page_has_the_configuration():
+    page = (ROOT / "docs" / "reproductions" / "hashimoto-2013.md").read_text()
+    assert readings.CONFIGURATION.strip() in page
