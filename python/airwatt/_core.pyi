@@ -151,6 +151,9 @@ def e2tcp_packets(stream_bytes: int, payload_bytes: int) -> list[bytes]:
 def e2tcp_acknowledgements(received: Sequence[tuple[int, int]]) -> list[bytes]:
     """The answers of an E2TCP receiver that gets a packet for each (first byte, last byte), in this order."""
 
+def e2tcp_acknowledgements_as_tcp(received: Sequence[tuple[int, int]]) -> list[int]:
+    """What the same acknowledgements would take as TCP segments, in bytes."""
+
 def e2tcp_connections() -> int:
     """How many connections two hosts have open when the next one is refused."""
 

@@ -172,6 +172,18 @@ pub(crate) fn e2tcp_acknowledgements(
     py: Python<'_>,
     received: Vec<(u32, u32)>,
 ) -> PyResult<Vec<Bound<'_, PyBytes>>> {
+    let answers = acknowledgements(received)?;
+    Ok(answers.iter().map(|packet| PyBytes::new(py, &encoded(packet))).collect())
+}
+
+/// What the same acknowledgements would take as TCP segments, in bytes: as the simulator charges them with TCP's headers.
+#[pyfunction]
+pub(crate) fn e2tcp_acknowledgements_as_tcp(received: Vec<(u32, u32)>) -> PyResult<Vec<u32>> {
+    let answers = acknowledgements(received)?;
+    Ok(answers.iter().map(|packet| airwatt_sim::apps::e2tcp_bytes(packet, true)).collect())
+}
+
+fn acknowledgements(received: Vec<(u32, u32)>) -> PyResult<Vec<Packet>> {
     let config = E2tcpConfig::default();
     let mut end: Connection = Connection::established(config.clone(), &config, 0);
     let mut answers = Vec::new();
@@ -184,7 +196,7 @@ pub(crate) fn e2tcp_acknowledgements(
         };
         let header = Header { sequence: Some(Seq::new(last)), ..Header::new(0) };
         end.handle_input(Input::Packet(Packet { header, len }, ()), Instant::ZERO);
-        answers.extend(sent(&mut end).iter().map(|packet| PyBytes::new(py, &encoded(packet))));
+        answers.extend(sent(&mut end));
     }
     Ok(answers)
 }

@@ -31,9 +31,9 @@ mod _core {
     use crate::errors::{AirwattError, InputError, MissingFeature, RunError};
     #[pymodule_export]
     use crate::exact::{
-        bytes_sent, data_overhead, e2tcp_acknowledgements, e2tcp_connections, e2tcp_decode, e2tcp_encode,
-        e2tcp_packets, e2tcp_timers, efficiency, energy_efficiency, energy_overhead, radio_mixes,
-        time_overhead,
+        bytes_sent, data_overhead, e2tcp_acknowledgements, e2tcp_acknowledgements_as_tcp, e2tcp_connections,
+        e2tcp_decode, e2tcp_encode, e2tcp_packets, e2tcp_timers, efficiency, energy_efficiency,
+        energy_overhead, radio_mixes, time_overhead,
     };
     #[pymodule_export]
     use crate::lists::{policies, radios, scenarios, schema, transports};

@@ -224,8 +224,8 @@ const TCP_HEADERS: u32 = 40;
 /// What a block costs in TCP, as the E2TCP thesis counts it (section 4.2.4): a SACK option of its own.
 const TCP_BLOCK: u32 = 10;
 
-/// The size of a packet: with its own header, or with the one that TCP would need.
-fn e2tcp_bytes(packet: &e2tcp::Packet, tcp_headers: bool) -> u32 {
+/// The size of an E2TCP packet in bytes: with its own header, or with the one that TCP would need.
+pub fn e2tcp_bytes(packet: &e2tcp::Packet, tcp_headers: bool) -> u32 {
     if !tcp_headers {
         return packet.bytes() as u32;
     }

@@ -17,7 +17,7 @@ mod transfer;
 
 pub use datagrams::Datagrams;
 pub use delivery::Deliveries;
-pub use end::{End, EndCounts, EndEvent, EndOutput, EndWindow};
+pub use end::{End, EndCounts, EndEvent, EndOutput, EndWindow, e2tcp_bytes};
 pub use replay::{Arrival, Delay, Replay};
 pub use saturation::Saturation;
 pub use source::{Source, SourceConfig};

@@ -372,10 +372,15 @@ def _sec424(home: str) -> Outcome:
     tcp = _core.bytes_sent("tcp", 1, 1000) - 1000 - _header_bytes()[0]
     values = [_value("header", data, "B", packet="E2TCP data"), _value("header", tcp, "B", packet="TCP ACK")]
     values += [_value("header", size, "B", packet=f"E2TCP ACK, {n} blocks") for n, size in enumerate(acks)]
+    as_tcp = _core.e2tcp_acknowledgements_as_tcp(received)
+    values += [_value("header", size, "B", packet=f"TCP ACK, {n} blocks") for n, size in enumerate(as_tcp)]
     held = [
         claims.exactly(f"{home}.data", "header of a data packet", 8.0, float(data), "bytes"),
         claims.exactly(f"{home}.acks", "acknowledgements with 0, 1, 2 blocks", "8, 12, 16", ", ".join(map(str, acks))),
         claims.exactly(f"{home}.tcp", "TCP acknowledgement without blocks", 40.0, float(tcp), "bytes"),
+        claims.exactly(
+            f"{home}.tcp-blocks", "the same as TCP would send them", "40, 50, 60", ", ".join(map(str, as_tcp))
+        ),
     ]
     return Outcome(values, held)
 
