@@ -166,7 +166,7 @@ def test_traces_are_parquet_with_units_in_their_names(airwatt, tmp_path):
     answer = airwatt("run", "fast-dsl", *SHORT, "--policy", "psm", "--trace", tmp_path / "new" / "folder", "--json")
     assert answer.status == 0
     tables = {path.stem: pq.read_table(path) for path in (tmp_path / "new" / "folder").glob("*.parquet")}
-    expected = {"congestion_window", "queues", "radio_states", "triggers", "beacons", "frames"}
+    expected = {"congestion_window", "deliveries", "queues", "radio_states", "triggers", "beacons", "frames"}
     assert expected <= tables.keys()
     for name, table in tables.items():
         assert table.num_rows > 0, name

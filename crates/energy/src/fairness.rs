@@ -8,14 +8,19 @@
 //! * Hashimoto 2010 (master thesis, eq. 6, 7): the same times (sum x / C)^alpha, alpha = 1 by default there. These are
 //!   two metrics: values of one are not to be compared with values of the other.
 //!
-//! Left out: the sliding-window method, which averages an index over the positions of a window; max-min fairness and
-//! weights. With alpha = 1 a larger total at the same Jain index can lower the master index (at a total u C it falls once
+//! [`sliding_window`] averages any of them over the positions of a window, for short-term and long-term fairness.
+//!
+//! Left out: max-min fairness and weights. A total above the capacity is no error here, as a window of time may see it; it
+//! counts as distance from the fair share. [`check_capacity_holds`] refuses it. With alpha = 1 a larger total at the same Jain index can lower the master index (at a total u C it falls once
 //! u^2 > 2 J); from alpha = 2 on it cannot. That is a property of the published definition.
 
 use std::fmt;
 
+mod sliding;
 #[cfg(test)]
 mod tests;
+
+pub use sliding::{Index, sliding_window};
 
 /// Why an index cannot be computed. Its display names the parameter, its value and what is allowed.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +40,31 @@ pub enum FairnessError {
     Alpha(f64),
     /// The throughputs exceed the capacity by so many powers of ten that the index leaves the range of `f64`.
     Overflow,
+    /// The throughputs together exceed the capacity.
+    Exceeded {
+        /// The capacity.
+        capacity: f64,
+        /// What they add up to.
+        total: f64,
+    },
+    /// A flow has another number of bins than the first.
+    Uneven {
+        /// Which flow, counted from zero.
+        flow: usize,
+        /// How many it has.
+        bins: usize,
+        /// How many the first has.
+        first: usize,
+    },
+    /// The length of a bin is zero, negative, infinite or not a number.
+    Bin(f64),
+    /// The window has no bins, or more than the trace.
+    Window {
+        /// Bins of the window.
+        window: usize,
+        /// Bins of the trace.
+        bins: usize,
+    },
 }
 
 impl fmt::Display for FairnessError {
@@ -49,6 +79,16 @@ impl fmt::Display for FairnessError {
             }
             Self::Alpha(value) => write!(f, "alpha: {value}; allowed are finite values of zero or more"),
             Self::Overflow => f.write_str("throughputs: too far above the capacity for an index"),
+            Self::Exceeded { capacity, total } => {
+                write!(f, "capacity: {capacity}; allowed is the sum of the throughputs, {total}, or more")
+            }
+            Self::Uneven { flow, bins, first } => {
+                write!(f, "amounts[{flow}]: {bins} bins; allowed are {first}, as the first flow has")
+            }
+            Self::Bin(value) => write!(f, "bin: {value}; allowed are finite values above zero"),
+            Self::Window { window, bins } => {
+                write!(f, "window: {window} bins; allowed are 1 to {bins}, the length of the trace")
+            }
         }
     }
 }
@@ -102,6 +142,17 @@ pub fn fair_utilization_alpha(throughputs: &[f64], capacity: f64, alpha: f64) ->
     let utilization: f64 = throughputs.iter().map(|x| x / capacity).sum();
     let value = index * utilization.powf(alpha);
     if value.is_finite() { Ok(value) } else { Err(FairnessError::Overflow) }
+}
+
+/// Whether `throughputs` fit into `capacity`, to a part in a thousand million.
+///
+/// # Errors
+/// As [`fair_utilization`], and a total above the capacity.
+pub fn check_capacity_holds(throughputs: &[f64], capacity: f64) -> Result<(), FairnessError> {
+    check(throughputs)?;
+    check_capacity(capacity)?;
+    let total: f64 = throughputs.iter().sum();
+    if total <= capacity * (1.0 + 1e-9) { Ok(()) } else { Err(FairnessError::Exceeded { capacity, total }) }
 }
 
 fn check(throughputs: &[f64]) -> Result<(), FairnessError> {

@@ -5,11 +5,11 @@ mod validation;
 use airwatt_sim::air::frame::{Kind, Node};
 use airwatt_sim::scenario::{Scenario, shipped};
 
-use validation::{in_parallel, policies_of, scenario, simulate, simulate_traced};
+use validation::{cut, in_parallel, policies_of, scenario, simulate, simulate_traced};
 
 /// Short runs: what is compared is every event, not a figure.
 fn short(name: &str, policy: &str) -> Scenario {
-    let mut scenario = scenario(name, &[("station.policy", policy), ("duration", "3s")]);
+    let mut scenario = cut(name, policy, "3s");
     if scenario.link.is_some() {
         // Long enough for its bad times, which a seed decides.
         scenario.duration = Some(airwatt_base::Span::from_secs(30));

@@ -19,7 +19,7 @@ use std::path::Path;
 
 use airwatt_sim::scenario::shipped;
 
-use validation::{in_parallel, policies_of, scenario, simulate};
+use validation::{cut, in_parallel, policies_of, simulate};
 
 const POLICIES: [&str; 5] = ["active", "timeout", "psm-legacy", "psm", "uapsd"];
 const HEAD: &str = "scenario,policy,events,frames,radios,results\n";
@@ -30,8 +30,7 @@ fn fingerprints() -> String {
         jobs.extend(policies_of(shipped.name, &POLICIES));
     }
     let rows = in_parallel(&jobs, |&(name, policy)| {
-        let set = [("station.policy", policy), ("duration", "20s")];
-        let prints = simulate(&scenario(name, &set), 1).fingerprints;
+        let prints = simulate(&cut(name, policy, "20s"), 1).fingerprints;
         [prints.events, prints.frames, prints.radios, prints.results]
             .map(airwatt_sim::engine::Fingerprint::value)
     });

@@ -53,8 +53,14 @@ fn lost_acknowledgements_halve_the_window_where_that_is_asked_for() {
         assert!(plain.acks_lost > 100 && plain.ack_losses_seen == 0, "{name}: {} lost", plain.acks_lost);
         assert_eq!(watching.transport, with);
         assert!(watching.ack_losses_seen > 0 && watching.ack_loss_halvings > 0, "{name}");
-        assert!(watching.acks_lost < plain.acks_lost / 2, "{name}: {} of {}", watching.acks_lost, plain.acks_lost);
-        let wide = [("tcp.delayed_ack", "false"), ("wired.down.queue", "1000packets"), ("wired.up.rate", "16Mbps")];
+        assert!(
+            watching.acks_lost < plain.acks_lost / 2,
+            "{name}: {} of {}",
+            watching.acks_lost,
+            plain.acks_lost
+        );
+        let wide =
+            [("tcp.delayed_ack", "false"), ("wired.down.queue", "1000packets"), ("wired.up.rate", "16Mbps")];
         let quiet = flow(&[&wide[..], &[("transport", &with)]].concat());
         assert_eq!((quiet.ack_losses_seen, quiet.ack_loss_halvings), (0, 0), "{name}");
     }

@@ -86,6 +86,41 @@ fn errors_name_the_parameter_and_its_range() {
     assert_eq!(fair_utilization_alpha(&[1e300], 1.0, 4.0), Err(FairnessError::Overflow));
 }
 
+#[test]
+fn a_total_above_the_capacity_can_be_refused() {
+    assert_eq!(check_capacity_holds(&[1.0, 2.0], 3.0), Ok(()));
+    let error = check_capacity_holds(&[1.0, 2.5], 3.0).unwrap_err();
+    assert_eq!(error.to_string(), "capacity: 3; allowed is the sum of the throughputs, 3.5, or more");
+}
+
+/// Two flows that take turns are fair in windows of both turns and as unfair as can be in windows of one.
+#[test]
+fn short_and_long_windows_differ() {
+    let turns = [vec![8.0, 0.0, 8.0, 0.0], vec![0.0, 8.0, 0.0, 8.0]];
+    let swm = |window, index| sliding_window(&turns, 0.5, window, index).unwrap();
+    assert!(near(swm(1, Index::Jain), 0.5) && near(swm(2, Index::Jain), 1.0));
+    // Three bins: 16 and 8 of 24 in either of two positions.
+    assert!((swm(3, Index::Jain) - 0.9).abs() < 1e-12);
+    assert!((swm(4, Index::FairUtilization(16.0)) - 1.0).abs() < 1e-12);
+    assert!((swm(4, Index::FairUtilizationAlpha(32.0, 1.0)) - 0.8 * 0.5).abs() < 1e-12);
+}
+
+#[test]
+fn sliding_windows_name_what_is_wrong() {
+    let text = |amounts: &[Vec<f64>], bin, window| {
+        sliding_window(amounts, bin, window, Index::Jain).unwrap_err().to_string()
+    };
+    assert_eq!(text(&[], 1.0, 1), "throughputs: none given; allowed is one or more");
+    assert_eq!(
+        text(&[vec![1.0; 3], vec![1.0; 2]], 1.0, 1),
+        "amounts[1]: 2 bins; allowed are 3, as the first flow has"
+    );
+    assert_eq!(text(&[vec![1.0; 3]], 1.0, 4), "window: 4 bins; allowed are 1 to 3, the length of the trace");
+    assert_eq!(text(&[vec![1.0; 3]], 1.0, 0), "window: 0 bins; allowed are 1 to 3, the length of the trace");
+    assert_eq!(text(&[vec![1.0; 3]], 0.0, 1), "bin: 0; allowed are finite values above zero");
+    assert!(text(&[vec![-1.0; 3]], 1.0, 1).starts_with("throughputs[0]: -1; "));
+}
+
 fn flows() -> impl Strategy<Value = Vec<f64>> {
     prop::collection::vec(0.0..100.0_f64, 1..12)
 }

@@ -12,10 +12,13 @@ use airwatt_proto::powersave::{
     PolicyConfig, Station, StationId, StationInput, StationOutput,
 };
 
+use super::ap_queue::ApQueueing;
 use super::contention::{Access, ContenderId, Contention, Counting};
+use super::fq_codel::FqCodel;
 use super::frame::{ACK_BYTES, AirFrame, Body, Mpdu};
 use super::medium::Medium;
 use super::phy::{Format, Standard};
+use super::propagation;
 use super::radio::{Airborne, RadioEvent, StationRadio};
 use crate::engine::{Fingerprint, Schedule, Slot};
 use crate::packet::Packet;
@@ -51,6 +54,11 @@ pub struct CellConfig {
     pub frame_error_rate: f64,
     /// Packets in the access point's transmission queue at most.
     pub ap_buffer: u32,
+    /// How it is served.
+    pub ap_queue: ApQueueing,
+    /// How many times stronger than all others together a station's frame is that the access point gets out of a
+    /// collision; `None` if it never does.
+    pub capture_ratio: Option<f64>,
     /// Packets in a station's transmission queue at most.
     pub station_buffer: u32,
     /// The access point's power-save side.
@@ -68,6 +76,8 @@ pub struct StationConfig {
     pub radio: Radio,
     /// How long a signal travels to or from the access point.
     pub propagation: Span,
+    /// How strong its signal is at the access point, and the other way round, in dBm; `None`: strong enough.
+    pub signal_dbm: Option<f64>,
 }
 
 /// What comes into the cell.
@@ -185,6 +195,10 @@ pub(super) struct StationNode {
     pub(super) queue: VecDeque<Mpdu>,
     pub(super) data_queued: u32,
     pub(super) propagation: Span,
+    /// Probability that a byte at the data rate is received wrongly.
+    pub(super) byte_error_rate: f64,
+    /// What the access point receives of its signal, in milliwatts.
+    pub(super) signal_mw: f64,
     pub(super) sequence: u16,
 }
 
@@ -243,6 +257,8 @@ pub struct Cell {
     pub(super) medium: Medium,
     pub(super) power_save: AccessPoint<Packet>,
     pub(super) ap_queue: VecDeque<Mpdu>,
+    /// The flows' queues behind it, where they take turns.
+    pub(super) fair_queue: Option<FqCodel<Mpdu>>,
     pub(super) ap_sequence: u16,
     pub(super) beacon: Option<u8>,
     pub(super) stations: Vec<StationNode>,
@@ -256,7 +272,7 @@ pub struct Cell {
     pub(super) trace: Option<Box<CellTrace>>,
     pub(super) winners: Vec<ContenderId>,
     /// Whose released frames found the transmission queue full, until the power-save machine has been told.
-    refused: Vec<StationId>,
+    pub(super) refused: Vec<StationId>,
     /// How long a beginning transmission stays unnoticed: the longest propagation delay, a slot at most.
     pub(super) blind: Span,
 }
@@ -285,6 +301,11 @@ impl Cell {
                     queue: VecDeque::new(),
                     data_queued: 0,
                     propagation: station.propagation,
+                    byte_error_rate: station.signal_dbm.map_or(0.0, |dbm| {
+                        let needed = propagation::sensitivity_dbm(config.standard, config.data_rate);
+                        propagation::byte_error_rate(dbm - needed)
+                    }),
+                    signal_mw: station.signal_dbm.map_or(1.0, propagation::milliwatts),
                     sequence: 0,
                 }
             })
@@ -297,6 +318,7 @@ impl Cell {
             stations.iter().map(|station| station.propagation).max().unwrap_or_default().min(times.slot);
         Self {
             blind,
+            fair_queue: config.ap_queue.fair_queue(),
             config,
             times,
             contention,
@@ -389,39 +411,12 @@ impl Cell {
         self.join_station(id, now);
     }
 
-    /// Puts a frame at the tail of the access point's transmission queue.
-    fn enqueue_downlink(&mut self, station: StationId, body: Body, now: Instant) {
-        if let Body::Data(packet) = body
-            && self.ap_queue.len() >= self.config.ap_buffer as usize
-        {
-            self.statistics.ap_drops += 1;
-            self.outputs.push_back(CellOutput::Lost { station, packet, place: LossPlace::AccessPointBuffer });
-            self.refused.push(station);
-            return;
-        }
-        self.ap_sequence = (self.ap_sequence + 1) & 0xfff;
-        let sequence = self.ap_sequence;
-        let mpdu =
-            Mpdu { station, body, flags: ps::ServiceFlags::default(), stamped: false, retries: 0, sequence };
-        self.ap_queue.push_back(mpdu);
-        self.note_ap_queue(now);
-        if !self.is_sending(AP_DATA) {
-            self.contention.join(AP_DATA, now);
-        }
-    }
-
     /// Joins the contention if the station has something to send and its radio can.
     pub(super) fn join_station(&mut self, id: StationId, now: Instant) {
         let station = &self.stations[id as usize];
         let contender = station_contender(id);
         if !station.queue.is_empty() && station.radio.is_ready() && !self.is_sending(contender) {
             self.contention.join(contender, now);
-        }
-    }
-
-    pub(super) fn note_ap_queue(&mut self, now: Instant) {
-        if let Some(trace) = &mut self.trace {
-            trace.ap_queue.push((now, self.ap_queue.len() as u32));
         }
     }
 
@@ -476,28 +471,6 @@ impl Cell {
             self.recall(station, now);
         }
         self.note_power_save_buffers(now);
-    }
-
-    /// Takes the frames of a station that fell asleep out of the transmission queue, but for one that has been on the air.
-    fn recall(&mut self, station: StationId, now: Instant) {
-        let mut kept = VecDeque::with_capacity(self.ap_queue.len());
-        let queue = std::mem::take(&mut self.ap_queue);
-        let mut back = Vec::new();
-        for mpdu in queue {
-            if mpdu.station == station && !mpdu.stamped { back.push(mpdu.body) } else { kept.push_back(mpdu) }
-        }
-        self.ap_queue = kept;
-        self.note_ap_queue(now);
-        if self.ap_queue.is_empty() && !self.is_sending(AP_DATA) {
-            self.contention.leave(AP_DATA);
-        }
-        for body in back {
-            let frame = match body {
-                Body::Data(packet) => Downlink::Packet(packet),
-                _ => Downlink::NullData,
-            };
-            self.tell_access_point(AccessPointInput::Recalled { station, frame }, now);
-        }
     }
 
     /// The next output; between two drains the machine hears of the frames that the full queue refused.

@@ -20,6 +20,7 @@ use super::cell::{
 use super::contention::ContenderId;
 use super::frame::{ACK_BYTES, Body, CTS_BYTES, Kind, Mpdu, RTS_BYTES, beacon_bytes};
 use super::medium::{Exchange, Medium, Parts, Plan};
+use super::propagation::frame_error_rate;
 
 impl Cell {
     /// Whether the contender's frame is on the air.
@@ -77,7 +78,7 @@ impl Cell {
         let station = &self.stations[mpdu.station as usize];
         let tau = station.propagation;
         let plan = self.plan(sender, &mpdu, tau);
-        let noise = self.config.frame_error_rate;
+        let noise = self.noise_of(&mpdu, &plan);
         let rts_failed = plan.rts && !hears;
         let received = hears && !(noise > 0.0 && self.noise.chance(noise));
         let data_start = start + plan.before_data;
@@ -91,6 +92,16 @@ impl Cell {
         self.frames_print.add(start.as_nanos());
         self.frames_print.add(u64::from(sender) << 32 | u64::from(mpdu.sequence) << 8 | u64::from(received));
         self.medium = if received { Medium::Exchange(exchange) } else { Medium::Failure(exchange) };
+    }
+
+    /// Probability that an attempt at the frame fails: for noise as such, or for a weak signal.
+    fn noise_of(&self, mpdu: &Mpdu, plan: &Plan) -> f64 {
+        let noise = self.config.frame_error_rate;
+        let byte_error_rate = self.stations[mpdu.station as usize].byte_error_rate;
+        if byte_error_rate == 0.0 {
+            return noise;
+        }
+        1.0 - (1.0 - noise) * (1.0 - frame_error_rate(byte_error_rate, plan.bytes))
     }
 
     /// Fixes the header bits of the sender's first frame, at its first attempt.
@@ -272,6 +283,13 @@ impl Cell {
             return;
         }
         self.contention.succeeded(sender);
+        for index in 0..self.winners.len() {
+            // Those whose frames were drowned by this one.
+            let other = self.winners[index];
+            if other != sender {
+                self.retry_or_give_up(other, now);
+            }
+        }
         self.release_medium(now);
     }
 
@@ -333,6 +351,7 @@ impl Cell {
         let Some(mpdu) = self.queue_of(sender).pop_front() else { return };
         let id = mpdu.station;
         if sender == AP_DATA {
+            self.refill(now);
             self.note_ap_queue(now);
             let frame = match mpdu.body {
                 Body::Data(packet) => Downlink::Packet(packet),
@@ -398,7 +417,21 @@ impl Cell {
         }
     }
 
-    /// Several nodes begin at once: nobody gets anything.
+    /// The sender whose frame the access point gets although others send too, if there is one.
+    fn captured(&self) -> Option<ContenderId> {
+        let ratio = self.config.capture_ratio?;
+        if self.winners.contains(&AP_DATA) || self.winners.contains(&AP_BEACON) {
+            return None;
+        }
+        let signal =
+            |sender: &ContenderId| self.stations[(*sender - FIRST_STATION_CONTENDER) as usize].signal_mw;
+        let strongest = self.winners.iter().copied().max_by(|a, b| signal(a).total_cmp(&signal(b)))?;
+        let all: f64 = self.winners.iter().map(signal).sum();
+        let own = signal(&strongest);
+        (own >= ratio * (all - own)).then_some(strongest)
+    }
+
+    /// Several nodes begin at once: nobody gets anything, unless one frame drowns the others.
     fn begin_collision(&mut self, now: Instant) {
         self.statistics.collisions += 1;
         let winners = std::mem::take(&mut self.winners);
@@ -418,7 +451,33 @@ impl Cell {
             self.account(id, now, &parts);
         }
         self.winners = winners;
-        self.medium = Medium::Collision { end };
+        self.medium = match self.captured() {
+            Some(sender) => self.begin_captured(sender, now, end),
+            None => Medium::Collision { end },
+        };
+    }
+
+    /// The exchange of the frame that drowned the others. Its acknowledgement follows when the last of them is over; those who
+    /// hear it have no EIFS to wait, and those whose frames were drowned find out by it.
+    fn begin_captured(&mut self, sender: ContenderId, now: Instant, end: Instant) -> Medium {
+        let mpdu = self.queue_of(sender)[0];
+        let tau = self.stations[mpdu.station as usize].propagation;
+        let plan = self.plan(sender, &mpdu, tau);
+        let noise = self.noise_of(&mpdu, &plan);
+        if plan.rts || (noise > 0.0 && self.noise.chance(noise)) {
+            return Medium::Collision { end };
+        }
+        let data_end = end + tau;
+        let mut parts = Parts::default();
+        let acknowledged = data_end + self.times.sifs;
+        parts.push(Kind::Ack, acknowledged, plan.ack_time, false, true);
+        self.airborne.add(acknowledged, acknowledged + plan.ack_time);
+        self.account(mpdu.station, acknowledged, &parts);
+        if self.trace.is_some() {
+            self.record(&mpdu, &parts, &plan);
+        }
+        let end = acknowledged + plan.ack_time + tau;
+        Medium::Exchange(Exchange { sender, data_end, end, arrived: false, txop_end: now, rts_failed: false })
     }
 
     /// How long the sender's first frame, or its RTS, is on the air.

@@ -2,6 +2,8 @@
 //!
 //! * [`phy`]: slot, SIFS and frame times of 802.11b/a/g/n.
 //! * [`contention`]: DCF and EDCA, event by event.
+//! * [`fq_codel`]: the alternative to one drop-tail queue at the access point; `ap_queue` has both.
+//! * [`propagation`]: signals over distances, frame errors and capture, if a scenario has them.
 //! * [`frame`]: MAC frames and what is recorded of them.
 //! * `radio`: each station's radio and its energy ledger.
 //! * `cell`: the machine that joins them with the power-save machines of `airwatt-proto`; `exchange` is its part that
@@ -9,19 +11,23 @@
 //!
 //! Modelled: AIFS, contention windows, freezing, post-backoff, collisions, EIFS, ACK and ACK time-out, RTS/CTS, retry
 //! limit, TXOP bursts, propagation delay, a frame error probability per attempt, beacons that contend, sleeping
-//! receivers. Left out: hidden stations, capture, frame aggregation and block acknowledgement, rate adaptation, several
+//! receivers, path loss with capture at the access point. Left out: hidden stations, frame aggregation and block acknowledgement, rate adaptation, several
 //! access categories in one station, lost acknowledgements (an attempt fails as a whole), errors in beacons and control
 //! frames. All stations hear each other.
 
+mod ap_queue;
 mod cell;
 pub mod contention;
 mod exchange;
+pub mod fq_codel;
 pub mod frame;
 mod medium;
 pub mod phy;
+pub mod propagation;
 mod radio;
 mod sniffer;
 
+pub use ap_queue::ApQueueing;
 pub use cell::{Cell, CellConfig, CellInput, CellOutput, CellStatistics, CellTimer, StationConfig};
 pub use radio::RadioEvent;
 

@@ -5,11 +5,12 @@
 //! * [`Saturation`]: a queue at the head of the air that never runs empty.
 //! * [`Replay`]: packets at the times at which a capture has them.
 //!
-//! A [`Source`] says when an application has how much to send.
+//! A [`Source`] says when an application has how much to send, a [`Meter`] what arrived from a given time on.
 
 mod datagrams;
 mod delivery;
 mod end;
+mod meter;
 mod replay;
 mod saturation;
 mod source;
@@ -18,6 +19,7 @@ mod transfer;
 pub use datagrams::Datagrams;
 pub use delivery::Deliveries;
 pub use end::{End, EndCounts, EndEvent, EndOutput, EndWindow, e2tcp_bytes};
+pub use meter::{BIN, Meter};
 pub use replay::{Arrival, Delay, Replay};
 pub use saturation::Saturation;
 pub use source::{Source, SourceConfig};

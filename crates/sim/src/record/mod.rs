@@ -11,7 +11,9 @@ mod result;
 mod tables;
 mod timeline;
 
-pub use result::{CellResult, EnergyOverhead, Fairness, FlowResult, RunResult, StateSeconds, StationResult};
+pub use result::{
+    CellResult, EnergyOverhead, Fairness, FlowResult, RunResult, StateSeconds, StationResult, WindowFairness,
+};
 pub use tables::{Column, Table, Values};
 pub use timeline::{Outcome, RadioInterval};
 
@@ -90,6 +92,8 @@ pub struct RunTrace {
     pub radios: Vec<RadioEvent>,
     /// Congestion windows.
     pub windows: Vec<WindowSample>,
+    /// From when on each flow's deliveries were counted, and its bytes in each 100 ms from there.
+    pub deliveries: (Instant, Vec<Vec<u64>>),
     /// The wired queue towards the stations: the DSLAM's.
     pub down_queue: QueueTrace,
     /// The wired queue towards the server: the modem's.

@@ -51,6 +51,9 @@ pub struct FlowResult {
     pub bytes_skipped: u64,
     /// Delivered bits over the time from the flow's start until it was complete, or until the run ended.
     pub goodput_bps: f64,
+    /// Delivered bits over the measured interval, if the scenario sets one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured_bps: Option<f64>,
     /// When the receiver had everything, in seconds since the run began.
     pub completed_s: Option<f64>,
     /// Whether the connection was given up or reset before everything had arrived.
@@ -168,8 +171,9 @@ pub struct CellResult {
     pub up_queue_drops: u64,
 }
 
-/// How the flows shared the capacity.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+/// How the flows shared the capacity, by their throughputs over the measured interval, or each from its start where the
+/// scenario sets none.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fairness {
     /// What the flows could have together: the slowest of the wire's and the air's payload rates.
     pub capacity_bps: f64,
@@ -178,5 +182,24 @@ pub struct Fairness {
     /// Hashimoto (2013), equation 2.10: without the utilization term.
     pub fair_utilization: f64,
     /// Hashimoto (2010), equations 6 and 7, with alpha = 1.
+    pub fair_utilization_alpha1: f64,
+    /// The beginning of the measured interval, in seconds, if the scenario sets one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured_from_s: Option<f64>,
+    /// The same by the sliding-window method, for the scenario's windows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<WindowFairness>,
+}
+
+/// Fairness in windows of one length: the mean over all positions of a window that slides by 100 ms.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct WindowFairness {
+    /// Length of the window.
+    pub window_s: f64,
+    /// Jain's index.
+    pub jain: f64,
+    /// Hashimoto (2013).
+    pub fair_utilization: f64,
+    /// Hashimoto (2010), with alpha = 1.
     pub fair_utilization_alpha1: f64,
 }

@@ -3,6 +3,7 @@
 //! | table | a row is |
 //! | --- | --- |
 //! | `congestion_window` | a change of a sender's window, threshold or flight |
+//! | `deliveries` | what a flow delivered in 100 ms; none if nothing |
 //! | `queues` | a change of a queue's length |
 //! | `radio_states` | a time that a station's radio spent in one state |
 //! | `triggers` | a station's frame that asks for buffered frames or announces a power-management mode |
@@ -19,6 +20,7 @@ use airwatt_proto::powersave::StationId;
 use super::timeline::{Outcome, RadioInterval};
 use super::{QueueTrace, RunTrace};
 use crate::air::frame::{AirFrame, Kind, Node};
+use crate::apps::BIN;
 
 #[cfg(test)]
 mod tests;
@@ -87,6 +89,7 @@ impl RunTrace {
         let frames = self.frames_by_start();
         vec![
             self.congestion_window(),
+            self.deliveries(),
             self.queues(),
             radio_states(&self.all_radio_intervals(&frames)),
             self.triggers(&frames),
@@ -107,6 +110,28 @@ impl RunTrace {
                 ("congestion_window_bytes", numbers(|sample| sample.cwnd)),
                 ("slow_start_threshold_bytes", numbers(|sample| sample.ssthresh)),
                 ("in_flight_bytes", numbers(|sample| sample.flight)),
+            ],
+        )
+    }
+
+    fn deliveries(&self) -> Table {
+        let (from, flows) = &self.deliveries;
+        let bins = flows.iter().map(Vec::len).max().unwrap_or_default();
+        let rows = || {
+            let row = move |bin: usize| {
+                (0..).zip(flows).filter_map(move |(flow, bins)| {
+                    let bytes = bins.get(bin).copied().filter(|bytes| *bytes > 0)?;
+                    Some((*from + BIN * bin as u64, flow, bytes))
+                })
+            };
+            (0..bins).flat_map(row)
+        };
+        table(
+            "deliveries",
+            [
+                ("time_ns", times(rows().map(|row| row.0))),
+                ("flow", Values::U32(rows().map(|row| row.1).collect())),
+                ("bytes", Values::I64(rows().map(|row| row.2 as i64).collect())),
             ],
         )
     }

@@ -1,14 +1,15 @@
 //! Values that can be read but cannot be: outside a range, or impossible together.
 
-use airwatt_base::{QueueLimit, Rate, Size, Span};
+use airwatt_base::{Power, QueueLimit, Rate, Size, Span};
 use airwatt_energy::Radio;
 use airwatt_proto::powersave::PolicyConfig;
 
 use super::load::Fault;
 use super::{
-    AckLoss, Application, E2tcp, Errors, FlowGroup, Gateway, PointToPoint, Scenario, StationGroup, Tcp,
-    Transport, Wifi, Wired,
+    AckLoss, Application, E2tcp, Errors, FlowGroup, Gateway, PathLoss, PointToPoint, Scenario, StationGroup,
+    Tcp, Transport, Wifi, Wired,
 };
+use crate::apps::BIN;
 
 /// Association identifiers end here (802.11-2020 9.4.1.8).
 const MAX_STATIONS: u32 = 2_007;
@@ -65,6 +66,7 @@ pub(super) fn check(scenario: &Scenario) -> Checked {
         within("duration", duration, Span::from_millis(1), MAX_SPAN)?;
     }
     within("time_limit", scenario.time_limit, Span::from_millis(1), MAX_SPAN)?;
+    measurement(scenario)?;
     scenario.wired.as_ref().map_or(Ok(()), wired)?;
     match (&scenario.wifi, &scenario.link) {
         (Some(air), None) => wifi(air)?,
@@ -89,6 +91,41 @@ pub(super) fn check(scenario: &Scenario) -> Checked {
     gateway(&scenario.gateway)?;
     stations(scenario)?;
     flows(scenario)
+}
+
+/// The interval lies within the run, and windows within the interval.
+fn measurement(scenario: &Scenario) -> Checked {
+    let from = scenario.measure_from.unwrap_or_default();
+    if let Some(capacity) = scenario.fairness_capacity {
+        within("fairness_capacity", capacity, MIN_RATE, MAX_RATE)?;
+    }
+    let Some(end) = scenario.duration else {
+        let message = "needs a duration, so that there is an interval to measure in";
+        return match (scenario.measure_from, scenario.fairness_windows.first()) {
+            (Some(_), _) => Err(fault("measure_from", message)),
+            (None, Some(_)) => Err(fault("fairness_windows", message)),
+            (None, None) => Ok(()),
+        };
+    };
+    if scenario.measure_from.is_some() {
+        within("measure_from", from, Span::ZERO, end.saturating_sub(Span::from_millis(1)))?;
+    }
+    for (index, window) in scenario.fairness_windows.iter().enumerate() {
+        let key = format!("fairness_windows.{index}");
+        within(&key, *window, BIN, end - from)?;
+        if *window != BIN * window.whole(BIN) {
+            return Err(fault(key, format!("{window} is not a multiple of {BIN}")));
+        }
+    }
+    Ok(())
+}
+
+fn path_loss(path_loss: &PathLoss) -> Checked {
+    let power = path_loss.tx_power;
+    let key = |name: &str| format!("wifi.path_loss.{name}");
+    within(&key("tx_power"), power, Power::from_nanowatts(1_000), Power::from_nanowatts(10_000_000_000))?;
+    within(&key("exponent"), path_loss.exponent.unwrap_or(2.0), 1.0, 6.0)?;
+    within(&key("capture_db"), path_loss.capture_db, 0.0, 100.0)
 }
 
 fn wired(wired: &Wired) -> Checked {
@@ -177,6 +214,7 @@ fn wifi(wifi: &Wifi) -> Checked {
     within("wifi.txop", wifi.txop, Span::ZERO, Span::from_micros(65_535 * 32))?;
     within("wifi.retry_limit", wifi.retry_limit, 0, 255)?;
     within("wifi.mac_overhead", wifi.mac_overhead, Size::from_bytes(28), Size::from_bytes(200))?;
+    wifi.path_loss.as_ref().map_or(Ok(()), path_loss)?;
     if !(0.0..1.0).contains(&wifi.frame_error_rate) {
         return Err(fault(
             "wifi.frame_error_rate",

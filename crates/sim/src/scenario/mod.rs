@@ -10,7 +10,7 @@ mod load;
 mod shipped;
 mod transport;
 
-use airwatt_base::{Distance, QueueLimit, Rate, Size, Span};
+use airwatt_base::{Distance, Power, QueueLimit, Rate, Size, Span};
 use airwatt_proto::powersave::PolicyConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -44,6 +44,14 @@ pub struct Scenario {
     /// A run without `duration` that is not complete by then has failed.
     #[serde(default = "default_time_limit")]
     pub time_limit: Span,
+    /// From when on throughputs and fairness are measured. Default: a flow's throughput from its start.
+    pub measure_from: Option<Span>,
+    /// Windows of the sliding-window method, which averages each fairness index over the positions of a window: whole
+    /// multiples of 100 ms.
+    #[serde(default)]
+    pub fairness_windows: Vec<Span>,
+    /// What the flows could have together, for the fairness indices. Default: from the wire's and the air's rates.
+    pub fairness_capacity: Option<Rate>,
     /// The path between the server and the base station. Without it the server is there.
     pub wired: Option<Wired>,
     /// The 802.11 air. A name of a shipped set (`wifi = "fast-wifi"`) or a table, which may begin from one
@@ -147,6 +155,27 @@ pub struct Wifi {
     /// What a data MPDU adds to an IP packet: QoS MAC header 26, LLC and SNAP 8, FCS 4 bytes.
     #[serde(default = "qos_overhead")]
     pub mac_overhead: Size,
+    /// Signals that weaken over the distance. Default: every signal is strong enough, and of frames at once none is heard.
+    pub path_loss: Option<PathLoss>,
+}
+
+/// Signals that weaken over the distance: frame errors by the sensitivity at the data rate, and capture.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PathLoss {
+    /// Transmission power of access point and stations.
+    pub tx_power: Power,
+    /// Exponent of the loss over distance. Default: ITU-R P.1238 for offices, 3.1 at 5 GHz and 3.0 at 2.4 GHz.
+    pub exponent: Option<f64>,
+    /// The access point hears one of several frames at once if it is so many decibels stronger than the others together.
+    pub capture_db: f64,
+}
+
+impl Default for PathLoss {
+    fn default() -> Self {
+        // 16 dBm: the limit of many 802.11a cards at 54 Mbit/s.
+        Self { tx_power: Power::from_nanowatts(40_000_000), exponent: None, capture_db: 10.0 }
+    }
 }
 
 /// How backoff slots are counted.
@@ -169,12 +198,27 @@ impl From<AccessMethod> for Counting {
     }
 }
 
+/// How a transmission queue is served.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum QueueDiscipline {
+    /// First come, first served; what finds it full is dropped.
+    #[default]
+    DropTail,
+    /// Flows take turns, and queues that stand are dropped from (RFC 8290).
+    FqCodel,
+}
+
 /// The access point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AccessPoint {
-    /// Drop-tail transmission queue, shared by all stations.
+    /// Packets in the transmission queue, which all stations share.
     pub buffer: QueueLimit,
+    /// How the transmission queue is served; `buffer` bounds either.
+    pub queue: QueueDiscipline,
+    /// Whether the access point's data goes ahead of the stations': after PIFS, without backoff.
+    pub priority: bool,
     /// Drop-tail power-save buffer of each station. Default: as `buffer`.
     pub power_save_buffer: Option<QueueLimit>,
     /// Time between beacons. The standard's default of 100 time units is 102.4 ms.
@@ -189,6 +233,8 @@ impl Default for AccessPoint {
     fn default() -> Self {
         Self {
             buffer: large_queue(),
+            queue: QueueDiscipline::DropTail,
+            priority: false,
             power_save_buffer: None,
             beacon_interval: Span::from_micros(102_400),
             dtim_period: 1,

@@ -62,7 +62,11 @@ impl Transport {
         ),
         (Self::with_ackloss(Algorithm::Tahoe), "tahoe+ackloss", "the same, and lost ACKs halve its window"),
         (Self::with_ackloss(Algorithm::Reno), "reno+ackloss", "the same, and lost ACKs halve its window"),
-        (Self::with_ackloss(Algorithm::NewReno), "newreno+ackloss", "the same, and lost ACKs halve its window"),
+        (
+            Self::with_ackloss(Algorithm::NewReno),
+            "newreno+ackloss",
+            "the same, and lost ACKs halve its window",
+        ),
         (Self::with_ackloss(Algorithm::Sack), "sack+ackloss", "the same, and lost ACKs halve its window"),
         (Self::with_ackloss(Algorithm::Cubic), "cubic+ackloss", "the same, and lost ACKs halve its window"),
         (Self::Prtp, "prtp", "NewReno whose receiver acknowledges past gaps down to its reliability (PRTP)"),

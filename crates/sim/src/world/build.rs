@@ -8,12 +8,15 @@ use airwatt_proto::tcp::TcpConfig;
 use super::FlowState;
 use super::transport::{self, LegSpec};
 use crate::air::contention::{Access, Counting};
-use crate::air::{CellConfig, StationConfig};
+use crate::air::fq_codel::FqCodelConfig;
+use crate::air::propagation;
+use crate::air::{ApQueueing, CellConfig, StationConfig};
 use crate::apps::{Arrival, Datagrams, Replay, Saturation, Source, SourceConfig, Transfer};
 use crate::path::errors::ErrorConfig;
 use crate::path::{CrossTraffic, DuplexConfig, LinkConfig};
 use crate::scenario::{
-    Application, Direction, ErrorKind, Errors, FlowGroup, Scenario, Transport, Wifi, WiredDirection,
+    Application, Direction, ErrorKind, Errors, FlowGroup, QueueDiscipline, Scenario, Transport, Wifi,
+    WiredDirection,
 };
 
 /// Everything that a run is made of.
@@ -33,6 +36,10 @@ pub struct WorldSpec {
     pub duration: Option<Span>,
     /// Give up after this time.
     pub time_limit: Span,
+    /// When throughputs begin to be measured.
+    pub measure_from: Span,
+    /// Whether what arrives is kept in bins.
+    pub bins: bool,
 }
 
 /// The last hop of a [`WorldSpec`].
@@ -119,6 +126,8 @@ impl WorldSpec {
             flows,
             duration: scenario.duration,
             time_limit: scenario.time_limit,
+            measure_from: scenario.measure_from.unwrap_or_default(),
+            bins: !scenario.fairness_windows.is_empty(),
         })
     }
 }
@@ -187,13 +196,14 @@ fn cell_config(scenario: &Scenario, wifi: &Wifi, first_beacon: Instant) -> CellC
     };
     let bytes = |size: Size| u32::try_from(size.as_bytes()).unwrap_or(u32::MAX);
     let ap_buffer = packets(scenario.ap.buffer);
+    let first = Access { aifs: timing.sifs + timing.slot, cw_min: 0, cw_max: 0 };
     CellConfig {
         standard,
         data_rate,
         control_rate: wifi.control_rate.unwrap_or_else(|| standard.control_rate(data_rate)),
         beacon_rate: wifi.beacon_rate.unwrap_or(timing.lowest_rate),
         counting: Counting::from(wifi.access),
-        ap_access: access,
+        ap_access: if scenario.ap.priority { first } else { access },
         station_access: access,
         txop: wifi.txop,
         retry_limit: wifi.retry_limit,
@@ -202,6 +212,13 @@ fn cell_config(scenario: &Scenario, wifi: &Wifi, first_beacon: Instant) -> CellC
         mac_overhead: bytes(wifi.mac_overhead),
         frame_error_rate: wifi.frame_error_rate,
         ap_buffer,
+        ap_queue: match scenario.ap.queue {
+            QueueDiscipline::DropTail => ApQueueing::DropTail,
+            QueueDiscipline::FqCodel => {
+                ApQueueing::FqCodel(FqCodelConfig { limit: ap_buffer, ..FqCodelConfig::default() })
+            }
+        },
+        capture_ratio: wifi.path_loss.as_ref().map(|loss| propagation::milliwatts(loss.capture_db)),
         station_buffer: scenario.stations().map(|group| packets(group.buffer)).max().unwrap_or(1),
         power_save: AccessPointConfig {
             ps_buffer: scenario.ap.power_save_buffer.map_or(ap_buffer, packets),
@@ -229,7 +246,8 @@ fn stations(scenario: &Scenario, first_beacon: Instant, seed: u64) -> Result<Vec
         };
         let policy = Scenario::policy(group).expect("a checked scenario names policies that exist");
         let propagation = Distance::propagation(group.distance);
-        let station = StationConfig { power_save, policy, radio, propagation };
+        let signal_dbm = scenario.wifi.as_ref().and_then(|wifi| signal_dbm(wifi, group.distance));
+        let station = StationConfig { power_save, policy, radio, propagation, signal_dbm };
         stations.extend(std::iter::repeat_n(station, group.count as usize));
     }
     for (index, station) in stations.iter_mut().enumerate() {
@@ -237,6 +255,14 @@ fn stations(scenario: &Scenario, first_beacon: Instant, seed: u64) -> Result<Vec
         station.power_save.start = Instant::ZERO + Span::from_secs_f64(drawn * POWER_SAVE_START_SPREAD_S);
     }
     Ok(stations)
+}
+
+/// How strong a station's signal is at the access point, and the other way round.
+fn signal_dbm(wifi: &Wifi, distance: Distance) -> Option<f64> {
+    let loss = wifi.path_loss.as_ref()?;
+    let exponent = loss.exponent.unwrap_or_else(|| propagation::office_exponent(wifi.standard));
+    let metres = distance.as_millimetres() as f64 * 1e-3;
+    Some(propagation::received_dbm(wifi.standard, loss.tx_power, exponent, metres))
 }
 
 /// IP and UDP header in bytes.

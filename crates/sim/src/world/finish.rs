@@ -3,18 +3,19 @@
 use std::collections::BTreeMap;
 
 use airwatt_base::{Instant, Rate, Size, Span};
-use airwatt_energy::{Ledger, Radio, State, fairness, overhead};
+use airwatt_energy::fairness::{self, Index, sliding_window};
+use airwatt_energy::{Ledger, Radio, State, overhead};
 use airwatt_models::max_throughput;
 use airwatt_proto::powersave::{StationCounts, StationId};
 
 use super::{Flow, FlowState, Hop, Wire, World};
 use crate::air::StationConfig;
-use crate::apps::{Datagrams, Transfer};
+use crate::apps::{BIN, Datagrams, Transfer};
 use crate::engine::{Fingerprint, Fingerprints};
 use crate::path::Link;
 use crate::record::{
     CellResult, CellSetting, EnergyOverhead, Fairness, FlowResult, RunResult, RunTrace, Setting,
-    StateSeconds, StationResult, StationSetting,
+    StateSeconds, StationResult, StationSetting, WindowFairness,
 };
 use crate::replay::Replayed;
 use crate::run::Run;
@@ -37,7 +38,7 @@ impl World {
             simulated_s: end.as_secs_f64(),
             wall_s: 0.0,
             events: self.events,
-            fairness: fairness_of(&flows, scenario),
+            fairness: self.fairness(&flows, scenario),
             stations,
             cell: self.cell_result(end),
             flows,
@@ -116,6 +117,10 @@ impl World {
             frames: cell.frames,
             radios: cell.radios,
             windows: self.windows.take().unwrap_or_default(),
+            deliveries: (
+                Instant::ZERO + self.spec.measure_from,
+                self.flows.iter().map(|flow| flow.meter.bins(self.now)).collect(),
+            ),
             down_queue,
             up_queue,
             ap_queue: cell.ap_queue,
@@ -150,6 +155,14 @@ impl World {
     }
 
     fn flow_result(&self, index: usize, scenario: &Scenario) -> FlowResult {
+        let measured_bps = scenario.measure_from.map(|from| {
+            let interval = self.now.saturating_since(Instant::ZERO + from);
+            rate_of(self.flows[index].meter.bytes(), interval.as_secs_f64())
+        });
+        FlowResult { measured_bps, ..self.application_result(index, scenario) }
+    }
+
+    fn application_result(&self, index: usize, scenario: &Scenario) -> FlowResult {
         let flow = &self.flows[index];
         let id = index as u32;
         match &flow.application {
@@ -311,6 +324,42 @@ impl World {
     }
 }
 
+impl World {
+    fn fairness(&self, flows: &[FlowResult], scenario: &Scenario) -> Fairness {
+        let shares: Vec<f64> =
+            flows.iter().map(|flow| flow.measured_bps.unwrap_or(flow.goodput_bps)).collect();
+        let capacity_bps = scenario
+            .fairness_capacity
+            .map_or_else(|| capacity_bps(scenario), |capacity| capacity.as_bps() as f64);
+        let bins: Vec<Vec<f64>> = if scenario.fairness_windows.is_empty() {
+            Vec::new()
+        } else {
+            let bits = |bytes: u64| bytes as f64 * 8.0;
+            self.flows.iter().map(|flow| flow.meter.bins(self.now).into_iter().map(bits).collect()).collect()
+        };
+        let windows = scenario.fairness_windows.iter().map(|window| {
+            // A checked scenario has windows within its interval, so that there is a value.
+            let count = window.whole(BIN) as usize;
+            let over = |index| sliding_window(&bins, BIN.as_secs_f64(), count, index).unwrap_or(0.0);
+            WindowFairness {
+                window_s: window.as_secs_f64(),
+                jain: over(Index::Jain),
+                fair_utilization: over(Index::FairUtilization(capacity_bps)),
+                fair_utilization_alpha1: over(Index::FairUtilizationAlpha(capacity_bps, 1.0)),
+            }
+        });
+        Fairness {
+            capacity_bps,
+            jain: fairness::jain(&shares).unwrap_or(0.0),
+            fair_utilization: fairness::fair_utilization(&shares, capacity_bps).unwrap_or(0.0),
+            fair_utilization_alpha1: fairness::fair_utilization_alpha(&shares, capacity_bps, 1.0)
+                .unwrap_or(0.0),
+            measured_from_s: scenario.measure_from.map(Span::as_secs_f64),
+            windows: windows.collect(),
+        }
+    }
+}
+
 impl FlowResult {
     /// With the overheads of `sent` bytes for `payload`, and of the time over what was needed.
     fn with_overheads(self, sent: Size, payload: Size, time: Option<f64>) -> Self {
@@ -369,6 +418,7 @@ fn empty_result(id: u32, flow: &Flow) -> FlowResult {
         bytes_delivered: 0,
         bytes_skipped: 0,
         goodput_bps: 0.0,
+        measured_bps: None,
         completed_s: None,
         connection_lost: false,
         latency_s_mean: None,
@@ -435,15 +485,4 @@ fn air_capacity_bps(scenario: &Scenario, wifi: &Wifi) -> f64 {
         propagation_s: 0.0,
     };
     max_throughput::solve(&params).map_or(0.0, |output| output.throughput_bps)
-}
-
-fn fairness_of(flows: &[FlowResult], scenario: &Scenario) -> Fairness {
-    let shares: Vec<f64> = flows.iter().map(|flow| flow.goodput_bps).collect();
-    let capacity_bps = capacity_bps(scenario);
-    Fairness {
-        capacity_bps,
-        jain: fairness::jain(&shares).unwrap_or(0.0),
-        fair_utilization: fairness::fair_utilization(&shares, capacity_bps).unwrap_or(0.0),
-        fair_utilization_alpha1: fairness::fair_utilization_alpha(&shares, capacity_bps, 1.0).unwrap_or(0.0),
-    }
 }

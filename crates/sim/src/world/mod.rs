@@ -28,7 +28,7 @@ pub(crate) use transport::{ackloss_config, e2tcp_config};
 use wiring::Message;
 
 use crate::air::Cell;
-use crate::apps::{Datagrams, Replay, Saturation, Transfer};
+use crate::apps::{Datagrams, Meter, Replay, Saturation, Transfer};
 use crate::engine::{Fingerprint, Schedule, Slot};
 use crate::packet::FlowId;
 use crate::path::errors::{ErrorConfig, ErrorModel};
@@ -50,6 +50,8 @@ pub(crate) struct Flow {
     pub(crate) station: StationId,
     pub(crate) down: bool,
     pub(crate) application: FlowState,
+    /// What it delivered in the measured interval.
+    pub(crate) meter: Meter,
     /// The slot of its application; those of its ends follow.
     first_slot: Slot,
 }
@@ -163,7 +165,11 @@ impl World {
             };
             let first_slot = FIRST_FLOW + owners.len() as Slot;
             owners.extend(std::iter::repeat_n(index as FlowId, LEAST_SLOTS.max(1 + ends)));
-            flows.push(Flow { station: flow.station, down: flow.down, application, first_slot });
+            let mut meter = Meter::new(Instant::ZERO + spec.measure_from);
+            if spec.bins {
+                meter.keep_bins();
+            }
+            flows.push(Flow { station: flow.station, down: flow.down, application, meter, first_slot });
         }
         let hop = match &spec.hop {
             HopSpec::Cell(cell) => {
@@ -217,6 +223,7 @@ impl World {
             wire.up.trace();
         }
         self.windows = Some(Vec::new());
+        self.flows.iter_mut().for_each(|flow| flow.meter.keep_bins());
     }
 
     /// Runs to the end. `watch` is asked now and then whether to go on.

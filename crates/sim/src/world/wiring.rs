@@ -304,8 +304,8 @@ impl World {
         let wired = self.wire.is_some();
         let entry = &mut self.flows[flow as usize];
         let slot = entry.slot_of_end(end);
-        let FlowState::Transfer(transfer) = &mut entry.application else { return };
-        let was_over = transfer.is_over();
+        let Flow { application: FlowState::Transfer(transfer), meter, .. } = entry else { return };
+        let (was_over, delivered) = (transfer.is_over(), transfer.progress.delivered());
         let side = transfer.side(end);
         // Bytes count on the station's leg.
         let counts = end + 2 >= transfer.ends();
@@ -319,6 +319,7 @@ impl World {
                 EndOutput::Event(event) => transfer.note(end, event, now),
             }
         }
+        meter.add(transfer.progress.delivered().saturating_sub(delivered), now);
         if transfer.size.is_some() && transfer.is_over() && !was_over {
             self.unfinished -= 1;
         }
@@ -346,7 +347,8 @@ impl World {
     fn arrived(&mut self, packet: Packet, side: Side) {
         let now = self.now;
         let flow = packet.flow;
-        match (&mut self.flows[flow as usize].application, packet.body) {
+        let Flow { application, meter, .. } = &mut self.flows[flow as usize];
+        match (application, packet.body) {
             (FlowState::Transfer(transfer), body) => {
                 let Some(end) = transfer.at(side) else { return };
                 if body.has_data() && end == transfer.receiver() {
@@ -356,11 +358,14 @@ impl World {
                 self.messages.push_back(Message::End { flow, end, body });
             }
             (FlowState::Datagrams(datagrams), _) => {
+                let before = datagrams.delivered;
                 datagrams.arrive(packet.bytes, now - packet.sent, now);
+                meter.add(datagrams.delivered - before, now);
                 self.unfinished -= usize::from(datagrams.is_over());
             }
             (FlowState::Saturated(saturation), _) => {
                 saturation.delivered += u64::from(packet.bytes);
+                meter.add(u64::from(packet.bytes), now);
                 self.send_saturated(flow);
             }
             (FlowState::Replay(replay), Body::Datagram(number)) => {
