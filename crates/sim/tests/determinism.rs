@@ -22,7 +22,10 @@ fn short(name: &str, policy: &str) -> Scenario {
 fn the_same_seed_gives_the_same_bytes_with_and_without_traces() {
     let mut jobs = Vec::new();
     for shipped in shipped() {
-        jobs.extend(policies_of(shipped.name, &["active", "timeout", "psm", "psm-legacy", "uapsd"]));
+        jobs.extend(policies_of(
+            shipped.name,
+            &["active", "timeout", "psm", "psm-legacy", "uapsd", "ba-ta+str", "psm-throttling", "ideal"],
+        ));
     }
     in_parallel(&jobs, |&(name, policy)| {
         let scenario = short(name, policy);

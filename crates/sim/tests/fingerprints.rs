@@ -21,7 +21,8 @@ use airwatt_sim::scenario::shipped;
 
 use validation::{cut, in_parallel, policies_of, simulate};
 
-const POLICIES: [&str; 5] = ["active", "timeout", "psm-legacy", "psm", "uapsd"];
+const POLICIES: [&str; 9] =
+    ["active", "timeout", "psm-legacy", "psm", "uapsd", "ba-ta", "ba-ta+str", "psm-throttling", "ideal"];
 const HEAD: &str = "scenario,policy,events,frames,radios,results\n";
 
 fn fingerprints() -> String {

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Numbers = NDArray[np.float64]
+Series = tuple[Numbers, Numbers]
 
 _DOTS = 900
 _ZOOM_S = 0.5
@@ -53,11 +54,13 @@ def draw(document: Mapping[str, Any], traces: Mapping[str, "pa.Table"], path: Pa
     queues = {name: recorded[name] for name in _QUEUES if name in recorded and _matters(recorded[name])}
     radios = _states(traces["radio_states"])
     shown = list(radios)[:_MOST_STATIONS]
+    adapted = _adaptations(traces["adaptations"])
     signals = _signals_of(traces)
     # Without a cell there is nothing to signal, and no telling what a radio did when.
     lanes = 1 if shown else 0
-    rows = 1 + len(queues) + lanes + len(shown)
-    heights = [1.5, *([1.0] * len(queues)), *([0.55] * lanes), *([0.45] * len(shown))]
+    control = 2 if adapted else 0
+    rows = 1 + len(queues) + control + lanes + len(shown)
+    heights = [1.5, *([1.0] * (len(queues) + control)), *([0.55] * lanes), *([0.45] * len(shown))]
     with style.styled():
         figure = Figure(figsize=(11, 1.3 + 0.95 * sum(heights)), layout="constrained")
         grid = figure.subplots(rows, 2, sharex="col", height_ratios=heights, width_ratios=[2.1, 1], squeeze=False)
@@ -66,12 +69,17 @@ def draw(document: Mapping[str, Any], traces: Mapping[str, "pa.Table"], path: Pa
             _levels(axes[0], dict(list(windows.items())[:_MOST_FLOWS]), span, "congestion\nwindow\n(kB)")
             for panel, (name, level) in zip(axes[1:], queues.items(), strict=False):
                 _levels(panel, {name: level}, span, _QUEUES[name], fill=True)
+            below = axes[1 + len(queues) :]
+            if control:
+                _control(below[0], below[1], adapted, span)
             if shown:
-                _signals(axes[1 + len(queues)], signals, span)
-            for panel, station in zip(axes[1 + len(queues) + lanes :], shown, strict=True):
+                _signals(below[control], signals, span)
+            for panel, station in zip(below[control + lanes :], shown, strict=True):
                 _radio(panel, radios[station], span, end, station)
-            if column == 1 and axes[0].get_legend() is not None:
-                axes[0].get_legend().remove()
+            for panel in axes if column == 1 else ():
+                legend = panel.get_legend()
+                if legend is not None:
+                    legend.remove()
             axes[-1].set_xlabel("simulated time (s)")
             axes[-1].set_xlim(*span)
             for panel in axes:
@@ -86,6 +94,45 @@ def draw(document: Mapping[str, Any], traces: Mapping[str, "pa.Table"], path: Pa
         figure.suptitle(_title(document, len(shown), len(radios)), x=0.01, ha="left", fontsize=11, fontweight="bold")
         figure.align_ylabels(grid[:, 0])
         style.save(figure, path)
+
+
+def _adaptations(table: "pa.Table") -> dict[str, dict[str, Series]]:
+    """By station, the lines of its controller: interval in ms, rates in Mb/s."""
+    stations = np.asarray(table["station"].to_pylist(), dtype=object)
+    time = _seconds(table)
+    lines: dict[str, dict[str, Series]] = {}
+    for station in list(dict.fromkeys(stations))[:_MOST_STATIONS]:
+        own = stations == station
+        scales = {"interval_ns": 1e-6, "peak_rate_bps": 1e-6, "throughput_bps": 1e-6, "active": 1.0}
+        lines[str(station)] = {
+            name: (time[own], scale * table[name].to_numpy(zero_copy_only=False)[own].astype(np.float64))
+            for name, scale in scales.items()
+        }
+    return lines
+
+
+def _control(
+    intervals: Axes, rates: Axes, stations: Mapping[str, Mapping[str, Series]], span: tuple[float, float]
+) -> None:
+    """The trigger interval, with a band where the station is in active mode; measured and estimated rates."""
+    _levels(
+        intervals,
+        {name: lines["interval_ns"] for name, lines in stations.items()},
+        span,
+        "interval\n(ms)",
+        kind="station",
+    )
+    if len(stations) == 1:
+        (lines,) = stations.values()
+        time, active = lines["active"]
+        edges, on = np.append(time, span[1]), np.append(active, active[-1]) > 0
+        band = intervals.get_xaxis_transform()
+        intervals.fill_between(edges, 0, 1, where=on, step="post", transform=band, color=style.VERMILION, alpha=0.15)
+        shown = {"estimated peak": lines["peak_rate_bps"], "throughput": lines["throughput_bps"]}
+        _levels(rates, shown, span, "rates\n(Mb/s)", kind="")
+    else:
+        shown = {name: lines["throughput_bps"] for name, lines in stations.items()}
+        _levels(rates, shown, span, "throughput\n(Mb/s)", kind="station")
 
 
 def _title(document: Mapping[str, Any], shown: int, stations: int) -> str:
@@ -124,6 +171,7 @@ def _levels(
     span: tuple[float, float],
     label: str,
     fill: bool = False,
+    kind: str = "flow",
 ) -> None:
     """Draws step lines; where there are more steps than dots, the band that they cover."""
     top = 0.0
@@ -136,12 +184,12 @@ def _levels(
         if fill:
             axes.fill_between(dots, 0, high, step="post", color=colour, alpha=0.18, linewidth=0)
         axes.fill_between(dots, low, high, step="post", color=colour, alpha=0.45, linewidth=0)
-        axes.plot(dots, high, drawstyle="steps-post", color=colour, linewidth=0.9, label=f"flow {name}")
+        axes.plot(dots, high, drawstyle="steps-post", color=colour, linewidth=0.9, label=f"{kind} {name}".strip())
     axes.set_ylim(0, 1.08 * top or 1.0)
     axes.set_ylabel(label, rotation=0, ha="right", va="center")
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     if len(series) > 1:
-        axes.legend(ncols=3, loc="upper right")
+        axes.legend(ncols=3, loc="lower right" if not kind else "upper right")
 
 
 def _envelope(time: Numbers, level: Numbers, span: tuple[float, float]) -> tuple[Numbers, Numbers, Numbers] | None:

@@ -57,6 +57,18 @@ pub enum PartialAckTimer {
     SlowButSteady,
 }
 
+/// What the least retransmission timeout bounds from below. Only for [`RtoClock::Fine`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MinRtoOf {
+    /// The timeout as a whole (RFC 6298 section 2.4).
+    #[default]
+    Timeout,
+    /// What the timeout has beyond the smoothed round-trip time, which is the allowance for its variance: RTO = SRTT +
+    /// max(4 RTTVAR, `min_rto`), as in Linux. A path whose round trips grow by less than the bound at once, as those over
+    /// power save do, never times out for that.
+    Variance,
+}
+
 /// How the round-trip time is measured and the retransmission timeout derived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum RtoClock {
@@ -119,6 +131,8 @@ pub struct TcpConfig {
     /// Which partial ACKs restart the retransmission timer. Default the first. Only for NewReno; with selective
     /// acknowledgements every one does.
     pub partial_ack_timer: PartialAckTimer,
+    /// What `min_rto` bounds from below. Default the timeout.
+    pub min_rto_of: MinRtoOf,
     /// Least retransmission timeout. Default 200 ms, as Linux has it: RFC 6298 section 2.4 says SHOULD be 1 s, but the
     /// systems that were measured do not follow it.
     pub min_rto: Span,
@@ -158,6 +172,7 @@ impl Default for TcpConfig {
             limited_transmit: false,
             rto_clock: RtoClock::default(),
             partial_ack_timer: PartialAckTimer::default(),
+            min_rto_of: MinRtoOf::default(),
             min_rto: Span::from_millis(200),
             initial_rto: Span::from_secs(1),
             max_rto: Span::from_secs(60),

@@ -40,7 +40,7 @@ mod statistics;
 mod tests;
 
 pub use buffer::{Lengths, ReceiveBuffer, ReceiveBytes, SendBuffer, SendBytes};
-pub use config::{DelayedAck, InitialWindow, PartialAckTimer, RtoClock, TcpConfig};
+pub use config::{DelayedAck, InitialWindow, MinRtoOf, PartialAckTimer, RtoClock, TcpConfig};
 pub use connection::{Connection, Event, Input, Output, State, TcpTimer};
 pub use rtt::RttEstimator;
 pub use sack::SackBlocks;

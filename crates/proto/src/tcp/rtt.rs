@@ -9,7 +9,7 @@
 
 use airwatt_base::{Instant, Span};
 
-use super::config::{RtoClock, TcpConfig};
+use super::config::{MinRtoOf, RtoClock, TcpConfig};
 
 /// The coarse clock doubles a timeout six times at most (4.4BSD's `tcp_backoff`).
 const COARSE_DOUBLINGS_MAX: u32 = 6;
@@ -20,7 +20,7 @@ const COARSE_TRUST: u32 = 3;
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Estimate {
     /// SRTT and RTTVAR; `None` before the first sample.
-    Fine { smoothed: Option<(Span, Span)>, granularity: Span },
+    Fine { smoothed: Option<(Span, Span)>, least_variance: Span },
     /// In ticks: SRTT times 8, zero before the first sample and after much back-off, and RTTVAR times 4.
     Coarse { tick: Span, min_ticks: u64, srtt: i64, rttvar: i64 },
 }
@@ -42,7 +42,11 @@ impl RttEstimator {
     pub fn new(config: &TcpConfig) -> Self {
         let (estimate, min) = match config.rto_clock {
             RtoClock::Fine => {
-                (Estimate::Fine { smoothed: None, granularity: config.clock_granularity }, config.min_rto)
+                let least_variance = match config.min_rto_of {
+                    MinRtoOf::Timeout => config.clock_granularity,
+                    MinRtoOf::Variance => config.clock_granularity.max(config.min_rto),
+                };
+                (Estimate::Fine { smoothed: None, least_variance }, config.min_rto)
             }
             RtoClock::Coarse { tick, min_ticks } => {
                 let min_ticks = u64::from(min_ticks);
@@ -89,7 +93,7 @@ impl RttEstimator {
     pub fn sample(&mut self, rtt: Span, now: Instant) {
         self.backoff = 0;
         let derived = match &mut self.estimate {
-            Estimate::Fine { smoothed, granularity } => {
+            Estimate::Fine { smoothed, least_variance } => {
                 let (srtt, rttvar) = match *smoothed {
                     None => (rtt, rtt / 2),
                     Some((srtt, rttvar)) => {
@@ -98,7 +102,7 @@ impl RttEstimator {
                     }
                 };
                 *smoothed = Some((srtt, rttvar));
-                srtt + (*granularity).max(rttvar * 4)
+                srtt + (*least_variance).max(rttvar * 4)
             }
             Estimate::Coarse { tick, min_ticks, srtt, rttvar } => {
                 let clock = |at: Instant| at.saturating_since(Instant::ZERO).whole(*tick);

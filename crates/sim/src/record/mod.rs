@@ -19,6 +19,7 @@ pub use timeline::{Outcome, RadioInterval};
 
 use airwatt_base::{Instant, Power, Span};
 use airwatt_energy::State;
+use airwatt_proto::powersave::{Adaptation, StationId};
 
 use crate::air::RadioEvent;
 use crate::air::frame::AirFrame;
@@ -67,6 +68,8 @@ pub struct StationSetting {
     pub to_sleep: Span,
     /// Whether its data frames trigger service periods while it is in power save.
     pub uapsd: bool,
+    /// Whether its radio receives what is for it and nothing else (policy `ideal`).
+    pub own_frames_only: bool,
     /// What its radio takes in each state, in the order of [`State::ALL`].
     pub powers: [Power; State::ALL.len()],
 }
@@ -102,6 +105,8 @@ pub struct RunTrace {
     pub ap_queue: QueueTrace,
     /// The access point's power-save buffers together.
     pub ap_power_save: QueueTrace,
+    /// What the policies of stations that adapt made of their traffic, after each change.
+    pub adaptations: Vec<(Instant, StationId, Adaptation)>,
     /// A point-to-point link's queue towards the station.
     pub link_down_queue: QueueTrace,
     /// A point-to-point link's queue away from the station.

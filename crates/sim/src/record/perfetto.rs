@@ -8,6 +8,7 @@
 use std::io;
 
 use airwatt_base::Instant;
+use airwatt_proto::powersave::StationId;
 
 use super::{QueueTrace, RunTrace};
 use crate::air::frame::{AirFrame, Node};
@@ -152,6 +153,7 @@ impl RunTrace {
             }
             let sent = writer.track("frames", Some(station), None)?;
             write_frames(&mut writer, sent, &frames, Node::Station(id as u32))?;
+            self.write_adaptations(&mut writer, station, id as u32)?;
         }
         if self.setting.cell.is_some() {
             let access_point = writer.track("access point", None, None)?;
@@ -168,6 +170,24 @@ impl RunTrace {
         writer.queue("queue towards the stations", wire, &self.down_queue)?;
         writer.queue("queue towards the server", wire, &self.up_queue)?;
         self.write_windows(&mut writer)
+    }
+
+    /// The controller's lines of a station whose policy has one.
+    fn write_adaptations(&self, writer: &mut Writer, parent: u64, station: StationId) -> io::Result<()> {
+        let own =
+            || self.adaptations.iter().filter(|row| row.1 == station).map(|(at, _, state)| (*at, state));
+        if own().next().is_none() {
+            return Ok(());
+        }
+        let interval = writer.track("trigger interval", Some(parent), Some("us"))?;
+        let peak = writer.track("estimated peak rate", Some(parent), Some("b/s"))?;
+        let throughput = writer.track("throughput", Some(parent), Some("b/s"))?;
+        for (at, state) in own() {
+            writer.count(interval, at, state.interval.as_nanos() / 1_000)?;
+            writer.count(peak, at, state.peak_bps)?;
+            writer.count(throughput, at, state.throughput_bps)?;
+        }
+        Ok(())
     }
 
     fn write_windows(&self, writer: &mut Writer) -> io::Result<()> {

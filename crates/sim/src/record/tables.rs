@@ -9,13 +9,14 @@
 //! | `triggers` | a station's frame that asks for buffered frames or announces a power-management mode |
 //! | `beacons` | a beacon and for how many stations its TIM says that frames wait |
 //! | `frames` | a frame on the air |
+//! | `adaptations` | what a policy that adapts makes of its traffic, after each change |
 //!
 //! Times are in nanoseconds since the run began, and rows are in their order; names carry their unit. The radio states of
 //! a station are gapless and last as long as the ledger charged them, to the nanosecond.
 
 use airwatt_base::Instant;
 use airwatt_energy::State;
-use airwatt_proto::powersave::StationId;
+use airwatt_proto::powersave::{Adaptation, StationId};
 
 use super::timeline::{Outcome, RadioInterval};
 use super::{QueueTrace, RunTrace};
@@ -95,7 +96,28 @@ impl RunTrace {
             self.triggers(&frames),
             beacons(&frames),
             frame_table(&frames, &self.outcomes(&frames)),
+            self.adaptation_table(),
         ]
+    }
+
+    fn adaptation_table(&self) -> Table {
+        let rows = &self.adaptations;
+        let numbers = |value: fn(&Adaptation) -> u64| {
+            Values::I64(rows.iter().map(|(.., state)| value(state) as i64).collect())
+        };
+        table(
+            "adaptations",
+            [
+                ("time_ns", times(rows.iter().map(|(at, ..)| *at))),
+                ("station", Values::U32(rows.iter().map(|(_, station, _)| *station).collect())),
+                ("interval_ns", numbers(|state| state.interval.as_nanos())),
+                ("peak_rate_bps", numbers(|state| state.peak_bps)),
+                // 0 while it is not known that the application wants no more.
+                ("application_rate_bps", numbers(|state| state.application_bps.unwrap_or(0))),
+                ("throughput_bps", numbers(|state| state.throughput_bps)),
+                ("active", Values::Bool(rows.iter().map(|(.., state)| state.active).collect())),
+            ],
+        )
     }
 
     fn congestion_window(&self) -> Table {

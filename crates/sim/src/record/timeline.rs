@@ -82,9 +82,20 @@ impl RunTrace {
 
     fn intervals_of(&self, station: StationId, frames: &[&AirFrame], air: &[Busy]) -> Vec<RadioInterval> {
         let Some(setting) = self.setting.stations.get(station as usize) else { return Vec::new() };
-        let own: Vec<&AirFrame> =
-            frames.iter().copied().filter(|frame| frame.from == Node::Station(station)).collect();
-        let own = busy(&own);
+        let me = Node::Station(station);
+        let of = |wanted: &dyn Fn(&AirFrame) -> bool| {
+            let frames: Vec<&AirFrame> = frames.iter().copied().filter(|frame| wanted(frame)).collect();
+            busy(&frames)
+        };
+        let own = of(&|frame| frame.from == me);
+        // Who knows its own traffic hears nothing else.
+        let concerns;
+        let air = if setting.own_frames_only {
+            concerns = of(&|frame| frame.from == me || frame.to == me);
+            &concerns
+        } else {
+            air
+        };
         let mut line = Line { intervals: Vec::new(), end: self.end };
         let (mut since, mut decision) = (Instant::ZERO, State::Listen);
         let decided = self.radios.iter().filter(|event| event.station == station);

@@ -2,7 +2,7 @@
 
 use airwatt_base::{Power, QueueLimit, Rate, Size, Span};
 use airwatt_energy::Radio;
-use airwatt_proto::powersave::PolicyConfig;
+use airwatt_proto::powersave::{BaTa, PolicyConfig};
 
 use super::load::Fault;
 use super::{
@@ -289,6 +289,9 @@ pub(super) fn policy(group: &StationGroup) -> Option<PolicyConfig> {
     Some(match policy {
         PolicyConfig::Timeout { .. } => PolicyConfig::Timeout { timeout: group.timeout },
         PolicyConfig::Uapsd { .. } => PolicyConfig::Uapsd { interval: group.interval },
+        PolicyConfig::BaTa(_) => PolicyConfig::BaTa(group.ba_ta),
+        PolicyConfig::BaTaStr(..) => PolicyConfig::BaTaStr(group.ba_ta, group.ba_ta_str),
+        PolicyConfig::PsmThrottling(_) => PolicyConfig::PsmThrottling(group.psm_throttling),
         other => other,
     })
 }
@@ -318,12 +321,28 @@ fn stations(scenario: &Scenario) -> Checked {
             fault(key("distance"), format!("{} is out of range; allowed are 0m to 30km", group.distance))
         })?;
         packets_only(&key("buffer"), group.buffer)?;
-        within(&key("timeout"), group.timeout, Span::ZERO, Span::from_secs(3_600))?;
-        within(&key("interval"), group.interval, Span::from_millis(1), Span::from_secs(10))?;
+        options(group, &key)?;
         within(&key("listen_interval"), group.listen_interval, 1, 65_535)?;
         within(&key("wake_guard"), group.wake_guard, Span::ZERO, scenario.ap.beacon_interval / 2)?;
     }
     Ok(())
+}
+
+/// The options of every policy, whichever is chosen: a comparison chooses others.
+fn options(group: &StationGroup, key: &dyn Fn(&str) -> String) -> Checked {
+    let all = [
+        ("", PolicyConfig::Timeout { timeout: group.timeout }),
+        ("", PolicyConfig::Uapsd { interval: group.interval }),
+        ("ba_ta.", PolicyConfig::BaTa(group.ba_ta)),
+        ("ba_ta_str.", PolicyConfig::BaTaStr(BaTa::default(), group.ba_ta_str)),
+        ("psm_throttling.", PolicyConfig::PsmThrottling(group.psm_throttling)),
+    ];
+    all.iter().try_for_each(|(table, policy)| {
+        policy.check().map_err(|bad| {
+            let message = format!("{} is out of range; allowed are {}", bad.value, bad.allowed);
+            fault(key(&format!("{table}{}", bad.key)), message)
+        })
+    })
 }
 
 fn flows(scenario: &Scenario) -> Checked {

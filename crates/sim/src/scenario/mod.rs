@@ -11,7 +11,7 @@ mod shipped;
 mod transport;
 
 use airwatt_base::{Distance, Power, QueueLimit, Rate, Size, Span};
-use airwatt_proto::powersave::PolicyConfig;
+use airwatt_proto::powersave::{BaTa, PolicyConfig, PsmThrottling, Streaming};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,8 +19,8 @@ pub use link::{ErrorKind, Errors, PointToPoint};
 pub use load::ScenarioError;
 pub use shipped::{Shipped, shipped, shipped_text};
 pub use transport::{
-    AckLoss, AckLossRule, BurstReaction, Counted, E2tcp, Gateway, HeaderForm, Increase, PartialAckTimer, RtoClock, Tcp, Transport,
-    WindowGrowth,
+    AckLoss, AckLossRule, BurstReaction, Counted, E2tcp, Gateway, HeaderForm, Increase, MinRtoOf,
+    PartialAckTimer, RtoClock, Tcp, Transport, WindowGrowth,
 };
 
 use crate::air::contention::Counting;
@@ -265,6 +265,12 @@ pub struct StationGroup {
     pub listen_interval: u32,
     /// How long before a beacon the radio is awake.
     pub wake_guard: Span,
+    /// Policies `ba-ta` and `ba-ta+str`.
+    pub ba_ta: BaTa,
+    /// Policy `ba-ta+str`: what it has beyond `ba-ta`.
+    pub ba_ta_str: Streaming,
+    /// Policy `psm-throttling`.
+    pub psm_throttling: PsmThrottling,
 }
 
 impl Default for StationGroup {
@@ -279,6 +285,9 @@ impl Default for StationGroup {
             interval: Span::from_millis(20),
             listen_interval: 1,
             wake_guard: Span::from_micros(500),
+            ba_ta: BaTa::default(),
+            ba_ta_str: Streaming::default(),
+            psm_throttling: PsmThrottling::default(),
         }
     }
 }

@@ -199,6 +199,8 @@ pub struct Tcp {
     pub rto_min_ticks: u32,
     /// Smallest retransmission time-out.
     pub min_rto: Span,
+    /// What `min_rto` bounds: the `timeout`, or its `variance` term alone, as Linux does.
+    pub min_rto_of: MinRtoOf,
     /// Retransmission time-out before the first measurement (RFC 6298: 1 s).
     pub initial_rto: Span,
     /// Largest retransmission time-out.
@@ -225,6 +227,7 @@ impl Default for Tcp {
             rto_tick: Span::from_millis(100),
             rto_min_ticks: 2,
             min_rto: Span::from_millis(200),
+            min_rto_of: MinRtoOf::Timeout,
             initial_rto: Span::from_secs(1),
             max_rto: Span::from_secs(60),
             handshake: true,
@@ -240,6 +243,16 @@ pub enum PartialAckTimer {
     Impatient,
     /// Each one: fast recovery lasts until all is acknowledged that was outstanding when it began.
     SlowButSteady,
+}
+
+/// What the smallest retransmission time-out bounds, with the `fine` clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum MinRtoOf {
+    /// The time-out as a whole (RFC 6298 section 2.4).
+    Timeout,
+    /// What it has beyond the smoothed round-trip time (Linux).
+    Variance,
 }
 
 /// What congestion avoidance counts.

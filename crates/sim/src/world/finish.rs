@@ -6,7 +6,7 @@ use airwatt_base::{Instant, Rate, Size, Span};
 use airwatt_energy::fairness::{self, Index, sliding_window};
 use airwatt_energy::{Ledger, Radio, State, overhead};
 use airwatt_models::max_throughput;
-use airwatt_proto::powersave::{StationCounts, StationId};
+use airwatt_proto::powersave::{PolicyConfig, StationCounts, StationId};
 
 use super::{Flow, FlowState, Hop, Wire, World};
 use crate::air::StationConfig;
@@ -72,17 +72,12 @@ impl World {
             Some(FlowState::Replay(replay)) => (replay.delays, replay.lost),
             _ => (Vec::new(), 0),
         };
-        Replayed {
-            ledger,
-            radio: self.radio(0).clone(),
-            wakeups: match &self.hop {
-                Hop::Cell(cell) => cell.power_save(0).counts().wakeups().collect(),
-                Hop::Link(_) => BTreeMap::new(),
-            },
-            delays,
-            lost,
-            events: self.events,
-        }
+        let wakeups = match &self.hop {
+            Hop::Cell(cell) => wakeups_of(cell.power_save(0).counts(), &ledger),
+            Hop::Link(_) => BTreeMap::new(),
+        };
+        let radio = self.radio(0).clone();
+        Replayed { ledger, radio, wakeups, delays, lost, events: self.events }
     }
 
     fn ledger(&self, station: StationId, end: Instant) -> Ledger {
@@ -125,6 +120,7 @@ impl World {
             up_queue,
             ap_queue: cell.ap_queue,
             ap_power_save: cell.ap_power_save,
+            adaptations: cell.adaptations,
             link_down_queue,
             link_up_queue,
         }
@@ -134,6 +130,7 @@ impl World {
         let of = |station: &StationConfig| StationSetting {
             to_sleep: station.radio.to_sleep.time,
             uapsd: station.policy.needs_uapsd(),
+            own_frames_only: station.policy == PolicyConfig::Ideal,
             powers: State::ALL.map(|state| station.radio.power(state)),
         };
         let cell = scenario.wifi.as_ref().map(|wifi| CellSetting {
@@ -256,6 +253,7 @@ impl World {
             Hop::Cell(cell) => cell.power_save(id).counts().clone(),
             Hop::Link(_) => StationCounts::default(),
         };
+        let wakeups = wakeups_of(&counts, &ledger);
         let energy_j = ledger.energy(radio).as_joules();
         let bits: u64 =
             flows.iter().filter(|flow| flow.station == id).map(|flow| flow.bytes_delivered * 8).sum();
@@ -276,8 +274,8 @@ impl World {
                 sleep: seconds(State::Sleep),
                 transition: transition.as_secs_f64(),
             },
-            wakeups: counts.wakeups_total(),
-            wakeups_by_reason: counts.wakeups().collect::<BTreeMap<_, _>>(),
+            wakeups: wakeups.values().sum(),
+            wakeups_by_reason: wakeups,
             triggers: counts.triggers,
             ps_polls: counts.polls,
             service_periods: counts.periods,
@@ -384,6 +382,11 @@ fn time_over_needed(elapsed: Span, payload: Size, rate: Rate, source: Span) -> O
         return Some(elapsed.as_secs_f64() / source.as_secs_f64() - 1.0);
     }
     overhead::time_overhead(elapsed, payload, rate).ok()
+}
+
+/// Wake-ups by reason. A radio that never slept, and is only accounted for as if it had, has them in the account.
+fn wakeups_of(counts: &StationCounts, ledger: &Ledger) -> BTreeMap<&'static str, u64> {
+    counts.wakeups().chain(ledger.wakeups().iter().map(|(reason, count)| (*reason, *count))).collect()
 }
 
 fn mean_s(sum: Span, count: u64) -> Option<f64> {

@@ -9,8 +9,8 @@ use airwatt_proto::tcp::{self, DelayedAck, InitialWindow, TcpConfig};
 
 use crate::apps::{End, Leg};
 use crate::scenario::{
-    AckLoss, AckLossRule, BurstReaction, Counted, E2tcp, FlowGroup, HeaderForm, Increase, PartialAckTimer, RtoClock, Scenario, Tcp,
-    Transport, WindowGrowth,
+    AckLoss, AckLossRule, BurstReaction, Counted, E2tcp, FlowGroup, HeaderForm, Increase, MinRtoOf,
+    PartialAckTimer, RtoClock, Scenario, Tcp, Transport, WindowGrowth,
 };
 
 /// One connection of a flow, by its ends.
@@ -193,6 +193,10 @@ pub(super) fn tcp_config(tcp: &Tcp) -> TcpConfig {
         partial_ack_timer: match tcp.partial_ack_timer {
             PartialAckTimer::Impatient => tcp::PartialAckTimer::Impatient,
             PartialAckTimer::SlowButSteady => tcp::PartialAckTimer::SlowButSteady,
+        },
+        min_rto_of: match tcp.min_rto_of {
+            MinRtoOf::Timeout => tcp::MinRtoOf::Timeout,
+            MinRtoOf::Variance => tcp::MinRtoOf::Variance,
         },
         min_rto: tcp.min_rto,
         initial_rto: tcp.initial_rto,

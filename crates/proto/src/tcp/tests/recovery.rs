@@ -282,3 +282,22 @@ fn the_estimator_follows_rfc_6298() {
     }
     assert_eq!(rtt.rto(), Span::from_secs(60));
 }
+
+/// Linux's form: the least timeout bounds what the timeout has beyond the smoothed round trip. A path over power save whose
+/// round trips have been 20 ms can hold a segment for a beacon interval of 100 ms more without a timeout.
+#[test]
+fn the_least_timeout_may_bound_the_variance_alone() {
+    let timeout_after = |min_rto_of| {
+        let mut rtt = RttEstimator::new(&TcpConfig { min_rto_of, ..TcpConfig::default() });
+        (0..200).for_each(|_| rtt.sample(millis(20)));
+        rtt.rto()
+    };
+    assert_eq!(timeout_after(MinRtoOf::Timeout), millis(200));
+    assert_eq!(timeout_after(MinRtoOf::Variance), millis(220));
+    let mut rtt = RttEstimator::new(&TcpConfig { min_rto_of: MinRtoOf::Variance, ..TcpConfig::default() });
+    rtt.sample(millis(100));
+    assert_eq!(rtt.rto(), millis(300));
+    rtt.sample(millis(600));
+    // RTTVAR is 162.5 ms now, and four times that counts.
+    assert_eq!(rtt.rto(), Span::from_micros(162_500 + 650_000));
+}
