@@ -200,7 +200,8 @@ fn datagrams_cross_the_whole_path_and_are_never_sent_again() {
 
 #[test]
 fn what_cannot_be_is_refused_with_what_is_allowed() {
-    let cases: [(&str, &[(&str, &str)], &str); 9] = [
+    type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a str);
+    let cases: [Case; 9] = [
         ("e2tcp", &[("flow.reliability", "101")], "101 is out of range; allowed are 0 to 100 per cent"),
         ("e2tcp", &[("transport", "reno"), ("flow.reliability", "90")], "allowed with \"reno\" is 100"),
         ("e2tcp", &[("e2tcp.min_window", "30")], "allowed are 1 to max_window (25) packets"),
