@@ -289,15 +289,15 @@ fn the_estimator_follows_rfc_6298() {
 fn the_least_timeout_may_bound_the_variance_alone() {
     let timeout_after = |min_rto_of| {
         let mut rtt = RttEstimator::new(&TcpConfig { min_rto_of, ..TcpConfig::default() });
-        (0..200).for_each(|_| rtt.sample(millis(20)));
+        (0..200).for_each(|_| rtt.sample(millis(20), Instant::from_secs(1)));
         rtt.rto()
     };
     assert_eq!(timeout_after(MinRtoOf::Timeout), millis(200));
     assert_eq!(timeout_after(MinRtoOf::Variance), millis(220));
     let mut rtt = RttEstimator::new(&TcpConfig { min_rto_of: MinRtoOf::Variance, ..TcpConfig::default() });
-    rtt.sample(millis(100));
+    rtt.sample(millis(100), Instant::from_secs(1));
     assert_eq!(rtt.rto(), millis(300));
-    rtt.sample(millis(600));
+    rtt.sample(millis(600), Instant::from_secs(1));
     // RTTVAR is 162.5 ms now, and four times that counts.
     assert_eq!(rtt.rto(), Span::from_micros(162_500 + 650_000));
 }
