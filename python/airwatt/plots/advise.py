@@ -1,0 +1,61 @@
+"""Advice: energy over added delay, each candidate a mark, and what a larger budget would buy as a line."""
+
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from airwatt.advise import Advice, Row
+from airwatt.plots import style
+
+
+def draw(found: Advice, path: Path) -> None:
+    """Draws the advice. Raises `OSError`."""
+    curve = found.tunnel_curve
+    with style.styled():
+        figure = Figure(figsize=(9.6 if curve else 6.4, 3.8), layout="constrained")
+        grid = figure.subplots(1, 2 if curve else 1, squeeze=False)[0]
+        _candidates(grid[0], found)
+        if curve:
+            _tunnel(grid[1], found)
+        figure.suptitle(f"{found.source}, radio {found.radio}", x=0.01, ha="left", fontsize=11, fontweight="bold")
+        style.save(figure, path)
+
+
+def _candidates(axes: Axes, found: Advice) -> None:
+    rows = [row for row in found.rows if row.simulation]
+    policies = list(dict.fromkeys(row.candidate.policy for row in rows))
+    for index, policy in enumerate(policies):
+        mine = [row.simulation for row in rows if row.candidate.policy == policy and row.simulation]
+        axes.errorbar(
+            [1e3 * max(0.0, figures.delay_s) for figures in mine],
+            [figures.energy_j for figures in mine],
+            yerr=[figures.energy_ci95_j or 0.0 for figures in mine],
+            fmt="os^DvPX*"[index % 8],
+            color=style.LINES[index % len(style.LINES)],
+            markersize=5,
+            elinewidth=0.9,
+            label=policy,
+        )
+    steps = [(1e3 * delay, _energy_j(row)) for delay, row in found.curve]
+    if steps:
+        last = max(1.1 * steps[-1][0], 1.1e3 * found.budget_s)
+        xs, ys = zip(*steps, (last, steps[-1][1]), strict=True)
+        axes.step(xs, ys, where="post", color=style.GREY, linewidth=1.2, zorder=0, label="least for a budget")
+    axes.axvline(1e3 * found.budget_s, color=style.INK, linewidth=0.9, linestyle="--", label="budget")
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("added delay (ms)")
+    axes.set_title("energy (J)")
+    axes.legend()
+
+
+def _energy_j(row: Row) -> float:
+    return row.simulation.energy_j if row.simulation else 0.0
+
+
+def _tunnel(axes: Axes, found: Advice) -> None:
+    axes.plot([1e3 * bound for bound, _ in found.tunnel_curve], [power for _, power in found.tunnel_curve], "o-")
+    axes.axvline(1e3 * found.budget_s, color=style.INK, linewidth=0.9, linestyle="--")
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("delay bound (ms)")
+    axes.set_title("a tunnel of bursts, by the model alone (W)")

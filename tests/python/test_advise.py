@@ -1,0 +1,152 @@
+"""`airwatt advise`: models first, runs decide, and what is wrong with a question is one line."""
+
+import json
+import shlex
+
+import pytest
+from conftest import ROOT
+
+from airwatt import InputError, advise
+from airwatt.cli import advise as command
+
+BULK = ["--flow", "down:bulk:1MB", "--runs", "2"]
+CALL = ["--flow", "up:cbr:64kbps:160B", "--flow", "down:cbr:64kbps:160B", "--duration", "5s", "--runs", "2"]
+
+
+@pytest.fixture(scope="module")
+def bulk():
+    with advise.scenario_of(["down:bulk:2MB"], {}, "20s") as scenario:
+        return advise.advise(scenario, 0.02, runs=2)
+
+
+def row(found, policy, **parameters):
+    wanted = advise.Candidate(policy, tuple(parameters.items()))
+    return next(each for each in found.rows if each.candidate == wanted)
+
+
+def test_the_best_is_within_the_budget_and_beats_the_runner_up(bulk):
+    best, second = bulk.ranked[0].simulation, bulk.runner_up.simulation
+    assert best.delay_s <= 0.02
+    assert best.energy_j <= second.energy_j
+    assert best.energy_j < row(bulk, "active").simulation.energy_j
+    assert row(bulk, "active").simulation.delay_s == 0.0
+
+
+def test_models_and_runs_agree_on_a_transfer(bulk):
+    for each in bulk.rows:
+        if each.model_error is not None:
+            assert abs(each.model_error) < 0.4, each
+    psm = row(bulk, "psm")
+    assert psm.simulation.delay_s == pytest.approx(psm.model.delay_s, rel=0.3)
+
+
+def test_only_the_models_best_are_run_and_those_without_a_model():
+    with advise.scenario_of(["down:bulk:1MB"], {}, "20s") as scenario:
+        found = advise.advise(scenario, 0.02, runs=1, confirm=1)
+    ran = {each.candidate.policy for each in found.rows if each.simulation}
+    assert {"active", "ba-ta"} <= ran
+    assert len([each for each in found.rows if each.simulation and each.model]) <= 1 + 1 + advise.BEYOND
+
+
+def test_a_call_sleeps_between_its_packets():
+    with advise.scenario_of(["up:cbr:64kbps:160B", "down:cbr:64kbps:160B"], {}, "5s") as scenario:
+        found = advise.advise(scenario, 0.015, runs=1)
+    assert found.ranked[0].simulation.energy_j < 0.2 * row(found, "active").simulation.energy_j
+    # Packets up, 20 ms apart, fetch those that come down.
+    assert row(found, "psm").simulation.delay_s == pytest.approx(0.01, rel=0.1)
+    assert row(found, "psm").model.delay_s == pytest.approx(0.01)
+    assert abs(row(found, "psm").model_error) < 0.15
+
+
+def test_the_curve_falls_and_more_delay_never_costs(bulk):
+    delays, energies = zip(*((delay, each.simulation.energy_j) for delay, each in bulk.curve), strict=True)
+    assert list(delays) == sorted(delays)
+    assert list(energies) == sorted(energies, reverse=True)
+    powers = [power for _, power in bulk.tunnel_curve]
+    assert powers == sorted(powers, reverse=True)
+
+
+def test_the_document_is_repeatable_and_complete(airwatt):
+    first, second = (airwatt("advise", "--delay", "20ms", *BULK, "--json") for _ in range(2))
+    assert first.status == 0
+    assert first.out == second.out
+    document = first.json
+    assert document["advice"]["simulation"]["delay_s"] <= document["delay_budget_s"] == 0.02
+    assert {each["policy"] for each in document["candidates"]} >= {"active", "psm", "uapsd", "ba-ta", "timeout"}
+    assert document["curve"]
+    assert document["tunnel"]["burst_packets"] >= 1
+
+
+@pytest.mark.parametrize("line", [line for line in command.EPILOG.splitlines() if line.startswith("  airwatt")])
+def test_the_examples_work_and_fit(airwatt, line):
+    answer = airwatt(*shlex.split(line)[1:])
+    assert answer.status == 0, answer.err
+    assert all(len(printed) <= 80 for printed in answer.out.splitlines())
+    assert "take  " in answer.out
+
+
+def test_a_capture_is_advised_from_its_replay(airwatt):
+    capture = ROOT / "captures" / "tcp-download.pcapng"
+    tight, loose = (airwatt("advise", capture, "--delay", delay, "--json").json for delay in ("1ms", "200ms"))
+    assert loose["advice"]["simulation"]["energy_j"] < tight["advice"]["simulation"]["energy_j"]
+    assert tight["advice"]["simulation"]["delay_p95_s"] is not None
+    assert tight["tunnel"] is None
+
+
+def test_what_models_do_not_describe_is_simulated_alone(airwatt):
+    answer = airwatt(
+        "advise", "fast-dsl", "--delay", "1ms", "--set", "station.count=2", "--set", "flow.size=200kB", "--json"
+    )
+    assert answer.status == 0
+    assert all(each["model"] is None for each in answer.json["candidates"])
+
+
+def test_a_picture_is_drawn(airwatt, tmp_path):
+    assert airwatt("advise", *CALL, "--plot", tmp_path / "a.png").status == 0
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_threshold_is_held(airwatt):
+    assert airwatt("advise", *BULK, "--fail-if", "advice.simulation.energy_j > 100").status == 0
+    assert airwatt("advise", *BULK, "--fail-if", "advice.simulation.energy_j > 0.001").status == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], ["no traffic"]),
+        (["--delay", "20", *BULK], ["--delay", "20", "unit"]),
+        (["--delay", "-1ms", *BULK], ["--delay"]),
+        (["--delay", "nan", *BULK], ["--delay"]),
+        (["--flow", "sideways:bulk:5MB"], ["--flow", "sideways"]),
+        (["--flow", "down:bulk"], ["--flow", "down:bulk"]),
+        (["--flow", "down:bulk:5"], ["--flow", "5"]),
+        (["--flow", "down:bulk:0MB"], ["--flow", "0MB"]),
+        (["--flow", "down:bulk:5MB:100B"], ["--flow", "packet"]),
+        (["--flow", "down:cbr:64kbps:many"], ["--flow", "many"]),
+        (["--flow", "down:cbr:64kbps", "--duration", "soon"], ["--duration", "soon"]),
+        ([*BULK, "--radio", "crystal"], ["--radio", "crystal", "ar5004"]),
+        ([*BULK, "--down", "1bps"], ["wired.down.rate"]),
+        ([*BULK, "--set", "nowhere=1"], ["nowhere"]),
+        ([*BULK, "--runs", "0"], ["runs", "0"]),
+        ([*BULK, "--confirm", "0"], ["confirm"]),
+        ([*BULK, "--station", "02:00:00:00:00:01"], ["--station"]),
+        (["fast-dsl", *BULK], ["fast-dsl"]),
+        (["nothing-like-it"], ["nothing-like-it"]),
+        (["nothing.pcap"], ["nothing.pcap"]),
+        (["e2tcp"], ["e2tcp", "wifi"]),
+        (["captures/tcp-download.pcapng", "--rtt", "5ms"], ["--rtt"]),
+        ([*BULK, "--plot", "a.txt"], ["--plot", "a.txt"]),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(airwatt, arguments, words):
+    answer = airwatt("advise", *arguments)
+    assert answer.status == 2
+    assert answer.is_one_line(*words), answer.err
+    assert "/tmp" not in answer.err
+
+
+def test_python_raises_what_the_command_says():
+    with pytest.raises(InputError, match="down:bulk:5MB"):
+        advise.flow("down")
+    assert json.dumps(advise.flow("up:cbr:64kbps"))
