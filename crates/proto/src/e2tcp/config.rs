@@ -97,7 +97,8 @@ pub struct E2tcpConfig {
     pub rto_margin: Span,
     /// Timeout before the first sample. Default 1 s.
     pub initial_rto: Span,
-    /// Largest timeout, and largest gap between probes of a closed window. Default 60 s.
+    /// Largest timeout, and largest gap between probes of a closed window, which is at most a sixteenth of `give_up_after` too.
+    /// Default 60 s.
     pub max_rto: Span,
     /// Whether each timeout in a row doubles the next. Default no: the thesis describes none.
     pub back_off: bool,

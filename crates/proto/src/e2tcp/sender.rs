@@ -29,6 +29,9 @@ use crate::tcp::SendBuffer;
 /// Position of the first byte of data: the SYN is position 0.
 const FIRST: u64 = 1;
 
+/// A peer that does not answer is probed about so many times, at least, before it is given up.
+const PROBES_MIN: u64 = 16;
+
 /// Where a packet stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
@@ -638,7 +641,10 @@ impl<S: SendBuffer> Sender<S> {
             self.probe = false;
             timers.stop(E2tcpTimer::Probe);
         } else if !timers.is_running(E2tcpTimer::Probe) {
-            timers.set(E2tcpTimer::Probe, now.saturating_add(self.rtt.doubled(self.probes)));
+            // The peer is given up after a time of silence, so that it has to be asked often enough in that time: on a link that
+            // loses every second exchange, three probes a minute apart prove nothing.
+            let longest = (self.give_up_after / PROBES_MIN).max(self.rtt.doubled(0));
+            timers.set(E2tcpTimer::Probe, now.saturating_add(self.rtt.doubled(self.probes).min(longest)));
         }
     }
 }
