@@ -5,10 +5,12 @@
 //! * [`Saturation`]: a queue at the head of the air that never runs empty.
 //! * [`Replay`]: packets at the times at which a capture has them.
 //!
-//! A [`Source`] says when an application has how much to send, a [`Meter`] what arrived from a given time on.
+//! A [`Source`] says when an application has how much to send, a [`Dialogue`] who asks and who replies over a connection, a
+//! [`Meter`] what arrived from a given time on.
 
 mod datagrams;
 mod delivery;
+mod dialogue;
 mod end;
 mod meter;
 mod replay;
@@ -18,6 +20,7 @@ mod transfer;
 
 pub use datagrams::Datagrams;
 pub use delivery::Deliveries;
+pub use dialogue::{Dialogue, DialogueConfig, Replies, Speaker};
 pub use end::{End, EndCounts, EndEvent, EndOutput, EndWindow, e2tcp_bytes};
 pub use meter::{BIN, Meter};
 pub use replay::{Arrival, Delay, Replay};

@@ -1,9 +1,10 @@
 //! When an application has how much to send.
 //!
 //! Bulk data are there from the start. Interactive packets come at random times: the gaps are exponential with a given mean.
-//! A constant bit rate has a packet every so often, the first one at the start.
+//! A constant bit rate has a packet every so often, the first one at the start. A stream sends its first seconds at once, for the
+//! player to fill its buffer, and then a block every so often, at the rate of its encoding (block sending).
 //!
-//! Left out: an application that reacts to what it receives; what is written waits in the sender however long that takes.
+//! Left out: an application that reacts to what it receives (see [`super::Dialogue`]); what is written waits in the sender however long that takes.
 
 use airwatt_base::{Instant, Rate, Size, Span, Stream};
 
@@ -33,13 +34,27 @@ pub enum SourceConfig {
         /// Payload of a packet in bytes.
         packet: u32,
     },
+    /// A stream of media in blocks.
+    Stream {
+        /// Bytes in all; `None` for as long as the run lasts.
+        size: Option<u64>,
+        /// Rate of the encoding.
+        rate: Rate,
+        /// Bytes that are sent at once at the start.
+        startup: u64,
+        /// Bytes of a block.
+        block: u32,
+    },
 }
 
 impl SourceConfig {
     /// How much in all, in bytes.
     pub const fn size(&self) -> Option<u64> {
         match *self {
-            Self::Bulk { size } | Self::Interactive { size, .. } | Self::ConstantRate { size, .. } => size,
+            Self::Bulk { size }
+            | Self::Interactive { size, .. }
+            | Self::ConstantRate { size, .. }
+            | Self::Stream { size, .. } => size,
         }
     }
 }
@@ -108,6 +123,12 @@ impl Source {
                 // From the beginning on, so that no rounding adds up.
                 (u64::from(packet), Some(self.began + rate.time_for(ahead)))
             }
+            SourceConfig::Stream { rate, startup, block, .. } => {
+                let bytes = if self.written == 0 { startup } else { u64::from(block) };
+                let beyond =
+                    Size::from_bytes((self.written + bytes).saturating_sub(startup) + u64::from(block));
+                (bytes, Some(self.began + rate.time_for(beyond)))
+            }
         };
         let bytes = bytes.min(left);
         self.written += bytes;
@@ -148,6 +169,14 @@ mod tests {
         let rate = Rate::from_bps(1_000_000);
         let config = SourceConfig::ConstantRate { size: Some(2_500), rate, packet: 1_000 };
         assert_eq!(writes(config), [(100, 1_000), (108, 1_000), (116, 500)]);
+    }
+
+    /// At 8 kbit/s a block of 1000 bytes lasts a second; the first ten seconds come at once.
+    #[test]
+    fn a_stream_fills_the_players_buffer_and_then_keeps_its_rate() {
+        let rate = Rate::from_bps(8_000);
+        let config = SourceConfig::Stream { size: Some(12_500), rate, startup: 10_000, block: 1_000 };
+        assert_eq!(writes(config), [(100, 10_000), (1_100, 1_000), (2_100, 1_000), (3_100, 500)]);
     }
 
     /// 4,000 gaps: their mean's standard error is 1.6 % of it, their deviation is the mean.

@@ -8,11 +8,14 @@
 //! (I-TCP; the gateway of E2TCP): it writes to the one what it reads from the other, as long as the other's backlog is below
 //! its buffer, so that a slow leg holds the fast one back through its window.
 //!
-//! Left out: what becomes of data in the base station when a station moves on.
+//! Data goes one way, but for a [`Dialogue`]: there the receiver asks for it over the same connection.
+//!
+//! Left out: dialogues over two connections, and what becomes of data in the base station when a station moves on.
 
 use airwatt_base::{Instant, Span};
 
 use super::delivery::Deliveries;
+use super::dialogue::{Dialogue, Speaker};
 use super::end::{End, EndEvent};
 use super::source::Source;
 
@@ -95,6 +98,8 @@ pub struct Transfer {
     pub down: bool,
     /// What the application sends.
     pub source: Source,
+    /// Instead of the source: who asks and who replies. The receiver of the data is the client.
+    pub dialogue: Option<Dialogue>,
     /// How much; `None` for as long as the run lasts.
     pub size: Option<u64>,
     /// How far it has come.
@@ -108,7 +113,22 @@ impl Transfer {
     pub fn new(legs: Vec<Leg>, relay_buffer: u64, handshake: bool, down: bool, source: Source) -> Self {
         let size = source.size();
         let (progress, deliveries) = (Progress::default(), Deliveries::default());
-        Self { legs, relay_buffer, handshake, down, source, size, progress, deliveries }
+        Self { legs, relay_buffer, handshake, down, source, dialogue: None, size, progress, deliveries }
+    }
+
+    /// Whether it ends by itself.
+    pub fn is_finite(&self) -> bool {
+        self.dialogue.as_ref().map_or(self.size.is_some(), |dialogue| dialogue.count().is_some())
+    }
+
+    /// What the dialogue has an end write now: which end, and how many bytes.
+    pub fn take_speech(&mut self) -> Option<(usize, u64)> {
+        let (speaker, bytes) = self.dialogue.as_mut()?.take_speech()?;
+        let end = match speaker {
+            Speaker::Client => self.receiver(),
+            Speaker::Server => self.sender(),
+        };
+        Some((end, bytes))
     }
 
     /// How many ends there are.
@@ -167,6 +187,13 @@ impl Transfer {
     pub fn note(&mut self, end: usize, event: EndEvent, now: Instant) {
         let (at_receiver, at_sender) = (end == self.receiver(), end == self.sender());
         let progress = &mut self.progress;
+        if let (Some(dialogue), EndEvent::Delivered(bytes)) = (&mut self.dialogue, event) {
+            dialogue.heard(if at_receiver { Speaker::Client } else { Speaker::Server }, bytes, now);
+            if dialogue.is_over() {
+                progress.completed.get_or_insert(now);
+                progress.acknowledged.get_or_insert(now);
+            }
+        }
         match event {
             EndEvent::Delivered(bytes) if at_receiver => progress.received += bytes,
             EndEvent::Skipped(bytes) if at_receiver => progress.skipped += bytes,
@@ -176,14 +203,19 @@ impl Transfer {
                 progress.received += bytes;
                 progress.skipped -= bytes;
             }
-            EndEvent::AllAcknowledged if at_sender && self.source.is_exhausted() => {
+            EndEvent::AllAcknowledged
+                if at_sender && self.dialogue.is_none() && self.source.is_exhausted() =>
+            {
                 progress.acknowledged.get_or_insert(now);
             }
             EndEvent::Lost => progress.failed |= !progress.is_over(),
             _ => {}
         }
         let progress = &mut self.progress;
-        if at_receiver && self.size.is_some_and(|size| progress.received + progress.skipped >= size) {
+        if at_receiver
+            && self.dialogue.is_none()
+            && self.size.is_some_and(|size| progress.received + progress.skipped >= size)
+        {
             progress.completed.get_or_insert(now);
         }
     }

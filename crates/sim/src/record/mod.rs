@@ -12,7 +12,8 @@ mod tables;
 mod timeline;
 
 pub use result::{
-    CellResult, EnergyOverhead, Fairness, FlowResult, RunResult, StateSeconds, StationResult, WindowFairness,
+    CellResult, EnergyOverhead, Fairness, FlowResult, Responses, RunResult, StateSeconds, StationResult,
+    WindowFairness,
 };
 pub use tables::{Column, Table, Values};
 pub use timeline::{Outcome, RadioInterval};

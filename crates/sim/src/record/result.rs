@@ -79,6 +79,9 @@ pub struct FlowResult {
     pub ack_losses_seen: u64,
     /// Times that they halved its window.
     pub ack_loss_halvings: u64,
+    /// Of applications that ask and wait for the answer: how long that took.
+    #[serde(flatten)]
+    pub responses: Option<Responses>,
     /// Bytes sent both ways on the last hop over payload carried, less one.
     pub data_overhead: Option<f64>,
     /// Time until the sender knew that all had arrived over the time that the slowest link needs for the payload, or the
@@ -86,6 +89,22 @@ pub struct FlowResult {
     pub time_overhead: Option<f64>,
     /// Both, weighted for three kinds of radio.
     pub energy_overhead: Option<EnergyOverhead>,
+}
+
+/// How long a flow's pages (application `web`) or responses (`request-response`) took, from the first request to the last
+/// byte of the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Responses {
+    /// How many were complete.
+    pub responses: u64,
+    /// Their mean.
+    pub response_s_mean: f64,
+    /// Half of them took at most so long.
+    pub response_s_p50: f64,
+    /// 95 % of them did.
+    pub response_s_p95: f64,
+    /// 99 % of them did.
+    pub response_s_p99: f64,
 }
 
 /// Energy overhead for the three radio mixes of Donckers (2001), table 2.2.

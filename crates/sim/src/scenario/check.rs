@@ -372,18 +372,34 @@ fn flow(scenario: &Scenario, group: &FlowGroup, index: usize, stations: u32) -> 
     if let Some(size) = group.size {
         within(&key("size"), size, Size::from_bytes(1), Size::from_bytes(1_000_000_000_000))?;
     }
-    if group.size.is_none() && scenario.duration.is_none() {
-        return Err(fault(
-            key("size"),
-            "is missing, and so is duration: the run would never end; set one of them",
-        ));
-    }
+    ends(scenario, group, &key)?;
+    within(&key("startup"), group.startup, Span::ZERO, MAX_SPAN)?;
+    within(&key("media"), group.media.unwrap_or(group.startup), Span::ZERO, MAX_SPAN)?;
+    let (byte, most) = (Size::from_bytes(1), Size::from_bytes(1_000_000_000));
+    within(&key("block"), group.block, byte, most)?;
+    within(&key("count"), group.count.unwrap_or(1), 1, 10_000_000)?;
+    within(&key("request"), group.request.unwrap_or(byte), byte, most)?;
+    within(&key("response"), group.response.unwrap_or(byte), byte, most)?;
     within(&key("mean_gap"), group.mean_gap, Span::from_micros(1), MAX_SPAN)?;
     within(&key("rate"), group.rate, MIN_RATE, MAX_RATE)?;
     within(&key("packet"), group.packet, Size::from_bytes(1), Size::from_bytes(65_000))?;
     carried(scenario, group, &key)?;
     let last = group.start.saturating_add(group.start_spread);
     within(&key("start"), last, Span::ZERO, scenario.duration.unwrap_or(scenario.time_limit))
+}
+
+/// The flow, or else the run, comes to an end.
+fn ends(scenario: &Scenario, group: &FlowGroup, key: &dyn Fn(&str) -> String) -> Checked {
+    let (name, ends) = match group.application {
+        Application::Web | Application::RequestResponse => ("count", group.count.is_some()),
+        Application::Streaming => ("media", group.size.is_some() || group.media.is_some()),
+        _ => ("size", group.size.is_some()),
+    };
+    if ends || scenario.duration.is_some() {
+        return Ok(());
+    }
+    let message = "is missing, and so is duration: the run would never end; set one of them";
+    Err(fault(key(name), message))
 }
 
 /// The application goes with the transport, and the transport with the path.
@@ -398,8 +414,14 @@ fn carried(scenario: &Scenario, group: &FlowGroup, key: &dyn Fn(&str) -> String)
             let message = format!("\"saturated\" needs transport \"udp\", not {name:?}");
             return Err(fault(key("application"), message));
         }
-        (Application::Bulk, Transport::Udp) => {
-            let message = "\"udp\" cannot carry application \"bulk\"; allowed is a TCP, or application \
+        (Application::Web | Application::RequestResponse, transport)
+            if !matches!(transport, Transport::Tcp { .. }) =>
+        {
+            let message = format!("{name:?} carries no requests; allowed is a TCP from end to end");
+            return Err(fault(key("transport"), message));
+        }
+        (Application::Bulk | Application::Streaming, Transport::Udp) => {
+            let message = "\"udp\" cannot carry this application; allowed is a TCP, or application \
                            \"interactive\", \"cbr\" or \"saturated\"";
             return Err(fault(key("transport"), message));
         }

@@ -308,15 +308,30 @@ pub struct FlowGroup {
     pub application: Application,
     /// How much is sent; without it the flow lasts for the whole run.
     pub size: Option<Size>,
-    /// Application `interactive`: mean time between packets.
+    /// Application `interactive`: mean time between packets. Applications `web` and `request-response`: mean time to think
+    /// before the next page or request.
     #[serde(default = "half_a_second")]
     pub mean_gap: Span,
-    /// Application `cbr`: rate of the data.
+    /// Application `cbr`: rate of the data. Application `streaming`: rate of the encoding.
     #[serde(default = "quarter_megabit")]
     pub rate: Rate,
     /// Applications `interactive` and `cbr`: data in a packet.
     #[serde(default = "thousand_bytes")]
     pub packet: Size,
+    /// Application `streaming`: length of the media, where `size` does not say how much is sent.
+    pub media: Option<Span>,
+    /// Application `streaming`: so much of the media is sent at once, to fill the player's buffer.
+    #[serde(default = "ten_seconds")]
+    pub startup: Span,
+    /// Application `streaming`: the rest is sent in blocks of this size.
+    #[serde(default = "block")]
+    pub block: Size,
+    /// Applications `web` and `request-response`: how many pages or requests; without it as many as the run has time for.
+    pub count: Option<u32>,
+    /// Applications `web` and `request-response`: data of a request. Default 400 bytes of `web`, else 48.
+    pub request: Option<Size>,
+    /// Application `request-response`: data of a response. Default 48 bytes.
+    pub response: Option<Size>,
     /// Transports `e2tcp` and `prtp`: the share of the data that has to arrive, in per cent.
     #[serde(default = "whole")]
     pub reliability: u8,
@@ -340,7 +355,7 @@ pub enum Direction {
 
 /// What produces a flow's data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Application {
     /// Everything is available from the start.
     #[default]
@@ -349,6 +364,12 @@ pub enum Application {
     Interactive,
     /// Packets at a constant bit rate.
     Cbr,
+    /// Media in blocks: the first seconds at once, then at the rate of the encoding.
+    Streaming,
+    /// Pages over a persistent HTTP/1.1 connection, objects one after another.
+    Web,
+    /// Small requests and responses, as keys typed into a remote shell.
+    RequestResponse,
     /// The transmission queue at the head of the air never runs empty (UDP only).
     Saturated,
 }
@@ -400,6 +421,14 @@ const fn quarter_megabit() -> Rate {
 
 const fn thousand_bytes() -> Size {
     Size::from_bytes(1_000)
+}
+
+const fn ten_seconds() -> Span {
+    Span::from_secs(10)
+}
+
+const fn block() -> Size {
+    Size::from_bytes(64_000)
 }
 
 const fn whole() -> u8 {

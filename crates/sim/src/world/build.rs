@@ -11,7 +11,9 @@ use crate::air::contention::{Access, Counting};
 use crate::air::fq_codel::FqCodelConfig;
 use crate::air::propagation;
 use crate::air::{ApQueueing, CellConfig, StationConfig};
-use crate::apps::{Arrival, Datagrams, Replay, Saturation, Source, SourceConfig, Transfer};
+use crate::apps::{
+    Arrival, Datagrams, Dialogue, DialogueConfig, Replay, Replies, Saturation, Source, SourceConfig, Transfer,
+};
 use crate::path::errors::ErrorConfig;
 use crate::path::{CrossTraffic, DuplexConfig, LinkConfig};
 use crate::scenario::{
@@ -73,6 +75,8 @@ pub enum Traffic {
     Transfer {
         /// What the application sends.
         source: SourceConfig,
+        /// Instead: who asks and who replies.
+        dialogue: Option<DialogueConfig>,
         /// The connections, from the server to the station.
         legs: Vec<LegSpec>,
         /// What the base station holds for a connection at most, in bytes.
@@ -277,6 +281,7 @@ fn flows(scenario: &Scenario, group: &FlowGroup, tcp: &TcpConfig, stations: usiz
         (Some(source), Transport::Udp) => Traffic::Datagrams { source, header_bytes: UDP_HEADER_BYTES },
         (Some(source), _) => Traffic::Transfer {
             source,
+            dialogue: dialogue(group),
             legs: transport::legs(scenario, group, tcp, down),
             relay_buffer: scenario.gateway.buffer.as_bytes(),
             handshake: scenario.tcp.handshake,
@@ -302,17 +307,47 @@ fn source(group: &FlowGroup) -> Option<SourceConfig> {
             Some(SourceConfig::Interactive { size, mean_gap: group.mean_gap, packet })
         }
         Application::Cbr => Some(SourceConfig::ConstantRate { size, rate: group.rate, packet }),
+        Application::Streaming => {
+            let bytes = |time: Span| {
+                let bits = u128::from(group.rate.as_bps()) * u128::from(time.as_nanos()) / 1_000_000_000;
+                u64::try_from(bits / 8).unwrap_or(u64::MAX)
+            };
+            let size = size.or_else(|| group.media.map(bytes));
+            let block = group.block.as_bytes() as u32;
+            Some(SourceConfig::Stream { size, rate: group.rate, startup: bytes(group.startup), block })
+        }
+        // A dialogue decides.
+        Application::Web | Application::RequestResponse => Some(SourceConfig::Bulk { size: None }),
         Application::Saturated => None,
     }
+}
+
+/// A request for an object of a page, with the headers that browsers sent about 2010.
+const WEB_REQUEST: Size = Size::from_bytes(400);
+/// A key typed into a remote shell: 36 to 52 bytes with the cipher's block and its check (RFC 4253 section 6).
+const KEY: Size = Size::from_bytes(48);
+
+/// Who asks and who replies, if the application is one of these.
+fn dialogue(group: &FlowGroup) -> Option<DialogueConfig> {
+    let bytes = |given: Option<Size>, default: Size| given.unwrap_or(default).as_bytes() as u32;
+    let (replies, request) = match group.application {
+        Application::Web => (Replies::Pages, WEB_REQUEST),
+        Application::RequestResponse => (Replies::Fixed(bytes(group.response, KEY)), KEY),
+        _ => return None,
+    };
+    let request = bytes(group.request, request);
+    Some(DialogueConfig { replies, request, think: group.mean_gap, count: group.count })
 }
 
 /// The state of flow `index` at the beginning.
 pub(super) fn flow(spec: &FlowSpec, seed: u64, index: usize) -> FlowState {
     match &spec.traffic {
-        Traffic::Transfer { source, legs, relay_buffer, handshake } => {
+        Traffic::Transfer { source, dialogue, legs, relay_buffer, handshake } => {
             let legs = legs.iter().map(|leg| leg.stand(*handshake)).collect();
             let source = Source::new(*source, seed, index);
-            FlowState::Transfer(Box::new(Transfer::new(legs, *relay_buffer, *handshake, spec.down, source)))
+            let dialogue = dialogue.map(|config| Dialogue::new(config, seed, index));
+            let transfer = Transfer::new(legs, *relay_buffer, *handshake, spec.down, source);
+            FlowState::Transfer(Box::new(Transfer { dialogue, ..transfer }))
         }
         Traffic::Datagrams { source, header_bytes } => {
             let source = Source::new(*source, seed, index);

@@ -14,7 +14,7 @@ use crate::apps::{BIN, Datagrams, Transfer};
 use crate::engine::{Fingerprint, Fingerprints};
 use crate::path::Link;
 use crate::record::{
-    CellResult, CellSetting, EnergyOverhead, Fairness, FlowResult, RunResult, RunTrace, Setting,
+    CellResult, CellSetting, EnergyOverhead, Fairness, FlowResult, Responses, RunResult, RunTrace, Setting,
     StateSeconds, StationResult, StationSetting, WindowFairness,
 };
 use crate::replay::Replayed;
@@ -210,6 +210,7 @@ impl World {
             acks_lost: progress.acks_lost,
             ack_losses_seen: counts.ack_losses.0,
             ack_loss_halvings: counts.ack_losses.1,
+            responses: transfer.dialogue.as_ref().and_then(|dialogue| responses(&dialogue.durations)),
             ..empty_result(id, flow)
         }
         .with_overheads(
@@ -384,6 +385,24 @@ fn time_over_needed(elapsed: Span, payload: Size, rate: Rate, source: Span) -> O
     overhead::time_overhead(elapsed, payload, rate).ok()
 }
 
+/// How long pages or responses took: the percentiles are the least durations that so many of all do not exceed.
+fn responses(durations: &[Span]) -> Option<Responses> {
+    let mut sorted = durations.to_vec();
+    sorted.sort_unstable();
+    let count = sorted.len();
+    let percentile = |percent: usize| {
+        let rank = (count * percent).div_ceil(100).max(1);
+        sorted.get(rank - 1).map(|took| took.as_secs_f64())
+    };
+    Some(Responses {
+        responses: count as u64,
+        response_s_mean: mean_s(sorted.iter().copied().sum(), count as u64)?,
+        response_s_p50: percentile(50)?,
+        response_s_p95: percentile(95)?,
+        response_s_p99: percentile(99)?,
+    })
+}
+
 /// Wake-ups by reason. A radio that never slept, and is only accounted for as if it had, has them in the account.
 fn wakeups_of(counts: &StationCounts, ledger: &Ledger) -> BTreeMap<&'static str, u64> {
     counts.wakeups().chain(ledger.wakeups().iter().map(|(reason, count)| (*reason, *count))).collect()
@@ -434,6 +453,7 @@ fn empty_result(id: u32, flow: &Flow) -> FlowResult {
         acks_lost: 0,
         ack_losses_seen: 0,
         ack_loss_halvings: 0,
+        responses: None,
         data_overhead: None,
         time_overhead: None,
         energy_overhead: None,

@@ -64,7 +64,7 @@ impl Flow {
     /// Whether it ends by itself.
     fn is_finite(&self) -> bool {
         match &self.application {
-            FlowState::Transfer(transfer) => transfer.size.is_some(),
+            FlowState::Transfer(transfer) => transfer.is_finite(),
             FlowState::Datagrams(datagrams) => datagrams.source.size().is_some(),
             FlowState::Replay(_) => true,
             FlowState::Saturated(_) => false,
@@ -262,6 +262,10 @@ impl World {
             None => {
                 let transfers = self.flows.iter().filter_map(|flow| match &flow.application {
                     FlowState::Transfer(transfer) => {
+                        if let Some(dialogue) = &transfer.dialogue {
+                            let units = dialogue.durations.len() as u64;
+                            return dialogue.count().map(|count| (units, u64::from(count)));
+                        }
                         let settled = transfer.progress.received + transfer.progress.skipped;
                         transfer.size.map(|size| (settled, size))
                     }

@@ -6,7 +6,7 @@ use airwatt_proto::tcp;
 
 use super::{DOWN_LINK, FIRST_FLOW, Flow, FlowState, HOP, Hop, HopSpec, UP_LINK, WindowSample, World};
 use crate::air::{CellInput, CellOutput};
-use crate::apps::{Arrival, Delay, End, EndOutput, EndWindow, Side, Transfer};
+use crate::apps::{Arrival, Delay, Dialogue, End, EndOutput, EndWindow, Side, Transfer};
 use crate::engine::Slot;
 use crate::packet::{Body, FlowId, Packet};
 use crate::path::{DuplexInput, DuplexOutput, LinkOutput};
@@ -101,7 +101,10 @@ impl World {
             FlowState::Transfer(transfer) => {
                 if transfer.progress.started.is_none() {
                     transfer.progress.started = Some(now);
-                    transfer.source.begin(now);
+                    match &mut transfer.dialogue {
+                        Some(dialogue) => dialogue.begin(now),
+                        None => transfer.source.begin(now),
+                    }
                     if transfer.handshake {
                         self.shake_hands(flow);
                     }
@@ -146,12 +149,27 @@ impl World {
     fn write(&mut self, flow: FlowId) {
         let now = self.now;
         let transfer = self.transfer(flow);
+        if let Some(dialogue) = &mut transfer.dialogue {
+            dialogue.handle_timeout(now);
+            return self.converse(flow);
+        }
         let (bytes, end) = (transfer.source.take(now), transfer.sender());
         let next = transfer.source.due();
         if bytes > 0 {
             transfer.end_mut(end).write(bytes, now);
             self.drain_end(flow, end);
         }
+        self.schedule.put(self.flows[flow as usize].first_slot, next);
+    }
+
+    /// Writes what the dialogue has an end say now.
+    fn converse(&mut self, flow: FlowId) {
+        let now = self.now;
+        if let Some((end, bytes)) = self.transfer(flow).take_speech() {
+            self.transfer(flow).end_mut(end).write(bytes, now);
+            self.drain_end(flow, end);
+        }
+        let next = self.transfer(flow).dialogue.as_ref().and_then(Dialogue::due);
         self.schedule.put(self.flows[flow as usize].first_slot, next);
     }
 
@@ -320,7 +338,7 @@ impl World {
             }
         }
         meter.add(transfer.progress.delivered().saturating_sub(delivered), now);
-        if transfer.size.is_some() && transfer.is_over() && !was_over {
+        if transfer.is_finite() && transfer.is_over() && !was_over {
             self.unfinished -= 1;
         }
         if let Some(windows) = &mut self.windows
@@ -329,6 +347,9 @@ impl World {
             note_window(windows, flow, transfer, now);
         }
         self.schedule.put(slot, transfer.end(end).due());
+        if transfer.dialogue.is_some() {
+            return self.converse(flow);
+        }
         if let Some((from, to, bytes)) = transfer.relayable() {
             self.relay(flow, from, to, bytes);
         }

@@ -1,0 +1,78 @@
+//! Applications in whole runs: streams, pages, and keys typed into a remote shell.
+
+mod validation;
+
+use airwatt_sim::record::RunResult;
+use airwatt_sim::scenario::Scenario;
+
+use validation::{scenario, simulate};
+
+const WEB: &[(&str, &str)] = &[("flow.application", "web"), ("flow.count", "3"), ("flow.mean_gap", "1s")];
+const SHELL: &[(&str, &str)] =
+    &[("flow.application", "request-response"), ("flow.count", "200"), ("flow.mean_gap", "200ms")];
+
+fn with(more: &[(&str, &str)], set: &[(&str, &str)]) -> RunResult {
+    simulate(&scenario("fast-dsl", &[more, set].concat()), 1).result
+}
+
+/// A page needs a round trip for each of its objects at least, and is not slower than that by much where the radio is awake;
+/// power save adds a beacon interval to each.
+#[test]
+fn a_page_takes_a_round_trip_for_each_object() {
+    let [awake, asleep] = ["active", "psm"].map(|policy| {
+        let result = with(WEB, &[("wired.rtt", "150ms"), ("station.policy", policy)]);
+        let pages = result.flows[0].responses.expect("pages came");
+        assert_eq!(pages.responses, 3);
+        assert!(result.flows[0].bytes_delivered > 900_000);
+        assert!(pages.response_s_p50 <= pages.response_s_p95 && pages.response_s_p95 <= pages.response_s_p99);
+        pages.response_s_mean
+    });
+    assert!((50.0 * 0.15..65.0 * 0.15 * 1.6).contains(&awake), "{awake}");
+    assert!((1.15..2.0).contains(&(asleep / awake)), "{asleep} {awake}");
+}
+
+/// A key's echo takes the round trip; over power save the key itself opens a service period, the echo waits for a beacon.
+#[test]
+fn an_echo_takes_the_round_trip_and_waits_for_a_beacon() {
+    let [awake, asleep] = ["active", "psm"].map(|policy| {
+        let result = with(SHELL, &[("wired.rtt", "20ms"), ("station.policy", policy)]);
+        let echo = result.flows[0].responses.expect("echoes came");
+        assert_eq!((echo.responses, result.flows[0].bytes_delivered), (200, 200 * 48));
+        echo
+    });
+    assert!((0.020..0.026).contains(&awake.response_s_p50), "{awake:?}");
+    assert!((0.04..0.1).contains(&asleep.response_s_p50) && asleep.response_s_p99 < 0.13, "{asleep:?}");
+}
+
+/// The stream is over when its last block has been sent, a buffer's length before it would have been played.
+#[test]
+fn a_stream_keeps_its_rate() {
+    let stream = [
+        ("flow.application", "streaming"),
+        ("flow.rate", "1Mbps"),
+        ("flow.media", "60s"),
+        ("station.policy", "active"),
+    ];
+    let mut scenario = scenario("fast-dsl", &stream);
+    scenario.flow[0].size = None;
+    let flow = &simulate(&scenario, 1).result.flows[0];
+    assert_eq!((flow.bytes_delivered, flow.responses), (7_500_000, None));
+    let completed = flow.completed_s.expect("it is complete");
+    assert!((49.5..51.5).contains(&completed), "{completed}");
+}
+
+#[test]
+fn what_never_ends_or_cannot_be_carried_is_refused() {
+    let refused = |set: &[(&str, &str)], words: &[&str]| {
+        let set: Vec<_> = set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let error = Scenario::load("fast-dsl", &set).expect_err("it cannot run").to_string();
+        assert!(words.iter().all(|word| error.contains(word)), "{error}");
+    };
+    refused(&[("flow.application", "web")], &["flow.0.count", "duration"]);
+    refused(&[("flow.application", "web"), ("flow.count", "0")], &["count", "1 to"]);
+    refused(
+        &[("flow.application", "request-response"), ("flow.count", "1"), ("flow.transport", "udp")],
+        &["udp"],
+    );
+    refused(&[("flow.application", "web"), ("flow.count", "1"), ("flow.transport", "split")], &["split"]);
+}
