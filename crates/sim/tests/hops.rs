@@ -122,6 +122,7 @@ fn splitting_hides_the_bad_hop_from_a_long_path() {
         ("tcp.rto_clock", "fine"),
         ("tcp.min_rto", "200ms"),
         ("tcp.receive_window", "100packets"),
+        ("e2tcp.back_off", "true"),
     ];
     let goodput = |transport| {
         let changes = [&path[..], &[("transport", transport)]].concat();

@@ -299,6 +299,9 @@ pub struct E2tcp {
     pub rto_margin: Span,
     /// Time-out before the first measurement.
     pub initial_rto: Span,
+    /// Whether time-outs in a row double the next. The thesis describes none; without, a link whose queue takes longer than
+    /// a time-out is filled with copies for ever.
+    pub back_off: bool,
     /// Whether the receiver reports what it has behind gaps.
     pub selective: bool,
     /// What headers cost: E2TCP's own, or those that TCP would need.
@@ -324,6 +327,7 @@ impl Default for E2tcp {
             rto_percent: machine.rto_percent,
             rto_margin: machine.rto_margin,
             initial_rto: machine.initial_rto,
+            back_off: true,
             selective: machine.selective,
             header: HeaderForm::E2tcp,
             burst_reaction: BurstReaction::Windows,

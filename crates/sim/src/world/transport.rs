@@ -153,6 +153,7 @@ pub(crate) fn e2tcp_config(e2tcp: &E2tcp, tcp: &Tcp, reliability: u8) -> E2tcpCo
         rto_percent: e2tcp.rto_percent,
         rto_margin: e2tcp.rto_margin,
         initial_rto: e2tcp.initial_rto,
+        back_off: e2tcp.back_off,
         selective: e2tcp.selective,
         burst_reaction: match e2tcp.burst_reaction {
             BurstReaction::Windows => e2tcp::BurstReaction::Windows,
