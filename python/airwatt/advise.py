@@ -4,7 +4,8 @@ The models are asked first: a frame exchange's time and energy (`mac-frame`), wh
 (`psm-throughput`), and what a tunnel of bursts would save (`sctp-tunnel`). They put the candidates in order; the best
 few, and those that no model describes, are then simulated, and the simulation decides. Both figures are kept, so that
 a disagreement is seen. A *candidate* is a policy with its parameters; its *delay* is what it adds to the mean time
-from host to host of the flow that suffers most, against a radio that never sleeps.
+from host to host of the flow that suffers most, against a radio that never sleeps; where an application waits for
+answers, to the time that a page or an answer takes.
 
 From a capture the replay of `analyze` takes the place of both: packets are as they were, and only their waiting for the
 radio is added. Left out: policies of other stations, changes of the transport, tunnels in runs.
@@ -37,7 +38,17 @@ DISAGREE = 0.25
 _UNDECIDED_S = 0.001
 """A model's delay that is over the budget by less than this is left to the simulation."""
 CAPTURES = (".pcap", ".pcapng", ".cap")
-APPLICATIONS = ("bulk", "cbr", "interactive")
+APPLICATIONS = {
+    "bulk": ("size", "size"),
+    "cbr": ("rate", "rate"),
+    "interactive": ("mean_gap", "time"),
+    "streaming": ("rate", "rate"),
+    "web": ("mean_gap", "time"),
+    "request-response": ("mean_gap", "time"),
+}
+"""What a flow can be, with the key that its amount belongs to and the kind of quantity that this is."""
+_MODELLED = ("bulk", "cbr", "interactive")
+_PACKETS = ("cbr", "interactive")
 
 
 @dataclass(frozen=True)
@@ -228,24 +239,21 @@ def quantity(option: str, text: str, kind: str) -> float:
 
 
 def flow(text: str) -> dict[str, str]:
-    """Reads `DIRECTION:bulk:SIZE`, `DIRECTION:cbr:RATE[:PACKET]` or `DIRECTION:interactive:GAP[:PACKET]`.
-
-    Raises `InputError`.
-    """
+    """Reads `DIRECTION:APPLICATION:AMOUNT[:PACKET]`, as in `up:cbr:64kbps:160B`. Raises `InputError`."""
     parts = text.split(":")
     if not 3 <= len(parts) <= 4 or parts[0] not in ("down", "up") or parts[1] not in APPLICATIONS:
+        known = ", ".join(f"{name}:{key.upper()}" for name, (key, _) in APPLICATIONS.items())
         raise InputError(
-            f"--flow {text!r}: not a flow; allowed are down or up, then bulk:SIZE, cbr:RATE[:PACKET] or "
-            "interactive:GAP[:PACKET], as in down:bulk:5MB"
+            f"--flow {text!r}: not a flow; allowed are down: or up: and one of {known}, as in down:bulk:5MB"
         )
     direction, application, amount, *packet = parts
-    key, kind = {"bulk": ("size", "size"), "cbr": ("rate", "rate"), "interactive": ("mean_gap", "time")}[application]
+    key, kind = APPLICATIONS[application]
     if quantity(f"--flow {text!r}: ", amount, kind) <= 0:
         raise InputError(f"--flow {text!r}: {key} {amount}; allowed is more than nothing")
     read = {"direction": direction, "application": application, key: amount}
     if packet:
-        if application == "bulk":
-            raise InputError(f"--flow {text!r}: bulk has no packet size; allowed is {direction}:bulk:SIZE")
+        if application not in _PACKETS:
+            raise InputError(f"--flow {text!r}: no packet size goes with {application}; allowed is it without")
         quantity(f"--flow {text!r}: ", packet[0], "size")
         read["packet"] = packet[0]
     if application == "cbr":
@@ -304,7 +312,7 @@ def _setting(scenario: Scenario) -> _Setting | None:
         return None
     wired, wifi, station = text["wired"], text["wifi"], stations[0]
     flows = text["flow"]
-    if any(one["application"] == "saturated" for one in flows):
+    if any(one["application"] not in _MODELLED for one in flows):
         return None
     if any(one["application"] == "bulk" and "size" not in one for one in flows):
         return None
@@ -512,7 +520,10 @@ class _Run:
     energy_j: float
     power_w: float
     goodput_bps: float
-    latencies_s: list[float | None]
+    delays_s: list[float | None]
+    """Of each flow: the mean time of an answer, or of a packet."""
+    p95s_s: list[float | None]
+    """Of each flow, of the time of an answer."""
 
 
 def _job(scenario: Scenario, seed: int) -> Callable[[_core.Control], _Run | str]:
@@ -522,30 +533,34 @@ def _job(scenario: Scenario, seed: int) -> Callable[[_core.Control], _Run | str]
         except _core.RunError as error:
             return str(error)
         energy = aggregates.energy_j(document)
-        latencies = [one["latency_s_mean"] for one in document["flows"]]
-        return _Run(energy, energy / document["simulated_s"], aggregates.goodput_bps(document), latencies)
+        delays = [one.get("response_s_mean", one["latency_s_mean"]) for one in document["flows"]]
+        p95s = [one.get("response_s_p95") for one in document["flows"]]
+        return _Run(energy, energy / document["simulated_s"], aggregates.goodput_bps(document), delays, p95s)
 
     return job
 
 
-def _added(runs: Sequence[_Run], awake: Sequence[_Run]) -> tuple[float, float | None]:
+Delays = Callable[[_Run], list[float | None]]
+
+
+def _added(runs: Sequence[_Run], awake: Sequence[_Run], delays: Delays) -> tuple[float, float | None] | None:
     """The delay that a candidate adds, of the flow that suffers most: differences are taken seed by seed."""
-    worst: tuple[float, float | None] = (0.0, None)
-    for index in range(len(runs[0].latencies_s)):
-        pairs = [(a.latencies_s[index], b.latencies_s[index]) for a, b in zip(runs, awake, strict=True)]
+    found = []
+    for index in range(len(delays(runs[0]))):
+        pairs = [(delays(a)[index], delays(b)[index]) for a, b in zip(runs, awake, strict=True)]
         known = [a - b for a, b in pairs if a is not None and b is not None]
         if known:
-            estimate = mean_ci95(known)
-            worst = max(worst, estimate, key=lambda each: each[0])
-    return worst
+            found.append(mean_ci95(known))
+    return max(found, key=lambda each: each[0], default=None)
 
 
 def _figures(runs: Sequence[_Run], awake: Sequence[_Run]) -> Figures:
     energy, ci95 = mean_ci95([run.energy_j for run in runs])
-    delay, delay_ci95 = _added(runs, awake)
+    delay, delay_ci95 = _added(runs, awake, lambda run: run.delays_s) or (0.0, None)
+    p95 = _added(runs, awake, lambda run: run.p95s_s)
     power, _ = mean_ci95([run.power_w for run in runs])
     goodput, _ = mean_ci95([run.goodput_bps for run in runs])
-    return Figures(energy, power, delay, goodput, ci95, delay_ci95)
+    return Figures(energy, power, delay, goodput, ci95, delay_ci95, None if p95 is None else p95[0])
 
 
 def _to_confirm(rows: Sequence[Row], budget_s: float, confirm: int) -> list[Row]:

@@ -93,6 +93,17 @@ def test_a_capture_is_advised_from_its_replay(airwatt):
     assert tight["tunnel"] is None
 
 
+def test_answers_are_what_is_delayed_where_an_application_waits_for_them(airwatt):
+    answer = airwatt(
+        "advise", "--delay", "50ms", "--flow", "down:request-response:200ms", "--duration", "10s", "--json"
+    )
+    found = answer.json["advice"]
+    assert found["model"] is None
+    assert found["simulation"]["delay_s"] <= 0.05
+    assert found["simulation"]["delay_p95_s"] is not None
+    assert {each["policy"] for each in answer.json["candidates"]} > {"psm", "active"}
+
+
 def test_what_models_do_not_describe_is_simulated_alone(airwatt):
     answer = airwatt(
         "advise", "fast-dsl", "--delay", "1ms", "--set", "station.count=2", "--set", "flow.size=200kB", "--json"
@@ -123,6 +134,7 @@ def test_a_threshold_is_held(airwatt):
         (["--flow", "down:bulk:5"], ["--flow", "5"]),
         (["--flow", "down:bulk:0MB"], ["--flow", "0MB"]),
         (["--flow", "down:bulk:5MB:100B"], ["--flow", "packet"]),
+        (["--flow", "down:web:often"], ["--flow", "often"]),
         (["--flow", "down:cbr:64kbps:many"], ["--flow", "many"]),
         (["--flow", "down:cbr:64kbps", "--duration", "soon"], ["--duration", "soon"]),
         ([*BULK, "--radio", "crystal"], ["--radio", "crystal", "ar5004"]),

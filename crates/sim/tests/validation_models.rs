@@ -45,13 +45,13 @@ fn check_downloads(jobs: &[(u32, &str, f64)], seeds: &[u64]) {
     let pairs = in_parallel(jobs, |(rtt, up, bps)| psm_pair(*rtt, up, *bps, seeds));
     for ((rtt, up, _), (here, model)) in jobs.iter().zip(pairs) {
         let off = difference(model.throughput_bps, here);
-        println!(
+        show(&format!(
             "{up} up, RTT {rtt} ms: here {:.2}, model {:.2} Mb/s, {:+.0} %, {:?}",
             here / 1e6,
             model.throughput_bps / 1e6,
             100.0 * off,
             model.regime
-        );
+        ));
         let above = if model.regime == Regime::Long { 0.50 } else { 0.25 };
         assert!((-0.10..above).contains(&off), "{up} {rtt} ms: {off}");
     }
@@ -153,7 +153,7 @@ fn check_uploads(rtts_ms: &[u32], retries: &[u32], seeds: &[u64]) {
         let model = upload.model(*radio);
         let [cam, time, ideal] = [(model.cam_j, awake_j), (model.total_s, awake_s), (model.ideal_j, ideal_j)]
             .map(|(m, s)| difference(m, s));
-        println!(
+        show(&format!(
             "{} RTT {} ms, p {:.5}: awake {awake_j:.2} J ({:+.0} %), {awake_s:.1} s ({:+.0} %), ideal {ideal_j:.2} J ({:+.0} %)",
             upload.radio,
             upload.rtt_ms,
@@ -161,7 +161,7 @@ fn check_uploads(rtts_ms: &[u32], retries: &[u32], seeds: &[u64]) {
             100.0 * cam,
             100.0 * time,
             100.0 * ideal
-        );
+        ));
         let place = format!("{} {} ms, {} retries", upload.radio, upload.rtt_ms, upload.retries);
         assert!(cam.abs() < 0.18 && time.abs() < 0.18, "{place}: {cam} {time}");
         assert!((0.0..*above).contains(&ideal), "{place}: {ideal}");
@@ -206,12 +206,12 @@ fn check_gaps(crosses: &[u32], seeds: &[u64]) {
     });
     for (cross, here_s, model_s) in gaps {
         let off = difference(model_s, here_s);
-        println!(
+        show(&format!(
             "cross {cross} Mb/s: here {:.3} ms, model {:.3} ms, {:+.1} %",
             1e3 * here_s,
             1e3 * model_s,
             100.0 * off
-        );
+        ));
         assert!(off.abs() < 0.15, "{cross} Mb/s: {off}");
     }
 }
@@ -225,4 +225,9 @@ fn gaps_between_acknowledgements() {
 #[ignore = "six seeds at every point take a while: make test-long"]
 fn gaps_between_acknowledgements_over_the_table() {
     check_gaps(&[12, 20, 22, 25, 28], MANY);
+}
+
+#[expect(clippy::print_stdout, reason = "the tables of docs/models come from here")]
+fn show(line: &str) {
+    println!("{line}");
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,11 +25,15 @@ A flow: down or up, then one of
   bulk:SIZE                  a transfer over TCP       down:bulk:5MB
   cbr:RATE[:PACKET]          datagrams, as in a call   up:cbr:64kbps:160B
   interactive:GAP[:PACKET]   packets at random times   down:interactive:500ms
+  streaming:RATE             media in blocks           down:streaming:1Mbps
+  web:GAP                    pages, time between them  down:web:7s
+  request-response:GAP       small questions           down:request-response:1s
 
 \b
 Examples:
   airwatt advise --delay 20ms --flow down:bulk:5MB
   airwatt advise --delay 15ms --flow up:cbr:64kbps:160B --flow down:cbr:64kbps:160B
+  airwatt advise --delay 100ms --flow down:request-response:1s --runs 5
   airwatt advise slow-dsl --delay 50ms --set flow.size=2MB --radio ar5004
   airwatt advise captures/tcp-download.pcapng --delay 30ms
 """
@@ -42,7 +47,7 @@ def command(
         typer.Argument(metavar="[SCENARIO|CAPTURE]", help="A scenario, or a capture (.pcap, .pcapng); or --flow."),
     ] = None,
     delay: Annotated[
-        str, typer.Option("--delay", metavar="TIME", help="Mean delay that power save may add, as in 20ms.")
+        str, typer.Option("--delay", metavar="TIME", help="Mean delay that power save may add to packets or answers.")
     ] = "20ms",
     flow: Annotated[
         list[str] | None, typer.Option("--flow", metavar="FLOW", help="A flow, see below; may be repeated.")
@@ -135,14 +140,16 @@ def _only_for_scenarios(rtt: str | None, down: str | None, up: str | None, set_:
 def _parts(found: Advice) -> Iterator[RenderableType]:
     from airwatt.cli.tables import quantity, table
 
-    origin = f", {found.runs} runs from seed {found.seed}" if found.rows and found.rows[0].model else ""
-    yield f"{found.source}, radio {found.radio}: at most {quantity(found.budget_s, 's')} of added delay{origin}"
     confirmed = [row for row in found.rows if row.simulation]
     confirmed.sort(key=lambda row: (row not in found.ranked, row.simulation.energy_j if row.simulation else 0.0))
     from_capture = all(row.simulation and row.simulation.energy_low_j is not None for row in confirmed)
+    origin = "" if from_capture else f", {found.runs} runs from seed {found.seed}"
+    yield f"{found.source}, radio {found.radio}: at most {quantity(found.budget_s, 's')} of added delay{origin}"
     heads = ["policy", "parameter", "energy", "power", "delay +", "95 %" if from_capture else "goodput", "model", ""]
-    # A replay has neither parameters of ours nor a model beside it.
-    kept = [index for index in range(len(heads)) if not from_capture or index not in (1, 6)]
+    # A replay has no parameters of ours, and not everything has a model beside it.
+    modelled = any(row.model is not None for row in confirmed)
+    left_out = ([1] if from_capture else []) + ([] if modelled else [6])
+    kept = [index for index in range(len(heads)) if index not in left_out]
     rows = [[cells[index] for index in kept] for cells in (_cells(row, found) for row in confirmed)]
     yield table([heads[index] for index in kept], rows, left=1 if from_capture else 2)
     yield from _verdict(found)
@@ -160,7 +167,7 @@ def _cells(row: Row, found: Advice) -> list[str]:
     last = figures.delay_p95_s if figures.goodput_bps is None else figures.goodput_bps
     unit = "s" if figures.goodput_bps is None else "b/s"
     error = row.model_error
-    verdict = "" if row in found.ranked else "over budget"
+    verdict = "" if row in found.ranked else "over"
     return [
         row.candidate.policy,
         " ".join(value for _, value in row.candidate.parameters),
@@ -201,7 +208,7 @@ def _verdict(found: Advice) -> Iterator[str]:
             f"{saved} ({100 * found.tunnel['saving_floored']:.0f} % less)"
         )
     lines += _disagreement(found)
-    yield "\n".join(lines)
+    yield "\n".join(textwrap.fill(line, 80, subsequent_indent=" " * 11) for line in lines)
 
 
 def _overlap(first: Row, second: Row) -> bool:
@@ -217,6 +224,8 @@ def _costs(row: Row) -> str:
     figures = row.simulation
     assert figures is not None
     text = f"{quantity(figures.energy_j, 'J')}, {quantity(max(0.0, figures.delay_s), 's')} of delay"
+    if figures.delay_p95_s is not None:
+        text += f" (95 %: {quantity(max(0.0, figures.delay_p95_s), 's')})"
     if figures.energy_ci95_j is not None:
         text += f", energy ± {quantity(figures.energy_ci95_j, 'J')}"
     if figures.energy_low_j is not None:
