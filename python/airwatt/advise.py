@@ -119,7 +119,6 @@ class Advice:
     """By the model alone: a tunnel with the largest burst within the budget."""
     tunnel_curve: list[tuple[float, float]] = field(default_factory=list)
     """Delay bounds in s, and the power of the tunnel in W."""
-    interrupted: bool = False
 
     @property
     def ranked(self) -> list[Row]:
@@ -180,7 +179,6 @@ class Advice:
             "ideal": None if self.bound is None else vars(self.bound),
             "tunnel": self.tunnel,
             "tunnel_curve": [{"delay_bound_s": bound, "power_w": power} for bound, power in self.tunnel_curve],
-            **({"interrupted": True} if self.interrupted else {}),
         }
 
 
