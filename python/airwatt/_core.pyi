@@ -166,6 +166,18 @@ def e2tcp_timers(again_s: int, new_s: int, timer_s: int) -> tuple[float | None, 
 def bytes_sent(transport: str, packets: int, payload_bytes: int, lost: int = ...) -> int:
     """Bytes sent both ways by two ends (`tcp`, `e2tcp`) for a transfer whose `lost`-th packet is lost; 0 is none."""
 
+def fairness_index(throughputs: Sequence[float], capacity: float | None = ..., alpha: float | None = ...) -> float:
+    """Jain's index, or with a capacity one that counts its use. Raises `InputError`."""
+
+def fairness_sliding(
+    amounts: Sequence[Sequence[float]],
+    bin_s: float,
+    window_bins: int,
+    capacity: float | None = ...,
+    alpha: float | None = ...,
+) -> float:
+    """The same, averaged over the positions of a window that slides over bins. Raises `InputError`."""
+
 def models() -> str:
     """The analytical models with their parameters and results, as a JSON list."""
 

@@ -10,6 +10,7 @@ mod capture;
 mod control;
 mod errors;
 mod exact;
+mod fairness;
 mod lists;
 mod models;
 mod run;
@@ -35,6 +36,8 @@ mod _core {
         e2tcp_decode, e2tcp_encode, e2tcp_packets, e2tcp_timers, efficiency, energy_efficiency,
         energy_overhead, radio_mixes, time_overhead,
     };
+    #[pymodule_export]
+    use crate::fairness::{fairness_index, fairness_sliding};
     #[pymodule_export]
     use crate::lists::{policies, radios, scenarios, schema, transports};
     #[pymodule_export]

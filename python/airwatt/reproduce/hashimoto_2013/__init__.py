@@ -1,9 +1,11 @@
 """Document 000: M. Hashimoto, PhD thesis, Osaka University, 2013.
 
-`chapter3` and `chapter4` have what its models compute, `validation` what stands against the simulator.
+`chapter2` has its simulations of fairness, `chapter2_test_bed` its measurements, simulated; `chapter3` and `chapter4`
+have what its models compute, `validation` what stands against the simulator.
 """
 
-from airwatt.reproduce.hashimoto_2013 import chapter3, chapter4, validation
+from airwatt.reproduce.hashimoto_2010 import setup
+from airwatt.reproduce.hashimoto_2013 import chapter2, chapter2_test_bed, chapter3, chapter4, validation
 from airwatt.reproduce.hashimoto_2013.readings import CONFIGURATION
 from airwatt.reproduce.model import Document
 
@@ -14,9 +16,13 @@ DOCUMENT = Document(
         "M. Hashimoto, Transport-Layer Solutions for Achieving Fairness and Energy Efficiency in Wireless LANs, "
         "PhD thesis, Osaka University, 2013"
     ),
-    configuration=CONFIGURATION,
+    configuration=f"Chapter 2. {setup.CONFIGURATION}\n{CONFIGURATION}",
     reproductions=(
         *chapter4.HEADS,
+        chapter2.HEAD,
+        *chapter2.SIMULATED,
+        *chapter2_test_bed.TEST_BED,
+        chapter2.COEXISTENCE,
         *validation.FIGURES,
         *validation.TABLES,
         *chapter3.FIGURES,
