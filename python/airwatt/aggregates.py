@@ -26,6 +26,20 @@ def completed_s(document: Mapping[str, Any]) -> float | None:
     return None if not times or None in times else max(times)
 
 
+PERCENTILES = ("p50", "p95", "p99")
+"""Of the times that pages and responses took."""
+
+
+def answers(document: Mapping[str, Any]) -> bool:
+    """Whether all flows are of applications that wait for answers."""
+    return bool(document["flows"]) and all("responses" in flow for flow in document["flows"])
+
+
+def response_s(document: Mapping[str, Any], percentile: str) -> float:
+    """How long that share of the answers took at most, of the flow that waited longest."""
+    return max(float(flow[f"response_s_{percentile}"]) for flow in document["flows"])
+
+
 def share(document: Mapping[str, Any], state: str) -> float:
     """Share of all stations' time that was spent in a radio state, from 0 to 1."""
     spent = math.fsum(station["state_s"][state] for station in document["stations"])

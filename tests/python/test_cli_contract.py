@@ -132,6 +132,28 @@ def test_runs_use_the_seeds_that_follow_and_report_intervals(airwatt):
     assert document["summary"]["stations.0.energy_j"]["ci95"] > 0
 
 
+def test_compare_takes_every_policy_that_the_scenario_can_have(airwatt):
+    def policies(*arguments):
+        answer = airwatt("compare", *arguments, "--policy", "all", "--json")
+        return [row["choice"]["policy"] for row in answer.json["rows"]]
+
+    known = [policy["name"] for policy in airwatt("policies", "--json").json["policies"]]
+    assert policies("fast-dsl", *SHORT) == known
+    assert "ba-ta" not in policies("fast-dsl", *SHORT, "--set", "ap.uapsd=false")
+    assert policies("e2tcp", "--set", "flow.size=100kB") == ["active"]
+    assert airwatt("compare", "fast-dsl", "--set", "frob=1", "--policy", "all").status == 2
+
+
+def test_compare_tells_energy_over_the_bound_and_the_time_of_answers(airwatt):
+    table = airwatt("compare", "fast-dsl", *SHORT, "--policy", "active,ideal").out
+    assert "ideal +" in table
+    assert "goodput" in table
+    web = ["--set", "flow.application=web", "--set", "flow.count=2"]
+    table = airwatt("compare", "fast-dsl", *web, "--policy", "active,psm").out
+    assert all(head in table for head in ("p50", "p95", "p99"))
+    assert "goodput" not in table
+
+
 def test_compare_makes_the_product_of_its_choices(airwatt):
     answer = airwatt("compare", "fast-dsl", *SHORT, "--policy", "active,psm", "--vary", "wired.rtt=20ms,40ms", "--json")
     choices = [row["choice"] for row in answer.json["rows"]]

@@ -23,9 +23,12 @@ def _size(path):
         ["run", "fast-dsl", *SHORT, "--policy", "psm"],
         ["run", "fast-dsl", *SHORT, "--policy", "active"],
         ["compare", "fast-dsl", *SHORT, "--policy", "active,psm,timeout"],
+        ["run", "fast-dsl", *SHORT, "--policy", "ba-ta"],
+        ["run", "fast-dsl", *SHORT, "--policy", "ba-ta", "--set", "station.count=2"],
+        ["compare", "fast-dsl", "--policy", "all", "--set", "flow.application=web", "--set", "flow.count=1"],
         ["analyze", CAPTURE],
     ],
-    ids=["run-psm", "run-active", "compare", "analyze"],
+    ids=["run-psm", "run-active", "compare", "run-ba-ta", "run-two", "compare-pages", "analyze"],
 )
 def test_pictures(airwatt, tmp_path, arguments):
     path = tmp_path / "picture.png"

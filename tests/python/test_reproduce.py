@@ -100,7 +100,7 @@ def test_ids_in_all_their_forms():
 def test_an_unknown_id_is_one_line_and_status_2(airwatt, wrong, tmp_path):
     answer = airwatt("reproduce", wrong, "--out", tmp_path)
     assert answer.status == 2
-    assert answer.is_one_line(repr(wrong), "allowed are all, hashimoto-2013, e2tcp")
+    assert answer.is_one_line(repr(wrong), "allowed are all, hashimoto-2013, ba-ta, e2tcp")
 
 
 def test_an_id_that_is_nearly_right_gets_a_hint(airwatt, tmp_path):

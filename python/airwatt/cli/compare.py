@@ -1,6 +1,7 @@
 """`airwatt compare`: the same traffic under several choices, side by side."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,13 +20,15 @@ EPILOG = """\b
 Examples:
   airwatt compare fast-dsl --policy active,psm
   airwatt compare fast-dsl --policy active,psm --runs 5 --plot compare.png
+  airwatt compare fast-dsl --policy all
 """
 
 
 def command(
     scenario: options.Scenario,
     policy: Annotated[
-        str | None, typer.Option("--policy", metavar="A,B,...", help="Power-save policies to compare.")
+        str | None,
+        typer.Option("--policy", metavar="A,B,...", help="Power-save policies to compare; all for every one."),
     ] = None,
     transport: Annotated[
         str | None, typer.Option("--transport", metavar="A,B,...", help="Transports to compare.")
@@ -45,7 +48,7 @@ def command(
     limits = options.thresholds(fail_if)
     check_picture("--plot", plot)
     chosen = {
-        "policy": options.names("--policy", policy),
+        "policy": _policies(scenario, options.names("--policy", policy), dict(options.overrides(set_))),
         "transport": options.names("--transport", transport),
     }
     varied = _varied(vary)
@@ -83,6 +86,21 @@ def command(
     options.hold(limits, document)
 
 
+def _policies(scenario: str, names: list[str] | None, overrides: dict[str, str]) -> list[str] | None:
+    """The names given, or for `all` every policy that the scenario can have."""
+    if names != ["all"]:
+        return names
+    possible = []
+    for policy in laboratory.policies():
+        try:
+            laboratory.load(scenario, laboratory.choices(policy["name"], None), list(overrides.items()))
+        except InputError:
+            # Without U-APSD, or without Wi-Fi. What is wrong with the scenario itself is said when it runs.
+            continue
+        possible.append(policy["name"])
+    return possible or ["active"]
+
+
 def _varied(texts: Sequence[str] | None) -> dict[str, list[str]]:
     varied = {}
     for text in texts or ():
@@ -99,30 +117,43 @@ def _print_table(document: dict[str, Any]) -> None:
     from airwatt import aggregates
     from airwatt.cli.tables import count, estimate, percent, table
 
-    rows, first_energy = [], None
-    for row in document["rows"]:
+    energies = [aggregates.over(row["runs"], aggregates.energy_j) for row in document["rows"]]
+    bounds = [energy for row, energy in zip(document["rows"], energies, strict=True) if _is_ideal(row)]
+    # One bound for all: with other choices beside the policy each would have its own.
+    reference, head = (bounds[0][0], "ideal +") if len(bounds) == 1 else (energies[0][0], "")
+    answers = all(aggregates.answers(run) for row in document["rows"] for run in row["runs"])
+    rows = []
+    for row, energy in zip(document["rows"], energies, strict=True):
         runs = row["runs"]
-        energy = aggregates.over(runs, aggregates.energy_j)
-        first_energy = energy[0] if first_energy is None else first_energy
+        served: list[Any] = (
+            [partial(aggregates.response_s, percentile=percentile) for percentile in aggregates.PERCENTILES]
+            if answers
+            else [aggregates.completed_s]
+        )
         rows.append(
             [
                 *row["choice"].values(),
-                estimate(aggregates.over(runs, aggregates.goodput_bps), "b/s"),
-                estimate(aggregates.over(runs, aggregates.completed_s), "s"),
+                *([] if answers else [estimate(aggregates.over(runs, aggregates.goodput_bps), "b/s")]),
+                *(estimate(aggregates.over(runs, number), "s") for number in served),
                 estimate(energy, "J"),
-                _relative(energy[0], first_energy),
+                _relative(energy[0], reference),
                 percent(aggregates.over(runs, lambda run: aggregates.share(run, "sleep"))[0]),
                 count(aggregates.over(runs, aggregates.wakeups)[0]),
-                count(aggregates.over(runs, aggregates.retransmitted)[0]),
+                *([] if answers else [count(aggregates.over(runs, aggregates.retransmitted)[0])]),
             ]
         )
     choices = list(document["rows"][0]["choice"])
     runs = len(document["rows"][0]["runs"])
-    heads = [*choices, "goodput", "done at", "energy", "", "asleep", "wake-ups", "resent"]
+    first, last = (list(aggregates.PERCENTILES), []) if answers else (["goodput", "done at"], ["resent"])
+    heads = [*choices, *first, "energy", head, "asleep", "wake-ups", *last]
     parts: list[RenderableType] = [_headline(document, runs), table(heads, rows, left=len(choices))]
     if document.get("interrupted"):
         parts.append("interrupted: the rows above are what was finished")
     show(*parts)
+
+
+def _is_ideal(row: dict[str, Any]) -> bool:
+    return all(station["policy"] == "ideal" for run in row["runs"] for station in run["stations"])
 
 
 def _headline(document: dict[str, Any], runs: int) -> str:

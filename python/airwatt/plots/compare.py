@@ -21,8 +21,12 @@ def draw(document: Mapping[str, Any], path: Path) -> None:
         height = 1.75 + len(rows) * (0.42 + 0.14 * (lines - 1))
         figure = Figure(figsize=(9.6, height), layout="constrained")
         throughput, energy, time = figure.subplots(1, 3, sharey=True)
-        _bars(throughput, rows, aggregates.goodput_bps, 1e6, "throughput (Mb/s)", style.THROUGHPUT)
+        if all(aggregates.answers(run) for row in rows for run in row["runs"]):
+            _percentiles(throughput, rows)
+        else:
+            _bars(throughput, rows, aggregates.goodput_bps, 1e6, "throughput (Mb/s)", style.THROUGHPUT)
         _bars(energy, rows, aggregates.energy_j, 1.0, "energy (J)", style.ENERGY)
+        _bound(energy, rows)
         states = [
             {
                 state: aggregates.over(row["runs"], partial(aggregates.share, state=state))[0] or 0.0
@@ -43,6 +47,34 @@ def _title(document: Mapping[str, Any]) -> str:
     seed = document["rows"][0]["runs"][0]["seed"]
     note = f"mean of {runs} runs, 95 % confidence intervals" if runs > 1 else f"seed {seed}"
     return f"{document['scenario']}: {' × '.join(document['rows'][0]['choice'])}  ({note})"
+
+
+def _bound(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
+    """A line at the energy of policy `ideal`, if it is one row among others."""
+    ideal = [row for row in rows if row["choice"].get("policy") == "ideal"]
+    if len(ideal) == 1 and len(rows) > 1:
+        mean, _ = aggregates.over(ideal[0]["runs"], aggregates.energy_j)
+        axes.axvline(mean or 0.0, color=style.INK, linewidth=0.9, linestyle=":", zorder=3)
+
+
+def _percentiles(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
+    """How long pages or responses took: a bar up to the 95th percentile, ticks at the 50th and the 99th."""
+    p50, p95, p99 = (
+        [aggregates.over(row["runs"], partial(aggregates.response_s, percentile=p))[0] or 0.0 for row in rows]
+        for p in aggregates.PERCENTILES
+    )
+    room = max(p99) or 1.0
+    scale, unit = (1e3, "ms") if room < 1 else (1.0, "s")
+    places = range(len(rows))
+    axes.barh(places, [scale * value for value in p95], height=0.62, color=style.THROUGHPUT)
+    for values, marker in ((p50, "|"), (p99, "x")):
+        axes.plot([scale * value for value in values], places, marker, color=style.INK, markersize=9)
+    for index, three in enumerate(zip(p50, p95, p99, strict=True)):
+        text = " · ".join(style.number(scale * value) for value in three)
+        axes.text(scale * (max(three) + 0.04 * room), index, text, va="center", fontsize=8)
+    axes.set_xlim(0, 1.65 * scale * room)
+    axes.set_title(f"answers: p50 · p95 · p99 ({unit})")
+    style.bare_y(axes)
 
 
 def _bars(axes: Axes, rows: Sequence[Mapping[str, Any]], number: Any, scale: float, label: str, colour: str) -> None:

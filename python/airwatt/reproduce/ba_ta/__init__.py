@@ -1,0 +1,36 @@
+"""Document 001: Camps-Mur and Sallent-Ribes, *Enhancing the performance of TCP over Wi-Fi Power Saving Mechanisms*.
+
+`setup` has the one configuration, `exact` what is counted, `figures` the sweeps, `dynamics` what goes on over time,
+`traffic` streams, pages, uploads and shared lines. Left out: figure 12b, whose second station is on a wire of its own
+behind the same access point, which a scenario cannot have.
+"""
+
+from airwatt.reproduce.ba_ta import dynamics, exact, figures, setup, traffic
+from airwatt.reproduce.model import Document
+
+DOCUMENT = Document(
+    name="ba-ta",
+    number="s001",
+    citation="D. Camps-Mur and S. Sallent-Ribes, Enhancing the performance of TCP over Wi-Fi Power Saving Mechanisms",
+    configuration=setup.CONFIGURATION,
+    reproductions=(
+        *figures.FIGURE_2,
+        *dynamics.FIGURE_3,
+        *exact.EQUATIONS,
+        *figures.FIGURE_6,
+        exact.BUFFERING,
+        figures.FIGURE_8A,
+        dynamics.FIGURE_8B,
+        traffic.UPLOADS,
+        dynamics.ESTIMATOR,
+        *dynamics.FIGURE_10,
+        *figures.FIGURE_11,
+        exact.RECOVERY,
+        *traffic.FIGURE_12,
+        *figures.FIGURE_13,
+        *traffic.FIGURE_14,
+        *traffic.FIGURE_15,
+        *traffic.FIGURE_16,
+        exact.APPENDIX,
+    ),
+)

@@ -1,0 +1,119 @@
+"""Document 001: every entry is there, computes and draws from made-up runs, and its text stands in the docs."""
+
+import math
+import zlib
+
+import pytest
+from conftest import ROOT
+
+from airwatt import _core
+from airwatt.reproduce import document, engine
+from airwatt.reproduce.ba_ta import DOCUMENT, dynamics, setup
+from airwatt.reproduce.model import Results
+
+PLACES = (
+    [f"fig2{part}.{access}" for access in ("slow", "fast", "wifi") for part in "ab"]
+    + ["fig3a", "fig3b", "eq1", "fn9", "eq2", "eq2.trend"]
+    + [f"fig6{part}.{access}" for access in ("slow", "fast", "wifi") for part in "ab"]
+    + ["sec2.2.3.buffering", "fig8a", "fig8b", "sec2.uplink", "alg1"]
+    + ["fig10a.09", "fig10a.07", "fig10b.wifi", "fig10b.web", "sec4.1.slow", "fig11a", "fig11b", "fig11c"]
+    + ["sec4.2.recovery", "fig12a", "fig13.buffer", "fig13.rtt"]
+    + [f"fig14{part}.{what}" for part in "ab" for what in ("throughput", "energy")]
+    + ["fig15a", "fig15b", "fig16a", "fig16b", "appendix"]
+)
+
+# Published, and to be compared by others: values without claims.
+OPEN = ["fig11b", "fig11c", "fig12a", "fig15b", "fig16a", "fig16b"] + [p for p in PLACES if p.startswith("fig14")]
+
+ITEMS = {item.place: item for item in DOCUMENT.reproductions}
+
+
+class AnyLine(dict):
+    """Numbers of a traced run: whatever is asked for."""
+
+    def __missing__(self, key):
+        return 1.0 + zlib.crc32(key.encode()) / 2**32
+
+
+def made_up(point):
+    """Three runs of a point: numbers of the right size with some noise of their own."""
+    runs = []
+    for seed in range(3):
+        noise = zlib.crc32(f"{point.overrides} {seed}".encode()) / 2**32
+        flow = {"goodput_bps": 1e7 * (1 + noise), "timeouts": 1, "response_s_mean": 5 + noise, "measured_bps": 1e6}
+        read = point.measure({"flows": [flow, flow], "stations": [{"energy_j": 15 + noise}]})
+        runs.append(AnyLine(read) if point.traced is not None else read)
+    return runs
+
+
+@pytest.fixture(scope="module")
+def results():
+    return Results({point: made_up(point) for item in DOCUMENT.reproductions for point in item.points})
+
+
+def test_every_entry_is_there_once():
+    assert list(ITEMS) == PLACES
+    assert len(DOCUMENT.reproductions) == len(PLACES)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_each_gives_finite_values_and_claims_with_ids_of_their_own(place, results):
+    outcome = ITEMS[place].compute(ITEMS[place], results)
+    assert outcome.values
+    assert all(math.isfinite(value.value) for value in outcome.values)
+    named = [(value.what, *sorted(value.at.items())) for value in outcome.values]
+    assert len(named) == len(set(named)), "no two values at one place"
+    assert all(claim.id.startswith(f"ba-ta/{place}") for claim in outcome.claims)
+    assert len({claim.id for claim in outcome.claims}) == len(outcome.claims)
+    assert bool(outcome.claims) == (place not in OPEN)
+
+
+def test_files_are_written(results, tmp_path):
+    for place in ("fig2a.fast", "fig8a", "fig10a.09", "fig13.rtt", "fig16a"):
+        finished = engine.Finished(DOCUMENT, ITEMS[place], ITEMS[place].compute(ITEMS[place], results))
+        written = document.write(finished, tmp_path)
+        assert [path.suffix for path in written] == [".csv", ".png"]
+
+
+def test_what_is_counted_holds():
+    exact = [item for item in DOCUMENT.reproductions if not item.points]
+    assert len(exact) == 7
+    for item in exact:
+        assert all(claim.holds for claim in item.compute(item, Results({})).claims), item.place
+
+
+def test_one_configuration_and_no_other():
+    """Points differ in what a figure varies, and in nothing else."""
+    varied = {"station.policy", "wifi", "wired.rtt", "wired.down.queue", "ap.buffer", "wired.up.rate", "flow.size"}
+    varied |= {"tcp.initial_ssthresh", "tcp.min_rto_of", "flow.application", "flow.count", "flow.mean_gap", "flow.rate"}
+    varied |= {"flow.direction", "station.count", "duration", "measure_from", "station", "flow"}
+    varied |= {f"station.ba_ta.{key}" for key in ("gain", "count_max", "n_max", "ratio_min")}
+    points = {point for item in DOCUMENT.reproductions for point in item.points}
+    assert {point.scenario for point in points} == set(setup.ACCESS.values())
+    assert {key for point in points for key, _ in point.overrides} == varied
+    assert all(("tcp.min_rto_of", "variance") in point.overrides for point in points)
+
+
+def test_every_point_is_a_scenario_that_loads():
+    for point in {point for item in DOCUMENT.reproductions for point in item.points}:
+        _core.Scenario.load(point.scenario, list(point.overrides))
+
+
+def test_the_documentation_has_the_configuration():
+    text = (ROOT / "docs" / "reproductions" / "ba-ta.md").read_text()
+    assert setup.CONFIGURATION in text
+
+
+def test_numbers_of_traces():
+    """A short run of each kind: the controller's lines end where they should, the queue's are those of the run."""
+    point = next(iter(ITEMS["fig10a.09"].points))
+    loaded = _core.Scenario.load("fast-dsl", [*point.overrides, ("flow.size", "3MB")])
+    run = _core.run(loaded, 1, trace=True)
+    control = dynamics.control(run)
+    assert control["first interval"] == 100.0
+    assert 20.0 <= control["least interval"] <= control["settled interval"] <= 100.0
+    assert control["falls of the estimate"] == 0.0
+    assert 0.0 < control["peak"] <= 16.0
+    queue = dynamics.queue(run)
+    assert 0.0 < queue["start-up"] < queue["end"]
+    assert 0.0 <= queue["idle share"] <= 100.0
