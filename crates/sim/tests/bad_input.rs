@@ -68,6 +68,12 @@ fn flags_get_a_line_that_says_what_is_allowed() {
         (("flow.7.size", "1MB"), "--set flow.7.size=1MB: flow.7 does not exist; allowed are 0 to 0"),
         (("ap.buffer", "9kB"), "--set ap.buffer=9kB: 9kB is in bytes; this queue counts packets"),
         (("ap.buffer", "0packets"), "--set ap.buffer=0packets: 0packets is out of range"),
+        (("ap.queue", "red"), "--set ap.queue=red: unknown variant `red`"),
+        (("wifi.path_loss.exponent", "9"), "--set wifi.path_loss.exponent=9: 9 is out of range"),
+        (("wifi.path_loss.tx_power", "0W"), "--set wifi.path_loss.tx_power=0W: 0nW is out of range"),
+        (("measure_from", "1s"), "--set measure_from=1s: needs a duration"),
+        (("fairness_windows", "[\"1s\"]"), "--set fairness_windows=[\"1s\"]: needs a duration"),
+        (("fairness_capacity", "0bps"), "--set fairness_capacity=0bps: 0bps is out of range"),
         (("", "1"), "--set =1: the key is empty"),
         (("wired.rtt.x", "1"), "--set wired.rtt.x=1: rtt is a single value and has no key \"x\""),
     ];
@@ -92,6 +98,20 @@ fn what_cannot_go_together_is_refused() {
         line.starts_with("--set flow.application=saturated: \"saturated\" needs transport \"udp\""),
         "{line}"
     );
+}
+
+#[test]
+fn a_measured_interval_lies_within_the_run() {
+    let error = |set: &[(&str, &str)]| {
+        let set: Vec<_> = set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        Scenario::load("ten-up", &set).unwrap_err().to_string()
+    };
+    let line = error(&[("measure_from", "200s")]);
+    assert!(line.starts_with("--set measure_from=200s: 200s is out of range; allowed are "), "{line}");
+    let line = error(&[("fairness_windows", "[\"151s\"]")]);
+    assert!(line.contains("151s is out of range; allowed are 100ms to 150s"), "{line}");
+    let line = error(&[("fairness_windows", "[\"150ms\"]")]);
+    assert!(line.ends_with("150ms is not a multiple of 100ms"), "{line}");
 }
 
 #[test]

@@ -84,7 +84,7 @@ fn estimate(packets: u32, delayed_ack: &str) -> f64 {
         ("flow", flow.to_owned()),
         ("ap.buffer", limit),
         ("wired.rtt", "0.6ms".to_owned()),
-        ("duration", "15s".to_owned()),
+        ("duration", "40s".to_owned()),
         ("measure_from", "0s".to_owned()),
         ("fairness_windows", "[]".to_owned()),
         ("tcp.initial_ssthresh", threshold),
