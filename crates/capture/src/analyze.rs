@@ -150,7 +150,9 @@ fn keep_alive_costs(
     what_if: &mut WhatIf<'_>,
     document: &mut Analysis,
 ) -> Result<(), AnalyzeError> {
-    let least = document.policies.iter().min_by(|a, b| a.energy_j.total_cmp(&b.energy_j));
+    // `ideal` is a bound, and no policy that anybody could run.
+    let real = document.policies.iter().filter(|policy| policy.policy != PolicyConfig::Ideal.name());
+    let least = real.min_by(|a, b| a.energy_j.total_cmp(&b.energy_j));
     let Some((name, energy_j)) = least.map(|policy| (policy.policy.clone(), policy.energy_j)) else {
         return Ok(());
     };

@@ -125,17 +125,16 @@ def _basis(document: dict[str, Any]) -> str:
 
 
 def _policies(policies: list[dict[str, Any]]) -> "RenderableType":
-    from airwatt.cli.tables import count, percent, quantity, table
+    from airwatt.cli.tables import count, percent, quantity, span, table
 
     rows = []
     for policy in policies:
-        band = [policy["energy_low_j"], policy["energy_high_j"]]
         delay = policy["added_delay_s"] or {}
         rows.append(
             [
                 policy["policy"],
                 quantity(policy["energy_j"], "J"),
-                "" if None in band else " to ".join(quantity(bound, "J") for bound in band),
+                span(policy["energy_low_j"], policy["energy_high_j"], "J"),
                 percent(policy["sleep_share"]),
                 quantity(delay.get("mean"), "s"),
                 quantity(delay.get("p95"), "s"),

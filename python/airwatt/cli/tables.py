@@ -35,6 +35,15 @@ def quantity(value: float | None, unit: str, ci95: float | None = None) -> str:
     return text if ci95 is None else f"{text}\n± {_digits(ci95 / factor, like=number)}"
 
 
+def span(low: float | None, high: float | None, unit: str) -> str:
+    """Writes `0.99 to 2.96 J`: both ends in the unit that fits the larger one."""
+    if low is None or high is None:
+        return ""
+    factor, prefix = _scale(high)
+    top = _digits(high / factor)
+    return f"{_digits(low / factor, like=top)} to {top} {prefix}{unit}"
+
+
 def estimate(numbers: "Estimate", unit: str) -> str:
     """Writes a mean with its interval."""
     return quantity(numbers[0], unit, numbers[1])
