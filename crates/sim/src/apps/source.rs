@@ -124,7 +124,8 @@ impl Source {
                 (u64::from(packet), Some(self.began + rate.time_for(ahead)))
             }
             SourceConfig::Stream { rate, startup, block, .. } => {
-                let bytes = if self.written == 0 { startup } else { u64::from(block) };
+                // A byte at least, so that the next call finds a stream that has begun.
+                let bytes = if self.written == 0 { startup.max(1) } else { u64::from(block) };
                 let beyond =
                     Size::from_bytes((self.written + bytes).saturating_sub(startup) + u64::from(block));
                 (bytes, Some(self.began + rate.time_for(beyond)))
@@ -177,6 +178,8 @@ mod tests {
         let rate = Rate::from_bps(8_000);
         let config = SourceConfig::Stream { size: Some(12_500), rate, startup: 10_000, block: 1_000 };
         assert_eq!(writes(config), [(100, 10_000), (1_100, 1_000), (2_100, 1_000), (3_100, 500)]);
+        let live = SourceConfig::Stream { size: Some(2_500), rate, startup: 0, block: 1_000 };
+        assert_eq!(writes(live), [(100, 1), (1_101, 1_000), (2_101, 1_000), (3_101, 499)]);
     }
 
     /// 4,000 gaps: their mean's standard error is 1.6 % of it, their deviation is the mean.
