@@ -166,5 +166,7 @@ def _headline(document: dict[str, Any], runs: int) -> str:
 def _relative(energy: float | None, first: float | None) -> str:
     if energy is None or not first:
         return ""
+    if energy >= 10 * first:
+        return f"\N{MULTIPLICATION SIGN}{energy / first:.0f}"
     change = round(100 * (energy / first - 1))
     return "" if energy == first else f"{change:+d} %".replace("-", "\N{MINUS SIGN}")
