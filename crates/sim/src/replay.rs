@@ -11,7 +11,7 @@ use airwatt_energy::{Ledger, Radio};
 
 pub use crate::apps::{Arrival, Delay};
 use crate::run::RunError;
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, Transport};
 use crate::world::{Ending, FlowSpec, RunProgress, Traffic, World, WorldSpec};
 
 /// What a replay came to.
@@ -48,6 +48,7 @@ pub fn replay(
     spec.flows = vec![FlowSpec {
         station: 0,
         down: true,
+        transport: Transport::Udp,
         traffic: Traffic::Replay(arrivals),
         start: Span::ZERO,
         start_spread: Span::ZERO,

@@ -100,8 +100,6 @@ pub struct Transfer {
     pub source: Source,
     /// Instead of the source: who asks and who replies. The receiver of the data is the client.
     pub dialogue: Option<Dialogue>,
-    /// How much; `None` for as long as the run lasts.
-    pub size: Option<u64>,
     /// How far it has come.
     pub progress: Progress,
     /// How long data took over a point-to-point link.
@@ -111,14 +109,13 @@ pub struct Transfer {
 impl Transfer {
     /// A transfer over `legs` that has not begun.
     pub fn new(legs: Vec<Leg>, relay_buffer: u64, handshake: bool, down: bool, source: Source) -> Self {
-        let size = source.size();
         let (progress, deliveries) = (Progress::default(), Deliveries::default());
-        Self { legs, relay_buffer, handshake, down, source, dialogue: None, size, progress, deliveries }
+        Self { legs, relay_buffer, handshake, down, source, dialogue: None, progress, deliveries }
     }
 
     /// Whether it ends by itself.
     pub fn is_finite(&self) -> bool {
-        self.dialogue.as_ref().map_or(self.size.is_some(), |dialogue| dialogue.count().is_some())
+        self.dialogue.as_ref().map_or(self.source.size().is_some(), |dialogue| dialogue.count().is_some())
     }
 
     /// What the dialogue has an end write now: which end, and how many bytes.
@@ -214,7 +211,7 @@ impl Transfer {
         let progress = &mut self.progress;
         if at_receiver
             && self.dialogue.is_none()
-            && self.size.is_some_and(|size| progress.received + progress.skipped >= size)
+            && self.source.size().is_some_and(|size| progress.received + progress.skipped >= size)
         {
             progress.completed.get_or_insert(now);
         }

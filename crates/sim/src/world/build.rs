@@ -60,6 +60,8 @@ pub struct FlowSpec {
     pub station: StationId,
     /// Towards the station.
     pub down: bool,
+    /// Over which transport.
+    pub transport: Transport,
     /// What it carries.
     pub traffic: Traffic,
     /// When it begins.
@@ -290,6 +292,7 @@ fn flows(scenario: &Scenario, group: &FlowGroup, tcp: &TcpConfig, stations: usiz
     let spec = |station| FlowSpec {
         station,
         down,
+        transport: group.transport,
         traffic: traffic.clone(),
         start: group.start,
         start_spread: group.start_spread,

@@ -194,7 +194,7 @@ impl World {
             progress.acknowledged.max(progress.completed).unwrap_or(self.now).saturating_since(started);
         let sent = Size::from_bytes(progress.bytes_sent);
         FlowResult {
-            transport: transport_of(scenario, id).name(),
+            transport: self.spec.flows[id as usize].transport.name(),
             goodput_bps: rate_of(delivered, elapsed),
             bytes_delivered: delivered,
             bytes_skipped: progress.given_up(),
@@ -418,16 +418,6 @@ const fn direction(down: bool) -> &'static str {
 
 fn rate_of(bytes: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }
-}
-
-/// The transport of flow `id`, which its group names.
-fn transport_of(scenario: &Scenario, id: u32) -> Transport {
-    let stations = scenario.stations().count();
-    let flows = scenario.flow.iter().flat_map(|group| {
-        let count = group.stations.as_ref().map_or(stations, Vec::len);
-        std::iter::repeat_n(group.transport, count)
-    });
-    flows.into_iter().nth(id as usize).unwrap_or(Transport::Udp)
 }
 
 /// The result of a flow of datagrams that has carried nothing.

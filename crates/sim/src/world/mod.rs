@@ -95,6 +95,13 @@ pub(crate) struct Wire {
     pub(crate) up: Link,
 }
 
+impl Wire {
+    /// Towards the stations, or towards the server.
+    fn direction(&mut self, down: bool) -> &mut Link {
+        if down { &mut self.down } else { &mut self.up }
+    }
+}
+
 /// One sample of a sender's window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowSample {
@@ -267,7 +274,7 @@ impl World {
                             return dialogue.count().map(|count| (units, u64::from(count)));
                         }
                         let settled = transfer.progress.received + transfer.progress.skipped;
-                        transfer.size.map(|size| (settled, size))
+                        transfer.source.size().map(|size| (settled, size))
                     }
                     _ => None,
                 });

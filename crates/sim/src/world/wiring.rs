@@ -41,7 +41,7 @@ impl World {
             DOWN_LINK | UP_LINK => {
                 let down = slot == DOWN_LINK;
                 if let Some(wire) = &mut self.wire {
-                    (if down { &mut wire.down } else { &mut wire.up }).handle_timeout(now);
+                    wire.direction(down).handle_timeout(now);
                     self.drain_wire(down);
                 }
             }
@@ -284,14 +284,14 @@ impl World {
     fn enter_wire(&mut self, down: bool, packet: Packet) {
         let now = self.now;
         let Some(wire) = &mut self.wire else { return };
-        (if down { &mut wire.down } else { &mut wire.up }).handle_input(packet, now);
+        wire.direction(down).handle_input(packet, now);
         self.drain_wire(down);
     }
 
     fn drain_wire(&mut self, down: bool) {
         loop {
             let Some(wire) = &mut self.wire else { return };
-            let link = if down { &mut wire.down } else { &mut wire.up };
+            let link = wire.direction(down);
             match link.poll_output() {
                 Some(LinkOutput::Arrived { packet, .. }) if down => self.at_base(packet, true),
                 Some(LinkOutput::Arrived { packet, .. }) => self.arrived(packet, Side::Server),
