@@ -1,11 +1,11 @@
 """Document 002: every entry is there, computes and draws from made-up runs, and its text stands in the docs."""
 
-import math
 import zlib
 
 import pytest
 from conftest import ROOT
 
+import reproductions
 from airwatt import _core
 from airwatt.reproduce import document, engine
 from airwatt.reproduce.e2tcp import DOCUMENT, setup
@@ -84,15 +84,8 @@ def test_every_entry_is_there_once():
 @pytest.mark.parametrize("place", PLACES)
 def test_each_gives_finite_values_and_claims_with_ids_of_their_own(place, results):
     outcome = ITEMS[place].compute(ITEMS[place], results)
-    assert outcome.values
-    assert all(math.isfinite(value.value) for value in outcome.values)
-    named = [(value.what, *sorted(value.at.items())) for value in outcome.values]
-    assert len(named) == len(set(named)), "no two values at one place"
-    assert all(claim.id.startswith(f"e2tcp/{place}.") for claim in outcome.claims)
-    assert len({claim.id for claim in outcome.claims}) == len(outcome.claims)
-    assert bool(outcome.claims) == (place not in OPEN)
-    printed = {(value.what, *sorted(value.at.items())) for value in outcome.published}
-    assert printed <= set(named), "a printed number stands beside one of ours"
+    reproductions.check(outcome, f"e2tcp/{place}.", place not in OPEN)
+    reproductions.check_printed(outcome)
 
 
 def test_tables_fit_and_files_are_written(results, tmp_path):

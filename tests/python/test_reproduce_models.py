@@ -1,11 +1,11 @@
 """Document 000, chapters 3 and 4: every entry is there, and all that equations claim holds but what is known not to."""
 
-import math
 import random
 
 import pytest
 from conftest import ROOT
 
+import reproductions
 from airwatt import _core
 from airwatt.reproduce import document, engine
 from airwatt.reproduce.hashimoto_2013 import DOCUMENT, chapter3, chapter4, readings, validation
@@ -47,15 +47,8 @@ def test_every_entry_is_there_in_the_order_of_the_pages():
 @pytest.mark.parametrize("place", PLACES)
 def test_each_gives_finite_values_and_claims_with_ids_of_their_own(place, results):
     outcome = MINE[place].compute(MINE[place], results)
-    assert outcome.values
-    assert all(math.isfinite(value.value) for value in outcome.values)
-    named = [(value.what, *sorted(value.at.items())) for value in outcome.values]
-    assert len(named) == len(set(named)), "no two values at one place"
-    assert all(claim.id.startswith(f"hashimoto-2013/{place}.") for claim in outcome.claims)
-    assert len({claim.id for claim in outcome.claims}) == len(outcome.claims)
-    assert bool(outcome.claims) == (place not in WITHHELD)
-    printed = {(value.what, *sorted(value.at.items())) for value in outcome.published}
-    assert printed <= set(named), "a printed number stands beside one of ours"
+    reproductions.check(outcome, f"hashimoto-2013/{place}.", place not in WITHHELD)
+    reproductions.check_printed(outcome)
     if not MINE[place].points:
         assert {claim.id for claim in outcome.claims if not claim.holds} <= MISSED
 
