@@ -5,11 +5,13 @@
 //! * [`path`], [`air`], [`apps`]: wired links, the 802.11 cell, and what produces traffic.
 //! * [`world`]: the wiring between them, and the run.
 //! * [`replay`]: the packets of a capture through such a cell.
+//! * [`live`]: the same machines under somebody else's clock, with packets of somebody else.
 //! * [`record`]: the result document, traces and captures of a run.
 
 pub mod air;
 pub mod apps;
 pub mod engine;
+pub mod live;
 pub mod packet;
 pub mod path;
 pub mod record;

@@ -4,6 +4,7 @@
 //! * [`Datagrams`]: packets without any control.
 //! * [`Saturation`]: a queue at the head of the air that never runs empty.
 //! * [`Replay`]: packets at the times at which a capture has them.
+//! * [`Foreign`]: packets that somebody else hands in and takes out.
 //!
 //! A [`Source`] says when an application has how much to send, a [`Dialogue`] who asks and who replies over a connection, a
 //! [`Meter`] what arrived from a given time on.
@@ -12,6 +13,7 @@ mod datagrams;
 mod delivery;
 mod dialogue;
 mod end;
+mod foreign;
 mod meter;
 mod replay;
 mod saturation;
@@ -22,6 +24,7 @@ pub use datagrams::Datagrams;
 pub use delivery::Deliveries;
 pub use dialogue::{Dialogue, DialogueConfig, Replies, Speaker};
 pub use end::{End, EndCounts, EndEvent, EndOutput, EndWindow, e2tcp_bytes};
+pub use foreign::{Crossing, Foreign};
 pub use meter::{BIN, Meter};
 pub use replay::{Arrival, Delay, Replay};
 pub use saturation::Saturation;

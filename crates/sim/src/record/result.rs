@@ -91,6 +91,38 @@ pub struct FlowResult {
     pub energy_overhead: Option<EnergyOverhead>,
 }
 
+impl FlowResult {
+    /// The result of a flow that has carried nothing.
+    pub fn empty(id: u32, station: u32, down: bool, transport: &'static str) -> Self {
+        Self {
+            id,
+            station,
+            direction: if down { "down" } else { "up" },
+            transport,
+            bytes_delivered: 0,
+            bytes_skipped: 0,
+            goodput_bps: 0.0,
+            measured_bps: None,
+            completed_s: None,
+            connection_lost: false,
+            latency_s_mean: None,
+            delivery_s_mean: None,
+            delivery_full_s_mean: None,
+            rtt_s_mean: None,
+            segments_sent: 0,
+            segments_retransmitted: 0,
+            timeouts: 0,
+            acks_lost: 0,
+            ack_losses_seen: 0,
+            ack_loss_halvings: 0,
+            responses: None,
+            data_overhead: None,
+            time_overhead: None,
+            energy_overhead: None,
+        }
+    }
+}
+
 /// How long a flow's pages (application `web`) or responses (`request-response`) took, from the first request to the last
 /// byte of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

@@ -12,7 +12,8 @@ use crate::air::fq_codel::FqCodelConfig;
 use crate::air::propagation;
 use crate::air::{ApQueueing, CellConfig, StationConfig};
 use crate::apps::{
-    Arrival, Datagrams, Dialogue, DialogueConfig, Replay, Replies, Saturation, Source, SourceConfig, Transfer,
+    Arrival, Datagrams, Dialogue, DialogueConfig, Foreign, Replay, Replies, Saturation, Source, SourceConfig,
+    Transfer,
 };
 use crate::path::errors::ErrorConfig;
 use crate::path::{CrossTraffic, DuplexConfig, LinkConfig};
@@ -100,6 +101,8 @@ pub enum Traffic {
     },
     /// The packets of a capture.
     Replay(Vec<Arrival>),
+    /// Packets of somebody else.
+    Foreign,
 }
 
 impl WorldSpec {
@@ -358,5 +361,6 @@ pub(super) fn flow(spec: &FlowSpec, seed: u64, index: usize) -> FlowState {
         }
         Traffic::Saturated { packet_bytes } => FlowState::Saturated(Saturation::new(*packet_bytes)),
         Traffic::Replay(arrivals) => FlowState::Replay(Replay::new(arrivals.clone())),
+        Traffic::Foreign => FlowState::Foreign(Foreign::default()),
     }
 }

@@ -19,14 +19,26 @@ use crate::record::{
 };
 use crate::replay::Replayed;
 use crate::run::Run;
-use crate::scenario::{Direction, Scenario, Transport, Wifi};
+use crate::scenario::{Scenario, Transport, Wifi};
 
 impl World {
     /// Closes the accounts and writes the result document.
     pub(crate) fn finish(mut self, scenario: &Scenario, seed: u64) -> Run {
         let end = self.close();
-        let flows: Vec<FlowResult> =
-            (0..self.flows.len()).map(|index| self.flow_result(index, scenario)).collect();
+        let flows = (0..self.flows.len()).map(|index| self.application_result(index, scenario)).collect();
+        self.conclude(end, flows, scenario, seed)
+    }
+
+    /// The same where what became of each flow is known from outside.
+    pub(crate) fn finish_observed(mut self, flows: Vec<FlowResult>, scenario: &Scenario, seed: u64) -> Run {
+        let end = self.close();
+        self.conclude(end, flows, scenario, seed)
+    }
+
+    fn conclude(mut self, end: Instant, mut flows: Vec<FlowResult>, scenario: &Scenario, seed: u64) -> Run {
+        for (flow, result) in self.flows.iter().zip(&mut flows) {
+            result.measured_bps = self.measured_bps(flow, scenario);
+        }
         let stations = (0..self.spec.stations.len())
             .map(|id| self.station_result(id as StationId, end, &flows))
             .collect();
@@ -151,12 +163,9 @@ impl World {
         }
     }
 
-    fn flow_result(&self, index: usize, scenario: &Scenario) -> FlowResult {
-        let measured_bps = scenario.measure_from.map(|from| {
-            let interval = self.now.saturating_since(Instant::ZERO + from);
-            rate_of(self.flows[index].meter.bytes(), interval.as_secs_f64())
-        });
-        FlowResult { measured_bps, ..self.application_result(index, scenario) }
+    fn measured_bps(&self, flow: &Flow, scenario: &Scenario) -> Option<f64> {
+        let interval = self.now.saturating_since(Instant::ZERO + scenario.measure_from?);
+        Some(rate_of(flow.meter.bytes(), interval.as_secs_f64()))
     }
 
     fn application_result(&self, index: usize, scenario: &Scenario) -> FlowResult {
@@ -170,13 +179,18 @@ impl World {
                 FlowResult {
                     bytes_delivered: saturation.delivered,
                     goodput_bps: rate_of(saturation.delivered, elapsed.as_secs_f64()),
-                    ..empty_result(id, flow)
+                    ..FlowResult::empty(id, flow.station, flow.down, Transport::Udp.name())
                 }
             }
+            // What became of it is known where its ends are.
+            FlowState::Foreign(_) => FlowResult::empty(id, flow.station, flow.down, Transport::Udp.name()),
             FlowState::Replay(replay) => {
                 let sum: Span = replay.delays.iter().map(|delay| delay.delay).sum();
                 let latency_s_mean = mean_s(sum, replay.delays.len() as u64);
-                FlowResult { latency_s_mean, ..empty_result(id, flow) }
+                FlowResult {
+                    latency_s_mean,
+                    ..FlowResult::empty(id, flow.station, flow.down, Transport::Udp.name())
+                }
             }
         }
     }
@@ -211,7 +225,7 @@ impl World {
             ack_losses_seen: counts.ack_losses.0,
             ack_loss_halvings: counts.ack_losses.1,
             responses: transfer.dialogue.as_ref().and_then(|dialogue| responses(&dialogue.durations)),
-            ..empty_result(id, flow)
+            ..FlowResult::empty(id, flow.station, flow.down, Transport::Udp.name())
         }
         .with_overheads(
             sent,
@@ -237,7 +251,7 @@ impl World {
             completed_s: datagrams.settled.map(Instant::as_secs_f64),
             latency_s_mean: mean_s(datagrams.latency, datagrams.arrived),
             segments_sent: datagrams.sent,
-            ..empty_result(id, flow)
+            ..FlowResult::empty(id, flow.station, flow.down, Transport::Udp.name())
         }
         .with_overheads(
             Size::from_bytes(datagrams.bytes_sent),
@@ -329,7 +343,7 @@ impl World {
             flows.iter().map(|flow| flow.measured_bps.unwrap_or(flow.goodput_bps)).collect();
         let capacity_bps = scenario
             .fairness_capacity
-            .map_or_else(|| capacity_bps(scenario), |capacity| capacity.as_bps() as f64);
+            .map_or_else(|| capacity_bps(scenario, flows), |capacity| capacity.as_bps() as f64);
         let bins: Vec<Vec<f64>> = if scenario.fairness_windows.is_empty() {
             Vec::new()
         } else {
@@ -412,42 +426,8 @@ fn mean_s(sum: Span, count: u64) -> Option<f64> {
     (count > 0).then(|| sum.as_secs_f64() / count as f64)
 }
 
-const fn direction(down: bool) -> &'static str {
-    if down { "down" } else { "up" }
-}
-
 fn rate_of(bytes: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }
-}
-
-/// The result of a flow of datagrams that has carried nothing.
-fn empty_result(id: u32, flow: &Flow) -> FlowResult {
-    FlowResult {
-        id,
-        station: flow.station,
-        direction: direction(flow.down),
-        transport: Transport::Udp.name(),
-        bytes_delivered: 0,
-        bytes_skipped: 0,
-        goodput_bps: 0.0,
-        measured_bps: None,
-        completed_s: None,
-        connection_lost: false,
-        latency_s_mean: None,
-        delivery_s_mean: None,
-        delivery_full_s_mean: None,
-        rtt_s_mean: None,
-        segments_sent: 0,
-        segments_retransmitted: 0,
-        timeouts: 0,
-        acks_lost: 0,
-        ack_losses_seen: 0,
-        ack_loss_halvings: 0,
-        responses: None,
-        data_overhead: None,
-        time_overhead: None,
-        energy_overhead: None,
-    }
 }
 
 /// The slowest link of a flow's data: wire, air or point-to-point link.
@@ -460,12 +440,12 @@ fn slowest_link(scenario: &Scenario, down: bool) -> Rate {
 
 /// Payload rate that the flows could have together: on the wire of their directions, and over the air for a single
 /// sender without collisions and without bursts.
-fn capacity_bps(scenario: &Scenario) -> f64 {
+fn capacity_bps(scenario: &Scenario, flows: &[FlowResult]) -> f64 {
     let payload_share = 1.0 - scenario.tcp.header.as_bytes() as f64 / scenario.tcp.mtu.as_bytes() as f64;
     let both = |down: Rate, up: Rate| {
-        let used = [(Direction::Down, down), (Direction::Up, up)]
+        let used = [("down", down), ("up", up)]
             .into_iter()
-            .filter(|(wanted, _)| scenario.flow.iter().any(|group| group.direction == *wanted));
+            .filter(|(wanted, _)| flows.iter().any(|flow| flow.direction == *wanted));
         used.map(|(_, rate)| rate.as_bps() as f64 * payload_share).sum::<f64>()
     };
     let wired = scenario.wired.as_ref().map(|wired| both(wired.down.rate, wired.up.rate));

@@ -13,6 +13,7 @@
 
 mod build;
 mod finish;
+mod foreign;
 mod transport;
 mod wiring;
 
@@ -28,7 +29,7 @@ pub(crate) use transport::{ackloss_config, e2tcp_config};
 use wiring::Message;
 
 use crate::air::Cell;
-use crate::apps::{Datagrams, Meter, Replay, Saturation, Transfer};
+use crate::apps::{Crossing, Datagrams, Foreign, Meter, Replay, Saturation, Transfer};
 use crate::engine::{Fingerprint, Schedule, Slot};
 use crate::packet::FlowId;
 use crate::path::errors::{ErrorConfig, ErrorModel};
@@ -67,7 +68,7 @@ impl Flow {
             FlowState::Transfer(transfer) => transfer.is_finite(),
             FlowState::Datagrams(datagrams) => datagrams.source.size().is_some(),
             FlowState::Replay(_) => true,
-            FlowState::Saturated(_) => false,
+            FlowState::Saturated(_) | FlowState::Foreign(_) => false,
         }
     }
 }
@@ -79,6 +80,7 @@ pub(crate) enum FlowState {
     Datagrams(Box<Datagrams>),
     Saturated(Saturation),
     Replay(Replay),
+    Foreign(Foreign),
 }
 
 /// The last hop, between base station and stations.
@@ -156,6 +158,8 @@ pub struct World {
     /// The flow of each slot from the first flow's on.
     owners: Vec<FlowId>,
     messages: VecDeque<Message>,
+    /// Foreign packets that have come to their end.
+    crossings: VecDeque<Crossing>,
     unfinished: usize,
 }
 
@@ -199,6 +203,7 @@ impl World {
             schedule: Schedule::new(FIRST_FLOW as usize + owners.len()),
             owners,
             messages: VecDeque::new(),
+            crossings: VecDeque::new(),
             flows,
             spec,
         };
@@ -211,10 +216,11 @@ impl World {
                 Stream::new(seed, &format!("flow/{index}/start")).unit() * spec.start_spread.as_secs_f64();
             let start = Instant::ZERO + spec.start + Span::from_secs_f64(drawn);
             let start = match &world.flows[index].application {
-                FlowState::Replay(replay) => replay.due().unwrap_or(Instant::FOREVER),
-                _ => start,
+                FlowState::Replay(replay) => replay.due(),
+                FlowState::Foreign(_) => None,
+                _ => Some(start),
             };
-            world.schedule.set(world.flows[index].first_slot, start);
+            world.schedule.put(world.flows[index].first_slot, start);
         }
         world
     }
@@ -237,12 +243,7 @@ impl World {
     pub fn run(&mut self, watch: &mut dyn FnMut(RunProgress) -> ControlFlow<()>) -> Ending {
         let end = Instant::ZERO + self.spec.duration.unwrap_or(self.spec.time_limit);
         while let Some((at, slot)) = self.schedule.first().filter(|(at, _)| *at <= end) {
-            self.schedule.serve();
-            self.now = at;
-            self.events += 1;
-            self.print.add(at.as_nanos() ^ u64::from(slot) << 56);
-            self.serve(slot);
-            self.deliver_messages();
+            self.wake(at, slot);
             if self.unfinished == 0 && self.spec.duration.is_none() {
                 return self.failed_flow().map_or(Ending::Complete, Ending::ConnectionLost);
             }
@@ -256,6 +257,16 @@ impl World {
             return Ending::Complete;
         }
         self.failed_flow().map_or(Ending::TimeLimit, Ending::ConnectionLost)
+    }
+
+    /// The machine behind `slot` is due, and everything that follows from it at this instant.
+    fn wake(&mut self, at: Instant, slot: Slot) {
+        self.schedule.serve();
+        self.now = at;
+        self.events += 1;
+        self.print.add(at.as_nanos() ^ u64::from(slot) << 56);
+        self.serve(slot);
+        self.deliver_messages();
     }
 
     fn failed_flow(&self) -> Option<FlowId> {

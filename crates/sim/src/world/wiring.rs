@@ -4,7 +4,9 @@ use airwatt_base::{Instant, Machine, Size};
 use airwatt_proto::powersave::{StationId, Window};
 use airwatt_proto::tcp;
 
-use super::{DOWN_LINK, FIRST_FLOW, Flow, FlowState, HOP, Hop, HopSpec, UP_LINK, WindowSample, World};
+use super::{
+    DOWN_LINK, FIRST_FLOW, Flow, FlowState, HOP, Hop, HopSpec, UP_LINK, WindowSample, World, foreign,
+};
 use crate::air::{CellInput, CellOutput};
 use crate::apps::{Arrival, Delay, Dialogue, End, EndOutput, EndWindow, Side, Transfer};
 use crate::engine::Slot;
@@ -131,6 +133,7 @@ impl World {
                     self.send_replayed(flow, number, arrival);
                 }
             }
+            FlowState::Foreign(_) => {}
         }
     }
 
@@ -307,10 +310,15 @@ impl World {
     /// A packet has come to the base station, on its way down or up: it goes on, unless its connection ends here.
     fn at_base(&mut self, packet: Packet, down: bool) {
         let side = if down { Side::BaseToServer } else { Side::BaseToStation };
-        match &self.flows[packet.flow as usize].application {
+        match &mut self.flows[packet.flow as usize].application {
             FlowState::Transfer(transfer) if transfer.at(side).is_some() => self.arrived(packet, side),
             // What is measured at the head of the air does not go on.
             FlowState::Saturated(_) | FlowState::Replay(_) => self.arrived(packet, Side::Server),
+            FlowState::Foreign(foreign) if !down => match foreign::turn(foreign, packet) {
+                Some(turned) => self.messages.push_back(Message::Hop { down: true, packet: turned }),
+                None if self.wire.is_some() => self.messages.push_back(Message::UpLink(packet)),
+                None => self.arrived(packet, Side::Server),
+            },
             _ if down => self.messages.push_back(Message::Hop { down: true, packet }),
             _ if self.wire.is_some() => self.messages.push_back(Message::UpLink(packet)),
             _ => self.arrived(packet, Side::Server),
@@ -394,6 +402,7 @@ impl World {
                 replay.delays.push(Delay { number, down, delay: now - packet.sent });
                 self.replay_progressed(flow, number);
             }
+            (FlowState::Foreign(_), _) => self.crossed(packet, true),
             (FlowState::Replay(_), _) => {}
         }
     }
@@ -413,6 +422,7 @@ impl World {
                 replay.lost += 1;
                 self.replay_progressed(packet.flow, number);
             }
+            (FlowState::Foreign(_), _) => self.crossed(packet, false),
             (FlowState::Replay(_), _) => {}
         }
     }
