@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -28,8 +29,10 @@ Examples:
   airwatt model tcp-energy --param p=0.001 --param m=1,2,5,10
   airwatt model tcp-energy --param rtt=50ms:300ms:5ms --plot energy.png
   airwatt model sctp-tunnel --param q=0.1 --param up=1.2Mbps:8Mbps:400kbps
+  airwatt model mac-frame --validate
 """
 
+FAILED = 1
 MAX_POINTS = 1_000_000
 # A table of more rows than this is no table; the document has them all.
 MAX_ROWS = 200
@@ -52,18 +55,35 @@ def command(
         str | None, typer.Option("--show", metavar="A,B,...", help="Results to show, the first one to draw.")
     ] = None,
     describe: Annotated[bool, typer.Option("--describe", help="Print parameters and results.")] = False,
+    validate: Annotated[
+        bool, typer.Option("--validate", help="Hold the model against simulations, at points of its own.")
+    ] = False,
+    runs: Annotated[
+        int | None,
+        typer.Option("--runs", metavar="N", help="With --validate: runs of each point. [default: the model's]"),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="With --validate: seed of the first run.")] = 1,
     json: options.Json = False,
     plot: options.Plot = None,
 ) -> None:
-    """Solve an analytical model, at one point or over ranges."""
+    """Solve an analytical model, at one point or over ranges, or hold it against simulations.
+
+    With --validate exits with 1 if a figure is further from the runs than is stated.
+    """
     from airwatt import models
 
     check_picture("--plot", plot)
     if name == "list":
-        _refuse_with_list(param, radio, results, plot, describe)
+        _refuse_with_list(param, radio, results, plot, describe, validate)
         _print_list(json)
         return
     model = models.find(name)
+    if validate:
+        _refuse_with_validate({"--param": param, "--radio": radio, "--show": results, "--describe": describe})
+        _validate(model, runs, seed, json, plot)
+        return
+    if runs is not None:
+        raise InputError(f"--runs {runs}: is for simulations; allowed is with --validate")
     if describe:
         _print_description(model, json)
         return
@@ -173,6 +193,35 @@ def _shown(model: Model, text: str | None) -> list[str]:
 def _refuse_with_list(*flags: object) -> None:
     if any(flags):
         raise InputError("model: no model named; allowed without one is only --json")
+
+
+def _refuse_with_validate(flags: Mapping[str, object]) -> None:
+    for flag, value in flags.items():
+        if value:
+            raise InputError(f"{flag}: a validation has points of its own; allowed is without --validate")
+
+
+def _validate(model: Model, runs: int | None, seed: int, json: bool, plot: Path | None) -> None:
+    from airwatt import laboratory
+    from airwatt import validate as validations
+    from airwatt.cli import validation
+    from airwatt.cli.progress import bar
+
+    laboratory.check_seeds(seed, 1 if runs is None else runs)
+    with bar(f"validate {model.name}") as on_progress:
+        found = validations.validate(validations.ALL[model.name], runs, seed, on_progress)
+    if plot is not None:
+        from airwatt.plots import validation as picture
+
+        with writing("--plot", plot):
+            picture.draw(found, plot)
+        note_file(plot)
+    if json:
+        print_json(found.to_dict())
+    else:
+        show(*validation.parts(found))
+    if not found.holds:
+        raise typer.Exit(FAILED)
 
 
 def _print_list(json: bool) -> None:

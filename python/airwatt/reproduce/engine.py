@@ -47,7 +47,20 @@ def reproduce(
     chosen: Sequence[Chosen], runs: int, seed: int, on_progress: Callable[[Progress], None] | None = None
 ) -> Batch:
     """Runs all points of the chosen reproductions with seeds seed, seed + 1, ... and computes what they give."""
-    points = list(dict.fromkeys(point for _, item in chosen for point in item.points))
+    there, interrupted = run_points([point for _, item in chosen for point in item.points], runs, seed, on_progress)
+    finished = [
+        Finished(document, item, _outcome(document, item, there))
+        for document, item in chosen
+        if all(point in there or point in there.failures for point in item.points)
+    ]
+    return Batch(finished, interrupted)
+
+
+def run_points(
+    points: Sequence[Point], runs: int, seed: int, on_progress: Callable[[Progress], None] | None = None
+) -> tuple[Results, bool]:
+    """Runs every point once with each seed; gives what is finished, and whether an interrupt came before the end."""
+    points = list(dict.fromkeys(points))
     scenarios = _loaded(points)
     jobs = [_job(scenario, point, range(seed, seed + runs)) for scenario, point in zip(scenarios, points, strict=True)]
 
@@ -63,13 +76,7 @@ def reproduce(
             failures[point] = result
         elif result is not None:
             results[point] = result
-    there = Results(results, failures)
-    finished = [
-        Finished(document, item, _outcome(document, item, there))
-        for document, item in chosen
-        if all(point in there or point in failures for point in item.points)
-    ]
-    return Batch(finished, outcome is not None and outcome.interrupted)
+    return Results(results, failures), outcome is not None and outcome.interrupted
 
 
 def _loaded(points: Sequence[Point]) -> list[Scenario]:

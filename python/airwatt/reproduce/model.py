@@ -39,6 +39,9 @@ class Results:
     def __contains__(self, point: Point) -> bool:
         return point in self._runs
 
+    def __getitem__(self, point: Point) -> Sequence[Numbers]:
+        return self._runs[point]
+
     def column(self, point: Point, key: str) -> list[float]:
         """One number of every run of a point."""
         return [numbers[key] for numbers in self._runs[point]]
