@@ -22,7 +22,8 @@
 //!
 //! Holds for Reno with bulk data, RTT independent of the window, losses in a round correlated and between rounds
 //! independent; Mathis's form for p below about 1 % only, because it has no timeouts. Left out: slow start after a
-//! timeout, SACK, CUBIC, the rate of the path (a result above it means that the path, not p, sets the pace).
+//! timeout, SACK, CUBIC, the rate of the path (a result above it means that the path, not p, sets the pace). E(W) stands for
+//! W in products and quotients: the process itself, played round by round, sends 5 % less at p = 0.01 and 20 % less at 0.05.
 
 use crate::fields::{outputs, parameters};
 use crate::tcp_blocks::{backoff_factor, check_p, check_window, timeout_probability, window};

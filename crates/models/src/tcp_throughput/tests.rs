@@ -63,6 +63,127 @@ fn a_window_limits() {
     assert_eq!((output.approximate_bps, output.mathis_bps), (limit, limit));
 }
 
+/// RFC 5348 section 3.1 has Padhye's approximation as X_Bps. By hand for s = 1460, R = 0.1 s, t_RTO = 4 R, b = 1, p = 0.01:
+/// 1460 / (0.1 sqrt(0.02 / 3) + 0.4 * 3 sqrt(0.03 / 8) * 0.01 * 1.0032) bytes a second.
+#[test]
+fn rfc5348_equation_by_hand() {
+    let output = solve(&Params { b: 1, rto_s: 0.4, ..Params::default() }).unwrap();
+    assert!(near(output.approximate_bps, 8.0 * 164_005.0, 1e-5), "{}", output.approximate_bps);
+}
+
+/// Q as its source defines it before it is summed up: of w packets in the penultimate round the first k arrive, and k
+/// acknowledgements let k packets into the last one, of which m arrive before the next loss. It is a timeout unless three
+/// duplicates come back, from either round.
+fn timeout_by_cases(w: i32, p: f64) -> f64 {
+    let some_lost = 1.0 - (1.0 - p).powi(w);
+    let first_lost = |k: i32| (1.0 - p).powi(k) * p / some_lost;
+    let arrive = |k: i32, m: i32| (1.0 - p).powi(m) * if m < k { p } else { 1.0 };
+    let last = |k: i32| (0..3.min(k + 1)).map(|m| arrive(k, m)).sum::<f64>();
+    (0..w).map(|k| first_lost(k) * if k < 3 { 1.0 } else { last(k) }).sum()
+}
+
+#[test]
+fn the_share_of_timeouts_is_the_sum_over_all_cases() {
+    for w in [4, 5, 8, 13, 40, 200] {
+        for p in [1e-4, 0.003, 0.03, 0.2, 0.6] {
+            let (closed, summed) = (timeout_probability(f64::from(w), p), timeout_by_cases(w, p));
+            assert!(near(closed, summed.min(1.0), 1e-9), "w {w}, p {p}: {closed} {summed}");
+        }
+    }
+}
+
+/// A row of k timeouts has probability p^(k-1) (1 - p) and lasts (2^k - 1) T0 up to six, 64 T0 more for each beyond.
+#[test]
+fn the_backoff_factor_is_the_mean_of_a_row_of_timeouts() {
+    for p in [0.001_f64, 0.05, 0.3] {
+        let lasts = |k: i32| if k <= 6 { 2_f64.powi(k) - 1.0 } else { 63.0 + 64.0 * f64::from(k - 6) };
+        let mean: f64 = (1..400).map(|k| p.powi(k - 1) * (1.0 - p) * lasts(k)).sum();
+        assert!(near(backoff_factor(p) / (1.0 - p), mean, 1e-12), "p {p}");
+    }
+}
+
+/// E(W) balances a period: (1-p)/p + W packets are sent while the window grows from W/2 to W by one in b rounds, half a
+/// window of them in the round of the loss (Padhye's equations 7, 11 and 12).
+#[test]
+fn the_window_balances_a_period() {
+    for b in [1.0, 2.0, 3.0] {
+        for p in [1e-4, 0.01, 0.2] {
+            let w = window(p, b);
+            let rounds = b * w / 2.0;
+            let sent = rounds / 2.0 * (w / 2.0 + w - 1.0) + w / 2.0;
+            assert!(near((1.0 - p) / p + w, sent, 1e-12), "b {b}, p {p}");
+        }
+    }
+}
+
+/// A generator for the chain below: Knuth's 64-bit congruence, its upper bits.
+struct Chance(u64);
+
+impl Chance {
+    fn unit(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+/// Packets and seconds of the process that the formula is the mean of, played round by round: the window grows by one in b
+/// rounds up to `limit`, each packet of a round is lost with probability p until one is, the packets behind it are lost too,
+/// those before it let as many into the last round, and a timeout comes by the rule above.
+fn played(p: f64, b: u32, limit: f64, rto_rtts: f64) -> f64 {
+    let (mut chance, mut w, mut sent, mut rtts) = (Chance(7), window(p, f64::from(b)).min(limit), 0.0, 0.0);
+    for _ in 0..40_000 {
+        let mut round = 0;
+        let first_lost = loop {
+            let packets = w.floor().max(1.0);
+            let lost = (0..packets as u32).find(|_| chance.unit() < p);
+            rtts += 1.0;
+            round += 1;
+            if let Some(before) = lost {
+                sent += packets;
+                break before;
+            }
+            sent += packets;
+            if round % b == 0 {
+                w = (w + 1.0).min(limit);
+            }
+        };
+        // The last round: what the arrived packets let out.
+        let arrived = (0..first_lost).take_while(|_| chance.unit() >= p).count();
+        sent += f64::from(first_lost);
+        rtts += 1.0;
+        if first_lost < 3 || arrived < 3 {
+            let (mut length, mut row) = (1.0, 1);
+            loop {
+                sent += 1.0;
+                rtts += rto_rtts * length;
+                if chance.unit() >= p {
+                    break;
+                }
+                row += 1;
+                length = 2_f64.powi((row - 1).min(6));
+            }
+        }
+        w = (w / 2.0).max(1.0);
+    }
+    sent / rtts
+}
+
+/// The formula takes means for the products of what varies. Of the process itself it is within 6 % at small p, and 19 to 21 %
+/// above at p = 0.05: a part of what separates it from TCP there is not TCP's doing.
+#[test]
+fn equation_32_is_near_the_process_that_it_describes() {
+    for (b, limit) in [(1, 1e6), (2, 1e6), (1, 12.0), (2, 12.0)] {
+        for (p, above) in [(1e-3, 0.06), (0.01, 0.15), (0.05, 0.25)] {
+            let rate = steady(p, 1.0, 4.0, f64::from(b), limit).sent;
+            let here = played(p, b, limit, 4.0);
+            assert!(
+                (-0.06..above).contains(&(rate / here - 1.0)),
+                "b {b}, at most {limit}, p {p}: {rate} {here}"
+            );
+        }
+    }
+}
+
 #[test]
 fn bad_parameters_are_named() {
     let error = |params: Params| solve(&params).unwrap_err().parameter;
