@@ -37,6 +37,7 @@ test-long: build ## Run the tests that take minutes
 bench: build ## Measure the engine and the shipped scenarios
 	@cargo bench --quiet --package airwatt-sim --bench engine
 	@$(BIN)/python benches/scenarios.py
+	@$(BIN)/python benches/models.py
 
 bless: build ## Write fingerprints, table snapshots and README anew, after a change of results that was meant
 	@AIRWATT_BLESS=1 cargo test -p airwatt-sim --quiet --test fingerprints

@@ -4,7 +4,7 @@
 //! called and where it comes from. A result that is not a finite number is an error here, whatever the cause, so that
 //! nothing downstream meets a NaN.
 
-use crate::fields::{Field, Value};
+use crate::fields::{Field, Kind, Value};
 use crate::{
     ModelError, ack_gap, ap_buffer, ba_ta_controller, dcf_saturation, energy_throughput, mac_frame,
     max_throughput, psm_throughput, sctp_tunnel, tcp_energy, tcp_latency, tcp_throughput, wni_factors,
@@ -129,18 +129,40 @@ impl Model {
     /// Solves one point: a number for each parameter, a number for each result.
     ///
     /// # Errors
-    /// A parameter outside its range, or a result that is no finite number.
+    /// A parameter outside its range, or with which a result is no finite number.
     pub fn solve(&self, parameters: &[f64], results: &mut [f64]) -> Result<(), ModelError> {
-        (self.solve)(parameters, results)?;
-        match results.iter().position(|result| !result.is_finite()) {
-            None => Ok(()),
-            Some(index) => Err(self.not_finite(index, results[index])),
-        }
+        (self.solve)(parameters, results).map_err(|error| self.of_a_parameter(error, parameters))?;
+        if results.iter().all(|result| result.is_finite()) { Ok(()) } else { Err(self.extreme(parameters)) }
     }
 
+    /// What a model derives from its parameters is nothing that a user has written.
     #[cold]
-    fn not_finite(&self, index: usize, value: f64) -> ModelError {
-        let parameter = self.results().get(index).map_or("result", |field| field.name);
-        ModelError { parameter, value, allowed: "a finite result; these parameters are beyond the model" }
+    fn of_a_parameter(&self, error: ModelError, parameters: &[f64]) -> ModelError {
+        let known = self.parameters().iter().any(|field| field.name == error.parameter);
+        if known { error } else { self.extreme(parameters) }
+    }
+
+    /// The parameter that is furthest from its default, as the reason why a result is no number. Each alone is in its range.
+    #[cold]
+    fn extreme(&self, parameters: &[f64]) -> ModelError {
+        let fields = self.parameters();
+        // Powers of ten; a zero is as far away as the smallest number.
+        let magnitude = |value: f64| value.abs().max(f64::MIN_POSITIVE).log10();
+        let distance = |(field, value): &(&Field, &f64)| {
+            if field.kind == Kind::Number {
+                (magnitude(**value) - magnitude(field.default)).abs()
+            } else {
+                0.0
+            }
+        };
+        let pairs = fields.iter().zip(parameters);
+        let furthest = pairs.max_by(|one, other| distance(one).total_cmp(&distance(other)));
+        let (parameter, value) =
+            furthest.map_or(("parameters", f64::NAN), |(field, value)| (field.name, *value));
+        ModelError {
+            parameter,
+            value,
+            allowed: "a value nearer to the default, with which every result is finite",
+        }
     }
 }

@@ -58,7 +58,13 @@ pub struct ModelError {
 
 impl fmt::Display for ModelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}; allowed is {}", self.parameter, self.value, self.allowed)
+        let size = self.value.abs();
+        // Hundreds of digits are no line.
+        if size.is_finite() && size != 0.0 && !(1e-6..1e15).contains(&size) {
+            write!(f, "{}: {:e}; allowed is {}", self.parameter, self.value, self.allowed)
+        } else {
+            write!(f, "{}: {}; allowed is {}", self.parameter, self.value, self.allowed)
+        }
     }
 }
 

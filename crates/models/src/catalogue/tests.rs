@@ -61,7 +61,29 @@ fn beyond_the_range_of_numbers_is_an_error() {
     point[0] = 5e-324;
     let mut results = vec![0.0; model.results().len()];
     let error = model.solve(&point, &mut results).unwrap_err();
-    assert!(error.to_string().contains("finite result"), "{error}");
+    let text = error.to_string();
+    assert!(text.starts_with("p: 5e-324; allowed is ") && text.contains("every result is finite"), "{text}");
+}
+
+/// Whatever is wrong, an error names something that a user can change: at the edges of the range of numbers, too.
+#[test]
+fn every_error_is_about_a_parameter() {
+    for model in MODELS {
+        let fields = model.parameters();
+        let mut results = vec![0.0; model.results().len()];
+        for (index, field) in fields.iter().enumerate() {
+            for edge in [0.0, 5e-324, 1e-9, 0.5, 1.0, 1.5, 1e18, 1e308] {
+                let mut point = defaults(model);
+                point[index] = edge;
+                if let Err(error) = model.solve(&point, &mut results) {
+                    let known = fields.iter().any(|field| field.name == error.parameter);
+                    assert!(known, "{} {} {edge}: {error}", model.name, field.name);
+                } else {
+                    assert!(results.iter().all(|result| result.is_finite()));
+                }
+            }
+        }
+    }
 }
 
 #[test]

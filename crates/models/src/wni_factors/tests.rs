@@ -81,6 +81,8 @@ fn bad_parameters_are_named() {
     assert_eq!(error(Params { gaps: 0.0, ..Params::default() }), "gaps");
     assert_eq!(error(Params { window_packets: 0.5, ..Params::default() }), "window_packets");
     assert_eq!(error(Params { rtt_s: 0.0, ..Params::default() }), "rtt_s");
+    // 0.88 ms on the air for each packet and its acknowledgement.
+    assert_eq!(error(Params { window_packets: 114.0, ..Params::default() }), "window_packets");
     assert_eq!(
         error(Params { radio: Radio { listen_w: 0.0, ..Radio::default() }, ..Params::default() }),
         "listen_w"
