@@ -46,9 +46,11 @@ impl Live {
     /// [`RunError::Radio`] for a radio profile that cannot be read.
     pub fn new(scenario: &Scenario, seed: u64, trace: bool) -> Result<Self, RunError> {
         let mut spec = WorldSpec::new(scenario, seed).map_err(|error| RunError::Radio(error.to_string()))?;
+        let wire = spec.wires.first().map(|_| 0);
         spec.flows = (0..spec.stations.len())
             .map(|station| FlowSpec {
-                station: station as StationId,
+                station: Some(station as StationId),
+                wire,
                 down: true,
                 transport: Transport::Udp,
                 traffic: Traffic::Foreign,

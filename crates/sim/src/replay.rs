@@ -46,7 +46,8 @@ pub fn replay(
     let mut spec = WorldSpec::new(scenario, seed).map_err(|error| RunError::Radio(error.to_string()))?;
     spec.stations.truncate(1);
     spec.flows = vec![FlowSpec {
-        station: 0,
+        station: Some(0),
+        wire: spec.wires.first().map(|_| 0),
         down: true,
         transport: Transport::Udp,
         traffic: Traffic::Replay(arrivals),

@@ -74,6 +74,16 @@ fn flags_get_a_line_that_says_what_is_allowed() {
         (("measure_from", "1s"), "--set measure_from=1s: needs a duration"),
         (("fairness_windows", "[\"1s\"]"), "--set fairness_windows=[\"1s\"]: needs a duration"),
         (("fairness_capacity", "0bps"), "--set fairness_capacity=0bps: 0bps is out of range"),
+        (("flow.neighbours", "0"), "--set flow.neighbours=0: 0 is out of range; allowed are 1 to 2007"),
+        (("flow.wired", "{ rtt = \"1s\" }"), "--set flow.wired={ rtt = \"1s\" }: missing field `down`"),
+        (
+            ("flow", "[{ direction = \"down\", size = \"1B\", neighbours = 1, stations = [0] }]"),
+            "--set flow=[{ direction = \"down\", size = \"1B\", neighbours = 1, stations = [0] }]: goes without stations",
+        ),
+        (
+            ("flow", "[{ direction = \"down\", size = \"1B\", neighbours = 1, transport = \"split\" }]"),
+            "--set flow=[{ direction = \"down\", size = \"1B\", neighbours = 1, transport = \"split\" }]: \"split\" is",
+        ),
         (("", "1"), "--set =1: the key is empty"),
         (("wired.rtt.x", "1"), "--set wired.rtt.x=1: rtt is a single value and has no key \"x\""),
     ];

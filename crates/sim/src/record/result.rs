@@ -39,8 +39,8 @@ pub struct RunResult {
 pub struct FlowResult {
     /// Its number.
     pub id: u32,
-    /// Its station.
-    pub station: u32,
+    /// Its station; `null` if its end is a neighbour's on the wire.
+    pub station: Option<u32>,
     /// `down` or `up`.
     pub direction: &'static str,
     /// Transport's name.
@@ -93,10 +93,10 @@ pub struct FlowResult {
 
 impl FlowResult {
     /// The result of a flow that has carried nothing.
-    pub fn empty(id: u32, station: u32, down: bool, transport: &'static str) -> Self {
+    pub fn empty(id: u32, station: impl Into<Option<u32>>, down: bool, transport: &'static str) -> Self {
         Self {
             id,
-            station,
+            station: station.into(),
             direction: if down { "down" } else { "up" },
             transport,
             bytes_delivered: 0,

@@ -67,7 +67,7 @@ pub(super) fn check(scenario: &Scenario) -> Checked {
     }
     within("time_limit", scenario.time_limit, Span::from_millis(1), MAX_SPAN)?;
     measurement(scenario)?;
-    scenario.wired.as_ref().map_or(Ok(()), wired)?;
+    scenario.wired.as_ref().map_or(Ok(()), |path| wired(path, "wired"))?;
     match (&scenario.wifi, &scenario.link) {
         (Some(air), None) => wifi(air)?,
         (None, Some(hop)) => link(scenario, hop)?,
@@ -128,15 +128,16 @@ fn path_loss(path_loss: &PathLoss) -> Checked {
     within(&key("capture_db"), path_loss.capture_db, 0.0, 100.0)
 }
 
-fn wired(wired: &Wired) -> Checked {
-    within("wired.rtt", wired.rtt, Span::ZERO, MAX_ROUND_TRIP)?;
+fn wired(wired: &Wired, table: &str) -> Checked {
+    within(&format!("{table}.rtt"), wired.rtt, Span::ZERO, MAX_ROUND_TRIP)?;
     for (name, direction) in [("down", &wired.down), ("up", &wired.up)] {
-        within(&format!("wired.{name}.rate"), direction.rate, MIN_RATE, MAX_RATE)?;
-        queue(&format!("wired.{name}.queue"), direction.queue)?;
+        let key = |key: &str| format!("{table}.{name}.{key}");
+        within(&key("rate"), direction.rate, MIN_RATE, MAX_RATE)?;
+        queue(&key("queue"), direction.queue)?;
         if let Some(cross) = &direction.cross {
-            within(&format!("wired.{name}.cross.rate"), cross.rate, MIN_RATE, direction.rate)?;
+            within(&key("cross.rate"), cross.rate, MIN_RATE, direction.rate)?;
             let (least, most) = (Size::from_bytes(20), Size::from_bytes(65_535));
-            within(&format!("wired.{name}.cross.packet"), cross.packet, least, most)?;
+            within(&key("cross.packet"), cross.packet, least, most)?;
         }
     }
     Ok(())
@@ -369,6 +370,8 @@ fn flow(scenario: &Scenario, group: &FlowGroup, index: usize, stations: u32) -> 
             return Err(fault(key("stations"), "names no station; leave it out for all"));
         }
     }
+    group.wired.as_ref().map_or(Ok(()), |path| wired(path, &key("wired")))?;
+    neighbours(scenario, group, &key)?;
     if let Some(size) = group.size {
         within(&key("size"), size, Size::from_bytes(1), Size::from_bytes(1_000_000_000_000))?;
     }
@@ -386,6 +389,26 @@ fn flow(scenario: &Scenario, group: &FlowGroup, index: usize, stations: u32) -> 
     carried(scenario, group, &key)?;
     let last = group.start.saturating_add(group.start_spread);
     within(&key("start"), last, Span::ZERO, scenario.duration.unwrap_or(scenario.time_limit))
+}
+
+/// Hosts on the base station's wire have a server beyond it, and none of what a station's flows can have.
+fn neighbours(scenario: &Scenario, group: &FlowGroup, key: &dyn Fn(&str) -> String) -> Checked {
+    let Some(count) = group.neighbours else { return Ok(()) };
+    within(&key("neighbours"), count, 1, MAX_STATIONS)?;
+    if group.stations.is_some() {
+        return Err(fault(key("neighbours"), "goes without stations; allowed is one of them"));
+    }
+    if scenario.wired.is_none() && group.wired.is_none() {
+        return Err(fault(key("neighbours"), "neighbours share a wired path; add [wired]"));
+    }
+    if matches!(group.transport, Transport::Split | Transport::E2tcp) {
+        let message = format!("{:?} is for the last hop, which neighbours lack", group.transport.name());
+        return Err(fault(key("transport"), message));
+    }
+    if group.application == Application::Saturated {
+        return Err(fault(key("application"), "\"saturated\" is for the air, which neighbours do not use"));
+    }
+    Ok(())
 }
 
 /// The flow, or else the run, comes to an end.
@@ -429,7 +452,7 @@ fn carried(scenario: &Scenario, group: &FlowGroup, key: &dyn Fn(&str) -> String)
             let room = scenario.tcp.mtu.as_bytes() - scenario.tcp.header.as_bytes();
             within(&key("packet"), group.packet, Size::from_bytes(1), Size::from_bytes(room))?;
         }
-        (_, Transport::Split) if scenario.wired.is_none() => {
+        (_, Transport::Split) if scenario.wired.is_none() && group.wired.is_none() => {
             return Err(fault(
                 key("transport"),
                 "\"split\" needs [wired]: connections meet between two hops",

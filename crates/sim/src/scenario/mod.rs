@@ -52,7 +52,8 @@ pub struct Scenario {
     pub fairness_windows: Vec<Span>,
     /// What the flows could have together, for the fairness indices. Default: from the wire's and the air's rates.
     pub fairness_capacity: Option<Rate>,
-    /// The path between the server and the base station. Without it the server is there.
+    /// The path between the server and the base station, which all flows share that have none of their own. Without it
+    /// the server is at the base station.
     pub wired: Option<Wired>,
     /// The 802.11 air. A name of a shipped set (`wifi = "fast-wifi"`) or a table, which may begin from one
     /// (`base = "fast-wifi"`).
@@ -81,7 +82,7 @@ pub struct Scenario {
     pub flow: Vec<FlowGroup>,
 }
 
-/// The wired path, which all stations share.
+/// A wired path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Wired {
@@ -292,12 +293,17 @@ impl Default for StationGroup {
     }
 }
 
-/// Like flows, one for each station that they name.
+/// Like flows, one for each station that they name, or for each neighbour.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowGroup {
     /// Which stations; default all.
     pub stations: Option<Vec<u32>>,
+    /// Instead: so many hosts on a wire behind the base station. Their flows share the wired path with those of the stations
+    /// and never come to the air.
+    pub neighbours: Option<u32>,
+    /// A wired path that these flows share among themselves, instead of the scenario's.
+    pub wired: Option<Wired>,
     /// Towards the station or from it.
     pub direction: Direction,
     /// Transport: a name that `airwatt transports` lists.

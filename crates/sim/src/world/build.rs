@@ -18,7 +18,7 @@ use crate::apps::{
 use crate::path::errors::ErrorConfig;
 use crate::path::{CrossTraffic, DuplexConfig, LinkConfig};
 use crate::scenario::{
-    Application, Direction, ErrorKind, Errors, FlowGroup, QueueDiscipline, Scenario, Transport, Wifi,
+    Application, Direction, ErrorKind, Errors, FlowGroup, QueueDiscipline, Scenario, Transport, Wifi, Wired,
     WiredDirection,
 };
 
@@ -29,8 +29,9 @@ pub struct WorldSpec {
     pub hop: HopSpec,
     /// Its stations.
     pub stations: Vec<StationConfig>,
-    /// The wire towards the stations, and towards the server; without it the server is at the base station.
-    pub wire: Option<(LinkConfig, LinkConfig)>,
+    /// Wires between servers and base station, each towards the stations and towards the server: the one that flows share,
+    /// if there is one, then those that groups of flows have for themselves.
+    pub wires: Vec<(LinkConfig, LinkConfig)>,
     /// TCP at both ends.
     pub tcp: TcpConfig,
     /// The flows.
@@ -57,8 +58,10 @@ pub enum HopSpec {
 /// One flow of a [`WorldSpec`].
 #[derive(Clone, Debug)]
 pub struct FlowSpec {
-    /// Whose.
-    pub station: StationId,
+    /// Whose; of a neighbour on the wire none.
+    pub station: Option<StationId>,
+    /// Its place in [`WorldSpec::wires`]; none if its server is at the base station.
+    pub wire: Option<usize>,
     /// Towards the station.
     pub down: bool,
     /// Over which transport.
@@ -117,22 +120,22 @@ impl WorldSpec {
         let first_beacon = Instant::ZERO + Span::from_secs_f64(phase * interval.as_secs_f64());
         let stations = stations(scenario, first_beacon, seed)?;
         let tcp = transport::tcp_config(&scenario.tcp);
-        let wire = scenario.wired.as_ref().map(|wired| {
-            let half = wired.rtt / 2;
-            let [down, up] = [("down", &wired.down), ("up", &wired.up)].map(|(name, direction)| LinkConfig {
-                cross: cross_traffic(direction, name, seed),
-                ..link(direction, half)
+        let mut wires: Vec<_> = scenario.wired.iter().map(|shared| wire(shared, "wire", seed)).collect();
+        let shared = scenario.wired.is_some().then_some(0);
+        let mut all = Vec::new();
+        for (index, group) in scenario.flow.iter().enumerate() {
+            let own = group.wired.as_ref().map(|own| {
+                wires.push(wire(own, &format!("flow/{index}/wire"), seed));
+                wires.len() - 1
             });
-            (down, up)
-        });
-        let flows =
-            scenario.flow.iter().flat_map(|group| flows(scenario, group, &tcp, stations.len())).collect();
+            all.extend(flows(scenario, group, &tcp, stations.len(), own.or(shared)));
+        }
         Ok(Self {
             hop: hop(scenario, first_beacon),
             stations,
-            wire,
+            wires,
             tcp,
-            flows,
+            flows: all,
             duration: scenario.duration,
             time_limit: scenario.time_limit,
             measure_from: scenario.measure_from.unwrap_or_default(),
@@ -145,11 +148,21 @@ fn link(direction: &WiredDirection, delay: Span) -> LinkConfig {
     LinkConfig { rate: Some(direction.rate), delay, queue: direction.queue, cut_through: false, cross: None }
 }
 
+/// Both directions of a wire.
+fn wire(wired: &Wired, name: &str, seed: u64) -> (LinkConfig, LinkConfig) {
+    let half = wired.rtt / 2;
+    let [down, up] = [("down", &wired.down), ("up", &wired.up)].map(|(way, direction)| LinkConfig {
+        cross: cross_traffic(direction, &format!("{name}/{way}"), seed),
+        ..link(direction, half)
+    });
+    (down, up)
+}
+
 /// The traffic of others on the wire, with no fixed phase to ours.
 fn cross_traffic(direction: &WiredDirection, name: &str, seed: u64) -> Option<CrossTraffic> {
     let cross = direction.cross.as_ref()?;
     let interval = cross.rate.time_for(cross.packet);
-    let phase = Stream::new(seed, &format!("wire/{name}/cross-phase")).unit();
+    let phase = Stream::new(seed, &format!("{name}/cross-phase")).unit();
     let first = Instant::ZERO + Span::from_secs_f64(phase * interval.as_secs_f64());
     Some(CrossTraffic { first, interval, bytes: cross.packet.as_bytes() as u32 })
 }
@@ -277,9 +290,19 @@ fn signal_dbm(wifi: &Wifi, distance: Distance) -> Option<f64> {
 /// IP and UDP header in bytes.
 const UDP_HEADER_BYTES: u32 = 28;
 
-fn flows(scenario: &Scenario, group: &FlowGroup, tcp: &TcpConfig, stations: usize) -> Vec<FlowSpec> {
+fn flows(
+    scenario: &Scenario,
+    group: &FlowGroup,
+    tcp: &TcpConfig,
+    stations: usize,
+    wire: Option<usize>,
+) -> Vec<FlowSpec> {
     let all = || (0..stations as StationId).collect();
-    let stations: Vec<StationId> = group.stations.clone().unwrap_or_else(all);
+    let of_stations = |named: Vec<StationId>| named.into_iter().map(Some).collect();
+    let stations: Vec<Option<StationId>> = match group.neighbours {
+        Some(count) => vec![None; count as usize],
+        None => of_stations(group.stations.clone().unwrap_or_else(all)),
+    };
     let down = group.direction == Direction::Down;
     let traffic = match (source(group), group.transport) {
         (None, _) => Traffic::Saturated { packet_bytes: tcp.mss + tcp.header_bytes },
@@ -294,6 +317,7 @@ fn flows(scenario: &Scenario, group: &FlowGroup, tcp: &TcpConfig, stations: usiz
     };
     let spec = |station| FlowSpec {
         station,
+        wire,
         down,
         transport: group.transport,
         traffic: traffic.clone(),

@@ -8,7 +8,7 @@ use airwatt_energy::{Ledger, Radio, State, overhead};
 use airwatt_models::max_throughput;
 use airwatt_proto::powersave::{PolicyConfig, StationCounts, StationId};
 
-use super::{Flow, FlowState, Hop, Wire, World};
+use super::{Flow, FlowState, Hop, Wire, World, WorldSpec};
 use crate::air::StationConfig;
 use crate::apps::{BIN, Datagrams, Transfer};
 use crate::engine::{Fingerprint, Fingerprints};
@@ -115,8 +115,8 @@ impl World {
         }
         let [link_down_queue, link_up_queue] = link_queues;
         let (down_queue, up_queue) = self
-            .wire
-            .as_mut()
+            .wires
+            .first_mut()
             .map_or_else(Default::default, |wire| (wire.down.take_trace(end), wire.up.take_trace(end)));
         RunTrace {
             end,
@@ -203,7 +203,7 @@ impl World {
         let delivered = progress.delivered();
         // What was given up had to be carried all the same, as far as the sender could know.
         let payload = Size::from_bytes(delivered + progress.given_up());
-        let rate = slowest_link(scenario, flow.down);
+        let rate = slowest_link(scenario, &self.spec, flow);
         let known =
             progress.acknowledged.max(progress.completed).unwrap_or(self.now).saturating_since(started);
         let sent = Size::from_bytes(progress.bytes_sent);
@@ -244,7 +244,7 @@ impl World {
         let started = datagrams.started.unwrap_or(self.now);
         let elapsed = datagrams.settled.unwrap_or(self.now).saturating_since(started);
         let payload = Size::from_bytes(datagrams.delivered);
-        let rate = slowest_link(scenario, flow.down);
+        let rate = slowest_link(scenario, &self.spec, flow);
         FlowResult {
             bytes_delivered: datagrams.delivered,
             goodput_bps: rate_of(datagrams.delivered, elapsed.as_secs_f64()),
@@ -271,7 +271,7 @@ impl World {
         let wakeups = wakeups_of(&counts, &ledger);
         let energy_j = ledger.energy(radio).as_joules();
         let bits: u64 =
-            flows.iter().filter(|flow| flow.station == id).map(|flow| flow.bytes_delivered * 8).sum();
+            flows.iter().filter(|flow| flow.station == Some(id)).map(|flow| flow.bytes_delivered * 8).sum();
         let seconds = |state| ledger.duration(state).as_secs_f64();
         let transition = ledger.duration(State::ToSleep) + ledger.duration(State::WakeUp);
         StationResult {
@@ -302,7 +302,7 @@ impl World {
         let share =
             |busy: Span| if end == Instant::ZERO { 0.0 } else { busy.as_secs_f64() / end.as_secs_f64() };
         let wire =
-            |link: fn(&Wire) -> &Link| self.wire.as_ref().map_or(0, |wire| link(wire).statistics().dropped);
+            |link: fn(&Wire) -> &Link| self.wires.iter().map(|wire| link(wire).statistics().dropped).sum();
         let (down_queue_drops, up_queue_drops) = (wire(|wire| &wire.down), wire(|wire| &wire.up));
         match &self.hop {
             Hop::Cell(cell) => {
@@ -341,9 +341,10 @@ impl World {
     fn fairness(&self, flows: &[FlowResult], scenario: &Scenario) -> Fairness {
         let shares: Vec<f64> =
             flows.iter().map(|flow| flow.measured_bps.unwrap_or(flow.goodput_bps)).collect();
-        let capacity_bps = scenario
-            .fairness_capacity
-            .map_or_else(|| capacity_bps(scenario, flows), |capacity| capacity.as_bps() as f64);
+        let capacity_bps = scenario.fairness_capacity.map_or_else(
+            || capacity_bps(scenario, &self.spec, &self.flows),
+            |capacity| capacity.as_bps() as f64,
+        );
         let bins: Vec<Vec<f64>> = if scenario.fairness_windows.is_empty() {
             Vec::new()
         } else {
@@ -431,26 +432,35 @@ fn rate_of(bytes: u64, seconds: f64) -> f64 {
 }
 
 /// The slowest link of a flow's data: wire, air or point-to-point link.
-fn slowest_link(scenario: &Scenario, down: bool) -> Rate {
-    let wired = scenario.wired.as_ref().map(|wired| if down { wired.down.rate } else { wired.up.rate });
-    let air = scenario.wifi.as_ref().map(|wifi| wifi.data_rate);
-    let link = scenario.link.as_ref().map(|link| link.rate);
+fn slowest_link(scenario: &Scenario, spec: &WorldSpec, flow: &Flow) -> Rate {
+    let wired = flow.wire.and_then(|wire| {
+        let (down, up) = &spec.wires[wire];
+        if flow.down { down.rate } else { up.rate }
+    });
+    let hop = flow.station.is_some();
+    let air = scenario.wifi.as_ref().filter(|_| hop).map(|wifi| wifi.data_rate);
+    let link = scenario.link.as_ref().filter(|_| hop).map(|link| link.rate);
     [wired, air, link].into_iter().flatten().min().unwrap_or(Rate::ZERO)
 }
 
-/// Payload rate that the flows could have together: on the wire of their directions, and over the air for a single
-/// sender without collisions and without bursts.
-fn capacity_bps(scenario: &Scenario, flows: &[FlowResult]) -> f64 {
+/// Payload rate that the flows could have together: on the wires of their directions, and, unless some are neighbours', over
+/// the air for a single sender without collisions and without bursts.
+fn capacity_bps(scenario: &Scenario, spec: &WorldSpec, flows: &[Flow]) -> f64 {
     let payload_share = 1.0 - scenario.tcp.header.as_bytes() as f64 / scenario.tcp.mtu.as_bytes() as f64;
-    let both = |down: Rate, up: Rate| {
-        let used = [("down", down), ("up", up)]
+    let both = |used: &dyn Fn(&Flow) -> bool, down: Rate, up: Rate| {
+        let used = [(true, down), (false, up)]
             .into_iter()
-            .filter(|(wanted, _)| flows.iter().any(|flow| flow.direction == *wanted));
+            .filter(|(wanted, _)| flows.iter().any(|flow| used(flow) && flow.down == *wanted));
         used.map(|(_, rate)| rate.as_bps() as f64 * payload_share).sum::<f64>()
     };
-    let wired = scenario.wired.as_ref().map(|wired| both(wired.down.rate, wired.up.rate));
-    let link = scenario.link.as_ref().map(|link| both(link.rate, link.rate));
-    let air = scenario.wifi.as_ref().map(|wifi| air_capacity_bps(scenario, wifi));
+    let on_wires = (0..).zip(&spec.wires).map(|(wire, (down, up))| {
+        let [down, up] = [down, up].map(|link| link.rate.unwrap_or(Rate::ZERO));
+        both(&|flow| flow.wire == Some(wire), down, up)
+    });
+    let wired = flows.iter().all(|flow| flow.wire.is_some()).then(|| on_wires.sum::<f64>());
+    let hop = flows.iter().all(|flow| flow.station.is_some());
+    let link = scenario.link.as_ref().filter(|_| hop).map(|link| both(&|_| true, link.rate, link.rate));
+    let air = scenario.wifi.as_ref().filter(|_| hop).map(|wifi| air_capacity_bps(scenario, wifi));
     [wired, air, link].into_iter().flatten().fold(f64::INFINITY, f64::min)
 }
 

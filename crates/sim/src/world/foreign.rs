@@ -43,8 +43,8 @@ impl World {
         if let (Some(to), FlowState::Foreign(foreign)) = (to, &mut self.flows[station as usize].application) {
             foreign.turns_at_base(number, to);
         }
-        self.messages.push_back(match (down, self.wire.is_some()) {
-            (true, true) => Message::DownLink(packet),
+        self.messages.push_back(match (down, self.flows[station as usize].wire) {
+            (true, Some(_)) => Message::Wire { down, packet },
             (down, _) => Message::Hop { down, packet },
         });
         self.deliver_messages();
@@ -61,9 +61,11 @@ impl World {
     }
 
     /// Puts flows that were observed from outside in the place of the foreign ones.
-    pub(crate) fn replace_flows(&mut self, observed: impl Iterator<Item = (StationId, bool, Meter)>) {
+    pub(crate) fn replace_flows(&mut self, observed: impl Iterator<Item = (Option<StationId>, bool, Meter)>) {
+        let wire = (!self.wires.is_empty()).then_some(0);
         let flow = |(station, down, meter)| Flow {
             station,
+            wire,
             down,
             application: FlowState::Foreign(Foreign::default()),
             meter,

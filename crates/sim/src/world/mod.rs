@@ -4,11 +4,13 @@
 //!  server ends --> down link --> access point ~ air ~ station --> station ends
 //!              <--  up link  <--      (one cell)
 //! ```
-//! The hop at the right is a cell or a point-to-point link; the wire at the left may be missing. A flow whose connection ends
-//! at the base station has two ends there ([`crate::apps::Side`]).
+//! The hop at the right is a cell or a point-to-point link; the wire at the left may be missing, and flows may have wires of
+//! their own there. A flow whose connection ends at the base station has two ends there ([`crate::apps::Side`]). A
+//! neighbour's flow has its station's end on a wire behind the base station, which takes no time: it shares the
+//! wire at the left and leaves the hop alone.
 //!
 //! Every input is a message. One message is delivered at a time, and its machine is drained into further messages
-//! before the next one is taken, as the machine contract asks. At equal times the hop is served first, then the wire,
+//! before the next one is taken, as the machine contract asks. At equal times the hop is served first, then the wires,
 //! then the flows in order of their number.
 
 mod build;
@@ -26,7 +28,7 @@ use airwatt_proto::powersave::StationId;
 pub use build::{FlowSpec, HopSpec, Traffic, WorldSpec};
 pub use transport::LegSpec;
 pub(crate) use transport::{ackloss_config, e2tcp_config};
-use wiring::Message;
+use wiring::{Message, Way};
 
 use crate::air::Cell;
 use crate::apps::{Crossing, Datagrams, Foreign, Meter, Replay, Saturation, Transfer};
@@ -36,9 +38,9 @@ use crate::path::errors::{ErrorConfig, ErrorModel};
 use crate::path::{Duplex, Link};
 
 const HOP: Slot = 0;
+/// Of the first wire; each further one has the next two.
 const DOWN_LINK: Slot = 1;
 const UP_LINK: Slot = 2;
-const FIRST_FLOW: Slot = 3;
 /// Slots of a flow at least: its application, and the two ends of a connection.
 const LEAST_SLOTS: usize = 3;
 
@@ -48,7 +50,10 @@ const EVENTS_BETWEEN_REPORTS: u64 = 1 << 16;
 /// One flow of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
-    pub(crate) station: StationId,
+    /// Whose; of a neighbour on the wire none.
+    pub(crate) station: Option<StationId>,
+    /// The wire between its server and the base station.
+    pub(crate) wire: Option<usize>,
     pub(crate) down: bool,
     pub(crate) application: FlowState,
     /// What it delivered in the measured interval.
@@ -58,6 +63,11 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
+    /// Over what its packets go.
+    const fn way(&self) -> Way {
+        Way { station: self.station, wire: self.wire }
+    }
+
     fn slot_of_end(&self, end: usize) -> Slot {
         self.first_slot + 1 + end as Slot
     }
@@ -90,7 +100,7 @@ pub(crate) enum Hop {
     Link(Box<Duplex>),
 }
 
-/// The wire between server and base station.
+/// A wire between server and base station.
 #[derive(Clone, Debug)]
 pub(crate) struct Wire {
     pub(crate) down: Link,
@@ -147,7 +157,8 @@ pub enum Ending {
 #[derive(Debug)]
 pub struct World {
     pub(crate) hop: Hop,
-    pub(crate) wire: Option<Wire>,
+    /// The wires; that of the scenario, if it has one, comes first.
+    pub(crate) wires: Vec<Wire>,
     pub(crate) flows: Vec<Flow>,
     pub(crate) windows: Option<Vec<WindowSample>>,
     pub(crate) events: u64,
@@ -155,7 +166,9 @@ pub struct World {
     pub(crate) now: Instant,
     spec: WorldSpec,
     schedule: Schedule,
-    /// The flow of each slot from the first flow's on.
+    /// Behind the slots of the hop and the wires.
+    first_flow: Slot,
+    /// The flow of each slot from there on.
     owners: Vec<FlowId>,
     messages: VecDeque<Message>,
     /// Foreign packets that have come to their end.
@@ -168,19 +181,21 @@ impl World {
     pub fn new(spec: WorldSpec, seed: u64) -> Self {
         let mut owners: Vec<FlowId> = Vec::new();
         let mut flows: Vec<Flow> = Vec::with_capacity(spec.flows.len());
+        let first_flow = UP_LINK + 1 + 2 * (spec.wires.len().max(1) as Slot - 1);
         for (index, flow) in spec.flows.iter().enumerate() {
             let application = build::flow(flow, seed, index);
             let ends = match &application {
                 FlowState::Transfer(transfer) => transfer.ends(),
                 _ => 0,
             };
-            let first_slot = FIRST_FLOW + owners.len() as Slot;
+            let first_slot = first_flow + owners.len() as Slot;
             owners.extend(std::iter::repeat_n(index as FlowId, LEAST_SLOTS.max(1 + ends)));
             let mut meter = Meter::new(Instant::ZERO + spec.measure_from);
             if spec.bins {
                 meter.keep_bins();
             }
-            flows.push(Flow { station: flow.station, down: flow.down, application, meter, first_slot });
+            let FlowSpec { station, wire, down, .. } = *flow;
+            flows.push(Flow { station, wire, down, application, meter, first_slot });
         }
         let hop = match &spec.hop {
             HopSpec::Cell(cell) => {
@@ -191,16 +206,21 @@ impl World {
         let no_errors = || ErrorModel::new(ErrorConfig::None, seed, "wire", "");
         let mut world = Self {
             hop,
-            wire: spec.wire.map(|(down, up)| Wire {
-                down: Link::new(down, no_errors()),
-                up: Link::new(up, no_errors()),
-            }),
+            wires: spec
+                .wires
+                .iter()
+                .map(|&(down, up)| Wire {
+                    down: Link::new(down, no_errors()),
+                    up: Link::new(up, no_errors()),
+                })
+                .collect(),
             unfinished: flows.iter().filter(|flow| flow.is_finite()).count(),
             windows: None,
             events: 0,
             print: Fingerprint::default(),
             now: Instant::ZERO,
-            schedule: Schedule::new(FIRST_FLOW as usize + owners.len()),
+            schedule: Schedule::new(first_flow as usize + owners.len()),
+            first_flow,
             owners,
             messages: VecDeque::new(),
             crossings: VecDeque::new(),
@@ -231,7 +251,7 @@ impl World {
             Hop::Cell(cell) => cell.trace(),
             Hop::Link(link) => link.trace(),
         }
-        if let Some(wire) = &mut self.wire {
+        for wire in &mut self.wires {
             wire.down.trace();
             wire.up.trace();
         }

@@ -90,7 +90,7 @@ pub(super) fn legs(scenario: &Scenario, group: &FlowGroup, tcp: &TcpConfig, down
             vec![to_server(), to_station]
         }
         Transport::E2tcp => {
-            let behind_wire = scenario.wired.is_some();
+            let behind_wire = scenario.wired.is_some() || group.wired.is_some();
             let end = e2tcp_config(&scenario.e2tcp, &scenario.tcp, group.reliability);
             let near = E2tcpConfig { read_at_once: down || !behind_wire, ..end.clone() };
             let hop = LegSpec::E2tcp {

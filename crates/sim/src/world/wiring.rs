@@ -4,9 +4,7 @@ use airwatt_base::{Instant, Machine, Size};
 use airwatt_proto::powersave::{StationId, Window};
 use airwatt_proto::tcp;
 
-use super::{
-    DOWN_LINK, FIRST_FLOW, Flow, FlowState, HOP, Hop, HopSpec, UP_LINK, WindowSample, World, foreign,
-};
+use super::{DOWN_LINK, Flow, FlowState, HOP, Hop, HopSpec, WindowSample, World, foreign};
 use crate::air::{CellInput, CellOutput};
 use crate::apps::{Arrival, Delay, Dialogue, End, EndOutput, EndWindow, Side, Transfer};
 use crate::engine::Slot;
@@ -18,10 +16,8 @@ use crate::path::{DuplexInput, DuplexOutput, LinkOutput};
 pub(super) enum Message {
     /// To the hop, towards the station or away from it.
     Hop { down: bool, packet: Packet },
-    /// To the wire towards the stations.
-    DownLink(Packet),
-    /// To the wire towards the server.
-    UpLink(Packet),
+    /// To the flow's wire, towards the stations or towards the server.
+    Wire { down: bool, packet: Packet },
     /// To an end of a flow's connections.
     End { flow: FlowId, end: usize, body: Body },
 }
@@ -40,15 +36,15 @@ impl World {
                     self.drain_duplex();
                 }
             },
-            DOWN_LINK | UP_LINK => {
-                let down = slot == DOWN_LINK;
-                if let Some(wire) = &mut self.wire {
-                    wire.direction(down).handle_timeout(now);
-                    self.drain_wire(down);
+            _ if slot < self.first_flow => {
+                let (wire, down) = ((slot - DOWN_LINK) as usize / 2, (slot - DOWN_LINK).is_multiple_of(2));
+                if let Some(entry) = self.wires.get_mut(wire) {
+                    entry.direction(down).handle_timeout(now);
+                    self.drain_wire(wire, down);
                 }
             }
             _ => {
-                let flow = self.owners[(slot - FIRST_FLOW) as usize];
+                let flow = self.owners[(slot - self.first_flow) as usize];
                 match slot - self.flows[flow as usize].first_slot {
                     0 => self.act(flow),
                     end => {
@@ -67,7 +63,7 @@ impl World {
             match message {
                 Message::Hop { down, packet } => match &mut self.hop {
                     Hop::Cell(cell) => {
-                        let station = self.flows[packet.flow as usize].station;
+                        let Some(station) = self.flows[packet.flow as usize].station else { continue };
                         let input = if down {
                             CellInput::Down { station, packet }
                         } else {
@@ -81,8 +77,7 @@ impl World {
                         self.drain_duplex();
                     }
                 },
-                Message::DownLink(packet) => self.enter_wire(true, packet),
-                Message::UpLink(packet) => self.enter_wire(false, packet),
+                Message::Wire { down, packet } => self.enter_wire(down, packet),
                 Message::End { flow, end, body } => {
                     self.transfer(flow).end_mut(end).receive(&body, now);
                     self.drain_end(flow, end);
@@ -191,7 +186,8 @@ impl World {
             let body = Body::Datagram(datagrams.sent);
             let side = if down { Side::Server } else { Side::Station };
             let packet = Packet { flow, bytes, sent: now, body };
-            self.messages.push_back(message(side, self.wire.is_some(), packet));
+            let way = self.flows[flow as usize].way();
+            self.messages.push_back(way.message(side, packet));
         }
         self.schedule.put(slot, next);
     }
@@ -235,7 +231,7 @@ impl World {
 
     /// What a station's power save wants its peers to send goes, in equal parts, to the ends of its downloads.
     fn bound_windows(&mut self, station: StationId, window: Window) {
-        let downloads = |flow: &&Flow| flow.station == station && flow.down;
+        let downloads = |flow: &&Flow| flow.station == Some(station) && flow.down;
         let count = self.flows.iter().filter(downloads).count().max(1) as u64;
         let share = match window {
             Window::Open => None,
@@ -244,7 +240,7 @@ impl World {
         for id in 0..self.flows.len() {
             let flow = &mut self.flows[id];
             let FlowState::Transfer(transfer) = &mut flow.application else { continue };
-            if flow.station != station || !flow.down {
+            if flow.station != Some(station) || !flow.down {
                 continue;
             }
             let Some(end) = transfer.at(Side::Station) else { continue };
@@ -286,22 +282,21 @@ impl World {
 
     fn enter_wire(&mut self, down: bool, packet: Packet) {
         let now = self.now;
-        let Some(wire) = &mut self.wire else { return };
-        wire.direction(down).handle_input(packet, now);
-        self.drain_wire(down);
+        let Some(wire) = self.flows[packet.flow as usize].wire else { return };
+        self.wires[wire].direction(down).handle_input(packet, now);
+        self.drain_wire(wire, down);
     }
 
-    fn drain_wire(&mut self, down: bool) {
+    fn drain_wire(&mut self, wire: usize, down: bool) {
         loop {
-            let Some(wire) = &mut self.wire else { return };
-            let link = wire.direction(down);
+            let link = self.wires[wire].direction(down);
             match link.poll_output() {
                 Some(LinkOutput::Arrived { packet, .. }) if down => self.at_base(packet, true),
                 Some(LinkOutput::Arrived { packet, .. }) => self.arrived(packet, Side::Server),
                 Some(LinkOutput::Damaged { packet, .. } | LinkOutput::Dropped(packet)) => self.lost(packet),
                 None => {
-                    let (slot, next) = (if down { DOWN_LINK } else { UP_LINK }, link.poll_timeout());
-                    return self.schedule.put(slot, next.map(|t| t.at));
+                    let slot = DOWN_LINK + 2 * wire as Slot + Slot::from(!down);
+                    return self.schedule.put(slot, link.poll_timeout().map(|t| t.at));
                 }
             }
         }
@@ -310,26 +305,30 @@ impl World {
     /// A packet has come to the base station, on its way down or up: it goes on, unless its connection ends here.
     fn at_base(&mut self, packet: Packet, down: bool) {
         let side = if down { Side::BaseToServer } else { Side::BaseToStation };
-        match &mut self.flows[packet.flow as usize].application {
+        let Flow { station, wire, application, .. } = &mut self.flows[packet.flow as usize];
+        let (neighbour, wired) = (station.is_none(), wire.is_some());
+        match application {
             FlowState::Transfer(transfer) if transfer.at(side).is_some() => self.arrived(packet, side),
             // What is measured at the head of the air does not go on.
             FlowState::Saturated(_) | FlowState::Replay(_) => self.arrived(packet, Side::Server),
             FlowState::Foreign(foreign) if !down => match foreign::turn(foreign, packet) {
                 Some(turned) => self.messages.push_back(Message::Hop { down: true, packet: turned }),
-                None if self.wire.is_some() => self.messages.push_back(Message::UpLink(packet)),
+                None if wired => self.messages.push_back(Message::Wire { down: false, packet }),
                 None => self.arrived(packet, Side::Server),
             },
+            // A neighbour is on the base station's own wire.
+            _ if down && neighbour => self.arrived(packet, Side::Station),
             _ if down => self.messages.push_back(Message::Hop { down: true, packet }),
-            _ if self.wire.is_some() => self.messages.push_back(Message::UpLink(packet)),
+            _ if wired => self.messages.push_back(Message::Wire { down: false, packet }),
             _ => self.arrived(packet, Side::Server),
         }
     }
 
     fn drain_end(&mut self, flow: FlowId, end: usize) {
         let now = self.now;
-        let wired = self.wire.is_some();
         let entry = &mut self.flows[flow as usize];
         let slot = entry.slot_of_end(end);
+        let way = entry.way();
         let Flow { application: FlowState::Transfer(transfer), meter, .. } = entry else { return };
         let (was_over, delivered) = (transfer.is_over(), transfer.progress.delivered());
         let side = transfer.side(end);
@@ -340,7 +339,7 @@ impl World {
                 EndOutput::Transmit(body, bytes) => {
                     transfer.progress.bytes_sent += if counts { u64::from(bytes) } else { 0 };
                     let packet = Packet { flow, bytes, sent: now, body };
-                    self.messages.push_back(message(side, wired, packet));
+                    self.messages.push_back(way.message(side, packet));
                 }
                 EndOutput::Event(event) => transfer.note(end, event, now),
             }
@@ -462,13 +461,23 @@ impl World {
     }
 }
 
-/// A packet leaves a host or the base station.
-const fn message(from: Side, wired: bool, packet: Packet) -> Message {
-    match from {
-        Side::Server if wired => Message::DownLink(packet),
-        Side::Server | Side::BaseToStation => Message::Hop { down: true, packet },
-        Side::BaseToServer => Message::UpLink(packet),
-        Side::Station => Message::Hop { down: false, packet },
+/// Over what a flow's packets go.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way {
+    pub(super) station: Option<StationId>,
+    pub(super) wire: Option<usize>,
+}
+
+impl Way {
+    /// A packet leaves a host or the base station.
+    const fn message(self, from: Side, packet: Packet) -> Message {
+        match from {
+            Side::Server if self.wire.is_some() => Message::Wire { down: true, packet },
+            Side::Server | Side::BaseToStation => Message::Hop { down: true, packet },
+            Side::BaseToServer => Message::Wire { down: false, packet },
+            Side::Station if self.station.is_none() => Message::Wire { down: false, packet },
+            Side::Station => Message::Hop { down: false, packet },
+        }
     }
 }
 

@@ -1,0 +1,133 @@
+//! Flows that share a line with neighbours who have no radio, and flows on a line of their own.
+
+mod validation;
+
+use airwatt_sim::record::RunResult;
+use airwatt_sim::scenario::Scenario;
+
+use validation::simulate;
+
+/// Fast DSL with Fast Wi-Fi, and these stations and flows.
+fn run(policy: &str, stations: u32, flows: &str, more: &str) -> RunResult {
+    let text = format!(
+        r#"
+        base = "fast-dsl"
+        {more}
+        [[station]]
+        count = {stations}
+        policy = "{policy}"
+        radio = "broadcom-4311"
+        {flows}
+        "#
+    );
+    simulate(&Scenario::from_text(&text, "wires", &[]).expect("it can run"), 1).result
+}
+
+/// A neighbour's download has the line to itself, and no frame on the air but beacons.
+#[test]
+fn a_neighbour_uses_the_line_and_not_the_air() {
+    let flows = "[[flow]]\nneighbours = 1\ndirection = \"down\"\nsize = \"10MB\"";
+    let result = run("psm", 1, flows, "");
+    assert_eq!((result.flows[0].station, result.flows[0].bytes_delivered), (None, 10_000_000));
+    // 16 Mbit/s less headers, and slow start.
+    assert!((13.5e6..15.5e6).contains(&result.flows[0].goodput_bps), "{}", result.flows[0].goodput_bps);
+    assert!((20e-3..80e-3).contains(&result.flows[0].rtt_s_mean.expect("it was measured")));
+    assert!(result.cell.frames < 100, "{:?}", result.cell);
+    assert!(result.stations[0].energy_per_bit_j.is_none());
+    // What the flows could have is the line's, with no air in between.
+    assert!((result.fairness.capacity_bps / (16e6 * 1448.0 / 1500.0) - 1.0).abs() < 1e-9);
+}
+
+/// Two downloads over one line get what one would have; with neighbours at it, a station's is the longer for it.
+#[test]
+fn neighbours_share_the_line_with_stations() {
+    let own = "[[flow]]\ndirection = \"down\"\nsize = \"5MB\"\n";
+    let alone = run("active", 1, own, "");
+    let flows = format!("{own}[[flow]]\nneighbours = 2\ndirection = \"down\"\nsize = \"20MB\"");
+    let beside = run("active", 1, &flows, "");
+    assert_eq!(beside.flows.iter().map(|flow| flow.station).collect::<Vec<_>>(), [Some(0), None, None]);
+    let goodput = |result: &RunResult| result.flows[0].goodput_bps;
+    assert!((0.15..0.7).contains(&(goodput(&beside) / goodput(&alone))), "{}", goodput(&beside));
+    let last = beside.flows.iter().filter_map(|flow| flow.completed_s).fold(0.0, f64::max);
+    let together = 8.0 * 45e6 / last;
+    assert!((12.5e6..15.5e6).contains(&together), "{together}");
+    assert!(beside.cell.down_queue_drops > 0, "the DSLAM's buffer is what they fight for");
+}
+
+/// A line of one's own is not shared: the Ethernet's flow is an order faster than the DSL's, and the DSL line is left alone.
+#[test]
+fn a_line_of_ones_own() {
+    let flows = r#"
+        [[flow]]
+        stations = [0]
+        direction = "down"
+        size = "5MB"
+        [[flow]]
+        stations = [1]
+        direction = "down"
+        size = "5MB"
+        wired = { rtt = "20ms", down = { rate = "100Mbps" }, up = { rate = "100Mbps" } }
+    "#;
+    let result = run("active", 2, flows, "");
+    let [dsl, ethernet] = [&result.flows[0], &result.flows[1]];
+    assert!((8e6..15.5e6).contains(&dsl.goodput_bps), "{}", dsl.goodput_bps);
+    assert!(ethernet.goodput_bps > 2.5 * dsl.goodput_bps, "{}", ethernet.goodput_bps);
+    // Overheads count against the slowest link of the flow's own way.
+    assert!(ethernet.time_overhead.expect("it is complete") > dsl.time_overhead.expect("it is complete"));
+}
+
+/// A server at the base station for one flow, and one behind a line for another.
+#[test]
+fn a_line_for_some_and_none_for_others() {
+    let text = r#"
+        wifi = "fast-wifi"
+        [[station]]
+        count = 2
+        [[flow]]
+        stations = [0]
+        direction = "up"
+        size = "2MB"
+        [[flow]]
+        stations = [1]
+        direction = "up"
+        size = "2MB"
+        wired = { rtt = "50ms", down = { rate = "8Mbps" }, up = { rate = "4Mbps" } }
+    "#;
+    let result = simulate(&Scenario::from_text(text, "mixed", &[]).expect("it can run"), 1).result;
+    assert!(result.flows[0].goodput_bps > 15e6, "{}", result.flows[0].goodput_bps);
+    assert!((2e6..4e6).contains(&result.flows[1].goodput_bps), "{}", result.flows[1].goodput_bps);
+}
+
+/// Three stations and two neighbours, each with a download and an upload over fast DSL: everything comes through under every
+/// policy, the lines are full and never more than that, and the same seed gives the same document.
+#[test]
+fn bulk_both_ways_with_stations_and_neighbours() {
+    let flows: String = [("stations = [0, 1, 2]", "down", "3MB"), ("stations = [0, 1, 2]", "up", "300kB")]
+        .into_iter()
+        .chain([("neighbours = 2", "down", "3MB"), ("neighbours = 2", "up", "300kB")])
+        .map(|(whose, direction, size)| {
+            format!("[[flow]]\n{whose}\ndirection = \"{direction}\"\nsize = \"{size}\"\n")
+        })
+        .collect();
+    for policy in ["active", "timeout", "psm", "psm-legacy", "uapsd", "ba-ta", "ba-ta+str", "psm-throttling"]
+    {
+        let result = run(policy, 3, &flows, "");
+        assert_eq!(result.flows.len(), 10);
+        for flow in &result.flows {
+            let size = if flow.direction == "down" { 3_000_000 } else { 300_000 };
+            assert_eq!(flow.bytes_delivered, size, "{policy}: flow {}", flow.id);
+        }
+        for (direction, rate, bytes) in [("down", 16e6, 15e6), ("up", 1e6, 1.5e6)] {
+            let of = result.flows.iter().filter(|flow| flow.direction == direction);
+            let last = of.filter_map(|flow| flow.completed_s).fold(0.0, f64::max);
+            assert!(8.0 * bytes / last < rate, "{policy} {direction}: {last} s");
+        }
+        // The uplink also carries the downloads' acknowledgements; it is what all wait for.
+        assert!(result.simulated_s < 60.0, "{policy}: {} s", result.simulated_s);
+        assert_eq!(without_wall(result), without_wall(run(policy, 3, &flows, "")));
+    }
+}
+
+fn without_wall(result: RunResult) -> RunResult {
+    RunResult { wall_s: 0.0, ..result }
+}
