@@ -17,13 +17,15 @@ PLACES = (
     + [f"fig6{part}.{access}" for access in ("slow", "fast", "wifi") for part in "ab"]
     + ["sec2.2.3.buffering", "fig8a", "fig8b", "sec2.uplink", "alg1"]
     + ["fig10a.09", "fig10a.07", "fig10b.wifi", "fig10b.web", "sec4.1.slow", "fig11a", "fig11b", "fig11c"]
-    + ["sec4.2.recovery", "fig12a", "fig13.buffer", "fig13.rtt"]
+    + ["sec4.2.recovery", "fig12a", "fig12b", "fig13.buffer", "fig13.rtt"]
     + [f"fig14{part}.{what}" for part in "ab" for what in ("throughput", "energy")]
     + ["fig15a", "fig15b", "fig16a", "fig16b", "appendix"]
 )
 
 # Published, and to be compared by others: values without claims.
-OPEN = ["fig11b", "fig11c", "fig12a", "fig15b", "fig16a", "fig16b"] + [p for p in PLACES if p.startswith("fig14")]
+OPEN = ["fig11b", "fig11c", "fig12a", "fig12b", "fig15b", "fig16a", "fig16b"] + [
+    p for p in PLACES if p.startswith("fig14")
+]
 
 ITEMS = {item.place: item for item in DOCUMENT.reproductions}
 

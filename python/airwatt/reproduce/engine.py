@@ -87,7 +87,7 @@ def _loaded(points: Sequence[Point]) -> list[Scenario]:
 def _job(scenario: Scenario, point: Point, seeds: range) -> Callable[[Control], list[Numbers] | str]:
     def job(control: Control) -> list[Numbers] | str:
         try:
-            return [_numbers(scenario, point, seed, control) for seed in seeds]
+            return [_numbers(scenario, point, seed, control) for seed in (seeds[:1] if point.only_first else seeds)]
         except RunError as error:
             overrides = " ".join(f"{key}={value}" for key, value in point.overrides)
             return f"{point.scenario} {overrides}: {error}"

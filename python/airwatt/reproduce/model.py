@@ -27,6 +27,8 @@ class Point:
     """About how long one run takes on one core; for `list` only."""
     traced: Callable[[Run], Numbers] | None = None
     """Reads further numbers from the run's traces, which are kept for it."""
+    only_first: bool = False
+    """It is for a picture of the first seed's run, and there are no others."""
 
 
 class Results:
@@ -45,6 +47,10 @@ class Results:
     def column(self, point: Point, key: str) -> list[float]:
         """One number of every run of a point."""
         return [numbers[key] for numbers in self._runs[point]]
+
+    def first(self, point: Point, key: str) -> float:
+        """One number of a point's first run, the only one where only that was traced."""
+        return self._runs[point][0][key]
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,10 @@
 """Document 001: Camps-Mur and Sallent-Ribes, *Enhancing the performance of TCP over Wi-Fi Power Saving Mechanisms*.
 
 `setup` has the one configuration, `exact` what is counted, `figures` the sweeps, `dynamics` what goes on over time,
-`traffic` streams, pages, uploads and shared lines. Left out: figure 12b, whose second station is on a wire of its own
-behind the same access point, which a scenario cannot have.
+`traffic` streams, pages, uploads and many stations, `sharing` two stations on one line and on two.
 """
 
-from airwatt.reproduce.ba_ta import dynamics, exact, figures, setup, traffic
+from airwatt.reproduce.ba_ta import dynamics, exact, figures, setup, sharing, traffic
 from airwatt.reproduce.model import Document
 
 DOCUMENT = Document(
@@ -26,7 +25,7 @@ DOCUMENT = Document(
         *dynamics.FIGURE_10,
         *figures.FIGURE_11,
         exact.RECOVERY,
-        *traffic.FIGURE_12,
+        *sharing.FIGURE_12,
         *figures.FIGURE_13,
         *traffic.FIGURE_14,
         *traffic.FIGURE_15,

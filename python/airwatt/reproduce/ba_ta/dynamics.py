@@ -4,8 +4,9 @@ A picture shows the run of the first seed, on a grid of times; claims are about 
 the same runs with everything in them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -15,17 +16,22 @@ from airwatt.reproduce.ba_ta.setup import point
 from airwatt.reproduce.model import Claim, Lines, Numbers, Outcome, Point, Reproduction, Results, Value
 from airwatt.statistics import mean_ci95
 
-_STEPS = 120
+STEPS = 120
 """Times of a picture."""
 _KINDS = {"i64": "<i8", "u32": "<u4", "bool": "u1", "code": "<u4"}
 
 Columns = Mapping[str, "np.ndarray"]
 
 
-def _columns(run: Run, table: str) -> dict[str, np.ndarray]:
-    (columns,) = (columns for name, columns in run.traces() if name == table)
+def tables(run: Run, *names: str) -> list[dict[str, np.ndarray]]:
+    """Some of a run's traces, each as columns by name."""
+    made = dict(run.traces())
+    return [_columns(made[name]) for name in names]
+
+
+def _columns(table: Sequence[Any]) -> dict[str, np.ndarray]:
     made = {}
-    for column in columns:
+    for column in table:
         values = np.frombuffer(column.data, dtype=_KINDS[column.kind])
         made[column.name] = np.asarray(column.labels, dtype=object)[values] if column.kind == "code" else values
     return made
@@ -40,16 +46,16 @@ def _held_over(
     return float((spans * amount(level)).sum() / max(end - start, 1e-9))
 
 
-def _grid(numbers: Numbers, name: str, time: np.ndarray, level: np.ndarray, end: float) -> None:
+def grid(numbers: Numbers, name: str, time: np.ndarray, level: np.ndarray, end: float) -> None:
     """Keeps the step line at the times of a picture."""
-    for step in range(_STEPS + 1):
-        index = int(np.searchsorted(time, end * step / _STEPS, side="right")) - 1
+    for step in range(STEPS + 1):
+        index = int(np.searchsorted(time, end * step / STEPS, side="right")) - 1
         numbers[f"{name} {step}"] = float(level[index]) if index >= 0 else 0.0
 
 
 def control(run: Run) -> Numbers:
     """The controller's lines: interval in ms, rates in Mb/s, and what they come to."""
-    traces = _columns(run, "adaptations")
+    (traces,) = tables(run, "adaptations")
     time = traces["time_ns"] / 1e9
     interval, peak = traces["interval_ns"] / 1e6, traces["peak_rate_bps"] / 1e6
     throughput, active = traces["throughput_bps"] / 1e6, traces["active"].astype(float)
@@ -61,7 +67,7 @@ def control(run: Run) -> Numbers:
         ("throughput", throughput),
         ("active", 100 * active),
     ):
-        _grid(numbers, f"line {name}", time, level, end)
+        grid(numbers, f"line {name}", time, level, end)
     half = end / 2
     numbers["settled interval"] = _held_over(time, interval, half, end, lambda level: level)
     numbers["least interval"] = float(interval.min())
@@ -74,7 +80,7 @@ def control(run: Run) -> Numbers:
 
 def queue(run: Run) -> Numbers:
     """The DSLAM's queue and the windows: how long it was empty, and how long slow start and recovery lasted."""
-    queues, windows = _columns(run, "queues"), _columns(run, "congestion_window")
+    queues, windows = tables(run, "queues", "congestion_window")
     of = {name: queues["queue"] == name for name in ("wired down", "power save")}
     time = {name: queues["time_ns"][mask] / 1e9 for name, mask in of.items()}
     level = {name: queues["packets"][mask].astype(float) for name, mask in of.items()}
@@ -87,9 +93,9 @@ def queue(run: Run) -> Numbers:
     at = np.searchsorted(beacons, time["wired down"][level["wired down"] == 0])
     numbers["beacons with an empty queue"] = 100 * len(np.unique(at[(at > 0) & (at < len(beacons))])) / len(beacons)
     for name, shown in (("wired down", "DSLAM queue"), ("power save", "power-save buffer")):
-        _grid(numbers, f"line {shown}", time[name], level[name], end)
+        grid(numbers, f"line {shown}", time[name], level[name], end)
     window = windows["congestion_window_bytes"] / 1448
-    _grid(numbers, "line window", windows["time_ns"] / 1e9, window, end)
+    grid(numbers, "line window", windows["time_ns"] / 1e9, window, end)
     # The slow-start threshold is set by the first loss; recovery is over when the window is down to it.
     threshold = windows["slow_start_threshold_bytes"]
     first = int(np.argmax(threshold < threshold[0])) if (threshold < threshold[0]).any() else 0
@@ -109,9 +115,9 @@ def _lines(results: Results, point_: Point, names: Mapping[str, str]) -> list[Va
     end = results.column(point_, "end")[0]
     values = []
     for name, unit in names.items():
-        for step in range(_STEPS + 1):
+        for step in range(STEPS + 1):
             value = results.column(point_, f"line {name} {step}")[0]
-            values.append(Value("line", {"line": f"{name} ({unit})", "time_s": end * step / _STEPS}, value, None, unit))
+            values.append(Value("line", {"line": f"{name} ({unit})", "time_s": end * step / STEPS}, value, None, unit))
     return values
 
 

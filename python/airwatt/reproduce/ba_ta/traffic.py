@@ -1,12 +1,12 @@
-"""Figures 12a, 14, 15 and 16, and uploads: shared lines, many stations, streams and pages."""
+"""Figures 14, 15 and 16, and uploads: many stations, streams and pages."""
 
 from collections.abc import Sequence
 
 from airwatt.reproduce import claims
 from airwatt.reproduce.ba_ta.figures import Held, figure
-from airwatt.reproduce.ba_ta.setup import ACCESS, COMMON, NAMES, Axis, Curve, measure, point
-from airwatt.reproduce.model import Claim, Outcome, Point, Reproduction, Results, Table, Value
-from airwatt.reproduce.series import Series, mean_text
+from airwatt.reproduce.ba_ta.setup import ACCESS, NAMES, Axis, Curve, point
+from airwatt.reproduce.model import Claim, Outcome, Reproduction, Results, Value
+from airwatt.reproduce.series import Series
 from airwatt.statistics import mean_ci95
 
 _FAST_WIFI = ("wifi", "fast-wifi")
@@ -136,45 +136,3 @@ def _uploads() -> Reproduction:
 
 
 UPLOADS = _uploads()
-
-# Sharing: one station all the time, the other from 230 s to 300 s.
-
-
-def _shared(policy: str) -> Point:
-    def station(name: str) -> str:
-        options = ", ba_ta = { n_max = 8 }" if name == "ba-ta" else ""
-        return f'{{ policy = "{name}", radio = "broadcom-4311", distance = "4m"{options} }}'
-
-    def flow(number: int, start: str) -> str:
-        return f'{{ direction = "down", transport = "newreno", stations = [{number}], start = "{start}" }}'
-
-    overrides = (
-        *COMMON,
-        ("duration", "300s"),
-        _FAST_WIFI,
-        ("flow", f"[{flow(0, '0s')}, {flow(1, '230s')}]"),
-        ("measure_from", "232s"),
-        ("station", f"[{station(policy)}, {station('active')}]"),
-    )
-    return Point("fast-dsl", overrides, measure, 0.6)
-
-
-def _sharing() -> Reproduction:
-    points = {policy: _shared(policy) for policy in ("active", "psm", "ba-ta")}
-
-    def compute(item: Reproduction, results: Results) -> Outcome:
-        outcome, rows = Outcome(), []
-        for policy, point_ in points.items():
-            own, other = (results.column(point_, f"measured {index}") for index in (0, 1))
-            for who, samples in (("station", own), ("active station", other)):
-                at: dict[str, str | float] = {"policy": NAMES[policy], "flow": who}
-                outcome.values.append(Value("throughput", at, *mean_ci95(samples), "Mbps"))
-            rows.append([NAMES[policy], mean_text(own), mean_text(other)])
-        outcome.tables.append(Table(["policy", "its throughput", "active station's"], rows))
-        return outcome
-
-    shows = "A station beside an active one on fast DSL, 232 to 300 s"
-    return Reproduction("fig12a", shows, compute, tuple(points.values()))
-
-
-FIGURE_12 = (_sharing(),)

@@ -1,0 +1,116 @@
+"""Figure 12: a station beside an active one, on one DSL line and on lines of their own behind one access point.
+
+Values are means over the time that both flows share, with the paper's times. The pictures show a shorter run of the
+first seed, because what has to be kept of a run grows with it.
+"""
+
+import numpy as np
+
+from airwatt._core import Run
+from airwatt.reproduce.ba_ta.dynamics import STEPS, grid, tables
+from airwatt.reproduce.ba_ta.setup import COMMON, NAMES, measure
+from airwatt.reproduce.model import Lines, Numbers, Outcome, Point, Reproduction, Results, Table, Value
+from airwatt.reproduce.series import mean_text
+from airwatt.statistics import mean_ci95
+
+_POLICIES = ("active", "psm", "ba-ta")
+_PICTURED = ("psm", "ba-ta")
+_ETHERNET = 'wired = { rtt = "20ms", down = { rate = "100Mbps" }, up = { rate = "100Mbps" } }'
+_SETTLED_S = 2
+"""The second flow's slow start is not counted."""
+_PICTURE_S, _PICTURE_JOINS_S = 100, 60
+
+
+def _overrides(policy: str, joins_s: int, end_s: int, ethernet: bool) -> tuple[tuple[str, str], ...]:
+    def station(name: str) -> str:
+        options = ", ba_ta = { n_max = 8 }" if name == "ba-ta" else ""
+        return f'{{ policy = "{name}", radio = "broadcom-4311", distance = "4m"{options} }}'
+
+    def flow(number: int, start: str, more: str = "") -> str:
+        return f'{{ direction = "down", transport = "newreno", stations = [{number}], start = "{start}"{more} }}'
+
+    second = flow(1, f"{joins_s}s", f", {_ETHERNET}" if ethernet else "")
+    return (
+        *COMMON,
+        ("duration", f"{end_s}s"),
+        ("wifi", "fast-wifi"),
+        ("flow", f"[{flow(0, '0s')}, {second}]"),
+        ("station", f"[{station(policy)}, {station('active')}]"),
+    )
+
+
+def throughputs(run: Run) -> Numbers:
+    """Both flows' throughput in Mb/s, and the interval between triggers in ms, at the times of a picture."""
+    arrived, adapted = tables(run, "deliveries", "adaptations")
+    numbers: Numbers = {}
+    edges = np.linspace(0.0, _PICTURE_S, STEPS + 2)
+    for flow, name in enumerate(("station", "active station")):
+        mine = arrived["flow"] == flow
+        bits, _ = np.histogram(arrived["time_ns"][mine] / 1e9, bins=edges, weights=8.0 * arrived["bytes"][mine])
+        for step, value in enumerate(bits / np.diff(edges) / 1e6):
+            numbers[f"line {name} {step}"] = float(value)
+    if len(adapted["time_ns"]):
+        grid(numbers, "line interval", adapted["time_ns"] / 1e9, adapted["interval_ns"] / 1e6, _PICTURE_S)
+    return numbers
+
+
+def _lines(results: Results, points: dict[str, Point]) -> list[Value]:
+    values = []
+    for policy, point in points.items():
+        shown = [("station", "Mb/s"), ("active station", "Mb/s")] + [("interval", "ms")] * (policy == "ba-ta")
+        for name, unit in shown:
+            for step in range(STEPS + 1):
+                at: dict[str, str | float] = {
+                    "policy": NAMES[policy],
+                    "line": name,
+                    "time_s": _PICTURE_S * step / STEPS,
+                }
+                values.append(Value("line", at, results.first(point, f"line {name} {step}"), None, unit))
+    return values
+
+
+def _sharing(place: str, shows: str, joins_s: int, end_s: int, *, ethernet: bool) -> Reproduction:
+    measured = ("measure_from", f"{joins_s + _SETTLED_S}s")
+    points = {
+        policy: Point("fast-dsl", (*_overrides(policy, joins_s, end_s, ethernet), measured), measure, 0.6)
+        for policy in _POLICIES
+    }
+    pictured = {
+        policy: Point(
+            "fast-dsl",
+            _overrides(policy, _PICTURE_JOINS_S, _PICTURE_S, ethernet),
+            measure,
+            1.5,
+            traced=throughputs,
+            only_first=True,
+        )
+        for policy in _PICTURED
+    }
+
+    def compute(_item: Reproduction, results: Results) -> Outcome:
+        outcome, rows = Outcome(), []
+        for policy, point in points.items():
+            own, other = (results.column(point, f"measured {index}") for index in (0, 1))
+            for who, samples in (("station", own), ("active station", other)):
+                at: dict[str, str | float] = {"policy": NAMES[policy], "flow": who}
+                outcome.values.append(Value("throughput", at, *mean_ci95(samples), "Mbps"))
+            rows.append([NAMES[policy], mean_text(own), mean_text(other)])
+        outcome.values += _lines(results, pictured)
+        outcome.tables.append(Table(["policy", "its throughput", "active station's"], rows))
+        return outcome
+
+    x_label = f"time (s), the first seed's run, joined at {_PICTURE_JOINS_S} s"
+    picture = Lines("line", "time_s", ("policy", "line"), x_label, "throughput (Mb/s), interval (ms)", scale="linear")
+    return Reproduction(place, shows, compute, (*points.values(), *pictured.values()), picture)
+
+
+FIGURE_12 = (
+    _sharing("fig12a", "A station beside an active one on fast DSL, 232 to 300 s", 230, 300, ethernet=False),
+    _sharing(
+        "fig12b",
+        "A station on fast DSL beside an active one on 100 Mb/s Ethernet, 302 to 350 s",
+        300,
+        350,
+        ethernet=True,
+    ),
+)
