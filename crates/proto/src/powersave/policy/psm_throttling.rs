@@ -2,9 +2,11 @@
 //! Guo, Chen, Zhang: *PSM-throttling*, ICNP 2007, as far as the BA-TA paper describes it).
 //!
 //! 1. **Idle**: power save, beacons heard, what they announce fetched by PS-Polls. The first frame, either way, ends it.
-//! 2. **Measuring**, 5 s in active mode: the rate at which the application delivers, and the bandwidth of the path, which is
-//!    that of the fastest train of packets. A train is long enough (32 packets) for the bursts in which the access
-//!    point sends, some milliseconds, to count little.
+//! 2. **Measuring**, 5 s in active mode: the rate at which the application delivers, and the bandwidth that is available to
+//!    it, which is the rate while its server is not silent. TCP that has data waits for a round trip at most, so a
+//!    longer silence is the application's. The round trip is that of the first exchange, if the station began it. The
+//!    rate of the fastest packets would not do: a download whose window is too small for its path has fast trains in
+//!    each round trip, and is not throttled.
 //! 3. A rate below half of the bandwidth is a stream that is throttled, and is **shaped**: once in a period the station
 //!    leaves power save and grants its peer a window of rate times period, and sleeps again when that has come, or
 //!    nothing more comes. The window is closed in between ([`Window`]), so the server collects what it would have sent,
@@ -19,11 +21,10 @@
 //! was waiting at the server, is followed by a longer sleep, so that something is.
 //!
 //! Shaping has to keep the mean rate. A download over a long path, with few round trips in a burst, does not keep its own;
-//! if three bursts bring less than three quarters of what was measured, the traffic is let go as well.
+//! if three bursts bring less than three quarters of what was measured, the traffic is let go as well. A burst after which
+//! nothing more came, although there was room, is not held against it: then the server had nothing.
 //!
 //! Left out: shaping connections apart from each other. The station's traffic is measured and shaped as one.
-
-use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Span};
 
@@ -34,6 +35,9 @@ use crate::powersave::{BadOption, Ratio, ServiceFlags};
 
 /// IP and TCP headers with timestamps: what a packet brings beyond the window that it uses up.
 const HEADER_BYTES: u64 = 52;
+
+/// Contention, beacons and bursts of other stations make gaps of some milliseconds, however short the round trip.
+const LEAST_SILENCE: Span = Span::from_millis(20);
 
 /// Bursts that have to keep the mean rate together: one alone may fall between two blocks of a stream.
 const BURSTS: u32 = 3;
@@ -47,8 +51,9 @@ pub struct PsmThrottling {
     pub measure: Span,
     /// The share of the path's bandwidth below which traffic counts as throttled by its server.
     pub throttled_below: Ratio,
-    /// Packets of a train whose rate counts as bandwidth.
-    pub train: u32,
+    /// From so many round trips on without a packet the application is silent, not the path. Where the station did not
+    /// begin, and so knows no round trip, from `quiet` on.
+    pub round_trips: u32,
     /// Time between two bursts.
     pub period: Span,
     /// How long nothing has to come for a burst to be over. A round trip to the server has to fit.
@@ -64,7 +69,7 @@ impl Default for PsmThrottling {
         Self {
             measure: Span::from_secs(5),
             throttled_below: Ratio::from_permille(500),
-            train: 32,
+            round_trips: 2,
             period: Span::from_secs(1),
             quiet: Span::from_millis(400),
             used_up_max: 5,
@@ -82,7 +87,7 @@ impl PsmThrottling {
         let (ms, s) = (Span::from_millis, Span::from_secs);
         within("measure", self.measure, ms(100), s(600))?;
         within("throttled_below", self.throttled_below, Ratio::ZERO, Ratio::ONE)?;
-        within("train", self.train, 2, 1_000)?;
+        within("round_trips", self.round_trips, 1, 1_000)?;
         within("period", self.period, ms(100), s(60))?;
         within("quiet", self.quiet, ms(1), self.period)?;
         within("used_up_max", self.used_up_max, 1, 1_000)?;
@@ -98,33 +103,91 @@ struct Measurement {
     /// Those of the second half.
     late_bits: u64,
     sent_bits: u64,
-    /// The last packets: when each came, and the bits up to and with it.
-    train: VecDeque<(Instant, u64)>,
-    bandwidth_bps: u64,
+    /// When the station's first packet was sent, if nothing had come before, and how long the answer took.
+    asked: Option<Instant>,
+    round_trip: Option<Span>,
+    last: Option<Instant>,
+    /// What came in the second half while the server was not silent, first packets after silences apart, and how long it
+    /// took.
+    busy_bits: u64,
+    busy: Span,
+    /// When a silence last ended, and the bits that had come by then.
+    resumed: Option<(Instant, u64)>,
+    /// From the end of one silence to that of another: bits and time of the last, and of all in the second half.
+    last_cycle: (u64, Span),
+    late_cycles: (u64, Span),
 }
 
 impl Measurement {
     fn new(since: Instant) -> Self {
-        let train = VecDeque::new();
-        Self { since, received_bits: 0, late_bits: 0, sent_bits: 0, train, bandwidth_bps: 0 }
+        Self {
+            since,
+            received_bits: 0,
+            late_bits: 0,
+            sent_bits: 0,
+            asked: None,
+            round_trip: None,
+            last: None,
+            busy_bits: 0,
+            busy: Span::ZERO,
+            resumed: None,
+            last_cycle: (0, Span::ZERO),
+            late_cycles: (0, Span::ZERO),
+        }
+    }
+
+    fn sent(&mut self, bits: u64, now: Instant) {
+        self.sent_bits += bits;
+        if self.received_bits == 0 {
+            self.asked.get_or_insert(now);
+        }
     }
 
     fn received(&mut self, bits: u64, config: &PsmThrottling, now: Instant) {
-        let train = config.train as usize;
+        let late = self.since + config.measure / 2;
+        if self.received_bits == 0 {
+            self.round_trip = self.asked.map(|asked| now.saturating_since(asked));
+        }
+        let silence = self
+            .round_trip
+            .map_or(config.quiet, |trip| (trip * u64::from(config.round_trips)).max(LEAST_SILENCE));
+        match self.last.replace(now).map(|last| now.saturating_since(last)) {
+            Some(gap) if gap <= silence && now > late => {
+                self.busy_bits += bits;
+                self.busy += gap;
+            }
+            Some(gap) if gap > silence => self.resume(late, now),
+            _ => {}
+        }
         self.received_bits += bits;
-        if now.saturating_since(self.since) > config.measure / 2 {
+        if now > late {
             self.late_bits += bits;
         }
-        self.train.push_back((now, self.received_bits));
-        if self.train.len() > train {
-            self.train.pop_front();
+    }
+
+    /// A silence ends with a packet that is not counted yet.
+    fn resume(&mut self, late: Instant, now: Instant) {
+        let Some((began, before)) = self.resumed.replace((now, self.received_bits)) else { return };
+        let cycle = (self.received_bits - before, now.saturating_since(began));
+        self.last_cycle = cycle;
+        if began > late {
+            self.late_cycles = (self.late_cycles.0 + cycle.0, self.late_cycles.1 + cycle.1);
         }
-        if self.train.len() == train {
-            // The first packet of a train began before its time.
-            let (first, before) = self.train[0];
-            let rate = rate_bps(self.received_bits - before, now.saturating_since(first));
-            self.bandwidth_bps = self.bandwidth_bps.max(rate);
-        }
+    }
+
+    /// What the application delivers, in bit/s: by whole cycles of data and silence where there are any.
+    fn rate_bps(&self, config: &PsmThrottling, now: Instant) -> u64 {
+        let half = now.saturating_since(self.since).saturating_sub(config.measure / 2);
+        let (bits, time) = [self.late_cycles, self.last_cycle]
+            .into_iter()
+            .find(|(_, time)| !time.is_zero())
+            .unwrap_or((self.late_bits, half));
+        rate_bps(bits, time)
+    }
+
+    /// What it could deliver, in bit/s; zero if packets came one by one.
+    fn available_bps(&self) -> u64 {
+        rate_bps(self.busy_bits, self.busy)
     }
 }
 
@@ -156,10 +219,12 @@ struct Shape {
 }
 
 impl Shape {
-    /// The burst is over. True if this is no stream after all.
-    fn settle(&mut self, config: &PsmThrottling, now: Instant) -> bool {
+    /// The burst is over; `dry` if nothing more came. True if this is no stream after all.
+    fn settle(&mut self, config: &PsmThrottling, dry: bool, now: Instant) -> bool {
         let Some((granted, left)) = self.burst.take() else { return false };
-        if !self.keeps_its_rate(granted.saturating_sub(left), config.period, now) {
+        if dry {
+            (self.bursts, self.delivered, self.held_since) = (0, 0, now);
+        } else if !self.keeps_its_rate(granted.saturating_sub(left), config.period, now) {
             return true;
         }
         let produced_in = now.saturating_since(std::mem::replace(&mut self.closed, now));
@@ -254,11 +319,9 @@ impl Throttling {
 
     fn measured(&mut self, link: &mut Link, now: Instant) {
         let Phase::Measuring(measurement) = &self.phase else { return };
-        let Measurement { since, received_bits, late_bits, sent_bits, bandwidth_bps, .. } = *measurement;
-        let half = now.saturating_since(since).saturating_sub(self.config.measure / 2);
-        let rate = rate_bps(late_bits, half);
-        let greedy_bps = self.config.throttled_below.of(i128::from(bandwidth_bps)) as u64;
-        if rate >= greedy_bps || sent_bits >= received_bits {
+        let rate = measurement.rate_bps(&self.config, now);
+        let greedy_bps = self.config.throttled_below.of(i128::from(measurement.available_bps())) as u64;
+        if rate >= greedy_bps || measurement.sent_bits >= measurement.received_bits {
             return self.stay_awake(link, now);
         }
         let bytes = |rate_bps: u64| {
@@ -303,9 +366,10 @@ impl Throttling {
         link.set_timer(StationTimer::Update, now + self.config.period);
     }
 
-    fn end_burst(&mut self, link: &mut Link, now: Instant) {
+    /// The burst is over; `dry` if nothing more came.
+    fn end_burst(&mut self, link: &mut Link, dry: bool, now: Instant) {
         let Phase::Shaping(shape) = &mut self.phase else { return };
-        if shape.settle(&self.config, now) {
+        if shape.settle(&self.config, dry, now) {
             return self.let_go(link, now);
         }
         let sleep = self.config.period / 4 * 3;
@@ -335,7 +399,7 @@ impl Throttling {
         let Some((_, left)) = &mut shape.burst else { return };
         *left = left.saturating_sub(payload);
         if *left < shape.packet_bytes {
-            return self.end_burst(link, now);
+            return self.end_burst(link, false, now);
         }
         link.set_timer(StationTimer::Inactivity, now + self.config.quiet);
     }
@@ -368,7 +432,7 @@ impl Rules for Throttling {
     fn sent(&mut self, _link: &mut Link, frame: Uplink, _delivered: bool, now: Instant) {
         let Uplink::Data { bytes } = frame else { return };
         match &mut self.phase {
-            Phase::Measuring(measurement) => measurement.sent_bits += u64::from(bytes) * 8,
+            Phase::Measuring(measurement) => measurement.sent(u64::from(bytes) * 8, now),
             // An upload is traffic too; of a stream that is shaped the acknowledgements are not.
             Phase::Greedy => self.last_data = now,
             Phase::Idle | Phase::Shaping(_) => {}
@@ -400,7 +464,7 @@ impl Rules for Throttling {
                 link.set_timer(StationTimer::Update, if over > now { over } else { again });
             }
             (Phase::Shaping(Shape { burst: None, .. }), StationTimer::Update) => self.begin_burst(link, now),
-            (Phase::Shaping(_), _) => self.end_burst(link, now),
+            (Phase::Shaping(_), _) => self.end_burst(link, timer == StationTimer::Inactivity, now),
             _ => {}
         }
     }
