@@ -111,8 +111,8 @@ impl AirTime {
     }
 }
 
-/// How much a station wants its peers to send. It holds for all of its connections together; what a connection has offered
-/// is not taken back (RFC 9293 section 3.8.6).
+/// How much a station wants its peers to send. It holds for all of its connections together, and takes back what they have
+/// offered beyond: nothing else closes a large window in time, and peers have to bear it (RFC 9293 section 3.8.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
     /// As much as the receivers have room for.

@@ -73,8 +73,8 @@ pub enum Input<D = u64, P = ()> {
     Write(D),
     /// The application has read so many bytes. Needed only where received data does not count as read at once.
     Read(u64),
-    /// The window ends so many bytes beyond what is in order now, whatever room there is; `None`: where the room ends. What
-    /// was offered stays so (RFC 9293 section 3.8.6). Power save shapes streams by it.
+    /// The window ends so many bytes beyond what is in order now, whatever room there is; `None`: where the room ends. It may
+    /// take back what was offered, which peers have to bear (RFC 9293 section 3.8.6). Power save shapes streams by it.
     Grant(Option<u64>),
     /// The application has nothing more to write. What was written is still delivered.
     Close,

@@ -42,10 +42,11 @@ pub(super) struct Receiver<R> {
     irs: Seq,
     /// Next position expected; the SYN is position 0.
     pub(super) next: u64,
-    /// Behind the last position that was ever offered: a window never shrinks (RFC 9293 section 3.8.6).
+    /// Behind the last position that was ever offered, up to which text is taken. It never moves back: room never shrinks
+    /// (RFC 9293 section 3.8.6).
     edge: u64,
     pub(super) capacity: u32,
-    /// Behind the last position that may be offered, by a grant; `u64::MAX` without one.
+    /// Behind the last position that may be offered, by a grant, which may take back; `u64::MAX` without one.
     granted: u64,
     mss: u32,
     /// Bytes in order that the application has not read.
@@ -133,7 +134,12 @@ impl<R: ReceiveBuffer> Receiver<R> {
         if edge >= self.edge + u64::from(self.mss.min(self.capacity.div_ceil(2))) {
             self.edge = edge;
         }
-        self.edge.saturating_sub(self.next) as u32
+        self.offered() as u32
+    }
+
+    /// What was offered last and stands.
+    fn offered(&self) -> u64 {
+        self.edge.min(self.granted).saturating_sub(self.next)
     }
 
     /// Behind the last position that there is room for, and leave to offer.
@@ -143,11 +149,13 @@ impl<R: ReceiveBuffer> Receiver<R> {
     }
 
     /// From now on the peer may be offered so many bytes beyond what is in order, or what there is room for. What was
-    /// offered stays so. An acknowledgement is due if that opens the window.
+    /// offered beyond is taken back, which a receiver should not do and a sender has to bear (RFC 9293 section 3.8.6):
+    /// text that is on its way is taken all the same. An acknowledgement is due if that moves the window by much.
     pub(super) fn grant(&mut self, bytes: Option<u64>) {
+        let before = self.offered();
         self.granted = bytes.map_or(u64::MAX, |bytes| self.next.max(1).saturating_add(bytes));
-        let opened = self.room().saturating_sub(self.edge);
-        if self.next > 0 && opened >= u64::from(self.mss.min(self.capacity.div_ceil(2))) {
+        let moved = self.room().saturating_sub(self.next).abs_diff(before);
+        if self.next > 0 && moved >= u64::from(self.mss.min(self.capacity.div_ceil(2))) {
             self.due = AckDue::Now;
         }
     }
@@ -159,7 +167,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
         self.readable -= bytes;
         self.buffer.consume(bytes);
         let edge = self.room();
-        let offered = self.edge.saturating_sub(self.next);
+        let offered = self.offered();
         let segments = if offered < u64::from(self.mss) { 1 } else { 2 };
         let step = (segments * self.mss).min(self.capacity.div_ceil(2));
         if bytes > 0 && self.next > 0 && edge >= self.edge + u64::from(step) {
