@@ -16,7 +16,8 @@
 //!
 //! The first seconds may mislead: a player fills its buffer before its stream is throttled, and a download is slow to
 //! start. So the rate is that of the second half of the measurement, and the window follows: one that was not used up
-//! within three quarters of a period was too large, and the next is for what came. After several that were, each further one is
+//! within three quarters of a period was too large, and the next is for what came, but not below what was measured: a
+//! stream in blocks may have none in a period. After several that were, each further one is
 //! doubled; who uses up half of the bandwidth is greedy after all. A burst in which packets came singly, because nothing
 //! was waiting at the server, is followed by a longer sleep, so that something is.
 //!
@@ -56,7 +57,8 @@ pub struct PsmThrottling {
     pub round_trips: u32,
     /// Time between two bursts.
     pub period: Span,
-    /// How long nothing has to come for a burst to be over. A round trip to the server has to fit.
+    /// How long nothing has to come for a burst to be over, where `round_trips` do not say less. A round trip to the server
+    /// has to fit.
     pub quiet: Span,
     /// From so many windows used up one after another on each further one is doubled.
     pub used_up_max: u32,
@@ -148,9 +150,7 @@ impl Measurement {
         if self.received_bits == 0 {
             self.round_trip = self.asked.map(|asked| now.saturating_since(asked));
         }
-        let silence = self
-            .round_trip
-            .map_or(config.quiet, |trip| (trip * u64::from(config.round_trips)).max(LEAST_SILENCE));
+        let silence = self.silence(config);
         match self.last.replace(now).map(|last| now.saturating_since(last)) {
             Some(gap) if gap <= silence && now > late => {
                 self.busy_bits += bits;
@@ -163,6 +163,12 @@ impl Measurement {
         if now > late {
             self.late_bits += bits;
         }
+    }
+
+    /// How long nothing has to come for the server to be silent.
+    fn silence(&self, config: &PsmThrottling) -> Span {
+        let of_trip = |trip: Span| (trip * u64::from(config.round_trips)).max(LEAST_SILENCE);
+        self.round_trip.map_or(config.quiet, of_trip)
     }
 
     /// A silence ends with a packet that is not counted yet.
@@ -194,6 +200,8 @@ impl Measurement {
 /// A stream that is shaped.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
+    /// How long nothing has to come for a burst to be over.
+    quiet: Span,
     /// What is granted for a period, in bytes.
     window: u64,
     /// Who uses up so much in a period is greedy.
@@ -235,7 +243,7 @@ impl Shape {
             self.covered = now;
             let received = granted.saturating_sub(left);
             if received > 0 {
-                self.window = scale(received, config.period, produced_in).max(2 * self.packet_bytes);
+                self.window = scale(received, config.period, produced_in).max(self.measured);
             }
             return false;
         }
@@ -328,7 +336,9 @@ impl Throttling {
             (u128::from(rate_bps) * u128::from(self.config.period.as_nanos()) / 8_000_000_000) as u64
         };
         let (window, greedy_window) = (bytes(rate), bytes(greedy_bps));
+        let quiet = measurement.silence(&self.config).min(self.config.quiet);
         self.phase = Phase::Shaping(Shape {
+            quiet,
             window,
             greedy_window,
             burst: None,
@@ -362,7 +372,7 @@ impl Throttling {
         shape.opened = now;
         link.leave_power_save(StationTimer::Update);
         link.wish(Window::Grant { bytes: grant });
-        link.set_timer(StationTimer::Inactivity, now + self.config.quiet);
+        link.set_timer(StationTimer::Inactivity, now + shape.quiet);
         link.set_timer(StationTimer::Update, now + self.config.period);
     }
 
@@ -401,7 +411,8 @@ impl Throttling {
         if *left < shape.packet_bytes {
             return self.end_burst(link, false, now);
         }
-        link.set_timer(StationTimer::Inactivity, now + self.config.quiet);
+        let quiet = shape.quiet;
+        link.set_timer(StationTimer::Inactivity, now + quiet);
     }
 }
 
