@@ -4,10 +4,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+DAEMON := target/release/airwattd
 OUT := out
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) $(shell find radios scenarios -name '*.toml' 2>/dev/null)
+RUST := $(shell find crates -name '*.rs' -o -name '*.c' -o -name '*.h' -o -name Cargo.toml) $(shell find radios scenarios -name '*.toml' 2>/dev/null)
 
 .PHONY: help build demo test test-long bench bless clean
 .DEFAULT_GOAL := help
@@ -15,7 +16,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) $(shell find radio
 help: ## Print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 18
 
-build: $(VENV)/.core ## Install what is missing and build; leaves .venv/bin/airwatt
+build: $(VENV)/.core $(DAEMON) ## Install what is missing and build; leaves .venv/bin/airwatt and target/release/airwattd
 
 demo: build ## Build, run the main job, and say where the pictures are
 	@mkdir -p $(OUT)
@@ -60,4 +61,8 @@ $(VENV)/.packages: pyproject.toml $(VENV)/.system
 $(VENV)/.core: $(VENV)/.packages pyproject.toml Cargo.toml Cargo.lock $(RUST)
 	@echo 'building (some minutes the first time)' >&2
 	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release >$(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; }
+	@touch $@
+
+$(DAEMON): $(VENV)/.system Cargo.toml Cargo.lock $(RUST) | $(VENV)/.core
+	@cargo build --release --quiet --package airwatt-daemon >$(VENV)/daemon.log 2>&1 || { cat $(VENV)/daemon.log >&2; exit 1; }
 	@touch $@

@@ -18,7 +18,9 @@
 //! * A threshold is met when the count reaches it. A count below it stays, from round trip to round trip, as listed.
 //! * A round trip ends when everything is acknowledged that had been sent when it began. A timeout begins a new one.
 //! * "Packet disorder" is a duplicate acknowledgement whose gap then closes without a retransmission: what it reported
-//!   arrived early, and would else have been acknowledged. Each takes one off the count.
+//!   arrived early, and would else have been acknowledged. Each takes one off the count. So does an acknowledgement that comes
+//!   late, behind one for more: it was taken for lost. (Here on a path that keeps order there are none; a host with a queue
+//!   for each of its processors has them.)
 //! * Acknowledgements of what had been sent when a data loss was noticed jump by what the receiver held behind the loss. They
 //!   neither count nor enter the estimate.
 //!
@@ -43,8 +45,11 @@ const SCALE_BITS: u32 = 16;
 /// What the estimate of b starts from: every second segment acknowledged (RFC 5681 section 4.2), in 2^-16 segments.
 const SMOOTHED_FIRST: u64 = 2 << SCALE_BITS;
 
-/// No acknowledgement counts for more segments than this, so that products fit 64 bits with room to spare.
-const JUMP_MAX: u64 = 1 << 24;
+/// No acknowledgement counts for more segments than this, so that the average fits 32 bits.
+const JUMP_MAX: u64 = 1 << 15;
+
+/// The count goes no further, which is far beyond any threshold, so that it fits 16 bits.
+const COUNT_MAX: u64 = 0xffff;
 
 /// How b, the segments that one acknowledgement usually acknowledges, is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -124,6 +129,36 @@ impl AckLossConfig {
     }
 }
 
+/// What the timestamp that an acknowledgement echoes tells of the one before it (RFC 7323 section 4.3): a receiver echoes the
+/// timestamp of the first segment behind its last acknowledgement, whether that arrived or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Told {
+    /// Nothing: there are no timestamps.
+    #[default]
+    Nothing,
+    /// The receiver had acknowledged since the last acknowledgement that arrived: one was lost.
+    Lost,
+    /// It had not, though a later segment has another timestamp: it waited.
+    Stretched,
+    /// One or the other: all that is acknowledged was sent within one tick of the timestamps' clock.
+    Undecided,
+}
+
+impl Told {
+    /// Reads it from ticks of the timestamps' clock, which wraps: what `first` was sent at, the first segment that is newly
+    /// acknowledged, and the `last` one, and the `echo`.
+    pub fn from_ticks(first: u32, last: u32, echo: u32) -> Self {
+        let later = |than: u32, tick: u32| tick.wrapping_sub(than) as i32 > 0;
+        if later(first, echo) {
+            Self::Lost
+        } else if echo == first && later(first, last) {
+            Self::Stretched
+        } else {
+            Self::Undecided
+        }
+    }
+}
+
 /// An acknowledgement of new data, by positions in the stream: bytes, in whatever origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Advance {
@@ -133,8 +168,43 @@ pub struct Advance {
     pub to: u64,
     /// Behind the highest position that was ever sent.
     pub sent: u64,
-    /// Duplicate acknowledgements since the one before.
+    /// Acknowledgements since the one before that moved nothing: duplicates, and those that it had overtaken.
     pub duplicates: u32,
+    /// What its timestamp tells, for the extension.
+    pub told: Told,
+}
+
+/// All that a detector keeps, for forms of it that are held to this one (`tests/vectors/ackloss.csv` has these columns).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckLossState {
+    /// The average of what an acknowledgement acknowledges, in 2^-16 segments.
+    pub smoothed: u64,
+    /// b in segments.
+    pub b: u64,
+    /// Lost acknowledgements counted since the last round trip of grace.
+    pub count: u64,
+    /// A data loss was noticed in this round trip or, if it is one of grace, the one before.
+    pub data_loss: bool,
+    /// This is a round trip of grace.
+    pub waiting: bool,
+    /// The round trip ends when this position is acknowledged.
+    pub round_end: u64,
+    /// Acknowledgements from below here are about a data loss.
+    pub recover: u64,
+    /// Share of regular acknowledgements in 2^-15.
+    pub regular: u64,
+    /// Share of single gaps among those of which no timestamp tells, in 2^-15.
+    pub single: u64,
+    /// Share of losses among gaps of which a timestamp tells, in 2^-15.
+    pub proven: u64,
+    /// The last acknowledgement had a gap that counts if the next one has none.
+    pub pending: bool,
+    /// Lost acknowledgements counted so far.
+    pub losses: u64,
+    /// Acknowledgements with something missing before them so far.
+    pub gaps: u64,
+    /// Halvings so far.
+    pub halvings: u64,
 }
 
 /// The detector of one connection.
@@ -157,6 +227,7 @@ pub struct AckLoss {
     recover: u64,
     stretch: Stretch,
     losses: u64,
+    gaps: u64,
     halvings: u64,
 }
 
@@ -179,6 +250,7 @@ impl AckLoss {
             recover: 0,
             stretch: Stretch::default(),
             losses: 0,
+            gaps: 0,
             halvings: 0,
         }
     }
@@ -193,15 +265,43 @@ impl AckLoss {
         self.losses
     }
 
+    /// Acknowledgements with something missing before them, whether it was taken for lost or not.
+    pub fn gaps(&self) -> u64 {
+        self.gaps
+    }
+
     /// Times the window was to be halved.
     pub fn halvings(&self) -> u64 {
         self.halvings
     }
 
+    /// All that it keeps.
+    pub fn state(&self) -> AckLossState {
+        let Self { smoothed, b, count, data_loss, waiting, round_end, recover, .. } = *self;
+        let Self { losses, gaps, halvings, stretch: Stretch { regular, single, proven, pending }, .. } =
+            *self;
+        AckLossState {
+            smoothed,
+            b,
+            count,
+            data_loss,
+            waiting,
+            round_end,
+            recover,
+            regular,
+            single,
+            proven,
+            pending,
+            losses,
+            gaps,
+            halvings,
+        }
+    }
+
     /// New data was acknowledged. True if the window is to be halved now.
     pub fn on_ack(&mut self, ack: Advance) -> bool {
         if ack.from >= self.recover {
-            self.count_losses((ack.to - ack.from).min(JUMP_MAX * self.mss), u64::from(ack.duplicates));
+            self.count_losses(ack);
         }
         if ack.to < self.round_end {
             return false;
@@ -222,20 +322,24 @@ impl AckLoss {
         self.round_end = sent;
     }
 
-    fn count_losses(&mut self, jump: u64, duplicates: u64) {
+    fn count_losses(&mut self, ack: Advance) {
+        let jump = (ack.to - ack.from).min(JUMP_MAX * self.mss);
+        let duplicates = u64::from(ack.duplicates);
         let before = self.count;
         match self.config.rule {
             AckLossRule::Published => {
                 self.smooth(jump);
                 let acks = jump / (self.b * self.mss);
+                self.gaps += u64::from(acks.saturating_sub(1) > duplicates);
                 self.count = match self.config.counting {
                     Counting::PerAck => self.count + acks.saturating_sub(1),
                     Counting::Listing => (self.count + acks).saturating_sub(1),
                 };
                 self.count = self.count.saturating_sub(duplicates);
             }
-            AckLossRule::Stretch(config) => self.count_gap(&config, jump, duplicates),
+            AckLossRule::Stretch(config) => self.count_gap(&config, jump, duplicates, ack.told),
         }
+        self.count = self.count.min(COUNT_MAX);
         // Both ways, so that the sum is that of the counts.
         self.losses = (self.losses + self.count).saturating_sub(before);
     }

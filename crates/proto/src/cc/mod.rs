@@ -22,7 +22,9 @@ mod tests;
 
 use airwatt_base::{Instant, Span};
 
-pub use ackloss::{AckLoss, AckLossConfig, AckLossRule, Advance, Counting, SegmentsPerAck, StretchConfig};
+pub use ackloss::{
+    AckLoss, AckLossConfig, AckLossRule, AckLossState, Advance, Counting, SegmentsPerAck, StretchConfig, Told,
+};
 use classic::{Classic, Rule};
 pub use cubic::Cubic;
 pub use newreno::NewReno;

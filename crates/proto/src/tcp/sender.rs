@@ -19,7 +19,7 @@ use super::rtt::RttEstimator;
 use super::sack::Scoreboard;
 use super::segment::{Flags, Segment};
 use super::statistics::Statistics;
-use crate::cc::{AckLoss, Acknowledged, Advance, CongestionControl, Recovery};
+use crate::cc::{AckLoss, Acknowledged, Advance, CongestionControl, Recovery, Told};
 
 /// Position of the first byte of data: the SYN is position 0.
 pub(super) const FIRST: u64 = 1;
@@ -406,7 +406,7 @@ impl<S: SendBuffer> Sender<S> {
             restart = self.steer(Acknowledged { bytes: data as u32, flight, now, srtt }, statistics);
             if self.ackloss.is_some() {
                 self.look_for_lost_acks(
-                    Advance { from: before, to: ack, sent: self.max, duplicates },
+                    Advance { from: before, to: ack, sent: self.max, duplicates, told: Told::Nothing },
                     statistics,
                 );
             }

@@ -16,10 +16,12 @@ const HEADER: &str = "\
 #   fixed_b: 0 with the estimate, else b. listing: 1 where an ACK for less than b segments takes one off the count.
 #   stretch: 1 for the extension, 0 for the published rule (and the two shares have no meaning).
 # The other rows are an event, and the state behind it:
-#   event,x,y,sent,duplicates,smoothed,b,count,data_loss,waiting,round_end,recover,regular,single,losses,halve
-#   A: new data acknowledged from position x to y, sent up to `sent`, after so many duplicate ACKs.
-#   L: duplicate ACKs told of a data loss. T: the retransmission timer expired. x, y and duplicates are 0 in both.
-#   Positions are bytes. smoothed: segments in 2^-16. regular and single: shares in 2^-16, 65536 where there is no extension.
+#   event,x,y,sent,duplicates,told,smoothed,b,count,data_loss,waiting,round_end,recover,regular,single,proven,pending,losses,gaps,halve
+#   A: new data acknowledged from position x to y, sent up to `sent`, after so many duplicate ACKs; told: what the timestamp
+#   tells, 0 nothing, 1 lost, 2 stretched, 3 undecided.
+#   L: duplicate ACKs told of a data loss. T: the retransmission timer expired. x, y, duplicates and told are 0 in both.
+#   Positions are bytes. smoothed: segments in 2^-16. regular, single, proven: shares in 2^-15. They
+#   and pending (0 or 1) stay as they begin where there is no extension.
 #   data_loss and waiting: 0 or 1. halve: 1 if the window is to be halved now:
 #   cwnd = max(cwnd / 2, 1 segment), ssthresh = cwnd.
 ";
@@ -57,35 +59,40 @@ impl Recorder {
     }
 
     fn row(&mut self, event: &str, halve: bool) {
-        let AckLoss { smoothed, b, count, round_end, recover, losses, .. } = &self.detector;
+        let AckLossState { smoothed, b, count, round_end, recover, .. } = self.detector.state();
+        let AckLossState { regular, single, proven, losses, gaps, .. } = self.detector.state();
+        let pending = u8::from(self.detector.stretch.pending);
         let (loss, waiting) = (u8::from(self.detector.data_loss), u8::from(self.detector.waiting));
-        let Stretch { regular, single } = &self.detector.stretch;
         let halve = u8::from(halve);
         writeln!(
             self.rows,
-            "{event},{smoothed},{b},{count},{loss},{waiting},{round_end},{recover},{regular},{single},{losses},{halve}"
+            "{event},{smoothed},{b},{count},{loss},{waiting},{round_end},{recover},{regular},{single},{proven},{pending},{losses},{gaps},{halve}"
         )
         .expect("a string");
     }
 
     /// So many bytes more are acknowledged, with a window of `window` segments in flight.
     fn ack(&mut self, bytes: u64, window: u64, duplicates: u32) {
+        self.ack_told(bytes, window, duplicates, Told::Nothing);
+    }
+
+    fn ack_told(&mut self, bytes: u64, window: u64, duplicates: u32, told: Told) {
         let (from, to) = (self.una, self.una + bytes);
         self.una = to;
         self.sent = self.sent.max(to + window * self.mss);
         let sent = self.sent;
-        let halve = self.detector.on_ack(Advance { from, to, sent, duplicates });
-        self.row(&format!("A,{from},{to},{sent},{duplicates}"), halve);
+        let halve = self.detector.on_ack(Advance { from, to, sent, duplicates, told });
+        self.row(&format!("A,{from},{to},{sent},{duplicates},{}", told as u8), halve);
     }
 
     fn data_loss(&mut self) {
         self.detector.on_data_loss(self.sent);
-        self.row(&format!("L,0,0,{},0", self.sent), false);
+        self.row(&format!("L,0,0,{},0,0", self.sent), false);
     }
 
     fn timeout(&mut self) {
         self.detector.on_timeout(self.sent);
-        self.row(&format!("T,0,0,{},0", self.sent), false);
+        self.row(&format!("T,0,0,{},0,0", self.sent), false);
     }
 }
 
@@ -126,7 +133,7 @@ fn scripted(recorder: &mut Recorder, each: u64) {
 /// Whatever may come, with all kinds of receivers one after the other.
 fn random(recorder: &mut Recorder, seed: u64) {
     let mut stream = Stream::new(seed, "test/vectors");
-    for phase in 0_u32..5 {
+    for phase in 0_u32..6 {
         let window = u64::from(4 + stream.below(30));
         for _ in 0..30 {
             let regular = u64::from(1 + (phase & 1)) * recorder.mss;
@@ -139,6 +146,12 @@ fn random(recorder: &mut Recorder, seed: u64) {
                 8 => recorder.ack(u64::from(1 + stream.below(2 * recorder.mss as u32)), window, 0),
                 9..=20 if phase == 3 => {
                     recorder.ack(u64::from(2 + stream.below(37)) * recorder.mss, window, 0);
+                }
+                9..=12 if phase == 5 => recorder.ack_told(regular * 2, window, 0, Told::Lost),
+                17..=20 if phase == 5 => recorder.ack_told(regular * 2, window, 0, Told::Undecided),
+                13..=16 if phase == 5 => {
+                    let jump = u64::from(2 + stream.below(37)) * recorder.mss;
+                    recorder.ack_told(jump, window, stream.below(2), Told::Stretched);
                 }
                 _ => recorder.ack(regular, window, 0),
             }
@@ -184,7 +197,7 @@ fn the_vectors_show_every_decision() {
                 continue;
             }
             let here = current.as_deref() == Some(stretch) && row.starts_with(event);
-            found += u32::from(here && column(row, 15).as_deref() == Some(halve));
+            found += u32::from(here && column(row, 19).as_deref() == Some(halve));
         }
         found
     };

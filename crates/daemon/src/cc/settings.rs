@@ -1,0 +1,125 @@
+//! The settings of the detector: on the command line, and as the bytes of `struct ackloss_config` (`bpf/ackloss.h`).
+//!
+//! What is allowed is said by the detector's own check. Here the extension for receivers that stretch their
+//! acknowledgements is the default, as a kernel meets such receivers; the simulator's default is the published rule.
+
+use airwatt_proto::cc::{AckLossConfig, AckLossRule, Counting, SegmentsPerAck, StretchConfig};
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// Size of `struct ackloss_config`.
+const SIZE: usize = 24;
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// Lost acknowledgements that halve the window
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    threshold: u32,
+    /// Weight of a sample in the estimate of b, as a power of two: 5 is the published 1/32
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    beta_shift: u8,
+    /// Segments that one acknowledgement usually acknowledges: `estimated`, or a number
+    #[arg(long = "segments-per-ack", value_name = "N", default_value = "estimated")]
+    segments_per_ack: String,
+    /// What counts as a loss
+    #[arg(long, value_enum, default_value_t = Rule::Stretch)]
+    rule: Rule,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Rule {
+    /// every jump beyond the usual, as published
+    Published,
+    /// the same, where timestamps or the receiver's habits tell losses from stretched acknowledgements
+    Stretch,
+}
+
+impl Arguments {
+    pub(super) fn config(&self) -> Result<AckLossConfig, Failure> {
+        let segments_per_ack = match self.segments_per_ack.as_str() {
+            "estimated" => SegmentsPerAck::Estimated,
+            text => SegmentsPerAck::Fixed(text.parse().map_err(|_| {
+                Failure::Input(format!("--segments-per-ack {text}: allowed are estimated and 1 to 1000"))
+            })?),
+        };
+        let rule = match self.rule {
+            Rule::Published => AckLossRule::Published,
+            Rule::Stretch => AckLossRule::Stretch(StretchConfig::default()),
+        };
+        let config = AckLossConfig {
+            threshold: self.threshold,
+            beta_shift: self.beta_shift,
+            segments_per_ack,
+            counting: Counting::PerAck,
+            rule,
+        };
+        // The detector names keys; here they are flags.
+        config.check().map_err(|line| {
+            let line = line.trim_start_matches("ackloss.").replacen(" =", "", 1);
+            let (key, rest) = line.split_once(' ').unwrap_or((&line, ""));
+            Failure::Input(format!("--{} {rest}", key.replace('_', "-")))
+        })?;
+        Ok(config)
+    }
+}
+
+/// The settings as the programs have them, with a hash of what they were built from.
+pub(super) fn to_bytes(config: &AckLossConfig, build: u64) -> [u8; SIZE] {
+    let fixed = match config.segments_per_ack {
+        SegmentsPerAck::Estimated => 0,
+        SegmentsPerAck::Fixed(b) => b,
+    };
+    let (stretch, shares) = match config.rule {
+        AckLossRule::Published => (0, StretchConfig::default()),
+        AckLossRule::Stretch(shares) => (1, shares),
+    };
+    let mut bytes = [0; SIZE];
+    bytes[0..4].copy_from_slice(&config.threshold.to_ne_bytes());
+    bytes[4..8].copy_from_slice(&fixed.to_ne_bytes());
+    bytes[8] = config.beta_shift;
+    bytes[9] = u8::from(config.counting == Counting::Listing);
+    bytes[10] = stretch;
+    bytes[11] = shares.regular_sixteenths;
+    bytes[12] = shares.single_sixteenths;
+    bytes[16..24].copy_from_slice(&build.to_ne_bytes());
+    bytes
+}
+
+/// The settings of a program that is loaded, for reading.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct InForce {
+    /// Lost acknowledgements that halve the window.
+    pub(super) threshold: u32,
+    /// Weight of a sample in the estimate of b.
+    pub(super) beta: f64,
+    /// b, where it is not estimated.
+    pub(super) segments_per_ack: Option<u32>,
+    /// What counts as a loss.
+    pub(super) rule: Rule,
+}
+
+impl InForce {
+    /// b, from the average of what an acknowledgement acknowledges (`ackloss_b`).
+    pub(super) fn b(&self, mean: f64) -> u32 {
+        match (self.segments_per_ack, self.rule) {
+            (Some(b), _) => b,
+            (None, Rule::Stretch) => 1 + u32::from(mean >= 1.25),
+            (None, Rule::Published) => (mean.round() as u32).max(1),
+        }
+    }
+}
+
+/// None if these are no settings of this form.
+pub(super) fn from_bytes(bytes: &[u8]) -> Option<InForce> {
+    let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    let fixed = word(4)?;
+    Some(InForce {
+        threshold: word(0)?,
+        beta: 1.0 / f64::from(1_u32.checked_shl(u32::from(*bytes.get(8)?))?),
+        segments_per_ack: (fixed != 0).then_some(fixed),
+        rule: if *bytes.get(10)? == 0 { Rule::Published } else { Rule::Stretch },
+    })
+}

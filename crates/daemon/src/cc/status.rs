@@ -1,0 +1,151 @@
+//! `status`: what is loaded, where it is directed to, and the connections that have it.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use super::changes::{Change, Changes};
+use super::kernel::{self, Held};
+use super::settings::{self, InForce, Rule};
+use super::sockets::{self, Connection, Counters};
+use super::{NAMES, Status};
+use crate::failure::Failure;
+use crate::{host, output, route};
+
+#[derive(Serialize)]
+struct Document {
+    schema: u32,
+    version: &'static str,
+    loaded: Vec<Algorithm>,
+    /// Routes of this network namespace that ask for one of ours.
+    routes: Vec<Directed>,
+    /// The congestion control of sockets for which nothing else is chosen.
+    default: String,
+    /// What `unload` will put back.
+    changes: Vec<Change>,
+    connections: Vec<Shown>,
+}
+
+#[derive(Serialize)]
+struct Algorithm {
+    name: &'static str,
+    held: Held,
+    map_id: u32,
+    settings: Option<InForce>,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    connection: Connection,
+    /// b.
+    segments_per_ack: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct Directed {
+    destination: String,
+    interface: String,
+    algorithm: String,
+}
+
+pub(super) fn run(options: &Status) -> Result<(), Failure> {
+    kernel::check()?;
+    let loaded: Vec<_> = kernel::loaded()?
+        .into_iter()
+        .map(|found| Algorithm {
+            name: found.name,
+            held: found.held,
+            map_id: found.map,
+            settings: found.settings.as_deref().and_then(settings::from_bytes),
+        })
+        .collect();
+    let routes = route::list()?
+        .iter()
+        .filter_map(|route| {
+            let algorithm = route.congestion_control().filter(|name| NAMES.contains(&name.as_str()))?;
+            let interface = host::interface_name(route.interface());
+            Some(Directed { destination: route.identity().destination, interface, algorithm })
+        })
+        .collect();
+    let document = Document {
+        schema: 1,
+        version: env!("CARGO_PKG_VERSION"),
+        loaded,
+        routes,
+        default: host::default_control()?,
+        changes: Changes::read(&options.state.file)?.changes,
+        connections: Vec::new(),
+    };
+    let document = Document { connections: connections(&document.loaded)?, ..document };
+    output::print(&if options.json {
+        serde_json::to_string_pretty(&document).expect("strings and numbers") + "\n"
+    } else {
+        table(&document)
+    });
+    Ok(())
+}
+
+/// The connections of this network namespace, with b as the settings have it come from the average.
+fn connections(loaded: &[Algorithm]) -> Result<Vec<Shown>, Failure> {
+    let shown = |connection: Connection| {
+        let settings =
+            loaded.iter().find(|known| known.name == connection.algorithm).and_then(|known| known.settings);
+        let mean = connection.counters.map(|counters| counters.segments_per_ack_mean);
+        let segments_per_ack = settings.zip(mean).map(|(settings, mean)| settings.b(mean));
+        Shown { connection, segments_per_ack }
+    };
+    Ok(sockets::read()?.into_iter().map(shown).collect())
+}
+
+fn table(document: &Document) -> String {
+    let mut text = String::new();
+    let mut line = |line: String| writeln!(text, "{line}").expect("a string");
+    if document.loaded.is_empty() {
+        line("nothing is loaded".to_owned());
+    }
+    for Algorithm { name, settings, .. } in &document.loaded {
+        line(match settings {
+            Some(settings) => format!("{name}: {}", describe(settings)),
+            None => format!("{name}: loaded by something else"),
+        });
+    }
+    for Directed { destination, interface, algorithm } in &document.routes {
+        line(format!("new connections to {destination} by {interface}: {algorithm}"));
+    }
+    if NAMES.contains(&document.default.as_str()) {
+        line(format!("other new connections: {}", document.default));
+    }
+    if !document.connections.is_empty() {
+        line(format!(
+            "\n{:<28} {:<28} {:<13} {:>6} {:>3} {:>7} {:>7} {:>8}",
+            "local", "remote", "algorithm", "window", "b", "gaps", "losses", "halvings"
+        ));
+    }
+    for Shown { connection, segments_per_ack } in &document.connections {
+        let Connection { local, remote, algorithm, cwnd_segments, .. } = connection;
+        let counters = connection.counters.map_or_else(
+            || "  (of an older program)".to_owned(),
+            |counters| {
+                let b = segments_per_ack.map_or("?".to_owned(), |b| b.to_string());
+                let Counters { ack_gaps, ack_losses, ack_loss_halvings, .. } = counters;
+                format!("{b:>3} {ack_gaps:>7} {ack_losses:>7} {ack_loss_halvings:>8}")
+            },
+        );
+        line(format!(
+            "{:<28} {:<28} {algorithm:<13} {cwnd_segments:>6} {counters}",
+            local.to_string(),
+            remote.to_string()
+        ));
+    }
+    text
+}
+
+fn describe(settings: &InForce) -> String {
+    let b = settings.segments_per_ack.map_or("estimated".to_owned(), |b| b.to_string());
+    let rule = match settings.rule {
+        Rule::Published => "published",
+        Rule::Stretch => "stretch",
+    };
+    format!("rule {rule}, threshold {}, beta {}, b {b}", settings.threshold, settings.beta)
+}

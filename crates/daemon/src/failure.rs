@@ -1,0 +1,60 @@
+//! Why a command ends without having done its work, and the exit status that says so.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+
+use crate::output;
+
+/// One line for standard error, and a status.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// It ran and failed: 1.
+    Failed(String),
+    /// The input is wrong: 2.
+    Input(String),
+    /// A privilege or a feature of the kernel is missing: 4.
+    Missing(String),
+}
+
+impl Failure {
+    pub(crate) fn status(&self) -> ExitCode {
+        ExitCode::from(match self {
+            Self::Failed(_) => 1,
+            Self::Input(_) => 2,
+            Self::Missing(_) => 4,
+        })
+    }
+
+    /// A system call failed on its way to `what`.
+    pub(crate) fn of_io(what: &str, error: &std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::PermissionDenied => Self::Missing(format!("{what}: {error}")),
+            _ => Self::Failed(format!("{what}: {error}")),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Failed(line) | Self::Input(line) | Self::Missing(line)) = self;
+        formatter.write_str(line)
+    }
+}
+
+/// Help and version as clap writes them; anything else is wrong input, in one line.
+pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        output::print(&error.render().to_string());
+        return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+    }
+    let text = error.render().to_string();
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or("wrong arguments").trim_start_matches("error: ");
+    // What is missing or allowed stands in the next lines, before the usage.
+    let rest: Vec<_> =
+        lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more")).collect();
+    output::complain(&[&[first], rest.as_slice()].concat().join(" "));
+    ExitCode::from(2)
+}

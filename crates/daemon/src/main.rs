@@ -1,0 +1,46 @@
+//! `airwattd`: what runs on a device. Each command is a module: `cc`, the congestion control in the running kernel.
+//!
+//! What a command changes on the host it prints, remembers and can undo. Nothing here needs Python, and nothing here is part
+//! of the simulator.
+
+mod cc;
+mod failure;
+mod host;
+mod output;
+mod route;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// The mechanisms of airwatt on this machine.
+#[derive(Parser)]
+#[command(name = "airwattd", version, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// The congestion control that reacts to lost acknowledgements, in the running kernel
+    #[command(subcommand)]
+    Cc(cc::Command),
+}
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return failure::of_arguments(&error),
+    };
+    let done = match arguments.command {
+        Command::Cc(command) => cc::run(&command),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            output::complain(&failure.to_string());
+            failure.status()
+        }
+    }
+}

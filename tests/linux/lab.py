@@ -1,0 +1,173 @@
+"""Two hosts as network namespaces with a slow link between them, and acknowledgements that get lost on the way back."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+DAEMON = ROOT / "target/release/airwattd"
+ADDRESS = {"sender": "10.99.0.1", "receiver": "10.99.0.2"}
+
+
+def missing() -> str | None:
+    """Says why kernels cannot be tested here; None if they can."""
+    if os.geteuid() != 0:
+        return "root is needed for network namespaces and BPF"
+    if not DAEMON.exists():
+        return f"{DAEMON} is not built: make build"
+    for program in ("ip", "tc", "ss", "ethtool", "clang"):
+        if not shutil.which(program):
+            return f"{program} is not installed"
+    if not Path("/sys/kernel/btf/vmlinux").exists():
+        return "this kernel has no BTF"
+    return None
+
+
+def call(*command: object, check: bool = True, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+    """Runs a program and keeps what it says."""
+    words = [str(word) for word in command]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=timeout, check=False)
+    if check and done.returncode != 0:
+        raise RuntimeError(f"{' '.join(words)}: {done.returncode}: {done.stdout}{done.stderr}")
+    return done
+
+
+@dataclass
+class Transfer:
+    """What the sender saw of its own connection."""
+
+    congestion: str
+    seconds: float
+    bytes_acked: int
+    round_trips: float
+    cwnd_mean: float
+    cwnd_min: int
+    retransmitted: int
+    # Its entry of `airwattd cc status`; empty for the kernel's own congestion controls.
+    counters: dict[str, int]
+    acks_dropped: int
+
+    @property
+    def goodput_bps(self) -> float:
+        return self.bytes_acked * 8 / self.seconds
+
+
+class Lab:
+    """`with Lab() as lab:` sets it up and leaves nothing behind."""
+
+    def __init__(self, rate: str = "50mbit", queue_bytes: int = 400_000, offloads: bool = False):
+        self.names = {role: f"airwatt-{role}-{os.getpid()}" for role in ADDRESS}
+        self.rate, self.queue_bytes, self.offloads = rate, queue_bytes, offloads
+        self.build = Path(f"/tmp/airwatt-lab-{os.getpid()}")
+
+    def __enter__(self) -> "Lab":
+        self.build.mkdir(exist_ok=True)
+        sender, receiver = self.names["sender"], self.names["receiver"]
+        for name in (sender, receiver):
+            call("ip", "netns", "add", name)
+        call("ip", "-n", sender, "link", "add", "veth0", "type", "veth", "peer", "name", "veth0", "netns", receiver)
+        for role, name in self.names.items():
+            call("ip", "-n", name, "address", "add", f"{ADDRESS[role]}/24", "dev", "veth0")
+            call("ip", "-n", name, "link", "set", "lo", "up")
+            call("ip", "-n", name, "link", "set", "veth0", "up")
+            if not self.offloads:
+                self.run(role, "ethtool", "-K", "veth0", "gro", "off", "gso", "off", "tso", "off")
+        if self.rate:
+            call(
+                "tc",
+                "-n",
+                sender,
+                "qdisc",
+                "add",
+                "dev",
+                "veth0",
+                "root",
+                "tbf",
+                "rate",
+                self.rate,
+                "burst",
+                3000,
+                "limit",
+                self.queue_bytes,
+            )
+        call("tc", "-n", sender, "qdisc", "add", "dev", "veth0", "clsact")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for name in self.names.values():
+            call("ip", "netns", "delete", name, check=False)
+        shutil.rmtree(self.build, ignore_errors=True)
+
+    def inside(self, role: str, *command: object) -> list[str]:
+        """Gives a command line that runs there, with the host's file systems."""
+        return ["nsenter", f"--net=/run/netns/{self.names[role]}", *map(str, command)]
+
+    def run(self, role: str, *command: object, check: bool = True) -> subprocess.CompletedProcess[str]:
+        return call(*self.inside(role, *command), check=check)
+
+    def lose_acks(self, per_mille: int) -> None:
+        """Loses that share of the acknowledgements without data on their way to the sender."""
+        sender = self.names["sender"]
+        call("tc", "-n", sender, "filter", "delete", "dev", "veth0", "ingress", check=False)
+        if per_mille:
+            dropper = self.build / f"lose-{per_mille}.o"
+            call(
+                "clang",
+                "-O2",
+                "-target",
+                "bpf",
+                f"-DPER_MILLE={per_mille}",
+                "-c",
+                HERE / "lose_acks.bpf.c",
+                "-o",
+                dropper,
+            )
+            call(
+                "tc", "-n", sender, "filter", "add", "dev", "veth0", "ingress", "bpf", "da", "obj", dropper, "sec", "tc"
+            )
+
+    def dropped(self) -> int:
+        listed = json.loads(call("tc", "-n", self.names["sender"], "-s", "-j", "qdisc", "show", "dev", "veth0").stdout)
+        return sum(qdisc.get("drops", 0) for qdisc in listed if qdisc["kind"] == "clsact")
+
+    def status(self, role: str = "sender") -> dict:
+        return json.loads(self.run(role, DAEMON, "cc", "status", "--json").stdout)
+
+    def transfer(self, congestion: str, seconds: float = 3, then=None) -> Transfer:
+        """Sends for some seconds; `then` is called with the connection still open."""
+        receiver = subprocess.Popen(
+            self.inside("receiver", sys.executable, HERE / "peer.py", "receive", ADDRESS["receiver"]),
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        dropped = self.dropped()
+        try:
+            port = int(receiver.stdout.readline())
+            sender = subprocess.Popen(
+                self.inside(
+                    "sender", sys.executable, HERE / "peer.py", "send", ADDRESS["receiver"], port, congestion, seconds
+                ),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            try:
+                answer = sender.stdout.readline()
+                if not answer:
+                    raise RuntimeError("the sender failed")
+                seen = json.loads(answer)
+                entries = self.status()["connections"] if seen["congestion"].startswith("ackloss") else []
+                mine = [entry for entry in entries if entry["remote"] == f"{ADDRESS['receiver']}:{port}"]
+                if then:
+                    then()
+            finally:
+                sender.communicate(timeout=20)
+        finally:
+            receiver.kill()
+            receiver.communicate()
+        return Transfer(**seen, counters=mine[0] if mine else {}, acks_dropped=self.dropped() - dropped)
