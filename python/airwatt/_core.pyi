@@ -84,6 +84,19 @@ class Run:
 def run(scenario: Scenario, seed: int, *, trace: bool = ..., control: Control | None = ...) -> Run:
     """Simulates. Lets other threads run meanwhile; raises `RunError`, or `KeyboardInterrupt` when stopped."""
 
+def emulate(
+    scenario: Scenario,
+    seed: int,
+    *,
+    bound: str,
+    host: str | None = ...,
+    command: Sequence[str] | None = ...,
+    output_to_error: bool = ...,
+    trace: bool = ...,
+    control: Control | None = ...,
+) -> Run:
+    """Emulates. Lets other threads run meanwhile. When stopped through its control it returns what there is until then."""
+
 def analyze(
     path: str,
     *,

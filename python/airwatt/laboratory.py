@@ -111,6 +111,50 @@ def compare(
     return _comparison(loaded[0].name, rows, runs, outcome)
 
 
+def emulate(
+    scenario: ScenarioLike,
+    *,
+    command: Sequence[str] | None = None,
+    host: str | None = None,
+    policy: str | None = None,
+    transport: str | None = None,
+    seed: int = 1,
+    lateness: str = "2ms",
+    set: Mapping[str, object] | None = None,  # noqa: A002 - the name of the option
+    trace: bool = False,
+    output_to_error: bool = False,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Result:
+    """Emulates a scenario in real time: its hosts as network namespaces with real kernels, its air simulated.
+
+    `command` runs in `host` (default the first station) and ends the emulation; without it the commands that the scenario lists for
+    its hosts run, or its flows over kernel sockets. The result has `realtime` beside what a run has: `trusted` is false where
+    more than one of a hundred packets was delivered later than `lateness`. Ctrl-C ends it; what there is
+    until then is returned, with `interrupted` true.
+
+    Raises `InputError`, `RunError`, or `MissingFeature` without root or TUN devices.
+    """
+    check_seeds(seed, 1)
+    loaded = load(scenario, choices(policy, transport), set)
+
+    def job(control: Control) -> Run:
+        return _core.emulate(
+            loaded,
+            seed,
+            bound=lateness,
+            host=host,
+            command=None if command is None else list(command),
+            output_to_error=output_to_error,
+            trace=trace,
+            control=control,
+        )
+
+    (finished,) = run_all([job], on_progress).results
+    if finished is None:
+        raise Interrupted(None)
+    return Result(finished)
+
+
 def _job(scenario: Scenario, seed: int, trace: bool = False) -> Callable[[Control], Run]:
     return lambda control: _core.run(scenario, seed, trace=trace, control=control)
 

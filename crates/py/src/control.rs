@@ -1,8 +1,9 @@
 //! A window into one run, and its stop button, for another thread.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use airwatt_emulate::Stop;
 use pyo3::prelude::*;
 
 /// What the thread of a run and its observers share. Each number stands alone, so relaxed order is enough.
@@ -13,9 +14,28 @@ pub(crate) struct Shared {
     /// Share of the run that is done, in millionths.
     done_ppm: AtomicU64,
     events: AtomicU64,
+    /// Wakes a run that sleeps.
+    alarm: Mutex<Option<Stop>>,
 }
 
 impl Shared {
+    /// Has a cancellation stop an emulation, which looks at nothing while it sleeps.
+    pub(crate) fn wake_on_cancel(&self, stop: Stop) {
+        let mut alarm = self.alarm.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.cancelled.load(Ordering::Relaxed) {
+            stop.stop();
+        }
+        *alarm = Some(stop);
+    }
+
+    fn cancel(&self) {
+        let alarm = self.alarm.lock().unwrap_or_else(PoisonError::into_inner);
+        self.cancelled.store(true, Ordering::Relaxed);
+        if let Some(stop) = &*alarm {
+            stop.stop();
+        }
+    }
+
     /// Publishes where the run is. Returns false when it was asked to stop.
     pub(crate) fn report(&self, simulated_ns: u64, share: f64, events: u64) -> bool {
         self.simulated_ns.store(simulated_ns, Ordering::Relaxed);
@@ -41,7 +61,7 @@ impl Control {
 
     /// Asks the run to stop; it raises `KeyboardInterrupt` in its own thread soon after.
     fn cancel(&self) {
-        self.shared.cancelled.store(true, Ordering::Relaxed);
+        self.shared.cancel();
     }
 
     /// Share of the run that is done, from 0 to 1, as far as it can be known.

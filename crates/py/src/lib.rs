@@ -8,6 +8,7 @@
 
 mod capture;
 mod control;
+mod emulate;
 mod errors;
 mod exact;
 mod fairness;
@@ -28,6 +29,8 @@ mod _core {
     use crate::capture::analyze;
     #[pymodule_export]
     use crate::control::Control;
+    #[pymodule_export]
+    use crate::emulate::emulate;
     #[pymodule_export]
     use crate::errors::{AirwattError, InputError, MissingFeature, RunError};
     #[pymodule_export]

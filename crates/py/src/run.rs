@@ -17,8 +17,8 @@ use crate::trace::{self, Column};
 /// One finished run.
 #[pyclass(frozen, module = "airwatt")]
 pub(crate) struct Run {
-    json: String,
-    trace: Option<sim::record::RunTrace>,
+    pub(crate) json: String,
+    pub(crate) trace: Option<sim::record::RunTrace>,
 }
 
 #[pymethods]

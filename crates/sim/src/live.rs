@@ -95,6 +95,16 @@ impl Live {
         true
     }
 
+    /// The time of the last [`Live::advance`].
+    pub fn now(&self) -> Instant {
+        self.world.now
+    }
+
+    /// Wake-ups of machines so far.
+    pub fn events(&self) -> u64 {
+        self.world.events
+    }
+
     /// The next packet that has come to its end.
     pub fn poll(&mut self) -> Option<Crossing> {
         self.world.take_crossing()

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from airwatt import _core
-from airwatt.cli import advise, analyze, compare, model, policies, radios, reproduce, run, scenarios, transports
+from airwatt.cli import advise, analyze, compare, emulate, model, policies, radios, reproduce, run, scenarios, transports
 from airwatt.cli.output import closed_pipe, say
 
 DONE, FAILED, WRONG_INPUT, THRESHOLD, MISSING_FEATURE, INTERRUPTED = 0, 1, 2, 3, 4, 130
@@ -26,7 +26,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for _module in (run, compare, analyze, model, advise, reproduce, radios, scenarios, policies, transports):
+for _module in (run, compare, emulate, analyze, model, advise, reproduce, radios, scenarios, policies, transports):
     app.command(_module.__name__.rpartition(".")[2], epilog=_module.EPILOG)(_module.command)
 
 

@@ -47,6 +47,8 @@ pub struct Setting {
     pub receive_window_bytes: u32,
     /// The stations of the cell in order of their numbers.
     pub stations: Vec<StationSetting>,
+    /// The bytes of foreign packets by number; empty where everything is simulated.
+    pub packets: Vec<Vec<u8>>,
 }
 
 /// What a reader of a trace must know of a cell.

@@ -94,7 +94,8 @@ fn io_error(error: PcapError) -> io::Error {
 /// Which program wrote the file and what it shows.
 fn section(setting: &Setting) -> SectionHeaderBlock<'static> {
     let program = concat!("airwatt ", env!("CARGO_PKG_VERSION"));
-    let what = format!("simulated: scenario {}, seed {}", setting.scenario, setting.seed);
+    let how = if setting.packets.is_empty() { "simulated" } else { "emulated" };
+    let what = format!("{how}: scenario {}, seed {}", setting.scenario, setting.seed);
     SectionHeaderBlock {
         // Not the machine's own order: a run's capture is the same bytes everywhere.
         endianness: Endianness::Little,

@@ -80,6 +80,23 @@ pub struct Scenario {
     pub station: Vec<StationGroup>,
     /// Flows, one table a group.
     pub flow: Vec<FlowGroup>,
+    /// What hosts run in an emulation, one table a host; a simulation has no use for it.
+    #[serde(default)]
+    pub host: Vec<HostCommands>,
+}
+
+/// The commands of one host of an emulation, each as the shell reads it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HostCommands {
+    /// `server`, or `station1` and so on.
+    pub name: String,
+    /// Run until the emulation ends, as servers do.
+    #[serde(default)]
+    pub serve: Vec<String>,
+    /// Start when the servers listen; the emulation ends when all of them have ended.
+    #[serde(default)]
+    pub run: Vec<String>,
 }
 
 /// A wired path.

@@ -160,6 +160,7 @@ impl World {
             mtu_bytes: self.spec.tcp.mss + self.spec.tcp.header_bytes,
             header_bytes: self.spec.tcp.header_bytes,
             receive_window_bytes: self.spec.tcp.receive_window,
+            packets: Vec::new(),
         }
     }
 

@@ -56,6 +56,9 @@ pub(super) fn encode(setting: &Setting, packet: &Packet, station: StationId, up:
             e2tcp.header.encode(&ZEROS[..usize::from(e2tcp.len)], out);
             out.truncate(out.len() - usize::from(e2tcp.len));
         }
+        Body::Datagram(number) if (*number as usize) < setting.packets.len() => {
+            out.extend_from_slice(&setting.packets[*number as usize]);
+        }
         Body::Datagram(_) => {
             ends.ip(packet, PROTOCOL_UDP, IP_HEADER_BYTES, out);
             ends.udp(packet, out);

@@ -1,0 +1,320 @@
+//! The loop between the kernels' devices and the machines.
+//!
+//! One thread sleeps until a device has a packet, a machine is due, or something has ended. What a device has goes into the
+//! machines at the time at which it is read; what the machines let arrive goes to the device of its destination. Machines that
+//! are served late work at their own times, so that the loop's lateness shows where a packet is delivered, and is
+//! measured there.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use airwatt_base::{Instant, Span};
+use airwatt_sim::live::{Host, Live};
+use airwatt_sim::scenario::Scenario;
+use nix::errno::Errno;
+use nix::libc;
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+
+use crate::error::failed;
+use crate::hosts::{Hosts, Member, host_at, place};
+use crate::realtime::{Clock, Lateness, Realtime, cpu_s};
+use crate::watch::{Note, Watch};
+use crate::work::{Running, Work};
+use crate::{EmulateError, Emulated, Options, Progress};
+
+/// The largest packet that a device may hand over.
+const MOST_BYTES: usize = 65_536;
+/// Packets read from one device before the others have their turn.
+const BATCH: usize = 64;
+/// Whoever follows the emulation is told so often at most.
+const BETWEEN_REPORTS: Span = Span::from_millis(100);
+/// Keys of readiness beyond those of devices.
+const TIMER: u64 = u64::MAX;
+const BELL: u64 = u64::MAX - 1;
+const STOP: u64 = u64::MAX - 2;
+
+/// Why an emulation ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    /// What ran in it is over.
+    Over,
+    /// Its time is.
+    TimeUp,
+    /// Somebody stopped it.
+    Interrupted,
+}
+
+/// Emulates on the calling thread.
+pub(crate) fn run(
+    scenario: &Scenario,
+    seed: u64,
+    hosts: Hosts,
+    options: Options,
+    report: &mut dyn FnMut(Progress),
+) -> Result<Emulated, EmulateError> {
+    let mut running = Running::prepare(scenario, seed, &hosts, &options.work, options.output)?;
+    let live =
+        Live::new(scenario, seed, options.trace).map_err(|error| EmulateError::Input(error.to_string()))?;
+    let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|error| failed("epoll")(error.into()))?;
+    let clock = Clock::start().map_err(failed("a timer"))?;
+    let readable = |key| EpollEvent::new(EpollFlags::EPOLLIN, key);
+    let edge = EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, TIMER);
+    let added = hosts
+        .members()
+        .iter()
+        .try_for_each(|member| epoll.add(&member.device, readable(place(member.host) as u64)))
+        .and_then(|()| epoll.add(clock.timer(), edge))
+        .and_then(|()| epoll.add(running.bell(), readable(BELL)))
+        .and_then(|()| epoll.add(options.stop.bell(), readable(STOP)));
+    added.map_err(|error| failed("epoll")(error.into()))?;
+    let mut bridge = Bridge {
+        live,
+        hosts: &hosts,
+        clock,
+        watch: Watch::new(scenario.measure_from.unwrap_or_default(), !scenario.fairness_windows.is_empty()),
+        under_way: BTreeMap::new(),
+        buffer: vec![0; MOST_BYTES],
+        spare: Vec::new(),
+        next: 0,
+        kept: options.trace.then(Vec::new),
+        last: Instant::ZERO,
+        lateness: Lateness::default(),
+        bound: options.bound,
+        wakeups: 0,
+    };
+    running.start(scenario, &hosts, &options.work, options.output)?;
+    // A command takes the time that it takes.
+    let duration = scenario.duration.filter(|_| options.work == Work::Scenario);
+    let end = duration.map(|duration| Instant::ZERO + duration);
+    let limit =
+        if options.work == Work::Scenario { Instant::ZERO + scenario.time_limit } else { Instant::FOREVER };
+    let cpu_before = cpu_s();
+    let priority = Priority::raise();
+    let outcome = bridge.serve(&epoll, &mut running, end.unwrap_or(limit), report);
+    drop(priority);
+    let cpu = cpu_s() - cpu_before;
+    let ending = outcome.map_err(failed("the bridge"))?;
+    let status = running.status();
+    if let Some(line) = running.failure() {
+        return Err(EmulateError::Failed(line.to_owned()));
+    }
+    if ending == Ending::TimeUp && end.is_none() {
+        let Scenario { name, time_limit, .. } = scenario;
+        return Err(EmulateError::Failed(format!(
+            "{name}: not complete after its time limit of {time_limit}; raise time_limit"
+        )));
+    }
+    let (run, realtime) = bridge.finish(cpu, |port| running.known(port));
+    Ok(Emulated { run, realtime, status, interrupted: ending == Ending::Interrupted })
+}
+
+/// A packet between two devices.
+struct UnderWay {
+    bytes: Vec<u8>,
+    to: Host,
+    note: Note,
+}
+
+struct Bridge<'a> {
+    live: Live,
+    hosts: &'a Hosts,
+    clock: Clock,
+    watch: Watch,
+    under_way: BTreeMap<u64, UnderWay>,
+    buffer: Vec<u8>,
+    /// Buffers of packets that have arrived, for those to come.
+    spare: Vec<Vec<u8>>,
+    /// Number of the next packet.
+    next: u64,
+    /// The bytes of every packet by number, for a capture.
+    kept: Option<Vec<Vec<u8>>>,
+    /// When a packet was last sent or delivered.
+    last: Instant,
+    lateness: Lateness,
+    bound: Span,
+    wakeups: u64,
+}
+
+impl Bridge<'_> {
+    /// Until `end`, or until everything that runs is over.
+    fn serve(
+        &mut self,
+        epoll: &Epoll,
+        running: &mut Running,
+        end: Instant,
+        report: &mut dyn FnMut(Progress),
+    ) -> io::Result<Ending> {
+        let mut over = None;
+        let mut reported = Instant::ZERO;
+        loop {
+            let now = self.clock.now();
+            self.advance(now.min(end));
+            if running.is_over() {
+                over.get_or_insert(now);
+            }
+            let stop = over.map_or(end, |over| self.rest(over).min(end));
+            if now >= stop {
+                return Ok(if over.is_some() { Ending::Over } else { Ending::TimeUp });
+            }
+            if now.saturating_since(reported) >= BETWEEN_REPORTS {
+                reported = now;
+                report(self.progress(now, end));
+            }
+            let due = self.live.due().map_or(stop, |due| due.min(stop));
+            if due > now && !self.sleep(epoll, running, due)? {
+                return Ok(Ending::Interrupted);
+            }
+        }
+    }
+
+    /// Sleeps until `due`, or until there is something to do, and does it. Returns whether to go on.
+    fn sleep(&mut self, epoll: &Epoll, running: &mut Running, due: Instant) -> io::Result<bool> {
+        let mut ready = [EpollEvent::empty(); 32];
+        self.clock.wake_at(due)?;
+        let count = match epoll.wait(&mut ready, EpollTimeout::NONE) {
+            Err(Errno::EINTR) => 0,
+            count => count?,
+        };
+        self.wakeups += 1;
+        for event in &ready[..count] {
+            match event.data() {
+                TIMER => {}
+                STOP => return Ok(false),
+                BELL => running.take_reports(),
+                member => self.read(member as usize)?,
+            }
+        }
+        Ok(true)
+    }
+
+    /// When the last packets of what was over then have had their time: nothing is under way, and nobody has answered.
+    fn rest(&self, over: Instant) -> Instant {
+        const TO_ANSWER: Span = Span::from_millis(20);
+        const AT_MOST: Span = Span::from_secs(1);
+        let quiet =
+            if self.under_way.is_empty() { self.last.max(over) + TO_ANSWER } else { Instant::FOREVER };
+        quiet.min(over + AT_MOST)
+    }
+
+    fn progress(&self, now: Instant, end: Instant) -> Progress {
+        let elapsed = now.saturating_since(Instant::ZERO);
+        let share = now.as_secs_f64() / end.as_secs_f64().max(1e-9);
+        Progress { elapsed, share, events: self.live.events() }
+    }
+
+    /// Takes what a host's kernel sends.
+    fn read(&mut self, member: usize) -> io::Result<()> {
+        let Member { host, device, .. } = &self.hosts.members()[member];
+        for _ in 0..BATCH {
+            let length = match device.recv(&mut self.buffer) {
+                Ok(length) => length,
+                Err(error) => {
+                    return match error.kind() {
+                        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(()),
+                        // A host's command may take its own device down.
+                        _ if error.raw_os_error() == Some(libc::EIO) => Ok(()),
+                        _ => Err(error),
+                    };
+                }
+            };
+            let mut bytes = self.spare.pop().unwrap_or_default();
+            bytes.clear();
+            bytes.extend_from_slice(&self.buffer[..length]);
+            self.send(*host, bytes);
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, from: Host, bytes: Vec<u8>) {
+        let now = self.clock.now();
+        self.advance(now);
+        let Some(to) = destination(&bytes) else {
+            self.spare.push(bytes);
+            return;
+        };
+        let number = self.next;
+        if !self.live.send(from, to, number, bytes.len() as u32) {
+            self.spare.push(bytes);
+            return;
+        }
+        self.next += 1;
+        self.last = now;
+        if let Some(kept) = &mut self.kept {
+            kept.push(bytes.clone());
+        }
+        let note = self.watch.sent(&bytes, now);
+        self.under_way.insert(number, UnderWay { bytes, to, note });
+        self.deliver();
+    }
+
+    fn advance(&mut self, now: Instant) {
+        self.live.advance(now);
+        self.deliver();
+    }
+
+    /// Hands over what has arrived.
+    fn deliver(&mut self) {
+        while let Some(crossing) = self.live.poll() {
+            let Some(UnderWay { bytes, to, note }) = self.under_way.remove(&crossing.number) else {
+                continue;
+            };
+            self.watch.ended(note, crossing.arrived, crossing.took, crossing.at);
+            self.last = self.last.max(crossing.at);
+            if crossing.arrived {
+                // A host whose device is down, or whose kernel is out of memory, loses it, as with any card.
+                let _ = self.hosts.get(to).device.send(&bytes);
+                self.lateness.add(self.clock.now().saturating_since(crossing.at), self.bound);
+            }
+            self.spare.push(bytes);
+        }
+    }
+
+    fn finish(
+        mut self,
+        cpu_s: f64,
+        known: impl Fn(u16) -> Option<(u32, &'static str)>,
+    ) -> (airwatt_sim::Run, Realtime) {
+        let end = self.live.now();
+        let elapsed = end.saturating_since(Instant::ZERO);
+        let realtime = Realtime::new(&self.lateness, self.bound, self.wakeups, elapsed, cpu_s);
+        let flows = self.watch.flows(end, known);
+        let mut run = self.live.finish(flows);
+        if let (Some(trace), Some(kept)) = (&mut run.trace, self.kept.take()) {
+            trace.setting.packets = kept;
+        }
+        (run, realtime)
+    }
+}
+
+/// The host that an IPv4 packet is for.
+fn destination(bytes: &[u8]) -> Option<Host> {
+    let address: [u8; 4] = bytes.get(16..20)?.try_into().ok()?;
+    (bytes[0] >> 4 == 4).then(|| host_at(address.into())).flatten()
+}
+
+/// The calling thread before all others, for as long as this lives; where that is not allowed, nothing changes. Processes
+/// and threads that it starts are not raised.
+struct Priority {
+    raised: bool,
+}
+
+impl Priority {
+    #[expect(unsafe_code, reason = "the scheduler's policy has no safe interface")]
+    fn set(policy: libc::c_int, priority: libc::c_int) -> bool {
+        let parameters = libc::sched_param { sched_priority: priority };
+        // SAFETY: 0 is the calling thread; the structure is only read.
+        unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) == 0 }
+    }
+
+    fn raise() -> Self {
+        Self { raised: Self::set(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, 1) }
+    }
+}
+
+impl Drop for Priority {
+    fn drop(&mut self) {
+        if self.raised {
+            Self::set(libc::SCHED_OTHER, 0);
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! The hosts of a scenario: the server and a station each, as network namespaces with a TUN device.
+//!
+//! All share one network, 10.0.0.0/8: the server is 10.0.0.1, station n is 10.1.0.n (10.1.1.0 follows 10.1.0.255). They
+//! know each other by name. Kernel settings that the scenario's TCP implies are made in each namespace
+//! and die with it.
+
+pub(crate) mod namespace;
+pub(crate) mod process;
+
+use std::fs;
+use std::io;
+use std::net::Ipv4Addr;
+
+use airwatt_sim::live::Host;
+use airwatt_sim::scenario::Scenario;
+use nix::errno::Errno;
+use tun_rs::{DeviceBuilder, Layer, SyncDevice};
+
+use crate::error::{EmulateError, failed};
+use namespace::Namespace;
+
+const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const STATION_NETWORK: u16 = 0x0a01;
+const PREFIX: u8 = 8;
+/// More hosts than that are more devices than a test bed wants.
+const MOST_STATIONS: usize = 200;
+const SERVER: &str = "server";
+const STATION: &str = "station";
+
+/// One host.
+pub(crate) struct Member {
+    pub(crate) host: Host,
+    pub(crate) namespace: Namespace,
+    /// The other end of its device.
+    pub(crate) device: SyncDevice,
+}
+
+/// All hosts: the server first, then the stations by number.
+pub(crate) struct Hosts {
+    members: Vec<Member>,
+}
+
+impl Hosts {
+    /// Builds the scenario's hosts.
+    pub(crate) fn build(scenario: &Scenario) -> Result<Self, EmulateError> {
+        let stations = scenario.stations().count();
+        if stations > MOST_STATIONS {
+            return Err(EmulateError::Input(format!(
+                "station.count: {stations} stations; allowed in an emulation are at most {MOST_STATIONS}"
+            )));
+        }
+        let hosts = std::iter::once(Host::Server).chain((0..stations as u32).map(Host::Station));
+        let names: String = hosts.clone().map(|host| format!("{} {}\n", address(host), name(host))).collect();
+        let names = format!("127.0.0.1 localhost\n{names}");
+        let members = hosts.map(|host| Member::build(host, scenario, &names)).collect::<Result<_, _>>()?;
+        Ok(Self { members })
+    }
+
+    pub(crate) fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    pub(crate) fn get(&self, host: Host) -> &Member {
+        &self.members[place(host)]
+    }
+
+    /// The host of this name.
+    pub(crate) fn named(&self, wanted: &str) -> Result<Host, EmulateError> {
+        let found = self.members.iter().map(|member| member.host).find(|host| name(*host) == wanted);
+        found.ok_or_else(|| {
+            let last = self.members.len() - 1;
+            let stations =
+                if last == 1 { format!("{STATION}1") } else { format!("{STATION}1 to {STATION}{last}") };
+            EmulateError::Input(format!(
+                "{wanted:?} is not a host of the scenario; allowed are {SERVER} and {stations}"
+            ))
+        })
+    }
+}
+
+/// Where a host stands among all.
+pub(crate) const fn place(host: Host) -> usize {
+    match host {
+        Host::Server => 0,
+        Host::Station(id) => id as usize + 1,
+    }
+}
+
+/// What a host is called: stations are counted from 1.
+pub(crate) fn name(host: Host) -> String {
+    match host {
+        Host::Server => SERVER.to_owned(),
+        Host::Station(id) => format!("{STATION}{}", id + 1),
+    }
+}
+
+/// A host's address.
+pub(crate) fn address(host: Host) -> Ipv4Addr {
+    match host {
+        Host::Server => SERVER_ADDRESS,
+        Host::Station(id) => Ipv4Addr::from(u32::from(STATION_NETWORK) << 16 | (id + 1)),
+    }
+}
+
+/// The host with this address, whether or not the scenario has it.
+pub(crate) fn host_at(address: Ipv4Addr) -> Option<Host> {
+    let bits = u32::from(address);
+    if address == SERVER_ADDRESS {
+        return Some(Host::Server);
+    }
+    let number = bits & 0xffff;
+    (bits >> 16 == u32::from(STATION_NETWORK) && number > 0).then(|| Host::Station(number - 1))
+}
+
+impl Member {
+    fn build(host: Host, scenario: &Scenario, names: &str) -> Result<Self, EmulateError> {
+        let called = name(host);
+        let namespace = Namespace::new(&called, names)?;
+        let mtu = u16::try_from(scenario.tcp.mtu.as_bytes()).unwrap_or(u16::MAX);
+        let settings = settings(scenario);
+        let device = namespace.run(move || -> Result<SyncDevice, EmulateError> {
+            for (key, value) in &settings {
+                set(key, value).map_err(failed(format_args!("{called}: net.{key}")))?;
+            }
+            loopback_up().map_err(failed(format_args!("{called}: loopback")))?;
+            device(host, mtu).map_err(|error| match error.raw_os_error().map(Errno::from_raw) {
+                Some(Errno::ENOENT | Errno::ENODEV | Errno::ENXIO) => {
+                    EmulateError::Missing(format!("/dev/net/tun: {error}; the kernel needs CONFIG_TUN"))
+                }
+                _ => failed("TUN device")(error),
+            })
+        })?;
+        Ok(Self { host, namespace, device })
+    }
+}
+
+/// The device through which a host reaches all others.
+fn device(host: Host, mtu: u16) -> io::Result<SyncDevice> {
+    let interface = if host == Host::Server { "eth0" } else { "wlan0" };
+    let device = DeviceBuilder::new()
+        .name(interface)
+        .layer(Layer::L3)
+        .ipv4(address(host), PREFIX, None)
+        .mtu(mtu)
+        .build_sync()?;
+    device.set_nonblocking(true)?;
+    Ok(device)
+}
+
+/// Brings the loopback device up, so that a host reaches itself.
+fn loopback_up() -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+
+    let socket = std::net::UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+    namespace::interface_up(socket.as_raw_fd(), c"lo")
+}
+
+/// Kernel settings below `net`, and their values: the scenario's TCP, and silence.
+///
+/// What a kernel has no setting for stays as it is: its initial window, its delayed acknowledgements, its timers.
+fn settings(scenario: &Scenario) -> Vec<(&'static str, String)> {
+    // Fewer than 52 bytes of headers leave no room for time stamps (RFC 7323: 12 bytes with their padding).
+    const WITH_TIMESTAMPS: u64 = 52;
+    let timestamps = scenario.tcp.header.as_bytes() >= WITH_TIMESTAMPS;
+    let flag = |on: bool| u8::from(on).to_string();
+    vec![
+        ("ipv6/conf/all/disable_ipv6", flag(true)),
+        ("ipv6/conf/default/disable_ipv6", flag(true)),
+        ("ipv4/tcp_timestamps", flag(timestamps)),
+        // What an earlier connection learnt would decide about a later one.
+        ("ipv4/tcp_no_metrics_save", flag(true)),
+        ("ipv4/ping_group_range", "0 2147483647".to_owned()),
+    ]
+}
+
+/// Writes a setting of the calling thread's network namespace. One that this kernel lacks is passed over.
+pub(crate) fn set(key: &str, value: &str) -> io::Result<()> {
+    match fs::write(format!("/proc/sys/net/{key}"), value) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_lead_back_to_hosts() {
+        for host in [Host::Server, Host::Station(0), Host::Station(199)] {
+            assert_eq!(host_at(address(host)), Some(host));
+        }
+        assert_eq!(address(Host::Station(0)), Ipv4Addr::new(10, 1, 0, 1));
+        for nobody in [[10, 1, 0, 0], [10, 0, 0, 2], [224, 0, 0, 22], [10, 255, 255, 255]] {
+            assert_eq!(host_at(nobody.into()), None);
+        }
+    }
+
+    #[test]
+    fn stations_are_counted_from_one() {
+        assert_eq!(name(Host::Station(0)), "station1");
+        assert_eq!(name(Host::Server), "server");
+    }
+}

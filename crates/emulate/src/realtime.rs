@@ -1,0 +1,179 @@
+//! How well the wall clock was kept: what the machines decided for a time, and when it really happened.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use airwatt_base::{Instant, Span};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::{TimeSpec, TimeValLike};
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use nix::time::clock_gettime;
+use serde::Serialize;
+
+/// The wall clock of an emulation: time since it began, and a timer on it.
+#[derive(Debug)]
+pub(crate) struct Clock {
+    began_ns: i64,
+    timer: TimerFd,
+    set: Option<Instant>,
+}
+
+impl Clock {
+    pub(crate) fn start() -> io::Result<Self> {
+        let timer =
+            TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC)?;
+        Ok(Self { began_ns: monotonic_ns()?, timer, set: None })
+    }
+
+    pub(crate) fn now(&self) -> Instant {
+        let ns = monotonic_ns().unwrap_or(self.began_ns);
+        Instant::from_nanos((ns - self.began_ns).unsigned_abs())
+    }
+
+    /// The timer that [`Clock::wake_at`] sets. Its readiness is an edge: nobody reads it.
+    pub(crate) fn timer(&self) -> impl AsFd {
+        &self.timer
+    }
+
+    /// Has the timer go off at this time, at once if it is past.
+    pub(crate) fn wake_at(&mut self, at: Instant) -> io::Result<()> {
+        if self.set == Some(at) {
+            return Ok(());
+        }
+        let ns = self.began_ns.saturating_add_unsigned(at.as_nanos());
+        let expiration = Expiration::OneShot(TimeSpec::nanoseconds(ns));
+        self.timer.set(expiration, TimerSetTimeFlags::TFD_TIMER_ABSTIME)?;
+        self.set = Some(at);
+        Ok(())
+    }
+}
+
+fn monotonic_ns() -> io::Result<i64> {
+    Ok(clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC)?.num_nanoseconds())
+}
+
+/// Buckets for each doubling of lateness: a percentile is at most 6 % too high.
+const PER_OCTAVE: u32 = 16;
+
+/// Lateness of deliveries, in logarithmic buckets from a microsecond on.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lateness {
+    buckets: Vec<u64>,
+    count: u64,
+    late: u64,
+    worst: Span,
+}
+
+impl Lateness {
+    pub(crate) fn add(&mut self, lateness: Span, bound: Span) {
+        let bucket = bucket(lateness);
+        if self.buckets.len() <= bucket {
+            self.buckets.resize(bucket + 1, 0);
+        }
+        self.buckets[bucket] += 1;
+        self.count += 1;
+        self.late += u64::from(lateness > bound);
+        self.worst = self.worst.max(lateness);
+    }
+
+    /// The least lateness, to the precision of a bucket, that so many per cent do not exceed.
+    fn percentile_s(&self, percent: u64) -> Option<f64> {
+        let rank = (self.count * percent).div_ceil(100).max(1);
+        let mut seen = 0;
+        let reached = |count: &u64| {
+            seen += count;
+            seen >= rank
+        };
+        let bucket = self.buckets.iter().position(reached)?;
+        Some(upper_s(bucket).min(self.worst.as_secs_f64()))
+    }
+}
+
+fn bucket(lateness: Span) -> usize {
+    let us = lateness.as_secs_f64() * 1e6;
+    (us.max(1.0).log2() * f64::from(PER_OCTAVE)).ceil() as usize
+}
+
+fn upper_s(bucket: usize) -> f64 {
+    (bucket as f64 / f64::from(PER_OCTAVE)).exp2() * 1e-6
+}
+
+/// How well an emulation kept the wall clock. Beside the lateness of deliveries, which moves packets, nothing depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Realtime {
+    /// Packets delivered to kernels.
+    pub deliveries: u64,
+    /// Half of them were delivered at most so long after the time that the machines had decided on, in seconds.
+    pub lateness_s_p50: Option<f64>,
+    /// 99 % of them.
+    pub lateness_s_p99: Option<f64>,
+    /// The latest.
+    pub lateness_s_max: f64,
+    /// Deliveries later than the bound.
+    pub late: u64,
+    /// The bound in seconds.
+    pub bound_s: f64,
+    /// Whether at most one of a hundred was late.
+    pub trusted: bool,
+    /// Times that the bridge woke up.
+    pub wakeups: u64,
+    /// CPU time of the bridge over the time that passed; writing to a kernel's device includes that kernel's work on it.
+    pub cpu_share: f64,
+}
+
+impl Realtime {
+    pub(crate) fn new(lateness: &Lateness, bound: Span, wakeups: u64, elapsed: Span, cpu_s: f64) -> Self {
+        Self {
+            deliveries: lateness.count,
+            lateness_s_p50: lateness.percentile_s(50),
+            lateness_s_p99: lateness.percentile_s(99),
+            lateness_s_max: lateness.worst.as_secs_f64(),
+            late: lateness.late,
+            bound_s: bound.as_secs_f64(),
+            trusted: lateness.late * 100 <= lateness.count,
+            wakeups,
+            cpu_share: if elapsed.is_zero() { 0.0 } else { cpu_s / elapsed.as_secs_f64() },
+        }
+    }
+}
+
+/// CPU time of the calling thread in seconds, its own and the kernel's on its behalf.
+pub(crate) fn cpu_s() -> f64 {
+    getrusage(UsageWho::RUSAGE_THREAD).map_or(0.0, |usage| {
+        (usage.user_time().num_microseconds() + usage.system_time().num_microseconds()) as f64 * 1e-6
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_upper_bounds_within_six_per_cent() {
+        let mut lateness = Lateness::default();
+        let bound = Span::from_micros(980);
+        (1..=1_000).for_each(|us| lateness.add(Span::from_micros(us), bound));
+        let realtime = Realtime::new(&lateness, bound, 0, Span::from_secs(1), 0.25);
+        for (value, exact) in [(realtime.lateness_s_p50, 500e-6), (realtime.lateness_s_p99, 990e-6)] {
+            let value = value.unwrap();
+            assert!(value >= exact * (1.0 - 1e-12) && value <= exact * 1.06, "{value} {exact}");
+        }
+        assert_eq!((realtime.lateness_s_max, realtime.late, realtime.trusted), (1e-3, 20, false));
+        assert_eq!(realtime.cpu_share, 0.25);
+    }
+
+    #[test]
+    fn nothing_delivered_is_nothing_late() {
+        let realtime = Realtime::new(&Lateness::default(), Span::from_millis(1), 3, Span::ZERO, 0.0);
+        assert_eq!((realtime.lateness_s_p50, realtime.late, realtime.trusted), (None, 0, true));
+    }
+
+    #[test]
+    fn one_of_a_hundred_may_be_late() {
+        let mut lateness = Lateness::default();
+        let bound = Span::from_millis(1);
+        lateness.add(Span::from_millis(2), bound);
+        (0..99).for_each(|_| lateness.add(Span::from_micros(3), bound));
+        assert!(Realtime::new(&lateness, bound, 0, Span::ZERO, 0.0).trusted);
+    }
+}

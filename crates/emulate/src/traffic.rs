@@ -1,0 +1,338 @@
+//! A scenario's flows over kernel sockets: the applications of a simulation, the kernel's TCP.
+//!
+//! The server listens on a port for each flow, the station connects, and data goes the way that the flow has. A writer and a
+//! reader thread for each: they sleep in the kernel. Congestion control is set on each socket, selective
+//! acknowledgements for each host; what a kernel does beyond that it does as everywhere.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use airwatt_base::{Span, Stream};
+use airwatt_proto::cc::Algorithm;
+use airwatt_sim::apps::Source;
+use airwatt_sim::live::Host;
+use airwatt_sim::scenario::{Scenario, Transport};
+use airwatt_sim::world::{FlowSpec, Traffic as Carried, WorldSpec};
+use nix::sys::socket::sockopt::{ReuseAddr, TcpCongestion};
+use nix::sys::socket::{
+    AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, connect, listen, setsockopt, socket,
+};
+
+use crate::error::{EmulateError, failed};
+use crate::hosts::{Hosts, address, set};
+use crate::realtime::Clock;
+use crate::work::{Report, Reports};
+
+/// The server's port of flow 0; the others follow.
+const FIRST_PORT: u16 = 5_001;
+/// What is written and read at a time.
+const CHUNK: usize = 1 << 16;
+/// After so long without a datagram a sender that is done has nothing under way.
+const DATAGRAMS_SETTLE: Duration = Duration::from_millis(500);
+
+/// One flow with its sockets, before it begins.
+#[derive(Debug)]
+struct Flow {
+    spec: FlowSpec,
+    source: Source,
+    start: Span,
+    ends: Option<Ends>,
+}
+
+#[derive(Debug)]
+enum Ends {
+    /// The server's listener, and the station's socket that is to connect to it.
+    Tcp {
+        listener: TcpListener,
+        station: OwnedFd,
+    },
+    Udp {
+        from: UdpSocket,
+        to: UdpSocket,
+    },
+}
+
+/// A scenario's flows.
+#[derive(Debug)]
+pub(crate) struct Traffic {
+    flows: Vec<Flow>,
+    /// Sockets that somebody may sleep in, to wake him.
+    open: Vec<Open>,
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+enum Open {
+    Listener(TcpListener),
+    Stream(OwnedFd),
+}
+
+impl Traffic {
+    /// Opens the sockets of the scenario's flows.
+    pub(crate) fn prepare(scenario: &Scenario, seed: u64, hosts: &Hosts) -> Result<Self, EmulateError> {
+        let spec = WorldSpec::new(scenario, seed).map_err(|error| EmulateError::Input(error.to_string()))?;
+        let sack = |flow: &FlowSpec| {
+            !matches!(flow.transport, Transport::Tcp { congestion: Algorithm::Reno | Algorithm::NewReno, .. })
+        };
+        let wants_sack = spec.flows.iter().any(sack);
+        for member in hosts.members() {
+            let value = u8::from(wants_sack).to_string();
+            member
+                .namespace
+                .run(move || set("ipv4/tcp_sack", &value))
+                .map_err(failed("net.ipv4.tcp_sack"))?;
+        }
+        let mut flows = Vec::with_capacity(spec.flows.len());
+        for (index, flow) in spec.flows.into_iter().enumerate() {
+            flows.push(Flow::prepare(flow, seed, index, hosts)?);
+        }
+        let mut open = Vec::new();
+        for flow in &flows {
+            if let Some(Ends::Tcp { listener, station }) = &flow.ends {
+                open.push(Open::Listener(listener.try_clone().map_err(failed("a socket"))?));
+                open.push(Open::Stream(station.try_clone().map_err(failed("a socket"))?));
+            }
+        }
+        Ok(Self { flows, open, stop: Arc::default(), threads: Vec::new() })
+    }
+
+    /// How many flows.
+    pub(crate) fn flows(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// How many end by themselves.
+    pub(crate) fn finite(&self) -> usize {
+        self.flows.iter().filter(|flow| flow.source.size().is_some()).count()
+    }
+
+    /// The flow whose server has this port.
+    pub(crate) fn known(&self, port: u16) -> Option<(u32, &'static str)> {
+        let index = port.checked_sub(FIRST_PORT)?;
+        self.flows.get(usize::from(index)).map(|flow| (u32::from(index), flow.spec.transport.name()))
+    }
+
+    /// Starts the flows, each at its time from now.
+    pub(crate) fn start(&mut self, reports: &Reports) {
+        for (index, flow) in self.flows.iter_mut().enumerate() {
+            let Some(ends) = flow.ends.take() else { continue };
+            let (source, down, start) = (flow.source.clone(), flow.spec.down, flow.start);
+            let (reports, stop) = (reports.clone(), Arc::clone(&self.stop));
+            let server = SocketAddrV4::new(address(Host::Server), FIRST_PORT + index as u16);
+            let carry = move || {
+                pause(start, &stop);
+                let outcome = match ends {
+                    Ends::Tcp { listener, station } => tcp(listener, station, server, down, source, &stop),
+                    Ends::Udp { from, to } => udp(&from, &to, source, &stop),
+                };
+                match outcome {
+                    _ if stop.load(Ordering::Relaxed) => {}
+                    Ok(()) => reports.send(Report::FlowDone),
+                    Err(error) => reports.send(Report::FlowFailed(format!("flow {index}: {error}"))),
+                }
+            };
+            // A thread that cannot be started is a flow that never ends; the kernel says no more than that.
+            if let Ok(thread) = thread::Builder::new().name(format!("flow{index}")).spawn(carry) {
+                self.threads.push(thread);
+            }
+        }
+    }
+}
+
+impl Drop for Traffic {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for open in self.open.drain(..) {
+            // Whoever sleeps in one of them finds it closed; one that is closed already has nobody.
+            let _ = match open {
+                Open::Listener(listener) => TcpStream::from(OwnedFd::from(listener)).shutdown(Shutdown::Both),
+                Open::Stream(stream) => TcpStream::from(stream).shutdown(Shutdown::Both),
+            };
+        }
+        self.threads.drain(..).for_each(|thread| drop(thread.join()));
+    }
+}
+
+impl Flow {
+    fn prepare(spec: FlowSpec, seed: u64, index: usize, hosts: &Hosts) -> Result<Self, EmulateError> {
+        let port = u16::try_from(index).ok().and_then(|index| FIRST_PORT.checked_add(index));
+        let Some(port) = port else {
+            return Err(EmulateError::Input(format!("flow {index}: there are no more ports")));
+        };
+        let unable = |what: String| {
+            EmulateError::Input(format!(
+                "flow {index}: {what}; without it run commands of your own, after -- or in [[host]] tables"
+            ))
+        };
+        let source = match &spec.traffic {
+            Carried::Transfer { source, dialogue: None, .. } => *source,
+            Carried::Datagrams { source, .. } => *source,
+            Carried::Transfer { .. } => {
+                return Err(unable(
+                    "applications web and request-response are not carried over kernel sockets".to_owned(),
+                ));
+            }
+            _ => return Err(unable("a saturated queue is not carried over kernel sockets".to_owned())),
+        };
+        let (server, station) = (hosts.get(Host::Server), hosts.get(Host::Station(spec.station)));
+        let ends = match spec.transport {
+            Transport::Udp => {
+                let (from, to) = if spec.down { (server, station) } else { (station, server) };
+                let here = SocketAddrV4::new(address(from.host), port);
+                let there = SocketAddrV4::new(address(to.host), port);
+                let from = from.namespace.run(move || UdpSocket::bind(here)).map_err(failed("a socket"))?;
+                let to = to.namespace.run(move || UdpSocket::bind(there)).map_err(failed("a socket"))?;
+                from.connect(there).map_err(failed("a socket"))?;
+                Ends::Udp { from, to }
+            }
+            Transport::Tcp { congestion, ackloss } => {
+                let name = match (congestion, ackloss) {
+                    (Algorithm::Reno | Algorithm::NewReno | Algorithm::Sack, false) => "reno",
+                    (Algorithm::Reno | Algorithm::NewReno | Algorithm::Sack, true) => "ackloss",
+                    (Algorithm::Cubic, false) => "cubic",
+                    (Algorithm::Cubic, true) => "ackloss_cubic",
+                    (Algorithm::Tahoe, _) => return Err(unable("no kernel has Tahoe".to_owned())),
+                };
+                let here = SocketAddrV4::new(address(Host::Server), port);
+                let listener =
+                    server.namespace.run(move || listener(here, name)).map_err(absent(index, name))?;
+                let station = station.namespace.run(move || tcp_socket(name)).map_err(absent(index, name))?;
+                Ends::Tcp { listener, station }
+            }
+            other => return Err(unable(format!("no kernel has {}", other.name()))),
+        };
+        let drawn =
+            Stream::new(seed, &format!("flow/{index}/start")).unit() * spec.start_spread.as_secs_f64();
+        let start = spec.start + Span::from_secs_f64(drawn);
+        Ok(Self { source: Source::new(source, seed, index), start, ends: Some(ends), spec })
+    }
+}
+
+/// Why a socket with this congestion control could not be had.
+fn absent(flow: usize, name: &'static str) -> impl FnOnce(io::Error) -> EmulateError {
+    move |error| {
+        if error.kind() != io::ErrorKind::NotFound {
+            return failed(format_args!("flow {flow}: a socket"))(error);
+        }
+        let cure = if name.starts_with("ackloss") { "; `airwattd cc load` brings it" } else { "" };
+        EmulateError::Missing(format!("flow {flow}: the kernel has no TCP congestion control {name}{cure}"))
+    }
+}
+
+fn tcp_socket(congestion: &str) -> io::Result<OwnedFd> {
+    let socket = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
+    setsockopt(&socket, TcpCongestion, &congestion.into())?;
+    Ok(socket)
+}
+
+fn listener(at: SocketAddrV4, congestion: &str) -> io::Result<TcpListener> {
+    use std::os::fd::AsRawFd;
+
+    let socket = tcp_socket(congestion)?;
+    setsockopt(&socket, ReuseAddr, &true)?;
+    bind(socket.as_raw_fd(), &SockaddrIn::from(at))?;
+    listen(&socket, Backlog::new(1)?)?;
+    Ok(TcpListener::from(socket))
+}
+
+/// How many TCP sockets of the calling thread's network namespace listen.
+pub(crate) fn listening() -> usize {
+    const LISTEN: &str = "0A";
+    let table = std::fs::read_to_string("/proc/thread-self/net/tcp").unwrap_or_default();
+    table.lines().skip(1).filter(|line| line.split_whitespace().nth(3) == Some(LISTEN)).count()
+}
+
+/// One TCP flow from its beginning to its end.
+fn tcp(
+    listener: TcpListener,
+    station: OwnedFd,
+    server: SocketAddrV4,
+    down: bool,
+    source: Source,
+    stop: &Arc<AtomicBool>,
+) -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+
+    connect(station.as_raw_fd(), &SockaddrIn::from(server))?;
+    let station = TcpStream::from(station);
+    let (server, _) = listener.accept()?;
+    let (from, to) = if down { (server, station) } else { (station, server) };
+    let stopped = Arc::clone(stop);
+    let waker = from.try_clone()?;
+    let writer =
+        thread::Builder::new().name("writer".to_owned()).spawn(move || write(from, source, &stopped))?;
+    let read = read(to);
+    // Whoever read to the end has everything; whoever could not frees the writer.
+    if read.is_err() {
+        let _ = waker.shutdown(Shutdown::Both);
+    }
+    let wrote = writer.join().unwrap_or(Ok(()));
+    read.and(wrote)
+}
+
+fn write(mut to: TcpStream, mut source: Source, stop: &AtomicBool) -> io::Result<()> {
+    let zeros = [0_u8; CHUNK];
+    let clock = Clock::start()?;
+    source.begin(clock.now());
+    while let Some(due) = source.due() {
+        pause(due.saturating_since(clock.now()), stop);
+        let mut left = source.take(due);
+        while left > 0 && !stop.load(Ordering::Relaxed) {
+            let chunk = left.min(CHUNK as u64) as usize;
+            left -= to.write(&zeros[..chunk])? as u64;
+        }
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    to.shutdown(Shutdown::Write)?;
+    // The other side closes when it has everything: only then is the flow over.
+    read(to)
+}
+
+fn read(mut from: TcpStream) -> io::Result<()> {
+    let mut buffer = vec![0; CHUNK];
+    while from.read(&mut buffer)? > 0 {}
+    // Said explicitly: the socket has another holder, who would wake a sleeper, and so is not closed by being dropped.
+    match from.shutdown(Shutdown::Write) {
+        Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
+        done => done,
+    }
+}
+
+fn udp(from: &UdpSocket, to: &UdpSocket, mut source: Source, stop: &AtomicBool) -> io::Result<()> {
+    let zeros = [0_u8; CHUNK];
+    let clock = Clock::start()?;
+    source.begin(clock.now());
+    to.set_read_timeout(Some(DATAGRAMS_SETTLE))?;
+    let arrivals = to.try_clone()?;
+    let reader = thread::Builder::new().name("reader".to_owned()).spawn(move || {
+        let mut buffer = vec![0; CHUNK];
+        while arrivals.recv(&mut buffer).is_ok() {}
+    })?;
+    while let Some(due) = source.due().filter(|_| !stop.load(Ordering::Relaxed)) {
+        pause(due.saturating_since(clock.now()), stop);
+        let bytes = source.take(due) as usize;
+        // What the kernel has no room for is lost, as anywhere on the way.
+        let _ = from.send(&zeros[..bytes.min(CHUNK)]);
+    }
+    drop(reader.join());
+    Ok(())
+}
+
+/// Sleeps, but not beyond the end.
+fn pause(span: Span, stop: &AtomicBool) {
+    const STEP: Duration = Duration::from_millis(100);
+    let mut left = Duration::from_nanos(span.as_nanos());
+    while !left.is_zero() && !stop.load(Ordering::Relaxed) {
+        let step = left.min(STEP);
+        thread::sleep(step);
+        left -= step;
+    }
+}

@@ -1,0 +1,445 @@
+//! What each connection did, read off its packets at the edges of the machines.
+//!
+//! A byte is delivered when the receiver acknowledges it, seen as the acknowledgement leaves the receiver, so that lost
+//! acknowledgements take nothing away. A round-trip time is from a segment's leaving its sender to the arrival there of the first
+//! acknowledgement that covers it, without segments that were sent twice (RFC 6298, section 3), one at a time. A time-out is a
+//! retransmission after [`SILENCE`] without a packet to or from the sender.
+//!
+//! Of a connection the direction that delivered more is the flow. What is left out: fragments, and protocols other than
+//! TCP and UDP, which cross all the same.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use airwatt_base::{Instant, Span};
+use airwatt_sim::live::{Host, Meter, Observed};
+use airwatt_sim::record::FlowResult;
+use etherparse::{NetSlice, SlicedPacket, TransportSlice};
+
+use crate::hosts::host_at;
+
+/// Linux's least retransmission time-out, less a tenth for its clock.
+const SILENCE: Span = Span::from_millis(180);
+
+/// What has to be known about a packet when it comes to its end.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Note {
+    /// The connection, and whether it was opened by the packet's sender.
+    connection: Option<(usize, bool)>,
+    /// Carries data.
+    data: bool,
+    /// Position up to which it acknowledges the data of the other direction.
+    ack: Option<u64>,
+    bytes: u32,
+}
+
+/// Everything that was seen.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    connections: Vec<Connection>,
+    /// By protocol and both ends, the lesser first.
+    index: BTreeMap<(Protocol, SocketAddrV4, SocketAddrV4), usize>,
+    measure_from: Instant,
+    bins: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Protocol {
+    Tcp,
+    Udp,
+}
+
+#[derive(Debug)]
+struct Connection {
+    protocol: Protocol,
+    /// Who sent its first packet, and to whom.
+    ends: (SocketAddrV4, SocketAddrV4),
+    /// What the opener sends, and what it is sent.
+    halves: [Half; 2],
+}
+
+/// One direction's data.
+#[derive(Clone, Debug)]
+struct Half {
+    /// Sequence number of the first byte.
+    base: Option<u32>,
+    /// The end of what was sent, counted from the first byte.
+    top: u64,
+    /// What was delivered.
+    delivered: u64,
+    /// Where the data ends, once a FIN has said so.
+    fin: Option<u64>,
+    complete: Option<Instant>,
+    first: Option<Instant>,
+    segments: u64,
+    resent: u64,
+    timeouts: u64,
+    acks_lost: u64,
+    /// When the sender last sent or got anything.
+    heard: Instant,
+    timed: Option<(u64, Instant)>,
+    round_trips: (Span, u64),
+    latencies: (Span, u64),
+    meter: Meter,
+}
+
+impl Half {
+    fn new(meter: Meter) -> Self {
+        Self {
+            base: None,
+            top: 0,
+            delivered: 0,
+            fin: None,
+            complete: None,
+            first: None,
+            segments: 0,
+            resent: 0,
+            timeouts: 0,
+            acks_lost: 0,
+            heard: Instant::ZERO,
+            timed: None,
+            round_trips: (Span::ZERO, 0),
+            latencies: (Span::ZERO, 0),
+            meter,
+        }
+    }
+
+    /// The position of a sequence number near the end of what was sent.
+    fn position(&self, seq: u32) -> u64 {
+        let top = (self.base.unwrap_or(seq)).wrapping_add(self.top as u32);
+        let ahead = seq.wrapping_sub(top).cast_signed();
+        self.top.saturating_add_signed(i64::from(ahead))
+    }
+
+    fn sends(&mut self, begin: u64, length: u64, now: Instant) {
+        let end = begin + length;
+        self.first.get_or_insert(now);
+        self.segments += 1;
+        if begin < self.top {
+            self.resent += 1;
+            self.timeouts += u64::from(now.saturating_since(self.heard) >= SILENCE);
+            self.timed = self.timed.filter(|(timed, _)| *timed <= begin);
+        } else if self.timed.is_none() {
+            self.timed = Some((end, now));
+        }
+        self.top = self.top.max(end);
+    }
+
+    /// The receiver has everything up to this position.
+    fn delivers(&mut self, position: u64, now: Instant) {
+        let position = position.min(self.fin.unwrap_or(self.top));
+        if position > self.delivered {
+            self.meter.add(position - self.delivered, now);
+            self.delivered = position;
+        }
+        if self.fin == Some(self.delivered) {
+            self.complete.get_or_insert(now);
+        }
+    }
+
+    /// The sender hears that everything up to this position is there.
+    fn hears(&mut self, position: u64, now: Instant) {
+        self.heard = now;
+        if let Some((_, sent)) = self.timed.take_if(|(end, _)| position >= *end) {
+            self.round_trips.0 += now - sent;
+            self.round_trips.1 += 1;
+        }
+    }
+}
+
+impl Watch {
+    /// Watches flows whose throughputs are measured from this time on, in bins if those are asked for.
+    pub(crate) fn new(measure_from: Span, bins: bool) -> Self {
+        Self { measure_from: Instant::ZERO + measure_from, bins, ..Self::default() }
+    }
+
+    /// A packet leaves a host.
+    pub(crate) fn sent(&mut self, bytes: &[u8], now: Instant) -> Note {
+        let length = bytes.len() as u32;
+        let Ok(packet) = SlicedPacket::from_ip(bytes) else { return Note::default() };
+        let (Some(NetSlice::Ipv4(ip)), Some(transport)) = (&packet.net, &packet.transport) else {
+            return Note::default();
+        };
+        let (from, to) = (ip.header().source_addr(), ip.header().destination_addr());
+        match transport {
+            TransportSlice::Tcp(tcp) => {
+                let (id, opener) =
+                    self.connection(Protocol::Tcp, (from, tcp.source_port()), (to, tcp.destination_port()));
+                let [theirs, ours] = &mut self.connections[id].halves;
+                let (sending, receiving) = if opener { (theirs, ours) } else { (ours, theirs) };
+                let payload = tcp.payload().len() as u64;
+                if tcp.syn() {
+                    sending.base = Some(tcp.sequence_number().wrapping_add(1));
+                } else {
+                    let begin = sending.position(tcp.sequence_number());
+                    if payload > 0 {
+                        sending.sends(begin, payload, now);
+                    }
+                    if tcp.fin() {
+                        sending.fin = Some(begin + payload);
+                    }
+                }
+                sending.heard = now;
+                let ack = (tcp.ack() && receiving.base.is_some())
+                    .then(|| receiving.position(tcp.acknowledgment_number()))
+                    // A FIN takes one number more than there is data.
+                    .map(|ack| ack.min(receiving.fin.unwrap_or(receiving.top)));
+                if let Some(ack) = ack {
+                    receiving.delivers(ack, now);
+                }
+                Note { connection: Some((id, opener)), data: payload > 0, ack, bytes: length }
+            }
+            TransportSlice::Udp(udp) => {
+                let (id, opener) =
+                    self.connection(Protocol::Udp, (from, udp.source_port()), (to, udp.destination_port()));
+                let half = &mut self.connections[id].halves[usize::from(!opener)];
+                half.first.get_or_insert(now);
+                half.segments += 1;
+                Note { connection: Some((id, opener)), data: true, ack: None, bytes: length }
+            }
+            _ => Note::default(),
+        }
+    }
+
+    fn connection(
+        &mut self,
+        protocol: Protocol,
+        from: (Ipv4Addr, u16),
+        to: (Ipv4Addr, u16),
+    ) -> (usize, bool) {
+        let (from, to) = (SocketAddrV4::new(from.0, from.1), SocketAddrV4::new(to.0, to.1));
+        let (meter_from, bins) = (self.measure_from, self.bins);
+        let connections = &mut self.connections;
+        let id = *self.index.entry((protocol, from.min(to), from.max(to))).or_insert_with(|| {
+            let half = || {
+                let mut meter = Meter::new(meter_from);
+                if bins {
+                    meter.keep_bins();
+                }
+                Half::new(meter)
+            };
+            connections.push(Connection { protocol, ends: (from, to), halves: [half(), half()] });
+            connections.len() - 1
+        });
+        (id, self.connections[id].ends.0 == from)
+    }
+
+    /// A packet has come to its end, after so long.
+    pub(crate) fn ended(&mut self, note: Note, arrived: bool, took: Span, now: Instant) {
+        let Some((id, opener)) = note.connection else { return };
+        let Connection { protocol, halves: [theirs, ours], .. } = &mut self.connections[id];
+        let (sending, receiving) = if opener { (theirs, ours) } else { (ours, theirs) };
+        if !arrived {
+            receiving.acks_lost += u64::from(note.ack.is_some() && !note.data);
+            return;
+        }
+        if note.data {
+            sending.latencies.0 += took;
+            sending.latencies.1 += 1;
+        }
+        if *protocol == Protocol::Udp {
+            sending.delivered += u64::from(note.bytes);
+            sending.meter.add(u64::from(note.bytes), now);
+        }
+        if let Some(ack) = note.ack {
+            receiving.hears(ack, now);
+        }
+    }
+
+    /// The flows that delivered anything, in order of their beginning. `known` may know a flow by the server's port: its number and
+    /// its transport.
+    pub(crate) fn flows(
+        &self,
+        end: Instant,
+        known: impl Fn(u16) -> Option<(u32, &'static str)>,
+    ) -> Vec<Observed> {
+        let mut flows: Vec<(Option<u32>, Instant, Observed)> = Vec::new();
+        for connection in &self.connections {
+            let [theirs, ours] = &connection.halves;
+            let (half, from, to) = if theirs.delivered >= ours.delivered {
+                (theirs, connection.ends.0, connection.ends.1)
+            } else {
+                (ours, connection.ends.1, connection.ends.0)
+            };
+            let Some(first) = half.first else { continue };
+            let hosts = (host_at(*from.ip()), host_at(*to.ip()));
+            let (station, down, server_port) = match hosts {
+                (Some(Host::Server), Some(Host::Station(id))) => (id, true, from.port()),
+                (Some(Host::Station(id)), Some(Host::Server)) => (id, false, to.port()),
+                (Some(Host::Station(id)), _) => (id, false, 0),
+                _ => continue,
+            };
+            let known = known(server_port);
+            let transport = known.map_or(connection.protocol.name(), |(_, name)| name);
+            let result = half.result(FlowResult::empty(0, station, down, transport), first, end);
+            flows.push((known.map(|(id, _)| id), first, Observed { result, meter: half.meter.clone() }));
+        }
+        flows.sort_by_key(|(number, first, _)| (number.unwrap_or(u32::MAX), *first));
+        let numbered = flows.into_iter().zip(0..);
+        numbered
+            .map(|((number, _, flow), id)| {
+                let result = FlowResult { id: number.unwrap_or(id), ..flow.result };
+                Observed { result, ..flow }
+            })
+            .collect()
+    }
+}
+
+impl Half {
+    fn result(&self, empty: FlowResult, first: Instant, end: Instant) -> FlowResult {
+        let mean = |(sum, count): (Span, u64)| (count > 0).then(|| sum.as_secs_f64() / count as f64);
+        let elapsed = self.complete.unwrap_or(end).saturating_since(first).as_secs_f64();
+        FlowResult {
+            bytes_delivered: self.delivered,
+            goodput_bps: if elapsed > 0.0 { self.delivered as f64 * 8.0 / elapsed } else { 0.0 },
+            completed_s: self.complete.map(Instant::as_secs_f64),
+            latency_s_mean: mean(self.latencies),
+            rtt_s_mean: mean(self.round_trips),
+            segments_sent: self.segments,
+            segments_retransmitted: self.resent,
+            timeouts: self.timeouts,
+            acks_lost: self.acks_lost,
+            ..empty
+        }
+    }
+}
+
+impl Protocol {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use etherparse::PacketBuilder;
+
+    use super::*;
+
+    const SERVER: ([u8; 4], u16) = ([10, 0, 0, 1], 5_001);
+    const STATION: ([u8; 4], u16) = ([10, 1, 0, 1], 40_000);
+
+    struct Ladder {
+        watch: Watch,
+        now: Instant,
+    }
+
+    impl Ladder {
+        fn new() -> Self {
+            Self { watch: Watch::new(Span::ZERO, false), now: Instant::ZERO }
+        }
+
+        /// A segment leaves after so many milliseconds and arrives, or is lost, 10 ms later.
+        fn segment(
+            &mut self,
+            after_ms: u64,
+            up: bool,
+            flags: &str,
+            seq: u32,
+            ack: u32,
+            payload: usize,
+            arrives: bool,
+        ) {
+            self.now = self.now + Span::from_millis(after_ms);
+            let (from, to) = if up { (STATION, SERVER) } else { (SERVER, STATION) };
+            let mut builder = PacketBuilder::ipv4(from.0, to.0, 64).tcp(from.1, to.1, seq, 65_000);
+            if flags.contains('S') {
+                builder = builder.syn();
+            }
+            if flags.contains('F') {
+                builder = builder.fin();
+            }
+            if flags.contains('A') {
+                builder = builder.ack(ack);
+            }
+            let mut bytes = Vec::new();
+            builder.write(&mut bytes, &vec![0; payload]).unwrap();
+            let note = self.watch.sent(&bytes, self.now);
+            let took = Span::from_millis(10);
+            self.watch.ended(note, arrives, took, self.now + took);
+        }
+
+        fn flow(&self) -> FlowResult {
+            let flows = self.watch.flows(self.now, |_| None);
+            assert_eq!(flows.len(), 1);
+            flows[0].result.clone()
+        }
+    }
+
+    /// Sequence numbers wrap in the middle; a segment is lost and sent again after a time-out; an acknowledgement is lost.
+    #[test]
+    fn a_download_with_losses() {
+        let mut ladder = Ladder::new();
+        let isn = u32::MAX - 1_000;
+        ladder.segment(0, true, "S", 99, 0, 0, true);
+        ladder.segment(10, false, "SA", isn, 100, 0, true);
+        ladder.segment(10, true, "A", 100, isn.wrapping_add(1), 0, true);
+        let at = |byte: u32| isn.wrapping_add(1).wrapping_add(byte);
+        ladder.segment(10, false, "A", at(0), 100, 1_000, true);
+        ladder.segment(0, false, "A", at(1_000), 100, 1_000, false);
+        ladder.segment(10, true, "A", 100, at(1_000), 0, true);
+        ladder.segment(300, false, "A", at(1_000), 100, 1_000, true);
+        ladder.segment(10, true, "A", 100, at(2_000), 0, false);
+        ladder.segment(5, false, "FA", at(2_000), 100, 500, true);
+        ladder.segment(10, true, "FA", 100, at(2_501), 0, true);
+        let flow = ladder.flow();
+        assert_eq!((flow.direction, flow.station, flow.transport), ("down", 0, "tcp"));
+        assert_eq!(flow.bytes_delivered, 2_500);
+        assert_eq!((flow.segments_sent, flow.segments_retransmitted, flow.timeouts), (4, 1, 1));
+        assert_eq!(flow.acks_lost, 1);
+        assert_eq!(flow.completed_s, Some(0.365));
+        // Three segments arrived after 10 ms; the first and the last were timed, the repeated one was not.
+        assert!((flow.latency_s_mean.unwrap() - 0.01).abs() < 1e-9);
+        assert!((flow.rtt_s_mean.unwrap() - 0.02).abs() < 1e-9, "{:?}", flow.rtt_s_mean);
+    }
+
+    #[test]
+    fn duplicates_deliver_nothing_twice_and_pings_are_no_flow() {
+        let mut ladder = Ladder::new();
+        ladder.segment(0, true, "S", 0, 0, 0, true);
+        ladder.segment(0, false, "SA", 0, 1, 0, true);
+        ladder.segment(1, true, "A", 1, 1, 700, true);
+        ladder.segment(1, true, "A", 1, 1, 700, true);
+        ladder.segment(1, false, "A", 1, 701, 0, true);
+        ladder.segment(1, false, "A", 1, 701, 0, true);
+        let mut bytes = Vec::new();
+        PacketBuilder::ipv4(STATION.0, SERVER.0, 64)
+            .icmpv4_echo_request(1, 1)
+            .write(&mut bytes, &[0; 56])
+            .unwrap();
+        ladder.watch.sent(&bytes, ladder.now);
+        let flow = ladder.flow();
+        assert_eq!((flow.direction, flow.bytes_delivered, flow.segments_retransmitted), ("up", 700, 1));
+        assert_eq!(flow.completed_s, None);
+    }
+
+    #[test]
+    fn datagrams_count_when_they_arrive() {
+        let mut watch = Watch::new(Span::ZERO, false);
+        let mut bytes = Vec::new();
+        PacketBuilder::ipv4(SERVER.0, STATION.0, 64)
+            .udp(SERVER.1, STATION.1)
+            .write(&mut bytes, &[0; 100])
+            .unwrap();
+        for arrived in [true, false, true] {
+            let note = watch.sent(&bytes, Instant::from_millis(1));
+            watch.ended(note, arrived, Span::from_millis(2), Instant::from_millis(3));
+        }
+        let flow =
+            &watch.flows(Instant::from_secs(1), |port| (port == 5_001).then_some((4, "cbr")))[0].result;
+        assert_eq!((flow.id, flow.transport, flow.bytes_delivered, flow.segments_sent), (4, "cbr", 256, 3));
+    }
+
+    #[test]
+    fn noise_is_no_flow() {
+        let mut watch = Watch::new(Span::ZERO, false);
+        for bytes in [&[][..], &[0x45], &[0xff; 60], &[0x60; 80]] {
+            let note = watch.sent(bytes, Instant::ZERO);
+            watch.ended(note, true, Span::ZERO, Instant::ZERO);
+        }
+        assert!(watch.flows(Instant::ZERO, |_| None).is_empty());
+    }
+}

@@ -1,0 +1,280 @@
+//! What runs in the hosts, and when that is over.
+
+use std::io;
+use std::process::{self, Child, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+use std::time::Duration;
+
+use airwatt_sim::live::Host;
+use airwatt_sim::scenario::Scenario;
+use nix::sys::eventfd::EventFd;
+
+use crate::error::{EmulateError, failed};
+use crate::hosts::{Hosts, process::start};
+use crate::traffic::{self, Traffic};
+
+/// What runs in the hosts of an emulation. The commands that the scenario has its hosts serve with run in any case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// One command; when it ends, so does the emulation.
+    Command(Command),
+    /// What the scenario says: the commands of its hosts, or if it lists none, its flows over kernel sockets.
+    Scenario,
+}
+
+/// A command in a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// The host's name; the first station if there is none.
+    pub host: Option<String>,
+    /// Program and arguments.
+    pub words: Vec<String>,
+}
+
+/// Where the standard output of commands goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// To standard output.
+    Standard,
+    /// To standard error, because standard output is for a document.
+    Error,
+}
+
+/// Something has ended.
+pub(crate) enum Report {
+    /// A command; one that is waited for if `awaited`.
+    Exited { awaited: bool },
+    /// A flow has delivered all that it had.
+    FlowDone,
+    /// A flow could not go on.
+    FlowFailed(String),
+}
+
+/// Where reports go: a queue, and a bell for whoever sleeps.
+#[derive(Clone, Debug)]
+pub(crate) struct Reports {
+    queue: Sender<Report>,
+    bell: Arc<EventFd>,
+}
+
+impl Reports {
+    pub(crate) fn send(&self, report: Report) {
+        // When the emulation is over nobody listens any more.
+        let _ = self.queue.send(report);
+        let _ = self.bell.write(1);
+    }
+}
+
+/// What is running.
+#[derive(Debug)]
+pub(crate) struct Running {
+    /// Processes, and whether their end is waited for.
+    children: Vec<(Child, bool)>,
+    traffic: Option<Traffic>,
+    /// Foreground commands and finite flows that are not over.
+    awaited: usize,
+    endless: bool,
+    reports: Reports,
+    inbox: Receiver<Report>,
+    status: Option<i32>,
+    failure: Option<String>,
+}
+
+impl Running {
+    /// Starts everything that only waits to be asked, so that it is there when the clock starts.
+    pub(crate) fn prepare(
+        scenario: &Scenario,
+        seed: u64,
+        hosts: &Hosts,
+        work: &Work,
+        output: Output,
+    ) -> Result<Self, EmulateError> {
+        let (queue, inbox) = mpsc::channel();
+        let bell = Arc::new(EventFd::new().map_err(|error| failed("an event counter")(error.into()))?);
+        let mut running = Self {
+            children: Vec::new(),
+            traffic: None,
+            awaited: 0,
+            endless: false,
+            reports: Reports { queue, bell },
+            inbox,
+            status: None,
+            failure: None,
+        };
+        for table in &scenario.host {
+            let host = hosts.named(&table.name)?;
+            for line in &table.serve {
+                running.spawn(hosts, host, &shell(line), Stdio::null(), output, false)?;
+            }
+            if !table.serve.is_empty() {
+                await_listeners(hosts, host, table.serve.len());
+            }
+        }
+        let lists = scenario.host.iter().any(|table| !table.run.is_empty());
+        if *work == Work::Scenario && !lists {
+            running.traffic = Some(Traffic::prepare(scenario, seed, hosts)?);
+        }
+        Ok(running)
+    }
+
+    /// Starts what asks.
+    pub(crate) fn start(
+        &mut self,
+        scenario: &Scenario,
+        hosts: &Hosts,
+        work: &Work,
+        output: Output,
+    ) -> Result<(), EmulateError> {
+        if let Work::Command(Command { host, words }) = work {
+            let host = host.as_deref().map_or(Ok(Host::Station(0)), |name| hosts.named(name))?;
+            return self.spawn(hosts, host, words, Stdio::inherit(), output, true);
+        }
+        for table in &scenario.host {
+            let host = hosts.named(&table.name)?;
+            for line in &table.run {
+                self.spawn(hosts, host, &shell(line), Stdio::null(), output, true)?;
+            }
+        }
+        if let Some(traffic) = &mut self.traffic {
+            self.awaited += traffic.finite();
+            self.endless = traffic.finite() < traffic.flows();
+            traffic.start(&self.reports);
+        }
+        Ok(())
+    }
+
+    fn spawn(
+        &mut self,
+        hosts: &Hosts,
+        host: Host,
+        words: &[String],
+        input: Stdio,
+        output: Output,
+        awaited: bool,
+    ) -> Result<(), EmulateError> {
+        let Some((program, arguments)) = words.split_first() else {
+            return Err(EmulateError::Input(
+                "the command is empty; allowed is a program with its arguments".to_owned(),
+            ));
+        };
+        let mut command = process::Command::new(program);
+        command.args(arguments).stdin(input);
+        if output == Output::Error {
+            command.stdout(io::stderr());
+        }
+        let started = hosts.get(host).namespace.run(move || start(&mut command));
+        let child = started.map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => EmulateError::Input(format!("{program}: no such program")),
+            io::ErrorKind::PermissionDenied => EmulateError::Input(format!("{program}: {error}")),
+            _ => failed(program)(error),
+        })?;
+        self.awaited += usize::from(awaited);
+        self.watch(child, awaited)
+    }
+
+    /// Reports the end of a process. Its number stays here, so that it can be killed.
+    fn watch(&mut self, child: Child, awaited: bool) -> Result<(), EmulateError> {
+        let pid = nix::unistd::Pid::from_raw(child.id() as i32);
+        self.children.push((child, awaited));
+        let reports = self.reports.clone();
+        let wait = move || {
+            use nix::sys::wait::{Id, WaitPidFlag, waitid};
+            // Left unburied, so that its number is not given to another while it may still be killed.
+            while waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT)
+                == Err(nix::errno::Errno::EINTR)
+            {}
+            reports.send(Report::Exited { awaited });
+        };
+        thread::Builder::new().name("wait".to_owned()).spawn(wait).map_err(failed("a thread"))?;
+        Ok(())
+    }
+
+    /// Rings when something has ended.
+    pub(crate) fn bell(&self) -> &EventFd {
+        &self.reports.bell
+    }
+
+    /// Takes note of what has ended.
+    pub(crate) fn take_reports(&mut self) {
+        let _ = self.reports.bell.read();
+        while let Ok(report) = self.inbox.try_recv() {
+            match report {
+                Report::Exited { awaited } => {
+                    self.awaited -= usize::from(awaited);
+                    self.bury();
+                }
+                Report::FlowDone => self.awaited -= 1,
+                Report::FlowFailed(line) => {
+                    self.failure.get_or_insert(line);
+                }
+            }
+        }
+    }
+
+    /// Collects the statuses of processes that have ended.
+    fn bury(&mut self) {
+        use std::os::unix::process::ExitStatusExt;
+
+        self.children.retain_mut(|(child, awaited)| match child.try_wait() {
+            Ok(Some(status)) => {
+                let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
+                if *awaited && (self.status.is_none() || self.status == Some(0)) {
+                    self.status = Some(code);
+                }
+                false
+            }
+            _ => true,
+        });
+    }
+
+    /// Whether everything that ends by itself has ended.
+    pub(crate) fn is_over(&self) -> bool {
+        self.failure.is_some() || self.awaited == 0 && !self.endless
+    }
+
+    /// The status of the commands.
+    pub(crate) const fn status(&self) -> Option<i32> {
+        self.status
+    }
+
+    /// Why a flow could not go on.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+
+    /// A flow that runs over kernel sockets, by the server's port: its number and its transport.
+    pub(crate) fn known(&self, port: u16) -> Option<(u32, &'static str)> {
+        self.traffic.as_ref()?.known(port)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.traffic = None;
+        for (child, _) in &mut self.children {
+            // With its keeper a command dies at once, and all that it started.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// A line as the shell reads it. It becomes the command: nothing stands between.
+fn shell(line: &str) -> Vec<String> {
+    ["sh", "-c", line].map(str::to_owned).to_vec()
+}
+
+/// Waits until so many sockets of the host listen, for [`PATIENCE`] at most: a server that listens on none is not waited for
+/// longer.
+fn await_listeners(hosts: &Hosts, host: Host, servers: usize) {
+    const PATIENCE: Duration = Duration::from_secs(2);
+    const STEP: Duration = Duration::from_millis(10);
+    for _ in 0..PATIENCE.as_millis() / STEP.as_millis() {
+        if hosts.get(host).namespace.run(traffic::listening) >= servers {
+            return;
+        }
+        thread::sleep(STEP);
+    }
+}

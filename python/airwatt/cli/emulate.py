@@ -1,0 +1,128 @@
+"""`airwatt emulate`: real hosts and real kernels over the simulated air, in real time."""
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from airwatt import laboratory
+from airwatt._core import InputError
+from airwatt.cli import options
+from airwatt.cli.output import check_file, check_picture, say
+from airwatt.cli.presentation import check_folder, keep, present
+from airwatt.cli.progress import bar
+
+EPILOG = """\b
+Examples:
+  airwatt emulate fast-dsl --set flow.size=5MB
+  airwatt emulate fast-dsl --policy psm -- ping -c 10 server
+  airwatt emulate wifi-bottleneck --shell station1
+"""
+
+FAILED, INTERRUPTED = 1, 130
+
+
+def command(
+    scenario: options.Scenario,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- COMMAND...]", help="What runs in the host; without it the scenario's own."),
+    ] = None,
+    host: Annotated[
+        str | None,
+        typer.Option("--in", metavar="HOST", help="Where COMMAND runs: server, station1, ...; default station1."),
+    ] = None,
+    shell: Annotated[str | None, typer.Option("--shell", metavar="HOST", help="Open a shell in a host.")] = None,
+    policy: Annotated[str | None, typer.Option("--policy", metavar="NAME", help="Power save of all stations.")] = None,
+    transport: Annotated[
+        str | None, typer.Option("--transport", metavar="NAME", help="Transport of the scenario's own flows.")
+    ] = None,
+    set_: options.Set = None,
+    seed: options.Seed = 1,
+    lateness: Annotated[
+        str,
+        typer.Option(
+            "--lateness", metavar="TIME", help="More than 1 % of packets later than this: the run is not trusted."
+        ),
+    ] = "2ms",
+    json: options.Json = False,
+    plot: options.Plot = None,
+    trace: Annotated[
+        Path | None, typer.Option("--trace", metavar="DIR", help="Write Parquet time series into a folder.")
+    ] = None,
+    pcap: Annotated[
+        Path | None,
+        typer.Option("--pcap", metavar="FILE", help="Write the frames on the air, with their real packets (pcapng)."),
+    ] = None,
+    perfetto: Annotated[
+        Path | None, typer.Option("--perfetto", metavar="FILE", help="Write the time line for the Perfetto viewer.")
+    ] = None,
+    fail_if: options.FailIf = None,
+) -> None:
+    """Real kernels over the simulated air, in real time, with the energy bill. Needs root.
+
+    Each station and the server become a network namespace; they know each other by name. COMMAND runs in one of them. Without
+    it the commands of the scenario's hosts run, or its flows over kernel sockets.
+    """
+    limits = options.thresholds(fail_if)
+    check_picture("--plot", plot)
+    check_file("--pcap", pcap)
+    check_file("--perfetto", perfetto)
+    check_folder(trace)
+    if shell is not None and (words or host is not None):
+        raise InputError("--shell: opens a shell; allowed is it, or a COMMAND with or without --in")
+    if host is not None and not words:
+        raise InputError(f"--in {host}: has no COMMAND; allowed is --in HOST -- COMMAND")
+    if shell is not None:
+        host, words = shell, [os.environ.get("SHELL", "/bin/sh")]
+    loaded = laboratory.load(scenario, laboratory.choices(policy, transport), options.overrides(set_))
+    traced = any(wanted is not None for wanted in (trace, plot, pcap, perfetto))
+    with _deaf() if shell is not None else contextlib.nullcontext(), contextlib.ExitStack() as shown:
+        on_progress = None if words else shown.enter_context(bar(loaded.name))
+        result = laboratory.emulate(
+            loaded,
+            seed=seed,
+            command=words or None,
+            host=host,
+            lateness=lateness,
+            trace=traced,
+            output_to_error=json,
+            on_progress=on_progress,
+        )
+    keep(result, trace, pcap, perfetto, plot)
+    present(result, json)
+    document = result.to_dict()
+    if document.get("interrupted"):
+        raise typer.Exit(INTERRUPTED)
+    options.hold(limits, document)
+    _judge(document["realtime"], document["command"], interactive=shell is not None)
+
+
+@contextlib.contextmanager
+def _deaf() -> Iterator[None]:
+    """Ctrl-C is for the shell."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _judge(realtime: dict[str, float], ended: dict[str, int] | None, *, interactive: bool) -> None:
+    """Exits with 1 where the command failed or the clock was not kept; a shell's status says nothing."""
+    failed = False
+    if ended is not None and ended["status"] != 0 and not interactive:
+        say(f"the command ended with status {ended['status']}")
+        failed = True
+    if not realtime["trusted"]:
+        say(
+            f"not to be trusted: {realtime['late']} of {realtime['deliveries']} packets were delivered more than"
+            f" {realtime['bound_s'] * 1e3:g} ms late; this machine is too slow or too busy for it"
+        )
+        failed = True
+    if failed:
+        raise typer.Exit(FAILED)
