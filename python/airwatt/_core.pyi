@@ -95,7 +95,7 @@ def emulate(
     trace: bool = ...,
     control: Control | None = ...,
 ) -> Run:
-    """Emulates. Lets other threads run meanwhile. When stopped through its control it returns what there is until then."""
+    """Emulates. Lets other threads run meanwhile. Stopped through its control it returns what there is until then."""
 
 def analyze(
     path: str,

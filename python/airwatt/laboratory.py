@@ -127,10 +127,10 @@ def emulate(
 ) -> Result:
     """Emulates a scenario in real time: its hosts as network namespaces with real kernels, its air simulated.
 
-    `command` runs in `host` (default the first station) and ends the emulation; without it the commands that the scenario lists for
-    its hosts run, or its flows over kernel sockets. The result has `realtime` beside what a run has: `trusted` is false where
-    more than one of a hundred packets was delivered later than `lateness`. Ctrl-C ends it; what there is
-    until then is returned, with `interrupted` true.
+    `command` runs in `host` (default the first station) and ends the emulation; without it the commands that the
+    scenario lists for its hosts run, or its flows over kernel sockets. The result has `realtime` beside what a run
+    has: `trusted` is false where more than one of a hundred packets was delivered later than `lateness`. Ctrl-C ends
+    it; what there is until then is returned, with `interrupted` true.
 
     Raises `InputError`, `RunError`, or `MissingFeature` without root or TUN devices.
     """

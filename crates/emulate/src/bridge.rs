@@ -17,6 +17,7 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 
 use crate::error::failed;
 use crate::hosts::{Hosts, Member, host_at, place};
+use crate::kernel::Priority;
 use crate::realtime::{Clock, Lateness, Realtime, cpu_s};
 use crate::watch::{Note, Watch};
 use crate::work::{Running, Work};
@@ -290,31 +291,4 @@ impl Bridge<'_> {
 fn destination(bytes: &[u8]) -> Option<Host> {
     let address: [u8; 4] = bytes.get(16..20)?.try_into().ok()?;
     (bytes[0] >> 4 == 4).then(|| host_at(address.into())).flatten()
-}
-
-/// The calling thread before all others, for as long as this lives; where that is not allowed, nothing changes. Processes
-/// and threads that it starts are not raised.
-struct Priority {
-    raised: bool,
-}
-
-impl Priority {
-    #[expect(unsafe_code, reason = "the scheduler's policy has no safe interface")]
-    fn set(policy: libc::c_int, priority: libc::c_int) -> bool {
-        let parameters = libc::sched_param { sched_priority: priority };
-        // SAFETY: 0 is the calling thread; the structure is only read.
-        unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) == 0 }
-    }
-
-    fn raise() -> Self {
-        Self { raised: Self::set(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, 1) }
-    }
-}
-
-impl Drop for Priority {
-    fn drop(&mut self) {
-        if self.raised {
-            Self::set(libc::SCHED_OTHER, 0);
-        }
-    }
 }

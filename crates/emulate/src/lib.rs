@@ -1,17 +1,17 @@
 //! The simulated air under the wall clock, between network namespaces: real kernels, simulated radios.
 //!
-//! Each station of a scenario and the server become a host of its own ([`hosts`]): a network namespace with one TUN device,
+//! Each station of a scenario and the server become a host of its own (`hosts`): a network namespace with one TUN device,
 //! whose other end is here. What a kernel sends is read from its device and goes as a foreign packet into the machines that a
 //! simulation runs, wire, access point, air, power save ([`airwatt_sim::live`]); where and when it arrives it is written
-//! to the device of its destination ([`bridge`]). Nothing is polled and nothing ticks: the next wake-up is a packet, or the time that
+//! to the device of its destination (`bridge`). Nothing is polled and nothing ticks: the next wake-up is a packet, or the time that
 //! a machine has asked for.
 //!
 //! ```text
 //!  station1 kernel -- TUN --+                       +-- TUN -- server kernel
 //!  station2 kernel -- TUN --+-- bridge: the machines +
 //! ```
-//! What runs in the hosts ([`work`]) is a command, commands that the scenario lists, or its flows over kernel sockets
-//! ([`traffic`]). What each connection did is read off its packets ([`watch`]).
+//! What runs in the hosts (`work`) is a command, commands that the scenario lists, or its flows over kernel sockets
+//! (`traffic`). What each connection did is read off its packets (`watch`).
 //!
 //! What is left out: IPv6 (disabled, so that an idle host is silent), group-addressed packets, windows granted by
 //! `psm-throttling`, and the time between a kernel's sending a packet and its being read here, which counts as the sender's own.
@@ -21,6 +21,7 @@
 mod bridge;
 mod error;
 mod hosts;
+mod kernel;
 mod realtime;
 mod traffic;
 mod watch;

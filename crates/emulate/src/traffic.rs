@@ -6,9 +6,9 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
-use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -18,13 +18,14 @@ use airwatt_sim::apps::Source;
 use airwatt_sim::live::Host;
 use airwatt_sim::scenario::{Scenario, Transport};
 use airwatt_sim::world::{FlowSpec, Traffic as Carried, WorldSpec};
-use nix::sys::socket::sockopt::{ReuseAddr, TcpCongestion};
+use nix::sys::socket::sockopt::{RcvBufForce, ReuseAddr, TcpCongestion};
 use nix::sys::socket::{
     AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, connect, listen, setsockopt, socket,
 };
 
 use crate::error::{EmulateError, failed};
 use crate::hosts::{Hosts, address, set};
+use crate::kernel;
 use crate::realtime::Clock;
 use crate::work::{Report, Reports};
 
@@ -41,6 +42,8 @@ struct Flow {
     spec: FlowSpec,
     source: Source,
     start: Span,
+    /// The most that its ends advertise, in bytes.
+    window: u32,
     ends: Option<Ends>,
 }
 
@@ -61,16 +64,39 @@ enum Ends {
 #[derive(Debug)]
 pub(crate) struct Traffic {
     flows: Vec<Flow>,
-    /// Sockets that somebody may sleep in, to wake him.
-    open: Vec<Open>,
-    stop: Arc<AtomicBool>,
+    open: Open,
     threads: Vec<JoinHandle<()>>,
 }
 
-#[derive(Debug)]
-enum Open {
-    Listener(TcpListener),
-    Stream(OwnedFd),
+/// Sockets that somebody may sleep in, until all are told to stop.
+#[derive(Clone, Debug, Default)]
+struct Open {
+    sockets: Arc<Mutex<Vec<TcpStream>>>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Open {
+    /// Remembers a socket, connected, listening or neither.
+    fn keep(&self, socket: impl AsFd) -> io::Result<()> {
+        let socket = TcpStream::from(socket.as_fd().try_clone_to_owned()?);
+        if self.is_over() {
+            let _ = socket.shutdown(Shutdown::Both);
+        }
+        self.sockets.lock().unwrap_or_else(PoisonError::into_inner).push(socket);
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn close(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for socket in self.sockets.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            // Whoever sleeps in it finds it closed; one that is closed already has nobody.
+            let _ = socket.shutdown(Shutdown::Both);
+        }
+    }
 }
 
 impl Traffic {
@@ -90,16 +116,15 @@ impl Traffic {
         }
         let mut flows = Vec::with_capacity(spec.flows.len());
         for (index, flow) in spec.flows.into_iter().enumerate() {
-            flows.push(Flow::prepare(flow, seed, index, hosts)?);
+            flows.push(Flow::prepare(flow, seed, index, spec.tcp.receive_window, hosts)?);
         }
-        let mut open = Vec::new();
+        let open = Open::default();
         for flow in &flows {
             if let Some(Ends::Tcp { listener, station }) = &flow.ends {
-                open.push(Open::Listener(listener.try_clone().map_err(failed("a socket"))?));
-                open.push(Open::Stream(station.try_clone().map_err(failed("a socket"))?));
+                open.keep(listener).and_then(|()| open.keep(station)).map_err(failed("a socket"))?;
             }
         }
-        Ok(Self { flows, open, stop: Arc::default(), threads: Vec::new() })
+        Ok(Self { flows, open, threads: Vec::new() })
     }
 
     /// How many flows.
@@ -122,17 +147,20 @@ impl Traffic {
     pub(crate) fn start(&mut self, reports: &Reports) {
         for (index, flow) in self.flows.iter_mut().enumerate() {
             let Some(ends) = flow.ends.take() else { continue };
-            let (source, down, start) = (flow.source.clone(), flow.spec.down, flow.start);
-            let (reports, stop) = (reports.clone(), Arc::clone(&self.stop));
+            let (source, down, window, start) =
+                (flow.source.clone(), flow.spec.down, flow.window, flow.start);
+            let (reports, open) = (reports.clone(), self.open.clone());
             let server = SocketAddrV4::new(address(Host::Server), FIRST_PORT + index as u16);
             let carry = move || {
-                pause(start, &stop);
+                pause(start, &open.stop);
                 let outcome = match ends {
-                    Ends::Tcp { listener, station } => tcp(listener, station, server, down, source, &stop),
-                    Ends::Udp { from, to } => udp(&from, &to, source, &stop),
+                    Ends::Tcp { listener, station } => {
+                        tcp(listener, station, server, down, window, source, &open)
+                    }
+                    Ends::Udp { from, to } => udp(&from, &to, source, &open.stop),
                 };
                 match outcome {
-                    _ if stop.load(Ordering::Relaxed) => {}
+                    _ if open.is_over() => {}
                     Ok(()) => reports.send(Report::FlowDone),
                     Err(error) => reports.send(Report::FlowFailed(format!("flow {index}: {error}"))),
                 }
@@ -147,38 +175,33 @@ impl Traffic {
 
 impl Drop for Traffic {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        for open in self.open.drain(..) {
-            // Whoever sleeps in one of them finds it closed; one that is closed already has nobody.
-            let _ = match open {
-                Open::Listener(listener) => TcpStream::from(OwnedFd::from(listener)).shutdown(Shutdown::Both),
-                Open::Stream(stream) => TcpStream::from(stream).shutdown(Shutdown::Both),
-            };
-        }
+        self.open.close();
         self.threads.drain(..).for_each(|thread| drop(thread.join()));
     }
 }
 
 impl Flow {
-    fn prepare(spec: FlowSpec, seed: u64, index: usize, hosts: &Hosts) -> Result<Self, EmulateError> {
+    fn prepare(
+        spec: FlowSpec,
+        seed: u64,
+        index: usize,
+        window: u32,
+        hosts: &Hosts,
+    ) -> Result<Self, EmulateError> {
         let port = u16::try_from(index).ok().and_then(|index| FIRST_PORT.checked_add(index));
         let Some(port) = port else {
             return Err(EmulateError::Input(format!("flow {index}: there are no more ports")));
         };
-        let unable = |what: String| {
+        let unable = |what: &str| {
             EmulateError::Input(format!(
-                "flow {index}: {what}; without it run commands of your own, after -- or in [[host]] tables"
+                "flow {index}: {what} is not carried over kernel sockets; allowed are bulk, streaming, cbr and interactive \
+                 over reno, newreno, sack, cubic, each also +ackloss, or udp, and commands of your own"
             ))
         };
         let source = match &spec.traffic {
-            Carried::Transfer { source, dialogue: None, .. } => *source,
-            Carried::Datagrams { source, .. } => *source,
-            Carried::Transfer { .. } => {
-                return Err(unable(
-                    "applications web and request-response are not carried over kernel sockets".to_owned(),
-                ));
-            }
-            _ => return Err(unable("a saturated queue is not carried over kernel sockets".to_owned())),
+            Carried::Transfer { source, dialogue: None, .. } | Carried::Datagrams { source, .. } => *source,
+            Carried::Transfer { .. } => return Err(unable("a dialogue")),
+            _ => return Err(unable("a saturated queue")),
         };
         let (server, station) = (hosts.get(Host::Server), hosts.get(Host::Station(spec.station)));
         let ends = match spec.transport {
@@ -197,20 +220,23 @@ impl Flow {
                     (Algorithm::Reno | Algorithm::NewReno | Algorithm::Sack, true) => "ackloss",
                     (Algorithm::Cubic, false) => "cubic",
                     (Algorithm::Cubic, true) => "ackloss_cubic",
-                    (Algorithm::Tahoe, _) => return Err(unable("no kernel has Tahoe".to_owned())),
+                    (Algorithm::Tahoe, _) => return Err(unable(spec.transport.name())),
                 };
                 let here = SocketAddrV4::new(address(Host::Server), port);
-                let listener =
-                    server.namespace.run(move || listener(here, name)).map_err(absent(index, name))?;
-                let station = station.namespace.run(move || tcp_socket(name)).map_err(absent(index, name))?;
+                let listener = server
+                    .namespace
+                    .run(move || listener(here, name, window))
+                    .map_err(absent(index, name))?;
+                let station =
+                    station.namespace.run(move || tcp_socket(name, window)).map_err(absent(index, name))?;
                 Ends::Tcp { listener, station }
             }
-            other => return Err(unable(format!("no kernel has {}", other.name()))),
+            other => return Err(unable(other.name())),
         };
         let drawn =
             Stream::new(seed, &format!("flow/{index}/start")).unit() * spec.start_spread.as_secs_f64();
         let start = spec.start + Span::from_secs_f64(drawn);
-        Ok(Self { source: Source::new(source, seed, index), start, ends: Some(ends), spec })
+        Ok(Self { source: Source::new(source, seed, index), start, window, ends: Some(ends), spec })
     }
 }
 
@@ -225,16 +251,19 @@ fn absent(flow: usize, name: &'static str) -> impl FnOnce(io::Error) -> EmulateE
     }
 }
 
-fn tcp_socket(congestion: &str) -> io::Result<OwnedFd> {
+fn tcp_socket(congestion: &str, window: u32) -> io::Result<OwnedFd> {
     let socket = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
     setsockopt(&socket, TcpCongestion, &congestion.into())?;
+    // A buffer that is set is one that the kernel does not tune, and with it the window. Twice, for what packets weigh.
+    setsockopt(&socket, RcvBufForce, &(window as usize).saturating_mul(2))?;
+    kernel::clamp_window(&socket, window)?;
     Ok(socket)
 }
 
-fn listener(at: SocketAddrV4, congestion: &str) -> io::Result<TcpListener> {
+fn listener(at: SocketAddrV4, congestion: &str, window: u32) -> io::Result<TcpListener> {
     use std::os::fd::AsRawFd;
 
-    let socket = tcp_socket(congestion)?;
+    let socket = tcp_socket(congestion, window)?;
     setsockopt(&socket, ReuseAddr, &true)?;
     bind(socket.as_raw_fd(), &SockaddrIn::from(at))?;
     listen(&socket, Backlog::new(1)?)?;
@@ -254,20 +283,22 @@ fn tcp(
     station: OwnedFd,
     server: SocketAddrV4,
     down: bool,
+    window: u32,
     source: Source,
-    stop: &Arc<AtomicBool>,
+    open: &Open,
 ) -> io::Result<()> {
     use std::os::fd::AsRawFd;
 
     connect(station.as_raw_fd(), &SockaddrIn::from(server))?;
     let station = TcpStream::from(station);
     let (server, _) = listener.accept()?;
+    open.keep(&server)?;
     let (from, to) = if down { (server, station) } else { (station, server) };
-    let stopped = Arc::clone(stop);
+    let stopped = Arc::clone(&open.stop);
     let waker = from.try_clone()?;
     let writer =
         thread::Builder::new().name("writer".to_owned()).spawn(move || write(from, source, &stopped))?;
-    let read = read(to);
+    let read = read(to, window);
     // Whoever read to the end has everything; whoever could not frees the writer.
     if read.is_err() {
         let _ = waker.shutdown(Shutdown::Both);
@@ -293,12 +324,16 @@ fn write(mut to: TcpStream, mut source: Source, stop: &AtomicBool) -> io::Result
     }
     to.shutdown(Shutdown::Write)?;
     // The other side closes when it has everything: only then is the flow over.
-    read(to)
+    read(to, u32::MAX >> 1)
 }
 
-fn read(mut from: TcpStream) -> io::Result<()> {
+/// Reads to the end, advertising `window` bytes at most.
+fn read(mut from: TcpStream, window: u32) -> io::Result<()> {
     let mut buffer = vec![0; CHUNK];
-    while from.read(&mut buffer)? > 0 {}
+    while from.read(&mut buffer)? > 0 {
+        // Linux raises the bound again when it learns how much memory a packet takes (6.9 and later).
+        kernel::clamp_window(&from, window)?;
+    }
     // Said explicitly: the socket has another holder, who would wake a sleeper, and so is not closed by being dropped.
     match from.shutdown(Shutdown::Write) {
         Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),

@@ -14,7 +14,7 @@ use crate::errors::{AirwattError, InputError, MissingFeature, RunError};
 use crate::run::Run;
 use crate::scenario::Scenario;
 
-/// Emulates. Lets other threads run meanwhile. When stopped through its control it returns what there is until then.
+/// Emulates. Lets other threads run meanwhile. Stopped through its control it returns what there is until then.
 #[pyfunction]
 #[pyo3(signature = (scenario, seed, *, bound, host = None, command = None, output_to_error = false, trace = false, control = None))]
 #[expect(clippy::too_many_arguments, reason = "keywords of a Python function")]

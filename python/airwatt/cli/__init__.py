@@ -11,7 +11,19 @@ from typing import Annotated
 import typer
 
 from airwatt import _core
-from airwatt.cli import advise, analyze, compare, emulate, model, policies, radios, reproduce, run, scenarios, transports
+from airwatt.cli import (
+    advise,
+    analyze,
+    compare,
+    emulate,
+    model,
+    policies,
+    radios,
+    reproduce,
+    run,
+    scenarios,
+    transports,
+)
 from airwatt.cli.output import closed_pipe, say
 
 DONE, FAILED, WRONG_INPUT, THRESHOLD, MISSING_FEATURE, INTERRUPTED = 0, 1, 2, 3, 4, 130

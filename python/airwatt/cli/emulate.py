@@ -65,8 +65,8 @@ def command(
 ) -> None:
     """Real kernels over the simulated air, in real time, with the energy bill. Needs root.
 
-    Each station and the server become a network namespace; they know each other by name. COMMAND runs in one of them. Without
-    it the commands of the scenario's hosts run, or its flows over kernel sockets.
+    Each station and the server become a network namespace; they know each other by name. COMMAND runs in one of
+    them. Without it the commands of the scenario's hosts run, or its flows over kernel sockets.
     """
     limits = options.thresholds(fail_if)
     check_picture("--plot", plot)

@@ -17,6 +17,7 @@ use nix::errno::Errno;
 use tun_rs::{DeviceBuilder, Layer, SyncDevice};
 
 use crate::error::{EmulateError, failed};
+use crate::kernel;
 use namespace::Namespace;
 
 const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
@@ -149,10 +150,7 @@ fn device(host: Host, mtu: u16) -> io::Result<SyncDevice> {
 
 /// Brings the loopback device up, so that a host reaches itself.
 fn loopback_up() -> io::Result<()> {
-    use std::os::fd::AsRawFd;
-
-    let socket = std::net::UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
-    namespace::interface_up(socket.as_raw_fd(), c"lo")
+    kernel::interface_up(std::net::UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?, c"lo")
 }
 
 /// Kernel settings below `net`, and their values: the scenario's TCP, and silence.

@@ -4,9 +4,7 @@
 //! A thread of its own steps into a new network and a new mount namespace and waits for jobs. Sockets that a job opens, devices that it
 //! makes and processes that it starts belong there. `/etc/hosts` and `/sys` are the namespace's own.
 
-use std::ffi::CStr;
 use std::io;
-use std::os::fd::RawFd;
 use std::sync::mpsc::{self, Sender};
 use std::thread;
 
@@ -90,27 +88,4 @@ fn enter(names: &str) -> Result<(), EmulateError> {
         Ok(())
     })()
     .map_err(failed("mounts of a host"))
-}
-
-/// Sets a device's `IFF_UP`.
-#[expect(unsafe_code, reason = "no library has these two requests without a connection to netlink")]
-pub(super) fn interface_up(socket: RawFd, name: &CStr) -> io::Result<()> {
-    use nix::libc;
-
-    // SAFETY: an all-zero `ifreq` is a valid one; the name fits with its terminator, and both requests read and write nothing
-    // beyond the structure that they are given.
-    unsafe {
-        let mut request: libc::ifreq = std::mem::zeroed();
-        for (to, from) in request.ifr_name.iter_mut().zip(name.to_bytes()) {
-            *to = *from as libc::c_char;
-        }
-        if libc::ioctl(socket, libc::SIOCGIFFLAGS as _, &raw mut request) < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        request.ifr_ifru.ifru_flags |= libc::IFF_UP as libc::c_short;
-        if libc::ioctl(socket, libc::SIOCSIFFLAGS as _, &raw mut request) < 0 {
-            return Err(io::Error::last_os_error());
-        }
-    }
-    Ok(())
 }

@@ -1,0 +1,71 @@
+//! Requests to the kernel for which no library has a safe function.
+
+#![expect(unsafe_code, reason = "system calls with structures of the kernel")]
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+use nix::libc;
+
+/// Brings up the network device of this name; `socket` is any socket of its network namespace.
+pub(crate) fn interface_up(socket: impl AsFd, name: &CStr) -> io::Result<()> {
+    let socket = socket.as_fd().as_raw_fd();
+    // SAFETY: an all-zero `ifreq` is a valid one; the name fits with its terminator, and both requests read and write
+    // nothing beyond the structure that they are given.
+    unsafe {
+        let mut request: libc::ifreq = std::mem::zeroed();
+        for (to, from) in request.ifr_name.iter_mut().zip(name.to_bytes()) {
+            *to = *from as libc::c_char;
+        }
+        check(libc::ioctl(socket, libc::SIOCGIFFLAGS as _, &raw mut request))?;
+        request.ifr_ifru.ifru_flags |= libc::IFF_UP as libc::c_short;
+        check(libc::ioctl(socket, libc::SIOCSIFFLAGS as _, &raw mut request))
+    }
+}
+
+/// Bounds the window that a TCP socket advertises, in bytes.
+pub(crate) fn clamp_window(socket: impl AsFd, bytes: u32) -> io::Result<()> {
+    let length = size_of_val(&bytes) as libc::socklen_t;
+    let value: *const u32 = &raw const bytes;
+    // SAFETY: the value lives until the call returns, and has the length that is said.
+    check(unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_WINDOW_CLAMP,
+            value.cast(),
+            length,
+        )
+    })
+}
+
+/// The calling thread before all others, for as long as this lives; where that is not allowed, nothing changes. Processes
+/// and threads that it starts are not raised.
+pub(crate) struct Priority {
+    raised: bool,
+}
+
+impl Priority {
+    pub(crate) fn raise() -> Self {
+        Self { raised: schedule(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, 1).is_ok() }
+    }
+}
+
+impl Drop for Priority {
+    fn drop(&mut self) {
+        if self.raised {
+            let _ = schedule(libc::SCHED_OTHER, 0);
+        }
+    }
+}
+
+fn schedule(policy: libc::c_int, priority: libc::c_int) -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: priority };
+    // SAFETY: 0 is the calling thread; the structure is only read.
+    check(unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) })
+}
+
+fn check(returned: libc::c_int) -> io::Result<()> {
+    if returned < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

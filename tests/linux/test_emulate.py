@@ -1,0 +1,298 @@
+"""`airwatt emulate` between real kernels: what it agrees with, what it carries, what it leaves behind."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(sys.executable).parent / "airwatt"
+
+
+def missing() -> str | None:
+    """Says why there can be no emulation here; None if there can."""
+    if os.geteuid() != 0:
+        return "root is needed for network namespaces"
+    if not Path("/dev/net/tun").exists():
+        return "this kernel has no TUN devices"
+    return None
+
+
+REASON = missing()
+pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
+
+
+def program(*arguments: object, **options) -> subprocess.CompletedProcess[str]:
+    words = [str(PROGRAM), *(str(argument) for argument in arguments)]
+    return subprocess.run(words, capture_output=True, text=True, timeout=120, check=False, **options)
+
+
+def document(*arguments: object) -> dict:
+    done = program(*arguments[:2], "--json", *arguments[2:])
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def namespaces() -> set[str]:
+    """The network namespaces of every process of this machine."""
+    seen = set()
+    for place in Path("/proc").glob("[0-9]*/task/[0-9]*/ns/net"):
+        try:
+            seen.add(str(place.readlink()))
+        except OSError:
+            continue
+    return seen
+
+
+def devices() -> list[str]:
+    return sorted(device.name for device in Path("/sys/class/net").iterdir())
+
+
+@pytest.fixture
+def tidy():
+    """Nothing of an emulation is left when it is over."""
+    before = namespaces(), devices()
+    yield
+    deadline = time.monotonic() + 5
+    while (after := (namespaces(), devices())) != before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert after == before
+
+
+# A window of 30 kB bounds the rate, so that neither slow start's end nor a kernel's way of repairing losses decides.
+WINDOW = ["--set", "tcp.receive_window=30kB", "--set", "tcp.delayed_ack=true", "--transport", "reno"]
+
+
+@pytest.mark.parametrize(("policy", "size"), [("active", "2MB"), ("psm", "1200kB"), ("uapsd", "1500kB")])
+def test_the_kernels_reno_and_ours_agree(policy, size):
+    setting = ["--policy", policy, "--set", f"flow.size={size}", *WINDOW]
+    simulated, emulated = (document(how, "fast-dsl", *setting) for how in ("run", "emulate"))
+    for key in ("goodput_bps", "completed_s"):
+        assert emulated["flows"][0][key] == pytest.approx(simulated["flows"][0][key], rel=0.05), key
+    ours, kernels = simulated["stations"][0], emulated["stations"][0]
+    assert kernels["average_power_w"] == pytest.approx(ours["average_power_w"], rel=0.05)
+    assert kernels["energy_j"] == pytest.approx(ours["energy_j"], rel=0.05)
+    assert emulated["flows"][0]["bytes_delivered"] == simulated["flows"][0]["bytes_delivered"]
+    assert emulated["flows"][0]["segments_retransmitted"] == 0
+    assert emulated["realtime"]["trusted"]
+
+
+def test_as_many_packets_are_dropped():
+    setting = ["--transport", "udp", "--set", "flow.application=cbr", "--set", "flow.rate=20Mbps"]
+    setting += ["--set", "flow.size=5MB", "--set", "wired.down.queue=20packets"]
+    simulated, emulated = (document(how, "fast-dsl", *setting) for how in ("run", "emulate"))
+    ours, kernels = (answer["cell"]["down_queue_drops"] for answer in (simulated, emulated))
+    assert ours > 500
+    assert kernels == pytest.approx(ours, rel=0.03)
+    delivered = [answer["flows"][0]["bytes_delivered"] for answer in (simulated, emulated)]
+    assert delivered[1] == pytest.approx(delivered[0], rel=0.03)
+
+
+SERVE = """
+import socket
+listener = socket.create_server(("server", 7))
+connection, _ = listener.accept()
+with connection, open("/dev/shm/airwatt-test-sent", "rb") as sent:
+    connection.sendall(sent.read())
+"""
+FETCH = """
+import hashlib, socket
+digest = hashlib.sha256()
+with socket.create_connection(("server", 7)) as connection:
+    while data := connection.recv(65536):
+        digest.update(data)
+print(digest.hexdigest())
+"""
+
+
+def test_a_transfer_is_intact_to_the_byte_under_loss(tmp_path):
+    sent = os.urandom(700_000)
+    content = Path("/dev/shm/airwatt-test-sent")
+    content.write_bytes(sent)
+    for name, text in (("serve.py", SERVE), ("fetch.py", FETCH)):
+        (tmp_path / name).write_text(text)
+    scenario = tmp_path / "lossy.toml"
+    scenario.write_text(
+        f"""
+        base = "fast-dsl"
+        [wifi]
+        base = "fast-wifi"
+        frame_error_rate = 0.05
+        retry_limit = 0
+        [[host]]
+        name = "server"
+        serve = ["{sys.executable} {tmp_path}/serve.py"]
+        [[host]]
+        name = "station1"
+        run = ["{sys.executable} {tmp_path}/fetch.py > {tmp_path}/digest"]
+        """
+    )
+    try:
+        answer = document("emulate", scenario)
+    finally:
+        content.unlink()
+    assert (tmp_path / "digest").read_text().strip() == hashlib.sha256(sent).hexdigest()
+    (flow,) = answer["flows"]
+    assert (flow["direction"], flow["bytes_delivered"], flow["transport"]) == ("down", len(sent), "tcp")
+    assert answer["cell"]["retry_limit_drops"] > 10
+    assert flow["segments_retransmitted"] > 10
+    assert answer["command"] == {"status": 0}
+
+
+def test_an_idle_emulation_wakes_up_at_beacons_only():
+    idle = document("emulate", "fast-dsl", "--policy", "psm", "--", "sleep", "3")
+    beacons = idle["simulated_s"] / 0.1
+    # Each beacon: the radio wakes for it, it is due, and it is over.
+    assert idle["realtime"]["wakeups"] <= 3 * beacons + 5
+    assert idle["flows"] == []
+
+
+ECHO = """
+import socket
+here = socket.socket(type=socket.SOCK_DGRAM)
+here.bind(("station2", 9))
+while True:
+    data, peer = here.recvfrom(2000)
+    here.sendto(data, peer)
+"""
+ASK = """
+import socket, time
+here = socket.socket(type=socket.SOCK_DGRAM)
+here.settimeout(0.5)
+here.connect(("station2", 9))
+for attempt in range(20):
+    try:
+        here.send(b"x" * 1000)
+        assert len(here.recv(2000)) == 1000
+        break
+    except (TimeoutError, ConnectionRefusedError):
+        time.sleep(0.1)
+else:
+    raise SystemExit("no answer")
+"""
+
+
+def test_stations_reach_each_other_across_the_air(tmp_path):
+    scenario = tmp_path / "pair.toml"
+    (tmp_path / "echo.py").write_text(ECHO)
+    (tmp_path / "ask.py").write_text(ASK)
+    scenario.write_text(
+        f"""
+        base = "fast-dsl"
+        [[station]]
+        count = 2
+        [[host]]
+        name = "station2"
+        serve = ["{sys.executable} {tmp_path}/echo.py"]
+        """
+    )
+    answer = document("emulate", scenario, "--", sys.executable, tmp_path / "ask.py")
+    # There and back, twice across the air each; the wire takes 20 ms and has no part in it.
+    assert answer["flows"][0]["latency_s_mean"] < 0.015
+    assert answer["cell"]["frames"] >= 4
+
+
+def test_the_capture_has_the_real_packets(tmp_path):
+    capture = tmp_path / "air.pcapng"
+    setting = ["--set", "flow.size=100kB", "--pcap", capture]
+    document("emulate", "fast-dsl", *setting)
+    fields = ["-T", "fields", "-e", "tcp.len", "-e", "wlan.fc.type_subtype", "-e", "ip.checksum.status"]
+    shown = subprocess.run(
+        ["tshark", "-r", capture, "-o", "ip.check_checksum:TRUE", "-Y", "tcp.srcport == 5001 && tcp.len > 0", *fields],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    rows = [line.split("\t") for line in shown.splitlines()]
+    assert sum(int(length) for length, _, _ in rows) >= 100_000
+    assert {subtype for _, subtype, _ in rows} == {"0x0028"}
+    assert {status for *_, status in rows} == {"1"}
+
+
+@pytest.mark.parametrize("with_signal", [signal.SIGKILL, signal.SIGTERM])
+def test_killed_it_leaves_nothing_behind(tidy, with_signal):
+    marker = "86399"
+    words = [str(PROGRAM), "emulate", "fast-dsl", "--", "sh", "-c", f"sleep {marker} & setsid sleep {marker}"]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            await_processes(marker, 2)
+        finally:
+            process.send_signal(with_signal)
+    await_processes(marker, 0)
+
+
+def await_processes(marker: str, count: int):
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        found = subprocess.run(["pgrep", "-xf", f"sleep {marker}"], capture_output=True, text=True, check=False)
+        if len(found.stdout.split()) == count:
+            return
+        time.sleep(0.05)
+    pytest.fail(f"{len(found.stdout.split())} processes are left; {count} were expected")
+
+
+def test_interrupted_it_keeps_what_there_is(tidy):
+    words = [str(PROGRAM), "emulate", "fast-dsl", "--json", "--", "sleep", "86398"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        await_processes("86398", 1)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert err.strip() == "airwatt: interrupted"
+    answer = json.loads(out)
+    assert answer["interrupted"]
+    assert answer["simulated_s"] > 0.3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (["fast-dsl", "--in", "station7", "--", "true"], 2, ["station7", "station1"]),
+        (["fast-dsl", "--in", "station1"], 2, ["COMMAND"]),
+        (["fast-dsl", "--shell", "server", "--", "true"], 2, ["--shell"]),
+        (["fast-dsl", "--", "no-such-program-anywhere"], 2, ["no-such-program-anywhere"]),
+        (["fast-dsl", "--transport", "tahoe"], 2, ["tahoe", "cubic"]),
+        (["fast-dsl", "--set", "flow.application=web", "--set", "flow.count=2"], 2, ["dialogue"]),
+        (["fast-dsl", "--lateness", "3", "--", "true"], 2, ["unit"]),
+        (["fast-dsl", "--set", "station.count=201", "--", "true"], 2, ["200"]),
+        (["fast-dsl", "--set", "time_limit=1s", "--set", "flow.size=9MB"], 1, ["time limit"]),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(tidy, arguments, status, words):
+    done = program("emulate", *arguments)
+    assert (done.returncode, done.stdout) == (status, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("airwatt: ")
+    for word in words:
+        assert word in line
+
+
+def test_a_command_that_fails_fails_the_emulation():
+    done = program("emulate", "fast-dsl", "--json", "--", "sh", "-c", "exit 7")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["command"] == {"status": 7}
+    assert done.stderr == "airwatt: the command ended with status 7\n"
+
+
+def test_a_run_that_was_late_is_not_trusted():
+    done = program("emulate", "fast-dsl", "--json", "--lateness", "1ns", "--set", "flow.size=50kB")
+    assert done.returncode == 1
+    answer = json.loads(done.stdout)["realtime"]
+    assert not answer["trusted"]
+    assert answer["late"] == answer["deliveries"] > 50
+    assert "not to be trusted" in done.stderr
+
+
+def test_without_privileges_it_says_what_is_missing():
+    powerless = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", str(PROGRAM)]
+    done = subprocess.run(
+        [*powerless, "emulate", "fast-dsl", "--", "true"], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 4, done.stderr
+    assert "CAP_SYS_ADMIN" in done.stderr
