@@ -203,7 +203,11 @@ impl Flow {
             Carried::Transfer { .. } => return Err(unable("a dialogue")),
             _ => return Err(unable("a saturated queue")),
         };
-        let (server, station) = (hosts.get(Host::Server), hosts.get(Host::Station(spec.station)));
+        let Some(station) = spec.station else { return Err(unable("a neighbour's flow")) };
+        if spec.wire.is_some_and(|wire| wire > 0) {
+            return Err(unable("a flow on a line of its own"));
+        }
+        let (server, station) = (hosts.get(Host::Server), hosts.get(Host::Station(station)));
         let ends = match spec.transport {
             Transport::Udp => {
                 let (from, to) = if spec.down { (server, station) } else { (station, server) };
