@@ -68,15 +68,18 @@ def tidy():
 WINDOW = ["--set", "tcp.receive_window=30kB", "--set", "tcp.delayed_ack=true", "--transport", "reno"]
 
 
-@pytest.mark.parametrize(("policy", "size"), [("active", "2MB"), ("psm", "1200kB"), ("uapsd", "1500kB")])
-def test_the_kernels_reno_and_ours_agree(policy, size):
+# Under U-APSD a packet that is a little late is a whole service period late.
+@pytest.mark.parametrize(
+    ("policy", "size", "within"), [("active", "2MB", 0.05), ("psm", "1200kB", 0.05), ("uapsd", "1500kB", 0.1)]
+)
+def test_the_kernels_reno_and_ours_agree(policy, size, within):
     setting = ["--policy", policy, "--set", f"flow.size={size}", *WINDOW]
     simulated, emulated = (document(how, "fast-dsl", *setting) for how in ("run", "emulate"))
     for key in ("goodput_bps", "completed_s"):
-        assert emulated["flows"][0][key] == pytest.approx(simulated["flows"][0][key], rel=0.05), key
+        assert emulated["flows"][0][key] == pytest.approx(simulated["flows"][0][key], rel=within), key
     ours, kernels = simulated["stations"][0], emulated["stations"][0]
-    assert kernels["average_power_w"] == pytest.approx(ours["average_power_w"], rel=0.05)
-    assert kernels["energy_j"] == pytest.approx(ours["energy_j"], rel=0.05)
+    assert kernels["average_power_w"] == pytest.approx(ours["average_power_w"], rel=within)
+    assert kernels["energy_j"] == pytest.approx(ours["energy_j"], rel=within)
     assert emulated["flows"][0]["bytes_delivered"] == simulated["flows"][0]["bytes_delivered"]
     assert emulated["flows"][0]["segments_retransmitted"] == 0
     assert emulated["realtime"]["trusted"]

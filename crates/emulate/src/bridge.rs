@@ -90,7 +90,7 @@ pub(crate) fn run(
     let limit =
         if options.work == Work::Scenario { Instant::ZERO + scenario.time_limit } else { Instant::FOREVER };
     let cpu_before = cpu_s();
-    let priority = Priority::raise();
+    let priority = Priority::of_bridge();
     let outcome = bridge.serve(&epoll, &mut running, end.unwrap_or(limit), report);
     drop(priority);
     let cpu = cpu_s() - cpu_before;

@@ -47,7 +47,13 @@ pub(crate) struct Priority {
 }
 
 impl Priority {
-    pub(crate) fn raise() -> Self {
+    /// For the bridge, on which the time of all packets depends.
+    pub(crate) fn of_bridge() -> Self {
+        Self { raised: schedule(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, 2).is_ok() }
+    }
+
+    /// For the ends of flows, which are to wait for the network and for nothing else.
+    pub(crate) fn of_traffic() -> Self {
         Self { raised: schedule(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, 1).is_ok() }
     }
 }

@@ -25,7 +25,7 @@ use nix::sys::socket::{
 
 use crate::error::{EmulateError, failed};
 use crate::hosts::{Hosts, address, set};
-use crate::kernel;
+use crate::kernel::{self, Priority};
 use crate::realtime::Clock;
 use crate::work::{Report, Reports};
 
@@ -152,6 +152,7 @@ impl Traffic {
             let (reports, open) = (reports.clone(), self.open.clone());
             let server = SocketAddrV4::new(address(Host::Server), FIRST_PORT + index as u16);
             let carry = move || {
+                let _priority = Priority::of_traffic();
                 pause(start, &open.stop);
                 let outcome = match ends {
                     Ends::Tcp { listener, station } => {
@@ -312,6 +313,7 @@ fn tcp(
 }
 
 fn write(mut to: TcpStream, mut source: Source, stop: &AtomicBool) -> io::Result<()> {
+    let _priority = Priority::of_traffic();
     let zeros = [0_u8; CHUNK];
     let clock = Clock::start()?;
     source.begin(clock.now());
