@@ -7,8 +7,9 @@
 //! * [`Foreign`]: packets that somebody else hands in and takes out.
 //!
 //! A [`Source`] says when an application has how much to send, a [`Dialogue`] who asks and who replies over a connection, a
-//! [`Meter`] what arrived from a given time on.
+//! [`Meter`] what arrived from a given time on, [`Blocks`] how long those of a stream took.
 
+mod blocks;
 mod datagrams;
 mod delivery;
 mod dialogue;
@@ -20,6 +21,7 @@ mod saturation;
 mod source;
 mod transfer;
 
+pub use blocks::Blocks;
 pub use datagrams::Datagrams;
 pub use delivery::Deliveries;
 pub use dialogue::{Dialogue, DialogueConfig, Replies, Speaker};

@@ -99,6 +99,20 @@ impl Source {
         self.due
     }
 
+    /// Whether it writes a stream in blocks.
+    pub const fn is_stream(&self) -> bool {
+        matches!(self.config, SourceConfig::Stream { .. })
+    }
+
+    /// Where the block that was just written ends, in bytes from the stream's beginning; `None` if what was written is not
+    /// one.
+    pub fn block_end(&self) -> Option<u64> {
+        match self.config {
+            SourceConfig::Stream { startup, .. } if self.written > startup.max(1) => Some(self.written),
+            _ => None,
+        }
+    }
+
     /// Whether everything has been written.
     pub fn is_exhausted(&self) -> bool {
         self.config.size().is_some_and(|size| self.written >= size)

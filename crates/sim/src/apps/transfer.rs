@@ -14,6 +14,7 @@
 
 use airwatt_base::{Instant, Span};
 
+use super::blocks::Blocks;
 use super::delivery::Deliveries;
 use super::dialogue::{Dialogue, Speaker};
 use super::end::{End, EndEvent};
@@ -104,13 +105,16 @@ pub struct Transfer {
     pub progress: Progress,
     /// How long data took over a point-to-point link.
     pub deliveries: Deliveries,
+    /// Of a stream: how long its blocks took.
+    pub blocks: Option<Blocks>,
 }
 
 impl Transfer {
     /// A transfer over `legs` that has not begun.
     pub fn new(legs: Vec<Leg>, relay_buffer: u64, handshake: bool, down: bool, source: Source) -> Self {
         let (progress, deliveries) = (Progress::default(), Deliveries::default());
-        Self { legs, relay_buffer, handshake, down, source, dialogue: None, progress, deliveries }
+        let blocks = source.is_stream().then(Blocks::default);
+        Self { legs, relay_buffer, handshake, down, source, dialogue: None, progress, deliveries, blocks }
     }
 
     /// Whether it ends by itself.

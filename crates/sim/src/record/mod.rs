@@ -12,8 +12,8 @@ mod tables;
 mod timeline;
 
 pub use result::{
-    CellResult, EnergyOverhead, Fairness, FlowResult, Responses, RunResult, StateSeconds, StationResult,
-    WindowFairness,
+    BlockTimes, CellResult, EnergyOverhead, Fairness, FlowResult, Responses, RunResult, StateSeconds,
+    StationResult, WindowFairness,
 };
 pub use tables::{Column, Table, Values};
 pub use timeline::{Outcome, RadioInterval};

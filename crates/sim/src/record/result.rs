@@ -82,6 +82,9 @@ pub struct FlowResult {
     /// Of applications that ask and wait for the answer: how long that took.
     #[serde(flatten)]
     pub responses: Option<Responses>,
+    /// Of streams: how long their blocks took.
+    #[serde(flatten)]
+    pub blocks: Option<BlockTimes>,
     /// Bytes sent both ways on the last hop over payload carried, less one.
     pub data_overhead: Option<f64>,
     /// Time until the sender knew that all had arrived over the time that the slowest link needs for the payload, or the
@@ -116,6 +119,7 @@ impl FlowResult {
             ack_losses_seen: 0,
             ack_loss_halvings: 0,
             responses: None,
+            blocks: None,
             data_overhead: None,
             time_overhead: None,
             energy_overhead: None,
@@ -137,6 +141,33 @@ pub struct Responses {
     pub response_s_p95: f64,
     /// 99 % of them did.
     pub response_s_p99: f64,
+}
+
+/// How long a stream's blocks took, from the server's writing them to the last byte's arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct BlockTimes {
+    /// How many were complete.
+    pub blocks: u64,
+    /// Their mean.
+    pub block_s_mean: f64,
+    /// Half of them took at most so long.
+    pub block_s_p50: f64,
+    /// 95 % of them did.
+    pub block_s_p95: f64,
+    /// 99 % of them did.
+    pub block_s_p99: f64,
+}
+
+impl From<Responses> for BlockTimes {
+    fn from(times: Responses) -> Self {
+        Self {
+            blocks: times.responses,
+            block_s_mean: times.response_s_mean,
+            block_s_p50: times.response_s_p50,
+            block_s_p95: times.response_s_p95,
+            block_s_p99: times.response_s_p99,
+        }
+    }
 }
 
 /// Energy overhead for the three radio mixes of Donckers (2001), table 2.2.

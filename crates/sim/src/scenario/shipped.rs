@@ -15,7 +15,7 @@ macro_rules! embedded {
     };
 }
 
-const SCENARIOS: &[Shipped] = embedded!("scenarios": "e2tcp", "fast-dsl", "reference-download", "saturation", "slow-dsl", "ten-up", "wifi-bottleneck");
+const SCENARIOS: &[Shipped] = embedded!("scenarios": "bulk", "e2tcp", "fast-dsl", "reference-download", "saturation", "slow-dsl", "ssh", "streaming", "ten-stations", "ten-up", "web", "wifi-bottleneck");
 const WIFI: &[Shipped] = embedded!("scenarios/wifi": "fast-wifi", "slow-wifi");
 
 /// Every scenario that ships, by name.

@@ -14,8 +14,8 @@ use crate::apps::{BIN, Datagrams, Transfer};
 use crate::engine::{Fingerprint, Fingerprints};
 use crate::path::Link;
 use crate::record::{
-    CellResult, CellSetting, EnergyOverhead, Fairness, FlowResult, Responses, RunResult, RunTrace, Setting,
-    StateSeconds, StationResult, StationSetting, WindowFairness,
+    BlockTimes, CellResult, CellSetting, EnergyOverhead, Fairness, FlowResult, Responses, RunResult,
+    RunTrace, Setting, StateSeconds, StationResult, StationSetting, WindowFairness,
 };
 use crate::replay::Replayed;
 use crate::run::Run;
@@ -225,7 +225,12 @@ impl World {
             acks_lost: progress.acks_lost,
             ack_losses_seen: counts.ack_losses.0,
             ack_loss_halvings: counts.ack_losses.1,
-            responses: transfer.dialogue.as_ref().and_then(|dialogue| responses(&dialogue.durations)),
+            responses: transfer.dialogue.as_ref().and_then(|dialogue| times(&dialogue.durations)),
+            blocks: transfer
+                .blocks
+                .as_ref()
+                .and_then(|blocks| times(&blocks.durations))
+                .map(BlockTimes::from),
             ..FlowResult::empty(id, flow.station, flow.down, Transport::Udp.name())
         }
         .with_overheads(
@@ -401,8 +406,8 @@ fn time_over_needed(elapsed: Span, payload: Size, rate: Rate, source: Span) -> O
     overhead::time_overhead(elapsed, payload, rate).ok()
 }
 
-/// How long pages or responses took: the percentiles are the least durations that so many of all do not exceed.
-fn responses(durations: &[Span]) -> Option<Responses> {
+/// How long pages, responses or blocks took: the percentiles are the least durations that so many of all do not exceed.
+fn times(durations: &[Span]) -> Option<Responses> {
     let mut sorted = durations.to_vec();
     sorted.sort_unstable();
     let count = sorted.len();

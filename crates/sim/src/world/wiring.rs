@@ -153,6 +153,9 @@ impl World {
         }
         let (bytes, end) = (transfer.source.take(now), transfer.sender());
         let next = transfer.source.due();
+        if let (Some(blocks), Some(written)) = (&mut transfer.blocks, transfer.source.block_end()) {
+            blocks.written(written, now);
+        }
         if bytes > 0 {
             transfer.end_mut(end).write(bytes, now);
             self.drain_end(flow, end);
@@ -345,6 +348,9 @@ impl World {
             }
         }
         meter.add(transfer.progress.delivered().saturating_sub(delivered), now);
+        if let Some(blocks) = &mut transfer.blocks {
+            blocks.arrived(transfer.progress.received + transfer.progress.skipped, now);
+        }
         if transfer.is_finite() && transfer.is_over() && !was_over {
             self.unfinished -= 1;
         }

@@ -12,7 +12,8 @@
 //!    nothing more comes. The window is closed in between ([`Window`]), so the server collects what it would have sent,
 //!    and the mean rate stays.
 //! 4. Any other traffic is **greedy**, and gets active mode until it is over. So does an upload: no window of ours
-//!    shapes it.
+//!    shapes it. So does a dialogue, in which the station sends more than acknowledgements: its silences are its own, and
+//!    somebody waits for the answers.
 //!
 //! The first seconds may mislead: a player fills its buffer before its stream is throttled, and a download is slow to
 //! start. So the rate is that of the second half of the measurement, and the window follows: one that was not used up
@@ -39,6 +40,9 @@ const HEADER_BYTES: u64 = 52;
 
 /// Contention, beacons and bursts of other stations make gaps of some milliseconds, however short the round trip.
 const LEAST_SILENCE: Span = Span::from_millis(20);
+
+/// The largest TCP acknowledgement over IPv4, options included: a larger packet has data, and asks for something.
+const LARGEST_ACK: u32 = 80;
 
 /// Bursts that have to keep the mean rate together: one alone may fall between two blocks of a stream.
 const BURSTS: u32 = 3;
@@ -71,7 +75,7 @@ impl Default for PsmThrottling {
         Self {
             measure: Span::from_secs(5),
             throttled_below: Ratio::from_permille(500),
-            round_trips: 2,
+            round_trips: 3,
             period: Span::from_secs(1),
             quiet: Span::from_millis(400),
             used_up_max: 5,
@@ -105,6 +109,8 @@ struct Measurement {
     /// Those of the second half.
     late_bits: u64,
     sent_bits: u64,
+    /// The station sent more than acknowledgements in the second half.
+    asks: bool,
     /// When the station's first packet was sent, if nothing had come before, and how long the answer took.
     asked: Option<Instant>,
     round_trip: Option<Span>,
@@ -127,6 +133,7 @@ impl Measurement {
             received_bits: 0,
             late_bits: 0,
             sent_bits: 0,
+            asks: false,
             asked: None,
             round_trip: None,
             last: None,
@@ -138,8 +145,9 @@ impl Measurement {
         }
     }
 
-    fn sent(&mut self, bits: u64, now: Instant) {
-        self.sent_bits += bits;
+    fn sent(&mut self, bytes: u32, config: &PsmThrottling, now: Instant) {
+        self.sent_bits += u64::from(bytes) * 8;
+        self.asks |= bytes > LARGEST_ACK && now > self.since + config.measure / 2;
         if self.received_bits == 0 {
             self.asked.get_or_insert(now);
         }
@@ -329,7 +337,7 @@ impl Throttling {
         let Phase::Measuring(measurement) = &self.phase else { return };
         let rate = measurement.rate_bps(&self.config, now);
         let greedy_bps = self.config.throttled_below.of(i128::from(measurement.available_bps())) as u64;
-        if rate >= greedy_bps || measurement.sent_bits >= measurement.received_bits {
+        if rate >= greedy_bps || measurement.asks || measurement.sent_bits >= measurement.received_bits {
             return self.stay_awake(link, now);
         }
         let bytes = |rate_bps: u64| {
@@ -440,12 +448,13 @@ impl Rules for Throttling {
         }
     }
 
-    fn sent(&mut self, _link: &mut Link, frame: Uplink, _delivered: bool, now: Instant) {
+    fn sent(&mut self, link: &mut Link, frame: Uplink, _delivered: bool, now: Instant) {
         let Uplink::Data { bytes } = frame else { return };
         match &mut self.phase {
-            Phase::Measuring(measurement) => measurement.sent(u64::from(bytes) * 8, now),
+            Phase::Measuring(measurement) => measurement.sent(bytes, &self.config, now),
             // An upload is traffic too; of a stream that is shaped the acknowledgements are not.
             Phase::Greedy => self.last_data = now,
+            Phase::Shaping(_) if bytes > LARGEST_ACK => self.let_go(link, now),
             Phase::Idle | Phase::Shaping(_) => {}
         }
     }

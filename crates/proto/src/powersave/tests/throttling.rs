@@ -178,3 +178,18 @@ fn a_download_with_a_small_window_is_not_shaped() {
     assert!(!air.ap.asleep(0) && air.clients[0].radio == Radio::Awake);
     assert!(air.log.iter().all(|line| !line.contains("window")), "{:?}", air.log);
 }
+
+/// Somebody asks, gets eight packets at once, and reads for 40 ms: not the server is silent, and nothing is shaped.
+#[test]
+fn a_dialogue_is_not_shaped() {
+    let mut air = Air::new(1_000, 1_000, &[policy()]);
+    for question in 0..20 {
+        let at = 10_000 + question * 45_000;
+        air.up(at, 0, 1_000 + question as u32);
+        for packet in 0..8 {
+            air.down(at + 5_000, 0, question as u32 * 8 + packet);
+        }
+    }
+    assert!(!air.ap.asleep(0) && air.clients[0].radio == Radio::Awake);
+    assert!(air.log.iter().all(|line| !line.contains("window")), "{:?}", air.log);
+}
