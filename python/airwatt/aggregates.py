@@ -27,7 +27,7 @@ def completed_s(document: Mapping[str, Any]) -> float | None:
 
 
 PERCENTILES = ("p50", "p95", "p99")
-"""Of the times that pages and responses took."""
+"""Of the times that pages, responses and blocks of a stream took."""
 
 
 def answers(document: Mapping[str, Any]) -> bool:
@@ -35,9 +35,15 @@ def answers(document: Mapping[str, Any]) -> bool:
     return bool(document["flows"]) and all("responses" in flow for flow in document["flows"])
 
 
+def streams(document: Mapping[str, Any]) -> bool:
+    """Whether all flows are streams in blocks."""
+    return bool(document["flows"]) and all("blocks" in flow for flow in document["flows"])
+
+
 def response_s(document: Mapping[str, Any], percentile: str) -> float:
-    """How long that share of the answers took at most, of the flow that waited longest."""
-    return max(float(flow[f"response_s_{percentile}"]) for flow in document["flows"])
+    """How long that share of the answers or blocks took at most, of the flow that waited longest."""
+    what = "response" if answers(document) else "block"
+    return max(float(flow[f"{what}_s_{percentile}"]) for flow in document["flows"])
 
 
 def share(document: Mapping[str, Any], state: str) -> float:

@@ -121,31 +121,36 @@ def _print_table(document: dict[str, Any]) -> None:
     bounds = [energy for row, energy in zip(document["rows"], energies, strict=True) if _is_ideal(row)]
     # One bound for all: with other choices beside the policy each would have its own.
     reference, head = (bounds[0][0], "ideal +") if len(bounds) == 1 else (energies[0][0], "")
-    answers = all(aggregates.answers(run) for row in document["rows"] for run in row["runs"])
+    everything = [run for row in document["rows"] for run in row["runs"]]
+    answers, streams = (all(map(kind, everything)) for kind in (aggregates.answers, aggregates.streams))
     rows = []
     for row, energy in zip(document["rows"], energies, strict=True):
         runs = row["runs"]
         served: list[Any] = (
             [partial(aggregates.response_s, percentile=percentile) for percentile in aggregates.PERCENTILES]
-            if answers
+            if answers or streams
             else [aggregates.completed_s]
         )
         rows.append(
             [
                 *row["choice"].values(),
                 *([] if answers else [estimate(aggregates.over(runs, aggregates.goodput_bps), "b/s")]),
-                *(estimate(aggregates.over(runs, number), "s") for number in served),
+                *(estimate(aggregates.over(runs, number), "s", short=len(served) > 1) for number in served),
                 estimate(energy, "J"),
                 _relative(energy[0], reference),
                 percent(aggregates.over(runs, lambda run: aggregates.share(run, "sleep"))[0]),
-                count(aggregates.over(runs, aggregates.wakeups)[0]),
-                *([] if answers else [count(aggregates.over(runs, aggregates.retransmitted)[0])]),
+                *([] if streams else [count(aggregates.over(runs, aggregates.wakeups)[0])]),
+                *([] if answers or streams else [count(aggregates.over(runs, aggregates.retransmitted)[0])]),
             ]
         )
     choices = list(document["rows"][0]["choice"])
     runs = len(document["rows"][0]["runs"])
-    first, last = (list(aggregates.PERCENTILES), []) if answers else (["goodput", "done at"], ["resent"])
-    heads = [*choices, *first, "energy", head, "asleep", "wake-ups", *last]
+    first, last = ["goodput", "done at"], ["wake-ups", "resent"]
+    if answers:
+        first, last = list(aggregates.PERCENTILES), ["wake-ups"]
+    elif streams:
+        first, last = ["goodput", *aggregates.PERCENTILES], []
+    heads = [*choices, *first, "energy", head, "asleep", *last]
     parts: list[RenderableType] = [_headline(document, runs), table(heads, rows, left=len(choices))]
     if document.get("interrupted"):
         parts.append("interrupted: the rows above are what was finished")

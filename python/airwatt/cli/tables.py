@@ -10,27 +10,32 @@ if TYPE_CHECKING:
     from airwatt.aggregates import Estimate
 
 NOTHING = "-"
+_NAME = 24
+"""What is longer is no name."""
 _PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> Table:
     """Lays out a table: the first `left` columns to the left, numbers to the right."""
     drawn = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), collapse_padding=True)
+    cells = [list(row) for row in rows]
     for index, column in enumerate(columns):
-        drawn.add_column(column, justify="left" if index < left else "right", header_style="")
-    for row in rows:
+        name = index < left and max((len(row[index]) for row in cells), default=0) <= _NAME
+        # Names stay whole; where 80 columns are too few, numbers leave their units to the next line.
+        drawn.add_column(column, justify="left" if index < left else "right", header_style="", no_wrap=name)
+    for row in cells:
         drawn.add_row(*row)
     return drawn
 
 
-def quantity(value: float | None, unit: str, ci95: float | None = None) -> str:
-    """Writes `14.61 Mb/s`; with an interval, `± 0.02` below it, in the same unit."""
+def quantity(value: float | None, unit: str, ci95: float | None = None, *, short: bool = False) -> str:
+    """Writes `14.61 Mb/s`, or `14.6 Mb/s`; with an interval, `± 0.02` below it, in the same unit."""
     if value is None:
         return NOTHING
     factor, prefix = _scale(value)
     if unit == "s" and factor > 1:
         factor, prefix = 1.0, ""  # nobody says kiloseconds
-    number = _digits(value / factor)
+    number = _digits(value / factor, short=short)
     text = f"{number} {prefix}{unit}".rstrip()
     return text if ci95 is None else f"{text}\n± {_digits(ci95 / factor, like=number)}"
 
@@ -44,9 +49,9 @@ def span(low: float | None, high: float | None, unit: str) -> str:
     return f"{_digits(low / factor, like=top)} to {top} {prefix}{unit}"
 
 
-def estimate(numbers: "Estimate", unit: str) -> str:
+def estimate(numbers: "Estimate", unit: str, *, short: bool = False) -> str:
     """Writes a mean with its interval."""
-    return quantity(numbers[0], unit, numbers[1])
+    return quantity(numbers[0], unit, numbers[1], short=short)
 
 
 def count(value: float | None, ci95: float | None = None) -> str:
@@ -73,8 +78,12 @@ def _scale(value: float) -> tuple[float, str]:
     return next(((f, p) for f, p in _PREFIXES if size >= 0.9995 * f), _PREFIXES[-1])
 
 
-def _digits(value: float, like: str | None = None) -> str:
+def _digits(value: float, like: str | None = None, *, short: bool = False) -> str:
     if like is not None:
         return f"{value:.{len(like.partition('.')[2])}f}"
-    decimals = 3 if abs(value) < 0.9995 else 2 if abs(value) < 100 else 1
+    size = abs(value)
+    if short and size >= 0.9995:
+        decimals = 2 if size < 9.995 else 1 if size < 99.95 else 0
+    else:
+        decimals = 3 if size < 0.9995 else 2 if size < 100 else 1
     return "0" if value == 0 else f"{value:.{decimals}f}"

@@ -21,8 +21,11 @@ def draw(document: Mapping[str, Any], path: Path) -> None:
         height = 1.75 + len(rows) * (0.42 + 0.14 * (lines - 1))
         figure = Figure(figsize=(9.6, height), layout="constrained")
         throughput, energy, time = figure.subplots(1, 3, sharey=True)
-        if all(aggregates.answers(run) for row in rows for run in row["runs"]):
-            _percentiles(throughput, rows)
+        everything = [run for row in rows for run in row["runs"]]
+        if all(map(aggregates.answers, everything)):
+            _percentiles(throughput, rows, "answers")
+        elif all(map(aggregates.streams, everything)):
+            _percentiles(throughput, rows, "blocks")
         else:
             _bars(throughput, rows, aggregates.goodput_bps, 1e6, "throughput (Mb/s)", style.THROUGHPUT)
         _bars(energy, rows, aggregates.energy_j, 1.0, "energy (J)", style.ENERGY)
@@ -57,8 +60,8 @@ def _bound(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
         axes.axvline(mean or 0.0, color=style.INK, linewidth=0.9, linestyle=":", zorder=3)
 
 
-def _percentiles(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
-    """How long pages or responses took: a bar up to the 95th percentile, ticks at the 50th and the 99th."""
+def _percentiles(axes: Axes, rows: Sequence[Mapping[str, Any]], of: str) -> None:
+    """How long pages, responses or blocks took: a bar up to the 95th percentile, ticks at the 50th and the 99th."""
     p50, p95, p99 = (
         [aggregates.over(row["runs"], partial(aggregates.response_s, percentile=p))[0] or 0.0 for row in rows]
         for p in aggregates.PERCENTILES
@@ -71,9 +74,9 @@ def _percentiles(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
         axes.plot([scale * value for value in values], places, marker, color=style.INK, markersize=9)
     for index, three in enumerate(zip(p50, p95, p99, strict=True)):
         text = " · ".join(style.number(scale * value) for value in three)
-        axes.text(scale * (max(three) + 0.04 * room), index, text, va="center", fontsize=8)
+        axes.text(scale * (max(three) + 0.06 * room), index, text, va="center", fontsize=8)
     axes.set_xlim(0, 1.65 * scale * room)
-    axes.set_title(f"answers: p50 · p95 · p99 ({unit})")
+    axes.set_title(f"{of}: p50 · p95 · p99 ({unit})")
     style.bare_y(axes)
 
 
