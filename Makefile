@@ -42,7 +42,7 @@ bench: build ## Measure the engine and the shipped scenarios
 
 bless: build ## Write fingerprints, table snapshots and README anew, after a change of results that was meant
 	@AIRWATT_BLESS=1 cargo test -p airwatt-sim --quiet --test fingerprints
-	@$(BIN)/python -m pytest --bless tests/python/test_tables.py tests/python/test_readme.py
+	@$(BIN)/python -m pytest --bless tests/python/test_tables.py tests/python/test_readme.py tests/python/test_powersave_docs.py
 
 clean: ## Remove everything that was built or installed here
 	rm -rf $(VENV) $(OUT) target python/airwatt/_core*.so

@@ -1,0 +1,119 @@
+"""docs/powersave.md: its tables are what its commands print, and its sentences are what the tables say."""
+
+import re
+
+import pytest
+from conftest import ROOT
+
+from airwatt import aggregates
+from airwatt.laboratory import compare, policies
+
+PAGE = ROOT / "docs" / "powersave.md"
+RUNS = 5
+COMMAND = re.compile(r"^    \$ airwatt (compare .*)\n((?:    .*\n|\n(?=    ))*)", re.MULTILINE)
+SCENARIOS = ("bulk", "web", "streaming", "ssh", "ten-stations")
+POLICIES = [policy["name"] for policy in policies()]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_the_table_is_what_the_command_prints(scenario, airwatt, request):
+    command, table = next(found.groups() for found in COMMAND.finditer(PAGE.read_text()) if f" {scenario} " in found[1])
+    answer = airwatt(*command.split())
+    assert answer.status == 0, answer.err
+    assert max(map(len, answer.out.splitlines())) <= 80
+    assert "…" not in answer.out
+    printed = "".join(f"    {line}".rstrip() + "\n" for line in answer.out.splitlines())
+    printed = re.sub(r"(?<=\n)\n", "    \n", printed).replace("    \n", "\n")
+    if request.config.getoption("--bless"):
+        text = PAGE.read_text()
+        PAGE.write_text(text.replace(f"    $ airwatt {command}\n{table}", f"    $ airwatt {command}\n{printed}"))
+        return
+    assert table == printed
+
+
+class Table:
+    """Means by policy."""
+
+    def __init__(self, scenario):
+        rows = compare(scenario, policy=POLICIES, runs=RUNS).to_dict()["rows"]
+        self.runs = {row["choice"]["policy"]: row["runs"] for row in rows}
+        self.scenario = scenario
+
+    def of(self, policy, number):
+        return aggregates.over(self.runs[policy], number)[0]
+
+    def energy(self, policy):
+        return self.of(policy, aggregates.energy_j)
+
+    def goodput(self, policy):
+        return self.of(policy, aggregates.goodput_bps)
+
+    def median(self, policy):
+        return self.of(policy, lambda run: aggregates.response_s(run, "p50"))
+
+    def last(self, policy):
+        return self.of(policy, lambda run: aggregates.response_s(run, "p99"))
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return {scenario: Table(scenario) for scenario in SCENARIOS}
+
+
+def test_what_is_said_to_those_who_have_a_device(tables):
+    bulk, web, ssh = tables["bulk"], tables["web"], tables["ssh"]
+    # `timeout` costs neither throughput nor time, saves between pages and keys, and nothing in a download.
+    assert bulk.goodput("timeout") == pytest.approx(bulk.goodput("active"), rel=0.01)
+    assert bulk.energy("timeout") == pytest.approx(bulk.energy("active"), rel=0.01)
+    for table, least, most in ((web, 0.35, 0.45), (ssh, 0.28, 0.38)):
+        assert table.median("timeout") == pytest.approx(table.median("active"), rel=0.01)
+        assert table.last("timeout") == pytest.approx(table.last("active"), rel=0.01)
+        assert least < table.energy("timeout") / table.energy("active") < most
+    # Plain PSM: pages four times as long, echoes that wait for a beacon.
+    for plain in ("psm", "psm-legacy"):
+        assert 3.3 < web.median(plain) / web.median("active") < 4.3
+        assert 0.05 < ssh.median(plain) < 0.1 < ssh.last(plain) < 0.13
+    # U-APSD: 20 ms more for each key.
+    assert 0.015 < ssh.median("uapsd") - ssh.median("active") < 0.025
+
+
+def test_what_is_said_to_those_who_build_one(tables):
+    distance = {name: table.energy("uapsd") / table.energy("ideal") for name, table in tables.items()}
+    assert max(distance.values()) < 2.45
+    assert distance["bulk"] < 1.3
+    assert distance["streaming"] < 1.3
+    for name in ("bulk", "streaming", "ten-stations"):
+        assert tables[name].goodput("uapsd") > 0.97 * tables[name].goodput("active")
+    for policy in (name for name in POLICIES if name not in ("uapsd", "ideal")):
+        close = all(table.energy(policy) / table.energy("ideal") < 2.45 for table in tables.values())
+        assert not close, f"{policy} is as close to the bound as U-APSD, and the page denies it"
+    bulk, web, stream = tables["bulk"], tables["web"], tables["streaming"]
+    assert 0.7 < bulk.goodput("ba-ta") / bulk.goodput("active") < 0.95
+    assert bulk.energy("ba-ta") < 0.75 * bulk.energy("active")
+    assert web.energy("ba-ta") > 1.5 * web.energy("uapsd")
+    assert stream.energy("ba-ta") > 1.8 * stream.energy("ba-ta+str")
+    assert stream.energy("ba-ta+str") == pytest.approx(stream.energy("psm"), rel=0.05)
+    assert web.energy("ba-ta+str") == pytest.approx(web.energy("ba-ta"), rel=0.05)
+    # PSM-Throttling: `active` but for streams.
+    assert bulk.energy("psm-throttling") == bulk.energy("active")
+    assert web.median("psm-throttling") == pytest.approx(web.median("active"), rel=0.001)
+    assert stream.energy("uapsd") < stream.energy("psm-throttling") < 0.4 * stream.energy("active")
+    assert 0.9 < stream.last("psm-throttling") < 1.2
+
+
+def test_wake_ups_that_cost_something():
+    rows = compare("ssh", policy=["psm", "uapsd"], runs=RUNS, set={"station.radio": "ar5004"}).to_dict()["rows"]
+    psm, uapsd = (aggregates.over(row["runs"], aggregates.energy_j)[0] for row in rows)
+    assert (round(psm), round(uapsd)) == (12, 32)
+
+
+def test_what_is_said_to_those_who_run_access_points(tables):
+    ten = tables["ten-stations"]
+    assert 10 < ten.energy("active") / ten.energy("ideal") < 12
+    assert 2.2 < ten.energy("uapsd") / ten.energy("ideal") < 2.6
+    assert 0.6 < ten.goodput("psm") / ten.goodput("active") < 0.7
+    # Wake-ups of U-APSD in an idle second: fifty triggers and ten beacons.
+    ssh = tables["ssh"].runs["uapsd"]
+    assert 55 < sum(run["stations"][0]["wakeups"] / run["simulated_s"] for run in ssh) / RUNS < 65
+    lost = {policy: ten.of(policy, aggregates.retransmitted) for policy in ("psm", "active")}
+    assert 3.5 < lost["psm"] / lost["active"] < 5
