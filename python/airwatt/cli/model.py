@@ -99,7 +99,7 @@ def command(
         from airwatt.plots import model as picture
 
         with writing("--plot", plot):
-            picture.draw(document, model, shown, plot)
+            picture.draw(document, model, shown if results else None, plot)
         note_file(plot)
     if json:
         print_json(document)

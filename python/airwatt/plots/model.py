@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from airwatt._core import InputError
 from airwatt.plots import style
@@ -21,11 +22,13 @@ _MAX_PANELS = 4
 _LOGARITHMIC = 50.0
 
 
-def draw(document: Mapping[str, Any], model: Model, shown: Sequence[str], path: Path) -> None:
-    """Draws a model document. Raises `InputError` where nothing can be drawn, and `OSError`."""
+def draw(document: Mapping[str, Any], model: Model, shown: Sequence[str] | None, path: Path) -> None:
+    """Draws the results `shown`, or those of the model that vary. Raises `InputError` if there is none, and `OSError`."""
     points = document["points"]
     x, curves = _axes_of(model, points)
-    panels = [name for name in shown if model.results[name].kind != "choice"][:_MAX_PANELS]
+    panels = [name for name in shown or model.columns if model.results[name].kind != "choice"][:_MAX_PANELS]
+    if shown is None:
+        panels = [name for name in panels if _varies(points, name, curves)] or panels
     if not panels:
         raise InputError("--show: no number among the results to draw; allowed is at least one that is no name")
     with style.styled():
@@ -58,6 +61,14 @@ def _axes_of(model: Model, points: Sequence[Mapping[str, Any]]) -> tuple[str, st
     return x, curves
 
 
+def _varies(points: Sequence[Mapping[str, Any]], name: str, curves: str | None) -> bool:
+    """Whether any curve of a result is more than a level."""
+    levels: dict[Any, set[float]] = {}
+    for point in points:
+        levels.setdefault(point["at"][curves] if curves is not None else None, set()).add(point["results"][name])
+    return any(len(level) > 1 for level in levels.values())
+
+
 def _panel(axes: Axes, model: Model, points: Sequence[Mapping[str, Any]], what: tuple[str, str | None, str]) -> None:
     x, curves, name = what
     groups: dict[Any, list[tuple[float, float]]] = {}
@@ -83,6 +94,8 @@ def _panel(axes: Axes, model: Model, points: Sequence[Mapping[str, Any]], what: 
         )
     if _grows_by_factors(xs):
         axes.set_xscale("log")
+    elif model.parameters[x].kind.startswith("whole"):
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel(_label(model.parameters[x], x_prefix))
     axes.set_title(_label(model.results[name], y_prefix))
     if min(ys) >= 0:
@@ -114,7 +127,9 @@ def _label(field: Mapping[str, Any], prefix: str) -> str:
 
 
 def _value(field: Mapping[str, Any], value: Any) -> str:
-    if isinstance(value, str) or value is None:
-        return str(value)
+    if value is None:
+        return "no limit"
+    if isinstance(value, str):
+        return value
     scale, prefix = _scale(field, [value])
     return f"{value / scale:g} {prefix}{field['unit']}".strip() if field["unit"] != "packets" else f"{value:g}"

@@ -75,14 +75,21 @@ fn too_many_packets_leave_no_sleep() {
     assert_eq!((output.round_gap_sleep_s, output.round_sleep_j), (0.0, output.round_cam_j));
 }
 
+/// 0.88 ms on the air for each packet and its acknowledgement: 200 of them take longer than 100 ms, and cost what they cost.
+#[test]
+fn a_round_that_does_not_fit_lasts_as_long_as_its_frames() {
+    let round = |window_packets| solve(&Params { window_packets, ..Params::default() }).unwrap();
+    let (one, two) = (round(200.0), round(400.0));
+    assert!(near(two.round_cam_j, 2.0 * one.round_cam_j, 1e-12));
+    assert_eq!(one.round_sleep_j, one.round_cam_j);
+}
+
 #[test]
 fn bad_parameters_are_named() {
     let error = |params: Params| solve(&params).unwrap_err().parameter;
     assert_eq!(error(Params { gaps: 0.0, ..Params::default() }), "gaps");
     assert_eq!(error(Params { window_packets: 0.5, ..Params::default() }), "window_packets");
     assert_eq!(error(Params { rtt_s: 0.0, ..Params::default() }), "rtt_s");
-    // 0.88 ms on the air for each packet and its acknowledgement.
-    assert_eq!(error(Params { window_packets: 114.0, ..Params::default() }), "window_packets");
     assert_eq!(
         error(Params { radio: Radio { listen_w: 0.0, ..Radio::default() }, ..Params::default() }),
         "listen_w"
