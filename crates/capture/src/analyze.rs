@@ -13,19 +13,19 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::ControlFlow;
 
-use airwatt_base::{Energy, Rate, Span};
+use airwatt_base::{Energy, Instant, Rate, Span};
 use airwatt_energy::{Radio, State};
 use airwatt_proto::powersave::{Policy, PolicyConfig};
 use airwatt_proto::wire::Preamble;
 use airwatt_sim::air::phy::Standard;
-use airwatt_sim::replay::{Delay, replay};
+use airwatt_sim::replay::{Arrival, Delay, replay};
 use airwatt_sim::scenario::Scenario;
 
 use crate::error::CaptureError;
 use crate::file::Capture;
 use crate::power_save;
 use crate::replay::{SegmentArrivals, arrivals, arrivals_without};
-use crate::report::{self, Analysis, Basis, DelayReport, PolicyReport, StateReport};
+use crate::report::{self, Analysis, Basis, DelayReport, GapReport, PaceReport, PolicyReport, StateReport};
 use crate::stations::{self, Station};
 
 /// The rate that is assumed where a capture does not tell: one stream, the fastest index of 20 MHz (MCS 7).
@@ -75,7 +75,8 @@ pub struct Question<'a> {
     pub station: Option<&'a str>,
     /// Radio profile: a name or a file; [`DEFAULT_RADIO`] without it.
     pub radio: Option<&'a str>,
-    /// Policies; all that there are if empty.
+    /// Policies, `timeout` and `uapsd` with their time where it is not the usual one (`uapsd:40ms`); all that there are if
+    /// empty.
     pub policies: &'a [String],
     /// Seed of the backoff and of the beacons' phase.
     pub seed: u64,
@@ -123,7 +124,7 @@ pub fn analyze(
     let option = |name: &str, text: &dyn fmt::Display| AnalyzeError::Option(format!("{name}: {text}"));
     let radio_name = question.radio.unwrap_or(DEFAULT_RADIO);
     let radio = Radio::find(radio_name).map_err(|error| option("--radio", &error))?;
-    let policies = policies(question.policies).map_err(|error| option("--policy", &error))?;
+    let choices = choices(question.policies).map_err(|error| option("--policy", &error))?;
     let named = question.station.map(Station::parse).transpose()?;
     let capture = Capture::open(path)?;
     let station = match (named, question.station) {
@@ -135,8 +136,9 @@ pub fn analyze(
         let segments = arrivals(&capture, &station);
         let phy = Phy::of(&capture, &station);
         document.phy = Some(phy.to_string());
+        document.pace = Some(pace(&segments));
         let mut what_if = WhatIf { segments, phy, radio_name, seed: question.seed, watch, done: 0, runs: 1 };
-        document.policies = what_if.run(&policies)?;
+        document.policies = what_if.run(&choices)?;
         keep_alive_costs(&capture, &station, &mut what_if, &mut document)?;
     }
     Ok(document)
@@ -156,12 +158,12 @@ fn keep_alive_costs(
     let Some((name, energy_j)) = least.map(|policy| (policy.policy.clone(), policy.energy_j)) else {
         return Ok(());
     };
-    let Ok(policy) = PolicyConfig::parse(&name) else { return Ok(()) };
+    let Ok(choice) = Choice::parse(&name) else { return Ok(()) };
     let (list, _) = report::keep_alives(capture, station);
     let findings = document.findings.iter_mut().filter(|finding| finding.kind == "keep-alive");
     for (finding, lone) in findings.zip(list) {
         what_if.segments = arrivals_without(capture, station, &lone.packets);
-        let without = what_if.total(policy, what_if.phy.rate)?;
+        let without = what_if.total(choice.policy, what_if.phy.rate)?;
         let cost_j = energy_j - without.energy.as_joules();
         finding.text += &format!("; under {name} they cost {cost_j:.3} J of {energy_j:.3} J");
         finding.cost_j = Some(cost_j);
@@ -170,11 +172,71 @@ fn keep_alive_costs(
     Ok(())
 }
 
-fn policies(names: &[String]) -> Result<Vec<PolicyConfig>, airwatt_proto::powersave::UnknownPolicy> {
-    if names.is_empty() {
-        return Policy::NAMES.iter().map(|info| PolicyConfig::parse(info.name)).collect();
+/// When the packets of all segments came. A segment's end is a gap, too, with the tail that a replay has.
+fn pace(segments: &[SegmentArrivals]) -> PaceReport {
+    let gaps_of = |counts: fn(&Arrival) -> bool| {
+        let of_segment = |segment: &SegmentArrivals| {
+            let end = Instant::ZERO + segment.duration + TAIL;
+            let counted = segment.arrivals.iter().filter(|arrival| counts(arrival));
+            let mut before = Instant::ZERO;
+            let gap =
+                |(at, down): (Instant, bool)| (at.saturating_since(std::mem::replace(&mut before, at)), down);
+            let times = counted.map(|arrival| (arrival.at, arrival.down));
+            times.chain([(end, false)]).map(gap).collect::<Vec<_>>()
+        };
+        segments.iter().flat_map(of_segment).collect::<Vec<_>>()
+    };
+    let all = || segments.iter().flat_map(|segment| &segment.arrivals);
+    let elapsed: Span = segments.iter().map(|segment| segment.duration + TAIL).sum();
+    PaceReport {
+        elapsed_s: elapsed.as_secs_f64(),
+        packets_down: all().filter(|arrival| arrival.down).count() as u64,
+        packets_up: all().filter(|arrival| !arrival.down).count() as u64,
+        gaps: GapReport::of(&gaps_of(|_| true)),
+        gaps_up: GapReport::of(&gaps_of(|arrival| !arrival.down)),
     }
-    names.iter().map(|name| PolicyConfig::parse(name)).collect()
+}
+
+/// A policy as it was asked for.
+#[derive(Clone, Debug)]
+struct Choice {
+    name: String,
+    policy: PolicyConfig,
+}
+
+impl Choice {
+    /// `psm`, `uapsd:40ms`.
+    fn parse(text: &str) -> Result<Self, String> {
+        let (name, time) = text.split_once(':').map_or((text, None), |(name, time)| (name, Some(time)));
+        let policy = PolicyConfig::parse(name).map_err(|error| error.to_string())?;
+        let policy = match time {
+            None => policy,
+            Some(time) => {
+                let span: Span = time.parse().map_err(|error| format!("{text:?}: {error}"))?;
+                with_time(policy, span).ok_or_else(|| {
+                    format!("{text:?}: {name} has no time; allowed are timeout and uapsd with one")
+                })?
+            }
+        };
+        policy.check().map_err(|error| format!("{text:?}: {error}"))?;
+        Ok(Self { name: text.to_owned(), policy })
+    }
+}
+
+/// The policy with its one time, if it has one.
+fn with_time(policy: PolicyConfig, time: Span) -> Option<PolicyConfig> {
+    match policy {
+        PolicyConfig::Timeout { .. } => Some(PolicyConfig::Timeout { timeout: time }),
+        PolicyConfig::Uapsd { .. } => Some(PolicyConfig::Uapsd { interval: time }),
+        _ => None,
+    }
+}
+
+fn choices(names: &[String]) -> Result<Vec<Choice>, String> {
+    if names.is_empty() {
+        return Policy::NAMES.iter().map(|info| Choice::parse(info.name)).collect();
+    }
+    names.iter().map(|name| Choice::parse(name)).collect()
 }
 
 /// The physical layer of a replay.
@@ -301,16 +363,16 @@ struct WhatIf<'a> {
 }
 
 impl WhatIf<'_> {
-    fn run(&mut self, policies: &[PolicyConfig]) -> Result<Vec<PolicyReport>, AnalyzeError> {
+    fn run(&mut self, choices: &[Choice]) -> Result<Vec<PolicyReport>, AnalyzeError> {
         let rates = self.phy.rates();
         // Some more for the keep-alives, whose number follows from the capture.
-        self.runs = (4 + policies.len() * rates.len()) * self.segments.len().max(1);
+        self.runs = (4 + choices.len() * rates.len()) * self.segments.len().max(1);
         let awake = self.total(PolicyConfig::Active, self.phy.rate)?;
         let mut reports = Vec::new();
-        for policy in policies {
+        for choice in choices {
             let totals: Result<Vec<Total>, AnalyzeError> =
-                rates.iter().map(|rate| self.total(*policy, *rate)).collect();
-            reports.push(self.report(policy.name(), &totals?, &awake));
+                rates.iter().map(|rate| self.total(choice.policy, *rate)).collect();
+            reports.push(self.report(&choice.name, &totals?, &awake));
         }
         Ok(reports)
     }
@@ -323,6 +385,11 @@ impl WhatIf<'_> {
         wifi.data_rate = rate;
         scenario.ap.beacon_interval = self.phy.beacon_interval;
         scenario.station[0].policy = policy.name().to_owned();
+        match policy {
+            PolicyConfig::Timeout { timeout } => scenario.station[0].timeout = timeout,
+            PolicyConfig::Uapsd { interval } => scenario.station[0].interval = interval,
+            _ => {}
+        }
         scenario.station[0].radio = self.radio_name.to_owned();
         let mut total = Total::default();
         for (index, segment) in self.segments.iter().enumerate() {
@@ -391,5 +458,45 @@ impl Total {
             self.delays.insert((segment, *number), *delay);
         }
         self.lost += replayed.lost;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policies_come_with_their_time() {
+        let parsed = |text: &str| Choice::parse(text).map(|choice| choice.policy);
+        assert_eq!(parsed("psm"), Ok(PolicyConfig::Psm));
+        assert_eq!(parsed("uapsd:40ms"), Ok(PolicyConfig::Uapsd { interval: Span::from_millis(40) }));
+        assert_eq!(parsed("timeout:1s"), Ok(PolicyConfig::Timeout { timeout: Span::from_secs(1) }));
+        for (text, problem) in [
+            ("psm:3ms", "psm has no time"),
+            ("uapsd:5", "unit"),
+            ("uapsd:0ms", "out of range"),
+            ("frob:3ms", "not a power-save policy"),
+        ] {
+            assert!(parsed(text).unwrap_err().contains(problem), "{text}");
+        }
+    }
+
+    #[test]
+    fn gaps_are_between_packets_and_at_both_ends() {
+        let arrival = |ms, down| Arrival { at: Instant::from_millis(ms), down, bytes: 100, after: None };
+        let arrivals = vec![arrival(30, true), arrival(33, false), arrival(500, true)];
+        let pace = pace(&[SegmentArrivals { arrivals, duration: Span::from_millis(600) }]);
+        assert_eq!((pace.packets_down, pace.packets_up), (2, 1));
+        assert!((pace.elapsed_s - 0.85).abs() < 1e-12);
+        // 30, 3, 467 and 350 ms; from the station 33 and 817.
+        let longer = |gaps: &[GapReport], ms: f64| {
+            let found = gaps.iter().find(|gap| (gap.longer_than_s - ms / 1e3).abs() < 1e-9).unwrap();
+            (found.count, (1e3 * found.time_s).round(), found.before_down)
+        };
+        assert_eq!(longer(&pace.gaps, 1.0), (4, 850.0, 2));
+        assert_eq!(longer(&pace.gaps, 20.0), (3, 847.0, 2));
+        assert_eq!(longer(&pace.gaps, 200.0), (2, 817.0, 1));
+        assert_eq!(longer(&pace.gaps_up, 40.0), (1, 817.0, 0));
+        assert_eq!(longer(&pace.gaps_up, 1000.0), (0, 0.0, 0));
     }
 }

@@ -52,6 +52,8 @@ pub struct Analysis {
     pub radio: Option<String>,
     /// What the frames' rates are taken from, in words.
     pub phy: Option<String>,
+    /// When the station's packets came; `null` where there is no station.
+    pub pace: Option<PaceReport>,
     /// What each policy would have spent.
     pub policies: Vec<PolicyReport>,
     /// What 802.11 frames show of each station; `null` for other captures.
@@ -161,6 +163,55 @@ impl DelayReport {
     }
 }
 
+/// When a station's packets came: what a policy's timers meet, apart from any policy.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PaceReport {
+    /// Time covered, with the tail that a replay has.
+    pub elapsed_s: f64,
+    /// Packets to the station.
+    pub packets_down: u64,
+    /// Packets from it.
+    pub packets_up: u64,
+    /// Times without a packet, by how long they are at least.
+    pub gaps: Vec<GapReport>,
+    /// Times without a packet from the station: each one is a packet, of any size, that could fetch what waits.
+    pub gaps_up: Vec<GapReport>,
+}
+
+/// Times without a packet that are longer than something.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct GapReport {
+    /// Longer than this.
+    pub longer_than_s: f64,
+    /// How many.
+    pub count: u64,
+    /// How long they are together.
+    pub time_s: f64,
+    /// How many end with a packet to the station: one that has to wait if the station sleeps.
+    pub before_down: u64,
+}
+
+impl GapReport {
+    /// The bounds: those that policies have for timers, and some around them.
+    const BOUNDS_MS: [u64; 10] = [1, 5, 10, 20, 40, 50, 80, 100, 200, 1_000];
+
+    /// Of gaps in any order, each with whether it ends with a packet to the station.
+    pub fn of(gaps: &[(Span, bool)]) -> Vec<Self> {
+        let bounds = Self::BOUNDS_MS.map(Span::from_millis);
+        let report = |bound: Span| {
+            let longer = gaps.iter().filter(|(gap, _)| *gap > bound);
+            let time: Span = longer.clone().map(|(gap, _)| *gap).sum();
+            Self {
+                longer_than_s: bound.as_secs_f64(),
+                count: longer.clone().count() as u64,
+                time_s: time.as_secs_f64(),
+                before_down: longer.filter(|(_, down)| *down).count() as u64,
+            }
+        };
+        bounds.map(report).to_vec()
+    }
+}
+
 /// How long a radio was in each state, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct StateReport {
@@ -202,7 +253,7 @@ impl StateReport {
 /// What one policy would have spent on the capture's arrivals.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PolicyReport {
-    /// Its name.
+    /// Its name, with its time where it was asked for with one.
     pub policy: String,
     /// Where the energy comes from.
     pub basis: Basis,
@@ -361,6 +412,7 @@ pub fn describe(capture: &Capture, station: Option<&Station>, radio: Option<&Rad
         flows: list.iter().take(LIST_LIMIT).map(flow).collect(),
         radio: radio.map(|radio| radio.name.clone()),
         phy: None,
+        pace: None,
         policies: Vec::new(),
         air: capture.is_air().then(|| air(capture, &observations, station, radio)),
         findings,

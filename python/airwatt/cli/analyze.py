@@ -36,7 +36,8 @@ def command(
         str | None, typer.Option("--radio", metavar="NAME", help="Radio profile: a name or a TOML file.")
     ] = None,
     policy: Annotated[
-        str | None, typer.Option("--policy", metavar="A,B,...", help="Power-save policies; default: all.")
+        str | None,
+        typer.Option("--policy", metavar="A,B,...", help="Power-save policies, as in psm,uapsd:40ms; default: all."),
     ] = None,
     seed: options.Seed = 1,
     json: options.Json = False,
