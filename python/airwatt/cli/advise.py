@@ -36,9 +36,11 @@ Examples:
   airwatt advise --delay 100ms --flow down:request-response:1s --runs 5
   airwatt advise slow-dsl --delay 50ms --set flow.size=2MB --radio ar5004
   airwatt advise captures/tcp-download.pcapng --delay 30ms
+  airwatt advise --delay 1s --flow down:interactive:30s --battery 11.4Wh
 """
 
 FAILED = 1
+_COLUMNS = 80
 
 
 def command(
@@ -63,6 +65,10 @@ def command(
         int, typer.Option("--confirm", metavar="N", min=1, help="How many of the models' best are simulated.")
     ] = 4,
     station: Annotated[str | None, typer.Option("--station", metavar="ADDR", help="The station in a capture.")] = None,
+    battery: Annotated[
+        str | None,
+        typer.Option("--battery", metavar="ENERGY", help="Say how long the radio alone could run on it, as in 11.4Wh."),
+    ] = None,
     set_: options.Set = None,
     seed: options.Seed = 1,
     runs: options.Runs = 3,
@@ -80,13 +86,14 @@ def command(
     limits = options.thresholds(fail_if)
     check_picture("--plot", plot)
     budget = advise.quantity("--delay", delay, "time")
+    battery_j = None if battery is None else advise.energy("--battery", battery)
     settings = _settings(radio, {"wired.rtt": rtt, "wired.down.rate": down, "wired.up.rate": up}, set_)
     _check_source(source, flow)
     if source is not None and Path(source).suffix.lower() in advise.CAPTURES:
         _only_for_scenarios(rtt, down, up, set_)
         with bar(source) as on_progress:
             found = advise.advise_capture(
-                source, budget, station=station, radio=radio, seed=seed, on_progress=on_progress
+                source, budget, station=station, radio=radio, seed=seed, confirm=confirm, on_progress=on_progress
             )
     elif station is not None:
         raise InputError(f"--station {station}: is for captures; allowed is a capture beside it")
@@ -98,6 +105,7 @@ def command(
     else:
         with advise.scenario_of(flow or [], settings, duration) as scenario, bar("advise") as on_progress:
             found = advise.advise(scenario, budget, runs=runs, seed=seed, confirm=confirm, on_progress=on_progress)
+    found.battery_j = battery_j
     document = found.to_dict()
     if plot is not None:
         from airwatt.plots import advise as picture
@@ -142,42 +150,59 @@ def _parts(found: Advice) -> Iterator[RenderableType]:
 
     confirmed = [row for row in found.rows if row.simulation]
     confirmed.sort(key=lambda row: (row not in found.ranked, row.simulation.energy_j if row.simulation else 0.0))
-    from_capture = all(row.simulation and row.simulation.energy_low_j is not None for row in confirmed)
-    origin = "" if from_capture else f", {found.runs} runs from seed {found.seed}"
-    yield f"{found.source}, radio {found.radio}: at most {quantity(found.budget_s, 's')} of added delay{origin}"
-    heads = ["policy", "parameter", "energy", "power", "delay +", "95 %" if from_capture else "goodput", "model", ""]
-    # A replay has no parameters of ours, and not everything has a model beside it.
+    origin = ", by replay of its packets" if found.from_capture else f", {found.runs} runs from seed {found.seed}"
+    asked = f"{found.source}, radio {found.radio}: at most {quantity(found.budget_s, 's')} of added delay{origin}"
+    yield textwrap.fill(asked, _COLUMNS)
+    heads = ["policy", "energy", "power", "delay +", "95 %" if found.from_capture else "goodput", "model", ""]
+    # Not everything has a model beside it.
     modelled = any(row.model is not None for row in confirmed)
-    left_out = ([1] if from_capture else []) + ([] if modelled else [6])
-    kept = [index for index in range(len(heads)) if index not in left_out]
-    rows = [[cells[index] for index in kept] for cells in (_cells(row, found) for row in confirmed)]
-    yield table([heads[index] for index in kept], rows, left=1 if from_capture else 2)
+    kept = [index for index in range(len(heads)) if modelled or index != 5]
+    rows = [[cells[index] for index in kept] for cells in (_cells(rows, found) for rows in _grouped(confirmed))]
+    yield table([heads[index] for index in kept], rows, left=1)
     yield from _verdict(found)
     skipped = [row for row in found.rows if not row.simulation]
     if skipped:
         names = ", ".join(_name(row) for row in skipped)
-        yield f"not simulated, the models put others first: {names}"
+        yield textwrap.fill(f"not simulated, as the models put others first: {names}", _COLUMNS)
 
 
-def _cells(row: Row, found: Advice) -> list[str]:
+def _grouped(rows: list[Row]) -> list[list[Row]]:
+    """Candidates that did exactly the same share a row."""
+    groups: list[list[Row]] = []
+    for row in rows:
+        same = [group for group in groups if group[0].simulation == row.simulation]
+        if same:
+            same[0].append(row)
+        else:
+            groups.append([row])
+    return groups
+
+
+def _cells(rows: list[Row], found: Advice) -> list[str]:
     from airwatt.cli.tables import NOTHING, quantity
 
+    row = rows[0]
     figures = row.simulation
     assert figures is not None
-    last = figures.delay_p95_s if figures.goodput_bps is None else figures.goodput_bps
-    unit = "s" if figures.goodput_bps is None else "b/s"
-    error = row.model_error
+    last, last_ci95, unit = figures.goodput_bps, figures.goodput_ci95_bps, "b/s"
+    if found.from_capture:
+        last, last_ci95, unit = figures.delay_p95_s, None, "s"
+    errors = [_percent(each.model_error) if each.model_error is not None else NOTHING for each in rows]
     verdict = "" if row in found.ranked else "over"
     return [
-        row.candidate.policy,
-        " ".join(value for _, value in row.candidate.parameters),
+        "\n".join(_name(each) for each in rows),
         quantity(figures.energy_j, "J", figures.energy_ci95_j),
         quantity(figures.power_w, "W"),
         quantity(max(0.0, figures.delay_s), "s", figures.delay_ci95_s),
-        quantity(last, unit),
-        NOTHING if error is None else f"{100 * error:+.0f} %",
+        quantity(last, unit, last_ci95),
+        errors[0] if len(set(errors)) == 1 else "\n".join(errors),
         "best" if found.ranked[:1] == [row] else verdict,
     ]
+
+
+def _percent(share: float) -> str:
+    text = f"{100 * share:+.0f} %"
+    return "0 %" if text in ("-0 %", "+0 %") else text
 
 
 def _name(row: Row) -> str:
@@ -191,24 +216,55 @@ def _verdict(found: Advice) -> Iterator[str]:
     if not ranked:
         yield "nothing is within the budget"
         return
-    lines = [f"take       {_name(ranked[0])}: {_costs(ranked[0])}"]
+    best = ranked[0]
+    lines = [f"take       {_name(best)}: {_costs(best)}{_less(found)}"]
     if found.alike:
         lines.append(f"the same   {', '.join(_name(row) for row in found.alike)}")
     if found.runner_up is not None:
-        chance = ", the difference within chance" if _overlap(ranked[0], found.runner_up) else ""
+        chance = "; the difference is within chance" if _overlap(best, found.runner_up) else ""
         lines.append(f"runner-up  {_name(found.runner_up)}: {_costs(found.runner_up)}{chance}")
     if found.bound is not None:
-        spent = quantity(found.bound.energy_j, "J")
-        lines.append(f"ideal      {spent}: asleep in every gap, with the timing of active")
+        lines.append(f"ideal      {quantity(found.bound.energy_j, 'J')}: {_ideal(found)}")
+    if found.battery_j is not None and best.simulation is not None:
+        lines.append(f"battery    {_lasts(found)}")
     lines += _more_delay(found)
     if found.tunnel is not None:
-        saved = quantity(found.tunnel["ideal_w"], "W")
+        count = found.tunnel["burst_packets"]
         lines.append(
-            f"tunnel     by the model alone: bursts of {found.tunnel['burst_packets']:.0f} packets, "
-            f"{saved} ({100 * found.tunnel['saving_floored']:.0f} % less)"
+            f"tunnel     by the model alone, 5 to 25 % off: bursts of {count:.0f} packet{'' if count == 1 else 's'}, "
+            f"{quantity(found.tunnel['ideal_w'], 'W')} ({100 * found.tunnel['saving_floored']:.0f} % less than awake)"
         )
     lines += _disagreement(found)
-    yield "\n".join(textwrap.fill(line, 80, subsequent_indent=" " * 11) for line in lines)
+    yield "\n".join(textwrap.fill(line, _COLUMNS, subsequent_indent=" " * 11) for line in lines)
+
+
+def _less(found: Advice) -> str:
+    """By how much the best is below a radio that never sleeps."""
+    awake = next((row.simulation for row in found.rows if row.candidate.policy == "active" and row.simulation), None)
+    best = found.ranked[0].simulation
+    if awake is None or best is None or best.energy_j >= awake.energy_j:
+        return ""
+    return f"; {100 * (1 - best.energy_j / awake.energy_j):.0f} % less energy than active"
+
+
+def _ideal(found: Advice) -> str:
+    text = "asleep in every gap, with the timing of active"
+    best = found.ranked[0].simulation
+    # Whoever waits wakes less often.
+    beaten = best is not None and found.bound is not None and best.energy_j < found.bound.energy_j
+    return text + ("; what waits for more is cheaper, as waking costs" if beaten else "")
+
+
+def _lasts(found: Advice) -> str:
+    lasting = found.battery_lasts_s
+    times = ", ".join(f"{name} {_long(seconds)}" for name, seconds in lasting.items())
+    return f"{(found.battery_j or 0.0) / 3600:.3g} Wh last the radio alone: {times}"
+
+
+def _long(seconds: float) -> str:
+    """Hours up to two days, then days."""
+    hours = seconds / 3600
+    return f"{hours:.3g} h" if hours < 48 else f"{hours / 24:.3g} days"
 
 
 def _overlap(first: Row, second: Row) -> bool:
@@ -219,18 +275,35 @@ def _overlap(first: Row, second: Row) -> bool:
 
 
 def _costs(row: Row) -> str:
-    from airwatt.cli.tables import quantity
-
+    """What to expect of a candidate, with the error of each figure and of the model."""
     figures = row.simulation
     assert figures is not None
-    text = f"{quantity(figures.energy_j, 'J')}, {quantity(max(0.0, figures.delay_s), 's')} of delay"
-    if figures.delay_p95_s is not None:
-        text += f" (95 %: {quantity(max(0.0, figures.delay_p95_s), 's')})"
-    if figures.energy_ci95_j is not None:
-        text += f", energy ± {quantity(figures.energy_ci95_j, 'J')}"
+    parts = [_with_error(figures.energy_j, "J", figures.energy_ci95_j)]
     if figures.energy_low_j is not None:
-        text += f", energy {quantity(figures.energy_low_j, 'J')} to {quantity(figures.energy_high_j, 'J')}"
-    return text
+        low, high = figures.energy_low_j, figures.energy_high_j
+        parts[0] += f" ({_with_error(low, 'J', None)} to {_with_error(high, 'J', None)})"
+    parts.append(_with_error(figures.power_w, "W", None))
+    delay = f"{_with_error(max(0.0, figures.delay_s), 's', figures.delay_ci95_s)} of delay"
+    if figures.delay_p95_s is not None:
+        delay += f" (95 %: {_with_error(max(0.0, figures.delay_p95_s), 's', None)})"
+    parts.append(delay)
+    if figures.goodput_bps is not None:
+        parts.append(_with_error(figures.goodput_bps, "b/s", figures.goodput_ci95_bps))
+    if row.model_error is not None:
+        parts.append(f"model {_percent(row.model_error)}")
+    return ", ".join(parts)
+
+
+def _with_error(value: float | None, unit: str, ci95: float | None) -> str:
+    """`1.35 ± 0.07 J`: on one line, in one unit."""
+    from airwatt.cli.tables import quantity
+
+    text = quantity(value, unit, ci95 or None)
+    number, *error = text.split("\n")
+    if not error:
+        return number
+    digits, _, rest = number.partition(" ")
+    return f"{digits} {error[0]} {rest}"
 
 
 def _more_delay(found: Advice) -> list[str]:
@@ -242,18 +315,27 @@ def _more_delay(found: Advice) -> list[str]:
     lines = []
     for delay, row in found.curve:
         figures = row.simulation
-        if figures is not None and delay > found.budget_s:
-            saved = quantity(best.energy_j - figures.energy_j, "J")
-            lines.append(f"more delay {quantity(delay, 's')} would buy {_name(row)}: {saved} less")
-    return lines or ["more delay buys nothing"]
+        if figures is not None and row not in found.ranked and delay > found.budget_s:
+            saved_j = best.energy_j - figures.energy_j
+            share = 100 * saved_j / best.energy_j
+            saved = f"{quantity(saved_j, 'J')} less ({share:.0f} %)"
+            lines.append(f"more delay {quantity(delay, 's')} would buy {_name(row)}: {saved}")
+    return lines or ["more delay buys nothing among what was simulated"]
 
 
 def _disagreement(found: Advice) -> list[str]:
     lines = []
     if found.disagreements:
-        names = ", ".join(f"{_name(row)} {100 * (row.model_error or 0.0):+.0f} %" for row in found.disagreements)
-        lines.append(f"disagree   model against simulation, energy: {names}")
-    choice = found.models_choice
-    if choice is not None and choice.simulation and choice not in [found.ranked[0], *found.alike]:
+        names = ", ".join(f"{_name(row)} {_percent(row.model_error or 0.0)}" for row in found.disagreements)
+        lines.append(f"disagree   model against {'replay' if found.from_capture else 'simulation'}, energy: {names}")
+    choice, best = found.models_choice, found.ranked[0]
+    if choice is None or choice in [best, *found.alike] or best.simulation is None:
+        return lines
+    if choice.simulation is None:
         lines.append(f"models     alone would have taken {_name(choice)}")
+    elif choice not in found.ranked:
+        lines.append(f"models     alone would have taken {_name(choice)}, which is over the budget")
+    else:
+        more = choice.simulation.energy_j / best.simulation.energy_j - 1
+        lines.append(f"models     alone would have taken {_name(choice)}: {100 * more:.1f} % more energy")
     return lines

@@ -23,7 +23,7 @@ _LOGARITHMIC = 50.0
 
 
 def draw(document: Mapping[str, Any], model: Model, shown: Sequence[str] | None, path: Path) -> None:
-    """Draws the results `shown`, or those of the model that vary. Raises `InputError` if there is none, and `OSError`."""
+    """Draws the results `shown`, or those of the model that vary. Raises `InputError` if there is none; `OSError`."""
     points = document["points"]
     x, curves = _axes_of(model, points)
     panels = [name for name in shown or model.columns if model.results[name].kind != "choice"][:_MAX_PANELS]

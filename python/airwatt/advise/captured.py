@@ -1,0 +1,70 @@
+"""What a capture's own packets say, replayed under each candidate that the models put first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from airwatt import laboratory, models
+from airwatt._core import InputError
+from airwatt.advise.answer import Advice, Candidate, Figures, Row, candidates
+from airwatt.advise.estimates import estimate, traffic_of_capture
+from airwatt.advise.runs import CONFIRM, to_confirm
+from airwatt.parallel import Progress
+
+
+def advise_capture(
+    capture: str | Path,
+    budget_s: float,
+    *,
+    station: str | None = None,
+    radio: str | None = None,
+    seed: int = 1,
+    confirm: int = CONFIRM,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Advice:
+    """Finds what would have spent least on a station's captured traffic. Raises `InputError`."""
+    first = laboratory.analyze(capture, station=station, radio=radio, policies=["active"], seed=seed).to_dict()
+    if not first["policies"]:
+        there = ", ".join(str(one.get("address", one)) for one in first["candidates"][:5])
+        raise InputError(f"{capture}: no single station; allowed is --station with one of {there}")
+    rows = [Row(one, _asked(first, one)) for one in candidates()]
+    confirmed = to_confirm(rows, budget_s, confirm)
+    names = {_name(row.candidate): row for row in confirmed}
+    document = laboratory.analyze(
+        capture, station=station, radio=radio, policies=[*names, "ideal"], seed=seed, on_progress=on_progress
+    ).to_dict()
+    advice = Advice(budget_s, str(capture), document["radio"], rows, 1, seed, from_capture=True)
+    for replay in document["policies"]:
+        if replay["policy"] == "ideal":
+            advice.bound = _figures(replay)
+        else:
+            names[replay["policy"]].simulation = _figures(replay)
+    return advice
+
+
+def _name(candidate: Candidate) -> str:
+    """As `analyze` has it: `uapsd:40ms`."""
+    return ":".join([candidate.policy, *(value for _, value in candidate.parameters)])
+
+
+def _asked(document: dict[str, Any], candidate: Candidate) -> Figures | None:
+    try:
+        powers = models.radio(document["radio"])
+    except InputError:
+        return None  # a file of the user's
+    return estimate(traffic_of_capture(document, powers), candidate)
+
+
+def _figures(replay: dict[str, Any]) -> Figures:
+    # A capture may have no packet that both replays delivered.
+    delay = replay["added_delay_s"] or {"mean": 0.0, "p95": None}
+    return Figures(
+        replay["energy_j"],
+        replay["average_power_w"],
+        delay["mean"],
+        delay_p95_s=delay["p95"],
+        energy_low_j=replay["energy_low_j"],
+        energy_high_j=replay["energy_high_j"],
+    )

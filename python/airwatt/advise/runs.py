@@ -1,0 +1,145 @@
+"""What runs say of the candidates that the models put first, and those that no model describes."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from airwatt import _core, aggregates, laboratory
+from airwatt._core import InputError, Scenario
+from airwatt.advise.answer import UNDECIDED_S, Advice, Candidate, Figures, Row, candidates
+from airwatt.advise.estimates import Setting, estimate, setting_of, traffic_of, tunnel
+from airwatt.parallel import Progress, run_all
+from airwatt.results import Result
+from airwatt.statistics import mean_ci95
+
+CONFIRM = 4
+BEYOND = 2
+"""How many of those that need more delay are confirmed too, to know what more delay would buy."""
+
+
+@dataclass(frozen=True)
+class _Run:
+    energy_j: float
+    power_w: float
+    goodput_bps: float
+    delays_s: list[float | None]
+    """Of each flow: the mean time of an answer, or of a packet."""
+    p95s_s: list[float | None]
+    """Of each flow, of the time of an answer."""
+
+
+def _job(scenario: Scenario, seed: int) -> Callable[[_core.Control], _Run | str]:
+    def job(control: _core.Control) -> _Run | str:
+        try:
+            document = Result(_core.run(scenario, seed, control=control)).to_dict()
+        except _core.RunError as error:
+            return str(error)
+        energy = aggregates.energy_j(document)
+        delays = [one.get("response_s_mean", one["latency_s_mean"]) for one in document["flows"]]
+        p95s = [one.get("response_s_p95") for one in document["flows"]]
+        return _Run(energy, energy / document["simulated_s"], aggregates.goodput_bps(document), delays, p95s)
+
+    return job
+
+
+Delays = Callable[[_Run], list[float | None]]
+
+
+def _added(runs: Sequence[_Run], awake: Sequence[_Run], delays: Delays) -> tuple[float, float | None] | None:
+    """The delay that a candidate adds, of the flow that suffers most: differences are taken seed by seed."""
+    found = []
+    for index in range(len(delays(runs[0]))):
+        pairs = [(delays(a)[index], delays(b)[index]) for a, b in zip(runs, awake, strict=True)]
+        known = [a - b for a, b in pairs if a is not None and b is not None]
+        if known:
+            found.append(mean_ci95(known))
+    return max(found, key=lambda each: each[0], default=None)
+
+
+def _figures(runs: Sequence[_Run], awake: Sequence[_Run]) -> Figures:
+    energy, ci95 = mean_ci95([run.energy_j for run in runs])
+    delay, delay_ci95 = _added(runs, awake, lambda run: run.delays_s) or (0.0, None)
+    p95 = _added(runs, awake, lambda run: run.p95s_s)
+    power, _ = mean_ci95([run.power_w for run in runs])
+    goodput, goodput_ci95 = mean_ci95([run.goodput_bps for run in runs])
+    return Figures(
+        energy, power, delay, goodput, ci95, delay_ci95, None if p95 is None else p95[0], goodput_ci95_bps=goodput_ci95
+    )
+
+
+def to_confirm(rows: Sequence[Row], budget_s: float, confirm: int) -> list[Row]:
+    """Those that no model describes, the best of each policy, of all within the budget, and of those beyond it.
+
+    A model that is wrong about a policy is wrong about all of its parameters, so no policy is left out on its word.
+    """
+    chosen = [row for row in rows if row.model is None]
+    modelled = sorted((row for row in rows if row.model is not None), key=lambda row: _modelled(row).energy_j)
+    first = {row.candidate.policy: row for row in reversed(modelled)}
+    chosen += first.values()
+    inside = [row for row in modelled if _modelled(row).delay_s <= budget_s + UNDECIDED_S]
+    beyond = [row for row in modelled if row not in inside]
+    chosen += [row for row in [*inside[:confirm], *beyond[:BEYOND]] if row not in chosen]
+    return [row for row in rows if row in chosen]
+
+
+def _modelled(row: Row) -> Figures:
+    assert row.model is not None
+    return row.model
+
+
+def advise(
+    scenario: laboratory.ScenarioLike,
+    budget_s: float,
+    *,
+    runs: int = 3,
+    seed: int = 1,
+    confirm: int = CONFIRM,
+    set: Mapping[str, object] | None = None,  # noqa: A002 - the name of the option
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Advice:
+    """Finds what spends least on a scenario's traffic within a delay budget. Raises `InputError`, `RunError`."""
+    laboratory.check_seeds(seed, runs)
+    loaded = laboratory.load(scenario, (), set)
+    text = tomllib.loads(loaded.to_toml())
+    if "wifi" not in text:
+        raise InputError(f"advise {loaded.name}: has no [wifi]; allowed is a scenario whose stations can sleep")
+    setting = setting_of(loaded)
+    rows = [Row(one, _asked(setting, one)) for one in candidates()]
+    confirmed = to_confirm(rows, budget_s, confirm)
+    scenarios = [loaded.replace(row.candidate.overrides) for row in confirmed]
+    bound = loaded.replace([("policy", "ideal")])
+    jobs = [_job(one, seed + index) for one in [*scenarios, bound] for index in range(runs)]
+    outcome = run_all(jobs, on_progress)
+    if outcome.interrupted:
+        raise laboratory.Interrupted(None)
+    results = [outcome.results[first : first + runs] for first in range(0, len(jobs), runs)]
+    awake = _complete(results[[row.candidate.policy for row in confirmed].index("active")])
+    if isinstance(awake, str):
+        raise _core.RunError(awake)
+    for row, mine in zip(confirmed, results, strict=False):
+        done = _complete(mine)
+        row.failure = done if isinstance(done, str) else None
+        row.simulation = None if isinstance(done, str) else _figures(done, awake)
+    least = _complete(results[-1])
+    advice = Advice(
+        budget_s, loaded.name, ", ".join(sorted({one["radio"] for one in text["station"]})), rows, runs, seed
+    )
+    advice.bound = None if isinstance(least, str) else _figures(least, awake)
+    if setting is not None:
+        advice.tunnel = tunnel(setting, budget_s)
+        bounds = sorted({*(1e-3 * ms for ms in (0, 1, 2, 5, 10, 20, 50, 100)), budget_s})
+        tunnels = [(bound_s, tunnel(setting, bound_s)) for bound_s in bounds]
+        advice.tunnel_curve = [(bound_s, min(t["ideal_w"], t["cam_w"])) for bound_s, t in tunnels if t is not None]
+    return advice
+
+
+def _asked(setting: Setting | None, candidate: Candidate) -> Figures | None:
+    return estimate(traffic_of(setting, candidate.policy), candidate) if setting else None
+
+
+def _complete(runs: Sequence[_Run | str | None]) -> list[_Run] | str:
+    """All runs of a candidate, or why one failed."""
+    failed = [run for run in runs if isinstance(run, str)]
+    return failed[0] if failed else [run for run in runs if isinstance(run, _Run)]
