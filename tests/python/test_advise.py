@@ -202,3 +202,9 @@ def test_uapsd_is_triggered_without_packets_down_too():
     with advise.scenario_of(["up:cbr:1kbps:100B"], {"station.radio": "ar5004"}, "100s") as scenario:
         found = advise.advise(scenario, 0.05, runs=1)
     assert all(abs(each.model_error) < 0.25 for each in found.rows if each.model_error is not None)
+
+
+def test_a_delay_that_is_far_off_is_a_disagreement():
+    found = advise.advise_capture(ROOT / "captures" / "tcp-download.pcapng", 0.03)
+    assert [each.candidate.policy for each in found.late] == ["psm-legacy"]
+    assert found.to_dict()["delay_disagreements"][0]["policy"] == "psm-legacy"

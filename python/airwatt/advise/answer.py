@@ -13,6 +13,8 @@ TIMEOUTS = ("10ms", "50ms", "100ms", "200ms")
 INTERVALS = ("5ms", "10ms", "20ms", "40ms", "80ms")
 DISAGREE = 0.25
 """From this share on, a model that differs from the simulation is said to disagree."""
+LATE_S = 0.005
+"""A model's delay that is off by less than this disagrees with nothing."""
 UNDECIDED_S = 0.001
 """A model's delay that is over the budget by less than this is left to the simulation."""
 NO_DELAY_S = 0.0001
@@ -70,6 +72,14 @@ class Row:
         if self.model is None or self.simulation is None or not self.simulation.energy_j:
             return None
         return self.model.energy_j / self.simulation.energy_j - 1.0
+
+    @property
+    def late(self) -> bool:
+        """Whether the model's delay is off by more than `LATE_S` and as much as a half of the simulation's."""
+        if self.model is None or self.simulation is None:
+            return False
+        off_s = abs(self.model.delay_s - self.simulation.delay_s)
+        return off_s > LATE_S and off_s > 0.5 * abs(self.simulation.delay_s)
 
 
 @dataclass
@@ -129,8 +139,13 @@ class Advice:
 
     @property
     def disagreements(self) -> list[Row]:
-        """Where model and simulation differ by more than `DISAGREE`."""
+        """Where the energies of model and simulation differ by more than `DISAGREE`."""
         return [row for row in self.rows if row.model_error is not None and abs(row.model_error) > DISAGREE]
+
+    @property
+    def late(self) -> list[Row]:
+        """Where their delays differ."""
+        return [row for row in self.rows if row.late]
 
     @property
     def battery_lasts_s(self) -> dict[str, float]:
@@ -164,6 +179,7 @@ class Advice:
             "curve": [{"delay_s": delay, **_shown(row)} for delay, row in self.curve],
             "models_choice": None if self.models_choice is None else _shown(self.models_choice),
             "disagreements": [_shown(row) for row in self.disagreements],
+            "delay_disagreements": [_shown(row) for row in self.late],
             "ideal": None if self.bound is None else vars(self.bound),
             "battery_lasts_s": self.battery_lasts_s,
             "tunnel": self.tunnel,

@@ -324,10 +324,20 @@ def _more_delay(found: Advice) -> list[str]:
 
 
 def _disagreement(found: Advice) -> list[str]:
+    from airwatt.cli.tables import quantity
+
     lines = []
+    other = "replay" if found.from_capture else "simulation"
     if found.disagreements:
         names = ", ".join(f"{_name(row)} {_percent(row.model_error or 0.0)}" for row in found.disagreements)
-        lines.append(f"disagree   model against {'replay' if found.from_capture else 'simulation'}, energy: {names}")
+        lines.append(f"disagree   model against {other}, energy: {names}")
+    if found.late:
+        names = "; ".join(
+            f"{_name(row)} {quantity(row.model.delay_s, 's')}, {quantity(max(0.0, row.simulation.delay_s), 's')}"
+            for row in found.late
+            if row.model and row.simulation
+        )
+        lines.append(f"disagree   model and {other}, delay: {names}")
     choice, best = found.models_choice, found.ranked[0]
     if choice is None or choice in [best, *found.alike] or best.simulation is None:
         return lines

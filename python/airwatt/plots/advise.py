@@ -1,4 +1,7 @@
-"""Advice: energy over added delay, each candidate a mark, and what a larger budget would buy as a line."""
+"""Advice: energy over added delay, each candidate a mark, with what the models said of it hollow beside it.
+
+A line has what a larger budget would buy.
+"""
 
 from pathlib import Path
 
@@ -13,7 +16,7 @@ def draw(found: Advice, path: Path) -> None:
     """Draws the advice. Raises `OSError`."""
     curve = found.tunnel_curve
     with style.styled():
-        figure = Figure(figsize=(9.6 if curve else 6.4, 3.8), layout="constrained")
+        figure = Figure(figsize=(11.2 if curve else 7.6, 3.8), layout="constrained")
         grid = figure.subplots(1, 2 if curve else 1, squeeze=False)[0]
         _candidates(grid[0], found)
         if curve:
@@ -27,12 +30,19 @@ def _candidates(axes: Axes, found: Advice) -> None:
     policies = list(dict.fromkeys(row.candidate.policy for row in rows))
     for index, policy in enumerate(policies):
         mine = [row.simulation for row in rows if row.candidate.policy == policy and row.simulation]
+        colour, mark = style.LINES[index % len(style.LINES)], "os^DvPX*"[index % 8]
+        for row in rows:
+            if row.candidate.policy == policy and row.model and row.simulation:
+                delays_ms = [1e3 * max(0.0, delay_s) for delay_s in (row.model.delay_s, row.simulation.delay_s)]
+                energies_j = [row.model.energy_j, row.simulation.energy_j]
+                axes.plot(delays_ms, energies_j, ":", color=colour, linewidth=0.7)
+                axes.plot(delays_ms[:1], energies_j[:1], mark, color=colour, markersize=4, markerfacecolor="white")
         axes.errorbar(
             [1e3 * max(0.0, figures.delay_s) for figures in mine],
             [figures.energy_j for figures in mine],
             yerr=[figures.energy_ci95_j or 0.0 for figures in mine],
-            fmt="os^DvPX*"[index % 8],
-            color=style.LINES[index % len(style.LINES)],
+            fmt=mark,
+            color=colour,
             markersize=5,
             elinewidth=0.9,
             label=policy,
@@ -43,10 +53,13 @@ def _candidates(axes: Axes, found: Advice) -> None:
         xs, ys = zip(*steps, (last, steps[-1][1]), strict=True)
         axes.step(xs, ys, where="post", color=style.GREY, linewidth=1.2, zorder=0, label="least for a budget")
     axes.axvline(1e3 * found.budget_s, color=style.INK, linewidth=0.9, linestyle="--", label="budget")
-    axes.set_ylim(bottom=0)
+    if any(row.model for row in rows):
+        axes.plot([], [], "o", color=style.GREY, markersize=4, markerfacecolor="white", label="the model's word")
+    most = [figures.energy_j for row in rows for figures in (row.simulation, row.model) if figures]
+    axes.set_ylim(0, 1.06 * max(most, default=1.0))
     axes.set_xlabel("added delay (ms)")
     axes.set_title("energy (J)")
-    axes.legend()
+    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
 
 
 def _energy_j(row: Row) -> float:
@@ -54,8 +67,10 @@ def _energy_j(row: Row) -> float:
 
 
 def _tunnel(axes: Axes, found: Advice) -> None:
-    axes.plot([1e3 * bound for bound, _ in found.tunnel_curve], [power for _, power in found.tunnel_curve], "o-")
+    axes.plot(
+        [1e3 * bound for bound, _ in found.tunnel_curve], [power for _, power in found.tunnel_curve], "o-", markersize=4
+    )
     axes.axvline(1e3 * found.budget_s, color=style.INK, linewidth=0.9, linestyle="--")
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, 1.06 * max(power for _, power in found.tunnel_curve))
     axes.set_xlabel("delay bound (ms)")
     axes.set_title("a tunnel of bursts, by the model alone (W)")
