@@ -32,6 +32,7 @@ test: ## Run every check and test; quiet unless one fails
 	@.ci/check
 
 test-long: build ## Run the tests that take minutes
+	@.ci/system-packages long
 	@cargo test --release --workspace --quiet -- --ignored
 	@$(BIN)/python -m pytest -m long || [ $$? -eq 5 ] # 5: there is none in Python yet
 

@@ -1,10 +1,13 @@
 """Two hosts as network namespaces with a slow link between them, and acknowledgements that get lost on the way back."""
 
+import contextlib
+import fcntl
 import json
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,6 +38,19 @@ def call(*command: object, check: bool = True, timeout: float = 60) -> subproces
     if check and done.returncode != 0:
         raise RuntimeError(f"{' '.join(words)}: {done.returncode}: {done.stdout}{done.stderr}")
     return done
+
+
+@contextlib.contextmanager
+def exclusive() -> Iterator[None]:
+    """Holds the kernel's congestion controls for one process at a time, and leaves none of ours."""
+    with Path("/tmp/airwatt-cc.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if json.loads(call(DAEMON, "cc", "status", "--json").stdout)["loaded"]:
+            raise RuntimeError("ackloss is loaded on this host: airwattd cc unload")
+        try:
+            yield
+        finally:
+            call(DAEMON, "cc", "unload", "--force")
 
 
 @dataclass

@@ -1,7 +1,8 @@
 """One end of a transfer, as a process in a namespace.
 
 `receive ADDRESS` prints its port and reads whatever comes. `send ADDRESS PORT CONGESTION SECONDS` sends that long,
-samples TCP_INFO, prints one JSON line and keeps the connection open until its standard input ends.
+samples TCP_INFO, prints one JSON line and keeps the connection open until its standard input ends. `push` sends bytes
+instead, so many. Ends that have nothing more to do print the CPU time they took.
 """
 
 import contextlib
@@ -21,6 +22,7 @@ def receive(address: str) -> None:
     buffer = bytearray(1 << 18)
     while connection.recv_into(buffer):
         pass
+    print(json.dumps({"cpu_s": time.process_time()}), flush=True)
 
 
 def information(connection: socket.socket) -> dict[str, int]:
@@ -66,8 +68,22 @@ def send(address: str, port: int, congestion: str, seconds: float) -> None:
     sys.stdin.read()
 
 
+def push(address: str, port: int, congestion: str, size: int) -> None:
+    connection = socket.socket()
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion.encode())
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 18)
+    connection.connect((address, port))
+    data = memoryview(bytes(1 << 18))
+    began = time.process_time()
+    while size > 0:
+        size -= connection.send(data[: min(size, len(data))])
+    print(json.dumps({"cpu_s": time.process_time() - began}), flush=True)
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "receive":
         receive(sys.argv[2])
+    elif sys.argv[1] == "push":
+        push(sys.argv[2], int(sys.argv[3]), sys.argv[4], int(sys.argv[5]))
     else:
         send(sys.argv[2], int(sys.argv[3]), sys.argv[4], float(sys.argv[5]))

@@ -1,11 +1,10 @@
 """`airwattd cc` in the running kernel: what it does to the host, to connections, and what is left of it."""
 
-import fcntl
 import json
 from pathlib import Path
 
 import pytest
-from lab import ADDRESS, DAEMON, ROOT, Lab, call, missing
+from lab import ADDRESS, DAEMON, ROOT, Lab, call, exclusive, missing
 
 REASON = missing()
 pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
@@ -16,10 +15,7 @@ AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 @pytest.fixture(autouse=True)
 def kernel():
     """One test at a time, in a kernel that has none of ours before and after."""
-    with Path("/tmp/airwatt-cc.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if json.loads(cc("status", "--json").stdout)["loaded"]:
-            pytest.fail("ackloss is loaded on this host: airwattd cc unload")
+    with exclusive():
         before = host()
         yield
         cc("unload", "--force")
@@ -153,13 +149,14 @@ def test_lost_acknowledgements_halve_the_window_and_nothing_else_does(lab):
         lab.lose_acks(0)
         quiet = lab.transfer(name, seconds=2)
         assert quiet.acks_dropped == 0
-        # One for a machine so busy that its own queues reorder; benches/ackloss.py has the rate.
+        # One for a machine so busy that its own queues reorder; benches/ackloss_rates.py has the rate.
         assert quiet.counters["ack_loss_halvings"] <= 1, quiet
         lab.lose_acks(50)
         lossy = lab.transfer(name, seconds=2)
-        assert lossy.counters["ack_loss_halvings"] >= 20, lossy
+        assert lossy.acks_dropped >= 20, lossy
+        assert lossy.counters["ack_loss_halvings"] >= lossy.acks_dropped / 10, lossy
         assert lossy.counters["ack_losses"] <= 1.2 * lossy.acks_dropped, lossy
-        assert lossy.cwnd_mean < 0.4 * quiet.cwnd_mean
+        assert lossy.cwnd_mean < 0.5 * quiet.cwnd_mean
         assert lossy.goodput_bps > 0.7 * quiet.goodput_bps
     # The kernel's own does not mind.
     assert lab.transfer("reno", seconds=1).cwnd_min > 20

@@ -55,9 +55,17 @@ struct tcp_congestion_ops {
 
 #define OP(name) SEC("struct_ops/" #name)
 
+/*
+ * The barrier keeps the compiler from reaching members backwards from another address: on x86 before 6.8 the kernel's own
+ * compiler takes a load with a negative offset for one from a bad address, and gives 0.
+ */
 ACKLOSS_INLINE struct ackloss_state *state_of(struct tcp_sock *tp)
 {
-	return (void *)tp->inet_conn.icsk_ca_priv + sizeof(tp->inet_conn.icsk_ca_priv) - sizeof(struct ackloss_state);
+	struct ackloss_state *s =
+		(void *)tp->inet_conn.icsk_ca_priv + sizeof(tp->inet_conn.icsk_ca_priv) - sizeof(struct ackloss_state);
+
+	barrier_var(s);
+	return s;
 }
 
 /* Out of the compiler's sight: it would take the values above for the settings. */

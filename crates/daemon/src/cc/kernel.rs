@@ -326,3 +326,6 @@ pub(super) fn clear_pins(mounted: bool) -> Result<(), Failure> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

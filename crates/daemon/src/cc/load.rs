@@ -19,7 +19,18 @@ pub(super) fn run(options: &Load) -> Result<(), Failure> {
     let file = options.state.file.as_path();
     let mut changes = Changes::read(file)?;
 
-    let done = kernel::load(&config, || changes.remember(Change::Mount, file))?;
+    let mounted = changes.changes.contains(&Change::Mount);
+    let done = match kernel::load(&config, || changes.remember(Change::Mount, file)) {
+        Ok(done) => done,
+        Err(failure) => {
+            // What was mounted for it is of no use; its own line matters more than one about that.
+            if !mounted && changes.changes.contains(&Change::Mount) && kernel::clear_pins(true).is_ok() {
+                changes.changes.retain(|change| *change != Change::Mount);
+                let _ = changes.write(file);
+            }
+            return Err(failure);
+        }
+    };
     for (name, done) in &done {
         output::say(&match done {
             Done::Loaded => format!("{name}: loaded"),

@@ -1,0 +1,37 @@
+//! The object as it was compiled, before a kernel sees it.
+
+use super::*;
+
+/// linux/bpf.h: the class of loads from memory, and the register of the stack.
+const BPF_LDX: u8 = 1;
+const FRAME: u8 = 10;
+
+/// On x86 before 6.8 the kernel's own compiler has a load with a negative offset give 0 unless it is from the stack.
+#[test]
+fn nothing_is_loaded_backwards() {
+    let object = ObjectBuilder::default().open_memory(&OBJECT.0).expect("an object");
+    let mut loads = 0;
+    for program in object.progs() {
+        for (at, instruction) in program.insns().iter().enumerate() {
+            let load = instruction.code & 7 == BPF_LDX && instruction.src_reg() != FRAME;
+            loads += u32::from(load);
+            assert!(!load || instruction.off >= 0, "{:?}, instruction {at}", program.name());
+        }
+    }
+    assert!(loads > 100, "{loads}");
+}
+
+#[test]
+fn the_object_has_both_congestion_controls_and_room_for_the_settings() {
+    let object = ObjectBuilder::default().open_memory(&OBJECT.0).expect("an object");
+    let size = |wanted: &dyn Fn(&str) -> bool| {
+        object
+            .maps()
+            .find(|map| wanted(&map.name().to_string_lossy()))
+            .map(|map| map.initial_value().map_or(0, <[u8]>::len))
+    };
+    assert!(NAMES.into_iter().all(|name| size(&|known| known == name).is_some()));
+    let settings = settings::to_bytes(&AckLossConfig::default(), build());
+    assert_eq!(size(&|known| known.ends_with(".rodata")), Some(settings.len()));
+    assert_ne!(build(), 0);
+}
