@@ -48,6 +48,8 @@ class Scenario:
         """The name that result documents carry."""
     def replace(self, overrides: Sequence[tuple[str, str]]) -> Scenario:
         """The same scenario with `KEY=VALUE` pairs applied in order. Raises `InputError`."""
+    def shortened(self, length: str) -> Scenario:
+        """The same scenario, its run at most so long (`20s`), measured over the same share. Raises `InputError`."""
     def to_toml(self) -> str:
         """The whole scenario, defaults filled in, as it would stand in a file."""
 

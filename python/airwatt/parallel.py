@@ -44,12 +44,14 @@ class Outcome(Generic[T]):
     interrupted: bool = False
 
 
-def run_all(jobs: Sequence[Job[T]], on_progress: Callable[[Progress], None] | None = None) -> Outcome[T]:
-    """Runs all jobs, as many at a time as there are processors. Raises what the first failing run raised."""
+def run_all(
+    jobs: Sequence[Job[T]], on_progress: Callable[[Progress], None] | None = None, at_once: int | None = None
+) -> Outcome[T]:
+    """Runs all jobs, `at_once` of them or one a processor at a time. Raises what the first failing run raised."""
     controls = [Control() for _ in jobs]
     started = time.monotonic()
     interrupted = False
-    with ThreadPoolExecutor(max_workers=min(len(jobs), os.cpu_count() or 1)) as pool:
+    with ThreadPoolExecutor(max_workers=min(len(jobs), at_once or os.cpu_count() or 1)) as pool:
         futures = [pool.submit(job, control) for job, control in zip(jobs, controls, strict=True)]
         try:
             while True:

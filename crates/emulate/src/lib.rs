@@ -24,6 +24,7 @@ mod hosts;
 mod kernel;
 mod realtime;
 mod traffic;
+mod tuning;
 mod watch;
 mod work;
 

@@ -1,8 +1,8 @@
 //! A scenario's flows over kernel sockets: the applications of a simulation, the kernel's TCP.
 //!
 //! The server listens on a port for each flow, the station connects, and data goes the way that the flow has. A writer and a
-//! reader thread for each: they sleep in the kernel. Congestion control is set on each socket, selective
-//! acknowledgements for each host; what a kernel does beyond that it does as everywhere.
+//! reader thread for each: they sleep in the kernel. Congestion control is set on each socket, as is the receive window, and each host's
+//! kernel is tuned to the scenario's TCP ([`tuning`]).
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
@@ -24,9 +24,10 @@ use nix::sys::socket::{
 };
 
 use crate::error::{EmulateError, failed};
-use crate::hosts::{Hosts, address, set};
+use crate::hosts::{Hosts, address};
 use crate::kernel::{self, Priority};
 use crate::realtime::Clock;
+use crate::tuning;
 use crate::work::{Report, Reports};
 
 /// The server's port of flow 0; the others follow.
@@ -103,17 +104,7 @@ impl Traffic {
     /// Opens the sockets of the scenario's flows.
     pub(crate) fn prepare(scenario: &Scenario, seed: u64, hosts: &Hosts) -> Result<Self, EmulateError> {
         let spec = WorldSpec::new(scenario, seed).map_err(|error| EmulateError::Input(error.to_string()))?;
-        let sack = |flow: &FlowSpec| {
-            !matches!(flow.transport, Transport::Tcp { congestion: Algorithm::Reno | Algorithm::NewReno, .. })
-        };
-        let wants_sack = spec.flows.iter().any(sack);
-        for member in hosts.members() {
-            let value = u8::from(wants_sack).to_string();
-            member
-                .namespace
-                .run(move || set("ipv4/tcp_sack", &value))
-                .map_err(failed("net.ipv4.tcp_sack"))?;
-        }
+        tuning::apply(scenario, &spec, hosts)?;
         let mut flows = Vec::with_capacity(spec.flows.len());
         for (index, flow) in spec.flows.into_iter().enumerate() {
             flows.push(Flow::prepare(flow, seed, index, spec.tcp.receive_window, hosts)?);

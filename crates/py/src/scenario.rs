@@ -1,5 +1,6 @@
 //! Scenarios: read and checked by the simulator, handed around by Python.
 
+use airwatt_base::Span;
 use airwatt_sim::scenario::Scenario as Checked;
 use pyo3::prelude::*;
 
@@ -29,6 +30,13 @@ impl Scenario {
     /// It is read again, so that an override may also undo what an earlier one made impossible.
     fn replace(&self, overrides: Vec<(String, String)>) -> PyResult<Self> {
         Self::load(self.source.clone(), [self.overrides.clone(), overrides].concat())
+    }
+
+    /// The same scenario, its run at most so long (`20s`), measured over the same share. Raises `InputError`.
+    fn shortened(&self, length: &str) -> PyResult<Self> {
+        let length: Span =
+            length.parse().map_err(|error| InputError::new_err(format!("length {length:?}: {error}")))?;
+        self.replace(self.checked.shortened(length))
     }
 
     /// The name that result documents carry.

@@ -41,6 +41,12 @@ def command(
     ] = Path("reproduced"),
     seed: options.Seed = 1,
     runs: options.Runs = 10,
+    emulate: Annotated[
+        str | None,
+        typer.Option(
+            "--emulate", metavar="TIME", help="Over real kernels, each run at most so long, one at a time; needs root."
+        ),
+    ] = None,
     json: options.Json = False,
     fail_if: options.FailIf = None,
 ) -> None:
@@ -59,7 +65,8 @@ def command(
     chosen = catalogue.choose(ids)
     _check_folder(out)
     with bar("reproduce") as on_progress:
-        batch = engine.reproduce(chosen, runs, seed, on_progress)
+        over = None if emulate is None else engine.RealKernels(emulate)
+        batch = engine.reproduce(chosen, runs, seed, on_progress, over)
     files = _write(batch.finished, out)
     made = document.document(batch.finished, files, runs, seed)
     if batch.interrupted:

@@ -10,10 +10,52 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from airwatt import _core
-from airwatt._core import Control, RunError, Scenario
+from airwatt._core import Control, Run, RunError, Scenario
 from airwatt.parallel import Progress, run_all
 from airwatt.reproduce.catalogue import Chosen
 from airwatt.reproduce.model import Claim, Document, Numbers, Outcome, Point, Reproduction, Results
+
+
+class World:
+    """Where points are run: the simulator, as many at a time as there are processors."""
+
+    at_once: int | None = None
+
+    def load(self, point: Point) -> Scenario:
+        """The scenario of a point. Raises `InputError`."""
+        return Scenario.load(point.scenario, list(point.overrides))
+
+    def run(self, scenario: Scenario, point: Point, seed: int, control: Control) -> Run:
+        """One run. Raises `RunError`."""
+        return _core.run(scenario, seed, trace=point.traced is not None, control=control)
+
+
+class RealKernels(World):
+    """Real kernels over the simulated air, in real time: one run at a time, and each as short as asked for.
+
+    Throughput is measured over the same share of a run, and windows are those that fit.
+    """
+
+    at_once = 1
+
+    def __init__(self, length: str, lateness: str = "2ms") -> None:
+        self._length = length
+        self._lateness = lateness
+
+    def load(self, point: Point) -> Scenario:
+        """The scenario of a point, made as short as asked for. Raises `InputError`."""
+        return super().load(point).shortened(self._length)
+
+    def run(self, scenario: Scenario, point: Point, seed: int, control: Control) -> Run:
+        """One emulation. Raises `RunError` where the clock was not kept."""
+        run = _core.emulate(scenario, seed, bound=self._lateness, trace=point.traced is not None, control=control)
+        answer = json.loads(run.json)
+        if answer.get("interrupted"):
+            raise KeyboardInterrupt
+        realtime = answer["realtime"]
+        if not realtime["trusted"]:
+            raise RunError(f"{realtime['late']} of {realtime['deliveries']} packets were late; the machine is too busy")
+        return run
 
 
 @dataclass
@@ -44,10 +86,15 @@ def cores() -> int:
 
 
 def reproduce(
-    chosen: Sequence[Chosen], runs: int, seed: int, on_progress: Callable[[Progress], None] | None = None
+    chosen: Sequence[Chosen],
+    runs: int,
+    seed: int,
+    on_progress: Callable[[Progress], None] | None = None,
+    over: World | None = None,
 ) -> Batch:
     """Runs all points of the chosen reproductions with seeds seed, seed + 1, ... and computes what they give."""
-    there, interrupted = run_points([point for _, item in chosen for point in item.points], runs, seed, on_progress)
+    points = [point for _, item in chosen for point in item.points]
+    there, interrupted = run_points(points, runs, seed, on_progress, over)
     finished = [
         Finished(document, item, _outcome(document, item, there))
         for document, item in chosen
@@ -57,18 +104,25 @@ def reproduce(
 
 
 def run_points(
-    points: Sequence[Point], runs: int, seed: int, on_progress: Callable[[Progress], None] | None = None
+    points: Sequence[Point],
+    runs: int,
+    seed: int,
+    on_progress: Callable[[Progress], None] | None = None,
+    over: World | None = None,
 ) -> tuple[Results, bool]:
     """Runs every point once with each seed; gives what is finished, and whether an interrupt came before the end."""
+    over = over or World()
     points = list(dict.fromkeys(points))
-    scenarios = _loaded(points)
-    jobs = [_job(scenario, point, range(seed, seed + runs)) for scenario, point in zip(scenarios, points, strict=True)]
+    # All scenarios, before anything runs: a wrong one ends the command at once.
+    scenarios = [over.load(point) for point in points]
+    seeds = range(seed, seed + runs)
+    jobs = [_job(scenario, point, seeds, over) for scenario, point in zip(scenarios, points, strict=True)]
 
     def in_runs(progress: Progress) -> None:
         if on_progress is not None:
             on_progress(replace(progress, done=progress.done * runs, of=progress.of * runs))
 
-    outcome = run_all(jobs, in_runs) if jobs else None
+    outcome = run_all(jobs, in_runs, over.at_once) if jobs else None
     results: dict[Point, list[Numbers]] = {}
     failures: dict[Point, str] = {}
     for point, result in zip(points, outcome.results if outcome else [], strict=True):
@@ -79,15 +133,11 @@ def run_points(
     return Results(results, failures), outcome is not None and outcome.interrupted
 
 
-def _loaded(points: Sequence[Point]) -> list[Scenario]:
-    """All scenarios, before anything runs: a wrong one ends the command at once."""
-    return [Scenario.load(point.scenario, list(point.overrides)) for point in points]
-
-
-def _job(scenario: Scenario, point: Point, seeds: range) -> Callable[[Control], list[Numbers] | str]:
+def _job(scenario: Scenario, point: Point, seeds: range, over: World) -> Callable[[Control], list[Numbers] | str]:
     def job(control: Control) -> list[Numbers] | str:
         try:
-            return [_numbers(scenario, point, seed, control) for seed in (seeds[:1] if point.only_first else seeds)]
+            chosen = seeds[:1] if point.only_first else seeds
+            return [_numbers(over.run(scenario, point, seed, control), point) for seed in chosen]
         except RunError as error:
             overrides = " ".join(f"{key}={value}" for key, value in point.overrides)
             return f"{point.scenario} {overrides}: {error}"
@@ -95,8 +145,7 @@ def _job(scenario: Scenario, point: Point, seeds: range) -> Callable[[Control], 
     return job
 
 
-def _numbers(scenario: Scenario, point: Point, seed: int, control: Control) -> Numbers:
-    run = _core.run(scenario, seed, trace=point.traced is not None, control=control)
+def _numbers(run: Run, point: Point) -> Numbers:
     further = point.traced(run) if point.traced is not None else {}
     return {**point.measure(json.loads(run.json)), **further}
 

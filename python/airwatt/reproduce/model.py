@@ -44,6 +44,10 @@ class Results:
     def __getitem__(self, point: Point) -> Sequence[Numbers]:
         return self._runs[point]
 
+    def has(self, point: Point, key: str) -> bool:
+        """Whether every run of a point has this number."""
+        return all(key in numbers for numbers in self._runs[point])
+
     def column(self, point: Point, key: str) -> list[float]:
         """One number of every run of a point."""
         return [numbers[key] for numbers in self._runs[point]]

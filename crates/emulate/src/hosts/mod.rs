@@ -1,8 +1,7 @@
 //! The hosts of a scenario: the server and a station each, as network namespaces with a TUN device.
 //!
 //! All share one network, 10.0.0.0/8: the server is 10.0.0.1, station n is 10.1.0.n (10.1.1.0 follows 10.1.0.255). They
-//! know each other by name. Kernel settings that the scenario's TCP implies are made in each namespace
-//! and die with it.
+//! know each other by name. Their kernels are as this one is by itself; settings that are made die with the namespace.
 
 pub(crate) mod namespace;
 pub(crate) mod process;
@@ -23,6 +22,8 @@ use namespace::Namespace;
 const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const STATION_NETWORK: u16 = 0x0a01;
 const PREFIX: u8 = 8;
+/// The network of all hosts, as `ip` has it.
+pub(crate) const NETWORK: &str = "10.0.0.0/8";
 /// More hosts than that are more devices than a test bed wants.
 const MOST_STATIONS: usize = 200;
 const SERVER: &str = "server";
@@ -118,9 +119,8 @@ impl Member {
         let called = name(host);
         let namespace = Namespace::new(&called, names)?;
         let mtu = u16::try_from(scenario.tcp.mtu.as_bytes()).unwrap_or(u16::MAX);
-        let settings = settings(scenario);
         let device = namespace.run(move || -> Result<SyncDevice, EmulateError> {
-            for (key, value) in &settings {
+            for (key, value) in SETTINGS {
                 set(key, value).map_err(failed(format_args!("{called}: net.{key}")))?;
             }
             loopback_up().map_err(failed(format_args!("{called}: loopback")))?;
@@ -135,11 +135,18 @@ impl Member {
     }
 }
 
+/// What a host calls its device.
+pub(crate) const fn interface(host: Host) -> &'static str {
+    match host {
+        Host::Server => "eth0",
+        Host::Station(_) => "wlan0",
+    }
+}
+
 /// The device through which a host reaches all others.
 fn device(host: Host, mtu: u16) -> io::Result<SyncDevice> {
-    let interface = if host == Host::Server { "eth0" } else { "wlan0" };
     let device = DeviceBuilder::new()
-        .name(interface)
+        .name(interface(host))
         .layer(Layer::L3)
         .ipv4(address(host), PREFIX, None)
         .mtu(mtu)
@@ -153,23 +160,14 @@ fn loopback_up() -> io::Result<()> {
     kernel::interface_up(std::net::UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?, c"lo")
 }
 
-/// Kernel settings below `net`, and their values: the scenario's TCP, and silence.
-///
-/// What a kernel has no setting for stays as it is: its initial window, its delayed acknowledgements, its timers.
-fn settings(scenario: &Scenario) -> Vec<(&'static str, String)> {
-    // Fewer than 52 bytes of headers leave no room for time stamps (RFC 7323: 12 bytes with their padding).
-    const WITH_TIMESTAMPS: u64 = 52;
-    let timestamps = scenario.tcp.header.as_bytes() >= WITH_TIMESTAMPS;
-    let flag = |on: bool| u8::from(on).to_string();
-    vec![
-        ("ipv6/conf/all/disable_ipv6", flag(true)),
-        ("ipv6/conf/default/disable_ipv6", flag(true)),
-        ("ipv4/tcp_timestamps", flag(timestamps)),
-        // What an earlier connection learnt would decide about a later one.
-        ("ipv4/tcp_no_metrics_save", flag(true)),
-        ("ipv4/ping_group_range", "0 2147483647".to_owned()),
-    ]
-}
+/// Kernel settings below `net` that make a host silent when nothing runs in it, and each run like the one before.
+const SETTINGS: [(&str, &str); 4] = [
+    ("ipv6/conf/all/disable_ipv6", "1"),
+    ("ipv6/conf/default/disable_ipv6", "1"),
+    // What an earlier connection learnt would decide about a later one.
+    ("ipv4/tcp_no_metrics_save", "1"),
+    ("ipv4/ping_group_range", "0 2147483647"),
+];
 
 /// Writes a setting of the calling thread's network namespace. One that this kernel lacks is passed over.
 pub(crate) fn set(key: &str, value: &str) -> io::Result<()> {

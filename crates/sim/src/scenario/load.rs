@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
+use airwatt_base::Span;
 use serde::de::{DeserializeOwned, IntoDeserializer};
 use toml::{Table, Value};
 
@@ -86,6 +87,27 @@ impl Scenario {
         }
         check::check(&scenario).map_err(|fault| locate(fault, &source, overrides))?;
         Ok(scenario)
+    }
+
+    /// The changes that make a run of a given duration last `length`: it is measured over the same share of it, in the
+    /// windows that fit. None where it is no longer than that, or ends by itself.
+    pub fn shortened(&self, length: Span) -> Vec<(String, String)> {
+        let Some(whole) = self.duration.filter(|whole| *whole > length) else { return Vec::new() };
+        let mut changes = vec![("duration".to_owned(), length.to_string())];
+        let share = length.as_secs_f64() / whole.as_secs_f64();
+        let from = self.measure_from.map(|from| Span::from_secs_f64(from.as_secs_f64() * share));
+        if let Some(from) = from {
+            // To the bins of the sliding-window method.
+            let from = Span::from_millis(100) * from.whole(Span::from_millis(100));
+            changes.push(("measure_from".to_owned(), from.to_string()));
+        }
+        if !self.fairness_windows.is_empty() {
+            let measured = length.saturating_sub(from.unwrap_or_default());
+            let fitting = self.fairness_windows.iter().filter(|window| **window <= measured);
+            let list: Vec<String> = fitting.map(|window| format!("{:?}", window.to_string())).collect();
+            changes.push(("fairness_windows".to_owned(), format!("[{}]", list.join(", "))));
+        }
+        changes
     }
 
     /// The scenario as a TOML file with every key.

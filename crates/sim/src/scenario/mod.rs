@@ -81,7 +81,7 @@ pub struct Scenario {
     /// Flows, one table a group.
     pub flow: Vec<FlowGroup>,
     /// What hosts run in an emulation, one table a host; a simulation has no use for it.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub host: Vec<HostCommands>,
 }
 

@@ -93,7 +93,9 @@ def mixes(
 
 def over_windows(name: str, results: Results, point: Point, index: str, **at: str | float) -> Series:
     """An index over the windows of the sliding-window method."""
-    samples = {window: results.column(point, f"{index} {window:g}") for window in WINDOWS_S}
+    # Runs over real kernels are shorter, and have the windows that fit.
+    fitting = [window for window in WINDOWS_S if results.has(point, f"{index} {window:g}")]
+    samples = {window: results.column(point, f"{index} {window:g}") for window in fitting}
     return Series(name, "index", "", {"method": name, **at}, "window_s", samples)
 
 
@@ -118,7 +120,10 @@ def windows(
         shown = [(part, one) for part in parts for one in curves[part].values()]
         values = [value for _, one in shown for value in one.values()]
         rows = [
-            [f"{part}, {one.name}", *(f"{one.mean(window):.3f}" for window in (0.1, 1.0, 10.0, 100.0))]
+            [
+                f"{part}, {one.name}",
+                *(f"{one.mean(window):.3f}" if window in one.xs else "-" for window in (0.1, 1.0, 10.0, 100.0)),
+            ]
             for part, one in shown
         ]
         table = Table(["windows", "0.1 s", "1 s", "10 s", "100 s"], rows)
