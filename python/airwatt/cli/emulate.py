@@ -12,7 +12,7 @@ import typer
 from airwatt import laboratory
 from airwatt._core import InputError
 from airwatt.cli import options
-from airwatt.cli.output import check_file, check_picture, say
+from airwatt.cli.output import check_file, check_picture, print_text, say
 from airwatt.cli.presentation import check_folder, keep, present
 from airwatt.cli.progress import bar
 
@@ -27,7 +27,10 @@ FAILED, INTERRUPTED = 1, 130
 
 
 def command(
-    scenario: options.Scenario,
+    scenario: Annotated[
+        str | None,
+        typer.Argument(help="A scenario file (TOML), or the name of one that ships.", show_default=False),
+    ] = None,
     words: Annotated[
         list[str] | None,
         typer.Argument(metavar="[-- COMMAND...]", help="What runs in the host; without it the scenario's own."),
@@ -62,12 +65,21 @@ def command(
         Path | None, typer.Option("--perfetto", metavar="FILE", help="Write the time line for the Perfetto viewer.")
     ] = None,
     fail_if: options.FailIf = None,
+    clean: Annotated[
+        bool, typer.Option("--clean", help="Remove what a killed emulation left: there is never anything.")
+    ] = False,
 ) -> None:
     """Real kernels over the simulated air, in real time, with the energy bill. Needs root.
 
     Each station and the server become a network namespace; they know each other by name. COMMAND runs in one of
     them. Without it the commands of the scenario's hosts run, or its flows over kernel sockets.
     """
+    if clean:
+        # Nothing has a name or a file: when the program dies, however it dies, the kernel ends its hosts.
+        print_text("nothing to remove: hosts, devices and processes end with their emulation\n")
+        return
+    if scenario is None:
+        raise InputError("no SCENARIO; allowed is the name of one that ships, or a file")
     limits = options.thresholds(fail_if)
     check_picture("--plot", plot)
     check_file("--pcap", pcap)

@@ -169,7 +169,7 @@ def _clock(document: dict[str, Any]) -> Iterator[str]:
     from airwatt.cli.tables import count, percent, quantity
 
     realtime = document.get("realtime")
-    if realtime is None:
+    if realtime is None or not realtime["deliveries"]:
         return
     p50, p99, worst = (quantity(realtime[f"lateness_s_{which}"], "s") for which in ("p50", "p99", "max"))
     yield (

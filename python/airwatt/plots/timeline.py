@@ -59,17 +59,20 @@ def draw(document: Mapping[str, Any], traces: Mapping[str, "pa.Table"], path: Pa
     # Without a cell there is nothing to signal, and no telling what a radio did when.
     lanes = 1 if shown else 0
     control = 2 if adapted else 0
-    rows = 1 + len(queues) + control + lanes + len(shown)
-    heights = [1.5, *([1.0] * (len(queues) + control)), *([0.55] * lanes), *([0.45] * len(shown))]
+    # In an emulation windows are the kernels' own.
+    opened = 1 if windows else 0
+    rows = opened + len(queues) + control + lanes + len(shown)
+    heights = [*([1.5] * opened), *([1.0] * (len(queues) + control)), *([0.55] * lanes), *([0.45] * len(shown))]
     with style.styled():
         figure = Figure(figsize=(11, 1.3 + 0.95 * sum(heights)), layout="constrained")
         grid = figure.subplots(rows, 2, sharex="col", height_ratios=heights, width_ratios=[2.1, 1], squeeze=False)
         for column, span in enumerate((whole, zoom)):
             axes = list(grid[:, column])
-            _levels(axes[0], dict(list(windows.items())[:_MOST_FLOWS]), span, "congestion\nwindow\n(kB)")
-            for panel, (name, level) in zip(axes[1:], queues.items(), strict=False):
+            if windows:
+                _levels(axes[0], dict(list(windows.items())[:_MOST_FLOWS]), span, "congestion\nwindow\n(kB)")
+            for panel, (name, level) in zip(axes[opened:], queues.items(), strict=False):
                 _levels(panel, {name: level}, span, _QUEUES[name], fill=True)
-            below = axes[1 + len(queues) :]
+            below = axes[opened + len(queues) :]
             if control:
                 _control(below[0], below[1], adapted, span)
             if shown:
@@ -80,7 +83,7 @@ def draw(document: Mapping[str, Any], traces: Mapping[str, "pa.Table"], path: Pa
                 legend = panel.get_legend()
                 if legend is not None:
                     legend.remove()
-            axes[-1].set_xlabel("simulated time (s)")
+            axes[-1].set_xlabel("time (s)" if "realtime" in document else "simulated time (s)")
             axes[-1].set_xlim(*span)
             for panel in axes:
                 panel.grid(axis="x", visible=True)

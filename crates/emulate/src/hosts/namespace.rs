@@ -2,7 +2,8 @@
 //! sockets.
 //!
 //! A thread of its own steps into a new network and a new mount namespace and waits for jobs. Sockets that a job opens, devices that it
-//! makes and processes that it starts belong there. `/etc/hosts` and `/sys` are the namespace's own.
+//! makes and processes that it starts belong there. `/etc/hosts`, `/sys` and the
+//! hostname are the namespace's own.
 
 use std::io;
 use std::sync::mpsc::{self, Sender};
@@ -10,6 +11,7 @@ use std::thread;
 
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
+use nix::unistd::sethostname;
 
 use crate::error::{EmulateError, failed};
 
@@ -23,15 +25,15 @@ pub(crate) struct Namespace {
 }
 
 impl Namespace {
-    /// A new namespace, whose `/etc/hosts` says `names`.
+    /// A new namespace of this hostname, whose `/etc/hosts` says `names`.
     pub(crate) fn new(called: &str, names: &str) -> Result<Self, EmulateError> {
         let (jobs, taken) = mpsc::channel::<Job>();
         let (entered, outcome) = mpsc::channel();
-        let names = names.to_owned();
+        let (name, names) = (called.to_owned(), names.to_owned());
         let thread = thread::Builder::new()
             .name(called.to_owned())
             .spawn(move || {
-                let done = enter(&names);
+                let done = enter(&name, &names);
                 let stop = done.is_err();
                 // Whoever made the namespace waits for the outcome; if he is gone there is nobody to tell.
                 let _ = entered.send(done);
@@ -71,10 +73,11 @@ impl Drop for Namespace {
 }
 
 /// Takes the calling thread into namespaces of its own.
-fn enter(names: &str) -> Result<(), EmulateError> {
-    unshare(CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS)
+fn enter(called: &str, names: &str) -> Result<(), EmulateError> {
+    unshare(CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWUTS)
         .map_err(|error| failed("network namespaces")(error.into()))?;
     (|| -> io::Result<()> {
+        sethostname(called)?;
         let nothing: Option<&str> = None;
         // What is mounted here must not show elsewhere.
         mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_PRIVATE, nothing)?;
@@ -87,5 +90,5 @@ fn enter(names: &str) -> Result<(), EmulateError> {
         mount(Some("sysfs"), "/sys", Some("sysfs"), MsFlags::empty(), nothing)?;
         Ok(())
     })()
-    .map_err(failed("mounts of a host"))
+    .map_err(failed("name and mounts of a host"))
 }
