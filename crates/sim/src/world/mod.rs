@@ -72,6 +72,14 @@ impl Flow {
         self.first_slot + 1 + end as Slot
     }
 
+    /// Whether it is a transfer that has begun and is not over.
+    fn is_under_way(&self) -> bool {
+        match &self.application {
+            FlowState::Transfer(transfer) => transfer.progress.started.is_some() && !transfer.is_over(),
+            _ => false,
+        }
+    }
+
     /// Whether it ends by itself.
     fn is_finite(&self) -> bool {
         match &self.application {

@@ -232,9 +232,10 @@ impl World {
         }
     }
 
-    /// What a station's power save wants its peers to send goes, in equal parts, to the ends of its downloads.
+    /// What a station's power save wants its peers to send goes, in equal parts, to the ends of its downloads that are under
+    /// way.
     fn bound_windows(&mut self, station: StationId, window: Window) {
-        let downloads = |flow: &&Flow| flow.station == Some(station) && flow.down;
+        let downloads = |flow: &&Flow| flow.station == Some(station) && flow.down && flow.is_under_way();
         let count = self.flows.iter().filter(downloads).count().max(1) as u64;
         let share = match window {
             Window::Open => None,

@@ -24,7 +24,8 @@
 //!
 //! Shaping has to keep the mean rate. A download over a long path, with few round trips in a burst, does not keep its own;
 //! if three bursts bring less than three quarters of what was measured, the traffic is let go as well. A burst after which
-//! nothing more came, although there was room, is not held against it: then the server had nothing.
+//! nothing more came, although there was room, is not one of these three: then the server had nothing. Ten bursts of either
+//! kind have to keep the rate, or the window is no good for another reason, as where several connections share it.
 //!
 //! Left out: shaping connections apart from each other. The station's traffic is measured and shaped as one.
 
@@ -44,8 +45,9 @@ const LEAST_SILENCE: Span = Span::from_millis(20);
 /// The largest TCP acknowledgement over IPv4, options included: a larger packet has data, and asks for something.
 const LARGEST_ACK: u32 = 80;
 
-/// Bursts that have to keep the mean rate together: one alone may fall between two blocks of a stream.
+/// Bursts that have to keep the mean rate together, used up and of any kind: one alone may fall between two blocks of a stream.
 const BURSTS: u32 = 3;
+const BURSTS_OF_ANY_KIND: u32 = 10;
 
 /// Parameters of PSM-Throttling. The 5 s and the half are from the paper, the rest is ours, since it gives none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -222,12 +224,10 @@ struct Shape {
     closed: Instant,
     /// Up to when the stream has been granted what it produced.
     covered: Instant,
-    /// What was measured, as bytes in a period, and the bursts that are held against it: how many, what came in them, and
-    /// since when.
+    /// What was measured, as bytes in a period, and the bursts that are held against it.
     measured: u64,
-    bursts: u32,
-    delivered: u64,
-    held_since: Instant,
+    full: Account,
+    any: Account,
     /// Windows used up one after another.
     used_up: u32,
     /// The largest packet, without its headers: a smaller rest of a window is not used.
@@ -238,9 +238,14 @@ impl Shape {
     /// The burst is over; `dry` if nothing more came. True if this is no stream after all.
     fn settle(&mut self, config: &PsmThrottling, dry: bool, now: Instant) -> bool {
         let Some((granted, left)) = self.burst.take() else { return false };
+        let received = granted.saturating_sub(left);
+        let expected = (self.measured, config.period);
         if dry {
-            (self.bursts, self.delivered, self.held_since) = (0, 0, now);
-        } else if !self.keeps_its_rate(granted.saturating_sub(left), config.period, now) {
+            self.full = Account::new(BURSTS, now);
+        } else if !self.full.keeps(received, expected, now) {
+            return true;
+        }
+        if !self.any.keeps(received, expected, now) {
             return true;
         }
         let produced_in = now.saturating_since(std::mem::replace(&mut self.closed, now));
@@ -249,7 +254,6 @@ impl Shape {
         if trickled || left >= self.packet_bytes.max(1) {
             self.used_up = 0;
             self.covered = now;
-            let received = granted.saturating_sub(left);
             if received > 0 {
                 self.window = scale(received, config.period, produced_in).max(self.measured);
             }
@@ -266,19 +270,31 @@ impl Shape {
     }
 }
 
-impl Shape {
-    /// Whether the mean rate is still that which was measured, as far as the last bursts can tell.
-    fn keeps_its_rate(&mut self, received: u64, period: Span, now: Instant) -> bool {
+/// Bursts that have to keep the mean rate together.
+#[derive(Clone, Copy, Debug)]
+struct Account {
+    of: u32,
+    bursts: u32,
+    delivered: u64,
+    since: Instant,
+}
+
+impl Account {
+    fn new(of: u32, since: Instant) -> Self {
+        Self { of, bursts: 0, delivered: 0, since }
+    }
+
+    /// Whether the mean rate is still the expected one, bytes in a time, as far as the last bursts can tell.
+    fn keeps(&mut self, received: u64, expected: (u64, Span), now: Instant) -> bool {
         self.bursts += 1;
         self.delivered += received;
-        if self.bursts < BURSTS {
+        if self.bursts < self.of {
             return true;
         }
-        let expected = scale(self.measured, now.saturating_since(self.held_since), period);
-        let delivered = std::mem::take(&mut self.delivered);
-        self.bursts = 0;
-        self.held_since = now;
-        delivered >= expected / 4 * 3
+        let wanted = scale(expected.0, now.saturating_since(self.since), expected.1);
+        let delivered = self.delivered;
+        *self = Self::new(self.of, now);
+        delivered >= wanted / 4 * 3
     }
 }
 
@@ -354,9 +370,8 @@ impl Throttling {
             closed: now,
             covered: now,
             measured: window,
-            bursts: 0,
-            delivered: 0,
-            held_since: now,
+            full: Account::new(BURSTS, now),
+            any: Account::new(BURSTS_OF_ANY_KIND, now),
             used_up: 0,
             packet_bytes: 0,
         });

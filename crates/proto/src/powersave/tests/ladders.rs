@@ -567,3 +567,77 @@ fn a_period_whose_frames_are_all_refused_ends_by_supervision() {
         ],
     );
 }
+
+/// The station goes out of range within a service period: three frames are tried in vain, nobody acknowledges, two beacons pass
+/// unheard. Nothing is released meanwhile; when the station is back it fetches all three, in their order.
+/// ```text
+/// AP   --beacon tim--             0+ | 1+ x 4  2+ x 4  3e x 4   tim LOST   tim LOST  | --beacon tim--       1+ 2+ 3e
+/// STA  ^              --trigger--    | ..... away ................................. | ^              --trigger--      v
+/// ```
+#[test]
+fn a_station_that_leaves_within_a_service_period_finds_its_frames_when_it_is_back() {
+    let mut air = asleep(&[Psm]);
+    air.script = vec![("ap>s0 1", 4), ("ap>s0 2", 4), ("ap>s0 3", 4)];
+    for packet in 0..4 {
+        air.down(20_000, 0, packet);
+    }
+    air.run_until(ms(150));
+    air.script.push(("beacon", 2));
+    air.down(160_000, 0, 4);
+    assert_eq!(
+        (air.ap.buffered(0), air.ap.released(0)),
+        (4, 0),
+        "nothing is lost, and nothing waits to be sent"
+    );
+    air.run_until(ms(390));
+    assert_eq!(air.clients[0].machine.counts().beacons_missed, 2);
+    air.log.clear();
+    air.run_until(ms(410));
+    expect(
+        &air,
+        &[
+            "399.2 s0 wakes",
+            "400.2 beacon s0",
+            "400.7 s0>ap trigger pm=1",
+            "401.2 ap>s0 1 more",
+            "401.7 ap>s0 2 more",
+            "402.2 ap>s0 3 more",
+            "402.7 ap>s0 4 eosp",
+            "402.7 s0 dozes",
+        ],
+    );
+}
+
+/// The same for a station that polls: the answer to its poll is given up, and it does not wait for it for ever.
+/// ```text
+/// AP   --beacon tim--          0 x 4                --beacon tim--          0+       1
+/// STA  ^              --poll--  |--- 50 ms ---| v   ^              --poll--   --poll-- v
+/// ```
+#[test]
+fn an_answer_to_a_poll_that_never_comes_is_waited_for_no_longer_than_a_period() {
+    let mut air = asleep(&[PsmLegacy]);
+    air.script = vec![("ap>s0 0", 4)];
+    air.down(20_000, 0, 0);
+    air.down(20_000, 0, 1);
+    air.run_until(ms(210));
+    expect(
+        &air,
+        &[
+            "99.2 s0 wakes",
+            "100.2 beacon s0",
+            "100.7 s0>ap poll pm=1",
+            "101.2 ap>s0 0 more LOST",
+            "101.7 ap>s0 0 more LOST",
+            "102.2 ap>s0 0 more LOST",
+            "102.7 ap>s0 0 more LOST",
+            "150.7 s0 dozes",
+            "199.2 s0 wakes",
+            "200.2 beacon s0",
+            "200.7 s0>ap poll pm=1",
+            "201.2 ap>s0 0 more",
+            "201.7 s0>ap poll pm=1",
+            "202.2 ap>s0 1",
+            "202.2 s0 dozes",
+        ],
+    );
+}
