@@ -44,6 +44,25 @@ fn an_echo_takes_the_round_trip_and_waits_for_a_beacon() {
     assert!((0.04..0.1).contains(&asleep.response_s_p50) && asleep.response_s_p99 < 0.13, "{asleep:?}");
 }
 
+/// Keys over PS-Polls wait for a beacon that is heard: of every one, of every tenth, or of every tenth and every DTIM.
+#[test]
+fn beacons_that_are_slept_through_are_waited_for() {
+    let legacy = [("wired.rtt", "20ms"), ("station.policy", "psm-legacy"), ("ap.dtim_period", "3")];
+    let echo = |more: &[(&str, &str)]| {
+        let result = with(SHELL, &[&legacy[..], more].concat());
+        let heard = result.stations[0].wakeups_by_reason["beacon"] as f64 / result.simulated_s;
+        (result.flows[0].responses.expect("echoes came").response_s_p99, heard)
+    };
+    let [each, tenth, dtims] = [
+        echo(&[]),
+        echo(&[("station.listen_interval", "10")]),
+        echo(&[("station.listen_interval", "10"), ("station.receive_dtims", "true")]),
+    ];
+    assert!(each.0 < 0.13 && (0.28..0.36).contains(&dtims.0), "{each:?} {dtims:?}");
+    assert!((0.8..1.3).contains(&tenth.0), "{tenth:?}");
+    assert!(each.1 > 2.0 * dtims.1 && dtims.1 > 2.0 * tenth.1, "{each:?} {dtims:?} {tenth:?}");
+}
+
 /// The stream is over when its last block has been sent, a buffer's length before it would have been played.
 #[test]
 fn a_stream_keeps_its_rate() {

@@ -281,6 +281,8 @@ pub struct StationGroup {
     pub interval: Span,
     /// Hear every how many beacons.
     pub listen_interval: u32,
+    /// Hear every DTIM beacon as well (`ap.dtim_period`), whatever the listen interval, as who wants group frames has to.
+    pub receive_dtims: bool,
     /// How long before a beacon the radio is awake.
     pub wake_guard: Span,
     /// Policies `ba-ta` and `ba-ta+str`.
@@ -302,6 +304,7 @@ impl Default for StationGroup {
             timeout: Span::from_millis(100),
             interval: Span::from_millis(20),
             listen_interval: 1,
+            receive_dtims: false,
             wake_guard: Span::from_micros(500),
             ba_ta: BaTa::default(),
             ba_ta_str: Streaming::default(),

@@ -264,6 +264,7 @@ fn stations(scenario: &Scenario, first_beacon: Instant, seed: u64) -> Result<Vec
             wake_guard: group.wake_guard,
             wake_time: radio.wake_up.time,
             listen_interval: group.listen_interval,
+            dtim_period: group.receive_dtims.then_some(u32::from(scenario.ap.dtim_period)),
             ..powersave::StationConfig::default()
         };
         let policy = Scenario::policy(group).expect("a checked scenario names policies that exist");
