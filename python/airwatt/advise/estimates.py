@@ -366,8 +366,6 @@ def tunnel(setting: Setting, bound_s: float) -> dict[str, float] | None:
             up_bps=rates["up"],
             down_bps=rates["down"],
             burst="within-bound",
-            # A packet down with data costs what it costs; acknowledgements share a burst.
-            answers="per-packet" if rates["down"] else "per-burst",
             delay_bound_s=bound_s,
             q=0.0,
             timing="ofdm",
