@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -97,14 +98,8 @@ def command(
             )
     elif station is not None:
         raise InputError(f"--station {station}: is for captures; allowed is a capture beside it")
-    elif source is not None:
-        with bar(source) as on_progress:
-            found = advise.advise(
-                source, budget, runs=runs, seed=seed, confirm=confirm, set=settings, on_progress=on_progress
-            )
     else:
-        with advise.scenario_of(flow or [], settings, duration) as scenario, bar("advise") as on_progress:
-            found = advise.advise(scenario, budget, runs=runs, seed=seed, confirm=confirm, on_progress=on_progress)
+        found = _simulated(source, flow or [], settings, duration, (budget, runs, seed, confirm))
     found.battery_j = battery_j
     document = found.to_dict()
     if plot is not None:
@@ -120,6 +115,25 @@ def command(
     options.hold(limits, document)
     if not found.ranked:
         raise typer.Exit(FAILED)
+
+
+def _simulated(
+    source: str | None, flow: list[str], settings: dict[str, str], duration: str, how: tuple[float, int, int, int]
+) -> Advice:
+    """Of a scenario, or of one that the flows make."""
+    from airwatt import advise
+
+    budget, runs, seed, confirm = how
+    with contextlib.ExitStack() as stack:
+        scenario: laboratory.ScenarioLike | None = source
+        if scenario is None:
+            # Its settings are in it.
+            scenario = stack.enter_context(advise.scenario_of(flow, settings, duration))
+            settings = {}
+        on_progress = stack.enter_context(bar(source or "advise"))
+        return advise.advise(
+            scenario, budget, runs=runs, seed=seed, confirm=confirm, set=settings or None, on_progress=on_progress
+        )
 
 
 def _settings(radio: str | None, path: dict[str, str | None], set_: list[str] | None) -> dict[str, str]:
