@@ -19,6 +19,7 @@ use crate::error::failed;
 use crate::hosts::{Hosts, Member, host_at, place};
 use crate::kernel::Priority;
 use crate::realtime::{Clock, Lateness, Realtime, cpu_s};
+use crate::traffic::Known;
 use crate::watch::{Note, Watch};
 use crate::work::{Running, Work};
 use crate::{EmulateError, Emulated, Options, Progress};
@@ -270,11 +271,7 @@ impl Bridge<'_> {
         }
     }
 
-    fn finish(
-        mut self,
-        cpu_s: f64,
-        known: impl Fn(u16) -> Option<(u32, &'static str)>,
-    ) -> (airwatt_sim::Run, Realtime) {
+    fn finish(mut self, cpu_s: f64, known: impl Fn(u16) -> Option<Known>) -> (airwatt_sim::Run, Realtime) {
         let end = self.live.now();
         let elapsed = end.saturating_since(Instant::ZERO);
         let realtime = Realtime::new(&self.lateness, self.bound, self.wakeups, elapsed, cpu_s);

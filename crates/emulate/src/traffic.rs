@@ -8,14 +8,15 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use airwatt_base::{Span, Stream};
+use airwatt_base::{Instant, Span, Stream};
 use airwatt_proto::cc::Algorithm;
-use airwatt_sim::apps::Source;
+use airwatt_sim::apps::{Dialogue, Source, Speaker};
 use airwatt_sim::live::Host;
+use airwatt_sim::record::Responses;
 use airwatt_sim::scenario::{Scenario, Transport};
 use airwatt_sim::world::{FlowSpec, Traffic as Carried, WorldSpec};
 use nix::sys::socket::sockopt::{RcvBufForce, ReuseAddr, TcpCongestion};
@@ -41,11 +42,43 @@ const DATAGRAMS_SETTLE: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 struct Flow {
     spec: FlowSpec,
-    source: Source,
+    application: Application,
     start: Span,
     /// The most that its ends advertise, in bytes.
     window: u32,
     ends: Option<Ends>,
+}
+
+/// What a flow's ends do.
+#[derive(Clone, Debug)]
+enum Application {
+    /// One writes, the other reads.
+    Source(Source),
+    /// They talk; how long answers took stands beside.
+    Dialogue(Box<Dialogue>, Durations),
+}
+
+/// How long answers took so far.
+type Durations = Arc<Mutex<Vec<Span>>>;
+
+impl Application {
+    fn is_finite(&self) -> bool {
+        match self {
+            Self::Source(source) => source.size().is_some(),
+            Self::Dialogue(dialogue, _) => dialogue.count().is_some(),
+        }
+    }
+}
+
+/// What is known of a flow beside its packets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Known {
+    /// Its number.
+    pub(crate) id: u32,
+    /// Its transport.
+    pub(crate) transport: &'static str,
+    /// How long answers took, if its ends talk.
+    pub(crate) responses: Option<Responses>,
 }
 
 #[derive(Debug)]
@@ -125,31 +158,49 @@ impl Traffic {
 
     /// How many end by themselves.
     pub(crate) fn finite(&self) -> usize {
-        self.flows.iter().filter(|flow| flow.source.size().is_some()).count()
+        self.flows.iter().filter(|flow| flow.application.is_finite()).count()
     }
 
     /// The flow whose server has this port.
-    pub(crate) fn known(&self, port: u16) -> Option<(u32, &'static str)> {
+    pub(crate) fn known(&self, port: u16) -> Option<Known> {
         let index = port.checked_sub(FIRST_PORT)?;
-        self.flows.get(usize::from(index)).map(|flow| (u32::from(index), flow.spec.transport.name()))
+        let flow = self.flows.get(usize::from(index))?;
+        let responses = match &flow.application {
+            Application::Source(_) => None,
+            Application::Dialogue(_, durations) => {
+                Responses::of(&durations.lock().unwrap_or_else(PoisonError::into_inner))
+            }
+        };
+        Some(Known { id: u32::from(index), transport: flow.spec.transport.name(), responses })
     }
 
     /// Starts the flows, each at its time from now.
     pub(crate) fn start(&mut self, reports: &Reports) {
         for (index, flow) in self.flows.iter_mut().enumerate() {
             let Some(ends) = flow.ends.take() else { continue };
-            let (source, down, window, start) =
-                (flow.source.clone(), flow.spec.down, flow.window, flow.start);
+            let (application, down, window, start) =
+                (flow.application.clone(), flow.spec.down, flow.window, flow.start);
             let (reports, open) = (reports.clone(), self.open.clone());
             let server = SocketAddrV4::new(address(Host::Server), FIRST_PORT + index as u16);
             let carry = move || {
                 let _priority = Priority::of_traffic();
                 pause(start, &open.stop);
-                let outcome = match ends {
-                    Ends::Tcp { listener, station } => {
-                        tcp(listener, station, server, down, window, source, &open)
+                let outcome = match (ends, application) {
+                    (Ends::Tcp { listener, station }, application) => {
+                        connect_to(&listener, station, server, &open).and_then(|(server, station)| {
+                            let (from, to) = if down { (server, station) } else { (station, server) };
+                            match application {
+                                Application::Source(source) => transfer(from, to, window, source, &open),
+                                Application::Dialogue(dialogue, durations) => {
+                                    converse(&to, from, *dialogue, &durations, &open)
+                                }
+                            }
+                        })
                     }
-                    Ends::Udp { from, to } => udp(&from, &to, source, &open.stop),
+                    (Ends::Udp { from, to }, Application::Source(source)) => {
+                        udp(&from, &to, source, &open.stop)
+                    }
+                    (Ends::Udp { .. }, Application::Dialogue(..)) => Ok(()),
                 };
                 match outcome {
                     _ if open.is_over() => {}
@@ -186,13 +237,17 @@ impl Flow {
         };
         let unable = |what: &str| {
             EmulateError::Input(format!(
-                "flow {index}: {what} is not carried over kernel sockets; allowed are bulk, streaming, cbr and interactive \
+                "flow {index}: {what} is not carried over kernel sockets; allowed is any application \
                  over reno, newreno, sack, cubic, each also +ackloss, or udp, and commands of your own"
             ))
         };
-        let source = match &spec.traffic {
-            Carried::Transfer { source, dialogue: None, .. } | Carried::Datagrams { source, .. } => *source,
-            Carried::Transfer { .. } => return Err(unable("a dialogue")),
+        let application = match &spec.traffic {
+            Carried::Transfer { dialogue: Some(config), .. } => {
+                Application::Dialogue(Box::new(Dialogue::new(*config, seed, index)), Durations::default())
+            }
+            Carried::Transfer { source, .. } | Carried::Datagrams { source, .. } => {
+                Application::Source(Source::new(*source, seed, index))
+            }
             _ => return Err(unable("a saturated queue")),
         };
         let Some(station) = spec.station else { return Err(unable("a neighbour's flow")) };
@@ -232,7 +287,7 @@ impl Flow {
         let drawn =
             Stream::new(seed, &format!("flow/{index}/start")).unit() * spec.start_spread.as_secs_f64();
         let start = spec.start + Span::from_secs_f64(drawn);
-        Ok(Self { source: Source::new(source, seed, index), start, window, ends: Some(ends), spec })
+        Ok(Self { application, start, window, ends: Some(ends), spec })
     }
 }
 
@@ -273,23 +328,23 @@ pub(crate) fn listening() -> usize {
     table.lines().skip(1).filter(|line| line.split_whitespace().nth(3) == Some(LISTEN)).count()
 }
 
-/// One TCP flow from its beginning to its end.
-fn tcp(
-    listener: TcpListener,
+/// Connects the station to the server; gives the server's end and the station's.
+fn connect_to(
+    listener: &TcpListener,
     station: OwnedFd,
     server: SocketAddrV4,
-    down: bool,
-    window: u32,
-    source: Source,
     open: &Open,
-) -> io::Result<()> {
+) -> io::Result<(TcpStream, TcpStream)> {
     use std::os::fd::AsRawFd;
 
     connect(station.as_raw_fd(), &SockaddrIn::from(server))?;
-    let station = TcpStream::from(station);
     let (server, _) = listener.accept()?;
     open.keep(&server)?;
-    let (from, to) = if down { (server, station) } else { (station, server) };
+    Ok((server, TcpStream::from(station)))
+}
+
+/// Data from one end to the other, until there is no more.
+fn transfer(from: TcpStream, to: TcpStream, window: u32, source: Source, open: &Open) -> io::Result<()> {
     let stopped = Arc::clone(&open.stop);
     let waker = from.try_clone()?;
     let writer =
@@ -301,6 +356,76 @@ fn tcp(
     }
     let wrote = writer.join().unwrap_or(Ok(()));
     read.and(wrote)
+}
+
+/// A client asks and a server answers. The server speaks in a thread of its own, so that a long answer is read while it is
+/// written.
+fn converse(
+    client: &TcpStream,
+    server: TcpStream,
+    mut dialogue: Dialogue,
+    durations: &Durations,
+    open: &Open,
+) -> io::Result<()> {
+    client.set_nodelay(true)?;
+    server.set_nodelay(true)?;
+    let mut asked = server.try_clone()?;
+    let (speeches, spoken) = mpsc::channel::<u64>();
+    let speaker = thread::Builder::new().name("server".to_owned()).spawn(move || {
+        let _priority = Priority::of_traffic();
+        // A server that cannot speak is one that its client cannot hear, and he says so.
+        let _ = spoken.into_iter().try_for_each(|bytes| say(&server, bytes));
+    })?;
+    let clock = Clock::start()?;
+    let mut buffer = vec![0; CHUNK];
+    dialogue.begin(clock.now());
+    while !dialogue.is_over() && !open.is_over() {
+        match dialogue.take_speech() {
+            Some((Speaker::Client, bytes)) => {
+                say(client, bytes)?;
+                hear(&mut asked, bytes, &mut buffer)?;
+                dialogue.heard(Speaker::Server, bytes, clock.now());
+            }
+            Some((Speaker::Server, bytes)) => {
+                let _ = speeches.send(bytes);
+                hear(&mut &*client, bytes, &mut buffer)?;
+                dialogue.heard(Speaker::Client, bytes, clock.now());
+                durations.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&dialogue.durations);
+            }
+            None => {
+                let due = dialogue.due().unwrap_or(Instant::ZERO);
+                pause(due.saturating_since(clock.now()), &open.stop);
+                dialogue.handle_timeout(clock.now().max(due));
+            }
+        }
+    }
+    drop(speeches);
+    drop(speaker.join());
+    client.shutdown(Shutdown::Both)
+}
+
+/// Writes so many bytes.
+fn say(mut to: &TcpStream, bytes: u64) -> io::Result<()> {
+    let zeros = [0_u8; CHUNK];
+    let mut left = bytes;
+    while left > 0 {
+        left -= to.write(&zeros[..left.min(CHUNK as u64) as usize])? as u64;
+    }
+    Ok(())
+}
+
+/// Reads so many bytes.
+fn hear(from: &mut impl Read, bytes: u64, buffer: &mut [u8]) -> io::Result<()> {
+    let mut left = bytes;
+    while left > 0 {
+        let most = left.min(buffer.len() as u64) as usize;
+        let got = from.read(&mut buffer[..most])?;
+        if got == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        left -= got as u64;
+    }
+    Ok(())
 }
 
 fn write(mut to: TcpStream, mut source: Source, stop: &AtomicBool) -> io::Result<()> {

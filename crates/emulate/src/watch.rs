@@ -18,6 +18,7 @@ use airwatt_sim::record::FlowResult;
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 
 use crate::hosts::host_at;
+use crate::traffic::Known;
 
 /// Linux's least retransmission time-out, less a tenth for its clock.
 const SILENCE: Span = Span::from_millis(180);
@@ -253,13 +254,8 @@ impl Watch {
         }
     }
 
-    /// The flows that delivered anything, in order of their beginning. `known` may know a flow by the server's port: its number and
-    /// its transport.
-    pub(crate) fn flows(
-        &self,
-        end: Instant,
-        known: impl Fn(u16) -> Option<(u32, &'static str)>,
-    ) -> Vec<Observed> {
+    /// The flows that delivered anything, in order of their beginning. `known` may know a flow by the server's port.
+    pub(crate) fn flows(&self, end: Instant, known: impl Fn(u16) -> Option<Known>) -> Vec<Observed> {
         let mut flows: Vec<(Option<u32>, Instant, Observed)> = Vec::new();
         for connection in &self.connections {
             let [theirs, ours] = &connection.halves;
@@ -277,9 +273,11 @@ impl Watch {
                 _ => continue,
             };
             let known = known(server_port);
-            let transport = known.map_or(connection.protocol.name(), |(_, name)| name);
-            let result = half.result(FlowResult::empty(0, station, down, transport), first, end);
-            flows.push((known.map(|(id, _)| id), first, Observed { result, meter: half.meter.clone() }));
+            let transport = known.map_or(connection.protocol.name(), |known| known.transport);
+            let responses = known.and_then(|known| known.responses);
+            let empty = FlowResult { responses, ..FlowResult::empty(0, station, down, transport) };
+            let result = half.result(empty, first, end);
+            flows.push((known.map(|known| known.id), first, Observed { result, meter: half.meter.clone() }));
         }
         flows.sort_by_key(|(number, first, _)| (number.unwrap_or(u32::MAX), *first));
         let numbered = flows.into_iter().zip(0..);
@@ -435,9 +433,11 @@ mod tests {
             let note = watch.sent(&bytes, Instant::from_millis(1));
             watch.ended(note, arrived, Span::from_millis(2), Instant::from_millis(3));
         }
-        let flow =
-            &watch.flows(Instant::from_secs(1), |port| (port == 5_001).then_some((4, "cbr")))[0].result;
-        assert_eq!((flow.id, flow.transport, flow.bytes_delivered, flow.segments_sent), (4, "cbr", 256, 3));
+        let flow = &watch.flows(Instant::from_secs(1), |port| {
+            (port == 5_001).then_some(Known { id: 4, transport: "udp", responses: None })
+        })[0]
+            .result;
+        assert_eq!((flow.id, flow.transport, flow.bytes_delivered, flow.segments_sent), (4, "udp", 256, 3));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use nix::sys::eventfd::EventFd;
 
 use crate::error::{EmulateError, failed};
 use crate::hosts::{Hosts, process::start};
-use crate::traffic::{self, Traffic};
+use crate::traffic::{self, Known, Traffic};
 
 /// What runs in the hosts of an emulation. The commands that the scenario has its hosts serve with run in any case.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -244,8 +244,8 @@ impl Running {
         self.failure.as_deref()
     }
 
-    /// A flow that runs over kernel sockets, by the server's port: its number and its transport.
-    pub(crate) fn known(&self, port: u16) -> Option<(u32, &'static str)> {
+    /// A flow that runs over kernel sockets, by the server's port.
+    pub(crate) fn known(&self, port: u16) -> Option<Known> {
         self.traffic.as_ref()?.known(port)
     }
 }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use airwatt_base::Span;
 use serde::Serialize;
 
 /// What one run gave.
@@ -141,6 +142,27 @@ pub struct Responses {
     pub response_s_p95: f64,
     /// 99 % of them did.
     pub response_s_p99: f64,
+}
+
+impl Responses {
+    /// What pages, responses or blocks of these durations make; the percentiles are the least durations that so many of all do
+    /// not exceed. None for none.
+    pub fn of(durations: &[Span]) -> Option<Self> {
+        let mut sorted = durations.to_vec();
+        sorted.sort_unstable();
+        let count = sorted.len();
+        let percentile = |percent: usize| {
+            let rank = (count * percent).div_ceil(100).max(1);
+            sorted.get(rank - 1).map(|took| took.as_secs_f64())
+        };
+        Some(Self {
+            responses: count as u64,
+            response_s_p50: percentile(50)?,
+            response_s_p95: percentile(95)?,
+            response_s_p99: percentile(99)?,
+            response_s_mean: sorted.iter().copied().sum::<Span>().as_secs_f64() / count as f64,
+        })
+    }
 }
 
 /// How long a stream's blocks took, from the server's writing them to the last byte's arrival.

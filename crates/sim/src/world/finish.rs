@@ -225,11 +225,11 @@ impl World {
             acks_lost: progress.acks_lost,
             ack_losses_seen: counts.ack_losses.0,
             ack_loss_halvings: counts.ack_losses.1,
-            responses: transfer.dialogue.as_ref().and_then(|dialogue| times(&dialogue.durations)),
+            responses: transfer.dialogue.as_ref().and_then(|dialogue| Responses::of(&dialogue.durations)),
             blocks: transfer
                 .blocks
                 .as_ref()
-                .and_then(|blocks| times(&blocks.durations))
+                .and_then(|blocks| Responses::of(&blocks.durations))
                 .map(BlockTimes::from),
             ..FlowResult::empty(id, flow.station, flow.down, Transport::Udp.name())
         }
@@ -404,24 +404,6 @@ fn time_over_needed(elapsed: Span, payload: Size, rate: Rate, source: Span) -> O
         return Some(elapsed.as_secs_f64() / source.as_secs_f64() - 1.0);
     }
     overhead::time_overhead(elapsed, payload, rate).ok()
-}
-
-/// How long pages, responses or blocks took: the percentiles are the least durations that so many of all do not exceed.
-fn times(durations: &[Span]) -> Option<Responses> {
-    let mut sorted = durations.to_vec();
-    sorted.sort_unstable();
-    let count = sorted.len();
-    let percentile = |percent: usize| {
-        let rank = (count * percent).div_ceil(100).max(1);
-        sorted.get(rank - 1).map(|took| took.as_secs_f64())
-    };
-    Some(Responses {
-        responses: count as u64,
-        response_s_mean: mean_s(sorted.iter().copied().sum(), count as u64)?,
-        response_s_p50: percentile(50)?,
-        response_s_p95: percentile(95)?,
-        response_s_p99: percentile(99)?,
-    })
 }
 
 /// Wake-ups by reason. A radio that never slept, and is only accounted for as if it had, has them in the account.
