@@ -36,9 +36,10 @@ test-long: build ## Run the tests that take minutes
 	@cargo test --release --workspace --quiet -- --ignored
 	@$(BIN)/python -m pytest -m long || [ $$? -eq 5 ] # 5: there is none in Python yet
 
-bench: build ## Measure the engine and the shipped scenarios
+bench: build ## Measure the engine, the shipped scenarios, and as root what ackloss costs
 	@cargo bench --quiet --package airwatt-sim --bench engine
 	@$(BIN)/python benches/scenarios.py
+	@$(BIN)/python benches/ackloss_overhead.py
 	@$(BIN)/python benches/models.py
 
 bless: build ## Write fingerprints, table snapshots and README anew, after a change of results that was meant

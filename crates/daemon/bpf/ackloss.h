@@ -149,15 +149,31 @@ ACKLOSS_INLINE __u16 ackloss_average(__u16 share, int yes, __u8 shift)
 
 ACKLOSS_INLINE void ackloss_smooth(struct ackloss_state *s, const struct ackloss_config *c, __u32 jump, __u32 mss)
 {
-	__u64 sample = ((__u64)jump << ACKLOSS_SCALE_BITS) / mss;
+	__u64 sample;
 
-	if (!c->fixed_b)
-		s->smoothed = s->smoothed - (s->smoothed >> c->beta_shift) + (__u32)(sample >> c->beta_shift);
+	if (c->fixed_b)
+		return;
+	/* Without a division where it is known. */
+	if (jump == 2 * mss)
+		sample = 2u << ACKLOSS_SCALE_BITS;
+	else if (jump == mss)
+		sample = 1u << ACKLOSS_SCALE_BITS;
+	else
+		sample = ((__u64)jump << ACKLOSS_SCALE_BITS) / mss;
+	s->smoothed = s->smoothed - (s->smoothed >> c->beta_shift) + (__u32)(sample >> c->beta_shift);
 }
 
 ACKLOSS_INLINE __u32 ackloss_less(__u32 from, __u32 take)
 {
 	return from > take ? from - take : 0;
+}
+
+/* Acknowledgements missing before one for `jump` bytes; most often none, and that without a division. */
+ACKLOSS_INLINE __u32 ackloss_missing(const struct ackloss_state *s, const struct ackloss_config *c, __u32 jump, __u32 mss)
+{
+	__u64 usual = (__u64)ackloss_b(s, c) * mss;
+
+	return jump < 2 * usual ? 0 : (__u32)(jump / usual) - 1;
 }
 
 ACKLOSS_INLINE int ackloss_credible(const struct ackloss_state *s, const struct ackloss_config *c)
@@ -178,7 +194,7 @@ ACKLOSS_INLINE __u32 ackloss_count_gap(struct ackloss_state *s, const struct ack
 	s->regular = ackloss_average(s->regular, regular, c->beta_shift);
 	if (regular)
 		ackloss_smooth(s, c, jump, mss);
-	missing = ackloss_less((__u32)(jump / ((__u64)ackloss_b(s, c) * mss)), 1);
+	missing = ackloss_missing(s, c, jump, mss);
 	gap = ackloss_less(missing, duplicates);
 	if ((s->flags & ACKLOSS_PENDING) && usual && told != ACKLOSS_LOST)
 		count++;
@@ -206,7 +222,7 @@ ACKLOSS_INLINE void ackloss_count(struct ackloss_state *s, const struct ackloss_
 	__u32 before = s->count, count = before;
 	__u32 acks;
 
-	if (jump / mss >= ACKLOSS_JUMP_MAX)
+	if (jump >= (__u64)ACKLOSS_JUMP_MAX * mss)
 		jump = ACKLOSS_JUMP_MAX * mss;
 	if (c->stretch) {
 		count = ackloss_count_gap(s, c, jump, mss, duplicates, told);

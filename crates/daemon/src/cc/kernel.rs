@@ -305,10 +305,11 @@ fn is_bpf_file_system() -> bool {
     rustix::fs::statfs(BPF_FS).is_ok_and(|fs| fs.f_type as u64 == BPF_FS_MAGIC)
 }
 
-/// Whether this process sees the host's mounts; taken for true where the kernel does not tell.
+/// Whether this process sees the host's mounts, which are those of the first process and of the kernel's own (process 2, where
+/// the first one hides). `ip netns exec` has some of its own. Taken for true where nothing tells.
 fn shares_mounts() -> bool {
     let of = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/mnt"));
-    match (of("1"), of("self")) {
+    match (of("1").or_else(|_| of("2")), of("self")) {
         (Ok(host), Ok(own)) => host == own,
         _ => true,
     }
