@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +44,7 @@ def call(*command: object, check: bool = True, timeout: float = 60) -> subproces
 @contextlib.contextmanager
 def exclusive() -> Iterator[None]:
     """Holds the kernel's congestion controls for one process at a time, and leaves none of ours."""
-    with Path("/tmp/airwatt-cc.lock").open("w") as lock:
+    with Path(tempfile.gettempdir(), "airwatt-cc.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if json.loads(call(DAEMON, "cc", "status", "--json").stdout)["loaded"]:
             raise RuntimeError("ackloss is loaded on this host: airwattd cc unload")
@@ -79,7 +80,7 @@ class Lab:
     def __init__(self, rate: str = "50mbit", queue_bytes: int = 400_000, offloads: bool = False):
         self.names = {role: f"airwatt-{role}-{os.getpid()}" for role in ADDRESS}
         self.rate, self.queue_bytes, self.offloads = rate, queue_bytes, offloads
-        self.build = Path(f"/tmp/airwatt-lab-{os.getpid()}")
+        self.build = Path(tempfile.gettempdir(), f"airwatt-lab-{os.getpid()}")
 
     def __enter__(self) -> "Lab":
         self.build.mkdir(exist_ok=True)
