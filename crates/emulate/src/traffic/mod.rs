@@ -4,39 +4,36 @@
 //! reader thread for each: they sleep in the kernel. Congestion control is set on each socket, as is the receive window, and each host's
 //! kernel is tuned to the scenario's TCP ([`tuning`]).
 
-use std::io::{self, Read, Write};
+mod ends;
+
+use std::io;
 use std::net::{Shutdown, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
-use airwatt_base::{Instant, Span, Stream};
+use airwatt_base::{Span, Stream};
 use airwatt_proto::cc::Algorithm;
-use airwatt_sim::apps::{Dialogue, Source, Speaker};
+use airwatt_sim::apps::{Dialogue, Source};
 use airwatt_sim::live::Host;
 use airwatt_sim::record::Responses;
 use airwatt_sim::scenario::{Scenario, Transport};
 use airwatt_sim::world::{FlowSpec, Traffic as Carried, WorldSpec};
 use nix::sys::socket::sockopt::{RcvBufForce, ReuseAddr, TcpCongestion};
 use nix::sys::socket::{
-    AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, connect, listen, setsockopt, socket,
+    AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, listen, setsockopt, socket,
 };
 
 use crate::error::{EmulateError, failed};
 use crate::hosts::{Hosts, address};
 use crate::kernel::{self, Priority};
-use crate::realtime::Clock;
 use crate::tuning;
 use crate::work::{Report, Reports};
+use ends::{connect_to, converse, pause, transfer, udp};
 
 /// The server's port of flow 0; the others follow.
 const FIRST_PORT: u16 = 5_001;
-/// What is written and read at a time.
-const CHUNK: usize = 1 << 16;
-/// After so long without a datagram a sender that is done has nothing under way.
-const DATAGRAMS_SETTLE: Duration = Duration::from_millis(500);
 
 /// One flow with its sockets, before it begins.
 #[derive(Debug)]
@@ -326,170 +323,4 @@ pub(crate) fn listening() -> usize {
     const LISTEN: &str = "0A";
     let table = std::fs::read_to_string("/proc/thread-self/net/tcp").unwrap_or_default();
     table.lines().skip(1).filter(|line| line.split_whitespace().nth(3) == Some(LISTEN)).count()
-}
-
-/// Connects the station to the server; gives the server's end and the station's.
-fn connect_to(
-    listener: &TcpListener,
-    station: OwnedFd,
-    server: SocketAddrV4,
-    open: &Open,
-) -> io::Result<(TcpStream, TcpStream)> {
-    use std::os::fd::AsRawFd;
-
-    connect(station.as_raw_fd(), &SockaddrIn::from(server))?;
-    let (server, _) = listener.accept()?;
-    open.keep(&server)?;
-    Ok((server, TcpStream::from(station)))
-}
-
-/// Data from one end to the other, until there is no more.
-fn transfer(from: TcpStream, to: TcpStream, window: u32, source: Source, open: &Open) -> io::Result<()> {
-    let stopped = Arc::clone(&open.stop);
-    let waker = from.try_clone()?;
-    let writer =
-        thread::Builder::new().name("writer".to_owned()).spawn(move || write(from, source, &stopped))?;
-    let read = read(to, window);
-    // Whoever read to the end has everything; whoever could not frees the writer.
-    if read.is_err() {
-        let _ = waker.shutdown(Shutdown::Both);
-    }
-    let wrote = writer.join().unwrap_or(Ok(()));
-    read.and(wrote)
-}
-
-/// A client asks and a server answers. The server speaks in a thread of its own, so that a long answer is read while it is
-/// written.
-fn converse(
-    client: &TcpStream,
-    server: TcpStream,
-    mut dialogue: Dialogue,
-    durations: &Durations,
-    open: &Open,
-) -> io::Result<()> {
-    client.set_nodelay(true)?;
-    server.set_nodelay(true)?;
-    let mut asked = server.try_clone()?;
-    let (speeches, spoken) = mpsc::channel::<u64>();
-    let speaker = thread::Builder::new().name("server".to_owned()).spawn(move || {
-        let _priority = Priority::of_traffic();
-        // A server that cannot speak is one that its client cannot hear, and he says so.
-        let _ = spoken.into_iter().try_for_each(|bytes| say(&server, bytes));
-    })?;
-    let clock = Clock::start()?;
-    let mut buffer = vec![0; CHUNK];
-    dialogue.begin(clock.now());
-    while !dialogue.is_over() && !open.is_over() {
-        match dialogue.take_speech() {
-            Some((Speaker::Client, bytes)) => {
-                say(client, bytes)?;
-                hear(&mut asked, bytes, &mut buffer)?;
-                dialogue.heard(Speaker::Server, bytes, clock.now());
-            }
-            Some((Speaker::Server, bytes)) => {
-                let _ = speeches.send(bytes);
-                hear(&mut &*client, bytes, &mut buffer)?;
-                dialogue.heard(Speaker::Client, bytes, clock.now());
-                durations.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&dialogue.durations);
-            }
-            None => {
-                let due = dialogue.due().unwrap_or(Instant::ZERO);
-                pause(due.saturating_since(clock.now()), &open.stop);
-                dialogue.handle_timeout(clock.now().max(due));
-            }
-        }
-    }
-    drop(speeches);
-    drop(speaker.join());
-    client.shutdown(Shutdown::Both)
-}
-
-/// Writes so many bytes.
-fn say(mut to: &TcpStream, bytes: u64) -> io::Result<()> {
-    let zeros = [0_u8; CHUNK];
-    let mut left = bytes;
-    while left > 0 {
-        left -= to.write(&zeros[..left.min(CHUNK as u64) as usize])? as u64;
-    }
-    Ok(())
-}
-
-/// Reads so many bytes.
-fn hear(from: &mut impl Read, bytes: u64, buffer: &mut [u8]) -> io::Result<()> {
-    let mut left = bytes;
-    while left > 0 {
-        let most = left.min(buffer.len() as u64) as usize;
-        let got = from.read(&mut buffer[..most])?;
-        if got == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        left -= got as u64;
-    }
-    Ok(())
-}
-
-fn write(mut to: TcpStream, mut source: Source, stop: &AtomicBool) -> io::Result<()> {
-    let _priority = Priority::of_traffic();
-    let zeros = [0_u8; CHUNK];
-    let clock = Clock::start()?;
-    source.begin(clock.now());
-    while let Some(due) = source.due() {
-        pause(due.saturating_since(clock.now()), stop);
-        let mut left = source.take(due);
-        while left > 0 && !stop.load(Ordering::Relaxed) {
-            let chunk = left.min(CHUNK as u64) as usize;
-            left -= to.write(&zeros[..chunk])? as u64;
-        }
-        if stop.load(Ordering::Relaxed) {
-            break;
-        }
-    }
-    to.shutdown(Shutdown::Write)?;
-    // The other side closes when it has everything: only then is the flow over.
-    read(to, u32::MAX >> 1)
-}
-
-/// Reads to the end, advertising `window` bytes at most.
-fn read(mut from: TcpStream, window: u32) -> io::Result<()> {
-    let mut buffer = vec![0; CHUNK];
-    while from.read(&mut buffer)? > 0 {
-        // Linux raises the bound again when it learns how much memory a packet takes (6.9 and later).
-        kernel::clamp_window(&from, window)?;
-    }
-    // Said explicitly: the socket has another holder, who would wake a sleeper, and so is not closed by being dropped.
-    match from.shutdown(Shutdown::Write) {
-        Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
-        done => done,
-    }
-}
-
-fn udp(from: &UdpSocket, to: &UdpSocket, mut source: Source, stop: &AtomicBool) -> io::Result<()> {
-    let zeros = [0_u8; CHUNK];
-    let clock = Clock::start()?;
-    source.begin(clock.now());
-    to.set_read_timeout(Some(DATAGRAMS_SETTLE))?;
-    let arrivals = to.try_clone()?;
-    let reader = thread::Builder::new().name("reader".to_owned()).spawn(move || {
-        let mut buffer = vec![0; CHUNK];
-        while arrivals.recv(&mut buffer).is_ok() {}
-    })?;
-    while let Some(due) = source.due().filter(|_| !stop.load(Ordering::Relaxed)) {
-        pause(due.saturating_since(clock.now()), stop);
-        let bytes = source.take(due) as usize;
-        // What the kernel has no room for is lost, as anywhere on the way.
-        let _ = from.send(&zeros[..bytes.min(CHUNK)]);
-    }
-    drop(reader.join());
-    Ok(())
-}
-
-/// Sleeps, but not beyond the end.
-fn pause(span: Span, stop: &AtomicBool) {
-    const STEP: Duration = Duration::from_millis(100);
-    let mut left = Duration::from_nanos(span.as_nanos());
-    while !left.is_zero() && !stop.load(Ordering::Relaxed) {
-        let step = left.min(STEP);
-        thread::sleep(step);
-        left -= step;
-    }
 }
