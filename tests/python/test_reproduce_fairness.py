@@ -43,6 +43,9 @@ class MadeUp(Results):
     def __init__(self):
         super().__init__({})
 
+    def has(self, point, key):
+        return True
+
     def column(self, point, key):
         return [zlib.crc32(f"{point.overrides} {key} {seed}".encode()) / 2**32 + 0.01 for seed in range(3)]
 
