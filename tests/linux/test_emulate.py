@@ -266,12 +266,22 @@ def sleepers(marker: str) -> int:
 
 def test_interrupted_it_keeps_what_there_is():
     words = [str(PROGRAM), "emulate", "fast-dsl", "--json", "--", "sleep", "86398"]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        await_processes("86398", 1)
-        hosts = hosts_of(process)
-        time.sleep(0.5)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
+    with subprocess.Popen(
+        words,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # Whoever runs the tests in the background has it ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as process:
+        try:
+            await_processes("86398", 1)
+            hosts = hosts_of(process)
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=20)
+        finally:
+            process.kill()
     assert process.returncode == 130
     assert err.strip() == "airwatt: interrupted"
     answer = json.loads(out)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -66,6 +67,8 @@ def program() -> Callable[..., subprocess.Popen]:
 
     def run(*arguments: object, **options) -> subprocess.Popen:
         options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": ROOT} | options
+        # Whoever runs the tests in the background has interrupts ignored.
+        options["preexec_fn"] = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
         process = subprocess.Popen([PROGRAM, *map(str, arguments)], **options)
         started.append(process)
         return process
