@@ -2,7 +2,9 @@
 //! the corpus with the same code.
 
 use airwatt_base::{Instant, Machine, Seq, Span};
-use airwatt_proto::e2tcp::{Acknowledgement, Block, Connection, Control, E2tcpConfig, Header, Input, Packet};
+use airwatt_proto::e2tcp::{
+    Acknowledgement, Block, Connection, ControlFlags, E2tcpConfig, Header, Input, Packet,
+};
 
 /// A connection that stands, under these packets, calls and passing time. Panics if it never falls silent.
 pub(crate) fn run(bytes: &[u8]) {
@@ -30,7 +32,7 @@ pub(crate) fn run(bytes: &[u8]) {
 fn packet(operation: &[u8]) -> Packet {
     let seq = |byte: u8| Seq::new(u32::from(byte) * 500);
     let bits = operation[1];
-    let control = if bits & 0x30 == 0x30 { Control::FIN } else { Control::NONE };
+    let control = if bits & 0x30 == 0x30 { ControlFlags::FIN } else { ControlFlags::NONE };
     let len = if control.fin || bits & 1 == 0 { 0 } else { u16::from(operation[2]) * 8 };
     let number = seq(operation[4]);
     let first = number + 2 + u32::from(operation[5]) * 250;

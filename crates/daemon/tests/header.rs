@@ -9,7 +9,7 @@ use airwatt_base::Stream;
 use airwatt_proto::cc::{
     AckLoss, AckLossConfig, AckLossRule, AckLossState, Advance, Counting, SegmentsPerAck,
 };
-use airwatt_proto::cc::{StretchConfig, Told};
+use airwatt_proto::cc::{StretchConfig, TimestampEvidence};
 use host::{Config, Detector};
 use proptest::prelude::*;
 
@@ -120,8 +120,13 @@ fn compare(config: AckLossConfig, mss: u32, origin: u64, events: &[Event]) {
                 let from = una;
                 una += bytes;
                 sent = sent.max(una + window);
-                let meaning = [Told::Nothing, Told::Lost, Told::Stretched, Told::Undecided][told as usize];
-                let halve = rust.on_ack(Advance { from, to: una, sent, duplicates, told: meaning });
+                let evidence = [
+                    TimestampEvidence::Absent,
+                    TimestampEvidence::Lost,
+                    TimestampEvidence::Stretched,
+                    TimestampEvidence::Undecided,
+                ][told as usize];
+                let halve = rust.on_ack(Advance { from, to: una, sent, duplicates, evidence });
                 assert_eq!(c.on_ack(una as u32, sent as u32, mss, duplicates, told), halve, "event {index}");
                 halve
             }
@@ -164,7 +169,7 @@ proptest! {
     #[test]
     fn both_forms_read_timestamps_alike(first: u32, last in 0..4_u32, echo in 0..4_u32, far: u32) {
         for (last, echo) in [(first.wrapping_add(last), first.wrapping_add(echo).wrapping_sub(1)), (far, last)] {
-            prop_assert_eq!(host::told(first, last, echo), Told::from_ticks(first, last, echo) as u32);
+            prop_assert_eq!(host::told(first, last, echo), TimestampEvidence::from_ticks(first, last, echo) as u32);
         }
     }
 }

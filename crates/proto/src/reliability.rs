@@ -15,16 +15,20 @@
 
 /// Skipped pieces that are remembered at most, so that a hostile peer cannot make the list long. What is forgotten stays
 /// missing.
-const PIECES_MAX: usize = 2048;
+const GAPS_MAX: usize = 2048;
 
 /// A range of positions in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
+pub(crate) struct ByteRange {
     pub(crate) start: u64,
     pub(crate) end: u64,
 }
 
-impl Piece {
+impl ByteRange {
+    pub(crate) fn len(self) -> u64 {
+        self.end - self.start
+    }
+
     fn common(self, other: Self) -> Option<Self> {
         let common = Self { start: self.start.max(other.start), end: self.end.min(other.end) };
         (common.start < common.end).then_some(common)
@@ -41,7 +45,7 @@ pub(crate) struct Reliability {
     /// The largest payload so far.
     step: u64,
     /// What was skipped and may still arrive, in order of position.
-    gaps: Vec<Piece>,
+    gaps: Vec<ByteRange>,
 }
 
 impl Reliability {
@@ -71,7 +75,7 @@ impl Reliability {
         let spare = self.spare();
         let bytes = if gap <= spare { gap } else { spare / self.step * self.step };
         if bytes > 0 {
-            self.gaps.push(Piece { start: from, end: from + bytes });
+            self.gaps.push(ByteRange { start: from, end: from + bytes });
             self.skipped += bytes;
         }
         bytes
@@ -91,21 +95,23 @@ impl Reliability {
     }
 
     /// What was skipped of `piece` has arrived: it counts as such from now on. Returns what, in order of position.
-    pub(crate) fn take_late(&mut self, piece: Piece) -> Vec<Piece> {
+    pub(crate) fn take_late(&mut self, range: ByteRange) -> Vec<ByteRange> {
         let mut late = Vec::new();
         let mut left = Vec::with_capacity(self.gaps.len() + 1);
         for gap in std::mem::take(&mut self.gaps) {
-            let Some(common) = gap.common(piece) else {
+            let Some(common) = gap.common(range) else {
                 left.push(gap);
                 continue;
             };
             late.push(common);
-            let rests =
-                [Piece { start: gap.start, end: common.start }, Piece { start: common.end, end: gap.end }];
+            let rests = [
+                ByteRange { start: gap.start, end: common.start },
+                ByteRange { start: common.end, end: gap.end },
+            ];
             left.extend(rests.into_iter().filter(|rest| rest.start < rest.end));
         }
         self.gaps = left;
-        let bytes: u64 = late.iter().map(|piece| piece.end - piece.start).sum();
+        let bytes: u64 = late.iter().map(|range| range.end - range.start).sum();
         self.skipped -= bytes;
         self.received += bytes;
         late
@@ -114,7 +120,7 @@ impl Reliability {
     /// Nothing on its way can still fill a gap that ends at or before `position`.
     pub(crate) fn forget_gaps(&mut self, position: u64) {
         let old = self.gaps.partition_point(|gap| gap.end <= position);
-        let many = self.gaps.len().saturating_sub(PIECES_MAX);
+        let many = self.gaps.len().saturating_sub(GAPS_MAX);
         self.gaps.drain(..old.max(many));
     }
 }

@@ -10,8 +10,8 @@ use std::net::IpAddr;
 use airwatt_base::{Instant, Machine, Rate, Seq, Size, Span};
 use airwatt_energy::overhead::{self, MIXES, Mix};
 use airwatt_proto::e2tcp::{
-    Acknowledgement, Addresses, Block, Connection, Control, E2tcpConfig, E2tcpTimer, Endpoint, Header, Input,
-    Output, Packet, Table, TableConfig, TableInput, TableOutput,
+    Acknowledgement, Addresses, Block, Connection, ControlFlags, E2tcpConfig, E2tcpTimer, Endpoint, Header,
+    Input, Output, Packet, Table, TableConfig, TableInput, TableOutput,
 };
 use airwatt_proto::tcp::{self, TcpConfig};
 use pyo3::prelude::*;
@@ -108,12 +108,12 @@ pub(crate) fn e2tcp_encode<'py>(
     Ok(PyBytes::new(py, &bytes))
 }
 
-fn control_of(name: Option<&str>) -> PyResult<Control> {
+fn control_of(name: Option<&str>) -> PyResult<ControlFlags> {
     match name {
-        None => Ok(Control::NONE),
-        Some("syn") => Ok(Control::SYN),
-        Some("fin") => Ok(Control::FIN),
-        Some("rst") => Ok(Control::RST),
+        None => Ok(ControlFlags::NONE),
+        Some("syn") => Ok(ControlFlags::SYN),
+        Some("fin") => Ok(ControlFlags::FIN),
+        Some("rst") => Ok(ControlFlags::RST),
         Some(other) => Err(wrong(format!("control: {other:?}; allowed are syn, fin, rst"))),
     }
 }
@@ -134,7 +134,7 @@ fn endpoint_of((ip, port): Place) -> PyResult<Endpoint> {
 pub(crate) fn e2tcp_decode<'py>(py: Python<'py>, packet: &[u8]) -> PyResult<(String, Bound<'py, PyBytes>)> {
     let (header, payload) = Header::decode(packet).map_err(wrong)?;
     let place = |endpoint: Endpoint| json!([endpoint.ip.to_string(), endpoint.port]);
-    let Control { syn, fin, rst } = header.control;
+    let ControlFlags { syn, fin, rst } = header.control;
     let document = json!({
         "connection": header.connection,
         "syn": syn,

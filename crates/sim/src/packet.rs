@@ -59,7 +59,7 @@ impl Body {
             Self::Tcp(segment) => segment.is_pure_ack(),
             Self::E2tcp(packet) => {
                 packet.len == 0
-                    && packet.header.control == e2tcp::Control::NONE
+                    && packet.header.control == e2tcp::ControlFlags::NONE
                     && packet.header.acknowledgement.is_some()
             }
             Self::Datagram(_) => false,

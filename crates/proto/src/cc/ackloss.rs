@@ -132,10 +132,10 @@ impl AckLossConfig {
 /// What the timestamp that an acknowledgement echoes tells of the one before it (RFC 7323 section 4.3): a receiver echoes the
 /// timestamp of the first segment behind its last acknowledgement, whether that arrived or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Told {
+pub enum TimestampEvidence {
     /// Nothing: there are no timestamps.
     #[default]
-    Nothing,
+    Absent,
     /// The receiver had acknowledged since the last acknowledgement that arrived: one was lost.
     Lost,
     /// It had not, though a later segment has another timestamp: it waited.
@@ -144,7 +144,7 @@ pub enum Told {
     Undecided,
 }
 
-impl Told {
+impl TimestampEvidence {
     /// Reads it from ticks of the timestamps' clock, which wraps: what `first` was sent at, the first segment that is newly
     /// acknowledged, and the `last` one, and the `echo`.
     pub fn from_ticks(first: u32, last: u32, echo: u32) -> Self {
@@ -171,7 +171,7 @@ pub struct Advance {
     /// Acknowledgements since the one before that moved nothing: duplicates, and those that it had overtaken.
     pub duplicates: u32,
     /// What its timestamp tells, for the extension.
-    pub told: Told,
+    pub evidence: TimestampEvidence,
 }
 
 /// All that a detector keeps, for forms of it that are held to this one (`tests/vectors/ackloss.csv` has these columns).
@@ -337,7 +337,7 @@ impl AckLoss {
                 };
                 self.count = self.count.saturating_sub(duplicates);
             }
-            AckLossRule::Stretch(config) => self.count_gap(&config, jump, duplicates, ack.told),
+            AckLossRule::Stretch(config) => self.count_gap(&config, jump, duplicates, ack.evidence),
         }
         self.count = self.count.min(COUNT_MAX);
         // Both ways, so that the sum is that of the counts.

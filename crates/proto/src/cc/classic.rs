@@ -1,12 +1,12 @@
 //! What the algorithms share: the window of RFC 5681, which grows by slow start and congestion avoidance, and what a
-//! timeout and idleness make of it. A [`Rule`] says where an algorithm differs.
+//! timeout and idleness make of it. A [`WindowRule`] says where an algorithm differs.
 
-use super::{Acknowledged, CongestionConfig, Growth, Window};
+use super::{Acknowledged, CongestionConfig, CongestionWindow, Growth};
 
 /// The window with RFC 5681's growth.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Classic {
-    pub(super) window: Window,
+    pub(super) window: CongestionWindow,
     growth: Growth,
     /// Bytes acknowledged in congestion avoidance that have not made the window grow yet.
     counted: u32,
@@ -15,7 +15,7 @@ pub(super) struct Classic {
 impl Classic {
     pub(super) fn new(config: &CongestionConfig) -> Self {
         let CongestionConfig { mss, initial_window, initial_ssthresh, growth, .. } = *config;
-        let window = Window { cwnd: initial_window, ssthresh: initial_ssthresh, mss };
+        let window = CongestionWindow { cwnd: initial_window, ssthresh: initial_ssthresh, mss };
         Self { window, growth, counted: 0 }
     }
 
@@ -24,7 +24,7 @@ impl Classic {
             return;
         }
         if self.window.in_slow_start() {
-            self.start_slowly(ack.bytes);
+            self.slow_start(ack.bytes);
         } else {
             self.avoid_congestion(ack.bytes);
         }
@@ -32,13 +32,13 @@ impl Classic {
 
     /// RFC 5681 equation (2): at most a segment for each ACK, so that a receiver that splits its ACKs, or an ACK for much
     /// that had arrived before a timeout, does not set off a burst.
-    pub(super) fn start_slowly(&mut self, bytes: u32) {
+    pub(super) fn slow_start(&mut self, bytes: u32) {
         self.window.grow(bytes.min(self.window.mss));
     }
 
     /// Grows by about a segment for each round trip (RFC 5681 section 3.1).
     fn avoid_congestion(&mut self, bytes: u32) {
-        let Window { cwnd, mss, .. } = self.window;
+        let CongestionWindow { cwnd, mss, .. } = self.window;
         match self.growth {
             Growth::Bytes => {
                 self.counted = self.counted.saturating_add(bytes);
@@ -67,15 +67,15 @@ impl Classic {
     }
 
     /// The window is the threshold again.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn deflate(&mut self) {
         self.window.cwnd = self.window.ssthresh;
         self.counted = 0;
     }
 
     /// The loss window, with this threshold.
-    pub(super) fn collapse(&mut self, ssthresh: u32) {
+    pub(super) fn enter_loss(&mut self, ssthresh: u32) {
         self.window.ssthresh = ssthresh;
-        self.window.shut();
+        self.window.set_loss_window();
         self.counted = 0;
     }
 
@@ -86,7 +86,7 @@ impl Classic {
 }
 
 /// One algorithm's hooks; those of [`super::CongestionControl`] say when each is called.
-pub(super) trait Rule {
+pub(super) trait WindowRule {
     fn classic(&self) -> &Classic;
 
     fn classic_mut(&mut self) -> &mut Classic;
@@ -100,11 +100,11 @@ pub(super) trait Rule {
     /// Only algorithms that inflate the window have something to do.
     fn on_duplicate_ack(&mut self) {}
 
-    /// As [`Rule::on_duplicate_ack`].
+    /// As [`WindowRule::on_duplicate_ack`].
     fn on_partial_ack(&mut self, _ack: Acknowledged) {}
 
     fn leave_recovery(&mut self) {
-        self.classic_mut().settle();
+        self.classic_mut().deflate();
     }
 
     /// RFC 5681 section 3.1, equation (4) and the loss window of one segment. A further timeout for the same segment
@@ -112,18 +112,18 @@ pub(super) trait Rule {
     /// out, several times what the path carries; equation (4) is a bound ("no more than"), so the threshold that the loss
     /// set at its first sign stays, as in Linux. Without this a recovery of many losses ends in ever the same overshoot.
     fn on_timeout(&mut self, flight: u32, first: bool, recovering: bool) {
-        let Window { ssthresh, .. } = self.classic().window;
+        let CongestionWindow { ssthresh, .. } = self.classic().window;
         let half = self.classic().window.half_of(flight);
         let lowered = if recovering { half.min(ssthresh) } else { half };
-        self.classic_mut().collapse(if first { lowered } else { ssthresh });
+        self.classic_mut().enter_loss(if first { lowered } else { ssthresh });
     }
 
     /// Algorithm 1 of the thesis that [`super::AckLoss`] follows: half of the window, one segment at least, and the threshold
     /// with it.
     fn on_ack_loss(&mut self) {
-        let Window { cwnd, mss, .. } = self.classic().window;
+        let CongestionWindow { cwnd, mss, .. } = self.classic().window;
         self.classic_mut().window.ssthresh = (cwnd / 2).max(mss);
-        self.classic_mut().settle();
+        self.classic_mut().deflate();
     }
 
     fn on_idle(&mut self, restart_window: u32) {

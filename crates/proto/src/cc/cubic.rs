@@ -8,8 +8,8 @@
 
 use airwatt_base::{Instant, Span};
 
-use super::classic::{Classic, Rule, over_classic};
-use super::{Acknowledged, Window};
+use super::classic::{Classic, WindowRule, over_classic};
+use super::{Acknowledged, CongestionWindow};
 
 /// C = 0.4 segments per second cubed (RFC 9438 section 5.1), as a fraction.
 const C: (u64, u64) = (4, 10);
@@ -82,7 +82,7 @@ fn units(span: Span) -> u64 {
 
 impl Epoch {
     /// Congestion avoidance begins with this window.
-    fn new(window: &Window, w_max: Option<u32>, now: Instant) -> Self {
+    fn new(window: &CongestionWindow, w_max: Option<u32>, now: Instant) -> Self {
         let cwnd = window.cwnd;
         let origin = w_max.unwrap_or(cwnd).max(cwnd);
         // K of equation (2): the cube root of the missing segments over C.
@@ -109,7 +109,7 @@ impl Cubic {
 
     /// Section 4.6: the threshold, and where the next cubic is to be flat.
     fn reduce(&mut self, flight: u32) -> u32 {
-        let Window { cwnd, mss, .. } = self.classic.window;
+        let CongestionWindow { cwnd, mss, .. } = self.classic.window;
         let converging = self.w_max.is_some_and(|last| cwnd < last);
         self.w_max = Some(if converging { scaled(cwnd, CONVERGENCE) } else { cwnd });
         self.prior = cwnd;
@@ -143,7 +143,7 @@ impl Cubic {
     }
 }
 
-impl Rule for Cubic {
+impl WindowRule for Cubic {
     over_classic!();
 
     fn on_ack(&mut self, ack: Acknowledged) {
@@ -154,7 +154,7 @@ impl Rule for Cubic {
                 epoch.last = ack.now;
             }
         } else if self.classic.window.in_slow_start() {
-            self.classic.start_slowly(ack.bytes);
+            self.classic.slow_start(ack.bytes);
         } else {
             self.avoid_congestion(ack);
         }
@@ -162,16 +162,16 @@ impl Rule for Cubic {
 
     fn enter_recovery(&mut self, flight: u32, _duplicates: u32) {
         self.classic.window.ssthresh = self.reduce(flight);
-        self.classic.settle();
+        self.classic.deflate();
     }
 
     /// Half of the window as for any algorithm, lest uploads under CUBIC take more than others; to the cubic it is a loss
     /// like any.
     fn on_ack_loss(&mut self) {
-        let Window { cwnd, mss, .. } = self.classic.window;
+        let CongestionWindow { cwnd, mss, .. } = self.classic.window;
         self.reduce(cwnd);
         self.classic.window.ssthresh = (cwnd / 2).max(mss);
-        self.classic.settle();
+        self.classic.deflate();
     }
 
     /// Section 4.8: after slow start the cubic begins at its flat part.
@@ -183,7 +183,7 @@ impl Rule for Cubic {
         }
         self.w_max = None;
         self.epoch = None;
-        self.classic.collapse(ssthresh);
+        self.classic.enter_loss(ssthresh);
     }
 
     fn on_idle(&mut self, restart_window: u32) {

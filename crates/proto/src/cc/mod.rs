@@ -23,9 +23,10 @@ mod tests;
 use airwatt_base::{Instant, Span};
 
 pub use ackloss::{
-    AckLoss, AckLossConfig, AckLossRule, AckLossState, Advance, Counting, SegmentsPerAck, StretchConfig, Told,
+    AckLoss, AckLossConfig, AckLossRule, AckLossState, Advance, Counting, SegmentsPerAck, StretchConfig,
+    TimestampEvidence,
 };
-use classic::{Classic, Rule};
+use classic::{Classic, WindowRule};
 pub use cubic::Cubic;
 pub use newreno::NewReno;
 pub use reno::Reno;
@@ -137,7 +138,7 @@ pub struct Acknowledged {
 
 /// The window that all algorithms steer, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Window {
+pub struct CongestionWindow {
     /// The congestion window.
     pub cwnd: u32,
     /// The slow-start threshold.
@@ -146,7 +147,7 @@ pub struct Window {
     pub mss: u32,
 }
 
-impl Window {
+impl CongestionWindow {
     /// Whether the window still grows exponentially.
     ///
     /// RFC 5681 section 3.1 leaves the case of equality open; here it is congestion avoidance.
@@ -168,7 +169,7 @@ impl Window {
     }
 
     /// The loss window: one segment (RFC 5681 section 3.1).
-    pub const fn shut(&mut self) {
+    pub const fn set_loss_window(&mut self) {
         self.cwnd = self.mss;
     }
 
@@ -220,7 +221,7 @@ impl CongestionControl {
     }
 
     /// The window as it stands.
-    pub fn window(&self) -> &Window {
+    pub fn window(&self) -> &CongestionWindow {
         &dispatch!(self, control => control.classic()).window
     }
 
@@ -288,6 +289,6 @@ impl CongestionControl {
 
     /// A SYN was lost: the first window is one segment (RFC 5681 section 3.1).
     pub fn on_lost_syn(&mut self) {
-        dispatch!(self, control => control.classic_mut()).window.shut();
+        dispatch!(self, control => control.classic_mut()).window.set_loss_window();
     }
 }

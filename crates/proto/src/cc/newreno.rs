@@ -5,7 +5,7 @@
 //! project is compared with use option (2).
 
 use super::Acknowledged;
-use super::classic::{Classic, Rule, over_classic};
+use super::classic::{Classic, WindowRule, over_classic};
 
 /// NewReno's window.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct NewReno {
     pub(super) classic: Classic,
 }
 
-impl Rule for NewReno {
+impl WindowRule for NewReno {
     over_classic!();
 
     /// RFC 6582 section 3.2 step 2, RFC 5681 section 3.2 steps 2 and 3.

@@ -4,7 +4,7 @@
 //! duplicate ACKs of its own, which halve once more, or the timer if so many do not come. This is the Reno of 4.3BSD and
 //! of the simulators of the 1990s.
 
-use super::classic::{Classic, Rule, over_classic};
+use super::classic::{Classic, WindowRule, over_classic};
 
 /// Reno's window.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct Reno {
     pub(super) classic: Classic,
 }
 
-impl Rule for Reno {
+impl WindowRule for Reno {
     over_classic!();
 
     /// RFC 5681 section 3.2 steps 2 and 3.

@@ -1,6 +1,6 @@
 //! Reno's window under the recovery of RFC 6675: the scoreboard says what is in flight, so nothing is inflated.
 
-use super::classic::{Classic, Rule, over_classic};
+use super::classic::{Classic, WindowRule, over_classic};
 
 /// The window of a sender with selective acknowledgements.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -8,12 +8,12 @@ pub struct Sack {
     pub(super) classic: Classic,
 }
 
-impl Rule for Sack {
+impl WindowRule for Sack {
     over_classic!();
 
     /// RFC 6675 section 5 step (4.2): half of what is in flight, at once.
     fn enter_recovery(&mut self, flight: u32, _duplicates: u32) {
         self.classic.halve(flight);
-        self.classic.settle();
+        self.classic.deflate();
     }
 }

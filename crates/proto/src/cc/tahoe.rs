@@ -4,7 +4,7 @@
 //! have it. (4.3BSD sent one segment and went on where it had been, so that a second loss in the window waited for the
 //! timer.)
 
-use super::classic::{Classic, Rule, over_classic};
+use super::classic::{Classic, WindowRule, over_classic};
 
 /// Tahoe's window.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,11 +12,11 @@ pub struct Tahoe {
     pub(super) classic: Classic,
 }
 
-impl Rule for Tahoe {
+impl WindowRule for Tahoe {
     over_classic!();
 
     fn enter_recovery(&mut self, flight: u32, _duplicates: u32) {
         let half = self.classic.window.half_of(flight);
-        self.classic.collapse(half);
+        self.classic.enter_loss(half);
     }
 }

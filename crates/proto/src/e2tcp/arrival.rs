@@ -14,7 +14,7 @@ use crate::tcp::{ReceiveBuffer, SendBuffer};
 impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
     pub(super) fn on_packet(&mut self, packet: &Packet, payload: &R::Payload, now: Instant) {
         self.statistics.packets_received += 1;
-        let taken = self.is_for_us(packet)
+        let taken = self.matches_connection(packet)
             && match self.state {
                 State::Closed => false,
                 State::Listen => self.on_first_syn(packet),
@@ -25,7 +25,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
     }
 
     /// Whether identifier and addresses fit. A SYN may bring another identifier; whether it is free the table has seen to.
-    fn is_for_us(&mut self, packet: &Packet) -> bool {
+    fn matches_connection(&mut self, packet: &Packet) -> bool {
         let ours = match (packet.header.addresses, self.addresses) {
             (Some(theirs), Some(ours)) => theirs == ours.swapped(),
             (Some(_), None) => false,

@@ -14,7 +14,7 @@ use super::rtt::RttEstimator;
 use super::sender::{Outgoing, Sender};
 use super::statistics::Statistics;
 use super::window::BurstState;
-use super::wire::{Acknowledgement, Addresses, Control, Header, Packet};
+use super::wire::{Acknowledgement, Addresses, ControlFlags, Header, Packet};
 use crate::tcp::{Lengths, ReceiveBuffer, ReceiveBytes, SendBuffer, SendBytes};
 
 timer_kinds! {
@@ -298,7 +298,8 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         let known = self.receiver.initial_sequence().is_some();
         if known && !matches!(self.state, State::Closed | State::Listen | State::Linger) {
             let acknowledgement = Some(self.receiver.acknowledgement());
-            let packet = self.packet(Header { control: Control::RST, acknowledgement, ..self.header() }, 0);
+            let packet =
+                self.packet(Header { control: ControlFlags::RST, acknowledgement, ..self.header() }, 0);
             self.push(packet);
         }
         self.finish(None);

@@ -41,6 +41,6 @@ pub use statistics::Statistics;
 pub use table::{ConnectionKey, Refusal, Table, TableConfig, TableInput, TableOutput};
 pub use window::BurstState;
 pub use wire::{
-    Acknowledgement, Addresses, Block, Control, Endpoint, HEADER_MAX_V4, HEADER_MAX_V6, Header, HeaderError,
-    Packet,
+    Acknowledgement, Addresses, Block, ControlFlags, Endpoint, HEADER_MAX_V4, HEADER_MAX_V6, Header,
+    HeaderError, Packet,
 };

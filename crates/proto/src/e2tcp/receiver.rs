@@ -14,12 +14,12 @@ use super::config::E2tcpConfig;
 use super::connection::Event;
 use super::statistics::Statistics;
 use super::wire::{Acknowledgement, Block};
-use crate::reliability::{Piece, Reliability};
+use crate::reliability::{ByteRange, Reliability};
 use crate::tcp::ReceiveBuffer;
 
 /// Pieces behind gaps that are remembered at most, so that a hostile peer cannot make the list long. A packet that would make
 /// one piece more is dropped like a lost one.
-const PIECES_MAX: usize = 2048;
+const OUT_OF_ORDER_MAX: usize = 2048;
 
 /// A packet's text, by positions.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +45,7 @@ pub(super) struct Receiver<R> {
     readable: u64,
     read_at_once: bool,
     /// What arrived ahead of a gap, in order of position, without overlap or touch.
-    pieces: Vec<Piece>,
+    out_of_order: Vec<ByteRange>,
     /// Position of the peer's FIN, once it has arrived.
     fin: Option<u64>,
     finished: bool,
@@ -57,7 +57,7 @@ pub(super) struct Receiver<R> {
     /// The window that the peer knows of, and how many packets are still to carry the field.
     announced: u32,
     /// The field was sent at all.
-    told: bool,
+    window_sent: bool,
     repeat: u8,
     repeats: u8,
 }
@@ -73,7 +73,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
             largest_window: u64::from(config.receive_window),
             readable: 0,
             read_at_once: config.read_at_once && !R::KEEPS,
-            pieces: Vec::new(),
+            out_of_order: Vec::new(),
             fin: None,
             finished: false,
             urgent: 0,
@@ -81,7 +81,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
             reliability: Reliability::new(config.reliability),
             ack_due: false,
             announced: config.assumed_window,
-            told: false,
+            window_sent: false,
             repeat: 0,
             repeats: config.window_repeats,
         }
@@ -129,9 +129,9 @@ impl<R: ReceiveBuffer> Receiver<R> {
     pub(super) fn acknowledgement(&self) -> Acknowledgement {
         let mut ack = Acknowledgement::plain(self.sequence(self.next) - 1);
         if self.selective {
-            for (block, piece) in ack.blocks.iter_mut().zip(&self.pieces) {
+            for (block, range) in ack.blocks.iter_mut().zip(&self.out_of_order) {
                 *block =
-                    Some(Block { first: self.sequence(piece.start), last: self.sequence(piece.end - 1) });
+                    Some(Block { first: self.sequence(range.start), last: self.sequence(range.end - 1) });
             }
         }
         ack
@@ -144,7 +144,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
         let window = self.offer();
         if window != self.announced {
             self.announced = window;
-            self.told = true;
+            self.window_sent = true;
             self.repeat = self.repeats;
         }
         let field = (self.repeat > 0).then(|| window.min(u32::from(u16::MAX)) as u16);
@@ -184,7 +184,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
 
     /// The peer does not seem to know the window, if it was ever told one.
     fn remind(&mut self) {
-        if self.told {
+        if self.window_sent {
             self.repeat = self.repeats;
         }
     }
@@ -221,10 +221,10 @@ impl<R: ReceiveBuffer> Receiver<R> {
 
     /// Takes the FIN. Whether it is new and in the window.
     fn take_fin(&mut self, at: i64) -> bool {
-        let reaches = self.pieces.last().map_or(self.next, |piece| piece.end.max(self.next));
+        let reaches = self.out_of_order.last().map_or(self.next, |range| range.end.max(self.next));
         if self.fin.is_none() && !self.finished && at >= reaches as i64 && at <= self.edge as i64 {
             let at = at as u64;
-            if at == self.next || self.keep(Piece { start: at, end: at + 1 }) {
+            if at == self.next || self.queue_range(ByteRange { start: at, end: at + 1 }) {
                 self.fin = Some(at);
                 return true;
             }
@@ -240,18 +240,18 @@ impl<R: ReceiveBuffer> Receiver<R> {
         if self.finished || end <= start {
             return 0;
         }
-        let piece = Piece { start: start as u64, end: end as u64 };
+        let range = ByteRange { start: start as u64, end: end as u64 };
         let known: u64 = self
-            .pieces
+            .out_of_order
             .iter()
-            .map(|other| other.end.min(piece.end).saturating_sub(other.start.max(piece.start)))
+            .map(|other| other.end.min(range.end).saturating_sub(other.start.max(range.start)))
             .sum();
-        let len = piece.end - piece.start;
-        if known == len || !self.keep(piece) {
+        let len = range.end - range.start;
+        if known == len || !self.queue_range(range) {
             return 0;
         }
         let from = (start - text.start) as usize;
-        self.buffer.store(piece.start - self.next, payload, from, len as usize);
+        self.buffer.store(range.start - self.next, payload, from, len as usize);
         len - known
     }
 
@@ -270,7 +270,8 @@ impl<R: ReceiveBuffer> Receiver<R> {
         // The FIN is a position, but no byte of the buffer.
         let data_end = self.next - u64::from(self.finished);
         let mut arrived = 0;
-        for late in self.reliability.take_late(Piece { start: text.start.max(0) as u64, end: end as u64 }) {
+        for late in self.reliability.take_late(ByteRange { start: text.start.max(0) as u64, end: end as u64 })
+        {
             let len = late.end - late.start;
             let from = (late.start as i64 - text.start) as usize;
             self.buffer.store_late(late.start - 1, data_end - late.start, payload, from, len as usize);
@@ -283,42 +284,42 @@ impl<R: ReceiveBuffer> Receiver<R> {
     }
 
     /// Books a piece. False if there is no place for it.
-    fn keep(&mut self, piece: Piece) -> bool {
-        let first = self.pieces.partition_point(|other| other.end < piece.start);
-        let behind = self.pieces.partition_point(|other| other.start <= piece.end);
+    fn queue_range(&mut self, range: ByteRange) -> bool {
+        let first = self.out_of_order.partition_point(|other| other.end < range.start);
+        let behind = self.out_of_order.partition_point(|other| other.start <= range.end);
         if first < behind {
-            let merged = Piece {
-                start: piece.start.min(self.pieces[first].start),
-                end: piece.end.max(self.pieces[behind - 1].end),
+            let merged = ByteRange {
+                start: range.start.min(self.out_of_order[first].start),
+                end: range.end.max(self.out_of_order[behind - 1].end),
             };
-            self.pieces[first] = merged;
-            self.pieces.drain(first + 1..behind);
+            self.out_of_order[first] = merged;
+            self.out_of_order.drain(first + 1..behind);
             return true;
         }
-        if self.pieces.len() >= PIECES_MAX && piece.start > self.next {
+        if self.out_of_order.len() >= OUT_OF_ORDER_MAX && range.start > self.next {
             return false;
         }
-        self.pieces.insert(first, piece);
+        self.out_of_order.insert(first, range);
         true
     }
 
     /// Moves what is expected over everything that is in order, and over gaps as far as the reliability allows.
     fn advance(&mut self, events: &mut VecDeque<Event>, statistics: &mut Statistics) {
-        if self.fin == Some(self.next) && self.pieces.is_empty() {
+        if self.fin == Some(self.next) && self.out_of_order.is_empty() {
             self.finish();
         }
-        while let Some(piece) = self.pieces.first().copied() {
-            if piece.start > self.next {
-                self.skip(piece.start, events, statistics);
+        while let Some(range) = self.out_of_order.first().copied() {
+            if range.start > self.next {
+                self.skip(range.start, events, statistics);
             }
-            if piece.start > self.next {
+            if range.start > self.next {
                 return;
             }
-            self.pieces.remove(0);
-            let end = self.fin.filter(|fin| *fin < piece.end).unwrap_or(piece.end);
+            self.out_of_order.remove(0);
+            let end = self.fin.filter(|fin| *fin < range.end).unwrap_or(range.end);
             let bytes = end - self.next;
             if bytes > 0 {
-                self.pass(bytes);
+                self.deliver_bytes(bytes);
                 statistics.bytes_delivered += bytes;
                 deliver(events, bytes);
             }
@@ -332,11 +333,11 @@ impl<R: ReceiveBuffer> Receiver<R> {
         self.next += 1;
         self.finished = true;
         self.fin = None;
-        self.pieces.clear();
+        self.out_of_order.clear();
     }
 
     /// The next `bytes` are the application's.
-    fn pass(&mut self, bytes: u64) {
+    fn deliver_bytes(&mut self, bytes: u64) {
         self.next += bytes;
         self.buffer.advance(bytes);
         if self.read_at_once {
@@ -355,7 +356,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
         // Positions count from the SYN; the application counts from its first byte.
         events.push_back(Event::Gap { at: self.next - 1, bytes });
         statistics.bytes_skipped += bytes;
-        self.pass(bytes);
+        self.deliver_bytes(bytes);
     }
 
     /// Nothing on its way can still fill a gap that lies a window back.

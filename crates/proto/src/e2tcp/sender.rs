@@ -22,8 +22,8 @@ use super::config::{Counted, E2tcpConfig};
 use super::connection::{E2tcpTimer, Timers};
 use super::rtt::RttEstimator;
 use super::statistics::Statistics;
-use super::window::{Report, Window};
-use super::wire::{Acknowledgement, Control};
+use super::window::{Report, SendWindow};
+use super::wire::{Acknowledgement, ControlFlags};
 use crate::tcp::SendBuffer;
 
 /// Position of the first byte of data: the SYN is position 0.
@@ -34,13 +34,13 @@ const PROBES_MIN: u64 = 16;
 
 /// Where a packet stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum PacketState {
     /// Sent, for what counts as the first time.
     Sent,
     /// Sent again, after it was found lost.
     Retransmitted,
     /// To be sent again, after the transmission timer expired.
-    Again,
+    TimedOut,
     /// To be sent again, found lost.
     Lost,
     /// Reported as received.
@@ -53,8 +53,8 @@ struct Record {
     /// Position of its first byte, and behind its last.
     start: u64,
     end: u64,
-    control: Control,
-    fate: Fate,
+    control: ControlFlags,
+    state: PacketState,
     /// Counts sendings: when it was sent last.
     order: u64,
     /// Its first sending.
@@ -65,7 +65,7 @@ struct Record {
 
 impl Record {
     fn payload(&self) -> u16 {
-        if self.control == Control::NONE { (self.end - self.start) as u16 } else { 0 }
+        if self.control == ControlFlags::NONE { (self.end - self.start) as u16 } else { 0 }
     }
 }
 
@@ -75,7 +75,7 @@ pub(super) struct Outgoing {
     /// Sequence number of the last byte.
     pub(super) seq: Seq,
     pub(super) len: u16,
-    pub(super) control: Control,
+    pub(super) control: ControlFlags,
     pub(super) urgent: Option<u16>,
 }
 
@@ -97,7 +97,7 @@ struct Sample {
 #[derive(Clone, Debug)]
 pub(super) struct Sender<S> {
     pub(super) buffer: S,
-    pub(super) window: Window,
+    pub(super) window: SendWindow,
     pub(super) rtt: RttEstimator,
     iss: Seq,
     payload: u64,
@@ -125,7 +125,7 @@ pub(super) struct Sender<S> {
 
     /// Packets sent and not acknowledged by number, in order of position.
     records: VecDeque<Record>,
-    /// How many of them stand where, by [`Fate`].
+    /// How many of them stand where, by [`PacketState`].
     counts: [u32; 5],
     /// Sendings so far.
     order: u64,
@@ -142,7 +142,7 @@ impl<S: SendBuffer> Sender<S> {
     pub(super) fn new(config: &E2tcpConfig) -> Self {
         Self {
             buffer: S::default(),
-            window: Window::new(config),
+            window: SendWindow::new(config),
             rtt: RttEstimator::new(config),
             iss: config.initial_sequence,
             payload: u64::from(config.payload),
@@ -177,12 +177,12 @@ impl<S: SendBuffer> Sender<S> {
 
     /// Packets on their way, as far as the sender believes.
     pub(super) fn outstanding(&self) -> u32 {
-        self.counts[Fate::Sent as usize] + self.counts[Fate::Retransmitted as usize]
+        self.counts[PacketState::Sent as usize] + self.counts[PacketState::Retransmitted as usize]
     }
 
     /// Packets that wait to be sent again.
-    fn marked(&self) -> u32 {
-        self.counts[Fate::Again as usize] + self.counts[Fate::Lost as usize]
+    fn awaiting_retransmission(&self) -> u32 {
+        self.counts[PacketState::TimedOut as usize] + self.counts[PacketState::Lost as usize]
     }
 
     /// Whether a SYN was sent, or is to be.
@@ -251,19 +251,19 @@ impl<S: SendBuffer> Sender<S> {
 
     /// Has the SYN sent again, as the peer has not seen it or its identifier did not do.
     pub(super) fn repeat_syn(&mut self) {
-        if self.una == 0 && self.records.front().is_some_and(|record| record.fate == Fate::Sent) {
+        if self.una == 0 && self.records.front().is_some_and(|record| record.state == PacketState::Sent) {
             self.sample = None;
-            self.set_fate(0, Fate::Again);
+            self.set_state(0, PacketState::TimedOut);
         }
     }
 
     // Acknowledgements.
 
-    fn set_fate(&mut self, index: usize, fate: Fate) {
-        let old = self.records[index].fate;
+    fn set_state(&mut self, index: usize, state: PacketState) {
+        let old = self.records[index].state;
         self.counts[old as usize] -= 1;
-        self.counts[fate as usize] += 1;
-        self.records[index].fate = fate;
+        self.counts[state as usize] += 1;
+        self.records[index].state = state;
     }
 
     /// Takes an acknowledgement that [`Sender::may_acknowledge`] let pass, and the window field that came with it.
@@ -288,16 +288,16 @@ impl<S: SendBuffer> Sender<S> {
         }
         let all_before = self.una >= self.end;
         let (reported, highest) = self.reported(next, ack);
-        let newest = self.mark_reported(&reported, highest, now, statistics);
+        let newest = self.mark_received(&reported, highest, now, statistics);
         let report = self.infer_losses(highest, newest, now, statistics);
         self.una = next;
         self.forget_acknowledged();
         self.window.on_ack(report);
         self.note_burst_end(timers);
-        if self.counts[Fate::Sent as usize] == 0 {
+        if self.counts[PacketState::Sent as usize] == 0 {
             timers.stop(E2tcpTimer::Transmission);
         }
-        if self.counts[Fate::Retransmitted as usize] == 0 {
+        if self.counts[PacketState::Retransmitted as usize] == 0 {
             timers.stop(E2tcpTimer::Retransmission);
         }
         Progress { all_acknowledged: !all_before && self.una >= self.end && self.end > FIRST }
@@ -328,7 +328,7 @@ impl<S: SendBuffer> Sender<S> {
 
     /// Marks the packets that are reported for the first time, and takes the RTT sample if the packet that is measured is the
     /// last sent of them. Returns when the last of them was sent, by the count of sendings.
-    fn mark_reported(
+    fn mark_received(
         &mut self,
         reported: &[(u64, u64); 3],
         highest: u64,
@@ -342,9 +342,9 @@ impl<S: SendBuffer> Sender<S> {
                 break;
             }
             let covered = reported.iter().any(|(start, end)| *start <= record.start && record.end <= *end);
-            if record.fate != Fate::Reported && covered {
+            if record.state != PacketState::Reported && covered {
                 newest = newest.max(Some(record.order));
-                self.set_fate(index, Fate::Reported);
+                self.set_state(index, PacketState::Reported);
             }
         }
         if let (Some(sample), Some(newest)) = (self.sample, newest)
@@ -376,15 +376,15 @@ impl<S: SendBuffer> Sender<S> {
             if record.end > highest {
                 break;
             }
-            let inferred =
-                record.fate == Fate::Sent || self.infer_relost && record.fate == Fate::Retransmitted;
+            let inferred = record.state == PacketState::Sent
+                || self.infer_relost && record.state == PacketState::Retransmitted;
             if inferred && record.order < newest {
                 if self.sample.is_some_and(|sample| sample.order == record.order) {
                     self.sample = None;
                 }
                 report.errors += 1;
                 report.since = report.since.min(record.sent);
-                self.set_fate(index, Fate::Lost);
+                self.set_state(index, PacketState::Lost);
             }
         }
         statistics.losses_inferred += u64::from(report.errors);
@@ -396,7 +396,7 @@ impl<S: SendBuffer> Sender<S> {
     /// Forgets the packets below `una`, and their bytes. A packet that is acknowledged in part stays whole.
     fn forget_acknowledged(&mut self) {
         while let Some(record) = self.records.front().filter(|record| record.end <= self.una) {
-            self.counts[record.fate as usize] -= 1;
+            self.counts[record.state as usize] -= 1;
             self.records.pop_front();
         }
         let start = self.records.front().map_or(self.una, |record| record.start.min(self.una));
@@ -416,7 +416,7 @@ impl<S: SendBuffer> Sender<S> {
     ) -> bool {
         statistics.transmission_timeouts += 1;
         self.sample = None;
-        self.on_timeout([Fate::Sent, Fate::Again], now, timers)
+        self.on_timeout([PacketState::Sent, PacketState::TimedOut], now, timers)
     }
 
     /// The retransmission timer expired. True if the peer has been silent for too long.
@@ -427,26 +427,26 @@ impl<S: SendBuffer> Sender<S> {
         statistics: &mut Statistics,
     ) -> bool {
         statistics.retransmission_timeouts += 1;
-        self.on_timeout([Fate::Retransmitted, Fate::Lost], now, timers)
+        self.on_timeout([PacketState::Retransmitted, PacketState::Lost], now, timers)
     }
 
     /// Marks what stands at `from` to be sent again. Those inside the window, which is to say among the first that are not
     /// acknowledged, leave at once.
-    fn on_timeout(&mut self, [from, to]: [Fate; 2], now: Instant, timers: &mut Timers) -> bool {
+    fn on_timeout(&mut self, [from, to]: [PacketState; 2], now: Instant, timers: &mut Timers) -> bool {
         if self.back_off {
             self.rtt.back_off();
         }
-        let first = self.records.iter().find(|record| record.fate == from);
+        let first = self.records.iter().find(|record| record.state == from);
         let since = first.map_or(now, |record| record.sent);
         self.window.on_timeout(Report { errors: 0, since, now, rtt: self.rtt.mean() });
         let mut inside = self.window.size();
         for index in 0..self.records.len() {
             let record = self.records[index];
-            if record.fate == from {
-                self.set_fate(index, to);
+            if record.state == from {
+                self.set_state(index, to);
                 self.records[index].at_once = inside > 0 && self.has_room(&record);
             }
-            inside = inside.saturating_sub(u32::from(record.fate != Fate::Reported));
+            inside = inside.saturating_sub(u32::from(record.state != PacketState::Reported));
         }
         self.note_burst_end(timers);
         self.is_given_up(now)
@@ -498,11 +498,11 @@ impl<S: SendBuffer> Sender<S> {
         statistics: &mut Statistics,
     ) -> Option<Outgoing> {
         if self.opening && self.nxt == 0 {
-            self.append(1, Control::SYN, now);
-            return Some(self.depart(0, now, timers, statistics));
+            self.append(1, ControlFlags::SYN, now);
+            return Some(self.transmit(0, now, timers, statistics));
         }
-        if let Some(index) = self.next_marked() {
-            return Some(self.depart(index, now, timers, statistics));
+        if let Some(index) = self.next_retransmission() {
+            return Some(self.transmit(index, now, timers, statistics));
         }
         if !open {
             return None;
@@ -512,17 +512,17 @@ impl<S: SendBuffer> Sender<S> {
         }
         let (len, control) = self.permitted()?;
         self.append(len, control, now);
-        Some(self.depart(self.records.len() - 1, now, timers, statistics))
+        Some(self.transmit(self.records.len() - 1, now, timers, statistics))
     }
 
     /// The next packet to be sent again: one that a timeout wants sent now, or the lowest, if the window has a place.
-    fn next_marked(&self) -> Option<usize> {
-        if self.marked() == 0 {
+    fn next_retransmission(&self) -> Option<usize> {
+        if self.awaiting_retransmission() == 0 {
             return None;
         }
         let place = self.outstanding() < self.window.size();
         self.records.iter().position(|record| {
-            let marked = matches!(record.fate, Fate::Again | Fate::Lost);
+            let marked = matches!(record.state, PacketState::TimedOut | PacketState::Lost);
             marked && (record.at_once || place && self.has_room(record))
         })
     }
@@ -534,10 +534,10 @@ impl<S: SendBuffer> Sender<S> {
 
     /// How much new data may leave now, or the FIN. A packet shorter than it could be waits while others are on their way,
     /// if it is only the peer's window that cuts it short.
-    fn permitted(&self) -> Option<(u64, Control)> {
+    fn permitted(&self) -> Option<(u64, ControlFlags)> {
         let counted = match self.counted {
             Counted::Travelling => self.outstanding(),
-            Counted::Missing => self.outstanding() + self.marked(),
+            Counted::Missing => self.outstanding() + self.awaiting_retransmission(),
             Counted::Span => self.records.len() as u32,
         };
         if self.una < FIRST || self.nxt > self.end || counted >= self.window.size() {
@@ -545,11 +545,11 @@ impl<S: SendBuffer> Sender<S> {
         }
         let data = self.end - self.nxt;
         if data == 0 {
-            return (self.closing && self.nxt <= self.edge()).then_some((1, Control::FIN));
+            return (self.closing && self.nxt <= self.edge()).then_some((1, ControlFlags::FIN));
         }
         let wanted = data.min(self.payload);
         let len = wanted.min(self.edge().saturating_sub(self.nxt));
-        (len > 0 && (len == wanted || self.records.is_empty())).then_some((len, Control::NONE))
+        (len > 0 && (len == wanted || self.records.is_empty())).then_some((len, ControlFlags::NONE))
     }
 
     /// A packet in spite of a closed window, to make the peer say whether it is still closed: the first that waits, or one
@@ -558,14 +558,14 @@ impl<S: SendBuffer> Sender<S> {
         if self.outstanding() > 0 {
             return None;
         }
-        let waits = |record: &Record| record.fate != Fate::Reported;
+        let waits = |record: &Record| record.state != PacketState::Reported;
         let index = match self.records.iter().position(waits) {
             Some(index) => index,
             None if self.has_unsent() => {
-                let control = if self.nxt < self.end { Control::NONE } else { Control::FIN };
+                let control = if self.nxt < self.end { ControlFlags::NONE } else { ControlFlags::FIN };
                 self.append(1, control, now);
                 let index = self.records.len() - 1;
-                self.set_fate(index, Fate::Again);
+                self.set_state(index, PacketState::TimedOut);
                 index
             }
             None => return None,
@@ -575,37 +575,37 @@ impl<S: SendBuffer> Sender<S> {
     }
 
     /// Books a new packet behind all others.
-    fn append(&mut self, len: u64, control: Control, now: Instant) {
+    fn append(&mut self, len: u64, control: ControlFlags, now: Instant) {
         let (start, end) = (self.nxt, self.nxt + len);
         self.nxt = end;
         self.records.push_back(Record {
             start,
             end,
             control,
-            fate: Fate::Sent,
+            state: PacketState::Sent,
             order: 0,
             sent: now,
             at_once: false,
         });
-        self.counts[Fate::Sent as usize] += 1;
+        self.counts[PacketState::Sent as usize] += 1;
     }
 
     /// Sends a packet: new, or marked to be sent again.
-    fn depart(
+    fn transmit(
         &mut self,
         index: usize,
         now: Instant,
         timers: &mut Timers,
         statistics: &mut Statistics,
     ) -> Outgoing {
-        let again = self.records[index].fate != Fate::Sent;
+        let again = self.records[index].state != PacketState::Sent;
         self.records[index].at_once = false;
         let due = now.saturating_add(self.rtt.rto());
-        if self.records[index].fate == Fate::Lost {
-            self.set_fate(index, Fate::Retransmitted);
+        if self.records[index].state == PacketState::Lost {
+            self.set_state(index, PacketState::Retransmitted);
             timers.set(E2tcpTimer::Retransmission, due);
         } else {
-            self.set_fate(index, Fate::Sent);
+            self.set_state(index, PacketState::Sent);
             timers.set(E2tcpTimer::Transmission, due);
         }
         self.order += 1;
@@ -634,8 +634,9 @@ impl<S: SendBuffer> Sender<S> {
 
     /// Runs the probe timer exactly while the peer's window is all that keeps data back.
     pub(super) fn arrange_probe(&mut self, now: Instant, timers: &mut Timers) {
-        let blocked =
-            self.is_synchronized() && self.outstanding() == 0 && (self.marked() > 0 || self.has_unsent());
+        let blocked = self.is_synchronized()
+            && self.outstanding() == 0
+            && (self.awaiting_retransmission() > 0 || self.has_unsent());
         if !blocked {
             self.probes = 0;
             self.probe = false;

@@ -148,7 +148,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
     }
 
     /// Forgets the connections that have closed.
-    fn reap(&mut self) {
+    fn remove_closed(&mut self) {
         let identifiers = &mut self.identifiers;
         self.slots.retain(|_, slot| {
             let closed = slot.connection.state() == State::Closed;
@@ -159,7 +159,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
         });
     }
 
-    fn move_to(&mut self, key: ConnectionKey, id: u8) {
+    fn set_identifier(&mut self, key: ConnectionKey, id: u8) {
         if let Some(slot) = self.slots.get_mut(&key) {
             self.identifiers[usize::from(slot.connection.id())] = None;
             self.identifiers[usize::from(id)] = Some(key);
@@ -168,13 +168,13 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
     }
 
     /// Proposes the next free identifier for a connection that this end opened. False if there is none, or all were tried.
-    fn move_on(&mut self, key: ConnectionKey, now: Instant) -> bool {
+    fn propose_next(&mut self, key: ConnectionKey, now: Instant) -> bool {
         let Some(slot) = self.slots.get_mut(&key) else { return false };
         let old = slot.connection.id();
         slot.proposals += 1;
         let tried_all = slot.proposals >= IDENTIFIERS;
         let Some(id) = self.next_free(old).filter(|_| !tried_all) else { return false };
-        self.move_to(key, id);
+        self.set_identifier(key, id);
         if let Some(slot) = self.slots.get_mut(&key) {
             slot.connection.propose(id, now);
         }
@@ -246,17 +246,17 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
             return;
         };
         match self.find(addresses.swapped()) {
-            Some(key) if self.is_forgotten(key, &packet) => {
+            Some(key) if self.peer_has_restarted(key, &packet) => {
                 self.end(key);
-                self.on_stranger(packet, payload, now);
+                self.on_unknown_connection(packet, payload, now);
             }
-            Some(key) => self.on_known(key, packet, payload, now),
-            None => self.on_stranger(packet, payload, now),
+            Some(key) => self.on_known_connection(key, packet, payload, now),
+            None => self.on_unknown_connection(packet, payload, now),
         }
     }
 
     /// Whether the packet opens a connection that this end believes to have: the peer has forgotten it.
-    fn is_forgotten(&self, key: ConnectionKey, packet: &Packet) -> bool {
+    fn peer_has_restarted(&self, key: ConnectionKey, packet: &Packet) -> bool {
         let Some(slot) = self.slots.get(&key) else { return false };
         let header = &packet.header;
         header.control.syn
@@ -271,11 +271,17 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
             slot.connection.finish(Some(if closed { Event::Closed } else { Event::Reset }));
         }
         self.collect(key);
-        self.reap();
+        self.remove_closed();
     }
 
     /// A packet with addresses of a connection that exists; its identifier may be another.
-    fn on_known(&mut self, key: ConnectionKey, mut packet: Packet, payload: R::Payload, now: Instant) {
+    fn on_known_connection(
+        &mut self,
+        key: ConnectionKey,
+        mut packet: Packet,
+        payload: R::Payload,
+        now: Instant,
+    ) {
         let Some(slot) = self.slots.get(&key) else { return };
         let (id, proposed) = (slot.connection.id(), packet.header.connection);
         let opening = matches!(slot.connection.state(), State::SynSent | State::SynReceived);
@@ -296,11 +302,11 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
             && (packet.header.acknowledgement.is_none() || slot.connection.state() == State::SynReceived);
         let ours_holds = both_opened && slot.addresses.sender() < slot.addresses.receiver();
         if !ours_holds && self.is_free(proposed) {
-            self.move_to(key, proposed);
+            self.set_identifier(key, proposed);
         } else if ours_holds || !slot.active {
             // The peer takes over ours when our SYN reaches it.
             packet.header.connection = id;
-        } else if self.move_on(key, now) {
+        } else if self.propose_next(key, now) {
             return;
         } else {
             // No identifier is free on both sides.
@@ -314,14 +320,14 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
     }
 
     /// A packet with addresses of no connection.
-    fn on_stranger(&mut self, mut packet: Packet, payload: R::Payload, now: Instant) {
+    fn on_unknown_connection(&mut self, mut packet: Packet, payload: R::Payload, now: Instant) {
         let Some(addresses) = packet.header.addresses.map(Addresses::swapped) else { return };
         let opens = packet.header.control.syn && packet.header.acknowledgement.is_none();
         if !opens || !self.listening.contains(&addresses.sender()) {
             return self.refuse(&packet);
         }
         match self.identifier_for(packet.header.connection, addresses, now) {
-            Choice::Take(id) => {
+            IdentifierChoice::Take(id) => {
                 packet.header.connection = id;
                 let key = self.add(id, addresses, false, now);
                 self.outputs.push_back(TableOutput::Accepted(key, addresses));
@@ -330,8 +336,8 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
                 }
                 self.call(key, Input::Packet(packet, payload), now);
             }
-            Choice::Wait => self.dropped += 1,
-            Choice::Full => {
+            IdentifierChoice::Wait => self.dropped += 1,
+            IdentifierChoice::Full => {
                 self.outputs.push_back(TableOutput::Refused(addresses, Refusal::Full));
                 self.refuse(&packet);
             }
@@ -339,16 +345,20 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
     }
 
     /// The identifier for a connection that the peer proposes to call `proposed`.
-    fn identifier_for(&mut self, proposed: u8, addresses: Addresses, now: Instant) -> Choice {
-        let Some(holder) = self.identifiers[usize::from(proposed)] else { return Choice::Take(proposed) };
+    fn identifier_for(&mut self, proposed: u8, addresses: Addresses, now: Instant) -> IdentifierChoice {
+        let Some(holder) = self.identifiers[usize::from(proposed)] else {
+            return IdentifierChoice::Take(proposed);
+        };
         let rival =
             self.slots.get(&holder).filter(|slot| slot.active && slot.connection.state() == State::SynSent);
-        let Some(rival) = rival else { return self.lowest_free().map_or(Choice::Full, Choice::Take) };
+        let Some(rival) = rival else {
+            return self.lowest_free().map_or(IdentifierChoice::Full, IdentifierChoice::Take);
+        };
         // Both ends proposed it at once, for different connections.
         if rival.addresses.sender() < addresses.receiver() {
-            return Choice::Wait;
+            return IdentifierChoice::Wait;
         }
-        if self.move_on(holder, now) { Choice::Take(proposed) } else { Choice::Full }
+        if self.propose_next(holder, now) { IdentifierChoice::Take(proposed) } else { IdentifierChoice::Full }
     }
 
     fn refuse(&mut self, packet: &Packet) {
@@ -361,7 +371,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
 
 /// What becomes of a proposal.
 #[derive(Clone, Copy, Debug)]
-enum Choice {
+enum IdentifierChoice {
     /// The connection gets this identifier.
     Take(u8),
     /// The peer will move its own proposal when it sees ours.
@@ -376,7 +386,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Machine for Table<S, R> {
     type Reason = (ConnectionKey, E2tcpTimer);
 
     fn handle_input(&mut self, input: Self::Input, now: Instant) {
-        self.reap();
+        self.remove_closed();
         match input {
             TableInput::Listen(endpoint) => {
                 self.listening.insert(endpoint);

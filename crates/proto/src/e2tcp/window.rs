@@ -28,7 +28,7 @@ pub(super) struct Report {
 
 /// The window in packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Window {
+pub(super) struct SendWindow {
     size: u32,
     max: u32,
     configured_max: u32,
@@ -40,11 +40,11 @@ pub(super) struct Window {
     decrease_step: u32,
     field: WindowField,
     /// Acknowledgements without errors since the window last grew.
-    clean: u32,
-    detector: Option<Detector>,
+    acks_without_errors: u32,
+    detector: Option<BurstDetector>,
 }
 
-impl Window {
+impl SendWindow {
     pub(super) fn new(config: &E2tcpConfig) -> Self {
         Self {
             size: config.min_window,
@@ -57,10 +57,10 @@ impl Window {
             increase_step: config.increase_step,
             decrease_step: config.decrease_step,
             field: config.window_field,
-            clean: 0,
+            acks_without_errors: 0,
             detector: match config.burst_reaction {
                 BurstReaction::Windows => None,
-                BurstReaction::Detector(settings) => Some(Detector::new(settings)),
+                BurstReaction::Detector(settings) => Some(BurstDetector::new(settings)),
             },
         }
     }
@@ -101,7 +101,7 @@ impl Window {
 
     /// An acknowledgement came.
     pub(super) fn on_ack(&mut self, report: Report) {
-        let short = self.note(report, self.is_burst(report.errors));
+        let short = self.notify_detector(report, self.is_burst(report.errors));
         if report.errors == 0 {
             self.grow();
         } else if !self.is_burst(report.errors) {
@@ -112,17 +112,17 @@ impl Window {
             // A burst never lifts the window either: after a timeout it may lie below the minimum.
             self.size = self.size.min(self.min);
         }
-        self.keep_tiny();
+        self.apply_tiny_window();
     }
 
     /// A timer expired.
     pub(super) fn on_timeout(&mut self, report: Report) {
-        if self.note(report, true) == Some(true) {
+        if self.notify_detector(report, true) == Some(true) {
             self.shrink(1);
         } else {
             self.size = self.after_timeout.min(self.max);
         }
-        self.keep_tiny();
+        self.apply_tiny_window();
     }
 
     /// The predicted end of the burst has come.
@@ -134,9 +134,9 @@ impl Window {
     }
 
     fn grow(&mut self) {
-        self.clean += 1;
-        if self.increase == Increase::PerAck || self.clean >= self.size {
-            self.clean = 0;
+        self.acks_without_errors += 1;
+        if self.increase == Increase::PerAck || self.acks_without_errors >= self.size {
+            self.acks_without_errors = 0;
             self.size = self.size.saturating_add(self.increase_step).min(self.max);
         }
     }
@@ -144,13 +144,13 @@ impl Window {
     /// Static noise: less, down to the minimum, but a window that is below the minimum stays.
     fn shrink(&mut self, errors: u32) {
         let floor = self.size.min(self.min);
-        self.clean = 0;
+        self.acks_without_errors = 0;
         self.size = self.size.saturating_sub(errors.saturating_mul(self.decrease_step)).max(floor);
     }
 
     /// Tells the detector. Whether the burst that begins or lasts is predicted to be short; `None` without a detector or a
     /// burst.
-    fn note(&mut self, report: Report, burst: bool) -> Option<bool> {
+    fn notify_detector(&mut self, report: Report, burst: bool) -> Option<bool> {
         let detector = self.detector.as_mut()?;
         if burst {
             return Some(detector.on_burst(report));
@@ -158,12 +158,12 @@ impl Window {
         if report.errors > 0 {
             detector.on_few_errors()
         } else {
-            detector.on_clean(report.now)
+            detector.on_no_errors(report.now)
         }
         None
     }
 
-    fn keep_tiny(&mut self) {
+    fn apply_tiny_window(&mut self) {
         if let Some(detector) = &self.detector
             && let BurstState::Burst { short: false, .. } = detector.state
         {
@@ -192,7 +192,7 @@ pub enum BurstState {
 
 /// The earlier burst-error detector.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Detector {
+struct BurstDetector {
     settings: DetectorConfig,
     state: BurstState,
     /// Lengths of the last bursts, the oldest first.
@@ -201,7 +201,7 @@ struct Detector {
     unfinished: Option<Instant>,
 }
 
-impl Detector {
+impl BurstDetector {
     fn new(settings: DetectorConfig) -> Self {
         Self { settings, state: BurstState::Normal, lengths: Vec::new(), unfinished: None }
     }
@@ -235,7 +235,7 @@ impl Detector {
     }
 
     /// An acknowledgement without errors: a burst is over, and its length is known.
-    fn on_clean(&mut self, now: Instant) {
+    fn on_no_errors(&mut self, now: Instant) {
         let start = match self.state {
             BurstState::Burst { start, .. } => Some(start),
             BurstState::Normal | BurstState::Possible => self.unfinished,

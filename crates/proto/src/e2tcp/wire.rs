@@ -134,7 +134,7 @@ impl Acknowledgement {
 
 /// The extra flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Control {
+pub struct ControlFlags {
     /// Opens a connection. Takes one sequence number.
     pub syn: bool,
     /// The sender has nothing more to send. Takes one sequence number.
@@ -143,7 +143,7 @@ pub struct Control {
     pub rst: bool,
 }
 
-impl Control {
+impl ControlFlags {
     /// No extra flag.
     pub const NONE: Self = Self { syn: false, fin: false, rst: false };
     /// Opens a connection.
@@ -166,7 +166,7 @@ pub struct Header {
     /// The full addresses, until the connection's identifier is agreed.
     pub addresses: Option<Addresses>,
     /// The extra flags; the byte is left out if there are none.
-    pub control: Control,
+    pub control: ControlFlags,
     /// Sequence number of the **last** byte of the payload, or of the SYN or FIN.
     pub sequence: Option<Seq>,
     /// Bytes from the first one of the payload to behind the urgent data: TCP's urgent pointer, unchanged.
@@ -183,7 +183,7 @@ impl Header {
         Self {
             connection,
             addresses: None,
-            control: Control::NONE,
+            control: ControlFlags::NONE,
             sequence: None,
             urgent: None,
             acknowledgement: None,
@@ -201,7 +201,7 @@ impl Header {
         let acknowledgement = self
             .acknowledgement
             .map_or(0, |ack| 4 + 4 * ack.fields().iter().filter(|field| field.is_some()).count());
-        4 + usize::from(self.control != Control::NONE)
+        4 + usize::from(self.control != ControlFlags::NONE)
             + addresses
             + acknowledgement
             + 4 * usize::from(self.sequence.is_some())
@@ -252,7 +252,7 @@ impl Header {
         if self.addresses.is_some_and(|addresses| addresses.is_v6()) {
             flags |= FLAG_R;
         }
-        if self.control != Control::NONE {
+        if self.control != ControlFlags::NONE {
             flags |= FLAG_E;
         }
         if self.addresses.is_some() {
@@ -278,7 +278,7 @@ impl Header {
     pub fn decode(packet: &[u8]) -> Result<(Self, &[u8]), HeaderError> {
         let mut reader = Reader { packet, at: 0 };
         let flags = reader.u8()?;
-        let control = if flags & FLAG_E != 0 { reader.control()? } else { Control::NONE };
+        let control = if flags & FLAG_E != 0 { reader.control()? } else { ControlFlags::NONE };
         let connection = reader.u8()?;
         let addresses = reader.addresses(flags)?;
         let sequence = if flags & FLAG_S != 0 { Some(Seq::new(reader.u32()?)) } else { None };
@@ -298,14 +298,14 @@ impl Header {
 
     /// Combinations that no sender makes.
     fn check(&self, payload: usize) -> Result<(), HeaderError> {
-        let Control { syn, fin, rst } = self.control;
+        let ControlFlags { syn, fin, rst } = self.control;
         if payload > usize::from(u16::MAX) {
             return Err(HeaderError::Combination("a payload over 65535 bytes"));
         }
         if u8::from(syn) + u8::from(fin) + u8::from(rst) > 1 {
             return Err(HeaderError::Combination("more than one of SYN, FIN and RST"));
         }
-        if self.control != Control::NONE && payload > 0 {
+        if self.control != ControlFlags::NONE && payload > 0 {
             return Err(HeaderError::Combination("a payload with SYN, FIN or RST"));
         }
         if syn && self.addresses.is_none() {
@@ -381,7 +381,7 @@ impl Reader<'_> {
         self.take().map(u32::from_be_bytes)
     }
 
-    fn control(&mut self) -> Result<Control, HeaderError> {
+    fn control(&mut self) -> Result<ControlFlags, HeaderError> {
         let bits = self.u8()?;
         if bits & !(EXTRA_RST | EXTRA_SYN | EXTRA_FIN) != 0 {
             return Err(HeaderError::Reserved);
@@ -390,7 +390,7 @@ impl Reader<'_> {
             return Err(HeaderError::Combination("extra flags without a flag"));
         }
         let (syn, fin) = (bits & EXTRA_SYN != 0, bits & EXTRA_FIN != 0);
-        Ok(Control { syn, fin, rst: bits & EXTRA_RST != 0 })
+        Ok(ControlFlags { syn, fin, rst: bits & EXTRA_RST != 0 })
     }
 
     fn addresses(&mut self, flags: u8) -> Result<Option<Addresses>, HeaderError> {
@@ -489,7 +489,7 @@ impl Packet {
         let number = self.header.sequence?;
         let header = Header {
             addresses: Some(addresses),
-            control: Control::RST,
+            control: ControlFlags::RST,
             acknowledgement: Some(Acknowledgement::plain(number)),
             ..Header::new(self.header.connection)
         };
@@ -501,7 +501,7 @@ impl Packet {
 impl fmt::Display for Packet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.header.connection)?;
-        let Control { syn, fin, rst } = self.header.control;
+        let ControlFlags { syn, fin, rst } = self.header.control;
         for (set, name) in [(syn, "SYN"), (fin, "FIN"), (rst, "RST"), (self.header.addresses.is_some(), "F")]
         {
             if set {

@@ -158,14 +158,14 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         }
         let text = Text { start: self.receiver.position(segment.seq), len: segment.len, fin: false };
         let late = self.receiver.take_late(text, payload, &mut self.statistics);
-        self.tell_gaps();
+        self.notify_gaps();
         late > 0
     }
 
     /// Tells the application what the receive half skipped, and what came late.
-    fn tell_gaps(&mut self) {
+    fn notify_gaps(&mut self) {
         if let Some(partial) = &mut self.receiver.partial {
-            self.outputs.extend(partial.told.drain(..).map(Output::Event));
+            self.outputs.extend(partial.events.drain(..).map(Output::Event));
         }
     }
 
@@ -257,7 +257,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
             self.notify(Event::Delivered { bytes });
         }
         if self.receiver.partial.is_some() {
-            self.tell_gaps();
+            self.notify_gaps();
         }
         if finished {
             self.notify(Event::PeerClosed);

@@ -236,7 +236,7 @@ impl TcpConfig {
     }
 
     /// Whether this end tells what arrived behind gaps: where its congestion control would read it from the peer.
-    pub(super) fn tells_sack(&self) -> bool {
+    pub(super) fn reports_sack(&self) -> bool {
         self.congestion.recovery() == Recovery::Scoreboard
     }
 

@@ -257,7 +257,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
 
     /// Section 3.10.1. Ignored unless closed or listening.
     fn open(&mut self) {
-        if matches!(self.state, State::Closed | State::Listen) && !self.is_spent() {
+        if matches!(self.state, State::Closed | State::Listen) && !self.was_used() {
             self.state = State::SynSent;
             self.passive = false;
             self.sender.synchronize();
@@ -265,14 +265,14 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
     }
 
     fn listen(&mut self) {
-        if self.state == State::Closed && !self.is_spent() {
+        if self.state == State::Closed && !self.was_used() {
             self.state = State::Listen;
             self.passive = true;
         }
     }
 
     /// Whether a connection has been here: an end serves one.
-    fn is_spent(&self) -> bool {
+    fn was_used(&self) -> bool {
         self.sender.next_sequence() != self.sender.initial_sequence()
     }
 
@@ -314,7 +314,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
             self.state,
             State::Listen | State::SynSent | State::SynReceived | State::Established | State::CloseWait
         );
-        let early = self.state == State::Closed && !self.is_spent();
+        let early = self.state == State::Closed && !self.was_used();
         if (open || early) && !self.sender.is_closing() {
             self.sender.write(data);
         }

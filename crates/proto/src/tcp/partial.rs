@@ -11,7 +11,7 @@ use super::buffer::ReceiveBuffer;
 use super::connection::Event;
 use super::receiver::{Receiver, Text};
 use super::statistics::Statistics;
-use crate::reliability::{Piece, Reliability};
+use crate::reliability::{ByteRange, Reliability};
 
 /// What a receive half that lets gaps be keeps beside the rest.
 #[derive(Clone, Debug)]
@@ -20,12 +20,12 @@ pub(super) struct Partial {
     /// Behind the last byte of the stream, once it is complete up to its FIN.
     end: Option<u64>,
     /// What the application is to be told, in order.
-    pub(super) told: Vec<Event>,
+    pub(super) events: Vec<Event>,
 }
 
 impl Partial {
     pub(super) fn new(percent: u8) -> Self {
-        Self { reliability: Reliability::new(percent), end: None, told: Vec::new() }
+        Self { reliability: Reliability::new(percent), end: None, events: Vec::new() }
     }
 }
 
@@ -41,12 +41,13 @@ impl<R: ReceiveBuffer> Receiver<R> {
         }
         let data_end = partial.end.unwrap_or(self.next);
         let mut arrived = 0;
-        for late in partial.reliability.take_late(Piece { start: text.start.max(0) as u64, end: end as u64 })
+        for late in
+            partial.reliability.take_late(ByteRange { start: text.start.max(0) as u64, end: end as u64 })
         {
             let len = late.end - late.start;
             let from = (late.start as i64 - text.start) as usize;
             self.buffer.store_late(late.start - 1, data_end - late.start, payload, from, len as usize);
-            partial.told.push(Event::Late { at: late.start - 1, bytes: len });
+            partial.events.push(Event::Late { at: late.start - 1, bytes: len });
             arrived += len;
         }
         statistics.bytes_late += arrived;
@@ -56,9 +57,9 @@ impl<R: ReceiveBuffer> Receiver<R> {
 
     /// How many bytes of `piece`, which lies at or above what is expected, have not arrived before.
     #[inline(never)]
-    pub(super) fn count_new(&self, piece: Piece) -> u64 {
-        let known = |other: &Piece| other.end.min(piece.end).saturating_sub(other.start.max(piece.start));
-        piece.end - piece.start - self.pieces.iter().map(known).sum::<u64>()
+    pub(super) fn count_new(&self, range: ByteRange) -> u64 {
+        let known = |other: &ByteRange| other.end.min(range.end).saturating_sub(other.start.max(range.start));
+        range.end - range.start - self.out_of_order.iter().map(known).sum::<u64>()
     }
 
     /// Acknowledges past gaps as far as the reliability allows. Returns how many bytes became in order behind them.
@@ -67,24 +68,24 @@ impl<R: ReceiveBuffer> Receiver<R> {
         let Some(mut partial) = self.partial.take() else { return 0 };
         let mut delivered = 0;
         while self.fin != Some(self.next) {
-            let piece = self.pieces.first().map(|piece| piece.start);
+            let range = self.out_of_order.first().map(|range| range.start);
             // A peer that contradicts itself may have sent data beyond its FIN.
             let fin = self.fin.filter(|fin| *fin > self.next);
-            let Some(until) = [piece, fin].into_iter().flatten().min() else { break };
+            let Some(until) = [range, fin].into_iter().flatten().min() else { break };
             let bytes = partial.reliability.skip(self.next, until);
             if bytes == 0 {
                 break;
             }
             // Positions count from the SYN; the application counts from its first byte.
-            partial.told.push(Event::Gap { at: self.next - 1, bytes });
+            partial.events.push(Event::Gap { at: self.next - 1, bytes });
             statistics.bytes_skipped += bytes;
             self.next += bytes;
-            self.pass(bytes);
-            if piece == Some(self.next) {
-                let more = self.pieces.remove(0).end - self.next;
+            self.deliver(bytes);
+            if range == Some(self.next) {
+                let more = self.out_of_order.remove(0).end - self.next;
                 self.next += more;
-                self.pass(more);
-                partial.told.push(Event::Delivered { bytes: more });
+                self.deliver(more);
+                partial.events.push(Event::Delivered { bytes: more });
                 delivered += more;
             }
         }

@@ -7,11 +7,11 @@ use super::config::{DelayedAck, TcpConfig};
 use super::partial::Partial;
 use super::sack::SackBlocks;
 use super::statistics::Statistics;
-use crate::reliability::Piece;
+use crate::reliability::ByteRange;
 
 /// Pieces of data behind gaps that are kept at most. A segment that would make one more is dropped like a lost one, so that
 /// a hostile peer cannot make the list long; a window of 5.8 MB with every second segment lost needs as many.
-const PIECES_MAX: usize = 2048;
+const OUT_OF_ORDER_MAX: usize = 2048;
 
 /// Pieces whose order is remembered: twice what an acknowledgement can tell, so that there is something left to tell when
 /// some have joined.
@@ -52,8 +52,8 @@ pub(super) struct Receiver<R> {
     /// Bytes in order that the application has not read.
     readable: u64,
     read_at_once: bool,
-    /// What arrived behind gaps, in order of position, without overlap or touch.
-    pub(super) pieces: Vec<Piece>,
+    /// What arrived behind gaps, in order of position, without overlap or note_recent.
+    pub(super) out_of_order: Vec<ByteRange>,
     /// Position of the peer's FIN, once it is known.
     pub(super) fin: Option<u64>,
     /// What it takes to let gaps be; none where every byte has to arrive, so that this costs nothing there.
@@ -63,11 +63,11 @@ pub(super) struct Receiver<R> {
     waiting: u32,
     pub(super) due: AckDue,
     /// Whether gaps and repetitions are told.
-    tells: bool,
+    reports_sack: bool,
     /// A position in each piece that a segment touched lately, the latest first (RFC 2018 section 4).
     recent: [u64; RECENT],
     /// What the last segment brought a second time (RFC 2883).
-    repeated: Option<Piece>,
+    repeated: Option<ByteRange>,
 }
 
 impl<R: ReceiveBuffer> Receiver<R> {
@@ -82,13 +82,13 @@ impl<R: ReceiveBuffer> Receiver<R> {
             mss: config.mss,
             readable: 0,
             read_at_once: config.read_at_once && !R::KEEPS,
-            pieces: Vec::new(),
+            out_of_order: Vec::new(),
             fin: None,
             partial: (config.reliability < 100).then(|| Box::new(Partial::new(config.reliability))),
             delayed: config.delayed_ack,
             waiting: 0,
             due: AckDue::No,
-            tells: config.tells_sack(),
+            reports_sack: config.reports_sack(),
             recent: [0; RECENT],
             repeated: None,
         }
@@ -184,7 +184,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
 
     /// Whether an acknowledgement that leaves now has blocks to carry.
     pub(super) fn has_blocks(&self) -> bool {
-        self.tells && (!self.pieces.is_empty() || self.repeated.is_some())
+        self.reports_sack && (!self.out_of_order.is_empty() || self.repeated.is_some())
     }
 
     /// The blocks of an acknowledgement that leaves now: what was repeated (RFC 2883 section 4), then the pieces that
@@ -193,16 +193,16 @@ impl<R: ReceiveBuffer> Receiver<R> {
     pub(super) fn blocks(&self) -> SackBlocks {
         let mut blocks = SackBlocks::NONE;
         let repeated = self.repeated;
-        if let Some(piece) = repeated {
-            blocks.push(self.sequence(piece.start), self.sequence(piece.end));
+        if let Some(range) = repeated {
+            blocks.push(self.sequence(range.start), self.sequence(range.end));
             // A repetition inside a piece is followed by that piece, so that the peer can tell it from new data.
-            if let Some(around) = self.piece_at(piece.start) {
+            if let Some(around) = self.range_at(range.start) {
                 blocks.push(self.sequence(around.start), self.sequence(around.end));
             }
         }
-        for piece in self.recent.into_iter().filter_map(|position| self.piece_at(position)) {
-            if !repeated.is_some_and(|repeated| (piece.start..piece.end).contains(&repeated.start)) {
-                blocks.push(self.sequence(piece.start), self.sequence(piece.end));
+        for range in self.recent.into_iter().filter_map(|position| self.range_at(position)) {
+            if !repeated.is_some_and(|repeated| (range.start..range.end).contains(&repeated.start)) {
+                blocks.push(self.sequence(range.start), self.sequence(range.end));
             }
         }
         blocks
@@ -213,9 +213,9 @@ impl<R: ReceiveBuffer> Receiver<R> {
     }
 
     /// The piece that holds `position`. Positions of pieces are above zero.
-    fn piece_at(&self, position: u64) -> Option<Piece> {
-        let index = self.pieces.partition_point(|piece| piece.end <= position);
-        self.pieces.get(index).filter(|piece| piece.start <= position).copied()
+    fn range_at(&self, position: u64) -> Option<ByteRange> {
+        let index = self.out_of_order.partition_point(|range| range.end <= position);
+        self.out_of_order.get(index).filter(|range| range.start <= position).copied()
     }
 
     /// A segment with `len` bytes of payload from `start` on has arrived, and is not stored yet: notes what of it is here
@@ -228,16 +228,16 @@ impl<R: ReceiveBuffer> Receiver<R> {
         let known = if start < self.next() {
             Some(self.next.min(behind.max(0) as u64))
         } else {
-            self.piece_at(from).map(|piece| piece.end.min(behind as u64))
+            self.range_at(from).map(|range| range.end.min(behind as u64))
         };
-        self.repeated = known.filter(|end| *end > from).map(|end| Piece { start: from, end });
+        self.repeated = known.filter(|end| *end > from).map(|end| ByteRange { start: from, end });
     }
 
     /// The piece at `position` is now the one that a segment touched last.
     #[inline(never)]
-    fn touch(&mut self, position: u64) {
-        let Some(piece) = self.piece_at(position) else { return };
-        let others = self.recent.into_iter().filter(|other| !(piece.start..piece.end).contains(other));
+    fn note_recent(&mut self, position: u64) {
+        let Some(range) = self.range_at(position) else { return };
+        let others = self.recent.into_iter().filter(|other| !(range.start..range.end).contains(other));
         let mut recent = [0; RECENT];
         for (place, position) in recent.iter_mut().zip(std::iter::once(position).chain(others)) {
             *place = position;
@@ -247,7 +247,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
 
     /// A segment lies wholly before what is expected, and repeats what has arrived.
     pub(super) fn reject(&mut self, start: i64, len: u16) {
-        if self.tells && start < self.next() {
+        if self.reports_sack && start < self.next() {
             self.note_repetition(start, len);
         }
     }
@@ -261,7 +261,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
         statistics: &mut Statistics,
     ) -> (u64, bool) {
         if self.partial.is_some() {
-            self.receive_partly(text, payload, statistics)
+            self.receive_partial(text, payload, statistics)
         } else {
             self.receive_text::<false>(text, payload, statistics)
         }
@@ -269,7 +269,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
 
     /// Apart from the common case, so that this does not pay for it.
     #[inline(never)]
-    fn receive_partly(
+    fn receive_partial(
         &mut self,
         text: Text,
         payload: &R::Payload,
@@ -289,11 +289,11 @@ impl<R: ReceiveBuffer> Receiver<R> {
         let start = text.start.clamp(self.next(), self.edge()) as u64;
         let end = behind.clamp(start as i64, self.edge()) as u64;
         let late = if PARTIAL { self.take_late(text, payload, statistics) } else { 0 };
-        if self.tells && text.len > 0 && late == 0 {
+        if self.reports_sack && text.len > 0 && late == 0 {
             self.note_repetition(text.start, text.len);
         }
         let ahead = start > self.next;
-        let gaps = !self.pieces.is_empty();
+        let gaps = !self.out_of_order.is_empty();
         if text.fin && behind >= self.next() && behind < self.edge() {
             self.fin = Some(behind as u64);
         }
@@ -301,9 +301,9 @@ impl<R: ReceiveBuffer> Receiver<R> {
             statistics.useless_segments_received += 1;
         }
         let before = self.next;
-        let piece = Piece { start, end };
-        let new = if PARTIAL { self.count_new(piece) } else { 0 };
-        if end > start && self.keep(piece) {
+        let range = ByteRange { start, end };
+        let new = if PARTIAL { self.count_new(range) } else { 0 };
+        if end > start && self.queue_range(range) {
             let from = (start as i64 - text.start) as usize;
             self.buffer.store(start - before, payload, from, (end - start) as usize);
             if let Some(partial) = self.partial.as_mut().filter(|_| PARTIAL) {
@@ -312,7 +312,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
         }
         let delivered = self.next - before;
         if delivered > 0 {
-            self.pass(delivered);
+            self.deliver(delivered);
             statistics.bytes_delivered += delivered;
         }
         if PARTIAL {
@@ -323,8 +323,8 @@ impl<R: ReceiveBuffer> Receiver<R> {
             self.next += 1;
             self.fin = None;
         }
-        if ahead && self.tells {
-            self.touch(start);
+        if ahead && self.reports_sack {
+            self.note_recent(start);
         }
         statistics.segments_out_of_order += u64::from(ahead && text.len > 0);
         self.schedule_ack(delivered > 0 && !gaps && !text.fin && text.start >= before as i64);
@@ -332,7 +332,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
     }
 
     /// The next `bytes` of the stream, which were just moved over, are the application's.
-    pub(super) fn pass(&mut self, bytes: u64) {
+    pub(super) fn deliver(&mut self, bytes: u64) {
         self.buffer.advance(bytes);
         if self.read_at_once {
             self.buffer.consume(bytes);
@@ -350,28 +350,28 @@ impl<R: ReceiveBuffer> Receiver<R> {
     }
 
     /// Books a piece, and moves what is expected over everything that is now in order. False if it is not kept.
-    fn keep(&mut self, piece: Piece) -> bool {
-        if piece.start == self.next && self.pieces.is_empty() {
-            self.next = piece.end;
+    fn queue_range(&mut self, range: ByteRange) -> bool {
+        if range.start == self.next && self.out_of_order.is_empty() {
+            self.next = range.end;
             return true;
         }
-        let first = self.pieces.partition_point(|other| other.end < piece.start);
-        let behind = self.pieces.partition_point(|other| other.start <= piece.end);
+        let first = self.out_of_order.partition_point(|other| other.end < range.start);
+        let behind = self.out_of_order.partition_point(|other| other.start <= range.end);
         if first == behind {
-            if self.pieces.len() >= PIECES_MAX && piece.start > self.next {
+            if self.out_of_order.len() >= OUT_OF_ORDER_MAX && range.start > self.next {
                 return false;
             }
-            self.pieces.insert(first, piece);
+            self.out_of_order.insert(first, range);
         } else {
-            let merged = Piece {
-                start: piece.start.min(self.pieces[first].start),
-                end: piece.end.max(self.pieces[behind - 1].end),
+            let merged = ByteRange {
+                start: range.start.min(self.out_of_order[first].start),
+                end: range.end.max(self.out_of_order[behind - 1].end),
             };
-            self.pieces[first] = merged;
-            self.pieces.drain(first + 1..behind);
+            self.out_of_order[first] = merged;
+            self.out_of_order.drain(first + 1..behind);
         }
-        if self.pieces[0].start == self.next {
-            self.next = self.pieces.remove(0).end;
+        if self.out_of_order[0].start == self.next {
+            self.next = self.out_of_order.remove(0).end;
         }
         true
     }

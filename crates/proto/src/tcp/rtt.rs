@@ -74,7 +74,7 @@ impl RttEstimator {
     }
 
     /// Whether one segment is timed at once instead of every one.
-    pub(super) fn times_one(&self) -> bool {
+    pub(super) fn times_one_segment(&self) -> bool {
         matches!(self.estimate, Estimate::Coarse { .. })
     }
 
@@ -85,7 +85,7 @@ impl RttEstimator {
 
     /// The timeout doubled so many times, up to the largest.
     pub fn backed_off(&self, doublings: u32) -> Span {
-        let most = if self.times_one() { COARSE_DOUBLINGS_MAX } else { 62 };
+        let most = if self.times_one_segment() { COARSE_DOUBLINGS_MAX } else { 62 };
         self.base.saturating_mul(1 << doublings.min(most)).min(self.max)
     }
 

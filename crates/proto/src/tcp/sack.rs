@@ -5,6 +5,8 @@ use std::fmt;
 
 use airwatt_base::Seq;
 
+use crate::reliability::ByteRange;
+
 /// Blocks in a segment at most: as many as fit beside timestamps (RFC 2018 section 3).
 const BLOCKS: usize = 3;
 
@@ -73,30 +75,17 @@ impl fmt::Debug for SackBlocks {
     }
 }
 
-/// A range of positions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Range {
-    pub(super) start: u64,
-    pub(super) end: u64,
-}
-
-impl Range {
-    fn len(self) -> u64 {
-        self.end - self.start
-    }
-}
-
 /// What the peer has of the data behind the acknowledgement (RFC 6675 section 3).
 #[derive(Clone, Debug)]
 pub(super) struct Scoreboard {
     /// In order of position, without overlap or touch.
-    ranges: VecDeque<Range>,
+    ranges: VecDeque<ByteRange>,
     threshold: u32,
     mss: u64,
     /// What lies below here and is not acknowledged counts as lost.
     lost_below: u64,
     /// HighRxt: behind the highest position that was sent again in this recovery.
-    pub(super) repaired: u64,
+    pub(super) high_rxt: u64,
     /// Whether this recovery has had its rescue retransmission.
     pub(super) rescued: bool,
     /// Bytes in flight as far as is known; kept in recovery only.
@@ -110,7 +99,7 @@ impl Scoreboard {
             threshold,
             mss: u64::from(mss),
             lost_below: 0,
-            repaired: 0,
+            high_rxt: 0,
             rescued: false,
             pipe: 0,
         }
@@ -138,7 +127,7 @@ impl Scoreboard {
     }
 
     /// The peer has this range. True if any of it is new.
-    pub(super) fn insert(&mut self, range: Range) -> bool {
+    pub(super) fn insert(&mut self, range: ByteRange) -> bool {
         let first = self.ranges.partition_point(|other| other.end < range.start);
         let behind = self.ranges.partition_point(|other| other.start <= range.end);
         if first == behind {
@@ -153,14 +142,14 @@ impl Scoreboard {
             return false;
         }
         let end = range.end.max(self.ranges[behind - 1].end);
-        self.ranges[first] = Range { start: range.start.min(known.start), end };
+        self.ranges[first] = ByteRange { start: range.start.min(known.start), end };
         self.ranges.drain(first + 1..behind);
         true
     }
 
     /// IsLost of RFC 6675 section 4 for every position at once: what has `threshold` ranges above it, or more than
     /// `threshold` - 1 segments of bytes, is lost.
-    pub(super) fn judge(&mut self) {
+    pub(super) fn mark_lost(&mut self) {
         let (mut above, mut bytes) = (0, 0);
         for range in self.ranges.iter().rev() {
             above += 1;
@@ -180,15 +169,15 @@ impl Scoreboard {
 
     /// SetPipe of RFC 6675 section 4: what lies between `una` and `max` counts unless the peer has it or it is lost; what
     /// was sent again counts once more.
-    pub(super) fn measure(&mut self, una: u64, max: u64) {
+    pub(super) fn set_pipe(&mut self, una: u64, max: u64) {
         let (mut pipe, mut at) = (0, una);
-        let behind = Range { start: max, end: max };
+        let behind = ByteRange { start: max, end: max };
         for range in self.ranges.iter().chain([&behind]) {
             // Holes end where ranges begin, and the lost ones are the lowest: no hole is lost in part.
             if !self.is_lost(at) {
                 pipe += range.start - at;
             }
-            pipe += range.start.min(self.repaired).saturating_sub(at);
+            pipe += range.start.min(self.high_rxt).saturating_sub(at);
             at = range.end;
         }
         self.pipe = pipe;
@@ -196,12 +185,12 @@ impl Scoreboard {
 
     /// The first hole from `from` on that ends below the highest position that the peer has: what rules (1) and (3) of
     /// NextSeg may send.
-    pub(super) fn hole(&self, from: u64) -> Option<Range> {
+    pub(super) fn hole(&self, from: u64) -> Option<ByteRange> {
         let mut from = from;
         let first = self.ranges.partition_point(|range| range.end <= from);
         for range in self.ranges.range(first..) {
             if from < range.start {
-                return Some(Range { start: from, end: range.start });
+                return Some(ByteRange { start: from, end: range.start });
             }
             from = range.end;
         }
@@ -209,7 +198,7 @@ impl Scoreboard {
     }
 
     /// The last stretch below `max` that the peer does not have, at most a segment (rule (4) of NextSeg).
-    pub(super) fn last_hole(&self, una: u64, max: u64) -> Option<Range> {
+    pub(super) fn last_hole(&self, una: u64, max: u64) -> Option<ByteRange> {
         let mut end = max;
         let mut start = una;
         for range in self.ranges.iter().rev() {
@@ -220,7 +209,7 @@ impl Scoreboard {
             end = range.start;
         }
         let start = start.max(end.saturating_sub(self.mss));
-        (start < end).then_some(Range { start, end })
+        (start < end).then_some(ByteRange { start, end })
     }
 
     /// Where to go on at `position` after a timeout: not in the midst of what the peer has.
@@ -236,7 +225,7 @@ impl Scoreboard {
     }
 
     /// Bytes below `position` that the peer has.
-    pub(super) fn bytes_below(&self, position: u64) -> u64 {
+    pub(super) fn sacked_bytes_below(&self, position: u64) -> u64 {
         let below = self.ranges.iter().take_while(|range| range.start < position);
         below.map(|range| range.end.min(position) - range.start).sum()
     }

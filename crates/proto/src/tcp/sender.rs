@@ -19,7 +19,7 @@ use super::rtt::RttEstimator;
 use super::sack::Scoreboard;
 use super::segment::{Flags, Segment};
 use super::statistics::Statistics;
-use crate::cc::{AckLoss, Acknowledged, Advance, CongestionControl, Recovery, Told};
+use crate::cc::{AckLoss, Acknowledged, Advance, CongestionControl, Recovery, TimestampEvidence};
 
 /// Position of the first byte of data: the SYN is position 0.
 pub(super) const FIRST: u64 = 1;
@@ -34,19 +34,19 @@ struct Record {
     end: u64,
     sent: Instant,
     /// Sent again since: Karn's algorithm takes no sample.
-    again: bool,
+    retransmitted: bool,
 }
 
 /// A loss that may turn out to be none.
 #[derive(Clone, Debug)]
-pub(super) struct Doubt {
+pub(super) struct UndoState {
     /// The congestion control before it.
     pub(super) before: CongestionControl,
     /// The positions that were in flight.
     pub(super) from: u64,
     pub(super) to: u64,
     /// Segments sent again since that the peer has not reported as arrived twice.
-    pub(super) pending: u32,
+    pub(super) unreported: u32,
 }
 
 /// What the send half wants to have sent.
@@ -109,9 +109,9 @@ pub(super) struct Sender<S> {
     timed: Option<(u64, Instant)>,
     last_sent: Option<Instant>,
     pub(super) recovery: Recovery,
-    pub(super) board: Scoreboard,
+    pub(super) scoreboard: Scoreboard,
     /// What a report of repetitions would undo.
-    pub(super) doubt: Option<Doubt>,
+    pub(super) undo: Option<UndoState>,
     /// Whether the last loss was the timer's.
     timed_out: bool,
     limited_transmit: bool,
@@ -163,8 +163,8 @@ impl<S: SendBuffer> Sender<S> {
             timed: None,
             last_sent: None,
             recovery: config.congestion.recovery(),
-            board: Scoreboard::new(config.dup_ack_threshold, config.mss),
-            doubt: None,
+            scoreboard: Scoreboard::new(config.dup_ack_threshold, config.mss),
+            undo: None,
             timed_out: false,
             limited_transmit: config.limited_transmit,
             limited: 0,
@@ -333,7 +333,7 @@ impl<S: SendBuffer> Sender<S> {
         self.duplicates += 1;
         if self.recovering {
             self.control.on_duplicate_ack();
-        } else if self.duplicates == self.threshold && self.tells_of_loss() {
+        } else if self.duplicates == self.threshold && self.indicates_loss() {
             self.retransmit_fast(statistics);
             match self.recovery {
                 Recovery::PartialAcks | Recovery::Scoreboard => return,
@@ -349,7 +349,7 @@ impl<S: SendBuffer> Sender<S> {
     }
 
     /// Whether duplicate ACKs now are about a new loss, and not caused by what an earlier one had sent again.
-    pub(super) fn tells_of_loss(&self) -> bool {
+    pub(super) fn indicates_loss(&self) -> bool {
         match self.recovery {
             Recovery::GoBack | Recovery::PartialAcks => self.una > self.recover,
             // RFC 5681 has no such condition; without it a timeout that sends again what has arrived would halve once more.
@@ -403,10 +403,19 @@ impl<S: SendBuffer> Sender<S> {
         let mut restart = true;
         if data > 0 {
             let srtt = self.rtt.srtt().unwrap_or(Span::ZERO);
-            restart = self.steer(Acknowledged { bytes: data as u32, flight, now, srtt }, statistics);
+            restart = self.update_congestion_control(
+                Acknowledged { bytes: data as u32, flight, now, srtt },
+                statistics,
+            );
             if self.ackloss.is_some() {
-                self.look_for_lost_acks(
-                    Advance { from: before, to: ack, sent: self.max, duplicates, told: Told::Nothing },
+                self.detect_ack_loss(
+                    Advance {
+                        from: before,
+                        to: ack,
+                        sent: self.max,
+                        duplicates,
+                        evidence: TimestampEvidence::Absent,
+                    },
                     statistics,
                 );
             }
@@ -420,19 +429,19 @@ impl<S: SendBuffer> Sender<S> {
 
     /// Not inlined, lest it slow the senders without.
     #[inline(never)]
-    fn look_for_lost_acks(&mut self, ack: Advance, statistics: &mut Statistics) {
+    fn detect_ack_loss(&mut self, ack: Advance, statistics: &mut Statistics) {
         let Some(ackloss) = &mut self.ackloss else { return };
         if ackloss.on_ack(ack) {
             self.control.on_ack_loss();
             // What repetitions would undo is a window that is gone.
-            self.doubt = None;
+            self.undo = None;
         }
         statistics.ack_losses = ackloss.losses();
         statistics.ack_loss_halvings = ackloss.halvings();
     }
 
     /// Tells the congestion control of new data acknowledged, and says whether the retransmission timer restarts.
-    fn steer(&mut self, ack: Acknowledged, statistics: &mut Statistics) -> bool {
+    fn update_congestion_control(&mut self, ack: Acknowledged, statistics: &mut Statistics) -> bool {
         if !self.recovering {
             self.control.on_ack(ack);
             return true;
@@ -458,17 +467,17 @@ impl<S: SendBuffer> Sender<S> {
     /// The oldest segment covered gives the sample: a receiver that delays its ACKs then counts into the timeout, which
     /// waits for the oldest too.
     fn sample(&mut self, ack: u64, now: Instant) -> Option<Span> {
-        if self.rtt.times_one() {
+        if self.rtt.times_one_segment() {
             return self.timed.take_if(|(end, _)| *end <= ack).map(|(_, sent)| now.saturating_since(sent));
         }
         let mut oldest = None;
-        let mut again = self.una < self.sample_from;
+        let mut retransmitted = self.una < self.sample_from;
         while let Some(record) = self.records.front().filter(|record| record.end <= ack) {
             oldest = oldest.or(Some(record.sent));
-            again |= record.again;
+            retransmitted |= record.retransmitted;
             self.records.pop_front();
         }
-        oldest.filter(|_| !again).map(|sent| now.saturating_since(sent))
+        oldest.filter(|_| !retransmitted).map(|sent| now.saturating_since(sent))
     }
 
     /// The retransmission timer expired (RFC 6298 sections 5.4 to 5.6). True if the connection is to be given up.
@@ -495,8 +504,8 @@ impl<S: SendBuffer> Sender<S> {
         self.timed_out = true;
         self.duplicates = 0;
         self.limited = 0;
-        self.board.clear();
-        self.doubt = None;
+        self.scoreboard.clear();
+        self.undo = None;
         self.go_back();
         false
     }
@@ -530,10 +539,10 @@ impl<S: SendBuffer> Sender<S> {
         let (at, len, fin) = if std::mem::take(&mut self.resend) {
             // Sent again whole even if the peer has drawn its window back: RFC 9293 section 3.8.6 allows it.
             let behind = self.max.max(FIRST).min(self.end) - self.una.clamp(FIRST, self.end);
-            let hole = self.board.next_start(self.una).map_or(behind, |start| start - self.una);
+            let hole = self.scoreboard.next_start(self.una).map_or(behind, |start| start - self.una);
             let len = if self.una == 0 { 0 } else { behind.min(u64::from(self.mss)).min(hole) };
             if self.recovering && self.recovery == Recovery::Scoreboard {
-                self.note_repair(self.una, len);
+                self.note_retransmission(self.una, len);
             }
             (self.una, len, self.is_last(self.una + len))
         } else if !open {
@@ -541,9 +550,9 @@ impl<S: SendBuffer> Sender<S> {
         } else if std::mem::take(&mut self.probe) {
             return self.next_probe(now, timers, statistics);
         } else if self.recovering && self.recovery == Recovery::Scoreboard {
-            self.next_repair()?
+            self.next_seg()?
         } else {
-            self.skip_known();
+            self.skip_sacked();
             let (len, fin) = self.permitted(self.budget())?;
             self.restart_if_idle(now);
             if self.limited_transmit && self.nxt + len > self.una + u64::from(self.control.cwnd()) {
@@ -552,14 +561,14 @@ impl<S: SendBuffer> Sender<S> {
             }
             (self.nxt, len, fin)
         };
-        Some(self.depart(at, len, fin, now, timers, statistics))
+        Some(self.record_transmission(at, len, fin, now, timers, statistics))
     }
 
     /// How much more the congestion window lets out.
     fn budget(&self) -> u64 {
         let mut edge = self.una + u64::from(self.control.cwnd());
         if self.nxt < self.max {
-            edge += self.board.bytes_below(self.nxt);
+            edge += self.scoreboard.sacked_bytes_below(self.nxt);
         } else if self.limited_transmit && !self.recovering {
             edge += u64::from(self.duplicates.min(LIMITED_TRANSMITS) * self.mss);
         }
@@ -584,8 +593,8 @@ impl<S: SendBuffer> Sender<S> {
             return (room > 0).then_some((0, true));
         }
         // After a timeout, what the peer has by now is not sent again.
-        let known = self.nxt < self.max && !self.board.is_empty();
-        let hole = if known { self.board.next_start(self.nxt) } else { None };
+        let known = self.nxt < self.max && !self.scoreboard.is_empty();
+        let hole = if known { self.scoreboard.next_start(self.nxt) } else { None };
         let whole = hole.map_or(data, |start| data.min(start - self.nxt)).min(u64::from(self.mss));
         let len = whole.min(room).min(congestion);
         if len == 0 {
@@ -621,7 +630,7 @@ impl<S: SendBuffer> Sender<S> {
         if room > 0 {
             let len = data.min(room).min(u64::from(self.mss));
             let fin = self.is_last(self.una + len) && room > len;
-            return Some(self.depart(self.una, len, fin, now, timers, statistics));
+            return Some(self.record_transmission(self.una, len, fin, now, timers, statistics));
         }
         statistics.probes_sent += 1;
         let (len, fin) = (data.min(1), data == 0);
@@ -632,7 +641,7 @@ impl<S: SendBuffer> Sender<S> {
     }
 
     /// Books a segment as sent.
-    fn depart(
+    fn record_transmission(
         &mut self,
         at: u64,
         len: u64,
@@ -644,11 +653,11 @@ impl<S: SendBuffer> Sender<S> {
         let end = at + len + u64::from(fin) + u64::from(at == 0);
         self.count(at, len, statistics);
         if at < self.max {
-            self.mark_again(at, end);
-        } else if self.rtt.times_one() {
+            self.mark_retransmitted(at, end);
+        } else if self.rtt.times_one_segment() {
             self.timed.get_or_insert((end, now));
         } else {
-            self.records.push_back(Record { end, sent: now, again: false });
+            self.records.push_back(Record { end, sent: now, retransmitted: false });
         }
         self.nxt = self.nxt.max(end);
         self.max = self.max.max(end);
@@ -661,15 +670,15 @@ impl<S: SendBuffer> Sender<S> {
     }
 
     /// What lies at `at` up to `end` is sent again: it gives no RTT sample.
-    fn mark_again(&mut self, at: u64, end: u64) {
+    fn mark_retransmitted(&mut self, at: u64, end: u64) {
         if self.recovery == Recovery::Scoreboard {
             let first = self.records.partition_point(|record| record.end <= at);
             let behind = self.records.partition_point(|record| record.end < end);
             for record in self.records.range_mut(first..(behind + 1).min(self.records.len()).max(first)) {
-                record.again = true;
+                record.retransmitted = true;
             }
         } else if let Some(record) = self.records.front_mut().filter(|_| at == self.una) {
-            record.again = true;
+            record.retransmitted = true;
         }
         if self.timed.is_some_and(|(timed, _)| at < timed && timed <= end) {
             self.timed = None;

@@ -6,7 +6,7 @@
 //! without any loss; each halves the window. Four rules keep Algorithm 1 where acknowledgements are lost, and silence it where
 //! they are not:
 //!
-//! 1. **A timestamp decides where it can** ([`Told`]). A receiver with timestamps (RFC 7323 section 4.3) echoes that of the
+//! 1. **A timestamp decides where it can** ([`TimestampEvidence`]). A receiver with timestamps (RFC 7323 section 4.3) echoes that of the
 //!    first segment after its *own* last acknowledgement. If that is a later one than the first segment newly acknowledged, an
 //!    acknowledgement between them was sent and did not arrive: one is lost, whatever b is. If it is that first segment's, and
 //!    later ones have another, the receiver waited: nothing is lost. Segments of one tick of the clock tell neither; what
@@ -30,7 +30,7 @@
 //! acknowledgements is told from one whose acknowledgements are lost by nothing. And something on the way that thins
 //! acknowledgements out on purpose (some cable modems, some queues) loses them as far as anyone can see.
 
-use super::{AckLoss, SCALE_BITS, SegmentsPerAck, Told};
+use super::{AckLoss, SCALE_BITS, SegmentsPerAck, TimestampEvidence};
 
 /// One: a share of everything. Shares then fit 16 bits.
 const WHOLE: u64 = 1 << SHARE_BITS;
@@ -99,7 +99,13 @@ fn average(share: &mut u64, yes: bool, shift: u8) {
 
 impl AckLoss {
     /// Books an acknowledgement for `jump` bytes, after `duplicates` that a gap which closed had caused.
-    pub(super) fn count_gap(&mut self, config: &StretchConfig, jump: u64, duplicates: u64, told: Told) {
+    pub(super) fn count_gap(
+        &mut self,
+        config: &StretchConfig,
+        jump: u64,
+        duplicates: u64,
+        evidence: TimestampEvidence,
+    ) {
         let regular = jump <= 2 * self.mss;
         average(&mut self.stretch.regular, regular, self.config.beta_shift);
         let usual = jump <= self.b * self.mss;
@@ -111,20 +117,22 @@ impl AckLoss {
         }
         let missing = (jump / (self.b * self.mss)).saturating_sub(1);
         let gap = missing.saturating_sub(duplicates);
-        self.gaps += u64::from(gap > 0 || told == Told::Lost);
-        self.count += u64::from(std::mem::take(&mut self.stretch.pending) && usual && told != Told::Lost);
-        match told {
-            Told::Lost => {
+        self.gaps += u64::from(gap > 0 || evidence == TimestampEvidence::Lost);
+        self.count += u64::from(
+            std::mem::take(&mut self.stretch.pending) && usual && evidence != TimestampEvidence::Lost,
+        );
+        match evidence {
+            TimestampEvidence::Lost => {
                 average(&mut self.stretch.proven, true, GAP_SHIFT);
                 self.count += 1;
             }
-            Told::Stretched if gap > 0 => average(&mut self.stretch.proven, false, GAP_SHIFT),
-            Told::Nothing | Told::Undecided if gap > 0 => {
+            TimestampEvidence::Stretched if gap > 0 => average(&mut self.stretch.proven, false, GAP_SHIFT),
+            TimestampEvidence::Absent | TimestampEvidence::Undecided if gap > 0 => {
                 average(&mut self.stretch.single, gap == 1, GAP_SHIFT);
-                let proven = told == Told::Nothing || self.stretch.proven > PROVEN_FIRST;
+                let proven = evidence == TimestampEvidence::Absent || self.stretch.proven > PROVEN_FIRST;
                 self.stretch.pending = gap == 1 && proven && self.is_credible(config);
             }
-            Told::Stretched | Told::Nothing | Told::Undecided => {}
+            TimestampEvidence::Stretched | TimestampEvidence::Absent | TimestampEvidence::Undecided => {}
         }
         self.count = self.count.saturating_sub(duplicates.saturating_sub(missing));
     }

@@ -24,14 +24,14 @@ impl Bench {
 
     /// An acknowledgement for so many segments, after so many duplicates.
     fn ack(&mut self, segments: u64, duplicates: u32) -> bool {
-        self.ack_told(segments, duplicates, Told::Nothing)
+        self.ack_with_evidence(segments, duplicates, TimestampEvidence::Absent)
     }
 
     /// One with a timestamp that tells something.
-    fn ack_told(&mut self, segments: u64, duplicates: u32, told: Told) -> bool {
+    fn ack_with_evidence(&mut self, segments: u64, duplicates: u32, evidence: TimestampEvidence) -> bool {
         let (from, to) = (self.una, self.una + segments * MSS);
         self.una = to;
-        let halve = self.detector.on_ack(Advance { from, to, sent: to + self.window, duplicates, told });
+        let halve = self.detector.on_ack(Advance { from, to, sent: to + self.window, duplicates, evidence });
         self.halvings += u32::from(halve);
         halve
     }
@@ -123,7 +123,13 @@ fn b_is_at_least_one() {
     for _ in 0..1000 {
         let from = bench.una;
         bench.una += 10;
-        let ack = Advance { from, to: from + 10, sent: from + 10_000, duplicates: 0, told: Told::Nothing };
+        let ack = Advance {
+            from,
+            to: from + 10,
+            sent: from + 10_000,
+            duplicates: 0,
+            evidence: TimestampEvidence::Absent,
+        };
         bench.detector.on_ack(ack);
     }
     assert_eq!((bench.detector.segments_per_ack(), bench.detector.losses()), (1, 0));
@@ -234,8 +240,8 @@ fn huge_acknowledgements_overflow_nothing() {
         let mut from = 0;
         for _ in 0..1000 {
             let to = from + (1 << 50);
-            let told = Told::Lost;
-            detector.on_ack(Advance { from, to, sent: to, duplicates: u32::MAX, told });
+            let evidence = TimestampEvidence::Lost;
+            detector.on_ack(Advance { from, to, sent: to, duplicates: u32::MAX, evidence });
             from = to;
         }
         assert!(detector.segments_per_ack() >= 1);
@@ -374,39 +380,39 @@ fn many_losses_hide_themselves_in_the_average() {
 }
 
 #[test]
-fn a_timestamp_tells_a_lost_acknowledgement_from_a_late_one() {
+fn a_timestamp_distinguishes_a_lost_acknowledgement_from_a_late_one() {
     // Sent at ticks 5, 5, 6, 6; the echo is the first segment's behind the receiver's last acknowledgement.
-    assert_eq!(Told::from_ticks(5, 6, 6), Told::Lost);
-    assert_eq!(Told::from_ticks(5, 6, 5), Told::Stretched);
-    assert_eq!(Told::from_ticks(5, 5, 5), Told::Undecided);
+    assert_eq!(TimestampEvidence::from_ticks(5, 6, 6), TimestampEvidence::Lost);
+    assert_eq!(TimestampEvidence::from_ticks(5, 6, 5), TimestampEvidence::Stretched);
+    assert_eq!(TimestampEvidence::from_ticks(5, 5, 5), TimestampEvidence::Undecided);
     // An old echo tells nothing, and the clock wraps.
-    assert_eq!(Told::from_ticks(5, 6, 4), Told::Undecided);
-    assert_eq!(Told::from_ticks(u32::MAX, 0, 0), Told::Lost);
-    assert_eq!(Told::from_ticks(u32::MAX, 0, u32::MAX), Told::Stretched);
+    assert_eq!(TimestampEvidence::from_ticks(5, 6, 4), TimestampEvidence::Undecided);
+    assert_eq!(TimestampEvidence::from_ticks(u32::MAX, 0, 0), TimestampEvidence::Lost);
+    assert_eq!(TimestampEvidence::from_ticks(u32::MAX, 0, u32::MAX), TimestampEvidence::Stretched);
 }
 
 #[test]
-fn what_a_timestamp_tells_holds_whatever_the_receiver_does() {
+fn what_a_timestamp_proves_holds_for_any_receiver() {
     let config = AckLossConfig { rule: STRETCH, ..AckLossConfig::default() };
     // A receiver that merges ten segments at a time: nothing but a proof counts.
     let mut bench = Bench::new(config, 100);
     for _ in 0..10 {
         assert!(!bench.round(10));
     }
-    bench.ack_told(20, 0, Told::Lost);
+    bench.ack_with_evidence(20, 0, TimestampEvidence::Lost);
     assert!((0..4).any(|_| bench.round(10)));
     assert_eq!((bench.detector.losses(), bench.detector.halvings()), (1, 1));
     // One that waits now and then, by a single acknowledgement too: without a proof none is taken for lost.
     let mut bench = Bench::new(config, 100);
     bench.round(2);
-    bench.ack_told(4, 0, Told::Stretched);
+    bench.ack_with_evidence(4, 0, TimestampEvidence::Stretched);
     bench.round(2);
-    bench.ack_told(4, 0, Told::Undecided);
+    bench.ack_with_evidence(4, 0, TimestampEvidence::Undecided);
     bench.round(2);
     assert_eq!((bench.detector.losses(), bench.detector.gaps()), (0, 2));
     // Until proofs outweigh it.
-    bench.ack_told(4, 0, Told::Lost);
-    bench.ack_told(4, 0, Told::Undecided);
+    bench.ack_with_evidence(4, 0, TimestampEvidence::Lost);
+    bench.ack_with_evidence(4, 0, TimestampEvidence::Undecided);
     bench.round(2);
     assert_eq!((bench.detector.losses(), bench.detector.gaps()), (2, 4));
 }

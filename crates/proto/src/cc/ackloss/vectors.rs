@@ -73,16 +73,16 @@ impl Recorder {
 
     /// So many bytes more are acknowledged, with a window of `window` segments in flight.
     fn ack(&mut self, bytes: u64, window: u64, duplicates: u32) {
-        self.ack_told(bytes, window, duplicates, Told::Nothing);
+        self.ack_with_evidence(bytes, window, duplicates, TimestampEvidence::Absent);
     }
 
-    fn ack_told(&mut self, bytes: u64, window: u64, duplicates: u32, told: Told) {
+    fn ack_with_evidence(&mut self, bytes: u64, window: u64, duplicates: u32, evidence: TimestampEvidence) {
         let (from, to) = (self.una, self.una + bytes);
         self.una = to;
         self.sent = self.sent.max(to + window * self.mss);
         let sent = self.sent;
-        let halve = self.detector.on_ack(Advance { from, to, sent, duplicates, told });
-        self.row(&format!("A,{from},{to},{sent},{duplicates},{}", told as u8), halve);
+        let halve = self.detector.on_ack(Advance { from, to, sent, duplicates, evidence });
+        self.row(&format!("A,{from},{to},{sent},{duplicates},{}", evidence as u8), halve);
     }
 
     fn data_loss(&mut self) {
@@ -147,11 +147,15 @@ fn random(recorder: &mut Recorder, seed: u64) {
                 9..=20 if phase == 3 => {
                     recorder.ack(u64::from(2 + stream.below(37)) * recorder.mss, window, 0);
                 }
-                9..=12 if phase == 5 => recorder.ack_told(regular * 2, window, 0, Told::Lost),
-                17..=20 if phase == 5 => recorder.ack_told(regular * 2, window, 0, Told::Undecided),
+                9..=12 if phase == 5 => {
+                    recorder.ack_with_evidence(regular * 2, window, 0, TimestampEvidence::Lost)
+                }
+                17..=20 if phase == 5 => {
+                    recorder.ack_with_evidence(regular * 2, window, 0, TimestampEvidence::Undecided)
+                }
                 13..=16 if phase == 5 => {
                     let jump = u64::from(2 + stream.below(37)) * recorder.mss;
-                    recorder.ack_told(jump, window, stream.below(2), Told::Stretched);
+                    recorder.ack_with_evidence(jump, window, stream.below(2), TimestampEvidence::Stretched);
                 }
                 _ => recorder.ack(regular, window, 0),
             }

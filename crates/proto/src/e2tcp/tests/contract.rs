@@ -63,7 +63,7 @@ prop_compose! {
             let blocks = [first, first.and_then(|first| block(blocks[1], first.last))];
             Acknowledgement { number, blocks }
         });
-        let control = [Control::NONE, Control::SYN, Control::FIN, Control::RST][usize::from(control)];
+        let control = [ControlFlags::NONE, ControlFlags::SYN, ControlFlags::FIN, ControlFlags::RST][usize::from(control)];
         let addresses = Some(addresses().swapped()).filter(|_| addressed || control.syn);
         Header { connection: id, addresses, control, sequence, urgent, acknowledgement, window }
     }
@@ -73,7 +73,7 @@ fn any_input() -> impl Strategy<Value = Input> {
     let len = prop_oneof![Just(0_u16), Just(1000), any::<u16>()];
     prop_oneof![
         12 => (any_header(), len).prop_map(|(header, len)| {
-            let plain = header.control == Control::NONE && header.sequence.is_some();
+            let plain = header.control == ControlFlags::NONE && header.sequence.is_some();
             packet(header, if plain { len } else { 0 })
         }),
         3 => (0_u64..40_000).prop_map(Input::Write),

@@ -60,7 +60,7 @@ fn sizes_are_those_of_the_thesis() {
     assert_eq!(Header { sequence: Some(seq(1)), ..acknowledging(1, [None, None]) }.bytes(), 12);
     let full = Header {
         addresses: Some(addresses()),
-        control: Control::SYN,
+        control: ControlFlags::SYN,
         sequence: Some(seq(1)),
         urgent: Some(1),
         window: Some(1),
@@ -77,7 +77,7 @@ fn sizes_are_those_of_the_thesis() {
 fn a_syn_byte_by_byte() {
     let syn = Header {
         addresses: Some(addresses()),
-        control: Control::SYN,
+        control: ControlFlags::SYN,
         sequence: Some(seq(0x0102_0304)),
         ..Header::new(3)
     };
@@ -215,9 +215,9 @@ prop_compose! {
         window in prop::option::of(any::<u16>()),
         payload in prop::collection::vec(any::<u8>(), 0..50),
     ) -> (Header, Vec<u8>) {
-        let control = [Control::NONE, Control::SYN, Control::FIN, Control::RST][usize::from(control)];
-        let control = if control.syn && addresses.is_none() { Control::NONE } else { control };
-        let payload = if control == Control::NONE { payload } else { Vec::new() };
+        let control = [ControlFlags::NONE, ControlFlags::SYN, ControlFlags::FIN, ControlFlags::RST][usize::from(control)];
+        let control = if control.syn && addresses.is_none() { ControlFlags::NONE } else { control };
+        let payload = if control == ControlFlags::NONE { payload } else { Vec::new() };
         let takes = !payload.is_empty() || control.syn || control.fin;
         let header = Header {
             connection,

@@ -259,7 +259,7 @@ proptest! {
             seen = pair.events[B].len();
             let arrived = told.arrived.len() as u64 - told.missing();
             // What waits behind a gap counts for the share as well.
-            let waiting: u64 = pair.ends[B].receiver.pieces.iter().map(|piece| piece.end - piece.start).sum();
+            let waiting: u64 = pair.ends[B].receiver.out_of_order.iter().map(|piece| piece.end - piece.start).sum();
             let total = told.arrived.len() as u64 + waiting;
             prop_assert!((arrived + waiting) * 100 >= u64::from(reliability) * total);
             let ready = pair.ends[B].readable_bytes();

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 
-use crate::tcp::sack::{Range, Scoreboard};
+use crate::reliability::ByteRange;
+use crate::tcp::sack::Scoreboard;
 
 const MSS: u64 = 3;
 const THRESHOLD: u32 = 3;
@@ -20,9 +21,9 @@ impl Bytes {
     }
 
     /// Section 4, SetPipe.
-    fn pipe(&self, una: usize, repaired: usize) -> u64 {
+    fn pipe(&self, una: usize, high_rxt: usize) -> u64 {
         let holes = (una..self.0.len()).filter(|at| !self.0[*at]);
-        holes.map(|at| u64::from(!self.is_lost(at)) + u64::from(at < repaired)).sum()
+        holes.map(|at| u64::from(!self.is_lost(at)) + u64::from(at < high_rxt)).sum()
     }
 }
 
@@ -33,44 +34,45 @@ proptest! {
     fn agrees_with_the_definitions(
         blocks in prop::collection::vec((1_usize..60, 1_usize..8), 0..14),
         una in 0_usize..40,
-        repaired in 0_usize..60,
+        high_rxt in 0_usize..60,
     ) {
-        let mut board = Scoreboard::new(THRESHOLD, MSS as u32);
+        let mut scoreboard = Scoreboard::new(THRESHOLD, MSS as u32);
         let mut bytes = Bytes(vec![false; 64]);
         for (start, len) in blocks {
             let end = (start + len).min(64);
             let fresh = (start..end).any(|at| !bytes.0[at]);
-            prop_assert_eq!(board.insert(Range { start: start as u64, end: end as u64 }), fresh);
+            prop_assert_eq!(scoreboard.insert(ByteRange { start: start as u64, end: end as u64 }), fresh);
             bytes.0[start..end].fill(true);
         }
         // What is acknowledged is not in the way, and is no hole.
         let una = (una..64).find(|at| !bytes.0[*at]).unwrap_or(64);
         bytes.0[..una].fill(false);
-        board.release(una as u64);
-        board.judge();
-        let repaired = repaired.max(una);
-        board.repaired = repaired as u64;
-        board.measure(una as u64, 64);
-        prop_assert_eq!(board.pipe, bytes.pipe(una, repaired));
+        scoreboard.release(una as u64);
+        scoreboard.mark_lost();
+        let high_rxt = high_rxt.max(una);
+        scoreboard.high_rxt = high_rxt as u64;
+        scoreboard.set_pipe(una as u64, 64);
+        prop_assert_eq!(scoreboard.pipe, bytes.pipe(una, high_rxt));
         for at in (una..64).filter(|at| !bytes.0[*at]) {
-            prop_assert_eq!(board.is_lost(at as u64), bytes.is_lost(at), "at {}", at);
+            prop_assert_eq!(scoreboard.is_lost(at as u64), bytes.is_lost(at), "at {}", at);
         }
         let highest = (una..64).rev().find(|at| bytes.0[*at]);
-        let hole = (repaired..64).find(|at| !bytes.0[*at]).filter(|at| highest.is_some_and(|highest| *at < highest));
-        prop_assert_eq!(board.hole(repaired as u64).map(|hole| hole.start as usize), hole);
-        let below = (una..repaired).filter(|at| bytes.0[*at]).count();
-        prop_assert_eq!(board.bytes_below(repaired as u64), below as u64);
-        let next = (repaired..64).find(|at| !bytes.0[*at]).unwrap_or(64);
-        prop_assert_eq!(board.skip(repaired as u64), next as u64);
+        let hole = (high_rxt..64).find(|at| !bytes.0[*at]).filter(|at| highest.is_some_and(|highest| *at < highest));
+        prop_assert_eq!(scoreboard.hole(high_rxt as u64).map(|hole| hole.start as usize), hole);
+        let below = (una..high_rxt).filter(|at| bytes.0[*at]).count();
+        prop_assert_eq!(scoreboard.sacked_bytes_below(high_rxt as u64), below as u64);
+        let next = (high_rxt..64).find(|at| !bytes.0[*at]).unwrap_or(64);
+        prop_assert_eq!(scoreboard.skip(high_rxt as u64), next as u64);
         let last = (una..64).rev().find(|at| !bytes.0[*at]);
-        prop_assert_eq!(board.last_hole(una as u64, 64).map(|hole| hole.end as usize), last.map(|last| last + 1));
+        prop_assert_eq!(scoreboard.last_hole(una as u64, 64).map(|hole| hole.end as usize), last.map(|last| last + 1));
     }
 }
 
 #[test]
 fn a_hostile_peer_cannot_make_it_long() {
-    let mut board = Scoreboard::new(THRESHOLD, 1000);
-    let kept =
-        (0..10_000).filter(|index| board.insert(Range { start: 2 * index + 1, end: 2 * index + 2 })).count();
+    let mut scoreboard = Scoreboard::new(THRESHOLD, 1000);
+    let kept = (0..10_000)
+        .filter(|index| scoreboard.insert(ByteRange { start: 2 * index + 1, end: 2 * index + 2 }))
+        .count();
     assert_eq!(kept, 2048);
 }
