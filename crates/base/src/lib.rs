@@ -2,6 +2,7 @@
 //!
 //! * [`units`]: time in integer nanoseconds, rates, sizes, power, energy; each parses and prints with its unit.
 //! * [`random`]: named random streams derived from one seed.
+//! * [`schedule`]: a deterministic queue of wake-ups, one slot a machine.
 //! * [`seq`]: 32-bit sequence numbers that wrap.
 //! * [`machine`]: the contract that every protocol, link, queue and radio machine keeps.
 //! * [`timers`]: a table of timers, each with the reason why it runs.
@@ -11,6 +12,7 @@
 
 pub mod machine;
 pub mod random;
+pub mod schedule;
 pub mod seq;
 pub mod testkit;
 pub mod timers;
@@ -18,6 +20,7 @@ pub mod units;
 
 pub use machine::{Machine, Timeout};
 pub use random::Stream;
+pub use schedule::{Schedule, Slot};
 pub use seq::Seq;
 pub use timers::{TimerKind, TimerTable};
 pub use units::{

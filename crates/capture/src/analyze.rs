@@ -14,10 +14,10 @@ use std::fmt;
 use std::ops::ControlFlow;
 
 use airwatt_base::{Energy, Instant, Rate, Span};
+use airwatt_dot11::Preamble;
+use airwatt_dot11::phy::Standard;
 use airwatt_energy::{Radio, State};
 use airwatt_proto::powersave::{Policy, PolicyConfig};
-use airwatt_proto::wire::Preamble;
-use airwatt_sim::air::phy::Standard;
 use airwatt_sim::replay::{Arrival, Delay, replay};
 use airwatt_sim::scenario::Scenario;
 

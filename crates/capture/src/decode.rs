@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use airwatt_base::{Instant, Seq};
-use airwatt_proto::wire::{
+use airwatt_dot11::{
     Frame, FrameKind, MacAddress, ManagementBody, Radiotap, RadiotapFlags, amsdu_subframes, check_fcs,
     snap_payload,
 };

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 
-use airwatt_proto::wire::MacAddress;
+use airwatt_dot11::MacAddress;
 use pcap_file::pcap::PcapParser;
 use pcap_file::pcapng::PcapNgParser;
 use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;

@@ -12,7 +12,6 @@
 //! Left out: decryption (encrypted frames count by size, with their cipher's overhead taken off), reassembly of IP and
 //! 802.11 fragments, and payload of any kind: nothing of it is kept.
 
-pub mod airtime;
 mod analyze;
 pub mod clock;
 mod decode;

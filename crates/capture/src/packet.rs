@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use airwatt_base::{Instant, Rate, Seq};
-use airwatt_proto::wire::{FrameControl, MacAddress, Preamble};
+use airwatt_dot11::{FrameControl, MacAddress, Preamble};
 
 /// One packet. An A-MSDU makes one of these for each MSDU, of which the first has the frame.
 #[derive(Clone, Debug, PartialEq)]

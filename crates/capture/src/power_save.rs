@@ -10,14 +10,14 @@
 use std::collections::BTreeMap;
 
 use airwatt_base::{Instant, Span};
+use airwatt_dot11::{FrameKind, MacAddress};
 use airwatt_energy::{Ledger, State};
-use airwatt_proto::wire::{FrameKind, MacAddress};
 
-use crate::airtime::frame_time;
 use crate::clock::Segment;
 use crate::file::Capture;
 use crate::packet::{AirFrame, Beacon, Packet};
 use crate::stations::station_of;
+use airwatt_dot11::airtime::frame_time;
 
 /// A frame may be in the access point's hardware when its station goes to sleep: so long it is nobody's fault.
 const IN_FLIGHT: Span = Span::from_millis(10);

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::IpAddr;
 
-use airwatt_proto::wire::MacAddress;
+use airwatt_dot11::MacAddress;
 
 use crate::error::CaptureError;
 use crate::file::Capture;

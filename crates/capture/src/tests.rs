@@ -1,7 +1,7 @@
 //! Captures made here, byte by byte, and captures damaged at random. Real ones are in `tests/`.
 
 use airwatt_base::{Instant, Span};
-use airwatt_proto::wire::{
+use airwatt_dot11::{
     BeaconFields, Capability, FrameControl, FrameKind, Header, MacAddress, QosControl, Radiotap, TimFields,
 };
 use proptest::prelude::*;
@@ -218,17 +218,6 @@ fn quantiles_are_samples() {
     assert_eq!((report.p50, report.p95, report.p99), (0.050, 0.095, 0.099));
     assert!((report.mean - 0.0505).abs() < 1e-12);
     assert_eq!(DelayReport::of(&mut []), None);
-}
-
-#[test]
-fn frame_times_by_hand() {
-    use airwatt_proto::wire::Preamble;
-    let time = |preamble, rate: &str, bytes| airtime::frame_time(preamble, rate.parse().unwrap(), bytes);
-    // 14 bytes: 134 bits, 6 symbols at 6 Mbit/s.
-    assert_eq!(time(Preamble::Ofdm, "6Mbps", 14), Span::from_micros(44));
-    // 1,534 bytes at 130 Mbit/s: 12,294 bits, 24 symbols of 520 bits, header 40.
-    assert_eq!(time(Preamble::HtMixed(2), "130Mbps", 1_534), Span::from_micros(136));
-    assert_eq!(time(Preamble::LongDsss, "1Mbps", 14), Span::from_micros(304));
 }
 
 // --- 802.11 ---

@@ -4,7 +4,6 @@
 //! * [`tcp`]: the TCP sender and receiver that the congestion controls steer.
 //! * [`e2tcp`]: a transport for one wireless hop with small headers and partial reliability.
 //! * [`powersave`]: 802.11 power save: the access point's side and the station's, one file a policy.
-//! * [`wire`]: 802.11 and radiotap headers to bytes and back.
 
 #[cfg(test)]
 mod bad_path;
@@ -13,4 +12,3 @@ pub mod e2tcp;
 pub mod powersave;
 mod reliability;
 pub mod tcp;
-pub mod wire;

@@ -6,8 +6,7 @@
 use std::hint::black_box;
 use std::ops::ControlFlow;
 
-use airwatt_base::{Instant, Span, Stream};
-use airwatt_sim::engine::Schedule;
+use airwatt_base::{Instant, Schedule, Span, Stream};
 use airwatt_sim::scenario::Scenario;
 use airwatt_sim::{RunOptions, run};
 use divan::Bencher;

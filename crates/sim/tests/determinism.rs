@@ -2,7 +2,7 @@
 
 mod validation;
 
-use airwatt_sim::air::frame::{Kind, Node};
+use airwatt_sim::media::cell::frame::{Kind, Node};
 use airwatt_sim::scenario::{Scenario, shipped};
 
 use validation::{cut, in_parallel, policies_of, scenario, simulate, simulate_traced};

@@ -6,7 +6,7 @@
 use std::ops::ControlFlow;
 use std::process::Command;
 
-use airwatt_sim::air::frame::{AirFrame, Kind, Node};
+use airwatt_sim::media::cell::frame::{AirFrame, Kind, Node};
 use airwatt_sim::packet::Body;
 use airwatt_sim::record::RunTrace;
 use airwatt_sim::scenario::Scenario;

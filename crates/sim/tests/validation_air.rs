@@ -17,9 +17,9 @@
 mod validation;
 
 use airwatt_base::{Instant, Rate, Span, Stream};
+use airwatt_dot11::phy::Standard;
 use airwatt_models::{dcf_saturation, max_throughput};
-use airwatt_sim::air::contention::{Access, Contention, Counting};
-use airwatt_sim::air::phy::Standard;
+use airwatt_sim::media::cell::contention::{Access, Contention, Counting};
 
 use validation::{difference, in_parallel, scenario, simulate};
 

@@ -3,7 +3,7 @@
 mod validation;
 
 use airwatt_base::{Instant, Rate, Seq, Size, Span};
-use airwatt_sim::air::frame::{AirFrame, Kind, Node};
+use airwatt_sim::media::cell::frame::{AirFrame, Kind, Node};
 use airwatt_sim::packet::Body;
 use airwatt_sim::record::RunTrace;
 

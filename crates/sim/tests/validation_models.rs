@@ -9,7 +9,7 @@ use airwatt_models::psm_throughput::Regime;
 use airwatt_models::radio::Radio;
 use airwatt_models::{ack_gap, psm_throughput, tcp_energy};
 use airwatt_sim::Run;
-use airwatt_sim::air::frame::Node;
+use airwatt_sim::media::cell::frame::Node;
 use airwatt_sim::scenario::Scenario;
 
 use validation::{Mean, difference, in_parallel, scenario, simulate, simulate_traced};

@@ -20,7 +20,7 @@ use airwatt_energy::State;
 
 use super::RunTrace;
 use super::timeline::Outcome;
-use crate::air::frame::{AirFrame, Node};
+use crate::media::cell::frame::{AirFrame, Node};
 
 impl RunTrace {
     /// Frames and changes of radios that begin in `from..to`, in order of time, a line each.

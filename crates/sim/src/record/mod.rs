@@ -22,10 +22,10 @@ use airwatt_base::{Instant, Power, Span};
 use airwatt_energy::State;
 use airwatt_proto::powersave::{Adaptation, StationId};
 
-use crate::air::RadioEvent;
-use crate::air::frame::AirFrame;
-use crate::air::phy::Standard;
+use crate::media::cell::RadioEvent;
+use crate::media::cell::frame::AirFrame;
 use crate::world::WindowSample;
+use airwatt_dot11::phy::Standard;
 
 /// A queue's length in packets after each change.
 pub type QueueTrace = Vec<(Instant, u32)>;

@@ -19,7 +19,7 @@ use std::io;
 use std::time::Duration;
 
 use airwatt_base::Span;
-use airwatt_proto::wire::{Bandwidth, Channel, GuardInterval, McsField, Radiotap, RadiotapFlags, append_fcs};
+use airwatt_dot11::{Bandwidth, Channel, GuardInterval, McsField, Radiotap, RadiotapFlags, append_fcs};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{
@@ -31,8 +31,8 @@ use pcap_file::{DataLink, Endianness, PcapError};
 
 use super::timeline::Outcome;
 use super::{CellSetting, RunTrace, Setting};
-use crate::air::frame::AirFrame;
-use crate::air::phy::Standard;
+use crate::media::cell::frame::AirFrame;
+use airwatt_dot11::phy::Standard;
 
 #[cfg(test)]
 mod tests;

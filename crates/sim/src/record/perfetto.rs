@@ -11,7 +11,7 @@ use airwatt_base::Instant;
 use airwatt_proto::powersave::StationId;
 
 use super::{QueueTrace, RunTrace};
-use crate::air::frame::{AirFrame, Node};
+use crate::media::cell::frame::{AirFrame, Node};
 
 /// Field numbers of the messages, by message.
 mod field {

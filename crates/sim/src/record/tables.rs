@@ -20,8 +20,8 @@ use airwatt_proto::powersave::{Adaptation, StationId};
 
 use super::timeline::{Outcome, RadioInterval};
 use super::{QueueTrace, RunTrace};
-use crate::air::frame::{AirFrame, Kind, Node};
 use crate::apps::BIN;
+use crate::media::cell::frame::{AirFrame, Kind, Node};
 
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ use airwatt_energy::State;
 use airwatt_proto::powersave::StationId;
 
 use super::RunTrace;
-use crate::air::frame::{AirFrame, Node};
+use crate::media::cell::frame::{AirFrame, Node};
 
 #[cfg(test)]
 mod tests;

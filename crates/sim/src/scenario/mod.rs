@@ -23,8 +23,8 @@ pub use transport::{
     PartialAckTimer, RtoClock, Tcp, Transport, WindowGrowth,
 };
 
-use crate::air::contention::Counting;
-use crate::air::phy::Standard;
+use crate::media::cell::contention::Counting;
+use airwatt_dot11::phy::Standard;
 
 /// One experiment: a wired path, an 802.11 cell or a point-to-point link, stations and their flows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

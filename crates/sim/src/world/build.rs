@@ -7,16 +7,16 @@ use airwatt_proto::tcp::TcpConfig;
 
 use super::FlowState;
 use super::transport::{self, LegSpec};
-use crate::air::contention::{Access, Counting};
-use crate::air::fq_codel::FqCodelConfig;
-use crate::air::propagation;
-use crate::air::{ApQueueing, CellConfig, StationConfig};
 use crate::apps::{
     Arrival, Datagrams, Dialogue, DialogueConfig, Foreign, Replay, Replies, Saturation, Source, SourceConfig,
     Transfer,
 };
-use crate::path::errors::ErrorConfig;
-use crate::path::{CrossTraffic, DuplexConfig, LinkConfig};
+use crate::media::cell::contention::{Access, Counting};
+use crate::media::cell::fq_codel::FqCodelConfig;
+use crate::media::cell::propagation;
+use crate::media::cell::{ApQueueing, CellConfig, StationConfig};
+use crate::media::errors::ErrorConfig;
+use crate::media::{CrossTraffic, PipeConfig, PointToPointConfig};
 use crate::scenario::{
     Application, Direction, ErrorKind, Errors, FlowGroup, QueueDiscipline, Scenario, Transport, Wifi, Wired,
     WiredDirection,
@@ -31,7 +31,7 @@ pub struct WorldSpec {
     pub stations: Vec<StationConfig>,
     /// Wires between servers and base station, each towards the stations and towards the server: the one that flows share,
     /// if there is one, then those that groups of flows have for themselves.
-    pub wires: Vec<(LinkConfig, LinkConfig)>,
+    pub wires: Vec<(PipeConfig, PipeConfig)>,
     /// TCP at both ends.
     pub tcp: TcpConfig,
     /// The flows.
@@ -52,7 +52,7 @@ pub enum HopSpec {
     /// A Wi-Fi cell.
     Cell(Box<CellConfig>),
     /// A point-to-point link.
-    Link(DuplexConfig),
+    Link(PointToPointConfig),
 }
 
 /// One flow of a [`WorldSpec`].
@@ -144,14 +144,14 @@ impl WorldSpec {
     }
 }
 
-fn link(direction: &WiredDirection, delay: Span) -> LinkConfig {
-    LinkConfig { rate: Some(direction.rate), delay, queue: direction.queue, cut_through: false, cross: None }
+fn link(direction: &WiredDirection, delay: Span) -> PipeConfig {
+    PipeConfig { rate: Some(direction.rate), delay, queue: direction.queue, cut_through: false, cross: None }
 }
 
 /// Both directions of a wire.
-fn wire(wired: &Wired, name: &str, seed: u64) -> (LinkConfig, LinkConfig) {
+fn wire(wired: &Wired, name: &str, seed: u64) -> (PipeConfig, PipeConfig) {
     let half = wired.rtt / 2;
-    let [down, up] = [("down", &wired.down), ("up", &wired.up)].map(|(way, direction)| LinkConfig {
+    let [down, up] = [("down", &wired.down), ("up", &wired.up)].map(|(way, direction)| PipeConfig {
         cross: cross_traffic(direction, &format!("{name}/{way}"), seed),
         ..link(direction, half)
     });
@@ -170,7 +170,7 @@ fn cross_traffic(direction: &WiredDirection, name: &str, seed: u64) -> Option<Cr
 fn hop(scenario: &Scenario, first_beacon: Instant) -> HopSpec {
     match (&scenario.wifi, &scenario.link) {
         (Some(wifi), _) => HopSpec::Cell(Box::new(cell_config(scenario, wifi, first_beacon))),
-        (None, Some(link)) => HopSpec::Link(DuplexConfig {
+        (None, Some(link)) => HopSpec::Link(PointToPointConfig {
             rate: link.rate,
             delay: link.delay,
             queue: link.queue,

@@ -9,10 +9,10 @@ use airwatt_models::max_throughput;
 use airwatt_proto::powersave::{PolicyConfig, StationCounts, StationId};
 
 use super::{Flow, FlowState, Hop, Wire, World, WorldSpec};
-use crate::air::StationConfig;
 use crate::apps::{BIN, Datagrams, Transfer};
 use crate::engine::{Fingerprint, Fingerprints};
-use crate::path::Link;
+use crate::media::Pipe;
+use crate::media::cell::StationConfig;
 use crate::record::{
     BlockTimes, CellResult, CellSetting, EnergyOverhead, Fairness, FlowResult, Responses, RunResult,
     RunTrace, Setting, StateSeconds, StationResult, StationSetting, WindowFairness,
@@ -308,7 +308,7 @@ impl World {
         let share =
             |busy: Span| if end == Instant::ZERO { 0.0 } else { busy.as_secs_f64() / end.as_secs_f64() };
         let wire =
-            |link: fn(&Wire) -> &Link| self.wires.iter().map(|wire| link(wire).statistics().dropped).sum();
+            |link: fn(&Wire) -> &Pipe| self.wires.iter().map(|wire| link(wire).statistics().dropped).sum();
         let (down_queue_drops, up_queue_drops) = (wire(|wire| &wire.down), wire(|wire| &wire.up));
         match &self.hop {
             Hop::Cell(cell) => {

@@ -22,7 +22,7 @@ mod wiring;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-use airwatt_base::{Instant, Machine, Span, Stream};
+use airwatt_base::{Instant, Machine, Schedule, Slot, Span, Stream};
 use airwatt_proto::powersave::StationId;
 
 pub use build::{FlowSpec, HopSpec, Traffic, WorldSpec};
@@ -30,12 +30,12 @@ pub use transport::LegSpec;
 pub(crate) use transport::{ackloss_config, e2tcp_config};
 use wiring::{Message, Way};
 
-use crate::air::Cell;
 use crate::apps::{Crossing, Datagrams, Foreign, Meter, Replay, Saturation, Transfer};
-use crate::engine::{Fingerprint, Schedule, Slot};
+use crate::engine::Fingerprint;
+use crate::media::cell::Cell;
+use crate::media::errors::{ErrorConfig, ErrorModel};
+use crate::media::{Pipe, PointToPoint};
 use crate::packet::FlowId;
-use crate::path::errors::{ErrorConfig, ErrorModel};
-use crate::path::{Duplex, Link};
 
 const HOP: Slot = 0;
 /// Of the first wire; each further one has the next two.
@@ -105,19 +105,19 @@ pub(crate) enum FlowState {
 #[derive(Clone, Debug)]
 pub(crate) enum Hop {
     Cell(Box<Cell>),
-    Link(Box<Duplex>),
+    Link(Box<PointToPoint>),
 }
 
 /// A wire between server and base station.
 #[derive(Clone, Debug)]
 pub(crate) struct Wire {
-    pub(crate) down: Link,
-    pub(crate) up: Link,
+    pub(crate) down: Pipe,
+    pub(crate) up: Pipe,
 }
 
 impl Wire {
     /// Towards the stations, or towards the server.
-    fn direction(&mut self, down: bool) -> &mut Link {
+    fn direction(&mut self, down: bool) -> &mut Pipe {
         if down { &mut self.down } else { &mut self.up }
     }
 }
@@ -209,7 +209,7 @@ impl World {
             HopSpec::Cell(cell) => {
                 Hop::Cell(Box::new(Cell::new((**cell).clone(), spec.stations.clone(), seed)))
             }
-            HopSpec::Link(link) => Hop::Link(Box::new(Duplex::new(*link, seed))),
+            HopSpec::Link(link) => Hop::Link(Box::new(PointToPoint::new(*link, seed))),
         };
         let no_errors = || ErrorModel::new(ErrorConfig::None, seed, "wire", "");
         let mut world = Self {
@@ -218,8 +218,8 @@ impl World {
                 .wires
                 .iter()
                 .map(|&(down, up)| Wire {
-                    down: Link::new(down, no_errors()),
-                    up: Link::new(up, no_errors()),
+                    down: Pipe::new(down, no_errors()),
+                    up: Pipe::new(up, no_errors()),
                 })
                 .collect(),
             unfinished: flows.iter().filter(|flow| flow.is_finite()).count(),

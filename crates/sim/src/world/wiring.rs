@@ -1,15 +1,14 @@
 //! How packets travel through the machines of a run, and who is told of their arrival or loss.
 
-use airwatt_base::{Instant, Machine, Size};
+use airwatt_base::{Instant, Machine, Size, Slot};
 use airwatt_proto::powersave::{StationId, Window};
 use airwatt_proto::tcp;
 
 use super::{DOWN_LINK, Flow, FlowState, HOP, Hop, HopSpec, WindowSample, World, foreign};
-use crate::air::{CellInput, CellOutput};
 use crate::apps::{Arrival, Delay, Dialogue, End, EndOutput, EndWindow, Side, Transfer};
-use crate::engine::Slot;
+use crate::media::cell::{CellInput, CellOutput};
+use crate::media::{PipeOutput, PointToPointInput, PointToPointOutput};
 use crate::packet::{Body, FlowId, Packet};
-use crate::path::{DuplexInput, DuplexOutput, LinkOutput};
 
 /// An input on its way to its machine.
 #[derive(Clone, Copy, Debug)]
@@ -73,7 +72,7 @@ impl World {
                         self.drain_cell();
                     }
                     Hop::Link(link) => {
-                        link.handle_input(DuplexInput { down, packet }, now);
+                        link.handle_input(PointToPointInput { down, packet }, now);
                         self.drain_duplex();
                     }
                 },
@@ -255,7 +254,7 @@ impl World {
         }
     }
 
-    fn poll_duplex(&mut self) -> Option<DuplexOutput> {
+    fn poll_duplex(&mut self) -> Option<PointToPointOutput> {
         let Hop::Link(link) = &mut self.hop else { return None };
         let output = link.poll_output();
         if output.is_none() {
@@ -265,9 +264,9 @@ impl World {
     }
 
     fn drain_duplex(&mut self) {
-        while let Some(DuplexOutput { down, output }) = self.poll_duplex() {
+        while let Some(PointToPointOutput { down, output }) = self.poll_duplex() {
             match output {
-                LinkOutput::Arrived { packet, began } => {
+                PipeOutput::Arrived { packet, began } => {
                     self.note_delivery(&packet, began, true);
                     if down {
                         self.arrived(packet, Side::Station);
@@ -275,11 +274,11 @@ impl World {
                         self.at_base(packet, false);
                     }
                 }
-                LinkOutput::Damaged { packet, began } => {
+                PipeOutput::Damaged { packet, began } => {
                     self.note_delivery(&packet, began, false);
                     self.lost(packet);
                 }
-                LinkOutput::Dropped(packet) => self.lost(packet),
+                PipeOutput::Dropped(packet) => self.lost(packet),
             }
         }
     }
@@ -295,9 +294,9 @@ impl World {
         loop {
             let link = self.wires[wire].direction(down);
             match link.poll_output() {
-                Some(LinkOutput::Arrived { packet, .. }) if down => self.at_base(packet, true),
-                Some(LinkOutput::Arrived { packet, .. }) => self.arrived(packet, Side::Server),
-                Some(LinkOutput::Damaged { packet, .. } | LinkOutput::Dropped(packet)) => self.lost(packet),
+                Some(PipeOutput::Arrived { packet, .. }) if down => self.at_base(packet, true),
+                Some(PipeOutput::Arrived { packet, .. }) => self.arrived(packet, Side::Server),
+                Some(PipeOutput::Damaged { packet, .. } | PipeOutput::Dropped(packet)) => self.lost(packet),
                 None => {
                     let slot = DOWN_LINK + 2 * wire as Slot + Slot::from(!down);
                     return self.schedule.put(slot, link.poll_timeout().map(|t| t.at));

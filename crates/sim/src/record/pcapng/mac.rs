@@ -1,16 +1,16 @@
 //! 802.11 frames of a run, byte by byte.
 
-use airwatt_proto::powersave::StationId;
-use airwatt_proto::wire::{
+use airwatt_dot11::{
     BeaconFields, Capability, Elements, FrameControl, FrameKind, Header, MacAddress, QosControl, TimFields,
     encapsulate,
 };
+use airwatt_proto::powersave::StationId;
 
 use super::{FCS_BYTES, first_bit_us, packet};
-use crate::air::frame::{AirFrame, Kind, Node};
-use crate::air::phy::Standard;
+use crate::media::cell::frame::{AirFrame, Kind, Node};
 use crate::packet::Body;
 use crate::record::{CellSetting, Setting};
+use airwatt_dot11::phy::Standard;
 
 /// The access point and its BSS, locally administered as are the others.
 const ACCESS_POINT: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);

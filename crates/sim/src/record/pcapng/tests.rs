@@ -1,11 +1,11 @@
 use std::ops::ControlFlow;
 
 use airwatt_base::Rate;
-use airwatt_proto::wire::{Frame, ManagementBody, check_fcs, snap_payload};
+use airwatt_dot11::{Frame, ManagementBody, check_fcs, snap_payload};
 use pcap_file::pcapng::PcapNgReader;
 
 use super::*;
-use crate::air::frame::{Kind, Node};
+use crate::media::cell::frame::{Kind, Node};
 use crate::scenario::Scenario;
 
 fn traced(scenario: &str, changes: &[(&str, &str)]) -> RunTrace {

@@ -3,8 +3,8 @@
 //! Covers what a capture may hold: DSSS, OFDM, HT, VHT and HE, at any rate. Frames of one aggregate share one physical
 //! header; each is charged a whole one here, which is an upper bound for all but the first.
 
+use crate::Preamble;
 use airwatt_base::{Rate, Span};
-use airwatt_proto::wire::Preamble;
 
 /// SERVICE and tail bits (802.11-2020 17.3.2); HE and VHT have the same within a symbol.
 const SERVICE_AND_TAIL_BITS: u64 = 22;
@@ -50,3 +50,6 @@ pub fn frame_time(preamble: Preamble, rate: Rate, bytes: u32) -> Span {
     let nanos = (bits * 1_000_000_000).div_ceil(u128::from(rate.as_bps())) as u64;
     header + symbol * Span::from_nanos(nanos).covering(symbol)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,8 @@
 //! Bodies of management frames: beacons, probe responses, association (802.11-2020 9.3.3).
 
-use super::dot11::{Frame, FrameKind};
 use super::elements::{Elements, TimFields};
 use super::error::{WireError, le16, le64, take};
+use super::frame::{Frame, FrameKind};
 
 /// The capability information field (802.11-2020 9.4.1.4), with the bits that power save and timing look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

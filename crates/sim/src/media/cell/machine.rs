@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use airwatt_base::{Instant, Machine, Rate, Span, Stream, Timeout};
+use airwatt_base::{Instant, Machine, Rate, Schedule, Slot, Span, Stream, Timeout};
 use airwatt_energy::{Ledger, Nap, Radio, State};
 use airwatt_proto::powersave::{
     self as ps, AccessPoint, AccessPointConfig, AccessPointInput, AccessPointOutput, Control, Downlink, Loss,
@@ -17,11 +17,11 @@ use super::contention::{Access, ContenderId, Contention, Counting};
 use super::fq_codel::FqCodel;
 use super::frame::{ACK_BYTES, AirFrame, Body, Mpdu};
 use super::medium::Medium;
-use super::phy::{Format, Standard};
 use super::propagation;
 use super::radio::{Airborne, RadioEvent, StationRadio};
-use crate::engine::{Fingerprint, Schedule, Slot};
+use crate::engine::Fingerprint;
 use crate::packet::Packet;
+use airwatt_dot11::phy::{Format, Standard};
 
 /// What a cell is like.
 #[derive(Clone, Debug)]

@@ -1,12 +1,11 @@
 //! One 802.11 cell: an access point, its stations and the medium that they share.
 //!
-//! * [`phy`]: slot, SIFS and frame times of 802.11b/a/g/n.
 //! * [`contention`]: DCF and EDCA, event by event.
 //! * [`fq_codel`]: the alternative to one drop-tail queue at the access point; `ap_queue` has both.
 //! * [`propagation`]: signals over distances, frame errors and capture, if a scenario has them.
 //! * [`frame`]: MAC frames and what is recorded of them.
 //! * `radio`: each station's radio and its energy ledger.
-//! * `cell`: the machine that joins them with the power-save machines of `airwatt-proto`; `exchange` is its part that
+//! * `machine`: the machine that joins them with the power-save machines of `airwatt-proto`; `exchange` is its part that
 //!   sends frames over the `medium`, and `sniffer` the part that writes down what went over it.
 //!
 //! Modelled: AIFS, contention windows, freezing, post-backoff, collisions, EIFS, ACK and ACK time-out, RTS/CTS, retry
@@ -16,19 +15,18 @@
 //! frames. All stations hear each other.
 
 mod ap_queue;
-mod cell;
 pub mod contention;
 mod exchange;
 pub mod fq_codel;
 pub mod frame;
+mod machine;
 mod medium;
-pub mod phy;
 pub mod propagation;
 mod radio;
 mod sniffer;
 
 pub use ap_queue::ApQueueing;
-pub use cell::{Cell, CellConfig, CellInput, CellOutput, CellStatistics, CellTimer, StationConfig};
+pub use machine::{Cell, CellConfig, CellInput, CellOutput, CellStatistics, CellTimer, StationConfig};
 pub use radio::RadioEvent;
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! A full-duplex point-to-point wireless link between a base station and one station, without a medium to share.
 //!
-//! Two [`Link`]s of the same rate and delay, with errors whose state they share ([`super::errors`]). The station's radio never
+//! Two [`Pipe`]s of the same rate and delay, with errors whose state they share ([`super::errors`]). The station's radio never
 //! sleeps: it transmits while it sends, receives while a packet reaches it and it does not send, and listens otherwise.
 //! Full duplex is the sources' assumption; where both directions are busy the radio is charged for transmitting alone.
 //!
-//! Left out: contention, acknowledgements of the link layer, power save. Those are the cell's ([`crate::air`]).
+//! Left out: contention, acknowledgements of the link layer, power save. Those are the cell's ([`crate::media::cell`]).
 
 use std::collections::VecDeque;
 
@@ -12,19 +12,19 @@ use airwatt_base::{Instant, Machine, QueueLimit, Rate, Span, Timeout};
 use airwatt_energy::{Ledger, State};
 
 use super::errors::{ErrorConfig, ErrorModel};
-use super::link::{Link, LinkConfig, LinkOutput, LinkTimer};
+use super::pipe::{Pipe, PipeConfig, PipeOutput, PipeTimer};
 use crate::packet::Packet;
 
 /// What a point-to-point link is like.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DuplexConfig {
+pub struct PointToPointConfig {
     /// Rate of each direction.
     pub rate: Rate,
     /// Propagation, one way.
     pub delay: Span,
     /// What waits for either transmitter at most.
     pub queue: QueueLimit,
-    /// A packet arrives `delay` after its first bit left ([`LinkConfig::cut_through`]).
+    /// A packet arrives `delay` after its first bit left ([`PipeConfig::cut_through`]).
     pub cut_through: bool,
     /// Which packets are damaged.
     pub errors: ErrorConfig,
@@ -32,7 +32,7 @@ pub struct DuplexConfig {
 
 /// A packet to send.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DuplexInput {
+pub struct PointToPointInput {
     /// Towards the station.
     pub down: bool,
     /// The packet.
@@ -41,41 +41,41 @@ pub struct DuplexInput {
 
 /// What one of the directions does.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DuplexOutput {
+pub struct PointToPointOutput {
     /// The direction towards the station.
     pub down: bool,
     /// What it does.
-    pub output: LinkOutput,
+    pub output: PipeOutput,
 }
 
 /// Both directions.
 #[derive(Clone, Debug)]
-pub struct Duplex {
-    config: DuplexConfig,
-    down: Link,
-    up: Link,
+pub struct PointToPoint {
+    config: PointToPointConfig,
+    down: Pipe,
+    up: Pipe,
     radio: RadioTime,
     begun: Instant,
 }
 
-impl Duplex {
+impl PointToPoint {
     /// An idle link of the run with this seed.
-    pub fn new(config: DuplexConfig, seed: u64) -> Self {
-        let DuplexConfig { rate, delay, queue, cut_through, errors } = config;
+    pub fn new(config: PointToPointConfig, seed: u64) -> Self {
+        let PointToPointConfig { rate, delay, queue, cut_through, errors } = config;
         let link = |direction| {
             let errors = ErrorModel::new(errors, seed, "link", direction);
-            Link::new(LinkConfig { rate: Some(rate), delay, queue, cut_through, cross: None }, errors)
+            Pipe::new(PipeConfig { rate: Some(rate), delay, queue, cut_through, cross: None }, errors)
         };
         Self { config, down: link("down"), up: link("up"), radio: RadioTime::default(), begun: Instant::ZERO }
     }
 
     /// Towards the station.
-    pub const fn down(&self) -> &Link {
+    pub const fn down(&self) -> &Pipe {
         &self.down
     }
 
     /// Away from the station.
-    pub const fn up(&self) -> &Link {
+    pub const fn up(&self) -> &Pipe {
         &self.up
     }
 
@@ -106,12 +106,12 @@ impl Duplex {
     }
 }
 
-impl Machine for Duplex {
-    type Input = DuplexInput;
-    type Output = DuplexOutput;
-    type Reason = LinkTimer;
+impl Machine for PointToPoint {
+    type Input = PointToPointInput;
+    type Output = PointToPointOutput;
+    type Reason = PipeTimer;
 
-    fn handle_input(&mut self, input: DuplexInput, now: Instant) {
+    fn handle_input(&mut self, input: PointToPointInput, now: Instant) {
         let link = if input.down { &mut self.down } else { &mut self.up };
         let before = link.free_at().max(now);
         link.handle_input(input.packet, now);
@@ -132,14 +132,14 @@ impl Machine for Duplex {
         self.up.handle_timeout(now);
     }
 
-    fn poll_output(&mut self) -> Option<DuplexOutput> {
+    fn poll_output(&mut self) -> Option<PointToPointOutput> {
         if let Some(output) = self.down.poll_output() {
-            return Some(DuplexOutput { down: true, output });
+            return Some(PointToPointOutput { down: true, output });
         }
-        self.up.poll_output().map(|output| DuplexOutput { down: false, output })
+        self.up.poll_output().map(|output| PointToPointOutput { down: false, output })
     }
 
-    fn poll_timeout(&self) -> Option<Timeout<LinkTimer>> {
+    fn poll_timeout(&self) -> Option<Timeout<PipeTimer>> {
         [self.down.poll_timeout(), self.up.poll_timeout()]
             .into_iter()
             .flatten()
@@ -221,8 +221,8 @@ mod tests {
         Instant::from_millis(ms)
     }
 
-    fn config() -> DuplexConfig {
-        DuplexConfig {
+    fn config() -> PointToPointConfig {
+        PointToPointConfig {
             rate: Rate::from_bps(1_000_000),
             delay: MS * 5,
             queue: QueueLimit::Packets(10),
@@ -232,15 +232,15 @@ mod tests {
     }
 
     /// A packet that takes `ms` milliseconds at 1 Mbit/s.
-    fn packet(down: bool, ms: u32) -> DuplexInput {
+    fn packet(down: bool, ms: u32) -> PointToPointInput {
         let packet = Packet { flow: 0, bytes: 125 * ms, sent: Instant::ZERO, body: Body::Datagram(0) };
-        DuplexInput { down, packet }
+        PointToPointInput { down, packet }
     }
 
     #[test]
     fn directions_do_not_wait_for_each_other() {
         let inputs = [(at(0), packet(true, 10)), (at(0), packet(false, 10)), (at(3), packet(false, 2))];
-        let done = check_machine(|| Duplex::new(config(), 1), &inputs, at(100));
+        let done = check_machine(|| PointToPoint::new(config(), 1), &inputs, at(100));
         let arrivals: Vec<_> = done.iter().map(|(when, output)| (*when, output.down)).collect();
         assert_eq!(arrivals, [(at(15), true), (at(15), false), (at(17), false)]);
     }
@@ -251,7 +251,7 @@ mod tests {
     /// ```
     #[test]
     fn the_radio_is_charged_once_for_two_things() {
-        let mut duplex = Duplex::new(config(), 1);
+        let mut duplex = PointToPoint::new(config(), 1);
         duplex.handle_input(packet(true, 10), at(0));
         duplex.handle_input(packet(false, 10), at(0));
         for (end, transmit, receive) in [(3, 3, 0), (7, 7, 0), (12, 10, 2), (15, 10, 5), (20, 10, 5)] {
@@ -265,7 +265,7 @@ mod tests {
     /// Periods that are over are forgotten, and the sums stay what they were.
     #[test]
     fn forgetting_changes_nothing() {
-        let mut duplex = Duplex::new(config(), 1);
+        let mut duplex = PointToPoint::new(config(), 1);
         for step in 0..100 {
             duplex.handle_input(packet(step % 3 != 0, 4), at(6 * step));
         }

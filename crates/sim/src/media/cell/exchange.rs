@@ -14,11 +14,11 @@ use airwatt_proto::powersave::{
     AccessPointInput, Control, Downlink, Heard, ServiceFlags, StationId, StationInput, Uplink,
 };
 
-use super::cell::{
-    AP_BEACON, AP_DATA, Cell, CellOutput, FIRST_STATION_CONTENDER, LossPlace, station_contender,
-};
 use super::contention::ContenderId;
 use super::frame::{ACK_BYTES, Body, CTS_BYTES, Kind, Mpdu, RTS_BYTES, beacon_bytes};
+use super::machine::{
+    AP_BEACON, AP_DATA, Cell, CellOutput, FIRST_STATION_CONTENDER, LossPlace, station_contender,
+};
 use super::medium::{Exchange, Medium, Parts, Plan};
 use super::propagation::frame_error_rate;
 

@@ -7,9 +7,9 @@
 use airwatt_base::Instant;
 use airwatt_proto::powersave::{AccessPointInput, Downlink, ServiceFlags, StationId};
 
-use super::cell::{AP_DATA, Cell, CellOutput, LossPlace};
 use super::fq_codel::{FqCodel, FqCodelConfig};
 use super::frame::{Body, Mpdu};
+use super::machine::{AP_DATA, Cell, CellOutput, LossPlace};
 
 /// How the access point's transmission queue is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use crate::packet::Packet;
 
 /// What a link is like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LinkConfig {
+pub struct PipeConfig {
     /// The transmitter's rate; `None` for a link that only delays.
     pub rate: Option<Rate>,
     /// Propagation and processing, one way.
@@ -42,7 +42,7 @@ pub struct CrossTraffic {
 
 airwatt_base::timer_kinds! {
     /// Why a link wakes up.
-    pub enum LinkTimer {
+    pub enum PipeTimer {
         /// When to hand a packet over at the far end.
         Arrival = "arrival",
     }
@@ -50,7 +50,7 @@ airwatt_base::timer_kinds! {
 
 /// What a link does.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum LinkOutput {
+pub enum PipeOutput {
     /// The packet has arrived at the far end.
     Arrived {
         /// The packet.
@@ -71,7 +71,7 @@ pub enum LinkOutput {
 
 /// What a link counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LinkStatistics {
+pub struct PipeStatistics {
     /// Packets taken in, those dropped included.
     pub offered: u64,
     /// Packets dropped at the full queue.
@@ -91,8 +91,8 @@ struct Travelling {
 
 /// One direction of a link.
 #[derive(Clone, Debug)]
-pub struct Link {
-    config: LinkConfig,
+pub struct Pipe {
+    config: PipeConfig,
     /// When the transmitter begins with each waiting packet, and the packet's length.
     waiting: VecDeque<(Instant, u32)>,
     waiting_bytes: u64,
@@ -102,15 +102,15 @@ pub struct Link {
     /// When the next packet of the cross traffic comes.
     next_cross: Option<Instant>,
     in_flight: VecDeque<Travelling>,
-    outputs: VecDeque<LinkOutput>,
-    statistics: LinkStatistics,
+    outputs: VecDeque<PipeOutput>,
+    statistics: PipeStatistics,
     /// Queue length after each change, if a trace is wanted.
     trace: Option<Vec<(Instant, u32)>>,
 }
 
-impl Link {
+impl Pipe {
     /// An empty link with these errors.
-    pub fn new(config: LinkConfig, errors: ErrorModel) -> Self {
+    pub fn new(config: PipeConfig, errors: ErrorModel) -> Self {
         Self {
             config,
             waiting: VecDeque::new(),
@@ -120,7 +120,7 @@ impl Link {
             next_cross: config.cross.map(|cross| cross.first),
             in_flight: VecDeque::new(),
             outputs: VecDeque::new(),
-            statistics: LinkStatistics::default(),
+            statistics: PipeStatistics::default(),
             trace: None,
         }
     }
@@ -137,7 +137,7 @@ impl Link {
     }
 
     /// What was counted so far.
-    pub const fn statistics(&self) -> LinkStatistics {
+    pub const fn statistics(&self) -> PipeStatistics {
         self.statistics
     }
 
@@ -196,17 +196,17 @@ impl Link {
     }
 }
 
-impl Machine for Link {
+impl Machine for Pipe {
     type Input = Packet;
-    type Output = LinkOutput;
-    type Reason = LinkTimer;
+    type Output = PipeOutput;
+    type Reason = PipeTimer;
 
     fn handle_input(&mut self, packet: Packet, now: Instant) {
         self.pass(now);
         self.statistics.offered += 1;
         let Some(begins) = self.enqueue(packet.bytes, now) else {
             self.statistics.dropped += 1;
-            self.outputs.push_back(LinkOutput::Dropped(packet));
+            self.outputs.push_back(PipeOutput::Dropped(packet));
             return;
         };
         let leaves = if self.config.cut_through { begins } else { self.free_at };
@@ -225,20 +225,20 @@ impl Machine for Link {
             self.in_flight.front().filter(|first| first.arrives <= now)
         {
             self.outputs.push_back(if damaged {
-                LinkOutput::Damaged { packet, began }
+                PipeOutput::Damaged { packet, began }
             } else {
-                LinkOutput::Arrived { packet, began }
+                PipeOutput::Arrived { packet, began }
             });
             self.in_flight.pop_front();
         }
     }
 
-    fn poll_output(&mut self) -> Option<LinkOutput> {
+    fn poll_output(&mut self) -> Option<PipeOutput> {
         self.outputs.pop_front()
     }
 
-    fn poll_timeout(&self) -> Option<Timeout<LinkTimer>> {
-        self.in_flight.front().map(|first| Timeout { at: first.arrives, reason: LinkTimer::Arrival })
+    fn poll_timeout(&self) -> Option<Timeout<PipeTimer>> {
+        self.in_flight.front().map(|first| Timeout { at: first.arrives, reason: PipeTimer::Arrival })
     }
 }
 
@@ -258,8 +258,8 @@ mod tests {
         Packet { flow: 0, bytes: 1500, sent: Instant::ZERO, body: Body::Datagram(number) }
     }
 
-    fn arrived(number: u64, began_ms: u64) -> LinkOutput {
-        LinkOutput::Arrived { packet: packet(number), began: Instant::from_millis(began_ms) }
+    fn arrived(number: u64, began_ms: u64) -> PipeOutput {
+        PipeOutput::Arrived { packet: packet(number), began: Instant::from_millis(began_ms) }
     }
 
     /// 1500 bytes at 1 Mbit/s take 12 ms. One packet in transmission, two in the queue, the fourth is dropped:
@@ -270,7 +270,7 @@ mod tests {
     /// ```
     #[test]
     fn queue_rate_and_delay() {
-        let config = LinkConfig {
+        let config = PipeConfig {
             rate: Some(Rate::from_bps(1_000_000)),
             delay: Span::from_millis(5),
             queue: QueueLimit::Packets(2),
@@ -278,9 +278,9 @@ mod tests {
             cross: None,
         };
         let inputs: Vec<_> = (1..=4).map(|number| (Instant::ZERO, packet(number))).collect();
-        let done = check_machine(|| Link::new(config, no_errors()), &inputs, Instant::from_secs(1));
+        let done = check_machine(|| Pipe::new(config, no_errors()), &inputs, Instant::from_secs(1));
         let expected = [
-            (Instant::ZERO, LinkOutput::Dropped(packet(4))),
+            (Instant::ZERO, PipeOutput::Dropped(packet(4))),
             (Instant::from_millis(17), arrived(1, 0)),
             (Instant::from_millis(29), arrived(2, 12)),
             (Instant::from_millis(41), arrived(3, 24)),
@@ -291,7 +291,7 @@ mod tests {
     /// The first bit is there after the delay, and the rate still spaces the packets.
     #[test]
     fn cut_through_leaves_out_a_packets_own_time() {
-        let config = LinkConfig {
+        let config = PipeConfig {
             rate: Some(Rate::from_bps(1_000_000)),
             delay: Span::from_millis(5),
             queue: QueueLimit::Packets(9),
@@ -299,7 +299,7 @@ mod tests {
             cross: None,
         };
         let inputs = [(Instant::ZERO, packet(1)), (Instant::ZERO, packet(2))];
-        let done = check_machine(|| Link::new(config, no_errors()), &inputs, Instant::from_secs(1));
+        let done = check_machine(|| Pipe::new(config, no_errors()), &inputs, Instant::from_secs(1));
         let ms = Instant::from_millis;
         assert_eq!(done, [(ms(5), arrived(1, 0)), (ms(17), arrived(2, 12))]);
     }
@@ -307,7 +307,7 @@ mod tests {
     /// A damaged packet keeps the transmitter as busy as a sound one.
     #[test]
     fn damaged_packets_take_their_time() {
-        let config = LinkConfig {
+        let config = PipeConfig {
             rate: Some(Rate::from_bps(1_000_000)),
             delay: Span::ZERO,
             queue: QueueLimit::Packets(9),
@@ -316,22 +316,22 @@ mod tests {
         };
         let all = ErrorModel::new(ErrorConfig::Uniform { error_rate: 1.0 }, 1, "link", "down");
         let inputs = [(Instant::ZERO, packet(1)), (Instant::ZERO, packet(2))];
-        let done = check_machine(|| Link::new(config, all.clone()), &inputs, Instant::from_secs(1));
+        let done = check_machine(|| Pipe::new(config, all.clone()), &inputs, Instant::from_secs(1));
         let ms = Instant::from_millis;
-        let damaged = |number, began| LinkOutput::Damaged { packet: packet(number), began: ms(began) };
+        let damaged = |number, began| PipeOutput::Damaged { packet: packet(number), began: ms(began) };
         assert_eq!(done, [(ms(12), damaged(1, 0)), (ms(24), damaged(2, 12))]);
     }
 
     #[test]
     fn the_trace_follows_the_queue() {
-        let config = LinkConfig {
+        let config = PipeConfig {
             rate: Some(Rate::from_bps(1_000_000)),
             delay: Span::ZERO,
             queue: QueueLimit::Packets(9),
             cut_through: false,
             cross: None,
         };
-        let mut link = Link::new(config, no_errors());
+        let mut link = Pipe::new(config, no_errors());
         link.trace();
         (1..=3).for_each(|number| link.handle_input(packet(number), Instant::ZERO));
         assert_eq!(link.queued(Instant::from_millis(11)), 2);
@@ -342,14 +342,14 @@ mod tests {
     #[test]
     fn a_queue_in_bytes_counts_bytes() {
         let limit = QueueLimit::Bytes(Size::from_bytes(3000));
-        let config = LinkConfig {
+        let config = PipeConfig {
             rate: Some(Rate::from_bps(8)),
             delay: Span::ZERO,
             queue: limit,
             cut_through: false,
             cross: None,
         };
-        let mut link = Link::new(config, no_errors());
+        let mut link = Pipe::new(config, no_errors());
         (1..=4).for_each(|number| link.handle_input(packet(number), Instant::ZERO));
         assert_eq!(link.statistics().dropped, 1);
     }
@@ -363,7 +363,7 @@ mod tests {
     fn cross_traffic_takes_its_place() {
         let ms = Instant::from_millis;
         let cross = CrossTraffic { first: ms(1), interval: Span::from_millis(10), bytes: 750 };
-        let config = LinkConfig {
+        let config = PipeConfig {
             rate: Some(Rate::from_bps(1_000_000)),
             delay: Span::ZERO,
             queue: QueueLimit::Packets(2),
@@ -371,11 +371,11 @@ mod tests {
             cross: Some(cross),
         };
         let inputs = [(ms(0), packet(1)), (ms(10), packet(2)), (ms(11), packet(3))];
-        let done = check_machine(|| Link::new(config, no_errors()), &inputs, Instant::from_secs(1));
-        let dropped = (ms(11), LinkOutput::Dropped(packet(3)));
+        let done = check_machine(|| Pipe::new(config, no_errors()), &inputs, Instant::from_secs(1));
+        let dropped = (ms(11), PipeOutput::Dropped(packet(3)));
         assert_eq!(done, [dropped, (ms(12), arrived(1, 0)), (ms(30), arrived(2, 18))]);
 
-        let mut link = Link::new(config, no_errors());
+        let mut link = Pipe::new(config, no_errors());
         inputs[..2].iter().for_each(|(at, packet)| link.handle_input(*packet, *at));
         // At 25 ms our second packet is under way and theirs of 21 ms waits.
         assert_eq!(link.queued(ms(25)), 1);

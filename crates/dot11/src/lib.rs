@@ -1,7 +1,8 @@
-//! Frame formats: 802.11 MAC frames and radiotap headers, to bytes and back.
+//! IEEE 802.11 as facts and bytes: how long frames are on the air, and MAC frames and radiotap headers to bytes and back.
 //!
-//! Two levels, as bytes and as meaning. A *view* ([`Frame`], [`ManagementBody`], [`Elements`], [`Tim`]) borrows bytes
-//! and reads fields where they lie; a *representation* ([`Header`], [`BeaconFields`], [`Radiotap`]) holds what the
+//! [`phy`] has the timing and the rates of each PHY, [`airtime`] the time on the air of any frame that a capture may hold.
+//! Everything else is frame formats, at two levels, as bytes and as meaning. A *view* ([`Frame`], [`ManagementBody`],
+//! [`Elements`], [`Tim`]) borrows bytes and reads fields where they lie; a *representation* ([`Header`], [`BeaconFields`], [`Radiotap`]) holds what the
 //! fields mean and writes them. Bytes come from the network and are hostile: every decoder returns [`WireError`] on
 //! what it cannot read, and none panics, loops or allocates in proportion to a claimed length.
 //!
@@ -11,20 +12,22 @@
 //! radiotap's TLV fields, which end the decoding of a radiotap header without harm to what was read before.
 
 mod address;
-mod dot11;
+pub mod airtime;
 mod elements;
 mod error;
 mod fcs;
+mod frame;
 mod management;
 mod payload;
+pub mod phy;
 mod radiotap;
 mod rates;
 
 pub use address::{MacAddress, ParseMacError};
-pub use dot11::{AckPolicy, Frame, FrameControl, FrameKind, Header, QosControl};
 pub use elements::{Elements, Tim, TimFields, WmmInfo};
 pub use error::WireError;
 pub use fcs::{append_fcs, check_fcs, fcs};
+pub use frame::{AckPolicy, Frame, FrameControl, FrameKind, Header, QosControl};
 pub use management::{AssociationResponse, BeaconFields, Capability, ManagementBody};
 pub use payload::{AmsduSubframe, amsdu_subframes, encapsulate, snap_payload};
 pub use radiotap::{AmpduStatus, Channel, McsField, Radiotap, RadiotapFlags, TxFlags};

@@ -14,7 +14,7 @@
 
 use airwatt_base::{Power, Rate};
 
-use super::phy::Standard;
+use airwatt_dot11::phy::Standard;
 
 /// Exponent of the loss over distance: offices, in ITU-R P.1238.
 pub const fn office_exponent(standard: Standard) -> f64 {

@@ -3,8 +3,8 @@
 use airwatt_base::{Instant, Span};
 use airwatt_proto::powersave::{ServiceFlags, StationId};
 
-use super::cell::Cell;
 use super::frame::{ACK_BYTES, AirFrame, Body, Kind, Mpdu, Node, RTS_BYTES};
+use super::machine::Cell;
 use super::medium::{Parts, Plan};
 
 impl Cell {

@@ -1,0 +1,45 @@
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn equal_times_are_served_in_order_of_slot() {
+    let mut schedule = Schedule::new(5);
+    for slot in [3, 1, 4, 0, 2] {
+        schedule.set(slot, Instant::from_nanos(7));
+    }
+    let mut served = Vec::new();
+    while let Some((_, slot)) = schedule.serve() {
+        served.push(slot);
+        schedule.cancel(slot);
+    }
+    assert_eq!(served, [0, 1, 2, 3, 4]);
+}
+
+#[test]
+#[should_panic(expected = "has been served")]
+fn time_never_goes_back() {
+    let mut schedule = Schedule::new(2);
+    schedule.set(0, Instant::from_nanos(7));
+    schedule.serve();
+    schedule.set(1, Instant::from_nanos(6));
+}
+
+proptest! {
+    /// Against a set that is plainly right: any mix of setting, moving and cancelling.
+    #[test]
+    fn agrees_with_an_ordered_set(steps in prop::collection::vec((0_u32..40, prop::option::of(0_u64..50)), 1..400)) {
+        let mut schedule = Schedule::new(40);
+        let mut reference = BTreeSet::new();
+        for (slot, at) in steps {
+            let at = at.map(Instant::from_nanos);
+            schedule.put(slot, at);
+            reference.retain(|&(_, other)| other != slot);
+            reference.extend(at.map(|at| (at, slot)));
+            prop_assert_eq!(schedule.first(), reference.first().copied());
+            prop_assert_eq!(schedule.at(slot), at);
+        }
+    }
+}
