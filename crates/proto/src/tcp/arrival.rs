@@ -1,8 +1,9 @@
-//! SEGMENT ARRIVES: RFC 9293 section 3.10.7, one function a step.
+//! Processing of an arriving segment (SEGMENT ARRIVES, RFC 9293 section 3.10.7), one function for each step.
 //!
-//! Where RFC 5961 (blind in-window attacks) tightened a step, RFC 9293 adopted it and so does this: a reset counts only at
-//! exactly the next sequence number, and a SYN inside a connection is answered, never obeyed. Answers to empty segments
-//! that are not acceptable are rationed, so that two ends that have lost each other do not acknowledge for ever.
+//! RFC 9293 adopted the changes of RFC 5961 against blind in-window attacks, and so does this module: a reset is
+//! accepted only at exactly the next expected sequence number, and a SYN inside a connection is answered with a
+//! challenge ACK. Answers to empty segments that are not acceptable are rate-limited, so that two ends that have lost
+//! synchronization do not acknowledge each other for ever.
 
 use airwatt_base::{Instant, Span};
 
@@ -12,8 +13,8 @@ use super::receiver::{AckDue, Text};
 use super::segment::{Flags, Segment};
 use super::sender::AckPosition;
 
-/// Least time between two answers to empty segments that are not acceptable. RFC 5961 section 7 asks for a limit; Linux has
-/// this one (`tcp_invalid_ratelimit`).
+/// Least time between two answers to empty segments that are not acceptable. RFC 5961 section 7 asks for a limit; this
+/// is the one of Linux (`tcp_invalid_ratelimit`).
 const CHALLENGE_INTERVAL: Span = Span::from_millis(500);
 
 /// Whether a segment lies in the receive window.
@@ -26,7 +27,7 @@ enum Acceptable {
 }
 
 impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
-    /// Takes a segment.
+    /// Processes an arriving segment in any state.
     pub(super) fn on_segment(&mut self, segment: &Segment, payload: &R::Payload, now: Instant) {
         self.statistics.segments_received += 1;
         match self.state {
@@ -37,14 +38,14 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         }
     }
 
-    /// Section 3.10.7.1.
+    /// Section 3.10.7.1: answers a segment for which there is no connection with a reset.
     fn refuse(&mut self, segment: &Segment) {
         if let Some(reset) = segment.reset() {
             self.push(reset);
         }
     }
 
-    /// Section 3.10.7.2.
+    /// Section 3.10.7.2: processes a segment in LISTEN.
     fn on_segment_listen(&mut self, segment: &Segment) {
         if segment.flags.has(Flags::RST) {
             return;
@@ -59,7 +60,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         }
     }
 
-    /// Section 3.10.7.3.
+    /// Section 3.10.7.3: processes a segment in SYN-SENT.
     fn on_segment_syn_sent(&mut self, segment: &Segment, now: Instant) {
         let acknowledges = segment.flags.has(Flags::ACK);
         let acceptable = acknowledges && self.sender.ack_position(segment.ack) == AckPosition::Valid(1);
@@ -77,14 +78,14 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
                 self.connect();
                 self.receiver.due = AckDue::Now;
             } else {
-                // Simultaneous open: the SYN goes out again, now with an acknowledgement.
+                // Simultaneous open: the SYN is sent again, now with an acknowledgement.
                 self.sender.offer(0, 0, segment.window);
                 self.sender.synchronize();
             }
         }
     }
 
-    /// Section 3.10.7.4.
+    /// Section 3.10.7.4: processes a segment in all other states.
     fn on_segment_synchronized(&mut self, segment: &Segment, payload: &R::Payload, now: Instant) {
         let acceptable = self.acceptable(segment);
         if acceptable == Acceptable::No {
@@ -109,16 +110,17 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.on_text(segment, payload, now);
     }
 
-    /// First step: the four cases of section 3.10.7.4's table.
+    /// First step: tests the segment against the four cases of section 3.10.7.4's table.
     ///
-    /// The table looks for a segment's first or last position in the window, and so misses a segment that begins before
-    /// the window and ends behind it; here any overlap counts.
+    /// The table requires a segment's first or last position to lie in the window, and so rejects a segment that begins
+    /// before the window and ends beyond it; here any overlap is accepted.
     fn acceptable(&self, segment: &Segment) -> Acceptable {
         let start = self.receiver.position(segment.seq);
         let (next, edge) = (self.receiver.next(), self.receiver.edge());
         let length = i64::from(segment.sequence_length());
         let accepted = match (length, edge == next) {
-            // `start == edge` is an ACK from a peer that has filled the window and whose `SND.NXT` lies behind it.
+            // `start == edge` is an ACK from a peer that has filled the window and whose `SND.NXT` lies at its right
+            // edge.
             (0, _) => next <= start && start <= edge,
             (_, true) if start == next => return Acceptable::WithoutText,
             (_, true) => false,
@@ -127,7 +129,8 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         if accepted { Acceptable::Yes } else { Acceptable::No }
     }
 
-    /// First step, for a segment that is not acceptable: it is answered, so that the peer learns what is.
+    /// First step, for a segment that is not acceptable: acknowledges it, so that the peer learns the expected sequence
+    /// number.
     fn reject(&mut self, segment: &Segment, payload: &R::Payload, now: Instant) {
         if segment.flags.has(Flags::RST) {
             return;
@@ -138,7 +141,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         }
         let syn_again = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
         if self.state == State::SynReceived && syn_again {
-            // The peer has not got our SYN: an acknowledgement alone would not help it.
+            // The peer has not received our SYN, so an acknowledgement alone would not help it.
             self.sender.synchronize();
             return;
         }
@@ -148,8 +151,8 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.challenge(segment, now);
     }
 
-    /// Takes what of a segment below the window had been skipped. False if that is nothing. The acknowledgement has to lie
-    /// where one can, as for every segment that brings data (RFC 5961 section 5.2).
+    /// Takes the bytes of a segment below the window that had been skipped. Returns false if there are none. The
+    /// acknowledgement number has to be acceptable, as for every segment that brings data (RFC 5961 section 5.2).
     fn take_late(&mut self, segment: &Segment, payload: &R::Payload) -> bool {
         let in_stream = segment.flags.has(Flags::ACK) && !segment.flags.has(Flags::SYN);
         let valid = matches!(self.sender.ack_position(segment.ack), AckPosition::Valid(_));
@@ -162,14 +165,14 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         late > 0
     }
 
-    /// Tells the application what the receive half skipped, and what came late.
+    /// Notifies the application of the gaps that the receive half skipped, and of skipped bytes that arrived late.
     fn notify_gaps(&mut self) {
         if let Some(partial) = &mut self.receiver.partial {
             self.outputs.extend(partial.events.drain(..).map(Output::Event));
         }
     }
 
-    /// Tells the peer what is expected. Empty segments are answered only now and then.
+    /// Sends a challenge ACK (RFC 5961 section 5). The rate of challenge ACKs for empty segments is limited.
     fn challenge(&mut self, segment: &Segment, now: Instant) {
         if segment.sequence_length() == 0 {
             if now < self.next_challenge {
@@ -180,7 +183,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.receiver.due = AckDue::Now;
     }
 
-    /// Second step.
+    /// Second step: processes a reset.
     fn on_reset(&mut self, segment: &Segment, now: Instant) {
         if self.receiver.position(segment.seq) != self.receiver.next() {
             return self.challenge(segment, now);
@@ -192,7 +195,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         }
     }
 
-    /// Fourth step.
+    /// Fourth step: processes a SYN inside a connection.
     fn on_syn_in_connection(&mut self, segment: &Segment, now: Instant) {
         if self.state == State::SynReceived && self.passive {
             self.return_to_listen();
@@ -208,7 +211,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.state = State::Listen;
     }
 
-    /// Fifth step. False if the segment is to be dropped.
+    /// Fifth step: processes the acknowledgement number. Returns false if the segment is to be dropped.
     fn on_acknowledgement(&mut self, segment: &Segment, now: Instant) -> bool {
         let position = self.sender.ack_position(segment.ack);
         if self.state == State::SynReceived {
@@ -245,7 +248,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         }
     }
 
-    /// Seventh and eighth step.
+    /// Seventh and eighth step: processes the segment text and the FIN.
     fn on_text(&mut self, segment: &Segment, payload: &R::Payload, now: Instant) {
         if !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {
             return;

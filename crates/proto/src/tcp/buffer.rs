@@ -1,4 +1,4 @@
-//! What a connection holds of its streams: lengths in the simulator, bytes on a device.
+//! The send and receive buffers of a connection: lengths in the simulator, bytes on a device.
 //!
 //! The halves of a connection know positions and ranges; a buffer only stores. A counter costs nothing, so that a
 //! simulated transfer of many gigabytes needs no memory.
@@ -6,43 +6,45 @@
 use std::collections::VecDeque;
 use std::fmt::Debug;
 
-/// Holds what was written and is not yet acknowledged.
+/// Holds the data that was written and is not yet acknowledged.
 pub trait SendBuffer: Clone + Debug + Send + Default {
-    /// What the application writes.
+    /// The data of one write by the application.
     type Data: Clone + Debug;
 
-    /// Keeps `data` behind what is there, and returns its length in bytes.
+    /// Appends `data` to the buffer, and returns its length in bytes.
     fn append(&mut self, data: Self::Data) -> u64;
 
-    /// Forgets the first `bytes`: they are acknowledged.
+    /// Discards the first `bytes`, which are acknowledged.
     fn release(&mut self, bytes: u64);
 }
 
-/// Holds what was received and is not yet read, what arrived ahead of a gap, and what arrived after it was given up.
+/// Holds the data that was received and not yet read, the data beyond gaps, and the skipped data that arrived late.
 pub trait ReceiveBuffer: Clone + Debug + Send + Default {
-    /// What comes with a segment.
+    /// The payload of a segment.
     type Payload: Clone + Debug;
-    /// Whether the buffer keeps bytes that have to be fetched, so that nothing counts as read by itself.
+    /// Whether the buffer stores bytes that the application has to fetch. If so, received data never counts as read at
+    /// once.
     const KEEPS: bool;
 
-    /// Stores `len` bytes of the payload, from its byte `from` on, so that they lie `at` bytes behind the data in order.
+    /// Stores `len` bytes of the payload, beginning with its byte `from`, at an offset of `at` bytes after the end of
+    /// the data in order.
     fn store(&mut self, at: u64, payload: &Self::Payload, from: usize, len: usize);
 
-    /// Stores a piece that was skipped before: it begins at byte `position` of the stream, `behind` bytes before the end of
-    /// the data in order.
+    /// Stores a range that was skipped before: it begins at byte `position` of the stream, `behind` bytes before the
+    /// end of the data in order.
     fn store_late(&mut self, position: u64, behind: u64, payload: &Self::Payload, from: usize, len: usize);
 
-    /// The next `bytes` behind the data in order are in order too, or skipped.
+    /// Marks the next `bytes` after the data in order as in order too, whether they arrived or were skipped.
     fn advance(&mut self, bytes: u64);
 
-    /// The application has read the first `bytes` of the data in order.
+    /// Discards the first `bytes` of the data in order, which the application has read.
     fn consume(&mut self, bytes: u64);
 
-    /// Nobody will ask for the late pieces any more.
+    /// Discards the late ranges of the last input.
     fn forget_late(&mut self);
 }
 
-/// Counts instead of storing.
+/// A buffer that counts bytes without storing them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Lengths;
 
@@ -71,14 +73,15 @@ impl ReceiveBuffer for Lengths {
     fn forget_late(&mut self) {}
 }
 
-/// Keeps the bytes that were written until they are acknowledged.
+/// A send buffer that stores the written bytes until they are acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct SendBytes {
     bytes: VecDeque<u8>,
 }
 
 impl SendBytes {
-    /// Appends to `out` the `len` bytes that lie `at` bytes behind the first unacknowledged one, or as many as there are.
+    /// Appends to `out` the `len` bytes at an offset of `at` bytes from the first unacknowledged one, or as many as
+    /// there are.
     pub(crate) fn copy(&self, at: usize, len: usize, out: &mut Vec<u8>) {
         let end = at.saturating_add(len).min(self.bytes.len());
         copy_range(&self.bytes, at.min(end), end, out);
@@ -99,13 +102,14 @@ impl SendBuffer for SendBytes {
     }
 }
 
-/// Keeps the bytes that were received until they are read. A byte that was skipped reads as zero; the events say which.
+/// A receive buffer that stores the received bytes until they are read. A skipped byte reads as zero; the events report
+/// which.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct ReceiveBytes {
-    /// Data in order, then data behind gaps; a gap holds zeros.
+    /// Data in order, followed by data beyond gaps. A gap holds zeros.
     bytes: VecDeque<u8>,
     in_order: usize,
-    /// Pieces that the last input brought too late, with their places in the stream.
+    /// Ranges that the last input brought late, with their positions in the stream.
     late: Vec<(u64, Vec<u8>)>,
 }
 
@@ -115,7 +119,7 @@ impl ReceiveBytes {
         copy_range(&self.bytes, 0, self.in_order, out);
     }
 
-    /// The pieces that the last input brought too late.
+    /// Returns the ranges that the last input brought late.
     pub(crate) fn late(&self) -> &[(u64, Vec<u8>)] {
         &self.late
     }
@@ -139,7 +143,7 @@ impl ReceiveBuffer for ReceiveBytes {
     fn store_late(&mut self, position: u64, behind: u64, payload: &Vec<u8>, from: usize, len: usize) {
         let piece = &payload[from..from + len];
         self.late.push((position, piece.to_vec()));
-        // What the application has not read yet is put right in its place as well.
+        // Late bytes that the application has not read yet also replace the zeros in the buffer.
         let unread = self.in_order as u64;
         let read = behind.saturating_sub(unread).min(len as u64) as usize;
         let start = unread.saturating_sub(behind) as usize;

@@ -1,6 +1,6 @@
-//! One end of a connection: the states of RFC 9293 section 3.3.2, its calls and its timers.
+//! One end of a connection: the states of RFC 9293 section 3.3.2, the user calls and the timers.
 //!
-//! What happens when a segment arrives is in `arrival.rs`.
+//! The processing of arriving segments is in `arrival.rs`.
 
 use std::collections::VecDeque;
 
@@ -17,15 +17,15 @@ use super::statistics::Statistics;
 use crate::cc::{AckLoss, CongestionControl};
 
 timer_kinds! {
-    /// Why a connection wakes up.
+    /// The timers of a connection.
     pub enum TcpTimer {
         /// When to give up waiting for an acknowledgement and send again.
         Retransmission = "retransmission",
         /// When to probe a closed window.
         Persist = "persist",
-        /// When to acknowledge what has been waiting for more.
+        /// When to send a delayed acknowledgement.
         DelayedAck = "delayed-ack",
-        /// When to forget a closed connection.
+        /// When to remove a closed connection.
         TimeWait = "time-wait",
     }
 }
@@ -43,88 +43,89 @@ pub enum State {
     SynSent,
     /// Has received and sent a SYN.
     SynReceived,
-    /// Data flows.
+    /// Data can be transferred in both directions.
     Established,
-    /// Has closed its direction.
+    /// This end has closed its direction.
     FinWait1,
-    /// Has closed its direction, and the peer knows.
+    /// This end has closed its direction, and the peer has acknowledged that.
     FinWait2,
     /// The peer has closed its direction.
     CloseWait,
-    /// Both have closed at once.
+    /// Both ends have closed at the same time.
     Closing,
-    /// The peer closed first, and now this end has.
+    /// The peer closed first, and this end has closed as well.
     LastAck,
-    /// Both directions are closed; old segments are waited out.
+    /// Both directions are closed; the end waits until old segments have left the network.
     TimeWait,
 }
 
-/// What comes in. `D` is what the application writes, `P` what comes with a segment: a length and nothing in the simulator,
-/// bytes on a device.
+/// Inputs of a connection. `D` is the data of a write and `P` the payload of a segment: a length and nothing in the
+/// simulator, bytes on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input<D = u64, P = ()> {
-    /// The application opens actively: a SYN is sent.
+    /// Active open: a SYN is sent.
     Open,
-    /// The application waits for a SYN.
+    /// Passive open: the connection waits for a SYN.
     Listen,
     /// A segment arrived, with its payload.
     Segment(Segment, P),
-    /// The application writes. Before the connection stands, data waits; after [`Input::Close`] it is ignored.
+    /// The application writes. Data waits until the connection is established; after [`Input::Close`] it is ignored.
     Write(D),
-    /// The application has read so many bytes. Needed only where received data does not count as read at once.
+    /// The application has read this many bytes. Needed only if received data does not count as read at once.
     Read(u64),
-    /// The window ends so many bytes beyond what is in order now, whatever room there is; `None`: where the room ends. It may
-    /// take back what was offered, which peers have to bear (RFC 9293 section 3.8.6). Power save shapes streams by it.
+    /// Limits the offered window to this many bytes beyond the data in order, whatever the free buffer space; `None`
+    /// removes the limit. The limit may shrink the window, which peers must tolerate (RFC 9293 section 3.8.6).
+    /// Power-save policies shape streams with it.
     Grant(Option<u64>),
     /// The application has nothing more to write. What was written is still delivered.
     Close,
-    /// The application gives up: the peer gets a reset.
+    /// The application aborts the connection: the peer gets a reset.
     Abort,
 }
 
-/// What goes out.
+/// Outputs of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     /// A segment to send.
     Transmit(Segment),
-    /// Something the application wants to know.
+    /// A notification for the application.
     Event(Event),
 }
 
-/// What the application wants to know.
+/// Notifications for the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The connection stands.
+    /// The connection is established.
     Connected,
-    /// So many bytes more are in order: one event for each segment that brings any.
+    /// More bytes are in order. There is one event for each segment that brings any.
     Delivered {
-        /// How many bytes.
+        /// Number of bytes.
         bytes: u64,
     },
-    /// So many bytes at this place are missing, by leave of [`TcpConfig::reliability`]; the stream goes on behind them. A
-    /// buffer that keeps bytes reads them as zeros.
+    /// Bytes are missing that [`TcpConfig::reliability`] permits to skip; the stream continues after them. A buffer
+    /// that stores bytes reads them as zeros.
     Gap {
-        /// The first missing byte, counted from the stream's first.
+        /// The first missing byte, counted from the first byte of the stream.
         at: u64,
-        /// How many bytes.
+        /// Number of bytes.
         bytes: u64,
     },
-    /// Bytes that a [`Event::Gap`] had given up arrived all the same.
+    /// Bytes that an earlier [`Event::Gap`] reported as skipped have arrived.
     Late {
-        /// The first of them, counted from the stream's first.
+        /// The first of them, counted from the first byte of the stream.
         at: u64,
-        /// How many bytes.
+        /// Number of bytes.
         bytes: u64,
     },
     /// The peer has closed its direction, and all its data is delivered.
     PeerClosed,
-    /// The peer has everything that was written so far.
+    /// The peer has acknowledged everything that was written so far.
     AllAcknowledged,
     /// The peer reset or refused the connection.
     Reset,
-    /// The peer did not answer, and the connection was given up.
+    /// The peer did not answer, and the connection was aborted.
     TimedOut,
-    /// Both directions are closed, and the connection is forgotten.
+    /// Both directions are closed, and the connection no longer exists.
     Closed,
 }
 
@@ -132,7 +133,7 @@ pub enum Event {
 #[derive(Clone, Debug)]
 pub struct Connection<S: SendBuffer = Lengths, R: ReceiveBuffer = Lengths> {
     pub(super) state: State,
-    /// Came from `Listen`: a reset of the handshake leads back there.
+    /// Whether the connection was opened passively: a reset during the handshake returns it to LISTEN.
     pub(super) passive: bool,
     pub(super) sender: Sender<S>,
     pub(super) receiver: Receiver<R>,
@@ -140,12 +141,12 @@ pub struct Connection<S: SendBuffer = Lengths, R: ReceiveBuffer = Lengths> {
     pub(super) statistics: Statistics,
     pub(super) outputs: VecDeque<Output>,
     pub(super) config: TcpConfig,
-    /// Before this, empty segments that are not acceptable get no answer.
+    /// Before this time, empty segments that are not acceptable get no answer.
     pub(super) next_challenge: Instant,
 }
 
 impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
-    /// A closed end. Panics if the settings do not pass [`TcpConfig::check`].
+    /// Creates a closed end. Panics if the settings do not pass [`TcpConfig::check`].
     pub fn new(config: TcpConfig) -> Self {
         if let Err(problem) = config.check() {
             panic!("{problem}");
@@ -163,8 +164,8 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         }
     }
 
-    /// An end whose handshake with a peer of settings `peer` is over, without a segment or a wake-up spent on it: as
-    /// simulators that begin with data have it.
+    /// Creates an established end whose peer has the settings `peer`. No segment is sent and no timer set for the
+    /// handshake, as in simulators that begin with data.
     pub fn established(config: TcpConfig, peer: &TcpConfig) -> Self {
         let mut end = Self::new(config);
         end.state = State::Established;
@@ -183,7 +184,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         &self.config
     }
 
-    /// What was counted so far.
+    /// The counters.
     pub fn statistics(&self) -> &Statistics {
         &self.statistics
     }
@@ -208,7 +209,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.sender.control.ssthresh()
     }
 
-    /// Sequence numbers in flight, as far as the sender believes: after a timeout, those sent since.
+    /// Sequence numbers in flight, as the sender estimates them: after a timeout, those sent since.
     pub fn flight(&self) -> u32 {
         self.sender.flight()
     }
@@ -218,7 +219,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.sender.is_recovering()
     }
 
-    /// Segments in flight by the scoreboard's reckoning, in bytes, while it is in fast recovery (RFC 6675: pipe).
+    /// Bytes in flight by the scoreboard (pipe of RFC 6675) during fast recovery; otherwise `None`.
     pub fn pipe(&self) -> Option<u64> {
         self.sender.pipe()
     }
@@ -228,7 +229,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         &self.sender.rtt
     }
 
-    /// The smoothed round-trip time, once there is one.
+    /// The smoothed round-trip time; `None` before the first sample.
     pub fn srtt(&self) -> Option<Span> {
         self.sender.rtt.srtt()
     }
@@ -243,19 +244,19 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.sender.unacknowledged()
     }
 
-    /// Bytes received in order, gaps among them, and not yet read.
+    /// Bytes received in order and not yet read, skipped gaps included.
     pub fn readable_bytes(&self) -> u64 {
         self.receiver.readable()
     }
 
-    /// When this timer is due, if it runs.
+    /// The time at which this timer expires; `None` if it is stopped.
     pub fn timer(&self, timer: TcpTimer) -> Option<Instant> {
         self.timers.get(timer)
     }
 
-    // The calls of RFC 9293 section 3.10.
+    // User calls of RFC 9293 section 3.10.
 
-    /// Section 3.10.1. Ignored unless closed or listening.
+    /// Section 3.10.1. Ignored unless the end is closed or listening.
     fn open(&mut self) {
         if matches!(self.state, State::Closed | State::Listen) && !self.was_used() {
             self.state = State::SynSent;
@@ -271,13 +272,13 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         }
     }
 
-    /// Whether a connection has been here: an end serves one.
+    /// Whether this end had a connection before: an end serves only one.
     fn was_used(&self) -> bool {
         self.sender.next_sequence() != self.sender.initial_sequence()
     }
 
-    /// Section 3.10.4. In the handshake a close waits for the data written before it, as it does later; with nothing written
-    /// there is nothing to wait for.
+    /// Section 3.10.4. During the handshake a close takes effect after the data written before it; with nothing written
+    /// it takes effect at once.
     fn close(&mut self) {
         match self.state {
             State::Listen => self.finish(Some(Event::Closed)),
@@ -295,7 +296,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         }
     }
 
-    /// Section 3.10.5.
+    /// Section 3.10.5: sends a reset and closes the connection.
     fn abort(&mut self) {
         if matches!(
             self.state,
@@ -322,7 +323,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
 
     // Transitions that several inputs share.
 
-    /// Ends the connection: no timer runs, nothing more is sent.
+    /// Ends the connection: stops all timers and sends nothing more.
     pub(super) fn finish(&mut self, event: Option<Event>) {
         self.state = State::Closed;
         self.timers = Timers::new();
@@ -330,7 +331,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.outputs.extend(event.map(Output::Event));
     }
 
-    /// The handshake is over.
+    /// Enters ESTABLISHED, or FIN-WAIT-1 if the application has closed already.
     pub(super) fn connect(&mut self) {
         self.sender.established();
         self.notify(Event::Connected);
@@ -349,7 +350,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.outputs.push_back(Output::Event(event));
     }
 
-    /// Sends a segment that belongs to no stream position of ours: a reset.
+    /// Sends a segment that belongs to no position of the send stream, such as a reset or an acknowledgement.
     pub(super) fn push(&mut self, segment: Segment) {
         self.outputs.push_back(Output::Transmit(segment));
     }
@@ -361,17 +362,17 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.push(segment);
     }
 
-    /// Sends an acknowledgement with blocks now. Apart from the plain one, which is the common case.
+    /// Sends an acknowledgement with SACK blocks now. Separate from the plain one, which is the common case.
     #[inline(never)]
     fn push_blocks(&mut self) {
-        // Before the receive half books the acknowledgement as sent.
+        // The blocks are read before the receive half records the acknowledgement as sent.
         let sack = self.receiver.blocks();
         let segment = self.segment(self.sender.ack_sequence(), 0, Flags::NONE);
         self.statistics.acks_sent += 1;
         self.push(Segment { sack, ..segment });
     }
 
-    /// Completes a segment with what the receive half has to say.
+    /// Completes a segment with the acknowledgement number and the offered window.
     fn segment(&mut self, seq: Seq, len: u16, flags: Flags) -> Segment {
         if self.state == State::SynSent {
             // The peer's sequence numbers are not known yet.
@@ -385,7 +386,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         Segment { seq, ack, window, len, flags: flags | Flags::ACK, sack: SackBlocks::NONE }
     }
 
-    /// Sends all that may be sent, and an acknowledgement if one is due and nothing carried it.
+    /// Sends all segments that may be sent, and an acknowledgement if one is due and no segment carried it.
     pub(super) fn transmit(&mut self, now: Instant) {
         if matches!(self.state, State::Closed | State::Listen) {
             return;
@@ -429,8 +430,8 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
 }
 
 impl<R: ReceiveBuffer> Connection<SendBytes, R> {
-    /// Appends the payload of `segment` to `out`. To be called when the segment is sent, before the next input: later its
-    /// bytes may be acknowledged and gone.
+    /// Appends the payload of `segment` to `out`. Must be called when the segment is sent, before the next input,
+    /// because its bytes may be acknowledged and discarded later.
     pub fn payload(&self, segment: &Segment, out: &mut Vec<u8>) {
         if segment.len > 0 {
             self.sender.buffer.copy(self.sender.offset(segment.seq), usize::from(segment.len), out);
@@ -439,14 +440,14 @@ impl<R: ReceiveBuffer> Connection<SendBytes, R> {
 }
 
 impl<S: SendBuffer> Connection<S, ReceiveBytes> {
-    /// Appends to `out` all bytes that are in order and not yet read, skipped ones as zeros. [`Input::Read`] then says how
-    /// many were taken.
+    /// Appends to `out` all bytes that are in order and not yet read; skipped bytes are zeros. [`Input::Read`] then
+    /// reports how many were taken.
     pub fn received(&self, out: &mut Vec<u8>) {
         self.receiver.buffer.copy(out);
     }
 
-    /// The pieces, with their places in the stream, for which the last input brought [`Event::Late`]. To be called before
-    /// the next input.
+    /// The ranges, with their positions in the stream, for which the last input brought [`Event::Late`]. Must be called
+    /// before the next input.
     pub fn late(&self) -> &[(u64, Vec<u8>)] {
         self.receiver.buffer.late()
     }

@@ -1,11 +1,13 @@
-//! The receive half with partial reliability: PRTP, a receiver's option that a plain TCP sender never notices.
+//! The receive half with partial reliability: PRTP, an option of the receiver that is transparent to a plain TCP
+//! sender.
 //!
-//! Where a gap opens and [`crate::reliability`] allows it, the receive half acknowledges past the gap, as if it had arrived;
-//! else it does what TCP does, and duplicate ACKs have the missing segment sent again. A gap before the FIN may be skipped as
-//! well, once the FIN is known. Such an acknowledgement is never delayed: the sender's clock stays that of a gap just filled.
+//! If a gap opens and [`crate::reliability`] permits it, the receive half acknowledges past the gap, as if the data had
+//! arrived. Otherwise it sends duplicate ACKs as TCP does, and the sender retransmits the missing segment. A gap before
+//! the FIN may be skipped as well, once the FIN is known. Such an acknowledgement is never delayed, so the ACK clock is
+//! that of a gap just filled.
 //!
-//! What was skipped and arrives all the same lies below the window, so that it takes the way of segments that are not
-//! acceptable: it is answered like them, but its bytes are handed over late. They are no repetition, so that none is reported.
+//! Skipped data that arrives later lies below the window. It is answered like any segment that is not acceptable, but
+//! its bytes are delivered late, and no D-SACK block reports them because they are not duplicates.
 
 use super::buffer::ReceiveBuffer;
 use super::connection::Event;
@@ -13,13 +15,13 @@ use super::receiver::{Receiver, Text};
 use super::statistics::Statistics;
 use crate::reliability::{ByteRange, Reliability};
 
-/// What a receive half that lets gaps be keeps beside the rest.
+/// State of a receive half that may skip gaps.
 #[derive(Clone, Debug)]
 pub(super) struct Partial {
     pub(super) reliability: Reliability,
-    /// Behind the last byte of the stream, once it is complete up to its FIN.
+    /// Position after the last byte of the stream; `None` until the stream is complete up to its FIN.
     end: Option<u64>,
-    /// What the application is to be told, in order.
+    /// Pending notifications for the application, in order.
     pub(super) events: Vec<Event>,
 }
 
@@ -30,7 +32,7 @@ impl Partial {
 }
 
 impl<R: ReceiveBuffer> Receiver<R> {
-    /// Takes what was skipped before and arrives now. Returns how many bytes.
+    /// Takes bytes that were skipped before and arrive now. Returns their number.
     #[inline(never)]
     pub(super) fn take_late(&mut self, text: Text, payload: &R::Payload, statistics: &mut Statistics) -> u64 {
         let end = text.start + i64::from(text.len);
@@ -55,28 +57,29 @@ impl<R: ReceiveBuffer> Receiver<R> {
         arrived
     }
 
-    /// How many bytes of `piece`, which lies at or above what is expected, have not arrived before.
+    /// Returns how many bytes of `range`, which lies at or above the next expected position, have not arrived before.
     #[inline(never)]
     pub(super) fn count_new(&self, range: ByteRange) -> u64 {
         let known = |other: &ByteRange| other.end.min(range.end).saturating_sub(other.start.max(range.start));
         range.end - range.start - self.out_of_order.iter().map(known).sum::<u64>()
     }
 
-    /// Acknowledges past gaps as far as the reliability allows. Returns how many bytes became in order behind them.
+    /// Acknowledges past gaps as far as the reliability permits. Returns how many bytes beyond the gaps became in
+    /// order.
     #[inline(never)]
     pub(super) fn skip_gaps(&mut self, statistics: &mut Statistics) -> u64 {
         let Some(mut partial) = self.partial.take() else { return 0 };
         let mut delivered = 0;
         while self.fin != Some(self.next) {
             let range = self.out_of_order.first().map(|range| range.start);
-            // A peer that contradicts itself may have sent data beyond its FIN.
+            // An inconsistent peer may have sent data beyond its FIN.
             let fin = self.fin.filter(|fin| *fin > self.next);
             let Some(until) = [range, fin].into_iter().flatten().min() else { break };
             let bytes = partial.reliability.skip(self.next, until);
             if bytes == 0 {
                 break;
             }
-            // Positions count from the SYN; the application counts from its first byte.
+            // Positions count from the SYN; the application counts from the first byte of data.
             partial.events.push(Event::Gap { at: self.next - 1, bytes });
             statistics.bytes_skipped += bytes;
             self.next += bytes;
@@ -92,7 +95,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
         if self.fin == Some(self.next) {
             partial.end = self.fin;
         }
-        // Nothing on its way can still fill a gap that lies a window back.
+        // A gap more than a window below cannot be filled by packets that are still in flight.
         partial.reliability.forget_gaps(self.next.saturating_sub(u64::from(self.capacity)));
         self.partial = Some(partial);
         delivered

@@ -1,4 +1,4 @@
-//! The receive half: reassembly, the offered window, and when to acknowledge.
+//! The receive half: reassembly, the offered window and acknowledgements.
 
 use airwatt_base::Seq;
 
@@ -9,15 +9,15 @@ use super::sack::SackBlocks;
 use super::statistics::Statistics;
 use crate::reliability::ByteRange;
 
-/// Pieces of data behind gaps that are kept at most. A segment that would make one more is dropped like a lost one, so that
-/// a hostile peer cannot make the list long; a window of 5.8 MB with every second segment lost needs as many.
+/// Largest number of out-of-order ranges that are kept. A segment that would create one more is dropped like a lost
+/// one, so that a hostile peer cannot exhaust memory; a window of 5.8 MB with every second segment lost needs as many.
 const OUT_OF_ORDER_MAX: usize = 2048;
 
-/// Pieces whose order is remembered: twice what an acknowledgement can tell, so that there is something left to tell when
-/// some have joined.
+/// Number of recently touched ranges that are remembered: twice as many as an acknowledgement can report, so that
+/// enough remain after ranges have merged.
 const RECENT: usize = 6;
 
-/// Whether, and how soon, an acknowledgement is due.
+/// Whether an acknowledgement is due, and how soon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AckDue {
     No,
@@ -26,10 +26,10 @@ pub(super) enum AckDue {
     Now,
 }
 
-/// A segment's text, by positions.
+/// The text of a segment, by positions in the stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Text {
-    /// Position of the first byte; negative or below what is expected where it repeats.
+    /// Position of the first byte; negative or below the next expected position for repeated data.
     pub(super) start: i64,
     pub(super) len: u16,
     pub(super) fin: bool,
@@ -40,33 +40,34 @@ pub(super) struct Text {
 pub(super) struct Receiver<R> {
     pub(super) buffer: R,
     irs: Seq,
-    /// Next position expected; the SYN is position 0.
+    /// Next expected position (`RCV.NXT`); the SYN is position 0.
     pub(super) next: u64,
-    /// Behind the last position that was ever offered, up to which text is taken. It never moves back: room never shrinks
-    /// (RFC 9293 section 3.8.6).
+    /// Right edge of the window: the position after the last one that was ever offered, up to which text is accepted.
+    /// It never moves back (RFC 9293 section 3.8.6).
     edge: u64,
     pub(super) capacity: u32,
-    /// Behind the last position that may be offered, by a grant, which may take back; `u64::MAX` without one.
+    /// Position after the last one that the current grant permits to offer, which may shrink the window; `u64::MAX`
+    /// without a grant.
     granted: u64,
     mss: u32,
     /// Bytes in order that the application has not read.
     readable: u64,
     read_at_once: bool,
-    /// What arrived behind gaps, in order of position, without overlap or note_recent.
+    /// Ranges received out of order, sorted by position, neither overlapping nor adjacent.
     pub(super) out_of_order: Vec<ByteRange>,
     /// Position of the peer's FIN, once it is known.
     pub(super) fin: Option<u64>,
-    /// What it takes to let gaps be; none where every byte has to arrive, so that this costs nothing there.
+    /// State for skipping gaps; `None` if every byte has to arrive.
     pub(super) partial: Option<Box<Partial>>,
     delayed: Option<DelayedAck>,
     /// Segments received since the last acknowledgement.
     waiting: u32,
     pub(super) due: AckDue,
-    /// Whether gaps and repetitions are told.
+    /// Whether SACK and D-SACK blocks are sent.
     reports_sack: bool,
-    /// A position in each piece that a segment touched lately, the latest first (RFC 2018 section 4).
+    /// A position in each of the ranges that segments touched last, the most recent first (RFC 2018 section 4).
     recent: [u64; RECENT],
-    /// What the last segment brought a second time (RFC 2883).
+    /// The range that the last segment repeated (RFC 2883).
     repeated: Option<ByteRange>,
 }
 
@@ -94,29 +95,30 @@ impl<R: ReceiveBuffer> Receiver<R> {
         }
     }
 
-    /// The peer's SYN has this sequence number.
+    /// Records the sequence number of the peer's SYN.
     pub(super) fn synchronize(&mut self, irs: Seq) {
         self.irs = irs;
         self.next = 1;
         self.edge = (1 + u64::from(self.capacity)).min(self.granted);
     }
 
-    /// The next sequence number expected.
+    /// The next expected sequence number.
     pub(super) fn acknowledgement(&self) -> Seq {
         self.irs + self.next as u32
     }
 
-    /// The next position expected.
+    /// The next expected position.
     pub(super) fn next(&self) -> i64 {
         self.next as i64
     }
 
-    /// Behind the last position that was offered.
+    /// The right edge of the window.
     pub(super) fn edge(&self) -> i64 {
         (self.edge as i64).max(self.next as i64)
     }
 
-    /// Where `seq` lies in the peer's stream: of all positions that it may mean, the one nearest to what is expected.
+    /// The position of `seq` in the peer's stream: among all positions with this sequence number, the one nearest to
+    /// the next expected.
     pub(super) fn position(&self, seq: Seq) -> i64 {
         self.next() + i64::from(self.acknowledgement().distance_to(seq) as i32)
     }
@@ -125,10 +127,10 @@ impl<R: ReceiveBuffer> Receiver<R> {
         self.readable
     }
 
-    /// The window to offer in a segment that leaves now, in bytes.
+    /// The window to offer in a segment that is sent now, in bytes.
     ///
-    /// RFC 9293 section 3.8.6.2.2: the edge moves only by a segment, or by half of the space, so that the window does not
-    /// become silly.
+    /// RFC 9293 section 3.8.6.2.2: the edge moves only by a segment or by half of the space, to avoid the silly window
+    /// syndrome.
     pub(super) fn offer(&mut self) -> u32 {
         let edge = self.room();
         if edge >= self.edge + u64::from(self.mss.min(self.capacity.div_ceil(2))) {
@@ -137,20 +139,20 @@ impl<R: ReceiveBuffer> Receiver<R> {
         self.offered() as u32
     }
 
-    /// What was offered last and stands.
+    /// The window that is currently offered, in bytes.
     fn offered(&self) -> u64 {
         self.edge.min(self.granted).saturating_sub(self.next)
     }
 
-    /// Behind the last position that there is room for, and leave to offer.
+    /// The right edge that the free space and the grant permit.
     fn room(&self) -> u64 {
         let edge = self.next + u64::from(self.capacity).saturating_sub(self.readable);
         edge.min(self.granted)
     }
 
-    /// From now on the peer may be offered so many bytes beyond what is in order, or what there is room for. What was
-    /// offered beyond is taken back, which a receiver should not do and a sender has to bear (RFC 9293 section 3.8.6):
-    /// text that is on its way is taken all the same. An acknowledgement is due if that moves the window by much.
+    /// Limits the offered window to `bytes` beyond the data in order; `None` removes the limit. This may shrink the
+    /// window, which a receiver should not do and a sender must tolerate (RFC 9293 section 3.8.6); text in flight is
+    /// accepted all the same. An acknowledgement is due if the window changes by a segment or by half of the space.
     pub(super) fn grant(&mut self, bytes: Option<u64>) {
         let before = self.offered();
         self.granted = bytes.map_or(u64::MAX, |bytes| self.next.max(1).saturating_add(bytes));
@@ -160,8 +162,8 @@ impl<R: ReceiveBuffer> Receiver<R> {
         }
     }
 
-    /// The application has read up to `bytes`. An acknowledgement is due if that opens the window by two segments, or by
-    /// half of the space, or opens a closed one: the peer may be waiting for it.
+    /// The application has read up to `bytes`. An acknowledgement is due if that opens the window by two segments or by
+    /// half of the space, or opens a closed window, because the peer may be waiting for it.
     pub(super) fn read(&mut self, bytes: u64) {
         let bytes = bytes.min(self.readable);
         self.readable -= bytes;
@@ -175,27 +177,28 @@ impl<R: ReceiveBuffer> Receiver<R> {
         }
     }
 
-    /// An acknowledgement has left.
+    /// An acknowledgement was sent.
     pub(super) fn acknowledged(&mut self) {
         self.waiting = 0;
         self.due = AckDue::No;
         self.repeated = None;
     }
 
-    /// Whether an acknowledgement that leaves now has blocks to carry.
+    /// Whether an acknowledgement that is sent now carries blocks.
     pub(super) fn has_blocks(&self) -> bool {
         self.reports_sack && (!self.out_of_order.is_empty() || self.repeated.is_some())
     }
 
-    /// The blocks of an acknowledgement that leaves now: what was repeated (RFC 2883 section 4), then the pieces that
-    /// segments touched last, the latest first (RFC 2018 section 4). To be asked where there are any.
+    /// The SACK blocks of an acknowledgement that is sent now: the repeated range (RFC 2883 section 4), then the ranges
+    /// that segments touched last, the most recent first (RFC 2018 section 4). Called only if there are any.
     #[inline(never)]
     pub(super) fn blocks(&self) -> SackBlocks {
         let mut blocks = SackBlocks::NONE;
         let repeated = self.repeated;
         if let Some(range) = repeated {
             blocks.push(self.sequence(range.start), self.sequence(range.end));
-            // A repetition inside a piece is followed by that piece, so that the peer can tell it from new data.
+            // A repeated range inside an out-of-order range is followed by the latter, so that the peer can distinguish
+            // it from new data.
             if let Some(around) = self.range_at(range.start) {
                 blocks.push(self.sequence(around.start), self.sequence(around.end));
             }
@@ -212,18 +215,18 @@ impl<R: ReceiveBuffer> Receiver<R> {
         self.irs + position as u32
     }
 
-    /// The piece that holds `position`. Positions of pieces are above zero.
+    /// The out-of-order range that contains `position`. Positions of ranges are above zero.
     fn range_at(&self, position: u64) -> Option<ByteRange> {
         let index = self.out_of_order.partition_point(|range| range.end <= position);
         self.out_of_order.get(index).filter(|range| range.start <= position).copied()
     }
 
-    /// A segment with `len` bytes of payload from `start` on has arrived, and is not stored yet: notes what of it is here
-    /// already.
+    /// Records which part of an arriving segment, `len` bytes of payload from `start` on, was received before. Called
+    /// before the segment is stored.
     #[inline(never)]
     fn note_repetition(&mut self, start: i64, len: u16) {
         let behind = start + i64::from(len);
-        // Nothing of a position below one was ever sent.
+        // Data begins at position 1.
         let from = start.max(1) as u64;
         let known = if start < self.next() {
             Some(self.next.min(behind.max(0) as u64))
@@ -233,7 +236,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
         self.repeated = known.filter(|end| *end > from).map(|end| ByteRange { start: from, end });
     }
 
-    /// The piece at `position` is now the one that a segment touched last.
+    /// Moves the range at `position` to the front of the recently touched ones.
     #[inline(never)]
     fn note_recent(&mut self, position: u64) {
         let Some(range) = self.range_at(position) else { return };
@@ -245,15 +248,15 @@ impl<R: ReceiveBuffer> Receiver<R> {
         self.recent = recent;
     }
 
-    /// A segment lies wholly before what is expected, and repeats what has arrived.
+    /// Records the repetition of a segment that lies wholly below the next expected position.
     pub(super) fn reject(&mut self, start: i64, len: u16) {
         if self.reports_sack && start < self.next() {
             self.note_repetition(start, len);
         }
     }
 
-    /// Takes the text of an acceptable segment. Returns how many bytes became in order before any gap that is let be, and
-    /// whether the peer's stream is now complete up to its FIN and was not before.
+    /// Takes the text of an acceptable segment. Returns how many bytes became in order before any skipped gap, and
+    /// whether the peer's stream became complete up to its FIN.
     pub(super) fn receive(
         &mut self,
         text: Text,
@@ -267,7 +270,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
         }
     }
 
-    /// Apart from the common case, so that this does not pay for it.
+    /// The case with partial reliability, separate so that the common case does not pay for it.
     #[inline(never)]
     fn receive_partial(
         &mut self,
@@ -331,7 +334,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
         (delivered, finished)
     }
 
-    /// The next `bytes` of the stream, which were just moved over, are the application's.
+    /// Hands the next `bytes` of the stream, which have just become in order, to the application.
     pub(super) fn deliver(&mut self, bytes: u64) {
         self.buffer.advance(bytes);
         if self.read_at_once {
@@ -341,15 +344,16 @@ impl<R: ReceiveBuffer> Receiver<R> {
         }
     }
 
-    /// RFC 5681 section 4.2: plain data in order may wait; anything that is ahead of a gap, fills one, repeats, or ends the
-    /// stream is acknowledged at once.
+    /// Decides when to acknowledge. RFC 5681 section 4.2: plain data in order may wait; a segment that lies beyond a
+    /// gap, fills one, repeats data or ends the stream is acknowledged at once.
     fn schedule_ack(&mut self, plain: bool) {
         self.waiting += 1;
         let may_wait = plain && self.delayed.is_some_and(|delayed| self.waiting < delayed.every);
         self.due = if may_wait && self.due != AckDue::Now { AckDue::Later } else { AckDue::Now };
     }
 
-    /// Books a piece, and moves what is expected over everything that is now in order. False if it is not kept.
+    /// Adds a range, and advances the next expected position over everything that is now in order. Returns false if the
+    /// range is not kept.
     fn queue_range(&mut self, range: ByteRange) -> bool {
         if range.start == self.next && self.out_of_order.is_empty() {
             self.next = range.end;

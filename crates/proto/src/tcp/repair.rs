@@ -1,10 +1,10 @@
-//! The send half with selective acknowledgements: RFC 6675's loss recovery, and RFC 2883's undoing of one that was
-//! spurious.
+//! The send half with selective acknowledgements: loss recovery of RFC 6675, and detection of spurious recovery by RFC
+//! 2883.
 //!
-//! Choices where the RFCs leave some: the retransmission timer restarts with every acknowledgement of new data, as RFC 6298
-//! has it; without the option, Limited Transmit (step 3 of RFC 6675 section 5) is not done; a segment that was sent again
-//! and lost again waits for the timer; after a timeout the scoreboard is cleared (RFC 2018 section 8), fills anew, and what
-//! the peer then reports is not sent again.
+//! Choices that the RFCs leave open: the retransmission timer restarts with every acknowledgement of new data, as in
+//! RFC 6298; Limited Transmit (step 3 of RFC 6675 section 5) happens only if the option is set; a retransmission that
+//! is lost again waits for the timer; after a timeout the scoreboard is cleared (RFC 2018 section 8) and filled anew,
+//! and the data that the peer then reports is not sent again.
 
 use airwatt_base::{Instant, Seq};
 
@@ -17,7 +17,8 @@ use crate::cc::Recovery;
 use crate::reliability::ByteRange;
 
 impl<S: SendBuffer> Sender<S> {
-    /// An acceptable acknowledgement up to `ack` (RFC 6675 section 5). Not inlined, lest it slow the senders without.
+    /// Processes an acceptable acknowledgement up to `ack` (RFC 6675 section 5). It is not inlined, to keep the other
+    /// senders fast.
     #[inline(never)]
     pub(super) fn acknowledge_selectively(
         &mut self,
@@ -47,12 +48,12 @@ impl<S: SendBuffer> Sender<S> {
         }
     }
 
-    /// Bytes in flight by the scoreboard's reckoning, in recovery.
+    /// Bytes in flight by the scoreboard during recovery; otherwise `None`.
     pub(super) fn pipe(&self) -> Option<u64> {
         (self.recovering && self.recovery == Recovery::Scoreboard).then_some(self.scoreboard.pipe)
     }
 
-    /// Enters the blocks of new data. True if there are any that were not known.
+    /// Adds the blocks of new data to the scoreboard. Returns true if any of them was not known.
     fn take_blocks(&mut self, segment: &Segment) -> bool {
         let mut fresh = false;
         for (start, end) in segment.sack.iter() {
@@ -63,7 +64,7 @@ impl<S: SendBuffer> Sender<S> {
         fresh
     }
 
-    /// The positions of a block, if it lies where one can.
+    /// The positions of a block, if it lies within the data sent.
     fn range(&self, start: Seq, end: Seq) -> Option<ByteRange> {
         let near = |seq: Seq| self.una.checked_add_signed(i64::from(self.distance(seq)));
         let (start, end) = (near(start)?, near(end)?);
@@ -78,18 +79,19 @@ impl<S: SendBuffer> Sender<S> {
         self.retransmit_fast(statistics);
     }
 
-    /// `len` bytes at `at` are sent again in recovery.
+    /// Records that `len` bytes at `at` are retransmitted in recovery.
     pub(super) fn note_retransmission(&mut self, at: u64, len: u64) {
         self.scoreboard.pipe += len;
-        // A FIN alone takes a position too.
+        // A FIN without data also takes a position.
         self.scoreboard.high_rxt = self.scoreboard.high_rxt.max(at + len.max(1));
         if let Some(undo) = &mut self.undo {
             undo.unreported += 1;
         }
     }
 
-    /// RFC 2883: a first block below the acknowledgement, or inside the second, tells of data that arrived twice. When all
-    /// that was sent again has, the loss was none (as Linux concludes) and the window is what it was.
+    /// RFC 2883: a first block below the acknowledgement number, or inside the second block, reports data that arrived
+    /// twice. When all retransmitted data was reported so, the recovery was spurious (as Linux concludes), and the
+    /// window is restored.
     fn detect_spurious_recovery(&mut self, ack: u64, segment: &Segment, statistics: &mut Statistics) {
         let Some(undo) = &self.undo else { return };
         let mut blocks = segment.sack.iter();
@@ -107,15 +109,15 @@ impl<S: SendBuffer> Sender<S> {
             self.control.undo(&undo.before);
             self.recovering = false;
             self.resend = false;
-            // Whatever else is missing may be noticed anew.
+            // Other missing data may start a new recovery.
             self.recover = self.una;
             self.duplicates = 0;
             statistics.spurious_retransmits += 1;
         }
     }
 
-    /// NextSeg of RFC 6675 section 4, while a segment has room in the window beside what is in flight: position, length,
-    /// and whether the FIN goes with it. Not inlined for the same reason.
+    /// NextSeg of RFC 6675 section 4, while the window has room for a segment beyond the pipe: returns position,
+    /// length, and whether the FIN is included. It is not inlined for the same reason.
     #[inline(never)]
     pub(super) fn next_seg(&mut self) -> Option<(u64, u64, bool)> {
         let mss = u64::from(self.mss);
@@ -124,7 +126,7 @@ impl<S: SendBuffer> Sender<S> {
             return None;
         }
         let hole = self.scoreboard.hole(self.scoreboard.high_rxt.max(self.una));
-        // Rule (1): what is lost.
+        // Rule (1): lost data.
         if let Some(hole) = hole.filter(|hole| self.scoreboard.is_lost(hole.start)) {
             return Some(self.retransmit_hole(hole));
         }
@@ -133,11 +135,11 @@ impl<S: SendBuffer> Sender<S> {
             self.scoreboard.pipe += len;
             return Some((self.nxt, len, fin));
         }
-        // Rule (3): what may be lost.
+        // Rule (3): data that may be lost.
         if let Some(hole) = hole {
             return Some(self.retransmit_hole(hole));
         }
-        // Rule (4): the last segment, once in a recovery, lest its loss wait for the timer.
+        // Rule (4): the last segment, once in a recovery, so that its loss does not wait for the timer.
         if self.scoreboard.rescued || self.una >= self.recover {
             return None;
         }
@@ -152,7 +154,7 @@ impl<S: SendBuffer> Sender<S> {
         Some(rescue)
     }
 
-    /// The first segment of a hole.
+    /// Retransmits the first segment of a hole.
     fn retransmit_hole(&mut self, hole: ByteRange) -> (u64, u64, bool) {
         let end = hole.end.min(self.end).min(hole.start + u64::from(self.mss));
         let len = end.saturating_sub(hole.start);
@@ -160,7 +162,7 @@ impl<S: SendBuffer> Sender<S> {
         (hole.start, len, self.is_last(end.max(hole.start)))
     }
 
-    /// After a timeout, what the peer has by now is skipped.
+    /// After a timeout, skips the data that the peer has reported since.
     pub(super) fn skip_sacked(&mut self) {
         if self.nxt < self.max && !self.scoreboard.is_empty() {
             self.nxt = self.scoreboard.skip(self.nxt);

@@ -1,11 +1,13 @@
-//! The round-trip time and the retransmission timeout: by RFC 6298 in whole nanoseconds, or by 4.4BSD's in whole ticks.
+//! The round-trip time and the retransmission timeout: by RFC 6298 in whole nanoseconds, or as in 4.4BSD in whole
+//! ticks.
 //!
-//! Karn's algorithm has two parts. The sender keeps the first: it takes no sample from data that was sent twice. The
-//! second is here: a timeout that was backed off stays so until a sample comes.
+//! Karn's algorithm has two parts. The sender implements the first: it takes no sample from retransmitted data. The
+//! second is here: a backed-off timeout stays backed off until the next sample.
 //!
-//! The coarse clock follows 4.4BSD's arithmetic (Stevens and Wright, TCP/IP Illustrated volume 2, section 25.10) where the
-//! simulators of the year 2000 do too: a sample is the number of the clock's ticks between sending and acknowledgement, at
-//! least one. The timer runs the whole timeout, as in those; 4.4BSD counts ticks for it too, which shortens it by up to one.
+//! The coarse clock follows 4.4BSD's arithmetic (Stevens and Wright, TCP/IP Illustrated volume 2, section 25.10) as far
+//! as the simulators of the year 2000 do: a sample is the number of clock ticks between transmission and
+//! acknowledgement, at least one. The timer runs the whole timeout, as in these simulators; 4.4BSD counts ticks for it
+//! too, which shortens it by up to one.
 
 use airwatt_base::{Instant, Span};
 
@@ -13,10 +15,10 @@ use super::config::{MinRtoOf, RtoClock, TcpConfig};
 
 /// The coarse clock doubles a timeout six times at most (4.4BSD's `tcp_backoff`).
 const COARSE_DOUBLINGS_MAX: u32 = 6;
-/// Backed off more often than this, the coarse clock distrusts SRTT and moves it into RTTVAR.
+/// After more doublings than this, the coarse clock no longer trusts SRTT and moves it into RTTVAR.
 const COARSE_TRUST: u32 = 3;
 
-/// What the samples amount to.
+/// The state of the estimator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Estimate {
     /// SRTT and RTTVAR; `None` before the first sample.
@@ -25,20 +27,20 @@ enum Estimate {
     Coarse { tick: Span, min_ticks: u64, srtt: i64, rttvar: i64 },
 }
 
-/// Estimates the round-trip time and derives the timeout.
+/// Estimates the round-trip time and derives the retransmission timeout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RttEstimator {
     estimate: Estimate,
     /// The timeout before back-off.
     base: Span,
-    /// How often the timeout is doubled.
+    /// Number of doublings of the timeout.
     backoff: u32,
     min: Span,
     max: Span,
 }
 
 impl RttEstimator {
-    /// No sample yet: the timeout is the initial one (RFC 6298 section 2.1).
+    /// Creates an estimator without a sample, with the initial timeout (RFC 6298 section 2.1).
     pub fn new(config: &TcpConfig) -> Self {
         let (estimate, min) = match config.rto_clock {
             RtoClock::Fine => {
@@ -57,7 +59,7 @@ impl RttEstimator {
         Self { estimate, base: config.initial_rto.min(config.max_rto), backoff: 0, min, max: config.max_rto }
     }
 
-    /// The smoothed round-trip time, once there is one.
+    /// The smoothed round-trip time; `None` before the first sample.
     pub fn srtt(&self) -> Option<Span> {
         match self.estimate {
             Estimate::Fine { smoothed, .. } => smoothed.map(|(srtt, _)| srtt),
@@ -65,7 +67,7 @@ impl RttEstimator {
         }
     }
 
-    /// The mean deviation of the round-trip time, once there is one.
+    /// The mean deviation of the round-trip time; `None` before the first sample.
     pub fn rttvar(&self) -> Option<Span> {
         match self.estimate {
             Estimate::Fine { smoothed, .. } => smoothed.map(|(_, rttvar)| rttvar),
@@ -73,23 +75,23 @@ impl RttEstimator {
         }
     }
 
-    /// Whether one segment is timed at once instead of every one.
+    /// Whether only one segment is timed at a time instead of every segment.
     pub(super) fn times_one_segment(&self) -> bool {
         matches!(self.estimate, Estimate::Coarse { .. })
     }
 
-    /// The retransmission timeout as it stands, backed off.
+    /// The current retransmission timeout, back-off included.
     pub fn rto(&self) -> Span {
         self.backed_off(self.backoff)
     }
 
-    /// The timeout doubled so many times, up to the largest.
+    /// The timeout after this many doublings, limited to the maximum.
     pub fn backed_off(&self, doublings: u32) -> Span {
         let most = if self.times_one_segment() { COARSE_DOUBLINGS_MAX } else { 62 };
         self.base.saturating_mul(1 << doublings.min(most)).min(self.max)
     }
 
-    /// A sample from data that was sent once and is acknowledged at `now` (RFC 6298 sections 2.2 and 2.3).
+    /// Takes a sample from data that was sent once and is acknowledged at `now` (RFC 6298 sections 2.2 and 2.3).
     pub fn sample(&mut self, rtt: Span, now: Instant) {
         self.backoff = 0;
         let derived = match &mut self.estimate {
@@ -109,26 +111,26 @@ impl RttEstimator {
                 let sent = Instant::ZERO + now.saturating_since(Instant::ZERO + rtt);
                 let ticks = (clock(now) - clock(sent)).clamp(1, 1 << 32) as i64;
                 sample_coarse(srtt, rttvar, ticks);
-                // RTTVAR times 4 is what is stored.
+                // The stored value is four times RTTVAR.
                 *tick * ((*srtt / 8 + *rttvar) as u64).max(*min_ticks)
             }
         };
         self.base = derived.clamp(self.min, self.max);
     }
 
-    /// The timer expired (RFC 6298 section 5.5).
+    /// Doubles the timeout after the timer expired (RFC 6298 section 5.5).
     pub fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(62);
         if let Estimate::Coarse { srtt, rttvar, .. } = &mut self.estimate
             && self.backoff > COARSE_TRUST
         {
-            // The timeout itself stays; the next sample counts as the first.
+            // The timeout itself is kept; the next sample counts as the first.
             *rttvar += *srtt / 8;
             *srtt = 0;
         }
     }
 
-    /// The connection stands after a SYN was lost: the timeout is 3 s when data begins (RFC 6298 section 5.7).
+    /// Sets the timeout to 3 s when the connection is established after a SYN was lost (RFC 6298 section 5.7).
     pub fn restart_after_lost_syn(&mut self) {
         if let Estimate::Fine { smoothed: None, .. } = self.estimate {
             self.base = Span::from_secs(3).clamp(self.min, self.max);
@@ -137,7 +139,7 @@ impl RttEstimator {
     }
 }
 
-/// 4.4BSD's `tcp_xmit_timer`, with a sample of so many whole ticks.
+/// `tcp_xmit_timer` of 4.4BSD, with a sample in whole ticks.
 fn sample_coarse(srtt: &mut i64, rttvar: &mut i64, ticks: i64) {
     if *srtt == 0 {
         *srtt = ticks * 8;

@@ -7,18 +7,18 @@ use airwatt_base::Seq;
 
 use crate::reliability::ByteRange;
 
-/// Blocks in a segment at most: as many as fit beside timestamps (RFC 2018 section 3).
+/// Largest number of blocks in a segment: as many as fit beside the timestamps option (RFC 2018 section 3).
 const BLOCKS: usize = 3;
 
-/// Ranges that a scoreboard keeps at most, so that a hostile peer cannot make it long; blocks that would need more are
-/// dropped like a lost acknowledgement. A receiver of ours has no more pieces than this either.
+/// Largest number of ranges in a scoreboard, so that a hostile peer cannot exhaust memory. Blocks that would need more
+/// are dropped like a lost acknowledgement. Our receiver keeps no more ranges than this either.
 const RANGES_MAX: usize = 2048;
 
-/// The SACK option of a segment: up to three blocks of data that arrived behind a gap, the latest first. The first may
-/// instead tell of data that arrived twice (RFC 2883).
+/// The SACK option of a segment: up to three blocks of data that arrived beyond a gap, the most recent first. The first
+/// block may instead report data that arrived twice (D-SACK, RFC 2883).
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct SackBlocks {
-    /// First sequence number of a block and the one behind its last; an empty block ends the list.
+    /// First sequence number of each block, and the one after its last. An empty block ends the list.
     blocks: [(Seq, Seq); BLOCKS],
 }
 
@@ -26,7 +26,7 @@ impl SackBlocks {
     /// No option.
     pub const NONE: Self = Self { blocks: [(Seq::new(0), Seq::new(0)); BLOCKS] };
 
-    /// Adds a block that is not empty behind the others. False if there is no room, or the block is empty.
+    /// Appends a block that is not empty. Returns false if there is no room, or the block is empty.
     pub fn push(&mut self, start: Seq, end: Seq) -> bool {
         let free = self.blocks.iter_mut().find(|(start, end)| start == end);
         match free {
@@ -43,13 +43,13 @@ impl SackBlocks {
         self.blocks[0].0 == self.blocks[0].1
     }
 
-    /// The blocks: first sequence number, and the one behind the last.
+    /// Iterates over the blocks: the first sequence number, and the one after the last.
     pub fn iter(&self) -> impl Iterator<Item = (Seq, Seq)> + '_ {
         self.blocks.iter().copied().take_while(|(start, end)| start != end)
     }
 
-    /// What the option adds to the header in bytes: kind, length, eight for each block (RFC 2018 section 3), and two of
-    /// padding to whole words.
+    /// Bytes that the option adds to the header: kind, length, eight for each block (RFC 2018 section 3), and two of
+    /// padding to 32-bit words.
     pub fn option_bytes(&self) -> u32 {
         if self.is_empty() {
             return 0;
@@ -58,7 +58,7 @@ impl SackBlocks {
     }
 }
 
-/// `<3001:4001 6001:7001>`, or nothing.
+/// Formats the blocks as `<3001:4001 6001:7001>`, or as nothing.
 impl fmt::Display for SackBlocks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, (start, end)) in self.iter().enumerate() {
@@ -75,20 +75,20 @@ impl fmt::Debug for SackBlocks {
     }
 }
 
-/// What the peer has of the data behind the acknowledgement (RFC 6675 section 3).
+/// The data beyond the cumulative acknowledgement that the peer has reported as received (RFC 6675 section 3).
 #[derive(Clone, Debug)]
 pub(super) struct Scoreboard {
-    /// In order of position, without overlap or touch.
+    /// Reported ranges, sorted by position, neither overlapping nor adjacent.
     ranges: VecDeque<ByteRange>,
     threshold: u32,
     mss: u64,
-    /// What lies below here and is not acknowledged counts as lost.
+    /// Data below this position that is not acknowledged counts as lost.
     lost_below: u64,
-    /// HighRxt: behind the highest position that was sent again in this recovery.
+    /// HighRxt: the position after the highest one that was retransmitted in this recovery.
     pub(super) high_rxt: u64,
-    /// Whether this recovery has had its rescue retransmission.
+    /// Whether the rescue retransmission of this recovery was sent.
     pub(super) rescued: bool,
-    /// Bytes in flight as far as is known; kept in recovery only.
+    /// Estimate of the bytes in flight; maintained only in recovery.
     pub(super) pipe: u64,
 }
 
@@ -109,13 +109,13 @@ impl Scoreboard {
         self.ranges.is_empty()
     }
 
-    /// Forgets everything: after a timeout the peer may have discarded it (RFC 2018 section 8).
+    /// Clears the scoreboard after a timeout, because the peer may have discarded the data (RFC 2018 section 8).
     pub(super) fn clear(&mut self) {
         self.ranges.clear();
         self.lost_below = 0;
     }
 
-    /// Everything below `una` is acknowledged.
+    /// Removes everything below `una`, which is acknowledged.
     pub(super) fn release(&mut self, una: u64) {
         while let Some(first) = self.ranges.front_mut() {
             if first.end > una {
@@ -126,7 +126,7 @@ impl Scoreboard {
         }
     }
 
-    /// The peer has this range. True if any of it is new.
+    /// Adds a range that the peer has reported. Returns true if any of it is new.
     pub(super) fn insert(&mut self, range: ByteRange) -> bool {
         let first = self.ranges.partition_point(|other| other.end < range.start);
         let behind = self.ranges.partition_point(|other| other.start <= range.end);
@@ -147,8 +147,8 @@ impl Scoreboard {
         true
     }
 
-    /// IsLost of RFC 6675 section 4 for every position at once: what has `threshold` ranges above it, or more than
-    /// `threshold` - 1 segments of bytes, is lost.
+    /// IsLost of RFC 6675 section 4 for all positions at once: data is lost if `threshold` ranges, or more than
+    /// `threshold` - 1 segments of bytes, were reported above it.
     pub(super) fn mark_lost(&mut self) {
         let (mut above, mut bytes) = (0, 0);
         for range in self.ranges.iter().rev() {
@@ -162,18 +162,18 @@ impl Scoreboard {
         self.lost_below = 0;
     }
 
-    /// Whether the data at `position`, which the peer does not have, is lost.
+    /// Whether the unreported data at `position` is lost.
     pub(super) fn is_lost(&self, position: u64) -> bool {
         position < self.lost_below
     }
 
-    /// SetPipe of RFC 6675 section 4: what lies between `una` and `max` counts unless the peer has it or it is lost; what
-    /// was sent again counts once more.
+    /// SetPipe of RFC 6675 section 4: counts the data between `una` and `max` that is neither reported nor lost, and
+    /// counts retransmitted data once more.
     pub(super) fn set_pipe(&mut self, una: u64, max: u64) {
         let (mut pipe, mut at) = (0, una);
         let behind = ByteRange { start: max, end: max };
         for range in self.ranges.iter().chain([&behind]) {
-            // Holes end where ranges begin, and the lost ones are the lowest: no hole is lost in part.
+            // Holes end where ranges begin, and the lost ones are the lowest, so no hole is lost in part.
             if !self.is_lost(at) {
                 pipe += range.start - at;
             }
@@ -183,7 +183,7 @@ impl Scoreboard {
         self.pipe = pipe;
     }
 
-    /// The first hole from `from` on that ends below the highest position that the peer has: what rules (1) and (3) of
+    /// The first hole from `from` on that ends below the highest reported position: the data that rules (1) and (3) of
     /// NextSeg may send.
     pub(super) fn hole(&self, from: u64) -> Option<ByteRange> {
         let mut from = from;
@@ -197,7 +197,7 @@ impl Scoreboard {
         None
     }
 
-    /// The last stretch below `max` that the peer does not have, at most a segment (rule (4) of NextSeg).
+    /// The last hole below `max`, limited to one segment (rule (4) of NextSeg).
     pub(super) fn last_hole(&self, una: u64, max: u64) -> Option<ByteRange> {
         let mut end = max;
         let mut start = una;
@@ -212,19 +212,20 @@ impl Scoreboard {
         (start < end).then_some(ByteRange { start, end })
     }
 
-    /// Where to go on at `position` after a timeout: not in the midst of what the peer has.
+    /// The position at which to continue after a timeout: `position`, or the end of the reported range that contains
+    /// it.
     pub(super) fn skip(&self, position: u64) -> u64 {
         let index = self.ranges.partition_point(|range| range.end <= position);
         self.ranges.get(index).filter(|range| range.start <= position).map_or(position, |range| range.end)
     }
 
-    /// Where the next range that the peer has begins, at or behind `position`.
+    /// The start of the next reported range at or after `position`.
     pub(super) fn next_start(&self, position: u64) -> Option<u64> {
         let index = self.ranges.partition_point(|range| range.start < position);
         self.ranges.get(index).map(|range| range.start)
     }
 
-    /// Bytes below `position` that the peer has.
+    /// Number of reported bytes below `position`.
     pub(super) fn sacked_bytes_below(&self, position: u64) -> u64 {
         let below = self.ranges.iter().take_while(|range| range.start < position);
         below.map(|range| range.end.min(position) - range.start).sum()

@@ -1,7 +1,7 @@
-//! A TCP segment by what the protocol needs to know of it.
+//! A TCP segment, reduced to what the protocol needs.
 //!
-//! Ports, checksum and the options' bytes are the driver's: a connection never sees another connection's segments, nor damaged
-//! ones. The payload is a length; who carries bytes keeps them beside the segment.
+//! The driver handles ports, checksum and the bytes of options: a connection never gets damaged segments or those of
+//! another connection. The payload is a length; a driver that carries bytes keeps them beside the segment.
 
 use std::fmt;
 use std::ops::BitOr;
@@ -28,7 +28,7 @@ impl Flags {
     /// The acknowledgement field counts.
     pub const ACK: Self = Self(0x10);
 
-    /// The flags with this value on the wire; bits that this TCP does not use are dropped.
+    /// The flags with this value on the wire; bits that this TCP does not use are ignored.
     pub const fn from_wire(bits: u8) -> Self {
         Self(bits & 0x1f)
     }
@@ -67,31 +67,31 @@ impl fmt::Debug for Flags {
 pub struct Segment {
     /// Sequence number of the first byte, or of the SYN.
     pub seq: Seq,
-    /// Next sequence number that the sender of this expects. Counts only with [`Flags::ACK`].
+    /// Next sequence number that the sender of this segment expects. Valid only with [`Flags::ACK`].
     pub ack: Seq,
-    /// Bytes that the sender of this is ready to receive from `ack` on, already scaled.
+    /// Bytes that the sender of this segment can receive from `ack` on, already scaled.
     pub window: u32,
     /// Bytes of payload.
     pub len: u16,
     /// Control bits.
     pub flags: Flags,
-    /// What arrived behind gaps, or twice.
+    /// SACK and D-SACK blocks.
     pub sack: SackBlocks,
 }
 
 impl Segment {
-    /// Sequence numbers that the segment takes: its payload, and one each for SYN and FIN (RFC 9293 section 3.4).
+    /// Sequence numbers that the segment occupies: its payload, and one each for SYN and FIN (RFC 9293 section 3.4).
     pub fn sequence_length(&self) -> u32 {
         u32::from(self.len) + u32::from(self.flags.has(Flags::SYN)) + u32::from(self.flags.has(Flags::FIN))
     }
 
-    /// Whether it only acknowledges.
+    /// Whether the segment carries nothing but an acknowledgement.
     pub fn is_pure_ack(&self) -> bool {
         self.len == 0 && self.flags == Flags::ACK
     }
 
-    /// The reset that answers a segment for which no connection exists (RFC 9293 section 3.10.7.1), unless the segment is a
-    /// reset itself.
+    /// The reset that answers a segment for which no connection exists (RFC 9293 section 3.10.7.1); `None` if the
+    /// segment is a reset itself.
     pub fn reset(&self) -> Option<Self> {
         if self.flags.has(Flags::RST) {
             return None;
@@ -119,7 +119,7 @@ impl Segment {
     }
 }
 
-/// As in the traces of tcpdump: `P. 1001:2001(1000) ack 1 win 65535`.
+/// Formats a segment as tcpdump does: `P. 1001:2001(1000) ack 1 win 65535`.
 impl fmt::Display for Segment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let end = self.seq + u32::from(self.len);

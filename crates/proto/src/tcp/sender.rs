@@ -1,12 +1,13 @@
-//! The send half: what may be sent, what has to be sent again, and when.
+//! The send half: transmission and retransmission of data, and their timers.
 //!
-//! The skeleton is the same for every congestion control: sequence space, the retransmission timer (RFC 6298), duplicate
-//! ACKs, go-back-N after a timeout, the persist timer. The window is the congestion control's, and what follows a fast
-//! retransmit is its [`Recovery`]; `repair.rs` has what the scoreboard (RFC 6675) does differently.
+//! The skeleton is the same for every congestion control: sequence space, the retransmission timer (RFC 6298),
+//! duplicate ACKs, go-back-N after a timeout, the persist timer. The congestion control sets the window, and its
+//! [`Recovery`] selects what follows a fast retransmit; `repair.rs` contains the recovery with a scoreboard (RFC 6675).
 //!
-//! Where RFC 6582 leaves a choice: a fast retransmit needs an acknowledgement of more than `recover` (section 3.2 step 1),
-//! without the optional heuristics of section 4; so duplicate ACKs that a timeout's own resending causes halve nothing, at
-//! the price that the loss of the very first segment after a recovery waits for the timer.
+//! RFC 6582 leaves a choice: here a fast retransmit needs an acknowledgement of more than `recover` (section 3.2 step
+//! 1), without the optional heuristics of section 4. Duplicate ACKs that are caused by retransmissions after a timeout
+//! therefore do not halve the window. In exchange, the loss of the very first segment after a recovery waits for the
+//! timer.
 
 use std::collections::VecDeque;
 
@@ -24,32 +25,32 @@ use crate::cc::{AckLoss, Acknowledged, Advance, CongestionControl, Recovery, Tim
 /// Position of the first byte of data: the SYN is position 0.
 pub(super) const FIRST: u64 = 1;
 
-/// New segments that duplicate ACKs may let out beyond the window (RFC 3042 section 2).
+/// Largest number of new segments that duplicate ACKs may release beyond the window (RFC 3042 section 2).
 const LIMITED_TRANSMITS: u32 = 2;
 
-/// A segment that was sent once and is not yet acknowledged: the source of RTT samples.
+/// A segment that was sent and is not yet acknowledged: the source of RTT samples.
 #[derive(Clone, Copy, Debug)]
 struct Record {
-    /// Position behind its last byte.
+    /// Position after its last byte.
     end: u64,
     sent: Instant,
-    /// Sent again since: Karn's algorithm takes no sample.
+    /// Whether it was retransmitted: Karn's algorithm then takes no sample.
     retransmitted: bool,
 }
 
-/// A loss that may turn out to be none.
+/// State to restore if a recovery turns out to be spurious.
 #[derive(Clone, Debug)]
 pub(super) struct UndoState {
-    /// The congestion control before it.
+    /// The congestion control before the recovery.
     pub(super) before: CongestionControl,
-    /// The positions that were in flight.
+    /// The range of positions that were in flight.
     pub(super) from: u64,
     pub(super) to: u64,
-    /// Segments sent again since that the peer has not reported as arrived twice.
+    /// Retransmitted segments that no D-SACK block has reported yet.
     pub(super) unreported: u32,
 }
 
-/// What the send half wants to have sent.
+/// A segment that the send half releases for transmission.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outgoing {
     pub(super) seq: Seq,
@@ -58,12 +59,12 @@ pub(super) struct Outgoing {
     pub(super) flags: Flags,
 }
 
-/// What an acknowledgement changed.
+/// The effect of an acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Progress {
-    /// Everything written is now acknowledged, and was not before.
+    /// Whether everything written became acknowledged.
     pub(super) all_acknowledged: bool,
-    /// The FIN is acknowledged.
+    /// Whether the FIN is acknowledged.
     pub(super) fin_acknowledged: bool,
 }
 
@@ -72,7 +73,7 @@ pub(super) struct Progress {
 pub(super) struct Sender<S> {
     pub(super) buffer: S,
     pub(super) control: CongestionControl,
-    /// Boxed, so that senders without it stay small.
+    /// The detector of ACK loss. It is boxed to keep senders without it small.
     pub(super) ackloss: Option<Box<AckLoss>>,
     pub(super) rtt: RttEstimator,
     iss: Seq,
@@ -80,57 +81,58 @@ pub(super) struct Sender<S> {
     nagle: bool,
     pub(super) threshold: u32,
     partial_ack_timer: PartialAckTimer,
-    /// Falls back to this after idleness, if it does.
+    /// Window in bytes after an idle period; `None` if idleness does not reduce the window.
     restart_window: Option<u32>,
     limits: [u32; 2],
 
-    /// First position that is not acknowledged.
+    /// First position that is not acknowledged (`SND.UNA`).
     pub(super) una: u64,
-    /// Next position to send; behind `max` only after a timeout, while the window is sent again.
+    /// Next position to send (`SND.NXT`); below `max` only after a timeout, while the window is retransmitted.
     pub(super) nxt: u64,
-    /// Behind the highest position that was ever sent.
+    /// Position after the highest one that was ever sent.
     pub(super) max: u64,
-    /// Behind the last byte written.
+    /// Position after the last byte written.
     pub(super) end: u64,
-    /// A FIN follows the last byte.
+    /// Whether a FIN follows the last byte.
     closing: bool,
-    /// Behind the last position that the peer's window allows.
+    /// Right edge of the peer's window.
     edge: u64,
-    /// The window that the peer offered last, and the largest that it ever did.
+    /// The window that the peer offered last, and the largest that it has offered.
     offered: u32,
     offered_max: u32,
-    /// Position in the peer's stream, and acknowledgement, of the last window update (RFC 9293: WL1 and WL2).
+    /// Position in the peer's stream, and acknowledgement number, of the last window update (WL1 and WL2 of RFC 9293).
     updated_by: (u64, u64),
 
     records: VecDeque<Record>,
-    /// An acknowledgement from below here covers data that may have been sent twice.
+    /// Acknowledgements from below this position cover data that may have been sent twice.
     sample_from: u64,
-    /// The segment that a coarse clock times: behind its last byte, and when it was sent.
+    /// The segment that a coarse clock times: the position after its last byte, and the time at which it was sent.
     timed: Option<(u64, Instant)>,
     last_sent: Option<Instant>,
     pub(super) recovery: Recovery,
     pub(super) scoreboard: Scoreboard,
-    /// What a report of repetitions would undo.
+    /// State to restore if D-SACK blocks show the current recovery to be spurious.
     pub(super) undo: Option<UndoState>,
-    /// Whether the last loss was the timer's.
+    /// Whether the last loss was detected by the timer.
     timed_out: bool,
     limited_transmit: bool,
-    /// Bytes that Limited Transmit let out since the last new acknowledgement.
+    /// Bytes that Limited Transmit released since the last new acknowledgement.
     limited: u64,
     pub(super) duplicates: u32,
-    /// In fast recovery; and whether a partial ACK has come in it.
+    /// Whether the sender is in fast recovery, and whether a partial ACK has come in it.
     pub(super) recovering: bool,
     partial: bool,
-    /// Behind what had been sent when the last loss was noticed. 0 before the first: RFC 6582 starts at the initial
-    /// sequence number, which would forbid a fast retransmit of the very first byte.
+    /// Position after the data that had been sent when the last loss was detected (`recover` of RFC 6582). It is 0
+    /// before the first loss: RFC 6582 starts at the initial sequence number, which would forbid a fast retransmit of
+    /// the very first byte.
     pub(super) recover: u64,
-    /// The first unacknowledged segment is to be sent again.
+    /// Whether the first unacknowledged segment is to be retransmitted.
     pub(super) resend: bool,
-    /// A closed window is to be probed.
+    /// Whether a closed window is to be probed.
     probe: bool,
-    /// Timeouts in a row.
+    /// Number of consecutive timeouts.
     attempts: u32,
-    /// Probes in a row.
+    /// Number of consecutive probes.
     probes: u32,
     syn_lost: bool,
 }
@@ -180,7 +182,7 @@ impl<S: SendBuffer> Sender<S> {
         }
     }
 
-    /// As if the SYN had been sent and acknowledged, and the peer had offered `window` bytes.
+    /// Initializes the sender as if the SYN had been sent and acknowledged and the peer had offered `window` bytes.
     pub(super) fn establish(&mut self, window: u32) {
         (self.una, self.nxt, self.max) = (FIRST, FIRST, FIRST);
         self.sample_from = FIRST;
@@ -189,7 +191,7 @@ impl<S: SendBuffer> Sender<S> {
 
     // Getters.
 
-    /// Bytes in flight, as far as the sender believes: after a timeout, what was sent since.
+    /// Bytes in flight, as the sender estimates them: after a timeout, the bytes sent since.
     pub(super) fn flight(&self) -> u32 {
         (self.nxt - self.una) as u32
     }
@@ -211,8 +213,8 @@ impl<S: SendBuffer> Sender<S> {
         self.end - self.una.clamp(FIRST, self.end)
     }
 
-    /// The position of an acknowledgement, if it lies where one can: not above what was sent, nor further below what is
-    /// acknowledged than a window (RFC 5961 section 5.2).
+    /// The position of an acknowledgement number, if it is acceptable: not above the data sent, nor more than a window
+    /// below the acknowledged data (RFC 5961 section 5.2).
     pub(super) fn ack_position(&self, ack: Seq) -> AckPosition {
         let distance = i64::from(self.distance(ack));
         match self.una.checked_add_signed(distance) {
@@ -222,18 +224,18 @@ impl<S: SendBuffer> Sender<S> {
         }
     }
 
-    /// How far `seq` lies behind the first unacknowledged position; negative before it.
+    /// The distance from the first unacknowledged position to `seq`; negative if `seq` lies below it.
     pub(super) fn distance(&self, seq: Seq) -> i32 {
         self.sequence(self.una).distance_to(seq) as i32
     }
 
-    /// Where `seq` lies behind the first unacknowledged byte of data, for copying its payload.
+    /// The offset of `seq` from the first unacknowledged byte of data, for copying its payload.
     pub(super) fn offset(&self, seq: Seq) -> usize {
         self.sequence(self.una.max(FIRST)).distance_to(seq) as usize
     }
 
-    /// The sequence number of a segment without data: the next new one, or the last that the peer's window allows where
-    /// a probe has gone beyond it, so that the peer finds the segment acceptable.
+    /// The sequence number of a segment without data: the next new one, or, if a probe has gone beyond the peer's
+    /// window, the last that the window permits, so that the peer accepts the segment.
     pub(super) fn ack_sequence(&self) -> Seq {
         self.sequence(self.max.min(self.edge.max(self.una)))
     }
@@ -247,19 +249,19 @@ impl<S: SendBuffer> Sender<S> {
         self.iss + position as u32
     }
 
-    /// Behind the last position that there is to send, a FIN included.
+    /// The position after the last one to send, FIN included.
     fn last(&self) -> u64 {
         self.end + u64::from(self.closing)
     }
 
     // Inputs.
 
-    /// Has the SYN sent, or sent again.
+    /// Requests transmission, or retransmission, of the SYN.
     pub(super) fn synchronize(&mut self) {
         self.resend = true;
     }
 
-    /// The handshake came to nothing and may begin anew. What was written waits on.
+    /// Resets the sender after a failed handshake. Written data is kept.
     pub(super) fn forget_syn(&mut self, config: &TcpConfig) {
         let written = (std::mem::take(&mut self.buffer), self.end, self.closing);
         *self = Self::new(config);
@@ -274,7 +276,8 @@ impl<S: SendBuffer> Sender<S> {
         self.closing = true;
     }
 
-    /// The connection stands. RFC 6298 section 5.7, RFC 5681 section 3.1: who lost a SYN begins carefully.
+    /// The handshake is over. After the loss of a SYN, the timeout is 3 s and the window is one segment (RFC 6298
+    /// section 5.7, RFC 5681 section 3.1).
     pub(super) fn established(&mut self) {
         if self.syn_lost {
             self.rtt.restart_after_lost_syn();
@@ -282,7 +285,7 @@ impl<S: SendBuffer> Sender<S> {
         }
     }
 
-    /// Takes the peer's window from a segment that lies at `from` in the peer's stream and acknowledges up to `ack`
+    /// Updates the send window from a segment that lies at `from` in the peer's stream and acknowledges up to `ack`
     /// (RFC 9293 section 3.10.7.4, fifth step: only segments newer than the last update count).
     pub(super) fn offer(&mut self, from: u64, ack: u64, window: u32) {
         let (wl1, wl2) = self.updated_by;
@@ -294,7 +297,7 @@ impl<S: SendBuffer> Sender<S> {
         }
     }
 
-    /// An acceptable acknowledgement up to `ack`, in `segment`, which lies at `from` in the peer's stream.
+    /// Processes an acceptable acknowledgement up to `ack`, in `segment`, which lies at `from` in the peer's stream.
     #[inline]
     pub(super) fn acknowledge(
         &mut self,
@@ -324,7 +327,8 @@ impl<S: SendBuffer> Sender<S> {
         }
     }
 
-    /// RFC 5681 section 2: five conditions, the acknowledgement number's being the caller's.
+    /// Whether a segment is a duplicate ACK (RFC 5681 section 2). The caller has checked the acknowledgement number,
+    /// which is one of the five conditions.
     fn is_duplicate(&self, segment: &Segment) -> bool {
         self.nxt > self.una && segment.sequence_length() == 0 && segment.window == self.offered
     }
@@ -343,25 +347,26 @@ impl<S: SendBuffer> Sender<S> {
                     self.go_back();
                 }
             }
-            // 4.3BSD stops the timer here, and sending starts it.
+            // 4.3BSD stops the timer here, and the transmission starts it.
             timers.set(TcpTimer::Retransmission, now.saturating_add(self.rtt.rto()));
         }
     }
 
-    /// Whether duplicate ACKs now are about a new loss, and not caused by what an earlier one had sent again.
+    /// Whether duplicate ACKs now indicate a new loss, rather than the retransmissions of an earlier one.
     pub(super) fn indicates_loss(&self) -> bool {
         match self.recovery {
             Recovery::GoBack | Recovery::PartialAcks => self.una > self.recover,
-            // RFC 5681 has no such condition; without it a timeout that sends again what has arrived would halve once more.
+            // RFC 5681 has no such condition. Without it, a timeout that retransmits data which has arrived would halve
+            // the window once more.
             Recovery::FirstAck => self.una > self.recover || !self.timed_out,
             // RFC 6675 section 5: up to and including RecoveryPoint.
             Recovery::Scoreboard => self.una >= self.recover,
         }
     }
 
-    /// A loss is noticed, and the first unacknowledged segment is to be sent again.
+    /// Starts a fast retransmit of the first unacknowledged segment.
     pub(super) fn retransmit_fast(&mut self, statistics: &mut Statistics) {
-        // RFC 5681 section 3.2 step 2: what Limited Transmit let out does not count.
+        // RFC 5681 section 3.2 step 2: the data released by Limited Transmit does not count.
         let flight = self.flight().saturating_sub(self.limited as u32);
         self.control.enter_recovery(flight, self.duplicates);
         self.recovering = true;
@@ -427,20 +432,21 @@ impl<S: SendBuffer> Sender<S> {
         }
     }
 
-    /// Not inlined, lest it slow the senders without.
+    /// Passes an acknowledgement to the detector of ACK loss. It is not inlined, to keep senders without the detector
+    /// fast.
     #[inline(never)]
     fn detect_ack_loss(&mut self, ack: Advance, statistics: &mut Statistics) {
         let Some(ackloss) = &mut self.ackloss else { return };
         if ackloss.on_ack(ack) {
             self.control.on_ack_loss();
-            // What repetitions would undo is a window that is gone.
+            // The window that a spurious recovery would restore is outdated.
             self.undo = None;
         }
         statistics.ack_losses = ackloss.losses();
         statistics.ack_loss_halvings = ackloss.halvings();
     }
 
-    /// Tells the congestion control of new data acknowledged, and says whether the retransmission timer restarts.
+    /// Reports newly acknowledged data to the congestion control. Returns whether the retransmission timer restarts.
     fn update_congestion_control(&mut self, ack: Acknowledged, statistics: &mut Statistics) -> bool {
         if !self.recovering {
             self.control.on_ack(ack);
@@ -462,10 +468,10 @@ impl<S: SendBuffer> Sender<S> {
         first || self.partial_ack_timer == PartialAckTimer::SlowButSteady
     }
 
-    /// The round-trip time that an acknowledgement up to `ack` shows, and drops the records that it covers.
+    /// Returns the round-trip time that an acknowledgement up to `ack` shows, and drops the records that it covers.
     ///
-    /// The oldest segment covered gives the sample: a receiver that delays its ACKs then counts into the timeout, which
-    /// waits for the oldest too.
+    /// The oldest segment covered gives the sample: the delay of a receiver that delays its ACKs then enters the
+    /// timeout, which also waits for the oldest.
     fn sample(&mut self, ack: u64, now: Instant) -> Option<Span> {
         if self.rtt.times_one_segment() {
             return self.timed.take_if(|(end, _)| *end <= ack).map(|(_, sent)| now.saturating_since(sent));
@@ -480,7 +486,8 @@ impl<S: SendBuffer> Sender<S> {
         oldest.filter(|_| !retransmitted).map(|sent| now.saturating_since(sent))
     }
 
-    /// The retransmission timer expired (RFC 6298 sections 5.4 to 5.6). True if the connection is to be given up.
+    /// The retransmission timer expired (RFC 6298 sections 5.4 to 5.6). Returns true if the connection is to be
+    /// aborted.
     pub(super) fn on_retransmission_timeout(&mut self, statistics: &mut Statistics) -> bool {
         if self.una == self.max {
             return false;
@@ -510,7 +517,7 @@ impl<S: SendBuffer> Sender<S> {
         false
     }
 
-    /// Everything in flight counts as lost and is sent again from the first unacknowledged byte on.
+    /// Marks everything in flight as lost: it is retransmitted from the first unacknowledged byte on.
     fn go_back(&mut self) {
         self.nxt = self.una;
         self.resend = true;
@@ -527,7 +534,8 @@ impl<S: SendBuffer> Sender<S> {
 
     // Outputs.
 
-    /// The next segment to send at `now`, if one is due. Before the connection stands (`open` is false) only the SYN is.
+    /// Returns the next segment to send at `now`, if there is one. Before the connection is established (`open` is
+    /// false) only the SYN is sent.
     #[inline]
     pub(super) fn next(
         &mut self,
@@ -537,7 +545,8 @@ impl<S: SendBuffer> Sender<S> {
         statistics: &mut Statistics,
     ) -> Option<Outgoing> {
         let (at, len, fin) = if std::mem::take(&mut self.resend) {
-            // Sent again whole even if the peer has drawn its window back: RFC 9293 section 3.8.6 allows it.
+            // The segment is retransmitted as a whole even if the peer has shrunk its window, as RFC 9293 section 3.8.6
+            // permits.
             let behind = self.max.max(FIRST).min(self.end) - self.una.clamp(FIRST, self.end);
             let hole = self.scoreboard.next_start(self.una).map_or(behind, |start| start - self.una);
             let len = if self.una == 0 { 0 } else { behind.min(u64::from(self.mss)).min(hole) };
@@ -564,7 +573,7 @@ impl<S: SendBuffer> Sender<S> {
         Some(self.record_transmission(at, len, fin, now, timers, statistics))
     }
 
-    /// How much more the congestion window lets out.
+    /// Number of bytes that the congestion window still permits.
     fn budget(&self) -> u64 {
         let mut edge = self.una + u64::from(self.control.cwnd());
         if self.nxt < self.max {
@@ -579,9 +588,9 @@ impl<S: SendBuffer> Sender<S> {
         self.closing && position == self.end
     }
 
-    /// How much new data may leave now, and whether the FIN goes with it. `None` if nothing may: RFC 9293 section
-    /// 3.8.6.2.1, the sender's side of the silly window syndrome, and Nagle's algorithm. The congestion window has room for
-    /// `congestion` bytes.
+    /// Returns how many bytes of new data may be sent now, and whether the FIN is included; `None` if nothing may be
+    /// sent. Implements sender-side avoidance of the silly window syndrome (RFC 9293 section 3.8.6.2.1) and Nagle's
+    /// algorithm. The congestion window has room for `congestion` bytes.
     #[inline]
     pub(super) fn permitted(&self, congestion: u64) -> Option<(u64, bool)> {
         if self.nxt >= self.last() {
@@ -592,7 +601,7 @@ impl<S: SendBuffer> Sender<S> {
         if data == 0 {
             return (room > 0).then_some((0, true));
         }
-        // After a timeout, what the peer has by now is not sent again.
+        // After a timeout, data that the peer has reported as received is not retransmitted.
         let known = self.nxt < self.max && !self.scoreboard.is_empty();
         let hole = if known { self.scoreboard.next_start(self.nxt) } else { None };
         let whole = hole.map_or(data, |start| data.min(start - self.nxt)).min(u64::from(self.mss));
@@ -604,7 +613,7 @@ impl<S: SendBuffer> Sender<S> {
         let full = len == u64::from(self.mss) || (hole.is_some() && len == whole);
         let all = len == data && (!self.nagle || idle || self.closing);
         let much = len == room && 2 * room >= u64::from(self.offered_max) && (!self.nagle || idle);
-        // The FIN takes a position of its own in the peer's window.
+        // The FIN needs a position of its own in the peer's window.
         (full || all || much).then(|| (len, self.is_last(self.nxt + len) && room > len))
     }
 
@@ -615,7 +624,8 @@ impl<S: SendBuffer> Sender<S> {
         }
     }
 
-    /// Whatever the peer's window has room for, or one byte (or the FIN) beyond a closed one.
+    /// Returns a segment with the data that the peer's window has room for, or, if the window is closed, with one byte
+    /// or the FIN beyond it.
     fn next_probe(
         &mut self,
         now: Instant,
@@ -640,7 +650,7 @@ impl<S: SendBuffer> Sender<S> {
         Some(self.outgoing(self.una, len, fin))
     }
 
-    /// Books a segment as sent.
+    /// Records a segment as sent: updates positions, RTT records and timers.
     fn record_transmission(
         &mut self,
         at: u64,
@@ -669,7 +679,7 @@ impl<S: SendBuffer> Sender<S> {
         self.outgoing(at, len, fin)
     }
 
-    /// What lies at `at` up to `end` is sent again: it gives no RTT sample.
+    /// Marks the data from `at` to `end` as retransmitted, so that it gives no RTT sample.
     fn mark_retransmitted(&mut self, at: u64, end: u64) {
         if self.recovery == Recovery::Scoreboard {
             let first = self.records.partition_point(|record| record.end <= at);
@@ -711,7 +721,7 @@ impl<S: SendBuffer> Sender<S> {
         Outgoing { seq: self.sequence(at), len: len as u16, flags }
     }
 
-    /// Runs the persist timer exactly while the peer's window is all that keeps data back.
+    /// Runs the persist timer exactly while the peer's window alone blocks transmission.
     pub(super) fn arrange_persist(&self, now: Instant, timers: &mut Timers) {
         let blocked = self.nxt == self.una && self.nxt < self.last();
         if !blocked {
@@ -722,13 +732,13 @@ impl<S: SendBuffer> Sender<S> {
     }
 }
 
-/// Where an acknowledgement number lies.
+/// The location of an acknowledgement number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AckPosition {
     /// At this position of the stream.
     Valid(u64),
-    /// Above what was sent.
+    /// Above the data sent.
     Unsent,
-    /// Below what was acknowledged by more than a window.
+    /// More than a window below the acknowledged data.
     TooOld,
 }

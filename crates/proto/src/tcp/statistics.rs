@@ -1,8 +1,8 @@
-//! What a connection counts.
+//! Counters of a connection.
 
 use airwatt_base::Span;
 
-/// Counters of one end, since it was made.
+/// Counters of one end, from its creation on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Statistics {
     /// Segments with payload sent, retransmissions included.
@@ -11,37 +11,38 @@ pub struct Statistics {
     pub segments_retransmitted: u64,
     /// Payload sent in bytes, retransmissions included.
     pub bytes_sent: u64,
-    /// Payload sent again, in bytes.
+    /// Retransmitted payload in bytes.
     pub bytes_retransmitted: u64,
-    /// Payload of this end that the peer acknowledged, in bytes.
+    /// Payload in bytes that the peer acknowledged.
     pub bytes_acknowledged: u64,
-    /// Segments without payload that only acknowledge.
+    /// Pure acknowledgements sent.
     pub acks_sent: u64,
     /// Probes of a closed window.
     pub probes_sent: u64,
-    /// Times the retransmission timer expired.
+    /// Number of expirations of the retransmission timer.
     pub timeouts: u64,
-    /// Times duplicate ACKs brought about a retransmission.
+    /// Number of fast retransmits.
     pub fast_retransmits: u64,
-    /// Times a fast retransmission turned out to be spurious and the window was restored (RFC 2883).
+    /// Number of fast retransmits that turned out to be spurious, after which the window was restored (RFC 2883).
     pub spurious_retransmits: u64,
-    /// Segments with payload that Limited Transmit let out (RFC 3042).
+    /// Segments with payload that Limited Transmit released (RFC 3042).
     pub limited_transmits: u64,
-    /// ACKs of new data that left something missing in fast recovery.
+    /// Partial ACKs: acknowledgements of new data in fast recovery that do not cover everything in flight at its start.
     pub partial_acks: u64,
-    /// Acknowledgements of the peer that were taken for lost ([`crate::cc::AckLoss`]), those excused by reordering taken off.
+    /// Acknowledgements of the peer that are considered lost ([`crate::cc::AckLoss`]), less those explained by
+    /// reordering.
     pub ack_losses: u64,
-    /// Times the window was halved for them.
+    /// Number of window halvings due to ACK loss.
     pub ack_loss_halvings: u64,
     /// Duplicate ACKs received (RFC 5681 section 2).
     pub duplicate_acks: u64,
     /// Segments received, of every kind.
     pub segments_received: u64,
-    /// Segments with payload of which nothing was new or in the window.
+    /// Segments with payload that was neither new nor in the window.
     pub useless_segments_received: u64,
-    /// Segments that came ahead of a gap.
+    /// Segments that arrived beyond a gap.
     pub segments_out_of_order: u64,
-    /// Payload received in order, in bytes, each counted once, gaps that were skipped not counted.
+    /// Payload received in order, in bytes. Each byte is counted once; skipped gaps are not counted.
     pub bytes_delivered: u64,
     /// Bytes acknowledged without having arrived, less those that arrived later.
     pub bytes_skipped: u64,
