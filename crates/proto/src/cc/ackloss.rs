@@ -1,34 +1,37 @@
-//! ACK-loss detection: a sender that sees its acknowledgements lost halves its window, whatever the congestion control.
+//! ACK-loss detection: a sender that detects the loss of its acknowledgements halves its window, with any congestion
+//! control.
 //!
-//! In a wireless cell the access point's queue drops data on its way down and acknowledgements of data on its way up alike.
-//! TCP reacts to the first and is blind to the second, as acknowledgements are cumulative: uploads keep their windows, and
-//! downloads starve. The remedy (Hashimoto's thesis, section 2.3, Algorithm 1) sits at the uploading station alone.
-//! A lost acknowledgement shows as one that acknowledges more than the receiver's usual number of segments, b. What is
-//! missing is counted; a round trip with something counted is followed by one of grace, in which reordering may explain
-//! it; then the window is halved. A round trip with a data loss changes nothing: the congestion control has reacted.
+//! In a wireless cell the access point's queue drops both downlink data and the acknowledgements of uplink data. TCP
+//! reacts to the former and not to the latter, because acknowledgements are cumulative: uploads keep their windows, and
+//! downloads starve. The remedy (Hashimoto's thesis, section 2.3, Algorithm 1) changes the uploading station alone. A
+//! lost acknowledgement shows as one that acknowledges more than b segments, the receiver's usual number. The detector
+//! counts the missing acknowledgements. A round trip in which any was counted is followed by a round trip of grace, in
+//! which reordering may explain the gap; then the window is halved. A round trip with a data loss changes nothing,
+//! because the congestion control has already reacted.
 //!
-//! [`AckLoss`] is the detector beside a [`super::CongestionControl`]; it knows positions and counts and no window. All
-//! arithmetic is in integers, and no state is older than two round trips, so that a program in a kernel can mirror it event
-//! by event: `tests/vectors/ackloss.csv` holds both to the same decisions.
+//! [`AckLoss`] is the detector beside a [`super::CongestionControl`]; it works on positions and counts and does not
+//! know the window. All arithmetic is in integers, and no state is older than two round trips, so that a program in a
+//! kernel can mirror it event by event: `tests/vectors/ackloss.csv` holds both implementations to the same decisions.
 //!
-//! # Readings of what the listing leaves open
-//! * Duplicate acknowledgements are no input, so that they do not drag the estimate of b to zero; b is at least 1.
-//! * Each acknowledgement counts for zero at least. As listed, one for less than b segments would take one off the count:
-//!   [`Counting::Listing`].
-//! * A threshold is met when the count reaches it. A count below it stays, from round trip to round trip, as listed.
+//! # Interpretation of what the listing leaves open
+//! * Duplicate acknowledgements are not an input, so that they do not pull the estimate of b to zero; b is at least 1.
+//! * Each acknowledgement adds at least zero to the count. As listed, an acknowledgement of less than b segments would
+//!   reduce the count by one: [`Counting::Listing`].
+//! * The threshold is met when the count reaches it. A count below it is kept from round trip to round trip, as listed.
 //! * A round trip ends when everything is acknowledged that had been sent when it began. A timeout begins a new one.
-//! * "Packet disorder" is a duplicate acknowledgement whose gap then closes without a retransmission: what it reported
-//!   arrived early, and would else have been acknowledged. Each takes one off the count. So does an acknowledgement that comes
-//!   late, behind one for more: it was taken for lost. (Here on a path that keeps order there are none; a host with a queue
-//!   for each of its processors has them.)
-//! * Acknowledgements of what had been sent when a data loss was noticed jump by what the receiver held behind the loss. They
-//!   neither count nor enter the estimate.
+//! * "Packet disorder" is a duplicate acknowledgement whose gap then closes without a retransmission: the data that it
+//!   reported arrived early, and would otherwise have been acknowledged. Each reduces the count by one. So does an
+//!   acknowledgement that arrives after one for more data, because it was counted as lost. (On a path that keeps the
+//!   order there are none; a host with one queue for each processor has them.)
+//! * Acknowledgements of data that had been sent when a data loss was detected jump by the data that the receiver held
+//!   beyond the loss. They neither count nor enter the estimate.
 //!
 //! # Known limits
-//! * b rounds to 2 when a third of the acknowledgements of a receiver with b = 1 is lost: then losses are hidden.
-//! * With b fixed too low every delayed acknowledgement counts as a loss, and the window collapses.
-//! * Receivers that stretch their acknowledgements, by offloads or by rules of their own, look like losses:
-//!   `ackloss/stretch.rs` has the extension for them, [`AckLossRule::Stretch`].
+//! * If a third of the acknowledgements of a receiver with b = 1 is lost, the estimate of b rounds to 2 and losses are
+//!   hidden.
+//! * If b is fixed too low, every delayed acknowledgement counts as a loss, and the window collapses.
+//! * Receivers that stretch their acknowledgements, because of offloads or rules of their own, look like losses:
+//!   `ackloss/stretch.rs` contains the extension for them, [`AckLossRule::Stretch`].
 
 mod stretch;
 #[cfg(test)]
@@ -42,42 +45,43 @@ pub use stretch::StretchConfig;
 /// Fractions of a segment in the estimate of b: 2^16.
 const SCALE_BITS: u32 = 16;
 
-/// What the estimate of b starts from: every second segment acknowledged (RFC 5681 section 4.2), in 2^-16 segments.
+/// Initial estimate of b: every second segment is acknowledged (RFC 5681 section 4.2), in 2^-16 segments.
 const SMOOTHED_FIRST: u64 = 2 << SCALE_BITS;
 
-/// No acknowledgement counts for more segments than this, so that the average fits 32 bits.
+/// Largest number of segments for which one acknowledgement counts, so that the average fits 32 bits.
 const JUMP_MAX: u64 = 1 << 15;
 
-/// The count goes no further, which is far beyond any threshold, so that it fits 16 bits.
+/// Largest value of the count, far beyond any threshold, so that it fits 16 bits.
 const COUNT_MAX: u64 = 0xffff;
 
-/// How b, the segments that one acknowledgement usually acknowledges, is known.
+/// The source of b, the number of segments that one acknowledgement usually acknowledges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum SegmentsPerAck {
-    /// By an average of what acknowledgements acknowledge.
+    /// The average number of segments for each acknowledgement.
     #[default]
     Estimated,
-    /// It is so many. The published experiments without estimation have 1.
+    /// A fixed number. The published experiments without estimation use 1.
     Fixed(u32),
 }
 
-/// What an acknowledgement for less than b segments does to the count.
+/// The effect on the count of an acknowledgement of less than b segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Counting {
-    /// Nothing: the equation in the text, which takes each acknowledgement for itself.
+    /// It has no effect: the equation in the text, which considers each acknowledgement by itself.
     #[default]
     PerAck,
-    /// It takes one off: the listing to the letter.
+    /// It reduces the count by one: the listing to the letter.
     Listing,
 }
 
-/// What counts as a lost acknowledgement.
+/// The rule that decides which acknowledgements count as lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum AckLossRule {
-    /// Every b segments beyond the first that one acknowledgement acknowledges, as published.
+    /// Each b segments beyond the first b that one acknowledgement covers count as one lost acknowledgement, as
+    /// published.
     #[default]
     Published,
-    /// The same, as long as the receiver is one that acknowledges regularly and gaps look like losses.
+    /// The same, but only while the receiver acknowledges regularly and gaps look like losses.
     Stretch(StretchConfig),
 }
 
@@ -88,11 +92,11 @@ pub struct AckLossConfig {
     pub threshold: u32,
     /// Weight of a sample in the estimate of b: 2^-beta_shift, 1 to 10. Default 5: beta = 1/32.
     pub beta_shift: u8,
-    /// How b is known. Default by an estimate.
+    /// The source of b. Default: an estimate.
     pub segments_per_ack: SegmentsPerAck,
-    /// What small acknowledgements do, by the published rule. Default nothing.
+    /// The effect of small acknowledgements in the published rule. Default: none.
     pub counting: Counting,
-    /// What counts as a loss. Default as published.
+    /// The rule that decides what counts as a loss. Default: as published.
     pub rule: AckLossRule,
 }
 
@@ -109,7 +113,7 @@ impl Default for AckLossConfig {
 }
 
 impl AckLossConfig {
-    /// What is wrong with the settings, as "key = value: what is allowed".
+    /// Checks the settings. An error names the first key that is out of range.
     pub fn check(&self) -> Result<(), String> {
         if !(1..=1000).contains(&self.threshold) {
             return Err(format!("ackloss.threshold = {}: allowed are 1 to 1000", self.threshold));
@@ -129,24 +133,24 @@ impl AckLossConfig {
     }
 }
 
-/// What the timestamp that an acknowledgement echoes tells of the one before it (RFC 7323 section 4.3): a receiver echoes the
-/// timestamp of the first segment behind its last acknowledgement, whether that arrived or not.
+/// Evidence of a lost acknowledgement in the timestamp that the next acknowledgement echoes (RFC 7323 section 4.3). A
+/// receiver echoes the timestamp of the first segment after its last acknowledgement, whether that arrived or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum TimestampEvidence {
-    /// Nothing: there are no timestamps.
+    /// There are no timestamps.
     #[default]
     Absent,
-    /// The receiver had acknowledged since the last acknowledgement that arrived: one was lost.
+    /// The receiver had sent an acknowledgement since the last one that arrived: one was lost.
     Lost,
-    /// It had not, though a later segment has another timestamp: it waited.
+    /// The receiver had not sent one, although a later segment has another timestamp: it delayed its acknowledgement.
     Stretched,
-    /// One or the other: all that is acknowledged was sent within one tick of the timestamps' clock.
+    /// The evidence is ambiguous: all data acknowledged was sent within one tick of the timestamp clock.
     Undecided,
 }
 
 impl TimestampEvidence {
-    /// Reads it from ticks of the timestamps' clock, which wraps: what `first` was sent at, the first segment that is newly
-    /// acknowledged, and the `last` one, and the `echo`.
+    /// Derives the evidence from ticks of the timestamp clock, which wraps: the timestamps of the `first` and the
+    /// `last` segment that are newly acknowledged, and the `echo`.
     pub fn from_ticks(first: u32, last: u32, echo: u32) -> Self {
         let later = |than: u32, tick: u32| tick.wrapping_sub(than) as i32 > 0;
         if later(first, echo) {
@@ -159,51 +163,52 @@ impl TimestampEvidence {
     }
 }
 
-/// An acknowledgement of new data, by positions in the stream: bytes, in whatever origin.
+/// An acknowledgement of new data, in positions of the stream (bytes from any origin).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Advance {
     /// First position that was not acknowledged before.
     pub from: u64,
     /// First position that is not acknowledged now.
     pub to: u64,
-    /// Behind the highest position that was ever sent.
+    /// Position after the highest one that was ever sent.
     pub sent: u64,
-    /// Acknowledgements since the one before that moved nothing: duplicates, and those that it had overtaken.
+    /// Acknowledgements since the previous one that acknowledged nothing new: duplicates and overtaken ones.
     pub duplicates: u32,
-    /// What its timestamp tells, for the extension.
+    /// Timestamp evidence, for the extension.
     pub evidence: TimestampEvidence,
 }
 
-/// All that a detector keeps, for forms of it that are held to this one (`tests/vectors/ackloss.csv` has these columns).
+/// The whole state of a detector, for other implementations that are compared with this one
+/// (`tests/vectors/ackloss.csv` has these columns).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckLossState {
-    /// The average of what an acknowledgement acknowledges, in 2^-16 segments.
+    /// Average number of segments for each acknowledgement, in 2^-16 segments.
     pub smoothed: u64,
     /// b in segments.
     pub b: u64,
     /// Lost acknowledgements counted since the last round trip of grace.
     pub count: u64,
-    /// A data loss was noticed in this round trip or, if it is one of grace, the one before.
+    /// Whether a data loss was detected in this round trip or, in a round trip of grace, in the one before.
     pub data_loss: bool,
-    /// This is a round trip of grace.
+    /// Whether this is a round trip of grace.
     pub waiting: bool,
     /// The round trip ends when this position is acknowledged.
     pub round_end: u64,
-    /// Acknowledgements from below here are about a data loss.
+    /// Acknowledgements from below this position concern a data loss.
     pub recover: u64,
-    /// Share of regular acknowledgements in 2^-15.
+    /// Share of regular acknowledgements in units of 2^-15.
     pub regular: u64,
-    /// Share of single gaps among those of which no timestamp tells, in 2^-15.
+    /// Share of single gaps among gaps without timestamp evidence, in units of 2^-15.
     pub single: u64,
-    /// Share of losses among gaps of which a timestamp tells, in 2^-15.
+    /// Share of losses among gaps with timestamp evidence, in units of 2^-15.
     pub proven: u64,
-    /// The last acknowledgement had a gap that counts if the next one has none.
+    /// Whether the last acknowledgement had a gap that counts if the next one has none.
     pub pending: bool,
     /// Lost acknowledgements counted so far.
     pub losses: u64,
-    /// Acknowledgements with something missing before them so far.
+    /// Acknowledgements with a gap before them so far.
     pub gaps: u64,
-    /// Halvings so far.
+    /// Window halvings so far.
     pub halvings: u64,
 }
 
@@ -212,18 +217,18 @@ pub struct AckLossState {
 pub struct AckLoss {
     config: AckLossConfig,
     mss: u64,
-    /// The average of what an acknowledgement acknowledges, in 2^-16 segments.
+    /// Average number of segments for each acknowledgement, in 2^-16 segments.
     smoothed: u64,
-    /// b.
+    /// b in segments.
     b: u64,
-    /// Lost acknowledgements counted in this round trip, and in the one before if this is one of grace.
+    /// Lost acknowledgements counted in this round trip and, in a round trip of grace, in the one before.
     count: u64,
     data_loss: bool,
-    /// This is a round trip of grace.
+    /// Whether this is a round trip of grace.
     waiting: bool,
     /// The round trip ends when this position is acknowledged.
     round_end: u64,
-    /// Acknowledgements from below here are about a data loss.
+    /// Acknowledgements from below this position concern a data loss.
     recover: u64,
     stretch: Stretch,
     losses: u64,
@@ -232,7 +237,7 @@ pub struct AckLoss {
 }
 
 impl AckLoss {
-    /// A detector at the beginning of a connection with segments of `mss` bytes.
+    /// Creates a detector for a new connection with segments of `mss` bytes.
     pub fn new(config: AckLossConfig, mss: u32) -> Self {
         let b = match config.segments_per_ack {
             SegmentsPerAck::Estimated => SMOOTHED_FIRST >> SCALE_BITS,
@@ -255,27 +260,27 @@ impl AckLoss {
         }
     }
 
-    /// b as it stands: the segments that one acknowledgement is taken to acknowledge.
+    /// The current value of b: the number of segments that one acknowledgement is assumed to acknowledge.
     pub fn segments_per_ack(&self) -> u32 {
         self.b as u32
     }
 
-    /// Lost acknowledgements counted so far, those excused by disorder taken off.
+    /// Lost acknowledgements counted so far, less those explained by reordering.
     pub fn losses(&self) -> u64 {
         self.losses
     }
 
-    /// Acknowledgements with something missing before them, whether it was taken for lost or not.
+    /// Acknowledgements with a gap before them, whether it counted as a loss or not.
     pub fn gaps(&self) -> u64 {
         self.gaps
     }
 
-    /// Times the window was to be halved.
+    /// Number of window halvings so far.
     pub fn halvings(&self) -> u64 {
         self.halvings
     }
 
-    /// All that it keeps.
+    /// A copy of the whole state.
     pub fn state(&self) -> AckLossState {
         let Self { smoothed, b, count, data_loss, waiting, round_end, recover, .. } = *self;
         let Self { losses, gaps, halvings, stretch: Stretch { regular, single, proven, pending }, .. } =
@@ -298,7 +303,7 @@ impl AckLoss {
         }
     }
 
-    /// New data was acknowledged. True if the window is to be halved now.
+    /// Processes an acknowledgement of new data. Returns true if the window is to be halved now.
     pub fn on_ack(&mut self, ack: Advance) -> bool {
         if ack.from >= self.recover {
             self.count_losses(ack);
@@ -310,7 +315,7 @@ impl AckLoss {
         self.end_round_trip()
     }
 
-    /// Duplicate acknowledgements told of a data loss, with everything below `sent` sent.
+    /// Duplicate acknowledgements indicated a data loss, with everything below `sent` sent.
     pub fn on_data_loss(&mut self, sent: u64) {
         self.data_loss = true;
         self.recover = sent;
@@ -340,12 +345,12 @@ impl AckLoss {
             AckLossRule::Stretch(config) => self.count_gap(&config, jump, duplicates, ack.evidence),
         }
         self.count = self.count.min(COUNT_MAX);
-        // Both ways, so that the sum is that of the counts.
+        // The count may grow or shrink, so that the sum is that of the counts.
         self.losses = (self.losses + self.count).saturating_sub(before);
     }
 
-    /// Algorithm 1's average, s = (1 - beta) s + beta jump, and b, which is s rounded. The fractions are cut off below, so
-    /// that a constant jump leaves s above it by less than 2^(beta_shift - 16) segments.
+    /// Updates the average of Algorithm 1, s = (1 - beta) s + beta jump, and b, which is s rounded. Fractions are
+    /// truncated, so that with a constant jump s stays above it by less than 2^(beta_shift - 16) segments.
     fn smooth(&mut self, jump: u64) {
         if self.config.segments_per_ack == SegmentsPerAck::Estimated {
             let shift = self.config.beta_shift;
@@ -355,7 +360,7 @@ impl AckLoss {
         }
     }
 
-    /// Algorithm 1's "once per RTT".
+    /// The steps that Algorithm 1 takes "once per RTT".
     fn end_round_trip(&mut self) -> bool {
         let seen = self.count >= u64::from(self.config.threshold);
         if !self.waiting {

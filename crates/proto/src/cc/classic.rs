@@ -1,5 +1,5 @@
-//! What the algorithms share: the window of RFC 5681, which grows by slow start and congestion avoidance, and what a
-//! timeout and idleness make of it. A [`WindowRule`] says where an algorithm differs.
+//! The part that all algorithms share: the window of RFC 5681, which grows by slow start and congestion avoidance, and
+//! the reactions to a timeout and to idleness. A [`WindowRule`] defines where an algorithm differs.
 
 use super::{Acknowledged, CongestionConfig, CongestionWindow, Growth};
 
@@ -8,7 +8,7 @@ use super::{Acknowledged, CongestionConfig, CongestionWindow, Growth};
 pub(super) struct Classic {
     pub(super) window: CongestionWindow,
     growth: Growth,
-    /// Bytes acknowledged in congestion avoidance that have not made the window grow yet.
+    /// Bytes acknowledged in congestion avoidance that have not yet increased the window.
     counted: u32,
 }
 
@@ -30,13 +30,13 @@ impl Classic {
         }
     }
 
-    /// RFC 5681 equation (2): at most a segment for each ACK, so that a receiver that splits its ACKs, or an ACK for much
-    /// that had arrived before a timeout, does not set off a burst.
+    /// RFC 5681 equation (2): grows by at most one segment for each ACK. A receiver that splits its ACKs, or an ACK of
+    /// much data that had arrived before a timeout, thus causes no burst.
     pub(super) fn slow_start(&mut self, bytes: u32) {
         self.window.grow(bytes.min(self.window.mss));
     }
 
-    /// Grows by about a segment for each round trip (RFC 5681 section 3.1).
+    /// Grows by about one segment for each round trip (RFC 5681 section 3.1).
     fn avoid_congestion(&mut self, bytes: u32) {
         let CongestionWindow { cwnd, mss, .. } = self.window;
         match self.growth {
@@ -47,32 +47,33 @@ impl Classic {
                     self.window.grow(mss);
                 }
             }
-            // Equation (3). RFC 5681 wants at least one byte where the quotient falls to zero.
+            // Equation (3). RFC 5681 requires at least one byte if the quotient is zero.
             Growth::Acks => {
                 self.window.grow(((u64::from(mss) * u64::from(mss) / u64::from(cwnd)) as u32).max(1))
             }
         }
     }
 
-    /// RFC 5681 section 3.2 step 2: the threshold falls to half of what is in flight, and growth begins to count anew.
+    /// RFC 5681 section 3.2 step 2: sets the threshold to half of the data in flight, and resets the count of
+    /// acknowledged bytes.
     pub(super) fn halve(&mut self, flight: u32) {
         self.window.ssthresh = self.window.half_of(flight);
         self.counted = 0;
     }
 
-    /// RFC 5681 section 3.2 step 3: the threshold, and as many segments as have left the network.
+    /// RFC 5681 section 3.2 step 3: sets the window to the threshold plus the segments that have left the network.
     pub(super) fn inflate(&mut self, duplicates: u32) {
         self.window.cwnd = self.window.ssthresh;
         self.window.grow(duplicates.saturating_mul(self.window.mss));
     }
 
-    /// The window is the threshold again.
+    /// Sets the window to the threshold.
     pub(super) fn deflate(&mut self) {
         self.window.cwnd = self.window.ssthresh;
         self.counted = 0;
     }
 
-    /// The loss window, with this threshold.
+    /// Sets the loss window, and this threshold.
     pub(super) fn enter_loss(&mut self, ssthresh: u32) {
         self.window.ssthresh = ssthresh;
         self.window.set_loss_window();
@@ -85,7 +86,7 @@ impl Classic {
     }
 }
 
-/// One algorithm's hooks; those of [`super::CongestionControl`] say when each is called.
+/// The hooks of one algorithm; [`super::CongestionControl`] documents when each is called.
 pub(super) trait WindowRule {
     fn classic(&self) -> &Classic;
 
@@ -97,20 +98,21 @@ pub(super) trait WindowRule {
 
     fn enter_recovery(&mut self, flight: u32, duplicates: u32);
 
-    /// Only algorithms that inflate the window have something to do.
+    /// Only algorithms that inflate the window override this.
     fn on_duplicate_ack(&mut self) {}
 
-    /// As [`WindowRule::on_duplicate_ack`].
+    /// Only algorithms that inflate the window override this.
     fn on_partial_ack(&mut self, _ack: Acknowledged) {}
 
     fn leave_recovery(&mut self) {
         self.classic_mut().deflate();
     }
 
-    /// RFC 5681 section 3.1, equation (4) and the loss window of one segment. A further timeout for the same segment
-    /// leaves the threshold alone: it tells nothing new. In fast recovery the flight holds what the inflated window let
-    /// out, several times what the path carries; equation (4) is a bound ("no more than"), so the threshold that the loss
-    /// set at its first sign stays, as in Linux. Without this a recovery of many losses ends in ever the same overshoot.
+    /// RFC 5681 section 3.1: sets the threshold by equation (4), and the loss window of one segment. A further timeout
+    /// for the same segment keeps the threshold, because it carries no new information. In fast recovery the flight
+    /// includes the data that the inflated window released, several times what the path carries. Equation (4) is a
+    /// bound ("no more than"), so the threshold that the first loss set is kept, as in Linux. Otherwise a recovery of
+    /// many losses would repeatedly end in the same overshoot.
     fn on_timeout(&mut self, flight: u32, first: bool, recovering: bool) {
         let CongestionWindow { ssthresh, .. } = self.classic().window;
         let half = self.classic().window.half_of(flight);
@@ -118,8 +120,8 @@ pub(super) trait WindowRule {
         self.classic_mut().enter_loss(if first { lowered } else { ssthresh });
     }
 
-    /// Algorithm 1 of the thesis that [`super::AckLoss`] follows: half of the window, one segment at least, and the threshold
-    /// with it.
+    /// Algorithm 1 of the thesis that [`super::AckLoss`] follows: halves the window, to at least one segment, and sets
+    /// the threshold to it.
     fn on_ack_loss(&mut self) {
         let CongestionWindow { cwnd, mss, .. } = self.classic().window;
         self.classic_mut().window.ssthresh = (cwnd / 2).max(mss);
@@ -131,7 +133,7 @@ pub(super) trait WindowRule {
     }
 }
 
-/// The two accessors that every rule has.
+/// Implements the two accessors that every rule has.
 macro_rules! over_classic {
     () => {
         fn classic(&self) -> &Classic {

@@ -1,12 +1,12 @@
-//! Congestion control: how many bytes a sender may have in flight.
+//! Congestion control: the number of bytes that a sender may have in flight.
 //!
-//! The TCP sender ([`crate::tcp`]) knows sequence numbers, timers and when it is in fast recovery; a congestion control
-//! knows only the window and is told what happened, by one hook an event. Each algorithm is one file that holds its
-//! window rule; [`CongestionControl`] dispatches by enum, so that the hot path has no indirect call and the state can
-//! be copied. Everything is in bytes and in integers: the same arithmetic runs in a kernel.
+//! The TCP sender ([`crate::tcp`]) keeps sequence numbers, timers and the state of fast recovery; a congestion control
+//! keeps only the window and has one hook for each event. Each algorithm is one file that holds its window rule;
+//! [`CongestionControl`] dispatches by enum, so that the hot path has no indirect call and the state can be copied.
+//! Everything is in bytes and in integers: the same arithmetic runs in a kernel.
 //!
-//! What the sender does about a loss (whether it waits in fast recovery, and what ends that) follows from the algorithm:
-//! [`Algorithm::recovery`]. Beside any of them may stand a detector of lost acknowledgements ([`AckLoss`]).
+//! The algorithm also determines how the sender repairs a loss (whether it enters fast recovery, and what ends that):
+//! [`Algorithm::recovery`]. A detector of lost acknowledgements ([`AckLoss`]) can be combined with any of them.
 //!
 //! Left out: pacing (every algorithm here is clocked by acknowledgements).
 
@@ -33,31 +33,31 @@ pub use reno::Reno;
 pub use sack::Sack;
 pub use tahoe::Tahoe;
 
-/// A slow-start threshold that does not bind yet.
+/// A slow-start threshold that has no effect yet.
 ///
 /// RFC 5681 section 3.1: the initial value SHOULD be arbitrarily high, so that the network sets the first limit.
 pub const UNLIMITED: u32 = u32::MAX;
 
-/// No window grows beyond this. RFC 7323 section 2.3: the largest window that a header can offer is 2^30 bytes.
+/// Largest window in bytes. RFC 7323 section 2.3: the largest window that a header can offer is 2^30 bytes.
 const WINDOW_MAX: u32 = 1 << 30;
 
-/// How congestion avoidance counts acknowledgements (RFC 5681 section 3.1).
+/// The unit in which congestion avoidance counts acknowledgements (RFC 5681 section 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Growth {
-    /// One segment for each window of bytes acknowledged: the recommended way, blind to how many ACKs carried them.
+    /// One segment for each window of bytes acknowledged: the recommended rule, independent of the number of ACKs.
     #[default]
     Bytes,
-    /// `mss * mss / cwnd` for each ACK, equation (3): as older kernels and simulators did. A receiver that delays its
+    /// `mss * mss / cwnd` for each ACK, equation (3), as in older kernels and simulators. A receiver that delays its
     /// ACKs, or a path that loses them, halves the growth.
     Acks,
 }
 
-/// The algorithms that exist.
+/// The congestion control algorithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Algorithm {
-    /// Fast retransmit without fast recovery: the sender of 4.3BSD-Tahoe.
+    /// Fast retransmit without fast recovery, as in 4.3BSD-Tahoe.
     Tahoe,
-    /// RFC 5681 alone: fast recovery ends with the first new acknowledgement.
+    /// RFC 5681 alone: fast recovery ends with the first acknowledgement of new data.
     Reno,
     /// RFC 5681 with the fast recovery of RFC 6582.
     #[default]
@@ -68,16 +68,17 @@ pub enum Algorithm {
     Cubic,
 }
 
-/// How the sender repairs a loss that duplicate ACKs tell of.
+/// How the sender repairs a loss that duplicate ACKs indicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
-    /// Everything from the loss on counts as lost and is sent again in slow start.
+    /// Everything from the loss on counts as lost and is retransmitted in slow start.
     GoBack,
     /// Fast recovery until the first acknowledgement of new data.
     FirstAck,
-    /// Fast recovery until everything is acknowledged that was in flight; each partial ACK shows the next loss.
+    /// Fast recovery until everything in flight at its start is acknowledged; each partial ACK reveals the next loss.
     PartialAcks,
-    /// The same end; a scoreboard of selective acknowledgements says what is lost and what is in flight.
+    /// Fast recovery until the same point; a scoreboard of selective acknowledgements determines what is lost and what
+    /// is in flight.
     Scoreboard,
 }
 
@@ -96,8 +97,8 @@ impl Algorithm {
         }
     }
 
-    /// How the sender repairs losses. CUBIC leaves it open (RFC 9438 section 3.1 asks for RFC 6675 or better) and has the
-    /// scoreboard, as in Linux.
+    /// How the sender repairs losses. RFC 9438 leaves this open for CUBIC (section 3.1 asks for RFC 6675 or better);
+    /// here it uses the scoreboard, as in Linux.
     pub const fn recovery(self) -> Recovery {
         match self {
             Self::Tahoe => Recovery::GoBack,
@@ -108,10 +109,10 @@ impl Algorithm {
     }
 }
 
-/// What a congestion control starts from.
+/// Initial settings of a congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CongestionConfig {
-    /// Which algorithm.
+    /// The algorithm.
     pub algorithm: Algorithm,
     /// The sender's maximum segment size in bytes.
     pub mss: u32,
@@ -119,24 +120,24 @@ pub struct CongestionConfig {
     pub initial_window: u32,
     /// The first slow-start threshold in bytes, or [`UNLIMITED`].
     pub initial_ssthresh: u32,
-    /// How congestion avoidance counts.
+    /// The unit in which congestion avoidance counts.
     pub growth: Growth,
 }
 
-/// An acknowledgement of new data, as a congestion control sees it.
+/// An acknowledgement of new data, as input of a congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acknowledged {
-    /// Bytes that it acknowledges for the first time.
+    /// Bytes acknowledged for the first time.
     pub bytes: u32,
-    /// Bytes that were in flight before it came.
+    /// Bytes that were in flight before it arrived.
     pub flight: u32,
-    /// When it came.
+    /// Time of arrival.
     pub now: Instant,
-    /// The smoothed round-trip time; zero while there is none.
+    /// The smoothed round-trip time; zero before the first sample.
     pub srtt: Span,
 }
 
-/// The window that all algorithms steer, in bytes.
+/// The window and threshold that all algorithms control, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CongestionWindow {
     /// The congestion window.
@@ -163,23 +164,23 @@ impl CongestionWindow {
         flight.saturating_add(self.mss) > self.cwnd
     }
 
-    /// Adds to the window, up to the largest that there is.
+    /// Adds `bytes` to the window, up to the maximum.
     pub fn grow(&mut self, bytes: u32) {
         self.cwnd = self.cwnd.saturating_add(bytes).min(WINDOW_MAX);
     }
 
-    /// The loss window: one segment (RFC 5681 section 3.1).
+    /// Sets the loss window: one segment (RFC 5681 section 3.1).
     pub const fn set_loss_window(&mut self) {
         self.cwnd = self.mss;
     }
 
-    /// RFC 5681 equation (4): half of what is in flight, but never less than two segments.
+    /// RFC 5681 equation (4): half of the data in flight, but at least two segments.
     pub fn half_of(&self, flight: u32) -> u32 {
         (flight / 2).max(2 * self.mss)
     }
 }
 
-/// One congestion control of those that exist.
+/// A congestion control of any algorithm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CongestionControl {
     /// See [`Tahoe`].
@@ -194,7 +195,7 @@ pub enum CongestionControl {
     Cubic(Cubic),
 }
 
-/// Calls the method of whichever algorithm it is.
+/// Calls the method of the algorithm in use.
 macro_rules! dispatch {
     ($self:expr, $control:ident => $call:expr) => {
         match $self {
@@ -208,7 +209,7 @@ macro_rules! dispatch {
 }
 
 impl CongestionControl {
-    /// A congestion control at the beginning of its connection.
+    /// Creates a congestion control for a new connection.
     pub fn new(config: &CongestionConfig) -> Self {
         let classic = Classic::new(config);
         match config.algorithm {
@@ -220,7 +221,7 @@ impl CongestionControl {
         }
     }
 
-    /// The window as it stands.
+    /// The current window and threshold.
     pub fn window(&self) -> &CongestionWindow {
         &dispatch!(self, control => control.classic()).window
     }
@@ -240,13 +241,13 @@ impl CongestionControl {
         dispatch!(self, control => control.on_ack(ack));
     }
 
-    /// Duplicate ACKs told of a loss with `flight` bytes in flight, and the lost segment is about to be sent again.
-    /// `duplicates` segments have left the network by then.
+    /// Duplicate ACKs indicated a loss with `flight` bytes in flight, and the lost segment is about to be
+    /// retransmitted. By then `duplicates` segments have left the network.
     pub fn enter_recovery(&mut self, flight: u32, duplicates: u32) {
         dispatch!(self, control => control.enter_recovery(flight, duplicates));
     }
 
-    /// One more duplicate ACK came in fast recovery: a segment has left the network.
+    /// One more duplicate ACK arrived in fast recovery: a segment has left the network.
     pub fn on_duplicate_ack(&mut self) {
         dispatch!(self, control => control.on_duplicate_ack());
     }
@@ -267,19 +268,19 @@ impl CongestionControl {
         dispatch!(self, control => control.on_timeout(flight, first, recovering));
     }
 
-    /// Acknowledgements are being lost ([`AckLoss`]): the window halves, and grows on in congestion avoidance.
+    /// Acknowledgements are being lost ([`AckLoss`]): halves the window, which then grows in congestion avoidance.
     pub fn on_ack_loss(&mut self) {
         dispatch!(self, control => control.on_ack_loss());
     }
 
-    /// The sender was idle for longer than the retransmission timeout and starts again: no ACKs clock it, so the window
+    /// The sender was idle for longer than the retransmission timeout and starts again. No ACKs clock it, so the window
     /// falls back to at most `restart_window` bytes (RFC 5681 section 4.1).
     pub fn on_idle(&mut self, restart_window: u32) {
         dispatch!(self, control => control.on_idle(restart_window));
     }
 
-    /// The last loss was none: what was sent again had arrived. The state is again that of `before` the loss, but no
-    /// window shrinks (RFC 3522's restoration; RFC 9438 section 4.9 for CUBIC's own state).
+    /// The last loss was spurious: the retransmitted data had arrived. Restores the state of `before` the loss, without
+    /// shrinking the window (RFC 3522; RFC 9438 section 4.9 for CUBIC's own state).
     pub fn undo(&mut self, before: &Self) {
         let cwnd = self.cwnd();
         self.clone_from(before);

@@ -1,12 +1,12 @@
 //! Reno: RFC 5681 and nothing more. Fast recovery ends with the first acknowledgement of new data.
 //!
 //! With several losses in a window that acknowledgement is partial: the window deflates, and the next loss needs three
-//! duplicate ACKs of its own, which halve once more, or the timer if so many do not come. This is the Reno of 4.3BSD and
-//! of the simulators of the 1990s.
+//! duplicate ACKs of its own, which halve the window once more, or the timer if fewer arrive. This is the Reno of
+//! 4.3BSD and of the simulators of the 1990s.
 
 use super::classic::{Classic, WindowRule, over_classic};
 
-/// Reno's window.
+/// The window of Reno.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reno {
     pub(super) classic: Classic,

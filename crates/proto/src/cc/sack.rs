@@ -1,4 +1,5 @@
-//! Reno's window under the recovery of RFC 6675: the scoreboard says what is in flight, so nothing is inflated.
+//! Reno's window with the recovery of RFC 6675: the scoreboard estimates the data in flight, so the window is not
+//! inflated.
 
 use super::classic::{Classic, WindowRule, over_classic};
 
@@ -11,7 +12,7 @@ pub struct Sack {
 impl WindowRule for Sack {
     over_classic!();
 
-    /// RFC 6675 section 5 step (4.2): half of what is in flight, at once.
+    /// RFC 6675 section 5 step (4.2): reduces the window to half of the data in flight at once.
     fn enter_recovery(&mut self, flight: u32, _duplicates: u32) {
         self.classic.halve(flight);
         self.classic.deflate();

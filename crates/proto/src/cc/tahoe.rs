@@ -1,12 +1,12 @@
 //! Tahoe: fast retransmit, then slow start from one segment, as after a timeout (4.3BSD-Tahoe, Jacobson 1988).
 //!
-//! The sender goes back to the loss and sends everything behind it again as the window grows, as the simulators of the time
-//! have it. (4.3BSD sent one segment and went on where it had been, so that a second loss in the window waited for the
-//! timer.)
+//! The sender goes back to the loss and retransmits everything from there as the window grows, as in the simulators of
+//! the time. (4.3BSD retransmitted one segment and continued where it had been, so that a second loss in the window
+//! waited for the timer.)
 
 use super::classic::{Classic, WindowRule, over_classic};
 
-/// Tahoe's window.
+/// The window of Tahoe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tahoe {
     pub(super) classic: Classic,

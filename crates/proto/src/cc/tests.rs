@@ -27,7 +27,7 @@ fn acked(bytes: u32, flight: u32) -> Acknowledged {
     Acknowledged { bytes, flight, now: Instant::ZERO, srtt: Span::ZERO }
 }
 
-/// Acknowledges one segment of a window that is full.
+/// Acknowledges one segment of a fully used window.
 fn ack_one(control: &mut CongestionControl) {
     let flight = control.cwnd();
     control.on_ack(acked(MSS, flight));
@@ -130,7 +130,7 @@ fn no_window_grows_without_bound() {
     assert_eq!(control.cwnd(), WINDOW_MAX);
 }
 
-/// A timeout in fast recovery: the flight of 60 segments is the inflated window's, not the path's.
+/// In a timeout during fast recovery, the flight of 60 segments is due to the inflated window, not to the path.
 #[test]
 fn a_timeout_in_recovery_does_not_raise_the_threshold() {
     let mut control = newreno(20 * MSS, UNLIMITED, Growth::Bytes);
@@ -141,7 +141,7 @@ fn a_timeout_in_recovery_does_not_raise_the_threshold() {
     assert_eq!(control.ssthresh(), 4 * MSS, "but lowers it where less is in flight");
 }
 
-/// What a loss with 20 segments in flight makes of the window, and what the end of recovery does.
+/// The window after a loss with 20 segments in flight, and after the end of recovery.
 #[test]
 fn each_algorithm_answers_a_loss_in_its_way() {
     for (algorithm, entered, left) in [
@@ -198,7 +198,8 @@ fn cube_roots_are_exact() {
     assert_eq!(cube_root(u64::MAX), 2_642_245);
 }
 
-/// CUBIC in congestion avoidance, `rtt` after `rtt`: the window in bytes when each ends.
+/// Runs CUBIC in congestion avoidance for `rounds` round trips of `rtt`. Returns the window in bytes at the end of
+/// each.
 fn cubic_rounds(control: &mut CongestionControl, rtt: Span, now: &mut Instant, rounds: usize) -> Vec<u32> {
     let mut windows = Vec::new();
     for _ in 0..rounds {
@@ -212,8 +213,8 @@ fn cubic_rounds(control: &mut CongestionControl, rtt: Span, now: &mut Instant, r
     windows
 }
 
-/// RFC 9438 equations (1) and (2): after a loss at 1000 segments the window is back there after K, the cube root of 300 over
-/// 0.4, which is 9.09 s; and it is flat around it.
+/// RFC 9438 equations (1) and (2): after a loss at 1000 segments the window returns to this value after K, the cube
+/// root of 300 over 0.4, which is 9.09 s, and is flat around it.
 #[test]
 fn cubic_is_back_after_k_and_flat_there() {
     let mut control = of(Algorithm::Cubic, 1000 * MSS);
@@ -222,7 +223,8 @@ fn cubic_is_back_after_k_and_flat_there() {
     assert_eq!(control.cwnd(), 700 * MSS);
     let (rtt, mut now) = (Span::from_millis(100), Instant::ZERO);
     let windows = cubic_rounds(&mut control, rtt, &mut now, 180);
-    // The window lags by the round trip that it aims ahead and gains the one that the epoch began late: equation (1) at t.
+    // The window lags by the round trip that it aims ahead, and gains the one by which the epoch began late, which
+    // gives equation (1) at t.
     for (index, window) in windows.iter().enumerate().skip(5) {
         let time = index as f64 * 0.1;
         let ideal = 1000.0 + 0.4 * (time - (300.0_f64 / 0.4).cbrt()).powi(3);
@@ -247,7 +249,7 @@ fn cubic_keeps_up_with_reno_on_short_paths() {
     assert!((beyond - 1.0).abs() < 0.06, "{beyond} segments a round trip");
 }
 
-/// Section 4.7: who falls twice without having come back leaves room.
+/// Section 4.7: a flow with a second loss before its window has recovered leaves room for others.
 #[test]
 fn cubic_converges_fast() {
     let mut control = of(Algorithm::Cubic, 100 * MSS);
@@ -264,7 +266,7 @@ fn cubic_converges_fast() {
     assert!((58 * MSS..=61 * MSS).contains(&flat), "{flat}");
 }
 
-/// Section 5.8: time without use of the window is no time of the curve.
+/// Section 5.8: time in which the window is not used does not advance the cubic.
 #[test]
 fn cubic_does_not_jump_after_a_pause() {
     let mut control = of(Algorithm::Cubic, 100 * MSS);

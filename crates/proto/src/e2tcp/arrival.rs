@@ -1,8 +1,8 @@
-//! What happens when a packet arrives.
+//! Processing of arriving packets.
 //!
-//! A packet that cannot be of this connection is dropped without an answer: identifiers are one byte, so that the packets
-//! of a connection that had the identifier before may still come. What remains is taken in the order of RFC 9293 section
-//! 3.10.7.4: reset, acknowledgement, text, FIN.
+//! A packet that cannot belong to this connection is dropped without an answer: identifiers are one byte long, so
+//! packets of an earlier connection with the same identifier may still arrive. All others are processed in the order of
+//! RFC 9293 section 3.10.7.4: reset, acknowledgement, text, FIN.
 
 use airwatt_base::{Instant, Seq};
 
@@ -24,7 +24,8 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.statistics.packets_rejected += u64::from(!taken);
     }
 
-    /// Whether identifier and addresses fit. A SYN may bring another identifier; whether it is free the table has seen to.
+    /// Whether identifier and addresses match this connection. A SYN may carry another identifier; the table has
+    /// checked whether it is free.
     fn matches_connection(&mut self, packet: &Packet) -> bool {
         let ours = match (packet.header.addresses, self.addresses) {
             (Some(theirs), Some(ours)) => theirs == ours.swapped(),
@@ -51,7 +52,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         true
     }
 
-    /// A window field in a SYN without acknowledgement counts from the SYN on.
+    /// Takes the window field of a SYN without acknowledgement, which is valid from the SYN on.
     fn note_window(&mut self, packet: &Packet) {
         if let Some(window) = packet.header.window {
             self.sender.on_window(window);
@@ -79,7 +80,8 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
             self.agreed = true;
             self.connect();
         } else {
-            // Both ends opened at once: each SYN is answered by the other's, which now acknowledges.
+            // Both ends opened at the same time: each SYN is answered by the other's, which now carries an
+            // acknowledgement.
             self.note_window(packet);
             self.state = State::SynReceived;
             self.sender.repeat_syn();
@@ -109,7 +111,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
             self.take_acknowledgement(&ack, packet, now);
             self.sender.is_synchronized()
         });
-        // Who leaves the addresses out has seen the identifier accepted.
+        // A peer that leaves the addresses out has seen the identifier accepted.
         self.agreed |= header.addresses.is_none() || acknowledged;
         if self.state == State::SynReceived {
             if !self.agreed {
@@ -124,20 +126,20 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         true
     }
 
-    /// A packet's text; its sequence number is that of the last byte.
+    /// The text of a packet. The packet's sequence number is that of the last byte.
     fn text(&self, seq: Seq, packet: &Packet) -> Text {
         let last = self.receiver.position(seq);
         let behind = i64::from(packet.sequence_length()) - 1;
         Text { start: last - behind, len: packet.len, fin: packet.header.control.fin }
     }
 
-    /// A SYN of another connection than this: the table deals with it.
+    /// Whether the packet is a SYN of another connection, which the table handles.
     fn is_new_incarnation(&self, packet: &Packet) -> bool {
         packet.header.control.syn && packet.header.sequence != self.receiver.initial_sequence()
     }
 
     fn on_reset(&mut self, packet: &Packet) -> bool {
-        // A reset that does not say what it answers may be anyone's.
+        // A reset without an acknowledgement cannot be attributed to this connection.
         if packet.header.acknowledgement.is_none() {
             return false;
         }
@@ -149,7 +151,8 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         true
     }
 
-    /// The peer's SYN again: it has not seen our answer, or wants another identifier, or both ends opened at once.
+    /// Processes a repeated SYN: the peer has not received our answer, or proposes another identifier, or both ends
+    /// opened at the same time.
     fn on_repeated_syn(&mut self, packet: &Packet, now: Instant) -> bool {
         self.receiver.ack_due = true;
         if self.state == State::SynReceived {
@@ -187,7 +190,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         }
     }
 
-    /// What the FINs that are now known and acknowledged mean for the state.
+    /// Updates the state after FINs were received or acknowledged.
     fn advance_state(&mut self, now: Instant) {
         let (theirs, ours) = (self.receiver.is_finished(), self.sender.is_finished());
         match self.state {
@@ -198,7 +201,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
             State::FinWait2 if theirs => self.enter_linger(now),
             State::Closing if ours => self.enter_linger(now),
             State::LastAck if ours => self.finish(Some(Event::Closed)),
-            // The peer repeats its FIN: it has not seen the answer, and the wait begins anew.
+            // The peer repeats its FIN because it has not received the answer, so the timer starts anew.
             State::Linger if self.receiver.ack_due => {
                 self.timers.set(E2tcpTimer::Linger, now.saturating_add(self.config.linger));
             }

@@ -1,8 +1,8 @@
-//! One end of a connection: its states, the application's calls, its timers.
+//! One end of a connection: its states, the user calls and the timers.
 //!
-//! The states are TCP's (RFC 9293 section 3.3.2), as set-up, half-close and termination are TCP's in E2TCP; what happens when
-//! a packet arrives is in `arrival.rs`. SYN and FIN travel as packets of their own, each with a sequence number of its own,
-//! so that they are sent again and acknowledged by the rules that hold for data.
+//! The states are those of TCP (RFC 9293 section 3.3.2), because set-up, half-close and termination work as in TCP; the
+//! processing of arriving packets is in `arrival.rs`. SYN and FIN are packets of their own, each with a sequence
+//! number, so that they are retransmitted and acknowledged by the same rules as data.
 
 use std::collections::VecDeque;
 
@@ -18,17 +18,17 @@ use super::wire::{Acknowledgement, Addresses, ControlFlags, Header, Packet};
 use crate::tcp::{Lengths, ReceiveBuffer, ReceiveBytes, SendBuffer, SendBytes};
 
 timer_kinds! {
-    /// Why a connection wakes up.
+    /// The timers of a connection.
     pub enum E2tcpTimer {
         /// When to give up waiting for packets that were sent once.
         Transmission = "transmission",
         /// When to give up waiting for packets that were sent again.
         Retransmission = "retransmission",
-        /// When to probe a closed window.
+        /// When to give up waiting for packets that were retransmitted.
         Probe = "probe",
         /// When a burst of errors is predicted to end.
         BurstEnd = "burst-end",
-        /// When to forget a closed connection.
+        /// When to remove a closed connection.
         Linger = "linger",
     }
 }
@@ -46,94 +46,94 @@ pub enum State {
     SynSent,
     /// Has received and sent a SYN.
     SynReceived,
-    /// Data flows.
+    /// Data can be transferred in both directions.
     Established,
-    /// Has closed its direction.
+    /// This end has closed its direction.
     FinWait1,
-    /// Has closed its direction, and the peer knows.
+    /// This end has closed its direction, and the peer has acknowledged that.
     FinWait2,
     /// The peer has closed its direction.
     CloseWait,
-    /// Both have closed at once.
+    /// Both ends have closed at the same time.
     Closing,
-    /// The peer closed first, and now this end has.
+    /// The peer closed first, and this end has closed as well.
     LastAck,
     /// Both directions are closed; the peer's last packets are answered for a while.
     Linger,
 }
 
-/// What comes in. `D` is what the application writes, `P` what comes with a packet: a length and nothing in the simulator,
-/// bytes on a device.
+/// Inputs of a connection. `D` is the data of a write and `P` the payload of a packet: a length and nothing in the
+/// simulator, bytes on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input<D = u64, P = ()> {
-    /// The application opens actively: a SYN is sent.
+    /// Active open: a SYN is sent.
     Open,
-    /// The application waits for a SYN.
+    /// Passive open: the connection waits for a SYN.
     Listen,
     /// A packet arrived, with its payload.
     Packet(Packet, P),
-    /// The application writes. Before the connection stands, data waits; after [`Input::Close`] it is ignored.
+    /// The application writes. Data waits until the connection is established; after [`Input::Close`] it is ignored.
     Write(D),
     /// Everything written so far is urgent.
     Urgent,
-    /// The application has read so many bytes. Needed only where received data does not count as read at once.
+    /// The application has read this many bytes. Needed only if received data does not count as read at once.
     Read(u64),
     /// The application has nothing more to write. What was written is still delivered.
     Close,
-    /// The application gives up: the peer gets a reset.
+    /// The application aborts the connection: the peer gets a reset.
     Abort,
 }
 
-/// What goes out.
+/// Outputs of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     /// A packet to send.
     Transmit(Packet),
-    /// Something the application wants to know.
+    /// A notification for the application.
     Event(Event),
 }
 
-/// What the application wants to know. Places in the stream count from its first byte.
+/// Notifications for the application. Positions in the stream count from its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The connection stands.
+    /// The connection is established.
     Connected,
-    /// So many bytes more are in order.
+    /// More bytes are in order.
     Delivered {
-        /// How many bytes.
+        /// Number of bytes.
         bytes: u64,
     },
-    /// So many bytes at this place are missing, by leave of the reliability; the stream goes on behind them. A buffer that
-    /// keeps bytes reads them as zeros.
+    /// Bytes are missing that [`E2tcpConfig::reliability`] permits to skip; the stream continues after them. A buffer
+    /// that stores bytes reads them as zeros.
     Gap {
         /// The first missing byte.
         at: u64,
-        /// How many bytes.
+        /// Number of bytes.
         bytes: u64,
     },
-    /// Bytes that a [`Event::Gap`] had given up arrived all the same.
+    /// Bytes that an earlier [`Event::Gap`] reported as skipped have arrived.
     Late {
         /// The first of them.
         at: u64,
-        /// How many bytes.
+        /// Number of bytes.
         bytes: u64,
     },
-    /// The peer has marked data as urgent, up to before this place.
+    /// The peer has marked data as urgent.
     Urgent {
-        /// Behind the last urgent byte.
+        /// Position after the last urgent byte.
         until: u64,
     },
     /// The peer has closed its direction, and all its data is delivered.
     PeerClosed,
-    /// The peer has everything that was written so far, or can do without.
+    /// The peer has acknowledged everything that was written so far, with gaps that it skipped.
     AllAcknowledged,
     /// The peer refused the connection.
     Refused,
     /// The peer reset the connection.
     Reset,
-    /// The peer did not answer, and the connection was given up.
+    /// The peer did not answer, and the connection was aborted.
     TimedOut,
-    /// Both directions are closed, and the connection is forgotten.
+    /// Both directions are closed, and the connection no longer exists.
     Closed,
 }
 
@@ -141,9 +141,10 @@ pub enum Event {
 #[derive(Clone, Debug)]
 pub struct Connection<S: SendBuffer = Lengths, R: ReceiveBuffer = Lengths> {
     pub(super) state: State,
-    /// The connection's identifier, proposed or agreed.
+    /// Identifier of the connection, proposed or agreed.
     pub(super) id: u8,
-    /// Sent until the peer is known to use the identifier. `None` where there is nothing to agree on.
+    /// Addresses that packets carry until the peer is known to use the identifier; `None` if no identifier needs
+    /// agreement.
     pub(super) addresses: Option<Addresses>,
     pub(super) agreed: bool,
     pub(super) sender: Sender<S>,
@@ -156,14 +157,14 @@ pub struct Connection<S: SendBuffer = Lengths, R: ReceiveBuffer = Lengths> {
 }
 
 impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
-    /// A closed end that proposes, or waits for, the identifier `id`, and sends `addresses` until it is agreed. Panics if the
-    /// settings do not pass [`E2tcpConfig::check`].
+    /// Creates a closed end that proposes, or waits for, the identifier `id`, and sends `addresses` until it is agreed.
+    /// Panics if the settings do not pass [`E2tcpConfig::check`].
     pub fn new(config: E2tcpConfig, id: u8, addresses: Addresses) -> Self {
         Self::build(config, id, Some(addresses))
     }
 
-    /// An end whose set-up with a peer of settings `peer` is over, without a packet or a wake-up spent on it: as simulators
-    /// that begin with data have it.
+    /// Creates an established end whose peer has the settings `peer`. No packet is sent and no timer set for the
+    /// set-up, as in simulators that begin with data.
     pub fn established(config: E2tcpConfig, peer: &E2tcpConfig, id: u8) -> Self {
         let mut end = Self::build(config, id, None);
         end.state = State::Established;
@@ -197,7 +198,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.state
     }
 
-    /// The connection's identifier, proposed or agreed.
+    /// Identifier of the connection, proposed or agreed.
     pub fn id(&self) -> u8 {
         self.id
     }
@@ -212,7 +213,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         &self.config
     }
 
-    /// What was counted so far.
+    /// The counters.
     pub fn statistics(&self) -> &Statistics {
         &self.statistics
     }
@@ -222,17 +223,17 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.sender.window.size()
     }
 
-    /// The largest window as it stands, in packets.
+    /// The current maximum of the window, in packets.
     pub fn largest_window(&self) -> u32 {
         self.sender.window.max()
     }
 
-    /// Packets on their way, as far as the sender believes.
+    /// Packets in flight, as the sender estimates them.
     pub fn outstanding(&self) -> u32 {
         self.sender.outstanding()
     }
 
-    /// The state of the burst-error detector, if there is one.
+    /// The state of the burst-error detector; `None` without one.
     pub fn burst_state(&self) -> Option<BurstState> {
         self.sender.window.burst_state()
     }
@@ -242,7 +243,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         &self.sender.rtt
     }
 
-    /// The timeout of both timers.
+    /// The current timeout of the transmission and retransmission timers.
     pub fn rto(&self) -> Span {
         self.sender.rtt.rto()
     }
@@ -252,17 +253,17 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.sender.unacknowledged()
     }
 
-    /// Bytes in order and not yet read, gaps among them.
+    /// Bytes in order and not yet read, skipped gaps included.
     pub fn readable_bytes(&self) -> u64 {
         self.receiver.readable()
     }
 
-    /// When this timer is due, if it runs.
+    /// The time at which this timer expires; `None` if it is stopped.
     pub fn timer(&self, timer: E2tcpTimer) -> Option<Instant> {
         self.timers.get(timer)
     }
 
-    // The application's calls.
+    // User calls.
 
     fn open(&mut self) {
         if matches!(self.state, State::Closed | State::Listen) && !self.sender.has_begun() {
@@ -316,23 +317,23 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         }
     }
 
-    // The table's calls.
+    // Calls by the table.
 
-    /// Has the SYN sent again under another identifier.
+    /// Sends the SYN again with another identifier.
     pub(super) fn propose(&mut self, id: u8, now: Instant) {
         self.id = id;
         self.sender.repeat_syn();
         self.transmit(now);
     }
 
-    /// Agrees to the peer's identifier.
+    /// Accepts the peer's identifier.
     pub(super) fn adopt(&mut self, id: u8) {
         self.id = id;
     }
 
     // Transitions that several inputs share.
 
-    /// Ends the connection: no timer runs, nothing more is sent.
+    /// Ends the connection: stops all timers and sends nothing more.
     pub(super) fn finish(&mut self, event: Option<Event>) {
         self.flush_events();
         self.state = State::Closed;
@@ -341,7 +342,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.outputs.extend(event.map(Output::Event));
     }
 
-    /// The set-up is over.
+    /// Enters ESTABLISHED, or FIN-WAIT-1 if the application has closed already.
     pub(super) fn connect(&mut self) {
         self.events.push_back(Event::Connected);
         self.state = if self.sender.is_closing() { State::FinWait1 } else { State::Established };
@@ -365,7 +366,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.outputs.push_back(Output::Transmit(packet));
     }
 
-    /// A header with what every packet has.
+    /// A header with the fields that every packet has.
     fn header(&self) -> Header {
         Header { addresses: self.addresses.filter(|_| !self.agreed), ..Header::new(self.id) }
     }
@@ -374,8 +375,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         Packet { header, len }
     }
 
-    /// Completes a header with what the receive half has to say, if it has: an acknowledgement, and the window if it
-    /// changed.
+    /// Adds the acknowledgement to a header, and the window field if the window has changed.
     fn acknowledge(&mut self, header: Header) -> Header {
         let window = self.receiver.window_field();
         let acknowledgement: Option<Acknowledgement> = Some(self.receiver.acknowledgement());
@@ -387,11 +387,11 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         let mut header =
             Header { sequence: Some(out.seq), control: out.control, urgent: out.urgent, ..self.header() };
         if out.control.syn {
-            // A SYN that is sent again after all still has to find its connection.
+            // A SYN that is retransmitted after the agreement still has to be matched to its connection.
             header.addresses = self.addresses;
         }
         if self.state == State::SynSent {
-            // The peer's sequence numbers are not known yet, but the window is ours to tell.
+            // The peer's sequence numbers are not known yet, but the window can be announced.
             header.window = self.receiver.window_field();
         } else if self.receiver.ack_due || out.control.syn {
             header = self.acknowledge(header);
@@ -400,7 +400,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.push(packet);
     }
 
-    /// Sends all that may be sent, and an acknowledgement if one is due and nothing carried it.
+    /// Sends all packets that may be sent, and an acknowledgement if one is due and no packet carried it.
     pub(super) fn transmit(&mut self, now: Instant) {
         if matches!(self.state, State::Closed | State::Listen) {
             self.flush_events();
@@ -449,8 +449,8 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
 }
 
 impl<R: ReceiveBuffer> Connection<SendBytes, R> {
-    /// Appends the payload of `packet` to `out`. To be called when the packet is sent, before the next input: later its bytes
-    /// may be acknowledged and gone.
+    /// Appends the payload of `packet` to `out`. Must be called when the packet is sent, before the next input, because
+    /// its bytes may be acknowledged and discarded later.
     pub fn payload(&self, packet: &Packet, out: &mut Vec<u8>) {
         if let Some(seq) = packet.header.sequence.filter(|_| packet.len > 0) {
             self.sender.buffer.copy(self.sender.offset(seq, packet.len), usize::from(packet.len), out);
@@ -459,14 +459,14 @@ impl<R: ReceiveBuffer> Connection<SendBytes, R> {
 }
 
 impl<S: SendBuffer> Connection<S, ReceiveBytes> {
-    /// Appends to `out` all bytes that are in order and not yet read, skipped ones as zeros. [`Input::Read`] then says how
-    /// many were taken.
+    /// Appends to `out` all bytes that are in order and not yet read; skipped bytes are zeros. [`Input::Read`] then
+    /// reports how many were taken.
     pub fn received(&self, out: &mut Vec<u8>) {
         self.receiver.buffer.copy(out);
     }
 
-    /// The pieces, with their places in the stream, for which the last input brought [`Event::Late`]. To be called before the
-    /// next input.
+    /// The ranges, with their positions in the stream, for which the last input brought [`Event::Late`]. Must be called
+    /// before the next input.
     pub fn late(&self) -> &[(u64, Vec<u8>)] {
         self.receiver.buffer.late()
     }
@@ -512,7 +512,8 @@ impl<S: SendBuffer, R: ReceiveBuffer> Machine for Connection<S, R> {
     }
 }
 
-/// The sequence number of the first byte of a packet whose last one is `last`: TCP's number, as a gateway writes it.
+/// The sequence number of the first byte of a packet whose last byte is `last`: the number that a gateway writes into a
+/// TCP segment.
 pub fn first_sequence(last: Seq, len: u16) -> Seq {
     last + 1 - u32::from(len)
 }

@@ -1,24 +1,25 @@
 //! E2TCP as a sans-IO machine: the transport of a thesis on energy-efficient TCP, for one wireless hop.
 //!
-//! It replaces TCP and IP between a mobile device and its base station. What it saves, it saves in four places: a header of
-//! 8 bytes instead of 40 ([`Header`]), acknowledgements that say exactly what is missing and losses that are inferred from
-//! them at once, a window that meets noise and bursts differently ([`E2tcpConfig`]), and bytes that are not sent again when
-//! the application can do without them ([`E2tcpConfig::reliability`]).
+//! It replaces TCP and IP between a mobile device and its base station. It saves energy in four ways: a header of 8
+//! bytes instead of 40 ([`Header`]), acknowledgements that report exactly what is missing so that losses are inferred
+//! at once, a window that reacts differently to noise and to bursts ([`E2tcpConfig`]), and bytes that are not
+//! retransmitted if the application can do without them ([`E2tcpConfig::reliability`]).
 //!
-//! A [`Connection`] is one end, and keeps the contract of [`airwatt_base::Machine`]. A [`Table`] holds the up to 256
-//! connections between two hosts, agrees on their identifiers and turns packets away. Both directions carry data. The same
-//! objects run with lengths in the simulator ([`crate::tcp::Lengths`]) and with real bytes on a device
-//! ([`crate::tcp::SendBytes`], [`crate::tcp::ReceiveBytes`]); `docs/e2tcp.md` has the format and the rules in prose.
+//! A [`Connection`] is one end, and obeys the contract of [`airwatt_base::Machine`]. A [`Table`] holds the up to 256
+//! connections between two hosts, negotiates their identifiers and rejects packets that belong to none. Both directions
+//! carry data. The same objects run with lengths in the simulator ([`crate::tcp::Lengths`]) and with real bytes on a
+//! device ([`crate::tcp::SendBytes`], [`crate::tcp::ReceiveBytes`]); `docs/e2tcp.md` has the format and the rules in
+//! prose.
 //!
-//! Windows count packets, as in the thesis; sequence numbers count bytes. Positions in the stream are 64-bit offsets from the
-//! initial sequence number, so that the wrap at 2^32 is one conversion at the door.
+//! Windows count packets, as in the thesis; sequence numbers count bytes. Positions in the stream are 64-bit offsets
+//! from the initial sequence number, so that conversion at the interface handles the wrap at 2^32.
 //!
 //! # Left out, and why
-//! * **Congestion control.** There is one hop, and what is lost on it is lost to noise.
-//! * **Reordering.** One hop keeps the order. Packets that are reordered all the same are taken for lost and sent twice;
+//! * **Congestion control.** There is one hop, and losses on it are due to noise.
+//! * **Reordering.** One hop keeps the order. Packets that are reordered all the same count as lost and are sent twice;
 //!   no byte is delivered wrongly.
 //! * **Data with SYN or FIN.** A packet of its own for each keeps their sequence numbers apart from the data's.
-//! * **Authentication.** As in TCP, whoever can write on the link can end a connection.
+//! * **Authentication.** As in TCP, anyone who can inject packets on the link can end a connection.
 //! * **The choice of initial sequence numbers**: machines have no randomness, so the driver gives them a base.
 
 mod arrival;

@@ -1,10 +1,10 @@
-//! The receive half: reassembly, what to acknowledge, which gaps to let be, and the offered window.
+//! The receive half: reassembly, acknowledgements, skipping of gaps, and the offered window.
 //!
-//! Every packet that takes sequence numbers is acknowledged at once, with the two lowest runs behind the gap: the sender
-//! infers losses from each acknowledgement, so that none may be saved.
+//! Every packet that occupies sequence numbers is acknowledged at once, with the two lowest ranges beyond the gap: the
+//! sender infers losses from each acknowledgement, so none may be omitted.
 //!
-//! Partial reliability is that of [`crate::reliability`]: gaps are acknowledged as far as the application can do without
-//! them, and it is told of each.
+//! Partial reliability is that of [`crate::reliability`]: gaps are acknowledged as far as the application can do
+//! without them, and it is notified of each.
 
 use std::collections::VecDeque;
 
@@ -17,14 +17,14 @@ use super::wire::{Acknowledgement, Block};
 use crate::reliability::{ByteRange, Reliability};
 use crate::tcp::ReceiveBuffer;
 
-/// Pieces behind gaps that are remembered at most, so that a hostile peer cannot make the list long. A packet that would make
-/// one piece more is dropped like a lost one.
+/// Largest number of out-of-order ranges that are kept, so that a hostile peer cannot exhaust memory. A packet that
+/// would create one more is dropped like a lost one.
 const OUT_OF_ORDER_MAX: usize = 2048;
 
-/// A packet's text, by positions.
+/// The text of a packet, by positions in the stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Text {
-    /// Position of the first byte, or of the FIN; below what is expected where it repeats.
+    /// Position of the first byte, or of the FIN; below the next expected position for repeated data.
     pub(super) start: i64,
     pub(super) len: u16,
     pub(super) fin: bool,
@@ -35,16 +35,16 @@ pub(super) struct Text {
 pub(super) struct Receiver<R> {
     pub(super) buffer: R,
     irs: Option<Seq>,
-    /// Next position expected; the SYN is position 0.
+    /// Next expected position; the SYN is position 0.
     next: u64,
-    /// Behind the last position that was ever offered.
+    /// Right edge of the window: the position after the last one that was ever offered.
     edge: u64,
     capacity: u64,
     largest_window: u64,
-    /// Bytes in order, gaps among them, that the application has not read.
+    /// Bytes in order, skipped gaps included, that the application has not read.
     readable: u64,
     read_at_once: bool,
-    /// What arrived ahead of a gap, in order of position, without overlap or touch.
+    /// Ranges received out of order, sorted by position, neither overlapping nor adjacent.
     out_of_order: Vec<ByteRange>,
     /// Position of the peer's FIN, once it has arrived.
     fin: Option<u64>,
@@ -52,12 +52,13 @@ pub(super) struct Receiver<R> {
     urgent: u64,
     selective: bool,
     reliability: Reliability,
-    /// An acknowledgement is due.
+    /// Whether an acknowledgement is due.
     pub(super) ack_due: bool,
-    /// The window that the peer knows of, and how many packets are still to carry the field.
+    /// The window that the peer knows.
     announced: u32,
-    /// The field was sent at all.
+    /// Whether the window field was ever sent.
     window_sent: bool,
+    /// Number of packets that still carry the window field.
     repeat: u8,
     repeats: u8,
 }
@@ -87,14 +88,14 @@ impl<R: ReceiveBuffer> Receiver<R> {
         }
     }
 
-    /// The peer's SYN has this sequence number.
+    /// Records the sequence number of the peer's SYN.
     pub(super) fn synchronize(&mut self, irs: Seq) {
         self.irs = Some(irs);
         self.next = 1;
         self.edge = 1 + self.largest_window;
     }
 
-    /// The sequence number of the peer's SYN, once it is known.
+    /// The sequence number of the peer's SYN; `None` before it arrives.
     pub(super) fn initial_sequence(&self) -> Option<Seq> {
         self.irs
     }
@@ -112,20 +113,21 @@ impl<R: ReceiveBuffer> Receiver<R> {
         self.irs.unwrap_or_default() + position as u32
     }
 
-    /// Where `seq` lies in the peer's stream: of all positions that it may mean, the one nearest to what is expected.
+    /// The position of `seq` in the peer's stream: among all positions with this sequence number, the one nearest to
+    /// the next expected.
     pub(super) fn position(&self, seq: Seq) -> i64 {
         self.next as i64 + i64::from(self.sequence(self.next).distance_to(seq) as i32)
     }
 
-    /// Whether a packet can be of this connection: it lies in the window, or not further below it than packets are still on
-    /// their way, or close above it, where a probe goes.
+    /// Whether a packet can belong to this connection: it lies in the window, or not further below it than packets can
+    /// still be in flight, or just above it, where a probe lies.
     pub(super) fn is_near(&self, text: &Text) -> bool {
         let reach = self.largest_window.max(u64::from(u16::MAX)) as i64;
         let end = text.start + i64::from(text.len);
         end >= self.next as i64 - reach && text.start <= self.edge as i64 + reach
     }
 
-    /// What has arrived.
+    /// The acknowledgement of everything that has arrived.
     pub(super) fn acknowledgement(&self) -> Acknowledgement {
         let mut ack = Acknowledgement::plain(self.sequence(self.next) - 1);
         if self.selective {
@@ -139,7 +141,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
 
     // The window.
 
-    /// The window field of a packet that leaves now, if it is to have one.
+    /// The window field of a packet that is sent now; `None` if the packet carries none.
     pub(super) fn window_field(&mut self) -> Option<u16> {
         let window = self.offer();
         if window != self.announced {
@@ -152,8 +154,8 @@ impl<R: ReceiveBuffer> Receiver<R> {
         field
     }
 
-    /// The window as it stands. Below the largest, its edge moves up by a good step or not at all, so that the window does
-    /// not become silly (RFC 9293 section 3.8.6.2.2); it never moves down.
+    /// The current window in bytes. Below the maximum, its right edge moves up by a sufficient step or not at all, to
+    /// avoid the silly window syndrome (RFC 9293 section 3.8.6.2.2). It never moves down.
     fn offer(&mut self) -> u32 {
         let room = self.room();
         let edge = self.next + room;
@@ -167,8 +169,8 @@ impl<R: ReceiveBuffer> Receiver<R> {
         self.capacity.saturating_sub(self.readable).min(self.largest_window)
     }
 
-    /// The application has read up to `bytes`. The peer is told if that opens the window by two packets, or by half of it,
-    /// or opens one that had no room for a packet.
+    /// The application has read up to `bytes`. The peer is notified if that opens the window by two packets or by half
+    /// of it, or opens a window that had no room for a packet.
     pub(super) fn read(&mut self, bytes: u64) {
         let bytes = bytes.min(self.readable);
         self.readable -= bytes;
@@ -182,7 +184,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
         }
     }
 
-    /// The peer does not seem to know the window, if it was ever told one.
+    /// Repeats the window field, because the peer does not seem to know the window. Does nothing if it was never sent.
     fn remind(&mut self) {
         if self.window_sent {
             self.repeat = self.repeats;
@@ -191,7 +193,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
 
     // Packets.
 
-    /// Takes the text of a packet. What the application is to know goes to `events`, in order of the stream.
+    /// Takes the text of a packet. Appends notifications for the application to `events`, in the order of the stream.
     pub(super) fn receive(
         &mut self,
         text: Text,
@@ -219,7 +221,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
         self.forget_old_gaps();
     }
 
-    /// Takes the FIN. Whether it is new and in the window.
+    /// Takes the FIN. Returns whether it is new and in the window.
     fn take_fin(&mut self, at: i64) -> bool {
         let reaches = self.out_of_order.last().map_or(self.next, |range| range.end.max(self.next));
         if self.fin.is_none() && !self.finished && at >= reaches as i64 && at <= self.edge as i64 {
@@ -232,7 +234,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
         false
     }
 
-    /// Takes what lies at or above the next position expected. Returns how many bytes of it are new.
+    /// Takes the data at or above the next expected position. Returns how many bytes of it are new.
     fn take_ahead(&mut self, text: Text, payload: &R::Payload) -> u64 {
         let last = self.fin.unwrap_or(self.edge).min(self.edge).max(self.next) as i64;
         let start = text.start.max(self.next as i64);
@@ -255,7 +257,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
         len - known
     }
 
-    /// Takes what was skipped before and arrives now. Returns how many bytes.
+    /// Takes bytes that were skipped before and arrive now. Returns their number.
     fn take_late(
         &mut self,
         text: Text,
@@ -267,7 +269,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
         if !self.reliability.has_gaps() || text.start >= self.next as i64 || end <= 0 {
             return 0;
         }
-        // The FIN is a position, but no byte of the buffer.
+        // The FIN has a position, but no byte in the buffer.
         let data_end = self.next - u64::from(self.finished);
         let mut arrived = 0;
         for late in self.reliability.take_late(ByteRange { start: text.start.max(0) as u64, end: end as u64 })
@@ -283,7 +285,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
         arrived
     }
 
-    /// Books a piece. False if there is no place for it.
+    /// Adds a range. Returns false if there is no room for it.
     fn queue_range(&mut self, range: ByteRange) -> bool {
         let first = self.out_of_order.partition_point(|other| other.end < range.start);
         let behind = self.out_of_order.partition_point(|other| other.start <= range.end);
@@ -303,7 +305,8 @@ impl<R: ReceiveBuffer> Receiver<R> {
         true
     }
 
-    /// Moves what is expected over everything that is in order, and over gaps as far as the reliability allows.
+    /// Advances the next expected position over everything that is in order, and over gaps as far as the reliability
+    /// permits.
     fn advance(&mut self, events: &mut VecDeque<Event>, statistics: &mut Statistics) {
         if self.fin == Some(self.next) && self.out_of_order.is_empty() {
             self.finish();
@@ -336,7 +339,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
         self.out_of_order.clear();
     }
 
-    /// The next `bytes` are the application's.
+    /// Hands the next `bytes` to the application.
     fn deliver_bytes(&mut self, bytes: u64) {
         self.next += bytes;
         self.buffer.advance(bytes);
@@ -347,24 +350,24 @@ impl<R: ReceiveBuffer> Receiver<R> {
         }
     }
 
-    /// Acknowledges past the gap before `until`, as far as the reliability allows.
+    /// Acknowledges past the gap before `until`, as far as the reliability permits.
     fn skip(&mut self, until: u64, events: &mut VecDeque<Event>, statistics: &mut Statistics) {
         let bytes = self.reliability.skip(self.next, until);
         if bytes == 0 {
             return;
         }
-        // Positions count from the SYN; the application counts from its first byte.
+        // Positions count from the SYN; the application counts from the first byte of data.
         events.push_back(Event::Gap { at: self.next - 1, bytes });
         statistics.bytes_skipped += bytes;
         self.deliver_bytes(bytes);
     }
 
-    /// Nothing on its way can still fill a gap that lies a window back.
+    /// Discards gaps more than a window below, which packets in flight can no longer fill.
     fn forget_old_gaps(&mut self) {
         self.reliability.forget_gaps(self.next.saturating_sub(self.largest_window));
     }
 
-    /// The peer's urgent data ends before `position`. Whether that is news.
+    /// Records that the peer's urgent data ends before `position`. Returns the position if it is new.
     pub(super) fn note_urgent(&mut self, position: i64) -> Option<u64> {
         let behind = u64::try_from(position).ok()?;
         if behind <= self.urgent.max(self.next) || self.finished {
@@ -375,7 +378,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
     }
 }
 
-/// Adds to a delivery that was just noted, or notes one.
+/// Adds bytes to the last delivery event, or appends one.
 fn deliver(events: &mut VecDeque<Event>, more: u64) {
     if let Some(Event::Delivered { bytes }) = events.back_mut() {
         *bytes += more;

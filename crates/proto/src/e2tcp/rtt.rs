@@ -1,23 +1,23 @@
-//! The round-trip time from the last five samples, and the timeout that follows from it.
+//! The round-trip time from the last five samples, and the timeout that is derived from it.
 //!
-//! The estimate is their mean. The timeout is to be "slightly higher" than a round trip: it is taken from the largest of
-//! the five, so that one slow exchange among them is no timeout.
+//! The estimate is their mean. The timeout is to be "slightly higher" than a round trip: it is derived from the largest
+//! of the five samples, so that one slow exchange among them causes no timeout.
 
 use airwatt_base::Span;
 
 use super::config::E2tcpConfig;
 
-/// Samples that are kept.
+/// Number of samples that are kept.
 const SAMPLES: usize = 5;
 
 /// Estimates the round-trip time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RttEstimator {
-    /// A ring of samples; the first `count` are there.
+    /// A ring of samples, of which the first `count` are valid.
     samples: [Span; SAMPLES],
     count: usize,
     next: usize,
-    /// How often the timeout is doubled.
+    /// Number of doublings of the timeout.
     doublings: u32,
     percent: u64,
     margin: Span,
@@ -26,7 +26,7 @@ pub struct RttEstimator {
 }
 
 impl RttEstimator {
-    /// No sample yet.
+    /// Creates an estimator without a sample.
     pub fn new(config: &E2tcpConfig) -> Self {
         Self {
             samples: [Span::ZERO; SAMPLES],
@@ -47,18 +47,18 @@ impl RttEstimator {
         self.count = (self.count + 1).min(SAMPLES);
     }
 
-    /// The mean of the last five samples, or of as many as there are.
+    /// The mean of the last five samples, or of all if there are fewer; `None` without a sample.
     pub fn mean(&self) -> Option<Span> {
         let sum: Span = self.samples[..self.count].iter().copied().sum();
         (self.count > 0).then(|| sum / self.count as u64)
     }
 
-    /// The timeout.
+    /// The current timeout, back-off included.
     pub fn rto(&self) -> Span {
         self.doubled(self.doublings)
     }
 
-    /// The timeout without its own doublings, doubled so many times.
+    /// The timeout without back-off, doubled `times` times.
     pub fn doubled(&self, times: u32) -> Span {
         let longest = self.samples[..self.count].iter().max();
         let base = longest.map_or(self.initial, |longest| {
@@ -67,12 +67,12 @@ impl RttEstimator {
         base.saturating_mul(1 << times.min(62)).min(self.max)
     }
 
-    /// A timeout came, and the next is to be twice as long.
+    /// Doubles the timeout.
     pub fn back_off(&mut self) {
         self.doublings = (self.doublings + 1).min(62);
     }
 
-    /// The peer has spoken.
+    /// Ends the back-off after an acknowledgement.
     pub fn restore(&mut self) {
         self.doublings = 0;
     }

@@ -1,18 +1,17 @@
-//! The send half: what may be sent, what has to be sent again, and when.
+//! The send half: transmission and retransmission of packets, and their timers.
 //!
-//! Every packet stays what it was when it first left: the same bytes, so that an acknowledgement's blocks can be read
-//! against a list of packets. Three things tell of a loss. The blocks: packets of one hop arrive in the order in which they
-//! were sent, so that one that is not reported, below one that is, and sent before it, is lost, and is sent again at once.
-//! The transmission timer, for packets sent for the first time: it restarts with each of them. The retransmission timer, for
-//! those sent again: it restarts with each of those. Two timers, because one that restarts with every packet would let new
-//! packets hide the loss of an old one.
+//! A packet keeps its boundaries when it is retransmitted, so that the blocks of an acknowledgement can be compared
+//! with a list of packets. Losses are detected in three ways. By blocks: packets arrive over one hop in the order of
+//! transmission, so a packet that is not reported, lies below a reported one and was sent before it is lost, and is
+//! retransmitted at once. By the transmission timer, for packets sent for the first time: each of them restarts it. By
+//! the retransmission timer, for retransmitted packets: each of those restarts it. There are two timers because with
+//! one that every packet restarts, new packets would hide the loss of an old one.
 //!
-//! How many packets may be out is [`super::window`]'s business; how many bytes the receiver has room for is its window
-//! field's.
+//! [`super::window`] limits the number of packets in flight; the receiver's window field limits the number of bytes.
 //!
-//! Of the order in which things were sent, the sender keeps a count in each packet. Where a packet was sent more than once,
-//! its last sending stands for it: after a timeout that a burst of lost acknowledgements brought about, a report may thus be
-//! read as later than it is, at the price of a needless packet.
+//! Each packet records the ordinal of its last transmission. If a packet was sent more than once, only the last
+//! transmission is known: after a timeout caused by a burst of lost acknowledgements, a report may therefore be
+//! attributed to a later transmission, at the cost of an unnecessary packet.
 
 use std::collections::VecDeque;
 
@@ -29,37 +28,37 @@ use crate::tcp::SendBuffer;
 /// Position of the first byte of data: the SYN is position 0.
 const FIRST: u64 = 1;
 
-/// A peer that does not answer is probed about so many times, at least, before it is given up.
+/// Least number of probes, approximately, that a silent peer gets before the connection is aborted.
 const PROBES_MIN: u64 = 16;
 
-/// Where a packet stands.
+/// The state of a packet that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PacketState {
-    /// Sent, for what counts as the first time.
+    /// In flight, sent for the first time or again after the transmission timer expired.
     Sent,
-    /// Sent again, after it was found lost.
+    /// In flight, retransmitted after it was found lost.
     Retransmitted,
     /// To be sent again, after the transmission timer expired.
     TimedOut,
-    /// To be sent again, found lost.
+    /// To be retransmitted, because it was found lost.
     Lost,
     /// Reported as received.
     Reported,
 }
 
-/// A packet that was sent and is not yet acknowledged by number.
+/// A packet that was sent and is not yet cumulatively acknowledged.
 #[derive(Clone, Copy, Debug)]
 struct Record {
-    /// Position of its first byte, and behind its last.
+    /// Position of its first byte, and position after its last.
     start: u64,
     end: u64,
     control: ControlFlags,
     state: PacketState,
-    /// Counts sendings: when it was sent last.
+    /// Ordinal of its last transmission.
     order: u64,
-    /// Its first sending.
+    /// Time of its first transmission.
     sent: Instant,
-    /// To be sent at once, whatever else is on its way.
+    /// Whether it is sent at once, whatever else is in flight.
     at_once: bool,
 }
 
@@ -69,7 +68,7 @@ impl Record {
     }
 }
 
-/// What the send half wants to have sent.
+/// A packet that the send half releases for transmission.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outgoing {
     /// Sequence number of the last byte.
@@ -79,14 +78,14 @@ pub(super) struct Outgoing {
     pub(super) urgent: Option<u16>,
 }
 
-/// What an acknowledgement changed.
+/// The effect of an acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Progress {
-    /// Everything written is now acknowledged, and was not before.
+    /// Whether everything written became acknowledged.
     pub(super) all_acknowledged: bool,
 }
 
-/// The packet whose round trip is measured.
+/// The packet whose round-trip time is measured.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     order: u64,
@@ -108,33 +107,33 @@ pub(super) struct Sender<S> {
 
     /// First position that is not acknowledged.
     una: u64,
-    /// Position behind all that was ever sent.
+    /// Position after the highest one that was ever sent.
     nxt: u64,
-    /// Behind the last byte written.
+    /// Position after the last byte written.
     end: u64,
-    /// Position of the first byte that the buffer holds.
+    /// Position of the first byte in the buffer.
     held: u64,
-    /// Behind the last urgent byte.
+    /// Position after the last urgent byte.
     urgent: Option<u64>,
-    /// The SYN is to be sent.
+    /// Whether the SYN is to be sent.
     opening: bool,
-    /// A FIN follows the last byte.
+    /// Whether a FIN follows the last byte.
     closing: bool,
-    /// Bytes that the peer is ready to receive behind what it acknowledged.
+    /// Window that the peer offers beyond the acknowledgement, in bytes.
     offered: u32,
 
-    /// Packets sent and not acknowledged by number, in order of position.
+    /// Packets sent and not cumulatively acknowledged, sorted by position.
     records: VecDeque<Record>,
-    /// How many of them stand where, by [`PacketState`].
+    /// Number of packets in each [`PacketState`].
     counts: [u32; 5],
-    /// Sendings so far.
+    /// Number of transmissions so far.
     order: u64,
     sample: Option<Sample>,
-    /// The first timeout since the peer last spoke.
+    /// Time of the first timeout since the last acknowledgement.
     silent_since: Option<Instant>,
-    /// A closed window is to be probed.
+    /// Whether a closed window is to be probed.
     probe: bool,
-    /// Probes in a row.
+    /// Number of consecutive probes.
     probes: u32,
 }
 
@@ -168,24 +167,24 @@ impl<S: SendBuffer> Sender<S> {
         }
     }
 
-    /// As if the SYN had been sent and acknowledged.
+    /// Initializes the sender as if the SYN had been sent and acknowledged.
     pub(super) fn establish(&mut self) {
         (self.una, self.nxt) = (FIRST, FIRST);
     }
 
     // Getters.
 
-    /// Packets on their way, as far as the sender believes.
+    /// Packets in flight, as the sender estimates them.
     pub(super) fn outstanding(&self) -> u32 {
         self.counts[PacketState::Sent as usize] + self.counts[PacketState::Retransmitted as usize]
     }
 
-    /// Packets that wait to be sent again.
+    /// Packets that wait for retransmission.
     fn awaiting_retransmission(&self) -> u32 {
         self.counts[PacketState::TimedOut as usize] + self.counts[PacketState::Lost as usize]
     }
 
-    /// Whether a SYN was sent, or is to be.
+    /// Whether a SYN was sent, or is to be sent.
     pub(super) fn has_begun(&self) -> bool {
         self.opening || self.nxt > 0
     }
@@ -209,7 +208,7 @@ impl<S: SendBuffer> Sender<S> {
         self.end - self.una.clamp(FIRST, self.end)
     }
 
-    /// Where `seq`, the last byte of a packet of `len` bytes, begins in the buffer.
+    /// The offset in the buffer of a packet of `len` bytes whose last byte is `seq`.
     pub(super) fn offset(&self, seq: Seq, len: u16) -> usize {
         self.sequence(self.held).distance_to(seq + 1 - u32::from(len)) as usize
     }
@@ -218,19 +217,20 @@ impl<S: SendBuffer> Sender<S> {
         self.iss + position as u32
     }
 
-    /// Where `seq` lies: of all positions that it may mean, the one nearest to what is acknowledged.
+    /// The position of `seq`: among all positions with this sequence number, the one nearest to the first
+    /// unacknowledged.
     fn position(&self, seq: Seq) -> i64 {
         self.una as i64 + i64::from(self.sequence(self.una).distance_to(seq) as i32)
     }
 
-    /// Whether an acknowledgement number can be meant for this end: not above what was sent, and not further below what is
-    /// acknowledged than packets can still be on their way.
+    /// Whether an acknowledgement number is acceptable: not above the data sent, and not further below the acknowledged
+    /// data than packets can still be in flight.
     pub(super) fn may_acknowledge(&self, number: Seq) -> bool {
         let next = self.position(number) + 1;
         (next <= self.nxt as i64) && (next >= self.una as i64 - i64::from(u16::MAX))
     }
 
-    // The application.
+    // User calls.
 
     pub(super) fn open(&mut self) {
         self.opening = true;
@@ -240,7 +240,7 @@ impl<S: SendBuffer> Sender<S> {
         self.end += self.buffer.append(data);
     }
 
-    /// Everything written so far is urgent.
+    /// Marks everything written so far as urgent.
     pub(super) fn mark_urgent(&mut self) {
         self.urgent = Some(self.end);
     }
@@ -249,7 +249,7 @@ impl<S: SendBuffer> Sender<S> {
         self.closing = true;
     }
 
-    /// Has the SYN sent again, as the peer has not seen it or its identifier did not do.
+    /// Requests retransmission of the SYN, because the peer has not received it or its identifier was not accepted.
     pub(super) fn repeat_syn(&mut self) {
         if self.una == 0 && self.records.front().is_some_and(|record| record.state == PacketState::Sent) {
             self.sample = None;
@@ -266,7 +266,8 @@ impl<S: SendBuffer> Sender<S> {
         self.records[index].state = state;
     }
 
-    /// Takes an acknowledgement that [`Sender::may_acknowledge`] let pass, and the window field that came with it.
+    /// Processes an acceptable acknowledgement (see [`Sender::may_acknowledge`]), and the window field that came with
+    /// it.
     pub(super) fn on_ack(
         &mut self,
         ack: &Acknowledgement,
@@ -279,7 +280,7 @@ impl<S: SendBuffer> Sender<S> {
         self.silent_since = None;
         self.rtt.restore();
         if next < self.una as i64 {
-            // Older than what is known; it has nothing to say.
+            // The acknowledgement is outdated.
             return Progress::default();
         }
         let next = next as u64;
@@ -303,14 +304,14 @@ impl<S: SendBuffer> Sender<S> {
         Progress { all_acknowledged: !all_before && self.una >= self.end && self.end > FIRST }
     }
 
-    /// The peer's window has changed to so many bytes.
+    /// Updates the peer's window, in bytes.
     pub(super) fn on_window(&mut self, window: u16) {
         self.offered = u32::from(window);
         self.window.limit(u32::from(window) / self.payload as u32);
     }
 
-    /// The ranges of positions that an acknowledgement reports, ascending, and behind the highest of them. Blocks that
-    /// cannot be are left out.
+    /// The ranges of positions that an acknowledgement reports, ascending, and the position after the highest of them.
+    /// Impossible blocks are left out.
     fn reported(&self, next: u64, ack: &Acknowledgement) -> ([(u64, u64); 3], u64) {
         let mut ranges = [(0, next); 3];
         let mut highest = next;
@@ -326,8 +327,8 @@ impl<S: SendBuffer> Sender<S> {
         (ranges, highest)
     }
 
-    /// Marks the packets that are reported for the first time, and takes the RTT sample if the packet that is measured is the
-    /// last sent of them. Returns when the last of them was sent, by the count of sendings.
+    /// Marks the packets that are reported for the first time, and takes an RTT sample if the measured packet is the
+    /// last sent of them. Returns the ordinal of the last transmission among them.
     fn mark_received(
         &mut self,
         reported: &[(u64, u64); 3],
@@ -361,7 +362,7 @@ impl<S: SendBuffer> Sender<S> {
         newest
     }
 
-    /// Finds the packets that must be lost: below a report, not reported, and sent before what was just reported.
+    /// Finds lost packets: those below a report that are not reported and were sent before the newly reported ones.
     fn infer_losses(
         &mut self,
         highest: u64,
@@ -393,7 +394,7 @@ impl<S: SendBuffer> Sender<S> {
         report
     }
 
-    /// Forgets the packets below `una`, and their bytes. A packet that is acknowledged in part stays whole.
+    /// Removes the packets below `una`, and their bytes. A packet that is acknowledged in part is kept as a whole.
     fn forget_acknowledged(&mut self) {
         while let Some(record) = self.records.front().filter(|record| record.end <= self.una) {
             self.counts[record.state as usize] -= 1;
@@ -407,7 +408,7 @@ impl<S: SendBuffer> Sender<S> {
 
     // Timers.
 
-    /// The transmission timer expired. True if the peer has been silent for too long.
+    /// The transmission timer expired. Returns true if the peer has been silent for too long.
     pub(super) fn on_transmission_timeout(
         &mut self,
         now: Instant,
@@ -419,7 +420,7 @@ impl<S: SendBuffer> Sender<S> {
         self.on_timeout([PacketState::Sent, PacketState::TimedOut], now, timers)
     }
 
-    /// The retransmission timer expired. True if the peer has been silent for too long.
+    /// The retransmission timer expired. Returns true if the peer has been silent for too long.
     pub(super) fn on_retransmission_timeout(
         &mut self,
         now: Instant,
@@ -430,8 +431,8 @@ impl<S: SendBuffer> Sender<S> {
         self.on_timeout([PacketState::Retransmitted, PacketState::Lost], now, timers)
     }
 
-    /// Marks what stands at `from` to be sent again. Those inside the window, which is to say among the first that are not
-    /// acknowledged, leave at once.
+    /// Marks the packets in state `from` for retransmission. Those inside the window, that is, among the first
+    /// unacknowledged ones, are sent at once.
     fn on_timeout(&mut self, [from, to]: [PacketState; 2], now: Instant, timers: &mut Timers) -> bool {
         if self.back_off {
             self.rtt.back_off();
@@ -457,7 +458,7 @@ impl<S: SendBuffer> Sender<S> {
         now.saturating_since(since) >= self.give_up_after
     }
 
-    /// The predicted end of a burst has come.
+    /// The predicted end of a burst was reached.
     pub(super) fn on_burst_end(&mut self) {
         self.window.on_burst_end();
     }
@@ -469,27 +470,28 @@ impl<S: SendBuffer> Sender<S> {
         }
     }
 
-    /// The probe timer expired. True if the peer has been silent for too long.
+    /// The probe timer expired. Returns true if the peer has been silent for too long.
     pub(super) fn on_probe_timeout(&mut self, now: Instant) -> bool {
         self.probe = true;
         self.probes = (self.probes + 1).min(62);
         self.is_given_up(now)
     }
 
-    // Sending.
+    // Transmission.
 
-    /// Behind the last position that the peer has room for.
+    /// Right edge of the peer's window.
     fn edge(&self) -> u64 {
         self.una + u64::from(self.offered)
     }
 
-    /// Whether the peer has room for a packet. A SYN needs none, and a FIN only that all before it has.
+    /// Whether a packet fits into the peer's window. A SYN needs no room, and a FIN needs none beyond the data before
+    /// it.
     fn has_room(&self, record: &Record) -> bool {
         let needed = if record.control.fin { record.start } else { record.end };
         record.control.syn || needed <= self.edge()
     }
 
-    /// The next packet that may be sent now; `open` once data may flow.
+    /// Returns the next packet that may be sent now. New data requires that the connection is established (`open`).
     pub(super) fn next(
         &mut self,
         open: bool,
@@ -515,7 +517,7 @@ impl<S: SendBuffer> Sender<S> {
         Some(self.transmit(self.records.len() - 1, now, timers, statistics))
     }
 
-    /// The next packet to be sent again: one that a timeout wants sent now, or the lowest, if the window has a place.
+    /// The next packet to retransmit: one that a timeout released, or the lowest if the window permits.
     fn next_retransmission(&self) -> Option<usize> {
         if self.awaiting_retransmission() == 0 {
             return None;
@@ -527,13 +529,13 @@ impl<S: SendBuffer> Sender<S> {
         })
     }
 
-    /// Whether data, or the FIN, was never sent.
+    /// Whether there is data, or a FIN, that was never sent.
     fn has_unsent(&self) -> bool {
         self.nxt < self.end || self.closing && self.nxt == self.end
     }
 
-    /// How much new data may leave now, or the FIN. A packet shorter than it could be waits while others are on their way,
-    /// if it is only the peer's window that cuts it short.
+    /// Returns how much new data, or whether the FIN, may be sent now. A packet that only the peer's window makes
+    /// shorter waits while others are in flight.
     fn permitted(&self) -> Option<(u64, ControlFlags)> {
         let counted = match self.counted {
             Counted::Travelling => self.outstanding(),
@@ -552,8 +554,8 @@ impl<S: SendBuffer> Sender<S> {
         (len > 0 && (len == wanted || self.records.is_empty())).then_some((len, ControlFlags::NONE))
     }
 
-    /// A packet in spite of a closed window, to make the peer say whether it is still closed: the first that waits, or one
-    /// byte. It does not count as sent, so that neither timer runs for it.
+    /// Returns a packet that probes a closed window: the first one that waits, or one byte. It does not count as sent,
+    /// so that neither timer runs for it.
     fn next_probe(&mut self, now: Instant, statistics: &mut Statistics) -> Option<Outgoing> {
         if self.outstanding() > 0 {
             return None;
@@ -574,7 +576,7 @@ impl<S: SendBuffer> Sender<S> {
         Some(self.outgoing(index, statistics, true))
     }
 
-    /// Books a new packet behind all others.
+    /// Appends the record of a new packet.
     fn append(&mut self, len: u64, control: ControlFlags, now: Instant) {
         let (start, end) = (self.nxt, self.nxt + len);
         self.nxt = end;
@@ -590,7 +592,7 @@ impl<S: SendBuffer> Sender<S> {
         self.counts[PacketState::Sent as usize] += 1;
     }
 
-    /// Sends a packet: new, or marked to be sent again.
+    /// Sends a packet that is new or marked for retransmission.
     fn transmit(
         &mut self,
         index: usize,
@@ -632,7 +634,7 @@ impl<S: SendBuffer> Sender<S> {
         Outgoing { seq: self.sequence(record.end - 1), len, control: record.control, urgent }
     }
 
-    /// Runs the probe timer exactly while the peer's window is all that keeps data back.
+    /// Runs the probe timer exactly while the peer's window alone blocks transmission.
     pub(super) fn arrange_probe(&mut self, now: Instant, timers: &mut Timers) {
         let blocked = self.is_synchronized()
             && self.outstanding() == 0
@@ -642,8 +644,8 @@ impl<S: SendBuffer> Sender<S> {
             self.probe = false;
             timers.stop(E2tcpTimer::Probe);
         } else if !timers.is_running(E2tcpTimer::Probe) {
-            // The peer is given up after a time of silence, so that it has to be asked often enough in that time: on a link that
-            // loses every second exchange, three probes a minute apart prove nothing.
+            // The connection is aborted after a period of silence, so the peer has to be probed often enough in that
+            // period: on a link that loses every second exchange, three probes a minute apart prove nothing.
             let longest = (self.give_up_after / PROBES_MIN).max(self.rtt.doubled(0));
             timers.set(E2tcpTimer::Probe, now.saturating_add(self.rtt.doubled(self.probes).min(longest)));
         }

@@ -1,45 +1,45 @@
-//! What a connection counts.
+//! Counters of a connection.
 
 use airwatt_base::Span;
 
-/// Counters of one end, since it was made.
+/// Counters of one end, from its creation on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Statistics {
     /// Packets sent, of every kind.
     pub packets_sent: u64,
-    /// Bytes sent, headers and payload.
+    /// Bytes sent, headers included.
     pub bytes_sent: u64,
-    /// Packets with payload sent, those sent again included.
+    /// Packets with payload sent, retransmissions included.
     pub data_packets_sent: u64,
-    /// Payload sent in bytes, that sent again included.
+    /// Payload sent in bytes, retransmissions included.
     pub payload_sent: u64,
-    /// Packets with payload sent again, for whatever reason.
+    /// Retransmitted packets with payload.
     pub packets_resent: u64,
-    /// Payload sent again in bytes.
+    /// Retransmitted payload in bytes.
     pub payload_resent: u64,
-    /// Packets that only acknowledge.
+    /// Pure acknowledgements sent.
     pub acks_sent: u64,
     /// Probes of a closed window.
     pub probes_sent: u64,
-    /// Packets that the blocks of an acknowledgement showed to be lost.
+    /// Packets found lost by the blocks of an acknowledgement.
     pub losses_inferred: u64,
-    /// Acknowledgements that showed losses up to the error limit.
+    /// Acknowledgements that indicated losses up to the error limit.
     pub static_errors: u64,
-    /// Acknowledgements that showed more.
+    /// Acknowledgements that indicated more losses than the error limit.
     pub burst_errors: u64,
-    /// Times the transmission timer expired.
+    /// Number of expirations of the transmission timer.
     pub transmission_timeouts: u64,
-    /// Times the retransmission timer expired.
+    /// Number of expirations of the retransmission timer.
     pub retransmission_timeouts: u64,
     /// Packets received, of every kind.
     pub packets_received: u64,
-    /// Packets received that this connection cannot have been sent: another connection's, or nonsense.
+    /// Packets received that cannot belong to this connection.
     pub packets_rejected: u64,
-    /// Packets with payload of which nothing was new or in the window.
+    /// Packets with payload that was neither new nor in the window.
     pub useless_packets_received: u64,
-    /// Packets with payload that came ahead of a gap.
+    /// Packets with payload that arrived beyond a gap.
     pub packets_out_of_order: u64,
-    /// Payload handed to the application in order, in bytes, gaps not counted.
+    /// Payload delivered to the application in order, in bytes; gaps are not counted.
     pub bytes_delivered: u64,
     /// Bytes acknowledged without having arrived, less those that arrived later.
     pub bytes_skipped: u64,

@@ -1,16 +1,17 @@
-//! The connections between two hosts: up to 256, and who gets which identifier.
+//! The connections between two hosts, up to 256, and the negotiation of their identifiers.
 //!
-//! Who opens a connection proposes the lowest identifier that is free on its side, with full addresses. The other end takes
-//! it, or, where it is in use there, answers the SYN under one that is free; who opened then takes that one, or proposes
-//! another. Where both propose the same identifier at once for different connections, the lower endpoint's proposal stands
-//! and the other end moves its own. Where both open the same connection at once, the lower endpoint's identifier holds.
+//! The end that opens a connection proposes the lowest identifier that is free on its side, with full addresses. The
+//! other end accepts it or, if it is in use there, answers the SYN with one that is free; the opening end then takes
+//! that one, or proposes another. If both ends propose the same identifier at the same time for different connections,
+//! the proposal of the lower endpoint stands and the other end changes its own. If both open the same connection at the
+//! same time, the identifier of the lower endpoint is used.
 //!
-//! The 257th connection is refused: on the opening side by [`TableOutput::Refused`] before a packet is sent, on the other
-//! by a reset. A closed connection keeps its identifier while it lingers ([`super::E2tcpConfig::linger`]).
+//! The 257th connection is refused: on the opening side by [`TableOutput::Refused`] before a packet is sent, on the
+//! other side by a reset. A closed connection keeps its identifier while it lingers ([`super::E2tcpConfig::linger`]).
 //!
-//! A packet with addresses goes by them alone, one without by its identifier. A packet without addresses and with an unknown
-//! identifier is dropped without an answer. A SYN with another sequence number for a connection that stands means that the
-//! peer has forgotten it: the old connection is reset, and a new one begins.
+//! A packet with addresses is matched by them alone, one without by its identifier. A packet without addresses and with
+//! an unknown identifier is dropped without an answer. A SYN with another sequence number for an established connection
+//! means that the peer has restarted: the old connection is reset, and a new one begins.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -21,46 +22,46 @@ use super::connection::{Connection, E2tcpTimer, Event, Input, Output, State};
 use super::wire::{Addresses, Endpoint, Packet};
 use crate::tcp::{Lengths, ReceiveBuffer, SendBuffer};
 
-/// Identifiers that there are.
+/// Number of identifiers.
 const IDENTIFIERS: usize = 256;
 
-/// Names a connection of a table for as long as it exists, whatever identifier it has on the wire. Never used twice.
+/// Key of a connection in a table, independent of its identifier on the wire. A key is never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConnectionKey(u64);
 
-/// What a table is set to.
+/// Settings of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct TableConfig {
-    /// The settings of each connection. Initial sequence numbers count up from `initial_sequence` by one every 4 us (RFC 9293
-    /// section 3.4.1), so that a connection does not mistake its forerunner's packets for its own.
+    /// The settings of each connection. Initial sequence numbers increase from `initial_sequence` by one every 4 us
+    /// (RFC 9293 section 3.4.1), so that a connection does not mistake packets of a predecessor for its own.
     pub connection: E2tcpConfig,
 }
 
-/// What comes in.
+/// Inputs of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableInput<D = u64, P = ()> {
-    /// Connections to this endpoint are accepted from now on.
+    /// Accepts connections to this endpoint from now on.
     Listen(Endpoint),
-    /// And no longer.
+    /// Stops accepting connections to this endpoint.
     Unlisten(Endpoint),
-    /// Opens a connection from the addresses' sender to their receiver.
+    /// Opens a connection from the sender to the receiver of the addresses.
     Open(Addresses),
     /// A packet arrived, with its payload.
     Packet(Packet, P),
-    /// An application's call. Ignored if there is no such connection.
+    /// A user call. Ignored if there is no such connection.
     Call(ConnectionKey, Input<D, P>),
 }
 
-/// Why a connection was not opened or accepted.
+/// The reason why a connection was not opened or accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// All 256 identifiers are in use.
     Full,
-    /// There is a connection between these endpoints.
+    /// There is already a connection between these endpoints.
     InUse,
 }
 
-/// What goes out.
+/// Outputs of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableOutput {
     /// A connection was opened by [`TableInput::Open`]; its SYN follows.
@@ -69,9 +70,9 @@ pub enum TableOutput {
     Accepted(ConnectionKey, Addresses),
     /// A connection was not opened, or not accepted.
     Refused(Addresses, Refusal),
-    /// A packet to send, and the connection that has its payload; a refusal has neither.
+    /// A packet to send, and the connection that holds its payload; a refusal has neither.
     Transmit(Option<ConnectionKey>, Packet),
-    /// Something the application wants to know.
+    /// A notification for the application.
     Event(ConnectionKey, Event),
 }
 
@@ -79,15 +80,15 @@ pub enum TableOutput {
 #[derive(Clone, Debug)]
 struct Slot<S: SendBuffer, R: ReceiveBuffer> {
     connection: Connection<S, R>,
-    /// From this end to the other.
+    /// Addresses from this end to the other.
     addresses: Addresses,
-    /// Opened by this end.
+    /// Whether this end opened the connection.
     active: bool,
-    /// Identifiers proposed after the first.
+    /// Number of identifiers proposed after the first.
     proposals: usize,
 }
 
-/// All connections of this host with another.
+/// All connections of this host with another host.
 #[derive(Clone, Debug)]
 pub struct Table<S: SendBuffer = Lengths, R: ReceiveBuffer = Lengths> {
     config: TableConfig,
@@ -100,7 +101,7 @@ pub struct Table<S: SendBuffer = Lengths, R: ReceiveBuffer = Lengths> {
 }
 
 impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
-    /// No connection. Panics if the settings do not pass [`E2tcpConfig::check`].
+    /// Creates a table without connections. Panics if the settings do not pass [`E2tcpConfig::check`].
     pub fn new(config: TableConfig) -> Self {
         if let Err(problem) = config.connection.check() {
             panic!("{problem}");
@@ -116,17 +117,17 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
         }
     }
 
-    /// The connection with this key, until the next input after it closed.
+    /// The connection with this key. A closed connection is available until the next input.
     pub fn connection(&self, key: ConnectionKey) -> Option<&Connection<S, R>> {
         self.slots.get(&key).map(|slot| &slot.connection)
     }
 
-    /// Identifiers in use.
+    /// Number of identifiers in use.
     pub fn in_use(&self) -> usize {
         self.slots.values().filter(|slot| slot.connection.state() != State::Closed).count()
     }
 
-    /// Packets that belonged to no connection and got no answer.
+    /// Number of packets that belonged to no connection and got no answer.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
@@ -142,12 +143,12 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
         (0..=u8::MAX).find(|id| self.is_free(*id))
     }
 
-    /// The next free identifier above this one, and from zero on.
+    /// The next free identifier above this one, continuing from zero.
     fn next_free(&self, above: u8) -> Option<u8> {
         (1..IDENTIFIERS).map(|step| above.wrapping_add(step as u8)).find(|id| self.is_free(*id))
     }
 
-    /// Forgets the connections that have closed.
+    /// Removes the connections that have closed.
     fn remove_closed(&mut self) {
         let identifiers = &mut self.identifiers;
         self.slots.retain(|_, slot| {
@@ -167,7 +168,8 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
         }
     }
 
-    /// Proposes the next free identifier for a connection that this end opened. False if there is none, or all were tried.
+    /// Proposes the next free identifier for a connection that this end opened. Returns false if there is none, or all
+    /// were tried.
     fn propose_next(&mut self, key: ConnectionKey, now: Instant) -> bool {
         let Some(slot) = self.slots.get_mut(&key) else { return false };
         let old = slot.connection.id();
@@ -203,7 +205,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
         self.collect(key);
     }
 
-    /// Takes over what a connection has to say.
+    /// Moves the outputs of a connection to those of the table.
     fn collect(&mut self, key: ConnectionKey) {
         let Some(slot) = self.slots.get_mut(&key) else { return };
         while let Some(output) = slot.connection.poll_output() {
@@ -255,7 +257,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
         }
     }
 
-    /// Whether the packet opens a connection that this end believes to have: the peer has forgotten it.
+    /// Whether the packet opens a connection that this end considers open, which means that the peer has restarted.
     fn peer_has_restarted(&self, key: ConnectionKey, packet: &Packet) -> bool {
         let Some(slot) = self.slots.get(&key) else { return false };
         let header = &packet.header;
@@ -274,7 +276,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
         self.remove_closed();
     }
 
-    /// A packet with addresses of a connection that exists; its identifier may be another.
+    /// Processes a packet with the addresses of an existing connection. Its identifier may be another.
     fn on_known_connection(
         &mut self,
         key: ConnectionKey,
@@ -290,7 +292,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
         }
         let control = packet.header.control;
         if control.rst {
-            // It answers what was sent under an earlier identifier.
+            // The reset answers a packet that was sent with an earlier identifier.
             packet.header.connection = id;
             return self.call(key, Input::Packet(packet, payload), now);
         }
@@ -304,7 +306,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
         if !ours_holds && self.is_free(proposed) {
             self.set_identifier(key, proposed);
         } else if ours_holds || !slot.active {
-            // The peer takes over ours when our SYN reaches it.
+            // The peer takes over our identifier when our SYN arrives.
             packet.header.connection = id;
         } else if self.propose_next(key, now) {
             return;
@@ -319,7 +321,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
         self.call(key, Input::Packet(packet, payload), now);
     }
 
-    /// A packet with addresses of no connection.
+    /// Processes a packet whose addresses belong to no connection.
     fn on_unknown_connection(&mut self, mut packet: Packet, payload: R::Payload, now: Instant) {
         let Some(addresses) = packet.header.addresses.map(Addresses::swapped) else { return };
         let opens = packet.header.control.syn && packet.header.acknowledgement.is_none();
@@ -344,7 +346,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
         }
     }
 
-    /// The identifier for a connection that the peer proposes to call `proposed`.
+    /// Selects the identifier for a connection for which the peer proposes `proposed`.
     fn identifier_for(&mut self, proposed: u8, addresses: Addresses, now: Instant) -> IdentifierChoice {
         let Some(holder) = self.identifiers[usize::from(proposed)] else {
             return IdentifierChoice::Take(proposed);
@@ -354,7 +356,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
         let Some(rival) = rival else {
             return self.lowest_free().map_or(IdentifierChoice::Full, IdentifierChoice::Take);
         };
-        // Both ends proposed it at once, for different connections.
+        // Both ends proposed it at the same time, for different connections.
         if rival.addresses.sender() < addresses.receiver() {
             return IdentifierChoice::Wait;
         }
@@ -369,12 +371,12 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
     }
 }
 
-/// What becomes of a proposal.
+/// The result of a proposal.
 #[derive(Clone, Copy, Debug)]
 enum IdentifierChoice {
     /// The connection gets this identifier.
     Take(u8),
-    /// The peer will move its own proposal when it sees ours.
+    /// The peer will change its own proposal when our SYN arrives.
     Wait,
     /// No identifier is left.
     Full,
@@ -415,7 +417,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Machine for Table<S, R> {
         self.outputs.pop_front()
     }
 
-    /// The earliest of all connections; at equal times that of the connection that is older.
+    /// The earliest timeout of all connections. At equal times the oldest connection comes first.
     fn poll_timeout(&self) -> Option<Timeout<Self::Reason>> {
         let timeouts = self.slots.iter().filter_map(|(key, slot)| {
             let timeout = slot.connection.poll_timeout()?;

@@ -1,28 +1,29 @@
-//! How many packets may be on their way: the window management of the thesis, and the detector that it compares.
+//! The number of packets that may be in flight: the window management of the thesis, and the detector with which the
+//! thesis compares it.
 //!
-//! A wireless link loses packets in two ways. Static noise takes one here and there, and asks for little; a burst error
-//! takes everything for a while, and asks for silence. The number of packets that one acknowledgement shows to be lost
-//! tells them apart, and a timeout is always a burst.
+//! A wireless link loses packets in two ways. Static noise destroys single packets and requires a small reduction; a
+//! burst error destroys all packets for some time and requires the sender to stop. The number of packets that one
+//! acknowledgement shows to be lost distinguishes them, and a timeout always counts as a burst.
 //!
-//! The earlier detector goes further: it dates each burst, remembers how long the last ones were, and in a burst that
-//! promises to be long keeps almost silent until the predicted end. The thesis found that it does not pay, and so it is off
-//! unless asked for. Its description there is in words; what follows is a reading of them.
+//! The earlier detector dates each burst, remembers the lengths of the last ones, and in a burst that it predicts to be
+//! long keeps almost silent until the predicted end. The thesis found no gain, so it is off by default. The thesis
+//! describes it in words; this module is one interpretation.
 //!
-//! Left out: everything about congestion. There is one hop, and it is this one.
+//! Left out: congestion, because there is only one hop.
 
 use airwatt_base::{Instant, Span};
 
 use super::config::{BurstReaction, DetectorConfig, E2tcpConfig, Increase, WindowField};
 
-/// What an acknowledgement or a timeout tells about the link.
+/// The state of the link that an acknowledgement or a timeout indicates.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Report {
-    /// Packets newly found lost.
+    /// Number of packets newly found lost.
     pub(super) errors: u32,
-    /// When the first of the packets that are missing was sent: the guess at when the burst began.
+    /// Time at which the first of the missing packets was sent: the assumed beginning of the burst.
     pub(super) since: Instant,
     pub(super) now: Instant,
-    /// The mean round-trip time, if known.
+    /// The mean round-trip time; `None` before the first sample.
     pub(super) rtt: Option<Span>,
 }
 
@@ -81,7 +82,7 @@ impl SendWindow {
         self.detector.as_ref().map(|detector| detector.state)
     }
 
-    /// The predicted end of the burst, while one lasts.
+    /// The predicted end of the current burst; `None` without a prediction.
     pub(super) fn burst_end(&self) -> Option<Instant> {
         match self.detector.as_ref()?.state {
             BurstState::Burst { until, .. } => until,
@@ -89,7 +90,8 @@ impl SendWindow {
         }
     }
 
-    /// The peer's window field allows so many packets. At least one: a window below a packet is the byte limit's concern.
+    /// Limits the window to this many packets, by the peer's window field. The limit is at least one, because the limit
+    /// in bytes handles a window below one packet.
     pub(super) fn limit(&mut self, packets: u32) {
         self.max = match self.field {
             WindowField::Replaces => packets,
@@ -99,7 +101,7 @@ impl SendWindow {
         self.size = self.size.min(self.max);
     }
 
-    /// An acknowledgement came.
+    /// Adapts the window after an acknowledgement.
     pub(super) fn on_ack(&mut self, report: Report) {
         let short = self.notify_detector(report, self.is_burst(report.errors));
         if report.errors == 0 {
@@ -109,13 +111,13 @@ impl SendWindow {
         } else if short == Some(true) {
             self.shrink(1);
         } else {
-            // A burst never lifts the window either: after a timeout it may lie below the minimum.
+            // A burst never increases the window: after a timeout it may lie below the minimum.
             self.size = self.size.min(self.min);
         }
         self.apply_tiny_window();
     }
 
-    /// A timer expired.
+    /// Adapts the window after a timeout.
     pub(super) fn on_timeout(&mut self, report: Report) {
         if self.notify_detector(report, true) == Some(true) {
             self.shrink(1);
@@ -125,7 +127,7 @@ impl SendWindow {
         self.apply_tiny_window();
     }
 
-    /// The predicted end of the burst has come.
+    /// The predicted end of the burst was reached.
     pub(super) fn on_burst_end(&mut self) {
         if let Some(detector) = &mut self.detector {
             detector.state = BurstState::Possible;
@@ -141,15 +143,15 @@ impl SendWindow {
         }
     }
 
-    /// Static noise: less, down to the minimum, but a window that is below the minimum stays.
+    /// Reduces the window after static noise, down to the minimum. A window below the minimum is kept.
     fn shrink(&mut self, errors: u32) {
         let floor = self.size.min(self.min);
         self.acks_without_errors = 0;
         self.size = self.size.saturating_sub(errors.saturating_mul(self.decrease_step)).max(floor);
     }
 
-    /// Tells the detector. Whether the burst that begins or lasts is predicted to be short; `None` without a detector or a
-    /// burst.
+    /// Passes a report to the detector. Returns whether the current burst is predicted to be short; `None` without a
+    /// detector or a burst.
     fn notify_detector(&mut self, report: Report, burst: bool) -> Option<bool> {
         let detector = self.detector.as_mut()?;
         if burst {
@@ -172,20 +174,20 @@ impl SendWindow {
     }
 }
 
-/// What the earlier detector takes the link to be in.
+/// The state of the link, as the earlier detector estimates it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BurstState {
-    /// Static noise at most.
+    /// There is at most static noise.
     Normal,
-    /// A few errors came: a burst may have begun, or may be ending.
+    /// A few errors occurred: a burst may have begun, or may be ending.
     Possible,
-    /// A burst.
+    /// There is a burst.
     Burst {
-        /// When it is thought to have begun.
+        /// Assumed beginning of the burst.
         start: Instant,
         /// Whether it is predicted to be over soon.
         short: bool,
-        /// When it is predicted to end, if it is long and there is a prediction.
+        /// Predicted end, if the burst is long and there is a prediction.
         until: Option<Instant>,
     },
 }
@@ -197,7 +199,7 @@ struct BurstDetector {
     state: BurstState,
     /// Lengths of the last bursts, the oldest first.
     lengths: Vec<Span>,
-    /// When the burst began whose predicted end came before its own.
+    /// Beginning of a burst that outlasted its predicted end.
     unfinished: Option<Instant>,
 }
 
@@ -206,17 +208,17 @@ impl BurstDetector {
         Self { settings, state: BurstState::Normal, lengths: Vec::new(), unfinished: None }
     }
 
-    /// Many errors, or a timeout. Whether the burst is predicted to be short.
+    /// Processes many errors or a timeout. Returns whether the burst is predicted to be short.
     fn on_burst(&mut self, report: Report) -> bool {
         if let BurstState::Burst { short, .. } = self.state {
             return short;
         }
-        // A burst that outlasts its prediction is still the same.
+        // A burst that outlasts its prediction is the same burst.
         let start = self.unfinished.take().unwrap_or(report.since).min(report.now);
         let predicted = self.predicted();
         let limit = report.rtt.map(|rtt| rtt.saturating_mul(u64::from(self.settings.short_round_trips)));
         let short = predicted.is_some_and(|length| limit.is_some_and(|limit| length <= limit));
-        // A prediction that is already over is none.
+        // A predicted end in the past is ignored.
         let until = predicted
             .filter(|_| !short)
             .map(|length| start.saturating_add(length))
@@ -234,7 +236,7 @@ impl BurstDetector {
         }
     }
 
-    /// An acknowledgement without errors: a burst is over, and its length is known.
+    /// Processes an acknowledgement without errors: it ends a burst, whose length is then known.
     fn on_no_errors(&mut self, now: Instant) {
         let start = match self.state {
             BurstState::Burst { start, .. } => Some(start),
@@ -250,7 +252,7 @@ impl BurstDetector {
         }
     }
 
-    /// The mean of the last lengths, once enough are known.
+    /// The mean of the last lengths; `None` until enough are known.
     fn predicted(&self) -> Option<Span> {
         let known = self.lengths.len();
         let sum = self.lengths.iter().fold(Span::ZERO, |sum, length| sum.saturating_add(*length));

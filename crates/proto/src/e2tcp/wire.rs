@@ -1,7 +1,7 @@
 //! The E2TCP header, bit by bit.
 //!
-//! One header takes the place of TCP's and IP's together: fields that follow from the link or never change are gone, and
-//! every other field is there only when it has something to say. The order of the fields is fixed:
+//! One header replaces those of TCP and IP: fields that follow from the link or never change are left out, and every
+//! other field is present only when it is needed. The order of the fields is fixed:
 //!
 //! ```text
 //! flags 1 | extra flags 1 | connection 1 | addresses 4+4 (or 16+16) | ports 2+2 | sequence 4 | urgent 2 |
@@ -12,8 +12,8 @@
 //! addresses and ports, `S` sequence number, `U` urgent pointer, `AA` acknowledgement (00 none, 01 number, 10 number and one
 //! block, 11 number and two blocks), `W` window. Of the extra flags the last three are used: RST, SYN, FIN.
 //!
-//! The thesis reserves `R` and leaves IPv6 to it; it also has no reset. Both are readings of this project, described in
-//! `docs/e2tcp.md`. Left out: IP options and fragments, which a single hop has no use for.
+//! The thesis reserves `R` for IPv6 without defining its use, and has no reset. Both are defined by this project and
+//! described in `docs/e2tcp.md`. Left out: IP options and fragments, which a single hop does not need.
 //!
 //! Bytes from the network are hostile: [`Header::decode`] returns an error for anything that is not exactly a header of
 //! this form, and never panics.
@@ -25,24 +25,24 @@ use airwatt_base::Seq;
 
 /// Addresses are IPv6.
 const FLAG_R: u8 = 0x80;
-/// Extra flags are there.
+/// Extra flags are present.
 const FLAG_E: u8 = 0x40;
-/// Addresses and ports are there.
+/// Addresses and ports are present.
 const FLAG_F: u8 = 0x20;
-/// A sequence number is there.
+/// A sequence number is present.
 const FLAG_S: u8 = 0x10;
-/// An urgent pointer is there.
+/// An urgent pointer is present.
 const FLAG_U: u8 = 0x08;
-/// The two bits that count the acknowledgement's parts begin here.
+/// Position of the two bits that encode the parts of the acknowledgement.
 const SHIFT_A: u8 = 1;
-/// A window is there.
+/// A window is present.
 const FLAG_W: u8 = 0x01;
 
 const EXTRA_RST: u8 = 0x04;
 const EXTRA_SYN: u8 = 0x02;
 const EXTRA_FIN: u8 = 0x01;
 
-/// The longest header in bytes with IPv4 addresses: every field is there.
+/// The longest header in bytes with IPv4 addresses: every field is present.
 pub const HEADER_MAX_V4: usize = 37;
 /// The longest header in bytes with IPv6 addresses.
 pub const HEADER_MAX_V6: usize = 61;
@@ -64,33 +64,33 @@ pub struct Addresses {
 }
 
 impl Addresses {
-    /// `None` if one is IPv4 and the other IPv6.
+    /// Returns `None` if one is IPv4 and the other IPv6.
     pub fn new(sender: Endpoint, receiver: Endpoint) -> Option<Self> {
         (sender.ip.is_ipv6() == receiver.ip.is_ipv6()).then_some(Self { sender, receiver })
     }
 
-    /// Who sends the packet.
+    /// The endpoint that sends the packet.
     pub fn sender(&self) -> Endpoint {
         self.sender
     }
 
-    /// Whom it is for.
+    /// The endpoint to which the packet is sent.
     pub fn receiver(&self) -> Endpoint {
         self.receiver
     }
 
-    /// The other direction.
+    /// The addresses of the opposite direction.
     pub fn swapped(self) -> Self {
         Self { sender: self.receiver, receiver: self.sender }
     }
 
-    /// Whether they are IPv6.
+    /// Whether the addresses are IPv6.
     pub fn is_v6(&self) -> bool {
         self.sender.ip.is_ipv6()
     }
 }
 
-/// A run of bytes that arrived behind a gap; both ends are part of it.
+/// A range of bytes that arrived beyond a gap, including both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
     /// Sequence number of its first byte.
@@ -99,25 +99,25 @@ pub struct Block {
     pub last: Seq,
 }
 
-/// What has arrived.
+/// An acknowledgement: the data that has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acknowledgement {
     /// Sequence number of the last byte in order.
     pub number: Seq,
-    /// The two lowest runs behind it, ascending; a second one only behind a first.
+    /// The two lowest ranges beyond it, ascending. There is a second one only if there is a first.
     pub blocks: [Option<Block>; 2],
 }
 
 impl Acknowledgement {
-    /// Only the number.
+    /// Creates an acknowledgement without blocks.
     pub fn plain(number: Seq) -> Self {
         Self { number, blocks: [None, None] }
     }
 
     /// The begin and end fields of each block that the wire can hold.
     ///
-    /// `begin` counts from two bytes behind what precedes it, because at least one byte is missing there. A gap too wide for
-    /// 16 bits ends the list; a run too long is reported as far as 16 bits reach, which is true as far as it goes.
+    /// `begin` counts from two bytes after the preceding end, because at least one byte is missing there. A gap too
+    /// wide for 16 bits ends the list; of a range too long for 16 bits the beginning is reported.
     fn fields(&self) -> [Option<(u16, u16)>; 2] {
         let mut fields = [None, None];
         let mut before = self.number;
@@ -132,14 +132,14 @@ impl Acknowledgement {
     }
 }
 
-/// The extra flags.
+/// The extra flags of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct ControlFlags {
-    /// Opens a connection. Takes one sequence number.
+    /// Opens a connection. Occupies one sequence number.
     pub syn: bool,
-    /// The sender has nothing more to send. Takes one sequence number.
+    /// The sender has nothing more to send. Occupies one sequence number.
     pub fin: bool,
-    /// Ends or refuses a connection. Not in the thesis.
+    /// Ends or refuses a connection. The thesis has no such flag.
     pub rst: bool,
 }
 
@@ -148,9 +148,9 @@ impl ControlFlags {
     pub const NONE: Self = Self { syn: false, fin: false, rst: false };
     /// Opens a connection.
     pub const SYN: Self = Self { syn: true, ..Self::NONE };
-    /// Ends a direction.
+    /// Closes a direction.
     pub const FIN: Self = Self { fin: true, ..Self::NONE };
-    /// Ends a connection.
+    /// Ends or refuses a connection.
     pub const RST: Self = Self { rst: true, ..Self::NONE };
 
     fn bits(self) -> u8 {
@@ -158,10 +158,10 @@ impl ControlFlags {
     }
 }
 
-/// A header by meaning.
+/// A decoded header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Which connection.
+    /// Identifier of the connection.
     pub connection: u8,
     /// The full addresses, until the connection's identifier is agreed.
     pub addresses: Option<Addresses>,
@@ -169,16 +169,16 @@ pub struct Header {
     pub control: ControlFlags,
     /// Sequence number of the **last** byte of the payload, or of the SYN or FIN.
     pub sequence: Option<Seq>,
-    /// Bytes from the first one of the payload to behind the urgent data: TCP's urgent pointer, unchanged.
+    /// Offset of the end of the urgent data from the first byte of the payload, as TCP's urgent pointer.
     pub urgent: Option<u16>,
-    /// What the sender of this has received.
+    /// Acknowledgement of the data that the sender of this packet has received.
     pub acknowledgement: Option<Acknowledgement>,
-    /// Bytes that the sender of this is ready to receive behind the acknowledgement number, when that has changed.
+    /// Window in bytes beyond the acknowledgement number, if it has changed.
     pub window: Option<u16>,
 }
 
 impl Header {
-    /// Nothing but the connection.
+    /// Creates a header with nothing but the identifier.
     pub fn new(connection: u8) -> Self {
         Self {
             connection,
@@ -191,7 +191,7 @@ impl Header {
         }
     }
 
-    /// Size on the wire in bytes.
+    /// Size of the header in bytes.
     pub fn bytes(&self) -> usize {
         let addresses = match self.addresses {
             None => 0,
@@ -274,7 +274,7 @@ impl Header {
         flags
     }
 
-    /// The header and the payload of a packet.
+    /// Decodes a packet into header and payload.
     pub fn decode(packet: &[u8]) -> Result<(Self, &[u8]), HeaderError> {
         let mut reader = Reader { packet, at: 0 };
         let flags = reader.u8()?;
@@ -296,7 +296,7 @@ impl Header {
         Ok((header, payload))
     }
 
-    /// Combinations that no sender makes.
+    /// Rejects combinations of fields that no sender produces.
     fn check(&self, payload: usize) -> Result<(), HeaderError> {
         let ControlFlags { syn, fin, rst } = self.control;
         if payload > usize::from(u16::MAX) {
@@ -333,8 +333,8 @@ fn push_ip(ip: IpAddr, out: &mut Vec<u8>) {
     }
 }
 
-/// TCP's checksum (RFC 9293 section 3.1) over the whole packet, as if its two bytes at `field` were zero. There is no
-/// pseudo-header: it would hold the addresses that this header leaves out.
+/// TCP's checksum (RFC 9293 section 3.1) over the whole packet, with zeros for its two bytes at `field`. There is no
+/// pseudo-header, because it would contain the addresses that this header leaves out.
 fn checksum(packet: &[u8], field: usize) -> u16 {
     let mut sum: u64 = 0;
     let (words, last) = packet.as_chunks::<2>();
@@ -344,7 +344,7 @@ fn checksum(packet: &[u8], field: usize) -> u16 {
     if let [byte] = last {
         sum += u64::from(*byte) << 8;
     }
-    // Takes the field's own bytes out again; they lie across two words where the header has an odd length before them.
+    // Subtracts the bytes of the field itself; they lie across two words if the header before them has an odd length.
     for (at, byte) in packet.iter().enumerate().skip(field).take(2) {
         sum -= u64::from(*byte) << (8 * (1 - at % 2));
     }
@@ -354,7 +354,7 @@ fn checksum(packet: &[u8], field: usize) -> u16 {
     !(sum as u16)
 }
 
-/// Reads field after field.
+/// Reads consecutive fields of a packet.
 struct Reader<'a> {
     packet: &'a [u8],
     at: usize,
@@ -396,7 +396,7 @@ impl Reader<'_> {
     fn addresses(&mut self, flags: u8) -> Result<Option<Addresses>, HeaderError> {
         let v6 = flags & FLAG_R != 0;
         if flags & FLAG_F == 0 {
-            // Without addresses the bit means nothing, and is reserved as the thesis has it.
+            // Without addresses the bit has no meaning and is reserved, as in the thesis.
             return if v6 { Err(HeaderError::Reserved) } else { Ok(None) };
         }
         let [sender, receiver] = [self.ip(v6)?, self.ip(v6)?];
@@ -413,7 +413,8 @@ impl Reader<'_> {
         })
     }
 
-    /// `parts`: nothing, the number, the number and one block, the number and two blocks.
+    /// Reads an acknowledgement with this number of `parts`: none, the number, the number and one block, or the number
+    /// and two blocks.
     fn acknowledgement(&mut self, parts: u8) -> Result<Option<Acknowledgement>, HeaderError> {
         if parts == 0 {
             return Ok(None);
@@ -431,21 +432,21 @@ impl Reader<'_> {
     }
 }
 
-/// Why bytes are not an E2TCP packet. Such a packet is dropped.
+/// The reason why bytes are not an E2TCP packet. Such a packet is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderError {
-    /// The bytes end before the header does.
+    /// The bytes end before the header is complete.
     Truncated {
-        /// Bytes needed, as far as they were understood.
+        /// Number of bytes needed, as far as the header was decoded.
         needed: usize,
-        /// Bytes that there are.
+        /// Number of bytes present.
         have: usize,
     },
     /// A reserved bit is set.
     Reserved,
-    /// The checksum does not fit: the packet is damaged.
+    /// The checksum is wrong: the packet is damaged.
     Checksum,
-    /// Fields that do not go together; the text says which.
+    /// The fields contradict each other; the text names them.
     Combination(&'static str),
 }
 
@@ -462,7 +463,7 @@ impl fmt::Display for HeaderError {
 
 impl std::error::Error for HeaderError {}
 
-/// A packet by what the protocol needs to know of it. Who carries bytes keeps them beside it.
+/// A packet, reduced to what the protocol needs. A driver that carries bytes keeps them beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
     /// The header.
@@ -477,13 +478,13 @@ impl Packet {
         self.header.bytes() + usize::from(self.len)
     }
 
-    /// Sequence numbers that it takes: its payload, and one for SYN or FIN.
+    /// Sequence numbers that the packet occupies: its payload, and one for SYN or FIN.
     pub fn sequence_length(&self) -> u32 {
         u32::from(self.len) + u32::from(self.header.control.syn) + u32::from(self.header.control.fin)
     }
 
-    /// The reset that refuses what this packet wants, if it can be answered: it has addresses and a sequence number, and is
-    /// no reset.
+    /// The reset that refuses this packet; `None` if it cannot be answered, because it has no addresses or sequence
+    /// number or is itself a reset.
     pub fn refusal(&self) -> Option<Self> {
         let addresses = self.header.addresses?.swapped();
         let number = self.header.sequence?;
@@ -497,7 +498,7 @@ impl Packet {
     }
 }
 
-/// As in a ladder: `3 S 1000(1000) ack 5 [8-9] [11-11] win 500`.
+/// Formats a packet as in a ladder diagram: `3 S 1000(1000) ack 5 [8-9] [11-11] win 500`.
 impl fmt::Display for Packet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.header.connection)?;

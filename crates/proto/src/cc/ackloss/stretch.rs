@@ -1,45 +1,48 @@
 //! The extension for receivers that stretch their acknowledgements.
 //!
-//! Algorithm 1 takes every acknowledgement for more than b segments as the sign of a lost one. Today's receivers send such
-//! acknowledgements with nothing lost: segments are merged before TCP sees them, and a system waits while its window would
-//! not grow, so until a busy program reads. Acknowledgements of 7 to 38 segments, one in some hundreds, were seen on a path
-//! without any loss; each halves the window. Four rules keep Algorithm 1 where acknowledgements are lost, and silence it where
-//! they are not:
+//! Algorithm 1 interprets every acknowledgement of more than b segments as the sign of a lost one. Today's receivers
+//! send such acknowledgements without any loss: offloads merge segments before TCP sees them, and a system delays its
+//! acknowledgement while the window would not grow, until a busy program reads. Acknowledgements of 7 to 38 segments,
+//! one in some hundreds, were observed on a path without any loss; each halves the window. Four rules keep Algorithm 1
+//! active if acknowledgements are lost, and disable it otherwise:
 //!
-//! 1. **A timestamp decides where it can** ([`TimestampEvidence`]). A receiver with timestamps (RFC 7323 section 4.3) echoes that of the
-//!    first segment after its *own* last acknowledgement. If that is a later one than the first segment newly acknowledged, an
-//!    acknowledgement between them was sent and did not arrive: one is lost, whatever b is. If it is that first segment's, and
-//!    later ones have another, the receiver waited: nothing is lost. Segments of one tick of the clock tell neither; what
-//!    follows counts for them only while, of the last eight gaps or so that are told, more were losses than not.
-//! 2. **b from regular acknowledgements.** RFC 5681 section 4.2 has every second segment acknowledged, so that a receiver that
-//!    keeps to it acknowledges one or two at a time. Only such acknowledgements enter the average: neither one long stretch nor
-//!    many losses move b. b is 1 with an average below one and a quarter, else 2: a receiver that acknowledges each segment for
-//!    some round trips, as systems do when a connection is young, and then every second, is not taken for a lossy one.
-//! 3. **A receiver must be regular**, for what no timestamp tells. The share of acknowledgements for at most two segments is
-//!    averaged like b; below the least share (five in eight by default) nothing counts. Losses of a third leave that share
-//!    above it, whereas a receiver that merges all the time has hardly any such acknowledgement.
-//! 4. **A gap is one acknowledgement**, for what no timestamp tells. Only gaps of one missing acknowledgement count. Longer
-//!    ones are what a stretch looks like, and what losses seldom do: with a loss rate p only the share p of gaps is long. The
-//!    share of single gaps among all is averaged over about eight; below the least share (a quarter by default) nothing
-//!    counts, so that a receiver that merges as many segments as chance has it is not taken by those of its gaps that look
-//!    single. And the acknowledgement behind the gap must be for b segments at most: habits change for longer than one, and
-//!    two losses are seldom neighbours.
+//! 1. **A timestamp decides where it can** ([`TimestampEvidence`]). A receiver with timestamps (RFC 7323 section 4.3)
+//!    echoes that of the first segment after its *own* last acknowledgement. If that segment is later than the first
+//!    one newly acknowledged, an acknowledgement between them was sent and did not arrive: one is lost, whatever b is.
+//!    If it is the first one, and later segments have another timestamp, the receiver delayed its acknowledgement:
+//!    nothing is lost. Segments within one tick of the clock are ambiguous. The following rules apply to them only
+//!    while most of the last eight or so gaps with evidence were losses.
+//! 2. **b from regular acknowledgements.** RFC 5681 section 4.2 has every second segment acknowledged, so that a
+//!    receiver that keeps to it acknowledges one or two at a time. Only such acknowledgements enter the average:
+//!    neither one long stretch nor many losses move b. b is 1 with an average below one and a quarter, and otherwise 2:
+//!    a receiver that acknowledges each segment for some round trips, as systems do at the beginning of a connection,
+//!    and then every second, is not mistaken for a lossy path.
+//! 3. **A receiver must be regular**, for gaps without evidence. The share of acknowledgements of at most two segments
+//!    is averaged like b; below the least share (five in eight by default) no gap counts. With a third of the
+//!    acknowledgements lost the share stays above it, whereas a receiver that always merges sends hardly any such
+//!    acknowledgement.
+//! 4. **A gap is one acknowledgement**, for gaps without evidence. Only gaps of one missing acknowledgement count.
+//!    Longer gaps are typical of stretched acknowledgements and rare with losses: with a loss rate p only the share p
+//!    of gaps is long. The share of single gaps is averaged over about eight gaps; below the least share (a quarter by
+//!    default) no gap counts, so that the gaps that look single do not trigger the rule for a receiver that merges a
+//!    random number of segments. In addition, the acknowledgement after the gap must cover at most b segments: a change
+//!    of the receiver's behaviour lasts for longer than one acknowledgement, and two losses are seldom adjacent.
 //!
-//! Losses in runs are thus found by those that come alone; and as a single gap is enough for the default threshold, little is
-//! missed. What remains: without timestamps, a receiver that is regular but for merging now and then exactly two
-//! acknowledgements is told from one whose acknowledgements are lost by nothing. And something on the way that thins
-//! acknowledgements out on purpose (some cable modems, some queues) loses them as far as anyone can see.
+//! Losses in runs are thus detected by the single losses among them; and as one gap is enough for the default
+//! threshold, few are missed. Two limits remain. Without timestamps, a receiver that occasionally merges two
+//! acknowledgements cannot be distinguished from ACK loss. A device on the path that thins acknowledgements on purpose
+//! (some cable modems, some queues) does lose them, and counts as such.
 
 use super::{AckLoss, SCALE_BITS, SegmentsPerAck, TimestampEvidence};
 
-/// One: a share of everything. Shares then fit 16 bits.
+/// The share of everything: 1. Shares then fit 16 bits.
 const WHOLE: u64 = 1 << SHARE_BITS;
 const SHARE_BITS: u32 = 15;
 
-/// Below this average each segment is acknowledged by itself: one and a quarter, in 2^-16.
+/// Below this average each segment is acknowledged by itself: one and a quarter, in units of 2^-16.
 const SMOOTHED_ONE: u64 = 5 << (SCALE_BITS - 2);
 
-/// What the shares of gaps begin with: single ones as many as are just enough by default, proofs for both sides.
+/// Initial shares: single gaps are just frequent enough by default, and losses are as frequent as stretches.
 const SINGLE_FIRST: u64 = WHOLE / 4;
 const PROVEN_FIRST: u64 = WHOLE / 2;
 
@@ -72,33 +75,33 @@ impl StretchConfig {
     }
 }
 
-/// What the extension keeps: shares in 2^-15.
+/// State of the extension: shares in units of 2^-15.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stretch {
-    /// Of regular acknowledgements.
+    /// Share of regular acknowledgements.
     pub(super) regular: u64,
-    /// Of single gaps among those of which no timestamp tells.
+    /// Share of single gaps among gaps without timestamp evidence.
     pub(super) single: u64,
-    /// Of losses among gaps of which a timestamp tells.
+    /// Share of losses among gaps with timestamp evidence.
     pub(super) proven: u64,
-    /// The last acknowledgement had a gap that counts if this one has none.
+    /// Whether the last acknowledgement had a gap that counts if this one has none.
     pub(super) pending: bool,
 }
 
 impl Default for Stretch {
-    /// A receiver counts as regular until it shows otherwise. Of its gaps nothing is known: the first decides.
+    /// A receiver counts as regular until it proves otherwise. Nothing is known of its gaps: the first one decides.
     fn default() -> Self {
         Self { regular: WHOLE, single: SINGLE_FIRST, proven: PROVEN_FIRST, pending: false }
     }
 }
 
-/// Moves an average of a share.
+/// Updates an exponentially weighted average of a share.
 fn average(share: &mut u64, yes: bool, shift: u8) {
     *share = *share - (*share >> shift) + (if yes { WHOLE } else { 0 } >> shift);
 }
 
 impl AckLoss {
-    /// Books an acknowledgement for `jump` bytes, after `duplicates` that a gap which closed had caused.
+    /// Processes an acknowledgement of `jump` bytes, after `duplicates` that a gap which has closed had caused.
     pub(super) fn count_gap(
         &mut self,
         config: &StretchConfig,

@@ -1,4 +1,4 @@
-//! Algorithm 1 and its edge cases, event by event. Segments have 1000 bytes.
+//! Tests of Algorithm 1 and its edge cases, event by event. Segments have 1000 bytes.
 
 use airwatt_base::Stream;
 
@@ -12,7 +12,7 @@ struct Bench {
     una: u64,
     /// Bytes in flight.
     window: u64,
-    /// Halvings asked for.
+    /// Number of halvings requested.
     halvings: u32,
 }
 
@@ -22,12 +22,12 @@ impl Bench {
         Self { detector: AckLoss::new(config, MSS as u32), una: 1, window: window * MSS, halvings: 0 }
     }
 
-    /// An acknowledgement for so many segments, after so many duplicates.
+    /// Acknowledges this many segments, after this many duplicates.
     fn ack(&mut self, segments: u64, duplicates: u32) -> bool {
         self.ack_with_evidence(segments, duplicates, TimestampEvidence::Absent)
     }
 
-    /// One with a timestamp that tells something.
+    /// Acknowledges segments with timestamp evidence.
     fn ack_with_evidence(&mut self, segments: u64, duplicates: u32, evidence: TimestampEvidence) -> bool {
         let (from, to) = (self.una, self.una + segments * MSS);
         self.una = to;
@@ -36,7 +36,8 @@ impl Bench {
         halve
     }
 
-    /// A round trip in which every acknowledgement is for `each` segments. Whether the window was halved in it.
+    /// Runs a round trip in which every acknowledgement covers `each` segments. Returns whether the window was halved
+    /// in it.
     fn round(&mut self, each: u64) -> bool {
         (0..self.window / MSS / each).fold(false, |halved, _| self.ack(each, 0) | halved)
     }
@@ -64,10 +65,10 @@ fn a_lost_acknowledgement_halves_after_a_round_trip_of_grace() {
         acks += 1;
         assert!(acks < 30, "never halved");
     }
-    // Five to the end of the round trip, and ten of grace of which the last one halves.
+    // There are five to the end of the round trip, and ten of grace, of which the last one halves.
     assert_eq!(acks, 14);
     assert_eq!(bench.detector.halvings(), 1);
-    // Nothing is left of it.
+    // Nothing of it is left.
     assert!((0..5).all(|_| !bench.round(1)));
 }
 
@@ -93,7 +94,7 @@ fn the_estimate_falls_from_two_to_one_in_22_acknowledgements() {
     // (31/32)^22 is the first power below one half.
     bench.ack(1, 0);
     assert_eq!(bench.detector.segments_per_ack(), 1);
-    // The average takes the sample before it is used: this close to the edge a loss hides itself.
+    // The average takes the sample before it is used: this close to the limit a loss hides itself.
     bench.ack(2, 0);
     assert_eq!((bench.detector.losses(), bench.detector.segments_per_ack()), (0, 2));
     bench.ack(1, 0);
@@ -166,7 +167,7 @@ fn the_threshold_is_met_when_it_is_reached() {
 
 #[test]
 fn a_data_loss_in_either_round_trip_cancels() {
-    // In the round trip with the lost acknowledgement, and in the one of grace.
+    // The data loss is in the round trip with the lost acknowledgement, then in the one of grace.
     for rounds in [0, 1] {
         let mut bench = Bench::new(fixed(1), 10);
         bench.round(1);
@@ -177,7 +178,7 @@ fn a_data_loss_in_either_round_trip_cancels() {
         let sent = bench.sent();
         bench.detector.on_data_loss(sent);
         assert!((0..6).all(|_| !bench.round(1)), "after {rounds}");
-        // And no longer than that.
+        // It has no effect after that.
         bench.ack(2, 0);
         assert!((0..4).any(|_| bench.round(1)));
     }
@@ -206,7 +207,7 @@ fn a_timeout_begins_a_new_round_trip() {
     bench.ack(2, 0);
     let sent = bench.sent();
     bench.detector.on_timeout(sent);
-    // The window is sent again segment by segment; no round trip ends before all of it is acknowledged.
+    // The window is retransmitted segment by segment; no round trip ends before all of it is acknowledged.
     for _ in 0..9 {
         bench.ack(1, 0);
         assert!(!bench.detector.waiting);
@@ -220,12 +221,12 @@ fn a_timeout_begins_a_new_round_trip() {
 fn reordering_is_excused() {
     let mut bench = Bench::new(fixed(1), 20);
     bench.round(1);
-    // One segment late by one, and by two: as many duplicates, and an acknowledgement for all of them.
+    // One segment is late by one, then by two: there are as many duplicates, and one acknowledgement for all of them.
     bench.ack(2, 1);
     bench.ack(3, 2);
     assert!((0..4).all(|_| !bench.round(1)));
     assert_eq!(bench.detector.losses(), 0);
-    // A loss and a late segment: the loss is left. Two late ones beside it excuse one too many.
+    // With a loss and a late segment, the loss is left. Two late segments beside it excuse one too many.
     bench.ack(2, 0);
     bench.ack(2, 1);
     assert_eq!(bench.detector.losses(), 1);
@@ -262,10 +263,10 @@ fn settings_out_of_range_are_named() {
     assert!(wrong(stretch(config)).starts_with("ackloss.single_sixteenths = 255: allowed"));
 }
 
-// Rates: how often the window is halved under a window of constant size, in a hundred round trips. Each halving takes two, so
-// that fifty is always.
+// Rates: how often a window of constant size is halved in a hundred round trips. Each halving takes two, so 50 means
+// always.
 
-/// How a receiver acknowledges when nothing is lost: segments for the next acknowledgement.
+/// A receiver without losses: returns the number of segments for the next acknowledgement.
 type Receiver = fn(&mut Stream) -> u64;
 
 fn rate(rule: AckLossRule, receiver: Receiver, loss_per_mille: u32, run_on: u32) -> f64 {
@@ -276,7 +277,7 @@ fn rate(rule: AckLossRule, receiver: Receiver, loss_per_mille: u32, run_on: u32)
     let (mut owed, mut lost) = (0, false);
     while bench.una < ROUNDS * bench.window {
         owed += receiver(&mut stream);
-        // Losses come alone, or go on with the probability `run_on` per mille.
+        // A loss begins at random, and continues with the probability `run_on` per mille.
         lost = stream.below(1000) < if lost { loss_per_mille.max(run_on) } else { loss_per_mille };
         if !lost {
             bench.ack(std::mem::take(&mut owed), 0);
@@ -293,31 +294,32 @@ fn every_second(_: &mut Stream) -> u64 {
     2
 }
 
-/// What was seen on a path without loss: now and then 7 to 38 segments; here one in 750, about four in a hundred round trips.
+/// A pattern observed on a path without loss: occasionally 7 to 38 segments, here one in 750, about four in a hundred
+/// round trips.
 fn seldom_long(stream: &mut Stream) -> u64 {
     if stream.below(750) == 0 { u64::from(7 + stream.below(32)) } else { 2 }
 }
 
-/// A receiver that merges whatever has come in the meantime.
+/// A receiver that merges all segments that have arrived in the meantime.
 fn merging(stream: &mut Stream) -> u64 {
     u64::from(1 + stream.below(38))
 }
 
-/// It merges for some time, then not.
+/// A receiver that merges segments for some time, and then does not.
 fn merging_at_times(stream: &mut Stream) -> u64 {
-    // A third of the data is merged; stretches of one kind begin and end at random.
+    // A third of the data is merged; periods begin and end at random.
     if stream.below(15) == 0 { u64::from(2 + stream.below(37)) } else { 2 }
 }
 
 const STRETCH: AckLossRule =
     AckLossRule::Stretch(StretchConfig { regular_sixteenths: 10, single_sixteenths: 4 });
 
-/// Loss rates in thousandths, and how likely a loss goes on.
+/// Loss rates in thousandths.
 const ALONE: [u32; 7] = [5, 10, 20, 50, 100, 200, 300];
 
 #[test]
 fn where_nothing_is_lost_stretches_halve_only_by_the_published_rule() {
-    // Halvings in a hundred round trips, published and extended, rounded up.
+    // Halvings in a hundred round trips, with the published and with the extended rule, rounded up.
     let cases: &[(Receiver, [u32; 2])] = &[
         (every, [0, 0]),
         (every_second, [0, 0]),
@@ -350,17 +352,17 @@ fn losses_in_runs_and_among_stretches_are_still_found() {
         let share = extended / published;
         assert!(share > most, "{loss} {run_on}: {published} {extended}");
     };
-    // Four in ten gaps of one missing acknowledgement.
+    // Four in ten gaps consist of one missing acknowledgement.
     halves(every as Receiver, 10, 600, 0.5);
     halves(every, 50, 600, 0.75);
     halves(every_second, 50, 600, 0.6);
-    // One in a hundred lost, and as many stretched without a loss.
+    // One acknowledgement in a hundred is lost, and as many are stretched without a loss.
     halves(seldom_long, 10, 0, 0.85);
 }
 
-/// Known limit: with two fifths lost the average rounds to 2 where b is 1, so that single losses are not seen. The extension
-/// takes b from regular acknowledgements, and knows the lost ones by timestamps, whatever b is; without them it is little
-/// better here.
+/// Known limit: with two fifths lost, the average rounds to 2 although b is 1, so that single losses are not detected.
+/// The extension derives b from regular acknowledgements and recognizes losses by timestamps, whatever b is; without
+/// timestamps it is little better here.
 #[test]
 fn many_losses_hide_themselves_in_the_average() {
     let share_above = |rule| {
@@ -381,11 +383,12 @@ fn many_losses_hide_themselves_in_the_average() {
 
 #[test]
 fn a_timestamp_distinguishes_a_lost_acknowledgement_from_a_late_one() {
-    // Sent at ticks 5, 5, 6, 6; the echo is the first segment's behind the receiver's last acknowledgement.
+    // The segments were sent at ticks 5, 5, 6, 6; the echo belongs to the first segment after the receiver's last
+    // acknowledgement.
     assert_eq!(TimestampEvidence::from_ticks(5, 6, 6), TimestampEvidence::Lost);
     assert_eq!(TimestampEvidence::from_ticks(5, 6, 5), TimestampEvidence::Stretched);
     assert_eq!(TimestampEvidence::from_ticks(5, 5, 5), TimestampEvidence::Undecided);
-    // An old echo tells nothing, and the clock wraps.
+    // An old echo proves nothing, and the clock wraps.
     assert_eq!(TimestampEvidence::from_ticks(5, 6, 4), TimestampEvidence::Undecided);
     assert_eq!(TimestampEvidence::from_ticks(u32::MAX, 0, 0), TimestampEvidence::Lost);
     assert_eq!(TimestampEvidence::from_ticks(u32::MAX, 0, u32::MAX), TimestampEvidence::Stretched);
@@ -394,7 +397,7 @@ fn a_timestamp_distinguishes_a_lost_acknowledgement_from_a_late_one() {
 #[test]
 fn what_a_timestamp_proves_holds_for_any_receiver() {
     let config = AckLossConfig { rule: STRETCH, ..AckLossConfig::default() };
-    // A receiver that merges ten segments at a time: nothing but a proof counts.
+    // With a receiver that merges ten segments at a time, only proof counts.
     let mut bench = Bench::new(config, 100);
     for _ in 0..10 {
         assert!(!bench.round(10));
@@ -402,7 +405,7 @@ fn what_a_timestamp_proves_holds_for_any_receiver() {
     bench.ack_with_evidence(20, 0, TimestampEvidence::Lost);
     assert!((0..4).any(|_| bench.round(10)));
     assert_eq!((bench.detector.losses(), bench.detector.halvings()), (1, 1));
-    // One that waits now and then, by a single acknowledgement too: without a proof none is taken for lost.
+    // A receiver delays now and then, also by a single acknowledgement: without proof none counts as lost.
     let mut bench = Bench::new(config, 100);
     bench.round(2);
     bench.ack_with_evidence(4, 0, TimestampEvidence::Stretched);
@@ -410,7 +413,7 @@ fn what_a_timestamp_proves_holds_for_any_receiver() {
     bench.ack_with_evidence(4, 0, TimestampEvidence::Undecided);
     bench.round(2);
     assert_eq!((bench.detector.losses(), bench.detector.gaps()), (0, 2));
-    // Until proofs outweigh it.
+    // It counts once proofs outweigh the delays.
     bench.ack_with_evidence(4, 0, TimestampEvidence::Lost);
     bench.ack_with_evidence(4, 0, TimestampEvidence::Undecided);
     bench.round(2);
@@ -419,7 +422,7 @@ fn what_a_timestamp_proves_holds_for_any_receiver() {
 
 #[test]
 fn a_habit_that_changes_is_no_loss() {
-    // Each segment by itself for sixty acknowledgements, as systems do at first, then every second.
+    // The receiver acknowledges each segment for sixty acknowledgements, as systems do at first, then every second.
     for shares in [[1, 2], [2, 1]] {
         let config = AckLossConfig { rule: STRETCH, ..AckLossConfig::default() };
         let mut bench = Bench::new(config, 60);

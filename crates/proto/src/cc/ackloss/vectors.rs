@@ -1,6 +1,7 @@
-//! The decision vectors: `tests/vectors/ackloss.csv`, to which other forms of the detector are held event by event.
+//! The decision vectors in `tests/vectors/ackloss.csv`, with which other implementations of the detector are compared
+//! event by event.
 //!
-//! `AIRWATT_BLESS=1 cargo test -p airwatt-proto vectors` writes the file anew; otherwise the test compares.
+//! `AIRWATT_BLESS=1 cargo test -p airwatt-proto vectors` writes the file; otherwise the test compares.
 
 use std::fmt::Write;
 
@@ -26,7 +27,7 @@ const HEADER: &str = "\
 #   cwnd = max(cwnd / 2, 1 segment), ssthresh = cwnd.
 ";
 
-/// A connection under test, and the rows that it gives.
+/// A connection under test, and the rows that it produces.
 struct Recorder {
     detector: AckLoss,
     mss: u64,
@@ -71,7 +72,7 @@ impl Recorder {
         .expect("a string");
     }
 
-    /// So many bytes more are acknowledged, with a window of `window` segments in flight.
+    /// Acknowledges this many more bytes, with `window` segments in flight.
     fn ack(&mut self, bytes: u64, window: u64, duplicates: u32) {
         self.ack_with_evidence(bytes, window, duplicates, TimestampEvidence::Absent);
     }
@@ -112,7 +113,8 @@ fn configs() -> Vec<AckLossConfig> {
     ]
 }
 
-/// Each rule by itself: a lost ACK with its round trip of grace, reordering, data losses in both round trips, a timeout.
+/// Exercises each rule by itself: a lost ACK with its round trip of grace, reordering, data losses in both round trips,
+/// a timeout.
 fn scripted(recorder: &mut Recorder, each: u64) {
     let mss = recorder.mss;
     for (jump, duplicates, loss) in [(2, 0, false), (3, 2, false), (2, 1, false), (9, 0, false), (2, 0, true)]
@@ -130,7 +132,7 @@ fn scripted(recorder: &mut Recorder, each: u64) {
     (0..8).for_each(|_| recorder.ack(mss / 3, 10, 0));
 }
 
-/// Whatever may come, with all kinds of receivers one after the other.
+/// Applies random events with all kinds of receivers in turn.
 fn random(recorder: &mut Recorder, seed: u64) {
     let mut stream = Stream::new(seed, "test/vectors");
     for phase in 0_u32..6 {
@@ -186,7 +188,7 @@ fn the_vectors_hold() {
     assert_eq!(kept.lines().count(), rows.lines().count());
 }
 
-/// The file has what it is for.
+/// The file contains every kind of decision.
 #[test]
 fn the_vectors_show_every_decision() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/ackloss.csv");
