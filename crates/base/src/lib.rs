@@ -1,10 +1,10 @@
-//! The ground floor: what every other crate speaks in.
+//! The foundation of all other crates.
 //!
 //! * [`units`]: time in integer nanoseconds, rates, sizes, power, energy; each parses and prints with its unit.
 //! * [`random`]: named random streams derived from one seed.
 //! * [`schedule`]: a deterministic queue of wake-ups, one slot a machine.
 //! * [`seq`]: 32-bit sequence numbers that wrap.
-//! * [`machine`]: the contract that every protocol, link, queue and radio machine keeps.
+//! * [`machine`]: the contract that every protocol, link, queue and radio machine obeys.
 //! * [`timers`]: a table of timers, each with the reason why it runs.
 //! * [`testkit`]: the conformance test that every machine has to pass.
 //!

@@ -1,9 +1,10 @@
-//! Named random streams, the same numbers on every machine for ever.
+//! Named random streams, with the same numbers on every computer and in every version.
 //!
-//! A stream is derived from the run's seed and a name such as `station/3/backoff`: adding a station changes nobody
-//! else's numbers. The generator is xoshiro256++ (Blackman and Vigna, *Scrambled linear pseudorandom number
-//! generators*, ACM TOMS 47(4), 2021), seeded by SplitMix64 as its authors advise. Generator and samplers are ours
-//! because published crates do not promise the samplers' values across versions; the tests hold known values.
+//! A stream is derived from the run's seed and a name such as `station/3/backoff`, so adding a station does not change
+//! the numbers of others. The generator is xoshiro256++ (Blackman and Vigna, *Scrambled linear pseudorandom number
+//! generators*, ACM TOMS 47(4), 2021), seeded by SplitMix64 as its authors advise. Generator and samplers are
+//! implemented here because published crates do not guarantee the values of samplers across versions; the tests contain
+//! known values.
 
 /// One stream of random numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +21,7 @@ const fn split_mix(mut x: u64) -> u64 {
 }
 
 impl Stream {
-    /// The stream called `name` of the run with this `seed`.
+    /// Creates the stream called `name` of the run with this `seed`.
     pub fn new(seed: u64, name: &str) -> Self {
         let mut key = split_mix(seed);
         for byte in name.bytes() {
@@ -34,7 +35,7 @@ impl Stream {
         Self { state }
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn next_u64(&mut self) -> u64 {
         let s = &mut self.state;
         let result = s[0].wrapping_add(s[3]).rotate_left(23).wrapping_add(s[0]);
@@ -48,7 +49,7 @@ impl Stream {
         result
     }
 
-    /// A whole number in `0..bound`, without bias (Lemire, *Fast random integer generation in an interval*, 2019).
+    /// Returns an integer in `0..bound`, without bias (Lemire, *Fast random integer generation in an interval*, 2019).
     /// Panics if `bound` is zero.
     pub fn below(&mut self, bound: u32) -> u32 {
         assert!(bound > 0, "no number lies below zero");
@@ -61,17 +62,17 @@ impl Stream {
         }
     }
 
-    /// A number in `[0, 1)` with 53 random bits.
+    /// Returns a number in `[0, 1)` with 53 random bits.
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
-    /// True with this probability.
+    /// Returns true with this probability.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
     }
 
-    /// An exponentially distributed number with this mean.
+    /// Returns an exponentially distributed number with this mean.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * (1.0 - self.unit()).ln()
     }
@@ -81,7 +82,7 @@ impl Stream {
 mod tests {
     use super::*;
 
-    /// Known values: a change here changes every published result.
+    /// Known values, because a change here changes every published result.
     #[test]
     fn streams_never_change() {
         let mut stream = Stream::new(1, "station/3/backoff");

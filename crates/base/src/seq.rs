@@ -1,6 +1,7 @@
 //! 32-bit sequence numbers that wrap (RFC 9293 section 3.4, RFC 1982).
 //!
-//! Not `Ord`: after a wrap no total order exists. Comparisons are named and mean "within half the space".
+//! The type is not `Ord`, because there is no total order after a wrap. Comparisons have names, and hold within half of
+//! the number space.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
@@ -45,7 +46,7 @@ impl Seq {
         if self.before(other) { other } else { self }
     }
 
-    /// How far this lies behind `later`, in bytes. Meaningful where `self.at_or_before(later)`.
+    /// Distance from this number to `later`, in bytes. Meaningful only if `self.at_or_before(later)`.
     pub const fn distance_to(self, later: Self) -> u32 {
         later.0.wrapping_sub(self.0)
     }

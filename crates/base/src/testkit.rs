@@ -5,16 +5,16 @@ use std::fmt::Debug;
 use crate::machine::{Machine, Timeout};
 use crate::units::{Instant, Span};
 
-/// Outputs that one drain may yield before it counts as a livelock.
+/// Largest number of outputs of one drain. More count as a livelock.
 const DRAIN_LIMIT: usize = 100_000;
-/// Timeouts that may be served before the next input arrives.
+/// Largest number of timeouts that are served before the next input arrives.
 const TIMEOUT_LIMIT: usize = 1_000_000;
 
-/// What a machine did: each output with the time at which it came.
+/// The outputs of a machine, each with its time.
 type Trajectory<O> = Vec<(Instant, O)>;
 
 /// Drives the machines that `make` returns through `inputs` (in order of time) and then alone until `end`, and panics
-/// with the broken rule's name where a rule of [`crate::machine`] does not hold. Returns what the machine did.
+/// with the name of a rule of [`crate::machine`] if it is violated. Returns the outputs of the machine.
 pub fn check_machine<M>(
     make: impl Fn() -> M,
     inputs: &[(Instant, M::Input)],
@@ -42,9 +42,9 @@ where
 #[derive(Clone, Copy, PartialEq)]
 enum Disturbance {
     None,
-    /// `handle_timeout` just before each timeout and right after each input.
+    /// Calls `handle_timeout` just before each timeout and right after each input.
     EarlyWakeups,
-    /// The machine is replaced by its clone after each step.
+    /// Replaces the machine by its clone after each step.
     Clones,
 }
 
@@ -78,7 +78,7 @@ where
     done
 }
 
-/// Serves the timeouts before `until`, and those at `until` too, which come before an input of the same time.
+/// Serves the timeouts before `until`, and those at `until`, which precede an input of the same time.
 fn run_alone<M>(
     machine: &mut M,
     mut now: Instant,

@@ -1,6 +1,6 @@
-//! A table of timers, one for each reason that a machine has to be woken.
+//! A table of timers, one for each reason for which a machine wakes up.
 //!
-//! The reasons are an enum made by [`timer_kinds!`](crate::timer_kinds); each variant's doc line begins with "When
+//! The reasons are an enum made by [`timer_kinds!`](crate::timer_kinds); the doc line of each variant begins with "When
 //! to". At equal times the variant that is declared first is served first.
 
 use std::fmt::Debug;
@@ -13,7 +13,7 @@ pub trait TimerKind: Copy + Debug + PartialEq + 'static {
     /// Every reason, in the order in which equal times are served.
     const ALL: &'static [Self];
 
-    /// The place of this reason in [`TimerKind::ALL`].
+    /// The index of this reason in [`TimerKind::ALL`].
     fn index(self) -> usize;
 
     /// The name in results, as in `wakeups.beacon`.
@@ -55,7 +55,7 @@ macro_rules! timer_kinds {
     };
 }
 
-/// At most one running timer for each reason. `N` is the number of reasons.
+/// A table with at most one running timer for each reason. `N` is the number of reasons.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimerTable<K, const N: usize> {
     at: [Instant; N],
@@ -63,7 +63,7 @@ pub struct TimerTable<K, const N: usize> {
 }
 
 impl<K: TimerKind, const N: usize> TimerTable<K, N> {
-    /// No timer runs.
+    /// Creates a table without running timers.
     pub fn new() -> Self {
         const { assert!(K::ALL.len() == N, "one slot for each reason") };
         Self { at: [Instant::FOREVER; N], kind: std::marker::PhantomData }
@@ -79,7 +79,7 @@ impl<K: TimerKind, const N: usize> TimerTable<K, N> {
         self.at[kind.index()] = Instant::FOREVER;
     }
 
-    /// When the timer is due, if it runs.
+    /// The time at which the timer expires; `None` if it is stopped.
     pub fn get(&self, kind: K) -> Option<Instant> {
         Some(self.at[kind.index()]).filter(|at| *at != Instant::FOREVER)
     }
@@ -89,7 +89,7 @@ impl<K: TimerKind, const N: usize> TimerTable<K, N> {
         self.at[kind.index()] != Instant::FOREVER
     }
 
-    /// The timer that is due first.
+    /// The running timer that expires first.
     pub fn next(&self) -> Option<Timeout<K>> {
         let mut first = 0;
         for index in 1..N {
@@ -100,7 +100,7 @@ impl<K: TimerKind, const N: usize> TimerTable<K, N> {
         (self.at[first] != Instant::FOREVER).then(|| Timeout { at: self.at[first], reason: K::ALL[first] })
     }
 
-    /// Takes the first timer that is due at `now`, and stops it. Call until `None` to serve them all.
+    /// Takes the first timer that is due at `now`, and stops it. Call it until it returns `None` to serve all of them.
     pub fn expire(&mut self, now: Instant) -> Option<K> {
         let due = self.next().filter(|timeout| timeout.at <= now)?;
         self.stop(due.reason);

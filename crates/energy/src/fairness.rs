@@ -1,18 +1,19 @@
-//! How evenly a bottleneck is shared: Jain's index, and two indices that also count the use of its capacity.
+//! Fairness at a bottleneck: Jain's index, and two indices that also account for the use of its capacity.
 //!
 //! For throughputs x_1 ... x_n and a capacity C in the same unit, with the fair share x_f = C/n:
 //!
-//! * Jain, Chiu and Hawe 1984: (sum x)^2 / (n sum x^2). It sees only the spread, not the use.
-//! * Hashimoto 2013 (PhD thesis, eq. 2.10): 1 / (1 + g^2), g the root mean square distance from x_f over x_f. Equal to
-//!   Jain's where the flows fill the capacity. This is `fair_utilization` of a result.
-//! * Hashimoto 2010 (master thesis, eq. 6, 7): the same times (sum x / C)^alpha, alpha = 1 by default there. These are
-//!   two metrics: values of one are not to be compared with values of the other.
+//! * Jain, Chiu and Hawe 1984: (sum x)^2 / (n sum x^2). It measures only the spread, not the utilization.
+//! * Hashimoto 2013 (PhD thesis, eq. 2.10): 1 / (1 + g^2), where g is the root mean square distance from x_f, divided
+//!   by x_f. It equals Jain's index if the flows fill the capacity. This is `fair_utilization` of a result.
+//! * Hashimoto 2010 (master thesis, eq. 6, 7): the same times (sum x / C)^alpha, with alpha = 1 by default in the
+//!   thesis. These are two metrics; values of one cannot be compared with values of the other.
 //!
 //! [`sliding_window`] averages any of them over the positions of a window, for short-term and long-term fairness.
 //!
-//! Left out: max-min fairness and weights. A total above the capacity is no error here, as a window of time may see it; it
-//! counts as distance from the fair share. [`check_capacity_holds`] refuses it. With alpha = 1 a larger total at the same Jain index can lower the master index (at a total u C it falls once
-//! u^2 > 2 J); from alpha = 2 on it cannot. That is a property of the published definition.
+//! Left out: max-min fairness and weights. A total above the capacity is not an error here, because it can occur in a
+//! window of time; it counts as distance from the fair share. [`check_capacity_holds`] rejects it. With alpha = 1 a
+//! larger total at the same Jain index can lower the master index (at a total u C it falls once u^2 > 2 J); from alpha
+//! = 2 on it cannot. That is a property of the published definition.
 
 use std::fmt;
 
@@ -22,14 +23,14 @@ mod tests;
 
 pub use sliding::{Index, sliding_window};
 
-/// Why an index cannot be computed. Its display names the parameter, its value and what is allowed.
+/// The reason why an index cannot be computed. Its display names the parameter, its value and what is expected.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FairnessError {
     /// There is no flow.
     NoFlows,
     /// A throughput is negative, infinite or not a number.
     Throughput {
-        /// Which flow, counted from zero.
+        /// Index of the flow, counted from zero.
         flow: usize,
         /// Its throughput.
         value: f64,
@@ -38,31 +39,31 @@ pub enum FairnessError {
     Capacity(f64),
     /// The exponent of the utilization is negative, infinite or not a number.
     Alpha(f64),
-    /// The throughputs exceed the capacity by so many powers of ten that the index leaves the range of `f64`.
+    /// The throughputs exceed the capacity by so many orders of magnitude that the index leaves the range of `f64`.
     Overflow,
-    /// The throughputs together exceed the capacity.
+    /// The sum of the throughputs exceeds the capacity.
     Exceeded {
         /// The capacity.
         capacity: f64,
-        /// What they add up to.
+        /// The sum of the throughputs.
         total: f64,
     },
-    /// A flow has another number of bins than the first.
+    /// The flows have different numbers of bins.
     Uneven {
-        /// Which flow, counted from zero.
+        /// Index of the flow, counted from zero.
         flow: usize,
-        /// How many it has.
+        /// Its number of bins.
         bins: usize,
-        /// How many the first has.
+        /// The number of bins of the first flow.
         first: usize,
     },
     /// The length of a bin is zero, negative, infinite or not a number.
     Bin(f64),
     /// The window has no bins, or more than the trace.
     Window {
-        /// Bins of the window.
+        /// Number of bins of the window.
         window: usize,
-        /// Bins of the trace.
+        /// Number of bins of the trace.
         bins: usize,
     },
 }
@@ -95,14 +96,14 @@ impl fmt::Display for FairnessError {
 
 impl std::error::Error for FairnessError {}
 
-/// Jain's index of `throughputs` (any one unit): 1 when all are equal, 1/n when one flow has everything. When all are
-/// zero the quotient is 0/0; the index is then 1, because nobody has more than another.
+/// Jain's index of `throughputs` (in any one unit): 1 if all are equal, 1/n if one flow has everything. If all are
+/// zero, the quotient is 0/0, and the index is 1, because all flows are equal.
 ///
 /// # Errors
-/// No flow, or a throughput that is not a finite number of zero or more.
+/// Returns an error without flows, or if a throughput is not a finite number of zero or more.
 pub fn jain(throughputs: &[f64]) -> Result<f64, FairnessError> {
     check(throughputs)?;
-    // Relative to the largest, so that squares neither overflow nor vanish.
+    // The values are divided by the largest, so that squares neither overflow nor underflow.
     let largest = throughputs.iter().copied().fold(0.0, f64::max);
     if largest == 0.0 {
         return Ok(1.0);
@@ -112,11 +113,11 @@ pub fn jain(throughputs: &[f64]) -> Result<f64, FairnessError> {
     Ok(sum * sum / (throughputs.len() as f64 * squares))
 }
 
-/// Hashimoto's two-argument index of 2013: 1 when every flow has its fair share of `capacity` (same unit), 1/n when one
-/// flow has all of it, 1/2 when all are zero.
+/// Hashimoto's two-argument index of 2013: 1 if every flow has its fair share of `capacity` (same unit), 1/n if one
+/// flow has all of it, 1/2 if all are zero.
 ///
 /// # Errors
-/// As [`jain`], and a capacity that is not a finite number above zero.
+/// Returns the errors of [`jain`], and an error if the capacity is not a finite number above zero.
 pub fn fair_utilization(throughputs: &[f64], capacity: f64) -> Result<f64, FairnessError> {
     check(throughputs)?;
     check_capacity(capacity)?;
@@ -129,11 +130,12 @@ pub fn fair_utilization(throughputs: &[f64], capacity: f64) -> Result<f64, Fairn
     Ok(1.0 / (1.0 + mean_square))
 }
 
-/// Hashimoto's index of 2010: [`fair_utilization`] times (total / capacity)^alpha. Zero when all are zero, unless alpha is
-/// zero, where the factor is 1 throughout.
+/// Hashimoto's index of 2010: [`fair_utilization`] times (total / capacity)^alpha. It is zero if all throughputs are
+/// zero, unless alpha is zero, when the factor is always 1.
 ///
 /// # Errors
-/// As [`fair_utilization`], an alpha that is not a finite number of zero or more, and an index out of range.
+/// Returns the errors of [`fair_utilization`], and errors for an alpha that is not a finite number of zero or more and
+/// for an index out of range.
 pub fn fair_utilization_alpha(throughputs: &[f64], capacity: f64, alpha: f64) -> Result<f64, FairnessError> {
     let index = fair_utilization(throughputs, capacity)?;
     if !(alpha.is_finite() && alpha >= 0.0) {
@@ -144,10 +146,10 @@ pub fn fair_utilization_alpha(throughputs: &[f64], capacity: f64, alpha: f64) ->
     if value.is_finite() { Ok(value) } else { Err(FairnessError::Overflow) }
 }
 
-/// Whether `throughputs` fit into `capacity`, to a part in a thousand million.
+/// Checks that the sum of `throughputs` does not exceed `capacity`, to a relative precision of 10^-9.
 ///
 /// # Errors
-/// As [`fair_utilization`], and a total above the capacity.
+/// Returns the errors of [`fair_utilization`], and an error if the sum exceeds the capacity.
 pub fn check_capacity_holds(throughputs: &[f64], capacity: f64) -> Result<(), FairnessError> {
     check(throughputs)?;
     check_capacity(capacity)?;

@@ -1,11 +1,11 @@
-//! The time line of one radio as durations of its states, and the energy that follows from it.
+//! The time line of one radio, kept as durations of its states, and the energy computed from it.
 //!
-//! A ledger covers the time since its start without gap and without overlap: each entry charges everything since the
-//! last one. Durations are integers and add up to the elapsed time exactly; energy is their product with the radio's
-//! powers, also an integer, and is computed only in [`Ledger::energy`]. A transition costs its power for as long as it
-//! lasted, so that one that was cut short costs less.
+//! A ledger covers the time since its start without gap and without overlap: each entry charges the whole time since
+//! the last one. Durations are integers and add up to the elapsed time exactly; energy is their product with the
+//! radio's powers, also an integer, and is computed only in [`Ledger::energy`]. A transition costs its power for its
+//! duration, so that an interrupted one costs less.
 //!
-//! Left out: the time line itself (a trace is the simulator's affair); only its integral is kept.
+//! Left out: the time line itself, which the simulator's traces record; only its integral is kept.
 
 use std::collections::BTreeMap;
 
@@ -16,20 +16,20 @@ use crate::radio::Radio;
 #[cfg(test)]
 mod tests;
 
-/// What a radio does at one time.
+/// The state of a radio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
-    /// Sends.
+    /// The radio transmits.
     Transmit,
-    /// Receives a frame, whoever it is for.
+    /// The radio receives a frame with any receiver address.
     Receive,
-    /// Awake, neither sends nor receives: carrier sense, backoff, waiting.
+    /// The radio is awake and neither transmits nor receives: carrier sense, backoff, waiting.
     Listen,
-    /// Sleeps and hears nothing.
+    /// The radio sleeps and receives nothing.
     Sleep,
-    /// On the way from awake to sleep.
+    /// The radio is in transition from awake to sleep.
     ToSleep,
-    /// On the way from sleep to awake.
+    /// The radio is in transition from sleep to awake.
     WakeUp,
 }
 
@@ -51,7 +51,7 @@ impl State {
     }
 }
 
-/// How long one radio was in each state since a start, and how often it woke up, by reason.
+/// The time that one radio has spent in each state since a start, and its number of wake-ups by reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ledger {
     start: Instant,
@@ -61,7 +61,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// A ledger that covers the time from `start` on.
+    /// Creates a ledger that covers the time from `start` on.
     pub const fn new(start: Instant) -> Self {
         Self { start, since: start, spent: [Span::ZERO; State::ALL.len()], wakeups: BTreeMap::new() }
     }
@@ -81,7 +81,7 @@ impl Ledger {
         self.spent[State::Listen as usize] += span - receiving;
     }
 
-    /// Moves the last entry to `until` and returns the time between.
+    /// Moves the last entry to `until`, and returns the time between.
     fn advance(&mut self, until: Instant) -> Span {
         assert!(until >= self.since, "time is charged up to {}, which is later than {until}", self.since);
         let span = until - self.since;
@@ -89,12 +89,12 @@ impl Ledger {
         span
     }
 
-    /// Up to when time is charged.
+    /// The time up to which the ledger is charged.
     pub const fn since(&self) -> Instant {
         self.since
     }
 
-    /// How long the radio was in `state`.
+    /// The time that the radio has spent in `state`.
     pub const fn duration(&self, state: State) -> Span {
         self.spent[state as usize]
     }
@@ -104,23 +104,23 @@ impl Ledger {
         self.since - self.start
     }
 
-    /// What this time costs with `radio`, exactly.
+    /// The exact energy of this time with `radio`.
     pub fn energy(&self, radio: &Radio) -> Energy {
         State::ALL.into_iter().map(|state| radio.power(state) * self.duration(state)).sum()
     }
 
-    /// The energy without what idle listening costs: what would remain if the radio drew nothing while it is awake and
-    /// neither sends nor receives (Singh 2002, idealised energy; time asleep stays charged at the power of sleep).
+    /// The energy without the cost of idle listening: the energy if the radio drew no power while it is awake and
+    /// neither transmits nor receives (idealised energy of Singh 2002; time asleep is charged at the power of sleep).
     pub fn idealized_energy(&self, radio: &Radio) -> Energy {
         self.energy(radio).saturating_sub(radio.listen * self.duration(State::Listen))
     }
 
-    /// Counts a wake-up and why it happened.
+    /// Counts a wake-up with its reason.
     pub fn wake(&mut self, reason: &'static str) {
         *self.wakeups.entry(reason).or_default() += 1;
     }
 
-    /// The wake-ups by reason, reasons in alphabetical order.
+    /// The number of wake-ups by reason, with reasons in alphabetical order.
     pub const fn wakeups(&self) -> &BTreeMap<&'static str, u64> {
         &self.wakeups
     }

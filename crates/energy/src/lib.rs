@@ -1,9 +1,9 @@
-//! What a radio spends, and how well the channel was shared.
+//! Energy of a radio, and fairness at a channel.
 //!
 //! * [`radio`]: radio profiles: the power of each state and of the transitions, read from TOML.
-//! * [`ideal`]: the least that the same frames at the same times cost: perfect knowledge of one's own traffic.
+//! * [`ideal`]: the lower bound for the same frames at the same times, with perfect knowledge of the own traffic.
 //! * [`ledger`]: the time line of a radio's states, kept as exact durations; joules are computed from it in one place.
-//! * [`overhead`]: bytes and time beyond what a transfer needs, and the energy overhead made of both.
+//! * [`overhead`]: bytes and time beyond what a transfer needs, and the energy overhead computed from both.
 //! * [`fairness`]: Jain's index and the two indices that also count the use of the capacity.
 //!
 //! Left out: batteries, power per rate or per chain, and the energy of the host's processor.

@@ -1,4 +1,4 @@
-//! Radio profiles: what a radio draws in each state, and what changing between awake and asleep costs.
+//! Radio profiles: the power of a radio in each state, and the cost of transitions between awake and asleep.
 //!
 //! A profile is a TOML file: `name`, `description`, `source`; `transmit`, `receive`, `listen` and `sleep` as power
 //! (`"390mW"`) or, with `voltage`, as current (`"273mA"`); `to_sleep` and `wake_up` as tables of `time` with `power` or
@@ -29,49 +29,49 @@ const SHIPPED: &[(&str, &str)] = &[
     ("wavelan-2001", include_str!("../../../radios/wavelan-2001.toml")),
 ];
 
-/// A change between awake and asleep.
+/// A transition between awake and asleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Transition {
-    /// How long it takes.
+    /// Duration of the transition.
     pub time: Span,
-    /// What the radio draws meanwhile.
+    /// Power during the transition.
     pub power: Power,
 }
 
 impl Transition {
-    /// What one complete change costs: power times time.
+    /// Energy of one complete transition: power times time.
     pub fn energy(self) -> Energy {
         self.power * self.time
     }
 }
 
-/// What one radio draws.
+/// The powers of one radio.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Radio {
     /// The name that scenarios use.
     pub name: String,
-    /// What it is, in a line.
+    /// A description in one line.
     pub description: String,
-    /// Where the figures come from.
+    /// The source of the figures.
     pub source: String,
-    /// The supply voltage, where the source gives one; currents are turned into powers with it.
+    /// The supply voltage, which converts currents to powers; `None` if the source gives none.
     pub voltage: Option<Voltage>,
-    /// While it sends.
+    /// Power while transmitting.
     pub transmit: Power,
-    /// While it receives a frame.
+    /// Power while receiving a frame.
     pub receive: Power,
-    /// While it is awake without sending or receiving (idle, carrier sense).
+    /// Power while awake without transmitting or receiving (idle, carrier sense).
     pub listen: Power,
-    /// While it sleeps.
+    /// Power while asleep.
     pub sleep: Power,
-    /// From awake to sleep.
+    /// The transition from awake to sleep.
     pub to_sleep: Transition,
-    /// From sleep to awake.
+    /// The transition from sleep to awake.
     pub wake_up: Transition,
 }
 
 impl Radio {
-    /// What the radio draws in `state`.
+    /// The power in `state`.
     pub const fn power(&self, state: State) -> Power {
         match state {
             State::Transmit => self.transmit,
@@ -83,7 +83,7 @@ impl Radio {
         }
     }
 
-    /// The profiles that ship, by name in alphabetical order.
+    /// The shipped profiles, by name in alphabetical order.
     pub fn shipped() -> &'static [Self] {
         static RADIOS: LazyLock<Vec<Radio>> = LazyLock::new(|| {
             let read = |&(stem, text): &(&str, &str)| {
@@ -95,11 +95,11 @@ impl Radio {
         &RADIOS
     }
 
-    /// The shipped profile of this name, or the profile in the file at this path: what contains a `/` or ends in
-    /// `.toml` is a path.
+    /// Returns the shipped profile of this name, or the profile in the file at this path. A text that contains a `/` or
+    /// ends in `.toml` is a path.
     ///
     /// # Errors
-    /// No such name or file, or a file that is not a profile.
+    /// Returns an error if there is no such name or file, or the file is not a profile.
     pub fn find(name_or_path: &str) -> Result<Self, RadioError> {
         if name_or_path.contains('/') || has_toml_extension(name_or_path) {
             let text = std::fs::read_to_string(name_or_path).map_err(|error| RadioError::Unreadable {
@@ -112,11 +112,11 @@ impl Radio {
         found.cloned().ok_or_else(|| RadioError::Unknown { name: name_or_path.to_owned() })
     }
 
-    /// Reads a profile. `file` names it in errors.
+    /// Parses a profile. `file` names it in errors.
     ///
     /// # Errors
-    /// Text that is not TOML, an unknown or missing key, a value that is not a quantity of the right kind, a current
-    /// without `voltage`, and a transition whose energy has no time to be spent in.
+    /// Returns an error for text that is not TOML, an unknown or missing key, a value that is not a quantity of the
+    /// right kind, a current without `voltage`, and a transition with energy and without time.
     pub fn from_toml(text: &str, file: &str) -> Result<Self, RadioError> {
         let syntax = |error: toml::de::Error, key: String| RadioError::Invalid {
             file: file.to_owned(),
@@ -142,30 +142,30 @@ fn has_toml_extension(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"))
 }
 
-/// Why a radio cannot be had. Its display is one line.
+/// The reason why a radio is not available. Its display is one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RadioError {
-    /// No profile of that name ships.
+    /// There is no shipped profile of this name.
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
     },
     /// The file cannot be read.
     Unreadable {
-        /// Its path.
+        /// The path of the file.
         file: String,
-        /// What the system says.
+        /// The error of the operating system.
         reason: String,
     },
     /// The file is not a profile.
     Invalid {
-        /// Its path.
+        /// The path of the file.
         file: String,
-        /// The line, counted from one, where the reader knows it.
+        /// The line, counted from one, if the parser reports it.
         line: Option<usize>,
-        /// The key, dotted; empty where the text as a whole is wrong.
+        /// The dotted key; empty if the error concerns the text as a whole.
         key: String,
-        /// What is wrong, with the value, and what is allowed.
+        /// The problem, with the value and what is expected.
         reason: String,
     },
 }
@@ -201,7 +201,7 @@ impl fmt::Display for RadioError {
 
 impl std::error::Error for RadioError {}
 
-/// The shipped name that was probably meant: the least edits, at most a third of what was typed.
+/// The shipped name most similar to `name`: the one with the fewest edits, at most a third of the length of `name`.
 fn nearest(name: &str) -> Option<&'static str> {
     let limit = name.chars().count().div_ceil(3);
     let distances = Radio::shipped().iter().map(|radio| (edits(name, &radio.name), radio.name.as_str()));
@@ -224,7 +224,7 @@ fn edits(from: &str, to: &str) -> usize {
     row[to.len()]
 }
 
-/// A power as a file writes it.
+/// A power in the notation of a file.
 #[derive(Clone, Copy)]
 enum Draw {
     Power(Power),
@@ -250,7 +250,7 @@ impl<'de> Deserialize<'de> for Draw {
     }
 }
 
-/// A transition as a file writes it.
+/// A transition in the notation of a file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ProfileTransition {
@@ -259,7 +259,7 @@ struct ProfileTransition {
     energy: Option<Energy>,
 }
 
-/// A profile as a file writes it.
+/// A profile in the notation of a file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Profile {
@@ -275,7 +275,7 @@ struct Profile {
     wake_up: Option<ProfileTransition>,
 }
 
-/// The key at fault and what is wrong with it.
+/// The key with the error, and the problem.
 type Fault = (&'static str, String);
 
 impl Profile {
@@ -331,7 +331,7 @@ fn power(key: &'static str, draw: Draw, voltage: Option<Voltage>) -> Result<Powe
     }
 }
 
-/// The power that spends `energy` in `time`, to the nearest nanowatt: the error stays below 1 nW x `time`.
+/// The power that gives `energy` in `time`, to the nearest nanowatt: the error stays below 1 nW x `time`.
 fn mean_power(energy: Energy, time: Span) -> Result<Power, String> {
     if time.is_zero() {
         return if energy == Energy::ZERO {

@@ -1,10 +1,10 @@
 //! Quantities with their unit in the type.
 //!
-//! Everything that decides is an integer: time in nanoseconds, rates in bit/s, sizes in bytes, power in
-//! nanowatts, energy in attojoules (1 nW x 1 ns). A quantity parses from text with a unit (`20ms`,
-//! `16Mbps`, `50MB`, `390mW`) and prints the shortest text that parses back to the same value. A bare number, a
-//! wrong unit, a negative number and a value finer than the resolution are errors that say what is allowed.
-//! Prefixes are decimal; sizes also take the binary `KiB`, `MiB`, `GiB`.
+//! Every quantity that influences a decision is an integer: time in nanoseconds, rates in bit/s, sizes in bytes, power
+//! in nanowatts, energy in attojoules (1 nW x 1 ns). A quantity parses from text with a unit (`20ms`, `16Mbps`, `50MB`,
+//! `390mW`) and prints the shortest text that parses back to the same value. A bare number, a wrong unit, a negative
+//! number and a value finer than the resolution are errors that state what is expected. Prefixes are decimal; sizes
+//! also take the binary `KiB`, `MiB`, `GiB`.
 
 mod parse;
 mod quantity;

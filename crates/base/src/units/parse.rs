@@ -1,52 +1,52 @@
-//! Text with a unit to an integer count of a base unit, and back, without loss.
+//! Conversion of text with a unit to an integer count of a base unit, and back, without loss.
 
 use std::fmt;
 
-/// Digits after the point that can matter: the largest factor of any unit is 10^18, and 10^18 x 10^18 fits 128 bits.
+/// Largest number of fractional digits: the largest factor of any unit is 10^18, and 10^18 x 10^18 fits 128 bits.
 const MAX_FRACTION_DIGITS: usize = 18;
 
 /// One unit of a table: its name and how many base units it holds.
 pub(super) type Unit = (&'static str, u64);
 
-/// Why a text is not a quantity. Its display is one clause that ends in what is allowed.
+/// The reason why a text is not a quantity. Its display is one clause that ends in what is expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ParseQuantityError {
-    /// A number without a unit.
+    /// The number has no unit.
     MissingUnit {
-        /// What was read.
+        /// The text that was read.
         text: String,
-        /// A text that would have been accepted.
+        /// An example of an accepted text.
         example: &'static str,
     },
-    /// A unit that this quantity is not measured in.
+    /// The unit does not measure this quantity.
     UnknownUnit {
-        /// What was read.
+        /// The text that was read.
         text: String,
         /// The units that are accepted.
         allowed: String,
     },
-    /// No number, a sign, or something that is not decimal notation.
+    /// The text is not a number in decimal notation without a sign.
     NotANumber {
-        /// What was read.
+        /// The text that was read.
         text: String,
-        /// A text that would have been accepted.
+        /// An example of an accepted text.
         example: &'static str,
     },
-    /// Below zero.
+    /// The number is negative.
     Negative {
-        /// What was read.
+        /// The text that was read.
         text: String,
     },
-    /// More digits than the resolution holds.
+    /// The number has more digits than the resolution.
     TooFine {
-        /// What was read.
+        /// The text that was read.
         text: String,
         /// The smallest step, with its unit.
         resolution: &'static str,
     },
-    /// More than 64 bits hold.
+    /// The number exceeds 64 bits.
     TooLarge {
-        /// What was read.
+        /// The text that was read.
         text: String,
         /// The largest value, with its unit.
         limit: String,
@@ -76,18 +76,18 @@ impl fmt::Display for ParseQuantityError {
 
 impl std::error::Error for ParseQuantityError {}
 
-/// How one quantity is written.
+/// The notation of one quantity.
 pub(super) struct Notation {
     /// Accepted units, the base unit first.
     pub(super) units: &'static [Unit],
-    /// Units used for printing, largest first.
+    /// Units used for printing, the largest first.
     pub(super) print: &'static [Unit],
     pub(super) example: &'static str,
     pub(super) resolution: &'static str,
 }
 
 impl Notation {
-    /// The count of base units that `text` stands for.
+    /// Returns the count of base units in `text`.
     pub(super) fn parse(&self, text: &str) -> Result<u64, ParseQuantityError> {
         let trimmed = text.trim();
         let owned = || trimmed.to_owned();
@@ -103,7 +103,7 @@ impl Notation {
             return Err(ParseQuantityError::NotANumber { text: owned(), example: self.example });
         };
         if unit.is_empty() {
-            // Zero is the same in every unit, but files stay readable when even it says what it counts.
+            // Zero is the same in every unit, but files stay readable if it also has a unit.
             return Err(ParseQuantityError::MissingUnit { text: owned(), example: self.example });
         }
         let Some(&(_, factor)) = self.units.iter().find(|(name, _)| *name == unit) else {
@@ -129,7 +129,8 @@ impl Notation {
         u64::try_from(value).map_err(|_| too_large())
     }
 
-    /// The shortest exact text: the largest unit that leaves at most three decimals, else the base unit.
+    /// Formats the shortest exact text: with the largest unit that leaves at most three decimals, otherwise with the
+    /// base unit.
     pub(super) fn print(&self, value: u64) -> String {
         for &(name, factor) in self.print {
             if value < factor && factor != 1 {
@@ -145,13 +146,14 @@ impl Notation {
     }
 }
 
-/// Thousandths as decimal text without trailing zeros.
+/// Formats thousandths as decimal text without trailing zeros.
 fn trim_zeros(thousandths: u128) -> String {
     let text = format!("{}.{:03}", thousandths / 1000, thousandths % 1000);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Splits `12_000.5` into 12000 and "5". None when there is no digit, two points, or over 30 digits.
+/// Splits `12_000.5` into 12000 and "5". Returns `None` if there is no digit, there are two points, or there are over
+/// 30 digits.
 fn decimal(number: &str) -> Option<(u128, String)> {
     let digits: String = number.chars().filter(|c| *c != '_').collect();
     let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));

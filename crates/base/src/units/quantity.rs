@@ -6,7 +6,7 @@ use std::ops::{Add, AddAssign, Mul};
 use super::parse::{Notation, ParseQuantityError};
 use super::time::Span;
 
-/// A quantity that is one integer of a base unit: constructor, getter, parsing and printing.
+/// Declares a quantity that is one integer of a base unit: constructor, getter, parsing and printing.
 macro_rules! quantity {
     ($(#[$doc:meta])* $name:ident, $new:ident, $get:ident, $unit:literal, $notation:expr, $what:literal, $example:literal) => {
         $(#[$doc])*
@@ -54,8 +54,8 @@ macro_rules! quantity {
     };
 }
 
-/// Reading and writing as text with a unit, and the JSON schema that says so. A bare number is refused with the same
-/// words as text without a unit.
+/// Implements serde as text with a unit, and the JSON schema. A bare number is rejected with the same words as text
+/// without a unit.
 #[cfg(feature = "serde")]
 macro_rules! text_serde {
     ($name:ident, $what:literal, $example:literal) => {
@@ -116,7 +116,7 @@ quantity!(
 );
 
 quantity!(
-    /// A number of bytes. `MB` is 10^6 bytes, `MiB` is 2^20.
+    /// A size in bytes. `MB` is 10^6 bytes, `MiB` is 2^20.
     Size, from_bytes, as_bytes, "bytes",
     Notation {
         units: &[("B", 1), ("kB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)],
@@ -128,7 +128,7 @@ quantity!(
 );
 
 quantity!(
-    /// Power, with a resolution of one nanowatt.
+    /// A power, with a resolution of one nanowatt.
     Power, from_nanowatts, as_nanowatts, "nanowatts",
     Notation {
         units: &[("mW", 1_000_000), ("W", 1_000_000_000), ("uW", 1_000), ("µW", 1_000), ("nW", 1)],
@@ -176,7 +176,7 @@ quantity!(
 );
 
 impl Rate {
-    /// How long `size` takes at this rate, rounded up to a nanosecond. Panics if the rate is zero.
+    /// The transmission time of `size` at this rate, rounded up to a nanosecond. Panics if the rate is zero.
     pub fn time_for(self, size: Size) -> Span {
         let bit_nanos = u128::from(size.0) * 8_000_000_000;
         Span::from_nanos(
@@ -186,14 +186,14 @@ impl Rate {
 }
 
 impl Size {
-    /// The number of bits.
+    /// The size in bits.
     pub const fn bits(self) -> u64 {
         self.0 * 8
     }
 }
 
 impl Distance {
-    /// How long light takes over it, to the nearest nanosecond (c = 299 792 458 m/s).
+    /// The propagation time of light over the distance, to the nearest nanosecond (c = 299 792 458 m/s).
     pub fn propagation(self) -> Span {
         Span::from_nanos((u128::from(self.0) * 1_000_000 + 149_896_229).div_euclid(299_792_458) as u64)
     }
@@ -213,7 +213,7 @@ impl AddAssign for Size {
 }
 
 impl Power {
-    /// Watts, for results and pictures.
+    /// The power in watts, for results and pictures.
     pub fn as_watts(self) -> f64 {
         self.0 as f64 * 1e-9
     }
@@ -221,13 +221,13 @@ impl Power {
 
 impl Mul<Voltage> for Current {
     type Output = Power;
-    /// Volts times amperes, rounded down to a nanowatt.
+    /// The power in nanowatts, rounded down.
     fn mul(self, voltage: Voltage) -> Power {
         Power((u128::from(self.0) * u128::from(voltage.0) / 1_000_000) as u64)
     }
 }
 
-/// Energy in attojoules: one nanowatt for one nanosecond. 128 bits, so that sums are exact.
+/// An energy in attojoules: one nanowatt for one nanosecond. It has 128 bits, so that sums are exact.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Energy(u128);
 
@@ -240,25 +240,25 @@ const ENERGY: Notation = Notation {
 const ATTOJOULES_PER_NANOJOULE: u128 = 1_000_000_000;
 
 impl Energy {
-    /// None at all.
+    /// Zero.
     pub const ZERO: Self = Self(0);
 
-    /// From attojoules.
+    /// Creates an energy of this many attojoules.
     pub const fn from_attojoules(count: u128) -> Self {
         Self(count)
     }
 
-    /// The count of attojoules.
+    /// The energy in attojoules.
     pub const fn as_attojoules(self) -> u128 {
         self.0
     }
 
-    /// Joules, for results and pictures.
+    /// The energy in joules, for results and pictures.
     pub fn as_joules(self) -> f64 {
         self.0 as f64 * 1e-18
     }
 
-    /// `self - other`, or zero.
+    /// Returns `self - other`, or zero if that is negative.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
@@ -305,7 +305,7 @@ impl std::str::FromStr for Energy {
 }
 
 impl fmt::Display for Energy {
-    /// To the nanojoule below; sums of a run are finer than anything that a user writes.
+    /// Formats the energy rounded down to a nanojoule; sums of a run are finer than any value that a user writes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&ENERGY.print(u64::try_from(self.0 / ATTOJOULES_PER_NANOJOULE).unwrap_or(u64::MAX)))
     }
@@ -320,7 +320,7 @@ impl fmt::Debug for Energy {
 #[cfg(feature = "serde")]
 text_serde!(Energy, "an energy with its unit: J, mJ, uJ, nJ", "1.4mJ");
 
-/// How much a queue holds: in packets, as routers and access points count, or in bytes.
+/// The capacity of a queue: in packets, as routers and access points count, or in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum QueueLimit {
     /// At most this many packets.
@@ -330,7 +330,7 @@ pub enum QueueLimit {
 }
 
 impl QueueLimit {
-    /// Whether a packet of `size` still fits behind `packets` packets of `bytes` bytes together.
+    /// Whether a packet of `size` bytes fits into the queue after `packets` packets with a total of `bytes` bytes.
     pub const fn admits(self, packets: usize, bytes: u64, size: u64) -> bool {
         match self {
             Self::Packets(limit) => packets < limit as usize,

@@ -1,4 +1,4 @@
-//! Quantities read what they print, and refuse what they cannot hold.
+//! Tests that quantities read what they print, and reject what they cannot represent.
 
 use proptest::prelude::*;
 

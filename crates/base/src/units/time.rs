@@ -1,7 +1,7 @@
-//! Instants and spans, in integer nanoseconds since the run began.
+//! Instants and spans, in integer nanoseconds since the beginning of the run.
 //!
-//! 64 bits of nanoseconds last 584 years. Arithmetic that would leave the range panics in debug builds like any
-//! integer; the saturating forms are named so.
+//! 64 bits of nanoseconds cover 584 years. Arithmetic that leaves the range panics in debug builds like any integer;
+//! the saturating forms have names.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Rem, Sub, SubAssign};
@@ -24,18 +24,18 @@ const NOTATION: Notation = Notation {
     resolution: "1ns",
 };
 
-/// A point in time: nanoseconds since the run began.
+/// A point in time, in nanoseconds since the beginning of the run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Instant(u64);
 
-/// A length of time in nanoseconds, never negative.
+/// A duration in nanoseconds, never negative.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span(u64);
 
 impl Instant {
-    /// When the run began.
+    /// The beginning of the run.
     pub const ZERO: Self = Self(0);
-    /// Later than anything that happens: what a timer that does not run is set to.
+    /// A time later than any event: the value of a timer that is stopped.
     pub const FOREVER: Self = Self(u64::MAX);
 
     /// The instant `nanos` after the beginning.
@@ -58,34 +58,34 @@ impl Instant {
         Self(seconds * 1_000_000_000)
     }
 
-    /// Nanoseconds since the beginning.
+    /// Nanoseconds since the beginning of the run.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Seconds since the beginning, for results and pictures.
+    /// Seconds since the beginning of the run, for results and pictures.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 * 1e-9
     }
 
-    /// The span from `earlier` to here; zero if `earlier` is later.
+    /// The span from `earlier` to this instant; zero if `earlier` is later.
     pub const fn saturating_since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
 
-    /// `self + span`, or [`Instant::FOREVER`] where that is out of range.
+    /// Returns `self + span`, or [`Instant::FOREVER`] if that is out of range.
     pub const fn saturating_add(self, span: Span) -> Self {
         Self(self.0.saturating_add(span.0))
     }
 
-    /// `self - span`, or [`Instant::ZERO`] where that is out of range.
+    /// Returns `self - span`, or [`Instant::ZERO`] if that is out of range.
     pub const fn saturating_sub(self, span: Span) -> Self {
         Self(self.0.saturating_sub(span.0))
     }
 }
 
 impl Span {
-    /// No time at all.
+    /// The empty span.
     pub const ZERO: Self = Self(0);
     /// The longest span.
     pub const MAX: Self = Self(u64::MAX);
@@ -110,47 +110,48 @@ impl Span {
         Self(seconds * 1_000_000_000)
     }
 
-    /// The span nearest to `seconds`, for drawn and computed lengths. Negative and NaN give zero, too long gives [`Span::MAX`].
+    /// The span nearest to `seconds`, for random and computed durations. Negative numbers and NaN give zero, too large
+    /// ones give [`Span::MAX`].
     pub fn from_secs_f64(seconds: f64) -> Self {
         Self((seconds * 1e9).round() as u64)
     }
 
-    /// Nanoseconds.
+    /// The span in nanoseconds.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Seconds, for results and pictures.
+    /// The span in seconds, for results and pictures.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 * 1e-9
     }
 
-    /// Whether this is no time at all.
+    /// Whether the span is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// `self - other`, or zero.
+    /// Returns `self - other`, or zero if that is negative.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// `self + other`, or [`Span::MAX`].
+    /// Returns `self + other`, or [`Span::MAX`] if that is out of range.
     pub const fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// `self * factor`, or [`Span::MAX`].
+    /// Returns `self * factor`, or [`Span::MAX`] if that is out of range.
     pub const fn saturating_mul(self, factor: u64) -> Self {
         Self(self.0.saturating_mul(factor))
     }
 
-    /// How many whole `step`s fit. Panics if `step` is zero.
+    /// Number of whole `step`s in the span. Panics if `step` is zero.
     pub const fn whole(self, step: Self) -> u64 {
         self.0 / step.0
     }
 
-    /// How many `step`s cover the span: the quotient rounded up. Panics if `step` is zero.
+    /// Number of `step`s that cover the span: the quotient rounded up. Panics if `step` is zero.
     pub const fn covering(self, step: Self) -> u64 {
         self.0.div_ceil(step.0)
     }

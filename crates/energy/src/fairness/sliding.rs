@@ -1,30 +1,30 @@
 //! The sliding-window method: an index of fairness over windows of one length, averaged over all of their positions.
 //!
 //! Hashimoto 2013 (PhD thesis, eq. 2.12) and 2010 (master thesis, eq. 13, 14), after Koksal, Kassab and Balakrishnan
-//! 2000: in a short window an index tells of short-term fairness, in a long one of long-term fairness. Windows slide in time,
-//! by one bin; the text speaks of time windows and leaves the step open.
+//! 2000: in a short window an index measures short-term fairness, in a long one long-term fairness. Windows slide in
+//! time, by one bin; the text speaks of time windows and leaves the step open.
 //!
-//! In a short window more may arrive than the capacity carries, because a filled gap delivers at once what had waited behind
-//! it. The indices of the 2013 and 2010 kind take that as distance from the fair share, like too little.
+//! In a short window more data may arrive than the capacity carries, because a filled gap delivers all data beyond it
+//! at once. The indices of 2013 and 2010 treat that as distance from the fair share, like too little data.
 
 use super::{FairnessError, fair_utilization, fair_utilization_alpha, jain};
 
-/// Which index.
+/// The index to average.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Index {
-    /// Jain's.
+    /// Jain's index.
     Jain,
-    /// That of 2013, for a capacity.
+    /// The index of 2013, with a capacity.
     FairUtilization(f64),
-    /// That of 2010, for a capacity and an exponent of the utilization.
+    /// The index of 2010, with a capacity and an exponent of the utilization.
     FairUtilizationAlpha(f64, f64),
 }
 
 impl Index {
-    /// Its value.
+    /// The value of the index.
     ///
     /// # Errors
-    /// Those of the index.
+    /// Returns the errors of the index.
     pub fn of(self, throughputs: &[f64]) -> Result<f64, FairnessError> {
         match self {
             Self::Jain => jain(throughputs),
@@ -36,14 +36,14 @@ impl Index {
     }
 }
 
-/// The mean of `index` over all positions of a window of `window` bins. `amounts` has for each flow what it carried in each
-/// bin, in the unit of the capacity times that of `bin` (bits, and bits in a second times seconds).
+/// The mean of `index` over all positions of a window of `window` bins. `amounts` contains for each flow the amount
+/// carried in each bin, in the unit of the capacity times that of `bin` (for example bits, from bit/s and seconds).
 ///
-/// Windows in which nobody carried anything count as the index says: 1 for Jain's, 1/2 and 0 for the others.
+/// Windows in which nothing was carried have the value that the index defines: 1 for Jain's, 1/2 and 0 for the others.
 ///
 /// # Errors
-/// No flow, flows of different lengths, an amount or a bin that is not a finite number (of zero or more, above zero), a
-/// window of no bins or longer than the trace, and the errors of the index.
+/// Returns an error without flows, for flows of different lengths, for an amount or a bin that is not a finite number
+/// (of zero or more, above zero), for a window of no bins or longer than the trace, and the errors of the index.
 pub fn sliding_window(
     amounts: &[Vec<f64>],
     bin: f64,
@@ -67,7 +67,7 @@ pub fn sliding_window(
     }
     let length = bin * window as f64;
     let positions = bins - window + 1;
-    // Sums from the first bin on: differences of whole numbers of bytes are exact.
+    // Sums start at the first bin: differences of whole numbers of bytes are exact.
     let sums: Vec<Vec<f64>> = amounts.iter().map(|amounts| running_sums(amounts)).collect();
     let mut shares = vec![0.0; amounts.len()];
     let mut total = 0.0;

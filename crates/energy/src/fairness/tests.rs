@@ -1,4 +1,4 @@
-//! The tables of both theses, the limits that the definitions promise, and inputs that have no index.
+//! Tests against the tables of both theses, the limits that follow from the definitions, and inputs without an index.
 
 use proptest::prelude::*;
 
@@ -93,13 +93,13 @@ fn a_total_above_the_capacity_can_be_refused() {
     assert_eq!(error.to_string(), "capacity: 3; allowed is the sum of the throughputs, 3.5, or more");
 }
 
-/// Two flows that take turns are fair in windows of both turns and as unfair as can be in windows of one.
+/// Two flows that alternate are fair in windows of both turns, and as unfair as possible in windows of one turn.
 #[test]
 fn short_and_long_windows_differ() {
     let turns = [vec![8.0, 0.0, 8.0, 0.0], vec![0.0, 8.0, 0.0, 8.0]];
     let swm = |window, index| sliding_window(&turns, 0.5, window, index).unwrap();
     assert!(near(swm(1, Index::Jain), 0.5) && near(swm(2, Index::Jain), 1.0));
-    // Three bins: 16 and 8 of 24 in either of two positions.
+    // In three bins, the flows carry 16 and 8 of 24 in both positions.
     assert!((swm(3, Index::Jain) - 0.9).abs() < 1e-12);
     assert!((swm(4, Index::FairUtilization(16.0)) - 1.0).abs() < 1e-12);
     assert!((swm(4, Index::FairUtilizationAlpha(32.0, 1.0)) - 0.8 * 0.5).abs() < 1e-12);
@@ -136,7 +136,7 @@ proptest! {
         prop_assert!((index - rational).abs() <= 1e-9, "{index} {rational}");
     }
 
-    /// Property (3) of the thesis: with the capacity filled the index is Jain's, whatever alpha.
+    /// Property (3) of the thesis: if the flows fill the capacity, the index is Jain's, for any alpha.
     #[test]
     fn a_full_bottleneck_gives_jain(x in flows(), alpha in 0.0..4.0_f64) {
         let sum: f64 = x.iter().sum();

@@ -1,4 +1,4 @@
-//! Each gap is spent in the cheaper of two ways; a reference tries both.
+//! Tests that each gap is spent in the cheaper of two ways; a reference tries both.
 
 use airwatt_base::Power;
 use proptest::prelude::*;
@@ -27,8 +27,8 @@ const fn ns(nanos: u64) -> Instant {
     Instant::from_nanos(nanos)
 }
 
-/// 30 nW awake, 2 nW asleep; falling asleep takes 10 ns at 30 nW, waking 20 ns at 60 nW: 1500 aJ, and 28 aJ are saved by
-/// each nanosecond asleep; 1440 / 28 = 51.4.
+/// The radio draws 30 nW awake and 2 nW asleep; falling asleep takes 10 ns at 30 nW, waking 20 ns at 60 nW: 1500 aJ.
+/// Each nanosecond asleep saves 28 aJ, and 1440 / 28 = 51.4.
 #[test]
 fn a_gap_is_slept_through_where_that_is_cheaper() {
     let radio = radio(30, 2, (10, 30), (20, 60));
@@ -46,7 +46,7 @@ fn a_gap_is_slept_through_where_that_is_cheaper() {
     }
 }
 
-/// SIFS after SIFS in one exchange: with transitions that are free and take no time even that is slept through.
+/// Within one exchange there are only SIFS gaps: a radio whose transitions are free and take no time sleeps even then.
 #[test]
 fn a_radio_with_free_transitions_never_listens() {
     let radio = radio(30, 2, (0, 0), (0, 0));
@@ -68,7 +68,7 @@ fn a_radio_that_saves_nothing_by_sleep_stays_awake() {
     assert_eq!(ideal.ledger().duration(State::Sleep), Span::ZERO);
 }
 
-/// What overlaps is charged once, to the frame that was told first.
+/// Overlapping time is charged once, to the frame that was reported first.
 #[test]
 fn no_time_is_charged_twice() {
     let mut ideal = Ideal::new(ns(0), radio(30, 2, (0, 0), (0, 0)));
@@ -81,7 +81,7 @@ fn no_time_is_charged_twice() {
     assert_eq!(ledger.duration(State::Receive), Span::from_nanos(2));
 }
 
-/// The cheapest way through a gap, by trying both.
+/// The least energy of a gap, found by trying both ways.
 fn least(radio: &Radio, gap: u64) -> u128 {
     let gap = Span::from_nanos(gap);
     let listening = (radio.listen * gap).as_attojoules();
@@ -111,7 +111,7 @@ proptest! {
             now += gap + length;
         }
         ideal.ledger().check(ns(now));
-        // Sleep that costs more than listening is never worth it, even where its transitions would make up for that.
+        // Sleep that draws more than listening never pays, even if its transitions would compensate for that.
         if sleep < listen {
             prop_assert_eq!(ideal.ledger().energy(&radio).as_attojoules(), expected);
         } else {

@@ -1,4 +1,5 @@
-//! Durations add up, and joules are those of a reference that walks the time line nanosecond by nanosecond.
+//! Tests that durations add up, and that energies equal those of a reference that walks the time line nanosecond by
+//! nanosecond.
 
 use airwatt_base::Power;
 use proptest::prelude::*;
@@ -6,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::radio::Transition;
 
-/// A radio of six different powers, so that a mixed-up state shows.
+/// A radio with six different powers, so that confused states are detected.
 fn radio(powers: [u64; 6]) -> Radio {
     let power = |state: State| Power::from_nanowatts(powers[state as usize]);
     Radio {
@@ -51,7 +52,7 @@ fn enter(ledger: &mut Ledger, now: &mut Instant, entry: &Entry) {
     }
 }
 
-/// Attojoules, one nanosecond at a time; `listen` set to zero gives the idealised energy.
+/// Computes attojoules one nanosecond at a time; `listen` set to zero gives the idealised energy.
 fn slow_energy(entries: &[Entry], powers: [u64; 6]) -> u128 {
     let mut sum = 0;
     for entry in entries {
@@ -99,8 +100,8 @@ proptest! {
     }
 }
 
-/// Ten beacons slept through with the AR5004: 0.1 s each of which 1 us to sleep, 1 ms wake-up, 2 ms awake with 0.5 ms
-/// of reception. By hand: 10 x (0.8 uJ + 1.4 mJ + 1.2 mJ + 0.45 mJ + 96.999 ms x 16 mW) = 46.02784 mJ.
+/// Ten beacon intervals asleep with the AR5004: in each 0.1 s, 1 us to sleep, 1 ms wake-up, 2 ms awake with 0.5 ms of
+/// reception. By hand: 10 x (0.8 uJ + 1.4 mJ + 1.2 mJ + 0.45 mJ + 96.999 ms x 16 mW) = 46.02784 mJ.
 #[test]
 fn a_beacon_schedule_by_hand() {
     let radio = Radio::find("ar5004").unwrap();

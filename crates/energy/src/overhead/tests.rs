@@ -1,4 +1,4 @@
-//! The worked examples of the E2TCP thesis, and bounds.
+//! Tests against the worked examples of the E2TCP thesis, and of bounds.
 
 use proptest::prelude::*;
 
@@ -21,7 +21,7 @@ fn data_overheads_of_the_examples() {
     assert!(near(data_overhead(bytes(900), bytes(1000)).unwrap(), -0.1));
 }
 
-/// 1000 bytes take 8 ms at 1 Mb/s; 12 ms is half as long again (example 2.5 prints 50 %).
+/// 1000 bytes take 8 ms at 1 Mb/s; 12 ms is an overhead of 50 % (example 2.5).
 #[test]
 fn time_overheads() {
     let rate = Rate::from_bps(1_000_000);
@@ -32,8 +32,8 @@ fn time_overheads() {
     assert!(extreme.is_finite() && extreme > 0.0);
 }
 
-/// Without errors, one 1000-byte packet an acknowledgement on a full-duplex link: TCP with 40-byte headers 8, 4 and 6 %;
-/// E2TCP with 8-byte headers 1.6, 0.8 and 1.2 %.
+/// Overheads without errors, with one 1000-byte packet for each acknowledgement on a full-duplex link: TCP with 40-byte
+/// headers 8, 4 and 6 %; E2TCP with 8-byte headers 1.6, 0.8 and 1.2 %.
 #[test]
 fn error_free_overheads_of_the_thesis() {
     let rate = Rate::from_bps(1_000_000);

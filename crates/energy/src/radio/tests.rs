@@ -1,4 +1,4 @@
-//! The shipped profiles hold what their sources say, and a bad file is told what is wrong with it.
+//! Tests that the shipped profiles agree with their sources, and that errors in files are reported.
 
 use proptest::prelude::*;
 
@@ -23,7 +23,7 @@ fn every_file_of_the_folder_is_compiled_in() {
     }
 }
 
-/// Milliwatts of the four states, rounded as the sources print them.
+/// Compares the powers of the four states in milliwatts, rounded as the sources print them.
 #[test]
 fn shipped_profiles_hold_the_published_figures() {
     let milliwatts = |name: &str| {

@@ -1,4 +1,5 @@
-//! The machine contract, under scripted and under arbitrary inputs; and garbage, which delivers no wrong byte.
+//! Tests of the machine contract with scripted and with arbitrary inputs, and tests that garbage delivers no wrong
+//! byte.
 
 use airwatt_base::testkit::check_machine;
 use proptest::prelude::*;
@@ -88,7 +89,7 @@ fn any_input() -> impl Strategy<Value = Input> {
 fn in_time(inputs: Vec<(u64, Input)>) -> Vec<(Instant, Input)> {
     let mut now = 0;
     let spread = inputs.into_iter().map(|(gap, input)| {
-        // Gaps of every scale: bursts, round trips, timeouts.
+        // The gaps have every scale: bursts, round trips, timeouts.
         now += gap * gap / 1000;
         at(now, input)
     });
@@ -98,7 +99,7 @@ fn in_time(inputs: Vec<(u64, Input)>) -> Vec<(Instant, Input)> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever a hostile peer sends, and whatever the application does: no panic, and the contract holds.
+    /// No packets of a hostile peer and no user calls cause a panic or violate the contract.
     #[test]
     fn any_inputs_keep_the_contract(
         inputs in prop::collection::vec((0_u64..3000, any_input()), 1..60),
@@ -121,7 +122,7 @@ proptest! {
         check_machine(make, &inputs, end);
     }
 
-    /// A table keeps it as well, and never forgets an identifier.
+    /// A table obeys the contract as well, and never loses an identifier.
     #[test]
     fn a_table_keeps_the_contract(
         inputs in prop::collection::vec((0_u64..3000, any_header(), 0_u8..12), 1..60),
@@ -142,7 +143,8 @@ proptest! {
         check_machine(make, &inputs, Instant::from_millis(now) + Span::from_secs(5000));
     }
 
-    /// A transfer survives damaged packets, packets of other connections and stale ones: nothing of them becomes data.
+    /// A transfer survives damaged packets, packets of other connections and stale ones: none of them is delivered as
+    /// data.
     #[test]
     fn garbage_delivers_no_byte(
         damage in prop::collection::vec((any::<prop::sample::Index>(), 0_u8..8), 1..20),
@@ -159,7 +161,8 @@ proptest! {
                 let mut damaged = bytes.clone();
                 damaged[at.index(bytes.len())] ^= 1 << bit;
                 prop_assert!(Header::decode(&damaged).is_err());
-                // The same packet for another connection, and one of a connection that had the identifier before.
+                // Sends the same packet for another connection, and one of an earlier connection with the same
+                // identifier.
                 let (header, payload) = Header::decode(&bytes).expect("our own");
                 let far = |seq: Seq| seq + (1 << 20) + u32::from(stale_id);
                 let stale = Header {

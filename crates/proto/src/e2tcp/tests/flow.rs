@@ -1,4 +1,4 @@
-//! Flow control by the window field, probes of a closed window, urgent data.
+//! Tests of flow control by the window field, of probes of a closed window, and of urgent data.
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn the_field_is_sent_only_when_the_window_changes() {
     pair.reading = false;
     pair.input(A, Input::Write(pattern(80_000)));
     pair.finish();
-    // The buffer holds twice the window: until 65535 bytes are unread there is nothing to say.
+    // The buffer holds twice the window: until 65535 bytes are unread the window does not change.
     assert_eq!(pair.lines("win").first(), Some(&"350 <B 0 ack 66000 win 64535"));
     assert_eq!(pair.lines("win").len(), 15);
     assert_eq!(pair.ends[B].readable_bytes(), 80_000);
@@ -25,7 +25,7 @@ fn a_slow_reader_stops_the_sender_and_a_probe_finds_it_open() {
     pair.input(A, Input::Open);
     pair.input(A, Input::Write(pattern(20_000)));
     pair.run(800);
-    // The window is told with the SYN, and becomes the largest window.
+    // The SYN carries the window field, which becomes the largest window.
     assert_eq!(pair.lines("SYN")[1], "50 <B 7 SYN F S 0(0) ack 0 win 5000");
     assert_eq!(pair.ends[A].largest_window(), 1);
     assert_eq!(pair.ends[B].readable_bytes(), 5000);
@@ -35,7 +35,7 @@ fn a_slow_reader_stops_the_sender_and_a_probe_finds_it_open() {
     let probes = pair.ends[A].statistics().probes_sent;
     assert!((7..=10).contains(&probes), "they become rare: {probes}");
     assert_eq!(pair.ends[B].readable_bytes(), 5000, "a probe is not taken in beyond the window");
-    // The packets that tell of the opening are lost.
+    // The packets that announce the opening are lost.
     pair.script = Box::new(|who, _, _| if who == B { Fate::Lose } else { Fate::Arrive });
     pair.read(B, 5000);
     pair.script = Box::new(|_, _, _| Fate::Arrive);
@@ -84,7 +84,7 @@ fn urgent_data_is_announced_where_it_ends() {
     pair.input(A, Input::Urgent);
     pair.input(A, Input::Write(pattern(100)));
     pair.finish();
-    // What had left before the call is not marked.
+    // Packets sent before the call are not marked.
     assert!(pair.lines("urg").is_empty());
     pair.input(A, Input::Write(pattern(100)));
     let mut pair = Pair::established(&plain(), &plain())

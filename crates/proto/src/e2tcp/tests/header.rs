@@ -1,4 +1,4 @@
-//! The header's bytes: the thesis' sizes and worked examples, what is refused, and round trips.
+//! Tests of the encoded header: sizes and worked examples of the thesis, rejected headers, and round trips.
 
 use std::net::Ipv6Addr;
 
@@ -30,23 +30,23 @@ fn data_of_connection_5_up_to_byte_1000() {
     let header = Header { sequence: Some(seq(1000)), ..Header::new(5) };
     let packet = bytes(&header, &[0; 1000]);
     assert_eq!(packet[..6], [0x10, 0x05, 0x00, 0x00, 0x03, 0xe8]);
-    // Words 1005, 0000, 03e8 sum to 13ed; the payload adds nothing.
+    // The words 1005, 0000 and 03e8 sum to 13ed; the payload adds nothing.
     assert_eq!(packet[6..8], (!0x13ed_u16).to_be_bytes());
 }
 
 #[test]
 fn acknowledgements_of_connection_5() {
-    // Received 1 to 5 and 8 to 9.
+    // Bytes 1 to 5 and 8 to 9 were received.
     let one = bytes(&acknowledging(5, [block(8, 9), None]), &[]);
     assert_eq!(one[..10], [0x04, 0x05, 0, 0, 0, 5, 0, 1, 0, 1]);
     assert_eq!(one.len(), 12);
     let none = bytes(&acknowledging(5, [None, None]), &[]);
     assert_eq!((none[0], none.len()), (0x02, 8));
-    // Received 1 to 5, 8 to 9, and 11.
+    // Bytes 1 to 5, 8 to 9, and 11 were received.
     let two = bytes(&acknowledging(5, [block(8, 9), block(11, 11)]), &[]);
     assert_eq!((two[0], two.len()), (0x06, 16));
     assert_eq!(two[6..14], [0, 1, 0, 1, 0, 0, 0, 0]);
-    // Received 1 to 4 and 6.
+    // Bytes 1 to 4 and 6 were received.
     assert_eq!(bytes(&acknowledging(4, [block(6, 6), None]), &[])[6..10], [0, 0, 0, 0]);
 }
 
@@ -105,11 +105,11 @@ fn blocks_that_do_not_fit_are_cut() {
     );
     assert_eq!(blocks(acknowledging(0, [block(65_537, 65_538), None])), [block(65_537, 65_538), None]);
     assert_eq!(blocks(acknowledging(0, [block(65_538, 65_539), block(65_541, 65_541)])), [None, None]);
-    // A block that touches the number before it is no block.
+    // A block adjacent to the number before it is not encoded.
     assert_eq!(blocks(acknowledging(5, [block(6, 7), None])), [None, None]);
 }
 
-/// Gives bytes their right checksum.
+/// Sets the correct checksum.
 fn sealed(mut packet: Vec<u8>, at: usize) -> Vec<u8> {
     packet.splice(at..at, [0, 0]);
     let words: Vec<u8> = packet.iter().copied().chain([0]).collect();
@@ -148,7 +148,7 @@ fn what_no_sender_makes_is_refused() {
     assert_eq!(Checksum.to_string(), "wrong checksum");
 }
 
-/// The fuzzer's corpus, by name: the first of these decode, the others are refused.
+/// The corpus of the fuzzer, by name: the first of these decode, and the others are rejected.
 #[test]
 fn the_corpus_is_read_or_refused() {
     let place = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/e2tcp_header");
@@ -174,7 +174,7 @@ fn the_corpus_is_read_or_refused() {
 
 #[test]
 fn tcp_counts_from_the_first_byte() {
-    // Bytes 5 to 8.
+    // The packet holds bytes 5 to 8.
     assert_eq!(first_sequence(seq(8), 4), seq(5));
 }
 
@@ -235,7 +235,8 @@ prop_compose! {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// What is encoded decodes to the same, and what is cut or damaged in one byte does not decode.
+    /// Encoded packets decode to the same header and payload; a truncated packet or one with a damaged byte does not
+    /// decode.
     #[test]
     fn headers_survive_the_round_trip((header, payload) in any_packet(), cut in any::<prop::sample::Index>(),
         bit in 0_u8..8) {
@@ -248,7 +249,7 @@ proptest! {
         prop_assert!(Header::decode(&damaged).is_err());
     }
 
-    /// Any bytes decode, or do not; what does has one encoding.
+    /// Any bytes either decode, with exactly one encoding, or are rejected.
     #[test]
     fn any_bytes_are_read_or_refused(packet in prop::collection::vec(any::<u8>(), 0..80)) {
         super::replay(&packet);

@@ -1,4 +1,4 @@
-//! Tables: who gets which identifier, and what happens at the 257th connection.
+//! Tests of tables: the negotiation of identifiers, and the 257th connection.
 
 use super::*;
 use crate::tcp::Lengths;
@@ -78,19 +78,19 @@ impl Net {
         self.now = until;
     }
 
-    /// Runs for so long.
+    /// Runs for `millis` milliseconds.
     fn pass(&mut self, millis: u64) {
         self.run(self.now + Span::from_millis(millis));
     }
 
-    /// The identifiers of all connections that stand, by their ports, as this host has them.
+    /// The identifiers of all established connections at this host, in the order of their ports.
     fn identifiers(&self, who: usize) -> Vec<(u8, State)> {
         let ends = self.keys[who].iter().filter_map(|key| self.hosts[who].connection(*key));
         ends.filter(|end| end.state() != State::Closed).map(|end| (end.id(), end.state())).collect()
     }
 }
 
-/// From host A's port to host B's.
+/// Addresses from a port of host A to a port of host B.
 fn between(port: u16, to: u16) -> Addresses {
     Addresses::new(endpoint(1, port), endpoint(2, to)).expect("both are IPv4")
 }
@@ -129,7 +129,7 @@ fn the_257th_connection_is_refused_on_either_side() {
     assert_eq!(net.log, ["A refuses: Full"], "without a packet");
     net.input(A, TableInput::Open(between(256, 80)));
     assert_eq!(net.log[1], "A refuses: InUse");
-    // A host that has forgotten its side still finds the other full.
+    // A host that has restarted still finds the other full.
     net.hosts[A] = Table::new(TableConfig::default());
     net.keys[A].clear();
     net.input(A, TableInput::Open(between(300, 80)));
@@ -145,7 +145,7 @@ fn an_identifier_in_use_is_answered_with_another() {
     let mut net = Net::new();
     net.input(A, TableInput::Open(between(1, 80)));
     net.pass(1000);
-    // A forgets; B still holds 0, and answers under 1.
+    // A restarts; B still uses 0, and answers with 1.
     net.hosts[A] = Table::new(TableConfig::default());
     net.keys[A].clear();
     net.log.clear();
@@ -175,7 +175,7 @@ fn both_propose_the_same_identifier_for_different_connections() {
     net.input(A, TableInput::Open(between(1, 80)));
     net.input(B, TableInput::Open(between(80, 1).swapped()));
     net.pass(3000);
-    // A's endpoint is the lower: its proposal stands, and B moves.
+    // A has the lower endpoint: its proposal stands, and B changes its own.
     assert_eq!(net.identifiers(A), [(0, State::Established), (1, State::Established)]);
     assert_eq!(net.identifiers(B), [(1, State::Established), (0, State::Established)]);
 }
@@ -184,7 +184,7 @@ fn both_propose_the_same_identifier_for_different_connections() {
 fn both_open_the_same_connection_at_once() {
     for offset in [0, 1] {
         let mut net = Net::new();
-        // Where B proposes another identifier, A's holds.
+        // If B proposes another identifier, that of A is used.
         for port in 0..offset {
             net.input(B, TableInput::Open(between(80, 500 + port).swapped()));
         }
@@ -210,17 +210,17 @@ fn both_open_the_same_connection_at_once() {
 #[test]
 fn strangers_are_refused_or_dropped() {
     let mut net = Net::new();
-    // Nobody listens.
+    // No endpoint listens.
     net.input(A, TableInput::Open(between(1, 81)));
     net.pass(1000);
     assert_eq!(net.events[A], [(net.keys[A][0], Event::Refused)]);
-    // An unknown identifier without addresses gets no answer.
+    // A packet with an unknown identifier and without addresses gets no answer.
     net.log.clear();
     let header = Header { sequence: Some(Seq::new(5)), ..Header::new(9) };
     net.input(B, TableInput::Packet(Packet { header, len: 5 }, ()));
     assert!(net.log.is_empty());
     assert_eq!(net.hosts[B].dropped(), 1);
-    // With addresses it does, if it takes sequence numbers.
+    // With addresses it gets one, if it occupies sequence numbers.
     let header = Header { addresses: Some(between(1, 80)), ..header };
     net.input(B, TableInput::Packet(Packet { header, len: 5 }, ()));
     assert_eq!(net.log, ["<B 9 RST F ack 5"]);

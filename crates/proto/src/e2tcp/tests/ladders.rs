@@ -1,9 +1,9 @@
-//! Losses, timers and windows, packet by packet.
+//! Tests of losses, timers and windows, packet by packet.
 
 use super::*;
 
-/// Sends `packets` full packets from A to B; the first sending of those in `lost` is lost. The link is warm: the window has
-/// grown to its maximum by the 40th packet.
+/// Sends `packets` full packets from A to B; the first transmission of those in `lost` is lost. The connection is not
+/// new: the window has grown to its maximum by the 40th packet.
 fn transfer(packets: usize, config: &E2tcpConfig, lost: &'static [u32]) -> Pair {
     let mut left = lost.to_vec();
     let mut pair = Pair::established(config, config).with(move |who, _, packet| {
@@ -26,7 +26,7 @@ fn without_loss_every_packet_is_sent_once_and_acknowledged_at_once() {
     assert_eq!((a.data_packets_sent, a.bytes_sent), (100, 100 * 1008));
     assert_eq!((b.acks_sent, b.bytes_sent), (100, 100 * 8));
     assert_eq!((a.packets_resent, a.transmission_timeouts), (0, 0));
-    // One packet more with each acknowledgement, up to the largest.
+    // The window grows by one packet with each acknowledgement, up to the maximum.
     assert_eq!(pair.windows, (12..=25).collect::<Vec<_>>());
     assert_eq!(pair.ends[A].rtt().mean(), Some(Span::from_millis(100)));
     assert_eq!(pair.ends[A].rto(), Span::from_millis(135));
@@ -43,7 +43,8 @@ fn up_to_the_limit_losses_are_noise_and_above_it_a_burst() {
         assert_eq!((a.transmission_timeouts, a.retransmission_timeouts), (0, 0));
         let drop = pair.windows.windows(2).find(|pair| pair[1] < pair[0]).map(|pair| pair[1]);
         assert_eq!(drop, Some(least), "{count} lost");
-        // All at once: when the first packet behind the gap is reported, a round trip after it was sent.
+        // All are retransmitted at once, when the first packet beyond the gap is reported, a round trip after it was
+        // sent.
         let again = pair.lines("S 45000(1000)");
         assert_eq!(again.len(), 2);
         assert_eq!((again[0], again[1]), ("200 A> 0 S 45000(1000) /lost/", "300 A> 0 S 45000(1000)"));
@@ -75,7 +76,7 @@ fn the_ladder_of_one_lost_packet() {
 #[test]
 fn more_than_two_runs_leave_the_rest_unknown() {
     let pair = transfer(8, &plain(), &[1, 3, 5]);
-    // 2, 4, 6, 7 and 8 arrived: 1 and 3 are known to be lost, of 5 nothing is said until 1 has arrived.
+    // Packets 2, 4, 6, 7 and 8 arrived: 1 and 3 are known to be lost; packet 5 is not reported until 1 has arrived.
     let resent: Vec<_> = pair.lines("A>").split_off(8);
     assert_eq!(resent, ["100 A> 0 S 1000(1000)", "100 A> 0 S 3000(1000)", "200 A> 0 S 5000(1000)"]);
     assert!(pair.lines("ack 0 [1001-2000] [3001-4000]").len() >= 2);
@@ -100,7 +101,7 @@ fn a_timeout_takes_the_window_to_five() {
 
 #[test]
 fn noise_does_not_lift_a_window_that_a_timeout_made_small() {
-    // All is lost, and after the timeout packet 2 again.
+    // All packets are lost, and after the timeout packet 2 once more.
     let mut pair = Pair::established(&plain(), &plain())
         .with(|who, n, _| if who == A && (n <= 12 || n == 14) { Fate::Lose } else { Fate::Arrive });
     pair.input(A, Input::Write(pattern(12_000)));
@@ -109,8 +110,8 @@ fn noise_does_not_lift_a_window_that_a_timeout_made_small() {
     assert_eq!(pair.ends[A].statistics().static_errors, 1);
 }
 
-/// Example 4.4 of the thesis: a packet is sent again at 1, a new one leaves at 5, the timers run for 6. One timer for both
-/// would expire at 11.
+/// Example 4.4 of the thesis: a packet is retransmitted at 1, a new one is sent at 5, and the timers run for 6. One
+/// timer for both would expire at 11.
 #[test]
 fn two_timers_find_a_lost_retransmission_at_7() {
     let config = E2tcpConfig { initial_rto: Span::from_secs(6), ..plain() };
@@ -131,7 +132,7 @@ fn two_timers_find_a_lost_retransmission_at_7() {
     let Some(Output::Transmit(packet)) = end.poll_output() else { panic!("sends again") };
     assert_eq!(packet.header.sequence, Some(Seq::new(1000)));
     assert_eq!((end.poll_output(), end.window()), (None, 5));
-    // The new packet's timer has not moved; the acknowledgement of both stops both.
+    // The new packet's timer has not moved; the acknowledgement of both packets stops both timers.
     assert_eq!(end.timer(E2tcpTimer::Transmission), Some(at(11)));
     end.handle_input(ack(3000, None), at(8));
     assert_eq!(end.poll_timeout(), None);
@@ -148,7 +149,7 @@ fn a_lost_retransmission_waits_for_its_timer() {
     let a = pair.ends[A].statistics();
     assert_eq!((a.retransmission_timeouts, a.transmission_timeouts), (1, 0));
     let sent = pair.lines("S 3000(1000)");
-    // Found lost at 100; then 1.25 round trips and 10 ms.
+    // The loss is found at 100; the timer expires 1.25 round trips and 10 ms later.
     assert_eq!(sent[1..], ["100 A> 0 S 3000(1000) /lost/", "235 A> 0 S 3000(1000)"]);
 }
 
@@ -161,7 +162,7 @@ fn a_lost_retransmission_can_be_inferred_if_asked_for() {
 
 #[test]
 fn the_sample_is_that_of_the_measured_packet_or_none() {
-    // Packet 1 is measured; it is lost, and what acknowledges beyond it is no sample.
+    // Packet 1 is measured and lost, and an acknowledgement of later packets gives no sample.
     let pair = transfer(2, &plain(), &[1]);
     assert_eq!(pair.ends[A].statistics().rtt_count, 0);
     assert_eq!(pair.ends[A].rto(), Span::from_secs(1));

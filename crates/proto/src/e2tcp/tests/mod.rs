@@ -1,5 +1,5 @@
-//! Two ends over a path of fixed delay with a virtual clock; the tests say which packets are lost, doubled or late. Every
-//! packet crosses the path as bytes, through encoder and decoder.
+//! Two ends over a path of fixed delay with a virtual clock; the tests decide which packets are lost, duplicated or
+//! delayed. Every packet crosses the path as bytes, through encoder and decoder.
 
 mod contract;
 mod flow;
@@ -25,7 +25,7 @@ type Script = Box<dyn FnMut(usize, u64, &Packet) -> Fate>;
 const A: usize = 0;
 const B: usize = 1;
 
-/// One way.
+/// One-way delay of the path.
 const DELAY: Span = Span::from_millis(50);
 
 fn endpoint(host: u8, port: u16) -> Endpoint {
@@ -36,7 +36,7 @@ fn addresses() -> Addresses {
     Addresses::new(endpoint(1, 4000), endpoint(2, 80)).expect("both are IPv4")
 }
 
-/// What an application has of the peer's stream: each byte, and whether it has arrived.
+/// The peer's stream as the application has received it: each byte, and whether it has arrived.
 #[derive(Clone, Debug, Default)]
 struct Stream {
     bytes: Vec<u8>,
@@ -45,7 +45,7 @@ struct Stream {
 }
 
 impl Stream {
-    /// The share that arrived, against `reliability` per cent.
+    /// Whether at least `reliability` per cent of the bytes arrived.
     fn keeps(&self, reliability: u8) -> bool {
         let arrived = self.arrived.iter().filter(|arrived| **arrived).count();
         arrived * 100 >= usize::from(reliability) * self.arrived.len()
@@ -55,18 +55,18 @@ impl Stream {
 struct Pair {
     now: Instant,
     ends: [End; 2],
-    /// Packets on their way, by time and order of sending.
+    /// Packets in flight, by arrival time and order of transmission.
     path: BTreeMap<(Instant, u64), (usize, Vec<u8>)>,
     sent: [u64; 2],
     order: u64,
     script: Script,
     events: [Vec<Event>; 2],
     streams: [Stream; 2],
-    /// Whether the applications read at once.
+    /// Whether the applications read data as soon as it arrives.
     reading: bool,
-    /// One line for each packet sent: time in ms, who, what, and what becomes of it.
+    /// One line for each packet sent: time in ms, sender, packet, and outcome.
     ladder: Vec<String>,
-    /// A's window in packets, whenever it changed.
+    /// The window of A in packets after each change.
     windows: Vec<u32>,
 }
 
@@ -88,12 +88,12 @@ impl Pair {
         }
     }
 
-    /// Two ends that stand, with these settings of B's, and A's default ones.
+    /// Two established ends with these settings.
     fn established(a: &E2tcpConfig, b: &E2tcpConfig) -> Self {
         Self::new(Connection::established(a.clone(), b, 0), Connection::established(b.clone(), a, 0))
     }
 
-    /// Two ends that have yet to set up; B listens.
+    /// Two ends before the set-up; B listens.
     fn apart(a: &E2tcpConfig, b: &E2tcpConfig) -> Self {
         let mut pair = Self::new(
             Connection::new(a.clone(), 7, addresses()),
@@ -155,7 +155,7 @@ impl Pair {
                 for (index, byte) in (at as usize..).zip(piece) {
                     assert!(!stream.arrived[index], "late bytes fill a gap, once");
                     stream.arrived[index] = true;
-                    // Where it is not read yet, the buffer has it in its place.
+                    // If the byte is not read yet, the buffer has it in its place.
                     if let Some(place) = stream.bytes.get_mut(index) {
                         *place = *byte;
                     }
@@ -205,7 +205,7 @@ impl Pair {
         self.input(1 - whose, Input::Packet(packet, payload.to_vec()));
     }
 
-    /// What happens next, if it happens until then.
+    /// Processes the next event up to `until`. Returns false if there is none.
     fn step(&mut self, until: Instant) -> bool {
         let arrival = self.path.keys().next().map_or(Instant::FOREVER, |(at, _)| *at);
         let timeout = |who: usize| self.ends[who].poll_timeout().map_or(Instant::FOREVER, |t| t.at);
@@ -227,7 +227,7 @@ impl Pair {
         true
     }
 
-    /// Runs until nothing is left to happen.
+    /// Runs until there are no more events.
     fn finish(&mut self) {
         let mut steps = 0;
         while self.step(Instant::FOREVER) {
@@ -248,7 +248,7 @@ impl Pair {
     }
 }
 
-/// Bytes that tell where they belong.
+/// Bytes that identify their position.
 fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at * 7 + at / 251 + at / 65_000) as u8).collect()
 }
@@ -258,12 +258,12 @@ fn plain() -> E2tcpConfig {
     E2tcpConfig::default()
 }
 
-/// Packet n, if it carries data.
+/// The number n of a packet with data.
 fn number(packet: &Packet) -> u32 {
     packet.header.sequence.map_or(0, |seq| if packet.len > 0 { seq.value().div_ceil(1000) } else { 0 })
 }
 
-/// What the fuzz target does: decodes, and what decodes must have this one encoding.
+/// Does the same as the fuzz target: bytes that decode must have exactly one encoding.
 fn replay(packet: &[u8]) {
     if let Ok((header, payload)) = Header::decode(packet) {
         let mut again = Vec::new();

@@ -1,10 +1,11 @@
-//! Partial reliability: what is skipped, what the application is told, and what is never given up.
+//! Tests of partial reliability: the bytes that are skipped, the notifications of the application, and the bytes that
+//! are never given up.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Feeds packets of 1000 bytes by number to a receiver that wants so many per cent, and returns it.
+/// Delivers packets of 1000 bytes by number to a receiver with this reliability in per cent, and returns it.
 fn fed(reliability: u8, numbers: impl IntoIterator<Item = u32>) -> Pair {
     let config = E2tcpConfig { reliability, ..plain() };
     let mut pair = Pair::established(&plain(), &config);
@@ -68,10 +69,10 @@ fn at_1_and_at_99_per_cent() {
 
 #[test]
 fn a_gap_is_skipped_as_far_as_it_goes_in_whole_packets() {
-    // 1 arrived; of the gap 2 to 5 the one packet may go that one of two per cent allows.
+    // Packet 1 arrived; of the gap 2 to 5 one packet may be skipped, as one of two is 50 per cent.
     let mut pair = fed(50, [1]);
     feed(&mut pair, 6);
-    // Received 2, so that 2 may be skipped: 2 and 3.
+    // Packet 2 arrived, so two may be skipped: 2 and 3.
     assert_eq!(acknowledged(&pair), 3);
     assert_eq!(pair.events[B][1..], [Event::Gap { at: 1000, bytes: 2000 }]);
     feed(&mut pair, 7);
@@ -93,7 +94,7 @@ fn what_was_skipped_and_arrives_is_handed_over_late_and_once() {
     assert_eq!(pair.streams[B].bytes, pattern(3000));
     let b = pair.ends[B].statistics();
     assert_eq!((b.bytes_skipped, b.bytes_late, b.useless_packets_received), (0, 1000, 1));
-    // It counts as arrived again: 3 of 3, so that three may be missing.
+    // It counts as arrived again: 3 of 3, so three may be missing.
     feed(&mut pair, 7);
     assert_eq!(acknowledged(&pair), 7);
 }
@@ -118,13 +119,13 @@ fn a_gap_before_the_end_may_be_skipped_but_the_end_may_not() {
     pair.input(A, Input::Write(pattern(2000)));
     pair.input(A, Input::Close);
     pair.run(1500);
-    // Packet 2 and the FIN were lost. The FIN is sent again by the timer, and with it the packet.
+    // Packet 2 and the FIN were lost. The timer retransmits the FIN, and the packet with it.
     assert!(pair.events[B].contains(&Event::PeerClosed));
     assert!(pair.streams[B].keeps(50));
     assert_eq!(pair.ends[A].state(), State::FinWait2);
 }
 
-/// The thesis' rule, in packets.
+/// The rule of the thesis, in packets.
 struct Rule {
     reliability: u64,
     received: u64,
@@ -157,7 +158,7 @@ impl Rule {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// With packets of one size, bytes are skipped exactly where the thesis' rule skips packets.
+    /// With packets of one size, bytes are skipped exactly when the rule of the thesis skips packets.
     #[test]
     fn bytes_are_skipped_where_packets_would_be(
         reliability in 0_u8..=100,
@@ -165,11 +166,11 @@ proptest! {
     ) {
         let mut pair = fed(reliability, []);
         let mut rule = Rule { reliability: reliability.into(), received: 0, skipped: 0, next: 1, there: vec![] };
-        // The buffers hold 65 packets behind a gap.
+        // The buffers hold 65 packets beyond a gap.
         for number in (1..=60).filter(|number| !lost[*number as usize - 1]) {
             feed(&mut pair, number);
             prop_assert_eq!(acknowledged(&pair), rule.packet(number));
-            // What waits behind a gap has arrived as well, so that the share holds of all that was received.
+            // Data beyond a gap counts as arrived as well, so the share refers to all data received.
             let skipped = pair.ends[B].statistics().bytes_skipped / 1000;
             prop_assert_eq!(skipped, rule.skipped);
             prop_assert!(rule.received * 100 >= rule.reliability * (rule.received + rule.skipped));

@@ -1,4 +1,4 @@
-//! Set-up, refusal, half-close, reset and termination.
+//! Tests of set-up, refusal, half-close, reset and termination.
 
 use super::*;
 
@@ -21,7 +21,7 @@ fn set_up_half_close_and_termination() {
     pair.input(B, Input::Close);
     pair.finish();
     let want = [
-        // Full addresses until each end has seen the other use the identifier.
+        // Packets carry full addresses until each end has seen the other use the identifier.
         "0 A> 7 SYN F S 0(0)",
         "50 <B 7 SYN F S 0(0) ack 0",
         "100 A> 7 S 1000(1000) ack 0",
@@ -62,7 +62,7 @@ fn set_up_half_close_and_termination() {
 
 #[test]
 fn lost_packets_of_the_set_up_are_sent_again() {
-    // The SYN is lost, then the answer; then the first data, which carries the acknowledgement.
+    // The SYN is lost, then the answer, then the first data, which carries the acknowledgement.
     let mut pair = opened(|who, n, _| {
         if (who == A && matches!(n, 1 | 4)) || (who == B && n == 1) { Fate::Lose } else { Fate::Arrive }
     });
@@ -78,7 +78,7 @@ fn lost_packets_of_the_set_up_are_sent_again() {
 
 #[test]
 fn data_without_addresses_tells_that_the_answer_arrived() {
-    // The acknowledgement of B's SYN rides on the first of two packets, which is lost.
+    // The first of two packets carries the acknowledgement of B's SYN, and is lost.
     let mut pair = opened(|who, n, _| if who == A && n == 2 { Fate::Lose } else { Fate::Arrive });
     pair.input(A, Input::Write(pattern(2000)));
     pair.run(160);
@@ -104,7 +104,7 @@ fn a_refusal_answers_the_syn() {
     let refusal = syn.refusal().expect("it has addresses");
     assert_eq!(refusal.to_string(), "3 RST F ack 0");
     assert_eq!(refusal.refusal(), None, "a refusal is not refused");
-    // One that acknowledges something else is not for us.
+    // An acknowledgement of other data does not belong to this connection.
     let mut stray = refusal;
     stray.header.acknowledgement = Some(Acknowledgement::plain(Seq::new(9)));
     end.handle_input(Input::Packet(stray, ()), Instant::from_millis(1));

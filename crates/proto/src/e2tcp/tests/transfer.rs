@@ -1,11 +1,11 @@
-//! Whole transfers over bad paths, in both directions: what the reliability promises, and always an end.
+//! Tests of whole transfers over bad paths, in both directions: the reliability is kept, and every transfer ends.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::bad_path::{Badness, bad_path};
 
-/// Sets up, sends `lens` bytes each way, closes, and returns the pair when nothing is left to happen.
+/// Sets up, sends `lens` bytes each way, closes, and returns the pair when there are no more events.
 fn exchange(configs: &[E2tcpConfig; 2], lens: [usize; 2], seed: u64, badness: Badness) -> Pair {
     let mut pair = Pair::apart(&configs[A], &configs[B]).with(bad_path(seed, badness));
     pair.input(A, Input::Open);
@@ -77,7 +77,7 @@ fn any_config() -> impl Strategy<Value = E2tcpConfig> {
                 receive_window: window,
                 receive_buffer: window + window / 2,
                 initial_sequence: Seq::new(isn),
-                // A path may be unlucky for a while, but an end that waits for a peer which has gone ends too.
+                // Losses may last for a while, but an end that waits for a peer that no longer exists ends as well.
                 linger: Span::from_secs(60),
                 ..E2tcpConfig::default()
             }
@@ -88,7 +88,7 @@ fn any_config() -> impl Strategy<Value = E2tcpConfig> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// One hop as it is: packets are lost, or come twice.
+    /// A realistic hop: packets are lost or duplicated.
     #[test]
     fn transfers_over_a_bad_hop(
         a in any_config(), b in any_config(), lens in [0_usize..40_000, 0_usize..40_000],
@@ -99,7 +99,7 @@ proptest! {
         check(&pair, &configs, lens);
     }
 
-    /// Worse than a hop can be: packets come late, too.
+    /// Worse than a hop: packets are delayed as well.
     #[test]
     fn transfers_over_a_path_that_reorders(
         a in any_config(), b in any_config(), lens in [0_usize..40_000, 0_usize..40_000],
@@ -121,8 +121,8 @@ fn a_long_transfer_with_the_default_settings() {
     }
 }
 
-/// A window that the peer never heard of: its field is lost as often as it is sent. What lies beyond the window, the FIN too,
-/// makes the receiver say it again, and a probe finds out in any case.
+/// The peer does not know the window, because its field is lost as often as it is sent. Data and FIN beyond the window
+/// make the receiver repeat the field, and a probe finds out in any case.
 #[test]
 fn a_lost_window_field_stalls_no_end() {
     for seed in 0..200 {
@@ -134,8 +134,8 @@ fn a_lost_window_field_stalls_no_end() {
     }
 }
 
-/// A window that seems closed to an end whose peer only waits for its last data: probes and their answers are lost by turns, for
-/// minutes. With probes a minute apart, the end of three minutes' silence came after a handful of them.
+/// The window seems closed to an end whose peer only waits for its last data: probes and their answers are lost in
+/// turn, for minutes. With probes a minute apart, three minutes of silence were over after a few probes.
 #[test]
 fn an_unlucky_path_is_no_reason_to_give_up() {
     for seed in [3314, 3771, 10_078] {

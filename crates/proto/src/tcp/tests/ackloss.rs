@@ -1,15 +1,15 @@
-//! ACK-loss detection in a whole sender: what it makes of lost acknowledgements under each congestion control.
+//! Tests of ACK-loss detection in a whole sender, with each congestion control.
 
 use airwatt_base::Stream;
 
 use super::*;
 use crate::cc::{AckLossConfig, SegmentsPerAck};
 
-/// Those whose fast recovery leaves a window worth halving.
+/// The algorithms whose fast recovery leaves a window that can be halved.
 const LOSS_BASED: [Algorithm; 4] = [Algorithm::Reno, Algorithm::NewReno, Algorithm::Sack, Algorithm::Cubic];
 
-/// An upload of 12 s over a path with room for 100 segments, on which so many acknowledgements in a hundred are lost. Returns the
-/// sender's end, and its mean window in segments over the last 8 s.
+/// Simulates an upload of 12 s over a path with room for 100 segments, on which `loss` per cent of the acknowledgements
+/// are lost. Returns the sender's end, and its mean window in segments over the last 8 s.
 fn upload(config: &TcpConfig, loss: u32) -> (Connection, u32) {
     let mut stream = Stream::new(5, "test/acks");
     let mut pair: Pair<InLengths> = Pair::established(config, millis(20)).with(move |who, _, segment| {
@@ -65,7 +65,7 @@ fn lost_acknowledgements_keep_every_window_small() {
     }
 }
 
-/// The published experiment: delayed acknowledgements, and a sender that takes b for one.
+/// The published experiment: delayed acknowledgements, and a sender that assumes b = 1.
 #[test]
 fn without_the_estimate_delayed_acknowledgements_close_the_window() {
     let fixed = AckLossConfig { segments_per_ack: SegmentsPerAck::Fixed(1), ..AckLossConfig::default() };

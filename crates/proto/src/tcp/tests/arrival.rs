@@ -1,4 +1,4 @@
-//! Single segments made by hand, for what two well-behaved ends seldom do to each other.
+//! Tests with single segments for situations that two correct ends seldom cause.
 
 use airwatt_base::Seq;
 
@@ -8,7 +8,7 @@ fn segment(seq: u32, ack: u32, window: u32, len: u16) -> Segment {
     Segment { seq: Seq::new(seq), ack: Seq::new(ack), window, len, flags: Flags::ACK, sack: SackBlocks::NONE }
 }
 
-/// An end in the middle of a connection, and what it sends on each input.
+/// An end in the middle of a connection; returns what it sends on each input.
 struct End(Connection);
 
 impl End {
@@ -59,7 +59,7 @@ fn only_true_duplicates_count() {
     assert_eq!(end.arrive(20, segment(501, 1, 90_004, 0)), [". 1:1001(1000) ack 501 win 99500"]);
 }
 
-/// RFC 9293 section 3.10.7.4: a segment that was overtaken brings no news of the window.
+/// RFC 9293 section 3.10.7.4: an overtaken segment does not update the window.
 #[test]
 fn a_late_segment_does_not_set_the_window() {
     let mut end = End::new(plain());
@@ -93,7 +93,7 @@ fn a_window_that_opened_and_closed_is_probed_from_the_start() {
     assert_eq!(end.0.timer(TcpTimer::Persist), Some(Instant::from_millis(4000) + end.0.rto()));
 }
 
-/// A peer that has filled our window acknowledges from just behind it.
+/// A peer that has filled our window acknowledges from just beyond it.
 #[test]
 fn an_ack_just_behind_the_window_counts() {
     let mut end = End::new(plain());
@@ -112,7 +112,7 @@ fn a_closed_window_still_takes_acknowledgements() {
     assert_eq!((end.0.unacknowledged_bytes(), end.0.readable_bytes()), (0, 1000));
 }
 
-/// Karn: an ACK for something that was sent twice gives no sample, even if it covers something sent once.
+/// Karn's algorithm: an ACK of data that was sent twice gives no sample, even if it also covers data sent once.
 #[test]
 fn an_ack_over_a_timeouts_segments_gives_no_sample() {
     let mut end = End::new(TcpConfig { initial_window: InitialWindow::Segments(2), ..plain() });
@@ -126,7 +126,7 @@ fn an_ack_over_a_timeouts_segments_gives_no_sample() {
     assert_eq!((end.0.unacknowledged_bytes(), end.0.statistics().rtt_count), (0, 0));
 }
 
-/// Segments may be cut anew when they are sent again: only what is new of them counts.
+/// Retransmitted segments may have other boundaries: only their new bytes count.
 #[test]
 fn overlapping_bytes_are_taken_once() {
     let config = TcpConfig { receive_window: 20, ..plain() };

@@ -1,4 +1,4 @@
-//! The machine contract, under scripted and under arbitrary inputs.
+//! Tests of the machine contract with scripted and with arbitrary inputs.
 
 use airwatt_base::Seq;
 use airwatt_base::testkit::check_machine;
@@ -66,7 +66,7 @@ fn any_flags() -> impl Strategy<Value = Flags> {
     ]
 }
 
-/// Numbers near what is expected, mostly, and anything else.
+/// Sequence numbers that are mostly near the expected one, and sometimes arbitrary.
 fn near() -> impl Strategy<Value = u32> {
     prop_oneof![8 => 0_u32..20_000, 1 => any::<u32>()]
 }
@@ -101,7 +101,7 @@ fn any_input() -> impl Strategy<Value = Input> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever a hostile peer sends, and whatever the application does: no panic, and the contract holds.
+    /// No segments of a hostile peer and no user calls cause a panic or violate the contract.
     #[test]
     fn any_inputs_keep_the_contract(
         inputs in prop::collection::vec((0_u64..3000, any_input()), 1..60),
@@ -115,7 +115,7 @@ proptest! {
     ) {
         let mut now = 0;
         let inputs: Vec<_> = inputs.into_iter().map(|(gap, input)| {
-            // Gaps of every scale: bursts, round trips, timeouts.
+            // The gaps have every scale: bursts, round trips, timeouts.
             now += gap * gap / 1000;
             at(now, input)
         }).collect();
@@ -150,7 +150,7 @@ fn segments_are_small_and_print_like_tcpdump() {
     let mut telling = Segment { len: 0, ..printed };
     for (count, block) in [(1, (10, 20)), (2, (30, 40)), (3, (50, 60))] {
         assert!(telling.sack.push(Seq::new(block.0), Seq::new(block.1)));
-        // RFC 2018 section 3: 8n + 2, and two of padding.
+        // RFC 2018 section 3: 8n + 2 bytes, and two of padding.
         assert_eq!(TcpConfig::default().packet_bytes(&telling), 40 + 8 * count + 4);
     }
     assert!(!telling.sack.push(Seq::new(70), Seq::new(80)), "no room for a fourth");

@@ -1,8 +1,8 @@
-//! Opening and closing, with everything lost once.
+//! Tests of opening and closing, with the loss of every segment once.
 
 use super::*;
 
-/// A opens to B, which listens, over 10 ms one way.
+/// A opens a connection to B, which listens, with a one-way delay of 10 ms.
 fn opening(script: impl FnMut(usize, u64, &Segment) -> Fate + 'static) -> Pair<InLengths> {
     let mut pair = Pair::new(Connection::new(plain()), Connection::new(plain()), millis(10)).with(script);
     pair.input(B, Input::Listen);
@@ -217,7 +217,7 @@ fn abort_resets_the_peer() {
     assert_eq!(pair.events[B].last(), Some(&Event::Reset));
 }
 
-/// RFC 5961: neither a SYN nor a reset that only falls into the window ends a connection.
+/// RFC 5961: neither a SYN nor a reset that merely lies in the window ends a connection.
 #[test]
 fn blind_attacks_are_challenged() {
     let mut pair: Pair<InLengths> = Pair::established(&plain(), millis(10));

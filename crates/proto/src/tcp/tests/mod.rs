@@ -1,4 +1,5 @@
-//! Two ends over a path of fixed delay with a virtual clock; the tests say which segments are lost, doubled or late.
+//! Two ends over a path of fixed delay with a virtual clock; the tests decide which segments are lost, duplicated or
+//! delayed.
 
 mod ackloss;
 mod arrival;
@@ -54,7 +55,7 @@ impl Kind for InBytes {
     }
 }
 
-/// The end that is called A, and the other.
+/// Indices of the two ends.
 const A: usize = 0;
 const B: usize = 1;
 
@@ -66,16 +67,16 @@ struct Pair<K: Kind> {
     now: Instant,
     delay: Span,
     ends: [Connection<K::Send, K::Receive>; 2],
-    /// Segments on their way, by time and order of sending.
+    /// Segments in flight, by arrival time and order of transmission.
     path: BTreeMap<(Instant, u64), (usize, Segment, Payload<K>)>,
     sent: [u64; 2],
     order: u64,
-    /// Told who sends, which of its segments (from 1), and the segment.
+    /// Decides the fate of a segment, from the index of its sender, its number (from 1), and the segment.
     script: Script,
     events: [Vec<Event>; 2],
-    /// One line for each segment sent: time in ms, who, what, and what becomes of it.
+    /// One line for each segment sent: time in ms, sender, segment, and outcome.
     ladder: Vec<String>,
-    /// Congestion window and threshold of A in bytes, whenever they changed.
+    /// Congestion window and threshold of A in bytes after each change.
     windows: Vec<(u32, u32)>,
 }
 
@@ -153,7 +154,7 @@ impl<K: Kind> Pair<K> {
         self.path.insert((at, self.order), (1 - who, segment, payload));
     }
 
-    /// The next thing that happens, at `until` at the latest. False if nothing does.
+    /// Processes the next event up to `until`. Returns false if there is none.
     fn step(&mut self, until: Instant) -> bool {
         let arrival = self.path.first_key_value().map(|((at, _), _)| *at);
         let timer = |end: &Connection<_, _>| end.poll_timeout().map(|timeout| timeout.at);
@@ -175,14 +176,14 @@ impl<K: Kind> Pair<K> {
         true
     }
 
-    /// Runs for `span`, then stands at its end.
+    /// Runs for `span`, and sets the clock to its end.
     fn run(&mut self, span: Span) {
         let until = self.now + span;
         while self.step(until) {}
         self.now = until;
     }
 
-    /// Runs until nothing is left to happen.
+    /// Runs until there are no more events.
     fn run_out(&mut self) {
         let mut steps = 0_u64;
         while self.step(Instant::FOREVER) {
@@ -205,7 +206,7 @@ impl<K: Kind> Pair<K> {
     }
 }
 
-/// Segments of 1000 bytes, a window that does not limit, every segment acknowledged at once.
+/// Settings with segments of 1000 bytes, a window that does not limit, and an acknowledgement of every segment at once.
 fn plain() -> TcpConfig {
     TcpConfig { mss: 1000, receive_window: 100_000, delayed_ack: None, ..TcpConfig::default() }
 }

@@ -1,4 +1,5 @@
-//! Partial reliability: what is skipped, what the application is told, and what a sender sees of it.
+//! Tests of partial reliability: the bytes that are skipped, the notifications of the application, and the effect on a
+//! sender.
 
 use airwatt_base::Seq;
 use proptest::prelude::*;
@@ -10,10 +11,10 @@ fn wants(reliability: u8) -> TcpConfig {
     TcpConfig { reliability, ..plain() }
 }
 
-/// What an application knows of the peer's stream by the events alone.
+/// The peer's stream as an application knows it from the events alone.
 #[derive(Default)]
 struct Told {
-    /// For each byte, whether it arrived.
+    /// Whether each byte arrived.
     arrived: Vec<bool>,
 }
 
@@ -47,7 +48,7 @@ impl Told {
     }
 }
 
-/// Feeds segments of 1000 bytes by number to a receiver that wants so many per cent.
+/// Delivers segments of 1000 bytes by number to a receiver with this reliability in per cent.
 fn fed(reliability: u8, numbers: impl IntoIterator<Item = u32>) -> Pair<InBytes> {
     let end = |config: &TcpConfig| Connection::established(config.clone(), &plain());
     let mut pair = Pair::new(end(&plain()), end(&wants(reliability)), millis(1));
@@ -104,7 +105,7 @@ fn the_limits_of_the_share() {
 #[test]
 fn a_gap_is_skipped_as_far_as_it_goes_in_whole_segments() {
     let mut pair = fed(50, [1, 6]);
-    // Two have arrived, so that two may be missing: 2 and 3.
+    // Two segments have arrived, so two may be missing: 2 and 3.
     assert_eq!(acknowledged(&pair), 3);
     feed(&mut pair, 7);
     assert_eq!(acknowledged(&pair), 4);
@@ -128,7 +129,7 @@ fn what_was_skipped_and_arrives_is_handed_over_late_and_once() {
     assert_eq!((read[0], read[1000], read[1999], read[2000]), (1, 2, 2, 3), "it finds its place");
     let b = pair.ends[B].statistics();
     assert_eq!((b.bytes_skipped, b.bytes_late, b.useless_segments_received), (0, 1000, 1));
-    // It counts as arrived: 4 of 7 would do, and do.
+    // It counts as arrived: 4 of 7 suffice.
     feed(&mut pair, 7);
     assert_eq!(acknowledged(&pair), 7);
 }
@@ -173,13 +174,13 @@ fn late_data_with_an_impossible_acknowledgement_is_not_taken() {
     }
 }
 
-/// The segments of A with their times, whatever becomes of them.
+/// The segments that A sent with their times, whatever their outcome.
 fn sent_by_a(pair: &Pair<InLengths>) -> Vec<String> {
     let lines = pair.ladder.iter().filter(|line| line.contains("A>"));
     lines.map(|line| line.trim_end_matches(" /lost/").to_owned()).collect()
 }
 
-/// To a sender, data that is skipped looks like acknowledgements that are lost, and like nothing else.
+/// To a sender, skipped data looks like lost acknowledgements, and like nothing else.
 #[test]
 fn a_lost_segment_that_is_skipped_looks_like_a_lost_acknowledgement() {
     for congestion in Algorithm::ALL {
@@ -204,8 +205,8 @@ fn a_lost_segment_that_is_skipped_looks_like_a_lost_acknowledgement() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Over a path that loses, doubles and reorders: the share holds at every moment, the events say exactly which bytes are
-    /// missing, the others are right, and both ends finish as any two do.
+    /// On a path that loses, duplicates and reorders: the share holds at every moment, the events report exactly which
+    /// bytes are missing, the others are correct, and both ends finish as usual.
     #[test]
     fn the_share_holds_and_every_gap_is_told(
         seed in any::<u64>(),
@@ -240,7 +241,7 @@ proptest! {
         pair.input(A, Input::Close);
 
         let (mut told, mut seen) = (Told::default(), 0);
-        // The stream as an application puts it together that reads at once, and takes what comes late.
+        // The stream as received by an application that reads at once, and takes late bytes.
         let mut stream: Vec<u8> = Vec::new();
         let mut steps = 0;
         while pair.step(Instant::FOREVER) {
@@ -258,7 +259,7 @@ proptest! {
             }
             seen = pair.events[B].len();
             let arrived = told.arrived.len() as u64 - told.missing();
-            // What waits behind a gap counts for the share as well.
+            // Data beyond a gap counts for the share as well.
             let waiting: u64 = pair.ends[B].receiver.out_of_order.iter().map(|piece| piece.end - piece.start).sum();
             let total = told.arrived.len() as u64 + waiting;
             prop_assert!((arrived + waiting) * 100 >= u64::from(reliability) * total);

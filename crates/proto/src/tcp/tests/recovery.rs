@@ -1,4 +1,5 @@
-//! Loss recovery, segment by segment: NewReno's fast recovery with one to four losses in a window, and the timer.
+//! Tests of loss recovery, segment by segment: NewReno's fast recovery with one to four losses in a window, and the
+//! timer.
 //!
 //! Segments have 1000 bytes, the round trip takes 20 ms, the first window has ten segments. The ladders show what A sends;
 //! every segment that arrives at B is acknowledged at once.
@@ -7,7 +8,7 @@ use airwatt_base::Seq;
 
 use super::*;
 
-/// A sends `segments` full segments, and these (counted from 1) are lost the first time.
+/// A sends `segments` full segments, and those in `lost` (counted from 1) are lost the first time.
 fn losing(config: TcpConfig, segments: u64, lost: &'static [u32]) -> Pair<InLengths> {
     let mut gone = Vec::new();
     let mut pair = Pair::established(&config, millis(10)).with(move |who, _, segment| {
@@ -22,7 +23,7 @@ fn losing(config: TcpConfig, segments: u64, lost: &'static [u32]) -> Pair<InLeng
     pair
 }
 
-/// What A sent: time in ms and the numbers of the segments that left then, lost ones in parentheses.
+/// The transmissions of A: time in ms and the numbers of the segments sent then, lost ones in parentheses.
 fn sent(pair: &Pair<InLengths>) -> Vec<String> {
     let mut lines: Vec<(String, String)> = Vec::new();
     for line in pair.ladder.iter().filter(|line| line.contains(" A> ")) {
@@ -41,7 +42,7 @@ fn sent(pair: &Pair<InLengths>) -> Vec<String> {
     lines.into_iter().map(|(time, numbers)| format!("{time}: {numbers}")).collect()
 }
 
-/// A's windows in segments: congestion window, and the threshold once there is one.
+/// The windows of A in segments: congestion window, and the threshold once it is set.
 fn windows(pair: &Pair<InLengths>) -> Vec<String> {
     let show = |(cwnd, ssthresh): &(u32, u32)| {
         let cwnd = format!("{}", f64::from(*cwnd) / 1000.0);
@@ -58,8 +59,8 @@ fn one_loss_costs_one_round_trip() {
         sent(&pair),
         ["0: 1 2 (3) 4 5 6 7 8 9 10", "20: 11 12 13 14 3 15", "40: 16 17 18 19 20 21", "60: 22"]
     );
-    // Twelve segments are in flight at the third duplicate; four more inflate to 13, which lets 15 out; then the four that
-    // 11 to 14 cause. The full ACK deflates to the threshold.
+    // Twelve segments are in flight at the third duplicate; four more inflate the window to 13, which releases segment
+    // 15, then the four that 11 to 14 cause. The full ACK deflates it to the threshold.
     let expected =
         ["10", "11", "12", "9/6", "10/6", "11/6", "12/6", "13/6", "14/6", "15/6", "16/6", "17/6", "6/6"];
     assert_eq!(windows(&pair), expected);
@@ -124,7 +125,8 @@ fn four_losses_take_four_round_trips() {
             "80: 22 23 9 24",
         ]
     );
-    // The first partial ACK covers one segment and changes nothing; the second three (16 - 3 + 1), the third two.
+    // The first partial ACK covers one segment and leaves the window; the second covers three (16 - 3 + 1), the third
+    // two.
     let expected = [
         "10", "11", "12", "9/6", "10/6", "11/6", "12/6", "13/6", "14/6", "15/6", "16/6", "14/6", "15/6",
         "16/6", "17/6", "16/6", "17/6", "18/6", "19/6", "20/6", "6/6",
@@ -146,7 +148,8 @@ fn the_very_first_segment_can_be_retransmitted_fast() {
 fn a_lost_tail_waits_for_the_timer() {
     let mut pair = losing(plain(), 10, &[9, 10]);
     pair.run_out();
-    // The RTT is 20 ms, so the least timeout counts, from the last ACK of new data on. The timer restarts at 9's ACK.
+    // The RTT is 20 ms, so the least timeout applies, from the last ACK of new data on. The timer restarts at the ACK
+    // of 9.
     assert_eq!(sent(&pair), ["0: 1 2 3 4 5 6 7 8 (9) (10)", "220: 9", "240: 10"]);
     assert_eq!(pair.ends[A].statistics().rtt_count, 8, "none from what was sent twice");
 }
@@ -160,7 +163,7 @@ fn after_a_timeout_everything_is_sent_again_in_slow_start() {
         sent(&pair),
         ["0: 1 (2) (3) (4)", "20: (5) (6)", "220: 2", "240: 3 4", "260: 5 6 7", "280: 8 9 10 11", "300: 12",]
     );
-    // Half of five segments is the threshold: slow start to 3, then one segment for each window acknowledged.
+    // The threshold is half of five segments: slow start to 3, then one segment for each window acknowledged.
     assert_eq!(windows(&pair)[..5], ["4", "5", "1/2", "2/2", "3/2"]);
     assert_eq!(pair.ends[A].statistics().timeouts, 1);
 }
@@ -182,7 +185,7 @@ fn the_timeout_doubles_up_to_its_maximum() {
 
 #[test]
 fn a_backed_off_timeout_lasts_until_a_sample() {
-    // 10's first two transmissions are lost, so the timeout is backed off twice when its ACK comes.
+    // The first two transmissions of 10 are lost, so the timeout is backed off twice when its ACK arrives.
     let mut lost = 0;
     let mut pair: Pair<InLengths> = Pair::established(&plain(), millis(10)).with(move |who, _, segment| {
         let lose = who == A && segment.seq == Seq::new(9001) && lost < 2;
@@ -198,7 +201,7 @@ fn a_backed_off_timeout_lasts_until_a_sample() {
     assert_eq!(pair.ends[A].rto(), millis(200));
 }
 
-/// RFC 6582 section 3.2 step 1: duplicate ACKs for what a timeout sent needlessly are no loss.
+/// RFC 6582 section 3.2 step 1: duplicate ACKs caused by unnecessary retransmissions after a timeout indicate no loss.
 #[test]
 fn a_spurious_timeout_brings_no_fast_retransmit() {
     let config = TcpConfig { initial_rto: millis(200), ..plain() };
@@ -225,7 +228,7 @@ fn reordering_below_the_threshold_is_no_loss() {
     }
 }
 
-/// RFC 6582 section 4: with fifteen losses in a window, a segment a round trip takes longer than the timer.
+/// RFC 6582 section 4: with fifteen losses in a window, one segment for each round trip takes longer than the timer.
 #[test]
 fn impatience_ends_a_long_recovery() {
     const LOST: &[u32] = &[3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31];
@@ -283,8 +286,9 @@ fn the_estimator_follows_rfc_6298() {
     assert_eq!(rtt.rto(), Span::from_secs(60));
 }
 
-/// Linux's form: the least timeout bounds what the timeout has beyond the smoothed round trip. A path over power save whose
-/// round trips have been 20 ms can hold a segment for a beacon interval of 100 ms more without a timeout.
+/// The variant of Linux: the least timeout bounds the part of the timeout beyond the smoothed round-trip time. On a
+/// path with power save and round trips of 20 ms, a segment can be held for a further beacon interval of 100 ms without
+/// a timeout.
 #[test]
 fn the_least_timeout_may_bound_the_variance_alone() {
     let timeout_after = |min_rto_of| {
@@ -298,6 +302,6 @@ fn the_least_timeout_may_bound_the_variance_alone() {
     rtt.sample(millis(100), Instant::from_secs(1));
     assert_eq!(rtt.rto(), millis(300));
     rtt.sample(millis(600), Instant::from_secs(1));
-    // RTTVAR is 162.5 ms now, and four times that counts.
+    // RTTVAR is 162.5 ms now, and four times that applies.
     assert_eq!(rtt.rto(), Span::from_micros(162_500 + 650_000));
 }

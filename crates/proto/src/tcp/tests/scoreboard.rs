@@ -1,4 +1,5 @@
-//! The scoreboard against a slow and obvious one: a set of bytes, and RFC 6675's definitions word by word.
+//! Comparison of the scoreboard with a slow and simple one: a set of bytes, and the definitions of RFC 6675 word by
+//! word.
 
 use proptest::prelude::*;
 
@@ -8,7 +9,7 @@ use crate::tcp::sack::Scoreboard;
 const MSS: u64 = 3;
 const THRESHOLD: u32 = 3;
 
-/// Which of the positions from 0 on the peer has.
+/// Whether the peer has reported each position, from 0 on.
 struct Bytes(Vec<bool>);
 
 impl Bytes {
@@ -44,7 +45,7 @@ proptest! {
             prop_assert_eq!(scoreboard.insert(ByteRange { start: start as u64, end: end as u64 }), fresh);
             bytes.0[start..end].fill(true);
         }
-        // What is acknowledged is not in the way, and is no hole.
+        // Acknowledged positions are neither reported nor a hole.
         let una = (una..64).find(|at| !bytes.0[*at]).unwrap_or(64);
         bytes.0[..una].fill(false);
         scoreboard.release(una as u64);

@@ -1,4 +1,4 @@
-//! Whole transfers over bad paths: every byte once, in order, and always an end.
+//! Tests of whole transfers over bad paths: every byte arrives once and in order, and every transfer ends.
 
 use airwatt_base::{Seq, Stream};
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ fn pattern(seed: u64, len: usize) -> Vec<u8> {
     (0..len).map(|_| stream.below(256) as u8).collect()
 }
 
-/// Both ends write, read as data comes, and close. Returns what each has read.
+/// Both ends write, read data as it comes, and close. Returns the data that each has read.
 fn exchange(mut pair: Pair<InBytes>, data: [Vec<u8>; 2]) -> (Pair<InBytes>, [Vec<u8>; 2]) {
     let mut read = [Vec::new(), Vec::new()];
     pair.input(B, Input::Listen);
@@ -44,7 +44,8 @@ fn exchange(mut pair: Pair<InBytes>, data: [Vec<u8>; 2]) -> (Pair<InBytes>, [Vec
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Random loss, duplication and reordering, both ways, with small and large windows, under every congestion control.
+    /// Random loss, duplication and reordering in both directions, with small and large windows, with every congestion
+    /// control.
     #[test]
     fn every_byte_arrives_once_and_in_order(
         seed in 0_u64..u64::MAX,
@@ -68,7 +69,7 @@ proptest! {
             limited_transmit,
             ackloss: ackloss.then(Default::default),
             rto_clock: if coarse { COARSE } else { RtoClock::Fine },
-            // A path this bad may lose one segment fifteen times: giving up is not what is tested.
+            // A path this bad may lose one segment fifteen times, and aborting is not the subject of this test.
             give_up_after: 1000,
             syn_give_up_after: 1000,
             ..TcpConfig::default()
@@ -98,7 +99,7 @@ fn sequence_numbers_wrap() {
     assert!(read[B] == data[A] && read[A] == data[B]);
 }
 
-/// Each congestion control carries a file over the same bad path; what repairs better is done sooner.
+/// Each congestion control transfers a file over the same bad path; better repair finishes sooner.
 #[test]
 fn every_algorithm_finishes_on_the_same_bad_path() {
     for congestion in Algorithm::ALL {

@@ -1,8 +1,8 @@
-//! The receiver's side: closed and small windows, delayed acknowledgements; and Nagle's algorithm against them.
+//! Tests of the receiver: closed and small windows, delayed acknowledgements, and Nagle's algorithm with them.
 
 use super::*;
 
-/// B has room for 3000 bytes and reads nothing by itself.
+/// B has room for 3000 bytes and does not read by itself.
 fn small_room(script: impl FnMut(usize, u64, &Segment) -> Fate + 'static) -> Pair<InLengths> {
     let config = TcpConfig { receive_window: 3000, read_at_once: false, ..plain() };
     let mut pair: Pair<InLengths> = Pair::established(&config, millis(10)).with(script);
@@ -63,12 +63,12 @@ fn probes_back_off_and_never_give_up() {
     let mut pair = small_room(|_, _, _| Fate::Arrive);
     pair.run(Span::from_secs(3600));
     assert_eq!(pair.ends[A].state(), State::Established);
-    // 0.2 + 0.4 + ... + 51.2 s, then one a minute.
+    // The probes are 0.2 + 0.4 + ... + 51.2 s apart, then one a minute.
     assert_eq!(pair.ends[A].statistics().probes_sent, 9 + 58);
 }
 
-/// B closes its window while ten segments are on their way, which it takes, opens it for two of the four that wait, then for
-/// good.
+/// B closes its window while ten segments are in flight, which it accepts, opens it for two of the four that wait, and
+/// then without limit.
 #[test]
 fn a_window_is_opened_by_grants() {
     let config = TcpConfig { receive_window: 10_000, ..plain() };
@@ -103,7 +103,7 @@ fn a_window_is_opened_by_grants() {
     );
 }
 
-/// RFC 9293 section 3.8.6.2: nobody offers, nor uses, a window that is not worth a segment.
+/// RFC 9293 section 3.8.6.2: no end offers or uses a window that is smaller than a useful segment.
 #[test]
 fn the_window_is_never_silly() {
     let mut pair = small_room(|_, _, _| Fate::Arrive);
@@ -174,7 +174,7 @@ fn acknowledgements_ride_on_data() {
     assert_eq!(pair.ends[B].statistics().acks_sent, 0);
 }
 
-/// RFC 5681 section 4.2: a gap, its filling, a repetition and the end are acknowledged at once.
+/// RFC 5681 section 4.2: a gap, its filling, a repetition and the end of the stream are acknowledged at once.
 #[test]
 fn what_tells_of_loss_does_not_wait() {
     let mut pair = delaying(|who, nth, _| match (who, nth) {
