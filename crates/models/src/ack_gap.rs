@@ -1,7 +1,8 @@
 //! The mean gap between acknowledgements of an upload, and the distribution of the gaps.
 //!
-//! M. Hashimoto 2013 (PhD thesis), section 3.4: equation 3.42, table 3.1 and figure 3.6. The throughput that cross traffic
-//! leaves gives the window at a loss, that gives p, and the rounds of one period give the gaps:
+//! M. Hashimoto 2013 (PhD thesis), section 3.4: equation 3.42, table 3.1 and figure 3.6. The throughput that cross
+//! traffic leaves determines the window at a loss, the window determines p, and the rounds of one period determine the
+//! gaps:
 //!
 //! ```text
 //! E[W] = R RTT / (8 S_p)                                                                                (3.42)
@@ -13,12 +14,14 @@
 //! Symbols: R in bit/s, RTT in s, S_p in bytes, windows in packets; [`crate::tcp_energy`] has r_td and W_bdp. (a) is the
 //! mean of the gaps' distribution, (b) a ratio of expectations.
 //!
-//! **The reading.** Rows 12, 22, 25 and 28 of table 3.1 follow from (a) within 0.35 %, rows 20 and 29 from (b) within
-//! 0.5 %; the source does not say why. (a) is the default because it is the mean of what figure 3.6 draws. A megabit is
-//! 10^6 bit, contrary to the 1024^2 printed in 3.42, with which only row 12 would fit; give R accordingly.
+//! **Interpretation.** Rows 12, 22, 25 and 28 of table 3.1 follow from (a) within 0.35 %, rows 20 and 29 from (b)
+//! within 0.5 %; the source does not say why. (a) is the default because it is the mean of the distribution in figure
+//! 3.6. A megabit is 10^6 bit, contrary to the 1024^2 printed in 3.42, with which only row 12 would fit; R has to be
+//! given accordingly.
 //!
-//! Holds for an upload in congestion avoidance whose bottleneck is the wired path; both underestimate the gaps where the
-//! window is a few packets (rows 28 and 29: simulation 11.4 and 54.7 ms). Left out: timeouts, jitter within a round.
+//! The model holds for an upload in congestion avoidance whose bottleneck is the wired path; both forms underestimate
+//! the gaps if the window is only a few packets (rows 28 and 29: simulation 11.4 and 54.7 ms). Left out: timeouts,
+//! jitter within a round.
 
 use crate::fields::{choice, outputs, parameters};
 use crate::mac_frame::Frames;
@@ -31,7 +34,7 @@ use crate::{ModelError, positive, require};
 mod tests;
 
 choice! {
-    /// What is averaged.
+    /// The kind of mean.
     pub enum Averaging {
         /// (a), the mean of the distribution of gaps.
         Distribution = "distribution",
@@ -49,7 +52,7 @@ parameters! {
         pub rtt_s: f64 = 0.1,
         /// m, data packets for an acknowledgement, 1 or more.
         pub m: u32 = 1,
-        /// What is averaged.
+        /// The kind of mean.
         pub averaging: Averaging = Averaging::Distribution,
         /// The frames; S_p is its data packet.
         pub frames: Frames = Frames::default(),
@@ -57,22 +60,22 @@ parameters! {
 }
 
 outputs! {
-    /// The mean gap and what it follows from.
+    /// The mean gap and its intermediate results.
     pub struct Output {
         /// The mean gap between acknowledgements.
         pub gap_s: f64,
-        /// p, the loss probability that goes with the throughput.
+        /// p, the loss probability at this throughput.
         pub p: f64,
         /// E(W), the window at a loss.
         pub loss_window_packets: f64,
-        /// W_bdp, what the path holds.
+        /// W_bdp, the packets that the path holds.
         pub pipe_packets: f64,
-        /// r_td, rounds of a period.
+        /// r_td, the number of rounds in a period.
         pub period_rounds: f64,
     }
 }
 
-/// More rounds than this would be a throughput of some 10^11 bit/s: the sum is over rounds.
+/// Largest number of rounds, which corresponds to a throughput of some 10^11 bit/s: the sum is over rounds.
 const ROUNDS_MAX: f64 = 1e6;
 
 /// The windows and rounds of one period.
@@ -107,7 +110,7 @@ impl Period {
         Ok(Self { rtt_s: params.rtt_s, m, p, window, pipe, rounds })
     }
 
-    /// Gaps in a round and the share of the round that counts, round by round.
+    /// The number of gaps in each round, and the share of the round that counts.
     fn rounds(&self) -> impl Iterator<Item = (f64, f64)> {
         let whole = self.rounds.floor();
         (0..=whole as u32).map(move |k| {
@@ -118,11 +121,11 @@ impl Period {
     }
 }
 
-/// The mean gap.
+/// Computes the mean gap.
 ///
 /// # Errors
-/// A parameter outside the range that [`Params`] gives for it, or a throughput of less than two packets in an RTT, where
-/// no p exists.
+/// Returns an error for a parameter outside the range that [`Params`] documents, and for a throughput of less than two
+/// packets in an RTT, for which no p exists.
 pub fn solve(params: &Params) -> Result<Output, ModelError> {
     let period = Period::of(params)?;
     let acks = match params.averaging {
@@ -138,10 +141,11 @@ pub fn solve(params: &Params) -> Result<Output, ModelError> {
     })
 }
 
-/// The distribution of the gaps: lengths in seconds, falling as windows grow, and the expected number of each in a period.
+/// Computes the distribution of the gaps: lengths in seconds, which fall as windows grow, and the expected number of
+/// each in a period.
 ///
 /// # Errors
-/// As [`solve`].
+/// Returns the errors of [`solve`].
 pub fn distribution(params: &Params) -> Result<Vec<(f64, f64)>, ModelError> {
     let period = Period::of(params)?;
     Ok(period.rounds().map(|(gaps, share)| (period.rtt_s / gaps, gaps * share)).collect())

@@ -1,4 +1,4 @@
-//! The buffer of an access point, from one connection that overflows it.
+//! Estimate of the buffer of an access point from one connection that overflows it.
 //!
 //! M. Hashimoto 2013 (PhD thesis), equation 2.11 and table 2.3; M. Hashimoto, master's thesis, 2010, equation 12 and table 3:
 //!
@@ -6,16 +6,17 @@
 //! B_est = (cwnd_overflow - T minRTT / 8) / MSS
 //! ```
 //!
-//! Symbols: cwnd_overflow, bytes in flight at the first loss of data of a connection that is alone; T, its throughput just
-//! before, in bit/s; minRTT in s; MSS in bytes; B_est in packets. What is in flight and not on the way is in the buffer.
-//! The master's thesis prints a garbled form of it.
+//! Symbols: cwnd_overflow, bytes in flight at the first loss of data of a connection that is alone; T, its throughput
+//! just before, in bit/s; minRTT in s; MSS in bytes; B_est in packets. Data in flight that is not on the path is in the
+//! buffer. The master's thesis prints the equation with errors.
 //!
-//! **The reading.** Both theses print the same three measurements and different buffers: the PhD divides by 1500 bytes
-//! and takes a megabit for 10^6 bit (the defaults, table 2.3 to 0.05 packets), the master by 1460 bytes, with 2^20 bit, and cuts
-//! the result to a tenth of a packet (`mss=1460B megabit=binary digits=cut`, table 3 to the digit).
+//! **Interpretation.** Both theses print the same three measurements and different buffers: the PhD thesis divides by
+//! 1500 bytes with a megabit of 10^6 bit (the defaults, table 2.3 to 0.05 packets), the master's thesis by 1460 bytes
+//! with 2^20 bit, and truncates the result to a tenth of a packet (`mss=1460B megabit=binary digits=cut`, table 3 to
+//! the digit).
 //!
-//! Holds for a drop-tail buffer counted in packets of one size. Left out: buffers counted in bytes, other traffic, losses
-//! on the air.
+//! The model holds for a drop-tail buffer counted in packets of one size. Left out: buffers counted in bytes, other
+//! traffic, losses on the air.
 
 use crate::fields::{choice, outputs, parameters};
 use crate::{ModelError, not_negative, positive, require};
@@ -24,21 +25,21 @@ use crate::{ModelError, not_negative, positive, require};
 mod tests;
 
 choice! {
-    /// How many bits the megabit of a measured throughput has.
+    /// Number of bits in the megabit of a measured throughput.
     pub enum Megabit {
         /// 10^6.
         Decimal = "decimal",
-        /// 2^20: the throughput is taken for 1.048576 times as much.
+        /// 2^20: the throughput is 1.048576 times as large.
         Binary = "binary",
     }
 }
 
 choice! {
-    /// How the result is written.
+    /// Precision of the result.
     pub enum Digits {
-        /// As it is.
+        /// The exact result.
         All = "all",
-        /// Cut to a tenth of a packet.
+        /// The result truncated to a tenth of a packet.
         Cut = "cut",
     }
 }
@@ -46,37 +47,38 @@ choice! {
 parameters! {
     /// Parameters of the model.
     pub struct Params {
-        /// cwnd_overflow, in flight at the first loss.
+        /// cwnd_overflow, the data in flight at the first loss.
         pub overflow_bytes: f64 = 118_003.0,
-        /// T, the throughput just before.
+        /// T, the throughput just before the loss.
         pub throughput_bps: f64 = 21.8e6,
         /// minRTT, the shortest round-trip time.
         pub min_rtt_s: f64 = 0.975e-3,
-        /// MSS, a packet.
+        /// MSS, the size of a packet.
         pub mss_bytes: f64 = 1500.0,
-        /// How many bits the throughput's megabit has.
+        /// Number of bits in the megabit of the throughput.
         pub megabit: Megabit = Megabit::Decimal,
-        /// How the result is written.
+        /// Precision of the result.
         pub digits: Digits = Digits::All,
     }
 }
 
 outputs! {
-    /// The buffer.
+    /// The estimated buffer.
     pub struct Output {
-        /// B_est.
+        /// B_est, the buffer in packets.
         pub buffer_packets: f64,
-        /// The same in bytes, not cut.
+        /// The buffer in bytes, without truncation.
         pub buffer_bytes: f64,
-        /// What is on the way and not in the buffer.
+        /// Data on the path outside the buffer.
         pub pipe_bytes: f64,
     }
 }
 
-/// The estimate.
+/// Estimates the buffer.
 ///
 /// # Errors
-/// A parameter outside the range that [`Params`] gives for it, or less in flight than the path holds.
+/// Returns an error for a parameter outside the range that [`Params`] documents, and if less data is in flight than the
+/// path holds.
 pub fn solve(params: &Params) -> Result<Output, ModelError> {
     positive("overflow_bytes", params.overflow_bytes)?;
     not_negative("throughput_bps", params.throughput_bps)?;

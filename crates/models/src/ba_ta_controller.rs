@@ -1,4 +1,4 @@
-//! The trigger-interval controller of BA-TA as a linear system: fixed point, stability, and its times.
+//! The trigger-interval controller of BA-TA as a linear system: fixed point, stability, and times.
 //!
 //! D. Camps-Mur, S. Sallent-Ribes, *Enhancing the performance of TCP over Wi-Fi Power Saving Mechanisms*, equations 7 to 11,
 //! sections 4.1 and 4.2, and the appendix:
@@ -9,13 +9,14 @@
 //! (N - 1) MTU / dt <= R_bott <= (N + 1) MTU / dt                      N packets between two triggers     (7, 8)
 //! ```
 //!
-//! 1 - G ratio_min decides: up to G = 0 unstable, to 1/ratio_min monotone, there in one step, to 2/ratio_min with
-//! oscillations, beyond unstable. Symbols: G, ratio without unit; interval, B, T in s; MTU in bytes. B is the throughput
-//! that one trigger brings over the peak rate; the appendix divides it by ratio_min too, which contradicts its error term.
+//! The factor 1 - G ratio_min determines the behaviour: unstable up to G = 0, monotone up to 1/ratio_min, at which one
+//! step suffices, oscillating up to 2/ratio_min, and unstable beyond. Symbols: G and ratio have no unit; interval, B, T
+//! in s; MTU in bytes. B is the throughput of one trigger over the peak rate; the appendix also divides it by
+//! ratio_min, which contradicts its error term.
 //!
-//! Holds while throughput is inversely proportional to the interval, so between int_min and int_max. Left out: the
-//! limits, the smoothing of the throughput, the estimator's errors and the rule for empty triggers except for its
-//! equilibrium; the mechanism itself is a power-save policy, not a model.
+//! The model holds while throughput is inversely proportional to the interval, that is, between int_min and int_max.
+//! Left out: the limits, the smoothing of the throughput, the errors of the estimator and the rule for empty triggers
+//! except for its equilibrium. The mechanism itself is a power-save policy, not a model.
 
 use crate::fields::{choice, outputs, parameters};
 use crate::{ModelError, not_negative, positive, require};
@@ -24,15 +25,15 @@ use crate::{ModelError, not_negative, positive, require};
 mod tests;
 
 choice! {
-    /// How the interval moves.
+    /// Behaviour of the interval over the steps.
     pub enum Stability {
-        /// Away from the fixed point.
+        /// The interval moves away from the fixed point.
         Unstable = "unstable",
-        /// To the fixed point, from one side.
+        /// The interval approaches the fixed point from one side.
         Monotone = "monotone",
-        /// To the fixed point in one step.
+        /// The interval reaches the fixed point in one step.
         DeadBeat = "dead-beat",
-        /// To the fixed point, from both sides in turn.
+        /// The interval approaches the fixed point from both sides in turn.
         Oscillating = "oscillating",
     }
 }
@@ -42,29 +43,29 @@ parameters! {
     pub struct Params {
         /// G, the gain; any finite number.
         pub gain: f64 = 0.9,
-        /// ratio_min, the share of the peak rate that is aimed at; above 0, at most 1.
+        /// ratio_min, the target share of the peak rate; above 0, at most 1.
         pub ratio_min: f64 = 0.9,
         /// B, the interval at which the throughput would reach the peak rate.
         pub b_s: f64 = 0.036,
-        /// The interval at the start.
+        /// The initial interval.
         pub interval_s: f64 = 0.1,
-        /// k, steps from there, at most 1000000.
+        /// k, number of steps, at most 1000000.
         pub steps: u32 = 10,
-        /// T_update, between two steps.
+        /// T_update, time between two steps.
         pub update_s: f64 = 0.1,
-        /// N_max, attempts before a wrong mode is left.
+        /// N_max, number of attempts before a wrong mode is left.
         pub attempts: u32 = 3,
-        /// count_max, updates an attempt.
+        /// count_max, number of updates in an attempt.
         pub count: u32 = 10,
-        /// n_trig_max, triggers in T_update that are too many, 2 or more.
+        /// n_trig_max, number of triggers in T_update that is too large, 2 or more.
         pub triggers: u32 = 4,
         /// step_min, the least change of an interval.
         pub step_min_s: f64 = 0.01,
         /// N, packets received between two triggers.
         pub packets: f64 = 10.0,
-        /// dt, between these two triggers.
+        /// dt, time between these two triggers.
         pub spacing_s: f64 = 0.1,
-        /// MTU, a packet.
+        /// MTU, the size of a packet.
         pub mtu_bytes: f64 = 1500.0,
     }
 }
@@ -72,45 +73,46 @@ parameters! {
 outputs! {
     /// Fixed point, stability, times and bounds.
     pub struct Output {
-        /// B / ratio_min, where the interval stays.
+        /// B / ratio_min, the fixed point of the interval.
         pub fixed_point_s: f64,
-        /// 1 - G ratio_min, by which the distance to it changes in a step.
+        /// 1 - G ratio_min, the factor by which the distance to the fixed point changes in a step.
         pub multiplier: f64,
-        /// How the interval moves.
+        /// Behaviour of the interval over the steps.
         pub stability: Stability,
         /// The interval after k steps.
         pub after_s: f64,
         /// G above which the interval oscillates, 1 / ratio_min.
         pub dead_beat_gain: f64,
-        /// G from which on it is unstable, 2 / ratio_min.
+        /// G from which on the controller is unstable, 2 / ratio_min.
         pub unstable_gain: f64,
         /// The longest time in a wrong mode, N_max count_max T_update.
         pub recovery_s: f64,
         /// The shortest interval at which empty triggers settle, T_update / n_trig_max.
         pub empty_low_s: f64,
-        /// The longest, T_update / (n_trig_max - 1) + step_min.
+        /// The longest interval at which empty triggers settle, T_update / (n_trig_max - 1) + step_min.
         pub empty_high_s: f64,
-        /// The bottleneck's rate is at least this (7).
+        /// Lower bound of the bottleneck's rate (7).
         pub rate_low_bps: f64,
-        /// And at most this, if the line never ran dry (8).
+        /// Upper bound of the bottleneck's rate, if the line was never idle (8).
         pub rate_high_bps: f64,
     }
 }
 
-/// Throughput over the better of the two extremes (10).
+/// The throughput divided by the better of the two extremes (10).
 pub fn normalized_throughput(throughput: f64, active: f64, psm: f64) -> f64 {
     throughput / active.max(psm)
 }
 
-/// The better of the two extremes' energies over the energy, so that more is better (11).
+/// The better of the two extremes' energies divided by the energy, so that more is better (11).
 pub fn normalized_energy(energy: f64, active: f64, psm: f64) -> f64 {
     active.min(psm) / energy
 }
 
-/// The controller's behaviour.
+/// Computes the behaviour of the controller.
 ///
 /// # Errors
-/// A parameter outside the range that [`Params`] gives for it, or steps so many that an unstable interval overflows.
+/// Returns an error for a parameter outside the range that [`Params`] documents, and if an unstable interval overflows
+/// in the given number of steps.
 pub fn solve(params: &Params) -> Result<Output, ModelError> {
     check(params)?;
     let Params { gain, ratio_min, b_s, interval_s, update_s, .. } = *params;
@@ -136,7 +138,7 @@ pub fn solve(params: &Params) -> Result<Output, ModelError> {
 }
 
 fn stability(multiplier: f64) -> Stability {
-    // 1 / ratio_min times ratio_min may miss one by the last digit.
+    // The product of 1 / ratio_min and ratio_min may differ from one in the last digit.
     if multiplier.abs() < 1e-12 {
         Stability::DeadBeat
     } else if multiplier.abs() >= 1.0 - 1e-12 {

@@ -1,8 +1,8 @@
-//! The models by name: what each takes and gives, and how arrays of points are solved.
+//! The models by name: their parameters and results, and the solution of arrays of points.
 //!
-//! Names, units, texts and defaults come from the models themselves ([`crate::fields`]); here is only what a model is
-//! called and where it comes from. A result that is not a finite number is an error here, whatever the cause, so that
-//! nothing downstream meets a NaN.
+//! Names, units, texts and defaults come from the models themselves ([`crate::fields`]); this module adds the name and
+//! the source of each model. A result that is not a finite number is an error here, whatever the cause, so that no
+//! caller sees a NaN.
 
 use crate::fields::{Field, Kind, Value};
 use crate::{
@@ -13,16 +13,16 @@ use crate::{
 #[cfg(test)]
 mod tests;
 
-/// One model.
+/// An entry of the catalogue.
 #[derive(Clone, Copy, Debug)]
 pub struct Model {
-    /// Its name, as on the command line.
+    /// The name, as on the command line.
     pub name: &'static str,
-    /// What it gives, in a few words.
+    /// The result, in a few words.
     pub summary: &'static str,
-    /// Whose equations.
+    /// The source of the equations.
     pub source: &'static str,
-    /// The results that a table of many points shows; the first one is what a picture draws.
+    /// The results that a table of many points shows; a picture draws the first one.
     pub columns: &'static [&'static str],
     parameters: fn() -> Vec<Field>,
     results: fn() -> Vec<Field>,
@@ -35,7 +35,7 @@ fn fields_of<T: Value + Default>() -> Vec<Field> {
     fields
 }
 
-/// One model with its types; `solve` is a function item, so that the function pointers need no closure.
+/// Makes the entry of one model; `solve` is a function item, so that the function pointers need no closure.
 macro_rules! model {
     ($name:literal, $columns:expr, $params:ty => $output:ty, $solve:path, $summary:literal, $source:literal) => {
         Model {
@@ -54,7 +54,7 @@ macro_rules! model {
     };
 }
 
-/// Every model, in the order in which they build on each other.
+/// All models, in the order in which they build on each other.
 pub const MODELS: &[Model] = &[
     model!(
         "mac-frame", ["uplink_s", "uplink_j", "downlink_s", "downlink_j", "loss"], mac_frame::Params => mac_frame::Output, mac_frame::solve,
@@ -110,43 +110,44 @@ pub const MODELS: &[Model] = &[
     ),
 ];
 
-/// The model of a name.
+/// Returns the model of this name.
 pub fn find(name: &str) -> Option<&'static Model> {
     MODELS.iter().find(|model| model.name == name)
 }
 
 impl Model {
-    /// What it takes, in the order of [`Model::solve`].
+    /// The parameters, in the order of [`Model::solve`].
     pub fn parameters(&self) -> Vec<Field> {
         (self.parameters)()
     }
 
-    /// What it gives, in the order of [`Model::solve`].
+    /// The results, in the order of [`Model::solve`].
     pub fn results(&self) -> Vec<Field> {
         (self.results)()
     }
 
-    /// Solves one point: a number for each parameter, a number for each result.
+    /// Solves one point: takes a number for each parameter, and writes a number for each result.
     ///
     /// # Errors
-    /// A parameter outside its range, or with which a result is no finite number.
+    /// Returns an error for a parameter outside its range, or if a result is not a finite number.
     pub fn solve(&self, parameters: &[f64], results: &mut [f64]) -> Result<(), ModelError> {
         (self.solve)(parameters, results).map_err(|error| self.of_a_parameter(error, parameters))?;
         if results.iter().all(|result| result.is_finite()) { Ok(()) } else { Err(self.extreme(parameters)) }
     }
 
-    /// What a model derives from its parameters is nothing that a user has written.
+    /// Replaces an error about a derived quantity, which the user has not written, by one about a parameter.
     #[cold]
     fn of_a_parameter(&self, error: ModelError, parameters: &[f64]) -> ModelError {
         let known = self.parameters().iter().any(|field| field.name == error.parameter);
         if known { error } else { self.extreme(parameters) }
     }
 
-    /// The parameter that is furthest from its default, as the reason why a result is no number. Each alone is in its range.
+    /// The error for results that are not finite numbers: it names the parameter that is furthest from its default.
+    /// Each parameter alone is in its range.
     #[cold]
     fn extreme(&self, parameters: &[f64]) -> ModelError {
         let fields = self.parameters();
-        // Powers of ten; a zero is as far away as the smallest number.
+        // The distance is in powers of ten; a zero is as far away as the smallest number.
         let magnitude = |value: f64| value.abs().max(f64::MIN_POSITIVE).log10();
         let distance = |(field, value): &(&Field, &f64)| {
             if field.kind == Kind::Number {

@@ -23,14 +23,14 @@
 //! which is the first form as R grows without bound. tau falls with p and p rises with tau, so there is exactly one
 //! fixed point; it is bracketed and bisected.
 //!
-//! Holds for saturated stations of equal parameters that all hear each other, without bit errors and capture. What is
-//! approximate is that attempts are independent. Against a simulation of the slots with W = 16 or more, tau and S are
-//! within 1 % from two stations on, p within 2 % from five and within 5 % from two; with W = 4 and eight doublings p is
-//! up to 11 % off and S up to 4 %. A slot here also counts down through busy periods, as in the paper, where 802.11
-//! freezes the counter.
+//! The model holds for saturated stations of equal parameters that all hear each other, without bit errors and capture.
+//! The independence of attempts is an approximation. Compared with a simulation of the slots with W = 16 or more, tau
+//! and S are within 1 % from two stations on, p within 2 % from five and within 5 % from two; with W = 4 and eight
+//! doublings p is up to 11 % off and S up to 4 %. As in the paper, a slot also counts down in busy periods, in which
+//! 802.11 freezes the counter.
 //!
 //! Left out: unsaturated traffic, access categories, hidden stations, errors, aggregation, and the frame times
-//! themselves, which the caller gives: basic access, RTS/CTS and EIFS after collisions are choices of Ts and Tc.
+//! themselves, which are parameters: Ts and Tc express basic access, RTS/CTS and EIFS after collisions.
 
 use crate::fields::{outputs, parameters};
 use crate::{ModelError, not_negative, positive, require};
@@ -45,15 +45,15 @@ parameters! {
         pub stations: u32 = 10,
         /// W, the first contention window in slots, CWmin + 1; 1 to 65 536.
         pub window: u32 = 16,
-        /// m, how often the window doubles at most; 0 to 16.
+        /// m, the largest number of doublings of the window; 0 to 16.
         pub stages: u32 = 6,
         /// R, retries after the first attempt before a frame is dropped, 0 to 255; none for the unlimited retries of the paper.
         pub retries: Option<u32> = Some(7),
         /// sigma, the length of an idle slot.
         pub slot_s: f64 = 9e-6,
-        /// Ts, how long a success keeps the channel, with the interframe spaces around it.
+        /// Ts, duration of a success on the channel, with the interframe spaces around it.
         pub success_s: f64 = 330e-6,
-        /// Tc, how long a collision keeps the channel.
+        /// Tc, duration of a collision on the channel.
         pub collision_s: f64 = 331e-6,
         /// The mean payload of a frame, E(P) in the paper.
         pub payload_bits: f64 = 12_000.0,
@@ -61,7 +61,7 @@ parameters! {
 }
 
 outputs! {
-    /// The fixed point and what follows from it.
+    /// The fixed point and derived quantities.
     pub struct Output {
         /// tau, the probability that a station attempts in a slot.
         pub attempt_probability: f64,
@@ -83,8 +83,8 @@ outputs! {
 /// Solves the fixed point.
 ///
 /// # Errors
-/// A parameter outside the range that [`Params`] gives for it; times and payload have to be finite and above zero (an
-/// idle slot may last zero time).
+/// Returns an error for a parameter outside the range that [`Params`] documents. Times and payload have to be finite
+/// and above zero (an idle slot may last zero time).
 pub fn solve(params: &Params) -> Result<Output, ModelError> {
     check(params)?;
     let tau = attempt_probability(params);
@@ -106,11 +106,11 @@ fn check(params: &Params) -> Result<(), ModelError> {
     positive("payload_bits", params.payload_bits)
 }
 
-/// What the channel carries when every station attempts with probability `tau`. The drop probability is left at zero.
+/// The state of the channel if every station attempts with probability `tau`. The drop probability is left at zero.
 fn channel(params: &Params, tau: f64) -> Output {
     let stations = f64::from(params.stations);
     let collision_probability = collision_probability(tau, params.stations);
-    // (1 - tau)^n = (1 - tau)^(n-1) (1 - tau): the same powers throughout keep the shares consistent.
+    // The same powers are used throughout, (1 - tau)^n = (1 - tau)^(n-1) (1 - tau), so that the shares are consistent.
     let idle = (1.0 - collision_probability) * (1.0 - tau);
     let success = stations * tau * (1.0 - collision_probability);
     let busy_probability = 1.0 - idle;
@@ -127,7 +127,7 @@ fn channel(params: &Params, tau: f64) -> Output {
     }
 }
 
-/// p for a given tau. Through the logarithm, because 1 - (1 - tau)^(n-1) loses digits where tau is small.
+/// p for a given tau. It is computed by logarithms, because 1 - (1 - tau)^(n-1) loses digits if tau is small.
 fn collision_probability(tau: f64, stations: u32) -> f64 {
     if stations == 1 {
         return 0.0;
@@ -135,7 +135,7 @@ fn collision_probability(tau: f64, stations: u32) -> f64 {
     -(f64::from(stations - 1) * (-tau).ln_1p()).exp_m1()
 }
 
-/// The tau that a station has when its attempts fail with probability `p`.
+/// The tau of a station whose attempts fail with probability `p`.
 fn response(params: &Params, p: f64) -> f64 {
     let window = f64::from(params.window);
     let Some(retries) = params.retries else {
@@ -154,10 +154,10 @@ fn response(params: &Params, p: f64) -> f64 {
     attempts / slots
 }
 
-/// The fixed point: the response is falling in tau, so the difference changes its sign once in [0, 1].
+/// Finds the fixed point: the response falls with tau, so the difference changes its sign exactly once in [0, 1].
 fn attempt_probability(params: &Params) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
-    // Each step halves the bracket; the loop ends where it cannot be halved any more.
+    // Each step halves the bracket, until it cannot be halved any more.
     loop {
         let middle = f64::midpoint(low, high);
         if middle <= low || middle >= high {

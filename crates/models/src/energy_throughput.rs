@@ -10,12 +10,12 @@
 //! ```
 //!
 //! Symbols: B bytes, mean throughput theta and line rate r (here in bit/s), powers in W, E in J; t_total = B / theta,
-//! t_Tx = B / r; t_idle is the time in which the sender neither sends, receives nor processes. Where P_idle dominates, E
+//! t_Tx = B / r; t_idle is the time in which the sender neither sends, receives nor processes. If P_idle dominates, E
 //! is inversely proportional to theta: E times theta / B is then P_idle. The defaults are the thesis's laptop: 1.2 A at
 //! 15 V idle, and the radio's additional 0.61 W (284 - 156 mA at 4.74 V) and 0.16 W (190 - 156 mA).
 //!
-//! Holds for one sender of bulk data whose power has these three levels. Left out: sleep, the power of processing (it
-//! counts as idle power for a time), retransmissions (B is what is sent).
+//! The model holds for one sender of bulk data whose power has these three levels. Left out: sleep, the power of
+//! processing (it counts as idle power for a time), retransmissions (B counts the data sent).
 
 use crate::fields::{outputs, parameters};
 use crate::{ModelError, not_negative, positive, require};
@@ -29,15 +29,15 @@ const RADIO_V: f64 = 4.74;
 parameters! {
     /// Parameters of the model.
     pub struct Params {
-        /// B, what is sent.
+        /// B, data sent.
         pub file_bytes: f64 = 10e6,
         /// theta, the mean throughput, at most the line rate.
         pub throughput_bps: f64 = 1e6,
         /// r, the line rate.
         pub line_rate_bps: f64 = 2e6,
-        /// What is received meanwhile, at the line rate.
+        /// Data received at the same time, at the line rate.
         pub received_bytes: f64 = 0.0,
-        /// How long the sender processes, beside sending and receiving.
+        /// Processing time of the sender, besides sending and receiving.
         pub processing_s: f64 = 0.0,
         /// P_idle, of the whole system.
         pub idle_w: f64 = 18.0,
@@ -49,35 +49,36 @@ parameters! {
 }
 
 outputs! {
-    /// Energy, whole and in parts.
+    /// The energy and its parts.
     pub struct Output {
-        /// E.
+        /// E, the total energy.
         pub total_j: f64,
-        /// E_I, without the time in which nothing happens.
+        /// E_I, the energy without idle time.
         pub idealized_j: f64,
-        /// Of E: idle, with processing.
+        /// Part of E: idle, with processing.
         pub idle_j: f64,
-        /// Of E: sending.
+        /// Part of E: sending.
         pub transmit_j: f64,
-        /// Of E: receiving.
+        /// Part of E: receiving.
         pub receive_j: f64,
         /// E / 8 B.
         pub energy_per_bit_j: f64,
         /// E_I / 8 B.
         pub idealized_per_bit_j: f64,
-        /// E per bit times throughput: near P_idle where energy is inversely proportional to throughput.
+        /// Energy per bit times throughput: close to P_idle if energy is inversely proportional to throughput.
         pub inverse_constant_w: f64,
-        /// How long it takes.
+        /// Duration.
         pub total_s: f64,
-        /// Of this: neither sending nor receiving nor processing.
+        /// Part of the duration without sending, receiving or processing.
         pub idle_s: f64,
     }
 }
 
-/// The energy.
+/// Computes the energy.
 ///
 /// # Errors
-/// A parameter outside the range that [`Params`] gives for it; sending, receiving and processing that do not fit into the time.
+/// Returns an error for a parameter outside the range that [`Params`] documents, and if sending, receiving and
+/// processing take longer than the duration.
 pub fn solve(params: &Params) -> Result<Output, ModelError> {
     check(params)?;
     let Params { file_bytes, throughput_bps, line_rate_bps, idle_w, .. } = *params;

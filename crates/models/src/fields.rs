@@ -1,16 +1,16 @@
-//! What a model says about its parameters and results: names, units, texts, kinds.
+//! Descriptions of the parameters and results of models: names, units, texts, kinds.
 //!
-//! A model's `Params` and `Output` are plain structs. `parameters!` and `outputs!` declare them as they would be
-//! written by hand and keep the names and doc comments beside them, so that tables, help texts, checks of user input
-//! and the reference pages come from one place. The unit is the last part of a name (`rtt_s`, `rate_bps`), so it is
-//! not written a second time.
+//! The `Params` and `Output` of a model are plain structs. `parameters!` and `outputs!` declare them in the usual
+//! notation and keep the names and doc comments, so that tables, help texts, checks of user input and the reference
+//! pages come from one place. The unit is the last part of a name (`rtt_s`, `rate_bps`), so it is not written a second
+//! time.
 //!
-//! Every value crosses as one `f64`: a count as itself, a choice as its index, no limit as infinity. This keeps arrays of
-//! points plain. What is left out: nested results, texts, and values that depend on other values.
+//! Every value is passed as one `f64`: a count as itself, a choice as its index, no limit as infinity. This keeps
+//! arrays of points plain. Left out: nested results, texts, and values that depend on other values.
 
 use crate::ModelError;
 
-/// How a field is written and what it takes.
+/// The kind of values of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A real number.
@@ -19,26 +19,26 @@ pub enum Kind {
     Whole,
     /// A whole number, or none for no limit.
     WholeOrNone,
-    /// One of these names; as a number, its index.
+    /// One of these names; its number is its index.
     Choice(&'static [&'static str]),
 }
 
 /// One parameter or one result of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
-    /// Its name, with the unit last.
+    /// The name, with the unit last.
     pub name: &'static str,
-    /// Its unit as in tables (`s`, `b/s`, `B`, `W`); empty for counts and shares.
+    /// The unit as in tables (`s`, `b/s`, `B`, `W`); empty for counts and shares.
     pub unit: &'static str,
-    /// What it is, one or two sentences.
+    /// A description in one or two sentences.
     pub text: String,
-    /// How it is written.
+    /// The kind of values.
     pub kind: Kind,
-    /// The value that it has when it is not given; zero for a result.
+    /// The default value; zero for a result.
     pub default: f64,
 }
 
-/// Units by the last part of a name.
+/// Units for the last part of a name.
 const UNITS: [(&str, &str); 8] = [
     ("_per_bit_j", "J/b"),
     ("_bps", "b/s"),
@@ -55,10 +55,10 @@ impl Field {
         Self { name, unit: unit_of(name), text: text.trim().to_owned(), kind, default }
     }
 
-    /// The name without its unit, as the command line takes it too: `rtt` for `rtt_s`.
+    /// The name without its unit, which the command line accepts too: `rtt` for `rtt_s`.
     pub fn short_name(&self) -> &'static str {
         let suffix = UNITS.iter().find(|(suffix, _)| self.name.ends_with(suffix)).map_or("", |found| found.0);
-        // A count of packets is a plain number, and the word is part of its name.
+        // A count of packets is a plain number, and the word belongs to its name.
         if self.unit == "packets" { self.name } else { self.name.strip_suffix(suffix).unwrap_or(self.name) }
     }
 }
@@ -67,27 +67,28 @@ fn unit_of(name: &str) -> &'static str {
     UNITS.iter().find(|(suffix, _)| name.ends_with(suffix)).map_or("", |found| found.1)
 }
 
-/// A value, or a group of values, that a model reads or gives.
+/// A value, or a group of values, that is a parameter or a result of a model.
 pub trait Value: Sized {
-    /// Adds what it is to `fields`, with its own value as the default.
+    /// Adds its description to `fields`, with its own value as the default.
     fn describe(&self, name: &'static str, text: &str, fields: &mut Vec<Field>);
 
     /// Takes its numbers from the front of `numbers`, in the order of [`Value::describe`].
     ///
     /// # Errors
-    /// A number that this kind of value cannot be: a fraction for a count, an unknown choice.
+    /// Returns an error for a number that is not valid for this kind of value: a fraction for a count, an unknown
+    /// choice.
     fn read(name: &'static str, numbers: &mut std::slice::Iter<'_, f64>) -> Result<Self, ModelError>;
 
-    /// Puts its numbers into `numbers`, in the order of [`Value::describe`].
+    /// Writes its numbers to `numbers`, in the order of [`Value::describe`].
     fn write(&self, numbers: &mut std::slice::IterMut<'_, f64>);
 }
 
-/// The next number; NaN where there is none, which no model takes.
+/// Returns the next number; NaN, which no model accepts, if there is none.
 fn next(numbers: &mut std::slice::Iter<'_, f64>) -> f64 {
     numbers.next().copied().unwrap_or(f64::NAN)
 }
 
-/// Puts one number down.
+/// Writes one number.
 pub(crate) fn put(numbers: &mut std::slice::IterMut<'_, f64>, value: f64) {
     if let Some(place) = numbers.next() {
         *place = value;
@@ -144,7 +145,7 @@ impl Value for Option<u32> {
     }
 }
 
-/// Which of `names` a number stands for.
+/// The index among `names` that a number stands for.
 pub(crate) fn choice_index(
     name: &'static str,
     numbers: &mut std::slice::Iter<'_, f64>,
@@ -158,7 +159,7 @@ pub(crate) fn choice_index(
     Err(ModelError { parameter: name, value, allowed: "the index of one of its choices" })
 }
 
-/// Adds a choice to `fields`: its own text, then what each name means.
+/// Adds a choice to `fields`: its own text, then the meaning of each name.
 pub(crate) fn describe_choice(
     (name, text): (&'static str, &str),
     names: &'static [&'static str],
@@ -200,7 +201,7 @@ macro_rules! outputs {
     };
 }
 
-/// The [`Value`] of a struct of values.
+/// Implements [`Value`] for a struct of values.
 macro_rules! values {
     ($name:ident { $($(#[doc = $text:literal])+ $field:ident: $kind:ty,)+ }) => {
         impl $crate::fields::Value for $name {
@@ -222,7 +223,7 @@ macro_rules! values {
     };
 }
 
-/// Declares a choice: an enum with a name for each variant, the first one its default.
+/// Declares a choice: an enum with a name for each variant, of which the first one is the default.
 macro_rules! choice {
     ($(#[$meta:meta])* pub enum $name:ident { $($(#[doc = $text:literal])+ $variant:ident = $label:literal,)+ }) => {
         $(#[$meta])*

@@ -1,21 +1,22 @@
-//! Analytical models, one file each: the formula, its symbols with units, its source, and where it holds.
+//! Analytical models, one file each: the formula, its symbols with units, its source, and its range of validity.
 //!
 //! Every model has the same shape: a `Params` of plain numbers in SI base units (the unit is the last part of a name),
-//! an `Output`, and `solve(&Params) -> Result<Output, ModelError>`. A model is a pure function of its parameters, so that
-//! arrays of points can be solved in any order and on any number of threads. Floating point belongs here and nowhere
-//! below results: nothing that decides in a protocol calls a model.
+//! an `Output`, and `solve(&Params) -> Result<Output, ModelError>`. A model is a pure function of its parameters, so
+//! that arrays of points can be solved in any order and on any number of threads. Floating point is used in models and
+//! results only: no decision of a protocol depends on a model.
 //!
-//! Where a published number follows only under a certain reading of its source, that reading is the default of a
-//! parameter, the other one its alternative, and the module says so. [`catalogue`] lists the models with their parameters
-//! and results, for the command line, for Python and for the reference pages; [`text`] reads values as users write them.
+//! If a published number follows only from a certain interpretation of its source, that interpretation is the default
+//! of a parameter, the other one its alternative, and the module documents it. [`catalogue`] lists the models with
+//! their parameters and results, for the command line, for Python and for the reference pages; [`text`] reads values as
+//! users write them.
 //!
 //! * [`mac_frame`]: time and energy of a frame exchange with its retries (Hashimoto 2013).
-//! * [`tcp_blocks`]: what the TCP models share.
+//! * [`tcp_blocks`]: common parts of the TCP models.
 //! * [`tcp_throughput`]: steady throughput with random losses (Padhye et al. 1998, Mathis et al. 1997).
 //! * [`tcp_latency`]: the time of one transfer (Cardwell et al. 2000).
 //! * [`tcp_energy`]: the energy of an upload, always awake and with ideal sleep between bursts (Hashimoto 2013).
 //! * [`ack_gap`]: gaps between acknowledgements (Hashimoto 2013, table 3.1).
-//! * [`wni_factors`]: what limits the gain of sleep (Hashimoto 2013).
+//! * [`wni_factors`]: properties of a radio that limit the gain of sleep (Hashimoto 2013).
 //! * [`sctp_tunnel`]: power with all flows in one tunnel that sends bursts (Hashimoto 2013).
 //! * [`psm_throughput`]: a download through beacon-driven power save (Camps-Mur, Sallent-Ribes).
 //! * [`ba_ta_controller`]: stability of the trigger-interval controller (Camps-Mur, Sallent-Ribes).
@@ -45,21 +46,21 @@ pub mod tcp_throughput;
 pub mod text;
 pub mod wni_factors;
 
-/// A parameter that is outside a model's range. Its display is one line: parameter, value, what is allowed.
+/// The error for a parameter outside a model's range. Its display is one line: `PARAMETER: expected RANGE, got VALUE`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ModelError {
     /// The name of the parameter as in `Params`.
     pub parameter: &'static str,
     /// Its value.
     pub value: f64,
-    /// The range that the model takes.
+    /// The range that the model accepts.
     pub allowed: &'static str,
 }
 
 impl fmt::Display for ModelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let size = self.value.abs();
-        // Hundreds of digits are no line.
+        // Numbers with very many digits are printed in scientific notation.
         if size.is_finite() && size != 0.0 && !(1e-6..1e15).contains(&size) {
             write!(f, "{}: {:e}; allowed is {}", self.parameter, self.value, self.allowed)
         } else {
@@ -70,19 +71,19 @@ impl fmt::Display for ModelError {
 
 impl std::error::Error for ModelError {}
 
-/// Refuses what is not a finite number of zero or more.
+/// Rejects everything but a finite number of zero or more.
 fn not_negative(parameter: &'static str, value: f64) -> Result<(), ModelError> {
     let holds = value.is_finite() && value >= 0.0;
     require(holds, parameter, value, "a finite number of zero or more")
 }
 
-/// Refuses what is not a finite number above zero.
+/// Rejects everything but a finite number above zero.
 fn positive(parameter: &'static str, value: f64) -> Result<(), ModelError> {
     let holds = value.is_finite() && value > 0.0;
     require(holds, parameter, value, "a finite number above zero")
 }
 
-/// An error about `parameter` unless `holds`.
+/// Returns an error about `parameter` unless `holds`.
 fn require(
     holds: bool,
     parameter: &'static str,

@@ -1,4 +1,4 @@
-//! Expected time and energy of one 802.11 frame exchange with its retries, as a client sends or receives it.
+//! Expected time and energy of one 802.11 frame exchange with its retries, for a client that sends or receives.
 //!
 //! M. Hashimoto, *Transport-Layer Solutions for Achieving Fairness and Energy Efficiency in Wireless LANs*, PhD thesis,
 //! Osaka University, 2013, equations 3.1 to 3.10. Attempt i fails with probability q and is repeated N times at most:
@@ -16,15 +16,15 @@
 //! Symbols: q and N without unit, times in s, powers in W, energies in J. The double sum is evaluated as the sum over j of
 //! t(j) times the probability q^(j-1) that attempt j happens, which is the same number.
 //!
-//! **The reading.** The thesis lists a PLCP preamble of 16 us and gives no rate for control frames. Its printed numbers
-//! follow only if the preamble is not charged, RTS, CTS and ACK (20, 14, 14 bytes) go at 54 Mb/s, and a data frame is
-//! the IP packet with 24 bytes of MAC and 8 of LLC. That is the default. With `timing = ofdm` each frame lasts what
-//! 802.11-2020 17.4.3 says (preamble, service and tail bits, whole symbols, FCS); the usual control rate is then
-//! 24 Mb/s.
+//! **Interpretation.** The thesis lists a PLCP preamble of 16 us and gives no rate for control frames. Its printed
+//! numbers follow only if the preamble is not charged, RTS, CTS and ACK (20, 14, 14 bytes) go at 54 Mb/s, and a data
+//! frame is the IP packet with 24 bytes of MAC and 8 of LLC. That is the default. With `timing = ofdm` each frame has
+//! the duration of 802.11-2020 17.4.3 (preamble, service and tail bits, whole symbols, FCS); the usual control rate is
+//! then 24 Mb/s.
 //!
-//! Holds for q below 1 and independent attempts. Left out: collisions as a cause of q (see [`crate::dcf_saturation`]),
-//! what the radio overhears of others, the freezing of a backoff while others send, fragmentation, aggregation, and a
-//! failed attempt's shorter time: as in the source, each attempt costs a full exchange.
+//! The model holds for q below 1 and independent attempts. Left out: collisions as a cause of q (see
+//! [`crate::dcf_saturation`]), overheard frames of others, the freezing of a backoff while others send, fragmentation,
+//! aggregation, and the shorter time of a failed attempt: as in the source, each attempt costs a full exchange.
 
 use crate::fields::{choice, outputs, parameters};
 use crate::max_throughput::ofdm_frame_s;
@@ -38,13 +38,13 @@ mod tests;
 const RTS_BYTES: f64 = 20.0;
 const CTS_BYTES: f64 = 14.0;
 const ACK_BYTES: f64 = 14.0;
-/// Bytes of the frame check sequence, which the published numbers leave out.
+/// Bytes of the frame check sequence, which the published numbers omit.
 const FCS_BYTES: f64 = 4.0;
 
 choice! {
-    /// How long a frame of so many bytes is.
+    /// Computation of the duration of a frame.
     pub enum Timing {
-        /// A preamble and the bytes at their rate, as the published numbers have it.
+        /// A preamble and the bytes at their rate, as in the published numbers.
         Published = "published",
         /// Preamble, service and tail bits and whole symbols of 802.11a, with an FCS on data.
         Ofdm = "ofdm",
@@ -52,9 +52,9 @@ choice! {
 }
 
 choice! {
-    /// Whether a client asks for the channel first.
+    /// Protection of the client's frames.
     pub enum Protection {
-        /// RTS and CTS before what the client sends.
+        /// RTS and CTS before the client's data.
         RtsCts = "rts-cts",
         /// Data and acknowledgement only.
         None = "none",
@@ -78,7 +78,7 @@ parameters! {
         pub data_rate_bps: f64 = 54e6,
         /// The rate of RTS, CTS and ACK.
         pub control_rate_bps: f64 = 54e6,
-        /// How long a frame is.
+        /// Computation of the duration of a frame.
         pub timing: Timing = Timing::Published,
         /// Preamble of each frame, with published timing.
         pub preamble_s: f64 = 0.0,
@@ -94,7 +94,7 @@ parameters! {
         pub cw_min: u32 = 15,
         /// CWmax, CWmin to 65535 slots.
         pub cw_max: u32 = 1023,
-        /// What the client puts before its data.
+        /// Protection of the client's data.
         pub protection: Protection = Protection::RtsCts,
     }
 }
@@ -116,25 +116,25 @@ parameters! {
 outputs! {
     /// Expected exchanges.
     pub struct Output {
-        /// E(t^t), how long it takes the client to send a packet.
+        /// E(t^t), the time in which the client sends a packet.
         pub uplink_s: f64,
         /// E(e^t), the client's energy for it.
         pub uplink_j: f64,
-        /// Of this time, sending.
+        /// Part of this time: sending.
         pub uplink_transmit_s: f64,
-        /// Of this time, receiving.
+        /// Part of this time: receiving.
         pub uplink_receive_s: f64,
-        /// Of this time, listening: spaces, backoff, propagation.
+        /// Part of this time: listening (spaces, backoff, propagation).
         pub uplink_listen_s: f64,
-        /// E(t^r), how long it takes the client to receive a packet.
+        /// E(t^r), the time in which the client receives a packet.
         pub downlink_s: f64,
         /// E(e^r), the client's energy for it.
         pub downlink_j: f64,
-        /// Of this time, sending.
+        /// Part of this time: sending.
         pub downlink_transmit_s: f64,
-        /// Of this time, receiving.
+        /// Part of this time: receiving.
         pub downlink_receive_s: f64,
-        /// Of this time, listening.
+        /// Part of this time: listening.
         pub downlink_listen_s: f64,
         /// Mean number of attempts.
         pub attempts: f64,
@@ -143,7 +143,7 @@ outputs! {
     }
 }
 
-/// Where the time of an exchange goes, in seconds.
+/// The parts of an exchange's time, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Airtime {
     pub(crate) transmit_s: f64,
@@ -161,7 +161,7 @@ impl Airtime {
     }
 }
 
-/// What the models above take: expected times and energies of both directions.
+/// The input of the models above: expected times and energies of both directions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exchanges {
     /// E(t^t) in seconds.
@@ -177,7 +177,7 @@ pub struct Exchanges {
 }
 
 impl Frames {
-    /// The expected exchanges with a radio. The parameters have to be checked.
+    /// The expected exchanges with a radio. The parameters must have been checked.
     pub(crate) fn exchanges(&self, radio: &Radio) -> Exchanges {
         let powers = [radio.transmit_w, radio.receive_w, radio.listen_w];
         let [uplink, downlink] = self.airtimes();
@@ -195,7 +195,7 @@ impl Frames {
         self.q.powi(self.retries as i32 + 1)
     }
 
-    /// Expected times of a packet up and a packet down.
+    /// Expected times of an uplink and of a downlink packet.
     fn airtimes(&self) -> [Airtime; 2] {
         let (attempts, backoff_s) = self.attempts();
         let ack_s = self.control_s(ACK_BYTES);
@@ -220,7 +220,7 @@ impl Frames {
         [uplink, downlink]
     }
 
-    /// The mean number of attempts, and the mean backoff of all of them together.
+    /// The mean number of attempts, and the mean sum of their backoffs.
     fn attempts(&self) -> (f64, f64) {
         let (mut reached, mut attempts, mut slots) = (1.0, 0.0, 0.0);
         let (mut window, limit) = (f64::from(self.cw_min), f64::from(self.cw_max));
@@ -248,7 +248,7 @@ impl Frames {
         }
     }
 
-    /// Refuses what is outside of the ranges above.
+    /// Rejects values outside the documented ranges.
     pub(crate) fn check(&self) -> Result<(), ModelError> {
         let q_holds = (0.0..1.0).contains(&self.q);
         require(q_holds, "q", self.q, "0 or more, and below 1")?;
@@ -269,10 +269,11 @@ impl Frames {
     }
 }
 
-/// The expected exchanges.
+/// Computes the expected exchanges.
 ///
 /// # Errors
-/// A parameter outside the range that [`Frames`] gives for it; powers have to be finite and zero or more.
+/// Returns an error for a parameter outside the range that [`Frames`] documents, and for powers that are not finite and
+/// zero or more.
 pub fn solve(params: &Params) -> Result<Output, ModelError> {
     let Params { frames, transmit_w, receive_w, listen_w } = params;
     frames.check()?;

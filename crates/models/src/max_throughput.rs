@@ -9,14 +9,14 @@
 //! S     = 8 payload / cycle
 //! ```
 //!
-//! Holds for one saturated sender of frames that are not aggregated and a receiver that answers only with
-//! acknowledgements; for TCP it is an upper bound, because its acknowledgements take air as well. The mean backoff counts
-//! every slot as idle, which is exact when nobody else sends.
+//! The model holds for one saturated sender of frames that are not aggregated and a receiver that answers only with
+//! acknowledgements; for TCP it is an upper bound, because its acknowledgements take air time as well. The mean backoff
+//! counts every slot as idle, which is exact if no other station sends.
 //!
-//! [`Params::jun_2003_ofdm`] keeps the figures with which both Hashimoto theses take the capacity of 802.11a from the paper
-//! (31.04 Mb/s for 1460 bytes at 54 Mb/s): 9 us of SIFS, where the standard has 16 us (802.11-2020 17.4.4), the
-//! acknowledgement at the rate of the data, 34 bytes around the payload (a MAC header with four addresses, and the FCS),
-//! no rounding of the data to symbols. [`Params::ofdm`] and [`Params::hr_dsss`] are the standard's figures.
+//! [`Params::jun_2003_ofdm`] contains the figures with which both Hashimoto theses derive the capacity of 802.11a from
+//! the paper (31.04 Mb/s for 1460 bytes at 54 Mb/s): 9 us of SIFS, where the standard has 16 us (802.11-2020 17.4.4),
+//! the acknowledgement at the rate of the data, 34 bytes around the payload (a MAC header with four addresses, and the
+//! FCS), no rounding of the data to symbols. [`Params::ofdm`] and [`Params::hr_dsss`] are the standard's figures.
 //!
 //! Left out: collisions and retries (see [`crate::dcf_saturation`]), aggregation and block acknowledgements, TXOPs.
 
@@ -34,13 +34,13 @@ const OFDM_SYMBOL_S: f64 = 4e-6;
 const OFDM_PREAMBLE_S: f64 = 20e-6;
 /// Bytes of an ACK frame (802.11-2020 9.3.1.4).
 const ACK_BYTES: f64 = 14.0;
-/// What surrounds an IP packet: MAC header 24, LLC and SNAP 8, FCS 4 bytes.
+/// Bytes around an IP packet: MAC header 24, LLC and SNAP 8, FCS 4.
 const IP_OVERHEAD_BYTES: f64 = 36.0;
 
 /// Parameters of the model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Params {
-    /// What counts as throughput in each frame, in bytes.
+    /// Data in each frame that counts as throughput, in bytes.
     pub payload_bytes: f64,
     /// Headers and check sums around it that are sent at the data rate, in bytes.
     pub overhead_bytes: f64,
@@ -50,40 +50,40 @@ pub struct Params {
     pub preamble_s: f64,
     /// Bits that the PHY adds at the data rate (OFDM: service field and tail).
     pub coding_bits: f64,
-    /// The symbol to whose multiples the data is rounded up, in seconds; zero: no rounding.
+    /// The symbol to whose multiples the data is rounded up, in seconds; zero for no rounding.
     pub symbol_s: f64,
     /// DIFS, in seconds.
     pub difs_s: f64,
     /// SIFS, in seconds.
     pub sifs_s: f64,
-    /// A backoff slot, in seconds.
+    /// Duration of a backoff slot, in seconds.
     pub slot_s: f64,
     /// CWmin in slots: the backoff is drawn from zero to this.
     pub cw_min: u32,
-    /// The acknowledgement frame, in seconds.
+    /// Duration of the acknowledgement frame, in seconds.
     pub ack_s: f64,
-    /// The RTS and the CTS frame, in seconds; none: data without them.
+    /// Durations of the RTS and the CTS frame, in seconds; `None` for data without them.
     pub rts_cts_s: Option<(f64, f64)>,
     /// The propagation time of one frame, in seconds.
     pub propagation_s: f64,
 }
 
 outputs! {
-    /// One cycle and what it carries.
+    /// One cycle and its throughput.
     pub struct Output {
-        /// S, of payload.
+        /// S, the throughput of payload.
         pub throughput_bps: f64,
-        /// From one frame to the next.
+        /// The time from one frame to the next.
         pub cycle_s: f64,
-        /// The mean backoff in it.
+        /// The mean backoff in a cycle.
         pub backoff_s: f64,
-        /// The data frame in it.
+        /// The duration of the data frame.
         pub data_s: f64,
     }
 }
 
 choice! {
-    /// Whose frames.
+    /// The physical layer.
     pub enum Phy {
         /// 802.11a, or g without older stations.
         Ofdm = "ofdm",
@@ -95,21 +95,21 @@ choice! {
 }
 
 parameters! {
-    /// The model by its standards: what most questions need of [`Params`].
+    /// The model for the frames of a standard: the parameters that most questions need.
     pub struct Standard {
-        /// Whose frames.
+        /// The physical layer.
         pub phy: Phy = Phy::Ofdm,
         /// An IP packet; with `jun-2003`, a payload.
         pub packet_bytes: f64 = 1500.0,
         /// The rate of the data.
         pub data_rate_bps: f64 = 54e6,
-        /// The rate of the acknowledgement; `jun-2003` takes the data's.
+        /// The rate of the acknowledgement; `jun-2003` uses the rate of the data.
         pub control_rate_bps: f64 = 24e6,
     }
 }
 
 impl Standard {
-    /// All the parameters.
+    /// All parameters of the model.
     pub fn params(&self) -> Params {
         let Self { phy, packet_bytes, data_rate_bps, control_rate_bps } = *self;
         match phy {
@@ -141,7 +141,8 @@ impl Params {
         }
     }
 
-    /// The figures behind the theses' capacity, with frames of `payload_bytes`: see the module's text.
+    /// The figures from which the theses derive the capacity, with frames of `payload_bytes` (see the documentation of
+    /// the module).
     pub fn jun_2003_ofdm(data_rate_bps: f64, payload_bytes: f64) -> Self {
         Self {
             overhead_bytes: 34.0,
@@ -173,13 +174,13 @@ impl Params {
     }
 }
 
-/// How long an OFDM frame of `bytes` at `rate_bps` takes in a 20 MHz channel, in whole symbols (802.11-2020 17.4.3).
+/// Duration of an OFDM frame of `bytes` at `rate_bps` in a 20 MHz channel, in whole symbols (802.11-2020 17.4.3).
 pub fn ofdm_frame_s(bytes: f64, rate_bps: f64) -> f64 {
     OFDM_PREAMBLE_S + whole_symbols((OFDM_CODING_BITS + 8.0 * bytes) / rate_bps, OFDM_SYMBOL_S)
 }
 
-/// `time_s` rounded up to multiples of `symbol_s`. The margin keeps a quotient that should be whole, but is not in
-/// floating point, from costing a symbol; it is far below a bit of a symbol.
+/// Rounds `time_s` up to a multiple of `symbol_s`. The margin prevents that a quotient which should be an integer costs
+/// an additional symbol by rounding errors; it is far below a bit of a symbol.
 fn whole_symbols(time_s: f64, symbol_s: f64) -> f64 {
     if symbol_s == 0.0 {
         return time_s;
@@ -187,10 +188,10 @@ fn whole_symbols(time_s: f64, symbol_s: f64) -> f64 {
     (time_s / symbol_s - 1e-9).ceil() * symbol_s
 }
 
-/// The maximum throughput of a standard's frames.
+/// Computes the maximum throughput for the frames of a standard.
 ///
 /// # Errors
-/// A rate or a packet that is not finite and above zero.
+/// Returns an error for a rate or a packet that is not finite and above zero.
 pub fn solve_standard(standard: &Standard) -> Result<Output, ModelError> {
     positive("packet_bytes", standard.packet_bytes)?;
     positive("data_rate_bps", standard.data_rate_bps)?;
@@ -198,10 +199,11 @@ pub fn solve_standard(standard: &Standard) -> Result<Output, ModelError> {
     solve(&standard.params())
 }
 
-/// The maximum throughput.
+/// Computes the maximum throughput.
 ///
 /// # Errors
-/// A rate or a payload that is not finite and above zero; anything else that is not finite and zero or more.
+/// Returns an error for a rate or a payload that is not finite and above zero, and for any other parameter that is not
+/// finite and zero or more.
 pub fn solve(params: &Params) -> Result<Output, ModelError> {
     check(params)?;
     let bits = params.coding_bits + 8.0 * (params.overhead_bytes + params.payload_bytes);

@@ -14,19 +14,22 @@
 //! Thr = 3/4 Q_AP / (k BI)                                           Wi-Fi is the bottleneck                 (6)
 //! ```
 //!
-//! in packets/s, times MTU for bit/s. Symbols: RTT (without power save), BI, T in s; rates in bit/s; Q, Q_AP, N_max, M, L, D
-//! in packets. N_max is the largest burst that a queue of Q packets takes while acknowledgements, compressed into the
-//! time of their own line, clock out more data than the line drains. Over Wi-Fi the two differ by the ratio of the frames.
+//! in packets/s, times MTU for bit/s. Symbols: RTT (without power save), BI, T in s; rates in bit/s; Q, Q_AP, N_max, M,
+//! L, D in packets. N_max is the largest burst that a queue of Q packets holds while acknowledgements, compressed into
+//! the time of their own line, clock out more data than the line drains. Over Wi-Fi the two differ by the ratio of the
+//! frames.
 //!
-//! **The reading.** M takes RTT mod BI; printed is BI mod RTT, which is BI for every RTT above it and contradicts the
-//! worked cases (110 ms: 90 ms to the next beacon). Case 2 of (4) is the average over the growth of the window with
-//! each round counted once (`averaging = per-round`): it keeps the printed factor 3 - a and is continuous with case
-//! 1 and with (3). `time-weighted` differs by 5 % at most; `printed` adds 1 - a to twice the value and is neither.
-//! Acknowledgements of 52 bytes (with timestamps) give the printed N_max of 89. T_WiFi is 180 us a packet, not given
-//! in the source. The line's rate limits the result; `window_limit_bps` is the bare formula.
+//! **Interpretation.** M uses RTT mod BI; the paper prints BI mod RTT, which is BI for every RTT above it and
+//! contradicts the worked cases (110 ms: 90 ms to the next beacon). Case 2 of (4) is the average over the growth of the
+//! window with each round counted once (`averaging = per-round`): it keeps the printed factor 3 - a and is continuous
+//! with case 1 and with (3). `time-weighted` differs by 5 % at most; `printed` adds 1 - a to twice the value and is
+//! neither. Acknowledgements of 52 bytes (with timestamps) give the printed N_max of 89. T_WiFi is 180 us for each
+//! packet; the source does not give it. The rate of the line limits the result; `window_limit_bps` is the formula
+//! alone.
 //!
-//! Holds for one long download in congestion avoidance, losses only by bursts above N_max, one beacon's worth of data
-//! delivered before the next. Left out: slow start, other stations, frames that wake the station before a beacon.
+//! The model holds for one long download in congestion avoidance, if losses are only due to bursts above N_max and the
+//! data of one beacon is delivered before the next. Left out: slow start, other stations, frames that wake the station
+//! before a beacon.
 
 use crate::fields::{choice, outputs, parameters};
 use crate::{ModelError, not_negative, positive, require};
@@ -35,9 +38,9 @@ use crate::{ModelError, not_negative, positive, require};
 mod tests;
 
 choice! {
-    /// Where packets queue.
+    /// The place where packets queue.
     pub enum Bottleneck {
-        /// The line behind the access point.
+        /// The wired line to the access point.
         Line = "line",
         /// The access point itself.
         Wifi = "wifi",
@@ -45,27 +48,27 @@ choice! {
 }
 
 choice! {
-    /// How the second case of equation 4 averages.
+    /// The kind of average in the second case of equation 4.
     pub enum Averaging {
-        /// Over rounds.
+        /// An average over rounds.
         PerRound = "per-round",
-        /// Over time.
+        /// An average over time.
         TimeWeighted = "time-weighted",
-        /// As printed.
+        /// The average as printed.
         Printed = "printed",
     }
 }
 
 choice! {
-    /// Which equation holds.
+    /// The equation that applies.
     pub enum Regime {
         /// Every round fits between two beacons (3).
         OneInterval = "one-interval",
-        /// Every round takes a beacon more (4, first case).
+        /// Every round takes one more beacon interval (4, first case).
         OneMore = "one-more",
-        /// Rounds take a beacon more once the window has grown (4, second case).
+        /// Rounds take one more beacon interval once the window has grown (4, second case).
         Mixed = "mixed",
-        /// RTT above the beacon interval, windows above what is left of it (5).
+        /// RTT above the beacon interval, and windows above the rest of it (5).
         Long = "long",
         /// The access point's buffer (6).
         AccessPoint = "access-point",
@@ -75,74 +78,74 @@ choice! {
 parameters! {
     /// Parameters of the model.
     pub struct Params {
-        /// RTT without power save.
+        /// RTT, the round-trip time without power save.
         pub rtt_s: f64 = 0.02,
-        /// R_DL, the line's rate down.
+        /// R_DL, the downlink rate of the line.
         pub down_bps: f64 = 16e6,
-        /// R_UL, the line's rate up; acknowledgements have to be faster than the data that they answer.
+        /// R_UL, the uplink rate of the line; acknowledgements have to be faster than the data that they acknowledge.
         pub up_bps: f64 = 1e6,
         /// Q, the queue before the line, 1 or more.
         pub queue_packets: f64 = 50.0,
-        /// Q_AP, the access point's queue, 1 or more; counts with Wi-Fi as the bottleneck.
+        /// Q_AP, the access point's queue, 1 or more; used if Wi-Fi is the bottleneck.
         pub ap_queue_packets: f64 = 100.0,
         /// BI, the beacon interval.
         pub beacon_s: f64 = 0.1,
-        /// MTU, a packet.
+        /// MTU, the size of a packet.
         pub mtu_bytes: f64 = 1500.0,
-        /// s_ack, an acknowledgement.
+        /// s_ack, the size of an acknowledgement.
         pub ack_bytes: f64 = 52.0,
-        /// T_WiFi of one packet and its acknowledgement.
+        /// T_WiFi for one packet and its acknowledgement.
         pub wifi_packet_s: f64 = 180e-6,
-        /// Where packets queue.
+        /// The place where packets queue.
         pub bottleneck: Bottleneck = Bottleneck::Line,
-        /// How the second case of equation 4 averages.
+        /// The kind of average in the second case of equation 4.
         pub averaging: Averaging = Averaging::PerRound,
     }
 }
 
 outputs! {
-    /// Throughput and what it follows from.
+    /// The throughput and its intermediate results.
     pub struct Output {
-        /// Throughput, at most the line's.
+        /// The throughput, limited by the rate of the line.
         pub throughput_bps: f64,
-        /// Throughput that the window allows, by the formula alone.
+        /// The throughput that the window permits, by the formula alone.
         pub window_limit_bps: f64,
-        /// RTT_eff.
+        /// RTT_eff, the effective round-trip time.
         pub effective_rtt_s: f64,
         /// The window from which on no throughput is lost (1).
         pub needed_packets: f64,
         /// N_max, the largest burst without loss (2).
         pub burst_packets: f64,
-        /// R_ACK / R_d, how much faster compressed acknowledgements are than the data they answer.
+        /// R_ACK / R_d, the ratio of the rates of compressed acknowledgements and of the data.
         pub compression: f64,
-        /// BI - RTT mod BI, from the answers to a burst to the next beacon.
+        /// BI - RTT mod BI, the time from the acknowledgements of a burst to the next beacon.
         pub to_beacon_s: f64,
         /// M, packets that the line delivers until the next beacon.
         pub until_beacon_packets: f64,
-        /// D = M + L.
+        /// D = M + L, the packets that arrive before the next beacon.
         pub in_time_packets: f64,
-        /// Which equation holds.
+        /// The equation that applies.
         pub regime: Regime,
     }
 }
 
-/// Ratios of times are rounded at this step, so that a whole number of intervals is one in floating point too.
+/// Ratios of times are rounded to this precision, so that an integer number of intervals is one in floating point too.
 const STEP: f64 = 1e9;
 
 fn rounded(ratio: f64) -> f64 {
     (ratio * STEP).round() / STEP
 }
 
-/// The throughput.
+/// Computes the throughput.
 ///
 /// # Errors
-/// A parameter outside the range that [`Params`] gives for it.
+/// Returns an error for a parameter outside the range that [`Params`] documents.
 pub fn solve(params: &Params) -> Result<Output, ModelError> {
     check(params)?;
     let Params { rtt_s, down_bps, beacon_s, mtu_bytes, wifi_packet_s, .. } = *params;
     let intervals = rounded(rtt_s / beacon_s).ceil().max(1.0);
     let bottleneck_s = 8.0 * mtu_bytes / down_bps;
-    // Whole intervals leave a whole interval, not none.
+    // If the RTT is a multiple of the interval, a whole interval remains, not none.
     let phase = rounded(rtt_s / beacon_s).fract();
     let to_beacon_s = beacon_s * (1.0 - phase);
     let until_beacon = to_beacon_s / bottleneck_s;
@@ -171,7 +174,7 @@ pub fn solve(params: &Params) -> Result<Output, ModelError> {
     })
 }
 
-/// Equations 3 to 5, packets a second.
+/// Equations 3 to 5, in packets per second.
 fn line(params: &Params, burst: f64, in_time: f64, intervals: f64) -> (Regime, f64) {
     let beacon_s = params.beacon_s;
     if burst <= in_time {

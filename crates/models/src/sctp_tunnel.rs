@@ -16,15 +16,15 @@
 //! Symbols: r in bit/s of TCP data, R in packets/s, s in bytes, times in s, powers in W; E(.) as in
 //! [`crate::mac_frame`] with the tunnel's packet sizes.
 //!
-//! **The reading.** One packet is received for m sent (`answers = per-burst`), as 3.17 has it: 69.6 % at 450 kB/s and m = 5,
-//! where the thesis prints 69 %; with one for each, as its text says, it would be 66 %. A kbyte is 1000 bytes. The
-//! 16-byte header of a DATA chunk is not counted (`encapsulation_bytes` 32; a real tunnel has 48). For a
-//! delay bound the largest m with D < bound is taken, strictly; a saving below zero counts as none in figure 4.8
+//! **Interpretation.** One packet is received for m sent (`answers = per-burst`), as in 3.17: 69.6 % at 450 kB/s and m
+//! = 5, for which the thesis prints 69 %; with one for each packet, as in its text, it would be 66 %. A kbyte is 1000
+//! bytes. The 16-byte header of a DATA chunk is not counted (`encapsulation_bytes` 32; a real tunnel has 48). A delay
+//! bound selects the largest m with D < bound, strictly. A negative saving counts as zero in figure 4.8
 //! (`saving_floored`: a client would stay awake) but is drawn in figure 4.5 (`saving`). In always-awake mode both
-//! directions are taken as often as packets are sent, whatever m is.
+//! directions carry as many packets as are sent, for any m.
 //!
-//! Holds for a backlog that never runs dry and steady rates; gaps are all equal. Left out: losses behind the air, slow
-//! start, the headers of IP packets inside the tunnel, other stations.
+//! The model holds for a backlog that is never empty and constant rates; all gaps are equal. Left out: losses beyond
+//! the wireless link, slow start, the headers of IP packets inside the tunnel, other stations.
 
 use crate::fields::{choice, outputs, parameters};
 use crate::mac_frame::{Exchanges, Frames};
@@ -35,9 +35,9 @@ use crate::{ModelError, not_negative, positive, require};
 mod tests;
 
 choice! {
-    /// How m is chosen.
+    /// The choice of m.
     pub enum Burst {
-        /// m as given.
+        /// The given m.
         Fixed = "fixed",
         /// The largest m whose mean delay is below the bound.
         Below = "below-bound",
@@ -47,11 +47,11 @@ choice! {
 }
 
 choice! {
-    /// How many packets come back.
+    /// Number of packets received in response.
     pub enum Answers {
-        /// One for each burst.
+        /// One packet for each burst sent.
         PerBurst = "per-burst",
-        /// One for each packet.
+        /// One packet for each packet sent.
         PerPacket = "per-packet",
     }
 }
@@ -59,19 +59,19 @@ choice! {
 parameters! {
     /// Parameters of the model.
     pub struct Params {
-        /// TCP data up, all flows together.
+        /// TCP data sent by the client, all flows together.
         pub up_bps: f64 = 3.6e6,
-        /// TCP data down, all flows together.
+        /// TCP data received by the client, all flows together.
         pub down_bps: f64 = 0.0,
-        /// m, packets in a burst, 1 or more; with a delay bound m follows from it.
+        /// m, number of packets in a burst, 1 or more; with a delay bound it follows from the bound.
         pub m: u32 = 1,
-        /// How m is chosen.
+        /// The choice of m.
         pub burst: Burst = Burst::Fixed,
         /// D_th, the bound of the mean delay in the buffer.
         pub delay_bound_s: f64 = 0.01,
-        /// How many packets come back.
+        /// Number of packets received in response.
         pub answers: Answers = Answers::PerBurst,
-        /// What the tunnel adds to a packet.
+        /// Bytes that the tunnel adds to a packet.
         pub encapsulation_bytes: f64 = 32.0,
         /// t_max, the longest interval between triggers.
         pub trigger_max_s: f64 = 0.1,
@@ -83,58 +83,59 @@ parameters! {
 }
 
 outputs! {
-    /// Powers, and what m costs in delay.
+    /// Powers, and the delay.
     pub struct Output {
-        /// (P_cam - P_sleep) / P_cam; negative where sleeping costs more.
+        /// (P_cam - P_sleep) / P_cam; negative if sleep costs more.
         pub saving: f64,
-        /// The same, zero where it would be negative.
+        /// The same, but zero instead of a negative value.
         pub saving_floored: f64,
-        /// P_cam, always awake.
+        /// P_cam, the power of an always awake client.
         pub cam_w: f64,
-        /// P_sleep, asleep between bursts.
+        /// P_sleep, the power of a client that sleeps between bursts.
         pub ideal_w: f64,
-        /// Of P_sleep: sending.
+        /// Part of P_sleep: sending.
         pub transmit_w: f64,
-        /// Of P_sleep: receiving.
+        /// Part of P_sleep: receiving.
         pub receive_w: f64,
-        /// Of P_sleep: idle listening.
+        /// Part of P_sleep: idle listening.
         pub idle_w: f64,
-        /// Of P_sleep: asleep.
+        /// Part of P_sleep: sleep.
         pub sleep_w: f64,
-        /// Of P_sleep: going to sleep and waking up.
+        /// Part of P_sleep: transitions to sleep and back.
         pub transition_w: f64,
-        /// m.
+        /// m, the number of packets in a burst.
         pub burst_packets: f64,
         /// D, the mean delay in the buffer.
         pub delay_s: f64,
-        /// Sleep in a gap; zero where it is too short.
+        /// Sleep in a gap; zero if the gap is too short.
         pub gap_sleep_s: f64,
-        /// How often the radio sleeps, a second.
+        /// Number of sleep periods per second.
         pub sleeps_per_second: f64,
-        /// R, packets a second.
+        /// R, packets per second.
         pub packets_per_second: f64,
-        /// The TCP throughput at which the air is full.
+        /// The TCP throughput at which the channel is saturated.
         pub full_bps: f64,
-        /// Interval of triggers for the packets down (4.17).
+        /// Interval of triggers for downlink packets (4.17).
         pub trigger_interval_s: f64,
-        /// Mean size of a packet up in the tunnel.
+        /// Mean size of an uplink packet in the tunnel.
         pub up_bytes: f64,
-        /// Mean size of a packet down in the tunnel.
+        /// Mean size of a downlink packet in the tunnel.
         pub down_bytes: f64,
-        /// q^(N+1), packets lost on the air.
+        /// q^(N+1), the probability that a packet is lost on the wireless link.
         pub air_loss: f64,
     }
 }
 
-/// s(x) of 4.12: in the tunnel, padded to a multiple of four bytes.
+/// s(x) of 4.12: the size in the tunnel, padded to a multiple of four bytes.
 pub fn tunnelled_bytes(packet_bytes: f64, encapsulation_bytes: f64) -> f64 {
     ((packet_bytes + encapsulation_bytes) / 4.0).ceil() * 4.0
 }
 
-/// The powers.
+/// Computes the powers.
 ///
 /// # Errors
-/// A parameter outside the range that [`Params`] gives for it, and no data in either direction.
+/// Returns an error for a parameter outside the range that [`Params`] documents, and if there is no data in either
+/// direction.
 pub fn solve(params: &Params) -> Result<Output, ModelError> {
     check(params)?;
     let radio = &params.radio;
@@ -177,7 +178,7 @@ pub fn solve(params: &Params) -> Result<Output, ModelError> {
     })
 }
 
-/// Where the power goes with sleep between bursts.
+/// The parts of the power with sleep between bursts.
 struct Parts {
     transmit_w: f64,
     receive_w: f64,
@@ -205,7 +206,7 @@ impl Parts {
                 gap_sleep_s,
             };
         }
-        // Always awake, and so with the answers of that mode.
+        // The client is always awake, so the number of responses is that of this mode.
         Self {
             transmit_w: rate * air.uplink_j,
             receive_w: rate * air.downlink_j,
@@ -221,7 +222,7 @@ impl Parts {
     }
 }
 
-/// Mean sizes up and down (4.8 to 4.12).
+/// Mean sizes of uplink and downlink packets (4.8 to 4.12).
 fn sizes(params: &Params) -> (f64, f64) {
     let down = params.down_bps / (params.up_bps + params.down_bps);
     let tunnelled = |bytes| tunnelled_bytes(bytes, params.encapsulation_bytes);
@@ -229,10 +230,10 @@ fn sizes(params: &Params) -> (f64, f64) {
     ((1.0 - down) * data + down * ack, down * data + (1.0 - down) * ack)
 }
 
-/// m; with a bound, the largest whose (m - 1) / 2R is below it or at most it.
+/// m; with a bound, the largest for which (m - 1) / 2R is below the bound or at most equal to it.
 fn burst(params: &Params, rate: f64) -> Result<f64, ModelError> {
     let waiting = 2.0 * rate * params.delay_bound_s;
-    // The margin takes what should be whole but is not in floating point for whole.
+    // The margin makes a quotient an integer that should be one but is not in floating point.
     let m = match params.burst {
         Burst::Fixed => f64::from(params.m),
         Burst::Below => (waiting - 1e-9).ceil().max(1.0),
@@ -242,8 +243,9 @@ fn burst(params: &Params, rate: f64) -> Result<f64, ModelError> {
     Ok(m)
 }
 
-/// 4.16 and 4.17 with n / H at its steady value. Packets that go up are triggers themselves: where they are as frequent as
-/// packets down, none is added, and the interval is only what would fire if they stopped.
+/// Equations 4.16 and 4.17 with n / H at its steady value. Uplink packets are triggers themselves: if they are as
+/// frequent as downlink packets, none is added, and the interval is only that of the triggers that would follow if they
+/// stopped.
 fn trigger_interval_s(params: &Params, packet_bits: f64, m: f64) -> f64 {
     let floor_s = params.radio.transition_s().min(params.trigger_max_s);
     let rate = params.down_bps / packet_bits;

@@ -1,4 +1,4 @@
-//! What a client's radio spends on uploading a file over TCP: always awake, and with ideal sleep between bursts.
+//! Energy of a client's radio for the upload of a file over TCP: always awake, and with ideal sleep between bursts.
 //!
 //! M. Hashimoto, *Transport-Layer Solutions for Achieving Fairness and Energy Efficiency in Wireless LANs*, PhD thesis,
 //! Osaka University, 2013, equations 3.7, 3.11 to 3.41, 3.43 and 3.50 to 3.60. A transfer of d = S_d / S_p packets is an
@@ -20,17 +20,17 @@
 //! T^s and n^st are the sums of 3.26 to 3.40. All gaps of a round are equal, and windows grow by one packet a round, so the
 //! sum over a congestion-avoidance period has a closed form; the cost of a point does not depend on p.
 //!
-//! **The reading.** As printed, 3.30 counts the round in which a loss is found twice: sleep and work then exceed the
-//! transfer. `accounting = repaired` sums 3.26 and 3.33 to r_td - 1 rounds and lets no listening time fall below zero;
-//! `unclamped` does the first only; `printed` neither. Where the clamp acts, the parts of the time exceed the whole by
-//! `overlap_s`, below 1 % of it in the region below. T0 is not in the source; 3 s (RFC 1122 4.2.3.1) gives figure 3.10's
-//! reductions within 5 points, as does anything from 3 to 6 s. 3.52 and 3.57 are used in their repaired form
-//! ([`crate::tcp_blocks`]), and 3.25 with E(t^t) where the print has t^l.
+//! **Interpretation.** As printed, 3.30 counts the round in which a loss is detected twice: sleep and work then exceed
+//! the duration of the transfer. `accounting = repaired` sums 3.26 and 3.33 to r_td - 1 rounds and limits listening
+//! time to zero or more; `unclamped` does only the former; `printed` does neither. If the limit applies, the parts of
+//! the time exceed the whole by `overlap_s`, which is below 1 % of it in the range below. T0 is not in the source; 3 s
+//! (RFC 1122 4.2.3.1) gives the reductions of figure 3.10 within 5 points, as does any value from 3 to 6 s. 3.52 and
+//! 3.57 are used in their repaired form ([`crate::tcp_blocks`]), and 3.25 with E(t^t) instead of the printed t^l.
 //!
-//! Symbols: p, q without unit; times in s; powers in W; energies in J; m, w in packets. Holds for p of at least q^(N+1), since that
-//! much is lost on the air already (`path_loss` is what is left for the path, and negative below), W_bdp of at least
-//! a few packets, RTT of at least about 50 ms with T0 = 3 s, and m up to about E(W) (3.25 charges a whole burst to a gap,
-//! also where the window has fewer packets). Left out: beacons, queues, other stations,
+//! Symbols: p, q without unit; times in s; powers in W; energies in J; m, w in packets. The model holds for p of at
+//! least q^(N+1), the loss on the wireless link alone (`path_loss` is the rest, due to the path, and negative for
+//! smaller p), W_bdp of at least a few packets, RTT of at least about 50 ms with T0 = 3 s, and m up to about E(W) (3.25
+//! charges a whole burst to a gap even if the window has fewer packets). Left out: beacons, queues, other stations,
 //! delayed acknowledgements other than m, the latency that bursts add to rounds except in `burst_total_s` (3.41).
 
 use crate::fields::{choice, outputs, parameters};
@@ -47,13 +47,13 @@ mod tests;
 use rounds::{Gaps, Slept};
 
 choice! {
-    /// How the round in which a loss is found is counted.
+    /// Counting of the round in which a loss is detected.
     pub enum Accounting {
-        /// Once, and listening time is never negative.
+        /// The round counts once, and listening time is never negative.
         Repaired = "repaired",
-        /// Once; listening time may come out negative.
+        /// The round counts once; listening time may be negative.
         Unclamped = "unclamped",
-        /// Twice, as in print.
+        /// The round counts twice, as printed.
         Printed = "printed",
     }
 }
@@ -65,15 +65,15 @@ parameters! {
         pub p: f64 = 0.01,
         /// RTT, the round-trip time.
         pub rtt_s: f64 = 0.1,
-        /// m, data packets in a burst and for an acknowledgement, 1 or more.
+        /// m, data packets in a burst and for each acknowledgement, 1 or more.
         pub m: u32 = 1,
         /// T0, the retransmission timeout.
         pub rto_s: f64 = 3.0,
-        /// S_d, the file.
+        /// S_d, the size of the file.
         pub file_bytes: f64 = 10e6,
         /// w1, the initial window, 1 or more.
         pub initial_packets: f64 = 1.0,
-        /// How the round in which a loss is found is counted.
+        /// Counting of the round in which a loss is detected.
         pub accounting: Accounting = Accounting::Repaired,
         /// The frames; S_p is its data packet.
         pub frames: Frames = Frames::default(),
@@ -87,58 +87,59 @@ outputs! {
     pub struct Output {
         /// J_sleep / J_cam (3.43).
         pub ratio: f64,
-        /// J_cam, always awake.
+        /// J_cam, the energy of a radio that is always awake.
         pub cam_j: f64,
-        /// J_sleep, asleep in every gap that is long enough.
+        /// J_sleep, the energy of a radio that sleeps in every gap that is long enough.
         pub ideal_j: f64,
-        /// J^t of both: sending data, with the control frames and waits around it.
+        /// J^t in both cases: sending data, with the control frames and waits around it.
         pub transmit_j: f64,
-        /// J^r of both: receiving acknowledgements.
+        /// J^r in both cases: receiving acknowledgements.
         pub receive_j: f64,
-        /// J^l, idle listening when always awake.
+        /// J^l, idle listening of a radio that is always awake.
         pub cam_idle_j: f64,
         /// J^l, idle listening with ideal sleep.
         pub idle_j: f64,
-        /// J^s, asleep.
+        /// J^s, sleep.
         pub sleep_j: f64,
-        /// J^st, going to sleep and waking up.
+        /// J^st, transitions to sleep and back.
         pub transition_j: f64,
-        /// T, how long the transfer takes.
+        /// T, the duration of the transfer.
         pub total_s: f64,
-        /// T^t, sending data.
+        /// T^t, time of sending data.
         pub transmit_s: f64,
-        /// T^r, receiving acknowledgements.
+        /// T^r, time of receiving acknowledgements.
         pub receive_s: f64,
-        /// Idle with ideal sleep.
+        /// Time of idle listening with ideal sleep.
         pub idle_s: f64,
-        /// T^s, asleep.
+        /// T^s, time of sleep.
         pub sleep_s: f64,
-        /// T^st, in transitions.
+        /// T^st, time of transitions.
         pub transition_s: f64,
-        /// By how much the parts with ideal sleep exceed the whole, where listening was clamped at zero.
+        /// Amount by which the parts of the time with ideal sleep exceed the whole if listening was limited to zero.
         pub overlap_s: f64,
-        /// How long the transfer takes with the delay of bursts (3.41).
+        /// Duration of the transfer with the delay of bursts (3.41).
         pub burst_total_s: f64,
-        /// n^st, how often the radio sleeps.
+        /// n^st, number of sleep periods.
         pub sleeps: f64,
         /// E(W), the window at a loss.
         pub loss_window_packets: f64,
-        /// W_bdp, what the path holds.
+        /// W_bdp, the packets that the path holds.
         pub pipe_packets: f64,
-        /// r_td, rounds of a period that ends in triple duplicates.
+        /// r_td, rounds of a period that ends in triple duplicate ACKs.
         pub period_rounds: f64,
         /// Rounds of the initial slow start.
         pub slow_start_rounds: f64,
         /// Q(E(W)), the share of losses that end in a timeout.
         pub timeout_share: f64,
-        /// q^(N+1), packets lost on the air.
+        /// q^(N+1), the probability that a packet is lost on the wireless link.
         pub air_loss: f64,
-        /// p_l, packets lost behind it; negative where p is below what the air loses.
+        /// p_l, the probability that a packet is lost beyond the wireless link; negative if p is below the loss on the
+        /// wireless link.
         pub path_loss: f64,
     }
 }
 
-/// Rounds and packets of a transfer, before any energy.
+/// Rounds and packets of a transfer, computed before the energy.
 struct Transfer {
     start: SlowStart,
     /// E(W).
@@ -151,11 +152,11 @@ struct Transfer {
     timeout_share: f64,
     /// r_to.
     timeout_rounds: f64,
-    /// E(R), transmissions in a row of timeouts.
+    /// E(R), number of transmissions in consecutive timeouts.
     retries: f64,
-    /// n_cycle.
+    /// n_cycle, the number of cycles.
     cycles: f64,
-    /// E(n), periods a cycle.
+    /// E(n), periods in a cycle.
     periods: f64,
     /// r_zeta.
     initial_rounds: f64,
@@ -181,7 +182,7 @@ impl Transfer {
         let (retries, periods) = (1.0 / (1.0 - p), 1.0 / timeout_share);
         let cycles = (packets - start.packets).max(0.0) / (periods * (good + window) + retries);
         let period_rounds = period_rounds(good, window, pipe);
-        // Not below zero where the whole file fits into the first windows.
+        // The number is not below zero if the whole file fits into the first windows.
         let start_acks = (start.packets - start.loss * (1.0 + start_timeout) * start.window / 2.0).max(0.0);
         let recovery = (1.0 - start_timeout) + start_timeout * timeout_rounds;
         Self {
@@ -209,7 +210,7 @@ impl Transfer {
             Accounting::Repaired | Accounting::Unclamped => self.period_rounds - 1.0,
             Accounting::Printed => self.period_rounds,
         };
-        // 3.28 and 3.36. Not below zero where the timeout is shorter than the retransmission.
+        // Equations 3.28 and 3.36. The time is not below zero if the timeout is shorter than the retransmission.
         let waiting_s = params.rtt_s * self.timeout_rounds;
         let busy_s = self.retries * (air.uplink_s + params.radio.transition_s());
         let timeout = Slept { time_s: (waiting_s - busy_s).max(0.0), times: self.retries };
@@ -222,7 +223,7 @@ impl Transfer {
     }
 }
 
-/// 3.14: rounds of a period, with the window limited by what the path holds.
+/// Equation 3.14: rounds of a period whose window is limited by the packets that the path holds.
 pub(crate) fn period_rounds(good: f64, window: f64, pipe: f64) -> f64 {
     if window <= pipe {
         window / 2.0 + 1.0
@@ -233,10 +234,10 @@ pub(crate) fn period_rounds(good: f64, window: f64, pipe: f64) -> f64 {
     }
 }
 
-/// The energy of the transfer.
+/// Computes the energy of the transfer.
 ///
 /// # Errors
-/// A parameter outside the range that [`Params`] gives for it.
+/// Returns an error for a parameter outside the range that [`Params`] documents.
 pub fn solve(params: &Params) -> Result<Output, ModelError> {
     check(params)?;
     let radio = &params.radio;
@@ -284,7 +285,8 @@ pub fn solve(params: &Params) -> Result<Output, ModelError> {
     })
 }
 
-/// 3.41. The first bracket averages 1/w over the rounds of slow start, the second takes 1 over the mean of w, as printed.
+/// Equation 3.41. The first bracket averages 1/w over the rounds of slow start, the second uses the inverse of the mean
+/// of w, as printed.
 fn burst_total_s(params: &Params, transfer: &Transfer) -> f64 {
     let (rtt_s, more) = (params.rtt_s, f64::from(params.m) - 1.0);
     let rounds = transfer.start.rounds;

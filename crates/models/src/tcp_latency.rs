@@ -1,4 +1,4 @@
-//! How long one TCP transfer takes, from the handshake on.
+//! Duration of one TCP transfer, from the handshake on.
 //!
 //! N. Cardwell, S. Savage, T. Anderson, *Modeling TCP Latency*, INFOCOM 2000. A transfer of d packets is a handshake, a
 //! first slow start, the recovery from its loss, and congestion avoidance at Padhye's rate:
@@ -13,12 +13,13 @@
 //! T_ca   = (d - d_ss) / R,   R = ((1-p)/p + W/2 + Q(W)) / (RTT (b/2 W + 1) + Q G(p) T0/(1-p))
 //! ```
 //!
-//! and the mean delay of the first acknowledgement, which a receiver that waits for a second packet adds once. Symbols: p
-//! without unit, times in s, windows in packets, Q and G as in [`crate::tcp_blocks`], R as in [`crate::tcp_throughput`].
+//! plus the mean delay of the first acknowledgement by a receiver that waits for a second packet. Symbols: p without
+//! unit, times in s, windows in packets, Q and G as in [`crate::tcp_blocks`], R as in [`crate::tcp_throughput`].
 //!
-//! Holds for Reno or later senders whose application does not wait, RTT that does not depend on the window, and p below
-//! 1/2 (the handshake's mean grows without bound towards it). Left out: the time that the path's rate needs for the
-//! packets themselves, data on the SYN, losses of acknowledgements after the handshake, SACK's quicker recovery.
+//! The model holds for Reno or later senders whose application does not wait, RTT that does not depend on the window,
+//! and p below 1/2 (towards which the mean of the handshake grows without bound). Left out: the transmission time of
+//! the packets themselves, data on the SYN, losses of acknowledgements after the handshake, and the faster recovery of
+//! SACK.
 
 use crate::fields::{outputs, parameters};
 use crate::tcp_blocks::{backoff_factor, check_window, slow_start, timeout_probability};
@@ -35,53 +36,53 @@ parameters! {
         pub p: f64 = 0.01,
         /// RTT, the round-trip time.
         pub rtt_s: f64 = 0.1,
-        /// What is transferred.
+        /// Data to transfer.
         pub file_bytes: f64 = 100e3,
         /// Payload of a packet.
         pub mss_bytes: f64 = 1460.0,
         /// T0, the retransmission timeout.
         pub rto_s: f64 = 1.0,
-        /// Ts, the timeout of the handshake's packets.
+        /// Ts, the timeout of the packets of the handshake.
         pub syn_timeout_s: f64 = 3.0,
         /// b, packets that share an acknowledgement, 1 or more; 2 with delayed acknowledgements.
         pub b: u32 = 2,
         /// w1, the initial window, 1 or more.
         pub initial_packets: f64 = 1.0,
-        /// Wmax, what the receiver's window allows, at least w1; the default does not bind.
+        /// Wmax, the limit by the receiver's window, at least w1; the default has no effect.
         pub window_packets: f64 = 1e6,
-        /// The mean wait of the acknowledgement of a lone first packet.
+        /// The mean delay of the acknowledgement of a single first packet.
         pub delayed_ack_s: f64 = 0.1,
     }
 }
 
 outputs! {
-    /// The transfer and its parts.
+    /// The duration of the transfer and its parts.
     pub struct Output {
-        /// All of it.
+        /// Duration of the whole transfer.
         pub total_s: f64,
-        /// The handshake.
+        /// Duration of the handshake.
         pub handshake_s: f64,
-        /// The first slow start.
+        /// Duration of the first slow start.
         pub slow_start_s: f64,
-        /// Recovery from the loss that ends it.
+        /// Duration of the recovery from the loss that ends it.
         pub recovery_s: f64,
-        /// Congestion avoidance.
+        /// Duration of congestion avoidance.
         pub avoidance_s: f64,
-        /// The first acknowledgement's delay.
+        /// Delay of the first acknowledgement.
         pub delayed_ack_s: f64,
         /// d_ss, packets in the first slow start.
         pub slow_start_packets: f64,
-        /// W_ss, the window that it reaches.
+        /// W_ss, the window at its end.
         pub reached_packets: f64,
-        /// What is transferred over all the time.
+        /// The data divided by the whole duration.
         pub throughput_bps: f64,
     }
 }
 
-/// The time of a transfer.
+/// Computes the duration of a transfer.
 ///
 /// # Errors
-/// A parameter outside the range that [`Params`] gives for it.
+/// Returns an error for a parameter outside the range that [`Params`] documents.
 pub fn solve(params: &Params) -> Result<Output, ModelError> {
     check(params)?;
     let Params { p, rtt_s, file_bytes, rto_s, initial_packets, window_packets, delayed_ack_s, .. } = *params;

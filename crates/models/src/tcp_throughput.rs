@@ -12,18 +12,20 @@
 //! B    = C / (RTT sqrt(p)),   C = sqrt(3/2b)                                          (Mathis et al., eq. 3)
 //! ```
 //!
-//! Symbols: p without unit, RTT and T0 in s, b packets an acknowledgement, Wmax in packets; Q is the share of losses that end in
-//! a timeout and G(p) its backoff factor ([`crate::tcp_blocks`]). B counts packets sent, so 8 MSS B is an upper bound of
-//! what arrives; `goodput_bps` is Padhye's later form for what arrives, which Cardwell's latency model uses:
+//! Symbols: p without unit, RTT and T0 in s, b packets an acknowledgement, Wmax in packets; Q is the share of losses
+//! that end in a timeout and G(p) its backoff factor ([`crate::tcp_blocks`]). B counts packets sent, so 8 MSS B is an
+//! upper bound of the goodput; `goodput_bps` is Padhye's later form for the goodput, which Cardwell's latency model
+//! uses:
 //!
 //! ```text
 //! T    = ((1-p)/p + W/2 + Q) / the same denominator                           (IEEE/ACM Trans. Networking 8(2), 2000)
 //! ```
 //!
-//! Holds for Reno with bulk data, RTT independent of the window, losses in a round correlated and between rounds
-//! independent; Mathis's form for p below about 1 % only, because it has no timeouts. Left out: slow start after a
-//! timeout, SACK, CUBIC, the rate of the path (a result above it means that the path, not p, sets the pace). E(W) stands for
-//! W in products and quotients: the process itself, played round by round, sends 5 % less at p = 0.01 and 20 % less at 0.05.
+//! The model holds for Reno with bulk data, RTT independent of the window, and losses that are correlated in a round
+//! and independent between rounds; Mathis's form only for p below about 1 %, because it has no timeouts. Left out: slow
+//! start after a timeout, SACK, CUBIC, the rate of the path (a result above it means that the path, not p, limits the
+//! rate). E(W) replaces W in products and quotients: the process itself, simulated round by round, sends 5 % less at p
+//! = 0.01 and 20 % less at 0.05.
 
 use crate::fields::{outputs, parameters};
 use crate::tcp_blocks::{backoff_factor, check_p, check_window, timeout_probability, window};
@@ -45,7 +47,7 @@ parameters! {
         pub b: u32 = 2,
         /// Payload of a packet.
         pub mss_bytes: f64 = 1460.0,
-        /// Wmax, what the receiver's window allows, 1 or more; the default does not bind.
+        /// Wmax, the limit by the receiver's window, 1 or more; the default has no effect.
         pub window_packets: f64 = 1e6,
     }
 }
@@ -53,24 +55,24 @@ parameters! {
 outputs! {
     /// Throughput by three formulas.
     pub struct Output {
-        /// Padhye's full model, payload sent.
+        /// Throughput by Padhye's full model: payload sent.
         pub throughput_bps: f64,
-        /// Padhye's approximation (33).
+        /// Throughput by Padhye's approximation (33).
         pub approximate_bps: f64,
-        /// Mathis's formula, limited by the window.
+        /// Throughput by Mathis's formula, limited by the window.
         pub mathis_bps: f64,
-        /// Padhye's full model, payload that arrives.
+        /// Goodput by Padhye's full model: payload that arrives.
         pub goodput_bps: f64,
-        /// The mean window when a loss is found, E(W) or Wmax.
+        /// The mean window when a loss is detected, E(W) or Wmax.
         pub loss_window_packets: f64,
         /// Q, the share of losses that end in a timeout.
         pub timeout_share: f64,
-        /// The share of time that is spent waiting for timeouts.
+        /// The share of time spent waiting for timeouts.
         pub timeout_time_share: f64,
     }
 }
 
-/// Throughput, in packets a second, and what it is made of.
+/// Throughput, in packets per second, and its intermediate results.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Steady {
     pub(crate) sent: f64,
@@ -80,7 +82,7 @@ pub(crate) struct Steady {
     timeout_time_share: f64,
 }
 
-/// Equation 32. The parameters have to be checked.
+/// Equation 32. The parameters must have been checked.
 pub(crate) fn steady(p: f64, rtt_s: f64, rto_s: f64, b: f64, limit: f64) -> Steady {
     let free = window(p, b);
     let good = (1.0 - p) / p;
@@ -101,10 +103,10 @@ pub(crate) fn steady(p: f64, rtt_s: f64, rto_s: f64, b: f64, limit: f64) -> Stea
     }
 }
 
-/// Throughput in the steady state.
+/// Computes the throughput in the steady state.
 ///
 /// # Errors
-/// A parameter outside the range that [`Params`] gives for it.
+/// Returns an error for a parameter outside the range that [`Params`] documents.
 pub fn solve(params: &Params) -> Result<Output, ModelError> {
     let Params { p, rtt_s, rto_s, b, mss_bytes, window_packets } = *params;
     check_p(p)?;

@@ -3,13 +3,13 @@
 //! ```text
 //! 10ms             one value
 //! 10ms,50ms        a list
-//! 10ms:300ms:5ms   from, to and step; the end is part of it where a step reaches it
+//! 10ms:300ms:5ms   from, to and step; the end is included if a step reaches it
 //! 1e-4:0.1:x2      from, to and factor
 //! ```
 //!
-//! Models take real numbers, so unlike the units of what decides a value need not be a
-//! whole number of nanoseconds or bits. What is the same: a number that has a unit needs it, prefixes are decimal, and an error
-//! says what is allowed.
+//! Models take real numbers, so a value need not be an integer number of nanoseconds or bits, unlike the quantities of
+//! scenarios. As there, a number with a unit must be written with it, prefixes are decimal, and an error states what is
+//! expected.
 
 use std::fmt;
 
@@ -18,14 +18,14 @@ use crate::fields::{Field, Kind};
 #[cfg(test)]
 mod tests;
 
-/// Why a text is no value of a parameter. Its display is one line: parameter, value, what is allowed.
+/// The error for a text that is not a value of a parameter. Its display is one line: `PARAMETER: expected X, got TEXT`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextError {
-    /// The parameter's name.
+    /// The name of the parameter.
     pub parameter: &'static str,
-    /// What was read.
+    /// The text that was read.
     pub text: String,
-    /// What is wrong, and what is allowed.
+    /// What is expected.
     pub problem: String,
 }
 
@@ -37,10 +37,10 @@ impl fmt::Display for TextError {
 
 impl std::error::Error for TextError {}
 
-/// More values than this in one range are taken for a slip.
+/// Largest number of values in a range. More are considered a typing error.
 const VALUES_MAX: f64 = 1e6;
 
-/// A unit: its name, and the factor to the base unit as a fraction, because dividing by a power of ten is exact where
+/// A unit: its name, and the factor to the base unit as a fraction, because dividing by a power of ten is exact and
 /// multiplying by its inverse is not.
 type Unit = (&'static str, f64, f64);
 
@@ -67,7 +67,7 @@ const BITS: &[Unit] = &[("b", 1.0, 1.0), ("kb", 1e3, 1.0), ("Mb", 1e6, 1.0)];
 const POWER: &[Unit] = &[("W", 1.0, 1.0), ("mW", 1.0, 1e3), ("uW", 1.0, 1e6), ("µW", 1.0, 1e6)];
 const ENERGY: &[Unit] = &[("J", 1.0, 1.0), ("mJ", 1.0, 1e3), ("uJ", 1.0, 1e6), ("µJ", 1.0, 1e6)];
 
-/// The units of a field, and a text that would be taken.
+/// The units of a field, and an example of an accepted text.
 fn units(field: &Field) -> (&'static [Unit], &'static str) {
     match field.unit {
         "s" => (TIME, "20ms"),
@@ -83,7 +83,7 @@ fn units(field: &Field) -> (&'static [Unit], &'static str) {
 /// Reads one value, a list or a range.
 ///
 /// # Errors
-/// A text that is none of these, or a range of no or too many values.
+/// Returns an error for a text that is none of these, and for a range of no or too many values.
 pub fn values(field: &Field, text: &str) -> Result<Vec<f64>, TextError> {
     let text = text.trim();
     let mut read = Vec::new();
@@ -112,7 +112,8 @@ fn error(field: &Field, text: &str, problem: &str) -> TextError {
 /// Reads one value.
 ///
 /// # Errors
-/// No number, a number without its unit, a unit that does not fit, a name that is no choice.
+/// Returns an error for a text without a number, a number without its unit, a unit that does not fit, and a name that
+/// is not a choice.
 pub fn value(field: &Field, text: &str) -> Result<f64, TextError> {
     if let Kind::Choice(names) = field.kind {
         let index = names.iter().position(|name| *name == text);
@@ -125,7 +126,7 @@ pub fn value(field: &Field, text: &str) -> Result<f64, TextError> {
     number(field, text).map(|(count, (_, over, under))| count * over / under)
 }
 
-/// The number and the unit of a text.
+/// Splits a text into a number and a unit.
 fn number(field: &Field, text: &str) -> Result<(f64, Unit), TextError> {
     let (known, example) = units(field);
     let unit_at = text.find(|c: char| c.is_alphabetic() && !matches!(c, 'e' | 'E')).unwrap_or(text.len());
@@ -178,7 +179,8 @@ fn range(field: &Field, text: &str, (from, to, step): (&str, &str, &str)) -> Res
         ));
     }
     let steps = steps(field, text, (high - low) / size)?;
-    // In the unit that was written where there is one, so that 10ms:300ms:5ms has what 150ms says.
+    // The steps are computed in the unit of the text if there is only one, so that 10ms:300ms:5ms contains exactly the
+    // value of 150ms.
     if first.1 == last.1 && first.1 == width.1 {
         let (_, over, under) = first.1;
         return Ok((0..=steps).map(|step| (first.0 + f64::from(step) * width.0) * over / under).collect());
@@ -186,7 +188,7 @@ fn range(field: &Field, text: &str, (from, to, step): (&str, &str, &str)) -> Res
     Ok((0..=steps).map(|step| low + f64::from(step) * size).collect())
 }
 
-/// Whole steps in a range; the margin keeps an end that a step should reach.
+/// The number of steps in a range; the margin includes an end that a step should reach.
 fn steps(field: &Field, text: &str, steps: f64) -> Result<u32, TextError> {
     let steps = (steps + 1e-9).floor();
     if steps < VALUES_MAX {

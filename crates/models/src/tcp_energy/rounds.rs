@@ -1,12 +1,12 @@
 //! Sleep and transitions summed over the rounds of a transfer (Hashimoto 2013, equations 3.22 to 3.27, 3.32 to 3.35).
 //!
-//! A round with a window of w packets has g = ceil(w/m) gaps of RTT/g each, and a gap is slept through where it is longer
-//! than the burst, its acknowledgement and both transitions, c seconds together. So a round sleeps g (RTT/g - c) = RTT - g c
-//! seconds in g naps while g c < RTT, and not at all beyond: every sum ends there.
+//! A round with a window of w packets has g = ceil(w/m) gaps of RTT/g each, and the radio sleeps in a gap that is
+//! longer than the burst, its acknowledgement and both transitions, c seconds together. A round therefore contains g
+//! (RTT/g - c) = RTT - g c seconds of sleep in g periods while g c < RTT, and none beyond: every sum ends there.
 
 use crate::mac_frame::Exchanges;
 
-/// Time asleep and how often, in one or more rounds.
+/// Time and number of sleep periods in one or more rounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Slept {
     pub(super) time_s: f64,
@@ -28,10 +28,10 @@ impl Slept {
 pub(super) struct Gaps {
     rtt_s: f64,
     m: f64,
-    /// c, what a gap has to be longer than.
+    /// c, the length that a gap has to exceed.
     busy_s: f64,
     transition_s: f64,
-    /// The largest number of gaps that can still be slept through.
+    /// The largest number of gaps in which the radio can still sleep.
     most: f64,
 }
 
@@ -40,14 +40,14 @@ impl Gaps {
         let m = f64::from(m);
         let busy_s = m * air.uplink_s + air.downlink_s + transition_s;
         let mut most = (rtt_s / busy_s).floor();
-        // Strictly longer: a gap that is used up has no sleep.
+        // The comparison is strict: a gap without time left contains no sleep.
         if most * busy_s >= rtt_s {
             most -= 1.0;
         }
         Self { rtt_s, m, busy_s, transition_s, most }
     }
 
-    /// ceil(w/m). The margin keeps a quotient that should be whole from costing a gap.
+    /// ceil(w/m). The margin prevents that a quotient which should be an integer costs an additional gap.
     fn count(&self, window: f64) -> f64 {
         (window / self.m - 1e-9).ceil()
     }
@@ -60,8 +60,8 @@ impl Gaps {
         Slept { time_s: self.rtt_s - count * self.busy_s, times: count }
     }
 
-    /// 3.26 and 3.33 over `rounds` rounds of slow start; the last one counts as far as it goes. Windows are w1, w1, 2 w1,
-    /// 4 w1 and so on (3.23), so the loop ends after some tens of rounds at most.
+    /// Equations 3.26 and 3.33 over `rounds` rounds of slow start; of the last one the fraction counts. Windows are w1,
+    /// w1, 2 w1, 4 w1 and so on (3.23), so the loop ends after some tens of rounds at most.
     pub(super) fn slow_start(&self, initial: f64, rounds: f64) -> Slept {
         let (mut sum, mut left, mut window, mut first) = (Slept::default(), rounds, initial, true);
         while left > 0.0 {
@@ -79,15 +79,15 @@ impl Gaps {
         sum
     }
 
-    /// The round of slow start in which a loss is found.
+    /// The round of slow start in which a loss is detected.
     pub(super) fn slow_start_loss(&self, initial: f64, rounds: f64) -> Slept {
         let index = rounds.round_ties_even();
         let window = if index < 1.0 { initial } else { initial * (index - 1.0).exp2() };
         self.loss(window)
     }
 
-    /// 3.26 and 3.33 over `rounds` rounds of congestion avoidance, whose windows are W/2, W/2, W/2 + 1, W/2 + 2 and so on
-    /// (3.24); the last round counts as far as it goes.
+    /// Equations 3.26 and 3.33 over `rounds` rounds of congestion avoidance, whose windows are W/2, W/2, W/2 + 1, W/2 +
+    /// 2 and so on (3.24); of the last round the fraction counts.
     pub(super) fn avoidance(&self, window: f64, rounds: f64) -> Slept {
         if rounds <= 0.0 {
             return Slept::default();
@@ -103,8 +103,8 @@ impl Gaps {
         first.plus(self.growing(half, whole)).plus(last)
     }
 
-    /// Rounds with windows of `from`, `from` + 1, ... packets, `rounds` of them. ceil((a + j)/m) = ceil((ceil(a) + j)/m) for
-    /// whole j and m, so the sum is one over whole windows, cut where gaps become too short.
+    /// The sum over `rounds` rounds with windows of `from`, `from` + 1, ... packets. ceil((a + j)/m) = ceil((ceil(a) +
+    /// j)/m) for integers j and m, so the sum is one over integer windows, which ends when gaps become too short.
     fn growing(&self, from: f64, rounds: f64) -> Slept {
         let start = (from - self.m * 1e-9).ceil();
         let end = (start + rounds - 1.0).min(self.most * self.m);
@@ -123,14 +123,14 @@ impl Gaps {
         self.m * full * (full + 1.0) / 2.0 + rest * (full + 1.0)
     }
 
-    /// The round of congestion avoidance in which a loss is found.
+    /// The round of congestion avoidance in which a loss is detected.
     pub(super) fn avoidance_loss(&self, window: f64, rounds: f64) -> Slept {
         let index = rounds.round_ties_even();
         let grown = if index < 1.0 { 0.0 } else { index - 1.0 };
         self.loss(window / 2.0 + grown)
     }
 
-    /// 3.27, 3.34 and 3.35: half a round of gaps, then half an RTT without any.
+    /// Equations 3.27, 3.34 and 3.35: half a round of gaps, then half an RTT without gaps.
     fn loss(&self, window: f64) -> Slept {
         let rest_s = self.rtt_s / 2.0 - self.transition_s;
         let rest = if rest_s > 0.0 { Slept { time_s: rest_s, times: 1.0 } } else { Slept::default() };
