@@ -60,7 +60,7 @@ $(VENV)/.packages: pyproject.toml $(VENV)/.system
 	@$(BIN)/pip install --quiet --requirement $(VENV)/requirements.txt
 	@touch $@
 
-$(VENV)/.core: $(VENV)/.packages pyproject.toml Cargo.toml Cargo.lock $(RUST)
+$(VENV)/.core: $(VENV)/.packages pyproject.toml packaging/wheel/scripts/airwatt Cargo.toml Cargo.lock $(RUST)
 	@echo 'building (some minutes the first time)' >&2
 	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release >$(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; }
 	@touch $@

@@ -4,31 +4,36 @@
 >>> result = airwatt.run("fast-dsl", policy="psm")
 >>> round(result.stations[0].energy_j, 1)  # doctest: +SKIP
 
-The functions here are thin: the Rust core decides what is right and what an error says. Plots, tables and the command
-line stand in sub-packages and are imported only when they are asked for.
+The functions here are thin: the Rust core decides what is right and what an error says. Each name is imported when it
+is first used, so that a program loads only what it needs; the same holds for plots, tables and the command line.
 """
 
-from airwatt._core import (
-    SCHEMA,
-    AirwattError,
-    InputError,
-    MissingFeature,
-    RunError,
-    Scenario,
-    __version__,
-)
-from airwatt.laboratory import (
-    Interrupted,
-    analyze,
-    compare,
-    policies,
-    radios,
-    run,
-    scenarios,
-    schema,
-    transports,
-)
-from airwatt.results import Analysis, Comparison, Record, Result, Runs
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from airwatt._core import (
+        SCHEMA,
+        AirwattError,
+        InputError,
+        MissingFeature,
+        RunError,
+        Scenario,
+        __version__,
+    )
+    from airwatt.laboratory import (
+        Interrupted,
+        analyze,
+        compare,
+        policies,
+        radios,
+        run,
+        scenarios,
+        schema,
+        transports,
+    )
+    from airwatt.results import Analysis, Comparison, Record, Result, Runs
 
 __all__ = [
     "SCHEMA",
@@ -53,3 +58,40 @@ __all__ = [
     "schema",
     "transports",
 ]
+
+_HOMES = {
+    **dict.fromkeys(
+        ("SCHEMA", "AirwattError", "InputError", "MissingFeature", "RunError", "Scenario", "__version__"), "_core"
+    ),
+    **dict.fromkeys(("Analysis", "Comparison", "Record", "Result", "Runs"), "results"),
+    **dict.fromkeys(
+        (
+            "Interrupted",
+            "analyze",
+            "compare",
+            "policies",
+            "radios",
+            "run",
+            "scenarios",
+            "schema",
+            "transports",
+        ),
+        "laboratory",
+    ),
+}
+"""The module of each name."""
+
+
+def __getattr__(name: str) -> Any:
+    """Imports a name when it is first used. Raises `AttributeError`."""
+    from importlib import import_module
+
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

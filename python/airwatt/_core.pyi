@@ -1,8 +1,7 @@
 """What the Rust core gives to Python. Documents cross as JSON text, columns as raw little-endian buffers."""
 
 from collections.abc import Sequence
-from os import PathLike
-from typing import final
+from typing import BinaryIO, final
 
 __version__: str
 SCHEMA: int
@@ -78,10 +77,10 @@ class Run:
         """The result document."""
     def traces(self) -> list[tuple[str, list[Column]]]:
         """The traces by name; empty unless the run was traced."""
-    def write_pcapng(self, path: str | PathLike[str]) -> None:
-        """Writes the frames on the air as radiotap pcapng. Raises `OSError`."""
-    def write_perfetto(self, path: str | PathLike[str]) -> None:
-        """Writes radio states, frames, windows and queues for the Perfetto viewer. Raises `OSError`."""
+    def write_pcapng(self, file: BinaryIO) -> None:
+        """Writes the frames on the air as radiotap pcapng into a binary file object. Raises what it raises."""
+    def write_perfetto(self, file: BinaryIO) -> None:
+        """Writes radio states, frames, windows and queues for the Perfetto viewer. Raises what the file raises."""
 
 def run(scenario: Scenario, seed: int, *, trace: bool = ..., control: Control | None = ...) -> Run:
     """Simulates. Lets other threads run meanwhile; raises `RunError`, or `KeyboardInterrupt` when stopped."""

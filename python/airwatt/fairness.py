@@ -19,6 +19,7 @@ infinite number or one that is none, flows that together exceed the capacity, a 
 that never sends is a throughput of zero. Flows that are all at zero give 1, 1/2 and 0 in the order above.
 """
 
+import math
 from collections.abc import Iterable
 
 from airwatt import _core
@@ -34,12 +35,14 @@ def jain(throughputs: Iterable[float]) -> float:
 
 def fair_utilization(throughputs: Iterable[float], capacity: float) -> float:
     """1 when every flow has its fair share of the capacity, 1/n when one flow has all of it."""
-    return _core.fairness_index(_numbers("throughputs", throughputs), float(capacity))
+    return _core.fairness_index(_numbers("throughputs", throughputs), _number("capacity", capacity))
 
 
 def fair_utilization_alpha(throughputs: Iterable[float], capacity: float, alpha: float = 1.0) -> float:
     """`fair_utilization` times (sum x / capacity)^alpha: 0 when nobody sends."""
-    return _core.fairness_index(_numbers("throughputs", throughputs), float(capacity), float(alpha))
+    return _core.fairness_index(
+        _numbers("throughputs", throughputs), _number("capacity", capacity), _number("alpha", alpha)
+    )
 
 
 def sliding_window(
@@ -58,17 +61,28 @@ def sliding_window(
     """
     if alpha is not None and capacity is None:
         raise InputError("alpha: given without a capacity")
-    if not (bin_s > 0 and window_s > 0):
+    bin_s, window_s = _number("bin_s", bin_s), _number("window_s", window_s)
+    if not (bin_s > 0 and 0 < window_s < math.inf and window_s / bin_s < math.inf):
         raise InputError(f"window_s: {window_s:g} of bins of {bin_s:g} s; allowed are values above zero")
     window = round(window_s / bin_s)
     if abs(window * bin_s - window_s) > 1e-9 * window_s:
         raise InputError(f"window_s: {window_s:g}; allowed are multiples of bin_s, {bin_s:g}")
     rows = [_numbers(f"amounts[{number}]", row) for number, row in enumerate(amounts)]
-    return _core.fairness_sliding(rows, float(bin_s), window, None if capacity is None else float(capacity), alpha)
+    return _core.fairness_sliding(
+        rows,
+        bin_s,
+        window,
+        None if capacity is None else _number("capacity", capacity),
+        None if alpha is None else _number("alpha", alpha),
+    )
 
 
 def _numbers(name: str, values: Iterable[float]) -> list[float]:
     try:
         return [float(value) for value in values]
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{name}: {error}; allowed is a list of numbers") from None
+
+
+def _number(name: str, value: float) -> float:
+    return _numbers(name, [value])[0]

@@ -13,6 +13,7 @@ from airwatt.results import Analysis, Comparison, Record, Result, Runs
 
 MAX_SEED = 2**64 - 1
 MAX_RUNS = 100_000
+_HOSTS_END_S = 15.0
 
 ScenarioLike = str | os.PathLike[str] | Scenario
 
@@ -149,7 +150,8 @@ def emulate(
             control=control,
         )
 
-    (finished,) = run_all([job], on_progress).results
+    # Its hosts' processes end first; they get time for it.
+    (finished,) = run_all([job], on_progress, stop_s=_HOSTS_END_S).results
     if finished is None:
         raise Interrupted(None)
     return Result(finished)
@@ -238,7 +240,12 @@ def load(
     overrides = [*((key, text(value)) for key, value in pairs), *chosen]
     if isinstance(scenario, Scenario):
         return scenario.replace(overrides) if overrides else scenario
-    return Scenario.load(os.fspath(scenario), overrides)
+    path = os.fspath(scenario)
+    # In a thread: the file may be a pipe, and Ctrl-C shall end the wait for it.
+    outcome = run_all([lambda _: Scenario.load(path, overrides)])
+    if outcome.results[0] is None:
+        raise Interrupted(None)
+    return outcome.results[0]
 
 
 def choices(policy: str | None, transport: str | None) -> list[tuple[str, str]]:

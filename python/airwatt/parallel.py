@@ -1,89 +1,135 @@
-"""Several pieces of work at once, in threads: the core lets go of the interpreter while it works.
+"""Several pieces of work at once, in threads: the core releases the interpreter while it works.
 
-The main thread waits, shows progress and hears Ctrl-C. An interrupt stops the work that goes on and keeps what is
-done. Left out: processes and other machines; a run holds everything it needs, so threads lose nothing.
+The main thread waits, shows progress and receives Ctrl-C. An interrupt stops the work under way and keeps what is done.
+A piece of work that does not stop, because it waits for a file or a pipe, is abandoned. Left out: processes and other
+machines; a run holds everything it needs, so threads lose nothing.
 """
 
+from __future__ import annotations
+
 import os
+import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from airwatt._core import Control
 
 T = TypeVar("T")
 
-# How long an interrupt or a progress bar may wait; a person does not feel it.
-_LOOK_EVERY_S = 0.05
+# How long an interrupt or a progress bar may wait; a person does not notice it.
+_POLL_S = 0.05
+# How long work that was told to stop may take for it. Whatever computes stops within milliseconds.
+_STOP_S = 2.0
 
 
 Job = Callable[[Control], T]
 """A piece of work; it reports to its control, and stops when that is cancelled."""
 
 
-@dataclass
-class Progress:
-    """Where a set of runs is."""
+class Progress(NamedTuple):
+    """The state of a set of runs."""
 
     done: int
     of: int
     fraction: float
     """Share of all work, from 0 to 1."""
     simulated_s: float
-    """Simulated time of the runs under way, the least advanced one."""
+    """Simulated time of the least advanced run under way."""
     elapsed_s: float
 
 
-@dataclass
-class Outcome(Generic[T]):
-    """What came of the jobs, in their order; None where an interrupt came first."""
+class Outcome(NamedTuple, Generic[T]):
+    """The results of the jobs in their order; None where an interrupt came first."""
 
-    results: list[T | None] = field(default_factory=list)
+    results: list[T | None]
     interrupted: bool = False
 
 
+class _Work(Generic[T]):
+    """The jobs, what is under way, and what came of them. The lock guards `next`; each result has one writer."""
+
+    def __init__(self, jobs: Sequence[Job[T]]) -> None:
+        self.jobs = jobs
+        self.controls = [Control() for _ in jobs]
+        self.results: list[T | None] = [None] * len(jobs)
+        self.errors: list[BaseException | None] = [None] * len(jobs)
+        self.done = [False] * len(jobs)
+        self.next = 0
+        self.stopped = False
+        self.lock = threading.Lock()
+
+    def take_and_do(self) -> None:
+        """Does one job after the other until none is left. The body of each thread."""
+        while True:
+            with self.lock:
+                index = self.next
+                if self.stopped or index >= len(self.jobs):
+                    return
+                self.next += 1
+            try:
+                self.results[index] = self.jobs[index](self.controls[index])
+            except BaseException as error:
+                self.errors[index] = error
+                self.stopped = True
+            self.done[index] = True
+
+    def stop(self) -> None:
+        """Has no job begin any more, and those under way end."""
+        self.stopped = True
+        for control in self.controls:
+            control.cancel()
+
+    def progress(self, started: float) -> Progress:
+        done = sum(self.done)
+        active = [self.controls[index] for index in range(self.next) if not self.done[index]]
+        fraction = (done + sum(control.fraction for control in active)) / len(self.jobs)
+        simulated = min((control.simulated_s for control in active), default=0.0)
+        return Progress(done, len(self.jobs), fraction, simulated, time.monotonic() - started)
+
+
 def run_all(
-    jobs: Sequence[Job[T]], on_progress: Callable[[Progress], None] | None = None, at_once: int | None = None
+    jobs: Sequence[Job[T]],
+    on_progress: Callable[[Progress], None] | None = None,
+    at_once: int | None = None,
+    stop_s: float = _STOP_S,
 ) -> Outcome[T]:
-    """Runs all jobs, `at_once` of them or one a processor at a time. Raises what the first failing run raised."""
-    controls = [Control() for _ in jobs]
+    """Runs all jobs, `at_once` of them or one a processor at a time. Raises what the first failing job raised.
+
+    After an interrupt a job under way has `stop_s` seconds to end; then it is abandoned.
+    """
+    work = _Work(jobs)
+    # A daemon does not keep the program from ending while it waits for a pipe.
+    count = min(len(jobs), at_once or os.cpu_count() or 1)
+    threads = [threading.Thread(target=work.take_and_do, daemon=True) for _ in range(count)]
     started = time.monotonic()
     interrupted = False
-    with ThreadPoolExecutor(max_workers=min(len(jobs), at_once or os.cpu_count() or 1)) as pool:
-        futures = [pool.submit(job, control) for job, control in zip(jobs, controls, strict=True)]
-        try:
-            while True:
-                done, waiting = wait(futures, timeout=_LOOK_EVERY_S, return_when=FIRST_EXCEPTION)
-                if not waiting or any(future.exception() for future in done):
-                    break
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            while thread.is_alive() and not work.stopped:
+                thread.join(_POLL_S)
                 if on_progress is not None:
-                    on_progress(_progress(futures, controls, started))
-        except KeyboardInterrupt:
-            interrupted = True
-        finally:
-            # Reached with runs under way after an interrupt or a failed run; harmless for those that are done.
-            for control, future in zip(controls, futures, strict=True):
-                future.cancel()
-                control.cancel()
+                    on_progress(work.progress(started))
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        # Reached with jobs under way after an interrupt or a failed job; harmless for those that are done.
+        if interrupted or work.stopped:
+            _wind_down(work, threads, stop_s)
     if interrupted:
-        return Outcome([_finished(future) for future in futures], interrupted=True)
-    for future in futures:
-        # The run that failed speaks, not those that were stopped on its account.
-        error = None if future.cancelled() else future.exception()
+        return Outcome(list(work.results), interrupted=True)
+    for error in work.errors:
+        # The error of the job that failed, not of those that were stopped because of it.
         if error is not None and not isinstance(error, KeyboardInterrupt):
             raise error
-    return Outcome([future.result() for future in futures])
+    return Outcome(list(work.results))
 
 
-def _finished(future: Future[T]) -> T | None:
-    return None if future.cancelled() or future.exception() is not None else future.result()
-
-
-def _progress(futures: Sequence[Future[T]], controls: Sequence[Control], started: float) -> Progress:
-    done = sum(future.done() for future in futures)
-    active = [c for c, future in zip(controls, futures, strict=True) if future.running()]
-    fraction = (done + sum(control.fraction for control in active)) / len(futures)
-    simulated = min((control.simulated_s for control in active), default=0.0)
-    return Progress(done, len(futures), fraction, simulated, time.monotonic() - started)
+def _wind_down(work: _Work[T], threads: Sequence[threading.Thread], stop_s: float) -> None:
+    work.stop()
+    until = time.monotonic() + stop_s
+    for thread in threads:
+        if thread.ident is not None:
+            thread.join(max(0.0, until - time.monotonic()))

@@ -5,12 +5,16 @@ Nothing is computed here that the documents do not hold, but for the summaries o
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airwatt._core import SCHEMA, InputError, MissingFeature, Run, __version__
+from airwatt.files import replacing
 from airwatt.statistics import summarize
 
 if TYPE_CHECKING:
@@ -109,13 +113,30 @@ class Result(Record, _Tabular):
         """Gives the traces by name; empty unless the run was made with `trace=True`."""
         return {name: _table(columns) for name, columns in self._run.traces()}
 
-    def write_pcapng(self, path: str) -> None:
-        """Writes the frames on the air (needs `trace=True`) as radiotap pcapng. Raises `OSError`."""
-        self._run.write_pcapng(path)
+    def write_pcapng(self, path: str | os.PathLike[str]) -> None:
+        """Replaces a file by the frames on the air (needs `trace=True`) as radiotap pcapng. Raises `OSError`."""
+        with replacing(path) as out:
+            self._run.write_pcapng(out)
 
-    def write_perfetto(self, path: str) -> None:
-        """Writes the time line (needs `trace=True`) for the Perfetto viewer. Raises `OSError`."""
-        self._run.write_perfetto(path)
+    def write_perfetto(self, path: str | os.PathLike[str]) -> None:
+        """Replaces a file by the time line (needs `trace=True`) for the Perfetto viewer. Raises `OSError`."""
+        with replacing(path) as out:
+            self._run.write_perfetto(out)
+
+    def write_tables(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Replaces the Parquet files of the traces in a folder, all of them or none; returns their paths.
+
+        Raises `OSError`.
+        """
+        import pyarrow.parquet as pq
+
+        paths = []
+        with contextlib.ExitStack() as files:
+            for name, table in self.traces().items():
+                paths.append(Path(folder) / f"{name}.parquet")
+                out = files.enter_context(replacing(paths[-1]))
+                pq.write_table(table, out, compression="zstd")
+        return paths
 
     def _rows(self, what: str) -> list[dict[str, Any]]:
         return list(_run_rows(self._data, what))

@@ -9,8 +9,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from airwatt._core import InputError
 from airwatt.statistics import leaves
@@ -26,8 +25,7 @@ _OPERATORS: dict[str, Callable[[float, float], bool]] = {
 _FORM = re.compile(r"\s*([\w.*+-]+?)\s*(<=|>=|==|!=|<|>)\s*([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)\s*")
 
 
-@dataclass(frozen=True)
-class Threshold:
+class Threshold(NamedTuple):
     """One parsed expression."""
 
     text: str

@@ -13,6 +13,7 @@ use crate::control::Control;
 use crate::errors::{AirwattError, InputError, MissingFeature, RunError};
 use crate::run::Run;
 use crate::scenario::Scenario;
+use crate::whole::Whole;
 
 /// Emulates. Lets other threads run meanwhile. Stopped through its control it returns what there is until then.
 #[pyfunction]
@@ -21,7 +22,7 @@ use crate::scenario::Scenario;
 pub(crate) fn emulate(
     py: Python<'_>,
     scenario: &Scenario,
-    seed: u64,
+    seed: Whole,
     bound: &str,
     host: Option<String>,
     command: Option<Vec<String>>,
@@ -29,6 +30,7 @@ pub(crate) fn emulate(
     trace: bool,
     control: Option<&Control>,
 ) -> PyResult<Run> {
+    let seed = seed.within("seed", 0, u64::MAX)?;
     let shared = control.map(|control| Arc::clone(&control.shared)).unwrap_or_default();
     let bound: Span =
         bound.parse().map_err(|error| InputError::new_err(format!("lateness {bound:?}: {error}")))?;

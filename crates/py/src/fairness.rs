@@ -4,6 +4,7 @@ use airwatt_energy::fairness::{self, FairnessError, Index};
 use pyo3::prelude::*;
 
 use crate::errors::InputError;
+use crate::whole::Whole;
 
 fn wrong(error: FairnessError) -> PyErr {
     InputError::new_err(error.to_string())
@@ -39,10 +40,11 @@ pub(crate) fn fairness_sliding(
     py: Python<'_>,
     amounts: Vec<Vec<f64>>,
     bin_s: f64,
-    window_bins: usize,
+    window_bins: Whole,
     capacity: Option<f64>,
     alpha: Option<f64>,
 ) -> PyResult<f64> {
+    let window_bins = window_bins.within("window_bins", 1, usize::MAX)?;
     py.detach(|| {
         let value = fairness::sliding_window(&amounts, bin_s, window_bins, index(capacity, alpha))?;
         if let Some(capacity) = capacity {

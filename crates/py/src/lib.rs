@@ -14,9 +14,11 @@ mod exact;
 mod fairness;
 mod lists;
 mod models;
+mod output;
 mod run;
 mod scenario;
 mod trace;
+mod whole;
 
 use pyo3::prelude::*;
 

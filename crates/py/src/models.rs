@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 use crate::errors::InputError;
+use crate::whole::Whole;
 
 /// The analytical models with their parameters and results, as a JSON list.
 #[pyfunction]
@@ -111,9 +112,10 @@ pub(crate) fn model_solve(
     model: &str,
     parameters: Vec<Bound<'_, PyAny>>,
     results: &Bound<'_, PyAny>,
-    first: Option<usize>,
+    first: Option<Whole>,
 ) -> PyResult<()> {
     let model = find(model)?;
+    let first = first.map(|first| first.within("first", 0, usize::MAX)).transpose()?;
     let (inputs, outputs) = (model.parameters().len(), model.results().len());
     let buffer = PyBuffer::<f64>::get(results)?;
     if parameters.len() != inputs || !buffer.item_count().is_multiple_of(outputs) {
@@ -122,9 +124,9 @@ pub(crate) fn model_solve(
     let points = buffer.item_count() / outputs;
     let columns: Vec<Column> =
         parameters.iter().map(|parameter| Column::of(parameter, points)).collect::<PyResult<_>>()?;
-    let solved = py
-        .detach(|| solve(model, &columns, points, outputs))
-        .map_err(|(point, error)| input_error(model, error, first.map(|first| first + point)))?;
+    let solved = py.detach(|| solve(model, &columns, points, outputs)).map_err(|(point, error)| {
+        input_error(model, error, first.map(|first| first.saturating_add(point)))
+    })?;
     buffer.copy_from_slice(py, &solved)
 }
 
@@ -158,7 +160,8 @@ fn solve(
 /// The distribution of the gaps between acknowledgements: `(gap_s, expected number)` pairs. Raises `InputError`.
 #[pyfunction]
 #[pyo3(signature = (throughput_bps, rtt_s, m, q))]
-pub(crate) fn ack_gaps(throughput_bps: f64, rtt_s: f64, m: u32, q: f64) -> PyResult<Vec<(f64, f64)>> {
+pub(crate) fn ack_gaps(throughput_bps: f64, rtt_s: f64, m: Whole, q: f64) -> PyResult<Vec<(f64, f64)>> {
+    let m = m.within("ack-gap: m", 1, u32::MAX)?;
     let mut params = ack_gap::Params { throughput_bps, rtt_s, m, ..ack_gap::Params::default() };
     params.frames.q = q;
     ack_gap::distribution(&params).map_err(|error| InputError::new_err(format!("ack-gap: {error}")))

@@ -1,18 +1,18 @@
 //! One run: started from Python, made without its lock, watched and stopped through a [`Control`].
 
-use std::io;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use airwatt_sim as sim;
-use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
 use crate::control::{Control, Shared};
 use crate::errors::{AirwattError, InputError, RunError};
+use crate::output;
 use crate::scenario::Scenario;
 use crate::trace::{self, Column};
+use crate::whole::Whole;
 
 /// One finished run.
 #[pyclass(frozen, module = "airwatt")]
@@ -34,37 +34,25 @@ impl Run {
         self.trace.as_ref().map_or_else(Vec::new, |recorded| trace::tables(py, recorded))
     }
 
-    /// Writes the frames on the air as radiotap pcapng. Raises `OSError`.
-    fn write_pcapng(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        self.write(py, path, |trace, out| trace.write_pcapng(out))
+    /// Writes the frames on the air as radiotap pcapng into a binary file object. Raises what it raises.
+    fn write_pcapng(&self, py: Python<'_>, file: Py<PyAny>) -> PyResult<()> {
+        let recorded = self.recorded()?;
+        output::write(py, file, |out| recorded.write_pcapng(out))
     }
 
-    /// Writes radio states, frames, windows and queues for the Perfetto viewer. Raises `OSError`.
-    fn write_perfetto(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        self.write(py, path, |trace, out| trace.write_perfetto(out))
+    /// Writes radio states, frames, windows and queues for the Perfetto viewer into a binary file object. Raises what it
+    /// raises.
+    fn write_perfetto(&self, py: Python<'_>, file: Py<PyAny>) -> PyResult<()> {
+        let recorded = self.recorded()?;
+        output::write(py, file, |out| recorded.write_perfetto(out))
     }
 }
 
 impl Run {
-    fn write(
-        &self,
-        py: Python<'_>,
-        path: PathBuf,
-        form: fn(&sim::record::RunTrace, &mut dyn io::Write) -> io::Result<()>,
-    ) -> PyResult<()> {
-        let Some(recorded) = &self.trace else {
-            return Err(InputError::new_err("the run was not traced; frames are kept with trace=True"));
-        };
-        let written = py.detach(|| -> io::Result<()> {
-            let mut out = io::BufWriter::new(std::fs::File::create(path)?);
-            form(recorded, &mut out)?;
-            io::Write::flush(&mut out)
-        });
-        // With the number, so that Python can tell a full disk from a wrong place.
-        written.map_err(|error| match error.raw_os_error() {
-            Some(number) => PyOSError::new_err((number, error.to_string())),
-            None => PyOSError::new_err(error.to_string()),
-        })
+    fn recorded(&self) -> PyResult<&sim::record::RunTrace> {
+        self.trace
+            .as_ref()
+            .ok_or_else(|| InputError::new_err("the run was not traced; frames are kept with trace=True"))
     }
 }
 
@@ -74,10 +62,11 @@ impl Run {
 pub(crate) fn run(
     py: Python<'_>,
     scenario: &Scenario,
-    seed: u64,
+    seed: Whole,
     trace: bool,
     control: Option<&Control>,
 ) -> PyResult<Run> {
+    let seed = seed.within("seed", 0, u64::MAX)?;
     let shared = control.map(|control| Arc::clone(&control.shared)).unwrap_or_default();
     py.detach(|| simulate(&scenario.checked, seed, trace, &shared))
 }

@@ -1,5 +1,7 @@
 //! Scenarios: read and checked by the simulator, handed around by Python.
 
+use std::path::{Path, PathBuf};
+
 use airwatt_base::Span;
 use airwatt_sim::scenario::Scenario as Checked;
 use pyo3::prelude::*;
@@ -10,8 +12,21 @@ use crate::errors::InputError;
 #[pyclass(frozen, module = "airwatt")]
 pub(crate) struct Scenario {
     pub(crate) checked: Checked,
-    source: String,
+    source: PathBuf,
     overrides: Vec<(String, String)>,
+}
+
+/// Reads a scenario, also from a file whose name is no UTF-8.
+fn read(name_or_path: &Path, overrides: &[(String, String)]) -> Result<Checked, String> {
+    let read = match name_or_path.to_str() {
+        Some(text) => Checked::load(text, overrides),
+        None => {
+            let shown = name_or_path.to_string_lossy();
+            let text = std::fs::read_to_string(name_or_path).map_err(|error| format!("{shown}: {error}"))?;
+            Checked::from_text(&text, &shown, overrides)
+        }
+    };
+    read.map_err(|error| error.to_string())
 }
 
 #[pymethods]
@@ -19,24 +34,24 @@ impl Scenario {
     /// Reads a file, or a scenario that ships, and applies `KEY=VALUE` pairs in order. Raises `InputError`.
     #[staticmethod]
     #[pyo3(signature = (name_or_path, overrides = Vec::new()))]
-    fn load(name_or_path: String, overrides: Vec<(String, String)>) -> PyResult<Self> {
-        let checked = Checked::load(&name_or_path, &overrides)
-            .map_err(|error| InputError::new_err(error.to_string()))?;
+    fn load(py: Python<'_>, name_or_path: PathBuf, overrides: Vec<(String, String)>) -> PyResult<Self> {
+        // The file may be a pipe: other threads run while this one waits for it.
+        let checked = py.detach(|| read(&name_or_path, &overrides)).map_err(InputError::new_err)?;
         Ok(Self { checked, source: name_or_path, overrides })
     }
 
     /// The same scenario with `KEY=VALUE` pairs applied in order. Raises `InputError`.
     ///
     /// It is read again, so that an override may also undo what an earlier one made impossible.
-    fn replace(&self, overrides: Vec<(String, String)>) -> PyResult<Self> {
-        Self::load(self.source.clone(), [self.overrides.clone(), overrides].concat())
+    fn replace(&self, py: Python<'_>, overrides: Vec<(String, String)>) -> PyResult<Self> {
+        Self::load(py, self.source.clone(), [self.overrides.clone(), overrides].concat())
     }
 
     /// The same scenario, its run at most so long (`20s`), measured over the same share. Raises `InputError`.
-    fn shortened(&self, length: &str) -> PyResult<Self> {
+    fn shortened(&self, py: Python<'_>, length: &str) -> PyResult<Self> {
         let length: Span =
             length.parse().map_err(|error| InputError::new_err(format!("length {length:?}: {error}")))?;
-        self.replace(self.checked.shortened(length))
+        self.replace(py, self.checked.shortened(length))
     }
 
     /// The name that result documents carry.

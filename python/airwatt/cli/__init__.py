@@ -1,75 +1,46 @@
-"""The command line: one file a command, typer for the flags, rich for the tables.
+"""The command line: one file a command, declared once, read without typer where the line is in the usual form.
 
 Commands check and present; what they do, `import airwatt` does too. Everything that a user can get wrong ends here as
-one line on standard error and an exit status.
+one line on standard error and an exit status. Only what the command needs is imported.
 """
+
+from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated
 
-import typer
-
-from airwatt import _core
-from airwatt.cli import (
-    advise,
-    analyze,
-    compare,
-    emulate,
-    model,
-    policies,
-    radios,
-    reproduce,
-    run,
-    scenarios,
-    transports,
-)
-from airwatt.cli.output import closed_pipe, say
+from airwatt.cli import process
 
 DONE, FAILED, WRONG_INPUT, THRESHOLD, MISSING_FEATURE, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
-app = typer.Typer(
-    name="airwatt",
-    help="What a Wi-Fi radio spends on TCP, who gets the bandwidth, and what can be done about it.",
-    epilog="\b\nExamples:\n  airwatt compare fast-dsl --policy active,psm\n  airwatt run fast-dsl --policy psm --json",
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+COMMANDS = (
+    "run",
+    "compare",
+    "emulate",
+    "analyze",
+    "model",
+    "advise",
+    "reproduce",
+    "radios",
+    "scenarios",
+    "policies",
+    "transports",
 )
-
-for _module in (run, compare, emulate, analyze, model, advise, reproduce, radios, scenarios, policies, transports):
-    app.command(_module.__name__.rpartition(".")[2], epilog=_module.EPILOG)(_module.command)
-
-
-def _print_version(asked: bool) -> None:
-    if asked:
-        print(f"airwatt {_core.__version__}")
-        raise typer.Exit
-
-
-@app.callback(invoke_without_command=True)
-def _root(
-    context: typer.Context,
-    _version: Annotated[
-        bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
-    ] = False,
-) -> None:
-    if context.invoked_subcommand is None:
-        print(context.get_help())
+"""The commands in the order of `--help`; each is a module here with a `command` and an `EPILOG`."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The program: runs a command and exits with its status."""
-    sys.exit(status_of(sys.argv[1:] if arguments is None else arguments))
+    process.prepare()
+    process.finish(status_of(sys.argv[1:] if arguments is None else arguments))
 
 
 def status_of(arguments: Sequence[str]) -> int:
-    """Runs a command; gives its exit status."""
+    """Runs a command; returns its exit status."""
+    from airwatt.cli.output import closed_pipe, say
+
     try:
-        status = app(args=list(arguments), prog_name="airwatt", standalone_mode=False)
-        status = status if isinstance(status, int) else DONE
+        status = _run(arguments)
         if status == INTERRUPTED:
             say("interrupted")
         sys.stdout.flush()
@@ -91,18 +62,50 @@ def status_of(arguments: Sequence[str]) -> int:
     return status
 
 
+def _run(arguments: Sequence[str]) -> int:
+    from airwatt.cli.parameters import Exit
+
+    try:
+        return _quick(arguments) or DONE
+    except Exit as end:
+        return end.status
+
+
+def _quick(arguments: Sequence[str]) -> int | None:
+    """Runs a line in the usual form with what its command needs; hands every other one to typer."""
+    if list(arguments) == ["--version"]:
+        from airwatt import __version__
+
+        print(f"airwatt {__version__}")
+        return None
+    if arguments and arguments[0] in COMMANDS:
+        from importlib import import_module
+
+        from airwatt.cli import quick
+
+        command = import_module(f"airwatt.cli.{arguments[0]}").command
+        given = quick.read(command, arguments[1:])
+        if given is not None:
+            command(**given)
+            return None
+    from airwatt.cli import application
+
+    return application.run(arguments)
+
+
 def _explain(error: BaseException) -> int:
-    """Says in one line what went wrong; gives the exit status."""
-    if isinstance(error, _core.InputError):
-        say(str(error))
-        return WRONG_INPUT
-    if isinstance(error, _core.MissingFeature):
-        say(str(error))
-        return MISSING_FEATURE
-    if isinstance(error, _core.AirwattError):
-        say(str(error))
-        return FAILED
-    if isinstance(error, typer.TyperException):
+    """Says in one line what went wrong; returns the exit status."""
+    from airwatt import _core
+    from airwatt.cli.output import say
+
+    kinds = ((_core.InputError, WRONG_INPUT), (_core.MissingFeature, MISSING_FEATURE), (_core.AirwattError, FAILED))
+    for kind, status in kinds:
+        if isinstance(error, kind):
+            say(str(error))
+            return status
+    # Only a line that typer read can raise its errors.
+    application = sys.modules.get("airwatt.cli.application")
+    if application is not None and isinstance(error, application.UsageError):
         say(f"{_lower(error.format_message())} (see --help)")
         return WRONG_INPUT
     # Nothing that a user can do may end here; `python -X dev -m airwatt ...` shows the traceback.

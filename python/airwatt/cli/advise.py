@@ -8,18 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from airwatt import laboratory
 from airwatt._core import InputError
 from airwatt.cli import options
 from airwatt.cli.output import check_picture, note_file, print_json, show, writing
+from airwatt.cli.parameters import Argument, Exit, Option
 from airwatt.cli.progress import bar
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from airwatt.advise import Advice, Row
+    from airwatt.cli.layout import Table
 
 EPILOG = """\b
 A flow: down or up, then one of
@@ -47,28 +45,28 @@ _COLUMNS = 80
 def command(
     source: Annotated[
         str | None,
-        typer.Argument(metavar="[SCENARIO|CAPTURE]", help="A scenario, or a capture (.pcap, .pcapng); or --flow."),
+        Argument(metavar="[SCENARIO|CAPTURE]", help="A scenario, or a capture (.pcap, .pcapng); or --flow."),
     ] = None,
     delay: Annotated[
-        str, typer.Option("--delay", metavar="TIME", help="Mean delay that power save may add to packets or answers.")
+        str, Option("--delay", metavar="TIME", help="Mean delay that power save may add to packets or answers.")
     ] = "20ms",
     flow: Annotated[
-        list[str] | None, typer.Option("--flow", metavar="FLOW", help="A flow, see below; may be repeated.")
+        list[str] | None, Option("--flow", metavar="FLOW", help="A flow, see below; may be repeated.")
     ] = None,
-    radio: Annotated[str | None, typer.Option("--radio", metavar="NAME", help="The radio (airwatt radios).")] = None,
-    rtt: Annotated[str | None, typer.Option("--rtt", metavar="TIME", help="Round trip of the wired path.")] = None,
-    down: Annotated[str | None, typer.Option("--down", metavar="RATE", help="Rate of the line down.")] = None,
-    up: Annotated[str | None, typer.Option("--up", metavar="RATE", help="Rate of the line up.")] = None,
+    radio: Annotated[str | None, Option("--radio", metavar="NAME", help="The radio (airwatt radios).")] = None,
+    rtt: Annotated[str | None, Option("--rtt", metavar="TIME", help="Round trip of the wired path.")] = None,
+    down: Annotated[str | None, Option("--down", metavar="RATE", help="Rate of the line down.")] = None,
+    up: Annotated[str | None, Option("--up", metavar="RATE", help="Rate of the line up.")] = None,
     duration: Annotated[
-        str, typer.Option("--duration", metavar="TIME", help="How long flows without an end are simulated.")
+        str, Option("--duration", metavar="TIME", help="How long flows without an end are simulated.")
     ] = "20s",
     confirm: Annotated[
-        int, typer.Option("--confirm", metavar="N", min=1, help="How many of the models' best are simulated.")
+        int, Option("--confirm", metavar="N", min=1, help="How many of the models' best are simulated.")
     ] = 4,
-    station: Annotated[str | None, typer.Option("--station", metavar="ADDR", help="The station in a capture.")] = None,
+    station: Annotated[str | None, Option("--station", metavar="ADDR", help="The station in a capture.")] = None,
     battery: Annotated[
         str | None,
-        typer.Option("--battery", metavar="ENERGY", help="Say how long the radio alone could run on it, as in 11.4Wh."),
+        Option("--battery", metavar="ENERGY", help="Say how long the radio alone could run on it, as in 11.4Wh."),
     ] = None,
     set_: options.Set = None,
     seed: options.Seed = 1,
@@ -114,7 +112,7 @@ def command(
         show(*_parts(found))
     options.hold(limits, document)
     if not found.ranked:
-        raise typer.Exit(FAILED)
+        raise Exit(FAILED)
 
 
 def _simulated(
@@ -159,7 +157,7 @@ def _only_for_scenarios(rtt: str | None, down: str | None, up: str | None, set_:
             raise InputError(f"{option}: a capture has its path; allowed is with a scenario or --flow")
 
 
-def _parts(found: Advice) -> Iterator[RenderableType]:
+def _parts(found: Advice) -> Iterator[str | Table]:
     from airwatt.cli.tables import quantity, table
 
     confirmed = [row for row in found.rows if row.simulation]

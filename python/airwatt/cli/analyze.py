@@ -4,16 +4,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from airwatt import laboratory
 from airwatt._core import InputError
 from airwatt.cli import options
 from airwatt.cli.output import check_picture, note_file, print_json, say, show, writing
+from airwatt.cli.parameters import Argument, Option
 from airwatt.cli.progress import bar
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from airwatt.cli.layout import Table
 
 EPILOG = """\b
 Examples:
@@ -26,18 +25,18 @@ _MOST_CANDIDATES = 10
 
 def command(
     capture: Annotated[
-        str, typer.Argument(help="A capture file (pcap, pcapng), or - for standard input.", show_default=False)
+        str, Argument(help="A capture file (pcap, pcapng), or - for standard input.", show_default=False)
     ],
     station: Annotated[
         str | None,
-        typer.Option("--station", metavar="ADDR", help="IP or MAC address; default: the one that leaves no doubt."),
+        Option("--station", metavar="ADDR", help="IP or MAC address; default: the one that leaves no doubt."),
     ] = None,
     radio: Annotated[
-        str | None, typer.Option("--radio", metavar="NAME", help="Radio profile: a name or a TOML file.")
+        str | None, Option("--radio", metavar="NAME", help="Radio profile: a name or a TOML file.")
     ] = None,
     policy: Annotated[
         str | None,
-        typer.Option("--policy", metavar="A,B,...", help="Power-save policies, as in psm,uapsd:40ms; default: all."),
+        Option("--policy", metavar="A,B,...", help="Power-save policies, as in psm,uapsd:40ms; default: all."),
     ] = None,
     seed: options.Seed = 1,
     json: options.Json = False,
@@ -76,7 +75,7 @@ def _draw(document: dict[str, Any], plot: Path) -> None:
     note_file(plot)
 
 
-def _parts(document: dict[str, Any]) -> "Iterator[RenderableType]":
+def _parts(document: dict[str, Any]) -> "Iterator[str | Table]":
     from airwatt.cli.tables import count, quantity
 
     capture = document["capture"]
@@ -103,7 +102,7 @@ def _parts(document: dict[str, Any]) -> "Iterator[RenderableType]":
         yield "\n".join(_finding(finding) for finding in document["findings"])
 
 
-def _candidates(candidates: list[dict[str, Any]]) -> "RenderableType":
+def _candidates(candidates: list[dict[str, Any]]) -> "Table":
     from airwatt.cli.tables import count, quantity, table
 
     rows = [
@@ -125,7 +124,7 @@ def _basis(document: dict[str, Any]) -> str:
     return f"energy {basis}; radio {document['radio']}; {document['phy']}"
 
 
-def _policies(policies: list[dict[str, Any]]) -> "RenderableType":
+def _policies(policies: list[dict[str, Any]]) -> "Table":
     from airwatt.cli.tables import count, percent, quantity, span, table
 
     rows = []
@@ -145,7 +144,7 @@ def _policies(policies: list[dict[str, Any]]) -> "RenderableType":
     return table(["policy", "energy", "band", "asleep", "delay +", "95 %", "wake-ups"], rows)
 
 
-def _air(air: dict[str, Any]) -> "Iterator[RenderableType]":
+def _air(air: dict[str, Any]) -> "Iterator[str | Table]":
     from airwatt.cli.tables import NOTHING, count, percent, quantity, table
 
     rows = []

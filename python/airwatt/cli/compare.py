@@ -4,17 +4,16 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from airwatt import laboratory
 from airwatt._core import InputError
 from airwatt.cli import options
 from airwatt.cli.output import check_picture, note_file, print_json, show, writing
+from airwatt.cli.parameters import Option
 from airwatt.cli.progress import bar
 from airwatt.results import Comparison
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from airwatt.cli.layout import Table
 
 EPILOG = """\b
 Examples:
@@ -28,14 +27,12 @@ def command(
     scenario: options.Scenario,
     policy: Annotated[
         str | None,
-        typer.Option("--policy", metavar="A,B,...", help="Power-save policies to compare; all for every one."),
+        Option("--policy", metavar="A,B,...", help="Power-save policies to compare; all for every one."),
     ] = None,
-    transport: Annotated[
-        str | None, typer.Option("--transport", metavar="A,B,...", help="Transports to compare.")
-    ] = None,
+    transport: Annotated[str | None, Option("--transport", metavar="A,B,...", help="Transports to compare.")] = None,
     vary: Annotated[
         list[str] | None,
-        typer.Option("--vary", metavar="KEY=V1,V2,...", help="Values of a scenario's key to compare; may be repeated."),
+        Option("--vary", metavar="KEY=V1,V2,...", help="Values of a scenario's key to compare; may be repeated."),
     ] = None,
     set_: options.Set = None,
     seed: options.Seed = 1,
@@ -151,7 +148,7 @@ def _print_table(document: dict[str, Any]) -> None:
     elif streams:
         first, last = ["goodput", *aggregates.PERCENTILES], []
     heads = [*choices, *first, "energy", head, "asleep", *last]
-    parts: list[RenderableType] = [_headline(document, runs), table(heads, rows, left=len(choices))]
+    parts: list[str | Table] = [_headline(document, runs), table(heads, rows, left=len(choices))]
     if document.get("interrupted"):
         parts.append("interrupted: the rows above are what was finished")
     show(*parts)

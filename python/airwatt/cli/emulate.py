@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from airwatt import laboratory
 from airwatt._core import InputError
 from airwatt.cli import options
 from airwatt.cli.output import check_file, check_picture, print_text, say
-from airwatt.cli.presentation import check_folder, keep, present
+from airwatt.cli.parameters import Argument, Exit, Option
+from airwatt.cli.presentation import holding, keep, present
+from airwatt.cli.process import interruptible
 from airwatt.cli.progress import bar
 
 EPILOG = """\b
@@ -29,44 +29,42 @@ FAILED, INTERRUPTED = 1, 130
 def command(
     scenario: Annotated[
         str | None,
-        typer.Argument(help="A scenario file (TOML), or the name of one that ships.", show_default=False),
+        Argument(help="A scenario file (TOML), or the name of one that ships.", show_default=False),
     ] = None,
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[-- COMMAND...]", help="What runs in the host; without it the scenario's own."),
+        Argument(metavar="[-- COMMAND...]", help="What runs in the host; without it the scenario's own."),
     ] = None,
     host: Annotated[
         str | None,
-        typer.Option("--in", metavar="HOST", help="Where COMMAND runs: server, station1, ...; default station1."),
+        Option("--in", metavar="HOST", help="Where COMMAND runs: server, station1, ...; default station1."),
     ] = None,
-    shell: Annotated[str | None, typer.Option("--shell", metavar="HOST", help="Open a shell in a host.")] = None,
-    policy: Annotated[str | None, typer.Option("--policy", metavar="NAME", help="Power save of all stations.")] = None,
+    shell: Annotated[str | None, Option("--shell", metavar="HOST", help="Open a shell in a host.")] = None,
+    policy: Annotated[str | None, Option("--policy", metavar="NAME", help="Power save of all stations.")] = None,
     transport: Annotated[
-        str | None, typer.Option("--transport", metavar="NAME", help="Transport of the scenario's own flows.")
+        str | None, Option("--transport", metavar="NAME", help="Transport of the scenario's own flows.")
     ] = None,
     set_: options.Set = None,
     seed: options.Seed = 1,
     lateness: Annotated[
         str,
-        typer.Option(
-            "--lateness", metavar="TIME", help="More than 1 % of packets later than this: the run is not trusted."
-        ),
+        Option("--lateness", metavar="TIME", help="More than 1 % of packets later than this: the run is not trusted."),
     ] = "2ms",
     json: options.Json = False,
     plot: options.Plot = None,
     trace: Annotated[
-        Path | None, typer.Option("--trace", metavar="DIR", help="Write Parquet time series into a folder.")
+        Path | None, Option("--trace", metavar="DIR", help="Write Parquet time series into a folder.")
     ] = None,
     pcap: Annotated[
         Path | None,
-        typer.Option("--pcap", metavar="FILE", help="Write the frames on the air, with their real packets (pcapng)."),
+        Option("--pcap", metavar="FILE", help="Write the frames on the air, with their real packets (pcapng)."),
     ] = None,
     perfetto: Annotated[
-        Path | None, typer.Option("--perfetto", metavar="FILE", help="Write the time line for the Perfetto viewer.")
+        Path | None, Option("--perfetto", metavar="FILE", help="Write the time line for the Perfetto viewer.")
     ] = None,
     fail_if: options.FailIf = None,
     clean: Annotated[
-        bool, typer.Option("--clean", help="Remove what a killed emulation left: there is never anything.")
+        bool, Option("--clean", help="Remove what a killed emulation left: there is never anything.")
     ] = False,
 ) -> None:
     """Real kernels over the simulated air, in real time, with the energy bill. Needs root.
@@ -84,7 +82,6 @@ def command(
     check_picture("--plot", plot)
     check_file("--pcap", pcap)
     check_file("--perfetto", perfetto)
-    check_folder(trace)
     if shell is not None and (words or host is not None):
         raise InputError("--shell: opens a shell; allowed is it, or a COMMAND with or without --in")
     if host is not None and not words:
@@ -93,23 +90,26 @@ def command(
         host, words = shell, [os.environ.get("SHELL", "/bin/sh")]
     loaded = laboratory.load(scenario, laboratory.choices(policy, transport), options.overrides(set_))
     traced = any(wanted is not None for wanted in (trace, plot, pcap, perfetto))
-    with _deaf() if shell is not None else contextlib.nullcontext(), contextlib.ExitStack() as shown:
-        on_progress = None if words else shown.enter_context(bar(loaded.name))
-        result = laboratory.emulate(
-            loaded,
-            seed=seed,
-            command=words or None,
-            host=host,
-            lateness=lateness,
-            trace=traced,
-            output_to_error=json,
-            on_progress=on_progress,
-        )
-    keep(result, trace, pcap, perfetto, plot)
+    with holding(trace):
+        with contextlib.ExitStack() as shown:
+            # A command's own output would tear the bar apart.
+            on_progress = None if words else shown.enter_context(bar(loaded.name))
+            shown.enter_context(_deaf() if shell is not None else interruptible())
+            result = laboratory.emulate(
+                loaded,
+                seed=seed,
+                command=words or None,
+                host=host,
+                lateness=lateness,
+                trace=traced,
+                output_to_error=json,
+                on_progress=on_progress,
+            )
+        keep(result, trace, pcap, perfetto, plot)
     present(result, json)
     document = result.to_dict()
     if document.get("interrupted"):
-        raise typer.Exit(INTERRUPTED)
+        raise Exit(INTERRUPTED)
     options.hold(limits, document)
     _judge(document["realtime"], document["command"], interactive=shell is not None)
 
@@ -137,4 +137,4 @@ def _judge(realtime: dict[str, float], ended: dict[str, int] | None, *, interact
         )
         failed = True
     if failed:
-        raise typer.Exit(FAILED)
+        raise Exit(FAILED)

@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from airwatt._core import SCHEMA, InputError, __version__
 from airwatt.cli import options
 from airwatt.cli.output import check_picture, note_file, print_json, show, writing
+from airwatt.cli.parameters import Argument, Exit, Option
 from airwatt.results import Record
 
 if TYPE_CHECKING:
@@ -41,28 +40,26 @@ MAX_COLUMNS = 5
 
 
 def command(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A model; without it, or with 'list', what there is.")
-    ] = "list",
+    name: Annotated[str, Argument(metavar="NAME", help="A model; without it, or with 'list', what there is.")] = "list",
     param: Annotated[
         list[str] | None,
-        typer.Option("--param", "-p", metavar="KEY=VALUES", help="Value or values of a parameter; may be repeated."),
+        Option("--param", "-p", metavar="KEY=VALUES", help="Value or values of a parameter; may be repeated."),
     ] = None,
     radio: Annotated[
-        str | None, typer.Option("--radio", metavar="NAME", help="Take a radio's powers (airwatt radios).")
+        str | None, Option("--radio", metavar="NAME", help="Take a radio's powers (airwatt radios).")
     ] = None,
     results: Annotated[
-        str | None, typer.Option("--show", metavar="A,B,...", help="Results to show, the first one to draw.")
+        str | None, Option("--show", metavar="A,B,...", help="Results to show, the first one to draw.")
     ] = None,
-    describe: Annotated[bool, typer.Option("--describe", help="Print parameters and results.")] = False,
+    describe: Annotated[bool, Option("--describe", help="Print parameters and results.")] = False,
     validate: Annotated[
-        bool, typer.Option("--validate", help="Hold the model against simulations, at points of its own.")
+        bool, Option("--validate", help="Hold the model against simulations, at points of its own.")
     ] = False,
     runs: Annotated[
         int | None,
-        typer.Option("--runs", metavar="N", help="With --validate: runs of each point. [default: the model's]"),
+        Option("--runs", metavar="N", help="With --validate: runs of each point. [default: the model's]"),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="With --validate: seed of the first run.")] = 1,
+    seed: Annotated[int, Option("--seed", metavar="N", help="With --validate: seed of the first run.")] = 1,
     json: options.Json = False,
     plot: options.Plot = None,
 ) -> None:
@@ -221,7 +218,7 @@ def _validate(model: Model, runs: int | None, seed: int, json: bool, plot: Path 
     else:
         show(*validation.parts(found))
     if not found.holds:
-        raise typer.Exit(FAILED)
+        raise Exit(FAILED)
 
 
 def _print_list(json: bool) -> None:
@@ -284,9 +281,7 @@ def _print_point(model: Model, document: Mapping[str, Any], shown: Sequence[str]
     results = document["points"][0]["results"]
     fields = [model.results[name] for name in shown]
     rows = [[field.name, _text(field, results[field.name]), field.text] for field in fields]
-    drawn = table([model.name, "", ""], rows, left=1)
-    drawn.columns[2].justify = "left"
-    show(drawn, *_changed(model, document))
+    show(table([model.name, "", ""], rows, also_left=[2]), *_changed(model, document))
 
 
 def _print_points(model: Model, document: Mapping[str, Any], shown: Sequence[str]) -> None:

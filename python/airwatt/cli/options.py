@@ -4,27 +4,24 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from airwatt._core import InputError
+from airwatt.cli.parameters import Argument, Exit, Option
 from airwatt.threshold import Threshold, numbers
 
-Scenario = Annotated[
-    str, typer.Argument(help="A scenario file (TOML), or the name of one that ships.", show_default=False)
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Scenario = Annotated[str, Argument(help="A scenario file (TOML), or the name of one that ships.", show_default=False)]
+Json = Annotated[bool, Option("--json", help="Print one JSON document and nothing else.")]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the scenario; may be repeated."),
+    Option("--set", metavar="KEY=VALUE", help="Override a key of the scenario; may be repeated."),
 ]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the first run.")]
+Seed = Annotated[int, Option("--seed", metavar="N", help="Seed of the first run.")]
 Runs = Annotated[
     int,
-    typer.Option("--runs", metavar="N", help="Repeat with seeds N, N+1, ...; report mean and 95 % interval."),
+    Option("--runs", metavar="N", help="Repeat with seeds N, N+1, ...; report mean and 95 % interval."),
 ]
 FailIf = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--fail-if",
         metavar="EXPRESSION",
         help="Exit with 3 if true: KEY OP NUMBER, as in 'stations.0.energy_j > 20'; may be repeated.",
@@ -32,7 +29,7 @@ FailIf = Annotated[
 ]
 Plot = Annotated[
     Path | None,
-    typer.Option("--plot", metavar="FILE", help="Draw a picture (.png, .svg, .pdf).", show_default=False),
+    Option("--plot", metavar="FILE", help="Draw a picture (.png, .svg, .pdf).", show_default=False),
 ]
 
 THRESHOLD_STATUS = 3
@@ -78,4 +75,4 @@ def hold(limits: Iterable[Threshold], document: object) -> None:
                 say(f"--fail-if {limit.text!r}: {label}{reason}")
                 tripped = True
     if tripped:
-        raise typer.Exit(THRESHOLD_STATUS)
+        raise Exit(THRESHOLD_STATUS)

@@ -1,5 +1,7 @@
 """Where commands write: documents and tables to standard output, all else to standard error, files with care."""
 
+from __future__ import annotations
+
 import contextlib
 import errno
 import json
@@ -9,24 +11,43 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from airwatt._core import InputError, RunError
+from airwatt.cli.parameters import Exit
+from airwatt.cli.process import interruptible
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from airwatt.cli.layout import Table
 
 # The device gave out; another name for the file would not have helped.
-_DEVICE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+_DEVICE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
+# A path may be this long; a number or a name never is.
+_LONG_WORD = 160
+_LONG_MESSAGE = 2_000
 _PICTURES = (".png", ".svg", ".pdf")
-# Where standard output is no terminal, tables are laid out for one of this width, whatever the environment says.
-_COLUMNS = 80
 
 
 def say(message: str) -> None:
     """Writes one line to standard error."""
     with contextlib.suppress(OSError):
-        print(f"airwatt: {' '.join(message.split())}", file=sys.stderr, flush=True)
+        print(f"airwatt: {shortened(' '.join(message.split()))}", file=sys.stderr, flush=True)
+
+
+def shortened(text: str) -> str:
+    """Returns a text whose long words, and whose middle if it is long as a whole, are left out.
+
+    A message repeats what the user gave, which may be 100 kB or a number of 308 digits.
+    """
+    if len(text) <= _LONG_WORD:
+        return text
+    words = " ".join(_without_middle(word, _LONG_WORD) for word in text.split(" "))
+    return _without_middle(words, _LONG_MESSAGE)
+
+
+def _without_middle(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    kept = most // 2 - 16
+    return f"{text[:kept]}...({len(text) - 2 * kept} more)...{text[-kept:]}"
 
 
 def note_file(path: Path) -> None:
@@ -42,7 +63,7 @@ def print_text(text: str) -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         closed_pipe()
-        raise typer.Exit from None
+        raise Exit from None
 
 
 def print_json(document: Any) -> None:
@@ -52,22 +73,13 @@ def print_json(document: Any) -> None:
     print_text(json.dumps(document, indent=2, allow_nan=False, default=dict) + "\n")
 
 
-def console() -> "Console":
-    """Standard output for tables: colour on a terminal only, and not where NO_COLOR is set."""
-    from rich.console import Console
+def show(*parts: str | Table) -> None:
+    """Writes texts and tables to standard output, a blank line between them, in the width that there is."""
+    from airwatt.cli import layout
 
-    return Console(highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else _COLUMNS)
-
-
-def show(*parts: "RenderableType") -> None:
-    """Writes texts and tables to standard output, a blank line between them and none of rich's padding at line ends."""
-    screen = console()
-    with screen.capture() as captured:
-        for index, part in enumerate(parts):
-            if index:
-                screen.print()
-            screen.print(part)
-    print_text("".join(line.rstrip() + "\n" for line in captured.get().splitlines()))
+    width = layout.columns()
+    texts = ("\n".join(layout.wrapped(part, width) if isinstance(part, str) else part.lines(width)) for part in parts)
+    print_text("\n\n".join(texts) + "\n")
 
 
 def closed_pipe() -> None:
@@ -88,22 +100,30 @@ def check_picture(option: str, path: Path | None) -> None:
 
 
 def check_file(option: str, path: Path | None) -> None:
-    """Raises `InputError` where a file cannot be written."""
+    """Raises `InputError` where a file cannot be written or replaced."""
     if path is None:
         return
     if path.is_dir():
         raise InputError(f"{option} {path}: is a folder; allowed is the name of a file")
     if not path.parent.is_dir():
         raise InputError(f"{option} {path}: there is no folder {path.parent}; allowed is one that exists")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
+    if path.exists() and not os.access(path, os.W_OK):
         raise InputError(f"{option} {path}: may not be written; allowed is a place with write permission")
+    # A regular file is written beside the old one and then replaces it.
+    folder = path.resolve().parent
+    if (path.is_file() or not path.exists()) and not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(f"{option} {path}: folder {folder} may not be written; allowed is one with write permission")
 
 
 @contextlib.contextmanager
 def writing(option: str, path: Path) -> Iterator[None]:
-    """Turns what goes wrong with a user's file into one line: 2 for a wrong place, 1 for a full disk."""
+    """Turns what goes wrong with a user's file into one line: 2 for a wrong place, 1 for a full disk.
+
+    Inside, an interrupt raises `KeyboardInterrupt`, so that the file that was begun is cleared away.
+    """
     try:
-        yield
+        with interruptible():
+            yield
     except OSError as error:
         kind = RunError if error.errno in _DEVICE_ERRORS else InputError
         raise kind(f"{option} {path}: could not be written: {error.strerror or error}") from None

@@ -1,44 +1,64 @@
 """How the documents of runs are shown, and their traces kept: the same for what was simulated and what was emulated."""
 
+import contextlib
+import fcntl
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airwatt._core import InputError
+from airwatt._core import InputError, RunError
 from airwatt.cli.output import note_file, print_json, show, writing
 from airwatt.results import Result, Runs
 from airwatt.statistics import summarize
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from airwatt.cli.layout import Table
 
 
-def check_folder(trace: Path | None) -> None:
-    """Makes the folder of `--trace` before anything runs. Raises `InputError`."""
-    if trace is not None and trace.exists() and not trace.is_dir():
-        raise InputError(f"--trace {trace}: is a file; allowed is a folder, new or old")
-    if trace is not None:
-        with writing("--trace", trace):
-            trace.mkdir(parents=True, exist_ok=True)
+@contextlib.contextmanager
+def holding(trace: Path | None) -> Iterator[None]:
+    """Makes the folder of `--trace` before anything runs, and keeps other runs out of it meanwhile.
+
+    Raises `InputError`, or `RunError` while another run holds it.
+    """
+    if trace is None:
+        yield
+        return
+    if trace.exists() and not trace.is_dir():
+        raise InputError(f"--trace {trace}: expected a folder, new or old, got a file")
+    with writing("--trace", trace):
+        trace.mkdir(parents=True, exist_ok=True)
+        folder = os.open(trace, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        # The kernel gives the lock back when the process ends, however it ends.
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(folder)
+        raise RunError(f"--trace {trace}: expected a folder of this run, got one that another run writes to") from None
+    except OSError:
+        # A file system without locks: two runs at once are then the user's to avoid.
+        pass
+    try:
+        yield
+    finally:
+        os.close(folder)
 
 
 def keep(result: Result, trace: Path | None, pcap: Path | None, perfetto: Path | None, plot: Path | None) -> None:
     """Writes the traces that were asked for. Raises `InputError` or `RunError` where a file cannot be written."""
     if trace is not None:
-        import pyarrow.parquet as pq
-
-        for name, table in result.traces().items():
-            path = trace / f"{name}.parquet"
-            with writing("--trace", path):
-                pq.write_table(table, path, compression="zstd")
+        with writing("--trace", trace):
+            paths = result.write_tables(trace)
+        for path in paths:
             note_file(path)
     if pcap is not None:
         with writing("--pcap", pcap):
-            result.write_pcapng(str(pcap))
+            result.write_pcapng(pcap)
         note_file(pcap)
     if perfetto is not None:
         with writing("--perfetto", perfetto):
-            result.write_perfetto(str(perfetto))
+            result.write_perfetto(perfetto)
         note_file(perfetto)
     if plot is not None:
         from airwatt.plots import timeline

@@ -5,18 +5,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from airwatt import laboratory
 from airwatt._core import InputError
 from airwatt.cli import options
 from airwatt.cli.output import print_json, show, writing
+from airwatt.cli.parameters import Argument, Exit, Option
 from airwatt.cli.progress import bar
 from airwatt.reproduce import catalogue, document, engine
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
+    from airwatt.cli.layout import Table
     from airwatt.reproduce.model import Claim
 
 EPILOG = """\b
@@ -32,18 +30,18 @@ _COLUMNS = 80
 def command(
     ids: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             metavar="[ID]...", help="What to reproduce: e2tcp/tab5.3, a whole document (e2tcp), all; list shows them."
         ),
     ] = None,
-    out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Folder for pictures (PNG) and values (CSV).")
-    ] = Path("reproduced"),
+    out: Annotated[Path, Option("--out", metavar="DIR", help="Folder for pictures (PNG) and values (CSV).")] = Path(
+        "reproduced"
+    ),
     seed: options.Seed = 1,
     runs: options.Runs = 10,
     emulate: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--emulate", metavar="TIME", help="Over real kernels, each run at most so long, one at a time; needs root."
         ),
     ] = None,
@@ -76,10 +74,10 @@ def command(
     else:
         show(*_parts(batch, files, runs, seed))
     if batch.interrupted:
-        raise typer.Exit(INTERRUPTED)
+        raise Exit(INTERRUPTED)
     options.hold(limits, made)
     if any(not claim.holds for item in batch.finished for claim in item.outcome.claims):
-        raise typer.Exit(FAILED)
+        raise Exit(FAILED)
 
 
 def _list(chosen: Sequence[catalogue.Chosen], runs: int, json: bool) -> None:
@@ -121,7 +119,7 @@ def _write(finished: Sequence[engine.Finished], out: Path) -> dict[str, list[str
     return files
 
 
-def _parts(batch: engine.Batch, files: dict[str, list[str]], runs: int, seed: int) -> "Iterator[RenderableType]":
+def _parts(batch: engine.Batch, files: dict[str, list[str]], runs: int, seed: int) -> "Iterator[str | Table]":
     from airwatt.cli.tables import table
 
     homes = list(dict.fromkeys(item.document.name for item in batch.finished))

@@ -3,12 +3,11 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from airwatt import laboratory
 from airwatt.cli import options
 from airwatt.cli.output import check_file, check_picture, print_text
-from airwatt.cli.presentation import check_folder, keep, present
+from airwatt.cli.parameters import Option
+from airwatt.cli.presentation import holding, keep, present
 from airwatt.cli.progress import bar
 from airwatt.results import Result, Runs
 
@@ -21,10 +20,8 @@ Examples:
 
 def command(
     scenario: options.Scenario,
-    policy: Annotated[str | None, typer.Option("--policy", metavar="NAME", help="Power save of all stations.")] = None,
-    transport: Annotated[
-        str | None, typer.Option("--transport", metavar="NAME", help="Transport of all flows.")
-    ] = None,
+    policy: Annotated[str | None, Option("--policy", metavar="NAME", help="Power save of all stations.")] = None,
+    transport: Annotated[str | None, Option("--transport", metavar="NAME", help="Transport of all flows.")] = None,
     set_: options.Set = None,
     seed: options.Seed = 1,
     runs: options.Runs = 1,
@@ -32,20 +29,20 @@ def command(
     plot: options.Plot = None,
     trace: Annotated[
         Path | None,
-        typer.Option("--trace", metavar="DIR", help="Write Parquet time series of the first run into a folder."),
+        Option("--trace", metavar="DIR", help="Write Parquet time series of the first run into a folder."),
     ] = None,
     pcap: Annotated[
         Path | None,
-        typer.Option("--pcap", metavar="FILE", help="Write the first run's frames on the air (radiotap pcapng)."),
+        Option("--pcap", metavar="FILE", help="Write the first run's frames on the air (radiotap pcapng)."),
     ] = None,
     perfetto: Annotated[
         Path | None,
-        typer.Option("--perfetto", metavar="FILE", help="Write the first run's time line for the Perfetto viewer."),
+        Option("--perfetto", metavar="FILE", help="Write the first run's time line for the Perfetto viewer."),
     ] = None,
     fail_if: options.FailIf = None,
     show_config: Annotated[
         bool,
-        typer.Option("--show-config", help="Print the scenario with all its defaults as TOML; run nothing."),
+        Option("--show-config", help="Print the scenario with all its defaults as TOML; run nothing."),
     ] = False,
 ) -> None:
     """Simulate a scenario: throughput and energy of each flow and station."""
@@ -53,21 +50,21 @@ def command(
     check_picture("--plot", plot)
     check_file("--pcap", pcap)
     check_file("--perfetto", perfetto)
-    check_folder(trace)
     loaded = laboratory.load(scenario, laboratory.choices(policy, transport), options.overrides(set_))
     if show_config:
         print_text(loaded.to_toml())
         return
     traced = any(wanted is not None for wanted in (trace, plot, pcap, perfetto))
-    try:
-        with bar(loaded.name) as on_progress:
-            result = laboratory.run(loaded, seed=seed, runs=runs, trace=traced, on_progress=on_progress)
-    except laboratory.Interrupted as stop:
-        if isinstance(stop.finished, Runs):
-            present(stop.finished, json)
-        raise
-    first = result.results[0] if isinstance(result, Runs) else result
-    assert isinstance(first, Result)
-    keep(first, trace, pcap, perfetto, plot)
+    with holding(trace):
+        try:
+            with bar(loaded.name) as on_progress:
+                result = laboratory.run(loaded, seed=seed, runs=runs, trace=traced, on_progress=on_progress)
+        except laboratory.Interrupted as stop:
+            if isinstance(stop.finished, Runs):
+                present(stop.finished, json)
+            raise
+        first = result.results[0] if isinstance(result, Runs) else result
+        assert isinstance(first, Result)
+        keep(first, trace, pcap, perfetto, plot)
     present(result, json)
     options.hold(limits, result.to_dict())

@@ -2,12 +2,11 @@
 
 from typing import Annotated
 
-import typer
-
 from airwatt import laboratory
 from airwatt.cli import options
 from airwatt.cli.listing import present
 from airwatt.cli.output import print_json
+from airwatt.cli.parameters import Option
 
 EPILOG = """\b
 Examples:
@@ -18,7 +17,7 @@ Examples:
 
 def command(
     json: options.Json = False,
-    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of scenario files.")] = False,
+    schema: Annotated[bool, Option("--schema", help="Print the JSON schema of scenario files.")] = False,
 ) -> None:
     """List the scenarios that ship."""
     if schema:

@@ -1,31 +1,27 @@
-"""How numbers and tables look: three or four digits, a unit with its prefix, 80 columns."""
+"""How numbers look in tables: three or four digits, a unit with its prefix."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from rich import box
-from rich.table import Table
+from airwatt.cli.layout import Table
 
 if TYPE_CHECKING:
     from airwatt.aggregates import Estimate
 
 NOTHING = "-"
 _NAME = 24
-"""What is longer is no name."""
+"""Cells up to this many characters are names, which are never wrapped."""
 _PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> Table:
-    """Lays out a table: the first `left` columns to the left, numbers to the right."""
-    drawn = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), collapse_padding=True)
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1, also_left: Sequence[int] = ()
+) -> Table:
+    """Makes a table: the first `left` columns and `also_left` are aligned to the left. Short names stay whole."""
     cells = [list(row) for row in rows]
-    for index, column in enumerate(columns):
-        name = index < left and max((len(row[index]) for row in cells), default=0) <= _NAME
-        # Names stay whole; where 80 columns are too few, numbers leave their units to the next line.
-        drawn.add_column(column, justify="left" if index < left else "right", header_style="", no_wrap=name)
-    for row in cells:
-        drawn.add_row(*row)
-    return drawn
+    names = range(min(left, len(columns)))
+    whole = {index for index in names if max((len(row[index]) for row in cells), default=0) <= _NAME}
+    return Table(columns, cells, left={*names, *also_left}, whole=whole)
 
 
 def quantity(value: float | None, unit: str, ci95: float | None = None, *, short: bool = False) -> str:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from airwatt.cli.tables import quantity, table
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
+    from airwatt.cli.layout import Table
     from airwatt.validate import Validated
     from airwatt.validate.model import Figure
 
@@ -18,7 +17,7 @@ _COLUMNS = 80
 _UNITS = {"_s": "s", "_ms": "ms", "_mbps": "Mb/s", "_kb": "kB", "_kbytes": "kB/s"}
 
 
-def parts(found: Validated) -> Iterator[RenderableType]:
+def parts(found: Validated) -> Iterator[str | Table]:
     """The table of all points, and for each figure how far the model is from the runs."""
     count = f"{found.runs} run{'s' if found.runs > 1 else ''} a point from seed {found.seed}"
     yield textwrap.fill(f"{found.validation.model} against runs: {found.validation.against} ({count})", _COLUMNS)

@@ -9,6 +9,7 @@ import matplotlib
 from matplotlib.axes import Axes
 
 from airwatt._core import __version__
+from airwatt.files import replacing
 
 matplotlib.use("Agg")  # draws into files; a display is not needed
 
@@ -100,11 +101,13 @@ def state_shares(axes: Axes, rows: Sequence[Mapping[str, float]]) -> None:
 
 
 def save(figure: Any, path: Path) -> None:
-    """Writes a picture; raises `OSError`."""
+    """Replaces a file by a picture; raises `OSError`."""
     # A time stamp would make two equal runs differ.
     metadata = {
         ".png": {"Software": f"airwatt {__version__}"},
         ".svg": {"Date": None},
         ".pdf": {"CreationDate": None},
     }
-    figure.savefig(path, metadata=metadata[path.suffix.lower()])
+    kind = path.suffix.lower()
+    with replacing(path) as out:
+        figure.savefig(out, format=kind.removeprefix("."), metadata=metadata[kind])

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from airwatt._core import SCHEMA, __version__
+from airwatt.files import write_text
 from airwatt.reproduce.engine import Finished
 from airwatt.reproduce.model import Value
 
@@ -60,7 +61,7 @@ def write(item: Finished, folder: Path) -> list[Path]:
     place = folder / item.document.name
     place.mkdir(parents=True, exist_ok=True)
     table = place / f"{item.reproduction.place}.csv"
-    table.write_text(values_csv(item), encoding="utf-8")
+    write_text(table, values_csv(item))
     written = [table]
     if item.reproduction.picture is not None and item.outcome.values:
         from airwatt.plots import reproduce as picture

@@ -7,7 +7,7 @@ that fails (a connection given up) fails its point and the reproductions that ne
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from airwatt import _core
 from airwatt._core import Control, Run, RunError, Scenario
@@ -120,7 +120,7 @@ def run_points(
 
     def in_runs(progress: Progress) -> None:
         if on_progress is not None:
-            on_progress(replace(progress, done=progress.done * runs, of=progress.of * runs))
+            on_progress(progress._replace(done=progress.done * runs, of=progress.of * runs))
 
     outcome = run_all(jobs, in_runs, over.at_once) if jobs else None
     results: dict[Point, list[Numbers]] = {}

@@ -1,0 +1,139 @@
+"""Lays out paragraphs and tables for a given number of columns, without rich, whose import costs more than a short run.
+
+Numbers are never cut. Where a table is too wide, texts wrap between words, a number leaves its unit to the next line,
+and headings wrap and are shortened last. A table whose numbers alone are too wide becomes wider than the terminal.
+Left out: colour, borders and cells that span columns.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+_DEFAULT_COLUMNS = 80
+_NARROWEST, _WIDEST = 20, 10_000
+_GAP = "  "
+_ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+
+
+def columns() -> int:
+    """Returns the width in characters for standard output: `COLUMNS`, the terminal's, or 80 for pipes and files."""
+    asked = os.environ.get("COLUMNS", "")
+    if asked.isascii() and asked.isdigit() and _NARROWEST <= int(asked[:6]) <= _WIDEST:
+        return int(asked)
+    try:
+        return max(_NARROWEST, os.get_terminal_size(sys.stdout.fileno()).columns)
+    except (AttributeError, OSError, ValueError):
+        return _DEFAULT_COLUMNS
+
+
+def wrapped(text: str, width: int) -> Iterator[str]:
+    """Yields the lines of a text, those that are too long broken between words."""
+    for line in text.split("\n"):
+        yield from _broken(line, width) if display_width(line) > width else (line.rstrip(" "),)
+
+
+class Table:
+    """A table with a rule under its headings. Columns are aligned to the right unless their index is in `left`."""
+
+    def __init__(
+        self,
+        heads: Sequence[str],
+        rows: Iterable[Sequence[str]],
+        *,
+        left: Collection[int] = (0,),
+        whole: Collection[int] = (),
+    ) -> None:
+        """Takes headings and rows of texts. Cells of columns in `whole` are never wrapped."""
+        self.heads = list(heads)
+        self.rows = [list(row) for row in rows]
+        self.left = left
+        self.whole = whole
+
+    def lines(self, width: int) -> Iterator[str]:
+        """Yields the lines of the table, `width` characters wide where its numbers allow that."""
+        widths = self._widths(width)
+        yield from self._line(self.heads, widths)
+        yield "─" * (sum(widths) + len(_GAP) * (len(widths) - 1))
+        for row in self.rows:
+            yield from self._line(row, widths)
+
+    def _widths(self, width: int) -> list[int]:
+        cells = [[row[index] for row in self.rows] for index in range(len(self.heads))]
+        natural = [max(map(_widest_line, [head, *cells[index]])) for index, head in enumerate(self.heads)]
+        # The least that each column can have: with headings that are cut, and with whole ones.
+        bodies = [
+            max(map(_widest_line if index in self.whole else _widest_word, column), default=1)
+            for index, column in enumerate(cells)
+        ]
+        headed = [max(body, _widest_word(head)) for body, head in zip(bodies, self.heads, strict=True)]
+        room = width - len(_GAP) * (len(natural) - 1)
+        return _shrunk(_shrunk(natural, headed, room), bodies, room)
+
+    def _line(self, row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
+        """Yields the lines of one row."""
+        cells = [list(_cell(text, widths[index])) for index, text in enumerate(row)]
+        for number in range(max(map(len, cells))):
+            parts = []
+            for index, lines in enumerate(cells):
+                text = lines[number] if number < len(lines) else ""
+                space = " " * (widths[index] - display_width(text))
+                parts.append(text + space if index in self.left else space + text)
+            yield _GAP.join(parts).rstrip(" ")
+
+
+def _shrunk(widths: list[int], least: Sequence[int], room: int) -> list[int]:
+    """Takes from the widest columns, one character at a time, until the table fits or nothing is left to take."""
+    widths = list(widths)
+    while sum(widths) > room:
+        reducible = [index for index, width in enumerate(widths) if width > least[index]]
+        if not reducible:
+            break
+        widest = max(widths[index] for index in reducible)
+        # The last of equals: names stand on the left.
+        widths[max(index for index in reducible if widths[index] == widest)] -= 1
+    return widths
+
+
+def _cell(text: str, width: int) -> Iterator[str]:
+    """Yields the lines of a cell. Only a heading can have a word that is too long; it is cut."""
+    for line in wrapped(text, width):
+        yield line if display_width(line) <= width else line[: width - 1] + _ELLIPSIS
+
+
+def _broken(line: str, width: int) -> Iterator[str]:
+    """Yields a line broken between words; a word that is longer than a line keeps its own."""
+    current = line[: len(line) - len(line.lstrip(" "))]
+    empty = True
+    for word in line.split(" "):
+        if not word:
+            continue
+        longer = current + word if empty else f"{current} {word}"
+        if not empty and display_width(longer) > width:
+            yield current
+            current = word
+        else:
+            current = longer
+        empty = False
+    yield current
+
+
+def _widest_line(text: str) -> int:
+    return max(map(display_width, text.split("\n")))
+
+
+def _widest_word(text: str) -> int:
+    return max(map(display_width, text.split() or [""]))
+
+
+def display_width(text: str) -> int:
+    """Returns how many columns of a terminal a text takes: two for wide East Asian characters, none for accents."""
+    if text.isascii():
+        return len(text)
+    import unicodedata
+
+    return sum(
+        0 if unicodedata.combining(character) else 1 + (unicodedata.east_asian_width(character) in "WF")
+        for character in text
+    )

@@ -1,0 +1,80 @@
+"""The process of the program: how it begins, how it ends, and what Ctrl-C does in between.
+
+An interrupt ends the program at once, wherever it is: status 130 and one line. Only where there is something to keep
+or to clear away (`interruptible`) does it arrive as `KeyboardInterrupt`; a second one then ends the program at once.
+The script `airwatt` starts the interpreter with SIGINT blocked, so that none arrives before `prepare` can handle it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from types import FrameType
+
+_INTERRUPTED = 130
+
+
+def prepare() -> None:
+    """Makes standard streams usable and interrupts end the program. Called first, by the program alone."""
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        # Whoever starts a program with interrupts ignored, as a shell does in the background, means it.
+        signal.signal(signal.SIGINT, _end)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+    _open_standard_streams()
+
+
+def finish(status: int) -> None:
+    """Ends the process, without the time that an interpreter takes to put everything away."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    if sys.flags.dev_mode:
+        sys.exit(status)
+    os._exit(status)
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """Has the first interrupt raise `KeyboardInterrupt` inside, so that work can be kept or cleared away."""
+    if signal.getsignal(signal.SIGINT) is not _end:
+        yield
+        return
+    signal.signal(signal.SIGINT, _raise)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, _end)
+
+
+def _raise(_signal: int, _frame: FrameType | None) -> None:
+    signal.signal(signal.SIGINT, _end)
+    raise KeyboardInterrupt
+
+
+def _end(_signal: int, _frame: FrameType | None) -> None:
+    with contextlib.suppress(OSError):
+        os.write(2, b"airwatt: interrupted\n")
+    os._exit(_INTERRUPTED)
+
+
+def _open_standard_streams() -> None:
+    """Fills in for standard streams that were closed, so that no file that is opened gets their numbers.
+
+    Reading from or writing to the substitute fails, as it would with the closed stream; messages are dropped.
+    """
+    for number, flags in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, flags)
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115 - it lives as long as the process
+    elif isinstance(sys.stdout, io.TextIOWrapper):
+        # Names of files may be no text in the encoding of the terminal.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115 - it lives as long as the process

@@ -1,0 +1,138 @@
+"""Output files: replaced as a whole, or left as they were.
+
+A file is written without a name (`O_TMPFILE`) in the folder of the old one, flushed to the disk, and then takes its
+name. Whatever ends the program before that, SIGKILL included, leaves the old file as it was and nothing beside it. On a
+file system without unnamed files the new one has a hidden name (`.NAME.XXXXXXXX.part`), which only SIGKILL and SIGTERM
+leave behind. A link's target is replaced, not the link; a file keeps its mode and, where that is allowed, its owner.
+
+Whatever is no regular file (a pipe, a terminal, `/dev/null`) and standard output and error are written directly. Left
+out: access control lists and extended attributes of the old file; other hard links to it keep its old content.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+_BUFFER_BYTES = 1 << 20
+# What `O_TMPFILE` gives where it is not known: to the file system, or to the kernel.
+_NO_UNNAMED_FILES = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Opens a file for writing that replaces `path` at the end, or nothing if an exception ends the block.
+
+    Raises `OSError` with the number that says why.
+    """
+    path = Path(path)
+    old = _status(path)
+    if old is not None and (not stat.S_ISREG(old.st_mode) or _standard_stream(old) is not None):
+        with _direct(path, old) as out:
+            yield out
+        return
+    with _Draft(path.resolve(), old) as draft:
+        with draft.file:
+            yield draft.file
+            draft.finish()
+        draft.take_name()
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Replaces a file by a text in UTF-8. Raises `OSError`."""
+    with replacing(path) as out:
+        out.write(text.encode())
+
+
+class _Draft:
+    """The new file while it is written, unnamed if that is possible."""
+
+    def __init__(self, target: Path, old: os.stat_result | None) -> None:
+        self._target = target
+        self._name: Path | None = None
+        number = self._open_unnamed()
+        if number is None:
+            self._name = self._hidden_name()
+            number = os.open(self._name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        self.file = open(number, "wb", buffering=_BUFFER_BYTES)  # noqa: PTH123, SIM115 - closed by `replacing`
+        self._keep = os.dup(number)
+        if old is not None:
+            # The owner first: to change it clears bits of the mode.
+            if (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
+                with contextlib.suppress(OSError):
+                    os.fchown(number, old.st_uid, old.st_gid)
+            os.fchmod(number, stat.S_IMODE(old.st_mode))
+
+    def __enter__(self) -> _Draft:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._keep)
+        if self._name is not None:
+            with contextlib.suppress(OSError):
+                self._name.unlink()
+
+    def finish(self) -> None:
+        """Brings the content to the disk."""
+        self.file.flush()
+        os.fsync(self.file.fileno())
+
+    def take_name(self) -> None:
+        """Puts the file in the place of the old one."""
+        if self._name is None:
+            name = self._hidden_name()
+            # With a descriptor, which an absolute path has no use for, Python calls the `linkat` that follows links.
+            os.link(f"/proc/self/fd/{self._keep}", name, src_dir_fd=self._keep, follow_symlinks=True)
+            self._name = name
+        self._name.replace(self._target)
+        self._name = None
+        # The name, too, shall survive a power cut; some file systems cannot promise it.
+        folder = os.open(self._target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            with contextlib.suppress(OSError):
+                os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def _open_unnamed(self) -> int | None:
+        if not Path("/proc/self/fd").exists():
+            return None
+        try:
+            return os.open(self._target.parent, os.O_RDWR | os.O_TMPFILE | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            if error.errno in _NO_UNNAMED_FILES:
+                return None
+            raise
+
+    def _hidden_name(self) -> Path:
+        return self._target.with_name(f".{self._target.name[:80]}.{os.urandom(4).hex()}.part")
+
+
+def _status(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return None
+
+
+def _standard_stream(status: os.stat_result) -> int | None:
+    """Returns the number of the standard stream that the file is, if it is one."""
+    for number in (1, 2):
+        with contextlib.suppress(OSError):
+            if os.path.samestat(status, os.fstat(number)):
+                return number
+    return None
+
+
+@contextlib.contextmanager
+def _direct(path: Path, status: os.stat_result) -> Iterator[BinaryIO]:
+    stream = _standard_stream(status)
+    # What a standard stream holds already stays: opened again, a file would be written from its beginning.
+    number = os.open(path, os.O_WRONLY | os.O_CLOEXEC) if stream is None else os.dup(stream)
+    with open(number, "wb", buffering=_BUFFER_BYTES) as out:  # noqa: PTH123
+        yield out

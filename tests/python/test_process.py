@@ -1,0 +1,208 @@
+"""The process of the program: interrupts at any moment, closed standard streams, imports, length of messages."""
+
+import functools
+import inspect
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from importlib import import_module
+
+import pytest
+from conftest import PROGRAM, ROOT
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from airwatt.cli import COMMANDS, application, quick
+from airwatt.cli.output import shortened
+from airwatt.cli.parameters import Argument, Option, declared
+
+CAPTURE = ROOT / "captures" / "tcp-download.pcapng"
+
+
+def _interrupt(process, after_s: float) -> tuple[int, str]:
+    time.sleep(after_s)
+    process.send_signal(signal.SIGINT)
+    try:
+        _, err = process.communicate(timeout=20)
+    except subprocess.TimeoutExpired:
+        pytest.fail(f"still running 20 s after an interrupt at {after_s * 1e3:.0f} ms")
+    return process.returncode, err
+
+
+def _is_quiet_end(status: int, err: str) -> bool:
+    # In its first milliseconds the process is a shell, which ends as any program does: for its caller that is 130 too.
+    return (status, err) in ((130, "airwatt: interrupted\n"), (-signal.SIGINT, ""))
+
+
+def test_an_interrupt_at_any_moment_is_status_130_and_one_line(program):
+    draw = random.Random(1)
+    long = ["run", "reference-download", "--set", "flow.size=100GB", "--set", "time_limit=1000000s"]
+    for delay_s in [0.0, 0.3, *(draw.uniform(0, 0.3) for _ in range(30))]:
+        status, err = _interrupt(program(*long), delay_s)
+        assert _is_quiet_end(status, err), (delay_s, status, err)
+
+
+def test_interrupts_while_help_and_errors_are_made_are_quiet_too(program):
+    draw = random.Random(2)
+    for words in (["--help"], ["run", "--frob"], ["--version"]):
+        for _ in range(4):
+            delay_s = draw.uniform(0, 0.15)
+            status, err = _interrupt(program(*words), delay_s)
+            # Or the program was done before.
+            assert _is_quiet_end(status, err) or status in (0, 2), (delay_s, status, err)
+            assert len(err.splitlines()) <= 1, err
+
+
+@pytest.mark.parametrize("command", ["run", "compare", "analyze", "advise", "emulate"])
+def test_an_interrupt_ends_the_wait_for_a_pipe(program, tmp_path, command):
+    fifo = tmp_path / "fifo.pcap"
+    os.mkfifo(fifo)
+    extra = {"compare": ["--policy", "active,psm"]}.get(command, [])
+    status, err = _interrupt(program(command, fifo, *extra), 0.8)
+    assert (status, err) == (130, "airwatt: interrupted\n")
+    # A writer that says nothing.
+    process = program(command, fifo, *extra)
+    writer = os.open(fifo, os.O_RDWR)
+    try:
+        assert _interrupt(process, 0.8) == (130, "airwatt: interrupted\n")
+    finally:
+        os.close(writer)
+
+
+def test_an_interrupt_ends_the_wait_for_standard_input(program):
+    process = program("analyze", "-", stdin=subprocess.PIPE)
+    process.stdin.write("x")
+    process.stdin.flush()
+    time.sleep(0.8)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=20) == 130
+    assert process.stderr.read() == "airwatt: interrupted\n"
+
+
+def test_a_second_interrupt_is_not_needed_but_allowed(program):
+    process = program("run", "fast-dsl", "--set", "flow.size=100GB", "--set", "time_limit=1000000s")
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert set(err.splitlines()) == {"airwatt: interrupted"}
+
+
+def _with_closed(stream: str, *words: str) -> subprocess.CompletedProcess:
+    line = " ".join([str(PROGRAM), *words, f"{stream}&-"])
+    return subprocess.run(["bash", "-c", line], cwd=ROOT, capture_output=True, text=True, timeout=60)
+
+
+def test_messages_stay_out_of_other_streams_and_files_when_standard_ones_are_closed(tmp_path):
+    done = _with_closed("2>", "run", "no-such")
+    assert (done.returncode, done.stdout) == (2, "")
+    done = _with_closed(">", "run", "no-such")
+    assert done.returncode == 2
+    assert done.stderr.startswith("airwatt: ")
+    done = _with_closed(">", "policies")
+    assert (done.returncode, done.stderr) == (1, "airwatt: standard output: Bad file descriptor\n")
+    for stream in (">", "2>", "<"):
+        path = tmp_path / "frames.pcapng"
+        path.unlink(missing_ok=True)
+        _with_closed(stream, "run", "fast-dsl", "--set", "flow.size=20kB", "--pcap", str(path))
+        content = path.read_bytes()
+        assert content[:4] == b"\x0a\x0d\x0d\x0a", stream
+        assert b"wrote" not in content, stream
+        assert b"flow   " not in content, stream
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "x" * 100_000],
+        ["run", "fast-dsl", "--set", "wired.rtt=" + "9" * 308 + "s"],
+        ["run", "fast-dsl", "--set", "wired.rtt=" + "1 " * 50_000],
+        ["run", "fast-dsl", "--policy", "p" * 100_000],
+        ["run", "fast-dsl", "--seed", "7" * 308],
+        ["run", "fast-dsl", "--fail-if", "k" * 100_000],
+        ["model", "tcp-energy", "--param", "rtt=" + "1" * 100_000],
+        ["model", "m" * 100_000],
+        ["analyze", "c" * 100_000],
+        ["f" * 100_000],
+    ],
+    ids=lambda words: " ".join(words)[:40],
+)
+def test_long_values_are_shortened_in_messages(airwatt, words):
+    answer = airwatt(*words)
+    assert answer.status == 2
+    assert answer.is_one_line(), answer.err[:300]
+    assert len(answer.err) < 2_200
+    assert max(map(len, answer.err.split())) < 200
+
+
+def test_shortened_texts_keep_their_ends_and_say_what_is_left_out():
+    assert shortened("x: allowed is y") == "x: allowed is y"
+    assert shortened("key: " + "ab" * 500 + ": allowed is y") == (
+        "key: " + "ab" * 32 + "...(873 more)..." + "b" + "ab" * 31 + ": allowed is y"
+    )
+
+
+def _imported(words: list[str]) -> set[str]:
+    code = f"import sys; from airwatt.cli import status_of; status_of({words}); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize("words", [["run", "fast-dsl", "--set", "flow.size=20kB"], ["policies"], ["--version"]])
+def test_only_what_a_command_needs_is_imported(words):
+    heavy = {"typer", "pydantic", "rich", "numpy", "pyarrow", "matplotlib", "inspect", "logging", "concurrent.futures"}
+    assert not heavy & _imported(words)
+
+
+def _commands():
+    return {name: import_module(f"airwatt.cli.{name}").command for name in COMMANDS}
+
+
+_WORDS = st.sampled_from(
+    ["fast-dsl", "a.toml", "", "-", "--", "7", "007", "1e3", "a=b", "x,y", "--frob", "-p", "-1", "ü"]
+)
+
+
+@st.composite
+def _lines(draw):
+    name = draw(st.sampled_from(COMMANDS))
+    options = [
+        option
+        for _, parameter in declared(_commands()[name]).values()
+        if isinstance(parameter, Option)
+        for option in parameter.names
+    ]
+    words = st.one_of(_WORDS, st.sampled_from(options), st.sampled_from(options).map("{}=7".format))
+    return name, draw(st.lists(words, max_size=6))
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(line=_lines())
+def test_typer_reads_what_the_quick_reader_reads(line):
+    """A line that is read without typer gives the values that typer gives, those that are not given apart."""
+    name, words = line
+    command = _commands()[name]
+    read = quick.read(command, words)
+    if read is None:
+        return
+    seen = []
+
+    @functools.wraps(command)
+    def instead(**arguments):
+        seen.append(arguments)
+
+    application.program({name: (instead, "")})(args=[name, *words], prog_name="airwatt", standalone_mode=False)
+    (typers,) = seen
+    assert {key: typers[key] for key in read} == read
+    defaults = {key: parameter.default for key, parameter in inspect.signature(command).parameters.items()}
+    assert all(typers[key] == defaults[key] for key in typers.keys() - read.keys())
+
+
+def test_every_command_declares_its_parameters_for_both_readers():
+    for name, command in _commands().items():
+        kinds = {type(parameter) for _, parameter in declared(command).values()}
+        assert kinds <= {Option, Argument}, name
