@@ -159,26 +159,31 @@ def e2tcp_encode(
 def e2tcp_decode(packet: bytes) -> tuple[str, bytes]:
     """An E2TCP packet's header as a JSON object, and its payload. Raises `InputError` for bytes that are none."""
 
-def e2tcp_packets(stream_bytes: int, payload_bytes: int) -> list[bytes]:
-    """The packets that a fresh E2TCP end sends at once for a stream, with a payload of zeros."""
+def e2tcp_size(packet: bytes, *, tcp_headers: bool = ...) -> int:
+    """The size in bytes that the simulator gives a packet; `tcp_headers` that of a TCP segment with its content."""
 
-def e2tcp_acknowledgements(received: Sequence[tuple[int, int]]) -> list[bytes]:
-    """The answers of an E2TCP receiver that gets a packet for each (first byte, last byte), in this order."""
+@final
+class E2tcpEndpoint:
+    """One end of an established E2TCP connection that is handed packets and the time. Its payload is zeros."""
 
-def e2tcp_acknowledgements_as_tcp(received: Sequence[tuple[int, int]]) -> list[int]:
-    """What the same acknowledgements would take as TCP segments, in bytes."""
+    def __new__(cls, *, payload_bytes: int = ..., initial_rto_s: float | None = ...) -> E2tcpEndpoint: ...
+    def write(self, length: int, at_s: float = ...) -> list[bytes]:
+        """The application writes `length` bytes. Returns the packets that are sent at once."""
+    def receive(self, packet: bytes, at_s: float = ...) -> list[bytes]:
+        """A packet arrives. Returns the packets that are sent at once. Raises `InputError` for bytes that are none."""
+    def timers(self) -> list[tuple[str, float]]:
+        """The armed timers: name, and the time in seconds at which it expires."""
 
-def e2tcp_connections() -> int:
-    """How many connections two hosts have open when the next one is refused."""
+@final
+class E2tcpTable:
+    """The E2TCP connections of one host."""
 
-def e2tcp_timers(again_s: int, new_s: int, timer_s: int) -> tuple[float | None, float | None]:
-    """When an E2TCP sender's retransmission and transmission timers expire, in seconds.
-
-    A packet is sent again at `again_s`, a new one leaves at `new_s`, and both timers run for `timer_s`.
-    """
-
-def bytes_sent(transport: str, packets: int, payload_bytes: int, lost: int = ...) -> int:
-    """Bytes sent both ways by two ends (`tcp`, `e2tcp`) for a transfer whose `lost`-th packet is lost; 0 is none."""
+    def __new__(cls) -> E2tcpTable: ...
+    def open(self, sender: tuple[str, int], receiver: tuple[str, int]) -> bool:
+        """Opens a connection between two `(IP address, port)`. Returns whether there was an identifier for it."""
+    @property
+    def in_use(self) -> int:
+        """The number of connections that have an identifier."""
 
 def fairness_index(throughputs: Sequence[float], capacity: float | None = ..., alpha: float | None = ...) -> float:
     """Jain's index, or with a capacity one that counts its use. Raises `InputError`."""

@@ -220,6 +220,18 @@ def test_a_header_comes_back_as_it_was_put():
     assert read["addresses"] == [["10.0.0.1", 1], ["10.0.0.2", 2]]
 
 
+def test_an_endpoint_acknowledges_what_it_receives_and_its_time_does_not_go_back():
+    sender, receiver = _core.E2tcpEndpoint(payload_bytes=100), _core.E2tcpEndpoint()
+    [packet] = sender.write(100, 1.0)
+    [answer] = receiver.receive(packet, 1.5)
+    assert json.loads(_core.e2tcp_decode(answer)[0])["acknowledgement"] == 100
+    assert dict(sender.timers()).keys() == {"transmission"}
+    sender.receive(answer, 2.0)
+    assert sender.timers() == []
+    with pytest.raises(_core.InputError, match="at_s: expected 2 or later, got 1"):
+        sender.write(1, 1.0)
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -228,11 +240,12 @@ def test_a_header_comes_back_as_it_was_put():
         lambda: _core.e2tcp_encode(1, blocks=[(1, 2)]),
         lambda: _core.e2tcp_encode(1, addresses=(("nowhere", 1), ("10.0.0.2", 2))),
         lambda: _core.e2tcp_encode(1, addresses=(("::1", 1), ("10.0.0.2", 2))),
-        lambda: _core.e2tcp_packets(1, 0),
-        lambda: _core.e2tcp_acknowledgements([(5, 4)]),
-        lambda: _core.e2tcp_timers(5, 1, 6),
-        lambda: _core.bytes_sent("sctp", 1, 1000),
-        lambda: _core.bytes_sent("tcp", 1, 0),
+        lambda: _core.e2tcp_size(b""),
+        lambda: _core.E2tcpEndpoint(payload_bytes=0),
+        lambda: _core.E2tcpEndpoint(initial_rto_s=-1.0),
+        lambda: _core.E2tcpEndpoint().receive(b"no packet"),
+        lambda: _core.E2tcpEndpoint().write(1, float("nan")),
+        lambda: _core.E2tcpTable().open(("nowhere", 1), ("10.0.0.2", 2)),
         lambda: _core.data_overhead(1, 0),
         lambda: _core.time_overhead(1, 1, 0),
         lambda: _core.energy_overhead(0.1, 0.1, "warm"),

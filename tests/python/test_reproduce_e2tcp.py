@@ -8,7 +8,7 @@ from conftest import ROOT
 import reproductions
 from airwatt import _core
 from airwatt.reproduce import document, engine
-from airwatt.reproduce.e2tcp import DOCUMENT, setup
+from airwatt.reproduce.e2tcp import DOCUMENT, setup, worked_examples
 from airwatt.reproduce.model import Results
 
 EXACT = (
@@ -51,7 +51,7 @@ ITEMS = {item.place: item for item in DOCUMENT.reproductions}
 
 def made_up(point):
     """Three runs of a point: overheads that grow as the channel worsens, with some noise of its own."""
-    overrides = dict(point.overrides)
+    overrides = {"link.errors.good": "10000ms", **dict(point.overrides)}
     good = float(overrides["link.errors.good"].removesuffix("ms")) / 1000
     weight = {"e2tcp": 0.3, "prtp": 0.4, "tahoe": 1.0, "newreno": 1.2, "reno": 1.5}[overrides["flow.transport"]]
     runs = []
@@ -66,6 +66,8 @@ def made_up(point):
             "bytes_skipped": 0,
             "segments_retransmitted": 10,
             "timeouts": 1,
+            "bytes_delivered": 20_000_000,
+            "goodput_bps": 1e6,
         }
         runs.append(point.measure({"flows": [flow]}))
     return runs
@@ -98,13 +100,26 @@ def test_tables_fit_and_files_are_written(results, tmp_path):
         assert reproduce._wrapped(finished.reproduction.shows).count("\n") == 0
 
 
+def test_the_worked_examples_hold():
+    """They are cheap enough to run here: transfers of milliseconds, the encoder, endpoints."""
+    examples = [(DOCUMENT, item) for item in worked_examples.REPRODUCTIONS]
+    missed = [
+        claim
+        for finished in engine.reproduce(examples, 1, 1).finished
+        for claim in finished.outcome.claims
+        if not claim.holds
+    ]
+    assert missed == []
+
+
 def test_one_configuration_and_no_other():
     """Points differ in what a figure varies, and in nothing else."""
     varied = {"flow.transport", "flow.reliability", "flow.application", "flow.mean_gap", "flow.rate", "flow.size"}
     varied |= {"link.errors.good", "link.errors.bad", "link.rate", "link.delay", "tcp.delayed_ack"}
     varied |= {f"e2tcp.{key}" for key in ("min_window", "max_window", "after_timeout", "error_limit")}
     varied |= {"e2tcp.selective", "e2tcp.header", "e2tcp.burst_reaction"}
-    points = {point for item in DOCUMENT.reproductions for point in item.points}
+    examples = {item.place for item in worked_examples.REPRODUCTIONS}
+    points = {point for item in DOCUMENT.reproductions if item.place not in examples for point in item.points}
     assert {point.scenario for point in points} == {"e2tcp"}
     assert {key for point in points for key, _ in point.overrides} == varied
 

@@ -8,13 +8,14 @@
 
 mod capture;
 mod control;
+mod e2tcp;
 mod emulate;
 mod errors;
-mod exact;
 mod fairness;
 mod lists;
 mod models;
 mod output;
+mod overhead;
 mod run;
 mod scenario;
 mod trace;
@@ -32,21 +33,21 @@ mod _core {
     #[pymodule_export]
     use crate::control::Control;
     #[pymodule_export]
+    use crate::e2tcp::{E2tcpEndpoint, E2tcpTable, e2tcp_decode, e2tcp_encode, e2tcp_size};
+    #[pymodule_export]
     use crate::emulate::emulate;
     #[pymodule_export]
     use crate::errors::{AirwattError, InputError, MissingFeature, RunError};
-    #[pymodule_export]
-    use crate::exact::{
-        bytes_sent, data_overhead, e2tcp_acknowledgements, e2tcp_acknowledgements_as_tcp, e2tcp_connections,
-        e2tcp_decode, e2tcp_encode, e2tcp_packets, e2tcp_timers, efficiency, energy_efficiency,
-        energy_overhead, radio_mixes, time_overhead,
-    };
     #[pymodule_export]
     use crate::fairness::{fairness_index, fairness_sliding};
     #[pymodule_export]
     use crate::lists::{policies, radios, scenarios, schema, transports};
     #[pymodule_export]
     use crate::models::{ack_gaps, model_solve, model_values, models};
+    #[pymodule_export]
+    use crate::overhead::{
+        data_overhead, efficiency, energy_efficiency, energy_overhead, radio_mixes, time_overhead,
+    };
     #[pymodule_export]
     use crate::run::{Run, run};
     #[pymodule_export]

@@ -28,7 +28,7 @@ class Point:
     traced: Callable[[Run], Numbers] | None = None
     """Reads further numbers from the run's traces, which are kept for it."""
     only_first: bool = False
-    """It is for a picture of the first seed's run, and there are no others."""
+    """Only the first seed is run: it is for a picture of one run, or nothing in it is random."""
 
 
 class Results:

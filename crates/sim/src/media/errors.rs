@@ -1,4 +1,4 @@
-//! Packets that a wireless link damages: which ones, by one of three models.
+//! Packets that a wireless link damages: which ones, by one of four models.
 //!
 //! * **uniform**: each packet for itself, with one probability.
 //! * **two-state** (Donckers 2001, section 5.1): the link is good for a time, then bad for a time, each with its error rate. The
@@ -6,13 +6,17 @@
 //!   transmission. Lengths are fixed, or drawn between two limits from a symmetric triangle: near the middle most likely.
 //! * **Gilbert-Elliott**: the same two states, changed by packets instead of by time, each direction for itself
 //!   (Gilbert 1960, Elliott 1963).
+//! * **listed**: the packets with these numbers, counted from 1 in each direction (the `ReceiveListErrorModel` of ns-3). For
+//!   worked examples and tests.
 //!
 //! Left out: damage that grows with a packet's length; the sources give rates per packet.
+
+use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Span, Stream};
 
 /// How a link damages packets. Rates are probabilities per packet, 0 to 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum ErrorConfig {
     /// Not at all.
     #[default]
@@ -44,6 +48,13 @@ pub enum ErrorConfig {
         /// Error rate of bad packets.
         bad_error_rate: f64,
     },
+    /// The packets with these numbers, in ascending order.
+    Listed {
+        /// Towards the station, counted from 1.
+        down: Vec<u64>,
+        /// Away from the station, counted from 1.
+        up: Vec<u64>,
+    },
 }
 
 /// The errors of one direction of a link.
@@ -58,6 +69,10 @@ pub struct ErrorModel {
     bad: bool,
     /// When the present state of the two-state model ends.
     until: Instant,
+    /// Packets so far.
+    count: u64,
+    /// Numbers of the packets to come that the list names, the next one first.
+    listed: VecDeque<u64>,
 }
 
 impl ErrorModel {
@@ -73,13 +88,23 @@ impl ErrorModel {
             }
             _ => Instant::FOREVER,
         };
-        Self { config, states, packets, bad: false, until }
+        let listed = match &config {
+            ErrorConfig::Listed { down, up } => {
+                if direction == "down" { down } else { up }.iter().copied().collect()
+            }
+            _ => VecDeque::new(),
+        };
+        Self { config, states, packets, bad: false, until, count: 0, listed }
     }
 
     /// Whether the packet whose transmission begins at `at` is damaged. Times must not go back.
     pub fn corrupts(&mut self, at: Instant) -> bool {
         let rate = match self.config {
             ErrorConfig::None => return false,
+            ErrorConfig::Listed { .. } => {
+                self.count += 1;
+                return self.listed.pop_front_if(|next| *next == self.count).is_some();
+            }
             ErrorConfig::Uniform { error_rate } => error_rate,
             ErrorConfig::TwoState { good, bad, good_error_rate, bad_error_rate } => {
                 while self.until <= at {
@@ -124,6 +149,17 @@ mod tests {
         damaged as f64 / packets as f64
     }
 
+    /// Each direction counts its own packets.
+    #[test]
+    fn listed_packets_are_damaged_and_no_others() {
+        let config = ErrorConfig::Listed { down: vec![2, 5], up: vec![1] };
+        for (direction, expected) in [("down", vec![2, 5]), ("up", vec![1])] {
+            let mut model = ErrorModel::new(config.clone(), 1, "link", direction);
+            let damaged: Vec<u64> = (1..=9).filter(|_| model.corrupts(Instant::ZERO)).collect();
+            assert_eq!(damaged, expected);
+        }
+    }
+
     #[test]
     fn no_errors_unless_asked_for() {
         assert_eq!(share(ErrorConfig::None, 10_000).to_bits(), 0);
@@ -164,7 +200,7 @@ mod tests {
     #[test]
     fn directions_share_the_state() {
         let config = two_state((MS * 20, MS * 60), (MS * 10, MS * 20));
-        let mut down = ErrorModel::new(config, 3, "link", "down");
+        let mut down = ErrorModel::new(config.clone(), 3, "link", "down");
         let mut up = ErrorModel::new(config, 3, "link", "up");
         for step in 0..20_000_u64 {
             let at = Instant::ZERO + MS * step;

@@ -16,7 +16,7 @@ use super::pipe::{Pipe, PipeConfig, PipeOutput, PipeTimer};
 use crate::packet::Packet;
 
 /// What a point-to-point link is like.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PointToPointConfig {
     /// Rate of each direction.
     pub rate: Rate,
@@ -61,12 +61,13 @@ pub struct PointToPoint {
 impl PointToPoint {
     /// An idle link of the run with this seed.
     pub fn new(config: PointToPointConfig, seed: u64) -> Self {
-        let PointToPointConfig { rate, delay, queue, cut_through, errors } = config;
+        let PointToPointConfig { rate, delay, queue, cut_through, .. } = config;
         let link = |direction| {
-            let errors = ErrorModel::new(errors, seed, "link", direction);
+            let errors = ErrorModel::new(config.errors.clone(), seed, "link", direction);
             Pipe::new(PipeConfig { rate: Some(rate), delay, queue, cut_through, cross: None }, errors)
         };
-        Self { config, down: link("down"), up: link("up"), radio: RadioTime::default(), begun: Instant::ZERO }
+        let (down, up) = (link("down"), link("up"));
+        Self { config, down, up, radio: RadioTime::default(), begun: Instant::ZERO }
     }
 
     /// Towards the station.

@@ -177,6 +177,12 @@ fn errors(errors: &Errors) -> Checked {
         within(&format!("link.errors.{key}"), least, Span::from_micros(1), MAX_SPAN)?;
         within(&format!("link.errors.{key}_max"), most.unwrap_or(least), least, MAX_SPAN)?;
     }
+    for (key, numbers) in [("listed_down", &errors.listed_down), ("listed_up", &errors.listed_up)] {
+        if numbers.first() == Some(&0) || !numbers.is_sorted_by(|a, b| a < b) {
+            let message = format!("expected ascending numbers of packets from 1, got {numbers:?}");
+            return Err(fault(format!("link.errors.{key}"), message));
+        }
+    }
     Ok(())
 }
 

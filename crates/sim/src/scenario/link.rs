@@ -47,6 +47,10 @@ pub struct Errors {
     pub to_bad: f64,
     /// `gilbert-elliott`: probability that a packet after a bad one is in the good state.
     pub to_good: f64,
+    /// `listed`: numbers of the damaged packets towards the station, counted from 1 and ascending.
+    pub listed_down: Vec<u64>,
+    /// `listed`: numbers of the damaged packets from the station, counted from 1 and ascending.
+    pub listed_up: Vec<u64>,
 }
 
 impl Default for Errors {
@@ -62,6 +66,8 @@ impl Default for Errors {
             bad_error_rate: 0.8,
             to_bad: 0.001,
             to_good: 0.1,
+            listed_down: Vec::new(),
+            listed_up: Vec::new(),
         }
     }
 }
@@ -78,4 +84,6 @@ pub enum ErrorKind {
     TwoState,
     /// Good and bad packets, each direction for itself.
     GilbertElliott,
+    /// The packets with given numbers.
+    Listed,
 }

@@ -198,6 +198,9 @@ fn errors(errors: &Errors) -> ErrorConfig {
             good_error_rate,
             bad_error_rate,
         },
+        ErrorKind::Listed => {
+            ErrorConfig::Listed { down: errors.listed_down.clone(), up: errors.listed_up.clone() }
+        }
     }
 }
 

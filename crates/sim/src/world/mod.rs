@@ -209,7 +209,7 @@ impl World {
             HopSpec::Cell(cell) => {
                 Hop::Cell(Box::new(Cell::new((**cell).clone(), spec.stations.clone(), seed)))
             }
-            HopSpec::Link(link) => Hop::Link(Box::new(PointToPoint::new(*link, seed))),
+            HopSpec::Link(link) => Hop::Link(Box::new(PointToPoint::new(link.clone(), seed))),
         };
         let no_errors = || ErrorModel::new(ErrorConfig::None, seed, "wire", "");
         let mut world = Self {

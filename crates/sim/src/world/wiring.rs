@@ -434,7 +434,7 @@ impl World {
 
     /// A data packet has crossed the point-to-point link, or was damaged on it.
     fn note_delivery(&mut self, packet: &Packet, began: Instant, sound: bool) {
-        let HopSpec::Link(link) = self.spec.hop else { return };
+        let HopSpec::Link(link) = &self.spec.hop else { return };
         let (Some(last), FlowState::Transfer(transfer)) =
             (packet.body.last_byte(), &mut self.flows[packet.flow as usize].application)
         else {

@@ -1,10 +1,10 @@
 """Document 001: Camps-Mur and Sallent-Ribes, *Enhancing the performance of TCP over Wi-Fi Power Saving Mechanisms*.
 
-`setup` has the one configuration, `exact` what is counted, `figures` the sweeps, `dynamics` what goes on over time,
-`traffic` streams, pages, uploads and many stations, `sharing` two stations on one line and on two.
+`setup` has the one configuration, `equations` what its models give, `figures` the sweeps, `dynamics` how a run goes
+over time, `traffic` streams, pages, uploads and many stations, `sharing` two stations on one line and on two.
 """
 
-from airwatt.reproduce.ba_ta import dynamics, exact, figures, setup, sharing, traffic
+from airwatt.reproduce.ba_ta import dynamics, equations, figures, setup, sharing, traffic
 from airwatt.reproduce.model import Document
 
 DOCUMENT = Document(
@@ -15,21 +15,21 @@ DOCUMENT = Document(
     reproductions=(
         *figures.FIGURE_2,
         *dynamics.FIGURE_3,
-        *exact.EQUATIONS,
+        *equations.EQUATIONS,
         *figures.FIGURE_6,
-        exact.BUFFERING,
+        equations.BUFFERING,
         figures.FIGURE_8A,
         dynamics.FIGURE_8B,
         traffic.UPLOADS,
         dynamics.ESTIMATOR,
         *dynamics.FIGURE_10,
         *figures.FIGURE_11,
-        exact.RECOVERY,
+        equations.RECOVERY,
         *sharing.FIGURE_12,
         *figures.FIGURE_13,
         *traffic.FIGURE_14,
         *traffic.FIGURE_15,
         *traffic.FIGURE_16,
-        exact.APPENDIX,
+        equations.APPENDIX,
     ),
 )

@@ -1,12 +1,13 @@
 """Document 002: L. Donckers, *Energy Efficient TCP*, master's thesis, University of Twente, 2001.
 
-`setup` has the one configuration, `exact` what is counted on paper, the other modules the simulated tables and figures.
+`setup` has the one configuration, `worked_examples` the examples and the header, the other modules the simulated tables
+and figures.
 """
 
-from airwatt.reproduce.e2tcp import comparison, conditions, early, exact, mechanisms, parameters, setup
+from airwatt.reproduce.e2tcp import comparison, conditions, early, mechanisms, parameters, setup, worked_examples
 from airwatt.reproduce.model import Document, Reproduction
 
-_PAPER = {item.place: item for item in exact.REPRODUCTIONS}
+_PAPER = {item.place: item for item in worked_examples.REPRODUCTIONS}
 
 
 def _between(first: str, last: str) -> tuple[Reproduction, ...]:

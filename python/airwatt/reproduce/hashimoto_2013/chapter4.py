@@ -240,7 +240,7 @@ def _falls_linearly(home: str, xs: Sequence[float], ratio: Any) -> Claim:
 
 def _trigger(home: str, _results: Results) -> Outcome:
     xs = [50.0, 150.0, 450.0, 900.0, 1800.0]
-    least_s = _RADIO["to_sleep_s"] + _RADIO["wake_up_s"]
+    least_s = float(models.sctp_tunnel(up_bps=0.0, down_bps=1e4 * _KBYTE_BPS, m=1).trigger_interval_s)
     values, rows, inside = [], [], True
     for m in (1, 5, 20):
         got = models.sctp_tunnel(up_bps=0.0, down_bps=np.array(xs) * _KBYTE_BPS, m=m, q=0.1)
