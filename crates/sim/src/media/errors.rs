@@ -103,7 +103,11 @@ impl ErrorModel {
             ErrorConfig::None => return false,
             ErrorConfig::Listed { .. } => {
                 self.count += 1;
-                return self.listed.pop_front_if(|next| *next == self.count).is_some();
+                let named = self.listed.front() == Some(&self.count);
+                if named {
+                    self.listed.pop_front();
+                }
+                return named;
             }
             ErrorConfig::Uniform { error_rate } => error_rate,
             ErrorConfig::TwoState { good, bad, good_error_rate, bad_error_rate } => {
