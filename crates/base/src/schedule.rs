@@ -1,21 +1,20 @@
 //! A deterministic queue of wake-ups: one slot for each source, each with at most one time.
 //!
-//! An indexed 4-ary heap: moving a slot's time, earlier or later, and cancelling it cost a few comparisons and no
-//! search, because each slot knows its place. Equal times are served in order of slot number; slots are unique, so the
-//! order is total and no tie is ever ambiguous. Time never goes back: serving an earlier time than the last one
-//! served panics.
+//! It is an indexed 4-ary heap: changing a slot's time and cancelling it cost a few comparisons and no search, because
+//! each slot knows its position. Equal times are served in order of slot number; slots are unique, so the order is
+//! total and no tie is ever ambiguous. Time never goes back: serving an earlier time than the last one served panics.
 //!
-//! What bounds it: the comparisons on the way down from the root, about four cache-resident entries a level and
-//! log4(n) levels. Four children instead of two halve the levels; the `engine` benchmark has the numbers.
+//! The cost is dominated by the comparisons on the way down from the root, about four cache-resident entries for each
+//! level and log4(n) levels. Four children instead of two halve the levels; the `engine` benchmark has the numbers.
 
 use crate::Instant;
 
 /// A source of wake-ups.
 pub type Slot = u32;
 
-/// Children of an entry.
+/// Number of children of an entry.
 const ARITY: usize = 4;
-/// The place of a slot that has no time.
+/// The position of a slot without a time.
 const NOWHERE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,17 +23,17 @@ struct Entry {
     slot: Slot,
 }
 
-/// The wake-ups to come.
+/// The pending wake-ups.
 #[derive(Clone, Debug, Default)]
 pub struct Schedule {
     heap: Vec<Entry>,
-    /// Where each slot stands in the heap.
+    /// The position of each slot in the heap.
     place: Vec<u32>,
     served: Instant,
 }
 
 impl Schedule {
-    /// An empty schedule with slots `0..slots`.
+    /// Creates an empty schedule with slots `0..slots`.
     pub fn new(slots: usize) -> Self {
         Self { heap: Vec::with_capacity(slots), place: vec![NOWHERE; slots], served: Instant::ZERO }
     }
@@ -72,7 +71,7 @@ impl Schedule {
         }
     }
 
-    /// Takes the slot's time away, if it has one.
+    /// Removes the slot's time, if it has one.
     pub fn cancel(&mut self, slot: Slot) {
         let place = self.place[slot as usize];
         if place == NOWHERE {
@@ -92,12 +91,12 @@ impl Schedule {
         }
     }
 
-    /// The slot that is due first, and when. It keeps its time until it is set anew or cancelled.
+    /// The slot that is due first, and its time. It keeps the time until it is changed or cancelled.
     pub fn first(&self) -> Option<(Instant, Slot)> {
         self.heap.first().map(|entry| (entry.at, entry.slot))
     }
 
-    /// Like [`Schedule::first`], and forbids any time before it from now on.
+    /// Returns [`Schedule::first`], and forbids earlier times from now on.
     pub fn serve(&mut self) -> Option<(Instant, Slot)> {
         let first = self.first()?;
         self.served = first.0;

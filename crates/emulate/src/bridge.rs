@@ -1,9 +1,9 @@
-//! The loop between the kernels' devices and the machines.
+//! The loop between the devices of the kernels and the machines.
 //!
-//! One thread sleeps until a device has a packet, a machine is due, or something has ended. What a device has goes into the
-//! machines at the time at which it is read; what the machines let arrive goes to the device of its destination. Machines that
-//! are served late work at their own times, so that the loop's lateness shows where a packet is delivered, and is
-//! measured there.
+//! One thread sleeps until a device has a packet, a machine is due, or something has ended. A packet from a device
+//! enters the machines at the time at which it is read; a packet that the machines deliver is written to the device of
+//! its destination. Machines that are served late use the times for which they asked, so the lateness of the loop only
+//! delays deliveries, where it is measured.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -24,29 +24,29 @@ use crate::watch::{Note, Watch};
 use crate::work::{Running, Work};
 use crate::{EmulateError, Emulated, Options, Progress};
 
-/// The largest packet that a device may hand over.
+/// Largest packet in bytes that a device may pass on.
 const MOST_BYTES: usize = 65_536;
-/// Packets read from one device before the others have their turn.
+/// Largest number of packets read from one device before the others are served.
 const BATCH: usize = 64;
-/// Whoever follows the emulation is told so often at most.
+/// Least time between two progress reports.
 const BETWEEN_REPORTS: Span = Span::from_millis(100);
-/// Keys of readiness beyond those of devices.
+/// Keys of readiness events other than those of devices.
 const TIMER: u64 = u64::MAX;
 const BELL: u64 = u64::MAX - 1;
 const STOP: u64 = u64::MAX - 2;
 
-/// Why an emulation ended.
+/// The reason why an emulation ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ending {
-    /// What ran in it is over.
+    /// All commands and flows have ended.
     Over,
-    /// Its time is.
+    /// The time limit was reached.
     TimeUp,
-    /// Somebody stopped it.
+    /// The caller stopped it.
     Interrupted,
 }
 
-/// Emulates on the calling thread.
+/// Runs an emulation on the calling thread.
 pub(crate) fn run(
     scenario: &Scenario,
     seed: u64,
@@ -85,7 +85,7 @@ pub(crate) fn run(
         wakeups: 0,
     };
     running.start(scenario, &hosts, &options.work, options.output)?;
-    // A command takes the time that it takes.
+    // A command has no time limit.
     let duration = scenario.duration.filter(|_| options.work == Work::Scenario);
     let end = duration.map(|duration| Instant::ZERO + duration);
     let limit =
@@ -110,7 +110,7 @@ pub(crate) fn run(
     Ok(Emulated { run, realtime, status, interrupted: ending == Ending::Interrupted })
 }
 
-/// A packet between two devices.
+/// A packet in flight between two devices.
 struct UnderWay {
     bytes: Vec<u8>,
     to: Host,
@@ -124,13 +124,13 @@ struct Bridge<'a> {
     watch: Watch,
     under_way: BTreeMap<u64, UnderWay>,
     buffer: Vec<u8>,
-    /// Buffers of packets that have arrived, for those to come.
+    /// Buffers of delivered packets, for reuse.
     spare: Vec<Vec<u8>>,
     /// Number of the next packet.
     next: u64,
-    /// The bytes of every packet by number, for a capture.
+    /// The bytes of every packet by number, for a capture; `None` without a trace.
     kept: Option<Vec<Vec<u8>>>,
-    /// When a packet was last sent or delivered.
+    /// Time at which a packet was last sent or delivered.
     last: Instant,
     lateness: Lateness,
     bound: Span,
@@ -138,7 +138,7 @@ struct Bridge<'a> {
 }
 
 impl Bridge<'_> {
-    /// Until `end`, or until everything that runs is over.
+    /// Serves devices and machines until `end`, or until all commands and flows have ended.
     fn serve(
         &mut self,
         epoll: &Epoll,
@@ -169,7 +169,8 @@ impl Bridge<'_> {
         }
     }
 
-    /// Sleeps until `due`, or until there is something to do, and does it. Returns whether to go on.
+    /// Sleeps until `due` or until there is an event, and handles the events. Returns false if the emulation was
+    /// stopped.
     fn sleep(&mut self, epoll: &Epoll, running: &mut Running, due: Instant) -> io::Result<bool> {
         let mut ready = [EpollEvent::empty(); 32];
         self.clock.wake_at(due)?;
@@ -189,7 +190,8 @@ impl Bridge<'_> {
         Ok(true)
     }
 
-    /// When the last packets of what was over then have had their time: nothing is under way, and nobody has answered.
+    /// The time at which an emulation whose work ended at `over` may end: no packet is in flight, and none was sent in
+    /// answer for a while.
     fn rest(&self, over: Instant) -> Instant {
         const TO_ANSWER: Span = Span::from_millis(20);
         const AT_MOST: Span = Span::from_secs(1);
@@ -204,7 +206,7 @@ impl Bridge<'_> {
         Progress { elapsed, share, events: self.live.events() }
     }
 
-    /// Takes what a host's kernel sends.
+    /// Reads the packets that a host's kernel has sent.
     fn read(&mut self, member: usize) -> io::Result<()> {
         let Member { host, device, .. } = &self.hosts.members()[member];
         for _ in 0..BATCH {
@@ -213,7 +215,7 @@ impl Bridge<'_> {
                 Err(error) => {
                     return match error.kind() {
                         io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(()),
-                        // A host's command may take its own device down.
+                        // A host's command may bring its own device down.
                         _ if error.raw_os_error() == Some(libc::EIO) => Ok(()),
                         _ => Err(error),
                     };
@@ -254,7 +256,7 @@ impl Bridge<'_> {
         self.deliver();
     }
 
-    /// Hands over what has arrived.
+    /// Writes delivered packets to the devices of their destinations.
     fn deliver(&mut self) {
         while let Some(crossing) = self.live.poll() {
             let Some(UnderWay { bytes, to, note }) = self.under_way.remove(&crossing.number) else {
@@ -263,7 +265,8 @@ impl Bridge<'_> {
             self.watch.ended(note, crossing.arrived, crossing.took, crossing.at);
             self.last = self.last.max(crossing.at);
             if crossing.arrived {
-                // A host whose device is down, or whose kernel is out of memory, loses it, as with any card.
+                // A host whose device is down, or whose kernel is out of memory, loses the packet, as with any network
+                // card.
                 let _ = self.hosts.get(to).device.send(&bytes);
                 self.lateness.add(self.clock.now().saturating_since(crossing.at), self.bound);
             }
@@ -284,7 +287,7 @@ impl Bridge<'_> {
     }
 }
 
-/// The host that an IPv4 packet is for.
+/// The host to which an IPv4 packet is addressed.
 fn destination(bytes: &[u8]) -> Option<Host> {
     let address: [u8; 4] = bytes.get(16..20)?.try_into().ok()?;
     (bytes[0] >> 4 == 4).then(|| host_at(address.into())).flatten()

@@ -1,16 +1,16 @@
-//! Why there is no emulation.
+//! Errors of emulations.
 
 use std::fmt;
 use std::io;
 
-/// Why an emulation did not come about.
+/// The reason why an emulation failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EmulateError {
-    /// The input is wrong: one line that names it.
+    /// The input is wrong: one line with the key or argument.
     Input(String),
     /// A privilege or a kernel feature is missing: one line that names it.
     Missing(String),
-    /// The input was right, and it failed all the same.
+    /// The input was correct, but the emulation failed.
     Failed(String),
 }
 
@@ -24,7 +24,7 @@ impl fmt::Display for EmulateError {
 
 impl std::error::Error for EmulateError {}
 
-/// What went wrong while doing `what`, as the kernel says it.
+/// The error for a system call that failed during `what`, with the kernel's reason.
 pub(crate) fn failed(what: impl fmt::Display) -> impl FnOnce(io::Error) -> EmulateError {
     move |error| {
         if error.kind() == io::ErrorKind::PermissionDenied {

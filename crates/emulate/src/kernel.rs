@@ -11,8 +11,8 @@ use nix::libc;
 /// Brings up the network device of this name; `socket` is any socket of its network namespace.
 pub(crate) fn interface_up(socket: impl AsFd, name: &CStr) -> io::Result<()> {
     let socket = socket.as_fd().as_raw_fd();
-    // SAFETY: an all-zero `ifreq` is a valid one; the name fits with its terminator, and both requests read and write
-    // nothing beyond the structure that they are given.
+    // SAFETY: an all-zero `ifreq` is valid; the name fits with its terminator, and both requests read and write nothing
+    // beyond the structure.
     unsafe {
         let mut request: libc::ifreq = std::mem::zeroed();
         for (to, from) in request.ifr_name.iter_mut().zip(name.to_bytes()) {
@@ -24,11 +24,11 @@ pub(crate) fn interface_up(socket: impl AsFd, name: &CStr) -> io::Result<()> {
     }
 }
 
-/// Bounds the window that a TCP socket advertises, in bytes.
+/// Limits the window that a TCP socket advertises, in bytes.
 pub(crate) fn clamp_window(socket: impl AsFd, bytes: u32) -> io::Result<()> {
     let length = size_of_val(&bytes) as libc::socklen_t;
     let value: *const u32 = &raw const bytes;
-    // SAFETY: the value lives until the call returns, and has the length that is said.
+    // SAFETY: the value lives until the call returns, and has the given length.
     check(unsafe {
         libc::setsockopt(
             socket.as_fd().as_raw_fd(),
@@ -40,19 +40,19 @@ pub(crate) fn clamp_window(socket: impl AsFd, bytes: u32) -> io::Result<()> {
     })
 }
 
-/// The calling thread before all others, for as long as this lives; where that is not allowed, nothing changes. Processes
+/// Raises the calling thread above all others while the value lives; without the privilege nothing changes. Processes
 /// and threads that it starts are not raised.
 pub(crate) struct Priority {
     raised: bool,
 }
 
 impl Priority {
-    /// For the bridge, on which the time of all packets depends.
+    /// The priority of the bridge, on which the timing of all packets depends.
     pub(crate) fn of_bridge() -> Self {
         Self { raised: schedule(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, 2).is_ok() }
     }
 
-    /// For the ends of flows, which are to wait for the network and for nothing else.
+    /// The priority of the threads of flows, which should only wait for the network.
     pub(crate) fn of_traffic() -> Self {
         Self { raised: schedule(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, 1).is_ok() }
     }

@@ -1,22 +1,23 @@
-//! The simulated air under the wall clock, between network namespaces: real kernels, simulated radios.
+//! Emulation: real kernels in network namespaces, connected by the simulated network in real time, with simulated
+//! radios.
 //!
-//! Each station of a scenario and the server become a host of its own (`hosts`): a network namespace with one TUN device,
-//! whose other end is here. What a kernel sends is read from its device and goes as a foreign packet into the machines that a
-//! simulation runs, wire, access point, air, power save ([`airwatt_sim::live`]); where and when it arrives it is written
-//! to the device of its destination (`bridge`). Nothing is polled and nothing ticks: the next wake-up is a packet, or the time that
-//! a machine has asked for.
+//! Each station of a scenario and the server become a host of its own (`hosts`): a network namespace with one TUN
+//! device, whose other end is in this process. A packet that a kernel sends is read from its device and enters, as an
+//! external packet, the machines that a simulation runs: wire, access point, air, power save ([`airwatt_sim::live`]).
+//! When it arrives, it is written to the device of its destination (`bridge`). There is no polling and no fixed tick:
+//! the next wake-up is a packet, or the time for which a machine has asked.
 //!
 //! ```text
 //!  station1 kernel -- TUN --+                       +-- TUN -- server kernel
 //!  station2 kernel -- TUN --+-- bridge: the machines +
 //! ```
-//! What runs in the hosts (`work`) is a command, commands that the scenario lists, or its flows over kernel sockets
-//! (`traffic`). What each connection did is read off its packets (`watch`).
+//! The hosts run (`work`) one command, the commands that the scenario lists, or its flows over kernel sockets
+//! (`traffic`). The statistics of each connection are derived from its packets (`watch`).
 //!
-//! What is left out: IPv6 (disabled, so that an idle host is silent), group-addressed packets, windows granted by
-//! `psm-throttling`, and the time between a kernel's sending a packet and its being read here, which counts as the sender's own.
-//! When everything here dies at once, the kernel takes the namespaces, the devices and all processes with it: nothing has
-//! a name or a file outside.
+//! Left out: IPv6 (disabled, so that an idle host is silent), group-addressed packets, windows granted by
+//! `psm-throttling`, and the time between the transmission of a packet by a kernel and the read here, which counts as
+//! delay of the sender. If this process is killed, the kernel removes the namespaces, the devices and all processes:
+//! nothing has a name or a file outside.
 
 mod bridge;
 mod error;
@@ -40,43 +41,43 @@ pub use error::EmulateError;
 pub use realtime::Realtime;
 pub use work::{Command, Output, Work};
 
-/// How a scenario is emulated.
+/// Options of an emulation.
 #[derive(Debug)]
 pub struct Options {
-    /// What runs in the hosts.
+    /// The work of the hosts.
     pub work: Work,
-    /// Where the standard output of what runs goes.
+    /// Destination of the standard output of commands.
     pub output: Output,
-    /// Keep frames, queues, radio states, and the bytes of every packet.
+    /// Whether to keep frames, queues, radio states, and the bytes of every packet.
     pub trace: bool,
-    /// Packets delivered later than this are late; when one of a hundred is, the run is not to be trusted.
+    /// Lateness above which a delivery counts as late. If more than one of a hundred is late, the run is not trusted.
     pub bound: Span,
-    /// Ends it before its time.
+    /// Stops the emulation early.
     pub stop: Stop,
 }
 
-/// How far an emulation has come.
+/// Progress of an emulation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
     /// Time since it began.
     pub elapsed: Span,
-    /// Share of it that is done, 0 to 1, where that is known.
+    /// Share of the time that has passed, 0 to 1; meaningful if the end is known.
     pub share: f64,
     /// Wake-ups of machines so far.
     pub events: u64,
 }
 
-/// What an emulation gave.
+/// Outcome of an emulation.
 #[derive(Debug)]
 pub struct Emulated {
-    /// Result document and traces, as of a simulation.
+    /// Result document and traces, as in a simulation.
     pub run: Run,
-    /// How well the wall clock was kept.
+    /// Accuracy of the timing.
     pub realtime: Realtime,
-    /// The exit status of the command, or of the first of the scenario's commands that failed; 128 and the signal where
-    /// it was killed.
+    /// Exit status of the command, or of the first of the scenario's commands that failed; 128 plus the signal number
+    /// if it was killed.
     pub status: Option<i32>,
-    /// Whether it was stopped.
+    /// Whether the emulation was stopped.
     pub interrupted: bool,
 }
 
@@ -85,17 +86,17 @@ pub struct Emulated {
 pub struct Stop(Arc<EventFd>);
 
 impl Stop {
-    /// For one emulation.
+    /// Creates a handle for one emulation.
     ///
     /// # Errors
-    /// The kernel's, where it has no room for another file.
+    /// Returns the error of the kernel if no file descriptor is available.
     pub fn new() -> io::Result<Self> {
         Ok(Self(Arc::new(EventFd::new()?)))
     }
 
-    /// Ends the emulation soon, with what there is until then.
+    /// Ends the emulation soon, with the results so far.
     pub fn stop(&self) {
-        // Full, it has been said often enough.
+        // EAGAIN means that a stop request is already pending.
         let _ = self.0.write(1);
     }
 
@@ -104,10 +105,10 @@ impl Stop {
     }
 }
 
-/// Emulates `scenario`. `report` is told ten times a second at most how far it is.
+/// Emulates `scenario`. `report` is called at most ten times per second with the progress.
 ///
 /// # Errors
-/// [`EmulateError`] where hosts could not be built or what runs in them could not be started.
+/// Returns [`EmulateError`] if hosts cannot be created or their work cannot be started.
 pub fn emulate(
     scenario: &Scenario,
     seed: u64,

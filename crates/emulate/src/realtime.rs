@@ -1,4 +1,4 @@
-//! How well the wall clock was kept: what the machines decided for a time, and when it really happened.
+//! Accuracy of the timing: the difference between the time that the machines decided on and the time of the delivery.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -10,7 +10,7 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 use nix::time::clock_gettime;
 use serde::Serialize;
 
-/// The wall clock of an emulation: time since it began, and a timer on it.
+/// The wall clock of an emulation: time since its beginning, and a timer.
 #[derive(Debug)]
 pub(crate) struct Clock {
     began_ns: i64,
@@ -30,12 +30,12 @@ impl Clock {
         Instant::from_nanos((ns - self.began_ns).unsigned_abs())
     }
 
-    /// The timer that [`Clock::wake_at`] sets. Its readiness is an edge: nobody reads it.
+    /// The timer that [`Clock::wake_at`] sets. It is registered edge-triggered, because it is never read.
     pub(crate) fn timer(&self) -> impl AsFd {
         &self.timer
     }
 
-    /// Has the timer go off at this time, at once if it is past.
+    /// Sets the timer to this time; it expires at once if the time is past.
     pub(crate) fn wake_at(&mut self, at: Instant) -> io::Result<()> {
         if self.set == Some(at) {
             return Ok(());
@@ -52,7 +52,7 @@ fn monotonic_ns() -> io::Result<i64> {
     Ok(clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC)?.num_nanoseconds())
 }
 
-/// Buckets for each doubling of lateness: a percentile is at most 6 % too high.
+/// Buckets for each doubling of the lateness: a percentile is at most 6 % too high.
 const PER_OCTAVE: u32 = 16;
 
 /// Lateness of deliveries, in logarithmic buckets from a microsecond on.
@@ -76,7 +76,7 @@ impl Lateness {
         self.worst = self.worst.max(lateness);
     }
 
-    /// The least lateness, to the precision of a bucket, that so many per cent do not exceed.
+    /// The least lateness, to the precision of a bucket, that `percent` per cent of the deliveries do not exceed.
     fn percentile_s(&self, percent: u64) -> Option<f64> {
         let rank = (self.count * percent).div_ceil(100).max(1);
         let mut seen = 0;
@@ -98,26 +98,27 @@ fn upper_s(bucket: usize) -> f64 {
     (bucket as f64 / f64::from(PER_OCTAVE)).exp2() * 1e-6
 }
 
-/// How well an emulation kept the wall clock. Beside the lateness of deliveries, which moves packets, nothing depends on it.
+/// Timing of an emulation. Nothing but the lateness of deliveries, which moves packets, affects the results.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Realtime {
     /// Packets delivered to kernels.
     pub deliveries: u64,
-    /// Half of them were delivered at most so long after the time that the machines had decided on, in seconds.
+    /// Median lateness of deliveries, after the time that the machines decided on, in seconds.
     pub lateness_s_p50: Option<f64>,
-    /// 99 % of them.
+    /// 99th percentile of the lateness in seconds.
     pub lateness_s_p99: Option<f64>,
-    /// The latest.
+    /// Largest lateness in seconds.
     pub lateness_s_max: f64,
-    /// Deliveries later than the bound.
+    /// Number of deliveries later than the bound.
     pub late: u64,
     /// The bound in seconds.
     pub bound_s: f64,
-    /// Whether at most one of a hundred was late.
+    /// Whether at most one delivery of a hundred was late.
     pub trusted: bool,
-    /// Times that the bridge woke up.
+    /// Number of wake-ups of the bridge.
     pub wakeups: u64,
-    /// CPU time of the bridge over the time that passed; writing to a kernel's device includes that kernel's work on it.
+    /// CPU time of the bridge divided by the elapsed time; a write to a kernel's device includes that kernel's work on
+    /// the packet.
     pub cpu_share: f64,
 }
 
@@ -137,7 +138,7 @@ impl Realtime {
     }
 }
 
-/// CPU time of the calling thread in seconds, its own and the kernel's on its behalf.
+/// CPU time of the calling thread in seconds, in user and kernel mode.
 pub(crate) fn cpu_s() -> f64 {
     getrusage(UsageWho::RUSAGE_THREAD).map_or(0.0, |usage| {
         (usage.user_time().num_microseconds() + usage.system_time().num_microseconds()) as f64 * 1e-6

@@ -1,15 +1,15 @@
-//! A scenario's TCP, as far as a kernel has settings for it.
+//! Tunes the kernels to the TCP settings of a scenario, as far as a kernel has settings for them.
 //!
 //! | scenario | kernel |
 //! | --- | --- |
-//! | headers of 52 bytes or more | time stamps (RFC 7323), else none |
-//! | transport `sack`, `cubic` | selective acknowledgements, else none |
+//! | headers of 52 bytes or more | time stamps (RFC 7323), otherwise none |
+//! | transport `sack`, `cubic` | selective acknowledgements, otherwise none |
 //! | `tcp.initial_window` | the route's `initcwnd` |
 //! | `tcp.delayed_ack = false` | the route's `quickack` |
 //! | `tcp.min_rto` | the route's `rto_min`, which bounds the variance term |
 //!
-//! What it has no settings for it does as everywhere: its first time-out, how it tells losses (RACK, tail loss probes), how long it
-//! delays acknowledgements, HyStart.
+//! The rest keeps the kernel's behaviour: the first timeout, loss detection (RACK, tail loss probes), the delay of
+//! acknowledgements, HyStart.
 
 use std::io;
 use std::process::Command;
@@ -45,7 +45,7 @@ pub(crate) fn apply(scenario: &Scenario, spec: &WorldSpec, hosts: &Hosts) -> Res
     Ok(())
 }
 
-/// The words of `ip` that give a host's route its attributes.
+/// The arguments of `ip` that set the attributes of a host's route.
 fn route(scenario: &Scenario, host: Host) -> Vec<String> {
     let tcp = &scenario.tcp;
     let source = address(host).to_string();

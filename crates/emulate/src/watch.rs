@@ -1,13 +1,13 @@
-//! What each connection did, read off its packets at the edges of the machines.
+//! Statistics of each connection, derived from its packets as they enter and leave the machines.
 //!
-//! A byte is delivered when the receiver acknowledges it, seen as the acknowledgement leaves the receiver, so that lost
-//! acknowledgements take nothing away. A round-trip time is from a segment's leaving its sender to the arrival there of the first
-//! acknowledgement that covers it, without segments that were sent twice (RFC 6298, section 3), one at a time. A time-out is a
-//! retransmission after [`SILENCE`] without a packet to or from the sender. Datagrams count as they arrive, over the time until the last
-//! of them came to its end.
+//! A byte is delivered when the receiver acknowledges it, observed as the acknowledgement leaves the receiver, so that
+//! lost acknowledgements do not matter. A round-trip time is measured from the transmission of a segment to the arrival
+//! at its sender of the first acknowledgement that covers it, for one segment at a time and without retransmitted
+//! segments (RFC 6298, section 3). A timeout is a retransmission after [`SILENCE`] without a packet to or from the
+//! sender. Datagrams count when they arrive, over the time until the last of them arrived or was lost.
 //!
-//! Of a connection the direction that delivered more is the flow. What is left out: fragments, and protocols other than
-//! TCP and UDP, which cross all the same.
+//! Of a connection, the direction that delivered more data is the flow. Left out: fragments, and protocols other than
+//! TCP and UDP; they are carried all the same.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -20,26 +20,26 @@ use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use crate::hosts::host_at;
 use crate::traffic::Known;
 
-/// Linux's least retransmission time-out, less a tenth for its clock.
+/// Linux's least retransmission timeout, less a tenth for the granularity of its clock.
 const SILENCE: Span = Span::from_millis(180);
 
-/// What has to be known about a packet when it comes to its end.
+/// The facts about a packet that are needed when it arrives or is lost.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Note {
     /// The connection, and whether it was opened by the packet's sender.
     connection: Option<(usize, bool)>,
-    /// Carries data.
+    /// Whether the packet carries data.
     data: bool,
     /// Position up to which it acknowledges the data of the other direction.
     ack: Option<u64>,
     bytes: u32,
 }
 
-/// Everything that was seen.
+/// All observed connections.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     connections: Vec<Connection>,
-    /// By protocol and both ends, the lesser first.
+    /// Index of each connection, by protocol and both endpoints, the lesser first.
     index: BTreeMap<(Protocol, SocketAddrV4, SocketAddrV4), usize>,
     measure_from: Instant,
     bins: bool,
@@ -54,22 +54,22 @@ enum Protocol {
 #[derive(Debug)]
 struct Connection {
     protocol: Protocol,
-    /// Who sent its first packet, and to whom.
+    /// Sender and receiver of its first packet.
     ends: (SocketAddrV4, SocketAddrV4),
-    /// What the opener sends, and what it is sent.
+    /// Data sent by the opener, and data sent to it.
     halves: [Half; 2],
 }
 
-/// One direction's data.
+/// The data of one direction.
 #[derive(Clone, Debug)]
 struct Half {
     /// Sequence number of the first byte.
     base: Option<u32>,
-    /// The end of what was sent, counted from the first byte.
+    /// Position after the data sent, counted from the first byte.
     top: u64,
-    /// What was delivered.
+    /// Position up to which data was delivered.
     delivered: u64,
-    /// Where the data ends, once a FIN has said so.
+    /// Position of the FIN, once it was sent.
     fin: Option<u64>,
     complete: Option<Instant>,
     first: Option<Instant>,
@@ -77,9 +77,9 @@ struct Half {
     resent: u64,
     timeouts: u64,
     acks_lost: u64,
-    /// When the sender last sent or got anything.
+    /// Time at which the sender last sent or received a packet.
     heard: Instant,
-    /// When a packet of a flow of datagrams last came to its end.
+    /// Time at which a packet of a flow of datagrams last arrived or was lost.
     settled: Option<Instant>,
     timed: Option<(u64, Instant)>,
     round_trips: (Span, u64),
@@ -109,7 +109,7 @@ impl Half {
         }
     }
 
-    /// The position of a sequence number near the end of what was sent.
+    /// The position of a sequence number near the end of the data sent.
     fn position(&self, seq: u32) -> u64 {
         let top = (self.base.unwrap_or(seq)).wrapping_add(self.top as u32);
         let ahead = seq.wrapping_sub(top).cast_signed();
@@ -130,7 +130,7 @@ impl Half {
         self.top = self.top.max(end);
     }
 
-    /// The receiver has everything up to this position.
+    /// Records that the receiver has everything up to this position.
     fn delivers(&mut self, position: u64, now: Instant) {
         let position = position.min(self.fin.unwrap_or(self.top));
         if position > self.delivered {
@@ -142,7 +142,7 @@ impl Half {
         }
     }
 
-    /// The sender hears that everything up to this position is there.
+    /// Records that an acknowledgement up to this position has arrived at the sender.
     fn hears(&mut self, position: u64, now: Instant) {
         self.heard = now;
         if let Some((_, sent)) = self.timed.take_if(|(end, _)| position >= *end) {
@@ -153,12 +153,12 @@ impl Half {
 }
 
 impl Watch {
-    /// Watches flows whose throughputs are measured from this time on, in bins if those are asked for.
+    /// Creates a monitor of flows. Throughputs are measured from this time on, in bins if `bins` is set.
     pub(crate) fn new(measure_from: Span, bins: bool) -> Self {
         Self { measure_from: Instant::ZERO + measure_from, bins, ..Self::default() }
     }
 
-    /// A packet leaves a host.
+    /// Processes a packet that leaves a host.
     pub(crate) fn sent(&mut self, bytes: &[u8], now: Instant) -> Note {
         let length = bytes.len() as u32;
         let Ok(packet) = SlicedPacket::from_ip(bytes) else { return Note::default() };
@@ -187,7 +187,7 @@ impl Watch {
                 sending.heard = now;
                 let ack = (tcp.ack() && receiving.base.is_some())
                     .then(|| receiving.position(tcp.acknowledgment_number()))
-                    // A FIN takes one number more than there is data.
+                    // A FIN takes one more number than there is data.
                     .map(|ack| ack.min(receiving.fin.unwrap_or(receiving.top)));
                 if let Some(ack) = ack {
                     receiving.delivers(ack, now);
@@ -229,7 +229,7 @@ impl Watch {
         (id, self.connections[id].ends.0 == from)
     }
 
-    /// A packet has come to its end, after so long.
+    /// Processes a packet that has arrived or was lost, after this time.
     pub(crate) fn ended(&mut self, note: Note, arrived: bool, took: Span, now: Instant) {
         let Some((id, opener)) = note.connection else { return };
         let Connection { protocol, halves: [theirs, ours], .. } = &mut self.connections[id];
@@ -254,7 +254,8 @@ impl Watch {
         }
     }
 
-    /// The flows that delivered anything, in order of their beginning. `known` may know a flow by the server's port.
+    /// The flows that delivered anything, in the order of their beginning. `known` returns properties of a flow by the
+    /// server's port.
     pub(crate) fn flows(&self, end: Instant, known: impl Fn(u16) -> Option<Known>) -> Vec<Observed> {
         let mut flows: Vec<(Option<u32>, Instant, Observed)> = Vec::new();
         for connection in &self.connections {
@@ -337,7 +338,7 @@ mod tests {
             Self { watch: Watch::new(Span::ZERO, false), now: Instant::ZERO }
         }
 
-        /// A segment leaves after so many milliseconds and arrives, or is lost, 10 ms later.
+        /// Sends a segment after this many milliseconds, which arrives or is lost 10 ms later.
         fn segment(
             &mut self,
             after_ms: u64,
@@ -374,7 +375,8 @@ mod tests {
         }
     }
 
-    /// Sequence numbers wrap in the middle; a segment is lost and sent again after a time-out; an acknowledgement is lost.
+    /// Sequence numbers wrap in the middle; a segment is lost and retransmitted after a timeout; an acknowledgement is
+    /// lost.
     #[test]
     fn a_download_with_losses() {
         let mut ladder = Ladder::new();
@@ -396,7 +398,7 @@ mod tests {
         assert_eq!((flow.segments_sent, flow.segments_retransmitted, flow.timeouts), (4, 1, 1));
         assert_eq!(flow.acks_lost, 1);
         assert!((flow.completed_s.unwrap() - 0.365).abs() < 1e-9);
-        // Three segments arrived after 10 ms; the first and the last were timed, the repeated one was not.
+        // Three segments arrived after 10 ms; the first and the last were timed, the retransmitted one was not.
         assert!((flow.latency_s_mean.unwrap() - 0.01).abs() < 1e-9);
         assert!((flow.rtt_s_mean.unwrap() - 0.02).abs() < 1e-9, "{:?}", flow.rtt_s_mean);
     }

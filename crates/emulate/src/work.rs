@@ -1,4 +1,4 @@
-//! What runs in the hosts, and when that is over.
+//! The commands and flows that run in the hosts, and the detection of their end.
 
 use std::io;
 use std::process::{self, Child, Stdio};
@@ -15,44 +15,44 @@ use crate::error::{EmulateError, failed};
 use crate::hosts::{Hosts, process::start};
 use crate::traffic::{self, Known, Traffic};
 
-/// What runs in the hosts of an emulation. The commands that the scenario has its hosts serve with run in any case.
+/// The work of the hosts in an emulation. Commands under `serve` in the scenario run in any case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// One command; when it ends, so does the emulation.
+    /// One command, with whose end the emulation ends.
     Command(Command),
-    /// What the scenario says: the commands of its hosts, or if it lists none, its flows over kernel sockets.
+    /// The commands that the scenario lists for its hosts or, if it lists none, its flows over kernel sockets.
     Scenario,
 }
 
 /// A command in a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// The host's name; the first station if there is none.
+    /// Name of the host; `None` for the first station.
     pub host: Option<String>,
     /// Program and arguments.
     pub words: Vec<String>,
 }
 
-/// Where the standard output of commands goes.
+/// Destination of the standard output of commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// To standard output.
+    /// Standard output.
     Standard,
-    /// To standard error, because standard output is for a document.
+    /// Standard error, because standard output is reserved for a document.
     Error,
 }
 
-/// Something has ended.
+/// The end of a command or flow.
 pub(crate) enum Report {
-    /// A command; one that is waited for if `awaited`.
+    /// A command has ended; `awaited` if the emulation waits for it.
     Exited { awaited: bool },
-    /// A flow has delivered all that it had.
+    /// A flow has delivered all its data.
     FlowDone,
-    /// A flow could not go on.
+    /// A flow has failed.
     FlowFailed(String),
 }
 
-/// Where reports go: a queue, and a bell for whoever sleeps.
+/// The destination of reports: a queue, and an event counter that wakes the bridge.
 #[derive(Clone, Debug)]
 pub(crate) struct Reports {
     queue: Sender<Report>,
@@ -61,19 +61,19 @@ pub(crate) struct Reports {
 
 impl Reports {
     pub(crate) fn send(&self, report: Report) {
-        // When the emulation is over nobody listens any more.
+        // After the end of the emulation no reader is left.
         let _ = self.queue.send(report);
         let _ = self.bell.write(1);
     }
 }
 
-/// What is running.
+/// The running commands and flows.
 #[derive(Debug)]
 pub(crate) struct Running {
-    /// Processes, and whether their end is waited for.
+    /// Processes, and whether the emulation waits for their end.
     children: Vec<(Child, bool)>,
     traffic: Option<Traffic>,
-    /// Foreground commands and finite flows that are not over.
+    /// Number of awaited commands and finite flows that have not ended.
     awaited: usize,
     endless: bool,
     reports: Reports,
@@ -83,7 +83,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts everything that only waits to be asked, so that it is there when the clock starts.
+    /// Starts everything that waits for requests, so that it is ready when the clock starts.
     pub(crate) fn prepare(
         scenario: &Scenario,
         seed: u64,
@@ -119,7 +119,7 @@ impl Running {
         Ok(running)
     }
 
-    /// Starts what asks.
+    /// Starts everything that sends requests.
     pub(crate) fn start(
         &mut self,
         scenario: &Scenario,
@@ -174,14 +174,14 @@ impl Running {
         self.watch(child, awaited)
     }
 
-    /// Reports the end of a process. Its number stays here, so that it can be killed.
+    /// Reports the end of a process. Its process ID stays reserved, so that it can be killed.
     fn watch(&mut self, child: Child, awaited: bool) -> Result<(), EmulateError> {
         let pid = nix::unistd::Pid::from_raw(child.id() as i32);
         self.children.push((child, awaited));
         let reports = self.reports.clone();
         let wait = move || {
             use nix::sys::wait::{Id, WaitPidFlag, waitid};
-            // Left unburied, so that its number is not given to another while it may still be killed.
+            // The process is not reaped here, so that its ID is not reused while it may still be killed.
             while waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT)
                 == Err(nix::errno::Errno::EINTR)
             {}
@@ -191,12 +191,12 @@ impl Running {
         Ok(())
     }
 
-    /// Rings when something has ended.
+    /// Becomes readable when a command or flow has ended.
     pub(crate) fn bell(&self) -> &EventFd {
         &self.reports.bell
     }
 
-    /// Takes note of what has ended.
+    /// Processes the reports of ended commands and flows.
     pub(crate) fn take_reports(&mut self) {
         let _ = self.reports.bell.read();
         while let Ok(report) = self.inbox.try_recv() {
@@ -213,7 +213,7 @@ impl Running {
         }
     }
 
-    /// Collects the statuses of processes that have ended.
+    /// Collects the exit statuses of processes that have ended.
     fn bury(&mut self) {
         use std::os::unix::process::ExitStatusExt;
 
@@ -229,22 +229,22 @@ impl Running {
         });
     }
 
-    /// Whether everything that ends by itself has ended.
+    /// Whether all commands and flows that end by themselves have ended.
     pub(crate) fn is_over(&self) -> bool {
         self.failure.is_some() || self.awaited == 0 && !self.endless
     }
 
-    /// The status of the commands.
+    /// The exit status of the commands.
     pub(crate) const fn status(&self) -> Option<i32> {
         self.status
     }
 
-    /// Why a flow could not go on.
+    /// The error of a failed flow.
     pub(crate) fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
     }
 
-    /// A flow that runs over kernel sockets, by the server's port.
+    /// A flow over kernel sockets, by the server's port.
     pub(crate) fn known(&self, port: u16) -> Option<Known> {
         self.traffic.as_ref()?.known(port)
     }
@@ -254,20 +254,19 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.traffic = None;
         for (child, _) in &mut self.children {
-            // With its keeper a command dies at once, and all that it started.
+            // A command dies with its keeper at once, and so do all its descendants.
             let _ = child.kill();
             let _ = child.wait();
         }
     }
 }
 
-/// A line as the shell reads it. It becomes the command: nothing stands between.
+/// The arguments that run a line in the shell. The shell executes the command without another process in between.
 fn shell(line: &str) -> Vec<String> {
     ["sh", "-c", line].map(str::to_owned).to_vec()
 }
 
-/// Waits until so many sockets of the host listen, for [`PATIENCE`] at most: a server that listens on none is not waited for
-/// longer.
+/// Waits until this many sockets of the host listen, but at most [`PATIENCE`]: a server may listen on none.
 fn await_listeners(hosts: &Hosts, host: Host, servers: usize) {
     const PATIENCE: Duration = Duration::from_secs(2);
     const STEP: Duration = Duration::from_millis(10);

@@ -1,7 +1,7 @@
-//! The hosts of a scenario: the server and a station each, as network namespaces with a TUN device.
+//! The hosts of a scenario: the server and one host for each station, as network namespaces with a TUN device.
 //!
 //! All share one network, 10.0.0.0/8: the server is 10.0.0.1, station n is 10.1.0.n (10.1.1.0 follows 10.1.0.255). They
-//! know each other by name. Their kernels are as this one is by itself; settings that are made die with the namespace.
+//! resolve each other by name. Their kernels have default settings; changed settings end with the namespace.
 
 pub(crate) mod namespace;
 pub(crate) mod process;
@@ -22,9 +22,9 @@ use namespace::Namespace;
 const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const STATION_NETWORK: u16 = 0x0a01;
 const PREFIX: u8 = 8;
-/// The network of all hosts, as `ip` has it.
+/// The network of all hosts, in the notation of `ip`.
 pub(crate) const NETWORK: &str = "10.0.0.0/8";
-/// More hosts than that are more devices than a test bed wants.
+/// Largest number of stations, to limit the number of devices.
 const MOST_STATIONS: usize = 200;
 const SERVER: &str = "server";
 const STATION: &str = "station";
@@ -33,7 +33,7 @@ const STATION: &str = "station";
 pub(crate) struct Member {
     pub(crate) host: Host,
     pub(crate) namespace: Namespace,
-    /// The other end of its device.
+    /// The other end of the host's device.
     pub(crate) device: SyncDevice,
 }
 
@@ -66,7 +66,7 @@ impl Hosts {
         &self.members[place(host)]
     }
 
-    /// The host of this name.
+    /// Returns the host of this name.
     pub(crate) fn named(&self, wanted: &str) -> Result<Host, EmulateError> {
         let found = self.members.iter().map(|member| member.host).find(|host| name(*host) == wanted);
         found.ok_or_else(|| {
@@ -80,7 +80,7 @@ impl Hosts {
     }
 }
 
-/// Where a host stands among all.
+/// Index of a host among all hosts.
 pub(crate) const fn place(host: Host) -> usize {
     match host {
         Host::Server => 0,
@@ -88,7 +88,7 @@ pub(crate) const fn place(host: Host) -> usize {
     }
 }
 
-/// What a host is called: stations are counted from 1.
+/// Name of a host; stations are counted from 1.
 pub(crate) fn name(host: Host) -> String {
     match host {
         Host::Server => SERVER.to_owned(),
@@ -135,7 +135,7 @@ impl Member {
     }
 }
 
-/// What a host calls its device.
+/// Name of a host's device inside the host.
 pub(crate) const fn interface(host: Host) -> &'static str {
     match host {
         Host::Server => "eth0",
@@ -143,7 +143,7 @@ pub(crate) const fn interface(host: Host) -> &'static str {
     }
 }
 
-/// The device through which a host reaches all others.
+/// Creates the device through which a host reaches all others.
 fn device(host: Host, mtu: u16) -> io::Result<SyncDevice> {
     let device = DeviceBuilder::new()
         .name(interface(host))
@@ -155,21 +155,21 @@ fn device(host: Host, mtu: u16) -> io::Result<SyncDevice> {
     Ok(device)
 }
 
-/// Brings the loopback device up, so that a host reaches itself.
+/// Brings the loopback device up, so that a host can reach itself.
 fn loopback_up() -> io::Result<()> {
     kernel::interface_up(std::net::UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?, c"lo")
 }
 
-/// Kernel settings below `net` that make a host silent when nothing runs in it, and each run like the one before.
+/// Kernel settings below `net` that make an idle host silent, and runs independent of earlier ones.
 const SETTINGS: [(&str, &str); 4] = [
     ("ipv6/conf/all/disable_ipv6", "1"),
     ("ipv6/conf/default/disable_ipv6", "1"),
-    // What an earlier connection learnt would decide about a later one.
+    // The metrics of an earlier connection would influence a later one.
     ("ipv4/tcp_no_metrics_save", "1"),
     ("ipv4/ping_group_range", "0 2147483647"),
 ];
 
-/// Writes a setting of the calling thread's network namespace. One that this kernel lacks is passed over.
+/// Writes a setting of the calling thread's network namespace. A setting that this kernel lacks is ignored.
 pub(crate) fn set(key: &str, value: &str) -> io::Result<()> {
     match fs::write(format!("/proc/sys/net/{key}"), value) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -1,9 +1,8 @@
-//! A network namespace that nobody else can name: it lives as long as the thread that holds it, its processes and its
-//! sockets.
+//! An anonymous network namespace, which exists as long as the thread that holds it, its processes and its sockets.
 //!
-//! A thread of its own steps into a new network and a new mount namespace and waits for jobs. Sockets that a job opens, devices that it
-//! makes and processes that it starts belong there. `/etc/hosts`, `/sys` and the
-//! hostname are the namespace's own.
+//! A dedicated thread enters a new network and a new mount namespace and waits for jobs. Sockets that a job opens,
+//! devices that it creates and processes that it starts belong to these. The namespace has its own `/etc/hosts`, `/sys`
+//! and hostname.
 
 use std::io;
 use std::sync::mpsc::{self, Sender};
@@ -25,7 +24,7 @@ pub(crate) struct Namespace {
 }
 
 impl Namespace {
-    /// A new namespace of this hostname, whose `/etc/hosts` says `names`.
+    /// Creates a namespace with this hostname, and `names` as the content of `/etc/hosts`.
     pub(crate) fn new(called: &str, names: &str) -> Result<Self, EmulateError> {
         let (jobs, taken) = mpsc::channel::<Job>();
         let (entered, outcome) = mpsc::channel();
@@ -35,7 +34,7 @@ impl Namespace {
             .spawn(move || {
                 let done = enter(&name, &names);
                 let stop = done.is_err();
-                // Whoever made the namespace waits for the outcome; if he is gone there is nobody to tell.
+                // The creator waits for the outcome; if it no longer exists, nobody needs it.
                 let _ = entered.send(done);
                 if !stop {
                     taken.into_iter().for_each(|job| job());
@@ -47,10 +46,10 @@ impl Namespace {
         Ok(Self { jobs: Some(jobs), thread: Some(thread) })
     }
 
-    /// Does `job` in the namespace and returns what it returns.
+    /// Runs `job` in the namespace and returns its result.
     ///
     /// # Panics
-    /// If the job does.
+    /// Panics if the job panics.
     pub(crate) fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
         let (done, outcome) = mpsc::channel();
         let job: Job = Box::new(move || {
@@ -72,21 +71,21 @@ impl Drop for Namespace {
     }
 }
 
-/// Takes the calling thread into namespaces of its own.
+/// Moves the calling thread into new namespaces.
 fn enter(called: &str, names: &str) -> Result<(), EmulateError> {
     unshare(CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWUTS)
         .map_err(|error| failed("network namespaces")(error.into()))?;
     (|| -> io::Result<()> {
         sethostname(called)?;
         let nothing: Option<&str> = None;
-        // What is mounted here must not show elsewhere.
+        // Mounts made here must not appear elsewhere.
         mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_PRIVATE, nothing)?;
-        // A directory that every system has holds the file until it lies over the real one.
+        // The file is created in a directory that every system has, until it is mounted over the real one.
         mount(Some("tmpfs"), "/sys", Some("tmpfs"), MsFlags::empty(), Some("size=64k"))?;
         std::fs::write("/sys/hosts", names)?;
         mount(Some("/sys/hosts"), "/etc/hosts", nothing, MsFlags::MS_BIND, nothing)?;
         umount2("/sys", MntFlags::MNT_DETACH)?;
-        // Devices of this network namespace and no others.
+        // This shows the devices of this network namespace and no others.
         mount(Some("sysfs"), "/sys", Some("sysfs"), MsFlags::empty(), nothing)?;
         Ok(())
     })()

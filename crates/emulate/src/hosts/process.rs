@@ -1,11 +1,12 @@
-//! A process in a host that cannot outlive the emulation, nor can what it starts.
+//! A process in a host that ends with the emulation, like all its descendants.
 //!
-//! Between the emulator and the command stand two processes of a few lines:
+//! Two processes of a few lines each stand between the emulator and the command:
 //! ```text
-//! emulator -> keeper -> init of a PID namespace -> command -> whatever it starts
+//! emulator -> keeper -> init of a PID namespace -> command -> descendants
 //! ```
-//! The keeper dies with the emulator, whatever kills that; the init dies with the keeper; and with the init of a PID namespace the kernel
-//! kills everything in it. A signal from the terminal reaches the command alone: the other two ignore it.
+//! The keeper dies with the emulator, for whatever reason that ends; the init dies with the keeper; and with the init
+//! of a PID namespace the kernel kills everything in it. A signal from the terminal affects the command alone, because
+//! the other two ignore it.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -13,17 +14,17 @@ use std::process::{Child, Command};
 
 use nix::libc;
 
-/// Starts `command` in the namespaces of the calling thread, which must live as long as the command shall.
+/// Starts `command` in the namespaces of the calling thread. The thread must live as long as the command is to live.
 #[expect(
     unsafe_code,
     reason = "what happens between fork and exec is outside of the library's safe interface"
 )]
 pub(crate) fn start(command: &mut Command) -> io::Result<Child> {
-    // SAFETY: `become_command` only makes system calls: no allocation, no lock, as is asked between fork and exec.
+    // SAFETY: `become_command` only makes system calls: no allocation and no lock, as required between fork and exec.
     unsafe { command.pre_exec(become_command) }.spawn()
 }
 
-/// Turns the forked process into the keeper and returns in the command.
+/// Turns the forked process into the keeper, and returns in the command.
 fn become_command() -> io::Result<()> {
     die_with_parent()?;
     check(raw::unshare_pids_and_mounts())?;
@@ -62,23 +63,23 @@ mod raw {
         unsafe { libc::fork() }
     }
 
-    /// A `/proc` that shows the processes of the PID namespace.
+    /// Mounts a `/proc` that shows the processes of the PID namespace.
     pub(super) fn mount_proc() -> libc::c_int {
         // SAFETY: the strings are constants with terminators.
         unsafe { libc::mount(c"proc".as_ptr(), c"/proc".as_ptr(), c"proc".as_ptr(), 0, std::ptr::null()) }
     }
 
-    /// Waits for `child`, and leaves with its status as a shell would say it.
+    /// Waits for `child`, and exits with its status in the convention of shells.
     pub(super) fn wait_and_leave(child: libc::pid_t) -> ! {
         let mut status = 0;
-        // SAFETY: `status` outlives the calls. Files are closed because nobody here reads them and others wait for their end;
-        // standard input, output and error stay.
+        // SAFETY: `status` outlives the calls. Files are closed because this process reads none of them and others wait
+        // for end-of-file; standard input, output and error stay open.
         unsafe {
             for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP, libc::SIGTSTP] {
                 libc::signal(signal, libc::SIG_IGN);
             }
             libc::close_range(3, libc::c_uint::MAX, 0);
-            // Orphans of the command are the init's to bury.
+            // The init also reaps orphans of the command.
             loop {
                 let gone = libc::waitpid(-1, &raw mut status, 0);
                 if gone == child || gone < 0 && *libc::__errno_location() != libc::EINTR {

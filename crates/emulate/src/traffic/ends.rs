@@ -1,4 +1,4 @@
-//! What the ends of flows do: write and read, ask and answer, over sockets that are there.
+//! The endpoints of flows over connected sockets: bulk transfers, request-response exchanges, datagrams.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
@@ -16,12 +16,12 @@ use super::{Durations, Open};
 use crate::kernel::{self, Priority};
 use crate::realtime::Clock;
 
-/// What is written and read at a time.
+/// Bytes written or read at a time.
 const CHUNK: usize = 1 << 16;
-/// After so long without a datagram a sender that is done has nothing under way.
+/// Time without a datagram after which a sender that has finished has none in flight.
 const DATAGRAMS_SETTLE: Duration = Duration::from_millis(500);
 
-/// Connects the station to the server; gives the server's end and the station's.
+/// Connects the station to the server; returns the server's end and the station's.
 pub(super) fn connect_to(
     listener: &TcpListener,
     station: OwnedFd,
@@ -34,7 +34,7 @@ pub(super) fn connect_to(
     Ok((server, TcpStream::from(station)))
 }
 
-/// Data from one end to the other, until there is no more.
+/// Transfers data from one end to the other, until there is no more.
 pub(super) fn transfer(
     from: TcpStream,
     to: TcpStream,
@@ -47,7 +47,7 @@ pub(super) fn transfer(
     let writer =
         thread::Builder::new().name("writer".to_owned()).spawn(move || write(from, source, &stopped))?;
     let read = read(to, window);
-    // Whoever read to the end has everything; whoever could not frees the writer.
+    // If the reader fails, the writer is unblocked.
     if read.is_err() {
         let _ = waker.shutdown(Shutdown::Both);
     }
@@ -55,8 +55,8 @@ pub(super) fn transfer(
     read.and(wrote)
 }
 
-/// A client asks and a server answers. The server speaks in a thread of its own, so that a long answer is read while it is
-/// written.
+/// Runs a request-response exchange. The server writes in a thread of its own, so that a long response is read while it
+/// is written.
 pub(super) fn converse(
     client: &TcpStream,
     server: TcpStream,
@@ -70,7 +70,7 @@ pub(super) fn converse(
     let (speeches, spoken) = mpsc::channel::<u64>();
     let speaker = thread::Builder::new().name("server".to_owned()).spawn(move || {
         let _priority = Priority::of_traffic();
-        // A server that cannot speak is one that its client cannot hear, and he says so.
+        // A write error at the server surfaces as a read error at the client.
         let _ = spoken.into_iter().try_for_each(|bytes| say(&server, bytes));
     })?;
     let clock = Clock::start()?;
@@ -101,7 +101,7 @@ pub(super) fn converse(
     client.shutdown(Shutdown::Both)
 }
 
-/// Writes so many bytes.
+/// Writes this many bytes.
 fn say(mut to: &TcpStream, bytes: u64) -> io::Result<()> {
     let zeros = [0_u8; CHUNK];
     let mut left = bytes;
@@ -111,7 +111,7 @@ fn say(mut to: &TcpStream, bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads so many bytes.
+/// Reads this many bytes.
 fn hear(from: &mut impl Read, bytes: u64, buffer: &mut [u8]) -> io::Result<()> {
     let mut left = bytes;
     while left > 0 {
@@ -142,18 +142,19 @@ fn write(mut to: TcpStream, mut source: Source, stop: &AtomicBool) -> io::Result
         }
     }
     to.shutdown(Shutdown::Write)?;
-    // The other side closes when it has everything: only then is the flow over.
+    // The other side closes when it has received everything: the flow is over only then.
     read(to, u32::MAX >> 1)
 }
 
-/// Reads to the end, advertising `window` bytes at most.
+/// Reads to the end of the stream, advertising at most `window` bytes.
 fn read(mut from: TcpStream, window: u32) -> io::Result<()> {
     let mut buffer = vec![0; CHUNK];
     while from.read(&mut buffer)? > 0 {
-        // Linux raises the bound again when it learns how much memory a packet takes (6.9 and later).
+        // Linux raises the limit again when it learns how much memory a packet takes (6.9 and later).
         kernel::clamp_window(&from, window)?;
     }
-    // Said explicitly: the socket has another holder, who would wake a sleeper, and so is not closed by being dropped.
+    // The shutdown is explicit because the socket has another owner, which may wake a blocked thread, and so is not
+    // closed by being dropped.
     match from.shutdown(Shutdown::Write) {
         Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
         done => done,
@@ -173,14 +174,14 @@ pub(super) fn udp(from: &UdpSocket, to: &UdpSocket, mut source: Source, stop: &A
     while let Some(due) = source.due().filter(|_| !stop.load(Ordering::Relaxed)) {
         pause(due.saturating_since(clock.now()), stop);
         let bytes = source.take(due) as usize;
-        // What the kernel has no room for is lost, as anywhere on the way.
+        // A datagram for which the kernel has no room is lost, as anywhere on the path.
         let _ = from.send(&zeros[..bytes.min(CHUNK)]);
     }
     drop(reader.join());
     Ok(())
 }
 
-/// Sleeps, but not beyond the end.
+/// Sleeps, but wakes up if the emulation stops.
 pub(super) fn pause(span: Span, stop: &AtomicBool) {
     const STEP: Duration = Duration::from_millis(100);
     let mut left = Duration::from_nanos(span.as_nanos());

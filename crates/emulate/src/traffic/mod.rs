@@ -1,8 +1,8 @@
-//! A scenario's flows over kernel sockets: the applications of a simulation, the kernel's TCP.
+//! The flows of a scenario over kernel sockets: the applications of a simulation over the TCP of the kernel.
 //!
-//! The server listens on a port for each flow, the station connects, and data goes the way that the flow has. A writer and a
-//! reader thread for each: they sleep in the kernel. Congestion control is set on each socket, as is the receive window, and each host's
-//! kernel is tuned to the scenario's TCP ([`tuning`]).
+//! The server listens on one port for each flow, the station connects, and data flows in the direction of the flow.
+//! Each flow has a writer and a reader thread, which sleep in the kernel. Congestion control and receive window are set
+//! on each socket, and each host's kernel is tuned to the scenario's TCP ([`tuning`]).
 
 mod ends;
 
@@ -32,30 +32,30 @@ use crate::tuning;
 use crate::work::{Report, Reports};
 use ends::{connect_to, converse, pause, transfer, udp};
 
-/// The server's port of flow 0; the others follow.
+/// The server's port of flow 0; the others follow in order.
 const FIRST_PORT: u16 = 5_001;
 
-/// One flow with its sockets, before it begins.
+/// A flow with its sockets, before it begins.
 #[derive(Debug)]
 struct Flow {
     spec: FlowSpec,
     application: Application,
     start: Span,
-    /// The most that its ends advertise, in bytes.
+    /// Largest window in bytes that its ends advertise.
     window: u32,
     ends: Option<Ends>,
 }
 
-/// What a flow's ends do.
+/// The application of a flow.
 #[derive(Clone, Debug)]
 enum Application {
-    /// One writes, the other reads.
+    /// One end writes, the other reads.
     Source(Source),
-    /// They talk; how long answers took stands beside.
+    /// The ends exchange requests and responses; the durations of responses are recorded.
     Dialogue(Box<Dialogue>, Durations),
 }
 
-/// How long answers took so far.
+/// Durations of responses so far.
 type Durations = Arc<Mutex<Vec<Span>>>;
 
 impl Application {
@@ -67,20 +67,20 @@ impl Application {
     }
 }
 
-/// What is known of a flow beside its packets.
+/// Properties of a flow that its packets do not show.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Known {
     /// Its number.
     pub(crate) id: u32,
     /// Its transport.
     pub(crate) transport: &'static str,
-    /// How long answers took, if its ends talk.
+    /// Durations of responses, if its ends exchange requests and responses.
     pub(crate) responses: Option<Responses>,
 }
 
 #[derive(Debug)]
 enum Ends {
-    /// The server's listener, and the station's socket that is to connect to it.
+    /// The server's listener, and the station's socket that will connect to it.
     Tcp {
         listener: TcpListener,
         station: OwnedFd,
@@ -91,7 +91,7 @@ enum Ends {
     },
 }
 
-/// A scenario's flows.
+/// The flows of a scenario.
 #[derive(Debug)]
 pub(crate) struct Traffic {
     flows: Vec<Flow>,
@@ -99,7 +99,7 @@ pub(crate) struct Traffic {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Sockets that somebody may sleep in, until all are told to stop.
+/// Sockets in which a thread may block, and the flag that stops all of them.
 #[derive(Clone, Debug, Default)]
 struct Open {
     sockets: Arc<Mutex<Vec<TcpStream>>>,
@@ -107,7 +107,7 @@ struct Open {
 }
 
 impl Open {
-    /// Remembers a socket, connected, listening or neither.
+    /// Registers a socket, connected, listening or neither.
     fn keep(&self, socket: impl AsFd) -> io::Result<()> {
         let socket = TcpStream::from(socket.as_fd().try_clone_to_owned()?);
         if self.is_over() {
@@ -124,7 +124,7 @@ impl Open {
     fn close(&self) {
         self.stop.store(true, Ordering::Relaxed);
         for socket in self.sockets.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-            // Whoever sleeps in it finds it closed; one that is closed already has nobody.
+            // A blocked thread wakes up with an error. An error here means that the socket is closed already.
             let _ = socket.shutdown(Shutdown::Both);
         }
     }
@@ -148,12 +148,12 @@ impl Traffic {
         Ok(Self { flows, open, threads: Vec::new() })
     }
 
-    /// How many flows.
+    /// Number of flows.
     pub(crate) fn flows(&self) -> usize {
         self.flows.len()
     }
 
-    /// How many end by themselves.
+    /// Number of flows that end by themselves.
     pub(crate) fn finite(&self) -> usize {
         self.flows.iter().filter(|flow| flow.application.is_finite()).count()
     }
@@ -171,7 +171,7 @@ impl Traffic {
         Some(Known { id: u32::from(index), transport: flow.spec.transport.name(), responses })
     }
 
-    /// Starts the flows, each at its time from now.
+    /// Starts the flows, each at its start time from now.
     pub(crate) fn start(&mut self, reports: &Reports) {
         for (index, flow) in self.flows.iter_mut().enumerate() {
             let Some(ends) = flow.ends.take() else { continue };
@@ -205,7 +205,7 @@ impl Traffic {
                     Err(error) => reports.send(Report::FlowFailed(format!("flow {index}: {error}"))),
                 }
             };
-            // A thread that cannot be started is a flow that never ends; the kernel says no more than that.
+            // If a thread cannot be started, its flow never ends.
             if let Ok(thread) = thread::Builder::new().name(format!("flow{index}")).spawn(carry) {
                 self.threads.push(thread);
             }
@@ -288,7 +288,7 @@ impl Flow {
     }
 }
 
-/// Why a socket with this congestion control could not be had.
+/// The error for a socket that does not accept this congestion control.
 fn absent(flow: usize, name: &'static str) -> impl FnOnce(io::Error) -> EmulateError {
     move |error| {
         if error.kind() != io::ErrorKind::NotFound {
@@ -302,7 +302,8 @@ fn absent(flow: usize, name: &'static str) -> impl FnOnce(io::Error) -> EmulateE
 fn tcp_socket(congestion: &str, window: u32) -> io::Result<OwnedFd> {
     let socket = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
     setsockopt(&socket, TcpCongestion, &congestion.into())?;
-    // A buffer that is set is one that the kernel does not tune, and with it the window. Twice, for what packets weigh.
+    // Setting SO_RCVBUF disables autotuning of the buffer and with it of the window. The value is doubled to cover
+    // per-packet overhead.
     setsockopt(&socket, RcvBufForce, &(window as usize).saturating_mul(2))?;
     kernel::clamp_window(&socket, window)?;
     Ok(socket)
@@ -318,7 +319,7 @@ fn listener(at: SocketAddrV4, congestion: &str, window: u32) -> io::Result<TcpLi
     Ok(TcpListener::from(socket))
 }
 
-/// How many TCP sockets of the calling thread's network namespace listen.
+/// Number of listening TCP sockets in the calling thread's network namespace.
 pub(crate) fn listening() -> usize {
     const LISTEN: &str = "0A";
     let table = std::fs::read_to_string("/proc/thread-self/net/tcp").unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Fingerprints of a trajectory: a hash for each projection, so that one line tells what moved.
+//! Fingerprints of a trajectory: one hash for each projection, so that one line shows what has changed.
 //!
-//! Equal fingerprints do not prove equal runs; they are for noticing change. FNV-1a over 64-bit words: not
-//! cryptographic, but stable for ever and cheap enough to stay on.
+//! Equal fingerprints do not prove equal runs; they detect changes. The hash is FNV-1a over 64-bit words: it is not
+//! cryptographic, but it never changes and is fast enough to be always on.
 
 /// A running hash of one projection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,13 +14,13 @@ impl Default for Fingerprint {
 }
 
 impl Fingerprint {
-    /// Takes one word in.
+    /// Adds one word.
     pub fn add(&mut self, word: u64) {
         self.0 = (self.0 ^ word).wrapping_mul(0x0000_0100_0000_01b3);
         self.0 ^= self.0 >> 29;
     }
 
-    /// Takes a text in.
+    /// Adds a text.
     pub fn add_text(&mut self, text: &str) {
         text.bytes().for_each(|byte| self.add(u64::from(byte)));
     }
@@ -31,14 +31,14 @@ impl Fingerprint {
     }
 }
 
-/// The projections of one run.
+/// The fingerprints of one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fingerprints {
-    /// Which slot was served when.
+    /// The slots served, with their times.
     pub events: Fingerprint,
-    /// Which frame was on the air when, from whom, with which outcome.
+    /// The frames on the air, with times, senders and outcomes.
     pub frames: Fingerprint,
-    /// Which radio dozed and woke when.
+    /// The transitions of radios, with their times.
     pub radios: Fingerprint,
     /// The result document.
     pub results: Fingerprint,

@@ -1,4 +1,4 @@
-//! A stretch of a run as text: a line for each frame on the air and for each change of a radio between them.
+//! A part of a run as text: a line for each frame on the air and for each state change of a radio.
 //!
 //! ```text
 //!    152.130          sta0 is awake
@@ -9,9 +9,9 @@
 //!    153.330    28us  AP <- sta0   ack
 //!    153.358          sta0 sleeps
 //! ```
-//! Times are in milliseconds since the run began, to the microsecond; a frame's line gives its beginning and how long it
-//! lasted. Arrows point the way the frame went, the access point always left. Made for tests and documents; where
-//! every nanosecond counts there are the tables.
+//! Times are in milliseconds since the beginning of the run, to the microsecond; a frame's line gives its start and its
+//! duration. Arrows show the direction of a frame, with the access point always on the left. The format is for tests
+//! and documents; the tables have the precision of a nanosecond.
 
 use std::fmt::Write as _;
 
@@ -23,7 +23,7 @@ use super::timeline::Outcome;
 use crate::media::cell::frame::{AirFrame, Node};
 
 impl RunTrace {
-    /// Frames and changes of radios that begin in `from..to`, in order of time, a line each.
+    /// Formats the frames and radio state changes that begin in `from..to`, in order of time, one line each.
     pub fn ladder(&self, from: Instant, to: Instant) -> String {
         let frames = self.frames_by_start();
         let outcomes = self.outcomes(&frames);
@@ -33,7 +33,7 @@ impl RunTrace {
             lines.push((frame.start, frame_line(frame, outcome)));
         }
         lines.extend(self.radio_lines().into_iter().filter(|(at, _)| inside(*at)));
-        // Stable: at one instant frames come first, as the cell serves its medium first.
+        // The sort is stable: at one instant frames come first, as the cell serves its medium first.
         lines.sort_by_key(|(at, _)| *at);
         lines.into_iter().fold(String::new(), |mut text, (_, line)| {
             text.push_str(&line);
@@ -42,7 +42,7 @@ impl RunTrace {
         })
     }
 
-    /// What the radios decided. A transition that takes no time is no line.
+    /// The decisions of the radios. A transition that takes no time has no line.
     fn radio_lines(&self) -> Vec<(Instant, String)> {
         let mut lines = Vec::new();
         let mut line = |at: Instant, station: u32, what: &str| {
@@ -71,7 +71,8 @@ impl RunTrace {
     }
 }
 
-/// Milliseconds to the nearest microsecond: propagation delays of some nanoseconds must not move a frame by one.
+/// Formats milliseconds rounded to the nearest microsecond, so that propagation delays of a few nanoseconds do not
+/// change the text.
 fn milliseconds(at: Instant) -> String {
     let micros = (at.as_nanos() + 500) / 1_000;
     format!("{}.{:03}", micros / 1_000, micros % 1_000)

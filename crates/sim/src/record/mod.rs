@@ -1,6 +1,6 @@
-//! What a run leaves behind: the result document, and traces where they were asked for.
+//! The records of a run: the result document, and traces if they are requested.
 //!
-//! A trace is kept as the machines tell it ([`RunTrace`]) and shown in four forms: tables of columns
+//! A trace stores the events as the machines report them ([`RunTrace`]) and has four forms: tables of columns
 //! ([`RunTrace::tables`]), a capture of the air ([`RunTrace::write_pcapng`]), a time line for the Perfetto viewer
 //! ([`RunTrace::write_perfetto`]) and text ([`RunTrace::ladder`]).
 
@@ -30,7 +30,7 @@ use airwatt_dot11::phy::Standard;
 /// A queue's length in packets after each change.
 pub type QueueTrace = Vec<(Instant, u32)>;
 
-/// What a reader of a trace must know of its run.
+/// The properties of a run that a reader of a trace needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
     /// The scenario's name.
@@ -45,40 +45,40 @@ pub struct Setting {
     pub header_bytes: u32,
     /// Receive window of both ends of a connection in bytes.
     pub receive_window_bytes: u32,
-    /// The stations of the cell in order of their numbers.
+    /// The stations of the cell, in the order of their numbers.
     pub stations: Vec<StationSetting>,
-    /// The bytes of foreign packets by number; empty where everything is simulated.
+    /// The bytes of external packets by number; empty if everything is simulated.
     pub packets: Vec<Vec<u8>>,
 }
 
-/// What a reader of a trace must know of a cell.
+/// The properties of a cell that a reader of a trace needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CellSetting {
     /// The PHY.
     pub standard: Standard,
     /// Time between beacons.
     pub beacon_interval: Span,
-    /// Every how many beacons one is a DTIM beacon.
+    /// Number of beacon intervals between DTIM beacons.
     pub dtim_period: u8,
     /// Whether the access point announces U-APSD.
     pub uapsd: bool,
 }
 
-/// What a reader of a trace must know of a station.
+/// The properties of a station that a reader of a trace needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StationSetting {
-    /// How long its radio takes from awake to asleep.
+    /// Duration of its radio's transition from awake to asleep.
     pub to_sleep: Span,
     /// Whether its data frames trigger service periods while it is in power save.
     pub uapsd: bool,
-    /// Whether its radio receives what is for it and nothing else (policy `ideal`).
+    /// Whether its radio receives only frames addressed to it (policy `ideal`).
     pub own_frames_only: bool,
-    /// What its radio takes in each state, in the order of [`State::ALL`].
+    /// The power of its radio in each state, in the order of [`State::ALL`].
     pub powers: [Power; State::ALL.len()],
 }
 
 impl StationSetting {
-    /// What its radio takes in this state.
+    /// The power of its radio in this state.
     pub const fn power(&self, state: State) -> Power {
         self.powers[state as usize]
     }
@@ -87,31 +87,31 @@ impl StationSetting {
 /// Everything that was recorded of one run, in order of time within each list.
 #[derive(Clone, Debug)]
 pub struct RunTrace {
-    /// When the run ended.
+    /// Time at which the run ended.
     pub end: Instant,
-    /// What the run was.
+    /// The properties of the run.
     pub setting: Setting,
-    /// Frames on the air, in the order of the decisions to send them: a beacon may stand before the acknowledgement
-    /// that precedes it.
+    /// Frames on the air, in the order of the decisions to send them: a beacon may come before the acknowledgement that
+    /// precedes it on the air.
     pub frames: Vec<AirFrame>,
-    /// Radios that dozed and woke.
+    /// Transitions of radios between awake and asleep.
     pub radios: Vec<RadioEvent>,
     /// Congestion windows.
     pub windows: Vec<WindowSample>,
-    /// From when on each flow's deliveries were counted, and its bytes in each 100 ms from there.
+    /// Time from which the deliveries of flows were counted, and for each flow its bytes in each 100 ms from then on.
     pub deliveries: (Instant, Vec<Vec<u64>>),
-    /// The wired queue towards the stations: the DSLAM's.
+    /// Length of the wired queue towards the stations (the DSLAM).
     pub down_queue: QueueTrace,
-    /// The wired queue towards the server: the modem's.
+    /// Length of the wired queue towards the server (the modem).
     pub up_queue: QueueTrace,
-    /// The access point's transmission queue.
+    /// Length of the access point's transmission queue.
     pub ap_queue: QueueTrace,
-    /// The access point's power-save buffers together.
+    /// Total length of the access point's power-save buffers.
     pub ap_power_save: QueueTrace,
-    /// What the policies of stations that adapt made of their traffic, after each change.
+    /// The state of adaptive policies after each change.
     pub adaptations: Vec<(Instant, StationId, Adaptation)>,
-    /// A point-to-point link's queue towards the station.
+    /// Length of a point-to-point link's queue towards the station.
     pub link_down_queue: QueueTrace,
-    /// A point-to-point link's queue away from the station.
+    /// Length of a point-to-point link's queue away from the station.
     pub link_up_queue: QueueTrace,
 }

@@ -1,15 +1,15 @@
-//! A run's frames as a capture: what a perfect sniffer beside the access point would have written.
+//! The frames of a run as a capture, as a perfect sniffer next to the access point would have written it.
 //!
-//! Radiotap (link type 127) in pcapng, nanosecond time stamps that begin with the run. Each frame stands there with its
-//! real 802.11 bytes and, for packets, with LLC/SNAP, IPv4 and TCP or UDP headers; the time stamp is the beginning of
-//! the preamble, the radiotap clock counts from the first bit behind it. Frames broken by a collision or by noise carry
-//! a wrong FCS and the radiotap flag that says so; a frame that its receiver slept through does not, since the sniffer
-//! heard it well.
+//! The format is radiotap (link type 127) in pcapng, with nanosecond timestamps from the beginning of the run. Each
+//! frame has its real 802.11 bytes and, for packets, LLC/SNAP, IPv4 and TCP or UDP headers. The timestamp is the
+//! beginning of the preamble; the radiotap clock counts from the first bit after it. Frames that a collision or noise
+//! has damaged carry a wrong FCS and the radiotap flag for it; a frame whose receiver was asleep does not, because the
+//! sniffer received it.
 //!
-//! Left out, because the simulator knows only its length: the payload and the FCS behind it, so captured lengths are
-//! shorter than original ones; TCP options beyond those of a SYN; what a beacon carries beside the elements of power save, which
-//! stands there as one element of zeros. A header of 40 bytes has no room for window scaling: without it windows
-//! above 65,535 are written as 65,535.
+//! Left out, because the simulator knows only their lengths: the payload and the FCS after it, so captured lengths are
+//! shorter than original ones; TCP options except those of a SYN; the elements of a beacon other than those of power
+//! save, which are replaced by one element of zeros. A header of 40 bytes has no room for window scaling: windows above
+//! 65,535 are then written as 65,535.
 
 mod mac;
 mod packet;
@@ -38,16 +38,16 @@ use airwatt_dot11::phy::Standard;
 mod tests;
 
 const FCS_BYTES: usize = 4;
-/// Time stamps in units of 10^-9 s.
+/// Timestamps are in units of 10^-9 s.
 const NANOSECONDS: u8 = 9;
-/// LDPC, STBC and extension streams are known, and not used.
+/// LDPC, STBC and extension streams are known to be absent.
 const MCS_KNOWN_ABSENT: u8 = 0x10 | 0x20 | 0x40;
 
 impl RunTrace {
-    /// Writes the frames on the air as pcapng. `out` is best buffered; it is flushed at the end.
+    /// Writes the frames on the air as pcapng. `out` should be buffered; it is flushed at the end.
     ///
     /// # Errors
-    /// Those of `out`; [`io::ErrorKind::Unsupported`] for a run without a cell, which has no frames.
+    /// Returns the errors of `out`, and [`io::ErrorKind::Unsupported`] for a run without a cell, which has no frames.
     pub fn write_pcapng(&self, out: &mut dyn io::Write) -> io::Result<()> {
         let Some(cell) = self.setting.cell else {
             return Err(io::Error::new(
@@ -91,13 +91,13 @@ fn io_error(error: PcapError) -> io::Error {
     }
 }
 
-/// Which program wrote the file and what it shows.
+/// The section header, with the program that wrote the file and its content.
 fn section(setting: &Setting) -> SectionHeaderBlock<'static> {
     let program = concat!("airwatt ", env!("CARGO_PKG_VERSION"));
     let how = if setting.packets.is_empty() { "simulated" } else { "emulated" };
     let what = format!("{how}: scenario {}, seed {}", setting.scenario, setting.seed);
     SectionHeaderBlock {
-        // Not the machine's own order: a run's capture is the same bytes everywhere.
+        // The byte order is fixed: the capture of a run has the same bytes on every machine.
         endianness: Endianness::Little,
         options: vec![
             SectionHeaderOption::Comment(Cow::Owned(what)),
@@ -112,7 +112,7 @@ fn interface(standard: Standard) -> InterfaceDescriptionBlock<'static> {
     let description = format!("the simulated air, {} at {} MHz", standard.name(), channel.frequency_mhz);
     InterfaceDescriptionBlock {
         linktype: DataLink::IEEE802_11_RADIOTAP,
-        // No limit: what is left out was never there.
+        // There is no limit, because the omitted bytes never existed.
         snaplen: 0,
         options: vec![
             InterfaceDescriptionOption::IfName(Cow::Borrowed("air")),
@@ -122,7 +122,7 @@ fn interface(standard: Standard) -> InterfaceDescriptionBlock<'static> {
     }
 }
 
-/// The lowest channel of the PHY's band; the simulator knows only one.
+/// The lowest channel of the PHY's band; the simulator has only one channel.
 fn channel(standard: Standard) -> Channel {
     match standard {
         Standard::B | Standard::G => Channel { frequency_mhz: 2412, flags: Channel::DYNAMIC_2GHZ },
@@ -134,8 +134,9 @@ const fn is_broken(outcome: Outcome) -> bool {
     matches!(outcome, Outcome::Collision | Outcome::Noise)
 }
 
-/// Appends a frame from MAC header to FCS, as far as its bytes are known. Returns its whole length and whether that counts
-/// an FCS: it does not where a scenario's headers are shorter than the standard's, which leaves no place for one.
+/// Appends a frame from the MAC header to the FCS, as far as its bytes are known. Returns its whole length, and whether
+/// that includes an FCS: it does not if the headers of a scenario are shorter than those of the standard, which leaves
+/// no room for one.
 fn encode_mpdu(
     setting: &Setting,
     cell: &CellSetting,
@@ -175,7 +176,7 @@ fn radiotap(standard: Standard, frame: &AirFrame, outcome: Outcome, has_fcs: boo
     }
 }
 
-/// The clock when the preamble of a frame is over, in microseconds.
+/// The time in microseconds at which the preamble of a frame ends.
 fn first_bit_us(standard: Standard, frame: &AirFrame) -> u64 {
     let preamble = standard.format(frame.rate).map_or(Span::ZERO, |format| format.training());
     (frame.start + preamble).as_nanos() / 1_000

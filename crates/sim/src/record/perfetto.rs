@@ -1,9 +1,10 @@
-//! A run for the Perfetto viewer: radio states and power of each station, frames of each node, windows and queues.
+//! A run in the format of the Perfetto viewer: radio states and power of each station, frames of each node, windows and
+//! queues.
 //!
 //! The format is a sequence of protobuf messages (perfetto.dev, `trace_packet.proto`, `track_descriptor.proto`,
-//! `track_event.proto`). Of it this writes descriptors of tracks, slices with a name, and counters; each message is a few
-//! fields, so the encoding is done here rather than by a generated library. Timestamps are nanoseconds since the run
-//! began.
+//! `track_event.proto`). This module writes descriptors of tracks, slices with a name, and counters; each message has
+//! only a few fields, so the encoding is done here rather than by a generated library. Timestamps are nanoseconds since
+//! the run began.
 
 use std::io;
 
@@ -39,7 +40,7 @@ const SLICE_BEGIN: u64 = 1;
 const SLICE_END: u64 = 2;
 const COUNTER: u64 = 4;
 
-/// All packets come from one writer.
+/// All packets have the same writer.
 const SEQUENCE: u64 = 1;
 
 /// A message under construction.
@@ -47,7 +48,7 @@ const SEQUENCE: u64 = 1;
 struct Message(Vec<u8>);
 
 impl Message {
-    /// Base-128, least significant group first.
+    /// Appends a number in base 128, the least significant group first.
     fn varint(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.0.push(value as u8 | 0x80);
@@ -74,7 +75,7 @@ impl Message {
     }
 }
 
-/// Writes packets, and gives each track its identifier.
+/// Writes packets, and assigns an identifier to each track.
 struct Writer<'a> {
     out: &'a mut dyn io::Write,
     tracks: u64,
@@ -86,7 +87,7 @@ impl Writer<'_> {
         self.out.write_all(&Message::default().message(field::TRACE_PACKET, packet).0)
     }
 
-    /// A new track; one with a unit is a counter.
+    /// Adds a track; one with a unit is a counter.
     fn track(&mut self, name: &str, parent: Option<u64>, unit: Option<&str>) -> io::Result<u64> {
         self.tracks += 1;
         let mut track = Message::default()
@@ -138,7 +139,7 @@ impl RunTrace {
     /// Writes the run as a Perfetto trace.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Returns the errors of `out`.
     pub fn write_perfetto(&self, out: &mut dyn io::Write) -> io::Result<()> {
         let mut writer = Writer { out, tracks: 0 };
         let frames = self.frames_by_start();
@@ -172,7 +173,7 @@ impl RunTrace {
         self.write_windows(&mut writer)
     }
 
-    /// The controller's lines of a station whose policy has one.
+    /// Writes the tracks of the controller of a station with an adaptive policy.
     fn write_adaptations(&self, writer: &mut Writer, parent: u64, station: StationId) -> io::Result<()> {
         let own =
             || self.adaptations.iter().filter(|row| row.1 == station).map(|(at, _, state)| (*at, state));

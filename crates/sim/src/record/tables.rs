@@ -3,16 +3,16 @@
 //! | table | a row is |
 //! | --- | --- |
 //! | `congestion_window` | a change of a sender's window, threshold or flight |
-//! | `deliveries` | what a flow delivered in 100 ms; none if nothing |
+//! | `deliveries` | the bytes that a flow delivered in 100 ms, if any |
 //! | `queues` | a change of a queue's length |
-//! | `radio_states` | a time that a station's radio spent in one state |
-//! | `triggers` | a station's frame that asks for buffered frames or announces a power-management mode |
-//! | `beacons` | a beacon and for how many stations its TIM says that frames wait |
+//! | `radio_states` | a period that a station's radio spent in one state |
+//! | `triggers` | a station's frame that requests buffered frames or announces a power-management mode |
+//! | `beacons` | a beacon, and the number of stations for which its TIM announces frames |
 //! | `frames` | a frame on the air |
-//! | `adaptations` | what a policy that adapts makes of its traffic, after each change |
+//! | `adaptations` | the state of an adaptive policy after each change |
 //!
-//! Times are in nanoseconds since the run began, and rows are in their order; names carry their unit. The radio states of
-//! a station are gapless and last as long as the ledger charged them, to the nanosecond.
+//! Times are in nanoseconds since the beginning of the run, and rows are ordered by time; names include their unit. The
+//! radio states of a station have no gaps, and their total durations equal those of the ledger, to the nanosecond.
 
 use airwatt_base::Instant;
 use airwatt_energy::State;
@@ -29,7 +29,7 @@ mod tests;
 /// A named table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// Its name, also of its file.
+    /// The name of the table and of its file.
     pub name: &'static str,
     /// Columns of equal length.
     pub columns: Vec<Column>,
@@ -38,7 +38,7 @@ pub struct Table {
 /// A named column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// Its name, with the unit last.
+    /// The name, with the unit last.
     pub name: &'static str,
     /// Its values.
     pub values: Values,
@@ -47,18 +47,18 @@ pub struct Column {
 /// The values of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
-    /// Signed numbers: times and durations.
+    /// Signed numbers for times and durations.
     I64(Vec<i64>),
-    /// Counts and numbers of stations and flows.
+    /// Counts, and numbers of stations and flows.
     U32(Vec<u32>),
-    /// Yes or no.
+    /// Truth values.
     Bool(Vec<bool>),
     /// Indices into a list of names.
     Code(Vec<u32>, Vec<String>),
 }
 
 impl Values {
-    /// How many there are.
+    /// The number of values.
     pub const fn len(&self) -> usize {
         match self {
             Self::I64(values) => values.len(),
@@ -67,12 +67,12 @@ impl Values {
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no values.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The values one after the other, little-endian; a truth value is a byte.
+    /// The values in sequence, little-endian; a truth value takes a byte.
     pub fn to_le_bytes(&self) -> Vec<u8> {
         match self {
             Self::I64(values) => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
@@ -85,7 +85,7 @@ impl Values {
 }
 
 impl RunTrace {
-    /// Everything that was recorded, as tables.
+    /// Returns everything that was recorded, as tables.
     pub fn tables(&self) -> Vec<Table> {
         let frames = self.frames_by_start();
         vec![
@@ -112,7 +112,7 @@ impl RunTrace {
                 ("station", Values::U32(rows.iter().map(|(_, station, _)| *station).collect())),
                 ("interval_ns", numbers(|state| state.interval.as_nanos())),
                 ("peak_rate_bps", numbers(|state| state.peak_bps)),
-                // 0 while it is not known that the application wants no more.
+                // The rate is 0 while the traffic is not known to be limited by the application.
                 ("application_rate_bps", numbers(|state| state.application_bps.unwrap_or(0))),
                 ("throughput_bps", numbers(|state| state.throughput_bps)),
                 ("active", Values::Bool(rows.iter().map(|(.., state)| state.active).collect())),
@@ -171,7 +171,7 @@ impl RunTrace {
         for (code, (_, trace)) in (0..).zip(named) {
             rows.extend(trace.iter().map(|&(at, packets)| (at, code, packets)));
         }
-        // Stable: several changes of one queue at one instant stay in their order.
+        // The sort is stable: several changes of one queue at one instant keep their order.
         rows.sort_by_key(|&(at, ..)| at);
         let names = named.iter().map(|(name, _)| (*name).to_owned()).collect();
         table(
@@ -307,7 +307,7 @@ fn owned(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// Names as codes, in the order of their first appearance.
+/// Encodes names as codes, in the order of their first appearance.
 fn coded(names: impl Iterator<Item = String>) -> Values {
     let mut known = std::collections::BTreeMap::new();
     let mut labels = Vec::new();

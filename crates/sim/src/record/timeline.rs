@@ -1,8 +1,8 @@
-//! What each radio did and what became of each frame, put together from the frames and the radios' decisions.
+//! The states of each radio and the outcome of each frame, derived from the frames and the decisions of the radios.
 //!
-//! A radio's own decisions are when to doze and when to wake. In between it is awake, and then what is on the air decides:
-//! it transmits while it sends, receives while another node does, and listens else. These are the ledger's rules, so
-//! the intervals of a state last together as long as the ledger charged it, to the nanosecond; tests hold them to it.
+//! A radio itself decides when to doze and when to wake. While it is awake, the air determines its state: it transmits
+//! while it sends a frame, receives while another node does, and otherwise listens. These are the rules of the ledger,
+//! so the durations of a state add up to those of the ledger, to the nanosecond; tests check this.
 
 use airwatt_base::{Instant, Span};
 use airwatt_energy::State;
@@ -14,32 +14,32 @@ use crate::media::cell::frame::{AirFrame, Node};
 #[cfg(test)]
 mod tests;
 
-/// A time that one radio spent in one state.
+/// A period that one radio spent in one state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RadioInterval {
-    /// When it began.
+    /// Start of the period.
     pub start: Instant,
-    /// How long it lasted.
+    /// Duration of the period.
     pub duration: Span,
     /// The state.
     pub state: State,
 }
 
-/// What became of a frame on the air.
+/// The outcome of a frame on the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
-    /// Its receiver got it; of a beacon: it was on the air alone.
+    /// The receiver received it; a beacon was alone on the air.
     Received,
     /// Another node sent at the same time.
     Collision,
-    /// Noise broke it.
+    /// Noise damaged it.
     Noise,
-    /// Its receiver slept.
+    /// The receiver was asleep.
     Asleep,
 }
 
 impl Outcome {
-    /// Every outcome, in the order of the codes in tables.
+    /// All outcomes, in the order of the codes in tables.
     pub const ALL: [Self; 4] = [Self::Received, Self::Collision, Self::Noise, Self::Asleep];
 
     /// The name in traces.
@@ -53,26 +53,26 @@ impl Outcome {
     }
 }
 
-/// A time during which something was on the air.
+/// A period during which a frame was on the air.
 type Busy = (Instant, Instant);
 
 impl RunTrace {
-    /// Frames in the order of their beginnings.
+    /// The frames in the order of their start times.
     pub(super) fn frames_by_start(&self) -> Vec<&AirFrame> {
         let mut frames: Vec<&AirFrame> = self.frames.iter().collect();
-        // Stable: frames of one collision stay in the order of their senders.
+        // The sort is stable: frames of one collision keep the order of their senders.
         frames.sort_by_key(|frame| frame.start);
         frames
     }
 
-    /// What the radio of `station` did from the beginning to the end of the run, without gap; neighbours differ in
-    /// state. A station that does not exist gives nothing.
+    /// The states of the radio of `station` from the beginning to the end of the run, without gaps; consecutive states
+    /// differ. A station that does not exist has none.
     pub fn radio_intervals(&self, station: StationId) -> Vec<RadioInterval> {
         let frames = self.frames_by_start();
         self.intervals_of(station, &frames, &busy(&frames))
     }
 
-    /// As [`RunTrace::radio_intervals`] for every station, in order of their numbers.
+    /// Returns [`RunTrace::radio_intervals`] for every station, in the order of their numbers.
     pub(super) fn all_radio_intervals(&self, frames: &[&AirFrame]) -> Vec<Vec<RadioInterval>> {
         let air = busy(frames);
         (0..self.setting.stations.len())
@@ -88,7 +88,7 @@ impl RunTrace {
             busy(&frames)
         };
         let own = of(&|frame| frame.from == me);
-        // Who knows its own traffic hears nothing else.
+        // A radio that knows its own traffic receives nothing else.
         let concerns;
         let air = if setting.own_frames_only {
             concerns = of(&|frame| frame.from == me || frame.to == me);
@@ -115,7 +115,7 @@ impl RunTrace {
         line.intervals
     }
 
-    /// What became of each of `frames`, which are in the order of their beginnings.
+    /// The outcome of each of `frames`, which are in the order of their start times.
     pub(super) fn outcomes(&self, frames: &[&AirFrame]) -> Vec<Outcome> {
         let awake: Vec<Vec<Busy>> = (0..self.setting.stations.len())
             .map(|station| self.awake_periods(station as StationId))
@@ -140,7 +140,7 @@ impl RunTrace {
         frames.iter().enumerate().map(outcome).collect()
     }
 
-    /// When the station's radio could hear a frame that began.
+    /// The periods in which the station's radio can receive a frame that begins.
     fn awake_periods(&self, station: StationId) -> Vec<Busy> {
         let mut periods = Vec::new();
         let mut since = Some(Instant::ZERO);
@@ -159,13 +159,13 @@ impl RunTrace {
     }
 }
 
-/// Whether `at` lies in one of the periods, which are in order and apart.
+/// Whether `at` lies in one of the periods, which are ordered and disjoint.
 fn covers(periods: &[Busy], at: Instant) -> bool {
     let next = periods.partition_point(|period| period.0 <= at);
     next.checked_sub(1).is_some_and(|last| at < periods[last].1)
 }
 
-/// The union of the times of frames that are in the order of their beginnings.
+/// The union of the periods of frames, which are in the order of their start times.
 fn busy(frames: &[&AirFrame]) -> Vec<Busy> {
     let mut periods: Vec<Busy> = Vec::with_capacity(frames.len());
     for frame in frames {
@@ -188,12 +188,12 @@ fn within(periods: &[Busy], from: Instant, until: Instant) -> impl Iterator<Item
 /// A time line under construction.
 struct Line {
     intervals: Vec<RadioInterval>,
-    /// The end of the run.
+    /// Time at which the run ends.
     end: Instant,
 }
 
 impl Line {
-    /// Goes on in `state`; nothing is kept of what lies beyond the end, nor of what takes no time.
+    /// Continues in `state`; drops periods after the end of the run and those without duration.
     fn push(&mut self, start: Instant, until: Instant, state: State) {
         let duration = until.min(self.end).saturating_since(start);
         if duration.is_zero() {
@@ -205,7 +205,7 @@ impl Line {
         }
     }
 
-    /// A time awake: what is on the air decides.
+    /// Appends an awake period, whose state depends on the frames on the air.
     fn push_awake(&mut self, since: Instant, until: Instant, air: &[Busy], own: &[Busy]) {
         let mut at = since;
         for (start, end) in within(air, since, until) {

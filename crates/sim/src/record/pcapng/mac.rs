@@ -12,28 +12,29 @@ use crate::packet::Body;
 use crate::record::{CellSetting, Setting};
 use airwatt_dot11::phy::Standard;
 
-/// The access point and its BSS, locally administered as are the others.
+/// The address of the access point and its BSS, locally administered like the others.
 const ACCESS_POINT: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
-/// The next hop behind the access point, from and to which all packets go.
+/// The next hop beyond the access point, to and from which all packets go.
 const ROUTER: MacAddress = MacAddress([2, 0, 0, 0, 0, 2]);
 const SSID: &[u8] = b"airwatt";
-/// QoS header 26, LLC and SNAP 8, FCS 4: a data frame that adds less to its packet has no QoS control field.
+/// QoS header 26, LLC and SNAP 8, FCS 4 bytes: a data frame that adds less to its packet has no QoS control field.
 const QOS_OVERHEAD_BYTES: u32 = 38;
 const ETHER_TYPE_IPV4: u16 = 0x0800;
-/// E2TCP has none of its own: the first one for local experiments (IEEE 802, 9.2.3).
+/// E2TCP has no EtherType of its own: this is the first one for local experiments (IEEE 802, 9.2.3).
 const ETHER_TYPE_E2TCP: u16 = 0x88b5;
-/// User priority of best effort.
+/// User priority of best effort traffic.
 const BEST_EFFORT: u8 = 0;
 /// Bit 7 of the QoS information octet: the access point offers U-APSD.
 const WMM_UAPSD: u8 = 0x80;
 const ID_VENDOR: u8 = 221;
-/// A locally administered OUI, so nobody's.
+/// A locally administered OUI, which belongs to no vendor.
 const NO_VENDOR: [u8; 3] = [2, 0, 0];
-/// Largest value of a duration field that is one (802.11-2020 9.2.4.2).
+/// Largest value of a duration field that is a duration (802.11-2020 9.2.4.2).
 const MAX_DURATION_US: u64 = 32_767;
-/// A time unit (802.11-2020 3.1). An interval that is no multiple of it is rounded.
+/// One time unit (802.11-2020 3.1) in nanoseconds. An interval that is not a multiple of it is rounded.
 const TIME_UNIT_NS: u64 = 1_024_000;
-/// Beacons' time stamps are the clock when they themselves begin to go out: this long behind the header's first bit.
+/// Bits from the first bit of a beacon's header to its timestamp, which is the time of the transmission of the
+/// timestamp field itself.
 const BEACON_HEADER_BITS: u64 = 24 * 8;
 
 /// The association identifier of a station.
@@ -52,8 +53,8 @@ fn address(node: Node) -> MacAddress {
     }
 }
 
-/// Appends the frame without its FCS, as far as its bytes are known, to an empty `out`. Returns its length with those
-/// that are not.
+/// Appends the frame without its FCS, as far as its bytes are known, to an empty `out`. Returns its length with the
+/// unknown bytes.
 pub(super) fn encode(setting: &Setting, cell: &CellSetting, frame: &AirFrame, out: &mut Vec<u8>) -> usize {
     header(frame).encode(out);
     if let Some((dtim_count, marked)) = &frame.beacon {
@@ -102,12 +103,12 @@ fn header(frame: &AirFrame) -> Header {
     control.from_ds = kind.is_data() && !from_station;
     let mut header = Header::new(control, address(frame.to));
     header.duration_id = match (frame.kind, frame.from) {
-        // The AID with both top bits set stands in the field's place (9.2.4.2).
+        // The field contains the AID with both top bits set (9.2.4.2).
         (Kind::PsPoll, Node::Station(station)) => 0xc000 | aid(station),
         _ => frame.nav.as_nanos().div_ceil(1_000).min(MAX_DURATION_US) as u16,
     };
     header.address2 = Some(address(frame.from));
-    // Null frames go no further than the access point; packets do.
+    // Null frames end at the access point; packets go further.
     let end = if frame.packet.is_some() { ROUTER } else { ACCESS_POINT };
     header.address3 = Some(end);
     header.sequence_control = Some(frame.sequence << 4);
@@ -117,7 +118,7 @@ fn header(frame: &AirFrame) -> Header {
 
 fn beacon(cell: &CellSetting, frame: &AirFrame, dtim_count: u8, marked: &[StationId], out: &mut Vec<u8>) {
     let aids: Vec<u16> = marked.iter().map(|station| aid(*station)).collect();
-    // Multiples of 500 kbit/s, mandatory ones with bit 7.
+    // Rates are multiples of 500 kbit/s, mandatory ones with bit 7.
     let (rates, ds_channel): (&[u8], _) = match cell.standard {
         Standard::B => (&[0x82, 0x84, 0x8b, 0x96], Some(1)),
         Standard::G => (&[0x8c, 0x12, 0x98, 0x24, 0xb0, 0x48, 0x60, 0x6c], Some(1)),
@@ -138,7 +139,8 @@ fn beacon(cell: &CellSetting, frame: &AirFrame, dtim_count: u8, marked: &[Statio
     .encode(out);
 }
 
-/// Fills up to `length` bytes with one element of nobody's, in place of what the simulator knows by its length only.
+/// Fills up to `length` bytes with one vendor-specific element, for content of which the simulator knows only the
+/// length.
 fn fill(out: &mut Vec<u8>, length: usize) {
     const ELEMENT_HEADER_BYTES: usize = 2;
     let Some(room) = length.checked_sub(out.len() + ELEMENT_HEADER_BYTES) else { return };

@@ -12,13 +12,13 @@ use crate::packet::{Body, FlowId, Packet};
 use crate::record::Setting;
 
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-/// Ports of nobody's: the server's, and the station's of its first flow.
+/// Ports without an assigned service: the server's, and the station's of its first flow.
 const SERVER_PORT: u16 = 50_000;
 const FIRST_STATION_PORT: u16 = 40_000;
 const STATION_PORTS: FlowId = 10_000;
 const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
-/// IPv4 and TCP headers without options, and the most that options add to either (RFC 791 3.1, RFC 9293 3.1).
+/// IPv4 and TCP headers without options, and the largest size of the options of either (RFC 791 3.1, RFC 9293 3.1).
 const IP_HEADER_BYTES: usize = 20;
 const TCP_HEADER_BYTES: usize = 20;
 const MAX_OPTION_BYTES: usize = 40;
@@ -27,12 +27,12 @@ const OPTION_NOP: u8 = 1;
 const OPTION_MSS: u8 = 2;
 const OPTION_WINDOW_SCALE: u8 = 3;
 const OPTION_SACK: u8 = 5;
-/// For experiments (RFC 4727 7.2): stands for options of which only the length is known.
+/// The option for experiments (RFC 4727 7.2) replaces options of which only the length is known.
 const OPTION_EXPERIMENT: u8 = 253;
 /// Largest shift of a window (RFC 7323 2.3).
 const MAX_WINDOW_SHIFT: u8 = 14;
 
-/// What applications send.
+/// The payload of all applications.
 static ZEROS: [u8; u16::MAX as usize] = [0; u16::MAX as usize];
 
 fn station_address(station: StationId) -> Ipv4Addr {
@@ -52,7 +52,7 @@ pub(super) fn encode(setting: &Setting, packet: &Packet, station: StationId, up:
             ends.tcp(setting, packet, segment, &headers, out);
         }
         Body::E2tcp(e2tcp) => {
-            // With a payload of zeros for the checksum, which is then left out like any payload.
+            // The payload of zeros is encoded for the checksum, and then left out like any payload.
             e2tcp.header.encode(&ZEROS[..usize::from(e2tcp.len)], out);
             out.truncate(out.len() - usize::from(e2tcp.len));
         }
@@ -66,7 +66,7 @@ pub(super) fn encode(setting: &Setting, packet: &Packet, station: StationId, up:
     }
 }
 
-/// How the bytes of a TCP packet's headers are shared out: whole words, TCP's options first.
+/// The division of the header bytes of a TCP packet: whole words, TCP's options first.
 struct Headers {
     ip: usize,
     tcp: usize,
@@ -80,7 +80,7 @@ impl Headers {
         Self { ip: IP_HEADER_BYTES + ip, tcp: TCP_HEADER_BYTES + tcp }
     }
 
-    /// How far windows are shifted: as little as fits them into 16 bits, if a SYN has room to say so.
+    /// The window scale: the least that fits windows into 16 bits, if a SYN has room for the option.
     fn window_shift(&self, setting: &Setting) -> u8 {
         if self.tcp - TCP_HEADER_BYTES < 8 {
             return 0;
@@ -90,7 +90,7 @@ impl Headers {
     }
 }
 
-/// Address and port of sender and receiver.
+/// Addresses and ports of sender and receiver.
 struct Ends {
     from: (Ipv4Addr, u16),
     to: (Ipv4Addr, u16),
@@ -103,7 +103,7 @@ impl Ends {
         let start = out.len();
         out.extend_from_slice(&[0x40 | (header / 4) as u8, 0]);
         out.extend_from_slice(&(packet.bytes as u16).to_be_bytes());
-        // Identification 0: a packet that may not be fragmented needs none (RFC 6864).
+        // The identification is 0: a packet that may not be fragmented needs none (RFC 6864).
         out.extend_from_slice(&[0, 0]);
         out.extend_from_slice(&DONT_FRAGMENT.to_be_bytes());
         out.extend_from_slice(&[TIME_TO_LIVE, protocol, 0, 0]);
@@ -124,7 +124,7 @@ impl Ends {
     ) {
         let start = out.len();
         let syn = segment.flags.has(Flags::SYN);
-        // Windows are shifted in all segments but SYNs (RFC 7323 2.2).
+        // Windows are scaled in all segments but SYNs (RFC 7323 2.2).
         let shift = if syn { 0 } else { headers.window_shift(setting) };
         let window = (segment.window >> shift).min(u32::from(u16::MAX)) as u16;
         let ack = if segment.flags.has(Flags::ACK) { segment.ack.value() } else { 0 };
@@ -167,13 +167,13 @@ impl Ends {
         let length = packet.bytes - ip_header as u32;
         let addresses: u32 = [self.from.0, self.to.0].iter().map(|address| sum_of(&address.octets())).sum();
         let sum = checksum(addresses + u32::from(protocol) + length, &out[start..]);
-        // Zero would mean that there is none (RFC 768).
+        // Zero would mean that there is no checksum (RFC 768).
         let sum = if sum == 0 && protocol == PROTOCOL_UDP { u16::MAX } else { sum };
         out[place..place + 2].copy_from_slice(&sum.to_be_bytes());
     }
 }
 
-/// Appends the selective acknowledgements of a segment, if it has any (RFC 2018 3).
+/// Appends the SACK option of a segment, if it has blocks (RFC 2018 3).
 fn sack_option(segment: &Segment, out: &mut Vec<u8>) {
     if segment.sack.is_empty() {
         return;
@@ -186,7 +186,7 @@ fn sack_option(segment: &Segment, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the options of one segment; the caller fills up the header with end marks.
+/// Appends the options of one segment; the caller fills the rest of the header with end-of-list options.
 fn tcp_options(setting: &Setting, headers: &Headers, syn: bool, used: usize, out: &mut Vec<u8>) {
     let room = headers.tcp.saturating_sub(TCP_HEADER_BYTES + used);
     if !syn {
@@ -195,7 +195,7 @@ fn tcp_options(setting: &Setting, headers: &Headers, syn: bool, used: usize, out
         }
         return;
     }
-    // Without the options' own length (RFC 6691).
+    // The value does not include the length of options (RFC 6691).
     let segment = setting.mtu_bytes.saturating_sub((IP_HEADER_BYTES + TCP_HEADER_BYTES) as u32);
     let [high, low] = (segment as u16).to_be_bytes();
     if room >= 4 {
@@ -206,7 +206,7 @@ fn tcp_options(setting: &Setting, headers: &Headers, syn: bool, used: usize, out
     }
 }
 
-/// Sum of the 16-bit words of `bytes`; a last odd byte counts as a word's high one.
+/// Sum of the 16-bit words of `bytes`; a last odd byte is the high byte of a word.
 fn sum_of(bytes: &[u8]) -> u32 {
     let words =
         bytes.chunks(2).map(|word| u32::from(word[0]) << 8 | word.get(1).map_or(0, |low| u32::from(*low)));

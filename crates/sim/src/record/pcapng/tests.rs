@@ -16,7 +16,7 @@ fn traced(scenario: &str, changes: &[(&str, &str)]) -> RunTrace {
     crate::run(&scenario, 1, &mut options).unwrap().trace.unwrap()
 }
 
-/// What was written of each frame: time, radiotap header, 802.11 bytes, original length without radiotap.
+/// The fields of each frame in the file: time, radiotap header, 802.11 bytes, original length without radiotap.
 fn written(trace: &RunTrace) -> Vec<(u64, Radiotap, Vec<u8>, usize)> {
     let mut bytes = Vec::new();
     trace.write_pcapng(&mut bytes).unwrap();
@@ -146,7 +146,7 @@ fn a_full_disk_is_an_error() {
 
 #[test]
 fn checksums_are_those_of_rfc_1071() {
-    // The example of its section 3.
+    // This is the example of its section 3.
     let bytes = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
     assert_eq!(packet::checksum(0, &bytes), !0xddf2);
     assert_eq!(packet::checksum(0x0001, &bytes[2..]), !0xddf2);

@@ -1,4 +1,5 @@
-//! What was written reads back: every slice ends, states cover the run, counters carry the values that were recorded.
+//! Tests that the written file can be read back: every slice ends, states cover the run, counters have the recorded
+//! values.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -6,7 +7,7 @@ use std::ops::ControlFlow;
 use crate::scenario::Scenario;
 use crate::{Run, RunOptions, run};
 
-/// The fields of one message: number, and a number or bytes.
+/// The value of a field of a message: a number or bytes.
 enum Value<'a> {
     Number(u64),
     Bytes(&'a [u8]),

@@ -55,7 +55,7 @@ fn triggers_and_beacons_are_as_many_as_were_counted() {
     );
 }
 
-/// The interval stays between its bounds, the peak rate below the line's, and every change is a row.
+/// The interval stays between its bounds, the peak rate below that of the line, and every change has a row.
 #[test]
 fn adaptations_are_the_controllers_states() {
     let (_, trace) = traced("fast-dsl", &[("flow.size", "5MB"), ("station.policy", "ba-ta")]);
