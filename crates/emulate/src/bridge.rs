@@ -16,11 +16,11 @@ use nix::libc;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 
 use crate::error::failed;
+use crate::flow_monitor::{FlowMonitor, PacketNote};
 use crate::hosts::{Hosts, Member, host_at, place};
 use crate::kernel::Priority;
 use crate::realtime::{Clock, Lateness, Realtime, cpu_s};
-use crate::traffic::Known;
-use crate::watch::{Note, Watch};
+use crate::traffic::KnownFlow;
 use crate::work::{Running, Work};
 use crate::{EmulateError, Emulated, Options, Progress};
 
@@ -32,14 +32,14 @@ const BATCH: usize = 64;
 const BETWEEN_REPORTS: Span = Span::from_millis(100);
 /// Keys of readiness events other than those of devices.
 const TIMER: u64 = u64::MAX;
-const BELL: u64 = u64::MAX - 1;
+const REPORTS: u64 = u64::MAX - 1;
 const STOP: u64 = u64::MAX - 2;
 
 /// The reason why an emulation ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Ending {
+enum EndReason {
     /// All commands and flows have ended.
-    Over,
+    Completed,
     /// The time limit was reached.
     TimeUp,
     /// The caller stopped it.
@@ -66,19 +66,22 @@ pub(crate) fn run(
         .iter()
         .try_for_each(|member| epoll.add(&member.device, readable(place(member.host) as u64)))
         .and_then(|()| epoll.add(clock.timer(), edge))
-        .and_then(|()| epoll.add(running.bell(), readable(BELL)))
-        .and_then(|()| epoll.add(options.stop.bell(), readable(STOP)));
+        .and_then(|()| epoll.add(running.event_fd(), readable(REPORTS)))
+        .and_then(|()| epoll.add(options.stop.event_fd(), readable(STOP)));
     added.map_err(|error| failed("epoll")(error.into()))?;
     let mut bridge = Bridge {
         live,
         hosts: &hosts,
         clock,
-        watch: Watch::new(scenario.measure_from.unwrap_or_default(), !scenario.fairness_windows.is_empty()),
-        under_way: BTreeMap::new(),
+        monitor: FlowMonitor::new(
+            scenario.measure_from.unwrap_or_default(),
+            !scenario.fairness_windows.is_empty(),
+        ),
+        in_flight: BTreeMap::new(),
         buffer: vec![0; MOST_BYTES],
         spare: Vec::new(),
         next: 0,
-        kept: options.trace.then(Vec::new),
+        packets: options.trace.then(Vec::new),
         last: Instant::ZERO,
         lateness: Lateness::default(),
         bound: options.bound,
@@ -100,36 +103,36 @@ pub(crate) fn run(
     if let Some(line) = running.failure() {
         return Err(EmulateError::Failed(line.to_owned()));
     }
-    if ending == Ending::TimeUp && end.is_none() {
+    if ending == EndReason::TimeUp && end.is_none() {
         let Scenario { name, time_limit, .. } = scenario;
         return Err(EmulateError::Failed(format!(
             "{name}: not complete after its time limit of {time_limit}; raise time_limit"
         )));
     }
-    let (run, realtime) = bridge.finish(cpu, |port| running.known(port));
-    Ok(Emulated { run, realtime, status, interrupted: ending == Ending::Interrupted })
+    let (run, realtime) = bridge.finish(cpu, |port| running.flow_on_port(port));
+    Ok(Emulated { run, realtime, status, interrupted: ending == EndReason::Interrupted })
 }
 
 /// A packet in flight between two devices.
-struct UnderWay {
+struct InFlight {
     bytes: Vec<u8>,
     to: Host,
-    note: Note,
+    note: PacketNote,
 }
 
 struct Bridge<'a> {
     live: Live,
     hosts: &'a Hosts,
     clock: Clock,
-    watch: Watch,
-    under_way: BTreeMap<u64, UnderWay>,
+    monitor: FlowMonitor,
+    in_flight: BTreeMap<u64, InFlight>,
     buffer: Vec<u8>,
     /// Buffers of delivered packets, for reuse.
     spare: Vec<Vec<u8>>,
     /// Number of the next packet.
     next: u64,
     /// The bytes of every packet by number, for a capture; `None` without a trace.
-    kept: Option<Vec<Vec<u8>>>,
+    packets: Option<Vec<Vec<u8>>>,
     /// Time at which a packet was last sent or delivered.
     last: Instant,
     lateness: Lateness,
@@ -145,7 +148,7 @@ impl Bridge<'_> {
         running: &mut Running,
         end: Instant,
         report: &mut dyn FnMut(Progress),
-    ) -> io::Result<Ending> {
+    ) -> io::Result<EndReason> {
         let mut over = None;
         let mut reported = Instant::ZERO;
         loop {
@@ -154,9 +157,9 @@ impl Bridge<'_> {
             if running.is_over() {
                 over.get_or_insert(now);
             }
-            let stop = over.map_or(end, |over| self.rest(over).min(end));
+            let stop = over.map_or(end, |over| self.grace_end(over).min(end));
             if now >= stop {
-                return Ok(if over.is_some() { Ending::Over } else { Ending::TimeUp });
+                return Ok(if over.is_some() { EndReason::Completed } else { EndReason::TimeUp });
             }
             if now.saturating_since(reported) >= BETWEEN_REPORTS {
                 reported = now;
@@ -164,7 +167,7 @@ impl Bridge<'_> {
             }
             let due = self.live.due().map_or(stop, |due| due.min(stop));
             if due > now && !self.sleep(epoll, running, due)? {
-                return Ok(Ending::Interrupted);
+                return Ok(EndReason::Interrupted);
             }
         }
     }
@@ -183,7 +186,7 @@ impl Bridge<'_> {
             match event.data() {
                 TIMER => {}
                 STOP => return Ok(false),
-                BELL => running.take_reports(),
+                REPORTS => running.take_reports(),
                 member => self.read(member as usize)?,
             }
         }
@@ -192,11 +195,11 @@ impl Bridge<'_> {
 
     /// The time at which an emulation whose work ended at `over` may end: no packet is in flight, and none was sent in
     /// answer for a while.
-    fn rest(&self, over: Instant) -> Instant {
+    fn grace_end(&self, over: Instant) -> Instant {
         const TO_ANSWER: Span = Span::from_millis(20);
         const AT_MOST: Span = Span::from_secs(1);
         let quiet =
-            if self.under_way.is_empty() { self.last.max(over) + TO_ANSWER } else { Instant::FOREVER };
+            if self.in_flight.is_empty() { self.last.max(over) + TO_ANSWER } else { Instant::FOREVER };
         quiet.min(over + AT_MOST)
     }
 
@@ -243,11 +246,11 @@ impl Bridge<'_> {
         }
         self.next += 1;
         self.last = now;
-        if let Some(kept) = &mut self.kept {
-            kept.push(bytes.clone());
+        if let Some(packets) = &mut self.packets {
+            packets.push(bytes.clone());
         }
-        let note = self.watch.sent(&bytes, now);
-        self.under_way.insert(number, UnderWay { bytes, to, note });
+        let note = self.monitor.packet_sent(&bytes, now);
+        self.in_flight.insert(number, InFlight { bytes, to, note });
         self.deliver();
     }
 
@@ -259,10 +262,10 @@ impl Bridge<'_> {
     /// Writes delivered packets to the devices of their destinations.
     fn deliver(&mut self) {
         while let Some(crossing) = self.live.poll() {
-            let Some(UnderWay { bytes, to, note }) = self.under_way.remove(&crossing.number) else {
+            let Some(InFlight { bytes, to, note }) = self.in_flight.remove(&crossing.number) else {
                 continue;
             };
-            self.watch.ended(note, crossing.arrived, crossing.took, crossing.at);
+            self.monitor.packet_ended(note, crossing.arrived, crossing.took, crossing.at);
             self.last = self.last.max(crossing.at);
             if crossing.arrived {
                 // A host whose device is down, or whose kernel is out of memory, loses the packet, as with any network
@@ -274,14 +277,18 @@ impl Bridge<'_> {
         }
     }
 
-    fn finish(mut self, cpu_s: f64, known: impl Fn(u16) -> Option<Known>) -> (airwatt_sim::Run, Realtime) {
+    fn finish(
+        mut self,
+        cpu_s: f64,
+        known: impl Fn(u16) -> Option<KnownFlow>,
+    ) -> (airwatt_sim::Run, Realtime) {
         let end = self.live.now();
         let elapsed = end.saturating_since(Instant::ZERO);
         let realtime = Realtime::new(&self.lateness, self.bound, self.wakeups, elapsed, cpu_s);
-        let flows = self.watch.flows(end, known);
+        let flows = self.monitor.flows(end, known);
         let mut run = self.live.finish(flows);
-        if let (Some(trace), Some(kept)) = (&mut run.trace, self.kept.take()) {
-            trace.setting.packets = kept;
+        if let (Some(trace), Some(packets)) = (&mut run.trace, self.packets.take()) {
+            trace.setting.packets = packets;
         }
         (run, realtime)
     }

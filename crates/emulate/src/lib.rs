@@ -12,7 +12,7 @@
 //!  station2 kernel -- TUN --+-- bridge: the machines +
 //! ```
 //! The hosts run (`work`) one command, the commands that the scenario lists, or its flows over kernel sockets
-//! (`traffic`). The statistics of each connection are derived from its packets (`watch`).
+//! (`traffic`). The statistics of each connection are derived from its packets (`flow_monitor`).
 //!
 //! Left out: IPv6 (disabled, so that an idle host is silent), group-addressed packets, windows granted by
 //! `psm-throttling`, and the time between the transmission of a packet by a kernel and the read here, which counts as
@@ -21,12 +21,12 @@
 
 mod bridge;
 mod error;
+mod flow_monitor;
 mod hosts;
 mod kernel;
 mod realtime;
 mod traffic;
 mod tuning;
-mod watch;
 mod work;
 
 use std::io;
@@ -100,7 +100,7 @@ impl Stop {
         let _ = self.0.write(1);
     }
 
-    pub(crate) fn bell(&self) -> &EventFd {
+    pub(crate) fn event_fd(&self) -> &EventFd {
         &self.0
     }
 }

@@ -13,7 +13,7 @@ use nix::sys::eventfd::EventFd;
 
 use crate::error::{EmulateError, failed};
 use crate::hosts::{Hosts, process::start};
-use crate::traffic::{self, Known, Traffic};
+use crate::traffic::{self, KnownFlow, Traffic};
 
 /// The work of the hosts in an emulation. Commands under `serve` in the scenario run in any case.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,14 +56,14 @@ pub(crate) enum Report {
 #[derive(Clone, Debug)]
 pub(crate) struct Reports {
     queue: Sender<Report>,
-    bell: Arc<EventFd>,
+    event_fd: Arc<EventFd>,
 }
 
 impl Reports {
     pub(crate) fn send(&self, report: Report) {
         // After the end of the emulation no reader is left.
         let _ = self.queue.send(report);
-        let _ = self.bell.write(1);
+        let _ = self.event_fd.write(1);
     }
 }
 
@@ -92,13 +92,13 @@ impl Running {
         output: Output,
     ) -> Result<Self, EmulateError> {
         let (queue, inbox) = mpsc::channel();
-        let bell = Arc::new(EventFd::new().map_err(|error| failed("an event counter")(error.into()))?);
+        let event_fd = Arc::new(EventFd::new().map_err(|error| failed("an event counter")(error.into()))?);
         let mut running = Self {
             children: Vec::new(),
             traffic: None,
             awaited: 0,
             endless: false,
-            reports: Reports { queue, bell },
+            reports: Reports { queue, event_fd },
             inbox,
             status: None,
             failure: None,
@@ -192,18 +192,18 @@ impl Running {
     }
 
     /// Becomes readable when a command or flow has ended.
-    pub(crate) fn bell(&self) -> &EventFd {
-        &self.reports.bell
+    pub(crate) fn event_fd(&self) -> &EventFd {
+        &self.reports.event_fd
     }
 
     /// Processes the reports of ended commands and flows.
     pub(crate) fn take_reports(&mut self) {
-        let _ = self.reports.bell.read();
+        let _ = self.reports.event_fd.read();
         while let Ok(report) = self.inbox.try_recv() {
             match report {
                 Report::Exited { awaited } => {
                     self.awaited -= usize::from(awaited);
-                    self.bury();
+                    self.collect_exited();
                 }
                 Report::FlowDone => self.awaited -= 1,
                 Report::FlowFailed(line) => {
@@ -214,7 +214,7 @@ impl Running {
     }
 
     /// Collects the exit statuses of processes that have ended.
-    fn bury(&mut self) {
+    fn collect_exited(&mut self) {
         use std::os::unix::process::ExitStatusExt;
 
         self.children.retain_mut(|(child, awaited)| match child.try_wait() {
@@ -245,8 +245,8 @@ impl Running {
     }
 
     /// A flow over kernel sockets, by the server's port.
-    pub(crate) fn known(&self, port: u16) -> Option<Known> {
-        self.traffic.as_ref()?.known(port)
+    pub(crate) fn flow_on_port(&self, port: u16) -> Option<KnownFlow> {
+        self.traffic.as_ref()?.flow_on_port(port)
     }
 }
 

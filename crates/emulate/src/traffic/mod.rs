@@ -4,7 +4,7 @@
 //! Each flow has a writer and a reader thread, which sleep in the kernel. Congestion control and receive window are set
 //! on each socket, and each host's kernel is tuned to the scenario's TCP ([`tuning`]).
 
-mod ends;
+mod endpoints;
 
 use std::io;
 use std::net::{Shutdown, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
@@ -30,7 +30,7 @@ use crate::hosts::{Hosts, address};
 use crate::kernel::{self, Priority};
 use crate::tuning;
 use crate::work::{Report, Reports};
-use ends::{connect_to, converse, pause, transfer, udp};
+use endpoints::{connect_to, pause, run_dialogue, transfer, udp};
 
 /// The server's port of flow 0; the others follow in order.
 const FIRST_PORT: u16 = 5_001;
@@ -39,16 +39,16 @@ const FIRST_PORT: u16 = 5_001;
 #[derive(Debug)]
 struct Flow {
     spec: FlowSpec,
-    application: Application,
+    application: FlowApplication,
     start: Span,
     /// Largest window in bytes that its ends advertise.
     window: u32,
-    ends: Option<Ends>,
+    ends: Option<FlowSockets>,
 }
 
 /// The application of a flow.
 #[derive(Clone, Debug)]
-enum Application {
+enum FlowApplication {
     /// One end writes, the other reads.
     Source(Source),
     /// The ends exchange requests and responses; the durations of responses are recorded.
@@ -58,7 +58,7 @@ enum Application {
 /// Durations of responses so far.
 type Durations = Arc<Mutex<Vec<Span>>>;
 
-impl Application {
+impl FlowApplication {
     fn is_finite(&self) -> bool {
         match self {
             Self::Source(source) => source.size().is_some(),
@@ -69,7 +69,7 @@ impl Application {
 
 /// Properties of a flow that its packets do not show.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Known {
+pub(crate) struct KnownFlow {
     /// Its number.
     pub(crate) id: u32,
     /// Its transport.
@@ -79,7 +79,7 @@ pub(crate) struct Known {
 }
 
 #[derive(Debug)]
-enum Ends {
+enum FlowSockets {
     /// The server's listener, and the station's socket that will connect to it.
     Tcp {
         listener: TcpListener,
@@ -95,20 +95,20 @@ enum Ends {
 #[derive(Debug)]
 pub(crate) struct Traffic {
     flows: Vec<Flow>,
-    open: Open,
+    open: OpenSockets,
     threads: Vec<JoinHandle<()>>,
 }
 
 /// Sockets in which a thread may block, and the flag that stops all of them.
 #[derive(Clone, Debug, Default)]
-struct Open {
+struct OpenSockets {
     sockets: Arc<Mutex<Vec<TcpStream>>>,
     stop: Arc<AtomicBool>,
 }
 
-impl Open {
+impl OpenSockets {
     /// Registers a socket, connected, listening or neither.
-    fn keep(&self, socket: impl AsFd) -> io::Result<()> {
+    fn register(&self, socket: impl AsFd) -> io::Result<()> {
         let socket = TcpStream::from(socket.as_fd().try_clone_to_owned()?);
         if self.is_over() {
             let _ = socket.shutdown(Shutdown::Both);
@@ -139,10 +139,10 @@ impl Traffic {
         for (index, flow) in spec.flows.into_iter().enumerate() {
             flows.push(Flow::prepare(flow, seed, index, spec.tcp.receive_window, hosts)?);
         }
-        let open = Open::default();
+        let open = OpenSockets::default();
         for flow in &flows {
-            if let Some(Ends::Tcp { listener, station }) = &flow.ends {
-                open.keep(listener).and_then(|()| open.keep(station)).map_err(failed("a socket"))?;
+            if let Some(FlowSockets::Tcp { listener, station }) = &flow.ends {
+                open.register(listener).and_then(|()| open.register(station)).map_err(failed("a socket"))?;
             }
         }
         Ok(Self { flows, open, threads: Vec::new() })
@@ -159,16 +159,16 @@ impl Traffic {
     }
 
     /// The flow whose server has this port.
-    pub(crate) fn known(&self, port: u16) -> Option<Known> {
+    pub(crate) fn flow_on_port(&self, port: u16) -> Option<KnownFlow> {
         let index = port.checked_sub(FIRST_PORT)?;
         let flow = self.flows.get(usize::from(index))?;
         let responses = match &flow.application {
-            Application::Source(_) => None,
-            Application::Dialogue(_, durations) => {
+            FlowApplication::Source(_) => None,
+            FlowApplication::Dialogue(_, durations) => {
                 Responses::of(&durations.lock().unwrap_or_else(PoisonError::into_inner))
             }
         };
-        Some(Known { id: u32::from(index), transport: flow.spec.transport.name(), responses })
+        Some(KnownFlow { id: u32::from(index), transport: flow.spec.transport.name(), responses })
     }
 
     /// Starts the flows, each at its start time from now.
@@ -183,21 +183,21 @@ impl Traffic {
                 let _priority = Priority::of_traffic();
                 pause(start, &open.stop);
                 let outcome = match (ends, application) {
-                    (Ends::Tcp { listener, station }, application) => {
+                    (FlowSockets::Tcp { listener, station }, application) => {
                         connect_to(&listener, station, server, &open).and_then(|(server, station)| {
                             let (from, to) = if down { (server, station) } else { (station, server) };
                             match application {
-                                Application::Source(source) => transfer(from, to, window, source, &open),
-                                Application::Dialogue(dialogue, durations) => {
-                                    converse(&to, from, *dialogue, &durations, &open)
+                                FlowApplication::Source(source) => transfer(from, to, window, source, &open),
+                                FlowApplication::Dialogue(dialogue, durations) => {
+                                    run_dialogue(&to, from, *dialogue, &durations, &open)
                                 }
                             }
                         })
                     }
-                    (Ends::Udp { from, to }, Application::Source(source)) => {
+                    (FlowSockets::Udp { from, to }, FlowApplication::Source(source)) => {
                         udp(&from, &to, source, &open.stop)
                     }
-                    (Ends::Udp { .. }, Application::Dialogue(..)) => Ok(()),
+                    (FlowSockets::Udp { .. }, FlowApplication::Dialogue(..)) => Ok(()),
                 };
                 match outcome {
                     _ if open.is_over() => {}
@@ -240,10 +240,10 @@ impl Flow {
         };
         let application = match &spec.traffic {
             Carried::Transfer { dialogue: Some(config), .. } => {
-                Application::Dialogue(Box::new(Dialogue::new(*config, seed, index)), Durations::default())
+                FlowApplication::Dialogue(Box::new(Dialogue::new(*config, seed, index)), Durations::default())
             }
             Carried::Transfer { source, .. } | Carried::Datagrams { source, .. } => {
-                Application::Source(Source::new(*source, seed, index))
+                FlowApplication::Source(Source::new(*source, seed, index))
             }
             _ => return Err(unable("a saturated queue")),
         };
@@ -260,7 +260,7 @@ impl Flow {
                 let from = from.namespace.run(move || UdpSocket::bind(here)).map_err(failed("a socket"))?;
                 let to = to.namespace.run(move || UdpSocket::bind(there)).map_err(failed("a socket"))?;
                 from.connect(there).map_err(failed("a socket"))?;
-                Ends::Udp { from, to }
+                FlowSockets::Udp { from, to }
             }
             Transport::Tcp { congestion, ackloss } => {
                 let name = match (congestion, ackloss) {
@@ -277,7 +277,7 @@ impl Flow {
                     .map_err(absent(index, name))?;
                 let station =
                     station.namespace.run(move || tcp_socket(name, window)).map_err(absent(index, name))?;
-                Ends::Tcp { listener, station }
+                FlowSockets::Tcp { listener, station }
             }
             other => return Err(unable(other.name())),
         };

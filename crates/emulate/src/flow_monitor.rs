@@ -18,14 +18,14 @@ use airwatt_sim::record::FlowResult;
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 
 use crate::hosts::host_at;
-use crate::traffic::Known;
+use crate::traffic::KnownFlow;
 
 /// Linux's least retransmission timeout, less a tenth for the granularity of its clock.
 const SILENCE: Span = Span::from_millis(180);
 
 /// The facts about a packet that are needed when it arrives or is lost.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Note {
+pub(crate) struct PacketNote {
     /// The connection, and whether it was opened by the packet's sender.
     connection: Option<(usize, bool)>,
     /// Whether the packet carries data.
@@ -37,7 +37,7 @@ pub(crate) struct Note {
 
 /// All observed connections.
 #[derive(Debug, Default)]
-pub(crate) struct Watch {
+pub(crate) struct FlowMonitor {
     connections: Vec<Connection>,
     /// Index of each connection, by protocol and both endpoints, the lesser first.
     index: BTreeMap<(Protocol, SocketAddrV4, SocketAddrV4), usize>,
@@ -66,7 +66,7 @@ struct Half {
     /// Sequence number of the first byte.
     base: Option<u32>,
     /// Position after the data sent, counted from the first byte.
-    top: u64,
+    sent_end: u64,
     /// Position up to which data was delivered.
     delivered: u64,
     /// Position of the FIN, once it was sent.
@@ -74,13 +74,13 @@ struct Half {
     complete: Option<Instant>,
     first: Option<Instant>,
     segments: u64,
-    resent: u64,
+    retransmitted: u64,
     timeouts: u64,
     acks_lost: u64,
     /// Time at which the sender last sent or received a packet.
-    heard: Instant,
+    last_active: Instant,
     /// Time at which a packet of a flow of datagrams last arrived or was lost.
-    settled: Option<Instant>,
+    last_ended: Option<Instant>,
     timed: Option<(u64, Instant)>,
     round_trips: (Span, u64),
     latencies: (Span, u64),
@@ -91,17 +91,17 @@ impl Half {
     fn new(meter: Meter) -> Self {
         Self {
             base: None,
-            top: 0,
+            sent_end: 0,
             delivered: 0,
             fin: None,
             complete: None,
             first: None,
             segments: 0,
-            resent: 0,
+            retransmitted: 0,
             timeouts: 0,
             acks_lost: 0,
-            heard: Instant::ZERO,
-            settled: None,
+            last_active: Instant::ZERO,
+            last_ended: None,
             timed: None,
             round_trips: (Span::ZERO, 0),
             latencies: (Span::ZERO, 0),
@@ -111,28 +111,28 @@ impl Half {
 
     /// The position of a sequence number near the end of the data sent.
     fn position(&self, seq: u32) -> u64 {
-        let top = (self.base.unwrap_or(seq)).wrapping_add(self.top as u32);
+        let top = (self.base.unwrap_or(seq)).wrapping_add(self.sent_end as u32);
         let ahead = seq.wrapping_sub(top).cast_signed();
-        self.top.saturating_add_signed(i64::from(ahead))
+        self.sent_end.saturating_add_signed(i64::from(ahead))
     }
 
-    fn sends(&mut self, begin: u64, length: u64, now: Instant) {
+    fn on_sent(&mut self, begin: u64, length: u64, now: Instant) {
         let end = begin + length;
         self.first.get_or_insert(now);
         self.segments += 1;
-        if begin < self.top {
-            self.resent += 1;
-            self.timeouts += u64::from(now.saturating_since(self.heard) >= SILENCE);
+        if begin < self.sent_end {
+            self.retransmitted += 1;
+            self.timeouts += u64::from(now.saturating_since(self.last_active) >= SILENCE);
             self.timed = self.timed.filter(|(timed, _)| *timed <= begin);
         } else if self.timed.is_none() {
             self.timed = Some((end, now));
         }
-        self.top = self.top.max(end);
+        self.sent_end = self.sent_end.max(end);
     }
 
     /// Records that the receiver has everything up to this position.
-    fn delivers(&mut self, position: u64, now: Instant) {
-        let position = position.min(self.fin.unwrap_or(self.top));
+    fn on_delivered(&mut self, position: u64, now: Instant) {
+        let position = position.min(self.fin.unwrap_or(self.sent_end));
         if position > self.delivered {
             self.meter.add(position - self.delivered, now);
             self.delivered = position;
@@ -143,8 +143,8 @@ impl Half {
     }
 
     /// Records that an acknowledgement up to this position has arrived at the sender.
-    fn hears(&mut self, position: u64, now: Instant) {
-        self.heard = now;
+    fn on_ack_received(&mut self, position: u64, now: Instant) {
+        self.last_active = now;
         if let Some((_, sent)) = self.timed.take_if(|(end, _)| position >= *end) {
             self.round_trips.0 += now - sent;
             self.round_trips.1 += 1;
@@ -152,18 +152,18 @@ impl Half {
     }
 }
 
-impl Watch {
+impl FlowMonitor {
     /// Creates a monitor of flows. Throughputs are measured from this time on, in bins if `bins` is set.
     pub(crate) fn new(measure_from: Span, bins: bool) -> Self {
         Self { measure_from: Instant::ZERO + measure_from, bins, ..Self::default() }
     }
 
     /// Processes a packet that leaves a host.
-    pub(crate) fn sent(&mut self, bytes: &[u8], now: Instant) -> Note {
+    pub(crate) fn packet_sent(&mut self, bytes: &[u8], now: Instant) -> PacketNote {
         let length = bytes.len() as u32;
-        let Ok(packet) = SlicedPacket::from_ip(bytes) else { return Note::default() };
+        let Ok(packet) = SlicedPacket::from_ip(bytes) else { return PacketNote::default() };
         let (Some(NetSlice::Ipv4(ip)), Some(transport)) = (&packet.net, &packet.transport) else {
-            return Note::default();
+            return PacketNote::default();
         };
         let (from, to) = (ip.header().source_addr(), ip.header().destination_addr());
         match transport {
@@ -178,21 +178,21 @@ impl Watch {
                 } else {
                     let begin = sending.position(tcp.sequence_number());
                     if payload > 0 {
-                        sending.sends(begin, payload, now);
+                        sending.on_sent(begin, payload, now);
                     }
                     if tcp.fin() {
                         sending.fin = Some(begin + payload);
                     }
                 }
-                sending.heard = now;
+                sending.last_active = now;
                 let ack = (tcp.ack() && receiving.base.is_some())
                     .then(|| receiving.position(tcp.acknowledgment_number()))
                     // A FIN takes one more number than there is data.
-                    .map(|ack| ack.min(receiving.fin.unwrap_or(receiving.top)));
+                    .map(|ack| ack.min(receiving.fin.unwrap_or(receiving.sent_end)));
                 if let Some(ack) = ack {
-                    receiving.delivers(ack, now);
+                    receiving.on_delivered(ack, now);
                 }
-                Note { connection: Some((id, opener)), data: payload > 0, ack, bytes: length }
+                PacketNote { connection: Some((id, opener)), data: payload > 0, ack, bytes: length }
             }
             TransportSlice::Udp(udp) => {
                 let (id, opener) =
@@ -200,9 +200,9 @@ impl Watch {
                 let half = &mut self.connections[id].halves[usize::from(!opener)];
                 half.first.get_or_insert(now);
                 half.segments += 1;
-                Note { connection: Some((id, opener)), data: true, ack: None, bytes: length }
+                PacketNote { connection: Some((id, opener)), data: true, ack: None, bytes: length }
             }
-            _ => Note::default(),
+            _ => PacketNote::default(),
         }
     }
 
@@ -230,12 +230,12 @@ impl Watch {
     }
 
     /// Processes a packet that has arrived or was lost, after this time.
-    pub(crate) fn ended(&mut self, note: Note, arrived: bool, took: Span, now: Instant) {
+    pub(crate) fn packet_ended(&mut self, note: PacketNote, arrived: bool, took: Span, now: Instant) {
         let Some((id, opener)) = note.connection else { return };
         let Connection { protocol, halves: [theirs, ours], .. } = &mut self.connections[id];
         let (sending, receiving) = if opener { (theirs, ours) } else { (ours, theirs) };
         if *protocol == Protocol::Udp {
-            sending.settled = Some(now);
+            sending.last_ended = Some(now);
         }
         if !arrived {
             receiving.acks_lost += u64::from(note.ack.is_some() && !note.data);
@@ -250,13 +250,13 @@ impl Watch {
             sending.meter.add(u64::from(note.bytes), now);
         }
         if let Some(ack) = note.ack {
-            receiving.hears(ack, now);
+            receiving.on_ack_received(ack, now);
         }
     }
 
     /// The flows that delivered anything, in the order of their beginning. `known` returns properties of a flow by the
     /// server's port.
-    pub(crate) fn flows(&self, end: Instant, known: impl Fn(u16) -> Option<Known>) -> Vec<Observed> {
+    pub(crate) fn flows(&self, end: Instant, known: impl Fn(u16) -> Option<KnownFlow>) -> Vec<Observed> {
         let mut flows: Vec<(Option<u32>, Instant, Observed)> = Vec::new();
         for connection in &self.connections {
             let [theirs, ours] = &connection.halves;
@@ -294,7 +294,7 @@ impl Watch {
 impl Half {
     fn result(&self, empty: FlowResult, first: Instant, end: Instant) -> FlowResult {
         let mean = |(sum, count): (Span, u64)| (count > 0).then(|| sum.as_secs_f64() / count as f64);
-        let elapsed = self.complete.or(self.settled).unwrap_or(end).saturating_since(first).as_secs_f64();
+        let elapsed = self.complete.or(self.last_ended).unwrap_or(end).saturating_since(first).as_secs_f64();
         FlowResult {
             bytes_delivered: self.delivered,
             goodput_bps: if elapsed > 0.0 { self.delivered as f64 * 8.0 / elapsed } else { 0.0 },
@@ -302,7 +302,7 @@ impl Half {
             latency_s_mean: mean(self.latencies),
             rtt_s_mean: mean(self.round_trips),
             segments_sent: self.segments,
-            segments_retransmitted: self.resent,
+            segments_retransmitted: self.retransmitted,
             timeouts: self.timeouts,
             acks_lost: self.acks_lost,
             ..empty
@@ -329,13 +329,13 @@ mod tests {
     const STATION: ([u8; 4], u16) = ([10, 1, 0, 1], 40_000);
 
     struct Ladder {
-        watch: Watch,
+        monitor: FlowMonitor,
         now: Instant,
     }
 
     impl Ladder {
         fn new() -> Self {
-            Self { watch: Watch::new(Span::ZERO, false), now: Instant::ZERO }
+            Self { monitor: FlowMonitor::new(Span::ZERO, false), now: Instant::ZERO }
         }
 
         /// Sends a segment after this many milliseconds, which arrives or is lost 10 ms later.
@@ -363,13 +363,13 @@ mod tests {
             }
             let mut bytes = Vec::new();
             builder.write(&mut bytes, &vec![0; payload]).unwrap();
-            let note = self.watch.sent(&bytes, self.now);
+            let note = self.monitor.packet_sent(&bytes, self.now);
             let took = Span::from_millis(10);
-            self.watch.ended(note, arrives, took, self.now + took);
+            self.monitor.packet_ended(note, arrives, took, self.now + took);
         }
 
         fn flow(&self) -> FlowResult {
-            let flows = self.watch.flows(self.now, |_| None);
+            let flows = self.monitor.flows(self.now, |_| None);
             assert_eq!(flows.len(), 1);
             flows[0].result.clone()
         }
@@ -417,7 +417,7 @@ mod tests {
             .icmpv4_echo_request(1, 1)
             .write(&mut bytes, &[0; 56])
             .unwrap();
-        ladder.watch.sent(&bytes, ladder.now);
+        ladder.monitor.packet_sent(&bytes, ladder.now);
         let flow = ladder.flow();
         assert_eq!((flow.direction, flow.bytes_delivered, flow.segments_retransmitted), ("up", 700, 1));
         assert_eq!(flow.completed_s, None);
@@ -425,18 +425,18 @@ mod tests {
 
     #[test]
     fn datagrams_count_when_they_arrive() {
-        let mut watch = Watch::new(Span::ZERO, false);
+        let mut monitor = FlowMonitor::new(Span::ZERO, false);
         let mut bytes = Vec::new();
         PacketBuilder::ipv4(SERVER.0, STATION.0, 64)
             .udp(SERVER.1, STATION.1)
             .write(&mut bytes, &[0; 100])
             .unwrap();
         for arrived in [true, false, true] {
-            let note = watch.sent(&bytes, Instant::from_millis(1));
-            watch.ended(note, arrived, Span::from_millis(2), Instant::from_millis(3));
+            let note = monitor.packet_sent(&bytes, Instant::from_millis(1));
+            monitor.packet_ended(note, arrived, Span::from_millis(2), Instant::from_millis(3));
         }
-        let flow = &watch.flows(Instant::from_secs(1), |port| {
-            (port == 5_001).then_some(Known { id: 4, transport: "udp", responses: None })
+        let flow = &monitor.flows(Instant::from_secs(1), |port| {
+            (port == 5_001).then_some(KnownFlow { id: 4, transport: "udp", responses: None })
         })[0]
             .result;
         assert_eq!((flow.id, flow.transport, flow.bytes_delivered, flow.segments_sent), (4, "udp", 256, 3));
@@ -444,11 +444,11 @@ mod tests {
 
     #[test]
     fn noise_is_no_flow() {
-        let mut watch = Watch::new(Span::ZERO, false);
+        let mut monitor = FlowMonitor::new(Span::ZERO, false);
         for bytes in [&[][..], &[0x45], &[0xff; 60], &[0x60; 80]] {
-            let note = watch.sent(bytes, Instant::ZERO);
-            watch.ended(note, true, Span::ZERO, Instant::ZERO);
+            let note = monitor.packet_sent(bytes, Instant::ZERO);
+            monitor.packet_ended(note, true, Span::ZERO, Instant::ZERO);
         }
-        assert!(watch.flows(Instant::ZERO, |_| None).is_empty());
+        assert!(monitor.flows(Instant::ZERO, |_| None).is_empty());
     }
 }

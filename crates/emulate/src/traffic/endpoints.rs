@@ -12,7 +12,7 @@ use airwatt_base::{Instant, Span};
 use airwatt_sim::apps::{Dialogue, Source, Speaker};
 use nix::sys::socket::{SockaddrIn, connect};
 
-use super::{Durations, Open};
+use super::{Durations, OpenSockets};
 use crate::kernel::{self, Priority};
 use crate::realtime::Clock;
 
@@ -26,11 +26,11 @@ pub(super) fn connect_to(
     listener: &TcpListener,
     station: OwnedFd,
     server: SocketAddrV4,
-    open: &Open,
+    open: &OpenSockets,
 ) -> io::Result<(TcpStream, TcpStream)> {
     connect(station.as_raw_fd(), &SockaddrIn::from(server))?;
     let (server, _) = listener.accept()?;
-    open.keep(&server)?;
+    open.register(&server)?;
     Ok((server, TcpStream::from(station)))
 }
 
@@ -40,7 +40,7 @@ pub(super) fn transfer(
     to: TcpStream,
     window: u32,
     source: Source,
-    open: &Open,
+    open: &OpenSockets,
 ) -> io::Result<()> {
     let stopped = Arc::clone(&open.stop);
     let waker = from.try_clone()?;
@@ -57,21 +57,21 @@ pub(super) fn transfer(
 
 /// Runs a request-response exchange. The server writes in a thread of its own, so that a long response is read while it
 /// is written.
-pub(super) fn converse(
+pub(super) fn run_dialogue(
     client: &TcpStream,
     server: TcpStream,
     mut dialogue: Dialogue,
     durations: &Durations,
-    open: &Open,
+    open: &OpenSockets,
 ) -> io::Result<()> {
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
-    let mut asked = server.try_clone()?;
-    let (speeches, spoken) = mpsc::channel::<u64>();
-    let speaker = thread::Builder::new().name("server".to_owned()).spawn(move || {
+    let mut request_reader = server.try_clone()?;
+    let (responses, sizes) = mpsc::channel::<u64>();
+    let responder = thread::Builder::new().name("server".to_owned()).spawn(move || {
         let _priority = Priority::of_traffic();
         // A write error at the server surfaces as a read error at the client.
-        let _ = spoken.into_iter().try_for_each(|bytes| say(&server, bytes));
+        let _ = sizes.into_iter().try_for_each(|bytes| send_zeros(&server, bytes));
     })?;
     let clock = Clock::start()?;
     let mut buffer = vec![0; CHUNK];
@@ -79,13 +79,13 @@ pub(super) fn converse(
     while !dialogue.is_over() && !open.is_over() {
         match dialogue.take_speech() {
             Some((Speaker::Client, bytes)) => {
-                say(client, bytes)?;
-                hear(&mut asked, bytes, &mut buffer)?;
+                send_zeros(client, bytes)?;
+                read_bytes(&mut request_reader, bytes, &mut buffer)?;
                 dialogue.heard(Speaker::Server, bytes, clock.now());
             }
             Some((Speaker::Server, bytes)) => {
-                let _ = speeches.send(bytes);
-                hear(&mut &*client, bytes, &mut buffer)?;
+                let _ = responses.send(bytes);
+                read_bytes(&mut &*client, bytes, &mut buffer)?;
                 dialogue.heard(Speaker::Client, bytes, clock.now());
                 durations.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&dialogue.durations);
             }
@@ -96,13 +96,13 @@ pub(super) fn converse(
             }
         }
     }
-    drop(speeches);
-    drop(speaker.join());
+    drop(responses);
+    drop(responder.join());
     client.shutdown(Shutdown::Both)
 }
 
 /// Writes this many bytes.
-fn say(mut to: &TcpStream, bytes: u64) -> io::Result<()> {
+fn send_zeros(mut to: &TcpStream, bytes: u64) -> io::Result<()> {
     let zeros = [0_u8; CHUNK];
     let mut left = bytes;
     while left > 0 {
@@ -112,7 +112,7 @@ fn say(mut to: &TcpStream, bytes: u64) -> io::Result<()> {
 }
 
 /// Reads this many bytes.
-fn hear(from: &mut impl Read, bytes: u64, buffer: &mut [u8]) -> io::Result<()> {
+fn read_bytes(from: &mut impl Read, bytes: u64, buffer: &mut [u8]) -> io::Result<()> {
     let mut left = bytes;
     while left > 0 {
         let most = left.min(buffer.len() as u64) as usize;
