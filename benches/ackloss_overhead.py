@@ -1,11 +1,12 @@
-"""What `ackloss` costs: CPU time per byte beside the kernel's `reno`, over veth, in pairs of runs one after the other.
+"""The cost of `ackloss`: CPU time per byte compared with the kernel's `reno`, over veth, in pairs of consecutive runs.
 
-Prints the ratio of CPU time per byte with its 95 % confidence interval, and how long the kernel says a call takes,
-with its own time keeping. Once as fast as it goes, where an acknowledgement is for a hundred segments and more and once
-over a link of 500 Mb/s without offloads, where it is for two. Both processes' time counts, with what the kernel does in
-their names. The threshold is out of reach, so that both congestion controls have the same windows. Needs root.
+Prints the ratio of CPU time per byte with its 95 % confidence interval, and the duration of a call as the kernel
+measures it, including its time keeping. The first comparison is without a rate limit, with acknowledgements of a
+hundred segments and more; the second is over a link of 500 Mb/s without offloads, with acknowledgements of two. The
+time of both processes counts, including kernel time. The threshold is unreachable, so that both congestion controls
+have the same windows. The program needs root.
 
-    .venv/bin/python benches/ackloss_overhead.py [PAIRS]
+.venv/bin/python benches/ackloss_overhead.py [PAIRS]
 """
 
 import json
@@ -27,7 +28,7 @@ PROGRAMS = ("al_acked", "al_cong_avoid")
 
 
 def cost(lab: Lab, congestion: str) -> float:
-    """Gives nanoseconds of CPU time per byte of one transfer, both ends together."""
+    """Returns nanoseconds of CPU time per byte of one transfer, both ends together."""
     size = SIZES[lab.offloads]
     peer = [sys.executable, HERE / "peer.py"]
     receiver = subprocess.Popen(
@@ -40,7 +41,7 @@ def cost(lab: Lab, congestion: str) -> float:
 
 
 def calls() -> dict[str, tuple[int, int]]:
-    """Gives nanoseconds and calls of our programs so far, if bpftool is there to tell."""
+    """Returns the nanoseconds and calls of our programs so far, if bpftool is installed."""
     if call("which", "bpftool", check=False).returncode:
         return {}
     ours = [
@@ -57,7 +58,7 @@ def compare(lab: Lab) -> None:
     for pair in range(-1, PAIRS):
         order = ("reno", "ackloss") if pair % 2 else ("ackloss", "reno")
         each = {congestion: cost(lab, congestion) for congestion in order}
-        # The first pair warms up.
+        # The first pair is for warming up.
         if pair >= 0:
             ratios.append(each["ackloss"] / each["reno"])
             for congestion, value in each.items():

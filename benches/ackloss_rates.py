@@ -1,14 +1,14 @@
-"""How often `ackloss` takes acknowledgements for lost, where some are and where none is, between two real kernels.
+"""The rates at which `ackloss` considers acknowledgements lost, with and without real losses, between two real kernels.
 
-Each rule sends over a slow link whose acknowledgements are lost at random on their way back, from none to three in ten.
-Printed as Markdown, kept as CSV and drawn:
+Each rule sends over a slow link whose acknowledgements are lost at random on the return path, from none to three in
+ten. The program prints as Markdown, stores as CSV and draws:
 
-- false positives: acknowledgements taken for lost, and windows halved, where none was lost;
-- detection: acknowledgements taken for lost, of those dropped. The published rule takes stretched ones for lost too.
+- false positives: acknowledgements considered lost, and windows halved, without a loss;
+- detection: acknowledgements considered lost, of those dropped. The published rule includes stretched ones.
 
-Needs root. `--seconds` and `--runs` say how much of it.
+The program needs root. `--seconds` and `--runs` set the duration and the number of transfers.
 
-    .venv/bin/python benches/ackloss_rates.py --plot docs/img/ackloss-rates.png --csv docs/img/ackloss-rates.csv
+.venv/bin/python benches/ackloss_rates.py --plot docs/img/ackloss-rates.png --csv docs/img/ackloss-rates.csv
 """
 
 import argparse
@@ -29,7 +29,7 @@ RULES = {
     "extension": ("stretch", True),
     "extension, no timestamps": ("stretch", False),
 }
-# What each receiver is: the link's rate, and whether segments are merged before TCP sees them.
+# The receivers: the link's rate, and whether segments are merged before TCP sees them.
 RECEIVERS = {
     "50 Mb/s": ("50mbit", False),
     "10 Mb/s": ("10mbit", False),
@@ -58,7 +58,7 @@ class Row:
 
 
 def one(lab: Lab, receiver: str, rule: str, loss: int, run: int, seconds: float) -> Row:
-    """Runs one transfer with what is loaded and lost already."""
+    """Runs one transfer with the loaded programs and the current loss rate."""
     seen = lab.transfer("ackloss", seconds=seconds)
     counters = seen.counters
     return Row(
@@ -79,7 +79,7 @@ def one(lab: Lab, receiver: str, rule: str, loss: int, run: int, seconds: float)
 
 
 def measure(seconds: float, runs: int) -> Iterator[Row]:
-    """Runs everything: all losses at one receiver, none at the others."""
+    """Runs all transfers: all loss rates with one receiver, a few with the others."""
     for receiver, (rate, offloads) in RECEIVERS.items():
         losses = LOSSES if receiver == "50 Mb/s" else (0, 50)
         with Lab(rate=rate, offloads=offloads) as lab:
@@ -98,7 +98,7 @@ HEAD = """\
 
 
 def table(rows: list[Row]) -> str:
-    """Gives both rates as Markdown."""
+    """Returns both rates as Markdown."""
     lines = [HEAD]
     for receiver, rule, loss in dict.fromkeys((row.receiver, row.rule, row.loss) for row in rows):
         group = [row for row in rows if (row.receiver, row.rule, row.loss) == (receiver, rule, loss)]
@@ -115,7 +115,7 @@ def table(rows: list[Row]) -> str:
 
 
 def draw(rows: list[Row], file: Path) -> None:
-    """Draws false positives beside detection."""
+    """Draws false positives and detection."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -151,7 +151,7 @@ def draw(rows: list[Row], file: Path) -> None:
 
 
 def main() -> None:
-    """Measures, or reads what was measured, and prints and draws it."""
+    """Measures, or reads earlier measurements, and prints and draws them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=4)
     parser.add_argument("--runs", type=int, default=5)

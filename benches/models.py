@@ -1,4 +1,5 @@
-"""What a million points of each model cost from Python, on one core; fails if `tcp-energy` takes a second or more.
+"""The cost of a million points of each model from Python, on one core. The program fails if `tcp-energy` takes a second
+or more.
 
 Parameters vary at random over the range in which each model is used; the time is that of this process, best of three.
 """

@@ -1,7 +1,7 @@
-"""What the shipped scenarios cost as whole processes: simulated seconds per wall second, events/s, peak memory.
+"""The cost of the shipped scenarios as whole processes: simulated seconds per wall second, events/s, peak memory.
 
-Each row is a process of its own, so that its peak resident memory is its own; the interpreter's is the first row.
-The best of three runs counts: what disturbs a run only ever makes it slower.
+Each row is a process of its own, so that its peak resident memory is its own; the interpreter's is the first row. The
+best of three runs counts, because disturbances only make a run slower.
 """
 
 import json
@@ -25,7 +25,7 @@ def measure(scenario: str) -> None:
 
 
 def best(scenario: str) -> dict[str, float]:
-    """Gives the fastest of some runs."""
+    """Returns the fastest of some runs."""
     command = [sys.executable, __file__, "--one", scenario]
     answers = [json.loads(subprocess.run(command, check=True, capture_output=True).stdout) for _ in range(REPEATS)]
     return min(answers, key=lambda answer: answer.get("wall_s", 0))

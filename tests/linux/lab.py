@@ -1,4 +1,5 @@
-"""Two hosts as network namespaces with a slow link between them, and acknowledgements that get lost on the way back."""
+"""Two hosts as network namespaces with a slow link between them, on which acknowledgements are lost on the return
+path."""
 
 import contextlib
 import fcntl
@@ -19,7 +20,7 @@ ADDRESS = {"sender": "10.99.0.1", "receiver": "10.99.0.2"}
 
 
 def missing() -> str | None:
-    """Says why kernels cannot be tested here; None if they can."""
+    """Returns the reason why kernels cannot be tested here; None if they can."""
     if os.geteuid() != 0:
         return "root is needed for network namespaces and BPF"
     if not DAEMON.exists():
@@ -33,7 +34,7 @@ def missing() -> str | None:
 
 
 def call(*command: object, check: bool = True, timeout: float = 60) -> subprocess.CompletedProcess[str]:
-    """Runs a program and keeps what it says."""
+    """Runs a program and returns its output."""
     words = [str(word) for word in command]
     done = subprocess.run(words, capture_output=True, text=True, timeout=timeout, check=False)
     if check and done.returncode != 0:
@@ -56,7 +57,7 @@ def exclusive() -> Iterator[None]:
 
 @dataclass
 class Transfer:
-    """What the sender saw of its own connection."""
+    """Statistics of the sender for its own connection."""
 
     congestion: str
     seconds: float
@@ -75,7 +76,7 @@ class Transfer:
 
 
 class Lab:
-    """`with Lab() as lab:` sets it up and leaves nothing behind."""
+    """`with Lab() as lab:` creates the laboratory and removes it at the end."""
 
     def __init__(self, rate: str = "50mbit", queue_bytes: int = 400_000, offloads: bool = False):
         self.names = {role: f"airwatt-{role}-{os.getpid()}" for role in ADDRESS}
@@ -121,14 +122,14 @@ class Lab:
         shutil.rmtree(self.build, ignore_errors=True)
 
     def inside(self, role: str, *command: object) -> list[str]:
-        """Gives a command line that runs there, with the host's file systems."""
+        """Returns a command line that runs in that host, with the host's file systems."""
         return ["nsenter", f"--net=/run/netns/{self.names[role]}", *map(str, command)]
 
     def run(self, role: str, *command: object, check: bool = True) -> subprocess.CompletedProcess[str]:
         return call(*self.inside(role, *command), check=check)
 
     def lose_acks(self, per_mille: int) -> None:
-        """Loses that share of the acknowledgements without data on their way to the sender."""
+        """Drops this share of the pure acknowledgements on their way to the sender."""
         sender = self.names["sender"]
         call("tc", "-n", sender, "filter", "delete", "dev", "veth0", "ingress", check=False)
         if per_mille:
@@ -156,7 +157,7 @@ class Lab:
         return json.loads(self.run(role, DAEMON, "cc", "status", "--json").stdout)
 
     def transfer(self, congestion: str, seconds: float = 3, then=None) -> Transfer:
-        """Sends for some seconds; `then` is called with the connection still open."""
+        """Sends for this many seconds; `then` is called while the connection is still open."""
         receiver = subprocess.Popen(
             self.inside("receiver", sys.executable, HERE / "peer.py", "receive", ADDRESS["receiver"]),
             stdout=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""`airwattd cc` in the running kernel: what it does to the host, to connections, and what is left of it."""
+"""`airwattd cc` in the running kernel: its effect on the host and on connections, and its removal."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 @pytest.fixture(autouse=True)
 def kernel():
-    """One test at a time, in a kernel that has none of ours before and after."""
+    """Runs one test at a time, in a kernel without our programs before and after."""
     with exclusive():
         before = host()
         yield
@@ -43,7 +43,7 @@ def in_lab(lab, *arguments, check=True):
 
 
 def host() -> tuple:
-    """What `cc` may change of this host."""
+    """The settings of this host that `cc` may change."""
     mounts = [line.split(" - ")[1] for line in Path("/proc/self/mountinfo").read_text().splitlines() if "/bpf" in line]
     routes = call("ip", "-d", "route", "show", "table", "all").stdout + call("ip", "-6", "route", "show").stdout
     default = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text()
@@ -75,7 +75,7 @@ def test_loading_twice_changes_nothing_the_second_time():
     assert "[#] bpf: register the congestion control ackloss" in cc("load").stderr
     assert {"ackloss", "ackloss_cubic"} <= set(AVAILABLE.read_text().split())
     assert "[#]" not in cc("load").stderr
-    # The loader is gone, and it is still there.
+    # The loader has exited, and the program is still loaded.
     status = json.loads(cc("status", "--json").stdout)
     assert status["schema"] == 1
     assert status["version"]
@@ -104,7 +104,7 @@ def test_connections_are_directed_and_the_host_restored(lossless, target):
     said = in_lab(lossless, "load", *target).stderr
     assert "[#] ip route change" in said or "[#] sysctl -w net.ipv4.tcp_congestion_control=ackloss" in said
     assert "[#]" not in in_lab(lossless, "load", *target).stderr
-    # From another network namespace nothing there can be put back.
+    # Settings cannot be restored from another network namespace.
     assert is_one_line(cc("unload", check=False), 1, "other network namespaces")
     seen = lossless.transfer("-", seconds=0.3)
     assert seen.congestion == "ackloss"
@@ -116,7 +116,7 @@ def test_connections_are_directed_and_the_host_restored(lossless, target):
 
 
 def test_a_route_gets_back_all_that_it_had(lossless):
-    """Metrics, a congestion control of its own, gateways, IPv6 routes that expire."""
+    """The route has metrics, a congestion control of its own, gateways, and an IPv6 lifetime."""
     made = [
         ["route", "add", "198.51.100.0/24", "via", ADDRESS["receiver"], "metric", 50, "mtu", 1400, "congctl", "reno"],
         ["route", "add", "203.0.113.0/24", "dev", "veth0", "src", ADDRESS["sender"], "initcwnd", 4, "proto", "static"],
@@ -127,7 +127,7 @@ def test_a_route_gets_back_all_that_it_had(lossless):
         lossless.run("sender", "ip", *words)
 
     def everything():
-        # The seconds until expiry go down.
+        # The seconds until expiry decrease.
         both = routes(lossless) + lossless.run("sender", "ip", "-6", "-d", "route", "show").stdout
         return [" ".join(word for word in line.split() if not word.endswith("sec")) for line in both.splitlines()]
 
@@ -151,7 +151,7 @@ def test_lost_acknowledgements_halve_the_window_and_nothing_else_does(lab, name)
         lab.lose_acks(0)
         quiet = lab.transfer(name, seconds=2)
         assert quiet.acks_dropped == 0
-        # One for a machine so busy that its own queues reorder; benches/ackloss_rates.py has the rate.
+        # One is permitted for a machine so busy that its own queues reorder; benches/ackloss_rates.py has the rate.
         assert quiet.counters["ack_loss_halvings"] <= 1, quiet
         lab.lose_acks(50)
         lossy = lab.transfer(name, seconds=2)
@@ -159,10 +159,10 @@ def test_lost_acknowledgements_halve_the_window_and_nothing_else_does(lab, name)
         assert lossy.counters["ack_loss_halvings"] >= lossy.acks_dropped / 10, lossy
         assert lossy.counters["ack_losses"] <= 1.2 * lossy.acks_dropped, lossy
         assert lossy.cwnd_mean < 0.5 * quiet.cwnd_mean
-        # Loosely: what a small window costs depends on how busy this machine is.
+        # The bound is loose, because the cost of a small window depends on the load of this machine.
         assert lossy.goodput_bps > 0.3 * quiet.goodput_bps
 
-    # Real time on a machine that has other work: the best of three counts.
+    # The test runs in real time on a machine with other load: the best of three counts.
     for _ in range(2):
         try:
             compare()
@@ -171,7 +171,7 @@ def test_lost_acknowledgements_halve_the_window_and_nothing_else_does(lab, name)
         break
     else:
         compare()
-    # The kernel's own does not mind.
+    # The kernel's own congestion control is not affected.
     assert lab.transfer("reno", seconds=1).cwnd_min > 20
 
 
@@ -192,7 +192,7 @@ def test_a_version_is_replaced_under_connections_that_live(lossless):
     def replace():
         said = cc("load", "--threshold", 1).stderr
         assert "replaced an older one" in said
-        # By a link there is no moment without.
+        # With a link there is no moment without a registered program.
         if json.loads(cc("status", "--json").stdout)["loaded"][0]["held"] == "link":
             assert "gets a new ackloss" in said
         other = lossless.transfer("ackloss", seconds=0.3)
@@ -258,20 +258,20 @@ def test_type_information_that_is_missing_is_named(tmp_path):
 
 
 def test_where_no_names_can_be_given_it_is_registered_by_itself(tmp_path):
-    """As on kernels before 6.4: in a mount namespace whose BPF folder is hidden."""
+    """The situation is that of kernels before 6.4: a mount namespace in which the BPF file system is hidden."""
     script = f"mount --bind {tmp_path} /sys/fs && exec {DAEMON} cc load"
     call("unshare", "--mount", "sh", "-c", script)
     assert json.loads(cc("status", "--json").stdout)["loaded"][0]["held"] == "registration"
     assert "replaced" in call("unshare", "--mount", "sh", "-c", f"{script} --threshold 2").stderr
     assert json.loads(cc("status", "--json").stdout)["loaded"][0]["settings"]["threshold"] == 2
-    # A later load may find a way to name it, and gives it one.
+    # A later load may be able to name it, and does so.
     cc("load")
     cc("unload")
     assert "ackloss" not in AVAILABLE.read_text()
 
 
 def test_what_ip_netns_exec_loads_outlives_it(lossless):
-    """It has mounts of its own, with which a link's name would go."""
+    """The command has mounts of its own, with which the name of a link would disappear."""
     name = lossless.names["sender"]
     call("ip", "netns", "exec", name, DAEMON, "cc", "load", "--interface", "veth0")
     assert {"ackloss", "ackloss_cubic"} <= set(AVAILABLE.read_text().split())

@@ -1,4 +1,4 @@
-"""The same under Debian 12's own kernel, 6.1, whose structures, BPF compiler and way of registering are others."""
+"""The same tests with Debian 12's own kernel, 6.1, whose structures, BPF compiler and registration differ."""
 
 import shutil
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 from lab import DAEMON, ROOT
 
 HERE = Path(__file__).parent
-# What a virtual machine without hardware support does in a few minutes.
+# The tests that a virtual machine without hardware support completes in a few minutes.
 CHOICE = "twice or read_from or route or halve_the_window or outlives or replaced or privilege"
 NEEDS = ("qemu-system-x86_64", "busybox", "depmod", "clang")
 

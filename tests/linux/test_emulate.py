@@ -1,4 +1,5 @@
-"""`airwatt emulate` between real kernels: what it agrees with, what it carries, what it leaves behind."""
+"""`airwatt emulate` between real kernels: agreement with simulations, carried traffic, and removal of everything it
+creates."""
 
 import hashlib
 import json
@@ -15,7 +16,7 @@ PROGRAM = Path(sys.executable).parent / "airwatt"
 
 
 def missing() -> str | None:
-    """Says why there can be no emulation here; None if there can."""
+    """Returns the reason why emulation is not possible here; None if it is."""
     if os.geteuid() != 0:
         return "root is needed for network namespaces"
     if not Path("/dev/net/tun").exists():
@@ -33,7 +34,7 @@ def program(*arguments: object, **options) -> subprocess.CompletedProcess[str]:
 
 
 def document(how: str, scenario: object, *arguments: object) -> dict:
-    # A machine that does something else beside the tests is late now and then; whether it may be is tested on its own.
+    # A machine with other load beside the tests is late now and then; a test of its own checks lateness.
     patience = ["--lateness", "50ms"] if how == "emulate" else []
     done = program(how, scenario, "--json", *patience, *arguments)
     assert done.returncode == 0, done.stderr
@@ -66,11 +67,11 @@ def assert_gone(hosts: set[str]):
     assert not [device.name for device in Path("/sys/class/net").iterdir() if device.name == "wlan0"]
 
 
-# A window of 30 kB bounds the rate, so that neither slow start's end nor a kernel's way of repairing losses decides.
+# A window of 30 kB limits the rate, so that neither the end of slow start nor loss recovery matters.
 WINDOW = ["--set", "tcp.receive_window=30kB", "--set", "tcp.delayed_ack=true", "--transport", "reno"]
 
 
-# Under U-APSD a packet that is a little late is a whole service period late.
+# With U-APSD a slightly late packet waits for a whole service period.
 @pytest.mark.parametrize(
     ("policy", "size", "within"), [("active", "2MB", 0.05), ("psm", "1200kB", 0.05), ("uapsd", "1500kB", 0.1)]
 )
@@ -92,7 +93,7 @@ def test_keys_are_echoed_as_fast():
     simulated, emulated = (document(how, "ssh", *setting) for how in ("run", "emulate"))
     ours, kernels = (answer["flows"][0] for answer in (simulated, emulated))
     assert kernels["responses"] == ours["responses"] == 15
-    # Where in a beacon interval a key is typed is drawn alike, but begins a little later.
+    # The times of keys within a beacon interval are drawn alike, but begin slightly later.
     assert kernels["response_s_mean"] == pytest.approx(ours["response_s_mean"], rel=0.25)
     assert kernels["response_s_p50"] > 0.04
 
@@ -162,7 +163,7 @@ def test_a_transfer_is_intact_to_the_byte_under_loss(tmp_path):
 def test_an_idle_emulation_wakes_up_at_beacons_only():
     idle = document("emulate", "fast-dsl", "--policy", "psm", "--", "sleep", "3")
     beacons = idle["simulated_s"] / 0.1
-    # Each beacon: the radio wakes for it, it is due, and it is over.
+    # For each beacon the radio wakes up, the beacon is due, and it ends.
     assert idle["realtime"]["wakeups"] <= 3 * beacons + 5
     assert idle["flows"] == []
 
@@ -207,7 +208,7 @@ def test_stations_reach_each_other_across_the_air(tmp_path):
         """
     )
     answer = document("emulate", scenario, "--", sys.executable, tmp_path / "ask.py")
-    # There and back, twice across the air each; the wire takes 20 ms and has no part in it.
+    # Each direction crosses the air twice; the 20 ms of the wire are not part of it.
     assert answer["flows"][0]["latency_s_mean"] < 0.015
     assert answer["cell"]["frames"] >= 4
 
@@ -254,7 +255,7 @@ def await_processes(marker: str, count: int):
 
 
 def sleepers(marker: str) -> int:
-    """How many processes of this machine sleep for so long."""
+    """Number of processes of this machine that sleep for this time."""
     found = 0
     for place in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -271,7 +272,7 @@ def test_interrupted_it_keeps_what_there_is():
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # Whoever runs the tests in the background has it ignored.
+        # Tests in the background may run with this signal ignored.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         try:

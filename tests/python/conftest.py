@@ -1,4 +1,4 @@
-"""What the tests share: the command line in this process and in one of its own, and snapshots."""
+"""Common parts of the tests: the command line in this process and in a process of its own, and snapshots."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from airwatt.cli import status_of
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(sys.executable).parent / "airwatt"
 
-# A run that takes milliseconds.
+# Settings for a run that takes milliseconds.
 SHORT = ["--set", "flow.size=1MB"]
 
 
@@ -35,7 +35,7 @@ class Answer:
         return json.loads(self.out)
 
     def is_one_line(self, *words: str) -> bool:
-        """Whether standard error is one line of ours that holds the words, and nothing went to standard output."""
+        """Whether standard error is one line of ours that contains the words, and standard output is empty."""
         lines = self.err.splitlines()
         return (
             self.out == ""
@@ -67,7 +67,7 @@ def program() -> Callable[..., subprocess.Popen]:
 
     def run(*arguments: object, **options) -> subprocess.Popen:
         options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": ROOT} | options
-        # Whoever runs the tests in the background has interrupts ignored.
+        # Tests in the background may run with interrupts ignored.
         options["preexec_fn"] = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
         process = subprocess.Popen([PROGRAM, *map(str, arguments)], **options)
         started.append(process)

@@ -1,10 +1,11 @@
-"""What the tests of every reproduced document ask of an outcome."""
+"""Common checks of the outcomes of all reproduced documents."""
 
 import math
 
 
 def check(outcome, start, claimed):
-    """Finite values, no two at one place; claims, where `claimed`, with ids of their own that begin with `start`."""
+    """Checks that values are finite and unique in their place, and that claims, where `claimed`, have unique ids
+    that begin with `start`."""
     assert outcome.values
     assert all(math.isfinite(value.value) for value in outcome.values)
     named = [place(value) for value in outcome.values]
@@ -15,11 +16,11 @@ def check(outcome, start, claimed):
 
 
 def check_printed(outcome):
-    """Printed numbers are of values that there are."""
+    """Checks that printed numbers belong to existing values."""
     printed = {place(value) for value in outcome.published}
     assert printed <= {place(value) for value in outcome.values}, "a printed number stands beside one of ours"
 
 
 def place(value):
-    """What a value is of, and where it stands."""
+    """The quantity and the position of a value."""
     return (value.what, *sorted(value.at.items()))

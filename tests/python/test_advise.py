@@ -1,4 +1,4 @@
-"""`airwatt advise`: models first, runs decide, and what is wrong with a question is one line."""
+"""`airwatt advise`: models come first, runs decide, and a wrong question gives an error of one line."""
 
 import json
 import shlex
@@ -44,7 +44,7 @@ def test_only_the_models_best_are_run_and_those_without_a_model():
     with advise.scenario_of(["down:bulk:1MB"], {}, "20s") as scenario:
         found = advise.advise(scenario, 0.02, runs=1, confirm=1)
     ran = {each.candidate.policy for each in found.rows if each.simulation}
-    # The best of each policy, so that no policy is left out for its model's sake.
+    # The best candidate of each policy runs, so that no policy is left out because of its model.
     assert ran == {each.policy for each in advise.candidates()}
     modelled = [each for each in found.rows if each.simulation and each.model]
     assert len(modelled) <= len({each.candidate.policy for each in modelled}) + 1 + advise.BEYOND
@@ -55,7 +55,7 @@ def test_a_call_sleeps_between_its_packets():
     with advise.scenario_of(["up:cbr:64kbps:160B", "down:cbr:64kbps:160B"], {}, "5s") as scenario:
         found = advise.advise(scenario, 0.015, runs=1)
     assert found.ranked[0].simulation.energy_j < 0.2 * row(found, "active").simulation.energy_j
-    # Packets up, 20 ms apart, fetch those that come down.
+    # Uplink packets, 20 ms apart, fetch the downlink packets.
     assert row(found, "psm").simulation.delay_s == pytest.approx(0.01, rel=0.1)
     assert row(found, "psm").model.delay_s == pytest.approx(0.01)
     assert abs(row(found, "psm").model_error) < 0.15
@@ -175,7 +175,7 @@ def test_a_capture_is_asked_of_the_models_first_too():
     modelled = [each for each in found.rows if each.model_error is not None]
     assert {each.candidate.policy for each in modelled} >= {"active", "timeout", "uapsd", "psm"}
     assert all(abs(each.model_error) < 0.25 for each in modelled)
-    # The parameters of policies are tried, and a short timeout is what the packets' pace allows.
+    # The parameters of policies are tried, and the pace of the packets permits a short timeout.
     assert found.ranked[0].candidate == advise.Candidate("timeout", (("timeout", "10ms"),))
     assert found.ranked[0].model.delay_s < 0.001
     assert any(each.simulation is None for each in found.rows)

@@ -1,4 +1,4 @@
-"""Everything that a user can get wrong: one line that names place, value and what is allowed, and the exit status."""
+"""All kinds of wrong input: one line that names place, value and what is expected, and the exit status."""
 
 import pytest
 from conftest import ROOT
@@ -101,7 +101,7 @@ def test_a_run_that_cannot_end_fails_with_status_1(airwatt):
 
 
 def test_an_unreadable_file_is_refused(airwatt, tmp_path):
-    # Root may read everything, so a broken link has to stand for what may not be read.
+    # Root can read every file, so a broken link represents an unreadable file.
     (tmp_path / "link.pcap").symlink_to(tmp_path / "gone")
     for command in ("run", "analyze"):
         answer = airwatt(command, tmp_path / "link.pcap")
@@ -119,7 +119,7 @@ def _scenario_text() -> str:
     return (ROOT / "scenarios" / "fast-dsl.toml").read_text()
 
 
-# What turns a good scenario into a doubtful one.
+# Fragments that turn a valid scenario into a doubtful one.
 _FRAGMENTS = st.sampled_from(
     [
         "",
@@ -164,7 +164,7 @@ def test_mutated_scenarios_never_show_a_traceback(airwatt, tmp_path, edits):
         text = text[:start] + fragment + text[start + cut :]
     path = tmp_path / "mutated.toml"
     path.write_text(text)
-    # Reading is what is tested: a scenario that passes may well take long to run.
+    # The test is about reading: a valid scenario may take long to run.
     answer = airwatt("run", path, "--show-config")
     assert answer.status in (0, 2), answer
     assert answer.status == 0 or answer.is_one_line(), answer

@@ -1,4 +1,4 @@
-"""Standard output, standard error and exit status, as the contract has them."""
+"""Standard output, standard error and exit status, as the interface requires."""
 
 import json
 import re
@@ -36,7 +36,7 @@ def test_help_of_each_command_fits_and_ends_with_examples_that_work(airwatt, com
     examples = _examples(answer.out)
     assert examples
     for example in examples:
-        # As printed, in the project's folder; only pictures and redirections go elsewhere.
+        # The example runs as printed, in the project's folder; only pictures and redirections go elsewhere.
         shell = example.replace("airwatt ", f"{library.__name__} ", 1)
         words = re.sub(r"([\w-]+\.(png|pcapng|schema\.json))\b", rf"{tmp_path}/\1", shell)
         words = words.replace(f"{tmp_path}/tcp-download.pcapng", "tcp-download.pcapng")
@@ -191,7 +191,7 @@ def test_traces_are_parquet_with_units_in_their_names(airwatt, tmp_path):
     expected = {"congestion_window", "deliveries", "queues", "radio_states", "triggers", "beacons", "frames"}
     assert expected <= tables.keys()
     for name, table in tables.items():
-        # U-APSD at beacons adapts nothing.
+        # U-APSD at beacons has no adaptations.
         assert (table.num_rows > 0) == (name != "adaptations"), name
         times = table["time_ns"].to_numpy()
         assert (times[1:] >= times[:-1]).all(), name

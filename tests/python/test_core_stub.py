@@ -1,4 +1,4 @@
-"""The typed stub and the module say the same."""
+"""Agreement of the typed stub with the module."""
 
 import ast
 import inspect

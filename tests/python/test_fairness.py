@@ -1,4 +1,4 @@
-"""Fairness of any array: both published tables of indices, limits, and a clear error for what has no index."""
+"""Fairness of any array: both published tables of indices, limits, and a clear error for input without an index."""
 
 import numpy as np
 import pytest

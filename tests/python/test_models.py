@@ -1,4 +1,4 @@
-"""The models from Python and on the command line: broadcasting, units, pictures, and everything that can be wrong."""
+"""The models from Python and on the command line: broadcasting, units, pictures, and all kinds of wrong input."""
 
 import json
 import time
@@ -124,11 +124,11 @@ def test_bad_input_names_the_parameter_and_what_is_allowed(arguments, words):
 
 
 def _wrong(field) -> list[object]:
-    """What a parameter cannot be, by its name: nothing takes NaN or infinity, and most take no negative numbers."""
+    """Values that a parameter rejects, by its name: all reject NaN and infinity, and most reject negative numbers."""
     if field.kind == "choice":
         return ["frob", 1, None]
     wrong: list[object] = [float("nan"), float("-inf")]
-    # No limit is infinity.
+    # No limit is represented by infinity.
     wrong += [] if field.kind == "whole-or-none" else [float("inf"), None]
     # A gain is any finite number.
     wrong += [] if field.name == "gain" else [-1]
@@ -164,7 +164,7 @@ def test_each_parameter_of_each_model_refuses_what_it_cannot_be(model, field):
     for value in _wrong(field):
         if model.name == "mac-frame" and (field.name, value) == ("listen_w", 0):
             continue  # a radio that listens for nothing can be weighed, if not compared with sleep
-        # One point, and the same in the middle of an array.
+        # Solves one point alone, and the same point in the middle of an array.
         alone, among = ({field.name: each} for each in (value, [field.default, value, field.default]))
         for arguments in (alone, among):
             with pytest.raises(InputError) as caught:
@@ -214,7 +214,7 @@ def test_a_million_points_take_less_than_a_second():
     p, m = 10 ** rng.uniform(-5, -1, 1_000_000), rng.integers(1, 20, 1_000_000)
     best = np.inf
     for _ in range(3):
-        # The time of this process, because other work on the machine is none of the model's.
+        # Only the time of this process counts, so that other load on the machine does not matter.
         started = time.process_time()
         models.tcp_energy(p=p, m=m, rtt_s=0.1)
         best = min(best, time.process_time() - started)

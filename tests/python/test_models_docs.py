@@ -1,4 +1,4 @@
-"""What docs/models shows is what the commands print; `--bless` writes it anew. Each model has its page."""
+"""The output in docs/models is that of the commands; `--bless` writes it anew. Each model has its page."""
 
 import re
 import shlex

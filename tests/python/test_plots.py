@@ -1,4 +1,4 @@
-"""Pictures are drawn, whatever the numbers are; how they look is for eyes."""
+"""Pictures are drawn for any numbers; their appearance is not tested."""
 
 import struct
 

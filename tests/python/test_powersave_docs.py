@@ -1,4 +1,4 @@
-"""docs/powersave.md: its tables are what its commands print, and its sentences are what the tables say."""
+"""The tables of docs/powersave.md are the output of its commands, and its sentences agree with the tables."""
 
 import re
 
@@ -62,18 +62,18 @@ def tables():
 
 def test_what_is_said_to_those_who_have_a_device(tables):
     bulk, web, ssh = tables["bulk"], tables["web"], tables["ssh"]
-    # `timeout` costs neither throughput nor time, saves between pages and keys, and nothing in a download.
+    # `timeout` costs neither throughput nor time, saves energy for pages and keys, and saves nothing in a download.
     assert bulk.goodput("timeout") == pytest.approx(bulk.goodput("active"), rel=0.01)
     assert bulk.energy("timeout") == pytest.approx(bulk.energy("active"), rel=0.01)
     for table, least, most in ((web, 0.35, 0.45), (ssh, 0.28, 0.38)):
         assert table.median("timeout") == pytest.approx(table.median("active"), rel=0.01)
         assert table.last("timeout") == pytest.approx(table.last("active"), rel=0.01)
         assert least < table.energy("timeout") / table.energy("active") < most
-    # Plain PSM: pages four times as long, echoes that wait for a beacon.
+    # Plain PSM makes pages four times as long, and echoes wait for a beacon.
     for plain in ("psm", "psm-legacy"):
         assert 3.3 < web.median(plain) / web.median("active") < 4.3
         assert 0.05 < ssh.median(plain) < 0.1 < ssh.last(plain) < 0.13
-    # U-APSD: 20 ms more for each key.
+    # U-APSD delays each key by 20 ms.
     assert 0.015 < ssh.median("uapsd") - ssh.median("active") < 0.025
 
 
@@ -94,7 +94,7 @@ def test_what_is_said_to_those_who_build_one(tables):
     assert stream.energy("ba-ta") > 1.8 * stream.energy("ba-ta+str")
     assert stream.energy("ba-ta+str") == pytest.approx(stream.energy("psm"), rel=0.05)
     assert web.energy("ba-ta+str") == pytest.approx(web.energy("ba-ta"), rel=0.05)
-    # PSM-Throttling: `active` but for streams.
+    # PSM-Throttling behaves like `active` except for streams.
     assert bulk.energy("psm-throttling") == bulk.energy("active")
     assert web.median("psm-throttling") == pytest.approx(web.median("active"), rel=0.001)
     assert stream.energy("uapsd") < stream.energy("psm-throttling") < 0.4 * stream.energy("active")
@@ -112,7 +112,7 @@ def test_what_is_said_to_those_who_run_access_points(tables):
     assert 10 < ten.energy("active") / ten.energy("ideal") < 12
     assert 2.2 < ten.energy("uapsd") / ten.energy("ideal") < 2.6
     assert 0.6 < ten.goodput("psm") / ten.goodput("active") < 0.7
-    # Wake-ups of U-APSD in an idle second: fifty triggers and ten beacons.
+    # U-APSD wakes up fifty times for triggers and ten times for beacons in an idle second.
     ssh = tables["ssh"].runs["uapsd"]
     assert 55 < sum(run["stations"][0]["wakeups"] / run["simulated_s"] for run in ssh) / RUNS < 65
     lost = {policy: ten.of(policy, aggregates.retransmitted) for policy in ("psm", "active")}

@@ -1,4 +1,4 @@
-"""What the README shows is what the commands print; `--bless` writes it anew."""
+"""The output in the README is that of the commands; `--bless` writes it anew."""
 
 import re
 import shlex
@@ -29,5 +29,5 @@ def test_the_readme_shows_what_the_commands_print(airwatt, request):
 
 def test_the_python_of_the_readme_runs():
     for block in re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL):
-        # Fewer repetitions: what is tested is that it runs.
+        # There are fewer repetitions, because the test only checks that the code runs.
         exec(block.replace("runs=10", "runs=2"), {})

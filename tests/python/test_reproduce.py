@@ -1,4 +1,5 @@
-"""`airwatt reproduce`: ids, points that run once, claims, documents, files; with made-up runs where runs would cost."""
+"""`airwatt reproduce`: ids, points that run once, claims, documents and files, with made-up runs instead of
+expensive ones."""
 
 import csv
 import json
@@ -20,7 +21,7 @@ def point(size="100kB"):
 
 
 def counted(place, *points):
-    """A reproduction that shows its points' events."""
+    """A reproduction whose values are the numbers of events of its points."""
 
     def compute(_item, results):
         values = []
@@ -129,7 +130,7 @@ def test_an_order_at_every_point_names_where_it_does_not_hold():
     claim = claims.lower_everywhere("a", low, [high])
     assert not claim.holds
     assert claim.here == "at 1 of 2 points; not at 1"
-    # By chance: the paired differences at the second place are 0 and -1.
+    # By coincidence the paired differences at the second place are 0 and -1.
     assert claims.lower_everywhere("a", low, [high], slight=True).holds
 
 

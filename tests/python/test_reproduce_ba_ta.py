@@ -1,4 +1,4 @@
-"""Document 001: every entry is there, computes and draws from made-up runs, and its text stands in the docs."""
+"""Document 001: every entry exists, computes and draws from made-up runs, and its text is in the docs."""
 
 import zlib
 
@@ -22,7 +22,7 @@ PLACES = (
     + ["fig15a", "fig15b", "fig16a", "fig16b", "appendix"]
 )
 
-# Published, and to be compared by others: values without claims.
+# Published figures that others are to compare: values without claims.
 OPEN = ["fig11b", "fig11c", "fig12a", "fig12b", "fig15b", "fig16a", "fig16b"] + [
     p for p in PLACES if p.startswith("fig14")
 ]
@@ -31,14 +31,14 @@ ITEMS = {item.place: item for item in DOCUMENT.reproductions}
 
 
 class AnyLine(dict):
-    """Numbers of a traced run: whatever is asked for."""
+    """Numbers of a traced run for any name."""
 
     def __missing__(self, key):
         return 1.0 + zlib.crc32(key.encode()) / 2**32
 
 
 def made_up(point):
-    """Three runs of a point: numbers of the right size with some noise of their own."""
+    """Three runs of a point: numbers of the right magnitude with random noise."""
     runs = []
     for seed in range(3):
         noise = zlib.crc32(f"{point.overrides} {seed}".encode()) / 2**32
@@ -79,7 +79,7 @@ def test_what_is_counted_holds():
 
 
 def test_one_configuration_and_no_other():
-    """Points differ in what a figure varies, and in nothing else."""
+    """Points differ only in the parameter that a figure varies."""
     varied = {"station.policy", "wifi", "wired.rtt", "wired.down.queue", "ap.buffer", "wired.up.rate", "flow.size"}
     varied |= {"tcp.initial_ssthresh", "tcp.min_rto_of", "flow.application", "flow.count", "flow.mean_gap", "flow.rate"}
     varied |= {"flow.direction", "station.count", "duration", "measure_from", "station", "flow"}
@@ -101,7 +101,8 @@ def test_the_documentation_has_the_configuration():
 
 
 def test_numbers_of_traces():
-    """A short run of each kind: the controller's lines end where they should, the queue's are those of the run."""
+    """A short run of each kind: the controller's tracks end at the end of the run, and the queues are those of the
+    run."""
     point = next(iter(ITEMS["fig10a.09"].points))
     loaded = _core.Scenario.load("fast-dsl", [*point.overrides, ("flow.size", "3MB")])
     run = _core.run(loaded, 1, trace=True)

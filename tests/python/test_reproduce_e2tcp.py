@@ -1,4 +1,4 @@
-"""Document 002: every entry is there, computes and draws from made-up runs, and its text stands in the docs."""
+"""Document 002: every entry exists, computes and draws from made-up runs, and its text is in the docs."""
 
 import zlib
 
@@ -41,7 +41,7 @@ PLACES = (
     + ["tab5.6", "ch6.share"]
 )
 
-# Published, and to be compared by others: values without claims.
+# Published figures that others are to compare: values without claims.
 OPEN = ["tab5.2", "sec5.5.5.ee", "sec5.5.5.factor", "ch6.share"] + [
     f"fig5.{n}" for n in (35, 36, 37, 38, 41, 42, 45, 46)
 ]
@@ -50,7 +50,7 @@ ITEMS = {item.place: item for item in DOCUMENT.reproductions}
 
 
 def made_up(point):
-    """Three runs of a point: overheads that grow as the channel worsens, with some noise of its own."""
+    """Three runs of a point: overheads that increase as the channel worsens, with random noise."""
     overrides = {"link.errors.good": "10000ms", **dict(point.overrides)}
     good = float(overrides["link.errors.good"].removesuffix("ms")) / 1000
     weight = {"e2tcp": 0.3, "prtp": 0.4, "tahoe": 1.0, "newreno": 1.2, "reno": 1.5}[overrides["flow.transport"]]
@@ -113,7 +113,7 @@ def test_the_worked_examples_hold():
 
 
 def test_one_configuration_and_no_other():
-    """Points differ in what a figure varies, and in nothing else."""
+    """Points differ only in the parameter that a figure varies."""
     varied = {"flow.transport", "flow.reliability", "flow.application", "flow.mean_gap", "flow.rate", "flow.size"}
     varied |= {"link.errors.good", "link.errors.bad", "link.rate", "link.delay", "tcp.delayed_ack"}
     varied |= {f"e2tcp.{key}" for key in ("min_window", "max_window", "after_timeout", "error_limit")}

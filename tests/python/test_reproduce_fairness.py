@@ -1,4 +1,5 @@
-"""Documents 000 (chapter 2) and 003: every entry is there and computes from made-up runs; the page has their text."""
+"""Documents 000 (chapter 2) and 003: every entry exists and computes from made-up runs; the page contains their
+text."""
 
 import json
 import math
@@ -26,7 +27,7 @@ PLACES_2010 = [
     *(f"fig{n}" for n in range(9, 21)),
     *("fig21a", "fig21b", "fig22", "fig23"),
 ]
-# Published, and to be compared by others: values without claims.
+# Published figures that others are to compare: values without claims.
 OPEN = ["fig2.6a", "fig2.6b", "fig2.7", "fig2.9b", "fig2.12a", "fig2.12b", "fig2.13", "fig21b", "fig22", "fig23"]
 
 DOCUMENTS = {
@@ -73,7 +74,7 @@ def test_what_is_counted_on_paper_holds_but_for_one_property():
         if not item.points:
             outcome = item.compute(item, MadeUp())
             missed += [claim.id for claim in outcome.claims if not claim.holds]
-    # Alpha = 1 does not have it, by the thesis's own table.
+    # The index with alpha = 1 does not have the property, by the thesis's own table.
     assert missed == ["hashimoto-2010/sec3.1.properties.i"]
 
 

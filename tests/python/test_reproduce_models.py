@@ -1,4 +1,4 @@
-"""Document 000, chapters 3 and 4: every entry is there, and all that equations claim holds but what is known not to."""
+"""Document 000, chapters 3 and 4: every entry exists, and all claims about equations hold except the known ones."""
 
 import random
 
@@ -63,7 +63,7 @@ def test_the_gaps_of_a_run_are_those_of_its_acknowledgements():
     point = validation.point(20)
     scenario = _core.Scenario.load(point.scenario, [*point.overrides, ("duration", "14s")])
     gaps = validation.gaps_ms(_core.run(scenario, 1, trace=True))
-    # Four seconds of about 10 Mb/s in packets of 1500 bytes.
+    # These are four seconds of about 10 Mb/s in packets of 1500 bytes.
     assert 2000 < len(gaps) < 3600
     assert gaps.min() > 0.05
     assert 3500 < gaps.sum() <= 4000

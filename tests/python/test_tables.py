@@ -1,4 +1,4 @@
-"""Whole answers, as a person sees them at 80 columns. `pytest --bless` writes the snapshots after a reviewed change."""
+"""Whole outputs, as shown at 80 columns. `pytest --bless` writes the snapshots after a reviewed change."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Models against the simulator: what is stated is kept, and what `airwatt model NAME --validate` says of it."""
+"""Models against the simulator: the stated accuracy is met, and `airwatt model NAME --validate` reports it."""
 
 import dataclasses
 import math
