@@ -125,7 +125,7 @@ pub enum Event {
     },
     /// The peer has closed its direction, and all its data is delivered.
     PeerClosed,
-    /// The peer has acknowledged everything that was written so far, with gaps that it skipped.
+    /// The peer has acknowledged everything that was written so far, skipped gaps included.
     AllAcknowledged,
     /// The peer refused the connection.
     Refused,
