@@ -46,7 +46,8 @@ pub mod tcp_throughput;
 pub mod text;
 pub mod wni_factors;
 
-/// The error for a parameter outside a model's range. Its display is one line: `PARAMETER: expected RANGE, got VALUE`.
+/// The error for a parameter outside a model's range. Its display is one line: the parameter, its
+/// value, and the range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ModelError {
     /// The name of the parameter as in `Params`.

@@ -18,14 +18,15 @@ use crate::fields::{Field, Kind};
 #[cfg(test)]
 mod tests;
 
-/// The error for a text that is not a value of a parameter. Its display is one line: `PARAMETER: expected X, got TEXT`.
+/// The error for a text that is not a value of a parameter. Its display is one line: the parameter, the
+/// text, and the problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextError {
     /// The name of the parameter.
     pub parameter: &'static str,
     /// The text that was read.
     pub text: String,
-    /// What is expected.
+    /// The problem, and what is expected instead.
     pub problem: String,
 }
 
