@@ -93,7 +93,7 @@ fn descriptions_come_from_the_structs() {
     let field = |name| parameters.iter().find(|field| field.name == name).unwrap();
     assert_eq!((field("rtt_s").unit, field("rtt_s").short_name(), field("rtt_s").default), ("s", "rtt", 0.1));
     assert_eq!(field("accounting").kind, Kind::Choice(&["repaired", "unclamped", "printed"]));
-    assert!(field("accounting").text.contains("`printed`: Twice, as in print."));
+    assert!(field("accounting").text.contains("`printed`: The round counts twice, as printed."));
     assert_eq!(field("listen_w").text, "P^l, power while awake and listening.");
     assert_eq!(field("initial_packets").short_name(), "initial_packets");
 }
