@@ -99,15 +99,20 @@ def emulate(
     """Emulates. Lets other threads run meanwhile. Stopped through its control it returns what there is until then."""
 
 def analyze(
-    path: str,
+    path: str | PathLike[str],
     *,
     station: str | None = ...,
     radio: str | None = ...,
     policies: Sequence[str] = ...,
     seed: int = ...,
+    limit: str | None = ...,
     control: Control | None = ...,
 ) -> str:
-    """Analyses a capture; returns the document. Raises `InputError`, or `KeyboardInterrupt` when stopped."""
+    """Analyses a capture; returns the document.
+
+    Raises `InputError`, `RunError` if a limit is exceeded or the capture holds nothing to analyse, or
+    `KeyboardInterrupt` when stopped.
+    """
 
 def schema() -> str:
     """The JSON schema of scenario files."""

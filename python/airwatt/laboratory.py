@@ -180,18 +180,27 @@ def analyze(
     radio: str | None = None,
     policies: Sequence[str] | None = None,
     seed: int = 1,
+    limit: str | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Analysis:
     """Says what a station's radio spent, or would have spent under each policy, from a capture file.
 
-    Without `station` it takes the one that the capture leaves no doubt about; else `candidates` lists them. Without
-    `policies` it takes all that there are. Raises `InputError`, or `Interrupted`.
+    Without `station` it takes the one that the capture leaves no doubt about; otherwise `candidates` lists them.
+    Without `policies` it takes all that there are. `limit` bounds the cost, as in `"memory=2GB,events=1e10"`, the
+    default of captures above 1 MB. Raises `InputError`, `RunError` if a limit is exceeded or nothing can be analysed,
+    or `Interrupted`.
     """
     check_seeds(seed, 1)
 
     def job(control: Control) -> str:
         return _core.analyze(
-            os.fspath(capture), station=station, radio=radio, policies=policies or [], seed=seed, control=control
+            capture,
+            station=station,
+            radio=radio,
+            policies=policies or [],
+            seed=seed,
+            limit=limit,
+            control=control,
         )
 
     outcome = run_all([job], on_progress)

@@ -1,5 +1,12 @@
 """All kinds of wrong input: one line that names place, value and what is expected, and the exit status."""
 
+import gzip
+import json
+import os
+import struct
+from collections.abc import Iterable
+from pathlib import Path
+
 import pytest
 from conftest import ROOT
 from hypothesis import HealthCheck, given, settings
@@ -75,6 +82,8 @@ CAPTURE = ROOT / "captures" / "tcp-download.pcapng"
         (["analyze", CAPTURE, "--radio", "frob"], ["frob", "ar5004"]),
         (["analyze", CAPTURE, "--policy", "frob"], ["frob", "psm"]),
         (["analyze", CAPTURE, "--plot", "x.bmp"], ["--plot", ".png"]),
+        (["analyze", CAPTURE, "--limit", "time=5s"], ["--limit", "memory=SIZE", "time=5s"]),
+        (["analyze", CAPTURE, "--limit", "memory=2"], ["--limit", "memory", "unit"]),
         (["radios", "extra"], ["extra"]),
         (["scenarios", "--frob"], ["--frob"]),
     ],
@@ -179,5 +188,57 @@ def test_mutated_captures_never_show_a_traceback(airwatt, tmp_path, data):
     path = tmp_path / "mutated.pcapng"
     path.write_bytes(content[: data.draw(st.integers(0, len(content)))])
     answer = airwatt("analyze", path, "--json")
-    assert answer.status in (0, 2), answer
+    # 1: the header is sound, and no packet is left.
+    assert answer.status in (0, 1, 2), answer
     assert answer.status == 0 or answer.is_one_line(), answer
+
+
+def _pcap(packets: Iterable[tuple[int, int, bytes]]) -> bytes:
+    """A capture of raw IP packets, each with its second, the length that it states and its bytes."""
+    records = (struct.pack("<IIII", at, 0, len(data), stated) + data for at, stated, data in packets)
+    return struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65_535, 101) + b"".join(records)
+
+
+def test_ten_packets_that_state_gigabytes_are_refused(airwatt, tmp_path):
+    header = bytes.fromhex("45000000000000004011000001020304c0a80102 0035100000080000")
+    path = tmp_path / "large.pcap"
+    path.write_bytes(_pcap((at, 2**32 - 1, header) for at in range(10)))
+    answer = airwatt("analyze", path)
+    assert answer.status == 1
+    assert answer.is_one_line("large.pcap", "10 packets", "4294967295"), answer
+
+
+def test_an_exceeded_limit_is_one_line_and_status_1(airwatt):
+    answer = airwatt("analyze", CAPTURE, "--limit", "events=1e4")
+    assert answer.status == 1
+    assert answer.is_one_line("tcp-download.pcapng", "10000 events", "hint:", "--limit"), answer
+
+
+def test_a_compressed_capture_gives_the_same_document(airwatt, tmp_path):
+    path = tmp_path / "download.pcapng.gz"
+    path.write_bytes(gzip.compress(CAPTURE.read_bytes()))
+    options = ["--policy", "psm", "--json"]
+    plain, compressed = (json.loads(airwatt("analyze", file, *options).out) for file in (CAPTURE, path))
+    assert compressed["capture"].pop("file") == str(path)
+    assert plain["capture"].pop("file") == str(CAPTURE)
+    assert compressed == plain
+
+
+def test_a_compressed_file_that_expands_beyond_measure_is_refused(airwatt, tmp_path):
+    path = tmp_path / "bomb.pcap.gz"
+    path.write_bytes(gzip.compress(_pcap((0, 0, bytes(60_000)) for _ in range(300))))
+    answer = airwatt("analyze", path)
+    assert answer.status == 1
+    assert answer.is_one_line("bomb.pcap.gz", "200 times"), answer
+
+
+def test_a_file_name_that_is_not_utf_8_is_a_file_name(airwatt, tmp_path):
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.pcapng"))
+    path.write_bytes(CAPTURE.read_bytes())
+    answer = airwatt("analyze", path, "--policy", "psm", "--json")
+    assert answer.status == 0, answer
+    assert json.loads(answer.out)["capture"]["file"].endswith("caf\ufffd.pcapng")
+    path.unlink()
+    answer = airwatt("analyze", path)
+    assert answer.status == 2
+    assert answer.is_one_line("No such file"), answer

@@ -1,8 +1,8 @@
-//! The clock of a capture, which may jump: by daylight, by hand, or because files were put one behind another.
+//! The clock of a capture, which may jump: it was set, or files were concatenated.
 //!
-//! Where it jumps ahead by more than [`GAP_LIMIT`], or back by more than [`REORDER_LIMIT`], nothing is known of the
-//! time between: the capture falls into segments, and idle power is never integrated over what lies between two.
-//! Within a segment packets are sorted by time: captures of several interfaces come slightly out of order.
+//! If it jumps ahead by more than [`GAP_LIMIT`], or back by more than [`REORDER_LIMIT`], nothing is known of the time in
+//! between: the capture is divided into segments, and idle power is never integrated between two of them. Within a
+//! segment packets are sorted by time, since captures of several interfaces are slightly out of order.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,15 @@ use airwatt_base::{Instant, Span};
 
 use crate::file::Capture;
 
-/// A longer silence is a hole in the capture, not idleness. An hour: keep-alives of TCP (RFC 9293 3.8.4: two hours by
-/// default) apart, everything that runs on a device speaks more often, beacons a thousandfold.
+/// A longer silence is a gap in the capture rather than idleness. Apart from TCP keep-alives (RFC 9293 3.8.4: two hours
+/// by default), everything that runs on a device sends more often than once an hour.
 pub const GAP_LIMIT: Span = Span::from_secs(3_600);
 
-/// Packets that are late by at most this much were handed over late; a larger jump back is a clock that was set.
+/// A packet that is late by at most this much was delivered late to the capture; a larger jump back is a clock that was
+/// set.
 pub const REORDER_LIMIT: Span = Span::from_secs(1);
 
-/// A stretch of a capture without holes.
+/// A part of a capture in which the clock does not jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Index of its first packet.
@@ -37,8 +38,8 @@ impl Segment {
     }
 }
 
-/// Cuts the capture into segments, sorts each, and makes times count from the earliest packet.
-pub(crate) fn mend(capture: &mut Capture) {
+/// Divides the capture into segments, sorts each, and lets times count from the earliest packet.
+pub(crate) fn divide(capture: &mut Capture) {
     let Some(earliest) = capture.packets.iter().map(|p| p.at).min() else { return };
     capture.start_unix_ns = earliest.as_nanos();
     for packet in &mut capture.packets {
@@ -59,16 +60,16 @@ pub(crate) fn mend(capture: &mut Capture) {
     }
     bounds.push(capture.packets.len());
     for pair in bounds.windows(2) {
-        let stretch = &mut capture.packets[pair[0]..pair[1]];
-        // Stable: packets of one instant stay in the file's order.
-        stretch.sort_by_key(|packet| packet.at);
-        let (Some(first), Some(last)) = (stretch.first(), stretch.last()) else { continue };
+        let packets = &mut capture.packets[pair[0]..pair[1]];
+        // The sort is stable: packets of one instant keep the order of the file.
+        packets.sort_by_key(|packet| packet.at);
+        let (Some(first), Some(last)) = (packets.first(), packets.last()) else { continue };
         capture.segments.push(Segment { first: pair[0], end: pair[1], from: first.at, until: last.at });
     }
 }
 
-/// Marks 802.11 retransmissions whose first transmission the capture has: the same sender, traffic identifier and
-/// sequence control as the frame before, with the retry bit (802.11-2020 10.3.2.14).
+/// Marks 802.11 retransmissions of a frame that is in the capture: the sender, traffic identifier and sequence control of
+/// the frame before, with the retry bit (802.11-2020 10.3.2.14).
 pub(crate) fn mark_repeated(capture: &mut Capture) {
     let mut last = BTreeMap::new();
     for packet in &mut capture.packets {
@@ -85,5 +86,6 @@ pub(crate) fn mark_repeated(capture: &mut Capture) {
 
 /// The time that the capture covers: its segments' durations together.
 pub fn covered(capture: &Capture) -> Span {
-    capture.segments.iter().map(Segment::duration).sum()
+    let spans = capture.segments.iter().map(Segment::duration);
+    spans.fold(Span::ZERO, Span::saturating_add)
 }

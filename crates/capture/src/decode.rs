@@ -1,4 +1,9 @@
 //! From the bytes of a packet to its record, through link layers, VLAN tags and GRE.
+//!
+//! A packet states its length on the link in the file, apart from the bytes that were captured, and nothing else confirms
+//! it. So a length that no packet of its link type can have is a defect of the packet: it is noted, and the packet is left
+//! out. An 802.11 frame is one MPDU. Elsewhere a packet may be a bundle of segments (GSO, GRO), which is as long as one IP
+//! packet can state. Longer bundles (BIG TCP, up to 512 KiB and off by default) are left out with the rest.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -10,11 +15,10 @@ use airwatt_dot11::{
 };
 use etherparse::LaxIpSlice;
 
-use crate::error::CaptureError;
-use crate::file::{Capture, Format, LinkType, Notes};
+use crate::file::{Capture, Format, LinkType, Notes, Oversized};
 use crate::packet::{AirFrame, Beacon, Ip, Network, Packet, TcpFields, Transport};
 
-/// Layers of tags and tunnels that are looked through; deeper nesting is an attack or a loop.
+/// Layers of tags and tunnels that are decoded; deeper nesting is an attack or a loop.
 const DEPTH_LIMIT: u8 = 8;
 
 /// Ethernet types (IEEE 802 numbers).
@@ -29,10 +33,19 @@ const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
 const PROTOCOL_GRE: u8 = 47;
 
-/// FCS at the end of a frame.
+/// Length of the FCS at the end of a frame.
 const FCS_BYTES: u32 = 4;
 
-/// What a packet turned out to carry.
+/// The longest MPDU with its FCS: that of VHT, HE and EHT (802.11-2020 table 9-34).
+const MPDU_LIMIT_BYTES: u32 = 11_454;
+/// Padding that a driver may put between header and body.
+const MPDU_PADDING_BYTES: u32 = 4;
+/// The longest IP packet: IPv6 does not count its header of 40 bytes in its 16-bit length.
+const IP_LIMIT_BYTES: u32 = 65_535 + 40;
+/// Headers before the IP packet of a station: link layer, VLAN tags, PPPoE, and the outer headers of GRE.
+const LINK_HEADERS_BYTES: u32 = 256;
+
+/// The layers of a packet that were decoded.
 #[derive(Clone, Copy, Default)]
 struct Layers {
     macs: Option<(MacAddress, MacAddress)>,
@@ -40,7 +53,6 @@ struct Layers {
 }
 
 /// Collects records while a file is read.
-#[derive(Default)]
 pub(crate) struct Decoder {
     packets_in_file: u32,
     bytes_on_link: u64,
@@ -48,14 +60,47 @@ pub(crate) struct Decoder {
     packets: Vec<Packet>,
     frames: Vec<AirFrame>,
     beacons: Vec<Beacon>,
+    /// Association identifiers in all beacons together.
+    aids: usize,
     networks: BTreeMap<MacAddress, Network>,
     notes: Notes,
+    memory_limit_bytes: u64,
 }
 
 impl Decoder {
-    /// Whether no packet was taken yet.
+    /// A decoder whose records may occupy `memory_limit_bytes`.
+    pub(crate) fn new(memory_limit_bytes: u64) -> Self {
+        Self {
+            packets_in_file: 0,
+            bytes_on_link: 0,
+            link_types: Vec::new(),
+            packets: Vec::new(),
+            frames: Vec::new(),
+            beacons: Vec::new(),
+            aids: 0,
+            networks: BTreeMap::new(),
+            notes: Notes::default(),
+            memory_limit_bytes,
+        }
+    }
+
+    /// Whether there are no packets yet.
     pub(crate) const fn is_empty(&self) -> bool {
         self.packets.is_empty()
+    }
+
+    /// Memory of the records in bytes, without that of names and of the tree of cells.
+    pub(crate) const fn memory_bytes(&self) -> u64 {
+        let records = self.packets.capacity() * size_of::<Packet>()
+            + self.frames.capacity() * size_of::<AirFrame>()
+            + self.beacons.capacity() * size_of::<Beacon>()
+            + self.aids * size_of::<u16>();
+        records as u64
+    }
+
+    /// Whether the records occupy more than they may.
+    pub(crate) const fn exceeds_memory(&self) -> bool {
+        self.memory_bytes() > self.memory_limit_bytes
     }
 
     /// Counts a packet of a link type that cannot be read.
@@ -64,7 +109,7 @@ impl Decoder {
         self.notes.skipped_link_type += 1;
     }
 
-    /// Takes a packet: its time in nanoseconds since 1970, its length on the link and the bytes that were captured.
+    /// Records a packet: its time in nanoseconds since 1970, its length on the link and the bytes that were captured.
     pub(crate) fn record(&mut self, link: LinkType, unix_ns: Option<u64>, original: u32, data: &[u8]) {
         self.packets_in_file = self.packets_in_file.saturating_add(1);
         if !self.link_types.contains(&link) {
@@ -75,9 +120,15 @@ impl Decoder {
             self.packets.last().map_or(Instant::ZERO, |p| p.at)
         });
         // Some tools leave the original length empty.
-        let wire_bytes = original.max(data.len() as u32);
-        self.bytes_on_link += u64::from(wire_bytes);
+        let wire_bytes = original.max(u32::try_from(data.len()).unwrap_or(u32::MAX));
         let number = self.packets_in_file;
+        let limit_bytes = longest(link, data);
+        if wire_bytes > limit_bytes {
+            let first = Oversized { first: number, bytes: wire_bytes, limit_bytes, count: 0 };
+            self.notes.oversized.get_or_insert(first).count += 1;
+            return;
+        }
+        self.bytes_on_link += u64::from(wire_bytes);
         let mut packet =
             Packet { number, at, wire_bytes, macs: None, ip: None, frame: None, repeated: false };
         if link.is_air() {
@@ -99,7 +150,7 @@ impl Decoder {
         self.packets.push(packet);
     }
 
-    /// Takes an 802.11 frame with or without radiotap.
+    /// Records an 802.11 frame with or without radiotap.
     fn air(&mut self, link: LinkType, mut packet: Packet, data: &[u8]) {
         let (radiotap, skip) = match link {
             LinkType::Radiotap => Radiotap::decode(data).unwrap_or_default(),
@@ -109,7 +160,7 @@ impl Decoder {
         let whole = data.len() as u32 >= packet.wire_bytes;
         let mut bytes = &data[skip.min(data.len())..];
         let mut length = packet.wire_bytes.saturating_sub(skip as u32);
-        // Without radiotap nothing says whether an FCS is there; a sum that fits does.
+        // Without radiotap only a checksum that matches shows that there is an FCS.
         let has_fcs = if link == LinkType::Radiotap {
             radiotap.flags.has(RadiotapFlags::FCS)
         } else {
@@ -182,13 +233,11 @@ impl Decoder {
                 if let Some(tim) = tim {
                     network.dtim_period = tim.dtim_period;
                 }
+                let aids = tim.map_or_else(Vec::new, |tim| tim.aids().collect());
+                let dtim = tim.map(|tim| (tim.dtim_count, tim.dtim_period));
+                self.aids += aids.capacity();
                 found.beacon = Some(self.beacons.len() as u32);
-                self.beacons.push(Beacon {
-                    bssid,
-                    interval_tu,
-                    dtim: tim.map(|tim| (tim.dtim_count, tim.dtim_period)),
-                    aids: tim.map_or_else(Vec::new, |tim| tim.aids().collect()),
-                });
+                self.beacons.push(Beacon { bssid, interval_tu, dtim, aids });
             }
             Ok(Some(ManagementBody::AssociationRequest { elements, .. })) => {
                 found.requested_uapsd = Some(elements.wmm().map_or(0, |wmm| wmm.station_uapsd()));
@@ -200,12 +249,13 @@ impl Decoder {
         }
     }
 
-    /// Everything that was collected; times are since 1970 still, and there are no segments yet.
-    pub(crate) fn into_capture(self, file: &str, format: Format) -> Capture {
+    /// The capture of the records, of a file of `bytes`. Its times still count from 1970, and it has no segments yet.
+    pub(crate) fn into_capture(self, file: &str, format: Format, bytes: u64) -> Capture {
         Capture {
             file: file.to_owned(),
             format,
             link_types: self.link_types,
+            bytes,
             packets_in_file: self.packets_in_file,
             bytes_on_link: self.bytes_on_link,
             start_unix_ns: 0,
@@ -219,6 +269,20 @@ impl Decoder {
     }
 }
 
+/// The longest packet of a link type in bytes, with the headers that `data` begins with.
+fn longest(link: LinkType, data: &[u8]) -> u32 {
+    let mpdu = MPDU_LIMIT_BYTES + MPDU_PADDING_BYTES;
+    match link {
+        LinkType::Dot11 => mpdu,
+        // Radiotap states its own length in octets 2 and 3, little-endian.
+        LinkType::Radiotap => {
+            mpdu + data.get(2..4).map_or(0, |l| u32::from(u16::from_le_bytes([l[0], l[1]])))
+        }
+        _ => IP_LIMIT_BYTES + LINK_HEADERS_BYTES,
+    }
+}
+
+/// The record of a frame of `length` bytes without its FCS.
 fn air_frame(frame: &Frame<'_>, length: u32, radiotap: &Radiotap) -> AirFrame {
     let header = frame.header();
     let control = header.control;
@@ -253,7 +317,7 @@ fn msdu_bytes(frame: &Frame<'_>, length: u32) -> u32 {
     }
     let cipher = match frame.body() {
         _ if !control.protected => 0,
-        // The extended IV bit tells WEP apart; TKIP's second octet repeats its first with bit 5 set and bit 7 clear.
+        // WEP does not set the extended IV bit; TKIP's second octet repeats its first with bit 5 set and bit 7 clear.
         [_, _, _, key, ..] if key & 0x20 == 0 => 8,
         [first, second, third, ..] if *second == (*first | 0x20) & 0x7f && *third != 0 => 20,
         _ => 16,
@@ -284,18 +348,18 @@ fn cooked(data: &[u8], length: u32, protocol_at: usize, address_at: usize, heade
     let kind = u16::from_be_bytes([data[protocol_at], data[protocol_at + 1]]);
     let mut octets = [0; 6];
     octets.copy_from_slice(&data[address_at..address_at + 6]);
-    // Only the sender's address is there; who received it is not known, and the zero address says so.
+    // The header holds the sender's address alone; the zero address stands for the unknown receiver.
     let macs = (octets != [0; 6]).then(|| (MacAddress(octets), MacAddress::default()));
     Layers { macs, ip: network(kind, rest, length.saturating_sub(header as u32), 0) }
 }
 
-/// An LLC body; `length` counts from behind LLC/SNAP.
+/// An LLC body; `length` counts from the end of LLC and SNAP.
 fn logical_link(data: &[u8], length: u32, depth: u8) -> Option<Ip> {
     let (kind, rest) = snap_payload(data)?;
     network(kind, rest, length, depth)
 }
 
-/// What an Ethernet type says, through VLAN tags.
+/// The packet of an Ethernet type, also within VLAN tags.
 fn network(kind: u16, data: &[u8], length: u32, depth: u8) -> Option<Ip> {
     if depth > DEPTH_LIMIT {
         return None;
@@ -341,7 +405,7 @@ fn ip(data: &[u8], length: u32, depth: u8) -> Option<Ip> {
             )
         }
     };
-    // Segmentation offload leaves the stated length zero; then the link's length holds.
+    // Segmentation offload leaves the stated length zero; the link's length replaces it.
     let bytes = if stated == 0 { length } else { stated };
     let payload = slice.payload();
     let rest = bytes.saturating_sub(headers);
@@ -364,7 +428,7 @@ fn tunnelled(data: &[u8], length: u32, depth: u8) -> Option<Ip> {
     if version != 0 || depth > DEPTH_LIMIT {
         return None;
     }
-    // Checksum (or routing, long gone), key and sequence number take four bytes each.
+    // Checksum (or the obsolete routing), key and sequence number take four bytes each.
     let skip = 4 + flag(0x80 | 0x40) + flag(0x20) + flag(0x10);
     let rest = data.get(skip..)?;
     let length = length.saturating_sub(skip as u32);
@@ -386,7 +450,7 @@ fn transport(protocol: u8, data: &[u8], length: u32, fragment: bool) -> Transpor
     let port = |at: usize| u16::from_be_bytes([data[at], data[at + 1]]);
     let word = |at: usize| u32::from_be_bytes([data[at], data[at + 1], data[at + 2], data[at + 3]]);
     match protocol {
-        // Of a fragmented packet the first piece has the ports, but nothing here tells it from the others.
+        // The first fragment has the ports, but the others cannot be distinguished from it here.
         _ if fragment => Transport::Other(protocol),
         PROTOCOL_TCP if data.len() >= 20 => Transport::Tcp(TcpFields {
             source_port: port(0),
@@ -399,20 +463,5 @@ fn transport(protocol: u8, data: &[u8], length: u32, fragment: bool) -> Transpor
         }),
         PROTOCOL_UDP if data.len() >= 4 => Transport::Udp { source_port: port(0), destination_port: port(2) },
         _ => Transport::Other(protocol),
-    }
-}
-
-impl CaptureError {
-    /// The file that the error is about, where it is about one.
-    pub fn file(&self) -> Option<&str> {
-        match self {
-            Self::Unreadable(file, _)
-            | Self::Empty(file)
-            | Self::NotACapture(file, _)
-            | Self::LinkType(file, _)
-            | Self::NoPackets(file)
-            | Self::NoStation { file, .. } => Some(file),
-            Self::StationText(_) => None,
-        }
     }
 }

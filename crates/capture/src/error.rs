@@ -1,6 +1,10 @@
-//! What can be wrong with a capture: one line each, naming the file.
+//! Errors of reading a capture; each prints as one line that names the file.
 
 use std::fmt;
+
+use airwatt_base::Size;
+
+use crate::file::{EXPANSION_LIMIT, Oversized};
 
 /// Why a capture could not be analysed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,47 +13,102 @@ pub enum CaptureError {
     Unreadable(String, String),
     /// The file has no bytes.
     Empty(String),
-    /// The file is something else; the text says what it seems to be.
+    /// The file is something else; the text says why.
     NotACapture(String, String),
-    /// No packet of the file is of a link type that can be read.
+    /// No packet of the file is of a supported link type; the number is that of the first.
     LinkType(String, u32),
-    /// The file is a capture and holds no packets.
-    NoPackets(String),
-    /// The station is not in the capture; with the ends that are.
+    /// The file is a capture and holds no packets that can be analysed.
+    NoPackets {
+        /// The file.
+        file: String,
+        /// Packets that were left out because their stated length is impossible.
+        oversized: Option<Oversized>,
+    },
+    /// The compressed file expands to more than [`EXPANSION_LIMIT`] times its size.
+    Expanded(String),
+    /// The records of the capture exceed the limit of memory.
+    Memory {
+        /// The file.
+        file: String,
+        /// Packets up to there.
+        packets: u32,
+        /// Memory that their records take, in bytes.
+        memory_bytes: u64,
+        /// The limit in bytes.
+        limit_bytes: u64,
+    },
+    /// The station is not in the capture.
     NoStation {
         /// The file.
         file: String,
-        /// The address that was asked for.
+        /// The address that the user named.
         station: String,
-        /// The busiest ends, in text.
+        /// The endpoints with most traffic, in text.
         candidates: Vec<String>,
     },
     /// The text is not an address.
     StationText(String),
+    /// The caller asked to stop.
+    Interrupted,
+}
+
+impl CaptureError {
+    /// Whether the file or an option is wrong (exit status 2). Otherwise the capture is in order, and the analysis failed:
+    /// it exceeds a limit, or holds nothing to analyse (exit status 1).
+    pub const fn is_wrong_input(&self) -> bool {
+        !matches!(self, Self::NoPackets { .. } | Self::Expanded(_) | Self::Memory { .. } | Self::Interrupted)
+    }
 }
 
 impl fmt::Display for CaptureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unreadable(file, reason) => write!(f, "{file}: cannot be read: {reason}"),
-            Self::Empty(file) => write!(f, "{file}: empty, not a capture"),
-            Self::NotACapture(file, what) => write!(f, "{file}: not a pcap or pcapng capture: {what}"),
+            Self::Empty(file) => write!(f, "{file}: expected a pcap or pcapng capture, got an empty file"),
+            Self::NotACapture(file, why) => write!(f, "{file}: not a pcap or pcapng capture: {why}"),
             Self::LinkType(file, number) => write!(
                 f,
                 "{file}: link type {number} is not supported; supported are {}",
                 crate::LinkType::supported()
             ),
-            Self::NoPackets(file) => write!(f, "{file}: a capture without packets"),
+            Self::NoPackets { file, oversized: None } => write!(f, "{file}: a capture without packets"),
+            Self::NoPackets { file, oversized: Some(oversized) } => {
+                write!(f, "{file}: a capture without packets that can be analysed: {oversized}")
+            }
+            Self::Expanded(file) => write!(
+                f,
+                "{file}: the compressed file expands to more than {EXPANSION_LIMIT} times its size; hint: decompress it \
+                 first if it is trustworthy"
+            ),
+            Self::Memory { file, packets, memory_bytes, limit_bytes } => write!(
+                f,
+                "{file}: the records of its first {packets} packets take {}, and the limit is {}; hint: raise --limit \
+                 memory=SIZE, or cut the capture",
+                Size::from_bytes(*memory_bytes),
+                Size::from_bytes(*limit_bytes)
+            ),
             Self::NoStation { file, station, candidates } => {
                 write!(f, "{file}: station {station} is not in the capture")?;
                 if candidates.is_empty() { Ok(()) } else { write!(f, "; it has {}", candidates.join(", ")) }
             }
             Self::StationText(text) => write!(
                 f,
-                "--station: {text:?} is not an address; allowed is an IP or a MAC address, for example 192.168.7.2 or \
-                 00:1b:63:ab:cd:ef"
+                "--station: expected an IP or MAC address, for example 192.168.7.2 or 00:1b:63:ab:cd:ef, got {text:?}"
             ),
+            Self::Interrupted => f.write_str("interrupted"),
         }
+    }
+}
+
+impl fmt::Display for Oversized {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { first, bytes, limit_bytes, count } = self;
+        let packets = if *count == 1 { "1 packet states" } else { &format!("{count} packets state") };
+        write!(
+            f,
+            "{packets} a length that is impossible on the link (the first is packet {first}, with {bytes} bytes of at most \
+             {limit_bytes})"
+        )
     }
 }
 

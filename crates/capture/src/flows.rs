@@ -1,5 +1,5 @@
-//! Conversations: who spoke with whom, how much each way, what was sent again; and the small exchanges that woke the
-//! radio for themselves alone.
+//! Flows: their endpoints, the bytes in each direction and the retransmissions; and the small exchanges for which alone the
+//! radio woke up.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use crate::file::Capture;
 use crate::packet::{Ip, TcpFields, Transport};
 use crate::stations::{Direction, Station};
 
-/// A silence of the whole station that ends a burst. Twice a beacon interval: after it, power save of any kind has
+/// A time without packets of the station that ends a burst: two beacon intervals, after which power save of any kind has
 /// put the radio to sleep.
 pub const QUIET: Span = Span::from_millis(200);
 
@@ -56,16 +56,16 @@ const fn is_quic(source_port: u16, destination_port: u16) -> bool {
     source_port == 443 || destination_port == 443
 }
 
-/// One end of a flow.
+/// An endpoint of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct End {
+pub struct Endpoint {
     /// Address.
     pub ip: IpAddr,
-    /// Port; zero where there is none.
+    /// Port; zero for protocols without ports.
     pub port: u16,
 }
 
-impl std::fmt::Display for End {
+impl std::fmt::Display for Endpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.port {
             0 => self.ip.fmt(f),
@@ -74,37 +74,37 @@ impl std::fmt::Display for End {
     }
 }
 
-/// One way of a flow.
+/// The packets of one direction of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Way {
+pub struct DirectionCounts {
     /// Packets.
     pub packets: u64,
     /// IP bytes.
     pub bytes: u64,
-    /// TCP segments that bring nothing beyond what was sent before (keep-alive probes apart).
+    /// TCP segments that hold no new data, keep-alive probes apart.
     pub retransmissions: u64,
     highest: Option<Seq>,
 }
 
-/// A conversation.
+/// A flow between two endpoints.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Flow {
-    /// The end that sent first.
-    pub first: End,
-    /// The other.
-    pub second: End,
+    /// The endpoint that sent the first packet.
+    pub first: Endpoint,
+    /// The other endpoint.
+    pub second: Endpoint,
     /// IP protocol number.
     pub protocol: u8,
-    /// First and last packet.
+    /// Time of the first packet.
     pub from: Instant,
-    /// Last packet.
+    /// Time of the last packet.
     pub until: Instant,
     /// From `first` to `second`.
-    pub forth: Way,
+    pub forward: DirectionCounts,
     /// From `second` to `first`.
-    pub back: Way,
-    /// From SYN to the ACK that ends the handshake: a whole round trip wherever the capture was taken. `None` if the
-    /// capture lacks a part of it or the SYN was repeated, which leaves open what was answered.
+    pub reverse: DirectionCounts,
+    /// Time from the SYN to the ACK that completes the handshake: a whole round trip wherever the capture was taken.
+    /// `None` if a part of it is not in the capture, or if the SYN was repeated: which of the two was answered is unknown.
     pub handshake_rtt: Option<Span>,
     handshake: Handshake,
 }
@@ -119,14 +119,14 @@ enum Handshake {
 }
 
 impl Flow {
-    /// Whether packets of one way only were captured.
+    /// Whether packets of only one direction were captured.
     pub const fn is_one_sided(&self) -> bool {
-        self.forth.packets == 0 || self.back.packets == 0
+        self.forward.packets == 0 || self.reverse.packets == 0
     }
 
-    /// IP bytes both ways.
+    /// IP bytes in both directions.
     pub const fn bytes(&self) -> u64 {
-        self.forth.bytes + self.back.bytes
+        self.forward.bytes + self.reverse.bytes
     }
 
     /// `tcp`, `quic`, `udp`, or the protocol's number.
@@ -141,27 +141,27 @@ impl Flow {
         }
     }
 
-    fn take(&mut self, at: Instant, forth: bool, ip: &Ip) {
+    fn add(&mut self, at: Instant, forward: bool, ip: &Ip) {
         self.until = self.until.max(at);
-        let way = if forth { &mut self.forth } else { &mut self.back };
-        way.packets += 1;
-        way.bytes += u64::from(ip.bytes);
+        let direction = if forward { &mut self.forward } else { &mut self.reverse };
+        direction.packets += 1;
+        direction.bytes += u64::from(ip.bytes);
         if let Transport::Tcp(tcp) = ip.transport {
-            way.segment(&tcp);
-            self.shake_hands(at, forth, &tcp);
+            direction.add_segment(&tcp);
+            self.follow_handshake(at, forward, &tcp);
         }
     }
 
-    fn shake_hands(&mut self, at: Instant, forth: bool, tcp: &TcpFields) {
+    fn follow_handshake(&mut self, at: Instant, forward: bool, tcp: &TcpFields) {
         let next = tcp.sequence + 1;
         self.handshake = match self.handshake {
-            Handshake::Nothing if forth && tcp.has(TcpFields::SYN) && !tcp.has(TcpFields::ACK) => {
+            Handshake::Nothing if forward && tcp.has(TcpFields::SYN) && !tcp.has(TcpFields::ACK) => {
                 Handshake::Syn(at, next)
             }
-            Handshake::Syn(sent, expected) if !forth && tcp.has(TcpFields::SYN | TcpFields::ACK) => {
+            Handshake::Syn(sent, expected) if !forward && tcp.has(TcpFields::SYN | TcpFields::ACK) => {
                 if tcp.acknowledgement == expected { Handshake::SynAck(sent, next) } else { Handshake::Over }
             }
-            Handshake::SynAck(sent, expected) if forth && tcp.has(TcpFields::ACK) => {
+            Handshake::SynAck(sent, expected) if forward && tcp.has(TcpFields::ACK) => {
                 if tcp.acknowledgement == expected {
                     self.handshake_rtt = Some(at.saturating_since(sent));
                 }
@@ -174,8 +174,8 @@ impl Flow {
     }
 }
 
-impl Way {
-    fn segment(&mut self, tcp: &TcpFields) {
+impl DirectionCounts {
+    fn add_segment(&mut self, tcp: &TcpFields) {
         let length = tcp.sequence_length();
         if length == 0 {
             return;
@@ -185,7 +185,7 @@ impl Way {
             self.highest = Some(end);
             return;
         };
-        // A keep-alive repeats the last byte, or none, on purpose (RFC 9293 3.8.4).
+        // A keep-alive repeats the last byte, or holds none (RFC 9293 3.8.4).
         let keep_alive =
             tcp.payload <= 1 && end == highest && !tcp.has(TcpFields::SYN) && !tcp.has(TcpFields::FIN);
         if end.at_or_before(highest) && !keep_alive {
@@ -198,19 +198,19 @@ impl Way {
 /// Flows of the capture, or of one station, in order of their first packet; and the bytes by class.
 pub fn flows(capture: &Capture, station: Option<&Station>) -> (Vec<Flow>, ByteClasses) {
     let mut list: Vec<Flow> = Vec::new();
-    let mut index: BTreeMap<(u8, End, End), usize> = BTreeMap::new();
+    let mut index: BTreeMap<(u8, Endpoint, Endpoint), usize> = BTreeMap::new();
     let mut classes = ByteClasses::default();
     for packet in capture.packets.iter().filter(|packet| !packet.repeated) {
         if station.is_some_and(|station| station.direction(capture, packet).is_none()) {
             continue;
         }
         let Some(ip) = &packet.ip else {
-            let hidden = capture.frame(packet).filter(|frame| frame.control.protected);
-            classes.encrypted += hidden.map_or(0, |frame| u64::from(frame.msdu_bytes));
+            let encrypted = capture.frame(packet).filter(|frame| frame.control.protected);
+            classes.encrypted += encrypted.map_or(0, |frame| u64::from(frame.msdu_bytes));
             continue;
         };
         classes.count(ip);
-        let (protocol, source, destination) = ends(ip);
+        let (protocol, source, destination) = endpoints(ip);
         let key = (protocol, source.min(destination), source.max(destination));
         let at = *index.entry(key).or_insert_with(|| {
             list.push(Flow {
@@ -219,42 +219,42 @@ pub fn flows(capture: &Capture, station: Option<&Station>) -> (Vec<Flow>, ByteCl
                 protocol,
                 from: packet.at,
                 until: packet.at,
-                forth: Way::default(),
-                back: Way::default(),
+                forward: DirectionCounts::default(),
+                reverse: DirectionCounts::default(),
                 handshake_rtt: None,
                 handshake: Handshake::Nothing,
             });
             list.len() - 1
         });
         let flow = &mut list[at];
-        flow.take(packet.at, flow.first == source, ip);
+        flow.add(packet.at, flow.first == source, ip);
     }
     (list, classes)
 }
 
 /// Protocol number, source and destination.
-pub(crate) fn ends(ip: &Ip) -> (u8, End, End) {
+pub(crate) fn endpoints(ip: &Ip) -> (u8, Endpoint, Endpoint) {
     let (source, destination) = ip.transport.ports().unwrap_or_default();
     let protocol = match ip.transport {
         Transport::Tcp(_) => 6,
         Transport::Udp { .. } => 17,
         Transport::Other(number) => number,
     };
-    (protocol, End { ip: ip.source, port: source }, End { ip: ip.destination, port: destination })
+    (protocol, Endpoint { ip: ip.source, port: source }, Endpoint { ip: ip.destination, port: destination })
 }
 
-/// Small exchanges with one peer that stood alone: nothing else of the station was on the air around them.
+/// Small exchanges with one peer around which the station had no other packets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoneExchanges {
-    /// The other end, with its port.
+    /// The peer's address and port.
     pub peer: String,
     /// How many there were.
     pub count: u64,
     /// IP bytes of all.
     pub bytes: u64,
-    /// First and last.
+    /// Time of the first.
     pub from: Instant,
-    /// Last.
+    /// Time of the last.
     pub until: Instant,
     /// Number of the first exchange's first packet.
     pub packet: u32,
@@ -270,7 +270,7 @@ impl LoneExchanges {
 }
 
 struct Burst {
-    peer: Option<End>,
+    peer: Option<Endpoint>,
     same_peer: bool,
     bytes: u64,
     from: Instant,
@@ -278,9 +278,9 @@ struct Burst {
     packets: Vec<u32>,
 }
 
-/// The station's lone small exchanges by peer, those with most first, and how many bursts the station had in all.
+/// The station's lone small exchanges by peer, the most frequent first, and the number of all bursts of the station.
 pub fn lone_exchanges(capture: &Capture, station: &Station) -> (Vec<LoneExchanges>, u64) {
-    let mut found: BTreeMap<End, LoneExchanges> = BTreeMap::new();
+    let mut found: BTreeMap<Endpoint, LoneExchanges> = BTreeMap::new();
     let mut bursts = 0;
     let mut close = |burst: Burst| {
         bursts += 1;
@@ -305,7 +305,7 @@ pub fn lone_exchanges(capture: &Capture, station: &Station) -> (Vec<LoneExchange
     for packet in &capture.packets {
         let Some(direction) = station.direction(capture, packet) else { continue };
         let peer = packet.ip.as_ref().map(|ip| {
-            let (_, source, destination) = ends(ip);
+            let (_, source, destination) = endpoints(ip);
             if direction == Direction::Up { destination } else { source }
         });
         let bytes = packet.ip.as_ref().map_or(0, |ip| u64::from(ip.bytes));
@@ -314,7 +314,7 @@ pub fn lone_exchanges(capture: &Capture, station: &Station) -> (Vec<LoneExchange
                 burst.until = packet.at;
                 burst.bytes += bytes;
                 burst.same_peer &= burst.peer == peer;
-                // Of a large burst no packet is asked for.
+                // The packets of a large burst are not needed.
                 if burst.bytes <= SMALL_BURST_BYTES {
                     burst.packets.push(packet.number);
                 }

@@ -1,16 +1,16 @@
 //! Real captures: what a station's radio did or would have had to do.
 //!
-//! A capture goes through these rooms: [`Capture::open`] reads a file into small records ([`Packet`], and [`AirFrame`]
-//! where the capture is of 802.11) and mends its clock ([`clock`]); [`stations`] finds whose radio is meant; [`flows`]
-//! sums up conversations and finds the exchanges that woke the radio alone; [`power_save`] reads off an
-//! 802.11 capture what stations and access points did; [`replay`] makes the list of arrivals that the simulator
-//! plays through its own access point; [`analyze`] does all of this, and [`report`] is the document that comes out.
+//! [`Capture::open`] reads a file into small records ([`Packet`], and [`AirFrame`] for 802.11) and divides it where its
+//! clock jumps ([`clock`]); [`stations`] finds the station in question; [`flows`] sums up connections and finds the
+//! exchanges that woke the radio alone; [`power_save`] follows the power save of 802.11 stations and access points;
+//! [`replay`] lists the arrivals that the simulator replays through its own access point; [`analyze`] does all of this, and
+//! [`report`] is the resulting document. [`Limits`] bound what all of it may cost.
 //!
 //! Two bases are kept apart everywhere: *measured* is air time that follows from the frames' rates in a radiotap
-//! header; *inferred* is everything from Ethernet and IP captures, whose packets get a rate that is assumed.
+//! header; *inferred* is everything from Ethernet and IP captures, for whose packets a rate is assumed.
 //!
 //! Left out: decryption (encrypted frames count by size, with their cipher's overhead taken off), reassembly of IP and
-//! 802.11 fragments, and payload of any kind: nothing of it is kept.
+//! 802.11 fragments, and payload of any kind, of which nothing is kept.
 
 mod analyze;
 pub mod clock;
@@ -18,18 +18,21 @@ mod decode;
 mod error;
 mod file;
 pub mod flows;
+pub mod limits;
 mod packet;
+mod phy;
 pub mod power_save;
 pub mod replay;
 pub mod report;
 pub mod stations;
+mod what_if;
 
-pub use analyze::{
-    ASSUMED, ASSUMED_FAST, ASSUMED_SLOW, AnalyzeError, DEFAULT_RADIO, Question, TAIL, analyze,
-};
+pub use analyze::{AnalyzeError, DEFAULT_RADIO, Question, TAIL, analyze, analyze_capture};
 pub use error::CaptureError;
-pub use file::{Capture, Format, LinkType, Notes};
+pub use file::{Capture, Format, LinkType, Notes, Oversized};
+pub use limits::Limits;
 pub use packet::{AirFrame, Beacon, Ip, Network, Packet, TcpFields, Transport};
+pub use phy::{ASSUMED, ASSUMED_FAST, ASSUMED_SLOW};
 
 #[cfg(test)]
 mod tests;

@@ -1,30 +1,30 @@
-//! The records that are kept of a capture: small, without payload.
+//! The records of a capture: small, without payload.
 
 use std::net::IpAddr;
 
 use airwatt_base::{Instant, Rate, Seq};
 use airwatt_dot11::{FrameControl, MacAddress, Preamble};
 
-/// One packet. An A-MSDU makes one of these for each MSDU, of which the first has the frame.
+/// One packet. An A-MSDU becomes one of these for each MSDU, of which the first has the frame.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Packet {
     /// Its number in the file, from 1, as Wireshark counts.
     pub number: u32,
-    /// When, since the earliest packet of the capture.
+    /// Time since the earliest packet of the capture.
     pub at: Instant,
-    /// Bytes of the frame as it was on the link, however many were captured.
+    /// Bytes of the frame on the link, of which the capture may hold fewer.
     pub wire_bytes: u32,
-    /// Source and destination MAC address, where the link has them.
+    /// Source and destination MAC address, if the link type has them.
     pub macs: Option<(MacAddress, MacAddress)>,
     /// The IP packet in it.
     pub ip: Option<Ip>,
     /// Index into [`crate::Capture::frames`].
     pub frame: Option<u32>,
-    /// An 802.11 retransmission of a frame that the capture already has: on the air again, not a packet again.
+    /// Whether it is an 802.11 retransmission of a frame that is in the capture: another transmission, but no other packet.
     pub repeated: bool,
 }
 
-/// An IP packet; of a tunnelled one the inner.
+/// An IP packet; the inner one if it is tunnelled.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ip {
     /// Sender.
@@ -37,13 +37,13 @@ pub struct Ip {
     pub transport: Transport,
 }
 
-/// What an IP packet carries.
+/// The transport protocol of an IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// A TCP segment.
     Tcp(TcpFields),
-    /// A UDP datagram. QUIC has no mark that survives encryption: port 443 is taken for it (RFC 9000 leaves the port
-    /// open, RFC 9114 3.1 uses 443).
+    /// A UDP datagram. Encrypted QUIC cannot be recognized, so port 443 stands for it (RFC 9000 leaves the port open,
+    /// RFC 9114 3.1 uses 443).
     Udp {
         /// Sender's port.
         source_port: u16,
@@ -67,7 +67,7 @@ pub struct TcpFields {
     pub acknowledgement: Seq,
     /// The flags octet: FIN 1, SYN 2, RST 4, PSH 8, ACK 16.
     pub flags: u8,
-    /// Window as sent, before scaling.
+    /// The window field, not scaled.
     pub window: u16,
     /// Payload bytes.
     pub payload: u32,
@@ -88,7 +88,7 @@ impl TcpFields {
         self.flags & flags == flags
     }
 
-    /// What the segment takes of the sequence space: payload, SYN and FIN.
+    /// The length of the segment in sequence space: payload, SYN and FIN.
     pub const fn sequence_length(&self) -> u32 {
         self.payload + (self.flags & Self::SYN != 0) as u32 + (self.flags & Self::FIN != 0) as u32
     }
@@ -105,7 +105,7 @@ impl Transport {
     }
 }
 
-/// An 802.11 frame as a monitor saw it.
+/// An 802.11 frame as a monitor received it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AirFrame {
     /// Kind and flags.
@@ -114,7 +114,7 @@ pub struct AirFrame {
     pub receiver: MacAddress,
     /// Address 2; CTS and ACK have none.
     pub transmitter: Option<MacAddress>,
-    /// The cell, where the frame names it.
+    /// The BSSID of the cell, if the frame has it.
     pub bssid: Option<MacAddress>,
     /// Sequence control, raw.
     pub sequence_control: Option<u16>,
@@ -128,43 +128,43 @@ pub struct AirFrame {
     pub requested_uapsd: Option<u8>,
     /// Index into [`crate::Capture::beacons`].
     pub beacon: Option<u32>,
-    /// Bytes of the MPDU with its FCS: what the rate applies to.
+    /// Bytes of the MPDU with its FCS, to which the rate applies.
     pub air_bytes: u32,
-    /// Bytes of what the body carries above LLC: IP bytes, also of encrypted bodies, whose overhead is taken off.
+    /// Bytes that the body carries above LLC: IP bytes, also of encrypted bodies, whose overhead is subtracted.
     pub msdu_bytes: u32,
     /// Data rate, from radiotap.
     pub rate: Option<Rate>,
     /// Physical header, from radiotap.
     pub preamble: Option<Preamble>,
-    /// The capturing machine sent it itself.
+    /// Whether the capturing machine sent it.
     pub sent_here: bool,
-    /// It failed its FCS check: nothing in it can be trusted.
+    /// Whether it failed its FCS check, so that none of its fields is reliable.
     pub damaged: bool,
 }
 
-/// What a beacon said.
+/// The contents of a beacon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Beacon {
-    /// Whose.
+    /// The BSSID of its cell.
     pub bssid: MacAddress,
     /// Beacon interval in time units of 1,024 us.
     pub interval_tu: u16,
-    /// Beacons until the next DTIM beacon, and every how many there is one; `None` without a sound TIM.
+    /// DTIM count and DTIM period; `None` without a valid TIM.
     pub dtim: Option<(u8, u8)>,
     /// Association identifiers with their TIM bit set.
     pub aids: Vec<u16>,
 }
 
-/// What is known of a cell from its beacons and probe responses.
+/// A cell, from its beacons and probe responses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Network {
-    /// Its name; damaged text is replaced.
+    /// Its SSID; bytes that are not UTF-8 are replaced.
     pub ssid: String,
     /// Whether it announces U-APSD; `None` if it has no WMM element.
     pub uapsd: Option<bool>,
     /// Beacon interval in time units of 1,024 us.
     pub interval_tu: u16,
-    /// Every how many beacons there is a DTIM beacon; zero if no beacon was seen.
+    /// DTIM period in beacons; zero if no beacon was captured.
     pub dtim_period: u8,
     /// Beacons in the capture.
     pub beacons: u32,

@@ -1,9 +1,9 @@
 //! What stations and access points did about power save, as an 802.11 capture shows it.
 //!
-//! Follows each station's PM bit, PS-Polls, triggers and TIM bits through the frames, and reports what the rules of
-//! 802.11-2020 11.2.3 do not allow or what wastes energy. A monitor misses frames: a station that is said to sleep
-//! may have said otherwise in a frame that nobody captured. Hence the grace periods below, and hence each finding names
-//! its packet, to be looked at.
+//! The analysis follows each station's PM bit, PS-Polls, triggers and TIM bits through the frames, and reports what the rules
+//! of 802.11-2020 11.2.3 do not allow or what wastes energy. A monitor misses frames: a station that seems to be in power
+//! save may have left it in a frame that was not captured. Therefore there are the grace periods below, and each finding
+//! names its packet.
 //!
 //! Left out: group-addressed delivery after DTIM beacons, S-APSD, TWT, and stations of ad hoc networks.
 
@@ -19,39 +19,39 @@ use crate::packet::{AirFrame, Beacon, Packet};
 use crate::stations::station_of;
 use airwatt_dot11::airtime::frame_time;
 
-/// A frame may be in the access point's hardware when its station goes to sleep: so long it is nobody's fault.
+/// A frame may be in the access point's hardware when its station enters power save; for this long that is no fault.
 const IN_FLIGHT: Span = Span::from_millis(10);
-/// An access point that was asked answers within this, several frames of contention included.
+/// An access point responds to a request within this time, several frames of contention included.
 const PROMPT: Span = Span::from_millis(50);
-/// What has not come within two beacon intervals of the usual length does not come.
+/// A frame that is not captured within two beacon intervals of the usual length counts as not sent.
 const NEVER: Span = Span::from_millis(205);
-/// So soon after a station woke, a frame was waiting for it rather than on its way.
+/// A frame this soon after a station left power save was buffered before.
 const WAS_WAITING: Span = Span::from_millis(5);
-/// PM changes that follow each other within a beacon interval of the usual length save next to nothing.
+/// PM changes that follow each other within a beacon interval of the usual length save almost nothing.
 const FLAP_INTERVAL: Span = Span::from_micros(102_400);
-/// So many such changes in a row are flapping.
+/// This many such changes in a row are flapping.
 const FLAP_CHANGES: u32 = 4;
 /// Occurrences of a finding that are kept with time and packet.
 const EXAMPLES: usize = 5;
 /// A time unit (802.11-2020 3.1).
 const TU: Span = Span::from_micros(1_024);
 
-/// What was found wrong or wasteful.
+/// The kind of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FindingKind {
-    /// The access point sent data to a station in power save that had not asked for it.
+    /// The access point sent data to a station in power save that had not requested it.
     SentToSleeper,
-    /// A frame had been waiting, and no beacon had said so.
+    /// A frame was buffered, and no beacon announced it.
     TimNeverSet,
-    /// The More Data bit promised more, the station asked, and nothing came.
+    /// The More Data bit announced a frame, the station requested it, and none was sent.
     MoreDataThenNothing,
-    /// A service period was opened and not ended by EOSP.
+    /// No EOSP ended a service period.
     EospMissing,
-    /// The station asked and its frame came late.
+    /// The station requested its frame and received it late.
     LateDelivery,
-    /// A beacon announced a frame and the station fetched it beacons later.
+    /// A beacon announced a frame and the station requested it several beacons later.
     LateFetch,
-    /// The station changed its PM bit again and again within beacon intervals.
+    /// The station changed its PM bit repeatedly within beacon intervals.
     PmFlapping,
 }
 
@@ -69,8 +69,8 @@ impl FindingKind {
         }
     }
 
-    /// Who did it.
-    pub const fn whose(self) -> &'static str {
+    /// The device that causes it.
+    pub const fn cause(self) -> &'static str {
         match self {
             Self::LateFetch | Self::PmFlapping => "station",
             _ => "access point",
@@ -78,31 +78,31 @@ impl FindingKind {
     }
 }
 
-/// One time that it happened.
+/// One occurrence of a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Occurrence {
-    /// When.
+    /// Its time.
     pub at: Instant,
     /// The packet's number in the file.
     pub packet: u32,
-    /// What happened, in words.
+    /// A description.
     pub detail: String,
 }
 
 /// A finding about one station.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What.
+    /// Its kind.
     pub kind: FindingKind,
     /// The station.
     pub station: MacAddress,
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
     /// The first few occurrences.
     pub examples: Vec<Occurrence>,
 }
 
-/// What one station did.
+/// The power save of one station.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StationRecord {
     /// Its address.
@@ -146,9 +146,9 @@ pub struct StationRecord {
 }
 
 impl StationRecord {
-    /// The radio's time over `covered`, twice: as if it slept whenever it was in power save and had nothing on the air,
-    /// and as if it never slept. What it spent lies between. `None` unless the rates of most frames are known, for
-    /// then nothing is measured.
+    /// Two ledgers of the radio over `covered`: one of a radio that sleeps whenever the station is in power save and has no
+    /// frame on the air, and one of a radio that never sleeps. Its energy lies between. `None` unless the rates of most
+    /// frames are known, since nothing is measured otherwise.
     pub fn ledgers(&self, covered: Span) -> Option<(Ledger, Ledger)> {
         if self.timed_frames <= self.untimed_frames {
             return None;
@@ -175,7 +175,7 @@ impl StationRecord {
     }
 }
 
-/// What an 802.11 capture shows of power save.
+/// The power save of all stations of an 802.11 capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observations {
     /// Stations in order of address.
@@ -184,51 +184,118 @@ pub struct Observations {
     pub findings: Vec<Finding>,
 }
 
-/// Reads power save off a capture; empty for captures that are not of 802.11.
+/// Follows the power save of all stations of a capture; empty for captures that are not of 802.11.
+///
+/// The work is linear in the packets, up to a logarithm: a beacon is entered in its cell's log, and a station reads the
+/// totals of the beacons since its last frame when it has the next one.
 pub fn observe(capture: &Capture) -> Observations {
     let mut observer = Observer::default();
     for segment in &capture.segments {
         observer.segment(capture, segment);
     }
-    Observations {
-        stations: observer.watches.into_values().map(|watch| watch.record).collect(),
-        findings: observer.findings.into_values().collect(),
-    }
+    observer.finish()
 }
 
 type Findings = BTreeMap<(FindingKind, MacAddress), Finding>;
 
-#[derive(Default)]
-struct Observer {
-    watches: BTreeMap<MacAddress, Watch>,
-    findings: Findings,
+/// Time and number of a packet that a finding may refer to.
+type Mark = (Instant, u32);
+
+/// Time on the air of a number of frames, as far as their rates are known.
+#[derive(Clone, Copy, Debug, Default)]
+struct AirTotal {
+    span: Span,
+    timed_frames: u32,
+    untimed_frames: u32,
 }
 
-/// Something that a finding would point to: when, and the packet.
-type Mark = (Instant, u32);
+impl AirTotal {
+    fn add(&mut self, frame: &AirFrame) {
+        if let (Some(rate), Some(preamble)) = (frame.rate, frame.preamble) {
+            self.span += frame_time(preamble, rate, frame.air_bytes);
+            self.timed_frames += 1;
+        } else {
+            self.untimed_frames += 1;
+        }
+    }
+}
+
+/// The beacons of one cell, in order of time.
+#[derive(Debug, Default)]
+struct BeaconLog {
+    marks: Vec<Mark>,
+    /// The total up to each beacon, itself included.
+    air: Vec<AirTotal>,
+    /// By association identifier, the places in `marks` of the beacons that have its TIM bit set.
+    tim: BTreeMap<u16, Vec<u32>>,
+}
+
+impl BeaconLog {
+    fn add(&mut self, packet: &Packet, frame: &AirFrame, beacon: &Beacon) {
+        let place = self.marks.len() as u32;
+        let mut air = self.air.last().copied().unwrap_or_default();
+        air.add(frame);
+        self.marks.push((packet.at, packet.number));
+        self.air.push(air);
+        for aid in &beacon.aids {
+            self.tim.entry(*aid).or_default().push(place);
+        }
+    }
+
+    /// Time on the air of the beacons from `from` on.
+    fn air_since(&self, from: usize) -> AirTotal {
+        let before = from.checked_sub(1).map(|last| self.air[last]).unwrap_or_default();
+        let all = self.air.last().copied().unwrap_or_default();
+        AirTotal {
+            span: all.span.saturating_sub(before.span),
+            timed_frames: all.timed_frames - before.timed_frames,
+            untimed_frames: all.untimed_frames - before.untimed_frames,
+        }
+    }
+
+    /// How many beacons from `from` on have the TIM bit of `aid`, and the first of them.
+    fn tim_since(&self, from: usize, aid: u16) -> (u32, Option<Mark>) {
+        let places = self.tim.get(&aid).map_or(&[][..], Vec::as_slice);
+        let set = &places[places.partition_point(|place| (*place as usize) < from)..];
+        (set.len() as u32, set.first().map(|place| self.marks[*place as usize]))
+    }
+}
+
+#[derive(Default)]
+struct Observer {
+    stations: BTreeMap<MacAddress, StationState>,
+    cells: BTreeMap<MacAddress, BeaconLog>,
+    findings: Findings,
+    /// Stations with frames in the present segment.
+    active: Vec<MacAddress>,
+}
 
 /// What is known of a station at one time.
 #[derive(Clone, Debug, Default)]
-struct Watch {
+struct StationState {
     record: StationRecord,
+    /// Beacons of its cell that are accounted for.
+    beacons_read: usize,
+    /// Whether it has frames in the present segment.
+    is_active: bool,
     /// PM bit and since when.
     mode: Option<(bool, Instant)>,
     /// Up to when the time in the mode is counted.
     counted: Instant,
-    /// A PS-Poll that waits for its answer.
+    /// A PS-Poll without a response so far.
     polled: Option<Mark>,
-    /// A service period that is open, and whether anything came in it.
+    /// A service period that is open, and whether there were frames in it.
     service: Option<(Mark, bool)>,
-    /// The More Data bit was set; and when the station asked for what it promised.
+    /// A frame with the More Data bit; and when the station requested what it announced.
     promised: Option<(Mark, Option<Instant>)>,
-    /// The first beacon with the TIM bit since the last delivery; and when the station asked.
+    /// The first beacon with the TIM bit since the last delivery; and when the station requested the frames.
     announced: Option<(Mark, Option<Instant>)>,
-    /// Beacons since the station went to sleep, and whether one had its TIM bit.
+    /// Beacons since the station entered power save, and whether one had its TIM bit.
     beacons_asleep: u32,
     announced_asleep: bool,
-    /// When it woke, with what was seen while it slept.
+    /// When it left power save, with the two values above.
     woke: Option<(Instant, u32, bool)>,
-    /// The last PM change and how many followed each other closely.
+    /// The last PM change, and the number of changes that followed each other closely.
     last_change: Option<Instant>,
     close_changes: u32,
 }
@@ -239,83 +306,104 @@ impl Observer {
         for (index, packet) in packets.iter().enumerate() {
             let Some(frame) = capture.frame(packet) else { continue };
             if let Some(beacon) = frame.beacon.and_then(|at| capture.beacons.get(at as usize)) {
-                self.beacon(packet, frame, beacon);
+                self.cells.entry(beacon.bssid).or_default().add(packet, frame, beacon);
                 continue;
             }
             let next = packets.get(index + 1);
             self.frame(packet, frame, next.and_then(|next| Some((next, capture.frame(next)?))));
         }
-        for watch in self.watches.values_mut() {
-            watch.expire(segment.until, &mut self.findings);
-            watch.count_mode(segment.until);
+        for mac in std::mem::take(&mut self.active) {
+            let Some(state) = self.stations.get_mut(&mac) else { continue };
+            state.read_beacons(&self.cells, &mut self.findings);
+            state.expire(segment.until, &mut self.findings);
+            state.count_mode(segment.until);
             // What happens between segments is not known.
-            *watch = Watch { record: watch.record, ..Watch::default() };
+            let (record, beacons_read) = (state.record, state.beacons_read);
+            *state = StationState { record, beacons_read, ..StationState::default() };
         }
     }
 
-    fn beacon(&mut self, packet: &Packet, frame: &AirFrame, beacon: &Beacon) {
-        for watch in self.watches.values_mut().filter(|watch| watch.record.bssid == Some(beacon.bssid)) {
-            watch.expire(packet.at, &mut self.findings);
-            watch.spend_air(frame, false);
-            let Some(aid) = watch.record.aid else { continue };
-            let set = beacon.aids.contains(&aid);
-            watch.record.beacons += 1;
-            watch.record.tim_set += u32::from(set);
-            if watch.is_asleep() {
-                watch.beacons_asleep += 1;
-                watch.announced_asleep |= set;
-                if set {
-                    watch.announced.get_or_insert(((packet.at, packet.number), None));
-                }
-            }
+    fn finish(mut self) -> Observations {
+        for state in self.stations.values_mut() {
+            state.read_beacons(&self.cells, &mut self.findings);
+        }
+        Observations {
+            stations: self.stations.into_values().map(|state| state.record).collect(),
+            findings: self.findings.into_values().collect(),
         }
     }
 
     fn frame(&mut self, packet: &Packet, frame: &AirFrame, next: Option<(&Packet, &AirFrame)>) {
         let kind = frame.control.kind;
         if let Some(station) = frame.transmitter.filter(|_| kind == FrameKind::PsPoll) {
-            self.watch(station, frame).ps_poll(packet, frame);
+            self.station(station, frame).0.ps_poll(packet, frame);
         } else if let Some(uapsd) = frame.requested_uapsd {
             if let Some(station) = frame.transmitter {
-                let watch = self.watch(station, frame);
-                watch.record.uapsd = Some(uapsd != 0);
+                self.station(station, frame).0.record.uapsd = Some(uapsd != 0);
             }
         } else if let Some(aid) = frame.aid {
-            let watch = self.watch(frame.receiver, frame);
-            watch.record.aid = Some(aid);
+            self.station(frame.receiver, frame).0.record.aid = Some(aid);
         } else if let Some((station, up)) = station_of(frame) {
-            self.watch(station, frame);
-            let Some(watch) = self.watches.get_mut(&station) else { return };
-            watch.expire(packet.at, &mut self.findings);
-            watch.spend_air(frame, up);
+            let (state, findings) = self.station(station, frame);
+            state.expire(packet.at, findings);
+            state.count_air(frame, up);
             if up {
-                watch.sent_by_station(packet, frame, &mut self.findings);
+                state.sent_by_station(packet, frame, findings);
             } else if !packet.repeated {
-                let acknowledged = next.is_some_and(|(next, answer)| {
-                    matches!(answer.control.kind, FrameKind::Ack | FrameKind::BlockAck)
-                        && Some(answer.receiver) == frame.transmitter
+                let acknowledged = next.is_some_and(|(next, response)| {
+                    matches!(response.control.kind, FrameKind::Ack | FrameKind::BlockAck)
+                        && Some(response.receiver) == frame.transmitter
                         && next.at.saturating_since(packet.at) < Span::from_millis(5)
                 });
-                watch.sent_to_station(packet, frame, acknowledged, &mut self.findings);
+                state.sent_to_station(packet, frame, acknowledged, findings);
             }
         }
     }
 
-    fn watch(&mut self, station: MacAddress, frame: &AirFrame) -> &mut Watch {
-        let watch = self.watches.entry(station).or_default();
-        watch.record.mac = station;
-        if let Some(bssid) = frame.bssid.filter(|bssid| watch.record.bssid != Some(*bssid)) {
-            // Another cell gives another association identifier.
-            if watch.record.bssid.is_some() {
-                watch.record.aid = None;
-            }
-            watch.record.bssid = Some(bssid);
+    /// The state of the station of a frame, up to date with the beacons of its cell before the frame.
+    fn station(&mut self, mac: MacAddress, frame: &AirFrame) -> (&mut StationState, &mut Findings) {
+        let state = self.stations.entry(mac).or_default();
+        state.read_beacons(&self.cells, &mut self.findings);
+        state.record.mac = mac;
+        if !std::mem::replace(&mut state.is_active, true) {
+            self.active.push(mac);
         }
-        watch
+        if let Some(bssid) = frame.bssid.filter(|bssid| state.record.bssid != Some(*bssid)) {
+            // Another cell assigns another association identifier.
+            if state.record.bssid.is_some() {
+                state.record.aid = None;
+            }
+            state.record.bssid = Some(bssid);
+            state.beacons_read = self.cells.get(&bssid).map_or(0, |cell| cell.marks.len());
+        }
+        (state, &mut self.findings)
     }
 }
 
-impl Watch {
+impl StationState {
+    /// Accounts for the beacons of the station's cell since its last frame. Its mode and identifiers did not change in
+    /// between, so totals suffice. What expires does so at the last beacon, since the time of expiry is not reported.
+    fn read_beacons(&mut self, cells: &BTreeMap<MacAddress, BeaconLog>, findings: &mut Findings) {
+        let Some(cell) = self.record.bssid.and_then(|bssid| cells.get(&bssid)) else { return };
+        let from = std::mem::replace(&mut self.beacons_read, cell.marks.len());
+        let Some((last, _)) = cell.marks[from..].last() else { return };
+        self.expire(*last, findings);
+        let air = cell.air_since(from);
+        self.add_air(air, false);
+        let Some(aid) = self.record.aid else { return };
+        let beacons = (cell.marks.len() - from) as u32;
+        let (set, first) = cell.tim_since(from, aid);
+        self.record.beacons += beacons;
+        self.record.tim_set += set;
+        if self.is_asleep() {
+            self.beacons_asleep += beacons;
+            self.announced_asleep |= set > 0;
+            if let Some(first) = first {
+                self.announced.get_or_insert((first, None));
+            }
+        }
+    }
+
     const fn is_asleep(&self) -> bool {
         matches!(self.mode, Some((true, _)))
     }
@@ -334,20 +422,18 @@ impl Watch {
         }
     }
 
-    fn spend_air(&mut self, frame: &AirFrame, up: bool) {
-        let (Some(rate), Some(preamble)) = (frame.rate, frame.preamble) else {
-            self.record.untimed_frames += 1;
-            return;
-        };
-        let span = frame_time(preamble, rate, frame.air_bytes);
-        self.record.timed_frames += 1;
-        if up {
-            self.record.transmit += span;
-        } else {
-            self.record.receive += span;
-        }
+    fn count_air(&mut self, frame: &AirFrame, up: bool) {
+        let mut air = AirTotal::default();
+        air.add(frame);
+        self.add_air(air, up);
+    }
+
+    fn add_air(&mut self, air: AirTotal, up: bool) {
+        self.record.timed_frames += air.timed_frames;
+        self.record.untimed_frames += air.untimed_frames;
+        *(if up { &mut self.record.transmit } else { &mut self.record.receive }) += air.span;
         if self.is_asleep() {
-            self.record.awake_in_power_save += span;
+            self.record.awake_in_power_save += air.span;
         }
     }
 
@@ -362,13 +448,14 @@ impl Watch {
         self.counted = now;
     }
 
-    /// Closes what has waited too long.
+    /// Ends the waits that have lasted too long.
     fn expire(&mut self, now: Instant, findings: &mut Findings) {
-        if let Some((mark, Some(asked))) = self.promised
-            && now.saturating_since(asked) > NEVER
+        if let Some((mark, Some(requested))) = self.promised
+            && now.saturating_since(requested) > NEVER
         {
             self.promised = None;
-            let detail = "More Data was set, the station asked, and nothing came".to_owned();
+            let detail =
+                "More Data was set, the station requested the frame, and none was captured".to_owned();
             self.find(findings, FindingKind::MoreDataThenNothing, mark, detail);
         }
         if let Some((mark, _)) = self.service.filter(|((since, _), _)| now.saturating_since(*since) > NEVER) {
@@ -376,33 +463,33 @@ impl Watch {
         }
     }
 
-    /// A service period that ends otherwise than by EOSP.
+    /// Ends a service period without EOSP.
     fn end_service(&mut self, mark: Mark, findings: &mut Findings) {
         let Some((_, anything)) = self.service.take() else { return };
-        let what = if anything { "frames came" } else { "nothing came" };
+        let what = if anything { "frames were sent" } else { "nothing was sent" };
         let detail = format!("the station's trigger opened a service period, {what}, and no EOSP ended it");
         self.find(findings, FindingKind::EospMissing, mark, detail);
     }
 
-    /// The station asks for what is buffered: by PS-Poll, by trigger or by waking up.
-    fn asks(&mut self, at: Instant) {
-        if let Some((_, asked)) = &mut self.promised {
-            asked.get_or_insert(at);
+    /// The station requests what is buffered: by PS-Poll, by trigger or by leaving power save.
+    fn request_buffered(&mut self, at: Instant) {
+        if let Some((_, requested)) = &mut self.promised {
+            requested.get_or_insert(at);
         }
-        if let Some((_, asked)) = &mut self.announced {
-            asked.get_or_insert(at);
+        if let Some((_, requested)) = &mut self.announced {
+            requested.get_or_insert(at);
         }
     }
 
     fn ps_poll(&mut self, packet: &Packet, frame: &AirFrame) {
-        self.spend_air(frame, true);
+        self.count_air(frame, true);
         if packet.repeated {
             return;
         }
         self.record.ps_polls += 1;
         self.record.aid = frame.aid.or(self.record.aid);
         self.polled = Some((packet.at, packet.number));
-        self.asks(packet.at);
+        self.request_buffered(packet.at);
     }
 
     fn sent_by_station(&mut self, packet: &Packet, frame: &AirFrame, findings: &mut Findings) {
@@ -421,7 +508,7 @@ impl Watch {
             }
             self.record.triggers += 1;
             self.service = Some(((packet.at, packet.number), false));
-            self.asks(packet.at);
+            self.request_buffered(packet.at);
         }
     }
 
@@ -430,13 +517,13 @@ impl Watch {
         self.count_mode(at);
         let known = self.mode.is_some();
         self.mode = Some((asleep, at));
-        // Whoever is awake needs no service period and has no poll open.
+        // A station in active mode has no service period and no PS-Poll open.
         (self.polled, self.service) = (None, None);
         if asleep {
             (self.beacons_asleep, self.announced_asleep, self.woke) = (0, false, None);
         } else {
             self.woke = known.then_some((at, self.beacons_asleep, self.announced_asleep));
-            self.asks(at);
+            self.request_buffered(at);
         }
         if !known {
             return;
@@ -482,7 +569,7 @@ impl Watch {
         }
     }
 
-    /// Data for a station in power save is allowed as an answer to a PS-Poll and in a service period only.
+    /// Data for a station in power save is allowed only as the response to a PS-Poll and in a service period.
     fn check_asleep(&self, mark: Mark, acknowledged: bool, findings: &mut Findings) {
         let Some((true, since)) = self.mode else { return };
         let allowed = self.polled.is_some() || self.service.is_some();
@@ -492,13 +579,14 @@ impl Watch {
         }
         let asleep = mark.0.saturating_since(since);
         if asleep > IN_FLIGHT {
-            let heard = if acknowledged { "it acknowledged" } else { "no acknowledgement was captured" };
-            let detail = format!("data {:.3} s after the station set PM = 1; {heard}", asleep.as_secs_f64());
+            let reception = if acknowledged { "it acknowledged" } else { "no acknowledgement was captured" };
+            let detail =
+                format!("data {:.3} s after the station set PM = 1; {reception}", asleep.as_secs_f64());
             self.find(findings, FindingKind::SentToSleeper, mark, detail);
         }
     }
 
-    /// A frame that was waiting has to have been announced, if beacons enough were seen to tell.
+    /// A buffered frame must have been announced, if enough beacons were captured to know.
     fn check_waiting(&mut self, mark: Mark, frame: &AirFrame, findings: &mut Findings) {
         let (beacons, announced) = match self.woke.take() {
             Some((woke, beacons, announced)) if mark.0.saturating_since(woke) <= WAS_WAITING => {
@@ -511,22 +599,24 @@ impl Watch {
         };
         if beacons >= 2 && !announced && self.record.aid.is_some() {
             let detail =
-                format!("a frame was waiting, and none of {beacons} beacons had the station's TIM bit");
+                format!("a frame was buffered, and none of {beacons} beacons had the station's TIM bit");
             self.find(findings, FindingKind::TimNeverSet, mark, detail);
         }
         (self.beacons_asleep, self.announced_asleep) = (0, false);
     }
 
     fn check_late(&mut self, mark: Mark, findings: &mut Findings) {
-        let asked = self.polled.map(|(at, _)| at).or(self.announced.and_then(|(_, asked)| asked));
-        if let Some(waited) = asked.map(|at| mark.0.saturating_since(at)).filter(|waited| *waited > PROMPT) {
-            let detail = format!("{:.3} s after the station asked", waited.as_secs_f64());
+        let requested = self.polled.map(|(at, _)| at).or(self.announced.and_then(|(_, requested)| requested));
+        if let Some(waited) =
+            requested.map(|at| mark.0.saturating_since(at)).filter(|waited| *waited > PROMPT)
+        {
+            let detail = format!("{:.3} s after the station requested it", waited.as_secs_f64());
             self.find(findings, FindingKind::LateDelivery, mark, detail);
         }
-        let Some(((at, packet), asked)) = self.announced.take() else { return };
-        let fetched = asked.unwrap_or(mark.0).saturating_since(at);
+        let Some(((at, packet), requested)) = self.announced.take() else { return };
+        let fetched = requested.unwrap_or(mark.0).saturating_since(at);
         if fetched > TU * 210 {
-            let detail = format!("announced by TIM, fetched {:.3} s later", fetched.as_secs_f64());
+            let detail = format!("announced by TIM, requested {:.3} s later", fetched.as_secs_f64());
             self.find(findings, FindingKind::LateFetch, (at, packet), detail);
         }
     }

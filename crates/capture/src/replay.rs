@@ -1,10 +1,10 @@
 //! From a station's packets to the arrivals that the simulator replays.
 //!
-//! A downlink packet arrives at the access point, an uplink packet at the station's own queue, at the time at which the
-//! capture has it. A capture taken elsewhere has other times: at a server, half a round trip of the wired path is
-//! missing on one side; that does not change what the radio spends, only when. A segment that
-//! acknowledges data waits for it, as the simulator's replay does. Arrival times count from the segment's
-//! first packet. A bundle that the kernel captured before cutting it is cut here, to packets of at most [`MTU`].
+//! A downlink packet arrives at the access point, an uplink packet at the station's own queue, at its time in the
+//! capture. Times differ if the capture was taken elsewhere: at a server, they are off by half a round trip of the wired
+//! path, which changes when the radio spends energy but not how much. A TCP segment that acknowledges data waits for that
+//! data, as the simulator's replay does. Arrival times count from the first packet of the capture's segment. A bundle that
+//! was captured before segmentation (GSO) or after reassembly (GRO) is divided here into packets of at most [`MTU`].
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -13,23 +13,22 @@ use airwatt_sim::replay::Arrival;
 
 use crate::clock::Segment;
 use crate::file::Capture;
-use crate::flows::{End, ends};
-use crate::packet::{Ip, TcpFields, Transport};
+use crate::flows::{Endpoint, endpoints};
+use crate::packet::{Ip, Packet, TcpFields, Transport};
 use crate::stations::{Direction, Station};
 
-/// The largest IP packet that a frame carries without fragmentation of the capture's doing: Ethernet's.
+/// The largest IP packet of a replay in bytes: that of Ethernet.
 pub const MTU: u32 = 1_500;
 
-/// The IP and TCP headers that each packet of a bundle has again: IPv4 20 bytes, TCP 20, time stamps 12.
+/// The headers that are repeated in each packet of a bundle, in bytes: IPv4 20, TCP 20, timestamps 12.
 const BUNDLE_HEADERS: u32 = 52;
 
-/// The arrivals of one segment.
+/// The arrivals of one segment of the capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentArrivals {
     /// In order of time.
     pub arrivals: Vec<Arrival>,
-    /// How long the segment lasted, first to last packet of the capture (not only of the station): idle time at both
-    /// ends counts.
+    /// Time from the segment's first packet to its last, of any station: idle time at both ends counts.
     pub duration: Span,
 }
 
@@ -38,13 +37,26 @@ pub fn arrivals(capture: &Capture, station: &Station) -> Vec<SegmentArrivals> {
     arrivals_without(capture, station, &BTreeSet::new())
 }
 
-/// The same without the packets of these numbers: what would be left if an application had not sent them.
+/// The same without the packets of these numbers: the traffic if an application had not sent them.
 pub fn arrivals_without(
     capture: &Capture,
     station: &Station,
     left_out: &BTreeSet<u32>,
 ) -> Vec<SegmentArrivals> {
     capture.segments.iter().map(|segment| segment_arrivals(capture, station, segment, left_out)).collect()
+}
+
+/// The number of arrivals of the station, without building them.
+pub(crate) fn count_arrivals(capture: &Capture, station: &Station) -> u64 {
+    let packets = capture.packets.iter().filter(|packet| !packet.repeated);
+    let of_station = packets.filter(|packet| station.direction(capture, packet).is_some());
+    of_station.filter_map(|packet| length(capture, packet)).map(|bytes| segments(bytes).count() as u64).sum()
+}
+
+/// Bytes of the IP packet, also of an encrypted one; `None` if there is nothing to send.
+fn length(capture: &Capture, packet: &Packet) -> Option<u32> {
+    let encrypted = || capture.frame(packet).map(|frame| frame.msdu_bytes);
+    packet.ip.as_ref().map(|ip| ip.bytes).or_else(encrypted).filter(|bytes| *bytes > 0)
 }
 
 fn segment_arrivals(
@@ -54,27 +66,23 @@ fn segment_arrivals(
     left_out: &BTreeSet<u32>,
 ) -> SegmentArrivals {
     let mut arrivals: Vec<Arrival> = Vec::new();
-    let mut received: BTreeMap<(End, End), Unacknowledged> = BTreeMap::new();
+    let mut received: BTreeMap<(Endpoint, Endpoint), Unacknowledged> = BTreeMap::new();
     for packet in capture.packets[segment.first..segment.end].iter().filter(|packet| !packet.repeated) {
         if left_out.contains(&packet.number) {
             continue;
         }
         let Some(direction) = station.direction(capture, packet) else { continue };
-        let hidden = || capture.frame(packet).map(|frame| frame.msdu_bytes);
-        let Some(bytes) = packet.ip.as_ref().map(|ip| ip.bytes).or_else(hidden).filter(|bytes| *bytes > 0)
-        else {
-            continue;
-        };
+        let Some(bytes) = length(capture, packet) else { continue };
         let at = Instant::ZERO + packet.at.saturating_since(segment.from);
         let down = direction == Direction::Down;
         let tcp = packet.ip.as_ref().and_then(|ip| Some((ip, tcp(ip)?)));
         let after = tcp.filter(|_| !down).and_then(|(ip, tcp)| {
-            let (_, source, destination) = ends(ip);
+            let (_, source, destination) = endpoints(ip);
             received.get_mut(&(destination, source))?.acknowledge(&tcp)
         });
-        arrivals.extend(pieces(bytes).map(|bytes| Arrival { at, down, bytes, after }));
+        arrivals.extend(segments(bytes).map(|bytes| Arrival { at, down, bytes, after }));
         if let Some((ip, tcp)) = tcp.filter(|_| down) {
-            let (_, source, destination) = ends(ip);
+            let (_, source, destination) = endpoints(ip);
             let place = arrivals.len() as u64 - 1;
             received.entry((source, destination)).or_default().segment(&tcp, place);
         }
@@ -82,8 +90,8 @@ fn segment_arrivals(
     SegmentArrivals { arrivals, duration: segment.duration() }
 }
 
-/// The packets that a bundle of `bytes` went out as; one if it fits.
-fn pieces(bytes: u32) -> impl Iterator<Item = u32> {
+/// The lengths of the packets that a bundle of `bytes` is divided into; one if it fits.
+fn segments(bytes: u32) -> impl Iterator<Item = u32> {
     let mut rest = bytes;
     let mut first = true;
     std::iter::from_fn(move || {
@@ -105,10 +113,10 @@ fn tcp(ip: &Ip) -> Option<TcpFields> {
     }
 }
 
-/// Segments to the station on one connection that it has not acknowledged yet, and the last that it has.
+/// The segments to the station on one connection that it has not acknowledged yet, and the last one that it has.
 #[derive(Default)]
 struct Unacknowledged {
-    /// Ends in sequence space and places among the arrivals, in order of both.
+    /// Endpoint in sequence space and place among the arrivals, in order of both.
     segments: VecDeque<(Seq, u64)>,
     last: Option<u64>,
 }
@@ -122,7 +130,7 @@ impl Unacknowledged {
         }
     }
 
-    /// The arrival that the station must have received to acknowledge so much.
+    /// The arrival that the station must have received before it can send this acknowledgement.
     fn acknowledge(&mut self, tcp: &TcpFields) -> Option<u64> {
         if !tcp.has(TcpFields::ACK) {
             return None;

@@ -16,7 +16,7 @@ use crate::stations::{self, Candidate, Station};
 const LIST_LIMIT: usize = 20;
 /// Peers whose lone exchanges are reported.
 const LONE_LIMIT: usize = 5;
-/// So many lone exchanges with one peer are a habit worth a finding.
+/// Lone exchanges with one peer from which on they are a finding.
 const LONE_COUNT: u64 = 3;
 
 /// Where a figure of energy comes from.
@@ -38,11 +38,11 @@ pub struct Analysis {
     pub version: &'static str,
     /// The file.
     pub capture: CaptureReport,
-    /// Whose radio; `null` where the capture leaves doubt and none was named.
+    /// The station; `null` if the capture leaves doubt and none was named.
     pub station: Option<String>,
-    /// The ends to choose from, the busiest first.
+    /// The addresses to choose from, those with most bytes first.
     pub candidates: Vec<CandidateReport>,
-    /// IP bytes by class: of the station, or of all where there is none.
+    /// IP bytes by class: of the station, or of the whole capture without one.
     pub bytes: ByteClasses,
     /// Number of flows.
     pub flow_count: usize,
@@ -50,15 +50,15 @@ pub struct Analysis {
     pub flows: Vec<FlowReport>,
     /// Radio profile.
     pub radio: Option<String>,
-    /// What the frames' rates are taken from, in words.
+    /// The source of the frames' rates, in words.
     pub phy: Option<String>,
-    /// When the station's packets came; `null` where there is no station.
+    /// The times of the station's packets; `null` without a station.
     pub pace: Option<PaceReport>,
     /// What each policy would have spent.
     pub policies: Vec<PolicyReport>,
     /// What 802.11 frames show of each station; `null` for other captures.
     pub air: Option<AirReport>,
-    /// What is worth knowing.
+    /// Findings.
     pub findings: Vec<FindingReport>,
 }
 
@@ -77,15 +77,17 @@ pub struct CaptureReport {
     pub bytes: u64,
     /// When it began, in seconds since 1970.
     pub start_unix_s: f64,
-    /// Time that it covers, holes left out.
+    /// Time that it covers, without the gaps between segments.
     pub covered_s: f64,
-    /// Its stretches without holes.
+    /// Its segments.
     pub segments: Vec<SegmentReport>,
-    /// What was odd about the file, a sentence each.
+    /// Packets that were left out because they state an impossible length.
+    pub oversized_packets: u32,
+    /// Defects of the file, a sentence each.
     pub notes: Vec<String>,
 }
 
-/// A stretch without holes.
+/// A segment of the capture.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SegmentReport {
     /// Seconds since the capture's earliest packet.
@@ -96,7 +98,7 @@ pub struct SegmentReport {
     pub packets: usize,
 }
 
-/// An end of the traffic.
+/// An address that may be the station.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CandidateReport {
     /// IP or MAC address.
@@ -111,14 +113,14 @@ pub struct CandidateReport {
     pub bytes_received: u64,
 }
 
-/// A conversation.
+/// A flow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowReport {
     /// Protocol.
     pub protocol: String,
-    /// The end that sent first.
+    /// The endpoint that sent the first packet.
     pub first: String,
-    /// The other.
+    /// The other endpoint.
     pub second: String,
     /// Seconds since the capture's earliest packet.
     pub from_s: f64,
@@ -128,11 +130,11 @@ pub struct FlowReport {
     pub bytes_forth: u64,
     /// IP bytes from second to first.
     pub bytes_back: u64,
-    /// TCP segments sent again, both ways.
+    /// TCP segments that were retransmitted, in both directions.
     pub retransmissions: u64,
     /// Round trip of the handshake.
     pub handshake_rtt_s: Option<f64>,
-    /// Packets of one way only were captured.
+    /// Whether packets of only one direction were captured.
     pub one_sided: bool,
 }
 
@@ -150,7 +152,8 @@ pub struct DelayReport {
 }
 
 impl DelayReport {
-    /// Of samples in any order; `None` of none. Quantiles are samples: the smallest that at least the share reaches.
+    /// The distribution of samples in any order; `None` if there are none. A quantile is the smallest sample that at least
+    /// that share of the samples does not exceed.
     pub fn of(samples: &mut [Span]) -> Option<Self> {
         samples.sort_unstable();
         let last = samples.len().checked_sub(1)?;
@@ -163,39 +166,39 @@ impl DelayReport {
     }
 }
 
-/// When a station's packets came: what a policy's timers meet, apart from any policy.
+/// The times of a station's packets, which the timers of a policy depend on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PaceReport {
-    /// Time covered, with the tail that a replay has.
+    /// Time covered, with the tail of a replay.
     pub elapsed_s: f64,
     /// Packets to the station.
     pub packets_down: u64,
     /// Packets from it.
     pub packets_up: u64,
-    /// Times without a packet, by how long they are at least.
+    /// Gaps between packets, by their least length.
     pub gaps: Vec<GapReport>,
-    /// Times without a packet from the station: each one is a packet, of any size, that could fetch what waits.
+    /// Gaps between packets from the station. Each such packet, of any size, may trigger the delivery of buffered frames.
     pub gaps_up: Vec<GapReport>,
 }
 
-/// Times without a packet that are longer than something.
+/// Gaps that are longer than a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct GapReport {
-    /// Longer than this.
+    /// The bound.
     pub longer_than_s: f64,
-    /// How many.
+    /// Number of gaps.
     pub count: u64,
-    /// How long they are together.
+    /// Their total length.
     pub time_s: f64,
-    /// How many end with a packet to the station: one that has to wait if the station sleeps.
+    /// Number of gaps that end with a packet to the station, which has to wait if the station sleeps.
     pub before_down: u64,
 }
 
 impl GapReport {
-    /// The bounds: those that policies have for timers, and some around them.
+    /// The bounds: the timers of the policies, and values around them.
     const BOUNDS_MS: [u64; 10] = [1, 5, 10, 20, 40, 50, 80, 100, 200, 1_000];
 
-    /// Of gaps in any order, each with whether it ends with a packet to the station.
+    /// The reports of gaps in any order, each with whether it ends with a packet to the station.
     pub fn of(gaps: &[(Span, bool)]) -> Vec<Self> {
         let bounds = Self::BOUNDS_MS.map(Span::from_millis);
         let report = |bound: Span| {
@@ -212,7 +215,7 @@ impl GapReport {
     }
 }
 
-/// How long a radio was in each state, in seconds.
+/// The time of a radio in each state, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct StateReport {
     /// Sending.
@@ -223,12 +226,12 @@ pub struct StateReport {
     pub listen: f64,
     /// Asleep.
     pub sleep: f64,
-    /// On the way between awake and asleep.
+    /// In transition between awake and asleep.
     pub transition: f64,
 }
 
 impl StateReport {
-    /// Of a ledger.
+    /// The times of a ledger.
     pub fn of(ledger: &Ledger) -> Self {
         let seconds = |state| ledger.duration(state).as_secs_f64();
         Self {
@@ -250,10 +253,10 @@ impl StateReport {
     }
 }
 
-/// What one policy would have spent on the capture's arrivals.
+/// The replay of the capture's arrivals under one policy.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PolicyReport {
-    /// Its name, with its time where it was asked for with one.
+    /// Its name, with its time if one was stated.
     pub policy: String,
     /// Where the energy comes from.
     pub basis: Basis,
@@ -281,7 +284,7 @@ pub struct PolicyReport {
     pub lost: u64,
 }
 
-/// What the 802.11 frames show.
+/// The power save that the 802.11 frames show.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AirReport {
     /// Cells.
@@ -301,13 +304,13 @@ pub struct NetworkReport {
     pub beacons: u32,
     /// Beacon interval.
     pub beacon_interval_s: f64,
-    /// Every how many beacons there is a DTIM beacon; zero if none was captured.
+    /// DTIM period in beacons; zero if no beacon was captured.
     pub dtim_period: u8,
     /// Whether it announces U-APSD.
     pub uapsd: Option<bool>,
 }
 
-/// What a station did.
+/// The power save of a station.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StationReport {
     /// Its address.
@@ -338,7 +341,7 @@ pub struct StationReport {
     pub beacons: u32,
     /// Of those with its TIM bit.
     pub tim_set: u32,
-    /// What it spent, measured; `null` where the rates are not known or no radio was given.
+    /// Its measured energy; `null` if the rates are unknown or no radio was given.
     pub measured: Option<MeasuredReport>,
 }
 
@@ -357,20 +360,20 @@ pub struct MeasuredReport {
     pub energy_high_j: f64,
 }
 
-/// Something worth knowing.
+/// A finding.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FindingReport {
-    /// What, in a word.
+    /// Its kind.
     pub kind: &'static str,
-    /// Who did it: `access point`, `station` or `peer`.
+    /// The device that causes it: `access point`, `station` or `peer`.
     pub whose: &'static str,
     /// The station concerned.
     pub station: String,
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
-    /// What, in a sentence.
+    /// A description.
     pub text: String,
-    /// What it cost under the policy of [`FindingReport::policy`]: the energy of the replay less that of one without it.
+    /// Its cost under the policy of [`FindingReport::policy`]: the energy of the replay less that of one without it.
     pub cost_j: Option<f64>,
     /// Under which policy that is: of those asked for, the one that spends least.
     pub policy: Option<String>,
@@ -378,14 +381,14 @@ pub struct FindingReport {
     pub examples: Vec<ExampleReport>,
 }
 
-/// One time that it happened.
+/// One occurrence of a finding.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ExampleReport {
     /// Seconds since the capture's earliest packet.
     pub time_s: f64,
     /// Packet number, as Wireshark counts.
     pub packet: u32,
-    /// What happened.
+    /// A description.
     pub detail: String,
 }
 
@@ -445,6 +448,7 @@ fn capture_report(capture: &Capture) -> CaptureReport {
                 packets: segment.end - segment.first,
             })
             .collect(),
+        oversized_packets: capture.notes.oversized.map_or(0, |oversized| oversized.count),
         notes: notes(capture),
     }
 }
@@ -456,19 +460,22 @@ fn notes(capture: &Capture) -> Vec<String> {
         list.push("the last packet is cut short and was left out".to_owned());
     }
     if let Some((position, what)) = notes.damaged {
-        list.push(format!("damaged at byte {position} ({what}): what comes after was not read"));
+        list.push(format!("damaged at byte {position} ({what}): the rest was not read"));
     }
     if capture.segments.len() > 1 {
         list.push(format!(
-            "the clock jumps: {} stretches are analysed one by one, and the time between them is not counted",
+            "the clock jumps: {} segments are analysed one by one, and the time between them is not counted",
             capture.segments.len()
         ));
     }
+    if let Some(oversized) = notes.oversized {
+        list.push(format!("left out: {oversized}"));
+    }
     if notes.out_of_order > 0 {
-        list.push(format!("{} packets stood out of order and were sorted by time", notes.out_of_order));
+        list.push(format!("{} packets were out of order and were sorted by time", notes.out_of_order));
     }
     if notes.without_time > 0 {
-        list.push(format!("{} packets have no time and took that of the packet before", notes.without_time));
+        list.push(format!("{} packets have no time and got that of the packet before", notes.without_time));
     }
     if notes.skipped_link_type > 0 {
         let supported = crate::LinkType::supported();
@@ -497,9 +504,9 @@ fn flow(flow: &Flow) -> FlowReport {
         second: flow.second.to_string(),
         from_s: flow.from.as_secs_f64(),
         until_s: flow.until.as_secs_f64(),
-        bytes_forth: flow.forth.bytes,
-        bytes_back: flow.back.bytes,
-        retransmissions: flow.forth.retransmissions + flow.back.retransmissions,
+        bytes_forth: flow.forward.bytes,
+        bytes_back: flow.reverse.bytes,
+        retransmissions: flow.forward.retransmissions + flow.reverse.retransmissions,
         handshake_rtt_s: flow.handshake_rtt.map(Span::as_secs_f64),
         one_sided: flow.is_one_sided(),
     }
@@ -562,7 +569,7 @@ fn finding(finding: &Finding) -> FindingReport {
     let kind = finding.kind;
     FindingReport {
         kind: kind.name(),
-        whose: kind.whose(),
+        whose: kind.cause(),
         station: finding.station.to_string(),
         count: finding.count,
         text: finding.examples.first().map(|example| example.detail.clone()).unwrap_or_default(),
@@ -580,7 +587,7 @@ fn finding(finding: &Finding) -> FindingReport {
     }
 }
 
-/// Lone exchanges with peers that have the habit, those with most first, and how many bursts there were in all.
+/// Peers with enough lone exchanges for a finding, the most frequent first, and the number of all bursts.
 pub(crate) fn keep_alives(capture: &Capture, station: &Station) -> (Vec<flows::LoneExchanges>, u64) {
     let (mut list, bursts) = flows::lone_exchanges(capture, station);
     list.retain(|lone| lone.count >= LONE_COUNT);

@@ -1,8 +1,8 @@
-//! Whose radio is meant: the ends of a capture, and the one that it leaves no doubt about.
+//! The station whose radio is analysed: the candidates in a capture, and the one that it leaves no doubt about.
 //!
-//! An end is an IP or a MAC address. In an 802.11 capture stations are told from access points by the frames' DS bits.
-//! Elsewhere the one end that takes part in nearly all traffic is meant; of two that do, the one with a private
-//! address, since access points translate. Where neither rule gives one end, there is doubt, and the user is asked.
+//! A candidate is an IP or a MAC address. In an 802.11 capture the DS bits of the frames distinguish stations from access
+//! points. Elsewhere the station is the one address that takes part in nearly all traffic; if there are two, the private
+//! one, since access points translate addresses. If neither rule yields one address, the user has to choose.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,8 +14,8 @@ use crate::error::CaptureError;
 use crate::file::Capture;
 use crate::packet::{AirFrame, Packet};
 
-/// Share of the bytes, in percent, that an end must take part in to be meant without asking. The rest is room for what a
-/// capture catches by the way: name lookups of neighbours, discovery.
+/// The share of the bytes in percent that an address must take part in to be the station without doubt. The rest is room for
+/// background traffic: name lookups of neighbours, discovery.
 const CLEAR_PERCENT: u64 = 95;
 
 /// The address of a station.
@@ -36,7 +36,7 @@ impl fmt::Display for Station {
     }
 }
 
-/// Which way a packet goes.
+/// The direction of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Direction {
     /// To the station.
@@ -45,21 +45,21 @@ pub enum Direction {
     Up,
 }
 
-/// An end of the capture's traffic.
+/// An address that may be the station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// Its address.
     pub station: Station,
     /// Packets to and from it.
     pub packets: u64,
-    /// Bytes that it sent: IP bytes of an IP address, else bytes on the link.
+    /// Bytes that it sent: IP bytes for an IP address, bytes on the link for a MAC address.
     pub bytes_sent: u64,
     /// Bytes that were sent to it.
     pub bytes_received: u64,
 }
 
 impl Candidate {
-    /// Bytes both ways.
+    /// Bytes in both directions.
     pub const fn bytes(&self) -> u64 {
         self.bytes_sent + self.bytes_received
     }
@@ -72,8 +72,8 @@ impl Station {
         ip.or_else(|_| text.parse().map(Self::Mac)).map_err(|_| CaptureError::StationText(text.to_owned()))
     }
 
-    /// Which way `packet` goes for this station; `None` if it is not the station's, is group-addressed, or is an
-    /// 802.11 frame without a body or not on the hop between station and access point.
+    /// The direction of `packet` for this station; `None` if it is not the station's, is group-addressed, or is an 802.11
+    /// frame without a body or not on the hop between station and access point.
     pub fn direction(&self, capture: &Capture, packet: &Packet) -> Option<Direction> {
         if packet.macs.is_some_and(|(_, destination)| destination.is_group()) {
             return None;
@@ -96,7 +96,7 @@ impl Station {
             (Self::Ip(ip), hop) => {
                 let found = packet.ip.as_ref()?;
                 let direction = pick(found.source == *ip, found.destination == *ip)?;
-                // Two stations of one cell speak through the access point: each packet is on the air twice.
+                // Packets between two stations of one cell pass the access point: each is on the air twice.
                 let right_hop = hop.is_none_or(|frame| match direction {
                     Direction::Up => !frame.control.from_ds,
                     Direction::Down => !frame.control.to_ds,
@@ -121,7 +121,7 @@ fn air_direction(mac: MacAddress, frame: &AirFrame) -> Option<Direction> {
     pick(up, down)
 }
 
-/// Whether an address is one of many that a translator hides: private, shared, link-local or unique local (RFC 1918,
+/// Whether an address translator may hide this address: private, shared, link-local or unique local (RFC 1918,
 /// RFC 6598, RFC 3927, RFC 4193, RFC 4291 2.5.6).
 pub fn is_private(ip: IpAddr) -> bool {
     match ip {
@@ -138,7 +138,7 @@ fn is_one_host(ip: IpAddr) -> bool {
     !ip.is_multicast() && !ip.is_unspecified() && !broadcast
 }
 
-/// All ends, the busiest first; equal ones in order of address.
+/// All candidates, those with most bytes first; equal ones in order of address.
 pub fn candidates(capture: &Capture) -> Vec<Candidate> {
     let mut ends = BTreeMap::new();
     let mut count = |station, bytes: u32, sent: bool| {

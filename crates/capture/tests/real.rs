@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use airwatt_capture::report::{Analysis, Basis};
-use airwatt_capture::{AirFrame, AnalyzeError, Capture, LinkType, Question, analyze, clock, flows, stations};
+use airwatt_capture::{
+    AirFrame, AnalyzeError, Capture, Limits, LinkType, Question, analyze, clock, flows, stations,
+};
 
 /// What a capture holds: name, packets, link type, seconds covered, the clear station.
 type Expected = (&'static str, u32, LinkType, f64, Option<&'static str>);
@@ -44,13 +46,13 @@ fn shared(name: &str) -> Option<PathBuf> {
 }
 
 fn open(path: &Path) -> Capture {
-    Capture::open(path.to_str().expect("a path in UTF-8")).unwrap_or_else(|error| panic!("{error}"))
+    let mut goes_on = || ControlFlow::Continue(());
+    Capture::open(path, &Limits::default(), &mut goes_on).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn ask(path: &Path, question: &Question<'_>) -> Analysis {
     let mut watch = |_: f64| ControlFlow::Continue(());
-    analyze(path.to_str().expect("a path in UTF-8"), question, &mut watch)
-        .unwrap_or_else(|error| panic!("{error}"))
+    analyze(path, question, &mut watch).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Fields of tshark's, a row a packet; `None`, said on the way, without tshark.
@@ -106,7 +108,8 @@ fn quic_sctp_and_tunnels_are_counted_as_such() {
 fn handshakes_and_retransmissions_as_tshark_sees_them() {
     let capture = open(&shipped());
     let (list, _) = flows::flows(&capture, None);
-    let again: u64 = list.iter().map(|flow| flow.forth.retransmissions + flow.back.retransmissions).sum();
+    let again: u64 =
+        list.iter().map(|flow| flow.forward.retransmissions + flow.reverse.retransmissions).sum();
     assert_eq!(again, 48);
     assert!(list.iter().all(|flow| flow.handshake_rtt.is_some()));
     if let Some(found) = tshark(&shipped(), "tcp.analysis.retransmission", &["frame.number"]) {
@@ -231,8 +234,7 @@ fn wrong_questions_get_one_line() {
     let mut watch = |_: f64| ControlFlow::Continue(());
     let path = shipped();
     let mut ask = |question: &Question<'_>| {
-        let error = analyze(path.to_str().expect("a path in UTF-8"), question, &mut watch)
-            .expect_err("a wrong question");
+        let error = analyze(&path, question, &mut watch).expect_err("a wrong question");
         let text = error.to_string();
         assert!(!text.contains('\n'), "{text}");
         text
@@ -245,6 +247,6 @@ fn wrong_questions_get_one_line() {
     let policies = ["sleep".to_owned()];
     assert!(ask(&Question { policies: &policies, ..Question::default() }).starts_with("--policy"));
     let mut stop = |_: f64| ControlFlow::Break(());
-    let stopped = analyze(path.to_str().expect("a path in UTF-8"), &Question::default(), &mut stop);
+    let stopped = analyze(&path, &Question::default(), &mut stop);
     assert_eq!(stopped.err(), Some(AnalyzeError::Interrupted));
 }

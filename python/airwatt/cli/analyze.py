@@ -1,5 +1,6 @@
 """`airwatt analyze`: what a station's radio spent, or would have spent, from a real capture."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,7 +26,10 @@ _MOST_CANDIDATES = 10
 
 def command(
     capture: Annotated[
-        str, Argument(help="A capture file (pcap, pcapng), or - for standard input.", show_default=False)
+        str,
+        Argument(
+            help="A capture file (pcap or pcapng, also .gz or .zst), or - for standard input.", show_default=False
+        ),
     ],
     station: Annotated[
         str | None,
@@ -39,19 +43,27 @@ def command(
         Option("--policy", metavar="A,B,...", help="Power-save policies, as in psm,uapsd:40ms; default: all."),
     ] = None,
     seed: options.Seed = 1,
+    limit: options.Limit = None,
     json: options.Json = False,
     plot: options.Plot = None,
 ) -> None:
-    """Say what a station's radio spent or would have spent under each policy, and what stands out.
+    """Say what a station's radio spent or would have spent under each policy, and what is worth knowing.
 
     Reads Ethernet, raw IP, Linux cooked and 802.11 captures. Energy from Ethernet and IP captures is inferred from the
     packets' times and an assumed PHY, and comes with a low and a high band; energy from radiotap is measured air time.
+    All policies together take up to a second for each hour that a capture covers; fewer policies take less.
     """
     check_picture("--plot", plot)
     policies = options.names("--policy", policy)
-    with bar(Path(capture).name) as on_progress:
+    with bar(_printable(Path(capture).name)) as on_progress:
         analysis = laboratory.analyze(
-            capture, station=station, radio=radio, policies=policies, seed=seed, on_progress=on_progress
+            capture,
+            station=station,
+            radio=radio,
+            policies=policies,
+            seed=seed,
+            limit=limit,
+            on_progress=on_progress,
         )
     document = analysis.to_dict()
     if plot is not None:
@@ -60,6 +72,11 @@ def command(
         print_json(document)
     else:
         show(*_parts(document))
+
+
+def _printable(name: str) -> str:
+    """The name with its bytes that are not UTF-8 replaced, as the document has it."""
+    return os.fsencode(name).decode(errors="replace")
 
 
 def _draw(document: dict[str, Any], plot: Path) -> None:

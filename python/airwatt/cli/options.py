@@ -32,6 +32,16 @@ Plot = Annotated[
     Option("--plot", metavar="FILE", help="Draw a picture (.png, .svg, .pdf).", show_default=False),
 ]
 
+Limit = Annotated[
+    str | None,
+    Option(
+        "--limit",
+        metavar="memory=SIZE,events=COUNT",
+        help="Stop with status 1 beyond this cost; default: memory=2GB,events=1e10, and less for captures below 1 MB.",
+        show_default=False,
+    ),
+]
+
 THRESHOLD_STATUS = 3
 
 

@@ -1,0 +1,316 @@
+//! Reading capture files: pcap and pcapng, micro- and nanoseconds, both byte orders, several interfaces.
+//!
+//! The file is read once from front to back, so that a pipe works as well, and may be compressed with gzip or Zstandard.
+//! A small record is kept of each packet; the buffer holds one block. A last packet that is cut short, and damage in the
+//! middle, end the reading: what came before is kept, and [`Notes`] says so.
+
+mod blocks;
+mod buffer;
+mod source;
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use airwatt_dot11::MacAddress;
+
+use self::buffer::{Buffer, End};
+pub(crate) use self::source::EXPANSION_LIMIT;
+use self::source::{Expanded, Origin, Source, Threaded};
+use crate::clock::{self, Segment};
+use crate::decode::Decoder;
+use crate::error::CaptureError;
+use crate::limits::Limits;
+use crate::packet::{AirFrame, Beacon, Network, Packet};
+
+/// Bytes that tell one format from the other.
+const MAGIC_BYTES: usize = 4;
+
+/// The container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// libpcap's.
+    Pcap,
+    /// Its successor.
+    PcapNg,
+}
+
+/// What a packet of a capture begins with (the registry's numbers, tcpdump.org/linktypes.html).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LinkType {
+    /// 0 and 108: BSD loopback, four bytes of address family.
+    Loopback,
+    /// 1.
+    Ethernet,
+    /// 12, 14, 101, 228 and 229: an IP header.
+    RawIp,
+    /// 113: Linux cooked capture.
+    LinuxCooked,
+    /// 276: Linux cooked capture, second version.
+    LinuxCooked2,
+    /// 105: an 802.11 header.
+    Dot11,
+    /// 127: radiotap, then an 802.11 header.
+    Radiotap,
+}
+
+impl LinkType {
+    /// By the registry's number.
+    pub const fn from_number(number: u32) -> Option<Self> {
+        Some(match number {
+            0 | 108 => Self::Loopback,
+            1 => Self::Ethernet,
+            12 | 14 | 101 | 228 | 229 => Self::RawIp,
+            113 => Self::LinuxCooked,
+            276 => Self::LinuxCooked2,
+            105 => Self::Dot11,
+            127 => Self::Radiotap,
+            _ => return None,
+        })
+    }
+
+    /// Its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Loopback => "loopback",
+            Self::Ethernet => "ethernet",
+            Self::RawIp => "raw-ip",
+            Self::LinuxCooked => "linux-cooked",
+            Self::LinuxCooked2 => "linux-cooked-v2",
+            Self::Dot11 => "802.11",
+            Self::Radiotap => "802.11-radiotap",
+        }
+    }
+
+    /// Whether its packets are 802.11 frames.
+    pub const fn is_air(self) -> bool {
+        matches!(self, Self::Dot11 | Self::Radiotap)
+    }
+
+    /// All, for an error's text.
+    pub(crate) const fn supported() -> &'static str {
+        "Ethernet (1), raw IP (12, 14, 101, 228, 229), Linux cooked (113, 276), 802.11 (105), radiotap (127) and \
+         loopback (0, 108)"
+    }
+}
+
+/// A packet that states a length which neither a frame nor a bundle of segments can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Oversized {
+    /// Number of the first such packet in the file.
+    pub first: u32,
+    /// The length that it states, in bytes.
+    pub bytes: u32,
+    /// The largest length that its link type can have, in bytes.
+    pub limit_bytes: u32,
+    /// Number of such packets.
+    pub count: u32,
+}
+
+/// Defects of the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Notes {
+    /// The last packet is cut short and was left out.
+    pub truncated: bool,
+    /// Reading ended at damage, after this many bytes of the capture; the text says what it was.
+    pub damaged: Option<(u64, &'static str)>,
+    /// Packets of link types that cannot be read, which were left out.
+    pub skipped_link_type: u32,
+    /// Packets whose stated length is impossible, which were left out.
+    pub oversized: Option<Oversized>,
+    /// Packets without a time of their own (pcapng's simple packets), which took that of the packet before.
+    pub without_time: u32,
+    /// Packets that followed a later one in the file and were sorted.
+    pub out_of_order: u32,
+}
+
+/// A capture in memory: the records of its packets, and of the cells that its beacons announce.
+#[derive(Clone, Debug)]
+pub struct Capture {
+    /// The file's name as given.
+    pub file: String,
+    /// Container.
+    pub format: Format,
+    /// Link types of the packets that were read.
+    pub link_types: Vec<LinkType>,
+    /// Size of the capture in bytes, decompressed.
+    pub bytes: u64,
+    /// Packets in the file up to its end or damage, of any link type.
+    pub packets_in_file: u32,
+    /// Bytes of all packets as they were on the link; those whose length is impossible are left out.
+    pub bytes_on_link: u64,
+    /// When the earliest packet was, in nanoseconds since 1970.
+    pub start_unix_ns: u64,
+    /// Packets in order of time within each segment.
+    pub packets: Vec<Packet>,
+    /// 802.11 frames; [`Packet::frame`] is an index into them.
+    pub frames: Vec<AirFrame>,
+    /// Beacons; [`AirFrame::beacon`] is an index into them.
+    pub beacons: Vec<Beacon>,
+    /// Cells by BSSID.
+    pub networks: BTreeMap<MacAddress, Network>,
+    /// Parts of the capture between which its clock jumps.
+    pub segments: Vec<Segment>,
+    /// Its defects.
+    pub notes: Notes,
+}
+
+impl Capture {
+    /// Reads the capture at `path`; `-` is standard input. While it reads, it asks `goes_on` whether to.
+    ///
+    /// # Errors
+    /// [`CaptureError`]: the file is not a capture, exceeds the limits, or the caller asked to stop.
+    pub fn open(
+        path: &Path,
+        limits: &Limits,
+        goes_on: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> Result<Self, CaptureError> {
+        let name = file_name(path);
+        let (origin, file_bytes) = if path == Path::new("-") {
+            (Origin::StandardInput, None)
+        } else {
+            let regular = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
+            (Origin::Path(path.to_owned()), regular.map(|file| file.len()))
+        };
+        let mut is_stopped = false;
+        let mut ask = || {
+            let answer = goes_on();
+            is_stopped |= answer.is_break();
+            answer
+        };
+        let capture = Threaded::start(origin, &mut ask)
+            .map_err(|error| failure(&name, &error))
+            .and_then(|threaded| Self::read_limited(&name, threaded, file_bytes, limits));
+        // A decompressor reports the error of a stopped source as its own.
+        if is_stopped { Err(CaptureError::Interrupted) } else { capture }
+    }
+
+    /// Reads a capture from bytes, within the default limits; `name` stands for the file in errors and results.
+    ///
+    /// # Errors
+    /// [`CaptureError`]: the bytes are not a capture, or it exceeds the limits.
+    pub fn read(name: &str, source: impl Read) -> Result<Self, CaptureError> {
+        Self::read_limited(name, source, None, &Limits::default())
+    }
+
+    fn read_limited(
+        name: &str,
+        source: impl Read,
+        file_bytes: Option<u64>,
+        limits: &Limits,
+    ) -> Result<Self, CaptureError> {
+        let mut decoder = Decoder::new(limits.memory_bytes());
+        let source = Source::new(source, file_bytes).map_err(|error| failure(name, &error))?;
+        let mut buffer = Buffer::new(source);
+        let (format, end) = read_blocks(name, &mut buffer, &mut decoder)?;
+        let (position, bytes) = (buffer.position(), buffer.bytes_read());
+        let memory_bytes = decoder.memory_bytes();
+        let mut capture = decoder.into_capture(name, format, bytes);
+        match end {
+            End::Complete => {}
+            End::CutShort => capture.notes.truncated = true,
+            End::Damaged(what) if capture.packets_in_file == 0 => {
+                return Err(CaptureError::NotACapture(name.to_owned(), what.to_owned()));
+            }
+            End::Damaged(what) => capture.notes.damaged = Some((position, what)),
+            End::LinkType(number) => return Err(CaptureError::LinkType(name.to_owned(), number)),
+            End::Memory => {
+                return Err(CaptureError::Memory {
+                    file: name.to_owned(),
+                    packets: capture.packets_in_file,
+                    memory_bytes,
+                    limit_bytes: limits.memory_bytes(),
+                });
+            }
+        }
+        if capture.packets.is_empty() {
+            let oversized = capture.notes.oversized;
+            return Err(CaptureError::NoPackets { file: name.to_owned(), oversized });
+        }
+        clock::divide(&mut capture);
+        clock::mark_repeated(&mut capture);
+        Ok(capture)
+    }
+
+    /// The packet's 802.11 frame, unless it is damaged.
+    pub fn frame(&self, packet: &Packet) -> Option<&AirFrame> {
+        self.frames.get(packet.frame? as usize).filter(|frame| !frame.damaged)
+    }
+
+    /// Memory of the records in bytes.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        let aids: usize = self.beacons.iter().map(|beacon| beacon.aids.len()).sum();
+        let records = self.packets.len() * size_of::<Packet>()
+            + self.frames.len() * size_of::<AirFrame>()
+            + self.beacons.len() * size_of::<Beacon>()
+            + aids * size_of::<u16>();
+        records as u64
+    }
+
+    /// Whether the capture is of 802.11 frames.
+    pub fn is_air(&self) -> bool {
+        self.link_types.iter().any(|link| link.is_air())
+    }
+}
+
+/// The file's name in results; bytes that are not UTF-8 are replaced.
+fn file_name(path: &Path) -> String {
+    if path == Path::new("-") { "standard input".to_owned() } else { path.to_string_lossy().into_owned() }
+}
+
+/// Reads all blocks, and says how the reading ended.
+fn read_blocks(
+    name: &str,
+    buffer: &mut Buffer<Source<'_>>,
+    decoder: &mut Decoder,
+) -> Result<(Format, End), CaptureError> {
+    const DAMAGE: &str = "the compressed data is damaged or cut short";
+    if let Err(error) = buffer.fill_to(MAGIC_BYTES) {
+        let is_damage = buffer.source().is_damage(&error);
+        let damaged = || CaptureError::NotACapture(name.to_owned(), DAMAGE.to_owned());
+        return Err(if is_damage { damaged() } else { failure(name, &error) });
+    }
+    let format = format(name, buffer.rest())?;
+    let end = match format {
+        Format::Pcap => blocks::read_pcap(buffer, decoder),
+        Format::PcapNg => blocks::read_pcapng(buffer, decoder),
+    };
+    match end {
+        Ok(end) => Ok((format, end)),
+        Err(error) if buffer.source().is_damage(&error) => Ok((format, End::Damaged(DAMAGE))),
+        Err(error) => Err(failure(name, &error)),
+    }
+}
+
+/// Says by its first bytes what a file is.
+fn format(name: &str, bytes: &[u8]) -> Result<Format, CaptureError> {
+    match bytes {
+        [] => Err(CaptureError::Empty(name.to_owned())),
+        [0x0a, 0x0d, 0x0d, 0x0a, ..] => Ok(Format::PcapNg),
+        [0xa1, 0xb2, 0xc3, 0xd4, ..]
+        | [0xa1, 0xb2, 0x3c, 0x4d, ..]
+        | [0xd4, 0xc3, 0xb2, 0xa1, ..]
+        | [0x4d, 0x3c, 0xb2, 0xa1, ..] => Ok(Format::Pcap),
+        _ => Err(CaptureError::NotACapture(
+            name.to_owned(),
+            "its first bytes are those of neither format".to_owned(),
+        )),
+    }
+}
+
+/// An error of the source.
+fn failure(name: &str, error: &io::Error) -> CaptureError {
+    let inner = error.get_ref();
+    if inner.is_some_and(|inner| inner.is::<Expanded>()) {
+        CaptureError::Expanded(name.to_owned())
+    } else {
+        CaptureError::Unreadable(name.to_owned(), reason(error))
+    }
+}
+
+/// The system's reason without its number.
+fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}

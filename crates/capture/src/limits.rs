@@ -1,0 +1,148 @@
+//! Upper bounds on what an analysis may cost, so that no file can exhaust the machine.
+//!
+//! A bound counts memory or simulated events and never wall time: whether a capture is accepted must not depend on how
+//! fast the machine is. A small capture has smaller limits: it takes at most 200 MB, and 5 s besides the time that its idle
+//! hours take, up to [`SMALL_HOURS`]. Memory is what the records of the capture and its replay occupy; the interpreter, the plots and
+//! the buffers of a decompressor are left out.
+
+use std::fmt;
+use std::str::FromStr;
+
+use airwatt_base::{Size, Span};
+
+/// Memory that an analysis may take unless the user sets another limit.
+pub const DEFAULT_MEMORY_BYTES: u64 = 2_000_000_000;
+/// Events that an analysis may simulate unless the user sets another limit.
+pub const DEFAULT_EVENTS: u64 = 10_000_000_000;
+
+/// A capture below this size is small, and gets [`SMALL_MEMORY_BYTES`] and [`SMALL_EVENTS`] by default.
+pub const SMALL_CAPTURE_BYTES: u64 = 1_000_000;
+/// Memory for a small capture.
+pub const SMALL_MEMORY_BYTES: u64 = 200_000_000;
+/// Events for the packets of a small capture: some two seconds of simulation.
+pub const SMALL_EVENTS: u64 = 15_000_000;
+/// Events for each hour that a small capture covers. An idle hour costs 7.6 million events under all policies at three
+/// rates, of which `uapsd` takes more than half: its triggers are sent whether there is traffic or not.
+pub const SMALL_EVENTS_PER_HOUR: u64 = 8_000_000;
+/// Hours that count; a longer capture is refused unless the user raises the limit.
+pub const SMALL_HOURS: u64 = 100;
+
+/// Limits as the user set them; `None` stands for the default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Memory in bytes.
+    pub memory_bytes: Option<u64>,
+    /// Events of all replays together.
+    pub events: Option<u64>,
+}
+
+impl Limits {
+    /// Memory in bytes while a capture is read and its size is not yet known.
+    pub fn memory_bytes(&self) -> u64 {
+        self.memory_bytes.unwrap_or(DEFAULT_MEMORY_BYTES)
+    }
+
+    /// Memory in bytes for a capture of `capture_bytes`.
+    pub fn memory_bytes_for(&self, capture_bytes: u64) -> u64 {
+        let small = capture_bytes < SMALL_CAPTURE_BYTES;
+        self.memory_bytes.unwrap_or(if small { SMALL_MEMORY_BYTES } else { DEFAULT_MEMORY_BYTES })
+    }
+
+    /// Events for a capture of `capture_bytes` that covers a time.
+    pub fn events_for(&self, capture_bytes: u64, covered: Span) -> u64 {
+        let hours = covered.whole(Span::from_secs(3_600)).min(SMALL_HOURS);
+        let small = SMALL_EVENTS + hours * SMALL_EVENTS_PER_HOUR;
+        let is_small = capture_bytes < SMALL_CAPTURE_BYTES;
+        self.events.unwrap_or(if is_small { small } else { DEFAULT_EVENTS })
+    }
+}
+
+/// Why a text is not a list of limits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseLimitsError(String);
+
+impl fmt::Display for ParseLimitsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ParseLimitsError {}
+
+impl FromStr for Limits {
+    type Err = ParseLimitsError;
+
+    /// Reads `memory=2GB,events=1e10`; either may be missing.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut limits = Self::default();
+        for entry in text.split(',') {
+            let wrong = || ParseLimitsError(format!("expected memory=SIZE or events=COUNT, got {entry:?}"));
+            let (key, value) = entry.split_once('=').ok_or_else(wrong)?;
+            let (slot, value) = match key {
+                "memory" => {
+                    let size: Size =
+                        value.parse().map_err(|error| ParseLimitsError(format!("memory: {error}")))?;
+                    (&mut limits.memory_bytes, size.as_bytes())
+                }
+                "events" => (&mut limits.events, count(value)?),
+                _ => return Err(wrong()),
+            };
+            if slot.replace(value).is_some() {
+                return Err(ParseLimitsError(format!("expected {key} once, got it twice")));
+            }
+        }
+        Ok(limits)
+    }
+}
+
+/// A count in decimal or scientific notation, as in `20000000` and `2e7`.
+fn count(text: &str) -> Result<u64, ParseLimitsError> {
+    let wrong = || ParseLimitsError(format!("events: expected a whole number from 1 to 1e18, got {text:?}"));
+    if let Ok(count) = text.parse::<u64>() {
+        return if (1..=10u64.pow(18)).contains(&count) { Ok(count) } else { Err(wrong()) };
+    }
+    let count: f64 = text.parse().map_err(|_| wrong())?;
+    let is_whole = (1.0..=1e18).contains(&count) && count.fract() == 0.0;
+    if is_whole { Ok(count as u64) } else { Err(wrong()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_parsed_with_their_units() {
+        let parsed = |text: &str| text.parse::<Limits>().map_err(|error| error.to_string());
+        let both = Limits { memory_bytes: Some(3_000_000), events: Some(20_000) };
+        assert_eq!(parsed("memory=3MB,events=2e4"), Ok(both));
+        assert_eq!(parsed("events=20000"), Ok(Limits { events: Some(20_000), ..Limits::default() }));
+        for (text, problem) in [
+            ("", "memory=SIZE"),
+            ("memory", "memory=SIZE"),
+            ("time=5s", "memory=SIZE"),
+            ("memory=2", "unit"),
+            ("events=0", "1 to 1e18"),
+            ("events=1.5", "whole number"),
+            ("events=nan", "whole number"),
+            ("events=1,events=2", "twice"),
+        ] {
+            assert!(parsed(text).unwrap_err().contains(problem), "{text}: {:?}", parsed(text));
+        }
+    }
+
+    #[test]
+    fn small_captures_have_small_limits_unless_the_user_sets_them() {
+        let limits = Limits::default();
+        let minute = Span::from_secs(60);
+        assert_eq!(limits.events_for(999_999, minute), SMALL_EVENTS);
+        assert_eq!(limits.events_for(999_999, minute * 121), SMALL_EVENTS + 2 * SMALL_EVENTS_PER_HOUR);
+        assert_eq!(
+            limits.events_for(999_999, minute * 1_000_000),
+            SMALL_EVENTS + 100 * SMALL_EVENTS_PER_HOUR
+        );
+        assert_eq!(limits.events_for(1_000_000, minute), DEFAULT_EVENTS);
+        assert_eq!(limits.memory_bytes_for(10), SMALL_MEMORY_BYTES);
+        let set = Limits { memory_bytes: Some(5), events: Some(7) };
+        assert_eq!((set.memory_bytes_for(10), set.events_for(10, minute)), (5, 7));
+    }
+}

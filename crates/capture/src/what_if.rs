@@ -1,0 +1,328 @@
+//! What a station's radio would have spent on its packets under other policies.
+//!
+//! The packets go, at the times of the capture, through the simulator's cell with one station: the access point,
+//! contention and power-save machines of every other run. Each policy is compared with the radio that never sleeps, packet
+//! by packet: the difference is the delay that the policy adds. Left out: rate adaptation, noise, the traffic of other
+//! stations, and what TCP would do about the added delay.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use airwatt_base::{Energy, Rate, Span};
+use airwatt_energy::State;
+use airwatt_proto::powersave::{Policy, PolicyConfig};
+use airwatt_sim::RunError;
+use airwatt_sim::replay::{Arrival, Delay, Replayed, replay};
+use airwatt_sim::scenario::Scenario;
+use airwatt_sim::world::RunProgress;
+
+use crate::analyze::{AnalyzeError, TAIL};
+use crate::clock;
+use crate::file::Capture;
+use crate::phy::Phy;
+use crate::replay::SegmentArrivals;
+use crate::report::{DelayReport, PolicyReport, StateReport};
+
+/// Memory that a packet of a replay takes, in bytes: the list, the replay's copy of it and its working set, and the delays
+/// under two policies.
+pub(crate) const ARRIVAL_BYTES: u64 =
+    (3 * size_of::<Arrival>() + size_of::<Delay>() + 3 * size_of::<Option<Span>>() + 8) as u64;
+
+/// Events that the set-up of a replay counts as: it costs about as much.
+const SETUP_EVENTS: u64 = 100;
+
+/// The cell of a replay: one access, best effort's arbitration (802.11-2020 table 9-155), the PHY's windows. The wired
+/// path and the flow are there because a scenario has them; a replay uses neither.
+const CELL: &str = r#"
+name = "replay"
+duration = "1s"
+[wired]
+rtt = "0ms"
+down = { rate = "1Gbps" }
+up = { rate = "1Gbps" }
+[wifi]
+standard = "802.11n"
+data_rate = "65Mbps"
+aifsn = 3
+[[station]]
+[[flow]]
+direction = "down"
+transport = "udp"
+application = "saturated"
+"#;
+
+/// A policy and the text that named it.
+#[derive(Clone, Debug)]
+pub(crate) struct Choice {
+    name: String,
+    policy: PolicyConfig,
+}
+
+impl Choice {
+    /// Reads `psm` or `uapsd:40ms`.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let (name, time) = text.split_once(':').map_or((text, None), |(name, time)| (name, Some(time)));
+        let policy = PolicyConfig::parse(name).map_err(|error| error.to_string())?;
+        let policy = match time {
+            None => policy,
+            Some(time) => {
+                let span: Span = time.parse().map_err(|error| format!("{text:?}: {error}"))?;
+                with_time(policy, span).ok_or_else(|| {
+                    format!("{text:?}: {name} has no time; allowed are timeout and uapsd with one")
+                })?
+            }
+        };
+        policy.check().map_err(|error| format!("{text:?}: {error}"))?;
+        Ok(Self { name: text.to_owned(), policy })
+    }
+}
+
+/// The policy with its one time, if it has one.
+fn with_time(policy: PolicyConfig, time: Span) -> Option<PolicyConfig> {
+    match policy {
+        PolicyConfig::Timeout { .. } => Some(PolicyConfig::Timeout { timeout: time }),
+        PolicyConfig::Uapsd { .. } => Some(PolicyConfig::Uapsd { interval: time }),
+        _ => None,
+    }
+}
+
+/// Reads the names of policies; all policies if there are none.
+pub(crate) fn choices(names: &[String]) -> Result<Vec<Choice>, String> {
+    if names.is_empty() {
+        return Policy::NAMES.iter().map(|info| Choice::parse(info.name)).collect();
+    }
+    names.iter().map(|name| Choice::parse(name)).collect()
+}
+
+/// The sum of the replays of all segments under one policy at one rate.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Total {
+    energy: Energy,
+    idealized: Energy,
+    elapsed: Span,
+    asleep: Span,
+    states: StateReport,
+    wakeups: BTreeMap<String, u64>,
+    /// Delay of each packet of all segments, in order; `None` if it was lost or not received in time.
+    delays: Vec<Option<Span>>,
+    packets: u64,
+    lost: u64,
+}
+
+/// The replays of one station's packets.
+pub(crate) struct WhatIf<'a> {
+    capture: &'a Capture,
+    segments: Vec<SegmentArrivals>,
+    phy: Phy,
+    radio_name: &'a str,
+    seed: u64,
+    watch: &'a mut dyn FnMut(f64) -> ControlFlow<()>,
+    /// Replays so far, and an estimate of all.
+    done: usize,
+    runs: usize,
+    /// Events so far, and the limit.
+    events: u64,
+    events_limit: u64,
+}
+
+impl<'a> WhatIf<'a> {
+    /// Replays of `segments` with the radio of that name, within a limit of events.
+    pub(crate) fn new(
+        capture: &'a Capture,
+        segments: Vec<SegmentArrivals>,
+        phy: Phy,
+        radio_name: &'a str,
+        seed: u64,
+        events_limit: u64,
+        watch: &'a mut dyn FnMut(f64) -> ControlFlow<()>,
+    ) -> Self {
+        Self { capture, segments, phy, radio_name, seed, watch, done: 0, runs: 1, events: 0, events_limit }
+    }
+
+    /// Replays other packets from now on.
+    pub(crate) fn replace_segments(&mut self, segments: Vec<SegmentArrivals>) {
+        self.segments = segments;
+    }
+
+    /// The report of each policy.
+    pub(crate) fn run(&mut self, choices: &[Choice]) -> Result<Vec<PolicyReport>, AnalyzeError> {
+        let rates = self.phy.rates();
+        // Some more for the keep-alives, whose number follows from the capture.
+        self.runs = (4 + choices.len() * rates.len()) * self.segments.len().max(1);
+        let active = Choice { name: PolicyConfig::Active.name().to_owned(), policy: PolicyConfig::Active };
+        let awake = self.replay_all(&active, self.phy.rate)?;
+        let mut reports = Vec::new();
+        for choice in choices {
+            let mut totals = Vec::new();
+            for rate in &rates {
+                let mut total = self.replay_all(choice, *rate)?;
+                if !totals.is_empty() {
+                    // The band is one of energy alone.
+                    total.delays = Vec::new();
+                }
+                totals.push(total);
+            }
+            reports.push(self.report(&choice.name, &totals, &awake));
+        }
+        Ok(reports)
+    }
+
+    /// The sum under one policy at the rate to report.
+    pub(crate) fn total(&mut self, choice: &Choice) -> Result<Total, AnalyzeError> {
+        self.replay_all(choice, self.phy.rate)
+    }
+
+    fn scenario(&self, choice: &Choice, rate: Rate) -> Result<Scenario, AnalyzeError> {
+        let mut scenario = Scenario::from_text(CELL, "replay", &[])
+            .map_err(|error| AnalyzeError::Option(error.to_string()))?;
+        let Some(wifi) = &mut scenario.wifi else { unreachable!("the cell of a replay is one") };
+        wifi.standard = self.phy.standard;
+        wifi.data_rate = rate;
+        scenario.ap.beacon_interval = self.phy.beacon_interval;
+        scenario.station[0].policy = choice.policy.name().to_owned();
+        match choice.policy {
+            PolicyConfig::Timeout { timeout } => scenario.station[0].timeout = timeout,
+            PolicyConfig::Uapsd { interval } => scenario.station[0].interval = interval,
+            _ => {}
+        }
+        scenario.station[0].radio = self.radio_name.to_owned();
+        Ok(scenario)
+    }
+
+    fn replay_all(&mut self, choice: &Choice, rate: Rate) -> Result<Total, AnalyzeError> {
+        let scenario = self.scenario(choice, rate)?;
+        let mut total = Total::default();
+        for index in 0..self.segments.len() {
+            let replayed = self.replay_segment(&scenario, index, choice, rate)?;
+            self.events = self.events.saturating_add(replayed.events).saturating_add(SETUP_EVENTS);
+            self.check_events(0, choice, rate)?;
+            total.add(self.segments[index].arrivals.len(), &replayed);
+            self.done += 1;
+            if (self.watch)((self.done as f64 / self.runs as f64).min(1.0)).is_break() {
+                return Err(AnalyzeError::Interrupted);
+            }
+        }
+        Ok(total)
+    }
+
+    fn replay_segment(
+        &mut self,
+        scenario: &Scenario,
+        index: usize,
+        choice: &Choice,
+        rate: Rate,
+    ) -> Result<Replayed, AnalyzeError> {
+        let segment = &self.segments[index];
+        let (done, runs) = (self.done as f64, self.runs as f64);
+        let events_left = self.events_limit.saturating_sub(self.events);
+        let mut events = 0;
+        let mut watch = |progress: RunProgress| {
+            events = progress.events;
+            if events > events_left {
+                return ControlFlow::Break(());
+            }
+            (self.watch)(((done + progress.share.clamp(0.0, 1.0)) / runs).min(1.0))
+        };
+        let duration = segment.duration.saturating_add(TAIL);
+        let replayed = replay(scenario, self.seed, segment.arrivals.clone(), duration, &mut watch);
+        match replayed {
+            Ok(replayed) => Ok(replayed),
+            Err(RunError::Interrupted) => {
+                self.check_events(events, choice, rate)?;
+                Err(AnalyzeError::Interrupted)
+            }
+            Err(error) => Err(AnalyzeError::Option(error.to_string())),
+        }
+    }
+
+    /// Whether the limit of events still holds with `more` events.
+    fn check_events(&self, more: u64, choice: &Choice, rate: Rate) -> Result<(), AnalyzeError> {
+        if self.events.saturating_add(more) <= self.events_limit {
+            return Ok(());
+        }
+        let packets: usize = self.segments.iter().map(|segment| segment.arrivals.len()).sum();
+        Err(AnalyzeError::Limit(format!(
+            "{}: the replays exceed the limit of {} events, under policy {} at {rate}: the station has {packets} packets in \
+             {:.0} s of {} segments; hint: raise --limit events=COUNT, or name fewer policies",
+            self.capture.file,
+            self.events_limit,
+            choice.name,
+            clock::covered(self.capture).as_secs_f64(),
+            self.segments.len(),
+        )))
+    }
+
+    fn report(&self, policy: &str, totals: &[Total], awake: &Total) -> PolicyReport {
+        let total = &totals[0];
+        let both = total.delays.iter().zip(&awake.delays);
+        let mut added: Vec<Span> =
+            both.filter_map(|(delay, awake)| Some((*delay)?.saturating_sub((*awake)?))).collect();
+        let joules = || totals.iter().map(Total::energy_j);
+        let band = totals.len() > 1;
+        let elapsed_s = total.elapsed.as_secs_f64();
+        let share = |part: f64| if elapsed_s > 0.0 { part / elapsed_s } else { 0.0 };
+        PolicyReport {
+            policy: policy.to_owned(),
+            basis: self.phy.basis,
+            energy_j: total.energy_j(),
+            energy_low_j: band.then(|| joules().fold(f64::INFINITY, f64::min)),
+            energy_high_j: band.then(|| joules().fold(0.0, f64::max)),
+            idealized_energy_j: total.idealized.as_joules(),
+            average_power_w: share(total.energy_j()),
+            sleep_share: share(total.asleep.as_secs_f64()),
+            state_s: total.states,
+            added_delay_s: DelayReport::of(&mut added),
+            wakeups: total.wakeups.clone(),
+            packets: total.packets,
+            lost: total.lost,
+        }
+    }
+}
+
+impl Total {
+    /// Energy in joules.
+    pub(crate) fn energy_j(&self) -> f64 {
+        self.energy.as_joules()
+    }
+
+    /// Adds the replay of a segment with `packets` packets.
+    fn add(&mut self, packets: usize, replayed: &Replayed) {
+        let (ledger, radio) = (&replayed.ledger, &replayed.radio);
+        self.energy += ledger.energy(radio);
+        self.idealized += ledger.idealized_energy(radio);
+        self.elapsed = self.elapsed.saturating_add(ledger.elapsed());
+        self.asleep = self.asleep.saturating_add(ledger.duration(State::Sleep));
+        self.states.add(&StateReport::of(ledger));
+        for (reason, count) in &replayed.wakeups {
+            *self.wakeups.entry((*reason).to_owned()).or_default() += count;
+        }
+        let first = self.delays.len();
+        self.delays.resize(first + packets, None);
+        for Delay { number, delay, .. } in &replayed.delays {
+            self.delays[first + *number as usize] = Some(*delay);
+        }
+        self.packets += packets as u64;
+        self.lost += replayed.lost;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policies_come_with_their_time() {
+        let parsed = |text: &str| Choice::parse(text).map(|choice| choice.policy);
+        assert_eq!(parsed("psm"), Ok(PolicyConfig::Psm));
+        assert_eq!(parsed("uapsd:40ms"), Ok(PolicyConfig::Uapsd { interval: Span::from_millis(40) }));
+        assert_eq!(parsed("timeout:1s"), Ok(PolicyConfig::Timeout { timeout: Span::from_secs(1) }));
+        for (text, problem) in [
+            ("psm:3ms", "psm has no time"),
+            ("uapsd:5", "unit"),
+            ("uapsd:0ms", "out of range"),
+            ("frob:3ms", "not a power-save policy"),
+        ] {
+            assert!(parsed(text).unwrap_err().contains(problem), "{text}");
+        }
+    }
+}
