@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 RUST := $(shell find crates -name '*.rs' -o -name '*.c' -o -name '*.h' -o -name Cargo.toml) $(shell find radios scenarios -name '*.toml' 2>/dev/null)
 
-.PHONY: help build demo test test-long bench bless clean
+.PHONY: help build demo test test-long bench bless fuzz clean
 .DEFAULT_GOAL := help
 
 help: ## Print this list
@@ -45,6 +45,12 @@ bench: build ## Measure the engine, the shipped scenarios, and as root what ackl
 bless: build ## Write fingerprints, table snapshots and README anew, after a change of results that was meant
 	@AIRWATT_BLESS=1 cargo test -p airwatt-sim --quiet --test fingerprints
 	@$(BIN)/python -m pytest --bless tests/python/test_tables.py tests/python/test_readme.py tests/python/test_powersave_docs.py
+
+TARGET ?= pcap
+SECONDS ?= 60
+
+fuzz: ## Mutate the corpus of TARGET for SECONDS; stops at the first input that breaks a rule (fuzz/README.md)
+	@cargo run --release --quiet --package airwatt-fuzz -- $(TARGET) $(SECONDS) $(SEED) $(KEEP)
 
 clean: ## Remove everything that was built or installed here
 	rm -rf $(VENV) $(OUT) target python/airwatt/_core*.so

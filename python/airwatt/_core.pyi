@@ -1,6 +1,7 @@
 """What the Rust core gives to Python. Documents cross as JSON text, columns as raw little-endian buffers."""
 
 from collections.abc import Sequence
+from os import PathLike
 from typing import BinaryIO, final
 
 __version__: str

@@ -15,7 +15,6 @@ use crate::errors::{AirwattError, InputError, RunError};
 /// nothing to analyse, or `KeyboardInterrupt` when stopped.
 #[pyfunction]
 #[pyo3(signature = (path, *, station = None, radio = None, policies = Vec::new(), seed = 1, limit = None, control = None))]
-#[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
 pub(crate) fn analyze(
     py: Python<'_>,
     path: PathBuf,
