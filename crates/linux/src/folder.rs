@@ -1,0 +1,161 @@
+//! A folder for state that only its owner may read: mode 0700, its files 0600, whatever the umask.
+//!
+//! Files are named relative to the opened folder and never reached through a symbolic link. A file is written beside the old one, flushed to
+//! the disk and renamed over it, so that after a crash there is the old one or the new one.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::Error;
+
+/// Larger state files are not ours.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+/// Attempts to open a folder that other processes create and remove meanwhile.
+const OPEN_ATTEMPTS: u32 = 100;
+
+/// A folder that nobody but its owner can write to.
+#[derive(Debug)]
+pub struct Folder {
+    fd: OwnedFd,
+    path: PathBuf,
+}
+
+impl Folder {
+    /// Opens the folder; `None` if there is none.
+    ///
+    /// # Errors
+    /// If it is a symbolic link or no folder, or if somebody else may write to it.
+    pub fn open(path: &Path) -> Result<Option<Self>, Error> {
+        let what = path.display().to_string();
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC;
+        let fd = match rustix::fs::open(path, flags, Mode::empty()) {
+            Ok(fd) => fd,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(Errno::LOOP | Errno::NOTDIR) => {
+                return Err(Error::other(what, "expected a folder, got a symbolic link or a file"));
+            }
+            Err(error) => return Err(Error::new(what, error)),
+        };
+        let found = rustix::fs::fstat(&fd).map_err(Error::of(&what))?;
+        if found.st_uid != rustix::process::geteuid().as_raw() || found.st_mode & 0o022 != 0 {
+            return Err(Error::other(what, "expected a folder that only its owner can write to"));
+        }
+        Ok(Some(Self { fd, path: path.to_owned() }))
+    }
+
+    /// Opens the folder, after creating it with mode 0700 if there is none.
+    ///
+    /// # Errors
+    /// As [`Folder::open`], or if it cannot be created.
+    pub fn create(path: &Path) -> Result<Self, Error> {
+        let what = path.display().to_string();
+        for _ in 0..OPEN_ATTEMPTS {
+            if let Some(folder) = Self::open(path)? {
+                return Ok(folder);
+            }
+            match rustix::fs::mkdir(path, Mode::RWXU) {
+                // The umask may have taken bits away.
+                Ok(()) => rustix::fs::chmod(path, Mode::RWXU).map_err(Error::of(&what))?,
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(Error::new(what, error)),
+            }
+        }
+        Err(Error::other(what, "it disappears again and again"))
+    }
+
+    /// Opens the folder as [`Folder::create`] does, and gives it mode 0700 if it has another.
+    ///
+    /// # Errors
+    /// As [`Folder::create`].
+    pub fn private(path: &Path) -> Result<Self, Error> {
+        let folder = Self::create(path)?;
+        rustix::fs::fchmod(&folder.fd, Mode::RWXU).map_err(Error::of(&path.display().to_string()))?;
+        Ok(folder)
+    }
+
+    /// Its path, for messages.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn fd(&self) -> &OwnedFd {
+        &self.fd
+    }
+
+    fn describe(&self, name: &str) -> String {
+        self.path.join(name).display().to_string()
+    }
+
+    /// Returns the bytes of a file; `None` if there is none.
+    ///
+    /// # Errors
+    /// If it is no regular file, or cannot be read.
+    pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
+        let what = self.describe(name);
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let fd = match rustix::fs::openat(&self.fd, name, flags, Mode::empty()) {
+            Ok(fd) => fd,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(Errno::LOOP) => return Err(Error::other(what, "expected a file, got a symbolic link")),
+            Err(error) => return Err(Error::new(what, error)),
+        };
+        let file = File::from(fd);
+        let found = file.metadata().map_err(Error::of(&what))?;
+        if !found.is_file() || found.len() > FILE_BYTES_MAX {
+            return Err(Error::other(what, "expected a regular file of at most 16 MiB"));
+        }
+        let mut bytes = Vec::new();
+        file.take(FILE_BYTES_MAX).read_to_end(&mut bytes).map_err(Error::of(&what))?;
+        Ok(Some(bytes))
+    }
+
+    /// Writes a file in place of an older one, with mode 0600, and returns when it is on the disk.
+    ///
+    /// # Errors
+    /// If that fails. The older file is unharmed then.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        let what = self.describe(name);
+        let draft = format!("{name}.new");
+        // One that a killed process left, or that somebody planted. A symbolic link goes itself, not what it leads to.
+        self.remove(&draft)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd =
+            rustix::fs::openat(&self.fd, &draft, flags, Mode::RUSR | Mode::WUSR).map_err(Error::of(&what))?;
+        let mut file = File::from(fd);
+        let written: io::Result<()> = (|| {
+            rustix::fs::fchmod(&file, Mode::RUSR | Mode::WUSR)?;
+            file.write_all(bytes)?;
+            file.sync_all()?;
+            rustix::fs::renameat(&self.fd, &draft, &self.fd, name)?;
+            Ok(rustix::fs::fsync(&self.fd)?)
+        })();
+        written.map_err(|error| {
+            let _ = self.remove(&draft);
+            Error::new(what, error)
+        })
+    }
+
+    /// Removes a file, or the symbolic link of this name, if there is one.
+    ///
+    /// # Errors
+    /// If that fails.
+    pub fn remove(&self, name: &str) -> Result<(), Error> {
+        match rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(Error::new(self.describe(name), error)),
+        }
+    }
+
+    /// Removes the folder if it is empty.
+    pub fn remove_if_empty(&self) {
+        let _ = rustix::fs::rmdir(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests;

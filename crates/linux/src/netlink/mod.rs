@@ -1,0 +1,195 @@
+//! The routing netlink (netlink(7), rtnetlink(7)): a request and its acknowledgement, several requests in one system call, and
+//! lists that the kernel sends in many messages.
+//!
+//! Each socket belongs to the network namespace of the thread that opened it. Left out: groups of notifications.
+
+pub mod attribute;
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+
+use crate::Error;
+
+// linux/netlink.h.
+const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
+const NLM_F_REQUEST: u16 = 0x1;
+const NLM_F_ACK: u16 = 0x4;
+const NLM_F_DUMP_INTR: u16 = 0x10;
+const NLM_F_DUMP: u16 = 0x300;
+/// Replaces what exists.
+pub const NLM_F_REPLACE: u16 = 0x100;
+/// Creates what does not exist.
+pub const NLM_F_CREATE: u16 = 0x400;
+/// Puts it behind its equals.
+pub const NLM_F_APPEND: u16 = 0x800;
+
+const HEADER: usize = 16;
+/// The kernel sends at most 32 KiB of a list at a time.
+const RECEIVE_BUFFER: usize = 1 << 16;
+/// A list that changes while it is read is read again, this many times.
+const DUMP_ATTEMPTS: u32 = 20;
+
+/// One request.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Type of the message, as `RTM_NEWROUTE`.
+    pub kind: u16,
+    /// Flags beside `NLM_F_REQUEST` and `NLM_F_ACK`.
+    pub flags: u16,
+    /// What follows the header of the message.
+    pub body: Vec<u8>,
+}
+
+/// A netlink socket.
+#[derive(Debug)]
+pub struct Socket {
+    fd: OwnedFd,
+    sequence: u32,
+}
+
+impl Socket {
+    /// Opens a socket in the network namespace of this thread.
+    ///
+    /// # Errors
+    /// If the kernel gives none.
+    pub fn open() -> Result<Self, Error> {
+        let fd =
+            rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)
+                .map_err(Error::of("netlink"))?;
+        Ok(Self { fd, sequence: 0 })
+    }
+
+    /// Sends the requests in one system call, which no signal can end half-way, and returns the kernel's answer to each. The kernel
+    /// goes on with the next request after one that failed.
+    ///
+    /// # Errors
+    /// If the socket fails. Refused requests are in the answers.
+    pub fn exchange(&mut self, requests: &[Request]) -> Result<Vec<io::Result<()>>, Error> {
+        let first = self.sequence.wrapping_add(1);
+        let mut bytes = Vec::new();
+        for request in requests {
+            self.sequence = self.sequence.wrapping_add(1);
+            push(
+                &mut bytes,
+                request.kind,
+                NLM_F_REQUEST | NLM_F_ACK | request.flags,
+                self.sequence,
+                &request.body,
+            );
+        }
+        self.send(&bytes)?;
+        let mut answers: Vec<Option<io::Result<()>>> = requests.iter().map(|_| None).collect();
+        while answers.iter().any(Option::is_none) {
+            self.receive(|message| {
+                let index = message.sequence.wrapping_sub(first) as usize;
+                if let (NLMSG_ERROR, Some(answer)) = (message.kind, answers.get_mut(index)) {
+                    *answer = Some(message.answer());
+                }
+            })?;
+        }
+        Ok(answers.into_iter().flatten().collect())
+    }
+
+    /// Asks for a list and returns the bodies of its messages of the type `kind`. A list that changed while the kernel wrote it is
+    /// asked for again.
+    ///
+    /// # Errors
+    /// If the kernel refuses, or the list never stands still.
+    pub fn dump(&mut self, request: u16, body: &[u8], kind: u16) -> Result<Vec<Vec<u8>>, Error> {
+        for _ in 0..DUMP_ATTEMPTS {
+            self.sequence = self.sequence.wrapping_add(1);
+            let sequence = self.sequence;
+            let mut bytes = Vec::new();
+            push(&mut bytes, request, NLM_F_REQUEST | NLM_F_DUMP, sequence, body);
+            self.send(&bytes)?;
+            let (mut list, mut end, mut interrupted) = (Vec::new(), None, false);
+            while end.is_none() {
+                self.receive(|message| {
+                    if message.sequence != sequence {
+                        return;
+                    }
+                    interrupted |= message.flags & NLM_F_DUMP_INTR != 0;
+                    match message.kind {
+                        NLMSG_DONE | NLMSG_ERROR => end = Some(message.answer()),
+                        found if found == kind => list.push(message.body.to_vec()),
+                        _ => {}
+                    }
+                })?;
+            }
+            end.unwrap_or(Ok(())).map_err(Error::of("netlink: a list"))?;
+            if !interrupted {
+                return Ok(list);
+            }
+        }
+        Err(Error::other("netlink: a list", "it changes faster than it can be read"))
+    }
+
+    fn send(&self, bytes: &[u8]) -> Result<(), Error> {
+        rustix::io::retry_on_intr(|| {
+            rustix::net::sendto(&self.fd, bytes, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))
+        })
+        .map(drop)
+        .map_err(Error::of("netlink"))
+    }
+
+    /// Reads one datagram and calls `each` for its messages.
+    fn receive(&self, mut each: impl FnMut(&Message<'_>)) -> Result<(), Error> {
+        let mut buffer = vec![0; RECEIVE_BUFFER];
+        let (length, _) = rustix::io::retry_on_intr(|| {
+            rustix::net::recv(&self.fd, buffer.as_mut_slice(), RecvFlags::empty())
+        })
+        .map_err(Error::of("netlink"))?;
+        let mut rest = &buffer[..length];
+        while let Some((header, _)) = rest.split_first_chunk::<HEADER>() {
+            let size = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]) as usize;
+            let Some(body) = rest.get(HEADER..size) else {
+                return Err(Error::other("netlink", &format!("a message claims {size} bytes")));
+            };
+            each(&Message {
+                kind: u16::from_ne_bytes([header[4], header[5]]),
+                flags: u16::from_ne_bytes([header[6], header[7]]),
+                sequence: u32::from_ne_bytes([header[8], header[9], header[10], header[11]]),
+                body,
+            });
+            rest = rest.get(size.next_multiple_of(4)..).unwrap_or(&[]);
+        }
+        Ok(())
+    }
+}
+
+/// One message of the kernel.
+struct Message<'a> {
+    kind: u16,
+    flags: u16,
+    sequence: u32,
+    body: &'a [u8],
+}
+
+impl Message<'_> {
+    /// The number that `NLMSG_ERROR` and `NLMSG_DONE` begin with: 0, or an error's number negated.
+    fn answer(&self) -> io::Result<()> {
+        match self.body.first_chunk().map_or(0, |code| i32::from_ne_bytes(*code)) {
+            code if code < 0 => Err(Errno::from_raw_os_error(-code).into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn push(bytes: &mut Vec<u8>, kind: u16, flags: u16, sequence: u32, body: &[u8]) {
+    bytes.extend_from_slice(&((HEADER + body.len()) as u32).to_ne_bytes());
+    bytes.extend_from_slice(&kind.to_ne_bytes());
+    bytes.extend_from_slice(&flags.to_ne_bytes());
+    bytes.extend_from_slice(&sequence.to_ne_bytes());
+    // The kernel fills in the port.
+    bytes.extend_from_slice(&0_u32.to_ne_bytes());
+    bytes.extend_from_slice(body);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,180 @@
+//! A log of changes to the host, from which a later process can undo them.
+//!
+//! A change is written down, and is on the disk, before it is made. An entry that is not marked as complete was perhaps made and
+//! perhaps not; whoever undoes it has to look. The file has one JSON document a line: a head, then the entries, oldest first.
+//! A line that cannot be read costs that entry and no other.
+
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::folder::Folder;
+
+const SCHEMA: u32 = 2;
+
+/// The first line of the file.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Head {
+    schema: u32,
+    program: String,
+}
+
+/// One change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry<T> {
+    /// Whether the change was made completely.
+    pub complete: bool,
+    /// What is needed to undo it.
+    pub change: T,
+}
+
+/// The log of one program.
+#[derive(Debug)]
+pub struct UndoLog<T> {
+    folder: Option<Folder>,
+    path: Box<Path>,
+    name: String,
+    program: &'static str,
+    /// Oldest first.
+    entries: Vec<Entry<T>>,
+    /// Whether the file was removed here, and its folder is to be removed at the end.
+    removed: bool,
+}
+
+impl<T: Serialize + DeserializeOwned> UndoLog<T> {
+    /// Reads the log at `path`, which is empty if there is no file. Returns with it a line about each part that cannot be read and was left
+    /// out.
+    ///
+    /// # Errors
+    /// If `path` is not in a folder that only its owner can write to.
+    pub fn read(path: &Path, program: &'static str) -> Result<(Self, Vec<String>), Error> {
+        let what = path.display().to_string();
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str()))
+        else {
+            return Err(Error::other(what, "expected the path of a file"));
+        };
+        let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+        let folder = Folder::open(parent)?;
+        let mut log = Self {
+            folder,
+            path: path.into(),
+            name: name.to_owned(),
+            program,
+            entries: Vec::new(),
+            removed: false,
+        };
+        let mut damage = Vec::new();
+        match log.folder.as_ref().map(|folder| folder.read(name)) {
+            Some(Ok(Some(bytes))) => log.parse(&bytes, &mut damage),
+            Some(Err(error)) => damage.push(error.to_string()),
+            None | Some(Ok(None)) => {}
+        }
+        Ok((log, damage))
+    }
+
+    fn parse(&mut self, bytes: &[u8], damage: &mut Vec<String>) {
+        let mut lines = bytes.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
+        let mut left_out = |number: usize, error: &dyn std::fmt::Display| {
+            damage.push(format!("{}: line {}: {error}", self.path.display(), number + 1));
+        };
+        match lines.next().map(|(_, line)| serde_json::from_slice::<Head>(line)) {
+            Some(Ok(head)) if head.schema == SCHEMA => {}
+            Some(Ok(head)) => left_out(0, &format!("schema: expected {SCHEMA}, got {}", head.schema)),
+            Some(Err(error)) => left_out(0, &error),
+            None => left_out(0, &"expected the head of a log, got an empty file"),
+        }
+        for (number, line) in lines {
+            match serde_json::from_slice(line) {
+                Ok(entry) => self.entries.push(entry),
+                Err(error) => left_out(number, &error),
+            }
+        }
+    }
+
+    /// The entries, oldest first.
+    pub fn entries(&self) -> &[Entry<T>] {
+        &self.entries
+    }
+
+    /// Writes down that a change is about to be made. An entry that is about the same thing, as `is_same` says, stays instead, as it knows
+    /// what was there first.
+    ///
+    /// # Errors
+    /// If the log cannot be written. The change must not be made then.
+    pub fn begin(&mut self, change: T, is_same: impl Fn(&T) -> bool) -> Result<usize, Error> {
+        let index = match self.entries.iter().position(|entry| is_same(&entry.change)) {
+            Some(index) => {
+                self.entries[index].complete = false;
+                index
+            }
+            None => {
+                self.entries.push(Entry { complete: false, change });
+                self.entries.len() - 1
+            }
+        };
+        self.write()?;
+        Ok(index)
+    }
+
+    /// Writes down that the change of the entry with this index was made completely.
+    ///
+    /// # Errors
+    /// If the log cannot be written.
+    ///
+    /// # Panics
+    /// If there is no such entry.
+    pub fn complete(&mut self, index: usize) -> Result<(), Error> {
+        self.entries[index].complete = true;
+        self.write()
+    }
+
+    /// Keeps the entries for which `keep` is true.
+    ///
+    /// # Errors
+    /// If the log cannot be written.
+    pub fn retain(&mut self, keep: impl FnMut(&Entry<T>) -> bool) -> Result<(), Error> {
+        let before = self.entries.len();
+        self.entries.retain(keep);
+        if self.entries.len() == before { Ok(()) } else { self.write() }
+    }
+
+    /// Writes the log, or removes its file if it has no entries. An empty folder goes when the log is dropped, as a lock may be on it.
+    ///
+    /// # Errors
+    /// If that fails.
+    pub fn write(&mut self) -> Result<(), Error> {
+        if self.entries.is_empty() {
+            let Some(folder) = &self.folder else { return Ok(()) };
+            folder.remove(&format!("{}.new", self.name))?;
+            folder.remove(&self.name)?;
+            self.removed = true;
+            return Ok(());
+        }
+        if self.folder.is_none() {
+            self.folder = Some(Folder::create(self.path.parent().unwrap_or(Path::new(".")))?);
+        }
+        let head = Head { schema: SCHEMA, program: self.program.to_owned() };
+        let mut text = serde_json::to_string(&head).map_err(|error| Error::new("the undo log", error))?;
+        for entry in &self.entries {
+            text.push('\n');
+            text += &serde_json::to_string(entry).map_err(|error| Error::new("the undo log", error))?;
+        }
+        text.push('\n');
+        let folder = self.folder.as_ref().expect("opened above");
+        folder.write(&self.name, text.as_bytes())
+    }
+}
+
+impl<T> Drop for UndoLog<T> {
+    fn drop(&mut self) {
+        if let Some(folder) = self.folder.as_ref().filter(|_| self.removed && self.entries.is_empty()) {
+            folder.remove_if_empty();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
