@@ -1,25 +1,14 @@
 """`airwattd cc` in the running kernel: its effect on the host and on connections, and its removal."""
 
 import json
-from pathlib import Path
 
 import pytest
-from lab import ADDRESS, DAEMON, ROOT, Lab, call, exclusive, missing
+from lab import ADDRESS, DAEMON, ROOT, Lab, call, missing
+
+from congestion import AVAILABLE, cc, is_one_line
 
 REASON = missing()
-pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
-
-AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
-
-
-@pytest.fixture(autouse=True)
-def kernel():
-    """Runs one test at a time, in a kernel without our programs before and after."""
-    with exclusive():
-        before = host()
-        yield
-        cc("unload", "--force")
-        assert host() == before
+pytestmark = [pytest.mark.skipif(REASON is not None, reason=str(REASON)), pytest.mark.usefixtures("kernel")]
 
 
 @pytest.fixture(scope="module")
@@ -34,41 +23,12 @@ def lossless(lab):
     return lab
 
 
-def cc(*arguments, check=True, within=()):
-    return call(*within, DAEMON, "cc", *arguments, check=check)
-
-
 def in_lab(lab, *arguments, check=True):
     return cc(*arguments, check=check, within=lab.inside("sender"))
 
 
-def host() -> tuple:
-    """The settings of this host that `cc` may change."""
-    mounts = [line.split(" - ")[1] for line in Path("/proc/self/mountinfo").read_text().splitlines() if "/bpf" in line]
-    routes = call("ip", "-d", "route", "show", "table", "all").stdout + call("ip", "-6", "route", "show").stdout
-    default = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text()
-    return (
-        sorted(AVAILABLE.read_text().split()),
-        mounts,
-        default,
-        Path("/run/airwatt").exists(),
-        len(routes.splitlines()),
-    )
-
-
 def routes(lab) -> str:
     return lab.run("sender", "ip", "-d", "route", "show", "table", "main").stdout
-
-
-def is_one_line(done, status, *words) -> bool:
-    lines = done.stderr.splitlines()
-    return (
-        done.returncode == status
-        and done.stdout == ""
-        and len(lines) == 1
-        and lines[0].startswith("airwattd: ")
-        and all(word in lines[0] for word in words)
-    )
 
 
 def test_loading_twice_changes_nothing_the_second_time():
@@ -193,7 +153,7 @@ def test_a_version_is_replaced_under_connections_that_live(lossless):
         said = cc("load", "--threshold", 1).stderr
         assert "replaced an older one" in said
         # With a link there is no moment without a registered program.
-        if json.loads(cc("status", "--json").stdout)["loaded"][0]["held"] == "link":
+        if json.loads(cc("status", "--json").stdout)["loaded"][0]["attachment"] == "link":
             assert "gets a new ackloss" in said
         other = lossless.transfer("ackloss", seconds=0.3)
         missed.append(other.congestion)
@@ -261,7 +221,7 @@ def test_where_no_names_can_be_given_it_is_registered_by_itself(tmp_path):
     """The situation is that of kernels before 6.4: a mount namespace in which the BPF file system is hidden."""
     script = f"mount --bind {tmp_path} /sys/fs && exec {DAEMON} cc load"
     call("unshare", "--mount", "sh", "-c", script)
-    assert json.loads(cc("status", "--json").stdout)["loaded"][0]["held"] == "registration"
+    assert json.loads(cc("status", "--json").stdout)["loaded"][0]["attachment"] == "registration"
     assert "replaced" in call("unshare", "--mount", "sh", "-c", f"{script} --threshold 2").stderr
     assert json.loads(cc("status", "--json").stdout)["loaded"][0]["settings"]["threshold"] == 2
     # A later load may be able to name it, and does so.

@@ -27,11 +27,20 @@ impl Failure {
         })
     }
 
-    /// A system call failed on its way to `what`.
+    /// A system call failed that was for `what`.
     pub(crate) fn of_io(what: &str, error: &std::io::Error) -> Self {
         match error.kind() {
             std::io::ErrorKind::PermissionDenied => Self::Missing(format!("{what}: {error}")),
             _ => Self::Failed(format!("{what}: {error}")),
+        }
+    }
+}
+
+impl From<airwatt_linux::Error> for Failure {
+    fn from(error: airwatt_linux::Error) -> Self {
+        match error.io().kind() {
+            std::io::ErrorKind::PermissionDenied => Self::Missing(error.to_string()),
+            _ => Self::Failed(error.to_string()),
         }
     }
 }
@@ -55,6 +64,6 @@ pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
     // What is missing or allowed stands in the next lines, before the usage.
     let rest: Vec<_> =
         lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more")).collect();
-    output::complain(&[&[first], rest.as_slice()].concat().join(" "));
+    output::error(&[&[first], rest.as_slice()].concat().join(" "));
     ExitCode::from(2)
 }

@@ -7,7 +7,6 @@ mod cc;
 mod failure;
 mod host;
 mod output;
-mod route;
 
 use std::process::ExitCode;
 
@@ -39,7 +38,7 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            output::complain(&failure.to_string());
+            output::error(&failure.to_string());
             failure.status()
         }
     }

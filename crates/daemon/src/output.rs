@@ -1,4 +1,4 @@
-//! What goes to standard output and to standard error: results to the one, progress and complaints to the other.
+//! Standard output has results, standard error has progress, warnings and errors.
 //!
 //! A reader that goes away is no error.
 
@@ -10,12 +10,12 @@ pub(crate) fn print(text: &str) {
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-/// Says on standard error what is being done.
-pub(crate) fn say(line: &str) {
+/// Writes a line about what is being done to standard error.
+pub(crate) fn progress(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
 
-/// Says on standard error what is wrong: one line, with the program's name.
-pub(crate) fn complain(line: &str) {
-    say(&format!("airwattd: {}", line.replace('\n', " ")));
+/// Writes a warning or an error to standard error: one line, with the program's name.
+pub(crate) fn error(line: &str) {
+    progress(&format!("airwattd: {}", line.replace('\n', " ")));
 }

@@ -1,25 +1,34 @@
-//! What was changed on the host, written down before it is done, so that it can be undone by a later process.
+//! What `load` changes on the host, as the undo log has it, and how each change is undone.
+//!
+//! The programs in the kernel and the mount of the BPF file system are not in the log: the kernel itself says which are ours.
 
-use std::fs;
 use std::path::Path;
 
+use airwatt_linux::route::{self, ChangeError, Placement, Route};
+use airwatt_linux::undo::UndoLog;
 use serde::{Deserialize, Serialize};
 
+use super::is_ours;
 use crate::failure::Failure;
-use crate::route::Identity;
+use crate::{host, output};
 
-/// One change, and what was there before.
+/// Attempts to change a route while another program changes its neighbours.
+const ATTEMPTS: u32 = 5;
+
+/// One change, with what was there before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "what", rename_all = "kebab-case")]
+#[serde(tag = "what", rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) enum Change {
     /// A route got a congestion control.
     Route {
         /// The network namespace, by its inode.
         namespace: u64,
-        /// Which route.
-        route: Identity,
+        /// The route, in the words of ip-route(8).
+        route: String,
         /// The congestion control that it had, if any.
         before: Option<String>,
+        /// The route as a netlink message, in hexadecimal.
+        message: String,
     },
     /// Connections of a network namespace got another congestion control.
     Default {
@@ -28,94 +37,137 @@ pub(super) enum Change {
         /// The one they had.
         before: String,
     },
-    /// The BPF file system was mounted.
-    Mount,
 }
 
 impl Change {
-    pub(super) fn namespace(&self) -> Option<u64> {
-        match self {
-            Self::Route { namespace, .. } | Self::Default { namespace, .. } => Some(*namespace),
-            Self::Mount => None,
+    /// The change of `route`, which is about to get one of our congestion controls.
+    pub(super) fn of_route(namespace: u64, route: &Route) -> Self {
+        Self::Route {
+            namespace,
+            route: route.describe(),
+            // One of ours from an earlier load is nothing to come back to.
+            before: route.congestion_control().filter(|name| !is_ours(name)),
+            message: route.to_bytes().iter().map(|byte| format!("{byte:02x}")).collect(),
         }
     }
 
-    /// Whether both are about the same thing: then the older one knows what was there first.
-    fn same_place(&self, other: &Self) -> bool {
+    pub(super) fn namespace(&self) -> u64 {
+        match self {
+            Self::Route { namespace, .. } | Self::Default { namespace, .. } => *namespace,
+        }
+    }
+
+    /// Whether both are about the same route, or the same namespace's default.
+    pub(super) fn is_about_same(&self, other: &Self) -> bool {
+        if self.namespace() != other.namespace() {
+            return false;
+        }
         match (self, other) {
-            (Self::Route { namespace: a, route: x, .. }, Self::Route { namespace: b, route: y, .. }) => {
-                a == b && x == y
+            (Self::Route { message: one, .. }, Self::Route { message: other, .. }) => {
+                match (decode(one), decode(other)) {
+                    (Some(one), Some(other)) => one.is_same_but_for_congestion_control(&other),
+                    _ => one == other,
+                }
             }
-            (Self::Default { namespace: a, .. }, Self::Default { namespace: b, .. }) => a == b,
-            (Self::Mount, Self::Mount) => true,
+            (Self::Default { .. }, Self::Default { .. }) => true,
             _ => false,
         }
     }
-}
 
-/// All changes, oldest first.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Changes {
-    schema: u32,
-    version: String,
-    pub(super) changes: Vec<Change>,
-}
-
-impl Changes {
-    /// Those of a file; none if it does not exist.
-    pub(super) fn read(file: &Path) -> Result<Self, Failure> {
-        let text = match fs::read_to_string(file) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::none()),
-            Err(error) => return Err(Failure::of_io(&file.display().to_string(), &error)),
-        };
-        let read: Self = serde_json::from_str(&text).map_err(|error| {
-            Failure::Input(format!("{}: {error}: not written by this program", file.display()))
-        })?;
-        if read.schema != 1 {
-            return Err(Failure::Input(format!(
-                "{}: schema = {}: allowed is 1",
-                file.display(),
-                read.schema
-            )));
-        }
-        Ok(read)
-    }
-
-    fn none() -> Self {
-        Self { schema: 1, version: env!("CARGO_PKG_VERSION").to_owned(), changes: Vec::new() }
-    }
-
-    /// Adds one and writes them all, unless what was there before is known already.
-    pub(super) fn remember(&mut self, change: Change, file: &Path) -> Result<(), Failure> {
-        if self.changes.iter().any(|known| known.same_place(&change)) {
-            return Ok(());
-        }
-        self.changes.push(change);
-        self.write(file)
-    }
-
-    /// Writes them, or removes the file if there are none.
-    pub(super) fn write(&self, file: &Path) -> Result<(), Failure> {
-        let of_file = |error| Failure::of_io(&file.display().to_string(), &error);
-        if self.changes.is_empty() {
-            return match fs::remove_file(file) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(of_file(error)),
-                _ => {
-                    // The folder too if nothing else is in it.
-                    let _ = file.parent().map(fs::remove_dir);
-                    Ok(())
+    /// Undoes the change in its network namespace, which this thread is in, unless another program has undone it.
+    pub(super) fn undo(&self) -> Result<(), Failure> {
+        match self {
+            Self::Route { message, before, route, .. } => {
+                match (decode(message), before) {
+                    (Some(recorded), _) => undo_route(&recorded, before.as_deref()),
+                    // Nothing is lost: what asks for one of ours is found without the log.
+                    (None, None) => Ok(()),
+                    (None, Some(name)) => Err(Failure::Failed(format!(
+                        "route {route}: its entry in the undo log is damaged; it had congctl {name}"
+                    ))),
                 }
-            };
+            }
+            Self::Default { before, .. } if is_ours(&host::default_control()?) => {
+                host::set_default_control(before)
+            }
+            Self::Default { .. } => Ok(()),
         }
-        if let Some(folder) = file.parent() {
-            fs::create_dir_all(folder).map_err(of_file)?;
+    }
+}
+
+fn decode(hexadecimal: &str) -> Option<Route> {
+    let digits = hexadecimal.as_bytes();
+    let bytes: Option<Vec<u8>> =
+        digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect();
+    Route::from_bytes(&bytes?)
+}
+
+fn undo_route(recorded: &Route, before: Option<&str>) -> Result<(), Failure> {
+    let restored = recorded.with_congestion_control(before);
+    route::restore_lost(&restored)?;
+    let changed = route::list()?.into_iter().filter(|route| {
+        route.is_same_but_for_congestion_control(recorded)
+            && route.congestion_control().is_some_and(|name| is_ours(&name))
+    });
+    for route in changed {
+        direct(&route, before, Placement::Last)?;
+    }
+    Ok(())
+}
+
+/// Has new connections over `route` get the congestion control `name`, or that of the host. A route that is gone needs nothing.
+pub(super) fn direct(route: &Route, name: Option<&str>, placement: Placement) -> Result<(), Failure> {
+    let metric = name.map_or("(without congctl)".to_owned(), |name| format!("congctl {name}"));
+    output::progress(&format!("[#] ip route change {} ... {metric}", route.describe()));
+    let mut changed = route::set_congestion_control(route, name, placement);
+    for _ in 1..ATTEMPTS {
+        if !matches!(changed, Err(ChangeError::Disturbed)) {
+            break;
         }
-        // A crash leaves the old file or the new one.
-        let draft = file.with_extension("new");
-        let text = serde_json::to_string_pretty(self).expect("strings and numbers") + "\n";
-        fs::write(&draft, text).and_then(|()| fs::rename(&draft, file)).map_err(of_file)
+        changed = route::set_congestion_control(route, name, placement);
+    }
+    match changed {
+        Ok(()) => Ok(()),
+        Err(ChangeError::Gone) => {
+            output::progress(&format!("route {}: it is gone", route.describe()));
+            Ok(())
+        }
+        Err(ChangeError::Kernel(error)) => Err(error.into()),
+        Err(error) => Err(Failure::Failed(format!("route {}: {error}", route.describe()))),
+    }
+}
+
+/// The undo log, with a line about each part of it that cannot be read.
+pub(super) fn read(file: &Path) -> Result<(UndoLog<Change>, Vec<String>), Failure> {
+    UndoLog::read(file, concat!("airwattd ", env!("CARGO_PKG_VERSION")))
+        .map_err(|error| Failure::Input(format!("--state {error}")))
+}
+
+/// What in this thread's network namespace asks for one of our congestion controls.
+#[derive(Debug, Default)]
+pub(super) struct Remains {
+    pub(super) routes: Vec<Route>,
+    /// The default, if it is one of ours.
+    pub(super) default: Option<String>,
+}
+
+impl Remains {
+    /// Looks.
+    pub(super) fn find() -> Result<Self, Failure> {
+        let mut routes = route::list()?;
+        routes.retain(|route| route.congestion_control().is_some_and(|name| is_ours(&name)));
+        Ok(Self { routes, default: Some(host::default_control()?).filter(|name| is_ours(name)) })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.routes.is_empty() && self.default.is_none()
+    }
+
+    /// One line for messages.
+    pub(super) fn describe(&self) -> String {
+        let routes = self.routes.iter().map(|route| format!("route {}", route.describe()));
+        let default = self.default.iter().map(|name| format!("net.ipv4.tcp_congestion_control = {name}"));
+        routes.chain(default).collect::<Vec<_>>().join(", ")
     }
 }
 

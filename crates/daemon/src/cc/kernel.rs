@@ -1,15 +1,17 @@
-//! The programs in the kernel: whether it can have them, putting them there, finding them again, taking them out.
+//! The programs in the kernel: whether it supports them, loading, finding and unregistering them.
 //!
-//! A struct_ops map that is registered outlives the process that loaded it. Kernels from 6.4 hold it by a link, which can be
-//! given a new map in one step, so that at no time the congestion control is missing; the link lives as long as its name in
-//! the BPF file system. Older ones register the map itself: then the old one goes before the new one comes, and a
-//! connection that begins in between gets the host's default.
+//! A struct_ops map that is registered outlives the process that loaded it. Since 6.4 a link can hold it. The link can be given a
+//! new map in one step, so that the congestion control is never missing, and lives as long as its name in the BPF file system. Older
+//! kernels register the map itself: the old one is then unregistered before the new one is registered, and a connection that begins in
+//! between gets the host's default.
 //!
-//! Nothing is remembered in files: what is loaded is found by asking the kernel, whoever loaded it.
+//! No file has a record of this: the kernel is asked what is loaded, whoever loaded it, and a mount of the BPF file system that was made
+//! here has our name as its source.
 
 mod replace;
 
-use std::ffi::CString;
+use std::ffi::{CString, OsString};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -32,31 +34,35 @@ const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
 const BPF_FS: &str = "/sys/fs/bpf";
 /// statfs(2)'s f_type of the BPF file system.
 const BPF_FS_MAGIC: u64 = 0xcafe_4a11;
-/// Folder of ours in it.
+/// Our folder in it.
 const PINS: &str = "/sys/fs/bpf/airwatt";
+/// Names that the kernel itself creates in every BPF file system (CONFIG_BPF_PRELOAD).
+const PRELOADED: [&str; 2] = ["maps.debug", "progs.debug"];
 /// linux/bpf.h: the map is registered by a link.
 const BPF_F_LINK: u32 = 1 << 13;
 
-/// What libbpf said last, for the one line of an error.
-static LAST_WORDS: Mutex<String> = Mutex::new(String::new());
+/// The source of a mount that was made here.
+const MOUNT_SOURCE: &str = "airwatt";
+/// The last message of libbpf, for the one line of an error.
+static LAST_MESSAGE: Mutex<String> = Mutex::new(String::new());
 
-/// Keeps what libbpf says instead of letting it write to standard error.
-pub(super) fn silence() {
+/// Keeps libbpf's messages, which it would write to standard error otherwise.
+pub(super) fn keep_messages() {
     fn keep(_: PrintLevel, line: String) {
-        if let Ok(mut last) = LAST_WORDS.lock() {
+        if let Ok(mut last) = LAST_MESSAGE.lock() {
             line.trim().clone_into(&mut last);
         }
     }
     libbpf_rs::set_print(Some((PrintLevel::Warn, keep)));
 }
 
-fn last_words() -> String {
-    LAST_WORDS.lock().map(|last| last.trim_start_matches("libbpf: ").to_owned()).unwrap_or_default()
+fn last_message() -> String {
+    LAST_MESSAGE.lock().map(|last| last.trim_start_matches("libbpf: ").to_owned()).unwrap_or_default()
 }
 
-/// An error that names what this kernel, or this process, has not.
+/// Fails with the name of what this kernel does not support, or this process may not do.
 pub(super) fn check() -> Result<(), Failure> {
-    if !host::exists(KERNEL_TYPES) {
+    if !Path::new(KERNEL_TYPES).exists() {
         return Err(Failure::Missing(format!(
             "{KERNEL_TYPES} is missing: this kernel was built without CONFIG_DEBUG_INFO_BTF"
         )));
@@ -80,13 +86,13 @@ fn has_links() -> bool {
         .is_ok_and(|types| types.type_by_name::<libbpf_rs::btf::BtfType<'_>>("bpf_struct_ops_link").is_some())
 }
 
-/// How a congestion control is held in the kernel.
+/// What keeps a congestion control registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Held {
-    /// By a link: replaced in one step.
+pub(super) enum Attachment {
+    /// A link, whose map can be replaced in one step.
     Link,
-    /// By itself: an old one goes before a new one comes.
+    /// Its own map, which has to be unregistered before another is registered.
     Registration,
 }
 
@@ -94,7 +100,7 @@ pub(super) enum Held {
 #[derive(Clone, Debug)]
 pub(super) struct Loaded {
     pub(super) name: &'static str,
-    pub(super) held: Held,
+    pub(super) attachment: Attachment,
     pub(super) map: u32,
     /// `struct ackloss_config`, if its program shows one.
     pub(super) settings: Option<Vec<u8>>,
@@ -119,8 +125,8 @@ pub(super) fn loaded() -> Result<Vec<Loaded>, Failure> {
         // struct bpf_struct_ops_common_value begins with a count and a state; 1 is "in use", by itself.
         let in_use = value.get(4..8).is_some_and(|state| state == 1_u32.to_ne_bytes());
         if by_link || in_use {
-            let held = if by_link { Held::Link } else { Held::Registration };
-            found.push(Loaded { name, held, map: info.id, settings: settings_of(&value) });
+            let attachment = if by_link { Attachment::Link } else { Attachment::Registration };
+            found.push(Loaded { name, attachment, map: info.id, settings: settings_of(&value) });
         }
     }
     found.sort_by_key(|loaded| loaded.name);
@@ -154,48 +160,45 @@ fn build() -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// What loading did with each name.
+/// What `load` did with each congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Done {
+pub(super) enum Outcome {
     Loaded,
     Replaced,
-    /// It was there, of the same build, with the same settings.
+    /// One of the same build with the same settings was registered already.
     Kept,
     /// The kernel has no CUBIC that a program may call.
     Unavailable,
 }
 
-/// Puts both into the kernel, in place of older ones. `mounted` is told if the BPF file system had to be mounted.
-pub(super) fn load(
-    config: &AckLossConfig,
-    mut mounted: impl FnMut() -> Result<(), Failure>,
-) -> Result<Vec<(&'static str, Done)>, Failure> {
+/// Registers both in the kernel, in place of older ones.
+pub(super) fn load(config: &AckLossConfig) -> Result<Vec<(&'static str, Outcome)>, Failure> {
     let wanted = settings::to_bytes(config, build());
     let present = loaded()?;
     let kept =
         |name: &str| present.iter().any(|old| old.name == name && old.settings.as_deref() == Some(&wanted));
     if NAMES.into_iter().all(kept) {
-        return Ok(NAMES.map(|name| (name, Done::Kept)).to_vec());
+        return Ok(NAMES.map(|name| (name, Outcome::Kept)).to_vec());
     }
-    let link = has_links() && bpf_file_system(&mut mounted)?;
-    // First with CUBIC; where that cannot be had, without.
+    let link = has_links() && bpf_file_system()?;
+    // First with CUBIC, then without it if that fails.
     let (mut object, names) = match open(&wanted, link, &NAMES).and_then(into_kernel) {
         Ok(object) => (object, NAMES.as_slice()),
         Err(_) => (open(&wanted, link, &NAMES[..1]).and_then(into_kernel)?, &NAMES[..1]),
     };
-    let mut done = Vec::new();
+    let mut outcomes = Vec::new();
     for name in NAMES {
         let old = present.iter().find(|old| old.name == name);
-        done.push((
+        outcomes.push((
             name,
             match old {
-                _ if !names.contains(&name) => Done::Unavailable,
-                Some(_) if kept(name) => Done::Kept,
+                _ if !names.contains(&name) => Outcome::Unavailable,
+                Some(_) if kept(name) => Outcome::Kept,
                 _ => register(&mut object, name, link, old)?,
             },
         ));
     }
-    Ok(done)
+    Ok(outcomes)
 }
 
 fn open(wanted: &[u8], link: bool, names: &[&str]) -> Result<OpenObject, Failure> {
@@ -220,7 +223,7 @@ fn open(wanted: &[u8], link: bool, names: &[&str]) -> Result<OpenObject, Failure
 
 fn into_kernel(object: OpenObject) -> Result<Object, Failure> {
     object.load().map_err(|error| {
-        Failure::Missing(format!("this kernel does not take the programs: {error}: {}", last_words()))
+        Failure::Missing(format!("this kernel does not take the programs: {error}: {}", last_message()))
     })
 }
 
@@ -229,65 +232,65 @@ fn register(
     name: &'static str,
     link: bool,
     old: Option<&Loaded>,
-) -> Result<Done, Failure> {
-    let failed = |error: libbpf_rs::Error| Failure::Failed(format!("{name}: {error}: {}", last_words()));
+) -> Result<Outcome, Failure> {
+    let failed = |error: libbpf_rs::Error| Failure::Failed(format!("{name}: {error}: {}", last_message()));
     let missing = || Failure::Failed(format!("{name} is not in the BPF object"));
     let mut map = object.maps_mut().find(|map| map.name() == name).ok_or_else(missing)?;
     let pin = pin_of(name);
     if link
-        && old.is_some_and(|old| old.held == Held::Link)
+        && old.is_some_and(|old| old.attachment == Attachment::Link)
         && let Ok(mut existing) = Link::open(&pin)
     {
-        output::say(&format!("[#] bpf: the link {} gets a new {name}", pin.display()));
+        output::progress(&format!("[#] bpf: the link {} gets a new {name}", pin.display()));
         replace::in_one_step(&mut existing, &map).map_err(failed)?;
-        return Ok(Done::Replaced);
+        return Ok(Outcome::Replaced);
     }
     if let Some(old) = old {
-        take_out(old)?;
+        unregister(old)?;
     }
-    output::say(&format!("[#] bpf: register the congestion control {name}"));
+    output::progress(&format!("[#] bpf: register the congestion control {name}"));
     let mut attached = map.attach_struct_ops().map_err(failed)?;
     if link {
         attached.pin(&pin).map_err(failed)?;
     } else {
         attached.disconnect();
     }
-    Ok(if old.is_some() { Done::Replaced } else { Done::Loaded })
+    Ok(if old.is_some() { Outcome::Replaced } else { Outcome::Loaded })
 }
 
 fn pin_of(name: &str) -> PathBuf {
     Path::new(PINS).join(name)
 }
 
-/// Takes a congestion control out. Connections that have it keep it.
-pub(super) fn take_out(loaded: &Loaded) -> Result<(), Failure> {
-    let Loaded { name, held, map, .. } = loaded;
-    output::say(&format!("[#] bpf: unregister the congestion control {name}"));
-    match held {
-        Held::Link => {
+/// Unregisters a congestion control. Connections that have it keep it.
+pub(super) fn unregister(loaded: &Loaded) -> Result<(), Failure> {
+    let Loaded { name, attachment, map, .. } = loaded;
+    output::progress(&format!("[#] bpf: unregister the congestion control {name}"));
+    match attachment {
+        Attachment::Link => {
             let pin = pin_of(name);
             std::fs::remove_file(&pin).map_err(|error| Failure::of_io(&pin.display().to_string(), &error))
         }
-        Held::Registration => MapHandle::from_map_id(*map)
+        Attachment::Registration => MapHandle::from_map_id(*map)
             .and_then(|map| map.delete(&0_u32.to_ne_bytes()))
             .map_err(|error| Failure::Failed(format!("{name}: {error}"))),
     }
 }
 
-/// Whether names can be given to links: true with the BPF file system mounted and our folder in it.
-fn bpf_file_system(mounted: &mut impl FnMut() -> Result<(), Failure>) -> Result<bool, Failure> {
+/// Makes sure that links can be given names: mounts the BPF file system if it is not, and creates our folder in it. False if
+/// that is not possible here.
+fn bpf_file_system() -> Result<bool, Failure> {
     if !is_bpf_file_system() {
-        // What is mounted in a namespace of this process alone would go with it, and the link with that.
-        if !shares_mounts() || !host::exists(BPF_FS) {
+        // A mount in a namespace of this process alone would end with the process, and the link with the mount.
+        if !shares_mounts() || !Path::new(BPF_FS).exists() {
             return Ok(false);
         }
-        output::say(&format!("[#] mount -t bpf bpf {BPF_FS}"));
-        mounted()?;
+        output::progress(&format!("[#] mount -t bpf {MOUNT_SOURCE} {BPF_FS}"));
         let flags = rustix::mount::MountFlags::NOSUID
             | rustix::mount::MountFlags::NODEV
             | rustix::mount::MountFlags::NOEXEC;
         rustix::mount::mount(
-            "bpf",
+            MOUNT_SOURCE,
             BPF_FS,
             "bpf",
             flags,
@@ -315,17 +318,43 @@ fn shares_mounts() -> bool {
     }
 }
 
-/// Removes our folder, and the mount if it was ours.
-pub(super) fn clear_pins(mounted: bool) -> Result<(), Failure> {
-    if host::exists(PINS) {
-        std::fs::remove_dir(PINS).map_err(|error| Failure::of_io(PINS, &error))?;
+/// Removes our folder, and the mount if it was made here. Both stay if other programs have names in them.
+pub(super) fn clear_pins() -> Result<(), Failure> {
+    match std::fs::remove_dir(PINS) {
+        Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {
+            output::progress(&format!("{PINS} stays: other programs have names in it"));
+        }
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(Failure::of_io(PINS, &error)),
+        _ => {}
     }
-    if mounted && is_bpf_file_system() {
-        output::say(&format!("[#] umount {BPF_FS}"));
-        rustix::mount::unmount(BPF_FS, rustix::mount::UnmountFlags::empty())
-            .map_err(|error| Failure::of_io(BPF_FS, &error.into()))?;
+    if !is_mounted_here() {
+        return Ok(());
     }
-    Ok(())
+    // Names only: an entry keeps its folder open, and the mount busy.
+    let names: Vec<OsString> = std::fs::read_dir(BPF_FS)
+        .and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect())
+        .map_err(|error| Failure::of_io(BPF_FS, &error))?;
+    if names.iter().any(|found| PRELOADED.iter().all(|name| found != name)) {
+        output::progress(&format!("{BPF_FS} stays mounted: other programs have names in it"));
+        return Ok(());
+    }
+    output::progress(&format!("[#] umount {BPF_FS}"));
+    rustix::mount::unmount(BPF_FS, rustix::mount::UnmountFlags::NOFOLLOW)
+        .map_err(|error| Failure::of_io(BPF_FS, &error.into()))
+}
+
+/// Whether the topmost mount at the BPF file system's place was made by this program.
+fn is_mounted_here() -> bool {
+    std::fs::read_to_string("/proc/self/mountinfo").is_ok_and(|mounts| is_topmost_ours(&mounts))
+}
+
+/// `mountinfo` has a line for each mount, later ones on top of earlier ones: its place is the fifth word, type and source come after a
+/// hyphen.
+fn is_topmost_ours(mountinfo: &str) -> bool {
+    let at_place = mountinfo.lines().rfind(|line| line.split(' ').nth(4) == Some(BPF_FS));
+    at_place
+        .and_then(|line| line.split_once(" - "))
+        .is_some_and(|(_, mount)| mount.split(' ').take(2).eq(["bpf", MOUNT_SOURCE]))
 }
 
 #[cfg(test)]

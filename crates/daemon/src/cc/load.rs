@@ -1,63 +1,66 @@
 //! `load`: settings and targets are checked first, then the programs go into the kernel, then connections are directed to
-//! them. Done twice it changes nothing the second time.
+//! them. A second `load` with the same arguments changes nothing.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::path::Path;
 
-use super::changes::{Change, Changes};
-use super::kernel::{self, Done};
-use super::{Load, NAMES};
+use airwatt_linux::route::{self, Placement, Route};
+use airwatt_linux::undo::UndoLog;
+use airwatt_linux::{interface, namespace};
+
+use super::changes::{self, Change};
+use super::kernel::{self, Outcome};
+use super::{Load, NAMES, lock};
 use crate::failure::Failure;
-use crate::route::{self, Route};
 use crate::{host, output};
 
 pub(super) fn run(options: &Load) -> Result<(), Failure> {
     let config = options.settings.config()?;
     let prefixes = options.route.iter().map(|text| prefix(text)).collect::<Result<Vec<_>, _>>()?;
     kernel::check()?;
+    let _lock = lock()?;
+    let (mut log, damage) = changes::read(&options.state.file)?;
+    if let Some(line) = damage.first() {
+        return Err(Failure::Input(format!("{line}; hint: `airwattd cc unload` does without the file")));
+    }
+    let here = namespace::current()?;
+    finish_interrupted(&mut log, here)?;
     let routes = targets(options, &prefixes)?;
-    let file = options.state.file.as_path();
-    let mut changes = Changes::read(file)?;
-
-    let mounted = changes.changes.contains(&Change::Mount);
-    let done = match kernel::load(&config, || changes.remember(Change::Mount, file)) {
-        Ok(done) => done,
-        Err(failure) => {
-            // What was mounted for it is of no use; its own line matters more than one about that.
-            if !mounted && changes.changes.contains(&Change::Mount) && kernel::clear_pins(true).is_ok() {
-                changes.changes.retain(|change| *change != Change::Mount);
-                let _ = changes.write(file);
-            }
-            return Err(failure);
-        }
-    };
-    for (name, done) in &done {
-        output::say(&match done {
-            Done::Loaded => format!("{name}: loaded"),
-            Done::Replaced => format!("{name}: replaced an older one"),
-            Done::Kept => format!("{name}: loaded already"),
-            Done::Unavailable => {
+    let outcomes = kernel::load(&config).inspect_err(|_| {
+        // A mount that was made for this is of no use. The error itself matters more than one about that.
+        let _ = kernel::clear_pins();
+    })?;
+    for (name, outcome) in &outcomes {
+        output::progress(&match outcome {
+            Outcome::Loaded => format!("{name}: loaded"),
+            Outcome::Replaced => format!("{name}: replaced an older one"),
+            Outcome::Kept => format!("{name}: loaded already"),
+            Outcome::Unavailable => {
                 format!("{name}: not loaded, as this kernel has no CUBIC that a program may call")
             }
         });
     }
     let name = options.algorithm.as_str();
-    if done.contains(&(NAMES[1], Done::Unavailable)) && name == NAMES[1] {
+    if outcomes.contains(&(NAMES[1], Outcome::Unavailable)) && name == NAMES[1] {
         return Err(Failure::Missing(format!(
-            "{name} is not to be had in this kernel: its CUBIC is no function that a program may call"
+            "{name} is missing in this kernel: its CUBIC is no function that a program may call"
         )));
     }
-    direct(&routes, options.default, name, &mut changes, file)
+    direct_all(&routes, options.default, name, here, &mut log).map_err(|failure| match failure {
+        Failure::Failed(line) if !log.entries().is_empty() => {
+            Failure::Failed(format!("{line}; hint: `airwattd cc unload` undoes what was changed"))
+        }
+        other => other,
+    })
 }
 
-/// A prefix as `ip route` has it; `default` is that of both families.
+/// A prefix in the words of ip-route(8); `default` is that of both families.
 fn prefix(text: &str) -> Result<Vec<(IpAddr, u8)>, Failure> {
     if text == "default" {
         return Ok(vec![(Ipv4Addr::UNSPECIFIED.into(), 0), (Ipv6Addr::UNSPECIFIED.into(), 0)]);
     }
     let wrong = || {
         Failure::Input(format!(
-            "--route {text}: a prefix was expected, as default, 192.0.2.0/24 or 2001:db8::/32"
+            "--route: expected a prefix as default, 192.0.2.0/24 or 2001:db8::/32, got {text}"
         ))
     };
     let (address, length) =
@@ -68,62 +71,142 @@ fn prefix(text: &str) -> Result<Vec<(IpAddr, u8)>, Failure> {
     if length > most { Err(wrong()) } else { Ok(vec![(address, length)]) }
 }
 
-/// The routes that are asked for, each of which there must be.
+/// Undoes what a `load` or `unload` in this network namespace had begun when it was killed.
+fn finish_interrupted(log: &mut UndoLog<Change>, here: u64) -> Result<(), Failure> {
+    let interrupted: Vec<Change> = log
+        .entries()
+        .iter()
+        .filter(|entry| !entry.complete && entry.change.namespace() == here)
+        .map(|entry| entry.change.clone())
+        .collect();
+    for change in interrupted {
+        change.undo()?;
+        log.retain(|entry| entry.change != change)?;
+    }
+    Ok(route::remove_detours()?)
+}
+
+/// The routes that are asked for, each of which must exist. Nothing is changed yet.
 fn targets(options: &Load, prefixes: &[Vec<(IpAddr, u8)>]) -> Result<Vec<Route>, Failure> {
     if options.route.is_empty() && options.interface.is_empty() {
         return Ok(Vec::new());
     }
     let all = route::list()?;
     let mut chosen: Vec<Route> = Vec::new();
-    let mut choose = |what: String, wanted: &dyn Fn(&Route) -> bool| {
-        let before = chosen.len();
-        for route in all.iter().filter(|route| wanted(route)) {
-            if !chosen.iter().any(|known| known.identity() == route.identity()) {
-                chosen.push(route.clone());
-            }
-        }
-        if chosen.len() == before && !all.iter().any(wanted) {
-            let mut there: Vec<_> = all.iter().map(|route| route.identity().destination).collect();
-            there.dedup();
-            return Err(Failure::Input(format!("{what}: no such route; there are {}", there.join(", "))));
-        }
-        Ok(())
-    };
     for (text, prefixes) in options.route.iter().zip(prefixes) {
-        choose(format!("--route {text}"), &|route| prefixes.contains(&route.destination()))?;
+        let matching = matching(&all, |route| prefixes.contains(&route.destination()));
+        if matching.is_empty() {
+            return Err(no_route(&format!("--route {text}"), &all));
+        }
+        for route in matching {
+            let refused =
+                |why: String| Failure::Input(format!("--route {text}: {}: {why}", route.describe()));
+            route::plan(route, &all, Placement::Kept).map_err(|error| refused(error.to_string()))?;
+            add(&mut chosen, route);
+        }
     }
-    for name in &options.interface {
-        let index = host::interface_index(name)
-            .ok_or_else(|| Failure::Input(format!("--interface {name}: there is no such interface")))?;
-        choose(format!("--interface {name}"), &|route| route.interface() == index)?;
+    let interfaces = options.interface.iter().map(|name| {
+        interface::index(name)
+            .ok_or_else(|| Failure::Input(format!("--interface {name}: there is no such interface")))
+    });
+    let interfaces = interfaces.collect::<Result<Vec<u32>, _>>()?;
+    for (name, index) in options.interface.iter().zip(&interfaces) {
+        let unclear = |route: &Route| route.interfaces().is_empty() && route.next_hop_object().is_some();
+        let matching = matching(&all, |route| route.interfaces().contains(index) || unclear(route));
+        let (fit, unfit): (Vec<_>, Vec<_>) = matching
+            .into_iter()
+            .map(|route| (route, obstacle(route, &all, &interfaces)))
+            .partition(|(_, obstacle)| obstacle.is_none());
+        let mut lines = unfit
+            .into_iter()
+            .map(|(route, why)| format!("{}: {}", route.describe(), why.unwrap_or_default()));
+        if fit.is_empty() {
+            return Err(match lines.next() {
+                Some(line) => Failure::Input(format!("--interface {name}: {line}")),
+                None => no_route(&format!("--interface {name}"), &all),
+            });
+        }
+        lines.for_each(|line| output::error(&format!("--interface {name}: not directed: route {line}")));
+        fit.into_iter().for_each(|(route, _)| add(&mut chosen, route));
     }
     Ok(chosen)
 }
 
-fn direct(
+fn matching(all: &[Route], wanted: impl Fn(&Route) -> bool) -> Vec<&Route> {
+    all.iter().filter(|route| route.leads_to_other_hosts() && wanted(route)).collect()
+}
+
+fn add(chosen: &mut Vec<Route>, route: &Route) {
+    if !chosen.iter().any(|known| known.is_same(route)) {
+        chosen.push(route.clone());
+    }
+}
+
+fn no_route(what: &str, all: &[Route]) -> Failure {
+    let mut there: Vec<_> = matching(all, |_| true).into_iter().map(Route::describe).collect();
+    there.dedup();
+    Failure::Input(format!("{what}: no such route; there are {}", there.join(", ")))
+}
+
+/// Why the route cannot be directed for these interfaces alone; `None` if it can.
+fn obstacle(route: &Route, all: &[Route], interfaces: &[u32]) -> Option<String> {
+    if route.interfaces().is_empty() {
+        return Some(
+            "the kernel does not list the interfaces of its next-hop object; hint: --route".to_owned(),
+        );
+    }
+    let others: Vec<String> = route
+        .interfaces()
+        .into_iter()
+        .filter(|index| !interfaces.contains(index))
+        .map(|index| format!("--interface {}", interface::name(index)))
+        .collect();
+    if !others.is_empty() {
+        return Some(format!("it leaves by other interfaces as well; hint: {}", others.join(" ")));
+    }
+    route::plan(route, all, Placement::Kept).err().map(|error| error.to_string())
+}
+
+fn direct_all(
     routes: &[Route],
     default: bool,
     name: &str,
-    changes: &mut Changes,
-    file: &Path,
+    namespace: u64,
+    log: &mut UndoLog<Change>,
 ) -> Result<(), Failure> {
-    let namespace = host::network_namespace()?;
     for route in routes {
-        let before = route.congestion_control();
-        if before.as_deref() == Some(name) {
+        if route.congestion_control().as_deref() == Some(name) {
             continue;
         }
-        // One of ours from a load before is nothing to come back to.
-        let before = before.filter(|before| !NAMES.contains(&before.as_str()));
-        changes.remember(Change::Route { namespace, route: route.identity(), before }, file)?;
-        route.set_congestion_control(Some(name))?;
+        make(log, Change::of_route(namespace, route), || {
+            changes::direct(route, Some(name), Placement::Kept)
+        })?;
     }
     if default {
         let before = host::default_control()?;
         if before != name {
-            changes.remember(Change::Default { namespace, before }, file)?;
-            host::set_default_control(name)?;
+            make(log, Change::Default { namespace, before }, || host::set_default_control(name))?;
         }
     }
     Ok(())
+}
+
+/// Makes a change that is written down before. If it fails, the host is as before, and so is the log.
+fn make(
+    log: &mut UndoLog<Change>,
+    change: Change,
+    act: impl FnOnce() -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let index = log.begin(change.clone(), |known| known.is_about_same(&change))?;
+    match act() {
+        Ok(()) => Ok(log.complete(index)?),
+        Err(failure) => {
+            let recorded = log.entries()[index].change.clone();
+            // What cannot be undone now stays in the log.
+            if recorded.undo().is_ok() {
+                log.retain(|entry| entry.change != recorded)?;
+            }
+            Err(failure)
+        }
+    }
 }

@@ -1,12 +1,13 @@
 //! `airwattd cc`: the congestion control that reacts to lost acknowledgements, in the running kernel.
 //!
 //! `load` puts the programs of `bpf/` into the kernel, where they outlive this process, and directs new connections to them:
-//! those over a route, over the routes of an interface, or all of this network namespace. `unload` takes back exactly what
-//! `load` did, by what it wrote down. `status` reads settings and counters from the kernel itself.
+//! those over a route, over the routes of an interface, or all of this network namespace. `unload` undoes that by the log that
+//! `load` wrote, and by looking for what the log does not know. `status` reads settings and counters from the kernel itself.
+//! One `load` or `unload` runs at a time on a host.
 //!
 //! Connections that are open keep the congestion control, and the program, that they began with.
 //!
-//! Left out: watching for routes that appear later. A route that DHCP renews may lose its `congctl`; `load` again puts it back.
+//! Left out: watching for routes that appear later. A route that DHCP renews may lose its `congctl`; a second `load` restores it.
 
 mod changes;
 mod kernel;
@@ -16,14 +17,20 @@ mod sockets;
 mod status;
 mod unload;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use airwatt_base::Span;
+use airwatt_linux::lock::{Lock, LockError};
 use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
 
-/// Where what was changed is written down, unless told otherwise: gone after a restart, as what it tells of is.
-const STATE_FILE: &str = "/run/airwatt/cc.json";
+/// The folder that `load` and `unload` lock. It is the same for every state file, as there is one kernel.
+const LOCK_FOLDER: &str = "/run/airwatt";
+/// Time for which a second `load` or `unload` waits.
+const LOCK_PATIENCE: Span = Span::from_secs(10);
+/// The default of the undo log. It is gone after a restart, as the changes are.
+const STATE_FILE: &str = "/run/airwatt/cc.jsonl";
 
 /// On Reno, and on CUBIC where the kernel has it built in.
 const NAMES: [&str; 2] = ["ackloss", "ackloss_cubic"];
@@ -50,7 +57,7 @@ pub(crate) struct Load {
     /// New connections over the route to this prefix, as `ip route` shows it (`default`, `192.0.2.0/24`)
     #[arg(long, value_name = "PREFIX")]
     route: Vec<String>,
-    /// New connections over the routes that leave by this interface
+    /// New connections over the routes that leave by this interface and no other
     #[arg(long, value_name = "NAME")]
     interface: Vec<String>,
     /// All new connections of this network namespace
@@ -66,9 +73,15 @@ pub(crate) struct Load {
 }
 
 #[derive(Args)]
-#[command(after_help = "Example:\n  airwattd cc unload")]
+#[command(after_help = "Examples:
+  airwattd cc unload
+  airwattd cc unload --force
+
+Routes that other programs renewed meanwhile stay as they are, without our congestion control.
+--force looks through all network namespaces that can be found, without a state file as well.
+Where it is not known what net.ipv4.tcp_congestion_control was, --force sets cubic.")]
 pub(crate) struct Unload {
-    /// Forget changes in other network namespaces, which were perhaps removed with their routes
+    /// Undo also what no state file tells of, and what is in other network namespaces
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -87,14 +100,29 @@ pub(crate) struct Status {
 
 #[derive(Args)]
 pub(crate) struct State {
-    /// File in which changes of the host are remembered
+    /// File that has the changes of the host, in a folder that only root can write to
     #[arg(long = "state", value_name = "FILE", default_value = STATE_FILE)]
     file: PathBuf,
 }
 
-/// Does it.
+/// Whether the congestion control of this name is one of ours.
+fn is_ours(name: &str) -> bool {
+    NAMES.contains(&name)
+}
+
+/// Waits until no other `load` or `unload` runs.
+fn lock() -> Result<Lock, Failure> {
+    Lock::acquire(Path::new(LOCK_FOLDER), LOCK_PATIENCE).map_err(|error| match error {
+        LockError::Held(holder) => {
+            Failure::Failed(format!("{LOCK_FOLDER} is locked by {holder}; waited {LOCK_PATIENCE}"))
+        }
+        LockError::Folder(error) => error.into(),
+    })
+}
+
+/// Runs one command.
 pub(crate) fn run(command: &Command) -> Result<(), Failure> {
-    kernel::silence();
+    kernel::keep_messages();
     match command {
         Command::Load(options) => load::run(options),
         Command::Unload(options) => unload::run(options),

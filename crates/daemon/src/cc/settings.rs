@@ -42,7 +42,7 @@ impl Arguments {
         let segments_per_ack = match self.segments_per_ack.as_str() {
             "estimated" => SegmentsPerAck::Estimated,
             text => SegmentsPerAck::Fixed(text.parse().map_err(|_| {
-                Failure::Input(format!("--segments-per-ack {text}: allowed are estimated and 1 to 1000"))
+                Failure::Input(format!("--segments-per-ack: expected estimated or 1 to 1000, got {text}"))
             })?),
         };
         let rule = match self.rule {
@@ -90,7 +90,7 @@ pub(super) fn to_bytes(config: &AckLossConfig, build: u64) -> [u8; SIZE] {
 
 /// The settings of a program that is loaded, for reading.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(super) struct InForce {
+pub(super) struct ActiveSettings {
     /// Lost acknowledgements that halve the window.
     pub(super) threshold: u32,
     /// Weight of a sample in the estimate of b.
@@ -101,7 +101,7 @@ pub(super) struct InForce {
     pub(super) rule: Rule,
 }
 
-impl InForce {
+impl ActiveSettings {
     /// b, from the average of what an acknowledgement acknowledges (`ackloss_b`).
     pub(super) fn b(&self, mean: f64) -> u32 {
         match (self.segments_per_ack, self.rule) {
@@ -113,10 +113,10 @@ impl InForce {
 }
 
 /// None if these are no settings of this form.
-pub(super) fn from_bytes(bytes: &[u8]) -> Option<InForce> {
+pub(super) fn from_bytes(bytes: &[u8]) -> Option<ActiveSettings> {
     let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let fixed = word(4)?;
-    Some(InForce {
+    Some(ActiveSettings {
         threshold: word(0)?,
         beta: 1.0 / f64::from(1_u32.checked_shl(u32::from(*bytes.get(8)?))?),
         segments_per_ack: (fixed != 0).then_some(fixed),

@@ -1,16 +1,19 @@
-//! `status`: what is loaded, where it is directed to, and the connections that have it.
+//! `status`: what is loaded, which new connections get it, and the connections that have it.
 
 use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::changes::{Change, Changes};
-use super::kernel::{self, Held};
-use super::settings::{self, InForce, Rule};
+use airwatt_linux::undo::Entry;
+use airwatt_linux::{interface, route};
+
+use super::changes::{self, Change};
+use super::kernel::{self, Attachment};
+use super::settings::{self, ActiveSettings, Rule};
 use super::sockets::{self, Connection, Counters};
-use super::{NAMES, Status};
+use super::{Status, is_ours};
 use crate::failure::Failure;
-use crate::{host, output, route};
+use crate::{host, output};
 
 #[derive(Serialize)]
 struct Document {
@@ -18,24 +21,25 @@ struct Document {
     version: &'static str,
     loaded: Vec<Algorithm>,
     /// Routes of this network namespace that ask for one of ours.
-    routes: Vec<Directed>,
+    routes: Vec<DirectedRoute>,
     /// The congestion control of sockets for which nothing else is chosen.
     default: String,
-    /// What `unload` will put back.
-    changes: Vec<Change>,
-    connections: Vec<Shown>,
+    /// The changes that `unload` will undo.
+    changes: Vec<Entry<Change>>,
+    connections: Vec<ConnectionRow>,
 }
 
 #[derive(Serialize)]
 struct Algorithm {
     name: &'static str,
-    held: Held,
+    attachment: Attachment,
     map_id: u32,
-    settings: Option<InForce>,
+    settings: Option<ActiveSettings>,
 }
 
+/// A connection, with b as `ackloss_b` computes it.
 #[derive(Serialize)]
-struct Shown {
+struct ConnectionRow {
     #[serde(flatten)]
     connection: Connection,
     /// b.
@@ -43,7 +47,7 @@ struct Shown {
 }
 
 #[derive(Serialize)]
-struct Directed {
+struct DirectedRoute {
     destination: String,
     interface: String,
     algorithm: String,
@@ -55,7 +59,7 @@ pub(super) fn run(options: &Status) -> Result<(), Failure> {
         .into_iter()
         .map(|found| Algorithm {
             name: found.name,
-            held: found.held,
+            attachment: found.attachment,
             map_id: found.map,
             settings: found.settings.as_deref().and_then(settings::from_bytes),
         })
@@ -63,18 +67,25 @@ pub(super) fn run(options: &Status) -> Result<(), Failure> {
     let routes = route::list()?
         .iter()
         .filter_map(|route| {
-            let algorithm = route.congestion_control().filter(|name| NAMES.contains(&name.as_str()))?;
-            let interface = host::interface_name(route.interface());
-            Some(Directed { destination: route.identity().destination, interface, algorithm })
+            let algorithm = route.congestion_control().filter(|name| is_ours(name))?;
+            let names: Vec<_> = route.interfaces().into_iter().map(interface::name).collect();
+            let (address, length) = route.destination();
+            Some(DirectedRoute {
+                destination: format!("{address}/{length}"),
+                interface: names.join(","),
+                algorithm,
+            })
         })
         .collect();
+    let (log, damage) = changes::read(&options.state.file)?;
+    damage.iter().for_each(|line| output::error(&format!("{line}: left out")));
     let document = Document {
         schema: 1,
         version: env!("CARGO_PKG_VERSION"),
         loaded,
         routes,
         default: host::default_control()?,
-        changes: Changes::read(&options.state.file)?.changes,
+        changes: log.entries().to_vec(),
         connections: Vec::new(),
     };
     let document = Document { connections: connections(&document.loaded)?, ..document };
@@ -86,16 +97,16 @@ pub(super) fn run(options: &Status) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The connections of this network namespace, with b as the settings have it come from the average.
-fn connections(loaded: &[Algorithm]) -> Result<Vec<Shown>, Failure> {
-    let shown = |connection: Connection| {
+/// The connections of this network namespace.
+fn connections(loaded: &[Algorithm]) -> Result<Vec<ConnectionRow>, Failure> {
+    let row = |connection: Connection| {
         let settings =
             loaded.iter().find(|known| known.name == connection.algorithm).and_then(|known| known.settings);
         let mean = connection.counters.map(|counters| counters.segments_per_ack_mean);
         let segments_per_ack = settings.zip(mean).map(|(settings, mean)| settings.b(mean));
-        Shown { connection, segments_per_ack }
+        ConnectionRow { connection, segments_per_ack }
     };
-    Ok(sockets::read()?.into_iter().map(shown).collect())
+    Ok(sockets::read()?.into_iter().map(row).collect())
 }
 
 fn table(document: &Document) -> String {
@@ -110,10 +121,10 @@ fn table(document: &Document) -> String {
             None => format!("{name}: loaded by something else"),
         });
     }
-    for Directed { destination, interface, algorithm } in &document.routes {
+    for DirectedRoute { destination, interface, algorithm } in &document.routes {
         line(format!("new connections to {destination} by {interface}: {algorithm}"));
     }
-    if NAMES.contains(&document.default.as_str()) {
+    if is_ours(&document.default) {
         line(format!("other new connections: {}", document.default));
     }
     if !document.connections.is_empty() {
@@ -122,7 +133,7 @@ fn table(document: &Document) -> String {
             "local", "remote", "algorithm", "window", "b", "gaps", "losses", "halvings"
         ));
     }
-    for Shown { connection, segments_per_ack } in &document.connections {
+    for ConnectionRow { connection, segments_per_ack } in &document.connections {
         let Connection { local, remote, algorithm, cwnd_segments, .. } = connection;
         let counters = connection.counters.map_or_else(
             || "  (of an older program)".to_owned(),
@@ -141,7 +152,7 @@ fn table(document: &Document) -> String {
     text
 }
 
-fn describe(settings: &InForce) -> String {
+fn describe(settings: &ActiveSettings) -> String {
     let b = settings.segments_per_ack.map_or("estimated".to_owned(), |b| b.to_string());
     let rule = match settings.rule {
         Rule::Published => "published",

@@ -1,62 +1,203 @@
-//! `unload`: routes and the default first, as the names of what they ask for must still be known; then the programs.
+//! `unload`: routes and defaults first, as the kernel hides a route's congestion control once that is not registered any more; then the
+//! programs. Each change is undone by itself, and one that cannot be is reported and does not keep the others.
+//!
+//! What the undo log does not know is found by looking: routes and defaults that ask for one of our congestion controls, in every
+//! network namespace that can be reached, and what is registered in the kernel.
 
-use super::Unload;
-use super::changes::{Change, Changes};
-use super::kernel;
-use super::{NAMES, sockets};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use airwatt_linux::undo::UndoLog;
+use airwatt_linux::{namespace, route};
+use airwatt_proto::cc::AckLossConfig;
+
+use super::changes::{self, Change, Remains, direct};
+use super::{NAMES, Unload, is_ours, kernel, lock, sockets};
 use crate::failure::Failure;
-use crate::{host, output, route};
+use crate::{host, output};
+
+/// The kernel frees a link some milliseconds after its name is removed: pauses of 10 ms until then.
+const PAUSES: u32 = 200;
 
 pub(super) fn run(options: &Unload) -> Result<(), Failure> {
-    let file = options.state.file.as_path();
-    let mut changes = Changes::read(file)?;
     kernel::check()?;
-    let namespace = host::network_namespace()?;
-    let elsewhere: Vec<_> =
-        changes.changes.iter().filter_map(Change::namespace).filter(|other| *other != namespace).collect();
-    if let Some(other) = elsewhere.first()
-        && !options.force
-    {
-        return Err(Failure::Failed(format!(
-            "{} changes were made in other network namespaces (net:[{other}]): unload there first, or --force if it is gone",
-            elsewhere.len()
-        )));
-    }
-    for change in changes.changes.iter().rev() {
-        restore(change, namespace)?;
-    }
+    let _lock = lock()?;
+    let (mut log, damage) = changes::read(&options.state.file)?;
+    damage.iter().for_each(|line| output::error(&format!("{line}: left out")));
     let present = kernel::loaded()?;
-    let left = if present.is_empty() { 0 } else { sockets::read()?.len() };
-    for loaded in &present {
-        kernel::take_out(loaded)?;
+    let traces = options.force || !log.entries().is_empty() || !damage.is_empty();
+    if traces && present.len() < NAMES.len() {
+        // Routes that ask for it are visible only while it is registered.
+        if let Err(failure) = kernel::load(&AckLossConfig::default()) {
+            output::error(&format!("routes that ask for what is not registered cannot be seen: {failure}"));
+        }
     }
-    kernel::clear_pins(changes.changes.contains(&Change::Mount))?;
-    changes.changes.clear();
-    changes.write(file)?;
-    output::say(match (present.len(), left) {
-        (0, _) => "nothing was loaded",
-        (_, 0) => "unloaded",
-        _ => "unloaded; connections that are open keep it until they close",
-    });
-    Ok(())
-}
-
-/// Puts one change back, unless something else changed it since.
-fn restore(change: &Change, here: u64) -> Result<(), Failure> {
-    let ours = |name: Option<&str>| name.is_some_and(|name| NAMES.contains(&name));
-    match change {
-        Change::Route { namespace, route, before } if *namespace == here => {
-            let now = route::list()?;
-            match now.iter().find(|now| now.identity() == *route) {
-                Some(now) if ours(now.congestion_control().as_deref()) => {
-                    now.set_congestion_control(before.as_deref())
-                }
-                _ => Ok(()),
+    let here = namespace::current()?;
+    let others = others(&log, here);
+    if !others.is_empty() && !options.force {
+        return Err(elsewhere(&others));
+    }
+    let mut problems = undo_within(&mut log, here, None, options.force);
+    let fallback = host::default_control().ok().filter(|name| !is_ours(name));
+    for (inode, path) in &others {
+        match path {
+            Some(path) => problems.extend(namespace::within(path, || {
+                undo_within(&mut log, *inode, fallback.as_deref(), true)
+            })?),
+            None => {
+                output::progress(&format!("net:[{inode}] is gone, and what was changed there with it"));
+                log.retain(|entry| entry.change.namespace() != *inode)?;
             }
         }
-        Change::Default { namespace, before } if *namespace == here => {
-            if ours(Some(&host::default_control()?)) { host::set_default_control(before) } else { Ok(()) }
-        }
-        _ => Ok(()),
     }
+    let left = if present.is_empty() { 0 } else { sockets::read()?.len() };
+    let any = !present.is_empty() || !others.is_empty();
+    problems.extend(unregister(&problems, options.force));
+    if problems.is_empty() {
+        // The file may still have what could not be read.
+        log.retain(|_| false)?;
+        log.write()?;
+        output::progress(match (any, left) {
+            (false, _) => "nothing was loaded",
+            (true, 0) => "unloaded",
+            (true, _) => "unloaded; connections that are open keep it until they close",
+        });
+        return Ok(());
+    }
+    log.write()?;
+    let mut said: Vec<&String> = Vec::new();
+    for line in &problems {
+        // One obstacle may be met twice: by the log, and by looking.
+        if !said.contains(&line) {
+            said.push(line);
+        }
+    }
+    let (last, first) = said.split_last().expect("not empty");
+    first.iter().for_each(|line| output::error(&format!("not undone: {line}")));
+    Err(Failure::Failed(format!("not undone: {last}")))
+}
+
+/// The other network namespaces that have to do with us, by their inodes: those in the log, and those in which something asks for one of our
+/// congestion controls. One that cannot be reached has no path.
+fn others(log: &UndoLog<Change>, here: u64) -> BTreeMap<u64, Option<PathBuf>> {
+    let mut reachable = namespace::reachable();
+    reachable.remove(&here);
+    let logged: BTreeSet<u64> = log.entries().iter().map(|entry| entry.change.namespace()).collect();
+    let mut found: BTreeMap<u64, Option<PathBuf>> =
+        logged.into_iter().filter(|inode| *inode != here).map(|inode| (inode, None)).collect();
+    for (inode, path) in reachable {
+        // A namespace may end while this looks.
+        let asks = || {
+            namespace::within(&path, Remains::find)
+                .is_ok_and(|found| found.is_ok_and(|found| !found.is_empty()))
+        };
+        if found.contains_key(&inode) || asks() {
+            found.insert(inode, Some(path));
+        }
+    }
+    found
+}
+
+fn elsewhere(others: &BTreeMap<u64, Option<PathBuf>>) -> Failure {
+    let names: Vec<String> = others
+        .iter()
+        .map(|(inode, path)| match path {
+            Some(path) => path.display().to_string(),
+            None => format!("net:[{inode}], which cannot be found"),
+        })
+        .collect();
+    Failure::Failed(format!(
+        "other network namespaces have changes to undo ({}); hint: unload there first, or use --force",
+        names.join(", ")
+    ))
+}
+
+/// Undoes everything in this thread's network namespace, and returns a line about each thing that could not be undone.
+fn undo_within(log: &mut UndoLog<Change>, here: u64, fallback: Option<&str>, force: bool) -> Vec<String> {
+    let mut problems = Vec::new();
+    let recorded: Vec<Change> = log
+        .entries()
+        .iter()
+        .rev()
+        .map(|entry| entry.change.clone())
+        .filter(|change| change.namespace() == here)
+        .collect();
+    for change in recorded {
+        let undone = change.undo();
+        let forgotten =
+            if undone.is_ok() || force { log.retain(|entry| entry.change != change) } else { Ok(()) };
+        problems.extend(undone.err().map(|failure| failure.to_string()));
+        problems.extend(forgotten.err().map(|error| error.to_string()));
+    }
+    if let Err(error) = route::remove_detours() {
+        problems.push(error.to_string());
+    }
+    let remains = match Remains::find() {
+        Ok(remains) => remains,
+        Err(failure) => {
+            problems.push(failure.to_string());
+            return problems;
+        }
+    };
+    for route in &remains.routes {
+        if let Err(failure) = direct(route, None, airwatt_linux::route::Placement::Last) {
+            problems.push(failure.to_string());
+        }
+    }
+    if let Some(name) = &remains.default {
+        let reset = if force { reset_default(fallback) } else { Err(unknown_default(name)) };
+        problems.extend(reset.err().map(|failure| failure.to_string()));
+    }
+    match Remains::find() {
+        Ok(left) if !left.is_empty() && problems.is_empty() => problems.push(left.describe()),
+        Err(failure) => problems.push(failure.to_string()),
+        Ok(_) => {}
+    }
+    problems
+}
+
+fn unknown_default(name: &str) -> Failure {
+    Failure::Failed(format!(
+        "net.ipv4.tcp_congestion_control is {name}, and what it was before is not known; hint: set it, or use --force"
+    ))
+}
+
+/// Sets the default to the first that the kernel allows here: `fallback`, CUBIC, or Reno, which every kernel has. Other network
+/// namespaces than the first may be allowed fewer.
+fn reset_default(fallback: Option<&str>) -> Result<(), Failure> {
+    let mut names = fallback.into_iter().chain(["cubic", "reno"]);
+    let mut last = Ok(());
+    names.any(|name| {
+        last = host::set_default_control(name);
+        last.is_ok()
+    });
+    last
+}
+
+/// Takes the programs out of the kernel, unless something still asks for them and nobody insists. Returns a line about each thing that is
+/// left.
+fn unregister(problems: &[String], force: bool) -> Vec<String> {
+    if !problems.is_empty() && !force {
+        return vec![
+            "the programs stay in the kernel, as they are still asked for; hint: --force".to_owned(),
+        ];
+    }
+    let unregistered = || -> Result<Vec<String>, Failure> {
+        let mut left = Vec::new();
+        for loaded in kernel::loaded()? {
+            left.extend(kernel::unregister(&loaded).err().map(|failure| failure.to_string()));
+        }
+        for _ in 0..PAUSES {
+            if !left.is_empty() || kernel::loaded()?.is_empty() {
+                break;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        left.extend(kernel::loaded()?.iter().map(|loaded| format!("{} is still registered", loaded.name)));
+        kernel::clear_pins()?;
+        Ok(left)
+    };
+    unregistered().unwrap_or_else(|failure| vec![failure.to_string()])
 }

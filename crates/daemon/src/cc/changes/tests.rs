@@ -1,38 +1,34 @@
-//! The file of changes: what was there first is kept, and nothing is left when nothing is.
+//! Entries of the undo log: which are about the same thing, and which are damaged.
 
 use super::*;
 
-fn folder(name: &str) -> std::path::PathBuf {
-    std::env::temp_dir().join(format!("airwattd-changes-{}-{name}", std::process::id()))
-}
+/// 192.0.2.0/24 by the interface 3: `struct rtmsg`, RTA_DST, RTA_OIF.
+const MESSAGE: [u8; 28] =
+    [2, 24, 0, 0, 254, 4, 0, 1, 0, 0, 0, 0, 8, 0, 1, 0, 192, 0, 2, 0, 8, 0, 4, 0, 3, 0, 0, 0];
 
-fn default(namespace: u64, before: &str) -> Change {
-    Change::Default { namespace, before: before.to_owned() }
-}
-
-#[test]
-fn what_was_there_first_is_what_comes_back() {
-    let file = folder("first").join("cc.json");
-    let mut changes = Changes::read(&file).expect("none");
-    changes.remember(default(1, "cubic"), &file).expect("written");
-    changes.remember(default(1, "ackloss"), &file).expect("written");
-    changes.remember(default(2, "reno"), &file).expect("written");
-    let mut read = Changes::read(&file).expect("read");
-    assert_eq!(read.changes, [default(1, "cubic"), default(2, "reno")]);
-    read.changes.clear();
-    read.write(&file).expect("removed");
-    assert!(!file.exists() && !file.parent().expect("a folder").exists());
-    read.write(&file).expect("nothing to remove");
+fn route() -> Route {
+    Route::from_bytes(&MESSAGE).expect("a route")
 }
 
 #[test]
-fn a_file_of_another_kind_is_refused_in_one_line() {
-    let file = folder("refused").join("cc.json");
-    fs::create_dir_all(file.parent().expect("a folder")).expect("made");
-    for text in ["", "{}", "[1]", r#"{"schema": 2, "version": "1", "changes": []}"#] {
-        fs::write(&file, text).expect("written");
-        let failure = Changes::read(&file).expect_err("refused");
-        assert!(matches!(&failure, Failure::Input(line) if line.lines().count() == 1), "{failure}");
+fn a_route_is_the_same_whatever_congestion_control_it_has() {
+    let reno = Change::of_route(1, &route().with_congestion_control(Some("reno")));
+    let ours = Change::of_route(1, &route().with_congestion_control(Some("ackloss")));
+    assert!(matches!(&reno, Change::Route { before: Some(name), .. } if name == "reno"));
+    assert!(matches!(&ours, Change::Route { before: None, .. }));
+    assert!(reno.is_about_same(&ours) && !reno.is_about_same(&Change::of_route(2, &route())));
+    let default = |before: &str| Change::Default { namespace: 1, before: before.to_owned() };
+    assert!(default("cubic").is_about_same(&default("reno")) && !default("cubic").is_about_same(&reno));
+}
+
+#[test]
+fn an_entry_survives_the_file_and_a_damaged_one_is_an_error() {
+    let change = Change::of_route(1, &route());
+    let text = serde_json::to_string(&change).expect("written");
+    assert_eq!(serde_json::from_str::<Change>(&text).expect("read"), change);
+    let Change::Route { message, .. } = &change else { panic!("a route") };
+    assert!(decode(message).expect("a route").is_same(&route()));
+    for damaged in ["", "0", "zz", "02180000", "é2"] {
+        assert!(decode(damaged).is_none(), "{damaged}");
     }
-    fs::remove_dir_all(file.parent().expect("a folder")).expect("removed");
 }

@@ -35,3 +35,16 @@ fn the_object_has_both_congestion_controls_and_room_for_the_settings() {
     assert_eq!(size(&|known| known.ends_with(".rodata")), Some(settings.len()));
     assert_ne!(build(), 0);
 }
+
+#[test]
+fn only_a_mount_of_this_program_on_top_is_ours() {
+    let line = |number: u32, kind: &str, source: &str| {
+        format!(
+            "{number} 29 0:31 / {BPF_FS} rw,nosuid,nodev,noexec,relatime shared:9 - {kind} {source} rw,mode=700\n"
+        )
+    };
+    let (ours, other) = (line(40, "bpf", "airwatt"), line(41, "bpf", "bpf"));
+    assert!(is_topmost_ours(&ours) && is_topmost_ours(&(other.clone() + &ours)));
+    assert!(!is_topmost_ours("") && !is_topmost_ours(&other) && !is_topmost_ours(&(ours + &other)));
+    assert!(!is_topmost_ours(&line(42, "tmpfs", "airwatt")));
+}
