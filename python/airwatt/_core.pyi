@@ -83,8 +83,13 @@ class Run:
     def write_perfetto(self, file: BinaryIO) -> None:
         """Writes radio states, frames, windows and queues for the Perfetto viewer. Raises what the file raises."""
 
-def run(scenario: Scenario, seed: int, *, trace: bool = ..., control: Control | None = ...) -> Run:
-    """Simulates. Lets other threads run meanwhile; raises `RunError`, or `KeyboardInterrupt` when stopped."""
+def run(
+    scenario: Scenario, seed: int, *, trace: bool = ..., pcapng: BinaryIO | None = ..., control: Control | None = ...
+) -> Run:
+    """Simulates. Lets other threads run meanwhile; raises `RunError`, or `KeyboardInterrupt` when stopped.
+
+    Into `pcapng`, a binary file object, the frames on the air are written while the run goes on.
+    """
 
 def emulate(
     scenario: Scenario,
@@ -114,6 +119,9 @@ def analyze(
     Raises `InputError`, `RunError` if a limit is exceeded or the capture holds nothing to analyse, or
     `KeyboardInterrupt` when stopped.
     """
+
+def log_to_stderr(levels: str) -> None:
+    """Writes events of the core to standard error: `debug`, or levels by module. Raises `InputError`."""
 
 def schema() -> str:
     """The JSON schema of scenario files."""

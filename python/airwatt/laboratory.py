@@ -4,7 +4,7 @@ import itertools
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, overload
+from typing import Any, BinaryIO, Literal, overload
 
 from airwatt import _core
 from airwatt._core import Control, InputError, Run, Scenario
@@ -36,6 +36,7 @@ def run(
     runs: Literal[1] = ...,
     set: Mapping[str, object] | None = ...,
     trace: bool = ...,
+    pcapng: BinaryIO | None = ...,
     on_progress: Callable[[Progress], None] | None = ...,
 ) -> Result: ...
 @overload
@@ -48,6 +49,7 @@ def run(
     runs: int,
     set: Mapping[str, object] | None = ...,
     trace: bool = ...,
+    pcapng: BinaryIO | None = ...,
     on_progress: Callable[[Progress], None] | None = ...,
 ) -> Result | Runs: ...
 def run(
@@ -59,6 +61,7 @@ def run(
     runs: int = 1,
     set: Mapping[str, object] | None = None,  # noqa: A002 - the name of the option
     trace: bool = False,
+    pcapng: BinaryIO | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Result | Runs:
     """Simulates a scenario: the name of one that ships, a file, or a `Scenario`.
@@ -66,13 +69,14 @@ def run(
     `policy` and `transport` go to all stations and flows; `set` overrides any key of the scenario (`{"wired.rtt":
     "20ms"}`). With `runs` over 1 the seeds are seed, seed + 1, ... and the answer is a `Runs` with means and 95 %
     confidence intervals. `trace` keeps what the first run did (`Result.traces`, `Result.write_pcapng`); it
-    does not change the result.
+    does not change the result. Into `pcapng`, a binary file, the frames of the first run are written while it goes on,
+    in memory that does not grow with it; it excludes `trace`.
 
     Raises `InputError`, `RunError`, or `Interrupted` with what was finished.
     """
     check_seeds(seed, runs)
     loaded = load(scenario, choices(policy, transport), set)
-    jobs = [_job(loaded, seed + i, trace and i == 0) for i in range(runs)]
+    jobs = [_job(loaded, seed + i, trace and i == 0, pcapng if i == 0 else None) for i in range(runs)]
     outcome = run_all(jobs, on_progress)
     results = [Result(finished) for finished in outcome.results if finished is not None]
     if outcome.interrupted:
@@ -157,8 +161,10 @@ def emulate(
     return Result(finished)
 
 
-def _job(scenario: Scenario, seed: int, trace: bool = False) -> Callable[[Control], Run]:
-    return lambda control: _core.run(scenario, seed, trace=trace, control=control)
+def _job(
+    scenario: Scenario, seed: int, trace: bool = False, pcapng: BinaryIO | None = None
+) -> Callable[[Control], Run]:
+    return lambda control: _core.run(scenario, seed, trace=trace, pcapng=pcapng, control=control)
 
 
 def _comparison(name: str, rows: Sequence[dict[str, str]], runs: int, outcome: Outcome[Run]) -> Comparison:
@@ -273,4 +279,6 @@ def check_seeds(seed: int, runs: int) -> None:
     if not 1 <= runs <= MAX_RUNS:
         raise InputError(f"runs: {runs}; allowed are 1 to {MAX_RUNS}")
     if not 0 <= seed <= MAX_SEED - (runs - 1):
-        raise InputError(f"seed: {seed}; allowed are 0 to {MAX_SEED - (runs - 1)}")
+        # Python refuses to write an integer of more than some thousand digits.
+        shown = seed if abs(seed) < 10**40 else "more than 40 digits"
+        raise InputError(f"seed: {shown}; allowed are 0 to {MAX_SEED - (runs - 1)}")

@@ -143,7 +143,7 @@ class Model:
                 raise TypeError
             numbers = np.asarray(numbers, dtype=np.float64)
         except (TypeError, ValueError):
-            shown = np.array2string(np.asarray(value, dtype=object), threshold=4, separator=", ")
+            shown = _shown(value)
             raise InputError(f"{self.name}: {field.name}: {shown}; allowed are numbers and arrays of numbers") from None
         return float(numbers) if numbers.ndim == 0 else numbers
 
@@ -153,7 +153,8 @@ class Model:
         names = np.asarray(value, dtype=object)
         for name in names.reshape(-1):
             if name not in field.choices:
-                raise InputError(f"{self.name}: {field.name}: {name!r}; allowed are {', '.join(field.choices)}")
+                shown = repr(name) if isinstance(name, str) else _shown(name)
+                raise InputError(f"{self.name}: {field.name}: {shown}; allowed are {', '.join(field.choices)}")
             indices.append(float(field.choices.index(name)))
         return indices[0] if names.ndim == 0 else np.array(indices).reshape(names.shape)
 
@@ -186,7 +187,10 @@ def radio(name: str) -> dict[str, float]:
 
 def ack_gaps(*, throughput_bps: float, rtt_s: float = 0.1, m: int = 1, q: float = 0.3) -> tuple[Array, Array]:
     """Gives the distribution behind `ack_gap`: gaps in seconds, and how often each is expected in a period."""
-    pairs = np.array(_core.ack_gaps(throughput_bps, rtt_s, m, q))
+    try:
+        pairs = np.array(_core.ack_gaps(throughput_bps, rtt_s, m, q))
+    except OverflowError as error:
+        raise InputError(f"ack-gap: {error}; allowed are floating-point numbers") from None
     return pairs[:, 0], pairs[:, 1]
 
 
@@ -202,6 +206,15 @@ def _suggestion(name: str, known: Mapping[str, Any]) -> str:
     # The names all at once would be more than a line.
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     return f"near it are {', '.join(close)}" if close else f"allowed are {', '.join(known)}"
+
+
+def _shown(value: Any) -> str:
+    """Writes what was given instead of numbers."""
+    try:
+        return np.array2string(np.asarray(value, dtype=object), threshold=4, separator=", ")
+    except ValueError:
+        # Python refuses to write an integer of more than some thousand digits.
+        return "an integer beyond all floating-point numbers"
 
 
 def _default(field: Record) -> float:

@@ -139,6 +139,8 @@ def test_compare_takes_every_policy_that_the_scenario_can_have(airwatt):
 
     known = [policy["name"] for policy in airwatt("policies", "--json").json["policies"]]
     assert policies("fast-dsl", *SHORT) == known
+    again = airwatt("compare", "fast-dsl", *SHORT, "--policy", "psm,all,active", "--json").json["rows"]
+    assert [row["choice"]["policy"] for row in again] == ["psm", *(name for name in known if name != "psm")]
     assert "ba-ta" not in policies("fast-dsl", *SHORT, "--set", "ap.uapsd=false")
     assert policies("e2tcp", "--set", "flow.size=100kB") == ["active"]
     assert airwatt("compare", "fast-dsl", "--set", "frob=1", "--policy", "all").status == 2

@@ -1,5 +1,6 @@
 """The models from Python and on the command line: broadcasting, units, pictures, and all kinds of wrong input."""
 
+import contextlib
 import json
 import time
 
@@ -8,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airwatt import InputError, models
+import airwatt
+from airwatt import InputError, fairness, models
 
 
 def test_numbers_give_numbers_and_arrays_arrays():
@@ -316,3 +318,32 @@ def test_wrong_arguments_are_one_line_and_status_2(airwatt, arguments, words):
 def test_json_is_strict(airwatt):
     for name in models.ALL:
         json.loads(airwatt("model", name, "--json").out, parse_constant=lambda text: pytest.fail(text))
+
+
+@pytest.mark.parametrize("m", [-1, -(10**100), 2**32, 2**127, 10**5000], ids=range(5))
+def test_integers_out_of_range_are_named(m):
+    with pytest.raises(InputError, match="m: expected 1 to 4294967295, got "):
+        models.ack_gaps(throughput_bps=1e6, m=m)
+
+
+_NUMBERS = [-1, 0, 2**64, -(2**63), 10**400, 10**5000, 1e308, -1e308, float("nan"), float("inf"), -float("inf"), 5e-324]
+
+
+@pytest.mark.parametrize("number", _NUMBERS, ids=range(len(_NUMBERS)))
+def test_no_number_is_anything_but_a_result_or_an_input_error(number):
+    """Every parameter of every model, and every number that the core takes."""
+    calls = [
+        *(lambda m=m, name=name: m(**{name: number}) for m in models.ALL.values() for name in m.parameters),
+        lambda: models.ack_gaps(throughput_bps=number),
+        lambda: models.ack_gaps(throughput_bps=1e6, rtt_s=number),
+        lambda: models.ack_gaps(throughput_bps=1e6, q=number),
+        lambda: fairness.jain([number, 1]),
+        lambda: fairness.fair_utilization([1], number),
+        lambda: fairness.fair_utilization_alpha([1], 2, number),
+        lambda: fairness.sliding_window([[1, 2]], number, 1),
+        lambda: fairness.sliding_window([[1, 2]], 1, number),
+        lambda: airwatt.run("fast-dsl", seed=number, set={"flow.size": "1kB"}),
+    ]
+    for call in calls:
+        with contextlib.suppress(InputError, TypeError):
+            call()

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import json
 import os
 import random
 import signal
@@ -206,3 +207,41 @@ def test_every_command_declares_its_parameters_for_both_readers():
     for name, command in _commands().items():
         kinds = {type(parameter) for _, parameter in declared(command).values()}
         assert kinds <= {Option, Argument}, name
+
+
+def test_verbose_tells_what_the_core_does(program):
+    words = ["run", "fast-dsl", "--set", "flow.size=20kB", "--json"]
+    silent = program(*words)
+    out, err = silent.communicate(timeout=60)
+    assert err == ""
+    for process in (program("-vv", *words), program(*words, env=os.environ | {"AIRWATT_LOG": "airwatt_sim=debug"})):
+        verbose, err = process.communicate(timeout=60)
+        assert "DEBUG" in err
+        assert "run complete" in err
+        assert "simulated_s" in err
+        assert _without_wall_time(verbose) == _without_wall_time(out)
+    _, err = program("-v", *words).communicate(timeout=60)
+    assert "DEBUG" not in err
+    process = program(*words, env=os.environ | {"AIRWATT_LOG": "frob=frob"})
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert err.startswith("airwatt: AIRWATT_LOG: expected ")
+
+
+def _without_wall_time(document: str) -> dict:
+    return {**json.loads(document), "wall_s": 0}
+
+
+def test_a_scenario_may_have_any_name(program, tmp_path):
+    path = os.fsencode(tmp_path) + b"/\xff\xfe sc\xc3\xa9nario.toml"
+    with open(path, "w") as out:  # noqa: PTH123 - a name in bytes
+        out.write('base = "fast-dsl"\n[wired]\nrtt = "30ms"\n')
+    output = os.fsencode(tmp_path) + b"/\xff.pcapng"
+    words = [os.fsencode(PROGRAM), b"run", path, b"--pcap", output]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert os.path.getsize(output) > 1000  # noqa: PTH202
+    done = subprocess.run([os.fsencode(PROGRAM), b"run", path + b"x"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "internal" not in done.stderr
+    assert len(done.stderr.splitlines()) == 1

@@ -13,6 +13,7 @@ mod emulate;
 mod errors;
 mod fairness;
 mod lists;
+mod log;
 mod models;
 mod output;
 mod overhead;
@@ -42,6 +43,8 @@ mod _core {
     use crate::fairness::{fairness_index, fairness_sliding};
     #[pymodule_export]
     use crate::lists::{policies, radios, scenarios, schema, transports};
+    #[pymodule_export]
+    use crate::log::log_to_stderr;
     #[pymodule_export]
     use crate::models::{ack_gaps, model_solve, model_values, models};
     #[pymodule_export]

@@ -56,33 +56,66 @@ impl Run {
     }
 }
 
-/// Simulates. Lets other threads run meanwhile; raises `RunError`, or `KeyboardInterrupt` when stopped.
+/// Simulates. Lets other threads run meanwhile; raises `RunError`, or `KeyboardInterrupt` when stopped. Into `pcapng`, a
+/// binary file object, the frames on the air are written while the run goes on; raises what it raises.
 #[pyfunction]
-#[pyo3(signature = (scenario, seed, *, trace = false, control = None))]
+#[pyo3(signature = (scenario, seed, *, trace = false, pcapng = None, control = None))]
 pub(crate) fn run(
     py: Python<'_>,
     scenario: &Scenario,
     seed: Whole,
     trace: bool,
+    pcapng: Option<Py<PyAny>>,
     control: Option<&Control>,
 ) -> PyResult<Run> {
     let seed = seed.within("seed", 0, u64::MAX)?;
     let shared = control.map(|control| Arc::clone(&control.shared)).unwrap_or_default();
-    py.detach(|| simulate(&scenario.checked, seed, trace, &shared))
+    let checked = &scenario.checked;
+    let Some(file) = pcapng else {
+        return py.detach(|| {
+            measured(&shared, |on_progress| {
+                sim::run(checked, seed, &mut sim::RunOptions { trace, on_progress })
+            })
+        });
+    };
+    if trace {
+        return Err(InputError::new_err("pcapng: expected a run without trace=True, which keeps its frames"));
+    }
+    let mut finished = None;
+    output::write(py, file, |out| {
+        let mut failure = Ok(());
+        finished = Some(measured(&shared, |on_progress| {
+            sim::run_to_pcapng(checked, seed, out, on_progress).map_err(|error| match error {
+                sim::StreamError::Run(error) => error,
+                sim::StreamError::Output(error) => {
+                    failure = Err(error);
+                    sim::RunError::Interrupted
+                }
+            })
+        }));
+        failure
+    })?;
+    finished.unwrap_or_else(|| Err(AirwattError::new_err("run: has no result")))
 }
 
+type Watch<'a> = &'a mut dyn FnMut(sim::world::RunProgress) -> ControlFlow<()>;
+
+/// Makes a run, watched by `shared`, and measures how long it takes.
 // The one place that reads a clock: how long a run took is part of its document and decides nothing.
 #[expect(clippy::disallowed_types, reason = "wall_s is measured here, outside of what is simulated")]
-fn simulate(scenario: &sim::scenario::Scenario, seed: u64, trace: bool, shared: &Shared) -> PyResult<Run> {
+fn measured(
+    shared: &Shared,
+    simulate: impl FnOnce(Watch<'_>) -> Result<sim::Run, sim::RunError>,
+) -> PyResult<Run> {
     let mut signal = Ok(());
     let mut on_progress = |progress: sim::world::RunProgress| {
-        // Heard in the main thread only; runs in other threads are stopped through their control.
+        // Python checks signals in the main thread only; runs in other threads are stopped through their control.
         signal = Python::attach(|py| py.check_signals());
         let goes_on = shared.report(progress.simulated.as_nanos(), progress.share, progress.events);
         if goes_on && signal.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     let started = std::time::Instant::now();
-    let outcome = sim::run(scenario, seed, &mut sim::RunOptions { trace, on_progress: &mut on_progress });
+    let outcome = simulate(&mut on_progress);
     signal?;
     let sim::Run { mut result, trace, .. } = outcome.map_err(|error| match error {
         sim::RunError::Interrupted => PyKeyboardInterrupt::new_err("interrupted"),

@@ -20,4 +20,4 @@ mod run;
 pub mod scenario;
 pub mod world;
 
-pub use run::{Run, RunError, RunOptions, run};
+pub use run::{Run, RunError, RunOptions, StreamError, run, run_to_pcapng};

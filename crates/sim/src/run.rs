@@ -1,10 +1,13 @@
 //! One run: a scenario and a seed in, a result document and what was recorded out.
 
 use std::fmt;
+use std::io;
 use std::ops::ControlFlow;
 
+use tracing::{debug, warn};
+
 use crate::engine::Fingerprints;
-use crate::record::{RunResult, RunTrace};
+use crate::record::{PcapngStream, RunResult, RunTrace};
 use crate::scenario::Scenario;
 use crate::world::{Ending, RunProgress, World, WorldSpec};
 
@@ -75,7 +78,75 @@ pub fn run(scenario: &Scenario, seed: u64, options: &mut RunOptions) -> Result<R
     if options.trace {
         world.trace();
     }
-    match world.run(options.on_progress) {
+    begin(scenario, seed);
+    let ending = world.run(options.on_progress);
+    finish(world, ending, scenario, seed)
+}
+
+/// Runs `scenario` with `seed` and writes its frames as pcapng while it goes on. Nothing else is kept, so that memory does
+/// not grow with the run. `out` is best buffered.
+///
+/// # Errors
+/// [`StreamError`] where the run did not come to its end, or `out` failed.
+pub fn run_to_pcapng(
+    scenario: &Scenario,
+    seed: u64,
+    out: &mut dyn io::Write,
+    on_progress: &mut dyn FnMut(RunProgress) -> ControlFlow<()>,
+) -> Result<Run, StreamError> {
+    let spec = WorldSpec::new(scenario, seed).map_err(|error| RunError::Radio(error.to_string()))?;
+    let mut world = World::new(spec, seed);
+    let mut stream = PcapngStream::new(world.setting(scenario, seed), out).map_err(StreamError::Output)?;
+    world.keep_frames();
+    begin(scenario, seed);
+    let mut written = Ok(());
+    let ending = world.run_watched(&mut |world, progress| {
+        let (frames, radios) = world.take_frames();
+        written = stream.take(frames, &radios, progress.simulated);
+        if written.is_err() { ControlFlow::Break(()) } else { on_progress(progress) }
+    });
+    written.map_err(StreamError::Output)?;
+    let (frames, radios) = world.take_frames();
+    let run = finish(world, ending, scenario, seed)?;
+    stream.finish(frames, &radios).map_err(StreamError::Output)?;
+    Ok(run)
+}
+
+/// Why a run whose frames were to be written has no result.
+#[derive(Debug)]
+pub enum StreamError {
+    /// The run did not come to its end.
+    Run(RunError),
+    /// The output failed.
+    Output(io::Error),
+}
+
+impl From<RunError> for StreamError {
+    fn from(error: RunError) -> Self {
+        Self::Run(error)
+    }
+}
+
+fn begin(scenario: &Scenario, seed: u64) {
+    debug!(scenario = scenario.name, seed, simulated_s = 0.0, "run begins");
+}
+
+/// Levels: a run that fails is a WARN, since its caller decides what follows; the rest is DEBUG.
+fn finish(world: World, ending: Ending, scenario: &Scenario, seed: u64) -> Result<Run, RunError> {
+    let result = outcome(world, ending, scenario, seed);
+    match &result {
+        Ok(run) => {
+            let RunResult { simulated_s, events, .. } = run.result;
+            debug!(scenario = scenario.name, seed, simulated_s, events, "run complete");
+        }
+        Err(RunError::Interrupted) => debug!(scenario = scenario.name, seed, "run interrupted"),
+        Err(error) => warn!(scenario = scenario.name, seed, %error, "run failed"),
+    }
+    result
+}
+
+fn outcome(world: World, ending: Ending, scenario: &Scenario, seed: u64) -> Result<Run, RunError> {
+    match ending {
         Ending::Complete => Ok(world.finish(scenario, seed)),
         Ending::Interrupted => Err(RunError::Interrupted),
         Ending::ConnectionLost(flow) => {

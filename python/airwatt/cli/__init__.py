@@ -6,6 +6,7 @@ one line on standard error and an exit status. Only what the command needs is im
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -71,8 +72,18 @@ def _run(arguments: Sequence[str]) -> int:
         return end.status
 
 
+_VERBOSITY = {"-v": "info", "--verbose": "info", "-vv": "debug"}
+
+
 def _quick(arguments: Sequence[str]) -> int | None:
     """Runs a line in the usual form with what its command needs; hands every other one to typer."""
+    levels = os.environ.get("AIRWATT_LOG")
+    while arguments and arguments[0] in _VERBOSITY:
+        levels, arguments = _VERBOSITY[arguments[0]], arguments[1:]
+    if levels:
+        from airwatt import _core
+
+        _core.log_to_stderr(levels)
     if list(arguments) == ["--version"]:
         from airwatt import __version__
 

@@ -83,6 +83,11 @@ def _root(
         bool,
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
+    # Read before typer is asked; here for --help.
+    _verbose: Annotated[
+        int,
+        typer.Option("--verbose", "-v", count=True, help="Write what happens to standard error; -vv for more."),
+    ] = 0,
 ) -> None:
     if context.invoked_subcommand is None:
         print(context.get_help())

@@ -84,8 +84,8 @@ def command(
 
 
 def _policies(scenario: str, names: list[str] | None, overrides: dict[str, str]) -> list[str] | None:
-    """The names given, or for `all` every policy that the scenario can have."""
-    if names != ["all"]:
+    """The names given, with every policy that the scenario can have in the place of `all`, each once."""
+    if names is None or "all" not in names:
         return names
     possible = []
     for policy in laboratory.policies():
@@ -95,7 +95,8 @@ def _policies(scenario: str, names: list[str] | None, overrides: dict[str, str])
             # Without U-APSD, or without Wi-Fi. What is wrong with the scenario itself is said when it runs.
             continue
         possible.append(policy["name"])
-    return possible or ["active"]
+    everyone = possible or ["active"]
+    return list(dict.fromkeys(policy for name in names for policy in (everyone if name == "all" else [name])))
 
 
 def _varied(texts: Sequence[str] | None) -> dict[str, list[str]]:

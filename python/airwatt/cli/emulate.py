@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from airwatt import laboratory
-from airwatt._core import InputError
+from airwatt._core import InputError, Scenario
 from airwatt.cli import options
 from airwatt.cli.output import check_file, check_picture, print_text, say
 from airwatt.cli.parameters import Argument, Exit, Option
@@ -70,7 +70,7 @@ def command(
     """Real kernels over the simulated air, in real time, with the energy bill. Needs root.
 
     Each station and the server become a network namespace; they know each other by name. COMMAND runs in one of
-    them. Without it the commands of the scenario's hosts run, or its flows over kernel sockets.
+    them. Without it the commands of the scenario's hosts run, or its flows over kernel sockets. Commands run as root.
     """
     if clean:
         # Nothing has a name or a file: when the program dies, however it dies, the kernel ends its hosts.
@@ -90,6 +90,7 @@ def command(
         host, words = shell, [os.environ.get("SHELL", "/bin/sh")]
     loaded = laboratory.load(scenario, laboratory.choices(policy, transport), options.overrides(set_))
     traced = any(wanted is not None for wanted in (trace, plot, pcap, perfetto))
+    _name_commands(loaded)
     with holding(trace):
         with contextlib.ExitStack() as shown:
             # A command's own output would tear the bar apart.
@@ -112,6 +113,15 @@ def command(
         raise Exit(INTERRUPTED)
     options.hold(limits, document)
     _judge(document["realtime"], document["command"], interactive=shell is not None)
+
+
+def _name_commands(scenario: Scenario) -> None:
+    """Says which commands of the scenario are about to run as root: a scenario may be somebody else's."""
+    import tomllib
+
+    for host in tomllib.loads(scenario.to_toml()).get("host", ()):
+        for line in (*host.get("serve", ()), *host.get("run", ())):
+            say(f"runs as root in {host['name']}: {line}")
 
 
 @contextlib.contextmanager

@@ -106,9 +106,7 @@ def _broken(line: str, width: int) -> Iterator[str]:
     """Yields a line broken between words; a word that is longer than a line keeps its own."""
     current = line[: len(line) - len(line.lstrip(" "))]
     empty = True
-    for word in line.split(" "):
-        if not word:
-            continue
+    for word in _words(line):
         longer = current + word if empty else f"{current} {word}"
         if not empty and display_width(longer) > width:
             yield current
@@ -124,7 +122,18 @@ def _widest_line(text: str) -> int:
 
 
 def _widest_word(text: str) -> int:
-    return max(map(display_width, text.split() or [""]))
+    return max((display_width(word) for line in text.split("\n") for word in _words(line)), default=0)
+
+
+def _words(line: str) -> list[str]:
+    """Splits a line at its spaces, except for those between the thousands of a number."""
+    words: list[str] = []
+    for word in line.split(" "):
+        if words and words[-1][-1:].isdigit() and len(word) == 3 and word.isdigit():
+            words[-1] += f" {word}"
+        elif word:
+            words.append(word)
+    return words
 
 
 def display_width(text: str) -> int:

@@ -9,11 +9,12 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from airwatt._core import InputError, RunError
 from airwatt.cli.parameters import Exit
 from airwatt.cli.process import interruptible
+from airwatt.files import replacing
 
 if TYPE_CHECKING:
     from airwatt.cli.layout import Table
@@ -127,3 +128,14 @@ def writing(option: str, path: Path) -> Iterator[None]:
     except OSError as error:
         kind = RunError if error.errno in _DEVICE_ERRORS else InputError
         raise kind(f"{option} {path}: could not be written: {error.strerror or error}") from None
+
+
+@contextlib.contextmanager
+def streaming(option: str, path: Path | None) -> Iterator[BinaryIO | None]:
+    """Opens a user's file that is written while the block runs and replaced at its end; None if there is none."""
+    if path is None:
+        yield None
+        return
+    with writing(option, path), replacing(path) as out:
+        yield out
+    note_file(path)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from airwatt import laboratory
 from airwatt.cli import options
-from airwatt.cli.output import check_file, check_picture, print_text
+from airwatt.cli.output import check_file, check_picture, print_text, streaming
 from airwatt.cli.parameters import Option
 from airwatt.cli.presentation import holding, keep, present
 from airwatt.cli.progress import bar
@@ -54,17 +54,19 @@ def command(
     if show_config:
         print_text(loaded.to_toml())
         return
-    traced = any(wanted is not None for wanted in (trace, plot, pcap, perfetto))
+    # Frames alone are written while the run goes on; what needs them afterwards keeps them.
+    streamed = pcap if trace is None and plot is None and perfetto is None else None
+    traced = streamed is None and any(wanted is not None for wanted in (trace, plot, pcap, perfetto))
     with holding(trace):
         try:
-            with bar(loaded.name) as on_progress:
-                result = laboratory.run(loaded, seed=seed, runs=runs, trace=traced, on_progress=on_progress)
+            with streaming("--pcap", streamed) as out, bar(loaded.name) as on_progress:
+                result = laboratory.run(loaded, seed=seed, runs=runs, trace=traced, pcapng=out, on_progress=on_progress)
         except laboratory.Interrupted as stop:
             if isinstance(stop.finished, Runs):
                 present(stop.finished, json)
             raise
         first = result.results[0] if isinstance(result, Runs) else result
         assert isinstance(first, Result)
-        keep(first, trace, pcap, perfetto, plot)
+        keep(first, trace, None if streamed else pcap, perfetto, plot)
     present(result, json)
     options.hold(limits, result.to_dict())

@@ -11,6 +11,7 @@ mod result;
 mod tables;
 mod timeline;
 
+pub(crate) use pcapng::PcapngStream;
 pub use result::{
     BlockTimes, CellResult, EnergyOverhead, Fairness, FlowResult, Responses, RunResult, StateSeconds,
     StationResult, WindowFairness,

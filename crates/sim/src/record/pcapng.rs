@@ -18,7 +18,7 @@ use std::borrow::Cow;
 use std::io;
 use std::time::Duration;
 
-use airwatt_base::Span;
+use airwatt_base::{Instant, Span};
 use airwatt_dot11::{Bandwidth, Channel, GuardInterval, McsField, Radiotap, RadiotapFlags, append_fcs};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
@@ -29,8 +29,9 @@ use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeade
 use pcap_file::pcapng::blocks::{Block, PcapNgBlock};
 use pcap_file::{DataLink, Endianness, PcapError};
 
-use super::timeline::Outcome;
+use super::timeline::{Outcome, Receivers};
 use super::{CellSetting, RunTrace, Setting};
+use crate::media::cell::RadioEvent;
 use crate::media::cell::frame::AirFrame;
 use airwatt_dot11::phy::Standard;
 
@@ -49,33 +50,108 @@ impl RunTrace {
     /// # Errors
     /// Returns the errors of `out`, and [`io::ErrorKind::Unsupported`] for a run without a cell, which has no frames.
     pub fn write_pcapng(&self, out: &mut dyn io::Write) -> io::Result<()> {
-        let Some(cell) = self.setting.cell else {
+        let mut capture = FrameWriter::new(Cow::Borrowed(&self.setting), out)?;
+        let frames = self.frames_by_start();
+        for (frame, outcome) in frames.iter().zip(self.outcomes(&frames)) {
+            capture.write(frame, outcome)?;
+        }
+        capture.finish()
+    }
+}
+
+/// A capture under construction.
+struct FrameWriter<'a> {
+    capture: PcapNgWriter<&'a mut dyn io::Write>,
+    setting: Cow<'a, Setting>,
+    cell: CellSetting,
+    bytes: Vec<u8>,
+    mpdu: Vec<u8>,
+}
+
+impl<'a> FrameWriter<'a> {
+    fn new(setting: Cow<'a, Setting>, out: &'a mut dyn io::Write) -> io::Result<Self> {
+        let Some(cell) = setting.cell else {
             return Err(io::Error::new(
                 io::ErrorKind::Unsupported,
                 "a point-to-point link has no 802.11 frames",
             ));
         };
-        let mut capture =
-            PcapNgWriter::with_section_header(&mut *out, section(&self.setting)).map_err(io_error)?;
+        let mut capture = PcapNgWriter::with_section_header(out, section(&setting)).map_err(io_error)?;
         write(&mut capture, &interface(cell.standard).into_block())?;
-        let frames = self.frames_by_start();
-        let (mut bytes, mut mpdu) = (Vec::new(), Vec::new());
-        for (frame, outcome) in frames.iter().zip(self.outcomes(&frames)) {
-            bytes.clear();
-            mpdu.clear();
-            let (length, has_fcs) = encode_mpdu(&self.setting, &cell, frame, outcome, &mut mpdu);
-            let header = radiotap(cell.standard, frame, outcome, has_fcs).encode(&mut bytes);
-            bytes.extend_from_slice(&mpdu);
-            let packet = EnhancedPacketBlock {
-                interface_id: 0,
-                timestamp: Duration::from_nanos(frame.start.as_nanos()),
-                original_len: (header + length) as u32,
-                data: Cow::Borrowed(&bytes),
-                options: Vec::new(),
-            };
-            write(&mut capture, &packet.into_block())?;
+        Ok(Self { capture, setting, cell, bytes: Vec::new(), mpdu: Vec::new() })
+    }
+
+    fn write(&mut self, frame: &AirFrame, outcome: Outcome) -> io::Result<()> {
+        self.bytes.clear();
+        self.mpdu.clear();
+        let (length, has_fcs) = encode_mpdu(&self.setting, &self.cell, frame, outcome, &mut self.mpdu);
+        let header = radiotap(self.cell.standard, frame, outcome, has_fcs).encode(&mut self.bytes);
+        self.bytes.extend_from_slice(&self.mpdu);
+        let packet = EnhancedPacketBlock {
+            interface_id: 0,
+            timestamp: Duration::from_nanos(frame.start.as_nanos()),
+            original_len: (header + length) as u32,
+            data: Cow::Borrowed(&self.bytes),
+            options: Vec::new(),
+        };
+        write(&mut self.capture, &packet.into_block())
+    }
+
+    fn finish(self) -> io::Result<()> {
+        self.capture.into_inner().flush()
+    }
+}
+
+/// Writes the frames of a run while it goes on, the same bytes as [`RunTrace::write_pcapng`] in memory that does not
+/// grow with the run.
+pub(crate) struct PcapngStream<'a> {
+    writer: FrameWriter<'a>,
+    receivers: Receivers,
+    /// Frames that may still follow one that is not recorded yet, in the order of their beginnings.
+    pending: Vec<AirFrame>,
+}
+
+impl<'a> PcapngStream<'a> {
+    /// Begins the capture of a run.
+    ///
+    /// # Errors
+    /// As [`RunTrace::write_pcapng`].
+    pub(crate) fn new(setting: Setting, out: &'a mut dyn io::Write) -> io::Result<Self> {
+        let receivers = Receivers::new(setting.stations.len());
+        Ok(Self { writer: FrameWriter::new(Cow::Owned(setting), out)?, receivers, pending: Vec::new() })
+    }
+
+    /// Takes what was recorded since the last call, and writes every frame that began before `now`: whatever is recorded
+    /// later begins at `now` or later.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub(crate) fn take(
+        &mut self,
+        frames: Vec<AirFrame>,
+        radios: &[RadioEvent],
+        now: Instant,
+    ) -> io::Result<()> {
+        self.receivers.add(radios);
+        self.pending.extend(frames);
+        // Stable, as `RunTrace::frames_by_start` is.
+        self.pending.sort_by_key(|frame| frame.start);
+        let ready = self.pending.partition_point(|frame| frame.start < now);
+        let ready: Vec<AirFrame> = self.pending.drain(..ready).collect();
+        let frames: Vec<&AirFrame> = ready.iter().collect();
+        for (frame, outcome) in frames.iter().zip(self.receivers.outcomes(&frames)) {
+            self.writer.write(frame, outcome)?;
         }
-        out.flush()
+        Ok(())
+    }
+
+    /// Writes what is pending and flushes the output.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub(crate) fn finish(mut self, frames: Vec<AirFrame>, radios: &[RadioEvent]) -> io::Result<()> {
+        self.take(frames, radios, Instant::from_nanos(u64::MAX))?;
+        self.writer.finish()
     }
 }
 

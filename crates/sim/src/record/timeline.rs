@@ -4,11 +4,14 @@
 //! while it sends a frame, receives while another node does, and otherwise listens. These are the rules of the ledger,
 //! so the durations of a state add up to those of the ledger, to the nanosecond; tests check this.
 
+use std::collections::VecDeque;
+
 use airwatt_base::{Instant, Span};
 use airwatt_energy::State;
 use airwatt_proto::powersave::StationId;
 
 use super::RunTrace;
+use crate::media::cell::RadioEvent;
 use crate::media::cell::frame::{AirFrame, Node};
 
 #[cfg(test)]
@@ -117,9 +120,38 @@ impl RunTrace {
 
     /// The outcome of each of `frames`, which are in the order of their start times.
     pub(super) fn outcomes(&self, frames: &[&AirFrame]) -> Vec<Outcome> {
-        let awake: Vec<Vec<Busy>> = (0..self.setting.stations.len())
-            .map(|station| self.awake_periods(station as StationId))
-            .collect();
+        let mut receivers = Receivers::new(self.setting.stations.len());
+        receivers.add(&self.radios);
+        receivers.outcomes(frames)
+    }
+}
+
+/// The radios that can receive, at times that never decrease.
+#[derive(Debug)]
+pub(super) struct Receivers {
+    awake: Vec<bool>,
+    /// Changes that are still ahead, in order of time: `true` is awake.
+    changes: VecDeque<(Instant, StationId, bool)>,
+}
+
+impl Receivers {
+    /// Radios of `stations` stations, all of them awake as at the beginning of a run.
+    pub(super) fn new(stations: usize) -> Self {
+        Self { awake: vec![true; stations], changes: VecDeque::new() }
+    }
+
+    /// Adds state changes of radios, in order of time and after those that were added before.
+    pub(super) fn add(&mut self, radios: &[RadioEvent]) {
+        self.changes.extend(radios.iter().filter_map(|event| match event.state {
+            State::Sleep => Some((event.at, event.station, false)),
+            State::Listen => Some((event.at, event.station, true)),
+            _ => None,
+        }));
+    }
+
+    /// The outcome of each of `frames`. They are in the order of their start times, start after all frames of earlier calls,
+    /// and include every frame that starts together with one of them.
+    pub(super) fn outcomes(&mut self, frames: &[&AirFrame]) -> Vec<Outcome> {
         let begins_with = |index: usize, neighbour: Option<usize>| {
             neighbour
                 .and_then(|neighbour| frames.get(neighbour))
@@ -133,36 +165,21 @@ impl RunTrace {
                 return Outcome::Collision;
             }
             match frame.to {
-                Node::Station(station) if !covers(&awake[station as usize], frame.start) => Outcome::Asleep,
+                Node::Station(station) if !self.is_awake(station, frame.start) => Outcome::Asleep,
                 _ => Outcome::Noise,
             }
         };
         frames.iter().enumerate().map(outcome).collect()
     }
 
-    /// The periods in which the station's radio can receive a frame that begins.
-    fn awake_periods(&self, station: StationId) -> Vec<Busy> {
-        let mut periods = Vec::new();
-        let mut since = Some(Instant::ZERO);
-        for event in self.radios.iter().filter(|event| event.station == station) {
-            match (event.state, since) {
-                (State::Sleep, Some(from)) => {
-                    periods.push((from, event.at));
-                    since = None;
-                }
-                (State::Listen, None) => since = Some(event.at),
-                _ => {}
-            }
+    /// Whether the station's radio can receive a frame that starts at `at`, which is not before that of the last call.
+    fn is_awake(&mut self, station: StationId, at: Instant) -> bool {
+        while let Some(&(_, changed, awake)) = self.changes.front().filter(|(time, ..)| *time <= at) {
+            self.awake[changed as usize] = awake;
+            self.changes.pop_front();
         }
-        periods.extend(since.map(|from| (from, self.end)));
-        periods
+        self.awake[station as usize]
     }
-}
-
-/// Whether `at` lies in one of the periods, which are ordered and disjoint.
-fn covers(periods: &[Busy], at: Instant) -> bool {
-    let next = periods.partition_point(|period| period.0 <= at);
-    next.checked_sub(1).is_some_and(|last| at < periods[last].1)
 }
 
 /// The union of the periods of frames, which are in the order of their start times.

@@ -138,7 +138,8 @@ impl World {
         }
     }
 
-    fn setting(&self, scenario: &Scenario, seed: u64) -> Setting {
+    /// What a reader of this run's trace must know of it.
+    pub(crate) fn setting(&self, scenario: &Scenario, seed: u64) -> Setting {
         let of = |station: &StationConfig| StationSetting {
             to_sleep: station.radio.to_sleep.time,
             uapsd: station.policy.needs_uapsd(),

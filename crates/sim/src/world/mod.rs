@@ -32,7 +32,8 @@ use wiring::{Message, Way};
 
 use crate::apps::{Crossing, Datagrams, Foreign, Meter, Replay, Saturation, Transfer};
 use crate::engine::Fingerprint;
-use crate::media::cell::Cell;
+use crate::media::cell::frame::AirFrame;
+use crate::media::cell::{Cell, RadioEvent};
 use crate::media::errors::{ErrorConfig, ErrorModel};
 use crate::media::{Pipe, PointToPoint};
 use crate::packet::FlowId;
@@ -267,16 +268,42 @@ impl World {
         self.flows.iter_mut().for_each(|flow| flow.meter.keep_bins());
     }
 
+    /// Keeps the frames on the air and what radios do from now on, for [`World::take_frames`] to take.
+    pub(crate) fn keep_frames(&mut self) {
+        if let Hop::Cell(cell) = &mut self.hop {
+            cell.trace();
+        }
+    }
+
+    /// Takes what was kept since the last call.
+    pub(crate) fn take_frames(&mut self) -> (Vec<AirFrame>, Vec<RadioEvent>) {
+        let Hop::Cell(cell) = &mut self.hop else { return Default::default() };
+        let kept = cell.take_trace().unwrap_or_default();
+        cell.trace();
+        (kept.frames, kept.radios)
+    }
+
     /// Runs to the end. `watch` is asked now and then whether to go on.
     pub fn run(&mut self, watch: &mut dyn FnMut(RunProgress) -> ControlFlow<()>) -> Ending {
+        self.run_watched(&mut |_, progress| watch(progress))
+    }
+
+    /// As [`World::run`], with what was recorded so far at the hands of `watch`.
+    pub(crate) fn run_watched(
+        &mut self,
+        watch: &mut dyn FnMut(&mut Self, RunProgress) -> ControlFlow<()>,
+    ) -> Ending {
         let end = Instant::ZERO + self.spec.duration.unwrap_or(self.spec.time_limit);
         while let Some((at, slot)) = self.schedule.first().filter(|(at, _)| *at <= end) {
             self.wake(at, slot);
             if self.unfinished == 0 && self.spec.duration.is_none() {
                 return self.failed_flow().map_or(Ending::Complete, Ending::ConnectionLost);
             }
-            if self.events.is_multiple_of(EVENTS_BETWEEN_REPORTS) && watch(self.progress()).is_break() {
-                return Ending::Interrupted;
+            if self.events.is_multiple_of(EVENTS_BETWEEN_REPORTS) {
+                let progress = self.progress();
+                if watch(self, progress).is_break() {
+                    return Ending::Interrupted;
+                }
             }
         }
         self.now = end;

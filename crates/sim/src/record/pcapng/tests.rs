@@ -144,6 +144,81 @@ fn a_full_disk_is_an_error() {
     assert_eq!(trace.write_pcapng(&mut Full).unwrap_err().kind(), io::ErrorKind::StorageFull);
 }
 
+/// The capture that is written while the run goes on.
+fn streamed(scenario: &str, changes: &[(&str, &str)]) -> Vec<u8> {
+    let changes: Vec<_> = changes.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+    let scenario = Scenario::load(scenario, &changes).unwrap();
+    let mut bytes = Vec::new();
+    crate::run_to_pcapng(&scenario, 1, &mut bytes, &mut |_| ControlFlow::Continue(())).unwrap();
+    bytes
+}
+
+#[test]
+fn a_capture_written_during_the_run_has_the_same_bytes() {
+    let cases: [(&str, &[(&str, &str)]); 4] = [
+        ("fast-dsl", &[("flow.size", "5MB"), ("station.count", "9"), ("station.policy", "psm")]),
+        (
+            "fast-dsl",
+            &[("flow.size", "3MB"), ("wifi.frame_error_rate", "0.2"), ("station.policy", "psm-legacy")],
+        ),
+        ("saturation", &[("station.count", "12"), ("duration", "5s")]),
+        ("fast-dsl", &[("flow.size", "10kB")]),
+    ];
+    for (scenario, changes) in cases {
+        let mut whole = Vec::new();
+        traced(scenario, changes).write_pcapng(&mut whole).unwrap();
+        assert!(streamed(scenario, changes) == whole, "{scenario} {changes:?}");
+    }
+}
+
+/// A disk that fails at its `n`-th byte.
+struct FailsAt(usize);
+
+impl io::Write for FailsAt {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0 == 0 {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        let taken = bytes.len().min(self.0);
+        self.0 -= taken;
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn writers_report_a_failure_at_any_byte() {
+    let trace = traced("fast-dsl", &[("flow.size", "200kB"), ("station.policy", "ba-ta")]);
+    type Form = fn(&RunTrace, &mut dyn io::Write) -> io::Result<()>;
+    let forms: [Form; 2] = [|trace, out| trace.write_pcapng(out), |trace, out| trace.write_perfetto(out)];
+    for form in forms {
+        let mut whole = Vec::new();
+        form(&trace, &mut whole).unwrap();
+        let some = [0, 1, 27, 28, 100, 4096, whole.len() / 2, whole.len() - 1];
+        for n in some.into_iter().chain((0..whole.len()).step_by(whole.len() / 200)) {
+            let failed = form(&trace, &mut FailsAt(n)).unwrap_err();
+            assert_eq!(failed.kind(), io::ErrorKind::StorageFull, "byte {n} of {}", whole.len());
+        }
+        form(&trace, &mut FailsAt(whole.len())).unwrap();
+    }
+}
+
+#[test]
+fn a_run_whose_capture_cannot_be_written_ends_with_the_reason() {
+    let changes = [("flow.size", "5MB")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let scenario = Scenario::load("fast-dsl", &changes).unwrap();
+    let mut go_on = |_| ControlFlow::Continue(());
+    for n in [0, 100, 100_000] {
+        match crate::run_to_pcapng(&scenario, 1, &mut FailsAt(n), &mut go_on) {
+            Err(crate::StreamError::Output(error)) => assert_eq!(error.kind(), io::ErrorKind::StorageFull),
+            other => panic!("{:?}", other.map(|run| run.result.events)),
+        }
+    }
+}
+
 #[test]
 fn checksums_are_those_of_rfc_1071() {
     // This is the example of its section 3.

@@ -1,0 +1,40 @@
+"""Tables in any width: numbers are never cut, headings are; and what `COLUMNS` says counts in pipes too."""
+
+import os
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from airwatt.cli.layout import Table, display_width, wrapped
+from airwatt.cli.tables import count
+
+_HEADS = ["policy", "goodput", "retransmissions", "average power"]
+_ROWS = [["psm-throttling", "123.4 Mb/s\n± 0.2", "1 234 567", "947.12 mW"], ["ba-ta+str", "0 b/s", "7", "-"]]
+
+
+@settings(deadline=None)
+@given(width=st.integers(1, 120))
+def test_numbers_are_whole_in_any_width(width):
+    lines = list(Table(_HEADS, _ROWS, whole=[0]).lines(width))
+    text = "\n".join(lines)
+    assert all(number in text for number in ("psm-throttling", "123.4", "0.2", "1 234 567", "947.12"))
+    assert "…" not in "\n".join(lines[lines.index(next(line for line in lines if line.startswith("─"))) :])
+    # It fits from the width on that its numbers need.
+    assert width < 45 or max(map(display_width, lines)) <= width
+
+
+def test_headings_are_shortened_before_numbers():
+    table = Table(["a", "retransmissions"], [["x", count(1_234_567)]])
+    assert list(table.lines(10)) == ["a  retransm…", "─" * 12, "x  1 234 567"]
+
+
+@settings(deadline=None)
+@given(text=st.text(alphabet="ab c", max_size=60), width=st.integers(1, 20))
+def test_wrapping_keeps_every_word(text, width):
+    assert " ".join(wrapped(text, width)).split() == text.split()
+
+
+def test_columns_of_the_environment_count_in_pipes(program):
+    for columns in (40, 80, 200):
+        out, _ = program("policies", env=os.environ | {"COLUMNS": str(columns)}).communicate(timeout=60)
+        assert max(map(len, out.splitlines())) <= columns
