@@ -43,16 +43,19 @@ pub(super) fn run(options: &Unload) -> Result<(), Failure> {
     let fallback = host::default_control().ok().filter(|name| !is_ours(name));
     for (inode, path) in &others {
         match path {
-            Some(path) => problems.extend(namespace::within(path, || {
-                undo_within(&mut log, *inode, fallback.as_deref(), true)
-            })?),
+            Some(path) => {
+                let undone =
+                    namespace::within(path, || undo_within(&mut log, *inode, fallback.as_deref(), true));
+                problems.extend(undone.unwrap_or_else(|error| vec![error.to_string()]));
+            }
             None => {
                 output::progress(&format!("net:[{inode}] is gone, and what was changed there with it"));
                 log.retain(|entry| entry.change.namespace() != *inode)?;
             }
         }
     }
-    let left = if present.is_empty() { 0 } else { sockets::read()?.len() };
+    // For the last line only.
+    let left = if present.is_empty() { 0 } else { sockets::read().map_or(0, |open| open.len()) };
     let any = !present.is_empty() || !others.is_empty();
     problems.extend(unregister(&problems, options.force));
     if problems.is_empty() {
