@@ -33,14 +33,14 @@ fn packet(operation: &[u8]) -> Packet {
     let seq = |byte: u8| Seq::new(u32::from(byte) * 500);
     let bits = operation[1];
     let control = if bits & 0x30 == 0x30 { ControlFlags::FIN } else { ControlFlags::NONE };
-    let len = if control.fin || bits & 1 == 0 { 0 } else { u16::from(operation[2]) * 8 };
+    let len = if control.fin() || bits & 1 == 0 { 0 } else { u16::from(operation[2]) * 8 };
     let number = seq(operation[4]);
     let first = number + 2 + u32::from(operation[5]) * 250;
     let block = Block { first, last: first + u32::from(operation[6]) * 100 };
     let blocks = [Some(block).filter(|_| bits & 2 != 0), None];
     let header = Header {
         control,
-        sequence: Some(seq(operation[3])).filter(|_| len > 0 || control.fin),
+        sequence: Some(seq(operation[3])).filter(|_| len > 0 || control.fin()),
         acknowledgement: Some(Acknowledgement { number, blocks }).filter(|_| bits & 4 != 0),
         window: Some(u16::from(operation[7]) * 100).filter(|_| bits & 0xc == 0xc),
         ..Header::new(0)

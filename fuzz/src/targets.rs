@@ -180,9 +180,9 @@ pub(crate) fn e2tcp_header(bytes: &[u8]) -> Feature {
 
 fn check_e2tcp_header(packet: &[u8]) -> Feature {
     match e2tcp::Header::decode(packet) {
-        Ok((header, payload)) => {
+        Ok((header, addresses, payload)) => {
             let mut again = Vec::new();
-            header.encode(payload, &mut again);
+            header.encode(addresses, payload, &mut again);
             assert_eq!(again, packet, "a header has one encoding");
             assert_eq!(header.bytes() + payload.len(), packet.len());
             feature(&[u64::from(packet[0]), u64::from(packet[1]), magnitude(payload.len())])

@@ -12,9 +12,9 @@ use airwatt_base::{Energy, Rate, Span};
 use airwatt_energy::State;
 use airwatt_proto::powersave::{Policy, PolicyConfig};
 use airwatt_sim::RunError;
+use airwatt_sim::net::RunProgress;
 use airwatt_sim::replay::{Arrival, Delay, Replayed, replay};
 use airwatt_sim::scenario::Scenario;
-use airwatt_sim::world::RunProgress;
 
 use crate::analyze::{AnalyzeError, TAIL};
 use crate::clock;

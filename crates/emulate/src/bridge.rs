@@ -5,11 +5,10 @@
 //! its destination. Machines that are served late use the times for which they asked, so the lateness of the loop only
 //! delays deliveries, where it is measured.
 
-use std::collections::BTreeMap;
 use std::io;
 
 use airwatt_base::{Instant, Span};
-use airwatt_sim::live::{Host, Live};
+use airwatt_sim::live::{Delivery, Host, Live};
 use airwatt_sim::scenario::Scenario;
 use nix::errno::Errno;
 use nix::libc;
@@ -77,11 +76,9 @@ pub(crate) fn run(
             scenario.measure_from.unwrap_or_default(),
             !scenario.fairness_windows.is_empty(),
         ),
-        in_flight: BTreeMap::new(),
+        notes: Vec::new(),
+        in_flight: 0,
         buffer: vec![0; MOST_BYTES],
-        spare: Vec::new(),
-        next: 0,
-        packets: options.trace.then(Vec::new),
         last: Instant::ZERO,
         lateness: Lateness::default(),
         bound: options.bound,
@@ -113,26 +110,17 @@ pub(crate) fn run(
     Ok(Emulated { run, realtime, status, interrupted: ending == EndReason::Interrupted })
 }
 
-/// A packet in flight between two devices.
-struct InFlight {
-    bytes: Vec<u8>,
-    to: Host,
-    note: PacketNote,
-}
-
 struct Bridge<'a> {
     live: Live,
     hosts: &'a Hosts,
     clock: Clock,
     monitor: FlowMonitor,
-    in_flight: BTreeMap<u64, InFlight>,
+    /// What the monitor noted of each packet in the network, by the index of its ticket.
+    notes: Vec<PacketNote>,
+    /// Packets in the network.
+    in_flight: usize,
+    /// Holds the packet that was read last.
     buffer: Vec<u8>,
-    /// Buffers of delivered packets, for reuse.
-    spare: Vec<Vec<u8>>,
-    /// Number of the next packet.
-    next: u64,
-    /// The bytes of every packet by number, for a capture; `None` without a trace.
-    packets: Option<Vec<Vec<u8>>>,
     /// Time at which a packet was last sent or delivered.
     last: Instant,
     lateness: Lateness,
@@ -198,8 +186,7 @@ impl Bridge<'_> {
     fn grace_end(&self, over: Instant) -> Instant {
         const TO_ANSWER: Span = Span::from_millis(20);
         const AT_MOST: Span = Span::from_secs(1);
-        let quiet =
-            if self.in_flight.is_empty() { self.last.max(over) + TO_ANSWER } else { Instant::FOREVER };
+        let quiet = if self.in_flight == 0 { self.last.max(over) + TO_ANSWER } else { Instant::FOREVER };
         quiet.min(over + AT_MOST)
     }
 
@@ -224,33 +211,24 @@ impl Bridge<'_> {
                     };
                 }
             };
-            let mut bytes = self.spare.pop().unwrap_or_default();
-            bytes.clear();
-            bytes.extend_from_slice(&self.buffer[..length]);
-            self.send(*host, bytes);
+            self.send(*host, length);
         }
         Ok(())
     }
 
-    fn send(&mut self, from: Host, bytes: Vec<u8>) {
+    /// Passes the packet of `length` bytes in the buffer to the network.
+    fn send(&mut self, from: Host, length: usize) {
         let now = self.clock.now();
         self.advance(now);
-        let Some(to) = destination(&bytes) else {
-            self.spare.push(bytes);
-            return;
-        };
-        let number = self.next;
-        if !self.live.send(from, to, number, bytes.len() as u32) {
-            self.spare.push(bytes);
-            return;
-        }
-        self.next += 1;
+        let bytes = &self.buffer[..length];
+        let Some(ticket) = destination(bytes).and_then(|to| self.live.send(from, to, bytes)) else { return };
         self.last = now;
-        if let Some(packets) = &mut self.packets {
-            packets.push(bytes.clone());
+        self.in_flight += 1;
+        let note = self.monitor.packet_sent(bytes, now);
+        if self.notes.len() <= ticket.index() {
+            self.notes.resize(ticket.index() + 1, PacketNote::default());
         }
-        let note = self.monitor.packet_sent(&bytes, now);
-        self.in_flight.insert(number, InFlight { bytes, to, note });
+        self.notes[ticket.index()] = note;
         self.deliver();
     }
 
@@ -261,36 +239,27 @@ impl Bridge<'_> {
 
     /// Writes delivered packets to the devices of their destinations.
     fn deliver(&mut self) {
-        while let Some(crossing) = self.live.poll() {
-            let Some(InFlight { bytes, to, note }) = self.in_flight.remove(&crossing.number) else {
-                continue;
-            };
-            self.monitor.packet_ended(note, crossing.arrived, crossing.took, crossing.at);
-            self.last = self.last.max(crossing.at);
-            if crossing.arrived {
+        while let Some(Delivery { node, ticket, at, took, arrived }) = self.live.poll() {
+            self.in_flight -= 1;
+            self.monitor.packet_ended(self.notes[ticket.index()], arrived, took, at);
+            self.last = self.last.max(at);
+            if arrived {
                 // A host whose device is down, or whose kernel is out of memory, loses the packet, as with any network
                 // card.
-                let _ = self.hosts.get(to).device.send(&bytes);
-                self.lateness.add(self.clock.now().saturating_since(crossing.at), self.bound);
+                let to = self.live.host(node);
+                let _ = self.hosts.get(to).device.send(self.live.bytes(ticket));
+                self.lateness.add(self.clock.now().saturating_since(at), self.bound);
             }
-            self.spare.push(bytes);
+            self.live.free(ticket);
         }
     }
 
-    fn finish(
-        mut self,
-        cpu_s: f64,
-        known: impl Fn(u16) -> Option<KnownFlow>,
-    ) -> (airwatt_sim::Run, Realtime) {
+    fn finish(self, cpu_s: f64, known: impl Fn(u16) -> Option<KnownFlow>) -> (airwatt_sim::Run, Realtime) {
         let end = self.live.now();
         let elapsed = end.saturating_since(Instant::ZERO);
         let realtime = Realtime::new(&self.lateness, self.bound, self.wakeups, elapsed, cpu_s);
         let flows = self.monitor.flows(end, known);
-        let mut run = self.live.finish(flows);
-        if let (Some(trace), Some(packets)) = (&mut run.trace, self.packets.take()) {
-            trace.setting.packets = packets;
-        }
-        (run, realtime)
+        (self.live.finish(flows), realtime)
     }
 }
 

@@ -16,8 +16,8 @@ use std::process::Command;
 
 use airwatt_proto::cc::Algorithm;
 use airwatt_sim::live::Host;
+use airwatt_sim::net::Plan;
 use airwatt_sim::scenario::{Scenario, Transport};
-use airwatt_sim::world::WorldSpec;
 
 use crate::error::{EmulateError, failed};
 use crate::hosts::{Hosts, NETWORK, address, interface, set};
@@ -26,11 +26,11 @@ use crate::hosts::{Hosts, NETWORK, address, interface, set};
 const WITH_TIMESTAMPS: u64 = 52;
 
 /// Tunes every host.
-pub(crate) fn apply(scenario: &Scenario, spec: &WorldSpec, hosts: &Hosts) -> Result<(), EmulateError> {
+pub(crate) fn apply(scenario: &Scenario, plan: &Plan, hosts: &Hosts) -> Result<(), EmulateError> {
     let without_sack = |transport| {
         matches!(transport, Transport::Tcp { congestion: Algorithm::Reno | Algorithm::NewReno, .. })
     };
-    let sack = spec.flows.iter().any(|flow| !without_sack(flow.transport));
+    let sack = plan.flows.iter().any(|flow| !without_sack(flow.transport));
     let timestamps = scenario.tcp.header.as_bytes() >= WITH_TIMESTAMPS;
     for member in hosts.members() {
         let host = member.host;

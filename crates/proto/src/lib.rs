@@ -3,12 +3,14 @@
 //! * [`cc`]: congestion control, one file an algorithm.
 //! * [`tcp`]: the TCP sender and receiver that the congestion controls steer.
 //! * [`e2tcp`]: a transport for one wireless hop with small headers and partial reliability.
+//! * [`gateway`]: connections that end at an access point, and the data between them.
 //! * [`powersave`]: 802.11 power save: the access point's side and the station's, one file a policy.
 
 #[cfg(test)]
 mod bad_path;
 pub mod cc;
 pub mod e2tcp;
+pub mod gateway;
 pub mod powersave;
 mod reliability;
 pub mod tcp;

@@ -46,9 +46,10 @@ pub(crate) fn e2tcp_encode<'py>(
     let mut blocks =
         blocks.into_iter().map(|(first, last)| Block { first: Seq::new(first), last: Seq::new(last) });
     let blocks = [blocks.next(), blocks.next()];
+    let addresses = addresses.map(addresses_of).transpose()?;
     let header = Header {
         control: control_of(control)?,
-        addresses: addresses.map(addresses_of).transpose()?,
+        addresses: addresses.map(|both| both.version()),
         sequence: sequence.map(Seq::new),
         urgent,
         acknowledgement: acknowledgement.map(|number| Acknowledgement { number: Seq::new(number), blocks }),
@@ -56,7 +57,7 @@ pub(crate) fn e2tcp_encode<'py>(
         ..Header::new(connection)
     };
     let mut bytes = Vec::new();
-    header.encode(&payload, &mut bytes);
+    header.encode(addresses, &payload, &mut bytes);
     Ok(PyBytes::new(py, &bytes))
 }
 
@@ -84,15 +85,14 @@ fn endpoint_of((ip, port): Place) -> PyResult<Endpoint> {
 /// An E2TCP packet's header as a JSON object, and its payload. Raises `InputError` for bytes that are none.
 #[pyfunction]
 pub(crate) fn e2tcp_decode<'py>(py: Python<'py>, packet: &[u8]) -> PyResult<(String, Bound<'py, PyBytes>)> {
-    let (header, payload) = Header::decode(packet).map_err(wrong)?;
+    let (header, addresses, payload) = Header::decode(packet).map_err(wrong)?;
     let place = |endpoint: Endpoint| json!([endpoint.ip.to_string(), endpoint.port]);
-    let ControlFlags { syn, fin, rst } = header.control;
     let document = json!({
         "connection": header.connection,
-        "syn": syn,
-        "fin": fin,
-        "rst": rst,
-        "addresses": header.addresses.map(|both| json!([place(both.sender()), place(both.receiver())])),
+        "syn": header.control.syn(),
+        "fin": header.control.fin(),
+        "rst": header.control.rst(),
+        "addresses": addresses.map(|both| json!([place(both.sender()), place(both.receiver())])),
         "sequence": header.sequence.map(Seq::value),
         "urgent": header.urgent,
         "acknowledgement": header.acknowledgement.map(|ack| ack.number.value()),
@@ -109,11 +109,11 @@ pub(crate) fn e2tcp_decode<'py>(py: Python<'py>, packet: &[u8]) -> PyResult<(Str
 #[pyfunction]
 #[pyo3(signature = (packet, *, tcp_headers = false))]
 pub(crate) fn e2tcp_size(packet: &[u8], tcp_headers: bool) -> PyResult<u32> {
-    Ok(airwatt_sim::apps::e2tcp_bytes(&decoded(packet)?, tcp_headers))
+    Ok(airwatt_sim::stack::transport::e2tcp_bytes(&decoded(packet)?, tcp_headers))
 }
 
 fn decoded(packet: &[u8]) -> PyResult<Packet> {
-    let (header, payload) = Header::decode(packet).map_err(wrong)?;
+    let (header, _, payload) = Header::decode(packet).map_err(wrong)?;
     let len = u16::try_from(payload.len()).map_err(wrong)?;
     Ok(Packet { header, len })
 }
@@ -182,7 +182,7 @@ impl E2tcpEndpoint {
         while let Some(output) = self.connection.poll_output() {
             if let Output::Transmit(packet) = output {
                 let mut bytes = Vec::new();
-                packet.header.encode(&vec![0; usize::from(packet.len)], &mut bytes);
+                packet.header.encode(None, &vec![0; usize::from(packet.len)], &mut bytes);
                 packets.push(PyBytes::new(py, &bytes));
             }
         }

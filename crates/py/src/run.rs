@@ -98,7 +98,7 @@ pub(crate) fn run(
     finished.unwrap_or_else(|| Err(AirwattError::new_err("run: has no result")))
 }
 
-type Watch<'a> = &'a mut dyn FnMut(sim::world::RunProgress) -> ControlFlow<()>;
+type Watch<'a> = &'a mut dyn FnMut(sim::net::RunProgress) -> ControlFlow<()>;
 
 /// Makes a run, watched by `shared`, and measures how long it takes.
 // The one place that reads a clock: how long a run took is part of its document and decides nothing.
@@ -108,7 +108,7 @@ fn measured(
     simulate: impl FnOnce(Watch<'_>) -> Result<sim::Run, sim::RunError>,
 ) -> PyResult<Run> {
     let mut signal = Ok(());
-    let mut on_progress = |progress: sim::world::RunProgress| {
+    let mut on_progress = |progress: sim::net::RunProgress| {
         // Python checks signals in the main thread only; runs in other threads are stopped through their control.
         signal = Python::attach(|py| py.check_signals());
         let goes_on = shared.report(progress.simulated.as_nanos(), progress.share, progress.events);

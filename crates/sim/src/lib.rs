@@ -2,22 +2,21 @@
 //!
 //! * [`scenario`]: what is simulated, read and checked.
 //! * [`engine`]: which machine is woken next.
-//! * [`media`], [`apps`]: wires, point-to-point hops and the 802.11 cell; and what produces traffic.
-//! * [`world`]: the wiring between them, and the run.
-//! * [`replay`]: the packets of a capture through such a cell.
-//! * [`live`]: the same machines under somebody else's clock, with packets of somebody else.
+//! * [`net`]: nodes, media between them, routes, and the loop of a run.
+//! * [`media`]: wires, point-to-point hops and the 802.11 cell.
+//! * [`stack`]: sockets, applications and middleboxes.
+//! * [`replay`]: the packets of a capture through such a network.
+//! * [`live`]: the same network under the clock of the caller, with packets of external hosts.
 //! * [`record`]: the result document, traces and captures of a run.
 
-pub mod apps;
 pub mod engine;
 pub mod live;
 pub mod media;
-pub mod packet;
-
+pub mod net;
 pub mod record;
 pub mod replay;
 mod run;
 pub mod scenario;
-pub mod world;
+pub mod stack;
 
 pub use run::{Run, RunError, RunOptions, StreamError, run, run_to_pcapng};

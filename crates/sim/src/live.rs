@@ -1,134 +1,140 @@
-//! A scenario's machines under somebody else's clock: foreign packets go in with the time, and come out where they arrive.
+//! A scenario's network under the clock of the caller: packets of external hosts go in with the time, and come out where
+//! they arrive.
 //!
-//! The scenario's wire, air, access point and stations with their power save and their radios are those of a run, wired
-//! as in a run. Its flows take no part. A machine that is woken late works at the time that it asked for, not at the time at
-//! which it is served, so that lateness moves packets outside and nothing inside: what was due in the past happened then.
+//! The wire, the air, the access point and the stations with their power save and their radios are those of a run, wired
+//! as in a run. The scenario's flows take no part. A machine that is woken late works at the time that it asked for, not
+//! at the time at which it is served, so that lateness moves packets outside and nothing inside: what was due in the past
+//! happened then.
 
-use airwatt_base::{Instant, Span};
+use airwatt_base::Instant;
 use airwatt_proto::powersave::StationId;
 
-pub use crate::apps::{BIN, Crossing, Meter};
+pub use crate::net::meter::{BIN, Meter};
+use crate::net::route::NodeId;
+pub use crate::net::{Delivery, Ticket};
+use crate::net::{Network, Plan};
 use crate::record::FlowResult;
 use crate::run::{Run, RunError};
-use crate::scenario::{Scenario, Transport};
-use crate::world::{FlowSpec, Traffic, World, WorldSpec};
+use crate::scenario::Scenario;
 
-/// A host at an edge of the machines.
+/// A host whose network stack is outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Host {
-    /// The server behind the wire.
+    /// The server at the far end of the wire, or at the access point.
     Server,
     /// A station of the cell.
     Station(StationId),
 }
 
-/// What was seen of one flow from outside.
+/// What was observed of one flow from outside.
 #[derive(Clone, Debug)]
 pub struct Observed {
-    /// What its ends did.
+    /// The result of its endpoints.
     pub result: FlowResult,
     /// What it delivered.
     pub meter: Meter,
 }
 
-/// The machines of a scenario between real hosts.
+/// The network of a scenario between external hosts.
 #[derive(Debug)]
 pub struct Live {
-    world: World,
+    network: Network,
+    /// The node of the server, and those of the stations.
+    server: NodeId,
+    stations: Vec<NodeId>,
     scenario: Scenario,
     seed: u64,
 }
 
 impl Live {
-    /// The machines at the beginning. With `trace` they keep frames, queues and radio states.
+    /// The network at the beginning. With `trace` it keeps frames, queues, radio states and the bytes of all packets.
     ///
     /// # Errors
     /// [`RunError::Radio`] for a radio profile that cannot be read.
     pub fn new(scenario: &Scenario, seed: u64, trace: bool) -> Result<Self, RunError> {
-        let mut spec = WorldSpec::new(scenario, seed).map_err(|error| RunError::Radio(error.to_string()))?;
-        let wire = spec.wires.first().map(|_| 0);
-        spec.flows = (0..spec.stations.len())
-            .map(|station| FlowSpec {
-                station: Some(station as StationId),
-                wire,
-                down: true,
-                transport: Transport::Udp,
-                traffic: Traffic::Foreign,
-                start: Span::ZERO,
-                start_spread: Span::ZERO,
-            })
-            .collect();
-        let mut world = World::new(spec, seed);
-        if trace {
-            world.trace();
+        let mut plan = Plan::new(scenario, seed).map_err(|error| RunError::Radio(error.to_string()))?;
+        let server = plan.server();
+        let stations = plan.media[0].members[1..].to_vec();
+        plan.flows.clear();
+        for node in stations.iter().chain([&server]) {
+            plan.nodes[usize::from(*node)].external = true;
         }
-        Ok(Self { world, scenario: scenario.clone(), seed })
+        let mut network = Network::new(plan, seed);
+        if trace {
+            network.trace();
+        }
+        Ok(Self { network, server, stations, scenario: scenario.clone(), seed })
     }
 
-    /// When the next machine wants to be woken.
+    /// The time at which the next machine is to be woken.
     pub fn due(&self) -> Option<Instant> {
-        self.world.due()
+        self.network.due()
     }
 
     /// Serves every wake-up up to and including `now`. Time never goes back.
     pub fn advance(&mut self, now: Instant) {
-        self.world.serve_until(now);
+        self.network.serve_until(now);
     }
 
-    /// A packet of `bytes` bytes leaves `from` for `to` at the time of the last [`Live::advance`]. Between a host and itself,
-    /// or for a station that does not exist, nothing happens and it returns false.
-    pub fn send(&mut self, from: Host, to: Host, number: u64, bytes: u32) -> bool {
-        let exists = |host| !matches!(host, Host::Station(id) if id as usize >= self.world.flows.len());
-        if from == to || !exists(from) || !exists(to) {
-            return false;
+    /// The node of a host; `None` for a station that does not exist.
+    fn node(&self, host: Host) -> Option<NodeId> {
+        match host {
+            Host::Server => Some(self.server),
+            Host::Station(id) => self.stations.get(id as usize).copied(),
         }
-        match (from, to) {
-            (Host::Server, Host::Station(to)) => self.world.send_foreign(to, true, None, number, bytes),
-            (Host::Station(from), Host::Server) => {
-                self.world.send_foreign(from, false, None, number, bytes);
-            }
-            (Host::Station(from), Host::Station(to)) => {
-                self.world.send_foreign(from, false, Some(to), number, bytes);
-            }
-            (Host::Server, Host::Server) => return false,
-        }
-        true
+    }
+
+    /// The host of a node to which a packet was delivered.
+    pub fn host(&self, node: NodeId) -> Host {
+        let station = self.stations.iter().position(|station| *station == node);
+        station.map_or(Host::Server, |id| Host::Station(id as StationId))
+    }
+
+    /// An IPv4 packet leaves `from` for `to` at the time of the last [`Live::advance`]. Returns the ticket of its bytes;
+    /// `None` between a host and itself, and for a station that does not exist.
+    pub fn send(&mut self, from: Host, to: Host, bytes: &[u8]) -> Option<Ticket> {
+        let (from, to) = (self.node(from)?, self.node(to)?);
+        (from != to).then(|| self.network.inject(from, to, bytes))
     }
 
     /// The time of the last [`Live::advance`].
     pub fn now(&self) -> Instant {
-        self.world.now
+        self.network.now
     }
 
     /// Wake-ups of machines so far.
     pub fn events(&self) -> u64 {
-        self.world.events
+        self.network.events
     }
 
-    /// The next packet that has come to its end.
-    pub fn poll(&mut self) -> Option<Crossing> {
-        self.world.take_crossing()
+    /// The next packet that has arrived or was lost.
+    pub fn poll(&mut self) -> Option<Delivery> {
+        self.network.poll_delivery()
     }
 
-    /// Ends the run at the time of the last [`Live::advance`], with what was seen of its flows. Windows of the
+    /// The bytes of a packet.
+    pub fn bytes(&self, ticket: Ticket) -> &[u8] {
+        self.network.bytes(ticket)
+    }
+
+    /// Frees the bytes of a packet that has arrived or was lost.
+    pub fn free(&mut self, ticket: Ticket) {
+        self.network.free(ticket);
+    }
+
+    /// Ends the run at the time of the last [`Live::advance`], with what was observed of its flows. Windows of the
     /// sliding-window method for which the run was too short are left out.
     pub fn finish(mut self, observed: Vec<Observed>) -> Run {
-        let measured =
-            self.world.now.saturating_since(Instant::ZERO + self.scenario.measure_from.unwrap_or_default());
+        let measured = self.network.since(self.scenario.measure_from.unwrap_or_default());
         self.scenario.fairness_windows.retain(|window| *window <= measured);
-        let mut results = Vec::with_capacity(observed.len());
-        let flows = observed.into_iter().map(|Observed { result, meter }| {
-            let place = (result.station, result.direction == "down", meter);
-            results.push(result);
-            place
-        });
-        self.world.replace_flows(flows);
-        self.world.finish_observed(results, &self.scenario, self.seed)
+        self.network.finish_observed(observed, &self.scenario, self.seed)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use airwatt_base::Span;
+
     use super::*;
 
     fn live(scenario: &str, set: &[(&str, &str)]) -> Live {
@@ -138,8 +144,8 @@ mod tests {
     }
 
     /// Everything that comes out within `time`, woken only when asked for.
-    fn crossings(live: &mut Live, time: Span) -> Vec<Crossing> {
-        let end = live.world.now + time;
+    fn deliveries(live: &mut Live, time: Span) -> Vec<Delivery> {
+        let end = live.now() + time;
         while let Some(due) = live.due().filter(|due| *due <= end) {
             live.advance(due);
         }
@@ -151,12 +157,12 @@ mod tests {
     fn a_packet_crosses_wire_and_air_both_ways() {
         let mut live = live("fast-dsl", &[("wired.rtt", "40ms")]);
         live.advance(Instant::from_millis(5));
-        assert!(live.send(Host::Server, Host::Station(0), 7, 1_500));
-        assert!(live.send(Host::Station(0), Host::Server, 8, 40));
-        let crossed = crossings(&mut live, Span::from_millis(60));
+        let down = live.send(Host::Server, Host::Station(0), &[7; 1_500]).unwrap();
+        let up = live.send(Host::Station(0), Host::Server, &[8; 40]).unwrap();
+        let crossed = deliveries(&mut live, Span::from_millis(60));
         assert_eq!(
-            crossed.iter().map(|crossing| (crossing.number, crossing.arrived)).collect::<Vec<_>>(),
-            [(8, true), (7, true)]
+            crossed.iter().map(|crossing| (crossing.ticket, crossing.arrived)).collect::<Vec<_>>(),
+            [(up, true), (down, true)]
         );
         for crossing in crossed {
             assert!(
@@ -165,13 +171,17 @@ mod tests {
             );
             assert_eq!(crossing.at, Instant::from_millis(5) + crossing.took);
         }
+        assert_eq!((live.bytes(down), live.bytes(up)), (&[7; 1_500][..], &[8; 40][..]));
+        assert_eq!(live.network.store.live(), 2);
+        [down, up].into_iter().for_each(|ticket| live.free(ticket));
+        assert_eq!(live.network.store.live(), 0, "the network holds no packet");
     }
 
     #[test]
     fn a_packet_between_stations_crosses_the_air_twice_and_never_the_wire() {
         let mut live = live("fast-dsl", &[("station.count", "2"), ("wired.rtt", "40ms")]);
-        assert!(live.send(Host::Station(0), Host::Station(1), 1, 1_500));
-        let crossed = crossings(&mut live, Span::from_millis(30));
+        assert!(live.send(Host::Station(0), Host::Station(1), &[1; 1_500]).is_some());
+        let crossed = deliveries(&mut live, Span::from_millis(30));
         assert_eq!(crossed.len(), 1);
         assert!(crossed[0].arrived && crossed[0].took < Span::from_millis(2), "{crossed:?}");
         assert_eq!(live.finish(Vec::new()).result.cell.ap_drops, 0);
@@ -186,9 +196,9 @@ mod tests {
             (Host::Server, Host::Station(1)),
             (Host::Station(3), Host::Server),
         ] {
-            assert!(!live.send(from, to, 1, 100));
+            assert_eq!(live.send(from, to, &[0; 100]), None);
         }
-        assert_eq!(crossings(&mut live, Span::from_millis(30)), []);
+        assert_eq!(deliveries(&mut live, Span::from_millis(30)), []);
     }
 
     #[test]
@@ -198,13 +208,13 @@ mod tests {
             let mut crossed = Vec::new();
             for tick in 0..40 {
                 let sent = Instant::from_millis(50 * tick);
-                while live.world.now < sent {
-                    live.advance(sent.min(live.world.now + step));
+                while live.now() < sent {
+                    live.advance(sent.min(live.now() + step));
                     crossed.extend(std::iter::from_fn(|| live.poll()));
                 }
-                assert!(live.send(Host::Server, Host::Station(0), tick, 700));
+                assert!(live.send(Host::Server, Host::Station(0), &[0; 700]).is_some());
             }
-            crossed.extend(crossings(&mut live, Span::from_millis(500)));
+            crossed.extend(deliveries(&mut live, Span::from_millis(500)));
             (crossed, live.finish(Vec::new()).result)
         };
         let (prompt, late) = (run(Span::from_micros(10)), run(Span::from_millis(50)));

@@ -1,7 +1,7 @@
 //! The packets of a capture through a cell with one station, under one power-save policy.
 //!
 //! Cell, station and radio come from a scenario; its flows and its wired path take no part. What comes out is the
-//! station's ledger and what became of each packet. See [`crate::apps::Replay`] for what a replay cannot tell.
+//! station's ledger and what became of each packet. See [`crate::stack::application::Replay`] for what a replay cannot tell.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -9,10 +9,10 @@ use std::ops::ControlFlow;
 use airwatt_base::Span;
 use airwatt_energy::{Ledger, Radio};
 
-pub use crate::apps::{Arrival, Delay};
+use crate::net::{Ending, Network, Plan, RunProgress};
 use crate::run::RunError;
-use crate::scenario::{Scenario, Transport};
-use crate::world::{Ending, FlowSpec, RunProgress, Traffic, World, WorldSpec};
+use crate::scenario::Scenario;
+pub use crate::stack::application::{Arrival, Delay};
 
 /// What a replay came to.
 #[derive(Clone, Debug)]
@@ -43,23 +43,13 @@ pub fn replay(
     duration: Span,
     watch: &mut dyn FnMut(RunProgress) -> ControlFlow<()>,
 ) -> Result<Replayed, RunError> {
-    let mut spec = WorldSpec::new(scenario, seed).map_err(|error| RunError::Radio(error.to_string()))?;
-    spec.stations.truncate(1);
-    spec.flows = vec![FlowSpec {
-        station: Some(0),
-        wire: spec.wires.first().map(|_| 0),
-        down: true,
-        transport: Transport::Udp,
-        traffic: Traffic::Replay(arrivals),
-        start: Span::ZERO,
-        start_spread: Span::ZERO,
-    }];
-    spec.duration = Some(duration);
-    let mut world = World::new(spec, seed);
-    if world.run(watch) == Ending::Interrupted {
+    let mut plan = Plan::new(scenario, seed).map_err(|error| RunError::Radio(error.to_string()))?;
+    plan.replay(arrivals, duration);
+    let mut network = Network::new(plan, seed);
+    if network.run(watch) == Ending::Interrupted {
         return Err(RunError::Interrupted);
     }
-    Ok(world.into_replayed())
+    Ok(network.into_replayed())
 }
 
 #[cfg(test)]

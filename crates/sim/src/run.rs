@@ -7,9 +7,9 @@ use std::ops::ControlFlow;
 use tracing::{debug, warn};
 
 use crate::engine::Fingerprints;
+use crate::net::{Ending, Network, Plan, RunProgress};
 use crate::record::{PcapngStream, RunResult, RunTrace};
 use crate::scenario::Scenario;
-use crate::world::{Ending, RunProgress, World, WorldSpec};
 
 /// What a run keeps and who watches it.
 pub struct RunOptions<'a> {
@@ -73,14 +73,14 @@ impl std::error::Error for RunError {}
 /// # Errors
 /// [`RunError`] where the run did not come to its end.
 pub fn run(scenario: &Scenario, seed: u64, options: &mut RunOptions) -> Result<Run, RunError> {
-    let spec = WorldSpec::new(scenario, seed).map_err(|error| RunError::Radio(error.to_string()))?;
-    let mut world = World::new(spec, seed);
+    let plan = Plan::new(scenario, seed).map_err(|error| RunError::Radio(error.to_string()))?;
+    let mut network = Network::new(plan, seed);
     if options.trace {
-        world.trace();
+        network.trace();
     }
     begin(scenario, seed);
-    let ending = world.run(options.on_progress);
-    finish(world, ending, scenario, seed)
+    let ending = network.run(options.on_progress);
+    finish(network, ending, scenario, seed)
 }
 
 /// Runs `scenario` with `seed` and writes its frames as pcapng while it goes on. Nothing else is kept, so that memory does
@@ -94,20 +94,20 @@ pub fn run_to_pcapng(
     out: &mut dyn io::Write,
     on_progress: &mut dyn FnMut(RunProgress) -> ControlFlow<()>,
 ) -> Result<Run, StreamError> {
-    let spec = WorldSpec::new(scenario, seed).map_err(|error| RunError::Radio(error.to_string()))?;
-    let mut world = World::new(spec, seed);
-    let mut stream = PcapngStream::new(world.setting(scenario, seed), out).map_err(StreamError::Output)?;
-    world.keep_frames();
+    let plan = Plan::new(scenario, seed).map_err(|error| RunError::Radio(error.to_string()))?;
+    let mut network = Network::new(plan, seed);
+    let mut stream = PcapngStream::new(network.setting(scenario, seed), out).map_err(StreamError::Output)?;
+    network.keep_frames();
     begin(scenario, seed);
     let mut written = Ok(());
-    let ending = world.run_watched(&mut |world, progress| {
-        let (frames, radios) = world.take_frames();
+    let ending = network.run_watched(&mut |network, progress| {
+        let (frames, radios) = network.take_frames();
         written = stream.take(frames, &radios, progress.simulated);
         if written.is_err() { ControlFlow::Break(()) } else { on_progress(progress) }
     });
     written.map_err(StreamError::Output)?;
-    let (frames, radios) = world.take_frames();
-    let run = finish(world, ending, scenario, seed)?;
+    let (frames, radios) = network.take_frames();
+    let run = finish(network, ending, scenario, seed)?;
     stream.finish(frames, &radios).map_err(StreamError::Output)?;
     Ok(run)
 }
@@ -132,8 +132,8 @@ fn begin(scenario: &Scenario, seed: u64) {
 }
 
 /// Levels: a run that fails is a WARN, since its caller decides what follows; the rest is DEBUG.
-fn finish(world: World, ending: Ending, scenario: &Scenario, seed: u64) -> Result<Run, RunError> {
-    let result = outcome(world, ending, scenario, seed);
+fn finish(network: Network, ending: Ending, scenario: &Scenario, seed: u64) -> Result<Run, RunError> {
+    let result = outcome(network, ending, scenario, seed);
     match &result {
         Ok(run) => {
             let RunResult { simulated_s, events, .. } = run.result;
@@ -145,9 +145,9 @@ fn finish(world: World, ending: Ending, scenario: &Scenario, seed: u64) -> Resul
     result
 }
 
-fn outcome(world: World, ending: Ending, scenario: &Scenario, seed: u64) -> Result<Run, RunError> {
+fn outcome(network: Network, ending: Ending, scenario: &Scenario, seed: u64) -> Result<Run, RunError> {
     match ending {
-        Ending::Complete => Ok(world.finish(scenario, seed)),
+        Ending::Complete => Ok(network.finish(scenario, seed)),
         Ending::Interrupted => Err(RunError::Interrupted),
         Ending::ConnectionLost(flow) => {
             Err(RunError::ConnectionLost { scenario: scenario.name.clone(), flow })

@@ -142,6 +142,16 @@ fn files_get_their_line() {
 }
 
 #[test]
+fn each_flow_needs_a_port() {
+    let text = format!(
+        "base = \"fast-dsl\"\nflow = [{}]",
+        "{ direction = \"up\", neighbours = 2007, size = \"1kB\" },".repeat(5)
+    );
+    let error = Scenario::from_text(&text, "ports", &[]).unwrap_err().to_string();
+    assert!(error.ends_with("flow: expected at most 10000 flows, got 10035"), "{error}");
+}
+
+#[test]
 fn names_that_are_nowhere_get_the_list() {
     let line = Scenario::load("fats-dsl", &[]).unwrap_err().to_string();
     assert!(line.starts_with("fats-dsl: no such scenario or file; scenarios that ship are bulk, "), "{line}");

@@ -17,7 +17,7 @@ mod validation;
 use std::fmt::Write;
 use std::path::Path;
 
-use airwatt_sim::scenario::shipped;
+use airwatt_sim::scenario::{Scenario, shipped};
 
 use validation::{cut, in_parallel, policies_of, simulate};
 
@@ -44,12 +44,109 @@ fn fingerprints() -> String {
     text
 }
 
+/// Paths, transports and applications that no shipped scenario has, each as `fast-dsl` with these keys.
+const VARIANTS: [(&str, &str); 18] = [
+    (
+        "split-down",
+        "tcp = { handshake = true }\nflow = [{ direction = \"down\", transport = \"split\", size = \"2MB\" }]",
+    ),
+    ("split-up", "flow = [{ direction = \"up\", transport = \"split\", size = \"1MB\" }]"),
+    (
+        "split-many",
+        "station = [{ count = 3, policy = \"psm\" }]\nflow = [{ direction = \"down\", transport = \"split\", size = \"1MB\" }]",
+    ),
+    (
+        "e2tcp-down",
+        "tcp = { handshake = true }\nflow = [{ direction = \"down\", transport = \"e2tcp\", size = \"2MB\" }]",
+    ),
+    ("e2tcp-up", "flow = [{ direction = \"up\", transport = \"e2tcp\", size = \"1MB\", reliability = 90 }]"),
+    (
+        "e2tcp-small-buffer",
+        "gateway = { buffer = \"8kB\" }\nwifi = { base = \"fast-wifi\", frame_error_rate = 0.3, retry_limit = 1 }\nflow = [{ direction = \"down\", transport = \"e2tcp\", size = \"1MB\", reliability = 80 }]",
+    ),
+    (
+        "prtp",
+        "wifi = { base = \"fast-wifi\", frame_error_rate = 0.3, retry_limit = 1 }\nflow = [{ direction = \"down\", transport = \"prtp\", size = \"1MB\", reliability = 80 }]",
+    ),
+    (
+        "udp",
+        "duration = \"5s\"\nflow = [{ direction = \"down\", transport = \"udp\", application = \"cbr\", rate = \"2Mbps\" }, { direction = \"up\", transport = \"udp\", application = \"interactive\" }]",
+    ),
+    (
+        "neighbours",
+        "flow = [{ direction = \"down\", size = \"1MB\" }, { direction = \"up\", neighbours = 2, size = \"500kB\" }, { direction = \"down\", neighbours = 2, size = \"2MB\" }]",
+    ),
+    (
+        "own-wires",
+        "flow = [{ direction = \"down\", size = \"1MB\" }, { direction = \"down\", size = \"1MB\", wired = { rtt = \"100ms\", down = { rate = \"3Mbps\", cross = { rate = \"1Mbps\" } }, up = { rate = \"1Mbps\" } } }]",
+    ),
+    (
+        "fq-codel",
+        "ap = { queue = \"fq-codel\", buffer = \"20packets\" }\nwired = { rtt = \"20ms\", down = { rate = \"100Mbps\" }, up = { rate = \"10Mbps\" } }\nstation = [{ count = 3 }]\nflow = [{ direction = \"down\", size = \"1MB\" }, { direction = \"down\", size = \"2MB\" }]",
+    ),
+    (
+        "rts",
+        "station = [{ count = 2, policy = \"uapsd\" }]\nwifi = { base = \"fast-wifi\", station_rts_threshold = \"500B\", ap_rts_threshold = \"500B\", frame_error_rate = 0.1 }\nflow = [{ direction = \"up\", size = \"500kB\" }]",
+    ),
+    (
+        "path-loss",
+        "station = [{ count = 2, distance = \"8m\" }, { distance = \"3m\" }]\nwifi = { base = \"fast-wifi\", path_loss = {} }\nflow = [{ direction = \"up\", size = \"500kB\" }]",
+    ),
+    (
+        "web",
+        "duration = \"10s\"\nflow = [{ direction = \"down\", application = \"web\" }, { direction = \"up\", application = \"request-response\" }]",
+    ),
+    (
+        "stream",
+        "flow = [{ direction = \"down\", application = \"streaming\", media = \"10s\", startup = \"2s\" }]",
+    ),
+    (
+        "throttled",
+        "station = [{ policy = \"psm-throttling\" }]\nflow = [{ direction = \"down\", size = \"1MB\" }, { direction = \"down\", transport = \"split\", size = \"1MB\" }]",
+    ),
+    (
+        "saturated-both-ways",
+        "duration = \"2s\"\nstation = [{ count = 2 }]\nwifi = { base = \"fast-wifi\", txop = \"3ms\", frame_error_rate = 0.05 }\nflow = [{ direction = \"down\", transport = \"udp\", application = \"saturated\" }, { direction = \"up\", transport = \"udp\", application = \"saturated\" }, { direction = \"down\" }]",
+    ),
+    (
+        "handshake",
+        "tcp = { handshake = true }\nflow = [{ direction = \"down\", size = \"500kB\", start_spread = \"1s\" }, { direction = \"up\", size = \"500kB\" }]",
+    ),
+];
+
+/// The variants' scenarios, whose flows end within the time limit.
+fn variants() -> String {
+    let rows = in_parallel(&VARIANTS, |&(name, keys)| {
+        let text = format!("base = \"fast-dsl\"\n{keys}");
+        let scenario =
+            Scenario::from_text(&text, name, &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let prints = simulate(&scenario, 1).fingerprints;
+        [prints.events, prints.frames, prints.radios, prints.results]
+            .map(airwatt_sim::engine::Fingerprint::value)
+    });
+    let mut text = HEAD.to_owned();
+    for ((name, _), [events, frames, radios, results]) in VARIANTS.into_iter().zip(rows) {
+        writeln!(text, "{name},,{events:016x},{frames:016x},{radios:016x},{results:016x}")
+            .expect("a string takes what is written");
+    }
+    text
+}
+
+#[test]
+fn trajectories_of_variants_are_those_on_file() {
+    compare("tests/fingerprints_variants.csv", &variants());
+}
+
 #[test]
 fn trajectories_are_those_on_file() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fingerprints.csv");
-    let now = fingerprints();
+    compare("tests/fingerprints.csv", &fingerprints());
+}
+
+/// Compares `now` with the file, or writes the file if that is asked for.
+fn compare(file: &str, now: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     if std::env::var_os("AIRWATT_BLESS").is_some() {
-        std::fs::write(&path, &now).expect("the file can be written");
+        std::fs::write(&path, now).expect("the file can be written");
         return;
     }
     let on_file = std::fs::read_to_string(&path).expect("the file ships");

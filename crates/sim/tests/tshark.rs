@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::process::Command;
 
 use airwatt_sim::media::cell::frame::{AirFrame, Kind, Node};
-use airwatt_sim::packet::Body;
+use airwatt_sim::net::packet::Payload;
 use airwatt_sim::record::RunTrace;
 use airwatt_sim::scenario::Scenario;
 use airwatt_sim::{RunOptions, run};
@@ -155,7 +155,7 @@ fn segments_are_those_of_the_run() {
     let mut segments = 0;
     for (line, frame) in lines.iter().zip(by_start(&trace)) {
         let Some(packet) = frame.packet else { continue };
-        let Body::Tcp(segment) = packet.body else { panic!("a TCP flow") };
+        let Payload::Tcp(segment) = packet.payload else { panic!("a TCP flow") };
         assert_eq!(line[0], segment.seq.value().to_string());
         assert_eq!(line[2], segment.len.to_string());
         assert_eq!(line[5], packet.bytes.to_string());

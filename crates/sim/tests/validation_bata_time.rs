@@ -4,7 +4,7 @@ mod validation;
 
 use airwatt_base::{Instant, Rate, Seq, Size, Span};
 use airwatt_sim::media::cell::frame::{AirFrame, Kind, Node};
-use airwatt_sim::packet::Body;
+use airwatt_sim::net::packet::Payload;
 use airwatt_sim::record::RunTrace;
 
 use validation::{Mean, in_parallel, scenario, simulate, simulate_traced};
@@ -111,7 +111,7 @@ fn beginning_s(access: &str, policy: &str, timer: &str) -> f64 {
         let trace = simulate_traced(&scenario, *seed, true).trace.expect("it was asked for");
         let (mut highest, mut outstanding): (Option<Seq>, Option<Seq>) = (None, None);
         for frame in trace.frames.iter().filter(|frame| frame.received) {
-            let Some(Body::Tcp(segment)) = frame.packet.map(|packet| packet.body) else { continue };
+            let Some(Payload::Tcp(segment)) = frame.packet.map(|packet| packet.payload) else { continue };
             if segment.len > 0 {
                 let end = segment.seq + u32::from(segment.len);
                 match highest {

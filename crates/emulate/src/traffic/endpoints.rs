@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use airwatt_base::{Instant, Span};
-use airwatt_sim::apps::{Dialogue, Source, Speaker};
+use airwatt_sim::stack::application::{Dialogue, Source, Speaker};
 use nix::sys::socket::{SockaddrIn, connect};
 
 use super::{Durations, OpenSockets};

@@ -15,11 +15,12 @@ use std::thread::{self, JoinHandle};
 
 use airwatt_base::{Span, Stream};
 use airwatt_proto::cc::Algorithm;
-use airwatt_sim::apps::{Dialogue, Source};
 use airwatt_sim::live::Host;
+use airwatt_sim::net::route::NodeId;
+use airwatt_sim::net::{FlowPlan, Plan, Traffic as Carried};
 use airwatt_sim::record::Responses;
 use airwatt_sim::scenario::{Scenario, Transport};
-use airwatt_sim::world::{FlowSpec, Traffic as Carried, WorldSpec};
+use airwatt_sim::stack::application::{Dialogue, Source};
 use nix::sys::socket::sockopt::{RcvBufForce, ReuseAddr, TcpCongestion};
 use nix::sys::socket::{
     AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, listen, setsockopt, socket,
@@ -38,7 +39,7 @@ const FIRST_PORT: u16 = 5_001;
 /// A flow with its sockets, before it begins.
 #[derive(Debug)]
 struct Flow {
-    spec: FlowSpec,
+    plan: FlowPlan,
     application: FlowApplication,
     start: Span,
     /// Largest window in bytes that its ends advertise.
@@ -133,11 +134,12 @@ impl OpenSockets {
 impl Traffic {
     /// Opens the sockets of the scenario's flows.
     pub(crate) fn prepare(scenario: &Scenario, seed: u64, hosts: &Hosts) -> Result<Self, EmulateError> {
-        let spec = WorldSpec::new(scenario, seed).map_err(|error| EmulateError::Input(error.to_string()))?;
-        tuning::apply(scenario, &spec, hosts)?;
-        let mut flows = Vec::with_capacity(spec.flows.len());
-        for (index, flow) in spec.flows.into_iter().enumerate() {
-            flows.push(Flow::prepare(flow, seed, index, spec.tcp.receive_window, hosts)?);
+        let plan = Plan::new(scenario, seed).map_err(|error| EmulateError::Input(error.to_string()))?;
+        tuning::apply(scenario, &plan, hosts)?;
+        let (server, window) = (plan.server(), plan.tcp.receive_window);
+        let mut flows = Vec::with_capacity(plan.flows.len());
+        for (index, flow) in plan.flows.into_iter().enumerate() {
+            flows.push(Flow::prepare(flow, server, seed, index, window, hosts)?);
         }
         let open = OpenSockets::default();
         for flow in &flows {
@@ -168,7 +170,7 @@ impl Traffic {
                 Responses::of(&durations.lock().unwrap_or_else(PoisonError::into_inner))
             }
         };
-        Some(KnownFlow { id: u32::from(index), transport: flow.spec.transport.name(), responses })
+        Some(KnownFlow { id: u32::from(index), transport: flow.plan.transport.name(), responses })
     }
 
     /// Starts the flows, each at its start time from now.
@@ -176,7 +178,7 @@ impl Traffic {
         for (index, flow) in self.flows.iter_mut().enumerate() {
             let Some(ends) = flow.ends.take() else { continue };
             let (application, down, window, start) =
-                (flow.application.clone(), flow.spec.down, flow.window, flow.start);
+                (flow.application.clone(), flow.plan.down, flow.window, flow.start);
             let (reports, open) = (reports.clone(), self.open.clone());
             let server = SocketAddrV4::new(address(Host::Server), FIRST_PORT + index as u16);
             let carry = move || {
@@ -221,8 +223,10 @@ impl Drop for Traffic {
 }
 
 impl Flow {
+    /// Opens the sockets of a flow. `at_server` is the node of the server that the hosts have.
     fn prepare(
-        spec: FlowSpec,
+        plan: FlowPlan,
+        at_server: NodeId,
         seed: u64,
         index: usize,
         window: u32,
@@ -238,7 +242,7 @@ impl Flow {
                  over reno, newreno, sack, cubic, each also +ackloss, or udp, and commands of your own"
             ))
         };
-        let application = match &spec.traffic {
+        let application = match &plan.traffic {
             Carried::Transfer { dialogue: Some(config), .. } => {
                 FlowApplication::Dialogue(Box::new(Dialogue::new(*config, seed, index)), Durations::default())
             }
@@ -247,14 +251,14 @@ impl Flow {
             }
             _ => return Err(unable("a saturated queue")),
         };
-        let Some(station) = spec.station else { return Err(unable("a neighbour's flow")) };
-        if spec.wire.is_some_and(|wire| wire > 0) {
+        let Some(station) = plan.station else { return Err(unable("a neighbour's flow")) };
+        if plan.server != at_server {
             return Err(unable("a flow on a line of its own"));
         }
         let (server, station) = (hosts.get(Host::Server), hosts.get(Host::Station(station)));
-        let ends = match spec.transport {
+        let ends = match plan.transport {
             Transport::Udp => {
-                let (from, to) = if spec.down { (server, station) } else { (station, server) };
+                let (from, to) = if plan.down { (server, station) } else { (station, server) };
                 let here = SocketAddrV4::new(address(from.host), port);
                 let there = SocketAddrV4::new(address(to.host), port);
                 let from = from.namespace.run(move || UdpSocket::bind(here)).map_err(failed("a socket"))?;
@@ -268,7 +272,7 @@ impl Flow {
                     (Algorithm::Reno | Algorithm::NewReno | Algorithm::Sack, true) => "ackloss",
                     (Algorithm::Cubic, false) => "cubic",
                     (Algorithm::Cubic, true) => "ackloss_cubic",
-                    (Algorithm::Tahoe, _) => return Err(unable(spec.transport.name())),
+                    (Algorithm::Tahoe, _) => return Err(unable(plan.transport.name())),
                 };
                 let here = SocketAddrV4::new(address(Host::Server), port);
                 let listener = server
@@ -282,9 +286,9 @@ impl Flow {
             other => return Err(unable(other.name())),
         };
         let drawn =
-            Stream::new(seed, &format!("flow/{index}/start")).unit() * spec.start_spread.as_secs_f64();
-        let start = spec.start + Span::from_secs_f64(drawn);
-        Ok(Self { application, start, window, ends: Some(ends), spec })
+            Stream::new(seed, &format!("flow/{index}/start")).unit() * plan.start_spread.as_secs_f64();
+        let start = plan.start + Span::from_secs_f64(drawn);
+        Ok(Self { application, start, window, ends: Some(ends), plan })
     }
 }
 

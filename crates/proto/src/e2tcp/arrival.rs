@@ -24,22 +24,22 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.statistics.packets_rejected += u64::from(!taken);
     }
 
-    /// Whether identifier and addresses match this connection. A SYN may carry another identifier; the table has
-    /// checked whether it is free.
+    /// Whether the identifier matches this connection, and addresses are of a version that it expects. The table has
+    /// checked the addresses themselves. A SYN may carry another identifier; the table has checked whether it is free.
     fn matches_connection(&mut self, packet: &Packet) -> bool {
         let ours = match (packet.header.addresses, self.addresses) {
-            (Some(theirs), Some(ours)) => theirs == ours.swapped(),
+            (Some(theirs), Some(ours)) => theirs == ours,
             (Some(_), None) => false,
             (None, _) => true,
         };
         let opening = matches!(self.state, State::Listen | State::SynSent | State::SynReceived);
-        let free = opening && packet.header.control.syn && packet.header.addresses.is_some();
+        let free = opening && packet.header.control.syn() && packet.header.addresses.is_some();
         ours && (packet.header.connection == self.id || free)
     }
 
     fn on_first_syn(&mut self, packet: &Packet) -> bool {
         let (true, None, Some(seq)) =
-            (packet.header.control.syn, packet.header.acknowledgement, packet.header.sequence)
+            (packet.header.control.syn(), packet.header.acknowledgement, packet.header.sequence)
         else {
             return false;
         };
@@ -64,14 +64,14 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         if header.acknowledgement.is_some_and(|ack| !self.acknowledges_syn(&ack)) {
             return false;
         }
-        if header.control.rst {
+        if header.control.rst() {
             let refused = header.acknowledgement.is_some();
             if refused {
                 self.finish(Some(Event::Refused));
             }
             return refused;
         }
-        let (true, Some(seq)) = (header.control.syn, header.sequence) else { return false };
+        let (true, Some(seq)) = (header.control.syn(), header.sequence) else { return false };
         self.id = header.connection;
         self.receiver.synchronize(seq);
         self.receiver.ack_due = true;
@@ -101,10 +101,10 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         if !near || !valid || self.is_new_incarnation(packet) {
             return false;
         }
-        if header.control.rst {
+        if header.control.rst() {
             return self.on_reset(packet);
         }
-        if header.control.syn {
+        if header.control.syn() {
             return self.on_repeated_syn(packet, now);
         }
         let acknowledged = header.acknowledgement.is_some_and(|ack| {
@@ -130,12 +130,12 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
     fn text(&self, seq: Seq, packet: &Packet) -> Text {
         let last = self.receiver.position(seq);
         let behind = i64::from(packet.sequence_length()) - 1;
-        Text { start: last - behind, len: packet.len, fin: packet.header.control.fin }
+        Text { start: last - behind, len: packet.len, fin: packet.header.control.fin() }
     }
 
     /// Whether the packet is a SYN of another connection, which the table handles.
     fn is_new_incarnation(&self, packet: &Packet) -> bool {
-        packet.header.control.syn && packet.header.sequence != self.receiver.initial_sequence()
+        packet.header.control.syn() && packet.header.sequence != self.receiver.initial_sequence()
     }
 
     fn on_reset(&mut self, packet: &Packet) -> bool {

@@ -14,7 +14,7 @@ use super::rtt::RttEstimator;
 use super::sender::{Outgoing, Sender};
 use super::statistics::Statistics;
 use super::window::BurstState;
-use super::wire::{Acknowledgement, Addresses, ControlFlags, Header, Packet};
+use super::wire::{Acknowledgement, ControlFlags, Header, IpVersion, Packet};
 use crate::tcp::{Lengths, ReceiveBuffer, ReceiveBytes, SendBuffer, SendBytes};
 
 timer_kinds! {
@@ -145,7 +145,7 @@ pub struct Connection<S: SendBuffer = Lengths, R: ReceiveBuffer = Lengths> {
     pub(super) id: u8,
     /// Addresses that packets carry until the peer is known to use the identifier; `None` if no identifier needs
     /// agreement.
-    pub(super) addresses: Option<Addresses>,
+    pub(super) addresses: Option<IpVersion>,
     pub(super) agreed: bool,
     pub(super) sender: Sender<S>,
     pub(super) receiver: Receiver<R>,
@@ -159,7 +159,7 @@ pub struct Connection<S: SendBuffer = Lengths, R: ReceiveBuffer = Lengths> {
 impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
     /// Creates a closed end that proposes, or waits for, the identifier `id`, and sends `addresses` until it is agreed.
     /// Panics if the settings do not pass [`E2tcpConfig::check`].
-    pub fn new(config: E2tcpConfig, id: u8, addresses: Addresses) -> Self {
+    pub fn new(config: E2tcpConfig, id: u8, addresses: IpVersion) -> Self {
         Self::build(config, id, Some(addresses))
     }
 
@@ -174,7 +174,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         end
     }
 
-    fn build(config: E2tcpConfig, id: u8, addresses: Option<Addresses>) -> Self {
+    fn build(config: E2tcpConfig, id: u8, addresses: Option<IpVersion>) -> Self {
         if let Err(problem) = config.check() {
             panic!("{problem}");
         }
@@ -386,14 +386,14 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
     fn send(&mut self, out: Outgoing) {
         let mut header =
             Header { sequence: Some(out.seq), control: out.control, urgent: out.urgent, ..self.header() };
-        if out.control.syn {
+        if out.control.syn() {
             // A SYN that is retransmitted after the agreement still has to be matched to its connection.
             header.addresses = self.addresses;
         }
         if self.state == State::SynSent {
             // The peer's sequence numbers are not known yet, but the window can be announced.
             header.window = self.receiver.window_field();
-        } else if self.receiver.ack_due || out.control.syn {
+        } else if self.receiver.ack_due || out.control.syn() {
             header = self.acknowledge(header);
         }
         let packet = self.packet(header, out.len);

@@ -43,5 +43,5 @@ pub use table::{ConnectionKey, Refusal, Table, TableConfig, TableInput, TableOut
 pub use window::BurstState;
 pub use wire::{
     Acknowledgement, Addresses, Block, ControlFlags, Endpoint, HEADER_MAX_V4, HEADER_MAX_V6, Header,
-    HeaderError, Packet,
+    HeaderError, IpVersion, Packet,
 };

@@ -487,8 +487,8 @@ impl<S: SendBuffer> Sender<S> {
     /// Whether a packet fits into the peer's window. A SYN needs no room, and a FIN needs none beyond the data before
     /// it.
     fn has_room(&self, record: &Record) -> bool {
-        let needed = if record.control.fin { record.start } else { record.end };
-        record.control.syn || needed <= self.edge()
+        let needed = if record.control.fin() { record.start } else { record.end };
+        record.control.syn() || needed <= self.edge()
     }
 
     /// Returns the next packet that may be sent now. New data requires that the connection is established (`open`).

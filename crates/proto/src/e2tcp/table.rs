@@ -46,8 +46,8 @@ pub enum TableInput<D = u64, P = ()> {
     Unlisten(Endpoint),
     /// Opens a connection from the sender to the receiver of the addresses.
     Open(Addresses),
-    /// A packet arrived, with its payload.
-    Packet(Packet, P),
+    /// A packet has arrived, with its addresses if it carries them, and its payload.
+    Packet(Packet, Option<Addresses>, P),
     /// A user call. Ignored if there is no such connection.
     Call(ConnectionKey, Input<D, P>),
 }
@@ -70,8 +70,9 @@ pub enum TableOutput {
     Accepted(ConnectionKey, Addresses),
     /// A connection was not opened, or not accepted.
     Refused(Addresses, Refusal),
-    /// A packet to send, and the connection that holds its payload; a refusal has neither.
-    Transmit(Option<ConnectionKey>, Packet),
+    /// A packet to send, the connection that holds its payload, and the addresses if the packet carries them. A refusal
+    /// has no connection.
+    Transmit(Option<ConnectionKey>, Packet, Option<Addresses>),
     /// A notification for the application.
     Event(ConnectionKey, Event),
 }
@@ -192,7 +193,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
         let ticks = (now.as_nanos() / 4_000) as u32;
         let mut config = self.config.connection.clone();
         config.initial_sequence = Seq::new(config.initial_sequence.value()) + ticks;
-        let connection = Connection::new(config, id, addresses);
+        let connection = Connection::new(config, id, addresses.version());
         self.slots.insert(key, Slot { connection, addresses, active, proposals: 0 });
         self.identifiers[usize::from(id)] = Some(key);
         key
@@ -210,7 +211,10 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
         let Some(slot) = self.slots.get_mut(&key) else { return };
         while let Some(output) = slot.connection.poll_output() {
             self.outputs.push_back(match output {
-                Output::Transmit(packet) => TableOutput::Transmit(Some(key), packet),
+                Output::Transmit(packet) => {
+                    let addresses = packet.header.addresses.map(|_| slot.addresses);
+                    TableOutput::Transmit(Some(key), packet, addresses)
+                }
                 Output::Event(event) => TableOutput::Event(key, event),
             });
         }
@@ -239,8 +243,8 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
 
     // Packets.
 
-    fn on_packet(&mut self, packet: Packet, payload: R::Payload, now: Instant) {
-        let Some(addresses) = packet.header.addresses else {
+    fn on_packet(&mut self, packet: Packet, addresses: Option<Addresses>, payload: R::Payload, now: Instant) {
+        let Some(addresses) = addresses else {
             match self.identifiers[usize::from(packet.header.connection)] {
                 Some(key) => self.call(key, Input::Packet(packet, payload), now),
                 None => self.dropped += 1,
@@ -250,10 +254,10 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
         match self.find(addresses.swapped()) {
             Some(key) if self.peer_has_restarted(key, &packet) => {
                 self.end(key);
-                self.on_unknown_connection(packet, payload, now);
+                self.on_unknown_connection(packet, addresses, payload, now);
             }
-            Some(key) => self.on_known_connection(key, packet, payload, now),
-            None => self.on_unknown_connection(packet, payload, now),
+            Some(key) => self.on_known_connection(key, packet, addresses, payload, now),
+            None => self.on_unknown_connection(packet, addresses, payload, now),
         }
     }
 
@@ -261,7 +265,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
     fn peer_has_restarted(&self, key: ConnectionKey, packet: &Packet) -> bool {
         let Some(slot) = self.slots.get(&key) else { return false };
         let header = &packet.header;
-        header.control.syn
+        header.control.syn()
             && header.acknowledgement.is_none()
             && slot.connection.state() != State::SynSent
             && slot.connection.receiver.initial_sequence() != header.sequence
@@ -281,6 +285,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
         &mut self,
         key: ConnectionKey,
         mut packet: Packet,
+        addresses: Addresses,
         payload: R::Payload,
         now: Instant,
     ) {
@@ -291,12 +296,12 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
             return self.call(key, Input::Packet(packet, payload), now);
         }
         let control = packet.header.control;
-        if control.rst {
+        if control.rst() {
             // The reset answers a packet that was sent with an earlier identifier.
             packet.header.connection = id;
             return self.call(key, Input::Packet(packet, payload), now);
         }
-        if !opening || !control.syn {
+        if !opening || !control.syn() {
             self.dropped += 1;
             return;
         }
@@ -312,7 +317,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
             return;
         } else {
             // No identifier is free on both sides.
-            self.refuse(&packet);
+            self.refuse(&packet, addresses);
             if let Some(slot) = self.slots.get_mut(&key) {
                 slot.connection.finish(Some(Event::Refused));
             }
@@ -322,11 +327,17 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
     }
 
     /// Processes a packet whose addresses belong to no connection.
-    fn on_unknown_connection(&mut self, mut packet: Packet, payload: R::Payload, now: Instant) {
-        let Some(addresses) = packet.header.addresses.map(Addresses::swapped) else { return };
-        let opens = packet.header.control.syn && packet.header.acknowledgement.is_none();
+    fn on_unknown_connection(
+        &mut self,
+        mut packet: Packet,
+        theirs: Addresses,
+        payload: R::Payload,
+        now: Instant,
+    ) {
+        let addresses = theirs.swapped();
+        let opens = packet.header.control.syn() && packet.header.acknowledgement.is_none();
         if !opens || !self.listening.contains(&addresses.sender()) {
-            return self.refuse(&packet);
+            return self.refuse(&packet, theirs);
         }
         match self.identifier_for(packet.header.connection, addresses, now) {
             IdentifierChoice::Take(id) => {
@@ -341,7 +352,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
             IdentifierChoice::Wait => self.dropped += 1,
             IdentifierChoice::Full => {
                 self.outputs.push_back(TableOutput::Refused(addresses, Refusal::Full));
-                self.refuse(&packet);
+                self.refuse(&packet, theirs);
             }
         }
     }
@@ -363,9 +374,12 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
         if self.propose_next(holder, now) { IdentifierChoice::Take(proposed) } else { IdentifierChoice::Full }
     }
 
-    fn refuse(&mut self, packet: &Packet) {
+    /// Refuses a packet that carried these addresses.
+    fn refuse(&mut self, packet: &Packet, theirs: Addresses) {
         match packet.refusal() {
-            Some(refusal) => self.outputs.push_back(TableOutput::Transmit(None, refusal)),
+            Some(refusal) => {
+                self.outputs.push_back(TableOutput::Transmit(None, refusal, Some(theirs.swapped())))
+            }
             None => self.dropped += 1,
         }
     }
@@ -397,7 +411,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Machine for Table<S, R> {
                 self.listening.remove(&endpoint);
             }
             TableInput::Open(addresses) => self.open(addresses, now),
-            TableInput::Packet(packet, payload) => self.on_packet(packet, payload, now),
+            TableInput::Packet(packet, addresses, payload) => self.on_packet(packet, addresses, payload, now),
             TableInput::Call(key, input) => self.call(key, input, now),
         }
     }

@@ -84,9 +84,28 @@ impl Addresses {
         Self { sender: self.receiver, receiver: self.sender }
     }
 
-    /// Whether the addresses are IPv6.
-    pub fn is_v6(&self) -> bool {
-        self.sender.ip.is_ipv6()
+    /// The IP version of both.
+    pub fn version(&self) -> IpVersion {
+        if self.sender.ip.is_ipv6() { IpVersion::V6 } else { IpVersion::V4 }
+    }
+}
+
+/// The IP version of a packet's addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IpVersion {
+    /// IPv4, with addresses of 4 bytes.
+    V4,
+    /// IPv6, with addresses of 16 bytes.
+    V6,
+}
+
+impl IpVersion {
+    /// Size of two addresses and two ports in bytes.
+    const fn field_bytes(self) -> usize {
+        match self {
+            Self::V4 => 12,
+            Self::V6 => 36,
+        }
     }
 }
 
@@ -134,27 +153,31 @@ impl Acknowledgement {
 
 /// The extra flags of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct ControlFlags {
-    /// Opens a connection. Occupies one sequence number.
-    pub syn: bool,
-    /// The sender has nothing more to send. Occupies one sequence number.
-    pub fin: bool,
-    /// Ends or refuses a connection. The thesis has no such flag.
-    pub rst: bool,
-}
+pub struct ControlFlags(u8);
 
 impl ControlFlags {
     /// No extra flag.
-    pub const NONE: Self = Self { syn: false, fin: false, rst: false };
+    pub const NONE: Self = Self(0);
     /// Opens a connection.
-    pub const SYN: Self = Self { syn: true, ..Self::NONE };
+    pub const SYN: Self = Self(EXTRA_SYN);
     /// Closes a direction.
-    pub const FIN: Self = Self { fin: true, ..Self::NONE };
+    pub const FIN: Self = Self(EXTRA_FIN);
     /// Ends or refuses a connection.
-    pub const RST: Self = Self { rst: true, ..Self::NONE };
+    pub const RST: Self = Self(EXTRA_RST);
 
-    fn bits(self) -> u8 {
-        u8::from(self.rst) * EXTRA_RST + u8::from(self.syn) * EXTRA_SYN + u8::from(self.fin) * EXTRA_FIN
+    /// Whether the packet opens a connection. The flag occupies one sequence number.
+    pub const fn syn(self) -> bool {
+        self.0 & EXTRA_SYN != 0
+    }
+
+    /// Whether the sender has nothing more to send. The flag occupies one sequence number.
+    pub const fn fin(self) -> bool {
+        self.0 & EXTRA_FIN != 0
+    }
+
+    /// Whether the packet ends or refuses a connection. The thesis has no such flag.
+    pub const fn rst(self) -> bool {
+        self.0 & EXTRA_RST != 0
     }
 }
 
@@ -163,8 +186,9 @@ impl ControlFlags {
 pub struct Header {
     /// Identifier of the connection.
     pub connection: u8,
-    /// The full addresses, until the connection's identifier is agreed.
-    pub addresses: Option<Addresses>,
+    /// The IP version of the full addresses that the packet carries until the connection's identifier is agreed; `None`
+    /// if it carries none. The addresses themselves are arguments of the codec.
+    pub addresses: Option<IpVersion>,
     /// The extra flags; the byte is left out if there are none.
     pub control: ControlFlags,
     /// Sequence number of the **last** byte of the payload, or of the SYN or FIN.
@@ -193,11 +217,7 @@ impl Header {
 
     /// Size of the header in bytes.
     pub fn bytes(&self) -> usize {
-        let addresses = match self.addresses {
-            None => 0,
-            Some(addresses) if addresses.is_v6() => 36,
-            Some(_) => 12,
-        };
+        let addresses = self.addresses.map_or(0, IpVersion::field_bytes);
         let acknowledgement = self
             .acknowledgement
             .map_or(0, |ack| 4 + 4 * ack.fields().iter().filter(|field| field.is_some()).count());
@@ -209,16 +229,19 @@ impl Header {
             + 2 * usize::from(self.window.is_some())
     }
 
-    /// Appends the packet of this header and `payload` to `out`.
-    pub fn encode(&self, payload: &[u8], out: &mut Vec<u8>) {
+    /// Appends the packet of this header and `payload` to `out`. `addresses` are the packet's; they are written if the
+    /// header asks for them. Panics if it asks for them and they are missing or of the other IP version.
+    pub fn encode(&self, addresses: Option<Addresses>, payload: &[u8], out: &mut Vec<u8>) {
+        let written = addresses.filter(|_| self.addresses.is_some());
+        assert_eq!(written.map(|both| both.version()), self.addresses, "the header's addresses are given");
         let start = out.len();
-        let extra = self.control.bits();
+        let extra = self.control.0;
         out.push(self.flags());
         if extra != 0 {
             out.push(extra);
         }
         out.push(self.connection);
-        if let Some(addresses) = self.addresses {
+        if let Some(addresses) = written {
             push_ip(addresses.sender.ip, out);
             push_ip(addresses.receiver.ip, out);
             out.extend_from_slice(&addresses.sender.port.to_be_bytes());
@@ -249,7 +272,7 @@ impl Header {
 
     fn flags(&self) -> u8 {
         let mut flags = 0;
-        if self.addresses.is_some_and(|addresses| addresses.is_v6()) {
+        if self.addresses == Some(IpVersion::V6) {
             flags |= FLAG_R;
         }
         if self.control != ControlFlags::NONE {
@@ -274,8 +297,8 @@ impl Header {
         flags
     }
 
-    /// Decodes a packet into header and payload.
-    pub fn decode(packet: &[u8]) -> Result<(Self, &[u8]), HeaderError> {
+    /// Decodes a packet into header, addresses (if it carries them) and payload.
+    pub fn decode(packet: &[u8]) -> Result<(Self, Option<Addresses>, &[u8]), HeaderError> {
         let mut reader = Reader { packet, at: 0 };
         let flags = reader.u8()?;
         let control = if flags & FLAG_E != 0 { reader.control()? } else { ControlFlags::NONE };
@@ -291,18 +314,20 @@ impl Header {
             return Err(HeaderError::Checksum);
         }
         let payload = &packet[reader.at..];
-        let header = Self { connection, addresses, control, sequence, urgent, acknowledgement, window };
+        let version = addresses.map(|both| both.version());
+        let header =
+            Self { connection, addresses: version, control, sequence, urgent, acknowledgement, window };
         header.check(payload.len())?;
-        Ok((header, payload))
+        Ok((header, addresses, payload))
     }
 
     /// Rejects combinations of fields that no sender produces.
     fn check(&self, payload: usize) -> Result<(), HeaderError> {
-        let ControlFlags { syn, fin, rst } = self.control;
+        let (syn, fin) = (self.control.syn(), self.control.fin());
         if payload > usize::from(u16::MAX) {
             return Err(HeaderError::Combination("a payload over 65535 bytes"));
         }
-        if u8::from(syn) + u8::from(fin) + u8::from(rst) > 1 {
+        if self.control.0.count_ones() > 1 {
             return Err(HeaderError::Combination("more than one of SYN, FIN and RST"));
         }
         if self.control != ControlFlags::NONE && payload > 0 {
@@ -389,8 +414,7 @@ impl Reader<'_> {
         if bits == 0 {
             return Err(HeaderError::Combination("extra flags without a flag"));
         }
-        let (syn, fin) = (bits & EXTRA_SYN != 0, bits & EXTRA_FIN != 0);
-        Ok(ControlFlags { syn, fin, rst: bits & EXTRA_RST != 0 })
+        Ok(ControlFlags(bits))
     }
 
     fn addresses(&mut self, flags: u8) -> Result<Option<Addresses>, HeaderError> {
@@ -480,13 +504,13 @@ impl Packet {
 
     /// Sequence numbers that the packet occupies: its payload, and one for SYN or FIN.
     pub fn sequence_length(&self) -> u32 {
-        u32::from(self.len) + u32::from(self.header.control.syn) + u32::from(self.header.control.fin)
+        u32::from(self.len) + u32::from(self.header.control.syn()) + u32::from(self.header.control.fin())
     }
 
-    /// The reset that refuses this packet; `None` if it cannot be answered, because it has no addresses or sequence
-    /// number or is itself a reset.
+    /// The reset that refuses this packet, for the opposite direction; `None` if the packet cannot be answered, because
+    /// it carries no addresses or no sequence number or is itself a reset.
     pub fn refusal(&self) -> Option<Self> {
-        let addresses = self.header.addresses?.swapped();
+        let addresses = self.header.addresses?;
         let number = self.header.sequence?;
         let header = Header {
             addresses: Some(addresses),
@@ -502,9 +526,14 @@ impl Packet {
 impl fmt::Display for Packet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.header.connection)?;
-        let ControlFlags { syn, fin, rst } = self.header.control;
-        for (set, name) in [(syn, "SYN"), (fin, "FIN"), (rst, "RST"), (self.header.addresses.is_some(), "F")]
-        {
+        let control = self.header.control;
+        let flags = [
+            (control.syn(), "SYN"),
+            (control.fin(), "FIN"),
+            (control.rst(), "RST"),
+            (self.header.addresses.is_some(), "F"),
+        ];
+        for (set, name) in flags {
             if set {
                 write!(f, " {name}")?;
             }

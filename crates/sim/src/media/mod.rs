@@ -1,14 +1,188 @@
-//! Media: what joins the hosts of a network.
+//! Media: what joins the nodes of a network.
 //!
-//! * [`Pipe`]: one direction of a wire, with a rate, a delay and a drop-tail queue.
+//! * [`Wire`]: two [`Pipe`]s, each one direction with a rate, a delay and a drop-tail queue.
 //! * [`PointToPoint`]: both directions of a point-to-point wireless hop, and the states of its station's radio.
 //! * [`cell`]: an 802.11 cell.
 //! * [`errors`]: packets that a wireless hop damages.
+//!
+//! [`Medium`] is one of the three. Its members are numbered: of a wire 0 is the end towards the server, of a
+//! point-to-point hop 0 is the base station, and of a cell 0 is the access point and n + 1 is station n.
 
 pub mod cell;
 pub mod errors;
 mod pipe;
 mod point_to_point;
+mod wire;
+
+use airwatt_base::{Instant, Machine};
+use airwatt_proto::powersave::{StationId, Window};
+
+use crate::net::packet::Packet;
+use crate::net::route::Member;
+use cell::{Cell, CellInput, CellOutput};
 
 pub use pipe::{CrossTraffic, Pipe, PipeConfig, PipeOutput, PipeStatistics, PipeTimer};
 pub use point_to_point::{PointToPoint, PointToPointConfig, PointToPointInput, PointToPointOutput};
+pub use wire::Wire;
+
+/// One medium of a network.
+#[derive(Clone, Debug)]
+pub enum Medium {
+    /// A wire.
+    Wire(Box<Wire>),
+    /// A point-to-point wireless hop.
+    PointToPoint(Box<PointToPoint>),
+    /// An 802.11 cell.
+    Cell(Box<Cell>),
+}
+
+/// An output of a medium.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum MediumOutput {
+    /// A packet has arrived at a member.
+    Arrived {
+        /// The member that received it.
+        at: Member,
+        /// The packet.
+        packet: Packet,
+        /// On a point-to-point hop, the time at which its transmission began.
+        began: Option<Instant>,
+    },
+    /// A packet was lost.
+    Lost {
+        /// The packet.
+        packet: Packet,
+        /// On a point-to-point hop, the time at which the transmission of a packet began that arrived damaged.
+        began: Option<Instant>,
+    },
+    /// The power save of a member bounds what the senders of its downloads may send.
+    Grant {
+        /// The member.
+        member: Member,
+        /// The bound.
+        window: Window,
+    },
+}
+
+/// Half of a wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From member 0.
+    Down,
+    /// To member 0.
+    Up,
+}
+
+impl Direction {
+    /// The direction of a packet that this member of a wire or of a point-to-point hop sends.
+    pub const fn from_member(member: Member) -> Self {
+        if member == 0 { Self::Down } else { Self::Up }
+    }
+
+    /// The member at which packets of this direction arrive.
+    const fn destination(self) -> Member {
+        match self {
+            Self::Down => 1,
+            Self::Up => 0,
+        }
+    }
+}
+
+impl Medium {
+    /// Whether member `from` sends directly to member `to`.
+    pub const fn reaches(&self, from: Member, to: Member) -> bool {
+        match self {
+            // Stations of a cell send to the access point only.
+            Self::Cell(_) => from == 0 || to == 0,
+            Self::Wire(_) | Self::PointToPoint(_) => true,
+        }
+    }
+
+    /// Keeps every trace from now on.
+    pub fn trace(&mut self) {
+        match self {
+            Self::Wire(wire) => wire.pipes.iter_mut().for_each(Pipe::trace),
+            Self::PointToPoint(hop) => hop.trace(),
+            Self::Cell(cell) => cell.trace(),
+        }
+    }
+
+    /// Member `from` transmits a packet to member `to`.
+    #[inline]
+    pub fn transmit(&mut self, from: Member, to: Member, packet: Packet, now: Instant) {
+        match self {
+            Self::Wire(wire) => wire.pipes[Direction::from_member(from) as usize].handle_input(packet, now),
+            Self::PointToPoint(hop) => {
+                let down = Direction::from_member(from) == Direction::Down;
+                hop.handle_input(PointToPointInput { down, packet }, now);
+            }
+            Self::Cell(cell) if from == 0 => {
+                cell.handle_input(CellInput::Down { station: station_of(to), packet }, now);
+            }
+            Self::Cell(cell) => cell.handle_input(CellInput::Up { station: station_of(from), packet }, now),
+        }
+    }
+
+    /// Serves the timers that are due; of a wire, those of one direction.
+    #[inline]
+    pub fn handle_timeout(&mut self, direction: Direction, now: Instant) {
+        match self {
+            Self::Wire(wire) => wire.pipes[direction as usize].handle_timeout(now),
+            Self::PointToPoint(hop) => hop.handle_timeout(now),
+            Self::Cell(cell) => cell.handle_timeout(now),
+        }
+    }
+
+    /// The next output; of a wire, of one direction.
+    #[inline]
+    pub fn poll_output(&mut self, direction: Direction) -> Option<MediumOutput> {
+        Some(match self {
+            Self::Wire(wire) => {
+                let output = wire.pipes[direction as usize].poll_output()?;
+                of_pipe(output, direction, false)
+            }
+            Self::PointToPoint(hop) => {
+                let PointToPointOutput { down, output } = hop.poll_output()?;
+                of_pipe(output, if down { Direction::Down } else { Direction::Up }, true)
+            }
+            Self::Cell(cell) => match cell.poll_output()? {
+                CellOutput::ToStation { station, packet } => {
+                    MediumOutput::Arrived { at: member_of(station), packet, began: None }
+                }
+                CellOutput::ToWire { packet, .. } => MediumOutput::Arrived { at: 0, packet, began: None },
+                CellOutput::Lost { packet, .. } => MediumOutput::Lost { packet, began: None },
+                CellOutput::Window { station, window } => {
+                    MediumOutput::Grant { member: member_of(station), window }
+                }
+            },
+        })
+    }
+
+    /// The time of the next timer; of a wire, of one direction.
+    #[inline]
+    pub fn due(&self, direction: Direction) -> Option<Instant> {
+        match self {
+            Self::Wire(wire) => wire.pipes[direction as usize].poll_timeout().map(|timeout| timeout.at),
+            Self::PointToPoint(hop) => hop.poll_timeout().map(|timeout| timeout.at),
+            Self::Cell(cell) => cell.poll_timeout().map(|timeout| timeout.at),
+        }
+    }
+}
+
+fn of_pipe(output: PipeOutput, direction: Direction, timed: bool) -> MediumOutput {
+    match output {
+        PipeOutput::Arrived { packet, began } => {
+            MediumOutput::Arrived { at: direction.destination(), packet, began: timed.then_some(began) }
+        }
+        PipeOutput::Damaged { packet, began } => MediumOutput::Lost { packet, began: timed.then_some(began) },
+        PipeOutput::Dropped(packet) => MediumOutput::Lost { packet, began: None },
+    }
+}
+
+const fn station_of(member: Member) -> StationId {
+    member as StationId - 1
+}
+
+const fn member_of(station: StationId) -> Member {
+    station as Member + 1
+}

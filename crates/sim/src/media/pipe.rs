@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use airwatt_base::{Instant, Machine, QueueLimit, Rate, Size, Span, Timeout};
 
 use super::errors::ErrorModel;
-use crate::packet::Packet;
+use crate::net::packet::Packet;
 
 /// What a link is like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -248,14 +248,13 @@ mod tests {
 
     use super::super::errors::ErrorConfig;
     use super::*;
-    use crate::packet::Body;
 
     fn no_errors() -> ErrorModel {
         ErrorModel::new(ErrorConfig::None, 1, "link", "down")
     }
 
     fn packet(number: u64) -> Packet {
-        Packet { flow: 0, bytes: 1500, sent: Instant::ZERO, body: Body::Datagram(number) }
+        Packet::datagram(number as u32, 1500, Instant::ZERO)
     }
 
     fn arrived(number: u64, began_ms: u64) -> PipeOutput {

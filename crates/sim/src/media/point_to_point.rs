@@ -13,7 +13,7 @@ use airwatt_energy::{Ledger, State};
 
 use super::errors::{ErrorConfig, ErrorModel};
 use super::pipe::{Pipe, PipeConfig, PipeOutput, PipeTimer};
-use crate::packet::Packet;
+use crate::net::packet::Packet;
 
 /// What a point-to-point link is like.
 #[derive(Clone, Debug, PartialEq)]
@@ -214,7 +214,6 @@ mod tests {
     use airwatt_base::testkit::check_machine;
 
     use super::*;
-    use crate::packet::Body;
 
     const MS: Span = Span::from_millis(1);
 
@@ -234,7 +233,7 @@ mod tests {
 
     /// A packet that takes `ms` milliseconds at 1 Mbit/s.
     fn packet(down: bool, ms: u32) -> PointToPointInput {
-        let packet = Packet { flow: 0, bytes: 125 * ms, sent: Instant::ZERO, body: Body::Datagram(0) };
+        let packet = Packet::datagram(0, 125 * ms, Instant::ZERO);
         PointToPointInput { down, packet }
     }
 

@@ -4,6 +4,7 @@
 //! ([`RunTrace::tables`]), a capture of the air ([`RunTrace::write_pcapng`]), a time line for the Perfetto viewer
 //! ([`RunTrace::write_perfetto`]) and text ([`RunTrace::ladder`]).
 
+mod build;
 mod ladder;
 mod pcapng;
 mod perfetto;
@@ -25,7 +26,7 @@ use airwatt_proto::powersave::{Adaptation, StationId};
 
 use crate::media::cell::RadioEvent;
 use crate::media::cell::frame::AirFrame;
-use crate::world::WindowSample;
+use crate::net::WindowSample;
 use airwatt_dot11::phy::Standard;
 
 /// A queue's length in packets after each change.

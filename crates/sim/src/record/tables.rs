@@ -20,8 +20,8 @@ use airwatt_proto::powersave::{Adaptation, StationId};
 
 use super::timeline::{Outcome, RadioInterval};
 use super::{QueueTrace, RunTrace};
-use crate::apps::BIN;
 use crate::media::cell::frame::{AirFrame, Kind, Node};
+use crate::net::meter::BIN;
 
 #[cfg(test)]
 mod tests;
@@ -123,7 +123,7 @@ impl RunTrace {
     fn congestion_window(&self) -> Table {
         let windows = &self.windows;
         let numbers =
-            |value: fn(&crate::world::WindowSample) -> u32| Values::U32(windows.iter().map(value).collect());
+            |value: fn(&crate::net::WindowSample) -> u32| Values::U32(windows.iter().map(value).collect());
         table(
             "congestion_window",
             [

@@ -9,7 +9,7 @@ use super::{
     AckLoss, Application, E2tcp, Errors, FlowGroup, Gateway, PathLoss, PointToPoint, Scenario, StationGroup,
     Tcp, Transport, Wifi, Wired,
 };
-use crate::apps::BIN;
+use crate::net::meter::BIN;
 
 /// Association identifiers end here (802.11-2020 9.4.1.8).
 const MAX_STATIONS: u32 = 2_007;
@@ -265,7 +265,7 @@ fn tcp(tcp: &Tcp) -> Checked {
 }
 
 fn ackloss(ackloss: &AckLoss) -> Checked {
-    machine_allows(crate::world::ackloss_config(ackloss).check(), "")
+    machine_allows(crate::net::ackloss_config(ackloss).check(), "")
 }
 
 /// A machine's own verdict, as "key = value: what is allowed", on keys below `table`.
@@ -278,7 +278,7 @@ fn machine_allows(verdict: Result<(), String>, table: &str) -> Checked {
 
 /// The machine knows what it allows; its keys are called alike here.
 fn e2tcp(e2tcp: &E2tcp, tcp: &Tcp) -> Checked {
-    let config = crate::world::e2tcp_config(e2tcp, tcp, 100);
+    let config = crate::net::e2tcp_config(e2tcp, tcp, 100);
     machine_allows(config.check(), "e2tcp.")
 }
 
@@ -352,11 +352,23 @@ fn options(group: &StationGroup, key: &dyn Fn(&str) -> String) -> Checked {
     })
 }
 
+/// Each flow has a port of its own.
+const MAX_FLOWS: usize = 10_000;
+
 fn flows(scenario: &Scenario) -> Checked {
     if scenario.flow.is_empty() {
         return Err(fault("flow", "there is no flow; add a [[flow]] table"));
     }
     let stations = scenario.stations().count() as u32;
+    let number = |group: &FlowGroup| match (group.neighbours, &group.stations) {
+        (Some(count), _) => count as usize,
+        (None, Some(named)) => named.len(),
+        (None, None) => stations as usize,
+    };
+    let total: usize = scenario.flow.iter().map(number).sum();
+    if total > MAX_FLOWS {
+        return Err(fault("flow", format!("expected at most {MAX_FLOWS} flows, got {total}")));
+    }
     for (index, group) in scenario.flow.iter().enumerate() {
         flow(scenario, group, index, stations)?;
     }

@@ -65,7 +65,7 @@ prop_compose! {
             Acknowledgement { number, blocks }
         });
         let control = [ControlFlags::NONE, ControlFlags::SYN, ControlFlags::FIN, ControlFlags::RST][usize::from(control)];
-        let addresses = Some(addresses().swapped()).filter(|_| addressed || control.syn);
+        let addresses = Some(IpVersion::V4).filter(|_| addressed || control.syn());
         Header { connection: id, addresses, control, sequence, urgent, acknowledgement, window }
     }
 }
@@ -115,7 +115,7 @@ proptest! {
             if established {
                 Connection::established(config.clone(), &config, 0)
             } else {
-                Connection::new(config.clone(), 0, addresses())
+                Connection::new(config.clone(), 0, IpVersion::V4)
             }
         };
         let end = inputs.last().map_or(Instant::ZERO, |(at, _)| *at) + Span::from_secs(5000);
@@ -135,7 +135,10 @@ proptest! {
                 0 => TableInput::Open(addresses()),
                 1 => TableInput::Listen(endpoint(1, 4000)),
                 2..=4 => TableInput::Open(other),
-                _ => TableInput::Packet(Packet { header, len: 0 }, ()),
+                _ => {
+                    let theirs = header.addresses.map(|_| addresses().swapped());
+                    TableInput::Packet(Packet { header, len: 0 }, theirs, ())
+                }
             };
             (Instant::from_millis(now), input)
         }).collect();
@@ -163,7 +166,7 @@ proptest! {
                 prop_assert!(Header::decode(&damaged).is_err());
                 // Sends the same packet for another connection, and one of an earlier connection with the same
                 // identifier.
-                let (header, payload) = Header::decode(&bytes).expect("our own");
+                let (header, _, payload) = Header::decode(&bytes).expect("our own");
                 let far = |seq: Seq| seq + (1 << 20) + u32::from(stale_id);
                 let stale = Header {
                     sequence: header.sequence.map(far),

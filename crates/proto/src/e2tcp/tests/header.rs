@@ -16,7 +16,7 @@ fn block(first: u32, last: u32) -> Option<Block> {
 
 fn bytes(header: &Header, payload: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
-    header.encode(payload, &mut out);
+    header.encode(Some(addresses()), payload, &mut out);
     assert_eq!(out.len(), header.bytes() + payload.len());
     out
 }
@@ -59,7 +59,7 @@ fn sizes_are_those_of_the_thesis() {
     assert_eq!(acknowledging(1, [block(3, 4), block(6, 7)]).bytes(), 16);
     assert_eq!(Header { sequence: Some(seq(1)), ..acknowledging(1, [None, None]) }.bytes(), 12);
     let full = Header {
-        addresses: Some(addresses()),
+        addresses: Some(IpVersion::V4),
         control: ControlFlags::SYN,
         sequence: Some(seq(1)),
         urgent: Some(1),
@@ -68,7 +68,7 @@ fn sizes_are_those_of_the_thesis() {
     };
     assert_eq!(full.bytes(), HEADER_MAX_V4);
     let v6 = |last| Endpoint { ip: IpAddr::V6(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, last)), port: 9 };
-    let full_v6 = Header { addresses: Addresses::new(v6(1), v6(2)), ..full };
+    let full_v6 = Header { addresses: Addresses::new(v6(1), v6(2)).map(|both| both.version()), ..full };
     assert_eq!(full_v6.bytes(), HEADER_MAX_V6);
     assert_eq!(Addresses::new(v6(1), endpoint(1, 1)), None);
 }
@@ -76,7 +76,7 @@ fn sizes_are_those_of_the_thesis() {
 #[test]
 fn a_syn_byte_by_byte() {
     let syn = Header {
-        addresses: Some(addresses()),
+        addresses: Some(IpVersion::V4),
         control: ControlFlags::SYN,
         sequence: Some(seq(0x0102_0304)),
         ..Header::new(3)
@@ -84,7 +84,7 @@ fn a_syn_byte_by_byte() {
     let packet = bytes(&syn, &[]);
     let want = [0x70, 0x02, 0x03, 10, 0, 0, 1, 10, 0, 0, 2, 0x0f, 0xa0, 0, 80, 1, 2, 3, 4];
     assert_eq!(packet[..19], want);
-    assert_eq!(Header::decode(&packet), Ok((syn, &[][..])));
+    assert_eq!(Header::decode(&packet), Ok((syn, Some(addresses()), &[][..])));
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn sealed(mut packet: Vec<u8>, at: usize) -> Vec<u8> {
 #[test]
 fn what_no_sender_makes_is_refused() {
     use HeaderError::{Checksum, Combination, Reserved, Truncated};
-    let decode = |packet: &[u8]| Header::decode(packet).map(|(header, _)| header);
+    let decode = |packet: &[u8]| Header::decode(packet).map(|(header, ..)| header);
     assert_eq!(decode(&[]), Err(Truncated { needed: 1, have: 0 }));
     assert_eq!(decode(&[0x10, 5, 0, 0]), Err(Truncated { needed: 6, have: 4 }));
     assert_eq!(decode(&sealed(vec![0x80, 5], 2)), Err(Reserved));
@@ -214,21 +214,21 @@ prop_compose! {
         acknowledgement in prop::option::of(any_acknowledgement()),
         window in prop::option::of(any::<u16>()),
         payload in prop::collection::vec(any::<u8>(), 0..50),
-    ) -> (Header, Vec<u8>) {
+    ) -> (Header, Option<Addresses>, Vec<u8>) {
         let control = [ControlFlags::NONE, ControlFlags::SYN, ControlFlags::FIN, ControlFlags::RST][usize::from(control)];
-        let control = if control.syn && addresses.is_none() { ControlFlags::NONE } else { control };
+        let control = if control.syn() && addresses.is_none() { ControlFlags::NONE } else { control };
         let payload = if control == ControlFlags::NONE { payload } else { Vec::new() };
-        let takes = !payload.is_empty() || control.syn || control.fin;
+        let takes = !payload.is_empty() || control.syn() || control.fin();
         let header = Header {
             connection,
-            addresses,
+            addresses: addresses.map(|both| both.version()),
             control,
             sequence: Some(seq(sequence)).filter(|_| takes),
             urgent: urgent.filter(|_| !payload.is_empty()),
             acknowledgement,
-            window: window.filter(|_| acknowledgement.is_some() || control.syn),
+            window: window.filter(|_| acknowledgement.is_some() || control.syn()),
         };
-        (header, payload)
+        (header, addresses, payload)
     }
 }
 
@@ -238,10 +238,12 @@ proptest! {
     /// Encoded packets decode to the same header and payload; a truncated packet or one with a damaged byte does not
     /// decode.
     #[test]
-    fn headers_survive_the_round_trip((header, payload) in any_packet(), cut in any::<prop::sample::Index>(),
+    fn headers_survive_the_round_trip((header, addresses, payload) in any_packet(), cut in any::<prop::sample::Index>(),
         bit in 0_u8..8) {
-        let packet = bytes(&header, &payload);
-        prop_assert_eq!(Header::decode(&packet), Ok((header, &payload[..])));
+        let mut packet = Vec::new();
+        header.encode(addresses, &payload, &mut packet);
+        prop_assert_eq!(packet.len(), header.bytes() + payload.len());
+        prop_assert_eq!(Header::decode(&packet), Ok((header, addresses, &payload[..])));
         let at = cut.index(packet.len());
         prop_assert!(at >= header.bytes() || Header::decode(&packet[..at]).is_err());
         let mut damaged = packet;

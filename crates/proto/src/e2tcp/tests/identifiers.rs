@@ -9,7 +9,7 @@ type Hosts = [Table<Lengths, Lengths>; 2];
 struct Net {
     now: Instant,
     hosts: Hosts,
-    path: BTreeMap<(Instant, u64), (usize, Packet)>,
+    path: BTreeMap<(Instant, u64), (usize, Packet, Option<Addresses>)>,
     order: u64,
     log: Vec<String>,
     keys: [Vec<ConnectionKey>; 2],
@@ -46,10 +46,10 @@ impl Net {
                     self.log.push(format!("{} refuses: {why:?}", ["A", "B"][who]))
                 }
                 TableOutput::Event(key, event) => self.events[who].push((key, event)),
-                TableOutput::Transmit(_, packet) => {
+                TableOutput::Transmit(_, packet, addresses) => {
                     self.log.push(format!("{} {packet}", ["A>", "<B"][who]));
                     self.order += 1;
-                    self.path.insert((self.now + DELAY, self.order), (who, packet));
+                    self.path.insert((self.now + DELAY, self.order), (who, packet, addresses));
                 }
             }
         }
@@ -66,8 +66,8 @@ impl Net {
             }
             self.now = next;
             if arrival == next {
-                if let Some((_, (whose, packet))) = self.path.pop_first() {
-                    self.input(1 - whose, TableInput::Packet(packet, ()));
+                if let Some((_, (whose, packet, addresses))) = self.path.pop_first() {
+                    self.input(1 - whose, TableInput::Packet(packet, addresses, ()));
                 }
             } else {
                 let who = if a == next { A } else { B };
@@ -217,11 +217,11 @@ fn strangers_are_refused_or_dropped() {
     // A packet with an unknown identifier and without addresses gets no answer.
     net.log.clear();
     let header = Header { sequence: Some(Seq::new(5)), ..Header::new(9) };
-    net.input(B, TableInput::Packet(Packet { header, len: 5 }, ()));
+    net.input(B, TableInput::Packet(Packet { header, len: 5 }, None, ()));
     assert!(net.log.is_empty());
     assert_eq!(net.hosts[B].dropped(), 1);
     // With addresses it gets one, if it occupies sequence numbers.
-    let header = Header { addresses: Some(between(1, 80)), ..header };
-    net.input(B, TableInput::Packet(Packet { header, len: 5 }, ()));
+    let header = Header { addresses: Some(IpVersion::V4), ..header };
+    net.input(B, TableInput::Packet(Packet { header, len: 5 }, Some(between(1, 80)), ()));
     assert_eq!(net.log, ["<B 9 RST F ack 5"]);
 }

@@ -96,8 +96,8 @@ impl Pair {
     /// Two ends before the set-up; B listens.
     fn apart(a: &E2tcpConfig, b: &E2tcpConfig) -> Self {
         let mut pair = Self::new(
-            Connection::new(a.clone(), 7, addresses()),
-            Connection::new(b.clone(), 0, addresses().swapped()),
+            Connection::new(a.clone(), 7, IpVersion::V4),
+            Connection::new(b.clone(), 0, IpVersion::V4),
         );
         pair.input(B, Input::Listen);
         pair
@@ -180,7 +180,8 @@ impl Pair {
         self.ends[who].payload(&packet, &mut payload);
         assert_eq!(payload.len(), usize::from(packet.len), "the buffer has what the packet says");
         let mut bytes = Vec::new();
-        packet.header.encode(&payload, &mut bytes);
+        let ours = if who == A { addresses() } else { addresses().swapped() };
+        packet.header.encode(Some(ours), &payload, &mut bytes);
         assert_eq!(bytes.len(), packet.bytes());
         let arrives = self.now + DELAY;
         match fate {
@@ -200,7 +201,7 @@ impl Pair {
     }
 
     fn arrive(&mut self, whose: usize, bytes: &[u8]) {
-        let (header, payload) = Header::decode(bytes).expect("our own packets decode");
+        let (header, _, payload) = Header::decode(bytes).expect("our own packets decode");
         let packet = Packet { header, len: payload.len() as u16 };
         self.input(1 - whose, Input::Packet(packet, payload.to_vec()));
     }
@@ -265,9 +266,9 @@ fn number(packet: &Packet) -> u32 {
 
 /// Does the same as the fuzz target: bytes that decode must have exactly one encoding.
 fn replay(packet: &[u8]) {
-    if let Ok((header, payload)) = Header::decode(packet) {
+    if let Ok((header, addresses, payload)) = Header::decode(packet) {
         let mut again = Vec::new();
-        header.encode(payload, &mut again);
+        header.encode(addresses, payload, &mut again);
         assert_eq!(again, packet);
         assert_eq!(header.bytes() + payload.len(), packet.len());
     }

@@ -98,7 +98,7 @@ fn a_syn_that_nobody_answers_is_given_up() {
 
 #[test]
 fn a_refusal_answers_the_syn() {
-    let mut end: Connection = Connection::new(plain(), 3, addresses());
+    let mut end: Connection = Connection::new(plain(), 3, IpVersion::V4);
     end.handle_input(Input::Open, Instant::ZERO);
     let Some(Output::Transmit(syn)) = end.poll_output() else { panic!("a SYN") };
     let refusal = syn.refusal().expect("it has addresses");

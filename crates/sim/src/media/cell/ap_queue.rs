@@ -10,6 +10,7 @@ use airwatt_proto::powersave::{AccessPointInput, Downlink, ServiceFlags, Station
 use super::fq_codel::{FqCodel, FqCodelConfig};
 use super::frame::{Body, Mpdu};
 use super::machine::{AP_DATA, Cell, CellOutput, LossPlace};
+use crate::net::packet::Endpoints;
 
 /// How the access point's transmission queue is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +22,7 @@ pub enum ApQueueing {
 }
 
 impl ApQueueing {
-    pub(super) fn fair_queue(self) -> Option<FqCodel<Mpdu>> {
+    pub(super) fn fair_queue(self) -> Option<FqCodel<Endpoints, Mpdu>> {
         match self {
             Self::DropTail => None,
             Self::FqCodel(config) => Some(FqCodel::new(config)),
@@ -36,7 +37,7 @@ impl Cell {
             Mpdu { station, body, flags: ServiceFlags::default(), stamped: false, retries: 0, sequence: 0 };
         match (body, &mut self.fair_queue) {
             (Body::Data(packet), Some(queue)) => {
-                if let Some(dropped) = queue.enqueue(packet.flow, mpdu, packet.bytes, now) {
+                if let Some(dropped) = queue.enqueue(packet.endpoints(), mpdu, packet.bytes, now) {
                     self.drop_downlink(dropped);
                 }
                 self.refill(now);

@@ -6,12 +6,14 @@
 //!   drop follows its predecessor by the interval over the square root of n (RFC 8289 section 4).
 //! * Over the limit the longest queue, by bytes, loses a packet at its head (RFC 8290 section 4.1).
 //!
-//! The number of a flow, modulo the number of queues, takes the place of the hash of addresses and ports: flows
-//! below that number never share a queue, which a hash of ten flows over 1024 queues does in one case of twenty.
+//! A flow is known by its addresses and ports. Flows are numbered in the order of their first packets, and the number,
+//! modulo the number of queues, takes the place of the RFC's hash: the first flows never share a queue, whereas a hash of
+//! ten flows over 1024 queues lets two of them share one in one case of twenty.
 //! Left out: marking instead of dropping (no transport here answers ECN), and the fast search for the longest queue. The
 //! square root is one of integers.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, VecDeque};
 
 use airwatt_base::{Instant, Span};
 
@@ -70,7 +72,9 @@ struct Codel {
 }
 
 #[derive(Clone, Debug)]
-struct Queue<T> {
+struct Queue<K, T> {
+    /// The first flow that used the queue.
+    flow: K,
     packets: VecDeque<Waiting<T>>,
     bytes: u64,
     deficit: i64,
@@ -78,11 +82,11 @@ struct Queue<T> {
     codel: Codel,
 }
 
-impl<T> Queue<T> {
-    const fn new() -> Self {
+impl<K, T> Queue<K, T> {
+    const fn new(flow: K) -> Self {
         let codel =
             Codel { first_above: None, dropping: false, drop_next: Instant::ZERO, count: 0, last_count: 0 };
-        Self { packets: VecDeque::new(), bytes: 0, deficit: 0, standing: Standing::Inactive, codel }
+        Self { flow, packets: VecDeque::new(), bytes: 0, deficit: 0, standing: Standing::Inactive, codel }
     }
 
     fn pop(&mut self) -> Option<Waiting<T>> {
@@ -94,18 +98,21 @@ impl<T> Queue<T> {
 
 /// The queues.
 #[derive(Clone, Debug)]
-pub struct FqCodel<T> {
+pub struct FqCodel<K, T> {
     config: FqCodelConfig,
-    queues: Vec<Queue<T>>,
+    /// The number of each flow.
+    numbers: BTreeMap<K, usize>,
+    queues: Vec<Queue<K, T>>,
     new: VecDeque<usize>,
     old: VecDeque<usize>,
     len: usize,
 }
 
-impl<T: Copy> FqCodel<T> {
+impl<K: Copy + Ord, T: Copy> FqCodel<K, T> {
     /// Empty queues.
     pub fn new(config: FqCodelConfig) -> Self {
-        Self { config, queues: Vec::new(), new: VecDeque::new(), old: VecDeque::new(), len: 0 }
+        let (numbers, queues) = (BTreeMap::new(), Vec::new());
+        Self { config, numbers, queues, new: VecDeque::new(), old: VecDeque::new(), len: 0 }
     }
 
     /// Packets in all queues.
@@ -119,10 +126,12 @@ impl<T: Copy> FqCodel<T> {
     }
 
     /// Takes a packet of a flow. Returns the one that had to go for it, if any: not always the same.
-    pub fn enqueue(&mut self, flow: u32, item: T, bytes: u32, now: Instant) -> Option<T> {
-        let index = (flow % self.config.queues.max(1)) as usize;
+    pub fn enqueue(&mut self, flow: K, item: T, bytes: u32, now: Instant) -> Option<T> {
+        let next = self.numbers.len();
+        let number = *self.numbers.entry(flow).or_insert(next);
+        let index = number % self.config.queues.max(1) as usize;
         if self.queues.len() <= index {
-            self.queues.resize_with(index + 1, Queue::new);
+            self.queues.push(Queue::new(flow));
         }
         let queue = &mut self.queues[index];
         queue.packets.push_back(Waiting { item, bytes, since: now });
@@ -136,8 +145,9 @@ impl<T: Copy> FqCodel<T> {
         if self.len <= self.config.limit as usize {
             return None;
         }
-        // The first of the longest, so that the choice depends on nothing but lengths and numbers.
-        let longest = (0..self.queues.len()).rev().max_by_key(|index| self.queues[*index].bytes)?;
+        // Of equally long queues that of the least flow, so that the choice depends on nothing but lengths and flows.
+        let lengths = self.queues.iter().map(|queue| (queue.bytes, Reverse(queue.flow)));
+        let (longest, _) = lengths.enumerate().max_by_key(|(_, length)| *length)?;
         let dropped = self.queues[longest].pop()?;
         self.len -= 1;
         Some(dropped.item)
@@ -205,8 +215,8 @@ impl<T: Copy> FqCodel<T> {
 }
 
 /// The packet at the head, after CoDel has dropped what it drops (RFC 8289 sections 5.5 and 5.6).
-fn codel<T: Copy>(
-    queue: &mut Queue<T>,
+fn codel<K, T: Copy>(
+    queue: &mut Queue<K, T>,
     config: &FqCodelConfig,
     now: Instant,
     dropped: &mut Vec<T>,
@@ -239,7 +249,7 @@ fn codel<T: Copy>(
 }
 
 /// Takes the head, and says whether packets have waited longer than the target for an interval.
-fn look<T>(queue: &mut Queue<T>, config: &FqCodelConfig, now: Instant) -> (Option<Waiting<T>>, bool) {
+fn look<K, T>(queue: &mut Queue<K, T>, config: &FqCodelConfig, now: Instant) -> (Option<Waiting<T>>, bool) {
     let Some(packet) = queue.pop() else {
         queue.codel.first_above = None;
         return (None, false);
@@ -273,7 +283,7 @@ mod tests {
         Instant::from_millis(millis)
     }
 
-    fn drain(queue: &mut FqCodel<u32>, now: Instant) -> (Vec<u32>, Vec<u32>) {
+    fn drain(queue: &mut FqCodel<u32, u32>, now: Instant) -> (Vec<u32>, Vec<u32>) {
         let (mut out, mut dropped) = (Vec::new(), Vec::new());
         while let Some(item) = queue.dequeue(now, &mut dropped) {
             out.push(item);
@@ -283,7 +293,8 @@ mod tests {
 
     #[test]
     fn flows_take_turns_by_bytes() {
-        let mut queue = FqCodel::new(FqCodelConfig { quantum: 1_000, ..FqCodelConfig::default() });
+        let mut queue =
+            FqCodel::<u32, u32>::new(FqCodelConfig { quantum: 1_000, ..FqCodelConfig::default() });
         (0..4).for_each(|n| assert_eq!(queue.enqueue(1, 10 + n, 1_000, at(0)), None));
         (0..4).for_each(|n| assert_eq!(queue.enqueue(2, 20 + n, 500, at(0)), None));
         assert_eq!(drain(&mut queue, at(1)), (vec![10, 20, 21, 11, 22, 23, 12, 13], vec![]));
@@ -293,7 +304,7 @@ mod tests {
     /// What comes for a flow without a backlog goes first: a lone TCP ACK passes nine queues of others.
     #[test]
     fn a_sparse_flow_goes_ahead_of_a_backlog() {
-        let mut queue = FqCodel::new(FqCodelConfig::default());
+        let mut queue = FqCodel::<u32, u32>::new(FqCodelConfig::default());
         (0..20).for_each(|n| assert_eq!(queue.enqueue(1, n, 1_500, at(0)), None));
         let mut dropped = Vec::new();
         for expected in [0, 1] {
@@ -305,7 +316,7 @@ mod tests {
 
     #[test]
     fn over_the_limit_the_longest_queue_loses_its_oldest() {
-        let mut queue = FqCodel::new(FqCodelConfig { limit: 3, ..FqCodelConfig::default() });
+        let mut queue = FqCodel::<u32, u32>::new(FqCodelConfig { limit: 3, ..FqCodelConfig::default() });
         assert_eq!(queue.enqueue(1, 10, 40, at(0)), None);
         assert_eq!(queue.enqueue(2, 20, 1_500, at(0)), None);
         assert_eq!(queue.enqueue(2, 21, 1_500, at(0)), None);
@@ -317,7 +328,7 @@ mod tests {
     /// 100, 100/sqrt(2), 100/sqrt(3) ms.
     #[test]
     fn a_standing_queue_is_dropped_from_ever_more_often() {
-        let mut queue = FqCodel::new(FqCodelConfig::default());
+        let mut queue = FqCodel::<u32, u32>::new(FqCodelConfig::default());
         let mut drops = Vec::new();
         for step in 0..60 {
             let now = at(10 * step);
@@ -332,7 +343,7 @@ mod tests {
 
     #[test]
     fn a_short_wait_is_never_dropped() {
-        let mut queue = FqCodel::new(FqCodelConfig::default());
+        let mut queue = FqCodel::<u32, u32>::new(FqCodelConfig::default());
         for step in 0..1_000 {
             assert_eq!(queue.enqueue(1, step, 1_500, at(u64::from(step))), None);
             let (out, dropped) = drain(&mut queue, at(u64::from(step) + 4));
@@ -342,7 +353,7 @@ mod tests {
 
     #[test]
     fn packets_can_be_taken_out() {
-        let mut queue = FqCodel::new(FqCodelConfig::default());
+        let mut queue = FqCodel::<u32, u32>::new(FqCodelConfig::default());
         (0..6).for_each(|n| assert_eq!(queue.enqueue(n % 2, n, 100, at(0)), None));
         assert_eq!(queue.take(|n| n % 3 == 0), [0, 3]);
         assert_eq!(drain(&mut queue, at(0)), (vec![2, 4, 1, 5], vec![]));

@@ -3,7 +3,7 @@
 use airwatt_base::{Instant, Rate, Span};
 use airwatt_proto::powersave::{Control, ServiceFlags, StationId};
 
-use crate::packet::Packet;
+use crate::net::packet::Packet;
 
 /// ACK: frame control, duration, receiver, FCS (802.11-2020 9.3.1.4).
 pub const ACK_BYTES: u32 = 14;

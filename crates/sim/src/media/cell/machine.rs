@@ -20,7 +20,7 @@ use super::medium::Medium;
 use super::propagation;
 use super::radio::{Airborne, RadioEvent, StationRadio};
 use crate::engine::Fingerprint;
-use crate::packet::Packet;
+use crate::net::packet::{Endpoints, Packet};
 use airwatt_dot11::phy::{Format, Standard};
 
 /// What a cell is like.
@@ -258,7 +258,7 @@ pub struct Cell {
     pub(super) power_save: AccessPoint<Packet>,
     pub(super) ap_queue: VecDeque<Mpdu>,
     /// The flows' queues behind it, where they take turns.
-    pub(super) fair_queue: Option<FqCodel<Mpdu>>,
+    pub(super) fair_queue: Option<FqCodel<Endpoints, Mpdu>>,
     pub(super) ap_sequence: u16,
     pub(super) beacon: Option<u8>,
     pub(super) stations: Vec<StationNode>,

@@ -26,7 +26,9 @@ mod radio;
 mod sniffer;
 
 pub use ap_queue::ApQueueing;
-pub use machine::{Cell, CellConfig, CellInput, CellOutput, CellStatistics, CellTimer, StationConfig};
+pub use machine::{
+    Cell, CellConfig, CellInput, CellOutput, CellStatistics, CellTimer, CellTrace, StationConfig,
+};
 pub use radio::RadioEvent;
 
 #[cfg(test)]

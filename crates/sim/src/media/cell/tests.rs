@@ -5,9 +5,9 @@ use airwatt_base::{Instant, Span, Stream};
 
 use super::contention::{Access, Contention, Counting};
 use super::{Cell, CellInput, CellOutput};
-use crate::packet::{Body, Packet};
+use crate::net::packet::{Packet, Payload};
+use crate::net::{MediumKind, Plan};
 use crate::scenario::Scenario;
-use crate::world::{HopSpec, WorldSpec};
 
 const SLOT: Span = Span::from_micros(9);
 const DIFS: Span = Span::from_micros(34);
@@ -130,23 +130,25 @@ fn cell(policies: &[&str], set: &[(&str, &str)]) -> Cell {
     );
     let set: Vec<_> = set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let scenario = Scenario::from_text(&text, "cell", &set).unwrap();
-    let spec = WorldSpec::new(&scenario, 1).unwrap();
-    let HopSpec::Cell(cell) = spec.hop else { unreachable!("the scenario has [wifi]") };
-    Cell::new(*cell, spec.stations, 1)
+    let mut plan = Plan::new(&scenario, 1).unwrap();
+    let MediumKind::Cell(cell, stations) = plan.media.swap_remove(0).kind else {
+        unreachable!("the scenario has [wifi]")
+    };
+    Cell::new(*cell, stations, 1)
 }
 
 /// Packets both ways at random times, several at once now and then.
 fn traffic(stations: u32, packets: u64) -> Vec<(Instant, CellInput)> {
     let mut random = Stream::new(9, "traffic");
     let mut at = Instant::ZERO;
-    (0..packets)
+    (0..packets as u32)
         .map(|number| {
             if !random.chance(0.4) {
                 at += Span::from_secs_f64(random.exponential(0.003));
             }
             let station = random.below(stations);
             let bytes = 40 + random.below(1_461);
-            let packet = Packet { flow: 0, bytes, sent: at, body: Body::Datagram(number) };
+            let packet = Packet::datagram(number, bytes, at);
             let down = random.chance(0.6);
             (at, if down { CellInput::Down { station, packet } } else { CellInput::Up { station, packet } })
         })
@@ -182,7 +184,7 @@ fn assert_accounted(done: &[(Instant, CellOutput)], sent: usize, set: &[(&str, &
         else {
             continue;
         };
-        if let Body::Datagram(number) = packet.body {
+        if let Payload::Datagram(number) = packet.payload {
             seen[number as usize] += 1;
         }
     }

@@ -8,7 +8,7 @@ use airwatt_proto::powersave::StationId;
 
 use super::{FCS_BYTES, first_bit_us, packet};
 use crate::media::cell::frame::{AirFrame, Kind, Node};
-use crate::packet::Body;
+use crate::net::packet::Payload;
 use crate::record::{CellSetting, Setting};
 use airwatt_dot11::phy::Standard;
 
@@ -62,7 +62,10 @@ pub(super) fn encode(setting: &Setting, cell: &CellSetting, frame: &AirFrame, ou
         fill(out, (frame.bytes as usize).saturating_sub(FCS_BYTES));
     }
     let Some(packet) = &frame.packet else { return out.len() };
-    encapsulate(if matches!(packet.body, Body::E2tcp(_)) { ETHER_TYPE_E2TCP } else { ETHER_TYPE_IPV4 }, out);
+    encapsulate(
+        if matches!(packet.payload, Payload::E2tcp(_)) { ETHER_TYPE_E2TCP } else { ETHER_TYPE_IPV4 },
+        out,
+    );
     let whole = out.len() + packet.bytes as usize;
     match (frame.from, frame.to) {
         (Node::Station(station), _) => packet::encode(setting, packet, station, true, out),

@@ -2,20 +2,17 @@
 //!
 //! The checksums hold for a payload of zeros, which is what an application without content sends.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
+use airwatt_proto::e2tcp::{Addresses, Endpoint};
 use airwatt_proto::powersave::StationId;
 use airwatt_proto::tcp::{Flags, Segment};
 
 use super::mac::aid;
-use crate::packet::{Body, FlowId, Packet};
+use crate::net::packet::{Packet, Payload};
 use crate::record::Setting;
 
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-/// Ports without an assigned service: the server's, and the station's of its first flow.
-const SERVER_PORT: u16 = 50_000;
-const FIRST_STATION_PORT: u16 = 40_000;
-const STATION_PORTS: FlowId = 10_000;
 const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
 /// IPv4 and TCP headers without options, and the largest size of the options of either (RFC 791 3.1, RFC 9293 3.1).
@@ -42,24 +39,23 @@ fn station_address(station: StationId) -> Ipv4Addr {
 
 /// Appends the packet's headers.
 pub(super) fn encode(setting: &Setting, packet: &Packet, station: StationId, up: bool, out: &mut Vec<u8>) {
-    let station_port = FIRST_STATION_PORT + (packet.flow % STATION_PORTS) as u16;
-    let (station, server) = ((station_address(station), station_port), (SERVER, SERVER_PORT));
-    let ends = if up { Ends { from: station, to: server } } else { Ends { from: server, to: station } };
-    match &packet.body {
-        Body::Tcp(segment) => {
+    let (from, to) = if up { (station_address(station), SERVER) } else { (SERVER, station_address(station)) };
+    let ends = Ends { from: (from, packet.sport), to: (to, packet.dport) };
+    match &packet.payload {
+        Payload::Tcp(segment) => {
             let headers = Headers::of((setting.header_bytes + segment.sack.option_bytes()) as usize);
             ends.ip(packet, PROTOCOL_TCP, headers.ip, out);
             ends.tcp(setting, packet, segment, &headers, out);
         }
-        Body::E2tcp(e2tcp) => {
+        Payload::E2tcp(e2tcp) => {
             // The payload of zeros is encoded for the checksum, and then left out like any payload.
-            e2tcp.header.encode(&ZEROS[..usize::from(e2tcp.len)], out);
+            let endpoint = |(ip, port): (Ipv4Addr, u16)| Endpoint { ip: IpAddr::V4(ip), port };
+            let addresses = Addresses::new(endpoint(ends.from), endpoint(ends.to));
+            e2tcp.header.encode(addresses, &ZEROS[..usize::from(e2tcp.len)], out);
             out.truncate(out.len() - usize::from(e2tcp.len));
         }
-        Body::Datagram(number) if (*number as usize) < setting.packets.len() => {
-            out.extend_from_slice(&setting.packets[*number as usize]);
-        }
-        Body::Datagram(_) => {
+        Payload::Bytes(ticket) => out.extend_from_slice(&setting.packets[ticket.index()]),
+        Payload::Datagram(_) | Payload::Carried(_) => {
             ends.ip(packet, PROTOCOL_UDP, IP_HEADER_BYTES, out);
             ends.udp(packet, out);
         }

@@ -3,21 +3,23 @@ use std::ops::ControlFlow;
 use airwatt_energy::Ledger;
 
 use super::*;
+use crate::media::Medium;
+use crate::net::{Network, Plan};
 use crate::scenario::Scenario;
-use crate::world::{Hop, World, WorldSpec};
 
 /// A traced run and the ledger of each of its stations.
 fn traced(scenario: &str, changes: &[(&str, &str)]) -> (RunTrace, Vec<Ledger>) {
     let changes: Vec<_> = changes.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
     let scenario = Scenario::load(scenario, &changes).unwrap();
-    let mut world = World::new(WorldSpec::new(&scenario, 1).unwrap(), 1);
-    world.trace();
-    world.run(&mut |_| ControlFlow::Continue(()));
-    let Hop::Cell(cell) = &mut world.hop else { unreachable!("the scenario has [wifi]") };
-    cell.finish(world.now);
+    let mut network = Network::new(Plan::new(&scenario, 1).unwrap(), 1);
+    network.trace();
+    network.run(&mut |_| ControlFlow::Continue(()));
+    let now = network.now;
+    let Medium::Cell(cell) = &mut network.media[0].medium else { unreachable!("the scenario has [wifi]") };
+    cell.finish(now);
     let stations: u32 = scenario.station.iter().map(|group| group.count).sum();
     let ledgers = (0..stations).map(|station| cell.ledger(station).clone()).collect();
-    (world.finish(&scenario, 1).trace.unwrap(), ledgers)
+    (network.finish(&scenario, 1).trace.unwrap(), ledgers)
 }
 
 fn check(what: &str, trace: &RunTrace, ledgers: &[Ledger]) {

@@ -1,77 +1,73 @@
 //! From a scenario's transports to the ends of connections.
 
-use std::net::{IpAddr, Ipv4Addr};
-
 use airwatt_base::{QueueLimit, Size};
 use airwatt_proto::cc::{self, AckLossConfig, Algorithm, Growth, SegmentsPerAck, StretchConfig};
-use airwatt_proto::e2tcp::{self, Addresses, E2tcpConfig, Endpoint};
+use airwatt_proto::e2tcp::{self, E2tcpConfig, IpVersion};
 use airwatt_proto::tcp::{self, DelayedAck, InitialWindow, TcpConfig};
 
-use crate::apps::{End, Leg};
 use crate::scenario::{
     AckLoss, AckLossRule, BurstReaction, Counted, E2tcp, FlowGroup, HeaderForm, Increase, MinRtoOf,
     PartialAckTimer, RtoClock, Scenario, Tcp, Transport, WindowGrowth,
 };
+use crate::stack::transport::Transport as Endpoint;
 
-/// One connection of a flow, by its ends.
+/// One connection of a flow, by the settings of its endpoints.
 #[derive(Clone, Debug)]
-pub enum LegSpec {
+pub enum ConnectionPlan {
     /// TCP.
     Tcp {
-        /// The end towards the server.
-        near: Box<TcpConfig>,
-        /// The end towards the station.
-        far: Box<TcpConfig>,
+        /// The endpoint on the server's side.
+        server_side: Box<TcpConfig>,
+        /// The endpoint on the station's side.
+        station_side: Box<TcpConfig>,
     },
     /// E2TCP.
     E2tcp {
-        /// The end towards the server.
-        near: Box<E2tcpConfig>,
-        /// The end towards the station.
-        far: Box<E2tcpConfig>,
+        /// The endpoint on the server's side.
+        server_side: Box<E2tcpConfig>,
+        /// The endpoint on the station's side.
+        station_side: Box<E2tcpConfig>,
         /// Whether packets are charged with TCP's headers.
         tcp_headers: bool,
     },
 }
 
-impl LegSpec {
-    /// Both ends: about to open the connection, or with one that stands.
-    pub(super) fn stand(&self, handshake: bool) -> Leg {
+impl ConnectionPlan {
+    /// The endpoint on the server's side and the one on the station's: closed before a handshake, otherwise established.
+    pub(super) fn endpoints(&self, handshake: bool) -> (Endpoint, Endpoint) {
         match self {
-            Self::Tcp { near, far } => {
+            Self::Tcp { server_side, station_side } => {
                 let end = |own: &TcpConfig, peer: &TcpConfig| {
-                    End::Tcp(Box::new(if handshake {
+                    Endpoint::Tcp(Box::new(if handshake {
                         tcp::Connection::new(own.clone())
                     } else {
                         tcp::Connection::established(own.clone(), peer)
                     }))
                 };
-                Leg { near: end(near, far), far: end(far, near) }
+                (end(server_side, station_side), end(station_side, server_side))
             }
-            Self::E2tcp { near, far, tcp_headers } => {
-                let end = |own: &E2tcpConfig, peer: &E2tcpConfig, addresses| End::E2tcp {
+            Self::E2tcp { server_side, station_side, tcp_headers } => {
+                let end = |own: &E2tcpConfig, peer: &E2tcpConfig| Endpoint::E2tcp {
                     connection: Box::new(if handshake {
-                        e2tcp::Connection::new(own.clone(), 0, addresses)
+                        e2tcp::Connection::new(own.clone(), 0, IpVersion::V4)
                     } else {
                         e2tcp::Connection::established(own.clone(), peer, 0)
                     }),
                     tcp_headers: *tcp_headers,
                 };
-                let addresses = addresses();
-                Leg { near: end(near, far, addresses), far: end(far, near, addresses.swapped()) }
+                (end(server_side, station_side), end(station_side, server_side))
             }
         }
     }
 }
 
-/// Addresses of the two ends of an E2TCP connection, which its first packets carry: the base station's first.
-fn addresses() -> Addresses {
-    let endpoint = |host| Endpoint { ip: IpAddr::V4(Ipv4Addr::new(10, 0, 0, host)), port: 50_000 };
-    Addresses::new(endpoint(1), endpoint(2)).expect("both are IPv4")
-}
-
-/// The connections of a flow of `group`, from the server to the station.
-pub(super) fn legs(scenario: &Scenario, group: &FlowGroup, tcp: &TcpConfig, down: bool) -> Vec<LegSpec> {
+/// The connections of a flow of `group`, from the server to the station: one from end to end, or two that a gateway joins.
+pub(super) fn connections(
+    scenario: &Scenario,
+    group: &FlowGroup,
+    tcp: &TcpConfig,
+    down: bool,
+) -> Vec<ConnectionPlan> {
     let with = |congestion, ackloss: bool| TcpConfig {
         congestion,
         ackloss: ackloss.then(|| ackloss_config(&scenario.ackloss)),
@@ -83,19 +79,23 @@ pub(super) fn legs(scenario: &Scenario, group: &FlowGroup, tcp: &TcpConfig, down
     };
     // Where the base station reads, data wait until there is room for them on the other side.
     let relay = |reads: bool| TcpConfig { read_at_once: !reads, ..gateway() };
-    let to_server = || LegSpec::Tcp { near: Box::new(gateway()), far: Box::new(relay(down)) };
+    let to_server =
+        || ConnectionPlan::Tcp { server_side: Box::new(gateway()), station_side: Box::new(relay(down)) };
     match group.transport {
         Transport::Split => {
-            let to_station = LegSpec::Tcp { near: Box::new(relay(!down)), far: Box::new(gateway()) };
+            let to_station = ConnectionPlan::Tcp {
+                server_side: Box::new(relay(!down)),
+                station_side: Box::new(gateway()),
+            };
             vec![to_server(), to_station]
         }
         Transport::E2tcp => {
             let behind_wire = scenario.wired.is_some() || group.wired.is_some();
             let end = e2tcp_config(&scenario.e2tcp, &scenario.tcp, group.reliability);
             let near = E2tcpConfig { read_at_once: down || !behind_wire, ..end.clone() };
-            let hop = LegSpec::E2tcp {
-                near: Box::new(near),
-                far: Box::new(end),
+            let hop = ConnectionPlan::E2tcp {
+                server_side: Box::new(near),
+                station_side: Box::new(end),
                 tcp_headers: scenario.e2tcp.header == HeaderForm::Tcp,
             };
             if behind_wire { vec![to_server(), hop] } else { vec![hop] }
@@ -109,8 +109,8 @@ pub(super) fn legs(scenario: &Scenario, group: &FlowGroup, tcp: &TcpConfig, down
 }
 
 /// A connection from end to end.
-fn whole(end: TcpConfig) -> LegSpec {
-    LegSpec::Tcp { near: Box::new(end.clone()), far: Box::new(end) }
+fn whole(end: TcpConfig) -> ConnectionPlan {
+    ConnectionPlan::Tcp { server_side: Box::new(end.clone()), station_side: Box::new(end) }
 }
 
 /// The detector of lost acknowledgements as a scenario sets it.

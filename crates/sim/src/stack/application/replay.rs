@@ -5,9 +5,11 @@
 //! another is not sent before that one was received, however early the capture has it. What a replay gives is the delay
 //! added and the energy spent at otherwise unchanged arrivals.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use airwatt_base::{Instant, Span};
+
+use super::{Call, Fate, Request, Role};
 
 /// One packet of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +44,8 @@ pub struct Replay {
     settled: Vec<bool>,
     /// Packets that are due and wait for another, by the one they wait for.
     waiting: BTreeMap<u64, Vec<u64>>,
+    /// Packets that are to be sent now.
+    pending: VecDeque<u64>,
     /// Delay of each packet that crossed the air, in order of reception.
     pub delays: Vec<Delay>,
     /// Packets lost on the way.
@@ -54,39 +58,51 @@ impl Replay {
         arrivals.sort_by_key(|arrival| arrival.at);
         let delays = Vec::with_capacity(arrivals.len());
         let settled = vec![false; arrivals.len()];
-        Self { arrivals, next: 0, settled, waiting: BTreeMap::new(), delays, lost: 0 }
+        let (waiting, pending) = (BTreeMap::new(), VecDeque::new());
+        Self { arrivals, next: 0, settled, waiting, pending, delays, lost: 0 }
     }
 
-    /// When the next packet is due.
-    pub fn due(&self) -> Option<Instant> {
+    /// The time at which the next packet is due.
+    pub(super) fn due(&self) -> Option<Instant> {
         self.arrivals.get(self.next).map(|arrival| arrival.at)
     }
 
     /// Whether every packet has crossed the air or been lost.
-    pub fn is_over(&self) -> bool {
-        self.delays.len() as u64 + self.lost >= self.arrivals.len() as u64
+    pub(super) fn is_over(&self) -> bool {
+        self.due().is_none() && self.delays.len() as u64 + self.lost >= self.arrivals.len() as u64
     }
 
-    /// The next packet with its number, unless it has to wait for another; [`Replay::settle`] returns it then.
-    pub fn take(&mut self) -> Option<(u64, Arrival)> {
-        let arrival = *self.arrivals.get(self.next)?;
+    /// Sends the next packet, unless it has to wait for another.
+    pub(super) fn handle_timeout(&mut self) {
+        let Some(arrival) = self.arrivals.get(self.next) else { return };
         let number = self.next as u64;
         self.next += 1;
         // A packet cannot wait for one that comes later.
-        let awaited = arrival.after.filter(|after| *after < number && !self.settled[*after as usize]);
-        if let Some(after) = awaited {
-            self.waiting.entry(after).or_default().push(number);
-            return None;
+        match arrival.after.filter(|after| *after < number && !self.settled[*after as usize]) {
+            Some(after) => self.waiting.entry(after).or_default().push(number),
+            None => self.pending.push_back(number),
         }
-        Some((number, arrival))
     }
 
-    /// A packet was received or lost; returns those that waited for it.
-    pub fn settle(&mut self, number: u64) -> Vec<(u64, Arrival)> {
+    /// A packet was received or lost; those that waited for it are sent.
+    pub(super) fn settle(&mut self, number: u32, fate: Fate) {
+        let number = u64::from(number);
+        match fate {
+            Fate::Arrived(role, delay) => {
+                self.delays.push(Delay { number, down: role == Role::Receiver, delay });
+            }
+            Fate::Lost => self.lost += 1,
+        }
         if let Some(settled) = self.settled.get_mut(number as usize) {
             *settled = true;
         }
-        let released = self.waiting.remove(&number).unwrap_or_default();
-        released.into_iter().map(|number| (number, self.arrivals[number as usize])).collect()
+        self.pending.extend(self.waiting.remove(&number).unwrap_or_default());
+    }
+
+    pub(super) fn poll_call(&mut self) -> Option<Call> {
+        let number = self.pending.pop_front()?;
+        let Arrival { at, down, bytes, .. } = self.arrivals[number as usize];
+        let role = if down { Role::Sender } else { Role::Receiver };
+        Some(Call { role, request: Request::Send { number: number as u32, bytes, since: at } })
     }
 }

@@ -1,82 +1,92 @@
-//! One end of a transport connection, whichever transport it is: what the wiring sees of TCP and E2TCP alike.
+//! The transport of a socket: what the network sees of TCP, E2TCP and UDP alike.
 //!
-//! It translates and decides nothing. A packet of another transport, which the wiring never sends, is ignored.
+//! It translates and decides nothing. A packet of another transport is ignored.
 
 use airwatt_base::{Instant, Machine, Span};
 use airwatt_proto::{e2tcp, tcp};
 
-use crate::packet::Body;
+use crate::net::packet::Payload;
 
-/// One end.
+/// The transport of one socket.
 #[derive(Clone, Debug)]
-pub enum End {
-    /// Of a TCP connection.
+pub enum Transport {
+    /// An end of a TCP connection.
     Tcp(Box<tcp::Connection>),
-    /// Of an E2TCP connection.
+    /// An end of an E2TCP connection.
     E2tcp {
         /// The end.
         connection: Box<e2tcp::Connection>,
         /// Whether packets are charged with TCP's headers instead of their own.
         tcp_headers: bool,
     },
+    /// Datagrams.
+    Udp(Udp),
 }
 
-/// What an end does.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum EndOutput {
-    /// It sends an IP packet of so many bytes.
-    Transmit(Body, u32),
-    /// It tells its application something.
-    Event(EndEvent),
-}
-
-/// What an application wants to know.
+/// Datagrams: each is sent when it is written, and never again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EndEvent {
-    /// So many bytes more are in order, or arrived after they were given up.
+pub struct Udp {
+    /// IP and UDP headers of each packet in bytes; 0 if the application counts IP packets.
+    pub header_bytes: u32,
+}
+
+/// An output of a transport.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum TransportOutput {
+    /// An IP packet with this payload and this length in bytes is to be sent.
+    Transmit(Payload, u32),
+    /// The application is notified.
+    Event(SocketEvent),
+}
+
+/// What a socket reports to its application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SocketEvent {
+    /// This many bytes more are in order.
     Delivered(u64),
-    /// So many bytes were given up, by leave of the reliability.
+    /// This many bytes were given up, as permitted by the reliability.
     Skipped(u64),
-    /// So many bytes that were given up arrived all the same.
+    /// This many bytes that had been given up arrived after all.
     Late(u64),
-    /// The peer has everything that was written so far, or can do without.
+    /// The peer has received, or has given up, everything written so far.
     AllAcknowledged,
-    /// The connection was given up, reset or refused.
+    /// The connection was reset, refused or timed out.
     Lost,
 }
 
-/// What the sending end counted.
+/// Counters of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EndCounts {
-    /// Packets with data sent, those sent again included.
+pub struct SenderCounts {
+    /// Packets with data sent, including retransmissions.
     pub sent: u64,
-    /// Those sent again.
+    /// Retransmissions.
     pub retransmitted: u64,
     /// Retransmission time-outs.
     pub timeouts: u64,
-    /// Acknowledgements of the peer taken for lost, where that is watched, and how often that halved the window.
+    /// Acknowledgements of the peer that the sender took for lost, and the number of times that this halved its window.
     pub ack_losses: (u64, u64),
     /// Mean of the measurements of the round-trip time.
     pub rtt_mean: Option<Span>,
 }
 
 /// A sender's window in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EndWindow {
-    /// What may be on its way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderWindow {
+    /// The congestion window.
     pub window: u32,
-    /// Slow-start threshold; of E2TCP the largest window.
+    /// The slow-start threshold; of E2TCP the largest window.
     pub threshold: u32,
-    /// What is on its way.
+    /// Bytes in flight.
     pub flight: u32,
 }
 
-impl End {
-    /// Waits for the peer to open.
+impl Transport {
+    /// Waits for the peer to open the connection.
     pub fn listen(&mut self, now: Instant) {
         match self {
             Self::Tcp(end) => end.handle_input(tcp::Input::Listen, now),
             Self::E2tcp { connection, .. } => connection.handle_input(e2tcp::Input::Listen, now),
+            Self::Udp(_) => {}
         }
     }
 
@@ -85,33 +95,27 @@ impl End {
         match self {
             Self::Tcp(end) => end.handle_input(tcp::Input::Open, now),
             Self::E2tcp { connection, .. } => connection.handle_input(e2tcp::Input::Open, now),
+            Self::Udp(_) => {}
         }
     }
 
-    /// Takes `bytes` of data to send.
+    /// Sends `bytes` bytes of data.
     pub fn write(&mut self, bytes: u64, now: Instant) {
         match self {
             Self::Tcp(end) => end.handle_input(tcp::Input::Write(bytes), now),
             Self::E2tcp { connection, .. } => connection.handle_input(e2tcp::Input::Write(bytes), now),
+            Self::Udp(_) => {}
         }
     }
 
-    /// The application has read `bytes`.
-    pub fn read(&mut self, bytes: u64, now: Instant) {
-        match self {
-            Self::Tcp(end) => end.handle_input(tcp::Input::Read(bytes), now),
-            Self::E2tcp { connection, .. } => connection.handle_input(e2tcp::Input::Read(bytes), now),
-        }
-    }
-
-    /// A packet from the peer.
-    pub fn receive(&mut self, body: &Body, now: Instant) {
-        match (self, body) {
-            (Self::Tcp(end), Body::Tcp(segment)) => {
-                end.handle_input(tcp::Input::Segment(*segment, ()), now);
+    /// Processes a packet of the peer.
+    pub fn receive(&mut self, payload: Payload, now: Instant) {
+        match (self, payload) {
+            (Self::Tcp(end), Payload::Tcp(segment)) => {
+                end.handle_input(tcp::Input::Segment(segment, ()), now);
             }
-            (Self::E2tcp { connection, .. }, Body::E2tcp(packet)) => {
-                connection.handle_input(e2tcp::Input::Packet(*packet, ()), now);
+            (Self::E2tcp { connection, .. }, Payload::E2tcp(packet)) => {
+                connection.handle_input(e2tcp::Input::Packet(packet, ()), now);
             }
             _ => {}
         }
@@ -122,35 +126,38 @@ impl End {
         match self {
             Self::Tcp(end) => end.handle_timeout(now),
             Self::E2tcp { connection, .. } => connection.handle_timeout(now),
+            Self::Udp(_) => {}
         }
     }
 
-    /// When it wants to be woken.
+    /// The time of the next timer.
     pub fn due(&self) -> Option<Instant> {
         match self {
             Self::Tcp(end) => end.poll_timeout().map(|timeout| timeout.at),
             Self::E2tcp { connection, .. } => connection.poll_timeout().map(|timeout| timeout.at),
+            Self::Udp(_) => None,
         }
     }
 
-    /// What it does next.
-    pub fn poll_output(&mut self) -> Option<EndOutput> {
+    /// The next output.
+    pub fn poll_output(&mut self) -> Option<TransportOutput> {
         loop {
             let translated = match self {
                 Self::Tcp(end) => match end.poll_output()? {
                     tcp::Output::Transmit(segment) => {
                         let bytes = end.config().packet_bytes(&segment);
-                        Some(EndOutput::Transmit(Body::Tcp(segment), bytes))
+                        Some(TransportOutput::Transmit(Payload::Tcp(segment), bytes))
                     }
-                    tcp::Output::Event(event) => tcp_event(event).map(EndOutput::Event),
+                    tcp::Output::Event(event) => tcp_event(event).map(TransportOutput::Event),
                 },
                 Self::E2tcp { connection, tcp_headers } => match connection.poll_output()? {
                     e2tcp::Output::Transmit(packet) => {
                         let bytes = e2tcp_bytes(&packet, *tcp_headers);
-                        Some(EndOutput::Transmit(Body::E2tcp(packet), bytes))
+                        Some(TransportOutput::Transmit(Payload::E2tcp(packet), bytes))
                     }
-                    e2tcp::Output::Event(event) => e2tcp_event(event).map(EndOutput::Event),
+                    e2tcp::Output::Event(event) => e2tcp_event(event).map(TransportOutput::Event),
                 },
+                Self::Udp(_) => return None,
             };
             if translated.is_some() {
                 return translated;
@@ -158,28 +165,12 @@ impl End {
         }
     }
 
-    /// Bytes received in order and not yet read, given-up ones among them.
-    pub fn readable(&self) -> u64 {
-        match self {
-            Self::Tcp(end) => end.readable_bytes(),
-            Self::E2tcp { connection, .. } => connection.readable_bytes(),
-        }
-    }
-
-    /// Bytes written and not yet acknowledged.
-    pub fn unacknowledged(&self) -> u64 {
-        match self {
-            Self::Tcp(end) => end.unacknowledged_bytes(),
-            Self::E2tcp { connection, .. } => connection.unacknowledged_bytes(),
-        }
-    }
-
-    /// What it counted as a sender.
-    pub fn counts(&self) -> EndCounts {
+    /// The counters of a sender.
+    pub fn counts(&self) -> SenderCounts {
         match self {
             Self::Tcp(end) => {
                 let counted = end.statistics();
-                EndCounts {
+                SenderCounts {
                     sent: counted.segments_sent,
                     retransmitted: counted.segments_retransmitted,
                     timeouts: counted.timeouts,
@@ -189,7 +180,7 @@ impl End {
             }
             Self::E2tcp { connection, .. } => {
                 let counted = connection.statistics();
-                EndCounts {
+                SenderCounts {
                     sent: counted.data_packets_sent,
                     retransmitted: counted.packets_resent,
                     timeouts: counted.transmission_timeouts + counted.retransmission_timeouts,
@@ -197,24 +188,26 @@ impl End {
                     rtt_mean: counted.rtt_mean(),
                 }
             }
+            Self::Udp(_) => SenderCounts::default(),
         }
     }
 
-    /// Its window as a sender.
-    pub fn window(&self) -> EndWindow {
+    /// The window of a sender.
+    pub fn window(&self) -> SenderWindow {
         match self {
             Self::Tcp(end) => {
-                EndWindow { window: end.cwnd(), threshold: end.ssthresh(), flight: end.flight() }
+                SenderWindow { window: end.cwnd(), threshold: end.ssthresh(), flight: end.flight() }
             }
             Self::E2tcp { connection, .. } => {
                 let payload = u32::from(connection.config().payload);
                 let bytes = |packets: u32| packets.saturating_mul(payload);
-                EndWindow {
+                SenderWindow {
                     window: bytes(connection.window()),
                     threshold: bytes(connection.largest_window()),
                     flight: bytes(connection.outstanding()),
                 }
             }
+            Self::Udp(_) => SenderWindow::default(),
         }
     }
 }
@@ -233,25 +226,25 @@ pub fn e2tcp_bytes(packet: &e2tcp::Packet, tcp_headers: bool) -> u32 {
     TCP_HEADERS + TCP_BLOCK * blocks + u32::from(packet.len)
 }
 
-const fn tcp_event(event: tcp::Event) -> Option<EndEvent> {
+const fn tcp_event(event: tcp::Event) -> Option<SocketEvent> {
     match event {
-        tcp::Event::Delivered { bytes } => Some(EndEvent::Delivered(bytes)),
-        tcp::Event::Gap { bytes, .. } => Some(EndEvent::Skipped(bytes)),
-        tcp::Event::Late { bytes, .. } => Some(EndEvent::Late(bytes)),
-        tcp::Event::AllAcknowledged => Some(EndEvent::AllAcknowledged),
-        tcp::Event::Reset | tcp::Event::TimedOut => Some(EndEvent::Lost),
+        tcp::Event::Delivered { bytes } => Some(SocketEvent::Delivered(bytes)),
+        tcp::Event::Gap { bytes, .. } => Some(SocketEvent::Skipped(bytes)),
+        tcp::Event::Late { bytes, .. } => Some(SocketEvent::Late(bytes)),
+        tcp::Event::AllAcknowledged => Some(SocketEvent::AllAcknowledged),
+        tcp::Event::Reset | tcp::Event::TimedOut => Some(SocketEvent::Lost),
         tcp::Event::Connected | tcp::Event::PeerClosed | tcp::Event::Closed => None,
     }
 }
 
-const fn e2tcp_event(event: e2tcp::Event) -> Option<EndEvent> {
+const fn e2tcp_event(event: e2tcp::Event) -> Option<SocketEvent> {
     use e2tcp::Event;
     match event {
-        Event::Delivered { bytes } => Some(EndEvent::Delivered(bytes)),
-        Event::Gap { bytes, .. } => Some(EndEvent::Skipped(bytes)),
-        Event::Late { bytes, .. } => Some(EndEvent::Late(bytes)),
-        Event::AllAcknowledged => Some(EndEvent::AllAcknowledged),
-        Event::Refused | Event::Reset | Event::TimedOut => Some(EndEvent::Lost),
+        Event::Delivered { bytes } => Some(SocketEvent::Delivered(bytes)),
+        Event::Gap { bytes, .. } => Some(SocketEvent::Skipped(bytes)),
+        Event::Late { bytes, .. } => Some(SocketEvent::Late(bytes)),
+        Event::AllAcknowledged => Some(SocketEvent::AllAcknowledged),
+        Event::Refused | Event::Reset | Event::TimedOut => Some(SocketEvent::Lost),
         Event::Connected | Event::Urgent { .. } | Event::PeerClosed | Event::Closed => None,
     }
 }

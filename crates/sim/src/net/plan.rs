@@ -1,16 +1,20 @@
-//! From a checked scenario to machines.
+//! The plan of a network: its nodes, media and flows as indices and settings of machines.
+//!
+//! A plan is made of a checked scenario. A scenario's short form becomes this network; without a wire the server is the
+//! access point, and a neighbour's flow ends at the access point.
+//!
+//! ```text
+//!  server ---- wire ---- access point ~~~~ cell or point-to-point hop ~~~~ stations
+//!  server of a flow's own wire ----
+//! ```
 
 use airwatt_base::{Distance, Instant, QueueLimit, Size, Span, Stream};
 use airwatt_energy::{Radio, RadioError};
 use airwatt_proto::powersave::{self, AccessPointConfig, StationId};
 use airwatt_proto::tcp::TcpConfig;
 
-use super::FlowState;
-use super::transport::{self, LegSpec};
-use crate::apps::{
-    Arrival, Datagrams, Dialogue, DialogueConfig, Foreign, Replay, Replies, Saturation, Source, SourceConfig,
-    Transfer,
-};
+use super::route::{MediumId, NodeId};
+use super::transport::{self, ConnectionPlan};
 use crate::media::cell::contention::{Access, Counting};
 use crate::media::cell::fq_codel::FqCodelConfig;
 use crate::media::cell::propagation;
@@ -21,54 +25,92 @@ use crate::scenario::{
     Application, Direction, ErrorKind, Errors, FlowGroup, QueueDiscipline, Scenario, Transport, Wifi, Wired,
     WiredDirection,
 };
+use crate::stack::application::{self, Arrival, Datagrams, Dialogue, DialogueConfig, Replay, Replies};
+use crate::stack::application::{Saturation, Source, SourceConfig, Transfer};
 
 /// Everything that a run is made of.
 #[derive(Clone, Debug)]
-pub struct WorldSpec {
-    /// The last hop.
-    pub hop: HopSpec,
-    /// Its stations.
-    pub stations: Vec<StationConfig>,
-    /// Wires between servers and base station, each towards the stations and towards the server: the one that flows share,
-    /// if there is one, then those that groups of flows have for themselves.
-    pub wires: Vec<(PipeConfig, PipeConfig)>,
+pub struct Plan {
+    /// The nodes.
+    pub nodes: Vec<NodePlan>,
+    /// The node of the access point or base station.
+    pub access_point: NodeId,
+    /// The media: cells and point-to-point hops first, then wires.
+    pub media: Vec<MediumPlan>,
     /// TCP at both ends.
     pub tcp: TcpConfig,
     /// The flows.
-    pub flows: Vec<FlowSpec>,
+    pub flows: Vec<FlowPlan>,
+    /// The most that the gateway holds for each connection, in bytes.
+    pub gateway_buffer: u64,
     /// Stop after this time.
     pub duration: Option<Span>,
     /// Give up after this time.
     pub time_limit: Span,
-    /// When throughputs begin to be measured.
+    /// The time at which throughputs begin to be measured.
     pub measure_from: Span,
     /// Whether what arrives is kept in bins.
     pub bins: bool,
 }
 
-/// The last hop of a [`WorldSpec`].
+/// One node of a [`Plan`].
 #[derive(Clone, Debug)]
-pub enum HopSpec {
-    /// A Wi-Fi cell.
-    Cell(Box<CellConfig>),
-    /// A point-to-point link.
-    Link(PointToPointConfig),
+pub struct NodePlan {
+    /// Its name.
+    pub name: String,
+    /// Whether its network stack is outside.
+    pub external: bool,
 }
 
-/// One flow of a [`WorldSpec`].
+/// One medium of a [`Plan`].
 #[derive(Clone, Debug)]
-pub struct FlowSpec {
-    /// Whose; of a neighbour on the wire none.
+pub struct MediumPlan {
+    /// What it is.
+    pub kind: MediumKind,
+    /// The nodes of its members.
+    pub members: Vec<NodeId>,
+}
+
+/// The kind of a medium, with its settings.
+#[derive(Clone, Debug)]
+pub enum MediumKind {
+    /// A wire, from member 0 to member 1 and back.
+    Wire([PipeConfig; 2]),
+    /// A point-to-point wireless hop, and the radio at its station.
+    PointToPoint(PointToPointConfig, Box<StationConfig>),
+    /// An 802.11 cell and its stations.
+    Cell(Box<CellConfig>, Vec<StationConfig>),
+}
+
+impl MediumPlan {
+    /// Its wireless stations.
+    pub fn stations(&self) -> &[StationConfig] {
+        match &self.kind {
+            MediumKind::Wire(_) => &[],
+            MediumKind::PointToPoint(_, station) => std::slice::from_ref(&**station),
+            MediumKind::Cell(_, stations) => stations,
+        }
+    }
+}
+
+/// One flow of a [`Plan`].
+#[derive(Clone, Debug)]
+pub struct FlowPlan {
+    /// The number of its station in the plan; `None` for a wired neighbour.
     pub station: Option<StationId>,
-    /// Its place in [`WorldSpec::wires`]; none if its server is at the base station.
-    pub wire: Option<usize>,
-    /// Towards the station.
+    /// The wire between its server and the access point; `None` if the server is at the access point.
+    pub wire: Option<MediumId>,
+    /// The node that waits for the connection.
+    pub server: NodeId,
+    /// The node that opens it.
+    pub client: NodeId,
+    /// Whether data goes from the server to the client.
     pub down: bool,
-    /// Over which transport.
+    /// The transport.
     pub transport: Transport,
     /// What it carries.
     pub traffic: Traffic,
-    /// When it begins.
+    /// The time at which it begins.
     pub start: Span,
     /// It begins up to this much later, drawn.
     pub start_spread: Span,
@@ -81,12 +123,10 @@ pub enum Traffic {
     Transfer {
         /// What the application sends.
         source: SourceConfig,
-        /// Instead: who asks and who replies.
+        /// Instead: the requests and replies of a dialogue.
         dialogue: Option<DialogueConfig>,
-        /// The connections, from the server to the station.
-        legs: Vec<LegSpec>,
-        /// What the base station holds for a connection at most, in bytes.
-        relay_buffer: u64,
+        /// The connections, from the server to the station: one, or two that a gateway joins.
+        connections: Vec<ConnectionPlan>,
         /// Whether connections begin with a SYN exchange.
         handshake: bool,
     },
@@ -97,19 +137,17 @@ pub enum Traffic {
         /// Headers of each packet in bytes.
         header_bytes: u32,
     },
-    /// Packets of this length without end.
+    /// As many packets of this length as the air carries.
     Saturated {
-        /// Length of the IP packets in bytes.
+        /// Length of each IP packet in bytes.
         packet_bytes: u32,
     },
     /// The packets of a capture.
     Replay(Vec<Arrival>),
-    /// Packets of somebody else.
-    Foreign,
 }
 
-impl WorldSpec {
-    /// The world of a scenario.
+impl Plan {
+    /// The plan of a scenario.
     ///
     /// # Errors
     /// A radio profile that could not be read since the scenario was checked.
@@ -119,29 +157,100 @@ impl WorldSpec {
         let interval = scenario.ap.beacon_interval;
         let first_beacon = Instant::ZERO + Span::from_secs_f64(phase * interval.as_secs_f64());
         let stations = stations(scenario, first_beacon, seed)?;
+        let mut builder = Builder::default();
+        let server = scenario.wired.as_ref().map(|_| builder.node("server".to_owned()));
+        let access_point = builder.node("access-point".to_owned());
+        let first_station = builder.nodes.len() as NodeId;
+        let mut members = vec![access_point];
+        members.extend((0..stations.len()).map(|station| builder.node(format!("station{station}"))));
+        builder.media.push(MediumPlan { kind: hop(scenario, stations, first_beacon), members });
+        let shared = scenario.wired.as_ref().zip(server).map(|(shared, server)| {
+            let wire = builder.wire(wire(shared, "wire", seed), server, access_point);
+            (wire, server)
+        });
+        let hosts = Hosts { access_point, first_station };
         let tcp = transport::tcp_config(&scenario.tcp);
-        let mut wires: Vec<_> = scenario.wired.iter().map(|shared| wire(shared, "wire", seed)).collect();
-        let shared = scenario.wired.is_some().then_some(0);
-        let mut all = Vec::new();
+        let mut flows = Vec::new();
         for (index, group) in scenario.flow.iter().enumerate() {
             let own = group.wired.as_ref().map(|own| {
-                wires.push(wire(own, &format!("flow/{index}/wire"), seed));
-                wires.len() - 1
+                let server = builder.node(format!("server-of-flow{index}"));
+                let wire = wire(own, &format!("flow/{index}/wire"), seed);
+                (builder.wire(wire, server, access_point), server)
             });
-            all.extend(flows(scenario, group, &tcp, stations.len(), own.or(shared)));
+            flows.extend(self::flows(scenario, group, &tcp, &hosts, own.or(shared)));
         }
         Ok(Self {
-            hop: hop(scenario, first_beacon),
-            stations,
-            wires,
+            nodes: builder.nodes,
+            access_point,
+            media: builder.media,
             tcp,
-            flows: all,
+            flows,
+            gateway_buffer: scenario.gateway.buffer.as_bytes(),
             duration: scenario.duration,
             time_limit: scenario.time_limit,
             measure_from: scenario.measure_from.unwrap_or_default(),
             bins: !scenario.fairness_windows.is_empty(),
         })
     }
+
+    /// Replaces the flows by the packets of a capture at station 0, for `duration`. The other stations go.
+    pub fn replay(&mut self, arrivals: Vec<Arrival>, duration: Span) {
+        if let MediumKind::Cell(_, stations) = &mut self.media[0].kind {
+            stations.truncate(1);
+        }
+        self.media[0].members.truncate(2);
+        self.flows = vec![FlowPlan {
+            station: Some(0),
+            wire: None,
+            server: self.access_point,
+            client: self.media[0].members[1],
+            down: true,
+            transport: Transport::Udp,
+            traffic: Traffic::Replay(arrivals),
+            start: Span::ZERO,
+            start_spread: Span::ZERO,
+        }];
+        self.duration = Some(duration);
+    }
+
+    /// The server: the node at the far end of the first wire, or the access point.
+    pub fn server(&self) -> NodeId {
+        let wire = self.media.iter().find(|medium| matches!(medium.kind, MediumKind::Wire(_)));
+        wire.map_or(self.access_point, |wire| wire.members[0])
+    }
+
+    /// Every station with its medium and its number there, in the order of media.
+    pub fn stations(&self) -> impl Iterator<Item = (MediumId, StationId, &StationConfig)> {
+        self.media.iter().enumerate().flat_map(|(medium, plan)| {
+            let stations = plan.stations().iter().enumerate();
+            stations.map(move |(id, station)| (medium as MediumId, id as StationId, station))
+        })
+    }
+}
+
+/// The nodes and media of a plan in the making.
+#[derive(Default)]
+struct Builder {
+    nodes: Vec<NodePlan>,
+    media: Vec<MediumPlan>,
+}
+
+impl Builder {
+    fn node(&mut self, name: String) -> NodeId {
+        self.nodes.push(NodePlan { name, external: false });
+        (self.nodes.len() - 1) as NodeId
+    }
+
+    fn wire(&mut self, (down, up): (PipeConfig, PipeConfig), from: NodeId, to: NodeId) -> MediumId {
+        self.media.push(MediumPlan { kind: MediumKind::Wire([down, up]), members: vec![from, to] });
+        (self.media.len() - 1) as MediumId
+    }
+}
+
+/// The nodes between which flows run.
+struct Hosts {
+    access_point: NodeId,
+    first_station: NodeId,
 }
 
 fn link(direction: &WiredDirection, delay: Span) -> PipeConfig {
@@ -167,16 +276,20 @@ fn cross_traffic(direction: &WiredDirection, name: &str, seed: u64) -> Option<Cr
     Some(CrossTraffic { first, interval, bytes: cross.packet.as_bytes() as u32 })
 }
 
-fn hop(scenario: &Scenario, first_beacon: Instant) -> HopSpec {
+fn hop(scenario: &Scenario, stations: Vec<StationConfig>, first_beacon: Instant) -> MediumKind {
     match (&scenario.wifi, &scenario.link) {
-        (Some(wifi), _) => HopSpec::Cell(Box::new(cell_config(scenario, wifi, first_beacon))),
-        (None, Some(link)) => HopSpec::Link(PointToPointConfig {
-            rate: link.rate,
-            delay: link.delay,
-            queue: link.queue,
-            cut_through: link.cut_through,
-            errors: errors(&link.errors),
-        }),
+        (Some(wifi), _) => MediumKind::Cell(Box::new(cell_config(scenario, wifi, first_beacon)), stations),
+        (None, Some(link)) => {
+            let config = PointToPointConfig {
+                rate: link.rate,
+                delay: link.delay,
+                queue: link.queue,
+                cut_through: link.cut_through,
+                errors: errors(&link.errors),
+            };
+            let station = stations.into_iter().next().expect("a checked scenario has a station");
+            MediumKind::PointToPoint(config, Box::new(station))
+        }
         (None, None) => unreachable!("a checked scenario has a last hop"),
     }
 }
@@ -298,14 +411,13 @@ fn flows(
     scenario: &Scenario,
     group: &FlowGroup,
     tcp: &TcpConfig,
-    stations: usize,
-    wire: Option<usize>,
-) -> Vec<FlowSpec> {
-    let all = || (0..stations as StationId).collect();
-    let of_stations = |named: Vec<StationId>| named.into_iter().map(Some).collect();
+    hosts: &Hosts,
+    wire: Option<(MediumId, NodeId)>,
+) -> Vec<FlowPlan> {
+    let all = || (0..scenario.stations().count() as StationId).collect();
     let stations: Vec<Option<StationId>> = match group.neighbours {
         Some(count) => vec![None; count as usize],
-        None => of_stations(group.stations.clone().unwrap_or_else(all)),
+        None => group.stations.clone().unwrap_or_else(all).into_iter().map(Some).collect(),
     };
     let down = group.direction == Direction::Down;
     let traffic = match (source(group), group.transport) {
@@ -314,14 +426,20 @@ fn flows(
         (Some(source), _) => Traffic::Transfer {
             source,
             dialogue: dialogue(group),
-            legs: transport::legs(scenario, group, tcp, down),
-            relay_buffer: scenario.gateway.buffer.as_bytes(),
+            connections: transport::connections(scenario, group, tcp, down),
             handshake: scenario.tcp.handshake,
         },
     };
-    let spec = |station| FlowSpec {
+    // What is measured at the head of the air does not go on.
+    let server = match (&traffic, wire) {
+        (Traffic::Saturated { .. }, _) | (_, None) => hosts.access_point,
+        (_, Some((_, server))) => server,
+    };
+    let spec = |station: Option<StationId>| FlowPlan {
         station,
-        wire,
+        wire: wire.map(|(wire, _)| wire),
+        server,
+        client: station.map_or(hosts.access_point, |id| hosts.first_station + id as NodeId),
         down,
         transport: group.transport,
         traffic: traffic.clone(),
@@ -350,7 +468,7 @@ fn source(group: &FlowGroup) -> Option<SourceConfig> {
             let block = group.block.as_bytes() as u32;
             Some(SourceConfig::Stream { size, rate: group.rate, startup: bytes(group.startup), block })
         }
-        // A dialogue decides.
+        // The dialogue decides.
         Application::Web | Application::RequestResponse => Some(SourceConfig::Bulk { size: None }),
         Application::Saturated => None,
     }
@@ -373,22 +491,20 @@ fn dialogue(group: &FlowGroup) -> Option<DialogueConfig> {
     Some(DialogueConfig { replies, request, think: group.mean_gap, count: group.count })
 }
 
-/// The state of flow `index` at the beginning.
-pub(super) fn flow(spec: &FlowSpec, seed: u64, index: usize) -> FlowState {
-    match &spec.traffic {
-        Traffic::Transfer { source, dialogue, legs, relay_buffer, handshake } => {
-            let legs = legs.iter().map(|leg| leg.stand(*handshake)).collect();
-            let source = Source::new(*source, seed, index);
-            let dialogue = dialogue.map(|config| Dialogue::new(config, seed, index));
-            let transfer = Transfer::new(legs, *relay_buffer, *handshake, spec.down, source);
-            FlowState::Transfer(Box::new(Transfer { dialogue, ..transfer }))
+/// The application of flow `index` at the beginning.
+pub(super) fn application(plan: &FlowPlan, seed: u64, index: usize) -> application::Application {
+    use application::Application;
+    match &plan.traffic {
+        Traffic::Transfer { dialogue: Some(config), .. } => {
+            Application::Dialogue(Box::new(Dialogue::new(*config, seed, index)))
         }
-        Traffic::Datagrams { source, header_bytes } => {
-            let source = Source::new(*source, seed, index);
-            FlowState::Datagrams(Box::new(Datagrams::new(source, *header_bytes)))
+        Traffic::Transfer { source, .. } => {
+            Application::Transfer(Box::new(Transfer::new(Source::new(*source, seed, index))))
         }
-        Traffic::Saturated { packet_bytes } => FlowState::Saturated(Saturation::new(*packet_bytes)),
-        Traffic::Replay(arrivals) => FlowState::Replay(Replay::new(arrivals.clone())),
-        Traffic::Foreign => FlowState::Foreign(Foreign::default()),
+        Traffic::Datagrams { source, .. } => {
+            Application::Datagrams(Box::new(Datagrams::new(Source::new(*source, seed, index))))
+        }
+        Traffic::Saturated { packet_bytes } => Application::Saturation(Saturation::new(*packet_bytes)),
+        Traffic::Replay(arrivals) => Application::Replay(Box::new(Replay::new(arrivals.clone()))),
     }
 }

@@ -1,0 +1,221 @@
+//! From a plan to the machines of a network.
+
+use airwatt_base::{Instant, Schedule, Slot, Span, Stream};
+
+use super::flow::FlowRecord;
+use super::meter::Meter;
+use super::node::{Node, Ports, Stack};
+use super::packet::FlowLabel;
+use super::plan::{self, FlowPlan, MediumKind, MediumPlan, Plan, Traffic};
+use super::route::{Address, Interface, InterfaceId, MediumId, Member, NodeId, Routes};
+use super::{ApplicationEntry, MediumEntry, Network, Owner};
+use crate::engine::Fingerprint;
+use crate::media::cell::Cell;
+use crate::media::errors::{ErrorConfig, ErrorModel};
+use crate::media::{Direction, Medium, Pipe, PointToPoint, Wire};
+use crate::stack::application::{ApplicationId, Role};
+use crate::stack::middlebox::{GatewayBox, Middlebox, MiddleboxId, RelayPlan};
+use crate::stack::socket::{End, Socket, SocketId};
+use crate::stack::transport::{Transport, Udp};
+
+/// The port at which the server of flow 0 listens; those of the other flows follow.
+const FIRST_LISTENING_PORT: u16 = 50_000;
+/// The port from which the client of flow 0 opens; those of the other flows follow.
+const FIRST_OPENING_PORT: u16 = 40_000;
+
+impl Network {
+    /// The machines of `plan`, at the beginning.
+    pub fn new(plan: Plan, seed: u64) -> Self {
+        let mut interfaces = Vec::new();
+        let mut owners = Vec::new();
+        let mut media = Vec::with_capacity(plan.media.len());
+        for (id, medium) in plan.media.iter().enumerate() {
+            let (id, slot) = (id as MediumId, owners.len() as Slot);
+            let first_interface = interfaces.len() as InterfaceId;
+            for (member, node) in medium.members.iter().enumerate() {
+                interfaces.push(Interface { node: *node, medium: id, member: member as Member });
+            }
+            owners.push(Owner::Medium(id, Direction::Down));
+            if matches!(medium.kind, MediumKind::Wire(_)) {
+                owners.push(Owner::Medium(id, Direction::Up));
+            }
+            media.push(MediumEntry { medium: machine(medium, seed), slot, first_interface });
+        }
+        if plan.media.len() == 1 {
+            // The slots of a wire, so that a path without one has the same slots.
+            owners.extend([Owner::Nothing; 2]);
+        }
+        let routes = Routes::new(plan.nodes.len(), &interfaces, |medium, from, to| {
+            media[usize::from(medium)].medium.reaches(from, to)
+        });
+        let stack = |external| if external { Stack::External } else { Stack::Host(Ports::default()) };
+        let nodes = plan.nodes.iter().map(|node| Node { stack: stack(node.external), tap: None }).collect();
+        let mut network = Self {
+            media,
+            applications: Vec::with_capacity(plan.flows.len()),
+            sockets: Vec::with_capacity(2 * plan.flows.len()),
+            records: Vec::with_capacity(plan.flows.len()),
+            windows: None,
+            events: 0,
+            print: Fingerprint::default(),
+            now: Instant::ZERO,
+            store: Default::default(),
+            nodes,
+            interfaces,
+            routes,
+            middleboxes: Vec::new(),
+            schedule: Schedule::new(0),
+            owners,
+            messages: Default::default(),
+            deliveries: Default::default(),
+            unfinished: 0,
+            plan,
+        };
+        let mut relays = Vec::new();
+        for index in 0..network.plan.flows.len() {
+            relays.extend(network.add_flow(index, seed));
+        }
+        network.add_gateway(relays);
+        network.schedule = Schedule::new(network.owners.len());
+        network.set_timers(seed);
+        network.unfinished = network.applications.iter().filter(|entry| entry.machine.is_finite()).count();
+        network
+    }
+
+    /// Adds the application, the sockets and the record of a flow. Returns the relay that its connection needs, if any.
+    fn add_flow(&mut self, index: usize, seed: u64) -> Option<RelayPlan> {
+        let flow = self.plan.flows[index].clone();
+        let mut meter = Meter::new(Instant::ZERO + self.plan.measure_from);
+        if self.plan.bins {
+            meter.keep_bins();
+        }
+        self.records.push(FlowRecord::new(meter));
+        let id = index as ApplicationId;
+        let slot = self.owners.len() as Slot;
+        self.owners.push(Owner::Application(id));
+        let server = End { address: Address(flow.server), port: port(FIRST_LISTENING_PORT, index) };
+        let client = End { address: Address(flow.client), port: port(FIRST_OPENING_PORT, index) };
+        let endpoints = endpoints(&flow);
+        let relay = endpoints.relay.map(|(wired, wireless)| RelayPlan {
+            server,
+            station: client,
+            flow: index as FlowLabel,
+            wired,
+            wireless,
+        });
+        let role = |down| if down { Role::Sender } else { Role::Receiver };
+        let [listening, opening] = [
+            (endpoints.server, flow.server, server, client, role(flow.down), relay.is_none()),
+            (endpoints.client, flow.client, client, server, role(!flow.down), true),
+        ]
+        .map(|(transport, node, local, remote, role, counted)| {
+            let slot = self.owners.len() as Slot;
+            let socket = self.sockets.len() as SocketId;
+            self.owners.push(Owner::Socket(socket));
+            let flow = index as FlowLabel;
+            self.sockets.push(Socket {
+                transport,
+                node,
+                local,
+                remote,
+                flow,
+                application: id,
+                role,
+                counted,
+                slot,
+            });
+            if let Stack::Host(ports) = &mut self.nodes[usize::from(node)].stack {
+                ports.bind(node, local.port, socket);
+            }
+            socket
+        });
+        let handshake = matches!(flow.traffic, Traffic::Transfer { handshake: true, .. });
+        self.applications.push(ApplicationEntry {
+            machine: plan::application(&flow, seed, index),
+            sockets: if flow.down { [listening, opening] } else { [opening, listening] },
+            handshake: handshake.then_some([listening, opening]),
+            gateway: relay.is_some().then_some(0),
+            slot,
+            finished: false,
+        });
+        relay
+    }
+
+    /// Adds the gateway of the access point, if connections need one.
+    fn add_gateway(&mut self, relays: Vec<RelayPlan>) {
+        if relays.is_empty() {
+            return;
+        }
+        let id = self.middleboxes.len() as MiddleboxId;
+        let slot = self.owners.len() as Slot;
+        self.owners.push(Owner::Middlebox(id));
+        let gateway = GatewayBox::new(self.plan.gateway_buffer, relays);
+        self.middleboxes.push((Middlebox::Gateway(Box::new(gateway)), slot));
+        self.nodes[usize::from(self.plan.access_point)].tap = Some(id);
+    }
+
+    /// Sets the first timers of media and applications.
+    fn set_timers(&mut self, seed: u64) {
+        for entry in &self.media {
+            self.schedule.put(entry.slot, entry.medium.due(Direction::Down));
+        }
+        for (index, entry) in self.applications.iter().enumerate() {
+            let FlowPlan { start, start_spread, .. } = self.plan.flows[index];
+            let drawn = Stream::new(seed, &format!("flow/{index}/start")).unit() * start_spread.as_secs_f64();
+            let start = Instant::ZERO + start + Span::from_secs_f64(drawn);
+            self.schedule.put(entry.slot, entry.machine.begins(start));
+        }
+    }
+}
+
+/// The machine of a medium.
+fn machine(medium: &MediumPlan, seed: u64) -> Medium {
+    match &medium.kind {
+        MediumKind::Wire(pipes) => {
+            let no_errors = || ErrorModel::new(ErrorConfig::None, seed, "wire", "");
+            Medium::Wire(Box::new(Wire { pipes: pipes.map(|pipe| Pipe::new(pipe, no_errors())) }))
+        }
+        MediumKind::PointToPoint(config, _) => {
+            Medium::PointToPoint(Box::new(PointToPoint::new(config.clone(), seed)))
+        }
+        MediumKind::Cell(config, stations) => {
+            Medium::Cell(Box::new(Cell::new((**config).clone(), stations.clone(), seed)))
+        }
+    }
+}
+
+fn port(first: u16, flow: usize) -> u16 {
+    let port = u16::try_from(flow).ok().and_then(|flow| first.checked_add(flow));
+    port.expect("a checked scenario has no more flows than ports")
+}
+
+/// The transports of a flow: at its server, at its client, and the two legs of a gateway if it has one.
+struct Endpoints {
+    server: Transport,
+    client: Transport,
+    relay: Option<(Transport, Transport)>,
+}
+
+fn endpoints(flow: &FlowPlan) -> Endpoints {
+    let datagrams = |header_bytes| {
+        let udp = Transport::Udp(Udp { header_bytes });
+        Endpoints { server: udp.clone(), client: udp, relay: None }
+    };
+    match &flow.traffic {
+        Traffic::Transfer { connections, handshake, .. } => {
+            let mut connections = connections.iter().map(|connection| connection.endpoints(*handshake));
+            let (server, mut client) = connections.next().expect("a transfer has a connection");
+            let relay = connections.next().map(|(wireless, station)| {
+                let wired = std::mem::replace(&mut client, station);
+                (wired, wireless)
+            });
+            Endpoints { server, client, relay }
+        }
+        Traffic::Datagrams { header_bytes, .. } => datagrams(*header_bytes),
+        // Their lengths are those of IP packets.
+        Traffic::Saturated { .. } | Traffic::Replay(_) => datagrams(0),
+    }
+}
+
+// A node, and what it needs of the plan, is found by its number.
+const _: () = assert!(size_of::<NodeId>() == size_of::<Address>());

@@ -1,0 +1,110 @@
+//! Packets of hosts whose network stack is outside: whoever drives the network hands them in and takes them out.
+//!
+//! In emulation they are those of real kernels. A packet is its length here; its bytes are in the network's [`Store`], and
+//! its ticket leads to them. Left out: windows that a power-save policy grants (`psm-throttling`) cannot be imposed on
+//! sockets outside.
+//!
+//! [`Store`]: super::Store
+
+use airwatt_base::{Instant, Span};
+
+use super::Network;
+use super::packet::{NO_FLOW, Packet, Payload};
+use super::route::{Address, NodeId};
+use super::store::Ticket;
+
+/// A packet of an external host has left the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// The node that the packet was for.
+    pub node: NodeId,
+    /// The ticket of its bytes, which the driver of the network frees.
+    pub ticket: Ticket,
+    /// The time at which it arrived or was lost.
+    pub at: Instant,
+    /// The time that it spent in the network.
+    pub took: Span,
+    /// Whether it arrived.
+    pub arrived: bool,
+}
+
+impl Network {
+    /// Sends an IPv4 packet of an external host from one node to another. Returns the ticket of its bytes.
+    pub fn inject(&mut self, from: NodeId, to: NodeId, bytes: &[u8]) -> Ticket {
+        let ticket = self.store.put_bytes(bytes);
+        let (sport, dport) = ports(bytes);
+        self.forward(
+            from,
+            Packet {
+                src: Address(from),
+                dst: Address(to),
+                sport,
+                dport,
+                flow: NO_FLOW,
+                bytes: bytes.len() as u32,
+                sent: self.now,
+                class: 0,
+                ecn: 0,
+                payload: Payload::Bytes(ticket),
+            },
+        );
+        self.deliver_messages();
+        ticket
+    }
+
+    /// The next packet that has left the network.
+    pub fn poll_delivery(&mut self) -> Option<Delivery> {
+        self.deliveries.pop_front()
+    }
+
+    /// The bytes of a packet of an external host. Panics if the ticket was freed.
+    pub fn bytes(&self, ticket: Ticket) -> &[u8] {
+        self.store.bytes(ticket)
+    }
+
+    /// Frees the bytes of a packet that has left the network. Panics if they were freed before.
+    pub fn free(&mut self, ticket: Ticket) {
+        self.store.free(ticket);
+    }
+
+    /// A packet leaves the network, because it has arrived at an external host or was lost on its way there.
+    pub(super) fn leave(&mut self, node: NodeId, packet: Packet, arrived: bool) {
+        if let Payload::Bytes(ticket) = packet.payload {
+            let (at, took) = (self.now, self.now - packet.sent);
+            self.deliveries.push_back(Delivery { node, ticket, at, took, arrived });
+        }
+    }
+}
+
+/// The ports of an IPv4 packet of TCP or UDP that is the first or only fragment; otherwise 0.
+fn ports(bytes: &[u8]) -> (u16, u16) {
+    const TCP: u8 = 6;
+    const UDP: u8 = 17;
+    const FRAGMENT_OFFSET: u16 = 0x1fff;
+    let word = |at: usize| Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]));
+    let found = || {
+        let header = usize::from(bytes.first()? & 0xf) * 4;
+        let first = word(6)? & FRAGMENT_OFFSET == 0 && matches!(*bytes.get(9)?, TCP | UDP);
+        Some((word(header)?, word(header + 2)?)).filter(|_| first)
+    };
+    found().unwrap_or((0, 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_those_of_tcp_and_udp() {
+        let mut packet = vec![0_u8; 28];
+        packet[0] = 0x45;
+        packet[20..24].copy_from_slice(&[0x13, 0x88, 0x9c, 0x40]);
+        assert_eq!(ports(&packet), (0, 0), "protocol 0");
+        packet[9] = 17;
+        assert_eq!(ports(&packet), (5_000, 40_000));
+        packet[7] = 1;
+        assert_eq!(ports(&packet), (0, 0), "a later fragment");
+        assert_eq!(ports(&packet[..21]), (0, 0));
+        assert_eq!(ports(&[]), (0, 0));
+    }
+}

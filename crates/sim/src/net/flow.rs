@@ -1,0 +1,109 @@
+//! What is measured of a flow.
+//!
+//! The network counts in four places only: a socket transmits, a data packet arrives at the receiving socket, the
+//! receiving socket delivers, and a packet is lost.
+
+use airwatt_base::{Instant, Span};
+
+use super::delivery::Deliveries;
+use super::meter::Meter;
+use crate::stack::application::Role;
+use crate::stack::transport::SocketEvent;
+
+/// The measurements of one flow.
+#[derive(Clone, Debug)]
+pub struct FlowRecord {
+    /// The time at which the application began.
+    pub started: Option<Instant>,
+    /// The time at which the receiver had everything.
+    pub completed: Option<Instant>,
+    /// The time at which the sender knew.
+    pub acknowledged: Option<Instant>,
+    /// Whether a connection ended before the flow was complete.
+    pub failed: bool,
+    /// Payload that the receiving application got, in bytes.
+    pub received: u64,
+    /// The part of it that is zeros, in place of what a gateway gave up.
+    pub zeros: u64,
+    /// Payload that the receiver gave up, as permitted by the reliability, in bytes.
+    pub skipped: u64,
+    /// Datagrams sent.
+    pub packets_sent: u64,
+    /// Packets with data that arrived.
+    pub packets_arrived: u64,
+    /// Datagrams lost.
+    pub packets_lost: u64,
+    /// Sum of the latencies of the packets that arrived, from the sending to the receiving host; with a gateway, from the
+    /// gateway.
+    pub latency: Span,
+    /// Pure acknowledgements lost.
+    pub acks_lost: u64,
+    /// Bytes of IP packets sent in both directions; with a gateway, on its wireless side.
+    pub bytes_sent: u64,
+    /// How long data took over a point-to-point link.
+    pub deliveries: Deliveries,
+    /// What the receiver delivered in the measured interval.
+    pub meter: Meter,
+}
+
+impl FlowRecord {
+    /// The record of a flow that has not begun.
+    pub fn new(meter: Meter) -> Self {
+        Self {
+            started: None,
+            completed: None,
+            acknowledged: None,
+            failed: false,
+            received: 0,
+            zeros: 0,
+            skipped: 0,
+            packets_sent: 0,
+            packets_arrived: 0,
+            packets_lost: 0,
+            latency: Span::ZERO,
+            acks_lost: 0,
+            bytes_sent: 0,
+            deliveries: Deliveries::default(),
+            meter,
+        }
+    }
+
+    /// Payload delivered to the receiving application, without zeros, in bytes.
+    pub const fn delivered(&self) -> u64 {
+        self.received.saturating_sub(self.zeros)
+    }
+
+    /// Payload given up on the way, in bytes.
+    pub const fn given_up(&self) -> u64 {
+        self.skipped + self.zeros
+    }
+
+    /// Whether a flow over a connection is done, whether it was successful or not.
+    pub const fn is_over(&self) -> bool {
+        self.failed || self.acknowledged.is_some() && self.completed.is_some()
+    }
+
+    /// Whether the flow has begun and is not over.
+    pub const fn is_under_way(&self) -> bool {
+        self.started.is_some() && !self.is_over()
+    }
+
+    /// A connection of the flow was reset, refused or timed out.
+    pub const fn lose_connection(&mut self) {
+        self.failed |= !self.is_over();
+    }
+
+    /// Takes note of an event of the socket at the `role` end.
+    pub(crate) const fn note(&mut self, role: Role, event: SocketEvent) {
+        match (event, role) {
+            (SocketEvent::Delivered(bytes), Role::Receiver) => self.received += bytes,
+            (SocketEvent::Skipped(bytes), Role::Receiver) => self.skipped += bytes,
+            (SocketEvent::Late(bytes), Role::Receiver) => {
+                self.received += bytes;
+                self.skipped -= bytes;
+            }
+            (SocketEvent::Lost, _) => self.lose_connection(),
+            _ => {}
+        }
+    }
+}

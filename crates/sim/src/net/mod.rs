@@ -1,0 +1,608 @@
+//! The network: nodes, media between them, routes, and the loop that wakes machines.
+//!
+//! * [`packet`], [`store`]: what is carried.
+//! * [`route`], `node`: addresses, routes and what is at a node.
+//! * [`plan`]: nodes, media and flows as indices and settings, made of a scenario.
+//! * [`flow`], [`meter`], [`delivery`]: what is measured of a flow.
+//!
+//! Every input of a machine is a message. One message is delivered at a time, and its machine is drained into further
+//! messages before the next one is taken, as the machine contract demands. A packet is forwarded while its medium is
+//! drained: only what enters a machine is a message. At equal times the media are served first (cells and point-to-point
+//! hops, then wires), then flow by flow the application and its sockets, then middleboxes.
+
+mod build;
+pub mod delivery;
+pub mod external;
+pub mod flow;
+pub mod meter;
+pub(crate) mod node;
+pub mod packet;
+pub mod plan;
+pub mod route;
+pub mod store;
+mod transport;
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+
+use airwatt_base::{Instant, Machine, Schedule, Size, Slot, Span};
+use airwatt_proto::powersave::Window;
+use airwatt_proto::tcp;
+
+pub use external::Delivery;
+pub use plan::{FlowPlan, MediumKind, Plan, Traffic};
+pub use store::{Store, Ticket};
+pub(crate) use transport::{ackloss_config, e2tcp_config};
+
+use crate::engine::Fingerprint;
+use crate::media::cell::RadioEvent;
+use crate::media::cell::frame::AirFrame;
+use crate::media::{Direction, Medium, MediumOutput};
+use crate::stack::application::{Application, ApplicationId, Fate, Request, Role};
+use crate::stack::middlebox::{Middlebox, MiddleboxId, MiddleboxOutput};
+use crate::stack::socket::{Socket, SocketId};
+use crate::stack::transport::{SenderWindow, Transport, TransportOutput};
+use flow::FlowRecord;
+use node::{Node, Stack};
+use packet::{FlowLabel, Packet, Payload};
+use route::{Interface, InterfaceId, MediumId, Member, NodeId, Routes};
+
+/// Number of events after which the caller of a run is asked whether to go on.
+const EVENTS_BETWEEN_REPORTS: u64 = 1 << 16;
+
+/// An input on its way to its machine.
+#[derive(Clone, Copy, Debug)]
+enum Message {
+    /// An interface transmits a packet to a member of its medium.
+    Transmit { interface: InterfaceId, next: Member, packet: Packet },
+    /// A packet has arrived at a connection.
+    Deliver { socket: SocketId, packet: Packet },
+    /// A packet has arrived at a middlebox.
+    Intercept { middlebox: MiddleboxId, packet: Packet },
+}
+
+/// What a slot of the schedule wakes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owner {
+    /// Nothing: the slot keeps the numbers of later slots.
+    Nothing,
+    Medium(MediumId, Direction),
+    Application(ApplicationId),
+    Socket(SocketId),
+    Middlebox(MiddleboxId),
+}
+
+/// A medium with its place in the network.
+#[derive(Clone, Debug)]
+pub(crate) struct MediumEntry {
+    pub(crate) medium: Medium,
+    /// The slot of its timers; of a wire, of its first direction.
+    slot: Slot,
+    /// The interface of member 0; those of the others follow.
+    first_interface: InterfaceId,
+}
+
+/// An application with its sockets.
+#[derive(Clone, Debug)]
+pub(crate) struct ApplicationEntry {
+    pub(crate) machine: Application,
+    /// The sockets of the sender and of the receiver of its data.
+    pub(crate) sockets: [SocketId; 2],
+    /// The socket that waits for the connection, and the one that opens it, if connections begin with a handshake.
+    handshake: Option<[SocketId; 2]>,
+    /// The gateway that opens its own connections then.
+    gateway: Option<MiddleboxId>,
+    slot: Slot,
+    /// Whether it is finite and was over after the last event.
+    finished: bool,
+}
+
+/// One sample of a sender's window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowSample {
+    /// The time of the sample.
+    pub at: Instant,
+    /// The flow.
+    pub flow: FlowLabel,
+    /// Congestion window in bytes.
+    pub cwnd: u32,
+    /// Slow-start threshold in bytes.
+    pub ssthresh: u32,
+    /// Bytes in flight.
+    pub flight: u32,
+}
+
+/// The progress of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RunProgress {
+    /// Simulated time so far.
+    pub simulated: Instant,
+    /// Share of the run that is done, 0 to 1, as far as it can be known.
+    pub share: f64,
+    /// Wake-ups so far.
+    pub events: u64,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Its duration is over, or every finite flow is complete.
+    Complete,
+    /// The time limit came first.
+    TimeLimit,
+    /// A connection of this flow was lost.
+    ConnectionLost(FlowLabel),
+    /// The caller stopped it.
+    Interrupted,
+}
+
+/// All machines of one run.
+#[derive(Clone, Debug)]
+pub struct Network {
+    pub(crate) plan: Plan,
+    pub(crate) media: Vec<MediumEntry>,
+    pub(crate) applications: Vec<ApplicationEntry>,
+    pub(crate) sockets: Vec<Socket>,
+    /// The measurements of each flow. Flow n is that of application n.
+    pub(crate) records: Vec<FlowRecord>,
+    pub(crate) windows: Option<Vec<WindowSample>>,
+    pub(crate) events: u64,
+    pub(crate) print: Fingerprint,
+    pub(crate) now: Instant,
+    pub(crate) store: Store,
+    nodes: Vec<Node>,
+    interfaces: Vec<Interface>,
+    routes: Routes,
+    middleboxes: Vec<(Middlebox, Slot)>,
+    schedule: Schedule,
+    owners: Vec<Owner>,
+    messages: VecDeque<Message>,
+    deliveries: VecDeque<Delivery>,
+    /// Finite applications that are not over.
+    unfinished: usize,
+}
+
+impl Network {
+    /// Keeps every trace from now on.
+    pub fn trace(&mut self) {
+        self.media.iter_mut().for_each(|entry| entry.medium.trace());
+        self.windows = Some(Vec::new());
+        self.records.iter_mut().for_each(|record| record.meter.keep_bins());
+        self.store.pin();
+    }
+
+    /// Keeps the frames on the air and the states of radios from now on, for [`Network::take_frames`].
+    pub(crate) fn keep_frames(&mut self) {
+        for entry in &mut self.media {
+            if let Medium::Cell(cell) = &mut entry.medium {
+                cell.trace();
+            }
+        }
+    }
+
+    /// Takes the frames and the states of radios since the last call.
+    pub(crate) fn take_frames(&mut self) -> (Vec<AirFrame>, Vec<RadioEvent>) {
+        let cell = self.media.iter_mut().find_map(|entry| match &mut entry.medium {
+            Medium::Cell(cell) => Some(cell),
+            Medium::Wire(_) | Medium::PointToPoint(_) => None,
+        });
+        let Some(cell) = cell else { return Default::default() };
+        let kept = cell.take_trace().unwrap_or_default();
+        cell.trace();
+        (kept.frames, kept.radios)
+    }
+
+    /// Runs to the end. `watch` is called now and then and decides whether to go on.
+    pub fn run(&mut self, watch: &mut dyn FnMut(RunProgress) -> ControlFlow<()>) -> Ending {
+        self.run_watched(&mut |_, progress| watch(progress))
+    }
+
+    /// As [`Network::run`]; `watch` also gets the network, to take what was recorded so far.
+    pub(crate) fn run_watched(
+        &mut self,
+        watch: &mut dyn FnMut(&mut Self, RunProgress) -> ControlFlow<()>,
+    ) -> Ending {
+        let end = Instant::ZERO + self.plan.duration.unwrap_or(self.plan.time_limit);
+        while let Some((at, slot)) = self.schedule.first().filter(|(at, _)| *at <= end) {
+            self.wake(at, slot);
+            if self.unfinished == 0 && self.plan.duration.is_none() {
+                return self.failed_flow().map_or(Ending::Complete, Ending::ConnectionLost);
+            }
+            if self.events.is_multiple_of(EVENTS_BETWEEN_REPORTS) {
+                let progress = self.progress();
+                if watch(self, progress).is_break() {
+                    return Ending::Interrupted;
+                }
+            }
+        }
+        self.now = end;
+        if self.plan.duration.is_some() {
+            // A run of a given length measures what happened in it, including a lost connection.
+            return Ending::Complete;
+        }
+        self.failed_flow().map_or(Ending::TimeLimit, Ending::ConnectionLost)
+    }
+
+    /// Serves every wake-up that is due at or before `now`, each at its own time.
+    pub fn serve_until(&mut self, now: Instant) {
+        while let Some((at, slot)) = self.schedule.first().filter(|(at, _)| *at <= now) {
+            self.wake(at, slot);
+        }
+        self.now = self.now.max(now);
+    }
+
+    /// The time of the next wake-up.
+    pub fn due(&self) -> Option<Instant> {
+        self.schedule.first().map(|(at, _)| at)
+    }
+
+    /// Wakes the machine of a slot, and handles everything that follows from it at this instant.
+    fn wake(&mut self, at: Instant, slot: Slot) {
+        self.schedule.serve();
+        self.now = at;
+        self.events += 1;
+        self.print.add(at.as_nanos() ^ u64::from(slot) << 56);
+        match self.owners[slot as usize] {
+            Owner::Nothing => self.schedule.cancel(slot),
+            Owner::Medium(id, direction) => {
+                self.media[usize::from(id)].medium.handle_timeout(direction, at);
+                self.drain_medium(id, direction);
+            }
+            Owner::Application(id) => self.wake_application(id),
+            Owner::Socket(id) => {
+                self.sockets[id as usize].transport.handle_timeout(at);
+                self.drain_socket(id);
+            }
+            Owner::Middlebox(id) => {
+                self.middleboxes[usize::from(id)].0.handle_timeout(at);
+                self.drain_middlebox(id);
+            }
+        }
+        self.deliver_messages();
+    }
+
+    fn deliver_messages(&mut self) {
+        while let Some(message) = self.messages.pop_front() {
+            let now = self.now;
+            match message {
+                Message::Transmit { interface, next, packet } => {
+                    let Interface { medium, member, .. } = self.interfaces[usize::from(interface)];
+                    self.media[usize::from(medium)].medium.transmit(member, next, packet, now);
+                    self.drain_medium(medium, Direction::from_member(member));
+                }
+                Message::Deliver { socket, packet } => {
+                    self.sockets[socket as usize].transport.receive(packet.payload, now);
+                    self.drain_socket(socket);
+                }
+                Message::Intercept { middlebox, packet } => {
+                    self.middleboxes[usize::from(middlebox)].0.handle_packet(packet, now);
+                    self.drain_middlebox(middlebox);
+                }
+            }
+        }
+    }
+
+    // Packets.
+
+    /// Takes the outputs of a medium; of a wire, those of one direction.
+    fn drain_medium(&mut self, id: MediumId, direction: Direction) {
+        loop {
+            let entry = &mut self.media[usize::from(id)];
+            match entry.medium.poll_output(direction) {
+                Some(MediumOutput::Arrived { at, packet, began }) => {
+                    let interface = entry.first_interface + at;
+                    if let Some(began) = began {
+                        self.note_delivery(id, &packet, began, true);
+                    }
+                    let node = self.interfaces[usize::from(interface)].node;
+                    self.arrive(node, packet);
+                }
+                Some(MediumOutput::Lost { packet, began }) => {
+                    if let Some(began) = began {
+                        self.note_delivery(id, &packet, began, false);
+                    }
+                    self.lose(packet);
+                }
+                Some(MediumOutput::Grant { member, window }) => {
+                    let interface = entry.first_interface + member;
+                    self.grant(self.interfaces[usize::from(interface)].node, window);
+                }
+                None => {
+                    let up = matches!(entry.medium, Medium::Wire(_)) && direction == Direction::Up;
+                    let slot = entry.slot + Slot::from(up);
+                    return self.schedule.put(slot, entry.medium.due(direction));
+                }
+            }
+        }
+    }
+
+    /// A packet has arrived at a node.
+    #[inline]
+    fn arrive(&mut self, node: NodeId, packet: Packet) {
+        let entry = &self.nodes[usize::from(node)];
+        if let Some(middlebox) = entry.tap
+            && self.middleboxes[usize::from(middlebox)].0.wants(&packet)
+        {
+            return self.messages.push_back(Message::Intercept { middlebox, packet });
+        }
+        if packet.dst.0 == node { self.deliver(node, packet) } else { self.forward(node, packet) }
+    }
+
+    /// A node sends a packet on by its route.
+    #[inline]
+    fn forward(&mut self, node: NodeId, packet: Packet) {
+        match self.routes.get(node, packet.dst) {
+            Some(route) => {
+                let (interface, next) = (route.interface, route.next);
+                self.messages.push_back(Message::Transmit { interface, next, packet });
+            }
+            None => self.lose(packet),
+        }
+    }
+
+    /// A packet is for the node at which it is.
+    fn deliver(&mut self, node: NodeId, packet: Packet) {
+        let ports = match &self.nodes[usize::from(node)].stack {
+            Stack::Host(ports) => ports,
+            Stack::External => return self.leave(node, packet, true),
+        };
+        let Some(id) = ports.get(packet.dport) else { return self.lose(packet) };
+        let socket = &self.sockets[id as usize];
+        if let Transport::Udp(udp) = socket.transport {
+            return self.receive_datagram(id, packet, udp.header_bytes);
+        }
+        if socket.role == Role::Receiver && packet.payload.has_data() {
+            let record = &mut self.records[socket.flow as usize];
+            record.packets_arrived += 1;
+            record.latency += self.now - packet.sent;
+        }
+        self.messages.push_back(Message::Deliver { socket: id, packet });
+    }
+
+    /// A packet was lost at a queue, on a wireless hop, or because there was no route or no socket.
+    fn lose(&mut self, packet: Packet) {
+        match packet.payload {
+            Payload::Bytes(_) => return self.leave(packet.dst.0, packet, false),
+            Payload::Carried(ticket) => {
+                for inner in self.store.take_packets(ticket) {
+                    self.lose(inner);
+                }
+            }
+            Payload::Tcp(_) | Payload::E2tcp(_) | Payload::Datagram(_) => {}
+        }
+        let Some(record) = self.records.get_mut(packet.flow as usize) else { return };
+        record.acks_lost += u64::from(packet.payload.is_pure_ack());
+        if let Payload::Datagram(number) = packet.payload {
+            record.packets_lost += 1;
+            self.settle_datagram(packet.flow, number, Fate::Lost);
+        }
+    }
+
+    /// A data packet has crossed a point-to-point hop, or was damaged on it.
+    fn note_delivery(&mut self, medium: MediumId, packet: &Packet, began: Instant, sound: bool) {
+        let MediumKind::PointToPoint(hop, _) = &self.plan.media[usize::from(medium)].kind else { return };
+        let (Some(last), Some(record)) =
+            (packet.payload.last_byte(), self.records.get_mut(packet.flow as usize))
+        else {
+            return;
+        };
+        let own = hop.rate.time_for(Size::from_bytes(u64::from(packet.bytes)));
+        record.deliveries.note(last, began, own, sound, self.now, hop.cut_through);
+    }
+
+    /// The power save of a station bounds what the senders of its downloads may send: the sockets of its downloads that are
+    /// under way offer equal parts of it.
+    fn grant(&mut self, node: NodeId, window: Window) {
+        let downloads: Vec<FlowLabel> = (0..self.records.len() as FlowLabel)
+            .filter(|flow| {
+                let plan = &self.plan.flows[*flow as usize];
+                plan.client == node && plan.down && matches!(plan.traffic, Traffic::Transfer { .. })
+            })
+            .collect();
+        let under_way = downloads.iter().filter(|flow| self.records[**flow as usize].is_under_way()).count();
+        let share = match window {
+            Window::Open => None,
+            Window::Grant { bytes } => Some(bytes / under_way.max(1) as u64),
+        };
+        for flow in downloads {
+            let [_, receiver] = self.applications[flow as usize].sockets;
+            if let Transport::Tcp(connection) = &mut self.sockets[receiver as usize].transport {
+                connection.handle_input(tcp::Input::Grant(share), self.now);
+                self.drain_socket(receiver);
+            }
+        }
+    }
+
+    // Sockets and applications.
+
+    /// Takes the outputs of a socket's transport.
+    fn drain_socket(&mut self, id: SocketId) {
+        let now = self.now;
+        let socket = &mut self.sockets[id as usize];
+        let entry = &mut self.applications[socket.application as usize];
+        let record = &mut self.records[socket.flow as usize];
+        let delivered = record.delivered();
+        while let Some(output) = socket.transport.poll_output() {
+            match output {
+                TransportOutput::Transmit(payload, bytes) => {
+                    record.bytes_sent += if socket.counted { u64::from(bytes) } else { 0 };
+                    let packet = socket.packet(payload, bytes, now);
+                    if let Some(route) = self.routes.get(socket.node, packet.dst) {
+                        let (interface, next) = (route.interface, route.next);
+                        self.messages.push_back(Message::Transmit { interface, next, packet });
+                    }
+                }
+                TransportOutput::Event(event) => {
+                    entry.machine.handle_event(socket.role, event, record, now);
+                }
+            }
+        }
+        record.meter.add(record.delivered().saturating_sub(delivered), now);
+        if let Some(windows) = &mut self.windows
+            && socket.role == Role::Sender
+        {
+            note_window(windows, socket.flow, socket.transport.window(), now);
+        }
+        self.schedule.put(socket.slot, socket.transport.due());
+        let (application, answers) = (socket.application, entry.machine.answers());
+        self.note_end(application);
+        if answers {
+            self.serve_calls(application);
+        }
+    }
+
+    /// Counts a finite application that has just come to its end.
+    #[inline]
+    fn note_end(&mut self, id: ApplicationId) {
+        let entry = &mut self.applications[id as usize];
+        let record = &self.records[id as usize];
+        if !entry.finished && entry.machine.is_finite() && entry.machine.is_over(record) {
+            entry.finished = true;
+            self.unfinished -= 1;
+        }
+    }
+
+    /// An application is due: it begins, or has something to send.
+    fn wake_application(&mut self, id: ApplicationId) {
+        let now = self.now;
+        let entry = &mut self.applications[id as usize];
+        self.schedule.cancel(entry.slot);
+        let record = &mut self.records[id as usize];
+        if record.started.is_none() {
+            record.started = Some(now);
+            entry.machine.begin(now);
+            let (handshake, gateway) = (entry.handshake, entry.gateway);
+            if let Some([listening, opening]) = handshake {
+                self.open_connection(id, listening, opening, gateway);
+            }
+        }
+        self.applications[id as usize].machine.handle_timeout(now);
+        self.serve_calls(id);
+    }
+
+    /// Opens the connection of a flow. With a gateway both its connections are opened at the same time.
+    fn open_connection(
+        &mut self,
+        flow: FlowLabel,
+        listening: SocketId,
+        opening: SocketId,
+        gateway: Option<MiddleboxId>,
+    ) {
+        let now = self.now;
+        self.sockets[listening as usize].transport.listen(now);
+        self.drain_socket(listening);
+        if let Some(gateway) = gateway {
+            self.middleboxes[usize::from(gateway)].0.open(flow, now);
+            self.drain_middlebox(gateway);
+        }
+        self.sockets[opening as usize].transport.open(now);
+        self.drain_socket(opening);
+    }
+
+    /// Executes the calls of an application, and sets its timer.
+    fn serve_calls(&mut self, id: ApplicationId) {
+        let now = self.now;
+        loop {
+            let entry = &mut self.applications[id as usize];
+            let Some(call) = entry.machine.poll_call(now) else {
+                let (slot, due) = (entry.slot, entry.machine.due());
+                return self.schedule.put(slot, due);
+            };
+            let socket = entry.sockets[call.role as usize];
+            match call.request {
+                Request::Write(bytes) => {
+                    self.sockets[socket as usize].transport.write(bytes, now);
+                    self.drain_socket(socket);
+                }
+                Request::Send { number, bytes, since } => self.send_datagram(socket, number, bytes, since),
+            }
+        }
+    }
+
+    fn send_datagram(&mut self, id: SocketId, number: u32, bytes: u32, since: Instant) {
+        let socket = &self.sockets[id as usize];
+        let Transport::Udp(udp) = socket.transport else { return };
+        let record = &mut self.records[socket.flow as usize];
+        let bytes = bytes + udp.header_bytes;
+        record.packets_sent += 1;
+        record.bytes_sent += u64::from(bytes);
+        let packet = socket.packet(Payload::Datagram(number), bytes, since);
+        self.forward(socket.node, packet);
+    }
+
+    fn receive_datagram(&mut self, id: SocketId, packet: Packet, header_bytes: u32) {
+        let now = self.now;
+        let Payload::Datagram(number) = packet.payload else { return };
+        let socket = &self.sockets[id as usize];
+        let (role, latency) = (socket.role, now - packet.sent);
+        let record = &mut self.records[socket.flow as usize];
+        let payload = u64::from(packet.bytes - header_bytes);
+        record.packets_arrived += 1;
+        record.latency += latency;
+        record.received += payload;
+        record.meter.add(payload, now);
+        self.settle_datagram(packet.flow, number, Fate::Arrived(role, latency));
+    }
+
+    /// Reports to the application of a flow what became of a datagram.
+    fn settle_datagram(&mut self, flow: FlowLabel, number: u32, fate: Fate) {
+        let record = &mut self.records[flow as usize];
+        self.applications[flow as usize].machine.settle(number, fate, record, self.now);
+        self.note_end(flow);
+        self.serve_calls(flow);
+    }
+
+    /// Takes the outputs of a middlebox.
+    fn drain_middlebox(&mut self, id: MiddleboxId) {
+        let now = self.now;
+        while let Some(output) = self.middleboxes[usize::from(id)].0.poll_output(now) {
+            match output {
+                MiddleboxOutput::Transmit { packet, counted } => {
+                    if counted && let Some(record) = self.records.get_mut(packet.flow as usize) {
+                        record.bytes_sent += u64::from(packet.bytes);
+                    }
+                    self.forward(self.plan.access_point, packet);
+                }
+                MiddleboxOutput::GaveUp(flow, bytes) => self.records[flow as usize].zeros += bytes,
+                MiddleboxOutput::Lost(flow) => {
+                    self.records[flow as usize].lose_connection();
+                    self.note_end(flow);
+                }
+            }
+        }
+        let (middlebox, slot) = &self.middleboxes[usize::from(id)];
+        self.schedule.put(*slot, middlebox.due());
+    }
+
+    fn failed_flow(&self) -> Option<FlowLabel> {
+        self.records.iter().position(|record| record.failed).map(|index| index as FlowLabel)
+    }
+
+    fn progress(&self) -> RunProgress {
+        let share = match self.plan.duration {
+            Some(duration) => self.now.as_secs_f64() / duration.as_secs_f64(),
+            None => {
+                let entries = self.applications.iter().zip(&self.records);
+                let parts = entries.filter_map(|(entry, record)| entry.machine.progress(record));
+                let (done, all) = parts.fold((0, 0), |(done, all), (part, size)| (done + part, all + size));
+                done as f64 / (all as f64).max(1.0)
+            }
+        };
+        RunProgress { simulated: self.now, share, events: self.events }
+    }
+
+    /// The time since a point of the run.
+    pub(crate) fn since(&self, from: Span) -> Span {
+        self.now.saturating_since(Instant::ZERO + from)
+    }
+}
+
+fn note_window(windows: &mut Vec<WindowSample>, flow: FlowLabel, window: SenderWindow, at: Instant) {
+    let SenderWindow { window: cwnd, threshold: ssthresh, flight } = window;
+    let sample = WindowSample { at, flow, cwnd, ssthresh, flight };
+    match windows.iter().rev().find(|last| last.flow == flow) {
+        Some(last)
+            if (last.cwnd, last.ssthresh, last.flight) == (sample.cwnd, sample.ssthresh, sample.flight) => {}
+        _ => windows.push(sample),
+    }
+}

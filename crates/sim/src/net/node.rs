@@ -1,0 +1,43 @@
+//! Nodes: hosts and access points with their sockets.
+
+use super::route::NodeId;
+use crate::stack::middlebox::MiddleboxId;
+use crate::stack::socket::SocketId;
+
+/// One node.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub(crate) stack: Stack,
+    /// The middlebox through which packets for other nodes, and of its connections, pass.
+    pub(crate) tap: Option<MiddleboxId>,
+}
+
+/// What receives the packets for a node.
+#[derive(Clone, Debug)]
+pub(crate) enum Stack {
+    /// Sockets of the network.
+    Host(Ports),
+    /// A network stack outside: whoever drives the network gets the packets.
+    External,
+}
+
+/// The sockets of a node by local port. A port has one socket.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ports(Vec<(u16, SocketId)>);
+
+impl Ports {
+    /// Binds a socket. Panics if the port is in use, which the plan excludes.
+    pub(crate) fn bind(&mut self, node: NodeId, port: u16, socket: SocketId) {
+        match self.0.binary_search_by_key(&port, |(port, _)| *port) {
+            Ok(_) => panic!("node {node}: port {port} has one socket"),
+            Err(place) => self.0.insert(place, (port, socket)),
+        }
+    }
+
+    /// The socket of a port.
+    #[inline]
+    pub(crate) fn get(&self, port: u16) -> Option<SocketId> {
+        let place = self.0.binary_search_by_key(&port, |(port, _)| *port).ok()?;
+        Some(self.0[place].1)
+    }
+}

@@ -1,0 +1,557 @@
+//! From a network at the end of a run to its result document.
+
+use std::collections::BTreeMap;
+
+use airwatt_base::{Instant, Rate, Size, Span};
+use airwatt_energy::fairness::{self, Index, sliding_window};
+use airwatt_energy::{Ledger, State, overhead};
+use airwatt_models::max_throughput;
+use airwatt_proto::powersave::{PolicyConfig, StationCounts, StationId};
+
+use crate::engine::{Fingerprint, Fingerprints};
+use crate::live::Observed;
+use crate::media::cell::{Cell, CellTrace, StationConfig};
+use crate::media::{Medium, Pipe, PointToPoint, Wire};
+use crate::net::flow::FlowRecord;
+use crate::net::meter::{BIN, Meter};
+use crate::net::route::MediumId;
+use crate::net::{FlowPlan, MediumKind, Network, Plan};
+use crate::record::{
+    BlockTimes, CellResult, CellSetting, EnergyOverhead, Fairness, FlowResult, QueueTrace, Responses,
+    RunResult, RunTrace, Setting, StateSeconds, StationResult, StationSetting, WindowFairness,
+};
+use crate::replay::Replayed;
+use crate::run::Run;
+use crate::scenario::{Scenario, Wifi};
+use crate::stack::application::Application;
+
+/// What a result needs of a flow beyond its own entry.
+struct Measured<'a> {
+    /// The number of its station; `None` for a wired neighbour.
+    station: Option<StationId>,
+    /// Its wire, if it has one.
+    wire: Option<MediumId>,
+    /// Whether its data goes to the station.
+    down: bool,
+    meter: &'a Meter,
+}
+
+impl Network {
+    /// Closes the accounts and returns the result document.
+    pub(crate) fn finish(mut self, scenario: &Scenario, seed: u64) -> Run {
+        let end = self.close();
+        let flows = (0..self.plan.flows.len()).map(|index| self.flow_result(index, scenario)).collect();
+        let measured: Vec<_> = self.plan.flows.iter().zip(&self.records).map(measured_of).collect();
+        let (result, prints) = self.conclude(end, flows, &measured, scenario, seed);
+        let bins = self.records.iter().map(|record| record.meter.bins(self.now)).collect();
+        self.into_run(end, result, prints, bins, scenario, seed)
+    }
+
+    /// Closes the accounts, and returns the result document with what was observed of flows outside.
+    pub(crate) fn finish_observed(mut self, observed: Vec<Observed>, scenario: &Scenario, seed: u64) -> Run {
+        let end = self.close();
+        let wire = self.plan.media.iter().position(|medium| matches!(medium.kind, MediumKind::Wire(_)));
+        let measured: Vec<_> = observed
+            .iter()
+            .map(|Observed { result, meter }| Measured {
+                station: result.station,
+                wire: wire.map(|wire| wire as MediumId),
+                down: result.direction == "down",
+                meter,
+            })
+            .collect();
+        let flows = observed.iter().map(|observed| observed.result.clone()).collect();
+        let (result, prints) = self.conclude(end, flows, &measured, scenario, seed);
+        let bins = observed.iter().map(|observed| observed.meter.bins(self.now)).collect();
+        self.into_run(end, result, prints, bins, scenario, seed)
+    }
+
+    fn conclude(
+        &self,
+        end: Instant,
+        mut flows: Vec<FlowResult>,
+        measured: &[Measured<'_>],
+        scenario: &Scenario,
+        seed: u64,
+    ) -> (RunResult, Fingerprints) {
+        if let Some(from) = scenario.measure_from {
+            let elapsed = self.since(from).as_secs_f64();
+            for (flow, result) in measured.iter().zip(&mut flows) {
+                result.measured_bps = Some(rate_of(flow.meter.bytes(), elapsed));
+            }
+        }
+        let stations =
+            (0..).zip(self.plan.stations()).map(|(id, place)| self.station_result(id, place, end, &flows));
+        let result = RunResult {
+            schema: 1,
+            version: env!("CARGO_PKG_VERSION"),
+            scenario: scenario.name.clone(),
+            seed,
+            simulated_s: end.as_secs_f64(),
+            wall_s: 0.0,
+            events: self.events,
+            fairness: self.fairness(&flows, measured, scenario),
+            stations: stations.collect(),
+            cell: self.cell_result(end),
+            flows,
+        };
+        let (frames, radios) =
+            self.cell().map_or_else(|| (Fingerprint::default(), Fingerprint::default()), Cell::fingerprints);
+        let mut prints = Fingerprints { events: self.print, frames, radios, ..Fingerprints::default() };
+        prints.results.add_text(&serde_json::to_string(&result).expect("a document of numbers and names"));
+        (result, prints)
+    }
+
+    fn into_run(
+        mut self,
+        end: Instant,
+        result: RunResult,
+        fingerprints: Fingerprints,
+        bins: Vec<Vec<u64>>,
+        scenario: &Scenario,
+        seed: u64,
+    ) -> Run {
+        let trace = self.windows.is_some().then(|| self.take_trace(end, bins, scenario, seed));
+        Run { result, trace, fingerprints }
+    }
+
+    /// The first cell.
+    fn cell(&self) -> Option<&Cell> {
+        self.media.iter().find_map(|entry| match &entry.medium {
+            Medium::Cell(cell) => Some(&**cell),
+            Medium::Wire(_) | Medium::PointToPoint(_) => None,
+        })
+    }
+
+    fn wires(&self) -> impl Iterator<Item = &Wire> {
+        self.media.iter().filter_map(|entry| match &entry.medium {
+            Medium::Wire(wire) => Some(&**wire),
+            Medium::Cell(_) | Medium::PointToPoint(_) => None,
+        })
+    }
+
+    /// Ends the accounts of all radios. Returns the time at which the last radio had finished its last frame.
+    fn close(&mut self) -> Instant {
+        let now = self.now;
+        let ends = self.media.iter_mut().filter_map(|entry| match &mut entry.medium {
+            Medium::Cell(cell) => Some(cell.finish(now)),
+            Medium::Wire(_) | Medium::PointToPoint(_) => None,
+        });
+        ends.fold(now, Instant::max)
+    }
+
+    /// Closes the accounts of a replay: its one flow and its one station.
+    pub(crate) fn into_replayed(mut self) -> Replayed {
+        let end = self.close();
+        let (medium, id, station) = self.plan.stations().next().expect("a replay has a station");
+        let ledger = self.ledger(medium, id, end);
+        ledger.check(end);
+        let wakeups = wakeups_of(&self.station_counts(medium, id), &ledger);
+        let radio = station.radio.clone();
+        let (delays, lost) = match self.applications.pop().map(|entry| entry.machine) {
+            Some(Application::Replay(replay)) => (replay.delays, replay.lost),
+            _ => (Vec::new(), 0),
+        };
+        Replayed { ledger, radio, wakeups, delays, lost, events: self.events }
+    }
+
+    fn ledger(&self, medium: MediumId, station: StationId, end: Instant) -> Ledger {
+        match &self.media[usize::from(medium)].medium {
+            Medium::Cell(cell) => cell.ledger(station).clone(),
+            Medium::PointToPoint(hop) => hop.ledger(end),
+            Medium::Wire(_) => unreachable!("a wire has no stations"),
+        }
+    }
+
+    /// What the power save of a station counted.
+    fn station_counts(&self, medium: MediumId, station: StationId) -> StationCounts {
+        match &self.media[usize::from(medium)].medium {
+            Medium::Cell(cell) => cell.power_save(station).counts().clone(),
+            Medium::Wire(_) | Medium::PointToPoint(_) => StationCounts::default(),
+        }
+    }
+
+    fn take_trace(&mut self, end: Instant, bins: Vec<Vec<u64>>, scenario: &Scenario, seed: u64) -> RunTrace {
+        let mut setting = self.setting(scenario, seed);
+        setting.packets = std::mem::take(&mut self.store).into_bytes();
+        let (mut cell, mut hop_queues, mut wire_queues) =
+            (CellTrace::default(), [QueueTrace::new(), QueueTrace::new()], None);
+        for entry in &mut self.media {
+            match &mut entry.medium {
+                Medium::Cell(medium) => cell = medium.take_trace().unwrap_or_default(),
+                Medium::PointToPoint(hop) => hop_queues = hop.take_traces(end),
+                Medium::Wire(wire) if wire_queues.is_none() => {
+                    wire_queues = Some(wire.pipes.each_mut().map(|pipe| pipe.take_trace(end)));
+                }
+                Medium::Wire(_) => {}
+            }
+        }
+        let [link_down_queue, link_up_queue] = hop_queues;
+        let [down_queue, up_queue] = wire_queues.unwrap_or_default();
+        RunTrace {
+            end,
+            setting,
+            frames: cell.frames,
+            radios: cell.radios,
+            windows: self.windows.take().unwrap_or_default(),
+            deliveries: (Instant::ZERO + self.plan.measure_from, bins),
+            down_queue,
+            up_queue,
+            ap_queue: cell.ap_queue,
+            ap_power_save: cell.ap_power_save,
+            adaptations: cell.adaptations,
+            link_down_queue,
+            link_up_queue,
+        }
+    }
+
+    /// What a reader of this run's trace must know of it.
+    pub(crate) fn setting(&self, scenario: &Scenario, seed: u64) -> Setting {
+        let of = |station: &StationConfig| StationSetting {
+            to_sleep: station.radio.to_sleep.time,
+            uapsd: station.policy.needs_uapsd(),
+            own_frames_only: station.policy == PolicyConfig::Ideal,
+            powers: State::ALL.map(|state| station.radio.power(state)),
+        };
+        let cell = scenario.wifi.as_ref().map(|wifi| CellSetting {
+            standard: wifi.standard,
+            beacon_interval: scenario.ap.beacon_interval,
+            dtim_period: scenario.ap.dtim_period,
+            uapsd: scenario.ap.uapsd,
+        });
+        Setting {
+            scenario: scenario.name.clone(),
+            seed,
+            // Without frames there is no telling what a radio did when.
+            stations: if cell.is_some() {
+                self.plan.stations().map(|(_, _, station)| of(station)).collect()
+            } else {
+                Vec::new()
+            },
+            cell,
+            mtu_bytes: self.plan.tcp.mss + self.plan.tcp.header_bytes,
+            header_bytes: self.plan.tcp.header_bytes,
+            receive_window_bytes: self.plan.tcp.receive_window,
+            packets: Vec::new(),
+        }
+    }
+
+    fn flow_result(&self, index: usize, scenario: &Scenario) -> FlowResult {
+        let (flow, record, id) = (&self.plan.flows[index], &self.records[index], index as u32);
+        match &self.applications[index].machine {
+            Application::Transfer(_) | Application::Dialogue(_) => self.transfer_result(id, scenario),
+            Application::Datagrams(_) => self.datagrams_result(id, scenario),
+            Application::Saturation(_) => FlowResult {
+                bytes_delivered: record.received,
+                goodput_bps: rate_of(record.received, self.since(flow.start).as_secs_f64()),
+                ..FlowResult::empty(id, flow.station, flow.down, flow.transport.name())
+            },
+            Application::Replay(replay) => {
+                let sum: Span = replay.delays.iter().map(|delay| delay.delay).sum();
+                FlowResult {
+                    latency_s_mean: mean_s(sum, replay.delays.len() as u64),
+                    ..FlowResult::empty(id, flow.station, flow.down, flow.transport.name())
+                }
+            }
+        }
+    }
+
+    fn transfer_result(&self, id: u32, scenario: &Scenario) -> FlowResult {
+        let (flow, record) = (&self.plan.flows[id as usize], &self.records[id as usize]);
+        let entry = &self.applications[id as usize];
+        let [sender, _] = entry.sockets;
+        let counts = self.sockets[sender as usize].transport.counts();
+        let started = record.started.unwrap_or(self.now);
+        let elapsed = record.completed.unwrap_or(self.now).saturating_since(started).as_secs_f64();
+        let delivered = record.delivered();
+        // What was given up had to be carried as well, as far as the sender could know.
+        let payload = Size::from_bytes(delivered + record.given_up());
+        let rate = slowest_link(scenario, &self.plan, flow);
+        let known = record.acknowledged.max(record.completed).unwrap_or(self.now).saturating_since(started);
+        let (responses, blocks) = match &entry.machine {
+            Application::Dialogue(dialogue) => (Responses::of(&dialogue.durations), None),
+            Application::Transfer(transfer) => {
+                (None, transfer.blocks.as_ref().and_then(|blocks| Responses::of(&blocks.durations)))
+            }
+            _ => (None, None),
+        };
+        FlowResult {
+            goodput_bps: rate_of(delivered, elapsed),
+            bytes_delivered: delivered,
+            bytes_skipped: record.given_up(),
+            completed_s: record.completed.map(Instant::as_secs_f64),
+            connection_lost: record.failed,
+            latency_s_mean: mean_s(record.latency, record.packets_arrived),
+            delivery_s_mean: record.deliveries.mean_s(),
+            delivery_full_s_mean: record.deliveries.full_mean_s(),
+            rtt_s_mean: counts.rtt_mean.map(Span::as_secs_f64),
+            segments_sent: counts.sent,
+            segments_retransmitted: counts.retransmitted,
+            timeouts: counts.timeouts,
+            acks_lost: record.acks_lost,
+            ack_losses_seen: counts.ack_losses.0,
+            ack_loss_halvings: counts.ack_losses.1,
+            responses,
+            blocks: blocks.map(BlockTimes::from),
+            ..FlowResult::empty(id, flow.station, flow.down, flow.transport.name())
+        }
+        .with_overheads(
+            Size::from_bytes(record.bytes_sent),
+            payload,
+            time_over_needed(known, payload, rate, entry.machine.lasted()),
+        )
+    }
+
+    fn datagrams_result(&self, id: u32, scenario: &Scenario) -> FlowResult {
+        let (flow, record) = (&self.plan.flows[id as usize], &self.records[id as usize]);
+        let started = record.started.unwrap_or(self.now);
+        let elapsed = record.completed.unwrap_or(self.now).saturating_since(started);
+        let payload = Size::from_bytes(record.received);
+        let rate = slowest_link(scenario, &self.plan, flow);
+        FlowResult {
+            bytes_delivered: record.received,
+            goodput_bps: rate_of(record.received, elapsed.as_secs_f64()),
+            completed_s: record.completed.map(Instant::as_secs_f64),
+            latency_s_mean: mean_s(record.latency, record.packets_arrived),
+            segments_sent: record.packets_sent,
+            ..FlowResult::empty(id, flow.station, flow.down, flow.transport.name())
+        }
+        .with_overheads(
+            Size::from_bytes(record.bytes_sent),
+            payload,
+            time_over_needed(elapsed, payload, rate, self.applications[id as usize].machine.lasted()),
+        )
+    }
+
+    fn station_result(
+        &self,
+        id: StationId,
+        (medium, member, station): (MediumId, StationId, &StationConfig),
+        end: Instant,
+        flows: &[FlowResult],
+    ) -> StationResult {
+        let ledger = self.ledger(medium, member, end);
+        ledger.check(end);
+        let radio = &station.radio;
+        let counts = self.station_counts(medium, member);
+        let wakeups = wakeups_of(&counts, &ledger);
+        let energy_j = ledger.energy(radio).as_joules();
+        let bits: u64 =
+            flows.iter().filter(|flow| flow.station == Some(id)).map(|flow| flow.bytes_delivered * 8).sum();
+        let seconds = |state| ledger.duration(state).as_secs_f64();
+        let transition = ledger.duration(State::ToSleep) + ledger.duration(State::WakeUp);
+        StationResult {
+            id,
+            policy: station.policy.name(),
+            radio: radio.name.clone(),
+            energy_j,
+            idealized_energy_j: ledger.idealized_energy(radio).as_joules(),
+            energy_per_bit_j: (bits > 0).then(|| energy_j / bits as f64),
+            average_power_w: if end == Instant::ZERO { 0.0 } else { energy_j / end.as_secs_f64() },
+            state_s: StateSeconds {
+                transmit: seconds(State::Transmit),
+                receive: seconds(State::Receive),
+                listen: seconds(State::Listen),
+                sleep: seconds(State::Sleep),
+                transition: transition.as_secs_f64(),
+            },
+            wakeups: wakeups.values().sum(),
+            wakeups_by_reason: wakeups,
+            triggers: counts.triggers,
+            ps_polls: counts.polls,
+            service_periods: counts.periods,
+            beacons_missed: counts.beacons_missed,
+        }
+    }
+
+    /// The first cell or point-to-point hop, with the drops of all wires.
+    fn cell_result(&self, end: Instant) -> CellResult {
+        let dropped =
+            |pipe: fn(&Wire) -> &Pipe| self.wires().map(|wire| pipe(wire).statistics().dropped).sum();
+        let (down_queue_drops, up_queue_drops) = (dropped(Wire::down), dropped(Wire::up));
+        match &self.media[0].medium {
+            Medium::Cell(cell) => CellResult { down_queue_drops, up_queue_drops, ..of_cell(cell, end) },
+            Medium::PointToPoint(hop) => CellResult { down_queue_drops, up_queue_drops, ..of_hop(hop, end) },
+            Medium::Wire(_) => unreachable!("the first medium is wireless"),
+        }
+    }
+
+    fn fairness(&self, flows: &[FlowResult], measured: &[Measured<'_>], scenario: &Scenario) -> Fairness {
+        let shares: Vec<f64> =
+            flows.iter().map(|flow| flow.measured_bps.unwrap_or(flow.goodput_bps)).collect();
+        let capacity_bps = scenario.fairness_capacity.map_or_else(
+            || capacity_bps(scenario, &self.plan, measured),
+            |capacity| capacity.as_bps() as f64,
+        );
+        let bins: Vec<Vec<f64>> = if scenario.fairness_windows.is_empty() {
+            Vec::new()
+        } else {
+            let bits = |bytes: u64| bytes as f64 * 8.0;
+            measured.iter().map(|flow| flow.meter.bins(self.now).into_iter().map(bits).collect()).collect()
+        };
+        let windows = scenario.fairness_windows.iter().map(|window| {
+            // A checked scenario has windows within its interval, so that there is a value.
+            let count = window.whole(BIN) as usize;
+            let over = |index| sliding_window(&bins, BIN.as_secs_f64(), count, index).unwrap_or(0.0);
+            WindowFairness {
+                window_s: window.as_secs_f64(),
+                jain: over(Index::Jain),
+                fair_utilization: over(Index::FairUtilization(capacity_bps)),
+                fair_utilization_alpha1: over(Index::FairUtilizationAlpha(capacity_bps, 1.0)),
+            }
+        });
+        Fairness {
+            capacity_bps,
+            jain: fairness::jain(&shares).unwrap_or(0.0),
+            fair_utilization: fairness::fair_utilization(&shares, capacity_bps).unwrap_or(0.0),
+            fair_utilization_alpha1: fairness::fair_utilization_alpha(&shares, capacity_bps, 1.0)
+                .unwrap_or(0.0),
+            measured_from_s: scenario.measure_from.map(Span::as_secs_f64),
+            windows: windows.collect(),
+        }
+    }
+}
+
+impl FlowResult {
+    /// With the overheads of `sent` bytes for `payload`, and of the time over what was needed.
+    fn with_overheads(self, sent: Size, payload: Size, time: Option<f64>) -> Self {
+        let data = overhead::data_overhead(sent, payload).ok();
+        let energy = |data, time| EnergyOverhead {
+            always_active: overhead::energy_overhead(data, time, overhead::ALWAYS_ACTIVE),
+            intermediate: overhead::energy_overhead(data, time, overhead::INTERMEDIATE),
+            ideal: overhead::energy_overhead(data, time, overhead::IDEAL),
+        };
+        Self {
+            data_overhead: data,
+            time_overhead: time,
+            energy_overhead: data.zip(time).map(|(data, time)| energy(data, time)),
+            ..self
+        }
+    }
+}
+
+/// The time overhead against the time that the payload needs at `rate`, or that its source took if that is longer.
+fn time_over_needed(elapsed: Span, payload: Size, rate: Rate, source: Span) -> Option<f64> {
+    if source > rate.time_for(payload) {
+        return Some(elapsed.as_secs_f64() / source.as_secs_f64() - 1.0);
+    }
+    overhead::time_overhead(elapsed, payload, rate).ok()
+}
+
+/// Wake-ups by reason. A radio that never slept, and is only accounted for as if it had, has them in the account.
+fn wakeups_of(counts: &StationCounts, ledger: &Ledger) -> BTreeMap<&'static str, u64> {
+    counts.wakeups().chain(ledger.wakeups().iter().map(|(reason, count)| (*reason, *count))).collect()
+}
+
+fn mean_s(sum: Span, count: u64) -> Option<f64> {
+    (count > 0).then(|| sum.as_secs_f64() / count as f64)
+}
+
+fn rate_of(bytes: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }
+}
+
+fn measured_of<'a>((flow, record): (&FlowPlan, &'a FlowRecord)) -> Measured<'a> {
+    Measured { station: flow.station, wire: flow.wire, down: flow.down, meter: &record.meter }
+}
+
+fn share_of(busy: Span, end: Instant) -> f64 {
+    if end == Instant::ZERO { 0.0 } else { busy.as_secs_f64() / end.as_secs_f64() }
+}
+
+fn of_cell(cell: &Cell, end: Instant) -> CellResult {
+    let statistics = cell.statistics();
+    CellResult {
+        airtime_utilization: share_of(cell.airborne(end), end),
+        frames: statistics.frames,
+        retries: statistics.retries,
+        collisions: statistics.collisions,
+        ap_drops: statistics.ap_drops,
+        retry_limit_drops: statistics.given_up,
+        damaged: 0,
+        down_queue_drops: 0,
+        up_queue_drops: 0,
+    }
+}
+
+fn of_hop(hop: &PointToPoint, end: Instant) -> CellResult {
+    let (down, up) = (hop.down().statistics(), hop.up().statistics());
+    CellResult {
+        airtime_utilization: share_of(hop.busy(end), end),
+        frames: down.offered + up.offered - down.dropped - up.dropped,
+        retries: 0,
+        collisions: 0,
+        ap_drops: down.dropped,
+        retry_limit_drops: 0,
+        damaged: down.damaged + up.damaged,
+        down_queue_drops: 0,
+        up_queue_drops: 0,
+    }
+}
+
+/// The rates of a wire in both directions.
+fn rates_of(plan: &Plan, wire: MediumId) -> Option<[Rate; 2]> {
+    match &plan.media[usize::from(wire)].kind {
+        MediumKind::Wire(pipes) => Some(pipes.map(|pipe| pipe.rate.unwrap_or(Rate::ZERO))),
+        MediumKind::Cell(..) | MediumKind::PointToPoint(..) => None,
+    }
+}
+
+/// The slowest link of a flow's data: wire, air or point-to-point link.
+fn slowest_link(scenario: &Scenario, plan: &Plan, flow: &FlowPlan) -> Rate {
+    let wired = flow.wire.and_then(|wire| {
+        let [down, up] = rates_of(plan, wire)?;
+        Some(if flow.down { down } else { up })
+    });
+    let hop = flow.station.is_some();
+    let air = scenario.wifi.as_ref().filter(|_| hop).map(|wifi| wifi.data_rate);
+    let link = scenario.link.as_ref().filter(|_| hop).map(|link| link.rate);
+    [wired, air, link].into_iter().flatten().min().unwrap_or(Rate::ZERO)
+}
+
+/// Payload rate that the flows could have together: on the wires of their directions, and, unless some are neighbours', over
+/// the air for a single sender without collisions and without bursts.
+fn capacity_bps(scenario: &Scenario, plan: &Plan, flows: &[Measured<'_>]) -> f64 {
+    let payload_share = 1.0 - scenario.tcp.header.as_bytes() as f64 / scenario.tcp.mtu.as_bytes() as f64;
+    let both = |used: &dyn Fn(&Measured<'_>) -> bool, [down, up]: [Rate; 2]| {
+        let used = [(true, down), (false, up)]
+            .into_iter()
+            .filter(|(wanted, _)| flows.iter().any(|flow| used(flow) && flow.down == *wanted));
+        used.map(|(_, rate)| rate.as_bps() as f64 * payload_share).sum::<f64>()
+    };
+    let on_wires = (0..plan.media.len() as MediumId).filter_map(|wire| {
+        let rates = rates_of(plan, wire)?;
+        Some(both(&|flow| flow.wire == Some(wire), rates))
+    });
+    let wired = flows.iter().all(|flow| flow.wire.is_some()).then(|| on_wires.sum::<f64>());
+    let hop = flows.iter().all(|flow| flow.station.is_some());
+    let link = scenario.link.as_ref().filter(|_| hop).map(|link| both(&|_| true, [link.rate; 2]));
+    let air = scenario.wifi.as_ref().filter(|_| hop).map(|wifi| air_capacity_bps(scenario, wifi));
+    [wired, air, link].into_iter().flatten().fold(f64::INFINITY, f64::min)
+}
+
+/// Jun et al. (2003) for this cell's frames of the largest size.
+fn air_capacity_bps(scenario: &Scenario, wifi: &Wifi) -> f64 {
+    let timing = wifi.standard.timing();
+    let format = |rate| wifi.standard.format(rate).expect("a checked scenario has rates of its PHY");
+    let control = wifi.control_rate.unwrap_or_else(|| wifi.standard.control_rate(wifi.data_rate));
+    let data = format(wifi.data_rate);
+    let slot_s = timing.slot.as_secs_f64();
+    let header = scenario.tcp.header.as_bytes();
+    let params = max_throughput::Params {
+        payload_bytes: (scenario.tcp.mtu.as_bytes() - header) as f64,
+        overhead_bytes: (header + wifi.mac_overhead.as_bytes()) as f64,
+        data_rate_bps: wifi.data_rate.as_bps() as f64,
+        preamble_s: data.preamble().as_secs_f64(),
+        coding_bits: data.fixed_bits() as f64,
+        symbol_s: data.symbol().as_secs_f64(),
+        difs_s: timing.sifs.as_secs_f64() + f64::from(wifi.aifsn) * slot_s,
+        sifs_s: timing.sifs.as_secs_f64(),
+        slot_s,
+        cw_min: wifi.cw_min.unwrap_or(timing.cw_min),
+        ack_s: format(control).time(14).as_secs_f64(),
+        rts_cts_s: None,
+        propagation_s: 0.0,
+    };
+    max_throughput::solve(&params).map_or(0.0, |output| output.throughput_bps)
+}

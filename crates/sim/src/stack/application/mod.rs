@@ -1,0 +1,230 @@
+//! Applications: what sends data over the sockets of a network, and what waits for it.
+//!
+//! * [`Transfer`]: the data of a [`Source`] over a connection.
+//! * [`Dialogue`]: a client requests and a server replies over the same connection.
+//! * [`Datagrams`]: the data of a source in datagrams.
+//! * [`Saturation`]: a queue at the head of the air that never runs empty.
+//! * [`Replay`]: packets at the times at which a capture has them.
+//!
+//! An application holds both sockets of its conversation, and each end acts only on what its own socket has delivered. It
+//! is a machine: events and timers in, [`Call`]s out.
+
+mod blocks;
+mod datagrams;
+mod dialogue;
+mod replay;
+mod saturation;
+mod source;
+mod transfer;
+
+use airwatt_base::{Instant, Span};
+
+pub use blocks::Blocks;
+pub use datagrams::Datagrams;
+pub use dialogue::{Dialogue, DialogueConfig, Replies, Speaker};
+pub use replay::{Arrival, Delay, Replay};
+pub use saturation::Saturation;
+pub use source::{Source, SourceConfig};
+pub use transfer::Transfer;
+
+use super::transport::SocketEvent;
+use crate::net::flow::FlowRecord;
+
+/// Index of an application in its network.
+pub(crate) type ApplicationId = u32;
+
+/// The end of a conversation, by the direction of the flow that is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The end that sends the flow's data.
+    Sender,
+    /// The end that receives it.
+    Receiver,
+}
+
+/// A call of an application to one of its sockets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// The end that calls.
+    pub role: Role,
+    /// What it asks for.
+    pub request: Request,
+}
+
+/// What an application asks of a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Bytes to send over the connection.
+    Write(u64),
+    /// A datagram to send.
+    Send {
+        /// Its number in the flow.
+        number: u32,
+        /// Its length in bytes, without the headers that the socket adds.
+        bytes: u32,
+        /// The time from which its latency counts.
+        since: Instant,
+    },
+}
+
+/// What became of a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It arrived at this end, this long after it was sent.
+    Arrived(Role, Span),
+    /// It was lost.
+    Lost,
+}
+
+/// One application.
+#[derive(Clone, Debug)]
+pub enum Application {
+    /// Data over a connection.
+    Transfer(Box<Transfer>),
+    /// Requests and replies over a connection.
+    Dialogue(Box<Dialogue>),
+    /// Data in datagrams.
+    Datagrams(Box<Datagrams>),
+    /// As many datagrams as the air carries.
+    Saturation(Saturation),
+    /// The packets of a capture.
+    Replay(Box<Replay>),
+}
+
+impl Application {
+    /// The time at which it begins, if its flow starts at `start`.
+    pub fn begins(&self, start: Instant) -> Option<Instant> {
+        match self {
+            Self::Replay(replay) => replay.due(),
+            _ => Some(start),
+        }
+    }
+
+    /// Begins at `now`.
+    pub fn begin(&mut self, now: Instant) {
+        match self {
+            Self::Transfer(transfer) => transfer.source.begin(now),
+            Self::Dialogue(dialogue) => dialogue.begin(now),
+            Self::Datagrams(datagrams) => datagrams.source.begin(now),
+            Self::Saturation(saturation) => saturation.begin(),
+            Self::Replay(_) => {}
+        }
+    }
+
+    /// Serves its timer.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        match self {
+            Self::Transfer(transfer) => transfer.handle_timeout(now),
+            Self::Dialogue(dialogue) => dialogue.handle_timeout(now),
+            Self::Datagrams(datagrams) => datagrams.handle_timeout(now),
+            Self::Saturation(_) => {}
+            Self::Replay(replay) => replay.handle_timeout(),
+        }
+    }
+
+    /// Processes an event of the socket at the `role` end of the connection.
+    pub fn handle_event(&mut self, role: Role, event: SocketEvent, record: &mut FlowRecord, now: Instant) {
+        record.note(role, event);
+        match self {
+            Self::Transfer(transfer) => transfer.handle_event(role, event, record, now),
+            Self::Dialogue(dialogue) => {
+                if let SocketEvent::Delivered(bytes) = event {
+                    let speaker = if role == Role::Receiver { Speaker::Client } else { Speaker::Server };
+                    dialogue.heard(speaker, bytes, now);
+                    if dialogue.is_over() {
+                        record.completed.get_or_insert(now);
+                        record.acknowledged.get_or_insert(now);
+                    }
+                }
+            }
+            Self::Datagrams(_) | Self::Saturation(_) | Self::Replay(_) => {}
+        }
+    }
+
+    /// Learns what became of datagram `number`. A real sender would not; a simulation knows when a flow is over.
+    pub fn settle(&mut self, number: u32, fate: Fate, record: &mut FlowRecord, now: Instant) {
+        match self {
+            Self::Datagrams(_) if self.is_over(record) => record.completed = Some(now),
+            Self::Saturation(saturation) => saturation.replace(),
+            Self::Replay(replay) => replay.settle(number, fate),
+            Self::Transfer(_) | Self::Dialogue(_) | Self::Datagrams(_) => {}
+        }
+    }
+
+    /// The next call.
+    pub fn poll_call(&mut self, now: Instant) -> Option<Call> {
+        match self {
+            Self::Transfer(transfer) => transfer.poll_call(),
+            Self::Dialogue(dialogue) => dialogue.take_speech().map(|(speaker, bytes)| Call {
+                role: if speaker == Speaker::Client { Role::Receiver } else { Role::Sender },
+                request: Request::Write(bytes),
+            }),
+            Self::Datagrams(datagrams) => datagrams.poll_call(now),
+            Self::Saturation(saturation) => saturation.poll_call(now),
+            Self::Replay(replay) => replay.poll_call(),
+        }
+    }
+
+    /// The time of its timer.
+    pub fn due(&self) -> Option<Instant> {
+        match self {
+            Self::Transfer(transfer) => transfer.source.due(),
+            Self::Dialogue(dialogue) => dialogue.due(),
+            Self::Datagrams(datagrams) => datagrams.source.due(),
+            Self::Saturation(_) => None,
+            Self::Replay(replay) => replay.due(),
+        }
+    }
+
+    /// Whether it may have a call after an event of its socket.
+    pub const fn answers(&self) -> bool {
+        matches!(self, Self::Dialogue(_))
+    }
+
+    /// Whether it ends by itself.
+    pub const fn is_finite(&self) -> bool {
+        match self {
+            Self::Transfer(transfer) => transfer.source.size().is_some(),
+            Self::Dialogue(dialogue) => dialogue.count().is_some(),
+            Self::Datagrams(datagrams) => datagrams.source.size().is_some(),
+            Self::Saturation(_) => false,
+            Self::Replay(_) => true,
+        }
+    }
+
+    /// Whether a finite application is done, whether it was successful or not.
+    pub fn is_over(&self, record: &FlowRecord) -> bool {
+        match self {
+            Self::Transfer(_) | Self::Dialogue(_) => record.is_over(),
+            Self::Datagrams(datagrams) => {
+                datagrams.source.is_exhausted()
+                    && record.packets_arrived + record.packets_lost >= record.packets_sent
+            }
+            Self::Saturation(_) => false,
+            Self::Replay(replay) => replay.is_over(),
+        }
+    }
+
+    /// How much of a finite application is done, and how much there is to do, in a unit of its own.
+    pub fn progress(&self, record: &FlowRecord) -> Option<(u64, u64)> {
+        match self {
+            Self::Transfer(transfer) => {
+                transfer.source.size().map(|size| (record.received + record.skipped, size))
+            }
+            Self::Dialogue(dialogue) => {
+                let units = dialogue.durations.len() as u64;
+                dialogue.count().map(|count| (units, u64::from(count)))
+            }
+            Self::Datagrams(_) | Self::Saturation(_) | Self::Replay(_) => None,
+        }
+    }
+
+    /// The time from the beginning until the last data was written.
+    pub fn lasted(&self) -> Span {
+        match self {
+            Self::Transfer(transfer) => transfer.source.lasted(),
+            Self::Datagrams(datagrams) => datagrams.source.lasted(),
+            Self::Dialogue(_) | Self::Saturation(_) | Self::Replay(_) => Span::ZERO,
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! A sender whose queue at the head of the air never runs empty: each frame that leaves is replaced at once.
+
+use airwatt_base::Instant;
+
+use super::{Call, Request, Role};
+
+/// Packets in the queue: one on the air, one waiting for it, and two so that a burst finds the next one.
+const KEPT: u32 = 4;
+
+/// A saturated sender of datagrams.
+#[derive(Clone, Debug)]
+pub struct Saturation {
+    /// Length of each datagram in bytes, without the headers that the socket adds.
+    bytes: u32,
+    /// Datagrams to be sent now.
+    pending: u32,
+    /// Number of the last datagram.
+    number: u32,
+}
+
+impl Saturation {
+    /// A sender of datagrams of this length.
+    pub const fn new(bytes: u32) -> Self {
+        Self { bytes, pending: 0, number: 0 }
+    }
+
+    pub(super) const fn begin(&mut self) {
+        self.pending = KEPT;
+    }
+
+    /// Replaces a datagram that has arrived or was lost.
+    pub(super) const fn replace(&mut self) {
+        self.pending += 1;
+    }
+
+    pub(super) const fn poll_call(&mut self, now: Instant) -> Option<Call> {
+        if self.pending == 0 {
+            return None;
+        }
+        self.pending -= 1;
+        self.number = self.number.wrapping_add(1);
+        let request = Request::Send { number: self.number, bytes: self.bytes, since: now };
+        Some(Call { role: Role::Sender, request })
+    }
+}

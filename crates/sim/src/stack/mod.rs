@@ -1,0 +1,11 @@
+//! What runs on the nodes of a network: sockets, applications on them, and middleboxes.
+//!
+//! * [`transport`]: the transports of a socket: TCP, E2TCP and UDP, as the network sees them alike.
+//! * `socket`: one end of a conversation, with its addresses and its application.
+//! * [`application`]: what sends data and waits for it.
+//! * `middlebox`: machines through which packets pass on their way.
+
+pub mod application;
+pub(crate) mod middlebox;
+pub(crate) mod socket;
+pub mod transport;

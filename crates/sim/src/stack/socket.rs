@@ -1,0 +1,54 @@
+//! A socket: one end of a conversation between two hosts.
+
+use airwatt_base::Slot;
+
+use super::application::{ApplicationId, Role};
+use super::transport::Transport;
+use crate::net::packet::{FlowLabel, Packet, Payload};
+use crate::net::route::{Address, NodeId};
+
+/// Index of a socket in its network.
+pub(crate) type SocketId = u32;
+
+/// An address and a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct End {
+    pub(crate) address: Address,
+    pub(crate) port: u16,
+}
+
+/// One end of a conversation.
+#[derive(Clone, Debug)]
+pub(crate) struct Socket {
+    pub(crate) transport: Transport,
+    pub(crate) node: NodeId,
+    pub(crate) local: End,
+    pub(crate) remote: End,
+    /// The label of the packets that the socket sends.
+    pub(crate) flow: FlowLabel,
+    pub(crate) application: ApplicationId,
+    /// Whether the application's data leaves here or arrives here.
+    pub(crate) role: Role,
+    /// Whether its packets count as bytes sent: not on the wired side of a gateway.
+    pub(crate) counted: bool,
+    /// The slot of its timers.
+    pub(crate) slot: Slot,
+}
+
+impl Socket {
+    /// A packet of `bytes` bytes to the peer.
+    pub(crate) const fn packet(&self, payload: Payload, bytes: u32, sent: airwatt_base::Instant) -> Packet {
+        Packet {
+            src: self.local.address,
+            dst: self.remote.address,
+            sport: self.local.port,
+            dport: self.remote.port,
+            flow: self.flow,
+            bytes,
+            sent,
+            class: 0,
+            ecn: 0,
+            payload,
+        }
+    }
+}
