@@ -98,6 +98,7 @@ fn a_gateway_keeps_the_contract() {
         len: 1_000,
         flags: tcp::Flags::ACK,
         sack: tcp::SackBlocks::NONE,
+        timestamps: None,
     };
     let inputs = [
         (at(0), Input::FromWired(0, segment)),

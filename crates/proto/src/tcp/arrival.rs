@@ -12,6 +12,7 @@ use super::connection::{Connection, Event, Output, State, Timers};
 use super::receiver::{AckDue, Text};
 use super::segment::{Flags, Segment};
 use super::sender::AckPosition;
+use super::timestamps::Echo;
 
 /// Least time between two answers to empty segments that are not acceptable. RFC 5961 section 7 asks for a limit; this
 /// is the one of Linux (`tcp_invalid_ratelimit`).
@@ -53,7 +54,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         if segment.flags.has(Flags::ACK) {
             self.refuse(segment);
         } else if segment.flags.has(Flags::SYN) {
-            self.receiver.synchronize(segment.seq);
+            self.synchronize(segment);
             self.sender.offer(0, 0, segment.window);
             self.sender.synchronize();
             self.state = State::SynReceived;
@@ -72,7 +73,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
             }
         } else if segment.flags.has(Flags::SYN) {
             self.state = State::SynReceived;
-            self.receiver.synchronize(segment.seq);
+            self.synchronize(segment);
             if acceptable {
                 self.take_acknowledgement(1, segment, now);
                 self.connect();
@@ -83,6 +84,12 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
                 self.sender.synchronize();
             }
         }
+    }
+
+    /// Takes the sequence number and the options of the peer's SYN.
+    fn synchronize(&mut self, syn: &Segment) {
+        self.receiver.synchronize(syn.seq);
+        self.echo = syn.timestamps.filter(|_| self.config.timestamps).map(Echo::new);
     }
 
     /// Section 3.10.7.4: processes a segment in all other states.
@@ -96,6 +103,15 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         }
         if segment.flags.has(Flags::SYN) {
             return self.on_syn_in_connection(segment, now);
+        }
+        if let Some(echo) = &mut self.echo {
+            if segment.timestamps.is_none() {
+                // RFC 7323 section 3.2: once agreed on, the option is in every segment.
+                return;
+            }
+            if self.receiver.acknowledges_from(segment.seq) {
+                echo.update(segment);
+            }
         }
         if !segment.flags.has(Flags::ACK) || !self.on_acknowledgement(segment, now) {
             return;

@@ -14,6 +14,7 @@ use super::sack::SackBlocks;
 use super::segment::{Flags, Segment};
 use super::sender::Sender;
 use super::statistics::Statistics;
+use super::timestamps::{Echo, Timestamps, clock};
 use crate::cc::{AckLoss, CongestionControl};
 
 timer_kinds! {
@@ -143,6 +144,8 @@ pub struct Connection<S: SendBuffer = Lengths, R: ReceiveBuffer = Lengths> {
     pub(super) config: TcpConfig,
     /// Before this time, empty segments that are not acceptable get no answer.
     pub(super) next_challenge: Instant,
+    /// The timestamp to echo; `None` without the timestamps option.
+    pub(super) echo: Option<Echo>,
 }
 
 impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
@@ -161,6 +164,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
             outputs: VecDeque::new(),
             config,
             next_challenge: Instant::ZERO,
+            echo: None,
         }
     }
 
@@ -171,6 +175,8 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         end.state = State::Established;
         end.sender.establish(peer.receive_window);
         end.receiver.synchronize(peer.initial_sequence);
+        let agreed = end.config.timestamps && peer.timestamps;
+        end.echo = agreed.then(|| Echo::new(Timestamps { value: clock(Instant::ZERO), echo: 0 }));
         end
     }
 
@@ -305,7 +311,15 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
             let seq = self.sender.next_sequence();
             let ack = self.receiver.acknowledgement();
             let flags = Flags::RST | Flags::ACK;
-            self.push(Segment { seq, ack, window: 0, len: 0, flags, sack: SackBlocks::NONE });
+            self.push(Segment {
+                seq,
+                ack,
+                window: 0,
+                len: 0,
+                flags,
+                sack: SackBlocks::NONE,
+                timestamps: None,
+            });
         }
         self.finish(None);
     }
@@ -356,34 +370,37 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
     }
 
     /// Sends an acknowledgement now.
-    pub(super) fn push_ack(&mut self) {
-        let segment = self.segment(self.sender.ack_sequence(), 0, Flags::NONE);
+    pub(super) fn push_ack(&mut self, now: Instant) {
+        let segment = self.segment(self.sender.ack_sequence(), 0, Flags::NONE, now);
         self.statistics.acks_sent += 1;
         self.push(segment);
     }
 
     /// Sends an acknowledgement with SACK blocks now. Separate from the plain one, which is the common case.
     #[inline(never)]
-    fn push_blocks(&mut self) {
+    fn push_blocks(&mut self, now: Instant) {
         // The blocks are read before the receive half records the acknowledgement as sent.
         let sack = self.receiver.blocks();
-        let segment = self.segment(self.sender.ack_sequence(), 0, Flags::NONE);
+        let segment = self.segment(self.sender.ack_sequence(), 0, Flags::NONE, now);
         self.statistics.acks_sent += 1;
         self.push(Segment { sack, ..segment });
     }
 
-    /// Completes a segment with the acknowledgement number and the offered window.
-    fn segment(&mut self, seq: Seq, len: u16, flags: Flags) -> Segment {
+    /// Completes a segment with the acknowledgement number, the offered window and the timestamps.
+    fn segment(&mut self, seq: Seq, len: u16, flags: Flags, now: Instant) -> Segment {
+        let sack = SackBlocks::NONE;
         if self.state == State::SynSent {
             // The peer's sequence numbers are not known yet.
             let window = self.config.receive_window;
-            return Segment { seq, ack: Seq::new(0), window, len, flags, sack: SackBlocks::NONE };
+            let timestamps = self.config.timestamps.then(|| Timestamps { value: clock(now), echo: 0 });
+            return Segment { seq, ack: Seq::new(0), window, len, flags, sack, timestamps };
         }
+        let timestamps = self.echo.map(|echo| Timestamps { value: clock(now), echo: echo.recent() });
         self.receiver.acknowledged();
         self.timers.stop(TcpTimer::DelayedAck);
         let window = self.receiver.offer();
         let ack = self.receiver.acknowledgement();
-        Segment { seq, ack, window, len, flags: flags | Flags::ACK, sack: SackBlocks::NONE }
+        Segment { seq, ack, window, len, flags: flags | Flags::ACK, sack, timestamps }
     }
 
     /// Sends all segments that may be sent, and an acknowledgement if one is due and no segment carried it.
@@ -393,14 +410,14 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         }
         let open = !matches!(self.state, State::SynSent | State::SynReceived);
         if open && self.receiver.due == AckDue::Now && self.receiver.has_blocks() {
-            self.push_blocks();
+            self.push_blocks(now);
         }
         while let Some(out) = self.sender.next(open, now, &mut self.timers, &mut self.statistics) {
-            let segment = self.segment(out.seq, out.len, out.flags);
+            let segment = self.segment(out.seq, out.len, out.flags, now);
             self.push(segment);
         }
         match self.receiver.due {
-            AckDue::Now => self.push_ack(),
+            AckDue::Now => self.push_ack(now),
             AckDue::Later if !self.timers.is_running(TcpTimer::DelayedAck) => {
                 let timeout = self.config.delayed_ack.map_or(Span::ZERO, |delayed| delayed.timeout);
                 self.timers.set(TcpTimer::DelayedAck, now.saturating_add(timeout));

@@ -13,9 +13,8 @@
 //! transparent to the sender.
 //!
 //! # Left out, and why
-//! * **Options on the wire.** Both ends are configured with the segment size and with windows in bytes, so no option is
-//!   negotiated; [`TcpConfig::header_bytes`] accounts for the space of options in every segment. Nothing here reads
-//!   timestamps: the RTT is measured from a record of each segment sent.
+//! * **Most options of the SYN.** Both ends are configured with the segment size and with windows in bytes. Only the
+//!   timestamps option is negotiated; the RTT is measured from a record of each segment sent, not from timestamps.
 //! * **Urgent data, and data on a SYN.** No traffic that we study uses either.
 //! * **Early retransmit, tail-loss probes, RACK.** The published experiments did not use them; with short windows,
 //!   losses therefore wait for the retransmission timer. Limited Transmit (RFC 3042) is an option for the same reason.
@@ -39,6 +38,7 @@ mod sender;
 mod statistics;
 #[cfg(test)]
 mod tests;
+mod timestamps;
 
 pub use buffer::{Lengths, ReceiveBuffer, ReceiveBytes, SendBuffer, SendBytes};
 pub use config::{DelayedAck, InitialWindow, MinRtoOf, PartialAckTimer, RtoClock, TcpConfig};
@@ -47,3 +47,4 @@ pub use rtt::RttEstimator;
 pub use sack::SackBlocks;
 pub use segment::{Flags, Segment};
 pub use statistics::Statistics;
+pub use timestamps::Timestamps;

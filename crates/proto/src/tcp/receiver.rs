@@ -62,6 +62,8 @@ pub(super) struct Receiver<R> {
     delayed: Option<DelayedAck>,
     /// Segments received since the last acknowledgement.
     waiting: u32,
+    /// Next expected position when the last acknowledgement was sent (Last.ACK.sent of RFC 7323).
+    last_ack: u64,
     pub(super) due: AckDue,
     /// Whether SACK and D-SACK blocks are sent.
     reports_sack: bool,
@@ -88,6 +90,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
             partial: (config.reliability < 100).then(|| Box::new(Partial::new(config.reliability))),
             delayed: config.delayed_ack,
             waiting: 0,
+            last_ack: 0,
             due: AckDue::No,
             reports_sack: config.reports_sack(),
             recent: [0; RECENT],
@@ -99,6 +102,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
     pub(super) fn synchronize(&mut self, irs: Seq) {
         self.irs = irs;
         self.next = 1;
+        self.last_ack = 1;
         self.edge = (1 + u64::from(self.capacity)).min(self.granted);
     }
 
@@ -121,6 +125,11 @@ impl<R: ReceiveBuffer> Receiver<R> {
     /// the next expected.
     pub(super) fn position(&self, seq: Seq) -> i64 {
         self.next() + i64::from(self.acknowledgement().distance_to(seq) as i32)
+    }
+
+    /// Whether a segment that begins at `seq` begins at or before the last acknowledgement sent.
+    pub(super) fn acknowledges_from(&self, seq: Seq) -> bool {
+        self.position(seq) <= self.last_ack as i64
     }
 
     pub(super) fn readable(&self) -> u64 {
@@ -180,6 +189,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
     /// An acknowledgement was sent.
     pub(super) fn acknowledged(&mut self) {
         self.waiting = 0;
+        self.last_ack = self.next;
         self.due = AckDue::No;
         self.repeated = None;
     }

@@ -30,7 +30,7 @@ impl<S: SendBuffer> Sender<S> {
     ) {
         self.detect_spurious_recovery(ack, segment, statistics);
         if ack > self.una {
-            self.acknowledge_new(ack, now, timers, statistics);
+            self.acknowledge_new(ack, segment, now, timers, statistics);
             self.scoreboard.release(self.una);
         }
         let fresh = !segment.sack.is_empty() && self.take_blocks(segment);

@@ -9,6 +9,7 @@ use std::ops::BitOr;
 use airwatt_base::Seq;
 
 use super::sack::SackBlocks;
+use super::timestamps::{OPTION_BYTES, Timestamps};
 
 /// The control bits (RFC 9293 section 3.1) that this TCP uses, with the values that they have on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Hash)]
@@ -77,12 +78,22 @@ pub struct Segment {
     pub flags: Flags,
     /// SACK and D-SACK blocks.
     pub sack: SackBlocks,
+    /// The timestamps option, if the segment carries it.
+    pub timestamps: Option<Timestamps>,
 }
+
+/// Segments are copied on every hop of a simulated path.
+const _: () = assert!(size_of::<Segment>() <= 48);
 
 impl Segment {
     /// Sequence numbers that the segment occupies: its payload, and one each for SYN and FIN (RFC 9293 section 3.4).
     pub fn sequence_length(&self) -> u32 {
         u32::from(self.len) + u32::from(self.flags.has(Flags::SYN)) + u32::from(self.flags.has(Flags::FIN))
+    }
+
+    /// Bytes that the timestamps option adds to the header: 12, or none.
+    pub fn timestamp_bytes(&self) -> u32 {
+        if self.timestamps.is_some() { OPTION_BYTES } else { 0 }
     }
 
     /// Whether the segment carries nothing but an acknowledgement.
@@ -104,6 +115,7 @@ impl Segment {
                 len: 0,
                 flags: Flags::RST,
                 sack: SackBlocks::NONE,
+                timestamps: None,
             }
         } else {
             let ack = self.seq + self.sequence_length();
@@ -114,6 +126,7 @@ impl Segment {
                 len: 0,
                 flags: Flags::RST | Flags::ACK,
                 sack: SackBlocks::NONE,
+                timestamps: None,
             }
         })
     }
@@ -128,7 +141,10 @@ impl fmt::Display for Segment {
             write!(f, " ack {}", self.ack.value())?;
         }
         write!(f, " win {}", self.window)?;
-        if self.sack.is_empty() { Ok(()) } else { write!(f, " sack {}", self.sack) }
+        if !self.sack.is_empty() {
+            write!(f, " sack {}", self.sack)?;
+        }
+        self.timestamps.map_or(Ok(()), |option| write!(f, " TS val {} ecr {}", option.value, option.echo))
     }
 }
 

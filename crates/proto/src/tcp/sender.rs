@@ -20,6 +20,7 @@ use super::rtt::RttEstimator;
 use super::sack::Scoreboard;
 use super::segment::{Flags, Segment};
 use super::statistics::Statistics;
+use super::timestamps::clock;
 use crate::cc::{AckLoss, Acknowledged, Advance, CongestionControl, Recovery, TimestampEvidence};
 
 /// Position of the first byte of data: the SYN is position 0.
@@ -312,7 +313,7 @@ impl<S: SendBuffer> Sender<S> {
         if self.recovery == Recovery::Scoreboard {
             self.acknowledge_selectively(ack, segment, now, timers, statistics);
         } else if ack > self.una {
-            self.acknowledge_new(ack, now, timers, statistics);
+            self.acknowledge_new(ack, segment, now, timers, statistics);
         } else if ack == self.una && self.is_duplicate(segment) {
             statistics.duplicate_acks += 1;
             self.count_duplicate(now, timers, statistics);
@@ -384,12 +385,17 @@ impl<S: SendBuffer> Sender<S> {
     pub(super) fn acknowledge_new(
         &mut self,
         ack: u64,
+        segment: &Segment,
         now: Instant,
         timers: &mut Timers,
         statistics: &mut Statistics,
     ) {
         let flight = self.flight();
         let data = ack.clamp(FIRST, self.end) - self.una.clamp(FIRST, self.end);
+        let evidence = match (&self.ackloss, segment.timestamps) {
+            (Some(_), Some(timestamps)) => self.timestamp_evidence(ack, timestamps.echo),
+            _ => TimestampEvidence::Absent,
+        };
         if let Some(rtt) = self.sample(ack, now) {
             self.rtt.sample(rtt, now);
             statistics.count_rtt(rtt);
@@ -414,13 +420,7 @@ impl<S: SendBuffer> Sender<S> {
             );
             if self.ackloss.is_some() {
                 self.detect_ack_loss(
-                    Advance {
-                        from: before,
-                        to: ack,
-                        sent: self.max,
-                        duplicates,
-                        evidence: TimestampEvidence::Absent,
-                    },
+                    Advance { from: before, to: ack, sent: self.max, duplicates, evidence },
                     statistics,
                 );
             }
@@ -430,6 +430,25 @@ impl<S: SendBuffer> Sender<S> {
         } else if restart {
             timers.set(TcpTimer::Retransmission, now.saturating_add(self.rtt.rto()));
         }
+    }
+
+    /// The evidence in the timestamp that an acknowledgement up to `ack` echoes. Call it before the records of the
+    /// segments are dropped. Retransmitted segments have several timestamps and so give no evidence, and with a coarse
+    /// clock there are no records.
+    #[inline(never)]
+    fn timestamp_evidence(&self, ack: u64, echo: u32) -> TimestampEvidence {
+        let mut newly = self.records.iter().take_while(|record| record.end <= ack);
+        let Some(first) = newly.next().filter(|_| self.una >= self.sample_from) else {
+            return TimestampEvidence::Undecided;
+        };
+        let mut last = first;
+        for record in std::iter::once(first).chain(newly) {
+            if record.retransmitted {
+                return TimestampEvidence::Undecided;
+            }
+            last = record;
+        }
+        TimestampEvidence::from_ticks(clock(first.sent).get(), clock(last.sent).get(), echo)
     }
 
     /// Passes an acknowledgement to the detector of ACK loss. It is not inlined, to keep senders without the detector

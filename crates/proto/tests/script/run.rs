@@ -187,6 +187,7 @@ fn segment(pattern: &Pattern, window: u32) -> Segment {
         len,
         flags: pattern.flags.unwrap_or(Flags::ACK),
         sack,
+        timestamps: None,
     }
 }
 

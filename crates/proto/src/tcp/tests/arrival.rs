@@ -5,7 +5,15 @@ use airwatt_base::Seq;
 use super::*;
 
 fn segment(seq: u32, ack: u32, window: u32, len: u16) -> Segment {
-    Segment { seq: Seq::new(seq), ack: Seq::new(ack), window, len, flags: Flags::ACK, sack: SackBlocks::NONE }
+    Segment {
+        seq: Seq::new(seq),
+        ack: Seq::new(ack),
+        window,
+        len,
+        flags: Flags::ACK,
+        sack: SackBlocks::NONE,
+        timestamps: None,
+    }
 }
 
 /// An end in the middle of a connection; returns what it sends on each input.

@@ -12,7 +12,15 @@ fn at(millis: u64, input: Input) -> (Instant, Input) {
 
 fn segment(seq: u32, ack: u32, window: u32, len: u16, flags: Flags) -> Input {
     Input::Segment(
-        Segment { seq: Seq::new(seq), ack: Seq::new(ack), window, len, flags, sack: SackBlocks::NONE },
+        Segment {
+            seq: Seq::new(seq),
+            ack: Seq::new(ack),
+            window,
+            len,
+            flags,
+            sack: SackBlocks::NONE,
+            timestamps: None,
+        },
         (),
     )
 }
@@ -142,8 +150,8 @@ proptest! {
 
 #[test]
 fn segments_are_small_and_print_like_tcpdump() {
-    assert_eq!(size_of::<Segment>(), 40);
-    assert!(size_of::<Output>() <= 48);
+    assert_eq!(size_of::<Segment>(), 48);
+    assert!(size_of::<Output>() <= 56);
     let Input::Segment(printed, ()) = segment(1, 2, 3, 4, Flags::ACK | Flags::PSH) else { unreachable!() };
     assert_eq!(printed.to_string(), "P. 1:5(4) ack 2 win 3");
     assert_eq!(TcpConfig::default().packet_bytes(&printed), 44);

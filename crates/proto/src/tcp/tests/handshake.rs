@@ -228,6 +228,7 @@ fn blind_attacks_are_challenged() {
         len: 0,
         flags,
         sack: SackBlocks::NONE,
+        timestamps: None,
     };
     pair.input(A, Input::Segment(forged(500, Flags::RST), ()));
     pair.input(A, Input::Segment(forged(500, Flags::SYN), ()));

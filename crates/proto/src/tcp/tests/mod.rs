@@ -8,6 +8,7 @@ mod handshake;
 mod partial;
 mod recovery;
 mod scoreboard;
+mod timestamps;
 mod transfer;
 mod window;
 

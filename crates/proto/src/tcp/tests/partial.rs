@@ -66,6 +66,7 @@ fn feed(pair: &mut Pair<InBytes>, number: u32) {
         len: 1000,
         flags: Flags::ACK,
         sack: SackBlocks::NONE,
+        timestamps: None,
     };
     pair.input(B, Input::Segment(segment, vec![number as u8; 1000]));
 }
@@ -144,6 +145,7 @@ fn a_gap_before_the_end_may_be_skipped() {
         len: 0,
         flags: Flags::ACK | Flags::FIN,
         sack: SackBlocks::NONE,
+        timestamps: None,
     };
     pair.input(B, Input::Segment(fin, Vec::new()));
     assert_eq!(pair.events[B][1..], [Event::Gap { at: 1000, bytes: 1000 }, Event::PeerClosed]);
@@ -166,6 +168,7 @@ fn late_data_with_an_impossible_acknowledgement_is_not_taken() {
         len: 1000,
         flags,
         sack: SackBlocks::NONE,
+        timestamps: None,
     };
     for forged in [segment(999_999, Flags::ACK), segment(1, Flags::NONE), segment(1, Flags::SYN | Flags::ACK)]
     {

@@ -235,6 +235,7 @@ fn the_pieces_behind_gaps_are_bounded() {
         len: 1,
         flags: Flags::ACK,
         sack: SackBlocks::NONE,
+        timestamps: None,
     };
     for index in (0..10_000).rev() {
         pair.input(B, Input::Segment(piece(index), ()));

@@ -24,6 +24,8 @@ const OPTION_NOP: u8 = 1;
 const OPTION_MSS: u8 = 2;
 const OPTION_WINDOW_SCALE: u8 = 3;
 const OPTION_SACK: u8 = 5;
+/// The timestamps option (RFC 7323 3.2).
+const OPTION_TIMESTAMPS: u8 = 8;
 /// The option for experiments (RFC 4727 7.2) replaces options of which only the length is known.
 const OPTION_EXPERIMENT: u8 = 253;
 /// Largest shift of a window (RFC 7323 2.3).
@@ -43,7 +45,8 @@ pub(super) fn encode(setting: &Setting, packet: &Packet, station: StationId, up:
     let ends = Ends { from: (from, packet.sport), to: (to, packet.dport) };
     match &packet.payload {
         Payload::Tcp(segment) => {
-            let headers = Headers::of((setting.header_bytes + segment.sack.option_bytes()) as usize);
+            let options = segment.sack.option_bytes() + segment.timestamp_bytes();
+            let headers = Headers::of((setting.header_bytes + options) as usize);
             ends.ip(packet, PROTOCOL_TCP, headers.ip, out);
             ends.tcp(setting, packet, segment, &headers, out);
         }
@@ -130,8 +133,10 @@ impl Ends {
         out.extend_from_slice(&[((headers.tcp / 4) << 4) as u8, segment.flags.wire()]);
         out.extend_from_slice(&window.to_be_bytes());
         out.extend_from_slice(&[0; 4]);
+        timestamps_option(segment, out);
         sack_option(segment, out);
-        tcp_options(setting, headers, syn, segment.sack.option_bytes() as usize, out);
+        let used = segment.sack.option_bytes() + segment.timestamp_bytes();
+        tcp_options(setting, headers, syn, used as usize, out);
         out.resize(start + headers.tcp, OPTION_END);
         self.transport_checksum(packet, PROTOCOL_TCP, headers.ip, start, start + 16, out);
     }
@@ -166,6 +171,15 @@ impl Ends {
         // Zero would mean that there is no checksum (RFC 768).
         let sum = if sum == 0 && protocol == PROTOCOL_UDP { u16::MAX } else { sum };
         out[place..place + 2].copy_from_slice(&sum.to_be_bytes());
+    }
+}
+
+/// Appends the timestamps option of a segment, if it carries it, in the form of RFC 7323 appendix A.
+fn timestamps_option(segment: &Segment, out: &mut Vec<u8>) {
+    if let Some(timestamps) = segment.timestamps {
+        out.extend_from_slice(&[OPTION_NOP, OPTION_NOP, OPTION_TIMESTAMPS, 10]);
+        out.extend_from_slice(&timestamps.value.get().to_be_bytes());
+        out.extend_from_slice(&timestamps.echo.to_be_bytes());
     }
 }
 
