@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 RUST := $(shell find crates -name '*.rs' -o -name '*.c' -o -name '*.h' -o -name Cargo.toml) $(shell find radios scenarios -name '*.toml' 2>/dev/null)
 
-.PHONY: help build demo test test-long bench bless fuzz clean
+.PHONY: help build demo test test-long bench docs bless fuzz clean
 .DEFAULT_GOAL := help
 
 help: ## Print this list
@@ -42,9 +42,13 @@ bench: build ## Measure the engine, the shipped scenarios, and as root what ackl
 	@$(BIN)/python benches/ackloss_overhead.py
 	@$(BIN)/python benches/models.py
 
-bless: build ## Write fingerprints, table snapshots and README anew, after a change of results that was meant
+docs: build ## Write anew what pages and pictures show of results: README, docs/models, docs/powersave.md, docs/img
+	@$(BIN)/python .ci/pictures.py
+	@$(BIN)/python -m pytest --bless tests/python/test_readme.py tests/python/test_models_docs.py tests/python/test_powersave_docs.py
+
+bless: docs ## Write fingerprints, table snapshots and pages anew, after a change of results that was meant
 	@AIRWATT_BLESS=1 cargo test -p airwatt-sim --quiet --test fingerprints
-	@$(BIN)/python -m pytest --bless tests/python/test_tables.py tests/python/test_readme.py tests/python/test_powersave_docs.py
+	@$(BIN)/python -m pytest --bless tests/python/test_tables.py
 
 TARGET ?= pcap
 SECONDS ?= 60

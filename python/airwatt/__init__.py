@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         AirwattError,
         InputError,
         MissingFeature,
+        Quantity,
         RunError,
         Scenario,
         __version__,
@@ -43,6 +44,7 @@ __all__ = [
     "InputError",
     "Interrupted",
     "MissingFeature",
+    "Quantity",
     "Record",
     "Result",
     "RunError",
@@ -61,7 +63,8 @@ __all__ = [
 
 _HOMES = {
     **dict.fromkeys(
-        ("SCHEMA", "AirwattError", "InputError", "MissingFeature", "RunError", "Scenario", "__version__"), "_core"
+        ("SCHEMA", "AirwattError", "InputError", "MissingFeature", "Quantity", "RunError", "Scenario", "__version__"),
+        "_core",
     ),
     **dict.fromkeys(("Analysis", "Comparison", "Record", "Result", "Runs"), "results"),
     **dict.fromkeys(

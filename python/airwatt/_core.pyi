@@ -1,8 +1,8 @@
 """What the Rust core gives to Python. Documents cross as JSON text, columns as raw little-endian buffers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import BinaryIO, final
+from typing import Any, BinaryIO, final, overload
 
 __version__: str
 SCHEMA: int
@@ -37,12 +37,59 @@ class Control:
         """Events so far."""
 
 @final
+class Quantity:
+    """A number with its unit, as in `Quantity("20ms")`. Its text is accepted wherever a text with a unit is.
+
+    `+` and `-` take quantities of one dimension. `*` and `/` take numbers, and quantities where the result has a
+    dimension: a size over a rate is a time, a power times a time is an energy. Anything else raises `InputError`.
+    """
+
+    def __new__(cls, text: str | Quantity, dimension: str | None = ...) -> Quantity: ...
+    @staticmethod
+    def of(value: float, unit: str) -> Quantity:
+        """A number of SI units: s, b/s, B, b, W, J, A, V, m. Raises `InputError` for another unit."""
+    @property
+    def value(self) -> float:
+        """The number in SI units."""
+    @property
+    def unit(self) -> str:
+        """The SI unit of `value`."""
+    @property
+    def dimension(self) -> str:
+        """What it measures: time, rate, size, bits, power, energy, current, voltage, distance."""
+    def __eq__(self, other: object) -> bool: ...
+    def __ne__(self, other: object) -> bool: ...
+    def __lt__(self, other: str | Quantity) -> bool: ...
+    def __le__(self, other: str | Quantity) -> bool: ...
+    def __gt__(self, other: str | Quantity) -> bool: ...
+    def __ge__(self, other: str | Quantity) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __bool__(self) -> bool: ...
+    def __add__(self, other: str | Quantity) -> Quantity: ...
+    def __radd__(self, other: str | Quantity) -> Quantity: ...
+    def __sub__(self, other: str | Quantity) -> Quantity: ...
+    def __rsub__(self, other: str | Quantity) -> Quantity: ...
+    def __neg__(self) -> Quantity: ...
+    def __mul__(self, other: float | str | Quantity) -> Quantity: ...
+    def __rmul__(self, other: float | str | Quantity) -> Quantity: ...
+    @overload
+    def __truediv__(self, other: float) -> Quantity: ...
+    @overload
+    def __truediv__(self, other: str | Quantity) -> Any: ...
+
+@final
 class Scenario:
     """A scenario that was read and checked."""
 
     @staticmethod
     def load(name_or_path: str, overrides: Sequence[tuple[str, str]] = ...) -> Scenario:
         """Reads a file, or a scenario that ships, and applies `KEY=VALUE` pairs in order. Raises `InputError`."""
+    @staticmethod
+    def of(values: Mapping[str, object], overrides: Sequence[tuple[str, str]] = ..., *, name: str = ...) -> Scenario:
+        """A scenario of nested mappings, as a file has them: plain values, `Quantity`, lists. `base` names another.
+
+        `name` stands in errors. Raises `InputError`.
+        """
     @property
     def name(self) -> str:
         """The name that result documents carry."""
@@ -52,6 +99,8 @@ class Scenario:
         """The same scenario, its run at most so long (`20s`), measured over the same share. Raises `InputError`."""
     def to_toml(self) -> str:
         """The whole scenario, defaults filled in, as it would stand in a file."""
+    def to_dict(self) -> dict[str, Any]:
+        """The whole scenario, defaults filled in, as nested dicts of plain values and `Quantity`."""
 
 @final
 class Column:
@@ -137,6 +186,9 @@ def policies() -> str:
 
 def transports() -> str:
     """The transports, as a JSON list of `{name, description}`."""
+
+def toml_value(value: object) -> str:
+    """A Python value as a scenario file writes it, for an override; a text stays as it is. Raises `InputError`."""
 
 def data_overhead(sent_bytes: int, payload_bytes: int) -> float:
     """The extra bytes sent over the payload's, as a fraction. Raises `InputError` without payload."""

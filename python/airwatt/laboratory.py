@@ -106,7 +106,7 @@ def compare(
             continue
         if isinstance(values, str) or not values:
             raise InputError(f"{key}: {values!r} is not a list of choices; allowed is one or more")
-        axes[key] = [text(value) for value in values]
+        axes[key] = [_core.toml_value(value) for value in values]
     if not axes:
         raise InputError("nothing to compare; allowed are policies, transports, or values of a key to vary")
     rows = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
@@ -252,7 +252,7 @@ def load(
 ) -> Scenario:
     """Reads a scenario with overrides; a choice comes after a key that is set for all choices, and so wins."""
     pairs = set.items() if isinstance(set, Mapping) else (set or ())
-    overrides = [*((key, text(value)) for key, value in pairs), *chosen]
+    overrides = [*((key, _core.toml_value(value)) for key, value in pairs), *chosen]
     if isinstance(scenario, Scenario):
         return scenario.replace(overrides) if overrides else scenario
     path = os.fspath(scenario)
@@ -267,11 +267,6 @@ def choices(policy: str | None, transport: str | None) -> list[tuple[str, str]]:
     """Gives the overrides that stand for a policy and a transport."""
     pairs = (("policy", policy), ("transport", transport))
     return [(key, value) for key, value in pairs if value is not None]
-
-
-def text(value: object) -> str:
-    """Writes a Python value as a scenario file would."""
-    return json.dumps(value) if isinstance(value, bool | list) else str(value)
 
 
 def check_seeds(seed: int, runs: int) -> None:

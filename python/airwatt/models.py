@@ -5,10 +5,10 @@
 >>> solved.ratio.round(3).tolist()
 [0.46, 0.117]
 
-Each model is a function of keyword arguments in SI base units, the unit last in the name; what is not given has the
-model's default. Any mix of numbers, texts with a unit (`rtt_s="100ms"`) and arrays goes: arrays are broadcast against
-each other as in numpy. The solution has every result by name, numbers for numbers and arrays for arrays. What is wrong
-with an argument is an `InputError` that names it and what is allowed; nothing comes back as NaN.
+Each model is a function of keyword arguments in SI base units, the unit last in the name; an argument that is not given
+has the model's default. Numbers, texts with a unit (`rtt_s="100ms"`), quantities (`airwatt.Quantity`) and arrays can be
+mixed: arrays are broadcast against each other as in numpy. The solution has every result by name, numbers for numbers
+and arrays for arrays. A wrong argument raises an `InputError` that names it and what is expected; no result is NaN.
 
 `models.ALL` has the models by name, each with its `parameters` and `results`. The equations, their sources and where
 they hold stand in `docs/models/`.
@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from airwatt import _core
-from airwatt._core import InputError
+from airwatt._core import InputError, Quantity
 from airwatt.results import Record
 
 Array = npt.NDArray[Any]
@@ -130,8 +130,8 @@ class Model:
         return f"<model {self.name}: {self.summary}>"
 
     def _numbers(self, field: Record, value: Any) -> float | Array:
-        if isinstance(value, str):
-            read = self.values(field.name, value)
+        if isinstance(value, str | Quantity):
+            read = self.values(field.name, str(value))
             return read[0] if len(read) == 1 else np.array(read)
         if value is None and field.kind == "whole-or-none":
             return float("inf")

@@ -48,8 +48,13 @@ class Answer:
 
 @pytest.fixture
 def airwatt(capfd, monkeypatch) -> Callable[..., Answer]:
-    """Runs the command line in this process."""
+    """Runs the command line in this process; `airwatt.output(arguments)` is the text that a command prints."""
     monkeypatch.chdir(ROOT)
+
+    def output(arguments: list[str]) -> str:
+        answer = run(*arguments)
+        assert answer.status == 0, answer.err
+        return answer.out
 
     def run(*arguments: object) -> Answer:
         capfd.readouterr()
@@ -57,6 +62,7 @@ def airwatt(capfd, monkeypatch) -> Callable[..., Answer]:
         out, err = capfd.readouterr()
         return Answer(status, out, err)
 
+    run.output = output
     return run
 
 

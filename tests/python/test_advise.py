@@ -15,8 +15,8 @@ CALL = ["--flow", "up:cbr:64kbps:160B", "--flow", "down:cbr:64kbps:160B", "--dur
 
 @pytest.fixture(scope="module")
 def bulk():
-    with advise.scenario_of(["down:bulk:2MB"], {}, "20s") as scenario:
-        return advise.advise(scenario, 0.02, runs=2)
+    scenario = advise.scenario_of(["down:bulk:2MB"], {}, "20s")
+    return advise.advise(scenario, 0.02, runs=2)
 
 
 def row(found, policy, **parameters):
@@ -41,8 +41,8 @@ def test_models_and_runs_agree_on_a_transfer(bulk):
 
 
 def test_only_the_models_best_are_run_and_those_without_a_model():
-    with advise.scenario_of(["down:bulk:1MB"], {}, "20s") as scenario:
-        found = advise.advise(scenario, 0.02, runs=1, confirm=1)
+    scenario = advise.scenario_of(["down:bulk:1MB"], {}, "20s")
+    found = advise.advise(scenario, 0.02, runs=1, confirm=1)
     ran = {each.candidate.policy for each in found.rows if each.simulation}
     # The best candidate of each policy runs, so that no policy is left out because of its model.
     assert ran == {each.policy for each in advise.candidates()}
@@ -52,8 +52,8 @@ def test_only_the_models_best_are_run_and_those_without_a_model():
 
 
 def test_a_call_sleeps_between_its_packets():
-    with advise.scenario_of(["up:cbr:64kbps:160B", "down:cbr:64kbps:160B"], {}, "5s") as scenario:
-        found = advise.advise(scenario, 0.015, runs=1)
+    scenario = advise.scenario_of(["up:cbr:64kbps:160B", "down:cbr:64kbps:160B"], {}, "5s")
+    found = advise.advise(scenario, 0.015, runs=1)
     assert found.ranked[0].simulation.energy_j < 0.2 * row(found, "active").simulation.energy_j
     # Uplink packets, 20 ms apart, fetch the downlink packets.
     assert row(found, "psm").simulation.delay_s == pytest.approx(0.01, rel=0.1)
@@ -199,8 +199,8 @@ def test_candidates_that_do_the_same_share_a_row(airwatt):
 
 
 def test_uapsd_is_triggered_without_packets_down_too():
-    with advise.scenario_of(["up:cbr:1kbps:100B"], {"station.radio": "ar5004"}, "100s") as scenario:
-        found = advise.advise(scenario, 0.05, runs=1)
+    scenario = advise.scenario_of(["up:cbr:1kbps:100B"], {"station.radio": "ar5004"}, "100s")
+    found = advise.advise(scenario, 0.05, runs=1)
     assert all(abs(each.model_error) < 0.25 for each in found.rows if each.model_error is not None)
 
 

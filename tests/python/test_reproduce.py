@@ -8,7 +8,7 @@ import pytest
 
 from airwatt import _core
 from airwatt.reproduce import catalogue, claims, document, engine
-from airwatt.reproduce.model import Claim, Document, Lines, Outcome, Point, Reproduction, Results, Value
+from airwatt.reproduce.publication import Claim, Document, Lines, Outcome, Point, Reproduction, Results, Value
 from airwatt.reproduce.series import Series
 
 

@@ -9,7 +9,7 @@ import reproductions
 from airwatt import _core
 from airwatt.reproduce import document, engine
 from airwatt.reproduce.ba_ta import DOCUMENT, dynamics, setup
-from airwatt.reproduce.model import Results
+from airwatt.reproduce.publication import Results
 
 PLACES = (
     [f"fig2{part}.{access}" for access in ("slow", "fast", "wifi") for part in "ab"]

@@ -9,7 +9,7 @@ import reproductions
 from airwatt import _core
 from airwatt.reproduce import document, engine
 from airwatt.reproduce.e2tcp import DOCUMENT, setup, worked_examples
-from airwatt.reproduce.model import Results
+from airwatt.reproduce.publication import Results
 
 EXACT = (
     ["ex2.1", "ex2.2", "tab2.1", "ex2.3", "ex2.4", "ex2.5", "tab2.2", "eq2.8-2.11", "sec3.2.1", "ex3.2"],

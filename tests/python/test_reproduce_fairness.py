@@ -11,7 +11,7 @@ from conftest import ROOT
 from airwatt import _core
 from airwatt.reproduce import hashimoto_2010, hashimoto_2013
 from airwatt.reproduce.hashimoto_2010 import setup
-from airwatt.reproduce.model import Results
+from airwatt.reproduce.publication import Results
 
 PLACES_2013 = [
     *("head.fairness", "sec2.2.share", "sec2.2.mechanism", "sec2.4.1.jain", "sec2.4.2.properties", "tab2.1"),

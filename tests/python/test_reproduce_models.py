@@ -9,7 +9,7 @@ import reproductions
 from airwatt import _core
 from airwatt.reproduce import document, engine
 from airwatt.reproduce.hashimoto_2013 import DOCUMENT, chapter3, chapter4, readings, validation
-from airwatt.reproduce.model import Results
+from airwatt.reproduce.publication import Results
 
 WITHHELD = ["fig3.8", "fig3.9", "fig4.5c", "fig4.6"]
 """Published, and to be compared by others: values without claims."""

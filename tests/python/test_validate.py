@@ -8,7 +8,7 @@ from conftest import ROOT
 
 from airwatt import models, validate
 from airwatt.validate import air
-from airwatt.validate.model import Figure, figure
+from airwatt.validate.cases import Figure, figure
 
 QUICK = ("mac-frame", "wni-factors", "ba-ta-controller", "max-throughput", "energy-throughput")
 """Validations that take less than a second. All of them run with the pages of `docs/models`."""

@@ -4,6 +4,7 @@
 //! * [`random`]: named random streams derived from one seed.
 //! * [`schedule`]: a deterministic queue of wake-ups, one slot a machine.
 //! * [`seq`]: 32-bit sequence numbers that wrap.
+//! * [`percentile`]: percentiles of samples and of counts.
 //! * [`machine`]: the contract that every protocol, link, queue and radio machine obeys.
 //! * [`timers`]: a table of timers, each with the reason why it runs.
 //! * [`testkit`]: the conformance test that every machine has to pass.
@@ -11,6 +12,7 @@
 //! Nothing here reads a clock, opens a socket or draws an unseeded number.
 
 pub mod machine;
+pub mod percentile;
 pub mod random;
 pub mod schedule;
 pub mod seq;
@@ -24,5 +26,6 @@ pub use schedule::{Schedule, Slot};
 pub use seq::Seq;
 pub use timers::{TimerKind, TimerTable};
 pub use units::{
-    Current, Distance, Energy, Instant, ParseQuantityError, Power, QueueLimit, Rate, Size, Span, Voltage,
+    Current, Dimension, Distance, Energy, Instant, ParseQuantityError, Power, Quantity, QueueLimit, Rate,
+    Size, Span, Voltage,
 };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use airwatt_base::Span;
+use airwatt_base::{Span, percentile};
 use airwatt_energy::{Ledger, Radio, State};
 use serde::Serialize;
 
@@ -152,17 +152,13 @@ pub struct DelayReport {
 }
 
 impl DelayReport {
-    /// The distribution of samples in any order; `None` if there are none. A quantile is the smallest sample that at least
-    /// that share of the samples does not exceed.
+    /// Mean and percentiles of samples in any order; `None` if there are none.
     pub fn of(samples: &mut [Span]) -> Option<Self> {
         samples.sort_unstable();
-        let last = samples.len().checked_sub(1)?;
-        let at = |percent: usize| {
-            let rank = (samples.len() * percent).div_ceil(100).max(1) - 1;
-            samples[rank.min(last)].as_secs_f64()
-        };
+        let at = |percent| percentile::of_sorted(samples, percent).map(|sample| sample.as_secs_f64());
+        let (p50, p95, p99) = (at(50)?, at(95)?, at(99)?);
         let sum: f64 = samples.iter().map(|sample| sample.as_secs_f64()).sum();
-        Some(Self { mean: sum / samples.len() as f64, p50: at(50), p95: at(95), p99: at(99) })
+        Some(Self { mean: sum / samples.len() as f64, p50, p95, p99 })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::AsFd;
 
-use airwatt_base::{Instant, Span};
+use airwatt_base::{Instant, Span, percentile};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::{TimeSpec, TimeValLike};
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
@@ -76,15 +76,9 @@ impl Lateness {
         self.worst = self.worst.max(lateness);
     }
 
-    /// The least lateness, to the precision of a bucket, that `percent` per cent of the deliveries do not exceed.
+    /// A percentile in seconds, to the precision of a bucket; `None` if nothing was delivered.
     fn percentile_s(&self, percent: u64) -> Option<f64> {
-        let rank = (self.count * percent).div_ceil(100).max(1);
-        let mut seen = 0;
-        let reached = |count: &u64| {
-            seen += count;
-            seen >= rank
-        };
-        let bucket = self.buckets.iter().position(reached)?;
+        let bucket = percentile::of_buckets(&self.buckets, percent)?;
         Some(upper_s(bucket).min(self.worst.as_secs_f64()))
     }
 }

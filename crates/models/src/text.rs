@@ -13,6 +13,9 @@
 
 use std::fmt;
 
+use airwatt_base::Dimension;
+use airwatt_base::units::{self, NumberError};
+
 use crate::fields::{Field, Kind};
 
 #[cfg(test)]
@@ -41,45 +44,12 @@ impl std::error::Error for TextError {}
 /// Largest number of values in a range. More are considered a typing error.
 const VALUES_MAX: f64 = 1e6;
 
-/// A unit: its name, and the factor to the base unit as a fraction, because dividing by a power of ten is exact and
-/// multiplying by its inverse is not.
-type Unit = (&'static str, f64, f64);
+/// How many SI units one unit of a text holds, as a fraction: division by a power of ten is exact and multiplication by its
+/// inverse is not.
+type Scale = (f64, f64);
 
-const TIME: &[Unit] = &[
-    ("s", 1.0, 1.0),
-    ("ms", 1.0, 1e3),
-    ("us", 1.0, 1e6),
-    ("µs", 1.0, 1e6),
-    ("ns", 1.0, 1e9),
-    ("min", 60.0, 1.0),
-    ("h", 3600.0, 1.0),
-];
-const RATE: &[Unit] = &[("bps", 1.0, 1.0), ("kbps", 1e3, 1.0), ("Mbps", 1e6, 1.0), ("Gbps", 1e9, 1.0)];
-const SIZE: &[Unit] = &[
-    ("B", 1.0, 1.0),
-    ("kB", 1e3, 1.0),
-    ("MB", 1e6, 1.0),
-    ("GB", 1e9, 1.0),
-    ("KiB", 1024.0, 1.0),
-    ("MiB", 1_048_576.0, 1.0),
-    ("GiB", 1_073_741_824.0, 1.0),
-];
-const BITS: &[Unit] = &[("b", 1.0, 1.0), ("kb", 1e3, 1.0), ("Mb", 1e6, 1.0)];
-const POWER: &[Unit] = &[("W", 1.0, 1.0), ("mW", 1.0, 1e3), ("uW", 1.0, 1e6), ("µW", 1.0, 1e6)];
-const ENERGY: &[Unit] = &[("J", 1.0, 1.0), ("mJ", 1.0, 1e3), ("uJ", 1.0, 1e6), ("µJ", 1.0, 1e6)];
-
-/// The units of a field, and an example of an accepted text.
-fn units(field: &Field) -> (&'static [Unit], &'static str) {
-    match field.unit {
-        "s" => (TIME, "20ms"),
-        "b/s" => (RATE, "16Mbps"),
-        "B" => (SIZE, "1500B"),
-        "b" => (BITS, "12kb"),
-        "W" => (POWER, "390mW"),
-        "J" => (ENERGY, "1.4mJ"),
-        _ => (&[], "0.01"),
-    }
-}
+/// The scale of a number without a unit.
+const PLAIN: Scale = (1.0, 1.0);
 
 /// Reads one value, a list or a range.
 ///
@@ -124,32 +94,28 @@ pub fn value(field: &Field, text: &str) -> Result<f64, TextError> {
     if field.kind == Kind::WholeOrNone && text == "none" {
         return Ok(f64::INFINITY);
     }
-    number(field, text).map(|(count, (_, over, under))| count * over / under)
+    number(field, text).map(|(count, (over, under))| count * over / under)
 }
 
-/// Splits a text into a number and a unit.
-fn number(field: &Field, text: &str) -> Result<(f64, Unit), TextError> {
-    let (known, example) = units(field);
-    let unit_at = text.find(|c: char| c.is_alphabetic() && !matches!(c, 'e' | 'E')).unwrap_or(text.len());
-    let (digits, unit) = text.split_at(unit_at);
-    let nonsense = || error(field, text, &format!("is not a number; write for example \"{example}\""));
-    let decimal = |c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.' | 'e' | 'E');
-    let digits = digits.trim();
-    if !digits.chars().all(decimal) {
-        return Err(nonsense());
-    }
-    let count: f64 = digits.parse().map_err(|_| nonsense())?;
-    if !count.is_finite() {
-        return Err(error(field, text, "is too large"));
-    }
-    match (known, unit) {
-        ([], "") => Ok((count, ("", 1.0, 1.0))),
-        ([], "packets") if field.unit == "packets" => Ok((count, ("", 1.0, 1.0))),
-        ([], _) => Err(error(field, text, &format!("has a unit; write for example \"{example}\""))),
+/// Splits a text into a number and the scale of its unit.
+fn number(field: &Field, text: &str) -> Result<(f64, Scale), TextError> {
+    let dimension = Dimension::of_si_unit(field.unit);
+    let example = dimension.map_or("0.01", Dimension::example);
+    let (count, unit) = units::split(text).map_err(|problem| {
+        let problem = match problem {
+            NumberError::NotANumber => format!("is not a number; write for example \"{example}\""),
+            NumberError::TooLarge => "is too large".to_owned(),
+        };
+        error(field, text, &problem)
+    })?;
+    match (dimension, unit) {
+        (None, "") => Ok((count, PLAIN)),
+        (None, "packets") if field.unit == "packets" => Ok((count, PLAIN)),
+        (None, _) => Err(error(field, text, &format!("has a unit; write for example \"{example}\""))),
         (_, "") => Err(error(field, text, &format!("has no unit; write for example \"{example}\""))),
-        _ => known.iter().find(|known| known.0 == unit).map(|unit| (count, *unit)).ok_or_else(|| {
-            let names: Vec<&str> = known.iter().map(|known| known.0).collect();
-            error(field, text, &format!("has a unit that does not fit; allowed are {}", names.join(", ")))
+        (Some(dimension), _) => dimension.unit(unit).map(|scale| (count, scale)).ok_or_else(|| {
+            let problem = format!("has a unit that does not fit; allowed are {}", dimension.units());
+            error(field, text, &problem)
         }),
     }
 }
@@ -183,7 +149,7 @@ fn range(field: &Field, text: &str, (from, to, step): (&str, &str, &str)) -> Res
     // The steps are computed in the unit of the text if there is only one, so that 10ms:300ms:5ms contains exactly the
     // value of 150ms.
     if first.1 == last.1 && first.1 == width.1 {
-        let (_, over, under) = first.1;
+        let (over, under) = first.1;
         return Ok((0..=steps).map(|step| (first.0 + f64::from(step) * width.0) * over / under).collect());
     }
     Ok((0..=steps).map(|step| low + f64::from(step) * size).collect())

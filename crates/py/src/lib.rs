@@ -17,9 +17,11 @@ mod log;
 mod models;
 mod output;
 mod overhead;
+mod quantity;
 mod run;
 mod scenario;
 mod trace;
+mod values;
 mod whole;
 
 use pyo3::prelude::*;
@@ -52,11 +54,15 @@ mod _core {
         data_overhead, efficiency, energy_efficiency, energy_overhead, radio_mixes, time_overhead,
     };
     #[pymodule_export]
+    use crate::quantity::Quantity;
+    #[pymodule_export]
     use crate::run::{Run, run};
     #[pymodule_export]
     use crate::scenario::Scenario;
     #[pymodule_export]
     use crate::trace::Column;
+    #[pymodule_export]
+    use crate::values::toml_value;
 
     /// The version that every document carries, and the schema number of result documents.
     #[pymodule_init]

@@ -5,14 +5,25 @@ use std::path::{Path, PathBuf};
 use airwatt_base::Span;
 use airwatt_sim::scenario::Scenario as Checked;
 use pyo3::prelude::*;
+use toml::Table;
 
 use crate::errors::InputError;
+use crate::values;
+
+/// Where a scenario came from, to read it again.
+#[derive(Clone)]
+enum Source {
+    /// A file, or one that ships.
+    File(PathBuf),
+    /// Keys from Python, and the name that errors give them.
+    Keys(Table, String),
+}
 
 /// A scenario that was read and checked, and where it came from.
 #[pyclass(frozen, module = "airwatt")]
 pub(crate) struct Scenario {
     pub(crate) checked: Checked,
-    source: PathBuf,
+    source: Source,
     overrides: Vec<(String, String)>,
 }
 
@@ -35,16 +46,23 @@ impl Scenario {
     #[staticmethod]
     #[pyo3(signature = (name_or_path, overrides = Vec::new()))]
     fn load(py: Python<'_>, name_or_path: PathBuf, overrides: Vec<(String, String)>) -> PyResult<Self> {
-        // The file may be a pipe: other threads run while this one waits for it.
-        let checked = py.detach(|| read(&name_or_path, &overrides)).map_err(InputError::new_err)?;
-        Ok(Self { checked, source: name_or_path, overrides })
+        Self::read(py, Source::File(name_or_path), overrides)
+    }
+
+    /// A scenario of nested mappings, as a file has them; `base` names the scenario that it starts from. `name` stands in
+    /// errors. Raises `InputError`.
+    #[staticmethod]
+    #[pyo3(signature = (values, overrides = Vec::new(), *, name = "scenario"))]
+    fn of(values: &Bound<'_, PyAny>, overrides: Vec<(String, String)>, name: &str) -> PyResult<Self> {
+        let table = values::to_table(name, values)?;
+        Self::read(values.py(), Source::Keys(table, name.to_owned()), overrides)
     }
 
     /// The same scenario with `KEY=VALUE` pairs applied in order. Raises `InputError`.
     ///
     /// It is read again, so that an override may also undo what an earlier one made impossible.
     fn replace(&self, py: Python<'_>, overrides: Vec<(String, String)>) -> PyResult<Self> {
-        Self::load(py, self.source.clone(), [self.overrides.clone(), overrides].concat())
+        Self::read(py, self.source.clone(), [self.overrides.clone(), overrides].concat())
     }
 
     /// The same scenario, its run at most so long (`20s`), measured over the same share. Raises `InputError`.
@@ -65,7 +83,27 @@ impl Scenario {
         self.checked.to_toml()
     }
 
+    /// The whole scenario, defaults filled in, as nested dicts of plain values and `Quantity`.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        values::to_dict(py, &self.checked)
+    }
+
     fn __repr__(&self) -> String {
         format!("<Scenario {}>", self.checked.name)
+    }
+}
+
+impl Scenario {
+    fn read(py: Python<'_>, source: Source, overrides: Vec<(String, String)>) -> PyResult<Self> {
+        let checked = py
+            .detach(|| match &source {
+                // The file may be a pipe: other threads run while this one waits for it.
+                Source::File(name_or_path) => read(name_or_path, &overrides),
+                Source::Keys(table, name) => {
+                    Checked::from_table(table.clone(), name, &overrides).map_err(|error| error.to_string())
+                }
+            })
+            .map_err(InputError::new_err)?;
+        Ok(Self { checked, source, overrides })
     }
 }

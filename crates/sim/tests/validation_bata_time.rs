@@ -2,7 +2,7 @@
 
 mod validation;
 
-use airwatt_base::{Instant, Rate, Seq, Size, Span};
+use airwatt_base::{Instant, Seq, Span};
 use airwatt_sim::media::cell::frame::{AirFrame, Kind, Node};
 use airwatt_sim::net::packet::Payload;
 use airwatt_sim::record::RunTrace;
@@ -177,21 +177,6 @@ fn the_round_trip_is_a_whole_number_of_beacon_intervals() {
         let seen = simulate(&scenario("fast-dsl", &set), 1).result.flows[0].rtt_s_mean.expect("measured");
         assert!((seen - 0.2).abs() < 0.005, "{rtt}: {seen}");
     }
-}
-
-/// Equation 1, its three numbers, and footnote 9.
-#[test]
-fn numbers_in_the_text() {
-    let packets = |line: Rate, rtt_ms: u64| {
-        let beacons = rtt_ms.div_ceil(100);
-        line.as_bps() as f64 * 0.1 * beacons as f64 / 12_000.0
-    };
-    let [slow, fast] = ["slow-dsl", "fast-dsl"].map(|name| scenario(name, &[]).wired.unwrap().down.rate);
-    assert!((packets(slow, 20) - 8.53).abs() < 0.005);
-    assert!((packets(fast, 20) - 133.3).abs() < 0.05);
-    assert!(packets(slow, 310) > 34.0);
-    let packet = Rate::from_bps(1_000_000).time_for(Size::from_bytes(1500));
-    assert_eq!(packet, Span::from_millis(12));
 }
 
 #[expect(clippy::print_stdout, reason = "figures to be read with --nocapture")]

@@ -5,9 +5,8 @@
 mod validation;
 
 use airwatt_models::mac_frame::{Frames, Timing};
-use airwatt_models::psm_throughput::Regime;
 use airwatt_models::radio::Radio;
-use airwatt_models::{ack_gap, psm_throughput, tcp_energy};
+use airwatt_models::{ack_gap, tcp_energy};
 use airwatt_sim::Run;
 use airwatt_sim::media::cell::frame::Node;
 use airwatt_sim::scenario::Scenario;
@@ -25,53 +24,6 @@ fn mean(scenario: &Scenario, seeds: &[u64], number: impl Fn(&Run) -> f64) -> f64
 
 fn goodput_bps(run: &Run) -> f64 {
     run.result.flows[0].goodput_bps
-}
-
-/// Throughput of the line's packets: the model counts their headers.
-fn psm_pair(rtt_ms: u32, up: &str, up_bps: f64, seeds: &[u64]) -> (f64, psm_throughput::Output) {
-    let rtt = format!("{rtt_ms}ms");
-    let set = [("station.policy", "psm"), ("wired.rtt", &rtt), ("wired.up.rate", up)];
-    let here = mean(&scenario("fast-dsl", &set), seeds, goodput_bps) * 1500.0 / 1448.0;
-    let params = psm_throughput::Params {
-        rtt_s: f64::from(rtt_ms) / 1e3,
-        up_bps,
-        ..psm_throughput::Params::default()
-    };
-    (here, psm_throughput::solve(&params).expect("the parameters are in range"))
-}
-
-/// `psm-throughput` against policy `psm`, fast DSL with a queue of 50 packets, 50 MB. The model leaves out slow start and
-/// the time of recoveries, so it lies above: by 25 % at most where a round fits between beacons, by 50 % beyond.
-fn check_downloads(jobs: &[(u32, &str, f64)], seeds: &[u64]) {
-    let pairs = in_parallel(jobs, |(rtt, up, bps)| psm_pair(*rtt, up, *bps, seeds));
-    for ((rtt, up, _), (here, model)) in jobs.iter().zip(pairs) {
-        let off = difference(model.throughput_bps, here);
-        show(&format!(
-            "{up} up, RTT {rtt} ms: here {:.2}, model {:.2} Mb/s, {:+.0} %, {:?}",
-            here / 1e6,
-            model.throughput_bps / 1e6,
-            100.0 * off,
-            model.regime
-        ));
-        let above = if model.regime == Regime::Long { 0.50 } else { 0.25 };
-        assert!((-0.10..above).contains(&off), "{up} {rtt} ms: {off}");
-    }
-}
-
-#[test]
-fn downloads_through_power_save() {
-    check_downloads(&[(50, "3Mbps", 3e6)], FEW);
-}
-
-#[test]
-#[ignore = "six seeds at every point take a while: make test-long"]
-fn downloads_through_power_save_over_the_grid() {
-    let lines = [("1Mbps", 1e6), ("3Mbps", 3e6)];
-    let jobs: Vec<_> = lines
-        .into_iter()
-        .flat_map(|(up, bps)| (10..=310).step_by(20).map(move |rtt| (rtt, up, bps)))
-        .collect();
-    check_downloads(&jobs, MANY);
 }
 
 /// An upload of a file whose only losses are those of the air: after n retries, with q = 0.3.

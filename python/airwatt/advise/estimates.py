@@ -9,7 +9,6 @@ whose interval no equation gives for a traffic, and whatever TCP makes of the de
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -44,7 +43,7 @@ class Setting:
 
 def setting_of(scenario: Scenario) -> Setting | None:
     """None for what the models do not describe: no line, no Wi-Fi, several stations, endless bulk."""
-    text = tomllib.loads(scenario.to_toml())
+    text = scenario.to_dict()
     stations = text["station"]
     if "wired" not in text or "wifi" not in text or len(stations) != 1 or stations[0]["count"] != 1:
         return None
@@ -59,19 +58,20 @@ def setting_of(scenario: Scenario) -> Setting | None:
     except InputError:
         return None  # a file of the user's
     queue = wired["down"]["queue"]
+    in_packets = isinstance(queue, str) and queue.endswith("packets")
     return Setting(
-        rtt_s=quantity("wired.rtt", wired["rtt"], "time"),
-        down_bps=quantity("wired.down.rate", wired["down"]["rate"], "rate"),
-        up_bps=quantity("wired.up.rate", wired["up"]["rate"], "rate"),
-        queue_packets=float(queue.removesuffix("packets")) if queue.endswith("packets") else 50.0,
-        beacon_s=quantity("ap.beacon_interval", text["ap"]["beacon_interval"], "time"),
-        guard_s=quantity("station.wake_guard", station["wake_guard"], "time"),
-        mtu_bytes=quantity("tcp.mtu", text["tcp"]["mtu"], "size"),
-        header_bytes=quantity("tcp.header", text["tcp"]["header"], "size"),
-        data_rate_bps=quantity("wifi.data_rate", wifi["data_rate"], "rate"),
-        control_rate_bps=quantity("wifi.control_rate", wifi.get("control_rate", "24Mbps"), "rate"),
+        rtt_s=wired["rtt"].value,
+        down_bps=wired["down"]["rate"].value,
+        up_bps=wired["up"]["rate"].value,
+        queue_packets=float(queue.removesuffix("packets")) if in_packets else 50.0,
+        beacon_s=text["ap"]["beacon_interval"].value,
+        guard_s=station["wake_guard"].value,
+        mtu_bytes=text["tcp"]["mtu"].value,
+        header_bytes=text["tcp"]["header"].value,
+        data_rate_bps=wifi["data_rate"].value,
+        control_rate_bps=wifi["control_rate"].value if "control_rate" in wifi else 24e6,
         data_for_ack=float(text["tcp"]["delayed_ack_segments"]) if text["tcp"]["delayed_ack"] else 1.0,
-        duration_s=quantity("duration", text["duration"], "time") if "duration" in text else None,
+        duration_s=text["duration"].value if "duration" in text else None,
         radio=radio,
         flows=flows,
     )
@@ -221,7 +221,7 @@ def traffic_of(setting: Setting, policy: str) -> Traffic:
     sizes = {}
     for index, one in enumerate(setting.flows):
         if one["application"] == "bulk":
-            sizes[index] = quantity("flow.size", one["size"], "size")
+            sizes[index] = one["size"].value
             rate = _bulk_bps(setting, one["direction"], policy) * payload / setting.mtu_bytes
             if setting.duration_s is None:
                 elapsed = max(elapsed, 8 * sizes[index] / rate)
@@ -263,20 +263,17 @@ def traffic_of(setting: Setting, policy: str) -> Traffic:
 def _gaps_up(setting: Setting) -> list[float]:
     """Times between the packets that flows send up by themselves, at a constant rate."""
     steady = [one for one in setting.flows if one["direction"] == "up" and one["application"] == "cbr"]
-    return [
-        8 * quantity("flow.packet", one["packet"], "size") / quantity("flow.rate", one["rate"], "rate")
-        for one in steady
-    ]
+    return [8 * one["packet"].value / one["rate"].value for one in steady]
 
 
 def _packets(setting: Setting, one: Mapping[str, Any], elapsed: float, size: float | None) -> tuple[float, float]:
     """The length of an IP packet with data of a flow, and how many there are."""
     if size is not None:
         return setting.mtu_bytes, size / (setting.mtu_bytes - setting.header_bytes)
-    packet = quantity("flow.packet", one["packet"], "size")
+    packet = one["packet"].value
     if one["application"] == "cbr":
-        return packet + setting.header_bytes, quantity("flow.rate", one["rate"], "rate") * elapsed / (8 * packet)
-    return packet + setting.header_bytes, elapsed / quantity("flow.mean_gap", one["mean_gap"], "time")
+        return packet + setting.header_bytes, one["rate"].value * elapsed / (8 * packet)
+    return packet + setting.header_bytes, elapsed / one["mean_gap"].value
 
 
 def estimate(traffic: Traffic, candidate: Candidate) -> Figures | None:
@@ -358,7 +355,7 @@ def tunnel(setting: Setting, bound_s: float) -> dict[str, float] | None:
         if one["application"] == "bulk":
             rates[one["direction"]] += _bulk_bps(setting, one["direction"], "active")
         elif one["application"] == "cbr":
-            rates[one["direction"]] += quantity("flow.rate", one["rate"], "rate")
+            rates[one["direction"]] += one["rate"].value
     if not rates["up"] + rates["down"]:
         return None
     try:

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import math
-import re
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
-from airwatt import models
-from airwatt._core import InputError, Scenario
+from airwatt._core import InputError, Quantity, Scenario
 
 CAPTURES = (".pcap", ".pcapng", ".cap")
 APPLICATIONS = {
@@ -24,36 +18,29 @@ APPLICATIONS = {
 """What a flow can be, with the key that its amount belongs to and the kind of quantity that this is."""
 _PACKETS = ("cbr", "interactive")
 
-_KINDS = {
-    "time": (models.tcp_energy, "rtt_s", "20ms"),
-    "rate": (models.psm_throughput, "down_bps", "64kbps"),
-    "size": (models.psm_throughput, "mtu_bytes", "5MB"),
-}
+_EXAMPLES = {"time": "20ms", "rate": "64kbps", "size": "5MB"}
 
 
 def quantity(option: str, text: str, kind: str) -> float:
     """Reads a time, rate or size with its unit. Raises `InputError`."""
-    model, parameter, example = _KINDS[kind]
-    message = f"{option} {text!r}: not a {kind}; allowed is a number with a unit, as in {example}"
     try:
-        values = model.values(parameter, text)
+        read = Quantity(text, kind).value
     except InputError:
-        raise InputError(message) from None
-    if len(values) != 1 or not math.isfinite(values[0]) or values[0] < 0:
-        raise InputError(message)
-    return values[0]
-
-
-_ENERGIES = {"J": 1.0, "kJ": 1e3, "mWh": 3.6, "Wh": 3600.0}
+        read = -1.0
+    if read < 0:
+        raise InputError(f"{option} {text!r}: not a {kind}; allowed is a number with a unit, as in {_EXAMPLES[kind]}")
+    return read
 
 
 def energy(option: str, text: str) -> float:
     """Reads an energy, `11.4Wh` or `40kJ`, in joules. Raises `InputError`."""
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(J|kJ|mWh|Wh)", text.strip())
-    if found is None or float(found[1]) == 0:
-        units = ", ".join(_ENERGIES)
-        raise InputError(f"{option} {text!r}: not an energy; allowed is a number above zero with {units}, as in 11.4Wh")
-    return float(found[1]) * _ENERGIES[found[2]]
+    try:
+        read = Quantity(text, "energy").value
+    except InputError:
+        read = 0.0
+    if read <= 0:
+        raise InputError(f"{option} {text!r}: not an energy; allowed is a number above zero with J, Wh, as in 11.4Wh")
+    return read
 
 
 def flow(text: str) -> dict[str, str]:
@@ -79,21 +66,11 @@ def flow(text: str) -> dict[str, str]:
     return read
 
 
-@contextlib.contextmanager
-def scenario_of(flows: Sequence[str], settings: Mapping[str, str], duration: str) -> Iterator[Scenario]:
-    """Makes a scenario of flows over a line and an access point, for as long as it is used. Raises `InputError`."""
+def scenario_of(flows: Sequence[str], settings: Mapping[str, str], duration: str) -> Scenario:
+    """Makes a scenario of flows over a line and an access point. Raises `InputError`."""
     read = [flow(text) for text in flows]
-    lines = ['base = "fast-dsl"', 'name = "advice"']
+    values: dict[str, object] = {"base": "fast-dsl", "name": "advice", "flow": read}
     if any(one["application"] != "bulk" for one in read):
         quantity("--duration", duration, "time")
-        lines.append(f'duration = "{duration}"')
-    for one in read:
-        lines += ["[[flow]]", *(f'{key} = "{value}"' for key, value in one.items())]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "advice.toml"
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        try:
-            loaded = Scenario.load(str(path), list(settings.items()))
-        except InputError as error:
-            raise InputError(str(error).replace(str(path), "--flow")) from None
-        yield loaded
+        values["duration"] = duration
+    return Scenario.of(values, list(settings.items()), name="--flow")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -102,7 +101,7 @@ def advise(
     """Finds what spends least on a scenario's traffic within a delay budget. Raises `InputError`, `RunError`."""
     laboratory.check_seeds(seed, runs)
     loaded = laboratory.load(scenario, (), set)
-    text = tomllib.loads(loaded.to_toml())
+    text = loaded.to_dict()
     if "wifi" not in text:
         raise InputError(f"advise {loaded.name}: has no [wifi]; allowed is a scenario whose stations can sleep")
     setting = setting_of(loaded)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -122,13 +121,12 @@ def _simulated(
     from airwatt import advise
 
     budget, runs, seed, confirm = how
-    with contextlib.ExitStack() as stack:
-        scenario: laboratory.ScenarioLike | None = source
-        if scenario is None:
-            # Its settings are in it.
-            scenario = stack.enter_context(advise.scenario_of(flow, settings, duration))
-            settings = {}
-        on_progress = stack.enter_context(bar(source or "advise"))
+    scenario: laboratory.ScenarioLike | None = source
+    if scenario is None:
+        # Its settings are in it.
+        scenario = advise.scenario_of(flow, settings, duration)
+        settings = {}
+    with bar(source or "advise") as on_progress:
         return advise.advise(
             scenario, budget, runs=runs, seed=seed, confirm=confirm, set=settings or None, on_progress=on_progress
         )

@@ -93,7 +93,7 @@ def command(
     shown = _shown(model, results)
     document = solve(model, given)
     if plot is not None:
-        from airwatt.plots import model as picture
+        from airwatt.plots import model_curves as picture
 
         with writing("--plot", plot):
             picture.draw(document, model, shown if results else None, plot)

@@ -15,7 +15,7 @@ from airwatt.reproduce import catalogue, document, engine
 
 if TYPE_CHECKING:
     from airwatt.cli.layout import Table
-    from airwatt.reproduce.model import Claim
+    from airwatt.reproduce.publication import Claim
 
 EPILOG = """\b
 Examples:

@@ -11,7 +11,7 @@ from airwatt.cli.tables import quantity, table
 if TYPE_CHECKING:
     from airwatt.cli.layout import Table
     from airwatt.validate import Validated
-    from airwatt.validate.model import Figure
+    from airwatt.validate.cases import Figure
 
 _COLUMNS = 80
 _UNITS = {"_s": "s", "_ms": "ms", "_mbps": "Mb/s", "_kb": "kB", "_kbytes": "kB/s"}

@@ -13,7 +13,7 @@ from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 
 from airwatt.plots import style
 from airwatt.reproduce.engine import Finished
-from airwatt.reproduce.model import At, Bars, Lines, Value
+from airwatt.reproduce.publication import At, Bars, Lines, Value
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _TRANSPORTS = {

@@ -12,9 +12,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import Formatter, NullFormatter, ScalarFormatter
 
 from airwatt.plots import style
-from airwatt.reproduce.model import At
+from airwatt.reproduce.publication import At
 from airwatt.validate import Validated
-from airwatt.validate.model import Figure
+from airwatt.validate.cases import Figure
 
 Dash = Literal["-", "--", ":", "-."]
 

@@ -4,7 +4,7 @@ import importlib
 from collections.abc import Iterable, Sequence
 
 from airwatt._core import InputError
-from airwatt.reproduce.model import Document, Reproduction
+from airwatt.reproduce.publication import Document, Reproduction
 
 DOCUMENTS = ("hashimoto_2013", "ba_ta", "e2tcp", "hashimoto_2010")
 """Modules of this package, each with a `DOCUMENT`."""

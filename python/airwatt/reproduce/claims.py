@@ -8,7 +8,7 @@ paired and their 95 % interval is the measure.
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from airwatt.reproduce.model import Claim
+from airwatt.reproduce.publication import Claim
 from airwatt.reproduce.series import Series
 from airwatt.statistics import mean_ci95
 

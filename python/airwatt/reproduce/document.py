@@ -10,7 +10,7 @@ from typing import Any
 from airwatt._core import SCHEMA, __version__
 from airwatt.files import write_text
 from airwatt.reproduce.engine import Finished
-from airwatt.reproduce.model import Value
+from airwatt.reproduce.publication import Value
 
 
 def document(finished: Sequence[Finished], files: dict[str, list[str]], runs: int, seed: int) -> dict[str, Any]:

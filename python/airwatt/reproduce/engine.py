@@ -13,7 +13,7 @@ from airwatt import _core
 from airwatt._core import Control, Run, RunError, Scenario
 from airwatt.parallel import Progress, run_all
 from airwatt.reproduce.catalogue import Chosen
-from airwatt.reproduce.model import Claim, Document, Numbers, Outcome, Point, Reproduction, Results
+from airwatt.reproduce.publication import Claim, Document, Numbers, Outcome, Point, Reproduction, Results
 
 
 class World:
@@ -23,6 +23,8 @@ class World:
 
     def load(self, point: Point) -> Scenario:
         """The scenario of a point. Raises `InputError`."""
+        if isinstance(point.scenario, Scenario):
+            return point.scenario.replace(list(point.overrides))
         return Scenario.load(point.scenario, list(point.overrides))
 
     def run(self, scenario: Scenario, point: Point, seed: int, control: Control) -> Run:
@@ -140,7 +142,7 @@ def _job(scenario: Scenario, point: Point, seeds: range, over: World) -> Callabl
             return [_numbers(over.run(scenario, point, seed, control), point) for seed in chosen]
         except RunError as error:
             overrides = " ".join(f"{key}={value}" for key, value in point.overrides)
-            return f"{point.scenario} {overrides}: {error}"
+            return f"{scenario.name} {overrides}: {error}"
 
     return job
 

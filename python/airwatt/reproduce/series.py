@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from airwatt.reproduce.model import At, Value
+from airwatt.reproduce.publication import At, Value
 from airwatt.statistics import mean_ci95
 
 

@@ -8,8 +8,8 @@ Left out: regions in which a model is known not to hold; its page in `docs/model
 """
 
 from airwatt.validate import air, bursts, connections, energy, power_save, uploads
+from airwatt.validate.cases import Validation
 from airwatt.validate.engine import Validated, validate
-from airwatt.validate.model import Validation
 
 ALL: dict[str, Validation] = {
     validation.model: validation

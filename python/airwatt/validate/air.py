@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from airwatt import models
-from airwatt.reproduce.model import Numbers, Point
-from airwatt.validate.model import Case, Figure, Samples, Validation, figure
+from airwatt.reproduce.publication import Numbers, Point
+from airwatt.validate.cases import Case, Figure, Samples, Validation, figure
 
 QS = (0.0, 0.1, 0.3, 0.5, 0.7)
 SENDS = {"up, RTS": ("up", "rts-cts"), "up": ("up", "none"), "down": ("down", "none")}

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from airwatt import models
-from airwatt.reproduce.model import Numbers, Point
-from airwatt.validate.model import Case, Figure, Samples, Validation, figure
+from airwatt._core import toml_value
+from airwatt.reproduce.publication import Numbers, Point
+from airwatt.validate.cases import Case, Figure, Samples, Validation, figure
 
 PACKET_BYTES = 1500
 ENCAPSULATION_BYTES = 32
@@ -38,17 +39,20 @@ def _point(
     directions: tuple[str, ...] = ("up",),
 ) -> Point:
     """`rate` packets in a second each way, m at a time, with so many bytes of headers around 1500 of data."""
-    flow = (
-        f'transport = "reno", application = "cbr", rate = "{round(8 * PACKET_BYTES * rate)}bps", '
-        f'packet = "{PACKET_BYTES * m}B", size = "1GB"'
-    )
-    flows = ", ".join(f'{{ direction = "{direction}", {flow} }}' for direction in directions)
+    flow = {
+        "transport": "reno",
+        "application": "cbr",
+        "rate": f"{round(8 * PACKET_BYTES * rate)}bps",
+        "packet": f"{PACKET_BYTES * m}B",
+        "size": "1GB",
+    }
+    flows = [{"direction": direction, **flow} for direction in directions]
     overrides = {
         "duration": f"{SECONDS}s",
         "wired.rtt": f"{round(1e6 * rtt_s)}us",
         "wifi.station_rts_threshold": "0B",
         "wifi.frame_error_rate": f"{q:g}",
-        "flow": f"[{flows}]",
+        "flow": toml_value(flows),
         "tcp.mtu": f"{PACKET_BYTES + headers_bytes}B",
         "tcp.header": f"{headers_bytes}B",
         "tcp.initial_window": "100",

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from airwatt import models
-from airwatt.reproduce.model import At, Numbers, Point
-from airwatt.validate.model import Case, Figure, Samples, Validation, figure
+from airwatt.reproduce.publication import At, Numbers, Point
+from airwatt.validate.cases import Case, Figure, Samples, Validation, figure
 
 LINK_BPS = 100e6
 MSS_BYTES = 1460

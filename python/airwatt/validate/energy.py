@@ -7,8 +7,8 @@ import numpy as np
 
 from airwatt import models
 from airwatt._core import Run
-from airwatt.reproduce.model import At, Numbers, Point
-from airwatt.validate.model import Case, Figure, Samples, Validation, figure
+from airwatt.reproduce.publication import At, Numbers, Point
+from airwatt.validate.cases import Case, Figure, Samples, Validation, figure
 
 FILE_BYTES = 10e6
 DATA_BYTES, HEADER_BYTES = 1000, 40

@@ -9,8 +9,8 @@ from typing import Any
 from airwatt._core import SCHEMA, InputError, RunError, __version__
 from airwatt.parallel import Progress
 from airwatt.reproduce.engine import run_points
-from airwatt.reproduce.model import At
-from airwatt.validate.model import Figure, Validation
+from airwatt.reproduce.publication import At
+from airwatt.validate.cases import Figure, Validation
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from airwatt import models
-from airwatt._core import Run
-from airwatt.reproduce.model import Numbers, Point
-from airwatt.validate.model import Case, Figure, Samples, Validation, figure
+from airwatt._core import Quantity, Run, Scenario
+from airwatt.reproduce.publication import Numbers, Point
+from airwatt.validate.cases import Case, Figure, Samples, Validation, figure
 
 Array = npt.NDArray[Any]
 
@@ -26,33 +26,34 @@ _ALONE_FROM_S = 40.0
 # One packet in flight: the throughput is a packet in each interval, which is the model's assumption. Forty such
 # connections fill the line first, so that its rate is known. An update takes many intervals, and nothing is smoothed;
 # beacons, which would fetch packets of their own accord, are rare.
-_CONTROLLER = f"""
-name = "controller"
-base = "fast-dsl"
-duration = "700s"
-[wired]
-rtt = "4ms"
-down = {{ rate = "{LINE_BPS:.0f}bps", queue = "1000packets" }}
-up = {{ rate = "{LINE_BPS:.0f}bps" }}
-[ap]
-beacon_interval = "60s"
-[tcp]
-receive_window = "1packets"
-initial_window = 1
-delayed_ack = false
-[[station]]
-policy = "ba-ta"
-[station.ba_ta]
-t_update = "{UPDATE_S}s"
-ratio_min = {RATIO_MIN}
-count_max = 1
-n_max = 1000
-alpha = 0
-gamma = 1
-int_min = "1ms"
-int_max = "400ms"
-"""
-_TRANSFER = '[[flow]]\ndirection = "down"\ntransport = "newreno"\nsize = "{size}"\n'
+_CONTROLLER: dict[str, Any] = {
+    "name": "controller",
+    "base": "fast-dsl",
+    "duration": "700s",
+    "wired": {
+        "rtt": "4ms",
+        "down": {"rate": Quantity.of(LINE_BPS, "b/s"), "queue": "1000packets"},
+        "up": {"rate": Quantity.of(LINE_BPS, "b/s")},
+    },
+    "ap": {"beacon_interval": "60s"},
+    "tcp": {"receive_window": "1packets", "initial_window": 1, "delayed_ack": False},
+    "station": [
+        {
+            "policy": "ba-ta",
+            "ba_ta": {
+                "t_update": Quantity.of(UPDATE_S, "s"),
+                "ratio_min": RATIO_MIN,
+                "count_max": 1,
+                "n_max": 1000,
+                "alpha": 0.0,
+                "gamma": 1.0,
+                "int_min": "1ms",
+                "int_max": "400ms",
+            },
+        }
+    ],
+    "flow": [{"direction": "down", "transport": "newreno", "size": size} for size in (*["60kB"] * _FLOWS, "1GB")],
+}
 
 
 def _nothing(_document: Mapping[str, Any]) -> Numbers:
@@ -78,9 +79,9 @@ def _intervals(run: Run) -> Numbers:
     return {"peak": float(numbers("peak_rate_bps")[-1]), "rest": rest, "multiplier": multiplier}
 
 
-def _controller_case(path: Path, gain: float) -> Case:
+def _controller_case(scenario: Scenario, gain: float) -> Case:
     overrides = (("station.ba_ta.gain", f"{gain:g}"),)
-    point = Point(str(path), overrides, _nothing, 0.1, _intervals)
+    point = Point(scenario, overrides, _nothing, 0.1, _intervals)
 
     def compare(samples: Samples) -> list[Figure]:
         solved = [
@@ -99,11 +100,9 @@ def _controller_case(path: Path, gain: float) -> Case:
     return Case({"gain": gain}, (point,), compare)
 
 
-def _controllers(folder: Path) -> list[Case]:
-    path = folder / "controller.toml"
-    text = _CONTROLLER + _FLOWS * _TRANSFER.format(size="60kB") + _TRANSFER.format(size="1GB")
-    path.write_text(text, encoding="utf-8")
-    return [_controller_case(path, gain) for gain in GAINS]
+def _controllers(_folder: Path) -> list[Case]:
+    scenario = Scenario.of(_CONTROLLER)
+    return [_controller_case(scenario, gain) for gain in GAINS]
 
 
 _BA_TA = Validation(

@@ -7,8 +7,8 @@ from typing import Any
 from airwatt import models
 from airwatt.reproduce.hashimoto_2013.validation import LINE_MBPS, WARM_UP_S
 from airwatt.reproduce.hashimoto_2013.validation import point as cross_traffic
-from airwatt.reproduce.model import At, Numbers, Point
-from airwatt.validate.model import Case, Figure, Samples, Validation, figure
+from airwatt.reproduce.publication import At, Numbers, Point
+from airwatt.validate.cases import Case, Figure, Samples, Validation, figure
 
 Q = 0.3
 RTTS_MS = (50, 100, 200)

@@ -8,10 +8,12 @@
 
 mod parse;
 mod quantity;
+mod real;
 mod time;
 
 pub use parse::ParseQuantityError;
 pub use quantity::{Current, Distance, Energy, Power, QueueLimit, Rate, Size, Voltage};
+pub use real::{Dimension, NumberError, Quantity, QuantityError, Quotient, split};
 pub use time::{Instant, Span};
 
 #[cfg(test)]

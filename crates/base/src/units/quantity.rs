@@ -14,6 +14,8 @@ macro_rules! quantity {
         pub struct $name(u64);
 
         impl $name {
+            pub(super) const NOTATION: Notation = $notation;
+
             /// Zero.
             pub const ZERO: Self = Self(0);
 
@@ -31,15 +33,13 @@ macro_rules! quantity {
         impl std::str::FromStr for $name {
             type Err = ParseQuantityError;
             fn from_str(text: &str) -> Result<Self, Self::Err> {
-                const NOTATION: Notation = $notation;
-                NOTATION.parse(text).map(Self)
+                Self::NOTATION.parse(text).map(Self)
             }
         }
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                const NOTATION: Notation = $notation;
-                f.pad(&NOTATION.print(self.0))
+                f.pad(&Self::NOTATION.print(self.0))
             }
         }
 
@@ -95,7 +95,9 @@ macro_rules! text_serde {
                 stringify!($name).into()
             }
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({ "type": "string", "description": $what, "examples": [$example] })
+                schemars::json_schema!({
+                    "type": "string", "format": "quantity", "description": $what, "examples": [$example]
+                })
             }
         }
     };
@@ -231,8 +233,17 @@ impl Mul<Voltage> for Current {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Energy(u128);
 
-const ENERGY: Notation = Notation {
-    units: &[("mJ", 1_000_000), ("J", 1_000_000_000), ("uJ", 1_000), ("µJ", 1_000), ("nJ", 1)],
+pub(super) const ENERGY: Notation = Notation {
+    units: &[
+        ("mJ", 1_000_000),
+        ("J", 1_000_000_000),
+        ("kJ", 1_000_000_000_000),
+        ("uJ", 1_000),
+        ("µJ", 1_000),
+        ("nJ", 1),
+        ("mWh", 3_600_000_000),
+        ("Wh", 3_600_000_000_000),
+    ],
     print: &[("J", 1_000_000_000), ("mJ", 1_000_000), ("uJ", 1_000), ("nJ", 1)],
     example: "1.4mJ",
     resolution: "1nJ",

@@ -77,3 +77,94 @@ proptest! {
         let _ = text.parse::<QueueLimit>();
     }
 }
+
+/// Quantities whose dimension is in the value.
+mod real {
+    use crate::units::{Dimension, Energy, Quantity, Quotient, Rate, Span};
+
+    fn read(text: &str) -> Quantity {
+        text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    #[test]
+    fn a_text_has_its_dimension_and_its_si_value() {
+        for (text, dimension, value) in [
+            ("20ms", Dimension::Time, 0.02),
+            ("13.3ns", Dimension::Time, 13.3e-9),
+            ("2e-3 s", Dimension::Time, 0.002),
+            ("1.5h", Dimension::Time, 5400.0),
+            ("16Mbps", Dimension::Rate, 16e6),
+            ("1KiB", Dimension::Size, 1024.0),
+            ("12kb", Dimension::Bits, 12e3),
+            ("390mW", Dimension::Power, 0.39),
+            ("11.4Wh", Dimension::Energy, 41_040.0),
+            ("-40kJ", Dimension::Energy, -40e3),
+            ("63mA", Dimension::Current, 0.063),
+            ("3.3V", Dimension::Voltage, 3.3),
+            ("4m", Dimension::Distance, 4.0),
+        ] {
+            let quantity = read(text);
+            assert_eq!(quantity.dimension(), dimension, "{text}");
+            assert_eq!(quantity.value().to_bits(), f64::to_bits(value), "{text}");
+        }
+    }
+
+    /// What is printed is read back, by the integer quantity too if it is one.
+    #[test]
+    fn printing_and_reading_are_inverse() {
+        for text in ["20ms", "16Mbps", "50MB", "390mW", "1.4mJ", "3.3V", "0ns", "13.3ns", "-2.5s", "0.1s"] {
+            let quantity = read(text);
+            assert_eq!(read(&quantity.to_string()), quantity, "{text}");
+        }
+        assert_eq!(read("20.0ms").to_string().parse::<Span>(), "20ms".parse());
+        assert_eq!(read("1.5Mbps").to_string().parse::<Rate>(), "1.5Mbps".parse());
+        assert_eq!(read("1Wh").to_string().parse::<Energy>(), "3.6kJ".parse());
+        assert_eq!(read("13.3ns").to_string(), "13.3ns");
+    }
+
+    #[test]
+    fn every_unit_of_a_table_belongs_to_one_dimension() {
+        for dimension in Dimension::ALL {
+            assert_eq!(Dimension::of_si_unit(dimension.si_unit()), Some(dimension));
+            for unit in dimension.units().split(", ") {
+                assert_eq!(read(&format!("1{unit}")).dimension(), dimension, "{unit}");
+            }
+        }
+    }
+
+    #[test]
+    fn arithmetic_keeps_dimensions() {
+        let [time, rate, size, power] = ["12ms", "1Mbps", "1500B", "250mW"].map(read);
+        assert_eq!((time + read("8ms")).unwrap().to_string(), "20ms");
+        assert_eq!((time - read("2ms")).unwrap().to_string(), "10ms");
+        assert_eq!((time * 2.0).to_string(), "24ms");
+        assert_eq!(size / rate, Ok(Quotient::Quantity(time)));
+        assert_eq!(size / time, Ok(Quotient::Quantity(rate)));
+        assert_eq!((rate * time).unwrap(), size);
+        assert_eq!((power * time).unwrap().to_string(), "3mJ");
+        assert_eq!(read("3mJ") / time, Ok(Quotient::Quantity(power)));
+        assert_eq!((read("63mA") * read("3.3V")).unwrap().to_string(), "207.9mW");
+        assert_eq!(time / read("6ms"), Ok(Quotient::Ratio(2.0)));
+        assert!(time.compare(read("13ms")).unwrap().is_lt());
+    }
+
+    #[test]
+    fn what_has_no_meaning_says_why() {
+        for (text, words) in [
+            ("20", "as in 20ms"),
+            ("ms", "expected a number"),
+            ("nanms", "expected a number"),
+            ("1e999s", "expected a number"),
+            ("1_0ms", "expected a number"),
+            ("20parsec", "got \"20parsec\""),
+        ] {
+            let message = text.parse::<Quantity>().unwrap_err().to_string();
+            assert!(message.contains(words), "{message}");
+        }
+        let wrong = Quantity::parse_as(Dimension::Time, "20MB").unwrap_err().to_string();
+        assert!(wrong.starts_with("expected a unit of s, ms,"), "{wrong}");
+        let [time, rate] = ["1s", "1bps"].map(read);
+        assert_eq!((time + rate).unwrap_err().to_string(), "expected dimensions that add, got time and rate");
+        assert!((time * time).is_err() && (rate / time).is_err() && time.compare(rate).is_err());
+    }
+}

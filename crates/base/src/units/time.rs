@@ -8,7 +8,7 @@ use std::ops::{Add, AddAssign, Div, Mul, Rem, Sub, SubAssign};
 
 use super::parse::{Notation, ParseQuantityError};
 
-const NOTATION: Notation = Notation {
+pub(super) const NOTATION: Notation = Notation {
     units: &[
         ("s", 1_000_000_000),
         ("ms", 1_000_000),

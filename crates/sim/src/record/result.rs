@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use airwatt_base::Span;
+use airwatt_base::{Span, percentile};
 use serde::Serialize;
 
 /// What one run gave.
@@ -151,10 +151,7 @@ impl Responses {
         let mut sorted = durations.to_vec();
         sorted.sort_unstable();
         let count = sorted.len();
-        let percentile = |percent: usize| {
-            let rank = (count * percent).div_ceil(100).max(1);
-            sorted.get(rank - 1).map(|took| took.as_secs_f64())
-        };
+        let percentile = |percent| percentile::of_sorted(&sorted, percent).map(|took| took.as_secs_f64());
         Some(Self {
             responses: count as u64,
             response_s_p50: percentile(50)?,

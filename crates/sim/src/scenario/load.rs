@@ -72,20 +72,41 @@ impl Scenario {
     /// As [`Scenario::load`].
     pub fn from_text(text: &str, name: &str, overrides: &[(String, String)]) -> Result<Self, ScenarioError> {
         let source = Source { name, text };
-        let mut table = parse_table(&source)?;
-        resolve_base(&mut table, &source, BASE_DEPTH)?;
+        let table = parse_table(&source)?;
+        Self::from_source(&source, table, overrides)
+    }
+
+    /// A scenario from a table of keys, as a TOML file would be read; `name` stands in errors, and for the scenario's own
+    /// name where it has none. A file that `base` names is looked for in the current folder.
+    ///
+    /// # Errors
+    /// As [`Scenario::load`].
+    pub fn from_table(
+        table: Table,
+        name: &str,
+        overrides: &[(String, String)],
+    ) -> Result<Self, ScenarioError> {
+        Self::from_source(&Source { name, text: "" }, table, overrides)
+    }
+
+    fn from_source(
+        source: &Source,
+        mut table: Table,
+        overrides: &[(String, String)],
+    ) -> Result<Self, ScenarioError> {
+        resolve_base(&mut table, source, BASE_DEPTH)?;
         for (key, value) in overrides {
             set(&mut table, key, value)?;
         }
-        resolve_wifi(&mut table, &source, overrides)?;
+        resolve_wifi(&mut table, source, overrides)?;
         let mut scenario: Self =
-            typed(Value::Table(table)).map_err(|fault| locate(fault, &source, overrides))?;
+            typed(Value::Table(table)).map_err(|fault| locate(fault, source, overrides))?;
         if scenario.name.is_empty() {
-            scenario.name = Path::new(name)
+            scenario.name = Path::new(source.name)
                 .file_stem()
                 .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
         }
-        check::check(&scenario).map_err(|fault| locate(fault, &source, overrides))?;
+        check::check(&scenario).map_err(|fault| locate(fault, source, overrides))?;
         Ok(scenario)
     }
 
@@ -108,6 +129,11 @@ impl Scenario {
             changes.push(("fairness_windows".to_owned(), format!("[{}]", list.join(", "))));
         }
         changes
+    }
+
+    /// The scenario as a table with every key.
+    pub fn to_table(&self) -> Table {
+        Table::try_from(self).expect("a scenario has a TOML form")
     }
 
     /// The scenario as a TOML file with every key.

@@ -5,7 +5,7 @@ over time, `traffic` streams, pages, uploads and many stations, `sharing` two st
 """
 
 from airwatt.reproduce.ba_ta import dynamics, equations, figures, setup, sharing, traffic
-from airwatt.reproduce.model import Document
+from airwatt.reproduce.publication import Document
 
 DOCUMENT = Document(
     name="ba-ta",

@@ -13,7 +13,7 @@ import numpy as np
 from airwatt._core import Run
 from airwatt.reproduce import claims
 from airwatt.reproduce.ba_ta.setup import point
-from airwatt.reproduce.model import Claim, Lines, Numbers, Outcome, Point, Reproduction, Results, Value
+from airwatt.reproduce.publication import Claim, Lines, Numbers, Outcome, Point, Reproduction, Results, Value
 from airwatt.statistics import mean_ci95
 
 STEPS = 120

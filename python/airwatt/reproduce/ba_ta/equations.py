@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 from airwatt import models
+from airwatt._core import Quantity
 from airwatt.reproduce import claims
-from airwatt.reproduce.model import Claim, Outcome, Reproduction, Results, Value
+from airwatt.reproduce.publication import Claim, Outcome, Reproduction, Results, Value
 
 
 def _counted(place: str, shows: str, count: Callable[[str], tuple[list[Value], list[Claim]]]) -> Reproduction:
@@ -31,7 +32,7 @@ def _eq1(home: str) -> tuple[list[Value], list[Claim]]:
 
 
 def _fn9(home: str) -> tuple[list[Value], list[Claim]]:
-    took = 1500 * 8 / 1e6 * 1000
+    took = 1000 * (Quantity("1500B") / Quantity("1Mbps")).value
     text = "1500 bytes at 1 Mb/s"
     return [Value("packet time", {}, took, None, "ms")], [claims.exactly(home, text, 12.0, took, "ms")]
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from airwatt import models
 from airwatt.reproduce import claims
 from airwatt.reproduce.ba_ta.setup import ACCESS_NAMES, Axis, Curve, buffers, rtts
-from airwatt.reproduce.model import Claim, Lines, Outcome, Reproduction, Results, Table, Value
+from airwatt.reproduce.publication import Claim, Lines, Outcome, Reproduction, Results, Table, Value
 from airwatt.reproduce.series import Series, mean_text
 
 Curves = Mapping[str, Series]

@@ -6,36 +6,36 @@ first seed, because what has to be kept of a run grows with it.
 
 import numpy as np
 
-from airwatt._core import Run
+from airwatt._core import Run, toml_value
 from airwatt.reproduce.ba_ta.dynamics import STEPS, grid, tables
 from airwatt.reproduce.ba_ta.setup import COMMON, NAMES, measure
-from airwatt.reproduce.model import Lines, Numbers, Outcome, Point, Reproduction, Results, Table, Value
+from airwatt.reproduce.publication import Lines, Numbers, Outcome, Point, Reproduction, Results, Table, Value
 from airwatt.reproduce.series import mean_text
 from airwatt.statistics import mean_ci95
 
 _POLICIES = ("active", "psm", "ba-ta")
 _PICTURED = ("psm", "ba-ta")
-_ETHERNET = 'wired = { rtt = "20ms", down = { rate = "100Mbps" }, up = { rate = "100Mbps" } }'
+_ETHERNET = {"wired": {"rtt": "20ms", "down": {"rate": "100Mbps"}, "up": {"rate": "100Mbps"}}}
 _SETTLED_S = 2
 """The second flow's slow start is not counted."""
 _PICTURE_S, _PICTURE_JOINS_S = 100, 60
 
 
 def _overrides(policy: str, joins_s: int, end_s: int, ethernet: bool) -> tuple[tuple[str, str], ...]:
-    def station(name: str) -> str:
-        options = ", ba_ta = { n_max = 8 }" if name == "ba-ta" else ""
-        return f'{{ policy = "{name}", radio = "broadcom-4311", distance = "4m"{options} }}'
+    def station(name: str) -> dict[str, object]:
+        options = {"ba_ta": {"n_max": 8}} if name == "ba-ta" else {}
+        return {"policy": name, "radio": "broadcom-4311", "distance": "4m", **options}
 
-    def flow(number: int, start: str, more: str = "") -> str:
-        return f'{{ direction = "down", transport = "newreno", stations = [{number}], start = "{start}"{more} }}'
+    def flow(number: int, start: str) -> dict[str, object]:
+        return {"direction": "down", "transport": "newreno", "stations": [number], "start": start}
 
-    second = flow(1, f"{joins_s}s", f", {_ETHERNET}" if ethernet else "")
+    second = {**flow(1, f"{joins_s}s"), **(_ETHERNET if ethernet else {})}
     return (
         *COMMON,
         ("duration", f"{end_s}s"),
         ("wifi", "fast-wifi"),
-        ("flow", f"[{flow(0, '0s')}, {second}]"),
-        ("station", f"[{station(policy)}, {station('active')}]"),
+        ("flow", toml_value([flow(0, "0s"), second])),
+        ("station", toml_value([station(policy), station("active")])),
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from airwatt.reproduce import claims
 from airwatt.reproduce.ba_ta.figures import Held, figure
 from airwatt.reproduce.ba_ta.setup import ACCESS, NAMES, Axis, Curve, point
-from airwatt.reproduce.model import Claim, Outcome, Reproduction, Results, Value
+from airwatt.reproduce.publication import Claim, Outcome, Reproduction, Results, Value
 from airwatt.reproduce.series import Series
 from airwatt.statistics import mean_ci95
 

@@ -5,7 +5,7 @@ and figures.
 """
 
 from airwatt.reproduce.e2tcp import comparison, conditions, early, mechanisms, parameters, setup, worked_examples
-from airwatt.reproduce.model import Document, Reproduction
+from airwatt.reproduce.publication import Document, Reproduction
 
 _PAPER = {item.place: item for item in worked_examples.REPRODUCTIONS}
 

@@ -3,7 +3,7 @@
 from airwatt.reproduce import claims
 from airwatt.reproduce.e2tcp.figures import Averages, Curves, Held, averages, figure, points_of, table
 from airwatt.reproduce.e2tcp.setup import FOUR, GRID, NAMES, NEWRENO, RENO, TAHOE, TCPS, UNITS, Curve
-from airwatt.reproduce.model import Claim, Outcome, Reproduction, Results, Table, Value
+from airwatt.reproduce.publication import Claim, Outcome, Reproduction, Results, Table, Value
 from airwatt.reproduce.series import Series
 from airwatt.statistics import mean_ci95
 

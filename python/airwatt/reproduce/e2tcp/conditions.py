@@ -6,7 +6,7 @@ from itertools import pairwise
 from airwatt.reproduce import claims
 from airwatt.reproduce.e2tcp.figures import Averages, Curves, averages, figure, points_of, table
 from airwatt.reproduce.e2tcp.setup import AVERAGED, E2TCP, NAMES, RADIO, TAHOE, Curve, Settings
-from airwatt.reproduce.model import At, Claim, Outcome, Reproduction, Results, Table, Value
+from airwatt.reproduce.publication import At, Claim, Outcome, Reproduction, Results, Table, Value
 from airwatt.reproduce.series import mean_text
 from airwatt.statistics import mean_ci95
 

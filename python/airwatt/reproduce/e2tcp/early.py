@@ -3,7 +3,7 @@
 from airwatt.reproduce import claims
 from airwatt.reproduce.e2tcp.figures import Curves, Held, figure
 from airwatt.reproduce.e2tcp.setup import AVERAGED, Curve
-from airwatt.reproduce.model import Claim, Results
+from airwatt.reproduce.publication import Claim, Results
 
 _AT_ONCE = Curve("at once", "tahoe", acknowledgements="at once")
 _DELAYED = Curve("delayed", "tahoe", (("tcp.delayed_ack", "true"),), acknowledgements="delayed")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from airwatt.reproduce.e2tcp.setup import AVERAGED, GRID, RADIO, UNITS, Curve
-from airwatt.reproduce.model import At, Bars, Claim, Lines, Outcome, Point, Reproduction, Results, Table, Value
+from airwatt.reproduce.publication import At, Bars, Claim, Lines, Outcome, Point, Reproduction, Results, Table, Value
 from airwatt.reproduce.series import Series, mean_text
 from airwatt.statistics import mean_ci95
 

@@ -3,7 +3,7 @@
 from airwatt.reproduce import claims
 from airwatt.reproduce.e2tcp.figures import Averages, Curves, averages, figure, points_of, table
 from airwatt.reproduce.e2tcp.setup import Curve
-from airwatt.reproduce.model import Bars, Claim, Outcome, Reproduction, Results, Table, Value
+from airwatt.reproduce.publication import Bars, Claim, Outcome, Reproduction, Results, Table, Value
 from airwatt.reproduce.series import Series, mean_text
 from airwatt.statistics import mean_ci95
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from airwatt.reproduce import claims
 from airwatt.reproduce.e2tcp.figures import Curves, Held, figure, no_claims, points_of
 from airwatt.reproduce.e2tcp.setup import AVERAGED, E2TCP, GRID, Curve
-from airwatt.reproduce.model import At, Claim, Outcome, Reproduction, Results, Table, Value
+from airwatt.reproduce.publication import At, Claim, Outcome, Reproduction, Results, Table, Value
 from airwatt.statistics import mean_ci95
 
 _NAMES = {

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from airwatt import _core
-from airwatt.reproduce.model import Numbers, Point, Results
+from airwatt.reproduce.publication import Numbers, Point, Results
 from airwatt.reproduce.series import Series
 
 SCENARIO = "e2tcp"

@@ -7,14 +7,13 @@ is arithmetic of the thesis alone, with a note at its place.
 """
 
 import json
-import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from airwatt import _core, laboratory
 from airwatt.reproduce import claims
 from airwatt.reproduce.e2tcp.setup import SCENARIO, TAHOE, measure
-from airwatt.reproduce.model import At, Numbers, Outcome, Point, Reproduction, Results, Table, Value
+from airwatt.reproduce.publication import At, Numbers, Outcome, Point, Reproduction, Results, Table, Value
 
 Counted = Callable[[str, Results], Outcome]
 """Returns what came out, for an id that claims begin with."""
@@ -540,7 +539,7 @@ def _sec51(home: str, _results: Results) -> Outcome:
 
 
 def _shipped() -> dict[str, Any]:
-    return tomllib.loads(_core.Scenario.load("e2tcp").to_toml())
+    return _core.Scenario.load("e2tcp").to_dict()
 
 
 def _fig52(home: str, _results: Results) -> Outcome:

@@ -6,7 +6,7 @@
 
 from airwatt.reproduce.hashimoto_2010 import indices, test_bed
 from airwatt.reproduce.hashimoto_2010.setup import CONFIGURATION
-from airwatt.reproduce.model import Document
+from airwatt.reproduce.publication import Document
 
 DOCUMENT = Document(
     name="hashimoto-2010",

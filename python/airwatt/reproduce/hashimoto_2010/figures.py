@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from airwatt.reproduce import claims
 from airwatt.reproduce.hashimoto_2010.setup import FLOWS, MIXES, WINDOWS_S, mean
-from airwatt.reproduce.model import Bars, Claim, Lines, Outcome, Point, Reproduction, Results, Table, Value
+from airwatt.reproduce.publication import Bars, Claim, Lines, Outcome, Point, Reproduction, Results, Table, Value
 from airwatt.reproduce.series import Series, mean_text
 from airwatt.statistics import mean_ci95
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from airwatt import fairness, models
 from airwatt.reproduce import claims
-from airwatt.reproduce.model import Bars, Claim, Outcome, Reproduction, Results, Table, Value
+from airwatt.reproduce.publication import Bars, Claim, Outcome, Reproduction, Results, Table, Value
 
 CAPACITY = 30.0
 HALF = 0.005

@@ -4,7 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from airwatt.reproduce.model import Numbers, Point, Results
+from airwatt._core import toml_value
+from airwatt.reproduce.publication import Numbers, Point, Results
 
 SCENARIO = "ten-up"
 FLOWS = 10
@@ -93,21 +94,23 @@ def flows(up: int, transports: Sequence[str], spread: str) -> str:
         groups.append(_group(mine, "up", transport, spread))
     if up < FLOWS:
         groups.append(_group(range(up, FLOWS), "down", "reno", spread))
-    return f"[{', '.join(groups)}]"
+    return toml_value(groups)
 
 
-def _group(stations: Sequence[int], direction: str, transport: str, spread: str) -> str:
-    return (
-        f'{{ stations = {list(stations)}, direction = "{direction}", transport = "{transport}", '
-        f'start_spread = "{spread}" }}'
-    )
+def _group(stations: Sequence[int], direction: str, transport: str, spread: str) -> dict[str, object]:
+    return {
+        "stations": list(stations),
+        "direction": direction,
+        "transport": transport,
+        "start_spread": spread,
+    }
 
 
 _METHODS: Mapping[str, Settings] = {
     PLAIN: (),
     METHOD: (),
     # Without the fixed b of the scenario the senders estimate it.
-    ESTIMATED: (("ackloss", "{ threshold = 1 }"),),
+    ESTIMATED: (("ackloss", toml_value({"threshold": 1})),),
     PRIORITY: (("ap.priority", "true"),),
 }
 
@@ -132,10 +135,8 @@ def mixed(changed: int, threshold: int = 1) -> Point:
 
 def near_and_far(up: int, method: str) -> Point:
     """The same at two distances: of each direction's stations the even ones at 1 m, the odd ones at 10 m."""
-    stations = ", ".join(
-        f'{{ distance = "{"1m" if station % 2 == 0 else "10m"}", buffer = "2000packets" }}' for station in range(FLOWS)
-    )
-    return point(up, method, (("station", f"[{stations}]"), ("wifi.path_loss.capture_db", "10.0")))
+    stations = [{"distance": "10m" if number % 2 else "1m", "buffer": "2000packets"} for number in range(FLOWS)]
+    return point(up, method, (("station", toml_value(stations)), ("wifi.path_loss.capture_db", "10.0")))
 
 
 _TEST_BED: Settings = (

@@ -14,7 +14,7 @@ from airwatt.reproduce.hashimoto_2010.setup import (
     delayed,
     mean,
 )
-from airwatt.reproduce.model import Claim, Outcome, Point, Reproduction, Results, Value
+from airwatt.reproduce.publication import Claim, Outcome, Point, Reproduction, Results, Value
 from airwatt.reproduce.series import Series
 from airwatt.statistics import mean_ci95
 

@@ -7,7 +7,7 @@ have what its models compute, `validation` what stands against the simulator.
 from airwatt.reproduce.hashimoto_2010 import setup
 from airwatt.reproduce.hashimoto_2013 import chapter2, chapter2_test_bed, chapter3, chapter4, validation
 from airwatt.reproduce.hashimoto_2013.readings import CONFIGURATION
-from airwatt.reproduce.model import Document
+from airwatt.reproduce.publication import Document
 
 DOCUMENT = Document(
     name="hashimoto-2013",

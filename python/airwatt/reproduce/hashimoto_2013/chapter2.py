@@ -5,6 +5,7 @@ The runs and their one configuration are those of document 003 (`hashimoto_2010.
 
 from collections.abc import Mapping
 
+from airwatt._core import toml_value
 from airwatt.reproduce import claims
 from airwatt.reproduce.hashimoto_2010 import indices
 from airwatt.reproduce.hashimoto_2010.figures import Held, no_claims, per_flow
@@ -19,7 +20,7 @@ from airwatt.reproduce.hashimoto_2010.setup import (
     near_and_far,
     point,
 )
-from airwatt.reproduce.model import Bars, Claim, Lines, Outcome, Point, Reproduction, Results, Table, Value
+from airwatt.reproduce.publication import Bars, Claim, Lines, Outcome, Point, Reproduction, Results, Table, Value
 from airwatt.reproduce.series import mean_text
 from airwatt.statistics import mean_ci95
 
@@ -149,11 +150,11 @@ def _measure_saturated(document: Mapping[str, object]) -> dict[str, float]:
 
 
 def _saturated(stations: int) -> Point:
-    groups = ", ".join(
-        f'{{ stations = {list(mine)}, direction = "{way}", transport = "udp", application = "saturated" }}'
+    groups = [
+        {"stations": list(mine), "direction": way, "transport": "udp", "application": "saturated"}
         for way, mine in (("up", range(stations)), ("down", range(1)))
-    )
-    overrides = (("station.count", str(stations)), ("flow", f"[{groups}]"), ("wifi.access", "dcf"))
+    ]
+    overrides = (("station.count", str(stations)), ("flow", toml_value(groups)), ("wifi.access", "dcf"))
     return Point("saturation", overrides, _measure_saturated, 0.1)
 
 

@@ -16,7 +16,7 @@ from airwatt.reproduce.hashimoto_2010.setup import (
     mean,
     point,
 )
-from airwatt.reproduce.model import Claim, Lines, Outcome, Point, Reproduction, Results, Table, Value
+from airwatt.reproduce.publication import Claim, Lines, Outcome, Point, Reproduction, Results, Table, Value
 from airwatt.reproduce.series import Series, mean_text
 from airwatt.statistics import mean_ci95
 

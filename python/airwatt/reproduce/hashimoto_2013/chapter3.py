@@ -11,7 +11,7 @@ import numpy as np
 from airwatt import models
 from airwatt.reproduce import claims
 from airwatt.reproduce.hashimoto_2013.solved import curve, grid, solved, value
-from airwatt.reproduce.model import Claim, Lines, Outcome, Results, Table, Value
+from airwatt.reproduce.publication import Claim, Lines, Outcome, Results, Table, Value
 
 P = tuple(float(f"{p:.4g}") for p in np.geomspace(1e-4, 1e-1, 31))
 """Loss probabilities of the figures over p; their range is not given."""

@@ -11,7 +11,7 @@ import numpy as np
 from airwatt import models
 from airwatt.reproduce import claims
 from airwatt.reproduce.hashimoto_2013.solved import curve, grid, solved, value
-from airwatt.reproduce.model import Claim, Lines, Outcome, Reproduction, Results, Table, Value
+from airwatt.reproduce.publication import Claim, Lines, Outcome, Reproduction, Results, Table, Value
 
 PACKET_BYTES = 1500
 FLOW_KBYTES = 150.0

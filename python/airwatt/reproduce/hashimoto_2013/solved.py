@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from airwatt.reproduce.model import At, Bars, Lines, Outcome, Point, Reproduction, Results, Table, Value
+from airwatt.reproduce.publication import At, Bars, Lines, Outcome, Point, Reproduction, Results, Table, Value
 
 Solved = Callable[[str, Results], Outcome]
 """Gives what came out, for the id that claims begin with."""

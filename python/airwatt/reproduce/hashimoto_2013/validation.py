@@ -14,7 +14,7 @@ from airwatt import models
 from airwatt._core import Run
 from airwatt.reproduce import claims
 from airwatt.reproduce.hashimoto_2013.solved import curve, solved, value
-from airwatt.reproduce.model import Claim, Lines, Numbers, Outcome, Point, Results, Table, Value
+from airwatt.reproduce.publication import Claim, Lines, Numbers, Outcome, Point, Results, Table, Value
 from airwatt.reproduce.series import mean_text
 from airwatt.statistics import mean_ci95
 

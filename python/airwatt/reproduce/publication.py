@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from airwatt._core import Run
+from airwatt._core import Run, Scenario
 
 Numbers = dict[str, float]
 """The few numbers that are kept of a run."""
@@ -20,7 +20,7 @@ At = dict[str, str | float]
 class Point:
     """A scenario with overrides, to be run with each seed, and what is kept of each run."""
 
-    scenario: str
+    scenario: str | Scenario
     overrides: tuple[tuple[str, str], ...]
     measure: Measure
     cost_s: float = 0.01

@@ -1,0 +1,37 @@
+"""Draws the pictures of the README and of docs/models anew, each with the command that its page gives for it.
+
+Left out: docs/img/ackloss-rates.png and emulation-fig2.9a.png, which need root and real time (their pages say how they
+are made), and bata-*.png, which tests/reference/bata_figures.py draws from a sweep of minutes.
+"""
+
+import sys
+from pathlib import Path
+
+from airwatt import models
+from airwatt.cli import status_of
+
+IMAGES = Path(__file__).parents[1] / "docs" / "img"
+COMMANDS = {
+    "compare.png": ["compare", "fast-dsl", "--policy", "active,psm"],
+    "timeline.png": ["run", "fast-dsl", "--policy", "psm"],
+    **{f"models/{name}.png": ["model", name, "--validate"] for name in models.ALL},
+}
+
+
+def main() -> int:
+    """Returns the status of the first command that fails."""
+    for picture, command in COMMANDS.items():
+        status = status_of([*command, "--json", "--plot", str(IMAGES / picture)])
+        if status:
+            print(f"{picture}: airwatt {' '.join(command)} ended with {status}", file=sys.stderr)
+            return status
+    return 0
+
+
+if __name__ == "__main__":
+    import contextlib
+    import io
+
+    with contextlib.redirect_stdout(io.StringIO()):
+        STATUS = main()
+    sys.exit(STATUS)
