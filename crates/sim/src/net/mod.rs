@@ -606,3 +606,6 @@ fn note_window(windows: &mut Vec<WindowSample>, flow: FlowLabel, window: SenderW
         _ => windows.push(sample),
     }
 }
+
+#[cfg(test)]
+mod tests;
