@@ -32,7 +32,8 @@ pub(crate) struct PacketNote {
     data: bool,
     /// Position up to which it acknowledges the data of the other direction.
     ack: Option<u64>,
-    bytes: u32,
+    /// Payload in bytes.
+    payload: u32,
 }
 
 /// All observed connections.
@@ -160,7 +161,6 @@ impl FlowMonitor {
 
     /// Processes a packet that leaves a host.
     pub(crate) fn packet_sent(&mut self, bytes: &[u8], now: Instant) -> PacketNote {
-        let length = bytes.len() as u32;
         let Ok(packet) = SlicedPacket::from_ip(bytes) else { return PacketNote::default() };
         let (Some(NetSlice::Ipv4(ip)), Some(transport)) = (&packet.net, &packet.transport) else {
             return PacketNote::default();
@@ -192,7 +192,7 @@ impl FlowMonitor {
                 if let Some(ack) = ack {
                     receiving.on_delivered(ack, now);
                 }
-                PacketNote { connection: Some((id, opener)), data: payload > 0, ack, bytes: length }
+                PacketNote { connection: Some((id, opener)), data: payload > 0, ack, payload: payload as u32 }
             }
             TransportSlice::Udp(udp) => {
                 let (id, opener) =
@@ -200,7 +200,8 @@ impl FlowMonitor {
                 let half = &mut self.connections[id].halves[usize::from(!opener)];
                 half.first.get_or_insert(now);
                 half.segments += 1;
-                PacketNote { connection: Some((id, opener)), data: true, ack: None, bytes: length }
+                let payload = udp.payload().len() as u32;
+                PacketNote { connection: Some((id, opener)), data: true, ack: None, payload }
             }
             _ => PacketNote::default(),
         }
@@ -246,8 +247,8 @@ impl FlowMonitor {
             sending.latencies.1 += 1;
         }
         if *protocol == Protocol::Udp {
-            sending.delivered += u64::from(note.bytes);
-            sending.meter.add(u64::from(note.bytes), now);
+            sending.delivered += u64::from(note.payload);
+            sending.meter.add(u64::from(note.payload), now);
         }
         if let Some(ack) = note.ack {
             receiving.on_ack_received(ack, now);
@@ -439,7 +440,7 @@ mod tests {
             (port == 5_001).then_some(KnownFlow { id: 4, transport: "udp", responses: None })
         })[0]
             .result;
-        assert_eq!((flow.id, flow.transport, flow.bytes_delivered, flow.segments_sent), (4, "udp", 256, 3));
+        assert_eq!((flow.id, flow.transport, flow.bytes_delivered, flow.segments_sent), (4, "udp", 200, 3));
     }
 
     #[test]

@@ -12,13 +12,15 @@ QS = (0.0, 0.1, 0.3, 0.5, 0.7)
 SENDS = {"up, RTS": ("up", "rts-cts"), "up": ("up", "none"), "down": ("down", "none")}
 RADIO = "ar5004"
 PACKET_BYTES = 1500
+# A result counts payload; a saturated station sends datagrams with 28 bytes of IP and UDP headers.
+PAYLOAD_BYTES = PACKET_BYTES - 28
 
 
 def _exchanges(document: Mapping[str, Any]) -> Numbers:
     """Of a saturated flow, for each packet that was delivered or given up."""
     cell, station = document["cell"], document["stations"][0]
     given_up = cell["retry_limit_drops"]
-    packets = document["flows"][0]["bytes_delivered"] / PACKET_BYTES + given_up
+    packets = document["flows"][0]["bytes_delivered"] / PAYLOAD_BYTES + given_up
     return {
         "time": document["simulated_s"] / packets,
         "energy": station["energy_j"] / packets,
@@ -89,7 +91,7 @@ RATES_MBPS = (6, 12, 24, 36, 54)
 
 
 def _goodput(document: Mapping[str, Any]) -> Numbers:
-    return {"throughput": document["flows"][0]["goodput_bps"]}
+    return {"throughput": document["flows"][0]["goodput_bps"] * PACKET_BYTES / PAYLOAD_BYTES}
 
 
 def _alone_case(rate_mbps: int) -> Case:
@@ -125,7 +127,7 @@ STATIONS = (1, 2, 5, 10, 20, 50)
 
 
 def _saturated(document: Mapping[str, Any]) -> Numbers:
-    throughput = sum(flow["goodput_bps"] for flow in document["flows"])
+    throughput = sum(flow["goodput_bps"] for flow in document["flows"]) * PACKET_BYTES / PAYLOAD_BYTES
     cell = document["cell"]
     return {"throughput": throughput, "retries": cell["retries"] / cell["frames"]}
 

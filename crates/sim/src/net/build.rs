@@ -211,9 +211,11 @@ fn endpoints(flow: &FlowPlan) -> Endpoints {
             });
             Endpoints { server, client, relay }
         }
-        Traffic::Datagrams { header_bytes, .. } => datagrams(*header_bytes),
-        // Their lengths are those of IP packets.
-        Traffic::Saturated { .. } | Traffic::Replay(_) => datagrams(0),
+        Traffic::Datagrams { header_bytes, .. } | Traffic::Saturated { header_bytes, .. } => {
+            datagrams(*header_bytes)
+        }
+        // The lengths of a capture's packets are those of IP packets.
+        Traffic::Replay(_) => datagrams(0),
     }
 }
 

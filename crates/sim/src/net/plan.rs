@@ -137,10 +137,12 @@ pub enum Traffic {
         /// Headers of each packet in bytes.
         header_bytes: u32,
     },
-    /// As many packets of this length as the air carries.
+    /// As many datagrams of this length as the air carries.
     Saturated {
-        /// Length of each IP packet in bytes.
-        packet_bytes: u32,
+        /// Payload of each datagram in bytes.
+        payload_bytes: u32,
+        /// Headers of each packet in bytes.
+        header_bytes: u32,
     },
     /// The packets of a capture.
     Replay(Vec<Arrival>),
@@ -421,7 +423,10 @@ fn flows(
     };
     let down = group.direction == Direction::Down;
     let traffic = match (source(group), group.transport) {
-        (None, _) => Traffic::Saturated { packet_bytes: tcp.mss + tcp.header_bytes },
+        (None, _) => Traffic::Saturated {
+            payload_bytes: (tcp.mss + tcp.header_bytes).saturating_sub(UDP_HEADER_BYTES),
+            header_bytes: UDP_HEADER_BYTES,
+        },
         (Some(source), Transport::Udp) => Traffic::Datagrams { source, header_bytes: UDP_HEADER_BYTES },
         (Some(source), _) => Traffic::Transfer {
             source,
@@ -504,7 +509,7 @@ pub(super) fn application(plan: &FlowPlan, seed: u64, index: usize) -> applicati
         Traffic::Datagrams { source, .. } => {
             Application::Datagrams(Box::new(Datagrams::new(Source::new(*source, seed, index))))
         }
-        Traffic::Saturated { packet_bytes } => Application::Saturation(Saturation::new(*packet_bytes)),
+        Traffic::Saturated { payload_bytes, .. } => Application::Saturation(Saturation::new(*payload_bytes)),
         Traffic::Replay(arrivals) => Application::Replay(Box::new(Replay::new(arrivals.clone()))),
     }
 }

@@ -100,6 +100,7 @@ fn a_lost_packet_frees_what_it_carries_and_counts_for_its_flows() {
         len: 0,
         flags: tcp::Flags::ACK,
         sack: tcp::SackBlocks::NONE,
+        timestamps: None,
     });
     let inner = Packet { payload: ack, ..Packet::datagram(0, 40, Instant::ZERO) };
     let ticket = network.store.put_packets(vec![inner, inner]);

@@ -46,7 +46,7 @@ pub struct FlowResult {
     pub direction: &'static str,
     /// Transport's name.
     pub transport: &'static str,
-    /// Payload delivered in order to the receiving application, in bytes. Of datagrams: IP bytes.
+    /// Payload delivered in order to the receiving application, in bytes. Headers never count.
     pub bytes_delivered: u64,
     /// Payload that the receiver acknowledged without having it, by leave of its reliability, in bytes.
     pub bytes_skipped: u64,
