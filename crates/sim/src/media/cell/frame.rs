@@ -3,6 +3,7 @@
 use airwatt_base::{Instant, Rate, Span};
 use airwatt_proto::powersave::{Control, ServiceFlags, StationId};
 
+use super::contention::ContenderId;
 use crate::net::packet::Packet;
 
 /// ACK: frame control, duration, receiver, FCS (802.11-2020 9.3.1.4).
@@ -23,21 +24,59 @@ pub const BEACON_BYTES: u32 = 137;
 /// TIM: element header 2, DTIM count and period 2, bitmap control 1, and one byte for eight stations (9.4.2.5).
 pub const TIM_FIXED_BYTES: u32 = 5;
 
-/// A frame that waits for the air, or is on it.
+/// Index of a MAC entity (access point, station) in its cell.
+pub type Member = u32;
+
+/// The receiver address of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Receiver {
+    /// One MAC entity.
+    Member(Member),
+    /// The group address.
+    Group,
+}
+
+/// A frame in a transmission queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mpdu {
-    /// The station that it is from or for.
-    pub station: StationId,
+    /// The MAC entity to which it is addressed.
+    pub to: Member,
     /// What it carries.
     pub body: Body,
-    /// More Data and EOSP, once stamped.
+    /// More Data and EOSP, valid once `stamped` is set.
     pub flags: ServiceFlags,
-    /// Whether a first attempt has been made: header bits are fixed from there on.
+    /// Whether a first attempt has been made; the header bits are fixed from then on.
     pub stamped: bool,
     /// Failed attempts.
     pub retries: u32,
     /// 12-bit sequence number of its sender.
     pub sequence: u16,
+}
+
+impl Mpdu {
+    /// A frame that has not been sent yet.
+    pub fn new(to: Member, body: Body, sequence: u16) -> Self {
+        Self { to, body, flags: ServiceFlags::default(), stamped: false, retries: 0, sequence }
+    }
+}
+
+/// One attempt at the first frame of a queue. The frame stays in the queue until the attempt is concluded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ppdu {
+    /// The MAC entity that sends it.
+    pub from: Member,
+    /// Its receiver.
+    pub to: Receiver,
+    /// The contender that won the access.
+    pub contender: ContenderId,
+    /// A copy of the frame.
+    pub mpdu: Mpdu,
+    /// Length of the frame, MAC header to FCS, in bytes.
+    pub bytes: u32,
+    /// Whether an RTS precedes it.
+    pub rts: bool,
+    /// The power-management bit.
+    pub pm: bool,
 }
 
 /// What a frame carries.
@@ -47,8 +86,15 @@ pub enum Body {
     Data(Packet),
     /// A station's power-save frame.
     Control(Control),
-    /// A QoS Null or Null from the access point: the answer to a trigger or poll that finds nothing buffered.
+    /// A QoS Null or Null from the access point: the answer to a trigger or poll if nothing is buffered.
     NullData,
+    /// A beacon.
+    Beacon {
+        /// Beacons before the next DTIM beacon; 0 in a DTIM beacon.
+        dtim_count: u8,
+        /// Number of stations for which the TIM has room.
+        stations: u32,
+    },
 }
 
 impl Body {
@@ -59,6 +105,7 @@ impl Body {
             Self::Control(Control::PsPoll) => Kind::PsPoll,
             Self::Control(Control::PmNull { .. }) => Kind::Null,
             Self::Control(Control::Trigger) | Self::NullData => Kind::QosNull,
+            Self::Beacon { .. } => Kind::Beacon,
         }
     }
 
@@ -70,6 +117,7 @@ impl Body {
             Self::Control(Control::Trigger) | Self::NullData => QOS_NULL_BYTES,
             Self::Control(Control::PmNull { .. }) => NULL_BYTES,
             Self::Control(Control::PsPoll) => PS_POLL_BYTES,
+            Self::Beacon { stations, .. } => beacon_bytes(*stations),
         }
     }
 }

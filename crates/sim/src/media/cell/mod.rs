@@ -1,35 +1,698 @@
-//! One 802.11 cell: an access point, its stations and the medium that they share.
+//! An 802.11 cell: an access point, its stations and the radio channel that they share, as one machine.
 //!
+//! Each part owns its fields:
 //! * [`contention`]: DCF and EDCA, event by event.
-//! * [`fq_codel`]: the alternative to one drop-tail queue at the access point; `ap_queue` has both.
-//! * [`propagation`]: signals over distances, frame errors and capture, if a scenario has them.
-//! * [`frame`]: MAC frames and what is recorded of them.
-//! * `radio`: each station's radio and its energy ledger.
-//! * `machine`: the machine that joins them with the power-save machines of `airwatt-proto`; `exchange` is its part that
-//!   sends frames over the `medium`, and `sniffer` the part that writes down what went over it.
+//! * `channel`: the exchange on the air, its outcome and durations; [`propagation`] has signals over distances.
+//! * `radio`: the radios and their energy ledgers.
+//! * `mac`: access points and stations, with queues (among them [`fq_codel`]) and the machines of power save.
+//! * `effects`: what a MAC does to the other parts. `sniffer` records what goes over the channel.
+//! * [`frame`]: frames and what is recorded of them.
+//!
+//! This module joins them. An exchange takes two wake-ups: when its data frame has arrived (the receiver acts on it), and
+//! when the acknowledgement has (the sender does). A failed attempt takes one. Contention resumes from its end, after a time
+//! that differs between radios:
+//! * bystanders of a lone failed frame defer for the NAV that it announced (802.11-2020 10.3.2.4),
+//! * bystanders of a collision defer for EIFS (10.3.2.3.7),
+//! * a sender waits for its ACKTimeout (10.3.2.11),
+//! * the receiver of a broken frame defers for EIFS.
+//!
+//! What is due at one instant is served in the order of the schedule: the channel first (the next step of an exchange, or the
+//! next access), then the access point's beacon timer, then each station's power-save machine and its radio.
 //!
 //! Modelled: AIFS, contention windows, freezing, post-backoff, collisions, EIFS, ACK and ACK time-out, RTS/CTS, retry
 //! limit, TXOP bursts, propagation delay, a frame error probability per attempt, beacons that contend, sleeping
-//! receivers, path loss with capture at the access point. Left out: hidden stations, frame aggregation and block acknowledgement, rate adaptation, several
-//! access categories in one station, lost acknowledgements (an attempt fails as a whole), errors in beacons and control
-//! frames. All stations hear each other.
+//! receivers, path loss with capture at the access point. Left out: hidden stations, frame aggregation and block
+//! acknowledgement, rate adaptation, several access categories in one station, lost acknowledgements (an attempt fails as a
+//! whole), errors in beacons and control frames. All stations receive each other.
 
-mod ap_queue;
+mod channel;
+mod config;
 pub mod contention;
-mod exchange;
+mod effects;
 pub mod fq_codel;
 pub mod frame;
-mod machine;
-mod medium;
+mod mac;
 pub mod propagation;
 mod radio;
 mod sniffer;
-
-pub use ap_queue::ApQueueing;
-pub use machine::{
-    Cell, CellConfig, CellInput, CellOutput, CellStatistics, CellTimer, CellTrace, StationConfig,
-};
-pub use radio::RadioEvent;
-
 #[cfg(test)]
 mod tests;
+
+use std::collections::VecDeque;
+
+use airwatt_base::{Instant, Machine, Schedule, Slot, Span, Stream, Timeout};
+use airwatt_energy::{Ledger, Radio, State};
+use airwatt_proto::powersave::{self as ps, PolicyConfig, StationId};
+
+use self::channel::{Channel, Parts, Step};
+pub use self::config::{CellConfig, StationConfig};
+use self::contention::{Access, ContenderId, Contention};
+use self::effects::Effects;
+use self::frame::{AirFrame, Member, Node, Ppdu, Receiver};
+pub use self::mac::ApQueueing;
+use self::mac::{AccessPointMac, Category, Mac, StationMac};
+pub use self::radio::RadioEvent;
+use self::radio::Radios;
+use self::sniffer::Sniffer;
+use crate::engine::Fingerprint;
+use crate::net::packet::Packet;
+
+/// What enters the cell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum CellInput {
+    /// A packet for a station, from the wire.
+    Down {
+        /// The destination.
+        station: StationId,
+        /// The packet.
+        packet: Packet,
+    },
+    /// A packet that a station's host sends.
+    Up {
+        /// The source.
+        station: StationId,
+        /// The packet.
+        packet: Packet,
+    },
+}
+
+/// What the cell emits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum CellOutput {
+    /// A packet has arrived at a station.
+    ToStation {
+        /// The station.
+        station: StationId,
+        /// The packet.
+        packet: Packet,
+    },
+    /// A packet has arrived at the access point, for the wire.
+    ToWire {
+        /// The station that sent it.
+        station: StationId,
+        /// The packet.
+        packet: Packet,
+    },
+    /// The receivers of a station have to offer this receive window from now on.
+    Window {
+        /// The station.
+        station: StationId,
+        /// The window.
+        window: ps::Window,
+    },
+    /// A packet was lost in the cell.
+    Lost {
+        /// The station that sent it or to which it was addressed.
+        station: StationId,
+        /// The packet.
+        packet: Packet,
+        /// Where.
+        place: LossPlace,
+    },
+}
+
+/// Where a cell loses packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossPlace {
+    /// The access point's transmission queue or power-save buffer was full.
+    AccessPointBuffer,
+    /// The station's transmission queue was full.
+    StationBuffer,
+    /// The retry limit was reached.
+    RetryLimit,
+}
+
+airwatt_base::timer_kinds! {
+    /// Why a cell wakes up.
+    pub enum CellTimer {
+        /// When to take the next step of an exchange, or to begin one.
+        Medium = "medium",
+        /// When to send a beacon.
+        Beacon = "beacon",
+        /// When to wake a station's power-save machine.
+        PowerSave = "power-save",
+        /// When a radio has woken up.
+        Radio = "radio",
+    }
+}
+
+/// Counts of a cell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CellStatistics {
+    /// Attempts to send a frame that carries data, control or a beacon; RTS, CTS and ACK are not counted.
+    pub frames: u64,
+    /// Attempts after the first.
+    pub retries: u64,
+    /// Accesses at which more than one node began to send.
+    pub collisions: u64,
+    /// Packets dropped at the access point's buffers.
+    pub ap_drops: u64,
+    /// Packets given up at the retry limit.
+    pub given_up: u64,
+}
+
+/// Queue lengths and frames over time, if a trace is wanted.
+#[derive(Clone, Debug, Default)]
+pub struct CellTrace {
+    /// Frames on the air.
+    pub frames: Vec<AirFrame>,
+    /// Changes between awake and dozing.
+    pub radios: Vec<RadioEvent>,
+    /// The knowledge of adaptive policies about their traffic, after each change.
+    pub adaptations: Vec<(Instant, StationId, ps::Adaptation)>,
+    /// Packets in the access point's transmission queue, after each change.
+    pub ap_queue: Vec<(Instant, u32)>,
+    /// Packets in the access point's power-save buffers together, after each change.
+    pub ap_power_save: Vec<(Instant, u32)>,
+}
+
+const MEDIUM: Slot = 0;
+const BEACON: Slot = 1;
+const FIRST_STATION: Slot = 2;
+/// The member that is the access point.
+const ACCESS_POINT: Member = 0;
+
+/// What sends when a contender has won: a MAC and a category of its frames.
+#[derive(Clone, Copy, Debug)]
+struct Contender {
+    member: Member,
+    category: Category,
+}
+
+/// One 802.11 cell.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// The access point, then the stations.
+    macs: Vec<Mac>,
+    /// By [`ContenderId`].
+    contenders: Vec<Contender>,
+    channel: Channel,
+    contention: Contention,
+    radios: Radios,
+    schedule: Schedule,
+    outputs: VecDeque<CellOutput>,
+    sniffer: Sniffer,
+    /// Longest duration of a transmission opportunity; zero allows one frame exchange.
+    txop: Span,
+    /// The contenders of the present access, kept for its memory.
+    winners: Vec<ContenderId>,
+}
+
+impl Cell {
+    /// Makes a cell at time zero. Its random streams derive from `seed`.
+    pub fn new(config: CellConfig, stations: Vec<StationConfig>, seed: u64) -> Self {
+        let timing = config.standard.timing();
+        let mut cell = Self {
+            macs: Vec::new(),
+            contenders: Vec::new(),
+            channel: Channel::new(&config, Stream::new(seed, "air/noise")),
+            contention: Contention::new(timing.slot, config.counting),
+            radios: Radios::default(),
+            schedule: Schedule::new(FIRST_STATION as usize + 2 * stations.len()),
+            outputs: VecDeque::new(),
+            sniffer: Sniffer::new(&config),
+            txop: config.txop,
+            winners: Vec::new(),
+        };
+        cell.add_access_point(&config, seed);
+        for station in &stations {
+            cell.add_station(&config, station, seed);
+        }
+        cell
+    }
+
+    fn add_access_point(&mut self, config: &CellConfig, seed: u64) {
+        let timing = config.standard.timing();
+        // Beacons precede data: they wait for PIFS and have no backoff.
+        let pifs = Access { aifs: timing.sifs + timing.slot, cw_min: 0, cw_max: 0 };
+        let data = Stream::new(seed, "access-point/backoff");
+        let beacon = Stream::new(seed, "access-point/beacon");
+        let contenders = [
+            self.add_contender(ACCESS_POINT, Category::Data, config.ap_access, data),
+            self.add_contender(ACCESS_POINT, Category::Beacon, pifs, beacon),
+        ];
+        self.channel.add_access_point();
+        self.sniffer.add(Node::AccessPoint);
+        let mac = AccessPointMac::new(config, ACCESS_POINT, 0, contenders, BEACON);
+        self.schedule.put(BEACON, mac.next_timeout());
+        self.macs.push(Mac::AccessPoint(Box::new(mac)));
+    }
+
+    fn add_station(&mut self, config: &CellConfig, station: &StationConfig, seed: u64) {
+        if let Mac::AccessPoint(access_point) = &mut self.macs[ACCESS_POINT as usize] {
+            access_point.add_station(station.policy.needs_uapsd());
+        }
+        let member = self.macs.len() as Member;
+        let id = self.radios.add(station.radio.clone(), station.policy == PolicyConfig::Ideal);
+        let backoff = Stream::new(seed, &format!("station/{id}/backoff"));
+        let contender = self.add_contender(member, Category::Data, config.station_access, backoff);
+        self.channel.add_station(config, station);
+        self.sniffer.add(Node::Station(id));
+        let slot = FIRST_STATION + 2 * id;
+        let mac = StationMac::new(config, station, id, [member, ACCESS_POINT], contender, slot);
+        self.schedule.put(slot, mac.next_timeout());
+        self.macs.push(Mac::Station(Box::new(mac)));
+    }
+
+    fn add_contender(
+        &mut self,
+        member: Member,
+        category: Category,
+        access: Access,
+        backoff: Stream,
+    ) -> ContenderId {
+        self.contenders.push(Contender { member, category });
+        self.contention.add(access, backoff)
+    }
+
+    /// Keeps frames, radio states and queue lengths from now on.
+    pub fn trace(&mut self) {
+        self.sniffer.begin();
+        self.radios.trace();
+    }
+
+    /// Returns what was kept.
+    pub fn take_trace(&mut self) -> Option<CellTrace> {
+        let radios = self.radios.take_events();
+        self.sniffer.take().map(|trace| CellTrace { radios, ..trace })
+    }
+
+    /// Counts so far.
+    pub fn statistics(&self) -> CellStatistics {
+        let counts = self.channel.counts();
+        let mut statistics = CellStatistics {
+            frames: counts.frames,
+            retries: counts.retries,
+            collisions: counts.collisions,
+            ..CellStatistics::default()
+        };
+        for mac in &self.macs {
+            match mac {
+                Mac::AccessPoint(mac) => {
+                    statistics.ap_drops += mac.buffer_drops();
+                    statistics.given_up += mac.given_up();
+                }
+                Mac::Station(mac) => statistics.given_up += mac.given_up(),
+            }
+        }
+        statistics
+    }
+
+    /// Fingerprints of the frames on the air and of the radios.
+    pub const fn fingerprints(&self) -> (Fingerprint, Fingerprint) {
+        (self.channel.print(), self.radios.print())
+    }
+
+    /// How long frames have been on the air up to `now`.
+    pub fn airborne(&self, now: Instant) -> Span {
+        self.channel.airborne().until(now)
+    }
+
+    /// A station's power-save machine, for its counts.
+    pub fn power_save(&self, station: StationId) -> &ps::Station {
+        let Mac::Station(mac) = &self.macs[member_of(station) as usize] else {
+            unreachable!("the members after the access point are stations")
+        };
+        mac.power_save()
+    }
+
+    /// A station's ledger.
+    pub fn ledger(&self, station: StationId) -> &Ledger {
+        self.radios.ledger(station)
+    }
+
+    /// A station's radio profile.
+    pub fn radio(&self, station: StationId) -> &Radio {
+        self.radios.profile(station)
+    }
+
+    /// Ends the account of every radio at the same instant: `now`, or the end of the last frame or transition that has been
+    /// charged, if that is later.
+    pub fn finish(&mut self, now: Instant) -> Instant {
+        self.radios.finish(now, self.channel.airborne())
+    }
+
+    /// The MACs, and what their calls may change.
+    fn split(&mut self) -> (&mut [Mac], Effects<'_>) {
+        let Self { macs, channel, contention, radios, schedule, outputs, sniffer, .. } = self;
+        (macs, Effects::new(channel, contention, radios, schedule, outputs, sniffer))
+    }
+
+    // Exchanges.
+
+    /// Serves the step of the channel that is due.
+    fn step(&mut self, now: Instant) {
+        match self.channel.step() {
+            Step::Access => self.begin_access(now),
+            Step::Arrived => self.ppdu_arrived(now),
+            Step::Acknowledged => self.exchange_ended(now),
+            Step::Failed => self.attempt_failed(now),
+            Step::CollisionEnded => self.collision_ended(now),
+        }
+    }
+
+    /// Contention is decided: one sender, or several whose frames collide.
+    fn begin_access(&mut self, now: Instant) {
+        let mut winners = std::mem::take(&mut self.winners);
+        winners.clear();
+        self.contention.access(now, self.channel.blind(), &mut winners);
+        self.resolve_internal_collision(&mut winners, now);
+        self.channel.clear();
+        for &contender in &winners {
+            self.compose(contender, now);
+        }
+        match winners[..] {
+            [sender] => self.begin_exchange(now, self.contention.waited(sender), now + self.txop),
+            _ => self.begin_collision(now),
+        }
+        self.winners = winners;
+    }
+
+    /// If the access point's data and beacon win together, the beacon is sent and data backs off (802.11-2020 10.23.2.4).
+    fn resolve_internal_collision(&mut self, winners: &mut Vec<ContenderId>, now: Instant) {
+        let category = |id: ContenderId| self.contenders[id as usize];
+        if let [data, beacon, ..] = winners[..]
+            && category(data).member == category(beacon).member
+        {
+            winners.remove(0);
+            self.contention.failed(data);
+            self.contention.join(data, now);
+        }
+    }
+
+    /// Adds the next frame of a contender to the access that begins.
+    fn compose(&mut self, contender: ContenderId, now: Instant) {
+        let Contender { member, category } = self.contenders[contender as usize];
+        let (macs, mut out) = self.split();
+        let ppdu = macs[member as usize].compose(category, now, &mut out);
+        self.channel.add(ppdu);
+    }
+
+    /// Puts the only frame of an access on the air at `start`, after its sender `waited` for the channel.
+    fn begin_exchange(&mut self, start: Instant, waited: Span, txop_end: Instant) {
+        let to = self.channel.ppdus()[0].to;
+        let hears = match to {
+            Receiver::Member(to) => {
+                let radio = self.macs[to as usize].radio();
+                radio.is_none_or(|radio| self.radios.hears(radio, start))
+            }
+            Receiver::Group => true,
+        };
+        let parts = self.channel.begin_alone(hears, start, txop_end);
+        let ppdu = &self.channel.ppdus()[0];
+        let air = self.channel.airborne();
+        for part in parts.iter() {
+            let sender = if part.by_sender { Receiver::Member(ppdu.from) } else { to };
+            if let Some(radio) = self.radio_of(sender) {
+                self.radios.send(radio, part.start, part.start + part.duration, air);
+            }
+        }
+        for member in ends(ppdu) {
+            self.macs[member as usize].waited(waited);
+        }
+        self.account(0, start, &parts);
+        self.record(0, &parts);
+    }
+
+    /// Adds the frames of an exchange to the accounts of the MACs at its two ends and of their radios.
+    fn account(&mut self, index: usize, start: Instant, parts: &Parts) {
+        let ppdu = &self.channel.ppdus()[index];
+        for member in ends(ppdu) {
+            let mac = &mut self.macs[member as usize];
+            let sends = member == ppdu.from;
+            mac.account(sends, start, parts);
+            let Some(radio) = mac.radio() else { continue };
+            for part in parts.iter() {
+                let state = if part.by_sender == sends { State::Transmit } else { State::Receive };
+                self.radios.own_frame(radio, state, part.start, part.start + part.duration);
+            }
+        }
+    }
+
+    fn record(&mut self, index: usize, parts: &Parts) {
+        if !self.sniffer.is_on() {
+            return;
+        }
+        let ppdu = &self.channel.ppdus()[index];
+        let marked = match (&self.macs[ppdu.from as usize], ppdu.to) {
+            (Mac::AccessPoint(mac), Receiver::Group) => mac.marked(),
+            _ => Vec::new(),
+        };
+        self.sniffer.record(ppdu, parts, &self.channel.plan(ppdu), marked);
+    }
+
+    /// The frame of a successful exchange has arrived.
+    fn ppdu_arrived(&mut self, now: Instant) {
+        let mut ppdu = self.channel.ppdus()[self.channel.current()];
+        let Receiver::Member(to) = ppdu.to else { return self.beacon_arrived(&ppdu, now) };
+        if let Mac::Station(mac) = &self.macs[ppdu.from as usize] {
+            // The access point takes the power-management mode that the station has by now.
+            ppdu.pm = mac.pm_of(&ppdu.mpdu);
+        }
+        let (macs, mut out) = self.split();
+        macs[to as usize].receive(&ppdu, now, &mut out);
+    }
+
+    fn beacon_arrived(&mut self, ppdu: &Ppdu, now: Instant) {
+        let start = now - self.channel.plan(ppdu).frame();
+        let (macs, mut out) = self.split();
+        macs[ppdu.from as usize].conclude(ppdu, true, now, &mut out);
+        let Mac::AccessPoint(access_point) = &macs[ppdu.from as usize] else { return };
+        for station in access_point.stations() {
+            self.beacon_received(ppdu.from, station, start, now);
+        }
+        self.contention.succeeded(ppdu.contender);
+        self.release(now);
+    }
+
+    fn beacon_received(&mut self, access_point: Member, station: Member, start: Instant, now: Instant) {
+        let hears =
+            self.radio_of(Receiver::Member(station)).is_none_or(|radio| self.radios.hears(radio, start));
+        if !hears {
+            return;
+        }
+        let (macs, mut out) = self.split();
+        let Mac::AccessPoint(sender) = &macs[access_point as usize] else { return };
+        let tim = sender.tim(station);
+        if let Mac::Station(mac) = &mut macs[station as usize] {
+            mac.beacon(tim, now, &mut out);
+        }
+    }
+
+    /// The acknowledgement has arrived at the sender. The frame still counts as on the air while the MACs learn of that.
+    fn exchange_ended(&mut self, now: Instant) {
+        let current = self.channel.current();
+        let ppdu = self.channel.ppdus()[current];
+        let (macs, mut out) = self.split();
+        if let Receiver::Member(to) = ppdu.to {
+            macs[to as usize].acknowledged(&ppdu, now, &mut out);
+        }
+        macs[ppdu.from as usize].conclude(&ppdu, true, now, &mut out);
+        if let Some(txop_end) = self.txop_that_continues(&ppdu, now) {
+            let sifs = self.channel.sifs();
+            self.channel.clear();
+            self.compose(ppdu.contender, now + sifs);
+            self.begin_exchange(now + sifs, sifs, txop_end);
+            return;
+        }
+        self.contention.succeeded(ppdu.contender);
+        for index in 0..self.channel.ppdus().len() {
+            // The senders whose frames this one exceeded.
+            if index != current {
+                self.conclude_failure(index, now);
+            }
+        }
+        self.release(now);
+    }
+
+    /// The end of the sender's transmission opportunity, if its next exchange fits (802.11-2020 10.23.2.8).
+    fn txop_that_continues(&self, ppdu: &Ppdu, now: Instant) -> Option<Instant> {
+        if self.txop.is_zero() || !self.is_ready(ppdu.contender) {
+            return None;
+        }
+        let Contender { member, category } = self.contenders[ppdu.contender as usize];
+        let next = self.macs[member as usize].next_ppdu(category)?;
+        self.channel.txop_end().filter(|_| self.channel.fits(&next, now))
+    }
+
+    /// The channel is idle from now on. The senders of the exchange contend again if they have more to send.
+    fn release(&mut self, now: Instant) {
+        self.channel.release();
+        self.contention.idle_from(now);
+        for index in 0..self.channel.ppdus().len() {
+            let contender = self.channel.ppdus()[index].contender;
+            if self.wants_to_send(contender) {
+                self.contention.join(contender, now);
+            }
+        }
+    }
+
+    /// A lone frame was not acknowledged.
+    fn attempt_failed(&mut self, now: Instant) {
+        let ppdu = self.channel.ppdus()[0];
+        self.conclude_failure(0, now);
+        self.contention.idle_from(self.channel.deferral(now));
+        self.channel.release();
+        if let Receiver::Member(receiver) = ppdu.to {
+            let contender = self.macs[receiver as usize].contender();
+            self.contention.defer(contender, now + self.channel.eifs_less_difs());
+        }
+        if self.wants_to_send(ppdu.contender) {
+            self.contention.join_from(ppdu.contender, now + self.channel.response_timeout());
+        }
+    }
+
+    /// The MAC repeats its frame or gives it up.
+    fn conclude_failure(&mut self, index: usize, now: Instant) {
+        let ppdu = self.channel.ppdus()[index];
+        let (macs, mut out) = self.split();
+        if macs[ppdu.from as usize].conclude(&ppdu, false, now, &mut out) {
+            self.contention.succeeded(ppdu.contender);
+        } else {
+            self.contention.failed(ppdu.contender);
+        }
+    }
+
+    /// Several MACs begin together: no frame is received, unless one exceeds the others by far.
+    fn begin_collision(&mut self, now: Instant) {
+        self.channel.begin_together(now);
+        for index in 0..self.channel.ppdus().len() {
+            let ppdu = &self.channel.ppdus()[index];
+            let parts = self.channel.colliding(ppdu, now);
+            if let Some(radio) = self.radio_of(Receiver::Member(ppdu.from)) {
+                for part in parts.iter() {
+                    self.radios.send(radio, part.start, part.start + part.duration, self.channel.airborne());
+                }
+            }
+            self.record(index, &parts);
+        }
+        // The access point's frame comes last: a station that sends does not receive what is sent to it meanwhile.
+        for index in (0..self.channel.ppdus().len()).rev() {
+            let ppdu = self.channel.ppdus()[index];
+            if ppdu.to == Receiver::Group {
+                continue;
+            }
+            let waited = self.contention.waited(ppdu.contender);
+            for member in ends(&ppdu) {
+                self.macs[member as usize].waited(waited);
+            }
+            let parts = self.channel.colliding(&ppdu, now);
+            self.account(index, now, &parts);
+        }
+        if let Some((index, start, parts)) = self.channel.capture(now) {
+            self.account(index, start, &parts);
+            self.record(index, &parts);
+        }
+    }
+
+    fn collision_ended(&mut self, now: Instant) {
+        for index in 0..self.channel.ppdus().len() {
+            self.conclude_failure(index, now);
+        }
+        self.channel.release();
+        self.contention.idle_from(now + self.channel.eifs_less_difs());
+        for index in 0..self.channel.ppdus().len() {
+            let contender = self.channel.ppdus()[index].contender;
+            if self.wants_to_send(contender) {
+                self.contention.join_from(contender, now + self.channel.response_timeout());
+            }
+        }
+    }
+
+    fn wants_to_send(&self, id: ContenderId) -> bool {
+        let Contender { member, category } = self.contenders[id as usize];
+        self.macs[member as usize].has_frame(category) && self.is_ready(id)
+    }
+
+    /// Whether the radio of the contender can send now.
+    fn is_ready(&self, id: ContenderId) -> bool {
+        let radio = self.macs[self.contenders[id as usize].member as usize].radio();
+        radio.is_none_or(|radio| self.radios.is_ready(radio))
+    }
+
+    fn radio_of(&self, receiver: Receiver) -> Option<StationId> {
+        match receiver {
+            Receiver::Member(member) => self.macs[member as usize].radio(),
+            Receiver::Group => None,
+        }
+    }
+
+    fn serve(&mut self, slot: Slot, now: Instant) {
+        if slot == MEDIUM {
+            return self.step(now);
+        }
+        let (macs, mut out) = self.split();
+        let Some(station) = slot.checked_sub(FIRST_STATION) else {
+            return macs[ACCESS_POINT as usize].handle_timeout(now, &mut out);
+        };
+        let mac = &mut macs[member_of(station / 2) as usize];
+        match mac {
+            Mac::Station(mac) if !station.is_multiple_of(2) => mac.awake(now, &mut out),
+            _ => mac.handle_timeout(now, &mut out),
+        }
+    }
+
+    fn update_medium_timer(&mut self) {
+        let next = self.channel.next_step().or_else(|| self.contention.next_access());
+        self.schedule.put(MEDIUM, next);
+    }
+}
+
+/// The members at the two ends of an exchange.
+fn ends(ppdu: &Ppdu) -> impl Iterator<Item = Member> + use<> {
+    let to = match ppdu.to {
+        Receiver::Member(to) => Some(to),
+        Receiver::Group => None,
+    };
+    std::iter::once(ppdu.from).chain(to)
+}
+
+/// The member that is this station.
+const fn member_of(station: StationId) -> Member {
+    ACCESS_POINT + 1 + station
+}
+
+impl Machine for Cell {
+    type Input = CellInput;
+    type Output = CellOutput;
+    type Reason = CellTimer;
+
+    fn handle_input(&mut self, input: CellInput, now: Instant) {
+        let (macs, mut out) = self.split();
+        match input {
+            CellInput::Down { station, packet } => {
+                if let Mac::AccessPoint(mac) = &mut macs[ACCESS_POINT as usize] {
+                    mac.deliver(member_of(station), packet, now, &mut out);
+                }
+            }
+            CellInput::Up { station, packet } => {
+                if let Mac::Station(mac) = &mut macs[member_of(station) as usize] {
+                    mac.enqueue(packet, now, &mut out);
+                }
+            }
+        }
+        self.update_medium_timer();
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some((_, slot)) = self.schedule.first().filter(|(at, _)| *at <= now) {
+            self.serve(slot, now);
+            self.update_medium_timer();
+        }
+    }
+
+    fn poll_output(&mut self) -> Option<CellOutput> {
+        self.outputs.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Timeout<CellTimer>> {
+        let (at, slot) = self.schedule.first()?;
+        let reason = match slot {
+            MEDIUM => CellTimer::Medium,
+            BEACON => CellTimer::Beacon,
+            _ if slot % 2 == FIRST_STATION % 2 => CellTimer::PowerSave,
+            _ => CellTimer::Radio,
+        };
+        Some(Timeout { at, reason })
+    }
+}

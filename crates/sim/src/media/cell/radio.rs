@@ -1,50 +1,139 @@
-//! A station's radio: awake or dozing, and what each state cost.
+//! The radios of a cell: awake or dozing, and the time that each spent in each state.
 //!
-//! While a radio is awake it receives every frame of its cell, whoever it is for, and listens in between. The cell keeps
-//! one sum of the time during which frames were on the air; a radio's share of receiving is the growth of that sum
-//! while it was awake and did not send. So a frame costs nothing for stations that only overhear it.
+//! An awake radio receives every frame on its channel, whatever its receiver address, and listens in between. The channel
+//! keeps one sum of the time during which frames were on the air; the receive time of a radio is the growth of that sum
+//! while the radio was awake and did not send. A frame therefore costs no computation for stations that only overhear it.
 
 use airwatt_base::{Instant, Span};
 use airwatt_energy::{Ideal, Ledger, Nap, Radio, State};
 use airwatt_proto::powersave::StationId;
 
-/// The sum of the time during which frames were on the air, up to any instant of the present exchange.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Airborne {
-    before: Span,
-    /// Frames of the present exchange, in order.
-    present: Vec<(Instant, Instant)>,
-}
+use super::channel::Airborne;
+use crate::engine::Fingerprint;
 
-impl Airborne {
-    /// The frames so far belong to the past.
-    pub(super) fn fold(&mut self) {
-        for (start, end) in self.present.drain(..) {
-            self.before += end - start;
-        }
-    }
+/// Index of a radio in its cell, which is the number of its station.
+pub(super) type RadioId = StationId;
 
-    /// A frame from `start` to `end`, not before the one added last.
-    pub(super) fn add(&mut self, start: Instant, end: Instant) {
-        self.present.push((start, end));
-    }
-
-    /// The sum up to `at`, which lies after every folded frame.
-    pub(super) fn until(&self, at: Instant) -> Span {
-        let present = self.present.iter().map(|&(start, end)| end.min(at).saturating_since(start));
-        present.fold(self.before, |sum, part| sum + part)
-    }
-}
-
-/// A change of a radio's state that its own decisions made.
+/// A change of a radio's state that its station decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RadioEvent {
-    /// Whose radio.
+    /// The station of the radio.
     pub station: StationId,
     /// When.
     pub at: Instant,
     /// The state from there on: `Listen` stands for awake.
     pub state: State,
+}
+
+/// Every radio whose energy is accounted for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Radios {
+    radios: Vec<StationRadio>,
+    print: Fingerprint,
+    /// Changes of state, if they are traced.
+    events: Option<Vec<RadioEvent>>,
+}
+
+impl Radios {
+    /// Adds an awake radio. `ideal`: the account is that of a radio with perfect knowledge of its traffic.
+    pub(super) fn add(&mut self, profile: Radio, ideal: bool) -> RadioId {
+        self.radios.push(StationRadio::new(profile, ideal));
+        self.radios.len() as RadioId - 1
+    }
+
+    /// Keeps changes of state from now on.
+    pub(super) fn trace(&mut self) {
+        self.events = Some(Vec::new());
+    }
+
+    /// The changes of state that were kept.
+    pub(super) fn take_events(&mut self) -> Vec<RadioEvent> {
+        self.events.take().unwrap_or_default()
+    }
+
+    /// Fingerprint of the changes of state.
+    pub(super) const fn print(&self) -> Fingerprint {
+        self.print
+    }
+
+    /// The profile of a radio.
+    pub(super) fn profile(&self, id: RadioId) -> &Radio {
+        &self.of(id).profile
+    }
+
+    /// The ledger of a radio.
+    pub(super) fn ledger(&self, id: RadioId) -> &Ledger {
+        &self.of(id).ledger
+    }
+
+    /// Whether the radio can send now.
+    pub(super) fn is_ready(&self, id: RadioId) -> bool {
+        matches!(self.of(id).state, Wakefulness::Awake { .. })
+    }
+
+    /// Whether the radio receives a frame that begins at `start`.
+    pub(super) fn hears(&self, id: RadioId, start: Instant) -> bool {
+        matches!(self.of(id).state, Wakefulness::Awake { since } if since <= start)
+    }
+
+    /// Charges a frame of the present exchange that the radio sends from `start` to `end`.
+    pub(super) fn send(&mut self, id: RadioId, start: Instant, end: Instant, air: &Airborne) {
+        self.radios[id as usize].send(start, end, air);
+    }
+
+    /// Passes a frame that the radio sends (`Transmit`) or that is addressed to it (`Receive`) to the account of an ideal radio.
+    pub(super) fn own_frame(&mut self, id: RadioId, state: State, start: Instant, end: Instant) {
+        let Some(ideal) = &mut self.radios[id as usize].ideal else { return };
+        let Some(Nap { from, wake, until }) = ideal.frame(state, start, end) else { return };
+        for (at, state) in [(from, State::Sleep), (wake, State::WakeUp), (until, State::Listen)] {
+            self.note(RadioEvent { station: id, at, state });
+        }
+    }
+
+    /// Puts the radio to sleep once the frame that it sends has ended.
+    pub(super) fn doze(&mut self, id: RadioId, now: Instant, air: &Airborne) {
+        let at = self.radios[id as usize].doze(now, air);
+        self.note(RadioEvent { station: id, at, state: State::Sleep });
+    }
+
+    /// Begins to wake the radio up. Returns the time at which it will be awake.
+    pub(super) fn wake(&mut self, id: RadioId, now: Instant) -> Instant {
+        let (at, until) = self.radios[id as usize].wake(now);
+        self.note(RadioEvent { station: id, at, state: State::WakeUp });
+        until
+    }
+
+    /// Marks the radio as awake from `now` on.
+    pub(super) fn awake(&mut self, id: RadioId, now: Instant, air: &Airborne) {
+        self.radios[id as usize].awake(now, air);
+        self.note(RadioEvent { station: id, at: now, state: State::Listen });
+    }
+
+    /// Ends the account of every radio at the same instant: `now`, or the end of the last frame or transition that has been
+    /// charged, if that is later.
+    pub(super) fn finish(&mut self, now: Instant, air: &Airborne) -> Instant {
+        let end = self.radios.iter().map(StationRadio::charged).fold(now, Instant::max);
+        for id in 0..self.radios.len() {
+            let radio = &mut self.radios[id];
+            radio.settle(end, air);
+            if let Some(nap) = radio.idealize(end) {
+                self.note(RadioEvent { station: id as StationId, at: nap.from, state: State::Sleep });
+            }
+        }
+        end
+    }
+
+    fn of(&self, id: RadioId) -> &StationRadio {
+        &self.radios[id as usize]
+    }
+
+    fn note(&mut self, event: RadioEvent) {
+        self.print.add(event.at.as_nanos());
+        self.print.add(u64::from(event.station) << 8 | event.state as u64);
+        if let Some(events) = &mut self.events {
+            events.push(event);
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,60 +143,40 @@ enum Wakefulness {
     Waking { until: Instant },
 }
 
+/// One radio.
 #[derive(Clone, Debug)]
-pub(super) struct StationRadio {
-    pub(super) ledger: Ledger,
+struct StationRadio {
+    ledger: Ledger,
     profile: Radio,
     state: Wakefulness,
-    /// The air's sum where this radio's account stands.
+    /// The sum of the time with frames on the air, at the last entry of the ledger.
     mark: Span,
-    /// The account of a radio that knows its own traffic, kept beside that of what this one did, and put in its place in
-    /// the end.
+    /// The account of a radio that knows its own traffic; it replaces the ledger in the end.
     ideal: Option<Box<Ideal>>,
 }
 
 impl StationRadio {
-    /// `ideal`: the account is to be that of a radio with perfect knowledge.
-    pub(super) fn new(profile: Radio, ideal: bool) -> Self {
+    fn new(profile: Radio, ideal: bool) -> Self {
         let state = Wakefulness::Awake { since: Instant::ZERO };
         let ideal = ideal.then(|| Box::new(Ideal::new(Instant::ZERO, profile.clone())));
         Self { ledger: Ledger::new(Instant::ZERO), profile, state, mark: Span::ZERO, ideal }
     }
 
-    /// Up to when time is charged in either account.
-    pub(super) fn charged(&self) -> Instant {
+    /// The end of the time that is charged in either account.
+    fn charged(&self) -> Instant {
         let ideal = self.ideal.as_ref().map(|ideal| ideal.ledger().since());
         ideal.map_or(self.ledger.since(), |ideal| ideal.max(self.ledger.since()))
     }
 
-    /// A frame from or to this station, for the ideal account. Returns the nap before it.
-    pub(super) fn tell_ideal(&mut self, state: State, start: Instant, end: Instant) -> Option<Nap> {
-        self.ideal.as_mut()?.frame(state, start, end)
-    }
-
-    /// The ideal account, if one was kept, takes the place of the other, up to `end`. Returns the nap at its end.
-    pub(super) fn idealize(&mut self, end: Instant) -> Option<Nap> {
+    /// Replaces the ledger by the account of an ideal radio up to `end`, if there is one. Returns the nap at its end.
+    fn idealize(&mut self, end: Instant) -> Option<Nap> {
         let (ledger, nap) = self.ideal.take()?.finish(end);
         self.ledger = ledger;
         nap
     }
 
-    pub(super) const fn profile(&self) -> &Radio {
-        &self.profile
-    }
-
-    /// Whether the radio can send now.
-    pub(super) const fn is_ready(&self) -> bool {
-        matches!(self.state, Wakefulness::Awake { .. })
-    }
-
-    /// Whether the radio hears a frame that begins at `start`.
-    pub(super) fn hears(&self, start: Instant) -> bool {
-        matches!(self.state, Wakefulness::Awake { since } if since <= start)
-    }
-
-    /// Brings the account up to `at`, or leaves it if it already stands beyond.
-    pub(super) fn settle(&mut self, at: Instant, air: &Airborne) {
+    /// Charges the time up to `at`, unless it has been charged.
+    fn settle(&mut self, at: Instant, air: &Airborne) {
         if at <= self.ledger.since() {
             return;
         }
@@ -119,7 +188,7 @@ impl StationRadio {
             }
             Wakefulness::Dozing => self.ledger.spend(State::Sleep, at),
             Wakefulness::Waking { until } if until < at => {
-                // The end of a run that lies between this radio's waking and the event that would say so.
+                // The run ends between the end of this transition and the event that would handle it.
                 self.awake(until, air);
                 self.settle(at, air);
             }
@@ -127,15 +196,14 @@ impl StationRadio {
         }
     }
 
-    /// The radio sends from `start` to `end`, both of the present exchange.
-    pub(super) fn send(&mut self, start: Instant, end: Instant, air: &Airborne) {
+    fn send(&mut self, start: Instant, end: Instant, air: &Airborne) {
         self.settle(start, air);
         self.ledger.spend(State::Transmit, end);
         self.mark = air.until(end);
     }
 
-    /// Goes to sleep, as soon as what is being sent is out. Returns when it began to.
-    pub(super) fn doze(&mut self, now: Instant, air: &Airborne) -> Instant {
+    /// Returns the time at which the radio begins to fall asleep.
+    fn doze(&mut self, now: Instant, air: &Airborne) -> Instant {
         let at = now.max(self.ledger.since());
         self.settle(at, air);
         self.ledger.spend(State::ToSleep, at + self.profile.to_sleep.time);
@@ -143,8 +211,8 @@ impl StationRadio {
         at
     }
 
-    /// Begins to wake up. Returns when it began to and when it will be awake.
-    pub(super) fn wake(&mut self, now: Instant) -> (Instant, Instant) {
+    /// Returns the times at which the radio begins to wake up and is awake.
+    fn wake(&mut self, now: Instant) -> (Instant, Instant) {
         let at = now.max(self.ledger.since());
         self.ledger.spend(State::Sleep, at);
         let until = at + self.profile.wake_up.time;
@@ -152,8 +220,7 @@ impl StationRadio {
         (at, until)
     }
 
-    /// The radio is awake from `now` on.
-    pub(super) fn awake(&mut self, now: Instant, air: &Airborne) {
+    fn awake(&mut self, now: Instant, air: &Airborne) {
         self.ledger.spend(State::WakeUp, now);
         self.state = Wakefulness::Awake { since: now };
         self.mark = air.until(now);

@@ -1,75 +1,121 @@
-//! What a sniffer beside the cell would record, if a trace is wanted.
+//! What a sniffer beside the cell would record, and the lengths of its queues, if a trace is wanted.
 
-use airwatt_base::{Instant, Span};
-use airwatt_proto::powersave::{ServiceFlags, StationId};
+use airwatt_base::{Instant, Rate, Span};
+use airwatt_proto::powersave::{Adaptation, ServiceFlags, StationId};
 
-use super::frame::{ACK_BYTES, AirFrame, Body, Kind, Mpdu, Node, RTS_BYTES};
-use super::machine::Cell;
-use super::medium::{Parts, Plan};
+use super::CellTrace;
+use super::channel::{Parts, Plan};
+use super::config::CellConfig;
+use super::frame::{ACK_BYTES, AirFrame, Body, Kind, Member, Node, Ppdu, RTS_BYTES, Receiver};
 
-impl Cell {
-    pub(super) fn record(&mut self, mpdu: &Mpdu, parts: &Parts, plan: &Plan) {
-        let pm_of_station = self.pm_of(mpdu);
-        let station = Node::Station(mpdu.station);
-        let frames = parts.iter().map(|part| {
-            let (from, to) =
-                if part.by_station { (station, Node::AccessPoint) } else { (Node::AccessPoint, station) };
+/// Records frames and queue lengths.
+#[derive(Clone, Debug)]
+pub(super) struct Sniffer {
+    data_rate: Rate,
+    control_rate: Rate,
+    beacon_rate: Rate,
+    /// The members of the cell.
+    nodes: Vec<Node>,
+    trace: Option<Box<CellTrace>>,
+}
+
+impl Sniffer {
+    /// Makes a sniffer that records nothing yet.
+    pub(super) fn new(config: &CellConfig) -> Self {
+        let CellConfig { data_rate, control_rate, beacon_rate, .. } = *config;
+        Self { data_rate, control_rate, beacon_rate, nodes: Vec::new(), trace: None }
+    }
+
+    /// Adds the next member.
+    pub(super) fn add(&mut self, node: Node) {
+        self.nodes.push(node);
+    }
+
+    /// Records from now on.
+    pub(super) fn begin(&mut self) {
+        self.trace = Some(Box::default());
+    }
+
+    /// Whether it records.
+    pub(super) const fn is_on(&self) -> bool {
+        self.trace.is_some()
+    }
+
+    /// What was recorded.
+    pub(super) fn take(&mut self) -> Option<CellTrace> {
+        self.trace.take().map(|trace| *trace)
+    }
+
+    /// Records the frames of one exchange. `marked` has the stations whose TIM bit is set, if it is a beacon.
+    pub(super) fn record(&mut self, ppdu: &Ppdu, parts: &Parts, plan: &Plan, marked: Vec<StationId>) {
+        let Some(trace) = &mut self.trace else { return };
+        let node = |member: Member| self.nodes[member as usize];
+        let sender = node(ppdu.from);
+        let receiver = match ppdu.to {
+            Receiver::Member(to) => node(to),
+            Receiver::Group => Node::All,
+        };
+        let beacon = match ppdu.mpdu.body {
+            Body::Beacon { dtim_count, .. } => Some((dtim_count, marked)),
+            _ => None,
+        };
+        for part in parts.iter() {
+            let (from, to) = if part.by_sender { (sender, receiver) } else { (receiver, sender) };
             let is_body = !matches!(part.kind, Kind::Rts | Kind::Cts | Kind::Ack);
-            let at_control_rate = !is_body || part.kind == Kind::PsPoll;
-            AirFrame {
+            let packet = match ppdu.mpdu.body {
+                Body::Data(packet) if is_body => Some(packet),
+                _ => None,
+            };
+            trace.frames.push(AirFrame {
                 start: part.start,
                 duration: part.duration,
                 from,
                 to,
                 kind: part.kind,
-                rate: if at_control_rate { self.config.control_rate } else { self.config.data_rate },
+                rate: match part.kind {
+                    Kind::Rts | Kind::Cts | Kind::Ack | Kind::PsPoll => self.control_rate,
+                    Kind::Beacon => self.beacon_rate,
+                    _ => self.data_rate,
+                },
                 bytes: match part.kind {
                     Kind::Rts => RTS_BYTES,
                     Kind::Cts | Kind::Ack => ACK_BYTES,
-                    _ => plan.bytes,
+                    _ => ppdu.bytes,
                 },
                 received: part.received,
-                retry: is_body && mpdu.retries > 0,
-                pm: is_body && part.by_station && pm_of_station,
-                flags: if is_body { mpdu.flags } else { ServiceFlags::default() },
-                sequence: mpdu.sequence,
-                nav: plan.nav(part.kind),
-                packet: if let (true, Body::Data(packet)) = (is_body, mpdu.body) {
-                    Some(packet)
-                } else {
-                    None
-                },
-                beacon: None,
-            }
-        });
-        let frames: Vec<AirFrame> = frames.collect();
-        if let Some(trace) = &mut self.trace {
-            trace.frames.extend(frames);
+                retry: is_body && ppdu.mpdu.retries > 0,
+                pm: is_body && ppdu.pm,
+                flags: if is_body { ppdu.mpdu.flags } else { ServiceFlags::default() },
+                sequence: ppdu.mpdu.sequence,
+                nav: if beacon.is_some() { Span::ZERO } else { plan.nav(part.kind) },
+                packet,
+                beacon: beacon.clone(),
+            });
         }
     }
 
-    pub(super) fn record_beacon(&mut self, start: Instant, duration: Span, bytes: u32, received: bool) {
-        let marked = (0..self.stations.len() as StationId).filter(|id| self.power_save.tim(*id)).collect();
-        let beacon = Some((self.beacon.unwrap_or_default(), marked));
-        let frame = AirFrame {
-            start,
-            duration,
-            from: Node::AccessPoint,
-            to: Node::All,
-            kind: Kind::Beacon,
-            rate: self.config.beacon_rate,
-            bytes,
-            received,
-            retry: false,
-            pm: false,
-            flags: ServiceFlags::default(),
-            sequence: self.ap_sequence,
-            nav: Span::ZERO,
-            packet: None,
-            beacon,
-        };
+    /// Records what a station's policy knows about its traffic, if that has changed.
+    pub(super) fn note_adaptation(&mut self, station: StationId, adaptation: Adaptation, now: Instant) {
+        let Some(trace) = &mut self.trace else { return };
+        let last = trace.adaptations.iter().rev().find(|(_, other, _)| *other == station);
+        if last.is_none_or(|(_, _, last)| *last != adaptation) {
+            trace.adaptations.push((now, station, adaptation));
+        }
+    }
+
+    /// Records the length of the access point's transmission queue.
+    pub(super) fn note_queue(&mut self, frames: u32, now: Instant) {
         if let Some(trace) = &mut self.trace {
-            trace.frames.push(frame);
+            trace.ap_queue.push((now, frames));
+        }
+    }
+
+    /// Records the number of packets in the access point's power-save buffers, if that has changed.
+    pub(super) fn note_power_save(&mut self, packets: u32, now: Instant) {
+        if let Some(trace) = &mut self.trace
+            && trace.ap_power_save.last().is_none_or(|(_, last)| *last != packets)
+        {
+            trace.ap_power_save.push((now, packets));
         }
     }
 }

@@ -1,0 +1,556 @@
+//! The radio channel: the exchange on the air, its duration, its outcome, and the time during which frames were on the air.
+//!
+//! The outcome of an attempt is decided when it begins, because nothing that happens meanwhile can change it. The channel
+//! knows durations, propagation, noise and signal strengths. It knows neither queues nor radios; the caller says whether
+//! the receiver is awake.
+//!
+//! Left out: frames of two exchanges that overlap without beginning together (all radios receive all frames, so carrier
+//! sense prevents that), and different signals between the stations of different access points.
+
+use airwatt_base::{Instant, Span, Stream};
+use airwatt_dot11::phy::Format;
+use airwatt_proto::powersave::Control;
+
+use super::config::{CellConfig, StationConfig};
+use super::contention::ContenderId;
+use super::frame::{ACK_BYTES, Body, CTS_BYTES, Kind, Member, Ppdu, RTS_BYTES, Receiver};
+use super::propagation;
+use crate::engine::Fingerprint;
+
+/// What the channel has to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Contention is decided.
+    Access,
+    /// The data frame of a successful exchange has arrived.
+    Arrived,
+    /// The acknowledgement of a successful exchange has arrived.
+    Acknowledged,
+    /// The frame of a failed attempt is over.
+    Failed,
+    /// The longest of several simultaneous frames is over.
+    CollisionEnded,
+}
+
+/// The state of the channel.
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// Contention runs.
+    Idle,
+    /// One frame is on its way and will be acknowledged, or is a beacon.
+    Exchange(Exchange),
+    /// One frame is on its way and will not be acknowledged.
+    Failure(Exchange),
+    /// Several frames began together and none will be acknowledged.
+    Collision {
+        /// When the longest of the frames ends.
+        end: Instant,
+    },
+}
+
+/// One attempt at one frame.
+#[derive(Clone, Copy, Debug)]
+struct Exchange {
+    /// The index of its PPDU.
+    index: usize,
+    /// When the frame has arrived.
+    data_end: Instant,
+    /// When the acknowledgement has arrived.
+    end: Instant,
+    /// Whether the arrival of the frame has been handled.
+    arrived: bool,
+    /// End of the sender's transmission opportunity.
+    txop_end: Instant,
+    /// Whether an RTS was sent and not answered.
+    rts_failed: bool,
+}
+
+/// Counts of a channel.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ChannelCounts {
+    /// Attempts to send a frame that carries data, control or a beacon; RTS, CTS and ACK are not counted.
+    pub(super) frames: u64,
+    /// Attempts after the first.
+    pub(super) retries: u64,
+    /// Accesses at which more than one MAC entity began to send.
+    pub(super) collisions: u64,
+}
+
+/// The signal path between a station and its access point.
+#[derive(Clone, Copy, Debug)]
+struct Path {
+    propagation: Span,
+    /// Probability that a byte at the data rate is received wrongly.
+    byte_error_rate: f64,
+    /// Received signal in milliwatts.
+    signal_mw: f64,
+}
+
+/// One radio channel.
+#[derive(Clone, Debug)]
+pub(super) struct Channel {
+    times: FrameTimes,
+    frame_error_rate: f64,
+    capture_ratio: Option<f64>,
+    /// The paths of stations by member; access points have none.
+    paths: Vec<Option<Path>>,
+    state: State,
+    /// The frames of the present access, in the order of their contenders.
+    ppdus: Vec<Ppdu>,
+    airborne: Airborne,
+    noise: Stream,
+    counts: ChannelCounts,
+    print: Fingerprint,
+    /// Longest time during which a transmission that has begun is not noticed: the longest propagation delay, at most a slot.
+    blind: Span,
+}
+
+impl Channel {
+    /// Makes an idle channel without members.
+    pub(super) fn new(config: &CellConfig, noise: Stream) -> Self {
+        Self {
+            times: FrameTimes::new(config),
+            frame_error_rate: config.frame_error_rate,
+            capture_ratio: config.capture_ratio,
+            paths: Vec::new(),
+            state: State::Idle,
+            ppdus: Vec::new(),
+            airborne: Airborne::default(),
+            noise,
+            counts: ChannelCounts::default(),
+            print: Fingerprint::default(),
+            blind: Span::ZERO,
+        }
+    }
+
+    /// Adds an access point as the next member.
+    pub(super) fn add_access_point(&mut self) {
+        self.paths.push(None);
+    }
+
+    /// Adds a station as the next member.
+    pub(super) fn add_station(&mut self, config: &CellConfig, station: &StationConfig) {
+        self.blind = self.blind.max(station.propagation.min(self.times.slot));
+        self.paths.push(Some(Path {
+            propagation: station.propagation,
+            byte_error_rate: station.signal_dbm.map_or(0.0, |dbm| {
+                let needed = propagation::sensitivity_dbm(config.standard, config.data_rate);
+                propagation::byte_error_rate(dbm - needed)
+            }),
+            signal_mw: station.signal_dbm.map_or(1.0, propagation::milliwatts),
+        }));
+    }
+
+    /// The sum of the time during which frames were on the air.
+    pub(super) const fn airborne(&self) -> &Airborne {
+        &self.airborne
+    }
+
+    /// Counts so far.
+    pub(super) const fn counts(&self) -> ChannelCounts {
+        self.counts
+    }
+
+    /// Fingerprint of the frames on the air.
+    pub(super) const fn print(&self) -> Fingerprint {
+        self.print
+    }
+
+    /// Longest time during which a transmission that has begun is not noticed.
+    pub(super) const fn blind(&self) -> Span {
+        self.blind
+    }
+
+    /// Short inter-frame space.
+    pub(super) const fn sifs(&self) -> Span {
+        self.times.sifs
+    }
+
+    /// How much longer than DIFS contention waits after a frame that was received wrongly (802.11-2020 10.3.2.3.7).
+    pub(super) const fn eifs_less_difs(&self) -> Span {
+        self.times.eifs_less_difs
+    }
+
+    /// How long a sender waits for the response to its frame (10.3.2.11).
+    pub(super) const fn response_timeout(&self) -> Span {
+        self.times.response_timeout
+    }
+
+    /// The time at which the next step is due, unless contention runs.
+    pub(super) fn next_step(&self) -> Option<Instant> {
+        match &self.state {
+            State::Idle => None,
+            State::Exchange(exchange) if exchange.arrived => Some(exchange.end),
+            State::Exchange(exchange) | State::Failure(exchange) => Some(exchange.data_end),
+            State::Collision { end } => Some(*end),
+        }
+    }
+
+    /// The step that is due. The second call during a successful exchange returns the step after the first.
+    pub(super) fn step(&mut self) -> Step {
+        match &mut self.state {
+            State::Idle => Step::Access,
+            State::Exchange(exchange) if exchange.arrived => Step::Acknowledged,
+            State::Exchange(exchange) => {
+                exchange.arrived = true;
+                Step::Arrived
+            }
+            State::Failure(_) => Step::Failed,
+            State::Collision { .. } => Step::CollisionEnded,
+        }
+    }
+
+    /// Whether a frame of the contender is on the air.
+    pub(super) fn is_sending(&self, contender: ContenderId) -> bool {
+        !matches!(self.state, State::Idle) && self.ppdus.iter().any(|ppdu| ppdu.contender == contender)
+    }
+
+    /// The frames of the present or last access.
+    pub(super) fn ppdus(&self) -> &[Ppdu] {
+        &self.ppdus
+    }
+
+    /// The index of the frame that is acknowledged or fails in this exchange; 0 if all frames fail.
+    pub(super) const fn current(&self) -> usize {
+        match &self.state {
+            State::Exchange(exchange) | State::Failure(exchange) => exchange.index,
+            State::Idle | State::Collision { .. } => 0,
+        }
+    }
+
+    /// Whether another exchange of `ppdu`, after a SIFS at `now`, fits the transmission opportunity (802.11-2020 10.23.2.8).
+    pub(super) fn fits(&self, ppdu: &Ppdu, now: Instant) -> bool {
+        let State::Exchange(exchange) = &self.state else { return false };
+        now + self.times.sifs + self.plan(ppdu).total() <= exchange.txop_end
+    }
+
+    /// End of the present transmission opportunity.
+    pub(super) fn txop_end(&self) -> Option<Instant> {
+        match &self.state {
+            State::Exchange(exchange) => Some(exchange.txop_end),
+            _ => None,
+        }
+    }
+
+    /// Ends the present exchange: contention may run.
+    pub(super) fn release(&mut self) {
+        self.state = State::Idle;
+    }
+
+    /// Begins a new exchange without frames. What was on the air belongs to the past.
+    pub(super) fn clear(&mut self) {
+        self.ppdus.clear();
+        self.airborne.fold();
+    }
+
+    /// Adds a frame to the exchange that is about to begin.
+    pub(super) fn add(&mut self, ppdu: Ppdu) {
+        self.ppdus.push(ppdu);
+    }
+
+    /// Puts the only frame of this access on the air. `hears` says whether its receiver is awake. Returns the frames of the exchange.
+    pub(super) fn begin_alone(&mut self, hears: bool, start: Instant, txop_end: Instant) -> Parts {
+        let ppdu = &self.ppdus[0];
+        let contender = u64::from(ppdu.contender);
+        self.counts.frames += 1;
+        self.counts.retries += u64::from(ppdu.mpdu.retries > 0);
+        self.print.add(start.as_nanos());
+        let plan = self.plan(ppdu);
+        let mut parts = Parts::default();
+        let exchange = |data_end, end, rts_failed| Exchange {
+            index: 0,
+            data_end,
+            end,
+            arrived: false,
+            txop_end,
+            rts_failed,
+        };
+        if ppdu.to == Receiver::Group {
+            self.print.add(contender << 32);
+            parts.push(Kind::Beacon, start, plan.data_time, true, true);
+            self.airborne.add(start, start + plan.data_time);
+            let end = start + plan.data_time;
+            self.state = State::Exchange(exchange(end, end, false));
+            return parts;
+        }
+        let noise = self.noise_of(ppdu);
+        let rts_failed = plan.rts && !hears;
+        let received = hears && !(noise > 0.0 && self.noise.chance(noise));
+        let ppdu = &self.ppdus[0];
+        self.print.add(contender << 32 | u64::from(ppdu.mpdu.sequence) << 8 | u64::from(received));
+        plan.lay_out(ppdu.mpdu.body.kind(), start, received, rts_failed, &mut parts);
+        for part in parts.iter() {
+            self.airborne.add(part.start, part.start + part.duration);
+        }
+        let data_end = if rts_failed { plan.rts_time } else { plan.before_data + plan.data_time };
+        let data_end = start + data_end + plan.tau;
+        let exchange = exchange(data_end, data_end + plan.sifs + plan.ack_time + plan.tau, rts_failed);
+        self.state = if received { State::Exchange(exchange) } else { State::Failure(exchange) };
+        parts
+    }
+
+    /// Puts several frames on the air together. [`Channel::colliding`] has what each of them sends.
+    pub(super) fn begin_together(&mut self, now: Instant) {
+        self.counts.collisions += 1;
+        let end = self.ppdus.iter().map(|ppdu| now + self.colliding_time(ppdu)).max().unwrap_or(now);
+        self.airborne.add(now, end);
+        for ppdu in &self.ppdus {
+            self.counts.frames += 1;
+            self.counts.retries += u64::from(ppdu.mpdu.retries > 0);
+            self.print.add(now.as_nanos());
+            self.print.add(u64::from(ppdu.contender) << 32 | 0xff);
+        }
+        self.state = State::Collision { end };
+    }
+
+    /// What one of several simultaneous senders puts on the air: its RTS or its frame.
+    pub(super) fn colliding(&self, ppdu: &Ppdu, now: Instant) -> Parts {
+        let mut parts = Parts::default();
+        let kind = if ppdu.rts { Kind::Rts } else { ppdu.mpdu.body.kind() };
+        parts.push(kind, now, self.colliding_time(ppdu), true, false);
+        parts
+    }
+
+    /// Decides whether one of the simultaneous frames is received all the same, and returns its index and
+    /// its acknowledgement, with the time at which that begins.
+    /// The acknowledgement follows the end of the longest frame. Radios that receive it have no EIFS to wait, and the senders
+    /// of the other frames learn of their failure from it.
+    ///
+    /// Only access points capture, so all senders have to be stations of one access point.
+    pub(super) fn capture(&mut self, now: Instant) -> Option<(usize, Instant, Parts)> {
+        let State::Collision { end } = self.state else { return None };
+        let index = self.strongest()?;
+        let ppdu = &self.ppdus[index];
+        let plan = self.plan(ppdu);
+        let noise = self.noise_of(ppdu);
+        if plan.rts || (noise > 0.0 && self.noise.chance(noise)) {
+            return None;
+        }
+        let data_end = end + plan.tau;
+        let acknowledged = data_end + plan.sifs;
+        let mut parts = Parts::default();
+        parts.push(Kind::Ack, acknowledged, plan.ack_time, false, true);
+        self.airborne.add(acknowledged, acknowledged + plan.ack_time);
+        let end = acknowledged + plan.ack_time + plan.tau;
+        let (arrived, rts_failed) = (false, false);
+        self.state = State::Exchange(Exchange { index, data_end, end, arrived, txop_end: now, rts_failed });
+        Some((index, acknowledged, parts))
+    }
+
+    /// How long bystanders of a failed attempt defer, from its end at `now`: the NAV that it announced.
+    pub(super) fn deferral(&self, now: Instant) -> Instant {
+        let times = &self.times;
+        match &self.state {
+            // The NAV that an RTS has set ends when no data frame follows (10.3.2.4).
+            State::Failure(exchange) if exchange.rts_failed => {
+                now + (times.sifs + times.slot) * 2 + times.control.time(CTS_BYTES) + times.rx_start_delay
+            }
+            _ => now + times.sifs + times.control.time(ACK_BYTES),
+        }
+    }
+
+    /// Durations of the parts of the exchange of a frame.
+    pub(super) fn plan(&self, ppdu: &Ppdu) -> Plan {
+        let times = &self.times;
+        let tau = self.path(ppdu).map_or(Span::ZERO, |path| path.propagation);
+        let format = match ppdu.mpdu.body {
+            Body::Control(Control::PsPoll) => &times.control,
+            Body::Beacon { .. } => &times.beacon,
+            _ => &times.data,
+        };
+        let (rts_time, cts_time) = (times.control.time(RTS_BYTES), times.control.time(CTS_BYTES));
+        let before_data = if ppdu.rts { rts_time + cts_time + (times.sifs + tau) * 2 } else { Span::ZERO };
+        let (data_time, ack_time) = (format.time(ppdu.bytes), times.control.time(ACK_BYTES));
+        Plan { rts: ppdu.rts, rts_time, cts_time, before_data, data_time, ack_time, tau, sifs: times.sifs }
+    }
+
+    /// The signal path of a frame: that of the station that sends or receives it.
+    fn path(&self, ppdu: &Ppdu) -> Option<&Path> {
+        let of = |member: Member| self.paths[member as usize].as_ref();
+        of(ppdu.from).or_else(|| match ppdu.to {
+            Receiver::Member(to) => of(to),
+            Receiver::Group => None,
+        })
+    }
+
+    /// Probability that an attempt at the frame fails because of noise or of a weak signal.
+    fn noise_of(&self, ppdu: &Ppdu) -> f64 {
+        let noise = self.frame_error_rate;
+        let byte_error_rate = self.path(ppdu).map_or(0.0, |path| path.byte_error_rate);
+        if byte_error_rate == 0.0 {
+            return noise;
+        }
+        1.0 - (1.0 - noise) * (1.0 - propagation::frame_error_rate(byte_error_rate, ppdu.bytes))
+    }
+
+    /// How long the frame, or its RTS, is on the air.
+    fn colliding_time(&self, ppdu: &Ppdu) -> Span {
+        let plan = self.plan(ppdu);
+        if plan.rts { plan.rts_time } else { plan.data_time }
+    }
+
+    /// The frame that exceeds the sum of the others by the capture ratio, if there is one.
+    fn strongest(&self) -> Option<usize> {
+        let ratio = self.capture_ratio?;
+        let to = self.ppdus[0].to;
+        let signal =
+            |ppdu: &Ppdu| self.paths[ppdu.from as usize].filter(|_| ppdu.to == to).map(|path| path.signal_mw);
+        let mut all = 0.0;
+        let (mut index, mut own) = (0, f64::NEG_INFINITY);
+        for (place, ppdu) in self.ppdus.iter().enumerate() {
+            let signal = signal(ppdu)?;
+            all += signal;
+            if signal >= own {
+                (index, own) = (place, signal);
+            }
+        }
+        (own >= ratio * (all - own)).then_some(index)
+    }
+}
+
+/// Frame durations at the rates of one channel.
+#[derive(Clone, Copy, Debug)]
+struct FrameTimes {
+    data: Format,
+    control: Format,
+    beacon: Format,
+    slot: Span,
+    sifs: Span,
+    rx_start_delay: Span,
+    /// EIFS - DIFS (802.11-2020 10.3.2.3.7).
+    eifs_less_difs: Span,
+    /// From the end of a frame until its sender stops waiting for the response (10.3.2.11).
+    response_timeout: Span,
+}
+
+impl FrameTimes {
+    fn new(config: &CellConfig) -> Self {
+        let timing = config.standard.timing();
+        let format = |rate| config.standard.format(rate).expect("a checked scenario has rates of its PHY");
+        let lowest = format(timing.lowest_rate);
+        Self {
+            data: format(config.data_rate),
+            control: format(config.control_rate),
+            beacon: format(config.beacon_rate),
+            slot: timing.slot,
+            sifs: timing.sifs,
+            rx_start_delay: timing.rx_start_delay,
+            eifs_less_difs: timing.sifs + lowest.time(ACK_BYTES),
+            response_timeout: timing.sifs + timing.slot + timing.rx_start_delay,
+        }
+    }
+}
+
+/// The sum of the time during which frames were on the air, up to any instant of the present exchange.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Airborne {
+    before: Span,
+    /// Frames of the present exchange, in order.
+    present: Vec<(Instant, Instant)>,
+}
+
+impl Airborne {
+    /// Moves the frames so far to the past.
+    fn fold(&mut self) {
+        for (start, end) in self.present.drain(..) {
+            self.before += end - start;
+        }
+    }
+
+    /// Adds a frame from `start` to `end`, which does not begin before the one added last.
+    fn add(&mut self, start: Instant, end: Instant) {
+        self.present.push((start, end));
+    }
+
+    /// The sum up to `at`, which does not lie before the end of any frame of the past.
+    pub(super) fn until(&self, at: Instant) -> Span {
+        let present = self.present.iter().map(|&(start, end)| end.min(at).saturating_since(start));
+        present.fold(self.before, |sum, part| sum + part)
+    }
+}
+
+/// Durations of the parts of one exchange.
+pub(super) struct Plan {
+    rts: bool,
+    rts_time: Span,
+    cts_time: Span,
+    /// From the beginning of the exchange to that of the data frame.
+    before_data: Span,
+    data_time: Span,
+    ack_time: Span,
+    /// Propagation delay.
+    tau: Span,
+    sifs: Span,
+}
+
+impl Plan {
+    /// From the beginning of the exchange to the arrival of the acknowledgement.
+    fn total(&self) -> Span {
+        self.before_data + self.data_time + self.sifs + self.ack_time + self.tau * 2
+    }
+
+    /// Duration of the data frame.
+    pub(super) const fn frame(&self) -> Span {
+        self.data_time
+    }
+
+    /// Appends the frames of the exchange to `parts`.
+    fn lay_out(&self, kind: Kind, start: Instant, received: bool, rts_failed: bool, parts: &mut Parts) {
+        if self.rts {
+            parts.push(Kind::Rts, start, self.rts_time, true, !rts_failed);
+            if !rts_failed {
+                let cts = start + self.rts_time + self.tau + self.sifs;
+                parts.push(Kind::Cts, cts, self.cts_time, false, true);
+            }
+        }
+        if !rts_failed {
+            let data = start + self.before_data;
+            parts.push(kind, data, self.data_time, true, received);
+            if received {
+                let ack = data + self.data_time + self.tau + self.sifs;
+                parts.push(Kind::Ack, ack, self.ack_time, false, true);
+            }
+        }
+    }
+
+    /// The Duration field of a frame of the exchange: the rest of the exchange (802.11-2020 9.2.5.2).
+    pub(super) fn nav(&self, kind: Kind) -> Span {
+        let after_data = self.sifs + self.ack_time;
+        let after_cts = self.sifs + self.data_time + after_data;
+        match kind {
+            Kind::Rts => self.sifs + self.cts_time + after_cts,
+            Kind::Cts => after_cts,
+            Kind::Ack | Kind::Beacon => Span::ZERO,
+            _ => after_data,
+        }
+    }
+}
+
+/// One frame of an exchange.
+#[derive(Clone, Copy)]
+pub(super) struct Part {
+    pub(super) kind: Kind,
+    pub(super) start: Instant,
+    pub(super) duration: Span,
+    /// Whether the sender of the PPDU sends it; otherwise its receiver does.
+    pub(super) by_sender: bool,
+    pub(super) received: bool,
+}
+
+/// The frames of an exchange: at most RTS, CTS, data and ACK.
+#[derive(Default)]
+pub(super) struct Parts {
+    parts: [Option<Part>; 4],
+    count: usize,
+}
+
+impl Parts {
+    fn push(&mut self, kind: Kind, start: Instant, duration: Span, by_sender: bool, received: bool) {
+        self.parts[self.count] = Some(Part { kind, start, duration, by_sender, received });
+        self.count += 1;
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Part> {
+        self.parts.iter().flatten()
+    }
+}

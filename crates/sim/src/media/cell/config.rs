@@ -1,0 +1,67 @@
+//! The settings of a cell and of its stations.
+
+use airwatt_base::{Rate, Span};
+use airwatt_dot11::phy::Standard;
+use airwatt_energy::Radio;
+use airwatt_proto::powersave::{self as ps, AccessPointConfig, PolicyConfig};
+
+use super::contention::{Access, Counting};
+use super::mac::ApQueueing;
+
+/// Settings of a cell.
+#[derive(Clone, Debug)]
+pub struct CellConfig {
+    /// The PHY.
+    pub standard: Standard,
+    /// Rate of data and management frames that are acknowledged.
+    pub data_rate: Rate,
+    /// Rate of RTS, CTS and ACK.
+    pub control_rate: Rate,
+    /// Rate of beacons.
+    pub beacon_rate: Rate,
+    /// How backoff slots are counted.
+    pub counting: Counting,
+    /// The access point's access parameters for data.
+    pub ap_access: Access,
+    /// The stations' access parameters.
+    pub station_access: Access,
+    /// Longest duration of a transmission opportunity; zero allows one frame exchange.
+    pub txop: Span,
+    /// Largest number of retransmissions of a frame.
+    pub retry_limit: u32,
+    /// Stations send RTS before MPDUs longer than this many bytes.
+    pub station_rts_threshold: Option<u32>,
+    /// The access point sends RTS before MPDUs longer than this many bytes.
+    pub ap_rts_threshold: Option<u32>,
+    /// Bytes that a data MPDU adds to an IP packet: MAC header, LLC and SNAP, FCS.
+    pub mac_overhead: u32,
+    /// Probability that noise destroys one attempt at a frame that needs an acknowledgement.
+    pub frame_error_rate: f64,
+    /// Largest number of packets in the access point's transmission queue.
+    pub ap_buffer: u32,
+    /// Queueing discipline of the access point's transmission queue.
+    pub ap_queue: ApQueueing,
+    /// Power ratio above which the access point receives the strongest of several simultaneous frames, relative to the sum of
+    /// the others; `None` disables capture.
+    pub capture_ratio: Option<f64>,
+    /// Largest number of packets in a station's transmission queue.
+    pub station_buffer: u32,
+    /// Power save at the access point.
+    pub power_save: AccessPointConfig,
+}
+
+/// Settings of a station.
+#[derive(Clone, Debug)]
+pub struct StationConfig {
+    /// Its power-save machine.
+    pub power_save: ps::StationConfig,
+    /// Its power-save policy.
+    pub policy: PolicyConfig,
+    /// Its radio profile.
+    pub radio: Radio,
+    /// Propagation delay to the access point.
+    pub propagation: Span,
+    /// Received signal strength between the station and the access point in dBm, equal in both directions; `None` if
+    /// distance has no effect on reception.
+    pub signal_dbm: Option<f64>,
+}

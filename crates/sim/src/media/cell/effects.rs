@@ -1,0 +1,100 @@
+//! What a MAC does to the other parts of its cell. Each effect is applied at once, so that equal times keep their order.
+
+use std::collections::VecDeque;
+
+use airwatt_base::{Instant, Schedule, Slot};
+use airwatt_proto::powersave::{Adaptation, StationId};
+
+use super::CellOutput;
+use super::channel::Channel;
+use super::contention::{ContenderId, Contention};
+use super::radio::{RadioId, Radios};
+use super::sniffer::Sniffer;
+
+/// The parts of a cell as a MAC reaches them.
+pub(super) struct Effects<'a> {
+    channel: &'a Channel,
+    contention: &'a mut Contention,
+    radios: &'a mut Radios,
+    schedule: &'a mut Schedule,
+    outputs: &'a mut VecDeque<CellOutput>,
+    sniffer: &'a mut Sniffer,
+}
+
+impl<'a> Effects<'a> {
+    /// Joins the parts for one call of a MAC.
+    pub(super) fn new(
+        channel: &'a Channel,
+        contention: &'a mut Contention,
+        radios: &'a mut Radios,
+        schedule: &'a mut Schedule,
+        outputs: &'a mut VecDeque<CellOutput>,
+        sniffer: &'a mut Sniffer,
+    ) -> Self {
+        Self { channel, contention, radios, schedule, outputs, sniffer }
+    }
+
+    /// The contender has a frame to send. It contends if its radio can send; a contender whose frame is on the air contends
+    /// again when the exchange has ended.
+    pub(super) fn join(&mut self, contender: ContenderId, radio: Option<RadioId>, now: Instant) {
+        if radio.is_none_or(|radio| self.radios.is_ready(radio)) && !self.channel.is_sending(contender) {
+            self.contention.join(contender, now);
+        }
+    }
+
+    /// The contender has no frame to send any more.
+    pub(super) fn leave(&mut self, contender: ContenderId) {
+        if !self.channel.is_sending(contender) {
+            self.contention.leave(contender);
+        }
+    }
+
+    /// Puts a radio to sleep. Its contender leaves the contention.
+    pub(super) fn doze(&mut self, radio: RadioId, contender: ContenderId, slot: Slot, now: Instant) {
+        self.radios.doze(radio, now, self.channel.airborne());
+        self.contention.leave(contender);
+        self.schedule.cancel(slot);
+    }
+
+    /// Wakes a radio up. `slot` is served once it is awake.
+    pub(super) fn wake(&mut self, radio: RadioId, slot: Slot, now: Instant) {
+        let until = self.radios.wake(radio, now);
+        self.schedule.set(slot, until);
+    }
+
+    /// Marks a radio as awake.
+    pub(super) fn awake(&mut self, radio: RadioId, slot: Slot, now: Instant) {
+        self.schedule.cancel(slot);
+        self.radios.awake(radio, now, self.channel.airborne());
+    }
+
+    /// Sets or cancels the timer of a slot.
+    pub(super) fn set_timer(&mut self, slot: Slot, at: Option<Instant>) {
+        self.schedule.put(slot, at);
+    }
+
+    /// Emits an output of the cell.
+    pub(super) fn emit(&mut self, output: CellOutput) {
+        self.outputs.push_back(output);
+    }
+
+    /// Whether a trace is kept.
+    pub(super) fn traces(&self) -> bool {
+        self.sniffer.is_on()
+    }
+
+    /// Traces what a station's policy knows about its traffic.
+    pub(super) fn note_adaptation(&mut self, station: StationId, adaptation: Adaptation, now: Instant) {
+        self.sniffer.note_adaptation(station, adaptation, now);
+    }
+
+    /// Traces the length of an access point's transmission queue.
+    pub(super) fn note_queue(&mut self, frames: u32, now: Instant) {
+        self.sniffer.note_queue(frames, now);
+    }
+
+    /// Traces the number of packets in an access point's power-save buffers.
+    pub(super) fn note_power_save(&mut self, packets: u32, now: Instant) {
+        self.sniffer.note_power_save(packets, now);
+    }
+}

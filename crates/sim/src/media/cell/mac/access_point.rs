@@ -1,0 +1,317 @@
+//! The MAC of an access point: its BSS, transmission queue and beacons, and the access point's side of power save.
+//!
+//! The stations of the BSS are the members that follow the access point's own.
+
+use airwatt_base::{Instant, Machine, Slot};
+use airwatt_proto::powersave::{
+    AccessPoint, AccessPointInput, AccessPointOutput, Control, Downlink, Heard, Loss, StationId,
+};
+
+use super::downlink::DownlinkQueue;
+use super::{Category, FrameLimits};
+use crate::media::cell::config::CellConfig;
+use crate::media::cell::contention::ContenderId;
+use crate::media::cell::effects::Effects;
+use crate::media::cell::frame::{Body, Member, Mpdu, Ppdu, Receiver};
+use crate::media::cell::{CellOutput, LossPlace};
+use crate::net::packet::Packet;
+
+/// The MAC of an access point.
+#[derive(Clone, Debug)]
+pub(crate) struct AccessPointMac {
+    member: Member,
+    /// The number in the cell of the first station of the BSS.
+    first_station: StationId,
+    data_contender: ContenderId,
+    beacon_contender: ContenderId,
+    slot: Slot,
+    limits: FrameLimits,
+    power_save: AccessPoint<Packet>,
+    queue: DownlinkQueue,
+    /// The DTIM count of the beacon that waits or is on the air.
+    beacon: Option<u8>,
+    /// Stations whose released frames the full queue has discarded, until power save has been notified.
+    refused: Vec<StationId>,
+    buffer_drops: u64,
+    given_up: u64,
+}
+
+impl AccessPointMac {
+    /// Makes an access point without stations. Its contenders are `data` for the queue and `beacon` for beacons.
+    pub(crate) fn new(
+        config: &CellConfig,
+        member: Member,
+        first_station: StationId,
+        [data, beacon]: [ContenderId; 2],
+        slot: Slot,
+    ) -> Self {
+        Self {
+            member,
+            first_station,
+            data_contender: data,
+            beacon_contender: beacon,
+            slot,
+            limits: FrameLimits {
+                retries: config.retry_limit,
+                rts_threshold: config.ap_rts_threshold,
+                overhead: config.mac_overhead,
+            },
+            power_save: AccessPoint::new(config.power_save),
+            queue: DownlinkQueue::new(config.ap_queue, config.ap_buffer),
+            beacon: None,
+            refused: Vec::new(),
+            buffer_drops: 0,
+            given_up: 0,
+        }
+    }
+
+    /// Associates the next station.
+    pub(crate) fn add_station(&mut self, uapsd: bool) {
+        self.power_save.add_station(uapsd);
+    }
+
+    /// The time of the next beacon.
+    pub(crate) fn next_timeout(&self) -> Option<Instant> {
+        self.power_save.poll_timeout().map(|timeout| timeout.at)
+    }
+
+    /// Packets that were dropped because a buffer was full.
+    pub(crate) const fn buffer_drops(&self) -> u64 {
+        self.buffer_drops
+    }
+
+    /// Packets that were given up at the retry limit.
+    pub(crate) const fn given_up(&self) -> u64 {
+        self.given_up
+    }
+
+    /// The members that are stations of this BSS.
+    pub(crate) fn stations(&self) -> std::ops::Range<Member> {
+        let first = self.member + 1;
+        first..first + self.power_save.stations()
+    }
+
+    /// The station's bit in the TIM.
+    pub(crate) fn tim(&self, station: Member) -> bool {
+        self.power_save.tim(self.local(station))
+    }
+
+    /// The stations whose bit in the TIM is set, by their numbers in the cell.
+    pub(crate) fn marked(&self) -> Vec<StationId> {
+        let marked = (0..self.power_save.stations()).filter(|id| self.power_save.tim(*id));
+        marked.map(|id| self.first_station + id).collect()
+    }
+
+    /// Takes a packet for a station from the distribution system.
+    pub(crate) fn deliver(&mut self, station: Member, packet: Packet, now: Instant, out: &mut Effects<'_>) {
+        let station = self.local(station);
+        self.notify(AccessPointInput::Deliver { station, packet }, now, out);
+    }
+
+    pub(super) const fn contender(&self) -> ContenderId {
+        self.data_contender
+    }
+
+    pub(super) fn has_frame(&self, category: Category) -> bool {
+        match category {
+            Category::Data => self.queue.front().is_some(),
+            Category::Beacon => self.beacon.is_some(),
+        }
+    }
+
+    pub(super) fn next_ppdu(&self, category: Category) -> Option<Ppdu> {
+        let (contender, to, mpdu) = match category {
+            Category::Data => {
+                let mpdu = *self.queue.front()?;
+                (self.data_contender, Receiver::Member(mpdu.to), mpdu)
+            }
+            Category::Beacon => {
+                let body = Body::Beacon { dtim_count: self.beacon?, stations: self.power_save.stations() };
+                let mpdu = Mpdu::new(self.member, body, self.queue.sequence());
+                (self.beacon_contender, Receiver::Group, mpdu)
+            }
+        };
+        let bytes = mpdu.body.frame_bytes(self.limits.overhead);
+        let rts = category == Category::Data && self.limits.rts(bytes);
+        Some(Ppdu { from: self.member, to, contender, mpdu, bytes, rts, pm: false })
+    }
+
+    pub(super) fn compose(&mut self, category: Category, now: Instant, out: &mut Effects<'_>) -> Ppdu {
+        if let (Category::Data, Some(head)) = (category, self.queue.front())
+            && !head.stamped
+        {
+            let station = self.local(head.to);
+            let flags = self.power_save.flags(station);
+            self.notify(AccessPointInput::Started { station }, now, out);
+            let head = self.queue.front_mut().expect("the frame is still there");
+            head.flags = flags;
+            head.stamped = true;
+        }
+        self.next_ppdu(category).expect("a sender has a frame")
+    }
+
+    pub(super) fn receive(&mut self, ppdu: &Ppdu, now: Instant, out: &mut Effects<'_>) {
+        let kind = match ppdu.mpdu.body {
+            Body::Control(Control::Trigger) => Heard::Trigger,
+            Body::Control(Control::PmNull { .. }) | Body::NullData => Heard::Null,
+            Body::Control(Control::PsPoll) => Heard::PsPoll,
+            Body::Data(packet) => {
+                let station = self.first_station + self.local(ppdu.from);
+                out.emit(CellOutput::ToWire { station, packet });
+                Heard::Data
+            }
+            Body::Beacon { .. } => return,
+        };
+        let station = self.local(ppdu.from);
+        self.notify(AccessPointInput::Heard { station, pm: ppdu.pm, kind }, now, out);
+    }
+
+    pub(super) fn conclude(
+        &mut self,
+        ppdu: &Ppdu,
+        acknowledged: bool,
+        now: Instant,
+        out: &mut Effects<'_>,
+    ) -> bool {
+        if ppdu.contender == self.beacon_contender {
+            // A beacon is not acknowledged, so it is not repeated after a collision.
+            self.beacon = None;
+            return true;
+        }
+        if !acknowledged {
+            let head = self.queue.front_mut().expect("the frame stays in the queue");
+            head.retries += 1;
+            if head.retries <= self.limits.retries {
+                return false;
+            }
+        }
+        let Some(mpdu) = self.queue.pop() else { return true };
+        let mut dropped = Vec::new();
+        self.queue.refill(now, &mut dropped);
+        self.discard(dropped, out);
+        self.note_queue(now, out);
+        let frame = match mpdu.body {
+            Body::Data(packet) => Downlink::Packet(packet),
+            _ => Downlink::NullData,
+        };
+        let (station, flags) = (self.local(mpdu.to), mpdu.flags);
+        self.notify(AccessPointInput::Sent { station, frame, flags, delivered: acknowledged }, now, out);
+        true
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant, out: &mut Effects<'_>) {
+        self.power_save.handle_timeout(now);
+        self.apply_power_save(now, out);
+    }
+
+    /// Passes an input to power save and applies its outputs.
+    fn notify(&mut self, input: AccessPointInput<Packet>, now: Instant, out: &mut Effects<'_>) {
+        self.power_save.handle_input(input, now);
+        self.apply_power_save(now, out);
+    }
+
+    fn apply_power_save(&mut self, now: Instant, out: &mut Effects<'_>) {
+        let mut recalled = None;
+        while let Some(output) = self.next_output(now) {
+            match output {
+                AccessPointOutput::Transmit { station, frame: Downlink::Packet(packet) } => {
+                    self.enqueue(station, Body::Data(packet), now, out);
+                }
+                AccessPointOutput::Transmit { station, frame: Downlink::NullData } => {
+                    self.enqueue(station, Body::NullData, now, out);
+                }
+                AccessPointOutput::Recall { station } => recalled = Some(station),
+                AccessPointOutput::Beacon { dtim_count } => {
+                    self.beacon = Some(dtim_count);
+                    out.join(self.beacon_contender, None, now);
+                }
+                AccessPointOutput::Dropped { station, packet, why } => {
+                    let place = match why {
+                        Loss::BufferFull => LossPlace::AccessPointBuffer,
+                        Loss::RetryLimit => LossPlace::RetryLimit,
+                    };
+                    self.buffer_drops += u64::from(why == Loss::BufferFull);
+                    self.given_up += u64::from(why == Loss::RetryLimit);
+                    out.emit(CellOutput::Lost { station: self.first_station + station, packet, place });
+                }
+            }
+        }
+        out.set_timer(self.slot, self.next_timeout());
+        if let Some(station) = recalled {
+            self.recall(station, now, out);
+        }
+        if out.traces() {
+            let held: usize = (0..self.power_save.stations()).map(|id| self.power_save.buffered(id)).sum();
+            out.note_power_save(held as u32, now);
+        }
+    }
+
+    /// The next output of power save. Between two drains the machine is notified of the frames that the full queue has discarded.
+    fn next_output(&mut self, now: Instant) -> Option<AccessPointOutput<Packet>> {
+        loop {
+            if let Some(output) = self.power_save.poll_output() {
+                return Some(output);
+            }
+            let station = self.refused.pop()?;
+            self.power_save.handle_input(AccessPointInput::Refused { station }, now);
+        }
+    }
+
+    /// Puts a frame into the transmission queue.
+    fn enqueue(&mut self, station: StationId, body: Body, now: Instant, out: &mut Effects<'_>) {
+        // The queue numbers the frame when it accepts it.
+        let mpdu = Mpdu::new(self.stations().start + station, body, 0);
+        let mut dropped = Vec::new();
+        let accepted = self.queue.push(mpdu, now, &mut dropped);
+        self.discard(dropped, out);
+        if !accepted {
+            return;
+        }
+        self.note_queue(now, out);
+        if self.queue.front().is_some() {
+            out.join(self.data_contender, None, now);
+        }
+    }
+
+    /// Takes the frames of a station that fell asleep back from the transmission queue.
+    fn recall(&mut self, station: StationId, now: Instant, out: &mut Effects<'_>) {
+        let back = self.queue.recall(self.stations().start + station);
+        let mut dropped = Vec::new();
+        self.queue.refill(now, &mut dropped);
+        self.discard(dropped, out);
+        self.note_queue(now, out);
+        if self.queue.front().is_none() {
+            out.leave(self.data_contender);
+        }
+        for mpdu in back {
+            let frame = match mpdu.body {
+                Body::Data(packet) => Downlink::Packet(packet),
+                _ => Downlink::NullData,
+            };
+            self.notify(AccessPointInput::Recalled { station, frame }, now, out);
+        }
+    }
+
+    /// Reports packets that the transmission queue has discarded.
+    fn discard(&mut self, dropped: Vec<Mpdu>, out: &mut Effects<'_>) {
+        for mpdu in dropped {
+            let Body::Data(packet) = mpdu.body else { continue };
+            let station = self.local(mpdu.to);
+            self.buffer_drops += 1;
+            let place = LossPlace::AccessPointBuffer;
+            out.emit(CellOutput::Lost { station: self.first_station + station, packet, place });
+            self.refused.push(station);
+        }
+    }
+
+    fn note_queue(&self, now: Instant, out: &mut Effects<'_>) {
+        if out.traces() {
+            out.note_queue(self.queue.len() as u32, now);
+        }
+    }
+
+    /// The number of a station in this BSS.
+    fn local(&self, station: Member) -> StationId {
+        station - self.member - 1
+    }
+}

@@ -1,0 +1,153 @@
+//! The MAC entities of a cell: access points and stations, each with its queues and its side of power save.
+//!
+//! A MAC prepares the PPDU for an access that it has won ([`Mac::compose`]), receives ([`Mac::receive`] when the frame has
+//! arrived, [`Mac::acknowledged`] when its own acknowledgement is out), and learns the result of an attempt
+//! ([`Mac::conclude`]). A frame stays in its queue until it is acknowledged or given up. What a MAC does to other parts of the
+//! cell goes through [`Effects`].
+
+mod access_point;
+mod downlink;
+mod station;
+
+use airwatt_base::{Instant, Span};
+
+pub(super) use self::access_point::AccessPointMac;
+pub use self::downlink::ApQueueing;
+pub(super) use self::station::StationMac;
+use super::channel::Parts;
+use super::contention::ContenderId;
+use super::effects::Effects;
+use super::frame::Ppdu;
+use super::radio::RadioId;
+
+/// What a contender sends: the frames of the data queue, or beacons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Category {
+    /// Data, control and Null frames.
+    Data,
+    /// Beacons.
+    Beacon,
+}
+
+/// Limits that the frames of one MAC are subject to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FrameLimits {
+    /// Largest number of retransmissions of a frame.
+    pub(super) retries: u32,
+    /// An RTS precedes MPDUs longer than this many bytes.
+    pub(super) rts_threshold: Option<u32>,
+    /// Bytes that a data MPDU adds to an IP packet.
+    pub(super) overhead: u32,
+}
+
+impl FrameLimits {
+    /// Whether an RTS precedes an MPDU of this length.
+    fn rts(&self, bytes: u32) -> bool {
+        self.rts_threshold.is_some_and(|limit| bytes > limit)
+    }
+}
+
+/// A MAC entity.
+#[derive(Clone, Debug)]
+pub(super) enum Mac {
+    /// Of an access point.
+    AccessPoint(Box<AccessPointMac>),
+    /// Of a station.
+    Station(Box<StationMac>),
+}
+
+/// Calls a method of whichever kind of MAC this is.
+macro_rules! each {
+    ($mac:expr, $name:ident => $call:expr) => {
+        match $mac {
+            Mac::AccessPoint($name) => $call,
+            Mac::Station($name) => $call,
+        }
+    };
+}
+
+impl Mac {
+    /// The radio whose energy this MAC uses; `None` if nothing accounts for it.
+    pub(super) fn radio(&self) -> Option<RadioId> {
+        match self {
+            Self::AccessPoint(_) => None,
+            Self::Station(mac) => Some(mac.radio()),
+        }
+    }
+
+    /// The contender of the data queue.
+    pub(super) const fn contender(&self) -> ContenderId {
+        match self {
+            Self::AccessPoint(mac) => mac.contender(),
+            Self::Station(mac) => mac.contender(),
+        }
+    }
+
+    /// Whether a frame of this category waits.
+    pub(super) fn has_frame(&self, category: Category) -> bool {
+        match self {
+            Self::AccessPoint(mac) => mac.has_frame(category),
+            Self::Station(mac) => mac.has_frame(),
+        }
+    }
+
+    /// The PPDU of the next frame as it would be sent now; `None` if no frame waits.
+    pub(super) fn next_ppdu(&self, category: Category) -> Option<Ppdu> {
+        match self {
+            Self::AccessPoint(mac) => mac.next_ppdu(category),
+            Self::Station(mac) => mac.next_ppdu(),
+        }
+    }
+
+    /// Fixes the header bits of the next frame at its first attempt and returns its PPDU. Panics if no frame waits.
+    pub(super) fn compose(&mut self, category: Category, now: Instant, out: &mut Effects<'_>) -> Ppdu {
+        match self {
+            Self::AccessPoint(mac) => mac.compose(category, now, out),
+            Self::Station(mac) => mac.compose(),
+        }
+    }
+
+    /// Handles the arrival of a PPDU that is addressed to this MAC.
+    pub(super) fn receive(&mut self, ppdu: &Ppdu, now: Instant, out: &mut Effects<'_>) {
+        each!(self, mac => mac.receive(ppdu, now, out));
+    }
+
+    /// Handles the end of this MAC's acknowledgement of `ppdu`.
+    pub(super) fn acknowledged(&mut self, ppdu: &Ppdu, now: Instant, out: &mut Effects<'_>) {
+        match self {
+            Self::AccessPoint(_) => {}
+            Self::Station(mac) => mac.acknowledged(ppdu, now, out),
+        }
+    }
+
+    /// Handles the result of this MAC's own attempt `ppdu`. Returns whether the frame has left its queue: acknowledged, or given up at
+    /// the retry limit.
+    pub(super) fn conclude(
+        &mut self,
+        ppdu: &Ppdu,
+        acknowledged: bool,
+        now: Instant,
+        out: &mut Effects<'_>,
+    ) -> bool {
+        each!(self, mac => mac.conclude(ppdu, acknowledged, now, out))
+    }
+
+    /// Serves the timers of power save.
+    pub(super) fn handle_timeout(&mut self, now: Instant, out: &mut Effects<'_>) {
+        each!(self, mac => mac.handle_timeout(now, out));
+    }
+
+    /// Adds the time for which the MAC `waited` before an exchange to its station's air time.
+    pub(super) fn waited(&mut self, waited: Span) {
+        if let Self::Station(mac) = self {
+            mac.waited(waited);
+        }
+    }
+
+    /// Adds the frames of an exchange that began at `start` to its station's air time. `sends`: this MAC sends the PPDU.
+    pub(super) fn account(&mut self, sends: bool, start: Instant, parts: &Parts) {
+        if let Self::Station(mac) = self {
+            mac.account(sends, start, parts);
+        }
+    }
+}
