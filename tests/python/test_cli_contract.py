@@ -101,6 +101,7 @@ def test_a_result_has_the_fields_of_the_contract(airwatt):
     flow += " segments_sent segments_retransmitted timeouts acks_lost data_overhead time_overhead energy_overhead"
     assert set(flow.split()) <= document["flows"][0].keys()
     station = "id policy radio energy_j idealized_energy_j energy_per_bit_j average_power_w state_s wakeups triggers"
+    station += " lower_bound_j"
     assert set(station.split()) <= document["stations"][0].keys()
     states = ["transmit", "receive", "listen", "sleep", "transition"]
     assert list(document["stations"][0]["state_s"]) == states

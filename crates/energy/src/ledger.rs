@@ -115,9 +115,11 @@ impl Ledger {
         self.energy(radio).saturating_sub(radio.listen * self.duration(State::Listen))
     }
 
-    /// Counts a wake-up with its reason.
-    pub fn wake(&mut self, reason: &'static str) {
-        *self.wakeups.entry(reason).or_default() += 1;
+    /// Adds `count` wake-ups with the same reason.
+    pub fn count_wakeups(&mut self, reason: &'static str, count: u64) {
+        if count > 0 {
+            *self.wakeups.entry(reason).or_default() += count;
+        }
     }
 
     /// The number of wake-ups by reason, with reasons in alphabetical order.

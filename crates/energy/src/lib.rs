@@ -1,19 +1,19 @@
 //! Energy of a radio, and fairness at a channel.
 //!
 //! * [`radio`]: radio profiles: the power of each state and of the transitions, read from TOML.
-//! * [`ideal`]: the lower bound for the same frames at the same times, with perfect knowledge of the own traffic.
 //! * [`ledger`]: the time line of a radio's states, kept as exact durations; joules are computed from it in one place.
+//! * [`lower_bound`]: the least energy for the same frames at the same times, with perfect knowledge of the own traffic.
 //! * [`overhead`]: bytes and time beyond what a transfer needs, and the energy overhead computed from both.
 //! * [`fairness`]: Jain's index and the two indices that also count the use of the capacity.
 //!
 //! Left out: batteries, power per rate or per chain, and the energy of the host's processor.
 
 pub mod fairness;
-pub mod ideal;
 pub mod ledger;
+pub mod lower_bound;
 pub mod overhead;
 pub mod radio;
 
-pub use ideal::{Ideal, Nap};
 pub use ledger::{Ledger, State};
+pub use lower_bound::{LowerBound, Nap};
 pub use radio::{Radio, RadioError, Transition};

@@ -21,8 +21,8 @@ use airwatt_sim::scenario::{Scenario, shipped};
 
 use validation::{cut, in_parallel, policies_of, simulate};
 
-const POLICIES: [&str; 9] =
-    ["active", "timeout", "psm-legacy", "psm", "uapsd", "ba-ta", "ba-ta+str", "psm-throttling", "ideal"];
+const POLICIES: [&str; 8] =
+    ["active", "timeout", "psm-legacy", "psm", "uapsd", "ba-ta", "ba-ta+str", "psm-throttling"];
 const HEAD: &str = "scenario,policy,events,frames,radios,results\n";
 
 fn fingerprints() -> String {

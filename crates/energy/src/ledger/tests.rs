@@ -112,7 +112,7 @@ fn a_beacon_schedule_by_hand() {
         ledger.spend(State::ToSleep, now);
         now += Span::from_micros(96_999);
         ledger.spend(State::Sleep, now);
-        ledger.wake("beacon");
+        ledger.count_wakeups("beacon", 1);
         now += radio.wake_up.time;
         ledger.spend(State::WakeUp, now);
         now += Span::from_millis(2);
@@ -129,7 +129,7 @@ fn a_beacon_schedule_by_hand() {
 fn wakeups_are_counted_by_reason() {
     let mut ledger = Ledger::new(Instant::ZERO);
     for reason in ["uplink", "beacon", "uplink"] {
-        ledger.wake(reason);
+        ledger.count_wakeups(reason, 1);
     }
     let counted: Vec<_> = ledger.wakeups().iter().map(|(reason, count)| (*reason, *count)).collect();
     assert_eq!(counted, [("beacon", 1), ("uplink", 2)]);

@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Machine, QueueLimit, Rate, Span, Timeout};
-use airwatt_energy::{Ledger, State};
+use airwatt_energy::{Ledger, LowerBound, Radio, State};
 
 use super::errors::{ErrorConfig, ErrorModel};
 use super::pipe::{Pipe, PipeConfig, PipeOutput, PipeTimer};
@@ -59,15 +59,15 @@ pub struct PointToPoint {
 }
 
 impl PointToPoint {
-    /// An idle link of the run with this seed.
-    pub fn new(config: PointToPointConfig, seed: u64) -> Self {
+    /// An idle link of the run with this seed, to a station with this radio.
+    pub fn new(config: PointToPointConfig, radio: &Radio, seed: u64) -> Self {
         let PointToPointConfig { rate, delay, queue, cut_through, .. } = config;
         let link = |direction| {
             let errors = ErrorModel::new(config.errors.clone(), seed, "link", direction);
             Pipe::new(PipeConfig { rate: Some(rate), delay, queue, cut_through, cross: None }, errors)
         };
         let (down, up) = (link("down"), link("up"));
-        Self { config, down, up, radio: RadioTime::default(), begun: Instant::ZERO }
+        Self { config, down, up, radio: RadioTime::new(radio), begun: Instant::ZERO }
     }
 
     /// Towards the station.
@@ -98,6 +98,14 @@ impl PointToPoint {
         ledger.spend(State::Transmit, self.begun + transmitting);
         ledger.spend_awake(end, receiving);
         ledger
+    }
+
+    /// The ledger that the station's radio would have if it knew its own traffic, up to `end`, the present time. `radio` is the
+    /// profile of [`PointToPoint::new`].
+    pub fn lower_bound(&self, radio: &Radio, end: Instant) -> Ledger {
+        let mut time = self.radio.clone();
+        time.feed(end);
+        time.bound.finish(radio, end).0
     }
 
     /// How long at least one direction was busy up to `end`, as the station's radio sees it.
@@ -152,7 +160,7 @@ impl Machine for PointToPoint {
 type Periods = VecDeque<(Instant, Instant)>;
 
 /// How long a radio transmits and receives, from periods that are known before they are over.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct RadioTime {
     transmitting: Span,
     receiving: Span,
@@ -161,9 +169,24 @@ struct RadioTime {
     /// Periods that are not over yet.
     transmissions: Periods,
     receptions: Periods,
+    /// The account of a radio that knows its own traffic. The periods up to `fed` are in it.
+    bound: LowerBound,
+    fed: Instant,
 }
 
 impl RadioTime {
+    fn new(radio: &Radio) -> Self {
+        Self {
+            transmitting: Span::ZERO,
+            receiving: Span::ZERO,
+            both: Span::ZERO,
+            transmissions: Periods::new(),
+            receptions: Periods::new(),
+            bound: LowerBound::new(Instant::ZERO, radio),
+            fed: Instant::ZERO,
+        }
+    }
+
     fn transmit(&mut self, from: Instant, to: Instant) {
         self.transmitting += to - from;
         self.both += overlap(&self.receptions, from, to);
@@ -176,8 +199,30 @@ impl RadioTime {
         add(&mut self.receptions, from, to);
     }
 
+    /// Adds the periods up to `now` to the lower bound, in the order of time. Time in which the radio does both is transmission.
+    fn feed(&mut self, now: Instant) {
+        let next = |periods: &Periods, at: Instant| periods.iter().copied().find(|(_, to)| *to > at);
+        while self.fed < now {
+            let (sent, received) = (next(&self.transmissions, self.fed), next(&self.receptions, self.fed));
+            let begins = |period: Option<(Instant, Instant)>| period.map_or(now, |(from, _)| from.min(now));
+            let (send, receive) = (begins(sent), begins(received));
+            let end = |period: Option<(Instant, Instant)>| period.map_or(now, |(_, to)| to.min(now));
+            let at = self.fed;
+            if send <= at {
+                self.fed = end(sent);
+                self.bound.transmit(at, self.fed);
+            } else if receive <= at {
+                self.fed = end(received).min(send);
+                self.bound.receive(at, self.fed);
+            } else {
+                self.fed = send.min(receive);
+            }
+        }
+    }
+
     /// Periods over by `now` overlap nothing that is still to come.
     fn forget(&mut self, now: Instant) {
+        self.feed(now);
         for periods in [&mut self.transmissions, &mut self.receptions] {
             while periods.front().is_some_and(|(_, to)| *to <= now) {
                 periods.pop_front();
@@ -231,6 +276,16 @@ mod tests {
         }
     }
 
+    /// Every state draws another power; the transitions take 1 ms each.
+    fn radio() -> Radio {
+        Radio::from_toml(
+            "name = \"test\"\ndescription = \"\"\nsource = \"\"\ntransmit = \"7W\"\nreceive = \"5W\"\nlisten = \"3W\"\n\
+             sleep = \"1W\"\nto_sleep = { time = \"1ms\", power = \"2W\" }\nwake_up = { time = \"1ms\", power = \"4W\" }\n",
+            "test",
+        )
+        .unwrap()
+    }
+
     /// A packet that takes `ms` milliseconds at 1 Mbit/s.
     fn packet(down: bool, ms: u32) -> PointToPointInput {
         let packet = Packet::datagram(0, 125 * ms, Instant::ZERO);
@@ -240,7 +295,7 @@ mod tests {
     #[test]
     fn directions_do_not_wait_for_each_other() {
         let inputs = [(at(0), packet(true, 10)), (at(0), packet(false, 10)), (at(3), packet(false, 2))];
-        let done = check_machine(|| PointToPoint::new(config(), 1), &inputs, at(100));
+        let done = check_machine(|| PointToPoint::new(config(), &radio(), 1), &inputs, at(100));
         let arrivals: Vec<_> = done.iter().map(|(when, output)| (*when, output.down)).collect();
         assert_eq!(arrivals, [(at(15), true), (at(15), false), (at(17), false)]);
     }
@@ -251,7 +306,7 @@ mod tests {
     /// ```
     #[test]
     fn the_radio_is_charged_once_for_two_things() {
-        let mut duplex = PointToPoint::new(config(), 1);
+        let mut duplex = PointToPoint::new(config(), &radio(), 1);
         duplex.handle_input(packet(true, 10), at(0));
         duplex.handle_input(packet(false, 10), at(0));
         for (end, transmit, receive) in [(3, 3, 0), (7, 7, 0), (12, 10, 2), (15, 10, 5), (20, 10, 5)] {
@@ -262,10 +317,31 @@ mod tests {
         }
     }
 
+    /// ```text
+    /// sends     0-----------10             40-----44
+    /// receives        5-----------15
+    /// sleeps                        16--39           45---
+    /// ```
+    #[test]
+    fn the_lower_bound_sleeps_between_packets() {
+        let mut duplex = PointToPoint::new(config(), &radio(), 1);
+        duplex.handle_input(packet(true, 10), at(0));
+        duplex.handle_input(packet(false, 10), at(0));
+        duplex.handle_input(packet(false, 4), at(40));
+        let ledger = duplex.lower_bound(&radio(), at(100));
+        ledger.check(at(100));
+        let expected = [14, 5, 0, 23 + 55, 2, 1].map(|ms| MS * ms);
+        assert_eq!(State::ALL.map(|state| ledger.duration(state)), expected);
+        // The end of an account may cut a packet.
+        let ledger = duplex.lower_bound(&radio(), at(42));
+        ledger.check(at(42));
+        assert_eq!(ledger.duration(State::Transmit), MS * 12);
+    }
+
     /// Periods that are over are forgotten, and the sums stay what they were.
     #[test]
     fn forgetting_changes_nothing() {
-        let mut duplex = PointToPoint::new(config(), 1);
+        let mut duplex = PointToPoint::new(config(), &radio(), 1);
         for step in 0..100 {
             duplex.handle_input(packet(step % 3 != 0, 4), at(6 * step));
         }

@@ -175,8 +175,8 @@ fn machine(medium: &MediumPlan, seed: u64) -> Medium {
             let no_errors = || ErrorModel::new(ErrorConfig::None, seed, "wire", "");
             Medium::Wire(Box::new(Wire { pipes: pipes.map(|pipe| Pipe::new(pipe, no_errors())) }))
         }
-        MediumKind::PointToPoint(config, _) => {
-            Medium::PointToPoint(Box::new(PointToPoint::new(config.clone(), seed)))
+        MediumKind::PointToPoint(config, station) => {
+            Medium::PointToPoint(Box::new(PointToPoint::new(config.clone(), &station.radio, seed)))
         }
         MediumKind::Cell(config, stations) => {
             Medium::Cell(Box::new(Cell::new((**config).clone(), stations.clone(), seed)))

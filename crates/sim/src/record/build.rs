@@ -145,7 +145,6 @@ impl Network {
         let end = self.close();
         let (medium, id, station) = self.plan.stations().next().expect("a replay has a station");
         let ledger = self.ledger(medium, id, end);
-        ledger.check(end);
         let wakeups = wakeups_of(&self.station_counts(medium, id), &ledger);
         let radio = station.radio.clone();
         let (delays, lost) = match self.applications.pop().map(|entry| entry.machine) {
@@ -155,7 +154,20 @@ impl Network {
         Replayed { ledger, radio, wakeups, delays, lost, events: self.events }
     }
 
+    /// The ledger of a station's result. That of policy `ideal` is the lower bound of its run, in which the radio never sleeps.
     fn ledger(&self, medium: MediumId, station: StationId, end: Instant) -> Ledger {
+        if self.station_plan(medium, station).policy == PolicyConfig::Ideal {
+            let ledger = self.lower_bound(medium, station, end);
+            // A frame in progress is charged in full.
+            ledger.check(ledger.since().max(end));
+            return ledger;
+        }
+        let ledger = self.kept_ledger(medium, station, end);
+        ledger.check(end);
+        ledger
+    }
+
+    fn kept_ledger(&self, medium: MediumId, station: StationId, end: Instant) -> Ledger {
         match &self.media[usize::from(medium)].medium {
             Medium::Cell(cell) => cell.ledger(station).clone(),
             Medium::PointToPoint(hop) => hop.ledger(end),
@@ -163,10 +175,23 @@ impl Network {
         }
     }
 
+    /// The ledger that the station's radio would have if it knew its own traffic.
+    fn lower_bound(&self, medium: MediumId, station: StationId, end: Instant) -> Ledger {
+        match &self.media[usize::from(medium)].medium {
+            Medium::Cell(cell) => cell.lower_bound(station, end),
+            Medium::PointToPoint(hop) => hop.lower_bound(&self.station_plan(medium, station).radio, end),
+            Medium::Wire(_) => unreachable!("a wire has no stations"),
+        }
+    }
+
+    fn station_plan(&self, medium: MediumId, station: StationId) -> &StationConfig {
+        &self.plan.media[usize::from(medium)].stations()[station as usize]
+    }
+
     /// What the power save of a station counted.
     fn station_counts(&self, medium: MediumId, station: StationId) -> StationCounts {
         match &self.media[usize::from(medium)].medium {
-            Medium::Cell(cell) => cell.power_save(station).counts().clone(),
+            Medium::Cell(cell) => cell.counts(station),
             Medium::Wire(_) | Medium::PointToPoint(_) => StationCounts::default(),
         }
     }
@@ -210,7 +235,6 @@ impl Network {
         let of = |station: &StationConfig| StationSetting {
             to_sleep: station.radio.to_sleep.time,
             uapsd: station.policy.needs_uapsd(),
-            own_frames_only: station.policy == PolicyConfig::Ideal,
             powers: State::ALL.map(|state| station.radio.power(state)),
         };
         let cell = scenario.wifi.as_ref().map(|wifi| CellSetting {
@@ -331,7 +355,6 @@ impl Network {
         flows: &[FlowResult],
     ) -> StationResult {
         let ledger = self.ledger(medium, member, end);
-        ledger.check(end);
         let radio = &station.radio;
         let counts = self.station_counts(medium, member);
         let wakeups = wakeups_of(&counts, &ledger);
@@ -346,6 +369,7 @@ impl Network {
             radio: radio.name.clone(),
             energy_j,
             idealized_energy_j: ledger.idealized_energy(radio).as_joules(),
+            lower_bound_j: self.lower_bound(medium, member, end).energy(radio).as_joules(),
             energy_per_bit_j: (bits > 0).then(|| energy_j / bits as f64),
             average_power_w: if end == Instant::ZERO { 0.0 } else { energy_j / end.as_secs_f64() },
             state_s: StateSeconds {

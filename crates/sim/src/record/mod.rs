@@ -73,8 +73,6 @@ pub struct StationSetting {
     pub to_sleep: Span,
     /// Whether its data frames trigger service periods while it is in power save.
     pub uapsd: bool,
-    /// Whether its radio receives only frames addressed to it (policy `ideal`).
-    pub own_frames_only: bool,
     /// The power of its radio in each state, in the order of [`State::ALL`].
     pub powers: [Power; State::ALL.len()],
 }

@@ -214,6 +214,9 @@ pub struct StationResult {
     pub energy_j: f64,
     /// The same without what was spent on listening (Singh, 2002).
     pub idealized_energy_j: f64,
+    /// The least energy for the same frames of the station at the same times: that of a radio which knows them in advance and
+    /// sleeps in every gap that is long enough.
+    pub lower_bound_j: f64,
     /// Energy over the bits that the station's flows delivered.
     pub energy_per_bit_j: Option<f64>,
     /// Energy over the simulated time.

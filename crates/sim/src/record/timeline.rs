@@ -91,14 +91,6 @@ impl RunTrace {
             busy(&frames)
         };
         let own = of(&|frame| frame.from == me);
-        // A radio that knows its own traffic receives nothing else.
-        let concerns;
-        let air = if setting.own_frames_only {
-            concerns = of(&|frame| frame.from == me || frame.to == me);
-            &concerns
-        } else {
-            air
-        };
         let mut line = Line { intervals: Vec::new(), end: self.end };
         let (mut since, mut decision) = (Instant::ZERO, State::Listen);
         let decided = self.radios.iter().filter(|event| event.station == station);

@@ -41,8 +41,8 @@ mod tests;
 use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Machine, Schedule, Slot, Span, Stream, Timeout};
-use airwatt_energy::{Ledger, Radio, State};
-use airwatt_proto::powersave::{self as ps, PolicyConfig, StationId};
+use airwatt_energy::{Ledger, Radio};
+use airwatt_proto::powersave::{self as ps, StationCounts, StationId};
 
 use self::channel::{Channel, Parts, Step};
 pub use self::config::{CellConfig, StationConfig};
@@ -243,7 +243,7 @@ impl Cell {
             access_point.add_station(station.policy.needs_uapsd());
         }
         let member = self.macs.len() as Member;
-        let id = self.radios.add(station.radio.clone(), station.policy == PolicyConfig::Ideal);
+        let id = self.radios.add(station.radio.clone());
         let backoff = Stream::new(seed, &format!("station/{id}/backoff"));
         let contender = self.add_contender(member, Category::Data, config.station_access, backoff);
         self.channel.add_station(config, station);
@@ -308,17 +308,22 @@ impl Cell {
         self.channel.airborne().until(now)
     }
 
-    /// A station's power-save machine, for its counts.
-    pub fn power_save(&self, station: StationId) -> &ps::Station {
+    /// Counts of a station's power save.
+    pub fn counts(&self, station: StationId) -> StationCounts {
         let Mac::Station(mac) = &self.macs[member_of(station) as usize] else {
             unreachable!("the members after the access point are stations")
         };
-        mac.power_save()
+        mac.power_save().counts().clone()
     }
 
     /// A station's ledger.
     pub fn ledger(&self, station: StationId) -> &Ledger {
         self.radios.ledger(station)
+    }
+
+    /// The ledger that a station's radio would have if it knew its own traffic, up to `end`: the time of [`Cell::finish`].
+    pub fn lower_bound(&self, station: StationId, end: Instant) -> Ledger {
+        self.radios.lower_bound(station, end)
     }
 
     /// A station's radio profile.
@@ -423,8 +428,8 @@ impl Cell {
             mac.account(sends, start, parts);
             let Some(radio) = mac.radio() else { continue };
             for part in parts.iter() {
-                let state = if part.by_sender == sends { State::Transmit } else { State::Receive };
-                self.radios.own_frame(radio, state, part.start, part.start + part.duration);
+                let own = part.by_sender == sends;
+                self.radios.own_frame(radio, own, part.start, part.start + part.duration);
             }
         }
     }

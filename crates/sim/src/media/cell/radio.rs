@@ -5,7 +5,7 @@
 //! while the radio was awake and did not send. A frame therefore costs no computation for stations that only overhear it.
 
 use airwatt_base::{Instant, Span};
-use airwatt_energy::{Ideal, Ledger, Nap, Radio, State};
+use airwatt_energy::{Ledger, LowerBound, Radio, State};
 use airwatt_proto::powersave::StationId;
 
 use super::channel::Airborne;
@@ -35,9 +35,9 @@ pub(super) struct Radios {
 }
 
 impl Radios {
-    /// Adds an awake radio. `ideal`: the account is that of a radio with perfect knowledge of its traffic.
-    pub(super) fn add(&mut self, profile: Radio, ideal: bool) -> RadioId {
-        self.radios.push(StationRadio::new(profile, ideal));
+    /// Adds an awake radio.
+    pub(super) fn add(&mut self, profile: Radio) -> RadioId {
+        self.radios.push(StationRadio::new(profile));
         self.radios.len() as RadioId - 1
     }
 
@@ -66,6 +66,12 @@ impl Radios {
         &self.of(id).ledger
     }
 
+    /// The account of the radio if it knew its own traffic, up to `end`.
+    pub(super) fn lower_bound(&self, id: RadioId, end: Instant) -> Ledger {
+        let StationRadio { bound, profile, .. } = self.of(id);
+        bound.finish(profile, end).0
+    }
+
     /// Whether the radio can send now.
     pub(super) fn is_ready(&self, id: RadioId) -> bool {
         matches!(self.of(id).state, Wakefulness::Awake { .. })
@@ -81,12 +87,13 @@ impl Radios {
         self.radios[id as usize].send(start, end, air);
     }
 
-    /// Passes a frame that the radio sends (`Transmit`) or that is addressed to it (`Receive`) to the account of an ideal radio.
-    pub(super) fn own_frame(&mut self, id: RadioId, state: State, start: Instant, end: Instant) {
-        let Some(ideal) = &mut self.radios[id as usize].ideal else { return };
-        let Some(Nap { from, wake, until }) = ideal.frame(state, start, end) else { return };
-        for (at, state) in [(from, State::Sleep), (wake, State::WakeUp), (until, State::Listen)] {
-            self.note(RadioEvent { station: id, at, state });
+    /// Adds a frame that the radio sends, or that is addressed to it, to its lower bound.
+    pub(super) fn own_frame(&mut self, id: RadioId, sends: bool, start: Instant, end: Instant) {
+        let bound = &mut self.radios[id as usize].bound;
+        if sends {
+            bound.transmit(start, end);
+        } else {
+            bound.receive(start, end);
         }
     }
 
@@ -112,13 +119,9 @@ impl Radios {
     /// Ends the account of every radio at the same instant: `now`, or the end of the last frame or transition that has been
     /// charged, if that is later.
     pub(super) fn finish(&mut self, now: Instant, air: &Airborne) -> Instant {
-        let end = self.radios.iter().map(StationRadio::charged).fold(now, Instant::max);
-        for id in 0..self.radios.len() {
-            let radio = &mut self.radios[id];
+        let end = self.radios.iter().map(|radio| radio.ledger.since()).fold(now, Instant::max);
+        for radio in &mut self.radios {
             radio.settle(end, air);
-            if let Some(nap) = radio.idealize(end) {
-                self.note(RadioEvent { station: id as StationId, at: nap.from, state: State::Sleep });
-            }
         }
         end
     }
@@ -151,28 +154,15 @@ struct StationRadio {
     state: Wakefulness,
     /// The sum of the time with frames on the air, at the last entry of the ledger.
     mark: Span,
-    /// The account of a radio that knows its own traffic; it replaces the ledger in the end.
-    ideal: Option<Box<Ideal>>,
+    /// The account of the radio if it knew its own traffic.
+    bound: LowerBound,
 }
 
 impl StationRadio {
-    fn new(profile: Radio, ideal: bool) -> Self {
+    fn new(profile: Radio) -> Self {
         let state = Wakefulness::Awake { since: Instant::ZERO };
-        let ideal = ideal.then(|| Box::new(Ideal::new(Instant::ZERO, profile.clone())));
-        Self { ledger: Ledger::new(Instant::ZERO), profile, state, mark: Span::ZERO, ideal }
-    }
-
-    /// The end of the time that is charged in either account.
-    fn charged(&self) -> Instant {
-        let ideal = self.ideal.as_ref().map(|ideal| ideal.ledger().since());
-        ideal.map_or(self.ledger.since(), |ideal| ideal.max(self.ledger.since()))
-    }
-
-    /// Replaces the ledger by the account of an ideal radio up to `end`, if there is one. Returns the nap at its end.
-    fn idealize(&mut self, end: Instant) -> Option<Nap> {
-        let (ledger, nap) = self.ideal.take()?.finish(end);
-        self.ledger = ledger;
-        nap
+        let bound = LowerBound::new(Instant::ZERO, &profile);
+        Self { ledger: Ledger::new(Instant::ZERO), profile, state, mark: Span::ZERO, bound }
     }
 
     /// Charges the time up to `at`, unless it has been charged.

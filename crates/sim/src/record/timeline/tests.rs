@@ -44,8 +44,7 @@ fn check(what: &str, trace: &RunTrace, ledgers: &[Ledger]) {
 
 #[test]
 fn radio_intervals_last_as_long_as_the_ledger_says() {
-    for policy in ["active", "timeout", "psm", "psm-legacy", "uapsd", "ba-ta+str", "psm-throttling", "ideal"]
-    {
+    for policy in ["active", "timeout", "psm", "psm-legacy", "uapsd", "ba-ta+str", "psm-throttling"] {
         // One radio whose transitions are free and one whose are not.
         for radio in ["broadcom-4311", "ar5004"] {
             for direction in ["down", "up"] {

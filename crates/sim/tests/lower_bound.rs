@@ -1,0 +1,106 @@
+//! The lower bound of every station equals the energy of policy `ideal` when that policy still had an account of its own. The
+//! joules below are its results then, to the last digit, for seed 1.
+//!
+//! The duration is 20 s, except for `ten-up`: at 20 s a frame is on the air, and the account of `ideal` lasted to its end.
+
+mod validation;
+
+use validation::{cut, in_parallel, simulate};
+
+/// Scenario, duration and joules by station.
+const IDEAL: [(&str, &str, &[f64]); 11] = [
+    ("bulk", "20s", &[9.098036800000001]),
+    ("fast-dsl", "20s", &[10.57916878378]),
+    ("reference-download", "20s", &[17.712381280000002]),
+    (
+        "saturation",
+        "20s",
+        &[
+            4.308004224,
+            3.88194564,
+            3.940713552,
+            4.017491904,
+            3.9902726280000005,
+            4.010083272,
+            3.920589924,
+            3.9612749880000004,
+            3.9187481400000004,
+            3.890874,
+        ],
+    ),
+    ("slow-dsl", "20s", &[1.0625482400000001]),
+    ("ssh", "20s", &[0.41665768000000003]),
+    ("streaming", "20s", &[2.11367232]),
+    (
+        "ten-stations",
+        "20s",
+        &[
+            1.1259344800000002,
+            1.4065251200000002,
+            1.37338336,
+            1.29885056,
+            1.2816016000000001,
+            0.9918308800000001,
+            1.38874336,
+            1.5531568800000002,
+            1.38241728,
+            1.1303913600000002,
+        ],
+    ),
+    (
+        "ten-up",
+        "18s",
+        &[
+            5.224195600000001,
+            2.18849456,
+            3.8522952000000004,
+            1.47510936,
+            4.90552,
+            0.43292856,
+            1.4008764,
+            5.410674080000001,
+            2.91993136,
+            4.17275328,
+        ],
+    ),
+    ("web", "20s", &[0.82306712]),
+    ("wifi-bottleneck", "20s", &[14.206655360000001]),
+];
+
+#[test]
+fn the_bound_of_active_is_the_energy_of_ideal() {
+    let found = in_parallel(&IDEAL, |(name, duration, _)| {
+        let stations = simulate(&cut(name, "active", duration), 1).result.stations;
+        stations.iter().map(|station| station.lower_bound_j).collect::<Vec<f64>>()
+    });
+    for ((name, _, joules), found) in IDEAL.iter().zip(found) {
+        assert_eq!(&found, joules, "{name}");
+    }
+}
+
+/// Under every policy the radio spends at least its bound, and sometimes much more.
+#[test]
+fn no_policy_spends_less_than_its_bound() {
+    let policies = ["active", "timeout", "psm-legacy", "psm", "uapsd", "ba-ta", "psm-throttling"];
+    let stations = in_parallel(&policies, |policy| {
+        simulate(&cut("web", policy, "20s"), 1).result.stations.swap_remove(0)
+    });
+    for (policy, station) in policies.iter().zip(stations) {
+        let (energy, bound) = (station.energy_j, station.lower_bound_j);
+        assert!(bound > 0.0 && bound <= energy, "{policy}: {bound} J of {energy} J");
+    }
+}
+
+/// `ideal` is the run of `active`, and its result is the bound.
+#[test]
+fn ideal_is_the_bound_of_active() {
+    let [active, ideal] = ["active", "ideal"].map(|policy| simulate(&cut("ten-stations", policy, "5s"), 1));
+    assert_eq!(active.fingerprints.frames, ideal.fingerprints.frames);
+    assert_eq!(active.fingerprints.radios, ideal.fingerprints.radios);
+    assert_eq!(active.result.simulated_s, ideal.result.simulated_s);
+    for (active, ideal) in active.result.stations.iter().zip(&ideal.result.stations) {
+        assert_eq!(ideal.energy_j, active.lower_bound_j);
+        assert_eq!(ideal.lower_bound_j, active.lower_bound_j);
+        assert!(ideal.wakeups > 0 && ideal.state_s.sleep > 0.0);
+    }
+}
