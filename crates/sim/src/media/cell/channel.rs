@@ -13,10 +13,10 @@ use airwatt_proto::powersave::Control;
 
 use super::config::{CellConfig, StationConfig};
 use super::contention::ContenderId;
-use super::frame::{ACK_BYTES, Body, CTS_BYTES, Kind, Member, Ppdu, RTS_BYTES, Receiver};
+use super::frame::{ACK_BYTES, Body, CTS_BYTES, Kind, Ppdu, RTS_BYTES, Receiver};
 use super::propagation;
 use crate::engine::Fingerprint;
-
+use crate::net::route::Member;
 /// What the channel has to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
@@ -393,6 +393,9 @@ impl Channel {
     fn strongest(&self) -> Option<usize> {
         let ratio = self.capture_ratio?;
         let to = self.ppdus[0].to;
+        if !matches!(to, Receiver::Member(to) if self.paths[to as usize].is_none()) {
+            return None;
+        }
         let signal =
             |ppdu: &Ppdu| self.paths[ppdu.from as usize].filter(|_| ppdu.to == to).map(|path| path.signal_mw);
         let mut all = 0.0;

@@ -1,9 +1,9 @@
-//! The settings of a cell and of its stations.
+//! The settings of a cell, of its access points and of its stations.
 
 use airwatt_base::{Rate, Span};
 use airwatt_dot11::phy::Standard;
 use airwatt_energy::Radio;
-use airwatt_proto::powersave::{self as ps, AccessPointConfig, PolicyConfig};
+use airwatt_proto::powersave::{self as ps, AccessPointConfig, PolicyConfig, StationId};
 
 use super::contention::{Access, Counting};
 use super::mac::ApQueueing;
@@ -64,4 +64,18 @@ pub struct StationConfig {
     /// Received signal strength between the station and the access point in dBm, equal in both directions; `None` if
     /// distance has no effect on reception.
     pub signal_dbm: Option<f64>,
+}
+
+/// An access point and its stations.
+#[derive(Clone, Debug)]
+pub struct Bss {
+    /// The name of the access point, for its random streams.
+    pub name: String,
+    /// Its settings. Those of the channel are equal in all BSSs of one cell.
+    pub config: CellConfig,
+    /// The number of the station, in an earlier BSS, whose radio the access point shares; `None` if it has a radio of its own,
+    /// whose energy is not accounted for.
+    pub shared_radio: Option<StationId>,
+    /// Its stations.
+    pub stations: Vec<StationConfig>,
 }

@@ -5,6 +5,7 @@ use airwatt_proto::powersave::{Control, ServiceFlags, StationId};
 
 use super::contention::ContenderId;
 use crate::net::packet::Packet;
+use crate::net::route::Member;
 
 /// ACK: frame control, duration, receiver, FCS (802.11-2020 9.3.1.4).
 pub const ACK_BYTES: u32 = 14;
@@ -23,9 +24,6 @@ pub const NULL_BYTES: u32 = 28;
 pub const BEACON_BYTES: u32 = 137;
 /// TIM: element header 2, DTIM count and period 2, bitmap control 1, and one byte for eight stations (9.4.2.5).
 pub const TIM_FIXED_BYTES: u32 = 5;
-
-/// Index of a MAC entity (access point, station) in its cell.
-pub type Member = u32;
 
 /// The receiver address of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,6 +185,8 @@ pub struct AirFrame {
     pub from: Node,
     /// For whom.
     pub to: Node,
+    /// The index of its BSS in the cell.
+    pub bss: u16,
     /// What it was.
     pub kind: Kind,
     /// At which rate its body went out.

@@ -1,4 +1,6 @@
-//! An 802.11 cell: an access point, its stations and the radio channel that they share, as one machine.
+//! An 802.11 cell: everything that shares one radio channel, as one machine. That is an access point with its stations, several
+//! of them in range of each other, or the stations of an ad-hoc network. Two MACs may share one radio: a station that is the
+//! access point of another BSS relays on one channel.
 //!
 //! Each part owns its fields:
 //! * [`contention`]: DCF and EDCA, event by event.
@@ -6,6 +8,7 @@
 //! * `radio`: the radios and their energy ledgers.
 //! * `mac`: access points and stations, with queues (among them [`fq_codel`]) and the machines of power save.
 //! * `effects`: what a MAC does to the other parts. `sniffer` records what goes over the channel.
+//! * `build`: the constructors.
 //! * [`frame`]: frames and what is recorded of them.
 //!
 //! This module joins them. An exchange takes two wake-ups: when its data frame has arrived (the receiver acts on it), and
@@ -17,7 +20,7 @@
 //! * the receiver of a broken frame defers for EIFS.
 //!
 //! What is due at one instant is served in the order of the schedule: the channel first (the next step of an exchange, or the
-//! next access), then the access point's beacon timer, then each station's power-save machine and its radio.
+//! next access), then the beacon timers of the access points, then each station's power-save machine and its radio.
 //!
 //! Modelled: AIFS, contention windows, freezing, post-backoff, collisions, EIFS, ACK and ACK time-out, RTS/CTS, retry
 //! limit, TXOP bursts, propagation delay, a frame error probability per attempt, beacons that contend, sleeping
@@ -25,6 +28,7 @@
 //! acknowledgement, rate adaptation, several access categories in one station, lost acknowledgements (an attempt fails as a
 //! whole), errors in beacons and control frames. All stations receive each other.
 
+mod build;
 mod channel;
 mod config;
 pub mod contention;
@@ -40,37 +44,47 @@ mod tests;
 
 use std::collections::VecDeque;
 
-use airwatt_base::{Instant, Machine, Schedule, Slot, Span, Stream, Timeout};
+use airwatt_base::{Instant, Machine, Schedule, Slot, Span, Timeout};
 use airwatt_energy::{Ledger, Radio};
 use airwatt_proto::powersave::{self as ps, StationCounts, StationId};
 
 use self::channel::{Channel, Parts, Step};
-pub use self::config::{CellConfig, StationConfig};
-use self::contention::{Access, ContenderId, Contention};
+pub use self::config::{Bss, CellConfig, StationConfig};
+use self::contention::{ContenderId, Contention};
 use self::effects::Effects;
-use self::frame::{AirFrame, Member, Node, Ppdu, Receiver};
+use self::frame::{AirFrame, Ppdu, Receiver};
 pub use self::mac::ApQueueing;
-use self::mac::{AccessPointMac, Category, Mac, StationMac};
+use self::mac::{Category, Mac};
 pub use self::radio::RadioEvent;
-use self::radio::Radios;
+use self::radio::{RadioId, Radios};
 use self::sniffer::Sniffer;
 use crate::engine::Fingerprint;
 use crate::net::packet::Packet;
+use crate::net::route::Member;
 
 /// What enters the cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CellInput {
-    /// A packet for a station, from the wire.
+    /// A packet for a station, at its access point.
     Down {
         /// The destination.
         station: StationId,
         /// The packet.
         packet: Packet,
     },
-    /// A packet that a station's host sends.
+    /// A packet that a station's host sends to its access point.
     Up {
         /// The source.
         station: StationId,
+        /// The packet.
+        packet: Packet,
+    },
+    /// A packet that a station of an ad-hoc network sends to another.
+    Peer {
+        /// The source.
+        from: StationId,
+        /// The destination.
+        to: StationId,
         /// The packet.
         packet: Packet,
     },
@@ -86,7 +100,7 @@ pub enum CellOutput {
         /// The packet.
         packet: Packet,
     },
-    /// A packet has arrived at the access point, for the wire.
+    /// A packet has arrived at the station's access point.
     ToWire {
         /// The station that sent it.
         station: StationId,
@@ -160,36 +174,50 @@ pub struct CellTrace {
     pub radios: Vec<RadioEvent>,
     /// The knowledge of adaptive policies about their traffic, after each change.
     pub adaptations: Vec<(Instant, StationId, ps::Adaptation)>,
-    /// Packets in the access point's transmission queue, after each change.
+    /// Packets in the first access point's transmission queue, after each change.
     pub ap_queue: Vec<(Instant, u32)>,
-    /// Packets in the access point's power-save buffers together, after each change.
+    /// Packets in the first access point's power-save buffers together, after each change.
     pub ap_power_save: Vec<(Instant, u32)>,
 }
 
 const MEDIUM: Slot = 0;
-const BEACON: Slot = 1;
-const FIRST_STATION: Slot = 2;
-/// The member that is the access point.
-const ACCESS_POINT: Member = 0;
+const FIRST_BEACON: Slot = 1;
 
-/// What sends when a contender has won: a MAC and a category of its frames.
+/// What sends when a contender has won: a category of the frames of a MAC, by a radio.
 #[derive(Clone, Copy, Debug)]
 struct Contender {
     member: Member,
     category: Category,
+    /// `None` if nothing accounts for the energy of the radio.
+    radio: Option<RadioId>,
+}
+
+impl Contender {
+    /// Whether the other contender uses the same radio, so that both cannot send at once.
+    fn shares_radio(&self, other: &Self) -> bool {
+        self.member == other.member || (self.radio.is_some() && self.radio == other.radio)
+    }
 }
 
 /// One 802.11 cell.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// The access point, then the stations.
+    /// BSS by BSS the access point, then its stations.
     macs: Vec<Mac>,
+    /// The members that are access points, in the order of their BSSs.
+    access_points: Vec<Member>,
+    /// The members that are stations, by their numbers.
+    stations: Vec<StationPlace>,
     /// By [`ContenderId`].
     contenders: Vec<Contender>,
+    /// Contenders for data that share a radio: of the station, and of the access point.
+    pairs: Vec<[ContenderId; 2]>,
     channel: Channel,
     contention: Contention,
     radios: Radios,
     schedule: Schedule,
+    /// The slot of the first station's power-save timers. The next one is that of its radio; those of other stations follow.
+    first_station_slot: Slot,
     outputs: VecDeque<CellOutput>,
     sniffer: Sniffer,
     /// Longest duration of a transmission opportunity; zero allows one frame exchange.
@@ -198,73 +226,15 @@ pub struct Cell {
     winners: Vec<ContenderId>,
 }
 
+/// Where a station is among the members.
+#[derive(Clone, Copy, Debug)]
+struct StationPlace {
+    member: Member,
+    /// The access point of its BSS; the station itself in an ad-hoc network.
+    access_point: Member,
+}
+
 impl Cell {
-    /// Makes a cell at time zero. Its random streams derive from `seed`.
-    pub fn new(config: CellConfig, stations: Vec<StationConfig>, seed: u64) -> Self {
-        let timing = config.standard.timing();
-        let mut cell = Self {
-            macs: Vec::new(),
-            contenders: Vec::new(),
-            channel: Channel::new(&config, Stream::new(seed, "air/noise")),
-            contention: Contention::new(timing.slot, config.counting),
-            radios: Radios::default(),
-            schedule: Schedule::new(FIRST_STATION as usize + 2 * stations.len()),
-            outputs: VecDeque::new(),
-            sniffer: Sniffer::new(&config),
-            txop: config.txop,
-            winners: Vec::new(),
-        };
-        cell.add_access_point(&config, seed);
-        for station in &stations {
-            cell.add_station(&config, station, seed);
-        }
-        cell
-    }
-
-    fn add_access_point(&mut self, config: &CellConfig, seed: u64) {
-        let timing = config.standard.timing();
-        // Beacons precede data: they wait for PIFS and have no backoff.
-        let pifs = Access { aifs: timing.sifs + timing.slot, cw_min: 0, cw_max: 0 };
-        let data = Stream::new(seed, "access-point/backoff");
-        let beacon = Stream::new(seed, "access-point/beacon");
-        let contenders = [
-            self.add_contender(ACCESS_POINT, Category::Data, config.ap_access, data),
-            self.add_contender(ACCESS_POINT, Category::Beacon, pifs, beacon),
-        ];
-        self.channel.add_access_point();
-        self.sniffer.add(Node::AccessPoint);
-        let mac = AccessPointMac::new(config, ACCESS_POINT, 0, contenders, BEACON);
-        self.schedule.put(BEACON, mac.next_timeout());
-        self.macs.push(Mac::AccessPoint(Box::new(mac)));
-    }
-
-    fn add_station(&mut self, config: &CellConfig, station: &StationConfig, seed: u64) {
-        if let Mac::AccessPoint(access_point) = &mut self.macs[ACCESS_POINT as usize] {
-            access_point.add_station(station.policy.needs_uapsd());
-        }
-        let member = self.macs.len() as Member;
-        let id = self.radios.add(station.radio.clone());
-        let backoff = Stream::new(seed, &format!("station/{id}/backoff"));
-        let contender = self.add_contender(member, Category::Data, config.station_access, backoff);
-        self.channel.add_station(config, station);
-        self.sniffer.add(Node::Station(id));
-        let slot = FIRST_STATION + 2 * id;
-        let mac = StationMac::new(config, station, id, [member, ACCESS_POINT], contender, slot);
-        self.schedule.put(slot, mac.next_timeout());
-        self.macs.push(Mac::Station(Box::new(mac)));
-    }
-
-    fn add_contender(
-        &mut self,
-        member: Member,
-        category: Category,
-        access: Access,
-        backoff: Stream,
-    ) -> ContenderId {
-        self.contenders.push(Contender { member, category });
-        self.contention.add(access, backoff)
-    }
-
     /// Keeps frames, radio states and queue lengths from now on.
     pub fn trace(&mut self) {
         self.sniffer.begin();
@@ -293,6 +263,7 @@ impl Cell {
                     statistics.given_up += mac.given_up();
                 }
                 Mac::Station(mac) => statistics.given_up += mac.given_up(),
+                Mac::Peer(mac) => statistics.given_up += mac.given_up(),
             }
         }
         statistics
@@ -308,12 +279,12 @@ impl Cell {
         self.channel.airborne().until(now)
     }
 
-    /// Counts of a station's power save.
+    /// Counts of a station's power save. Those of an ad-hoc station, which has none, are zero.
     pub fn counts(&self, station: StationId) -> StationCounts {
-        let Mac::Station(mac) = &self.macs[member_of(station) as usize] else {
-            unreachable!("the members after the access point are stations")
-        };
-        mac.power_save().counts().clone()
+        match &self.macs[self.stations[station as usize].member as usize] {
+            Mac::Station(mac) => mac.power_save().counts().clone(),
+            Mac::AccessPoint(_) | Mac::Peer(_) => StationCounts::default(),
+        }
     }
 
     /// A station's ledger.
@@ -361,7 +332,9 @@ impl Cell {
         let mut winners = std::mem::take(&mut self.winners);
         winners.clear();
         self.contention.access(now, self.channel.blind(), &mut winners);
-        self.resolve_internal_collision(&mut winners, now);
+        if winners.len() > 1 {
+            self.resolve_internal_collisions(&mut winners, now);
+        }
         self.channel.clear();
         for &contender in &winners {
             self.compose(contender, now);
@@ -373,21 +346,34 @@ impl Cell {
         self.winners = winners;
     }
 
-    /// If the access point's data and beacon win together, the beacon is sent and data backs off (802.11-2020 10.23.2.4).
-    fn resolve_internal_collision(&mut self, winners: &mut Vec<ContenderId>, now: Instant) {
-        let category = |id: ContenderId| self.contenders[id as usize];
-        if let [data, beacon, ..] = winners[..]
-            && category(data).member == category(beacon).member
-        {
-            winners.remove(0);
-            self.contention.failed(data);
-            self.contention.join(data, now);
+    /// Of the contenders of one radio that win together, a beacon or else the first one sends, and the others back off as
+    /// after a collision (802.11-2020 10.23.2.4).
+    fn resolve_internal_collisions(&mut self, winners: &mut Vec<ContenderId>, now: Instant) {
+        let mut index = 0;
+        while let Some(&id) = winners.get(index) {
+            let contender = &self.contenders[id as usize];
+            let loses = winners.iter().any(|&other_id| {
+                let other = &self.contenders[other_id as usize];
+                let precedes = match (other.category, contender.category) {
+                    (Category::Beacon, Category::Data) => true,
+                    (Category::Data, Category::Beacon) => false,
+                    _ => other_id < id,
+                };
+                other_id != id && precedes && other.shares_radio(contender)
+            });
+            if loses {
+                winners.remove(index);
+                self.contention.failed(id);
+                self.contention.join(id, now);
+            } else {
+                index += 1;
+            }
         }
     }
 
     /// Adds the next frame of a contender to the access that begins.
     fn compose(&mut self, contender: ContenderId, now: Instant) {
-        let Contender { member, category } = self.contenders[contender as usize];
+        let Contender { member, category, .. } = self.contenders[contender as usize];
         let (macs, mut out) = self.split();
         let ppdu = macs[member as usize].compose(category, now, &mut out);
         self.channel.add(ppdu);
@@ -515,7 +501,7 @@ impl Cell {
         if self.txop.is_zero() || !self.is_ready(ppdu.contender) {
             return None;
         }
-        let Contender { member, category } = self.contenders[ppdu.contender as usize];
+        let Contender { member, category, .. } = self.contenders[ppdu.contender as usize];
         let next = self.macs[member as usize].next_ppdu(category)?;
         self.channel.txop_end().filter(|_| self.channel.fits(&next, now))
     }
@@ -539,11 +525,23 @@ impl Cell {
         self.contention.idle_from(self.channel.deferral(now));
         self.channel.release();
         if let Receiver::Member(receiver) = ppdu.to {
-            let contender = self.macs[receiver as usize].contender();
-            self.contention.defer(contender, now + self.channel.eifs_less_difs());
+            self.defer(receiver, now + self.channel.eifs_less_difs());
         }
         if self.wants_to_send(ppdu.contender) {
             self.contention.join_from(ppdu.contender, now + self.channel.response_timeout());
+        }
+    }
+
+    /// The contenders for data of a member's radio wait until `from` before they contend.
+    fn defer(&mut self, member: Member, from: Instant) {
+        let contender = self.macs[member as usize].contender();
+        self.contention.defer(contender, from);
+        for &[station, access_point] in &self.pairs {
+            if contender == station {
+                self.contention.defer(access_point, from);
+            } else if contender == access_point {
+                self.contention.defer(station, from);
+            }
         }
     }
 
@@ -605,17 +603,16 @@ impl Cell {
     }
 
     fn wants_to_send(&self, id: ContenderId) -> bool {
-        let Contender { member, category } = self.contenders[id as usize];
+        let Contender { member, category, .. } = self.contenders[id as usize];
         self.macs[member as usize].has_frame(category) && self.is_ready(id)
     }
 
     /// Whether the radio of the contender can send now.
     fn is_ready(&self, id: ContenderId) -> bool {
-        let radio = self.macs[self.contenders[id as usize].member as usize].radio();
-        radio.is_none_or(|radio| self.radios.is_ready(radio))
+        self.contenders[id as usize].radio.is_none_or(|radio| self.radios.is_ready(radio))
     }
 
-    fn radio_of(&self, receiver: Receiver) -> Option<StationId> {
+    fn radio_of(&self, receiver: Receiver) -> Option<RadioId> {
         match receiver {
             Receiver::Member(member) => self.macs[member as usize].radio(),
             Receiver::Group => None,
@@ -626,14 +623,15 @@ impl Cell {
         if slot == MEDIUM {
             return self.step(now);
         }
-        let (macs, mut out) = self.split();
-        let Some(station) = slot.checked_sub(FIRST_STATION) else {
-            return macs[ACCESS_POINT as usize].handle_timeout(now, &mut out);
+        let place = slot.checked_sub(self.first_station_slot);
+        let member = match place {
+            Some(place) => self.stations[place as usize / 2].member,
+            None => self.access_points[(slot - FIRST_BEACON) as usize],
         };
-        let mac = &mut macs[member_of(station / 2) as usize];
-        match mac {
-            Mac::Station(mac) if !station.is_multiple_of(2) => mac.awake(now, &mut out),
-            _ => mac.handle_timeout(now, &mut out),
+        let (macs, mut out) = self.split();
+        match &mut macs[member as usize] {
+            Mac::Station(mac) if place.is_some_and(|place| place % 2 == 1) => mac.awake(now, &mut out),
+            mac => mac.handle_timeout(now, &mut out),
         }
     }
 
@@ -652,27 +650,32 @@ fn ends(ppdu: &Ppdu) -> impl Iterator<Item = Member> + use<> {
     std::iter::once(ppdu.from).chain(to)
 }
 
-/// The member that is this station.
-const fn member_of(station: StationId) -> Member {
-    ACCESS_POINT + 1 + station
-}
-
 impl Machine for Cell {
     type Input = CellInput;
     type Output = CellOutput;
     type Reason = CellTimer;
 
     fn handle_input(&mut self, input: CellInput, now: Instant) {
-        let (macs, mut out) = self.split();
         match input {
             CellInput::Down { station, packet } => {
-                if let Mac::AccessPoint(mac) = &mut macs[ACCESS_POINT as usize] {
-                    mac.deliver(member_of(station), packet, now, &mut out);
+                let StationPlace { member, access_point } = self.stations[station as usize];
+                let (macs, mut out) = self.split();
+                if let Mac::AccessPoint(mac) = &mut macs[access_point as usize] {
+                    mac.deliver(member, packet, now, &mut out);
                 }
             }
             CellInput::Up { station, packet } => {
-                if let Mac::Station(mac) = &mut macs[member_of(station) as usize] {
+                let StationPlace { member, .. } = self.stations[station as usize];
+                let (macs, mut out) = self.split();
+                if let Mac::Station(mac) = &mut macs[member as usize] {
                     mac.enqueue(packet, now, &mut out);
+                }
+            }
+            CellInput::Peer { from, to, packet } => {
+                let [from, to] = [from, to].map(|station| self.stations[station as usize].member);
+                let (macs, mut out) = self.split();
+                if let Mac::Peer(mac) = &mut macs[from as usize] {
+                    mac.enqueue(to, packet, now, &mut out);
                 }
             }
         }
@@ -692,10 +695,11 @@ impl Machine for Cell {
 
     fn poll_timeout(&self) -> Option<Timeout<CellTimer>> {
         let (at, slot) = self.schedule.first()?;
+        let first_station = self.first_station_slot;
         let reason = match slot {
             MEDIUM => CellTimer::Medium,
-            BEACON => CellTimer::Beacon,
-            _ if slot % 2 == FIRST_STATION % 2 => CellTimer::PowerSave,
+            _ if slot < first_station => CellTimer::Beacon,
+            _ if (slot - first_station).is_multiple_of(2) => CellTimer::PowerSave,
             _ => CellTimer::Radio,
         };
         Some(Timeout { at, reason })

@@ -6,16 +6,16 @@ use airwatt_proto::powersave::{Adaptation, ServiceFlags, StationId};
 use super::CellTrace;
 use super::channel::{Parts, Plan};
 use super::config::CellConfig;
-use super::frame::{ACK_BYTES, AirFrame, Body, Kind, Member, Node, Ppdu, RTS_BYTES, Receiver};
-
+use super::frame::{ACK_BYTES, AirFrame, Body, Kind, Node, Ppdu, RTS_BYTES, Receiver};
+use crate::net::route::Member;
 /// Records frames and queue lengths.
 #[derive(Clone, Debug)]
 pub(super) struct Sniffer {
     data_rate: Rate,
     control_rate: Rate,
     beacon_rate: Rate,
-    /// The members of the cell.
-    nodes: Vec<Node>,
+    /// The members of the cell, with the indices of their BSSs.
+    nodes: Vec<(Node, u16)>,
     trace: Option<Box<CellTrace>>,
 }
 
@@ -26,9 +26,9 @@ impl Sniffer {
         Self { data_rate, control_rate, beacon_rate, nodes: Vec::new(), trace: None }
     }
 
-    /// Adds the next member.
-    pub(super) fn add(&mut self, node: Node) {
-        self.nodes.push(node);
+    /// Adds the next member, which belongs to this BSS.
+    pub(super) fn add(&mut self, node: Node, bss: usize) {
+        self.nodes.push((node, bss as u16));
     }
 
     /// Records from now on.
@@ -50,9 +50,9 @@ impl Sniffer {
     pub(super) fn record(&mut self, ppdu: &Ppdu, parts: &Parts, plan: &Plan, marked: Vec<StationId>) {
         let Some(trace) = &mut self.trace else { return };
         let node = |member: Member| self.nodes[member as usize];
-        let sender = node(ppdu.from);
+        let (sender, bss) = node(ppdu.from);
         let receiver = match ppdu.to {
-            Receiver::Member(to) => node(to),
+            Receiver::Member(to) => node(to).0,
             Receiver::Group => Node::All,
         };
         let beacon = match ppdu.mpdu.body {
@@ -71,6 +71,7 @@ impl Sniffer {
                 duration: part.duration,
                 from,
                 to,
+                bss,
                 kind: part.kind,
                 rate: match part.kind {
                     Kind::Rts | Kind::Cts | Kind::Ack | Kind::PsPoll => self.control_rate,

@@ -1,10 +1,13 @@
-//! The cell keeps the machine contract, and contention gives the access times that the standard does.
+//! Tests that the cell keeps the machine contract, that contention gives the access times of the standard, and what goes over
+//! the air where access points share a channel, MACs share a radio, and stations send to each other directly.
 
 use airwatt_base::testkit::check_machine;
-use airwatt_base::{Instant, Span, Stream};
+use airwatt_base::{Instant, Machine, Span, Stream};
+use airwatt_energy::State;
 
 use super::contention::{Access, Contention, Counting};
-use super::{Cell, CellInput, CellOutput};
+use super::frame::Node;
+use super::{Bss, Cell, CellConfig, CellInput, CellOutput, StationConfig};
 use crate::net::packet::{Packet, Payload};
 use crate::net::{MediumKind, Plan};
 use crate::scenario::Scenario;
@@ -118,7 +121,8 @@ fn windows_double_up_to_the_largest_and_a_success_resets_them() {
     assert_eq!([longest(0), longest(1), longest(2), longest(5)], [Some(15), Some(31), Some(63), Some(63)]);
 }
 
-fn cell(policies: &[&str], set: &[(&str, &str)]) -> Cell {
+/// The settings of a cell with a station for each policy.
+fn settings(policies: &[&str], set: &[(&str, &str)]) -> (CellConfig, Vec<StationConfig>) {
     let stations: Vec<String> = policies
         .iter()
         .map(|policy| format!("[[station]]\npolicy = {policy:?}\nradio = \"ar5004\"\n"))
@@ -134,7 +138,12 @@ fn cell(policies: &[&str], set: &[(&str, &str)]) -> Cell {
     let MediumKind::Cell(cell, stations) = plan.media.swap_remove(0).kind else {
         unreachable!("the scenario has [wifi]")
     };
-    Cell::new(*cell, stations, 1)
+    (*cell, stations)
+}
+
+fn cell(policies: &[&str], set: &[(&str, &str)]) -> Cell {
+    let (config, stations) = settings(policies, set);
+    Cell::new(config, stations, 1)
 }
 
 /// Packets both ways at random times, several at once now and then.
@@ -196,7 +205,6 @@ fn assert_accounted(done: &[(Instant, CellOutput)], sent: usize, set: &[(&str, &
 fn ledgers_add_up_at_any_time() {
     let every = ["active", "timeout", "psm", "psm-legacy", "uapsd"];
     let mut cell = cell(&every, &[("wifi.frame_error_rate", "0.2")]);
-    use airwatt_base::Machine;
     for (at, input) in traffic(every.len() as u32, 500) {
         while cell.poll_timeout().is_some_and(|t| t.at <= at) {
             let due = cell.poll_timeout().unwrap().at;
@@ -210,4 +218,269 @@ fn ledgers_add_up_at_any_time() {
         assert!(end - at < Span::from_millis(10), "a radio is never far ahead of the clock");
         (0..every.len() as u32).for_each(|id| copy.ledger(id).check(end));
     }
+}
+
+// Several MACs on one channel. 802.11a: slot 9 us, SIFS 16 us, DIFS 34 us; at 54 Mbit/s a packet of 1,464 bytes takes 244 us,
+// an ACK at 24 Mbit/s 28 us. Stations stand beside their access points, and the first beacon is far away.
+
+const AIR: &[(&str, &str)] = &[
+    ("wifi.standard", "802.11a"),
+    ("wifi.data_rate", "54Mbps"),
+    ("wifi.control_rate", "24Mbps"),
+    ("wifi.access", "dcf"),
+    ("wifi.txop", "0ms"),
+    ("station.distance", "0m"),
+];
+
+fn bss(name: &str, shared_radio: Option<u32>, policies: &[&str]) -> Bss {
+    let (mut config, stations) = settings(policies, AIR);
+    config.power_save.first_beacon = Instant::from_secs(1);
+    Bss { name: name.to_owned(), config, shared_radio, stations }
+}
+
+const fn packet(number: u32) -> Packet {
+    Packet::datagram(number, 1_464, Instant::ZERO)
+}
+
+/// Runs the cell up to `end`. Each output becomes inputs at the same instant.
+fn drive(
+    cell: &mut Cell,
+    inputs: &[(Instant, CellInput)],
+    end: Instant,
+    mut forward: impl FnMut(CellOutput) -> Option<CellInput>,
+) -> Vec<CellOutput> {
+    let mut outputs = Vec::new();
+    let mut inputs = inputs.iter().copied().peekable();
+    loop {
+        let due = cell.poll_timeout().map(|timeout| timeout.at);
+        let input = inputs.peek().map(|(at, _)| *at);
+        let Some(now) = due.into_iter().chain(input).min().filter(|now| *now <= end) else {
+            return outputs;
+        };
+        if due == Some(now) {
+            cell.handle_timeout(now);
+        } else if let Some((_, input)) = inputs.next() {
+            cell.handle_input(input, now);
+        }
+        while let Some(output) = cell.poll_output() {
+            outputs.push(output);
+            if let Some(input) = forward(output) {
+                cell.handle_input(input, now);
+            }
+        }
+    }
+}
+
+/// The frames on the air, one a line: start, duration, BSS, sender, receiver, kind.
+fn ladder(cell: &mut Cell) -> Vec<String> {
+    let name = |node| match node {
+        Node::AccessPoint => "AP".to_owned(),
+        Node::Station(id) => format!("sta{id}"),
+        Node::All => "all".to_owned(),
+    };
+    let frames = cell.take_trace().expect("the cell was traced").frames;
+    let line = |frame: &super::frame::AirFrame| {
+        let (at, takes) = (frame.start.as_nanos() as f64 / 1e3, frame.duration.as_nanos() / 1_000);
+        let (bss, from, to) = (frame.bss, name(frame.from), name(frame.to));
+        format!("{at} {takes} bss{bss} {from} {to} {}", frame.kind.name())
+    };
+    frames.iter().map(line).collect()
+}
+
+/// The second access point has a packet while the first one sends. It defers to that exchange, ACK included, although it
+/// belongs to another BSS, and draws a backoff. Every station receives what is on the air of both BSSs.
+#[test]
+fn access_points_on_one_channel_defer_to_each_other() {
+    let bsss = [bss("access-point", None, &["active"]), bss("ap2", None, &["active"])];
+    let mut cell = Cell::with_access_points(&bsss, 1);
+    cell.trace();
+    let inputs = [
+        (us(100), CellInput::Down { station: 0, packet: packet(0) }),
+        (us(150), CellInput::Down { station: 1, packet: packet(1) }),
+    ];
+    let outputs = drive(&mut cell, &inputs, Instant::from_millis(2), |_| None);
+    let arrived = |station| CellOutput::ToStation { station, packet: packet(station) };
+    assert_eq!(outputs, [arrived(0), arrived(1)]);
+    // The exchange ends at 106 + 244 + 16 + 28 = 394; DIFS and the backoff follow.
+    let slots = Stream::new(1, "ap2/backoff").below(bsss[1].config.ap_access.cw_min + 1);
+    let second = 394 + 34 + 9 * slots;
+    let expected = [
+        "106 244 bss0 AP sta0 data".to_owned(),
+        "366 28 bss0 sta0 AP ack".to_owned(),
+        format!("{second} 244 bss1 AP sta1 data"),
+        format!("{} 28 bss1 sta1 AP ack", second + 260),
+    ];
+    assert_eq!(ladder(&mut cell), expected);
+    let end = cell.finish(Instant::from_millis(2));
+    for station in 0..2 {
+        let ledger = cell.ledger(station);
+        ledger.check(end);
+        assert_eq!(ledger.duration(State::Transmit), Span::from_micros(28));
+        assert_eq!(ledger.duration(State::Receive), Span::from_micros(244 + 244 + 28));
+    }
+}
+
+/// Station 0 is the access point of a second BSS, by the same radio. It passes packets on: two exchanges, one ledger.
+#[test]
+fn a_relay_sends_again_what_it_has_received() {
+    let bsss = [bss("access-point", None, &["active"]), bss("relay", Some(0), &["active"])];
+    let mut cell = Cell::with_access_points(&bsss, 1);
+    cell.trace();
+    let forward = |output| match output {
+        CellOutput::ToStation { station: 0, packet } => Some(CellInput::Down { station: 1, packet }),
+        CellOutput::ToWire { station: 1, packet } => Some(CellInput::Up { station: 0, packet }),
+        _ => None,
+    };
+    let inputs = [
+        (us(100), CellInput::Down { station: 0, packet: packet(0) }),
+        (us(2_000), CellInput::Up { station: 1, packet: packet(1) }),
+    ];
+    let end = Instant::from_millis(4);
+    let outputs = drive(&mut cell, &inputs, end, forward);
+    assert_eq!(
+        outputs,
+        [
+            CellOutput::ToStation { station: 0, packet: packet(0) },
+            CellOutput::ToStation { station: 1, packet: packet(0) },
+            CellOutput::ToWire { station: 1, packet: packet(1) },
+            CellOutput::ToWire { station: 0, packet: packet(1) },
+        ]
+    );
+    let kinds: Vec<String> =
+        ladder(&mut cell).iter().map(|line| line.split(' ').skip(2).collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(
+        kinds,
+        [
+            "bss0 AP sta0 data",
+            "bss0 sta0 AP ack",
+            "bss1 AP sta1 data",
+            "bss1 sta1 AP ack",
+            "bss1 sta1 AP data",
+            "bss1 AP sta1 ack",
+            "bss0 sta0 AP data",
+            "bss0 AP sta0 ack",
+        ]
+    );
+    let end = cell.finish(end);
+    let relay = cell.ledger(0);
+    relay.check(end);
+    // It sends both packets once and acknowledges both once; it receives as much.
+    assert_eq!(relay.duration(State::Transmit), Span::from_micros(2 * (244 + 28)));
+    assert_eq!(relay.duration(State::Receive), Span::from_micros(2 * (244 + 28)));
+    let phone = cell.ledger(1);
+    assert_eq!(phone.duration(State::Transmit), Span::from_micros(244 + 28));
+    assert_eq!(phone.duration(State::Receive), Span::from_micros(3 * (244 + 28)));
+    // All frames are the relay's own, so it listens or sleeps in the rest of its bound.
+    let bound = cell.lower_bound(0, end);
+    assert_eq!(bound.duration(State::Transmit), relay.duration(State::Transmit));
+    assert_eq!(bound.duration(State::Receive), relay.duration(State::Receive));
+}
+
+/// Both MACs of a radio have waited equally long. One of them sends, and the other backs off: no collision on the air.
+#[test]
+fn two_macs_of_one_radio_do_not_send_at_once() {
+    let bsss = [bss("access-point", None, &["active"]), bss("relay", Some(0), &["active"])];
+    let mut cell = Cell::with_access_points(&bsss, 1);
+    cell.trace();
+    let inputs = [
+        (us(100), CellInput::Up { station: 0, packet: packet(0) }),
+        (us(101), CellInput::Down { station: 1, packet: packet(1) }),
+    ];
+    let outputs = drive(&mut cell, &inputs, Instant::from_millis(4), |_| None);
+    assert_eq!(outputs.len(), 2);
+    assert_eq!(cell.statistics().collisions, 0);
+    let ladder = ladder(&mut cell);
+    assert_eq!(ladder[0], "106 244 bss0 sta0 AP data");
+    assert!(ladder[2].ends_with("bss1 AP sta1 data"), "{ladder:?}");
+}
+
+/// Four stations in a row pass a packet on. All of them receive every frame.
+#[test]
+fn ad_hoc_stations_pass_a_packet_on() {
+    let (config, stations) = settings(&["active"; 4], AIR);
+    let mut cell = Cell::ad_hoc(&config, &stations, 1);
+    cell.trace();
+    let forward = |output| match output {
+        CellOutput::ToStation { station, packet } if station < 3 => {
+            Some(CellInput::Peer { from: station, to: station + 1, packet })
+        }
+        _ => None,
+    };
+    let inputs = [(us(100), CellInput::Peer { from: 0, to: 1, packet: packet(7) })];
+    let end = Instant::from_millis(3);
+    let outputs = drive(&mut cell, &inputs, end, forward);
+    assert_eq!(outputs.last(), Some(&CellOutput::ToStation { station: 3, packet: packet(7) }));
+    let ladder = ladder(&mut cell);
+    assert_eq!(ladder[..2], ["106 244 bss0 sta0 sta1 data", "366 28 bss0 sta1 sta0 ack"]);
+    let kinds: Vec<&str> =
+        ladder[2..].iter().map(|line| line.split_once("bss0 ").map_or("", |(_, rest)| rest)).collect();
+    assert_eq!(kinds, ["sta1 sta2 data", "sta2 sta1 ack", "sta2 sta3 data", "sta3 sta2 ack"]);
+    let end = cell.finish(end);
+    for (station, [sent, received]) in [[244, 572], [272, 544], [272, 544], [28, 788]].into_iter().enumerate()
+    {
+        let ledger = cell.ledger(station as u32);
+        ledger.check(end);
+        assert_eq!(ledger.duration(State::Transmit), Span::from_micros(sent), "station {station}");
+        assert_eq!(ledger.duration(State::Receive), Span::from_micros(received), "station {station}");
+    }
+}
+
+/// Two saturated access points share the channel about equally, and together carry nearly what one carries alone.
+#[test]
+fn saturated_access_points_share_the_channel() {
+    let end = Instant::from_millis(500);
+    let delivered = |bsss: &[Bss], stations: &[u32]| {
+        let mut cell = Cell::with_access_points(bsss, 1);
+        let first = stations.iter().flat_map(|station| {
+            (0..2).map(|_| (us(100), CellInput::Down { station: *station, packet: packet(0) }))
+        });
+        let inputs: Vec<_> = first.collect();
+        let mut counts = vec![0_u32; stations.len()];
+        drive(&mut cell, &inputs, end, |output| {
+            let CellOutput::ToStation { station, packet } = output else { return None };
+            counts[station as usize] += 1;
+            Some(CellInput::Down { station, packet })
+        });
+        counts
+    };
+    let alone = delivered(&[bss("access-point", None, &["active"])], &[0])[0];
+    let both = delivered(&[bss("access-point", None, &["active"]), bss("ap2", None, &["active"])], &[0, 1]);
+    let together = both[0] + both[1];
+    assert!(alone > 1_100, "one access point delivers {alone} packets");
+    // A second contender shortens the mean backoff and adds collisions.
+    assert!((0.8..1.1).contains(&(f64::from(together) / f64::from(alone))), "{together} against {alone}");
+    assert!((0.85..1.18).contains(&(f64::from(both[0]) / f64::from(both[1]))), "{both:?}");
+}
+
+#[test]
+fn cells_of_several_macs_keep_the_machine_contract() {
+    let two = || {
+        let bss = |name: &str, shared_radio, policies| {
+            let (config, stations) = settings(policies, AIR);
+            Bss { name: name.to_owned(), config, shared_radio, stations }
+        };
+        let bsss = [bss("access-point", None, &["active", "psm"]), bss("relay", Some(0), &["uapsd"])];
+        Cell::with_access_points(&bsss, 1)
+    };
+    let inputs = traffic(3, 400);
+    let done = check_machine(two, &inputs, Instant::from_secs(60));
+    assert_accounted(&done, inputs.len(), &[("two access points", "")]);
+    let ad_hoc = || {
+        let (config, stations) = settings(&["active"; 3], &[("wifi.frame_error_rate", "0.3")]);
+        Cell::ad_hoc(&config, &stations, 1)
+    };
+    let inputs: Vec<_> = inputs
+        .into_iter()
+        .map(|(at, input)| match input {
+            CellInput::Down { station, packet } => {
+                (at, CellInput::Peer { from: station, to: (station + 1) % 3, packet })
+            }
+            CellInput::Up { station, packet } => {
+                (at, CellInput::Peer { from: station, to: (station + 2) % 3, packet })
+            }
+            CellInput::Peer { .. } => (at, input),
+        })
+        .collect();
+    let done = check_machine(ad_hoc, &inputs, Instant::from_secs(60));
+    assert_accounted(&done, inputs.len(), &[("ad hoc", "")]);
 }

@@ -12,9 +12,11 @@ use super::{Category, FrameLimits};
 use crate::media::cell::config::CellConfig;
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
-use crate::media::cell::frame::{Body, Member, Mpdu, Ppdu, Receiver};
+use crate::media::cell::frame::{Body, Mpdu, Ppdu, Receiver};
+use crate::media::cell::radio::RadioId;
 use crate::media::cell::{CellOutput, LossPlace};
 use crate::net::packet::Packet;
+use crate::net::route::Member;
 
 /// The MAC of an access point.
 #[derive(Clone, Debug)]
@@ -24,6 +26,8 @@ pub(crate) struct AccessPointMac {
     first_station: StationId,
     data_contender: ContenderId,
     beacon_contender: ContenderId,
+    /// The radio of a station that this access point shares; `None` if nothing accounts for the energy of its radio.
+    radio: Option<RadioId>,
     slot: Slot,
     limits: FrameLimits,
     power_save: AccessPoint<Packet>,
@@ -43,6 +47,7 @@ impl AccessPointMac {
         member: Member,
         first_station: StationId,
         [data, beacon]: [ContenderId; 2],
+        radio: Option<RadioId>,
         slot: Slot,
     ) -> Self {
         Self {
@@ -50,6 +55,7 @@ impl AccessPointMac {
             first_station,
             data_contender: data,
             beacon_contender: beacon,
+            radio,
             slot,
             limits: FrameLimits {
                 retries: config.retry_limit,
@@ -88,7 +94,7 @@ impl AccessPointMac {
     /// The members that are stations of this BSS.
     pub(crate) fn stations(&self) -> std::ops::Range<Member> {
         let first = self.member + 1;
-        first..first + self.power_save.stations()
+        first..first + self.power_save.stations() as Member
     }
 
     /// The station's bit in the TIM.
@@ -106,6 +112,10 @@ impl AccessPointMac {
     pub(crate) fn deliver(&mut self, station: Member, packet: Packet, now: Instant, out: &mut Effects<'_>) {
         let station = self.local(station);
         self.notify(AccessPointInput::Deliver { station, packet }, now, out);
+    }
+
+    pub(super) const fn radio(&self) -> Option<RadioId> {
+        self.radio
     }
 
     pub(super) const fn contender(&self) -> ContenderId {
@@ -223,7 +233,7 @@ impl AccessPointMac {
                 AccessPointOutput::Recall { station } => recalled = Some(station),
                 AccessPointOutput::Beacon { dtim_count } => {
                     self.beacon = Some(dtim_count);
-                    out.join(self.beacon_contender, None, now);
+                    out.join(self.beacon_contender, self.radio, now);
                 }
                 AccessPointOutput::Dropped { station, packet, why } => {
                     let place = match why {
@@ -240,7 +250,7 @@ impl AccessPointMac {
         if let Some(station) = recalled {
             self.recall(station, now, out);
         }
-        if out.traces() {
+        if self.is_traced(out) {
             let held: usize = (0..self.power_save.stations()).map(|id| self.power_save.buffered(id)).sum();
             out.note_power_save(held as u32, now);
         }
@@ -260,7 +270,7 @@ impl AccessPointMac {
     /// Puts a frame into the transmission queue.
     fn enqueue(&mut self, station: StationId, body: Body, now: Instant, out: &mut Effects<'_>) {
         // The queue numbers the frame when it accepts it.
-        let mpdu = Mpdu::new(self.stations().start + station, body, 0);
+        let mpdu = Mpdu::new(self.stations().start + station as Member, body, 0);
         let mut dropped = Vec::new();
         let accepted = self.queue.push(mpdu, now, &mut dropped);
         self.discard(dropped, out);
@@ -269,13 +279,13 @@ impl AccessPointMac {
         }
         self.note_queue(now, out);
         if self.queue.front().is_some() {
-            out.join(self.data_contender, None, now);
+            out.join(self.data_contender, self.radio, now);
         }
     }
 
     /// Takes the frames of a station that fell asleep back from the transmission queue.
     fn recall(&mut self, station: StationId, now: Instant, out: &mut Effects<'_>) {
-        let back = self.queue.recall(self.stations().start + station);
+        let back = self.queue.recall(self.stations().start + station as Member);
         let mut dropped = Vec::new();
         self.queue.refill(now, &mut dropped);
         self.discard(dropped, out);
@@ -305,13 +315,18 @@ impl AccessPointMac {
     }
 
     fn note_queue(&self, now: Instant, out: &mut Effects<'_>) {
-        if out.traces() {
+        if self.is_traced(out) {
             out.note_queue(self.queue.len() as u32, now);
         }
     }
 
+    /// A trace has the queues of the first access point only.
+    fn is_traced(&self, out: &Effects<'_>) -> bool {
+        self.member == 0 && out.traces()
+    }
+
     /// The number of a station in this BSS.
     fn local(&self, station: Member) -> StationId {
-        station - self.member - 1
+        StationId::from(station - self.member - 1)
     }
 }

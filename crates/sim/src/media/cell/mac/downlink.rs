@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 use airwatt_base::Instant;
 
 use crate::media::cell::fq_codel::{FqCodel, FqCodelConfig};
-use crate::media::cell::frame::{Body, Member, Mpdu};
+use crate::media::cell::frame::{Body, Mpdu};
 use crate::net::packet::Endpoints;
-
+use crate::net::route::Member;
 /// Queueing discipline of an access point's transmission queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApQueueing {

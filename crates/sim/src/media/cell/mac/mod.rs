@@ -1,4 +1,5 @@
-//! The MAC entities of a cell: access points and stations, each with its queues and its side of power save.
+//! The MAC entities of a cell: access points and stations, each with its queues and its side of power save, and ad-hoc
+//! stations.
 //!
 //! A MAC prepares the PPDU for an access that it has won ([`Mac::compose`]), receives ([`Mac::receive`] when the frame has
 //! arrived, [`Mac::acknowledged`] when its own acknowledgement is out), and learns the result of an attempt
@@ -7,14 +8,18 @@
 
 mod access_point;
 mod downlink;
+mod peer;
+mod queue;
 mod station;
 
 use airwatt_base::{Instant, Span};
 
 pub(super) use self::access_point::AccessPointMac;
 pub use self::downlink::ApQueueing;
+pub(super) use self::peer::PeerMac;
 pub(super) use self::station::StationMac;
 use super::channel::Parts;
+use super::config::CellConfig;
 use super::contention::ContenderId;
 use super::effects::Effects;
 use super::frame::Ppdu;
@@ -41,6 +46,15 @@ pub(super) struct FrameLimits {
 }
 
 impl FrameLimits {
+    /// The limits of stations.
+    const fn of_station(config: &CellConfig) -> Self {
+        Self {
+            retries: config.retry_limit,
+            rts_threshold: config.station_rts_threshold,
+            overhead: config.mac_overhead,
+        }
+    }
+
     /// Whether an RTS precedes an MPDU of this length.
     fn rts(&self, bytes: u32) -> bool {
         self.rts_threshold.is_some_and(|limit| bytes > limit)
@@ -54,24 +68,17 @@ pub(super) enum Mac {
     AccessPoint(Box<AccessPointMac>),
     /// Of a station.
     Station(Box<StationMac>),
-}
-
-/// Calls a method of whichever kind of MAC this is.
-macro_rules! each {
-    ($mac:expr, $name:ident => $call:expr) => {
-        match $mac {
-            Mac::AccessPoint($name) => $call,
-            Mac::Station($name) => $call,
-        }
-    };
+    /// Of an ad-hoc station.
+    Peer(Box<PeerMac>),
 }
 
 impl Mac {
     /// The radio whose energy this MAC uses; `None` if nothing accounts for it.
     pub(super) fn radio(&self) -> Option<RadioId> {
         match self {
-            Self::AccessPoint(_) => None,
+            Self::AccessPoint(mac) => mac.radio(),
             Self::Station(mac) => Some(mac.radio()),
+            Self::Peer(mac) => Some(mac.radio()),
         }
     }
 
@@ -80,6 +87,7 @@ impl Mac {
         match self {
             Self::AccessPoint(mac) => mac.contender(),
             Self::Station(mac) => mac.contender(),
+            Self::Peer(mac) => mac.contender(),
         }
     }
 
@@ -88,6 +96,7 @@ impl Mac {
         match self {
             Self::AccessPoint(mac) => mac.has_frame(category),
             Self::Station(mac) => mac.has_frame(),
+            Self::Peer(mac) => mac.has_frame(),
         }
     }
 
@@ -96,6 +105,7 @@ impl Mac {
         match self {
             Self::AccessPoint(mac) => mac.next_ppdu(category),
             Self::Station(mac) => mac.next_ppdu(),
+            Self::Peer(mac) => mac.next_ppdu(),
         }
     }
 
@@ -104,18 +114,23 @@ impl Mac {
         match self {
             Self::AccessPoint(mac) => mac.compose(category, now, out),
             Self::Station(mac) => mac.compose(),
+            Self::Peer(mac) => mac.compose(),
         }
     }
 
     /// Handles the arrival of a PPDU that is addressed to this MAC.
     pub(super) fn receive(&mut self, ppdu: &Ppdu, now: Instant, out: &mut Effects<'_>) {
-        each!(self, mac => mac.receive(ppdu, now, out));
+        match self {
+            Self::AccessPoint(mac) => mac.receive(ppdu, now, out),
+            Self::Station(mac) => mac.receive(ppdu, out),
+            Self::Peer(mac) => mac.receive(ppdu, out),
+        }
     }
 
     /// Handles the end of this MAC's acknowledgement of `ppdu`.
     pub(super) fn acknowledged(&mut self, ppdu: &Ppdu, now: Instant, out: &mut Effects<'_>) {
         match self {
-            Self::AccessPoint(_) => {}
+            Self::AccessPoint(_) | Self::Peer(_) => {}
             Self::Station(mac) => mac.acknowledged(ppdu, now, out),
         }
     }
@@ -129,12 +144,20 @@ impl Mac {
         now: Instant,
         out: &mut Effects<'_>,
     ) -> bool {
-        each!(self, mac => mac.conclude(ppdu, acknowledged, now, out))
+        match self {
+            Self::AccessPoint(mac) => mac.conclude(ppdu, acknowledged, now, out),
+            Self::Station(mac) => mac.conclude(acknowledged, now, out),
+            Self::Peer(mac) => mac.conclude(acknowledged, out),
+        }
     }
 
     /// Serves the timers of power save.
     pub(super) fn handle_timeout(&mut self, now: Instant, out: &mut Effects<'_>) {
-        each!(self, mac => mac.handle_timeout(now, out));
+        match self {
+            Self::AccessPoint(mac) => mac.handle_timeout(now, out),
+            Self::Station(mac) => mac.handle_timeout(now, out),
+            Self::Peer(_) => {}
+        }
     }
 
     /// Adds the time for which the MAC `waited` before an exchange to its station's air time.

@@ -1,43 +1,34 @@
 //! The MAC of a station: its transmission queue, its side of power save, and the air time that its exchanges took.
 
-use std::collections::VecDeque;
-
 use airwatt_base::{Instant, Machine, Slot, Span};
 use airwatt_proto::powersave::{
     self as ps, Control, Station, StationId, StationInput, StationOutput, Uplink,
 };
 
 use super::FrameLimits;
+use super::queue::FrameQueue;
 use crate::media::cell::channel::Parts;
 use crate::media::cell::config::{CellConfig, StationConfig};
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
-use crate::media::cell::frame::{Body, Member, Mpdu, Ppdu, Receiver};
+use crate::media::cell::frame::{Body, Mpdu, Ppdu};
 use crate::media::cell::radio::RadioId;
 use crate::media::cell::{CellOutput, LossPlace};
 use crate::net::packet::Packet;
+use crate::net::route::Member;
 
 /// The MAC of a station.
 #[derive(Clone, Debug)]
 pub(crate) struct StationMac {
     /// The number of the station in the cell, which is that of its radio too.
     id: StationId,
-    member: Member,
     access_point: Member,
-    contender: ContenderId,
     /// The slot of the power-save timers; the next one is that of the radio.
     slot: Slot,
-    limits: FrameLimits,
-    /// Largest number of packets in the queue.
-    buffer: u32,
     power_save: Station,
     /// What its own frames, and the waiting for them, took of the air.
     air_time: ps::AirTime,
-    queue: VecDeque<Mpdu>,
-    packets: u32,
-    sequence: u16,
-    /// Whether the first frame of the queue is on the air, or its attempt is being concluded.
-    in_flight: bool,
+    queue: FrameQueue,
     given_up: u64,
 }
 
@@ -51,24 +42,14 @@ impl StationMac {
         contender: ContenderId,
         slot: Slot,
     ) -> Self {
+        let limits = FrameLimits::of_station(config);
         Self {
             id,
-            member,
             access_point,
-            contender,
             slot,
-            limits: FrameLimits {
-                retries: config.retry_limit,
-                rts_threshold: config.station_rts_threshold,
-                overhead: config.mac_overhead,
-            },
-            buffer: config.station_buffer,
             power_save: Station::new(station.power_save, station.policy),
             air_time: ps::AirTime::default(),
-            queue: VecDeque::new(),
-            packets: 0,
-            sequence: 0,
-            in_flight: false,
+            queue: FrameQueue::new(member, contender, limits, config.station_buffer),
             given_up: 0,
         }
     }
@@ -90,14 +71,11 @@ impl StationMac {
 
     /// Takes a packet from the station's host.
     pub(crate) fn enqueue(&mut self, packet: Packet, now: Instant, out: &mut Effects<'_>) {
-        if self.packets >= self.buffer {
+        if !self.queue.push(self.access_point, packet) {
             out.emit(CellOutput::Lost { station: self.id, packet, place: LossPlace::StationBuffer });
             return;
         }
-        self.packets += 1;
-        let mpdu = self.mpdu(Body::Data(packet));
-        self.queue.push_back(mpdu);
-        self.notify(StationInput::Backlog { frames: self.packets }, now, out);
+        self.notify(StationInput::Backlog { frames: self.queue.packets() }, now, out);
         self.join(now, out);
     }
 
@@ -127,7 +105,7 @@ impl StationMac {
     }
 
     pub(super) const fn contender(&self) -> ContenderId {
-        self.contender
+        self.queue.contender()
     }
 
     pub(super) fn has_frame(&self) -> bool {
@@ -135,27 +113,15 @@ impl StationMac {
     }
 
     pub(super) fn next_ppdu(&self) -> Option<Ppdu> {
-        let mpdu = *self.queue.front()?;
-        let bytes = mpdu.body.frame_bytes(self.limits.overhead);
-        Some(Ppdu {
-            from: self.member,
-            to: Receiver::Member(mpdu.to),
-            contender: self.contender,
-            mpdu,
-            bytes,
-            rts: self.limits.rts(bytes),
-            pm: self.pm_of(&mpdu),
-        })
+        self.queue.next_ppdu(self.pm_of(self.queue.front()?))
     }
 
     pub(super) fn compose(&mut self) -> Ppdu {
-        let head = self.queue.front_mut().expect("a sender has a frame");
-        head.stamped = true;
-        self.in_flight = true;
+        self.queue.begin_attempt();
         self.next_ppdu().expect("a sender has a frame")
     }
 
-    pub(super) fn receive(&mut self, ppdu: &Ppdu, _now: Instant, out: &mut Effects<'_>) {
+    pub(super) fn receive(&self, ppdu: &Ppdu, out: &mut Effects<'_>) {
         if let Body::Data(packet) = ppdu.mpdu.body {
             out.emit(CellOutput::ToStation { station: self.id, packet });
         }
@@ -171,38 +137,26 @@ impl StationMac {
         self.notify(StationInput::Received { bytes, flags: ppdu.mpdu.flags, null }, now, out);
     }
 
-    pub(super) fn conclude(
-        &mut self,
-        _ppdu: &Ppdu,
-        acknowledged: bool,
-        now: Instant,
-        out: &mut Effects<'_>,
-    ) -> bool {
-        let left = acknowledged || {
-            let head = self.queue.front_mut().expect("the frame stays in the queue");
-            head.retries += 1;
-            head.retries > self.limits.retries
-        };
-        if left {
-            self.remove_first(acknowledged, now, out);
+    pub(super) fn conclude(&mut self, acknowledged: bool, now: Instant, out: &mut Effects<'_>) -> bool {
+        let left = self.queue.take_concluded(acknowledged);
+        if let Some(mpdu) = left {
+            self.frame_left(&mpdu, acknowledged, now, out);
         }
-        self.in_flight = false;
-        left
+        self.queue.end_attempt();
+        left.is_some()
     }
 
-    /// Removes the first frame of the queue: acknowledged, or given up.
-    fn remove_first(&mut self, delivered: bool, now: Instant, out: &mut Effects<'_>) {
-        let Some(mpdu) = self.queue.pop_front() else { return };
+    /// Handles a frame that has left the queue: acknowledged, or given up.
+    fn frame_left(&mut self, mpdu: &Mpdu, delivered: bool, now: Instant, out: &mut Effects<'_>) {
         match mpdu.body {
             Body::Data(packet) => {
-                self.packets -= 1;
                 if !delivered {
                     self.given_up += 1;
                     out.emit(CellOutput::Lost { station: self.id, packet, place: LossPlace::RetryLimit });
                 }
                 let frame = Uplink::Data { bytes: packet.bytes };
                 self.notify(StationInput::Sent { frame, delivered }, now, out);
-                self.notify(StationInput::Backlog { frames: self.packets }, now, out);
+                self.notify(StationInput::Backlog { frames: self.queue.packets() }, now, out);
             }
             Body::Control(control) => {
                 let frame = Uplink::Control(control);
@@ -244,7 +198,7 @@ impl StationMac {
             while let Some(output) = self.power_save.poll_output() {
                 match output {
                     StationOutput::Wake => out.wake(self.radio(), self.slot + 1, now),
-                    StationOutput::Doze => out.doze(self.radio(), self.contender, self.slot + 1, now),
+                    StationOutput::Doze => out.doze(self.radio(), self.contender(), self.slot + 1, now),
                     StationOutput::Send(control) => self.enqueue_control(control, now, out),
                     StationOutput::MeasureAirTime => asked = true,
                     StationOutput::Window(window) => {
@@ -265,22 +219,14 @@ impl StationMac {
         }
     }
 
-    /// Power-save frames go ahead of data, but not ahead of a frame that is on the air.
     fn enqueue_control(&mut self, control: Control, now: Instant, out: &mut Effects<'_>) {
-        let behind = usize::from(self.in_flight);
-        let mpdu = self.mpdu(Body::Control(control));
-        self.queue.insert(behind.min(self.queue.len()), mpdu);
+        self.queue.push_first(self.access_point, Body::Control(control));
         self.join(now, out);
     }
 
     fn join(&self, now: Instant, out: &mut Effects<'_>) {
         if !self.queue.is_empty() {
-            out.join(self.contender, Some(self.radio()), now);
+            out.join(self.contender(), Some(self.radio()), now);
         }
-    }
-
-    fn mpdu(&mut self, body: Body) -> Mpdu {
-        self.sequence = (self.sequence + 1) & 0xfff;
-        Mpdu::new(self.access_point, body, self.sequence)
     }
 }

@@ -1,0 +1,147 @@
+//! Constructors of a cell: which members it has, and which contenders, radios, slots and random streams they use.
+
+use std::collections::VecDeque;
+
+use airwatt_base::{Schedule, Slot, Stream};
+use airwatt_proto::powersave::{PolicyConfig, StationId};
+
+use super::channel::Channel;
+use super::config::{Bss, CellConfig, StationConfig};
+use super::contention::{Access, ContenderId, Contention};
+use super::frame::Node;
+use super::mac::{AccessPointMac, Category, Mac, PeerMac, StationMac};
+use super::radio::Radios;
+use super::sniffer::Sniffer;
+use super::{Cell, Contender, FIRST_BEACON, StationPlace};
+use crate::net::route::Member;
+impl Cell {
+    /// Makes a cell with one access point at time zero. Its random streams derive from `seed`.
+    pub fn new(config: CellConfig, stations: Vec<StationConfig>, seed: u64) -> Self {
+        let name = "access-point".to_owned();
+        Self::with_access_points(&[Bss { name, config, shared_radio: None, stations }], seed)
+    }
+
+    /// Makes a cell with several access points in range of each other. Stations are numbered BSS by BSS.
+    ///
+    /// Panics if there is none, if their settings of the channel differ, or if an access point shares the radio of a station
+    /// that is not in an earlier BSS or whose policy lets it sleep.
+    pub fn with_access_points(bsss: &[Bss], seed: u64) -> Self {
+        let first = &bsss.first().expect("a cell has an access point").config;
+        let of_channel = |config: &CellConfig| {
+            let CellConfig { standard, data_rate, control_rate, beacon_rate, counting, txop, .. } = *config;
+            (standard, data_rate, control_rate, beacon_rate, counting, txop)
+        };
+        let stations: usize = bsss.iter().map(|bss| bss.stations.len()).sum();
+        let mut cell = Self::empty(first, bsss.len(), stations, seed);
+        let mut policies = Vec::new();
+        for bss in bsss {
+            assert_eq!(of_channel(&bss.config), of_channel(first), "one channel has one PHY");
+            if let Some(id) = bss.shared_radio {
+                let policy = policies.get(id as usize).expect("the station is in an earlier BSS");
+                assert_eq!(*policy, PolicyConfig::Active, "the radio of an access point does not sleep");
+            }
+            cell.add_access_point(bss, seed);
+            for station in &bss.stations {
+                cell.add_station(&bss.config, station, seed);
+                policies.push(station.policy);
+            }
+        }
+        cell
+    }
+
+    /// Makes a cell whose stations form an ad-hoc network. The settings of the access point have no effect.
+    pub fn ad_hoc(config: &CellConfig, stations: &[StationConfig], seed: u64) -> Self {
+        let mut cell = Self::empty(config, 0, stations.len(), seed);
+        for station in stations {
+            cell.add_peer(config, station, seed);
+        }
+        cell
+    }
+
+    fn empty(config: &CellConfig, access_points: usize, stations: usize, seed: u64) -> Self {
+        let first_station_slot = FIRST_BEACON + access_points as Slot;
+        Self {
+            macs: Vec::with_capacity(access_points + stations),
+            access_points: Vec::new(),
+            stations: Vec::with_capacity(stations),
+            contenders: Vec::new(),
+            pairs: Vec::new(),
+            channel: Channel::new(config, Stream::new(seed, "air/noise")),
+            contention: Contention::new(config.standard.timing().slot, config.counting),
+            radios: Radios::default(),
+            schedule: Schedule::new(first_station_slot as usize + 2 * stations),
+            first_station_slot,
+            outputs: VecDeque::new(),
+            sniffer: Sniffer::new(config),
+            txop: config.txop,
+            winners: Vec::new(),
+        }
+    }
+
+    fn add_access_point(&mut self, bss: &Bss, seed: u64) {
+        let Bss { config, name, .. } = bss;
+        let radio = bss.shared_radio;
+        let timing = config.standard.timing();
+        let member = self.macs.len() as Member;
+        // Beacons precede data: they wait for PIFS and have no backoff.
+        let pifs = Access { aifs: timing.sifs + timing.slot, cw_min: 0, cw_max: 0 };
+        let backoff = Stream::new(seed, &format!("{name}/backoff"));
+        let contender = |category| Contender { member, category, radio };
+        let data = self.add_contender(contender(Category::Data), config.ap_access, backoff);
+        let beacons = Stream::new(seed, &format!("{name}/beacon"));
+        let beacon = self.add_contender(contender(Category::Beacon), pifs, beacons);
+        if let Some(id) = radio {
+            let station = &self.macs[self.stations[id as usize].member as usize];
+            self.pairs.push([station.contender(), data]);
+        }
+        self.channel.add_access_point();
+        self.sniffer.add(Node::AccessPoint, self.access_points.len());
+        let slot = FIRST_BEACON + self.access_points.len() as Slot;
+        let first_station = self.stations.len() as StationId;
+        let mac = AccessPointMac::new(config, member, first_station, [data, beacon], radio, slot);
+        self.schedule.put(slot, mac.next_timeout());
+        self.access_points.push(member);
+        self.macs.push(Mac::AccessPoint(Box::new(mac)));
+    }
+
+    fn add_station(&mut self, config: &CellConfig, station: &StationConfig, seed: u64) {
+        let access_point = self.access_points.last().copied().expect("a station follows its access point");
+        if let Mac::AccessPoint(mac) = &mut self.macs[access_point as usize] {
+            mac.add_station(station.policy.needs_uapsd());
+        }
+        let (id, member, contender) = self.add_radio(config, station, seed);
+        self.stations.push(StationPlace { member, access_point });
+        let slot = self.first_station_slot + 2 * id;
+        let mac = StationMac::new(config, station, id, [member, access_point], contender, slot);
+        self.schedule.put(slot, mac.next_timeout());
+        self.macs.push(Mac::Station(Box::new(mac)));
+    }
+
+    fn add_peer(&mut self, config: &CellConfig, station: &StationConfig, seed: u64) {
+        let (id, member, contender) = self.add_radio(config, station, seed);
+        self.stations.push(StationPlace { member, access_point: member });
+        self.macs.push(Mac::Peer(Box::new(PeerMac::new(config, id, member, contender))));
+    }
+
+    /// Adds what every kind of station has. Returns its number, its member and its contender.
+    fn add_radio(
+        &mut self,
+        config: &CellConfig,
+        station: &StationConfig,
+        seed: u64,
+    ) -> (StationId, Member, ContenderId) {
+        let member = self.macs.len() as Member;
+        let id = self.radios.add(station.radio.clone());
+        let backoff = Stream::new(seed, &format!("station/{id}/backoff"));
+        let contender = Contender { member, category: Category::Data, radio: Some(id) };
+        let contender = self.add_contender(contender, config.station_access, backoff);
+        self.channel.add_station(config, station);
+        self.sniffer.add(Node::Station(id), self.access_points.len().saturating_sub(1));
+        (id, member, contender)
+    }
+
+    fn add_contender(&mut self, contender: Contender, access: Access, backoff: Stream) -> ContenderId {
+        self.contenders.push(contender);
+        self.contention.add(access, backoff)
+    }
+}

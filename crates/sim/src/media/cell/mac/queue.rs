@@ -1,0 +1,120 @@
+//! The transmission queue of a station or of an ad-hoc peer.
+
+use std::collections::VecDeque;
+
+use super::FrameLimits;
+use crate::media::cell::contention::ContenderId;
+use crate::media::cell::frame::{Body, Mpdu, Ppdu, Receiver};
+use crate::net::packet::Packet;
+use crate::net::route::Member;
+
+/// A first-come, first-served queue with a limit in packets.
+#[derive(Clone, Debug)]
+pub(super) struct FrameQueue {
+    member: Member,
+    contender: ContenderId,
+    limits: FrameLimits,
+    /// Largest number of packets.
+    buffer: u32,
+    frames: VecDeque<Mpdu>,
+    packets: u32,
+    sequence: u16,
+    /// Whether the first frame is on the air, or its attempt is being concluded.
+    in_flight: bool,
+}
+
+impl FrameQueue {
+    /// Makes an empty queue whose frames are sent by `member` as `contender`.
+    pub(super) const fn new(
+        member: Member,
+        contender: ContenderId,
+        limits: FrameLimits,
+        buffer: u32,
+    ) -> Self {
+        let frames = VecDeque::new();
+        Self { member, contender, limits, buffer, frames, packets: 0, sequence: 0, in_flight: false }
+    }
+
+    pub(super) const fn contender(&self) -> ContenderId {
+        self.contender
+    }
+
+    /// Number of packets in the queue.
+    pub(super) const fn packets(&self) -> u32 {
+        self.packets
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    pub(super) fn front(&self) -> Option<&Mpdu> {
+        self.frames.front()
+    }
+
+    /// Appends a packet. Returns `false` if the queue is full.
+    pub(super) fn push(&mut self, to: Member, packet: Packet) -> bool {
+        if self.packets >= self.buffer {
+            return false;
+        }
+        self.packets += 1;
+        let mpdu = self.number(to, Body::Data(packet));
+        self.frames.push_back(mpdu);
+        true
+    }
+
+    /// Inserts a power-save frame ahead of data, but not ahead of a frame that is on the air.
+    pub(super) fn push_first(&mut self, to: Member, body: Body) {
+        let mpdu = self.number(to, body);
+        let behind = usize::from(self.in_flight);
+        self.frames.insert(behind.min(self.frames.len()), mpdu);
+    }
+
+    /// The PPDU of the first frame with this power-management bit.
+    pub(super) fn next_ppdu(&self, pm: bool) -> Option<Ppdu> {
+        let mpdu = *self.frames.front()?;
+        let bytes = mpdu.body.frame_bytes(self.limits.overhead);
+        Some(Ppdu {
+            from: self.member,
+            to: Receiver::Member(mpdu.to),
+            contender: self.contender,
+            mpdu,
+            bytes,
+            rts: self.limits.rts(bytes),
+            pm,
+        })
+    }
+
+    /// Begins an attempt at the first frame. Panics if there is none.
+    pub(super) fn begin_attempt(&mut self) {
+        let head = self.frames.front_mut().expect("a sender has a frame");
+        head.stamped = true;
+        self.in_flight = true;
+    }
+
+    /// Removes the first frame if it was acknowledged, or if this was its last attempt.
+    pub(super) fn take_concluded(&mut self, acknowledged: bool) -> Option<Mpdu> {
+        if !acknowledged {
+            let head = self.frames.front_mut().expect("the frame stays in the queue");
+            head.retries += 1;
+            if head.retries <= self.limits.retries {
+                return None;
+            }
+        }
+        let mpdu = self.frames.pop_front()?;
+        if matches!(mpdu.body, Body::Data(_)) {
+            self.packets -= 1;
+        }
+        Some(mpdu)
+    }
+
+    /// Ends the attempt.
+    pub(super) const fn end_attempt(&mut self) {
+        self.in_flight = false;
+    }
+
+    fn number(&mut self, to: Member, body: Body) -> Mpdu {
+        self.sequence = (self.sequence + 1) & 0xfff;
+        Mpdu::new(to, body, self.sequence)
+    }
+}
