@@ -7,6 +7,7 @@
 //! * [`percentile`]: percentiles of samples and of counts.
 //! * [`machine`]: the contract that every protocol, link, queue and radio machine obeys.
 //! * [`timers`]: a table of timers, each with the reason why it runs.
+//! * [`settings`]: settings of mechanisms, how they are read and checked, and the errors of those that cannot be.
 //! * [`testkit`]: the conformance test that every machine has to pass.
 //!
 //! Nothing here reads a clock, opens a socket or draws an unseeded number.
@@ -16,6 +17,7 @@ pub mod percentile;
 pub mod random;
 pub mod schedule;
 pub mod seq;
+pub mod settings;
 pub mod testkit;
 pub mod timers;
 pub mod units;
