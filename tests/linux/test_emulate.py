@@ -76,7 +76,7 @@ WINDOW = ["--set", "tcp.receive_window=30kB", "--set", "tcp.delayed_ack=true", "
     ("policy", "size", "within"), [("active", "2MB", 0.05), ("psm", "1200kB", 0.05), ("uapsd", "1500kB", 0.1)]
 )
 def test_the_kernels_reno_and_ours_agree(policy, size, within):
-    setting = ["--policy", policy, "--set", f"flow.size={size}", *WINDOW]
+    setting = ["--policy", policy, "--set", f"flow.application.size={size}", *WINDOW]
     simulated, emulated = (document(how, "fast-dsl", *setting) for how in ("run", "emulate"))
     for key in ("goodput_bps", "completed_s"):
         assert emulated["flows"][0][key] == pytest.approx(simulated["flows"][0][key], rel=within), key
@@ -89,7 +89,7 @@ def test_the_kernels_reno_and_ours_agree(policy, size, within):
 
 
 def test_keys_are_echoed_as_fast():
-    setting = ["--policy", "psm", "--set", "flow.mean_gap=100ms", "--set", "flow.count=15"]
+    setting = ["--policy", "psm", "--set", "flow.application.mean_gap=100ms", "--set", "flow.application.count=15"]
     simulated, emulated = (document(how, "ssh", *setting) for how in ("run", "emulate"))
     ours, kernels = (answer["flows"][0] for answer in (simulated, emulated))
     assert kernels["responses"] == ours["responses"] == 15
@@ -99,8 +99,8 @@ def test_keys_are_echoed_as_fast():
 
 
 def test_as_many_packets_are_dropped():
-    setting = ["--transport", "udp", "--set", "flow.application=cbr", "--set", "flow.rate=20Mbps"]
-    setting += ["--set", "flow.size=5MB", "--set", "wired.down.queue=20packets"]
+    setting = ["--transport", "udp", "--set", "flow.application.kind=cbr", "--set", "flow.application.rate=20Mbps"]
+    setting += ["--set", "flow.application.size=5MB", "--set", "wired.down.queue=20packets"]
     simulated, emulated = (document(how, "fast-dsl", *setting) for how in ("run", "emulate"))
     ours, kernels = (answer["cell"]["down_queue_drops"] for answer in (simulated, emulated))
     assert ours > 500
@@ -111,8 +111,8 @@ def test_as_many_packets_are_dropped():
 
 
 def test_small_datagrams_count_their_payload():
-    setting = ["--transport", "udp", "--set", "flow.application=cbr", "--set", "flow.rate=200kbps"]
-    setting += ["--set", "flow.packet=100B", "--set", "flow.size=50kB"]
+    setting = ["--transport", "udp", "--set", "flow.application.kind=cbr", "--set", "flow.application.rate=200kbps"]
+    setting += ["--set", "flow.application.packet=100B", "--set", "flow.application.size=50kB"]
     for how in ("run", "emulate"):
         flow = document(how, "fast-dsl", *setting)["flows"][0]
         assert (flow["bytes_delivered"], flow["segments_sent"]) == (50_000, 500), how
@@ -224,7 +224,7 @@ def test_stations_reach_each_other_across_the_air(tmp_path):
 
 def test_the_capture_has_the_real_packets(tmp_path):
     capture = tmp_path / "air.pcapng"
-    setting = ["--set", "flow.size=100kB", "--pcap", capture]
+    setting = ["--set", "flow.application.size=100kB", "--pcap", capture]
     document("emulate", "fast-dsl", *setting)
     fields = ["-T", "fields", "-e", "tcp.len", "-e", "wlan.fc.type_subtype", "-e", "ip.checksum.status"]
     shown = subprocess.run(
@@ -311,7 +311,7 @@ def test_interrupted_it_keeps_what_there_is():
         (["saturation"], 2, ["saturated"]),
         (["fast-dsl", "--lateness", "3", "--", "true"], 2, ["unit"]),
         (["fast-dsl", "--set", "station.count=201", "--", "true"], 2, ["200"]),
-        (["fast-dsl", "--set", "time_limit=1s", "--set", "flow.size=9MB"], 1, ["time limit"]),
+        (["fast-dsl", "--set", "time_limit=1s", "--set", "flow.application.size=9MB"], 1, ["time limit"]),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(arguments, status, words):
@@ -331,7 +331,7 @@ def test_a_command_that_fails_fails_the_emulation():
 
 
 def test_a_run_that_was_late_is_not_trusted():
-    done = program("emulate", "fast-dsl", "--json", "--lateness", "1ns", "--set", "flow.size=50kB")
+    done = program("emulate", "fast-dsl", "--json", "--lateness", "1ns", "--set", "flow.application.size=50kB")
     assert done.returncode == 1
     answer = json.loads(done.stdout)["realtime"]
     assert not answer["trusted"]

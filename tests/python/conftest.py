@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = Path(sys.executable).parent / "airwatt"
 
 # Settings for a run that takes milliseconds.
-SHORT = ["--set", "flow.size=1MB"]
+SHORT = ["--set", "flow.application.size=1MB"]
 
 
 def pytest_addoption(parser):

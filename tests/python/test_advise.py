@@ -109,7 +109,15 @@ def test_answers_are_what_is_delayed_where_an_application_waits_for_them(airwatt
 
 def test_what_models_do_not_describe_is_simulated_alone(airwatt):
     answer = airwatt(
-        "advise", "fast-dsl", "--delay", "1ms", "--set", "station.count=2", "--set", "flow.size=200kB", "--json"
+        "advise",
+        "fast-dsl",
+        "--delay",
+        "1ms",
+        "--set",
+        "station.count=2",
+        "--set",
+        "flow.application.size=200kB",
+        "--json",
     )
     assert answer.status == 0
     assert all(each["model"] is None for each in answer.json["candidates"])

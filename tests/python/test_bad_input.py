@@ -45,11 +45,17 @@ CAPTURE = ROOT / "captures" / "tcp-download.pcapng"
         (["run", "fast-dsl", "--policy", "frob"], ["frob", "psm"]),
         (["run", "fast-dsl", "--policy", "bata"], ["bata", "ba-ta", "psm"]),
         (
-            ["run", "fast-dsl", "--set", "station.ba_ta.ratio_min=1.7"],
-            ["station.ba_ta.ratio_min=1.7", "1.7", "0.01 to 1"],
+            ["run", "fast-dsl", "--set", "station.power_save.ratio_min=1.7", "--policy", "ba-ta"],
+            ["--set station.power_save.ratio_min=1.7", "0.01 to 1, got 1.7"],
         ),
-        (["run", "fast-dsl", "--set", "station.ba_ta.frob=1"], ["station.ba_ta.frob", "int_min"]),
-        (["run", "fast-dsl", "--set", "station.psm_throttling.quiet=5s"], ["psm_throttling.quiet", "5s", "1s"]),
+        (
+            ["run", "fast-dsl", "--set", "station.power_save.frob=1", "--policy", "ba-ta"],
+            ["power_save.frob", "int_min"],
+        ),
+        (
+            ["run", "fast-dsl", "--set", "station.power_save.quiet=5s", "--policy", "psm-throttling"],
+            ["power_save.quiet", "5s", "1s"],
+        ),
         (["run", "fast-dsl", "--policy", ""], ["policy"]),
         (["run", "fast-dsl", "--transport", "sctp-tunnel"], ["sctp-tunnel", "newreno"]),
         (["run", "fast-dsl", "--set", "station.radio=frob"], ["frob", "broadcom-4311"]),

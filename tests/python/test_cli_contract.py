@@ -143,7 +143,7 @@ def test_compare_takes_every_policy_that_the_scenario_can_have(airwatt):
     again = airwatt("compare", "fast-dsl", *SHORT, "--policy", "psm,all,active", "--json").json["rows"]
     assert [row["choice"]["policy"] for row in again] == ["psm", *(name for name in known if name != "psm")]
     assert "ba-ta" not in policies("fast-dsl", *SHORT, "--set", "ap.uapsd=false")
-    assert policies("e2tcp", "--set", "flow.size=100kB") == ["active"]
+    assert policies("e2tcp", "--set", "flow.application.size=100kB") == ["active"]
     assert airwatt("compare", "fast-dsl", "--set", "frob=1", "--policy", "all").status == 2
 
 
@@ -151,7 +151,7 @@ def test_compare_tells_energy_over_the_bound_and_the_time_of_answers(airwatt):
     table = airwatt("compare", "fast-dsl", *SHORT, "--policy", "active,ideal").out
     assert "ideal +" in table
     assert "goodput" in table
-    web = ["--set", "flow.application=web", "--set", "flow.count=2"]
+    web = ["--set", "flow.application.kind=web", "--set", "flow.application.count=2"]
     table = airwatt("compare", "fast-dsl", *web, "--policy", "active,psm").out
     assert all(head in table for head in ("p50", "p95", "p99"))
     assert "goodput" not in table
@@ -228,7 +228,13 @@ def test_a_full_disk_is_one_line_and_status_1(program, airwatt, tmp_path):
 
 def test_ctrl_c_ends_with_130_and_keeps_finished_runs(program):
     process = program(
-        "compare", "fast-dsl", "--vary", "flow.size=1MB,100GB,200GB", "--set", "time_limit=1000000s", "--json"
+        "compare",
+        "fast-dsl",
+        "--vary",
+        "flow.application.size=1MB,100GB,200GB",
+        "--set",
+        "time_limit=1000000s",
+        "--json",
     )
     time.sleep(3)
     process.send_signal(signal.SIGINT)
@@ -237,4 +243,4 @@ def test_ctrl_c_ends_with_130_and_keeps_finished_runs(program):
     assert err == "airwatt: interrupted\n"
     document = json.loads(out)
     assert document["interrupted"] is True
-    assert [row["choice"]["flow.size"] for row in document["rows"]] == ["1MB"]
+    assert [row["choice"]["flow.application.size"] for row in document["rows"]] == ["1MB"]

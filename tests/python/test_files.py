@@ -128,7 +128,7 @@ def test_what_is_no_regular_file_is_written_directly(tmp_path):
 
 def test_standard_output_is_written_behind_what_it_holds(tmp_path):
     path = tmp_path / "out"
-    line = f"echo before; {PROGRAM} run fast-dsl --set flow.size=20kB --pcap /dev/stdout --json; echo after"
+    line = f"echo before; {PROGRAM} run fast-dsl --set flow.application.size=20kB --pcap /dev/stdout --json; echo after"
     with path.open("wb") as out:
         subprocess.run(["bash", "-c", line], stdout=out, stderr=subprocess.DEVNULL, cwd=ROOT, check=True)
     content = path.read_bytes()
@@ -167,10 +167,13 @@ def small_disk(tmp_path):
 
 def test_each_kind_of_file_survives_a_full_disk(airwatt, small_disk):
     outputs = [
-        (["run", "fast-dsl", "--set", "flow.size=2MB", "--pcap", "f.pcapng"], ["f.pcapng"]),
-        (["run", "fast-dsl", "--set", "flow.size=2MB", "--perfetto", "f.pftrace"], ["f.pftrace"]),
-        (["run", "fast-dsl", "--set", "flow.size=2MB", "--plot", "f.png"], ["f.png"]),
-        (["run", "fast-dsl", "--set", "flow.size=2MB", "--trace", "."], ["frames.parquet", "queues.parquet"]),
+        (["run", "fast-dsl", "--set", "flow.application.size=2MB", "--pcap", "f.pcapng"], ["f.pcapng"]),
+        (["run", "fast-dsl", "--set", "flow.application.size=2MB", "--perfetto", "f.pftrace"], ["f.pftrace"]),
+        (["run", "fast-dsl", "--set", "flow.application.size=2MB", "--plot", "f.png"], ["f.png"]),
+        (
+            ["run", "fast-dsl", "--set", "flow.application.size=2MB", "--trace", "."],
+            ["frames.parquet", "queues.parquet"],
+        ),
         (["reproduce", "hashimoto-2010/tab1", "--runs", "1", "--out", "."], ["hashimoto-2010/tab1.csv"]),
     ]
     for words, names in outputs:
@@ -197,7 +200,7 @@ def test_each_kind_of_file_survives_a_full_disk(airwatt, small_disk):
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_program_that_is_ended_while_it_writes_leaves_old_files(program, tmp_path, ending):
     draw = random.Random(int(ending))
-    words = ["run", "fast-dsl", "--set", "flow.size=10MB", "--policy", "psm"]
+    words = ["run", "fast-dsl", "--set", "flow.application.size=10MB", "--policy", "psm"]
     outputs = {"--pcap": "f.pcapng", "--perfetto": "f.pftrace", "--plot": "f.png", "--trace": "."}
     words += itertools.chain.from_iterable((option, tmp_path / name) for option, name in outputs.items())
     started = time.monotonic()
@@ -220,15 +223,15 @@ def test_a_program_that_is_ended_while_it_writes_leaves_old_files(program, tmp_p
 
 
 def test_a_folder_of_traces_belongs_to_one_run(program, airwatt, tmp_path):
-    long = ["--set", "flow.size=100GB", "--set", "time_limit=1000000s"]
+    long = ["--set", "flow.application.size=100GB", "--set", "time_limit=1000000s"]
     first = program("run", "fast-dsl", *long, "--trace", tmp_path)
     until = time.monotonic() + 20
-    answer = airwatt("run", "fast-dsl", "--set", "flow.size=20kB", "--trace", tmp_path)
+    answer = airwatt("run", "fast-dsl", "--set", "flow.application.size=20kB", "--trace", tmp_path)
     while answer.status == 0 and time.monotonic() < until:
         time.sleep(0.2)
-        answer = airwatt("run", "fast-dsl", "--set", "flow.size=20kB", "--trace", tmp_path)
+        answer = airwatt("run", "fast-dsl", "--set", "flow.application.size=20kB", "--trace", tmp_path)
     assert answer.status == 1
     assert answer.is_one_line("--trace", str(tmp_path), "another run")
     first.send_signal(signal.SIGINT)
     first.communicate(timeout=30)
-    assert airwatt("run", "fast-dsl", "--set", "flow.size=20kB", "--trace", tmp_path).status == 0
+    assert airwatt("run", "fast-dsl", "--set", "flow.application.size=20kB", "--trace", tmp_path).status == 0

@@ -342,7 +342,7 @@ def test_no_number_is_anything_but_a_result_or_an_input_error(number):
         lambda: fairness.fair_utilization_alpha([1], 2, number),
         lambda: fairness.sliding_window([[1, 2]], number, 1),
         lambda: fairness.sliding_window([[1, 2]], 1, number),
-        lambda: airwatt.run("fast-dsl", seed=number, set={"flow.size": "1kB"}),
+        lambda: airwatt.run("fast-dsl", seed=number, set={"flow.application.size": "1kB"}),
     ]
     for call in calls:
         with contextlib.suppress(InputError, TypeError):

@@ -25,7 +25,16 @@ def _size(path):
         ["compare", "fast-dsl", *SHORT, "--policy", "active,psm,timeout"],
         ["run", "fast-dsl", *SHORT, "--policy", "ba-ta"],
         ["run", "fast-dsl", *SHORT, "--policy", "ba-ta", "--set", "station.count=2"],
-        ["compare", "fast-dsl", "--policy", "all", "--set", "flow.application=web", "--set", "flow.count=1"],
+        [
+            "compare",
+            "fast-dsl",
+            "--policy",
+            "all",
+            "--set",
+            "flow.application.kind=web",
+            "--set",
+            "flow.application.count=1",
+        ],
         ["analyze", CAPTURE],
     ],
     ids=["run-psm", "run-active", "compare", "run-ba-ta", "run-two", "compare-pages", "analyze"],
@@ -42,7 +51,7 @@ def test_pictures(airwatt, tmp_path, arguments):
 
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
 def test_equal_documents_give_equal_files(tmp_path, suffix):
-    document = library.compare("fast-dsl", policy=["active", "psm"], set={"flow.size": "1MB"}).to_dict()
+    document = library.compare("fast-dsl", policy=["active", "psm"], set={"flow.application.size": "1MB"}).to_dict()
     first, second = tmp_path / f"a{suffix}", tmp_path / f"b{suffix}"
     compare_picture.draw(document, first)
     compare_picture.draw(document, second)
@@ -50,5 +59,7 @@ def test_equal_documents_give_equal_files(tmp_path, suffix):
 
 
 def test_a_comparison_where_nothing_completed(tmp_path):
-    comparison = library.compare("fast-dsl", policy=["active", "psm"], set={"flow.size": "1GB", "duration": "2s"})
+    comparison = library.compare(
+        "fast-dsl", policy=["active", "psm"], set={"flow.application.size": "1GB", "duration": "2s"}
+    )
     compare_picture.draw(comparison.to_dict(), tmp_path / "x.png")

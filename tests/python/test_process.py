@@ -40,7 +40,7 @@ def _is_quiet_end(status: int, err: str) -> bool:
 
 def test_an_interrupt_at_any_moment_is_status_130_and_one_line(program):
     draw = random.Random(1)
-    long = ["run", "reference-download", "--set", "flow.size=100GB", "--set", "time_limit=1000000s"]
+    long = ["run", "reference-download", "--set", "flow.application.size=100GB", "--set", "time_limit=1000000s"]
     for delay_s in [0.0, 0.3, *(draw.uniform(0, 0.3) for _ in range(30))]:
         status, err = _interrupt(program(*long), delay_s)
         assert _is_quiet_end(status, err), (delay_s, status, err)
@@ -84,7 +84,7 @@ def test_an_interrupt_ends_the_wait_for_standard_input(program):
 
 
 def test_a_second_interrupt_is_not_needed_but_allowed(program):
-    process = program("run", "fast-dsl", "--set", "flow.size=100GB", "--set", "time_limit=1000000s")
+    process = program("run", "fast-dsl", "--set", "flow.application.size=100GB", "--set", "time_limit=1000000s")
     time.sleep(1)
     process.send_signal(signal.SIGINT)
     process.send_signal(signal.SIGINT)
@@ -109,7 +109,7 @@ def test_messages_stay_out_of_other_streams_and_files_when_standard_ones_are_clo
     for stream in (">", "2>", "<"):
         path = tmp_path / "frames.pcapng"
         path.unlink(missing_ok=True)
-        _with_closed(stream, "run", "fast-dsl", "--set", "flow.size=20kB", "--pcap", str(path))
+        _with_closed(stream, "run", "fast-dsl", "--set", "flow.application.size=20kB", "--pcap", str(path))
         content = path.read_bytes()
         assert content[:4] == b"\x0a\x0d\x0d\x0a", stream
         assert b"wrote" not in content, stream
@@ -153,7 +153,9 @@ def _imported(words: list[str]) -> set[str]:
     return set(done.stderr.split())
 
 
-@pytest.mark.parametrize("words", [["run", "fast-dsl", "--set", "flow.size=20kB"], ["policies"], ["--version"]])
+@pytest.mark.parametrize(
+    "words", [["run", "fast-dsl", "--set", "flow.application.size=20kB"], ["policies"], ["--version"]]
+)
 def test_only_what_a_command_needs_is_imported(words):
     heavy = {"typer", "pydantic", "rich", "numpy", "pyarrow", "matplotlib", "inspect", "logging", "concurrent.futures"}
     assert not heavy & _imported(words)
@@ -210,7 +212,7 @@ def test_every_command_declares_its_parameters_for_both_readers():
 
 
 def test_verbose_tells_what_the_core_does(program):
-    words = ["run", "fast-dsl", "--set", "flow.size=20kB", "--json"]
+    words = ["run", "fast-dsl", "--set", "flow.application.size=20kB", "--json"]
     silent = program(*words)
     out, err = silent.communicate(timeout=60)
     assert err == ""

@@ -6,7 +6,7 @@ import pytest
 
 import airwatt
 
-SHORT = {"flow.size": "1MB"}
+SHORT = {"flow.application.size": "1MB"}
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_values_of_python_are_written_as_in_a_file():
 
 
 def test_a_scenario_can_be_loaded_once_and_changed():
-    scenario = airwatt.Scenario.load("fast-dsl", [("flow.size", "1MB")])
+    scenario = airwatt.Scenario.load("fast-dsl", [("flow.application.size", "1MB")])
     assert scenario.name == "fast-dsl"
     assert "policy" in scenario.to_toml()
     assert airwatt.run(scenario, policy="psm").stations[0].policy == "psm"

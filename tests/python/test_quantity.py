@@ -82,7 +82,7 @@ def test_division_by_zero_is_pythons():
 def test_it_is_accepted_wherever_a_text_is():
     assert models.tcp_energy(rtt_s=Quantity("100ms")).ratio == models.tcp_energy(rtt_s=0.1).ratio
     texts, typed = (
-        airwatt.run("fast-dsl", set={"wired.rtt": rtt, "flow.size": size}).to_dict()
+        airwatt.run("fast-dsl", set={"wired.rtt": rtt, "flow.application.size": size}).to_dict()
         for rtt, size in (("40ms", "100kB"), (Quantity("40ms"), Quantity("100kB")))
     )
     assert texts | {"wall_s": 0} == typed | {"wall_s": 0}
@@ -110,11 +110,15 @@ def test_every_scenario_that_ships_comes_back_from_its_dict(name):
 
 
 def test_a_base_and_overrides_are_laid_over_each_other():
-    values = {"base": "fast-dsl", "wired": {"rtt": Quantity("40ms")}, "flow": [{"direction": "down", "size": "1MB"}]}
-    scenario = Scenario.of(values, [("flow.size", "2MB")])
+    values = {
+        "base": "fast-dsl",
+        "wired": {"rtt": Quantity("40ms")},
+        "flow": [{"direction": "down", "application": {"kind": "bulk", "size": "1MB"}}],
+    }
+    scenario = Scenario.of(values, [("flow.application.size", "2MB")])
     assert scenario.name == "scenario"
     assert scenario.to_dict()["wired"]["rtt"] == "40ms"
-    assert scenario.to_dict()["flow"][0]["size"] == "2MB"
+    assert scenario.to_dict()["flow"][0]["application"]["size"] == "2MB"
     assert scenario.replace([("wired.rtt", "50ms")]).to_dict()["wired"]["rtt"] == "50ms"
 
 

@@ -17,7 +17,7 @@ def measure(result):
 
 
 def point(size="100kB"):
-    return Point("fast-dsl", (("flow.size", size),), measure)
+    return Point("fast-dsl", (("flow.application.size", size),), measure)
 
 
 def counted(place, *points):
@@ -69,8 +69,8 @@ def test_a_run_that_fails_misses_the_reproductions_that_need_it_and_no_other():
 
 
 def test_a_wrong_scenario_is_said_before_anything_runs():
-    wrong = Point("fast-dsl", (("flow.size", "many"),), measure)
-    with pytest.raises(_core.InputError, match=r"flow.size"):
+    wrong = Point("fast-dsl", (("flow.application.size", "many"),), measure)
+    with pytest.raises(_core.InputError, match=r"flow.application.size"):
         engine.reproduce(chosen(counted("fig1", point(), wrong)), 1, 1)
 
 

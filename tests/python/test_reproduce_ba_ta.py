@@ -80,10 +80,17 @@ def test_what_is_counted_holds():
 
 def test_one_configuration_and_no_other():
     """Points differ only in the parameter that a figure varies."""
-    varied = {"station.policy", "wifi", "wired.rtt", "wired.down.queue", "ap.buffer", "wired.up.rate", "flow.size"}
-    varied |= {"tcp.initial_ssthresh", "tcp.min_rto_of", "flow.application", "flow.count", "flow.mean_gap", "flow.rate"}
+    varied = {"policy", "wifi", "wired.rtt", "wired.down.queue", "ap.buffer", "wired.up.rate", "flow.application.size"}
+    varied |= {
+        "tcp.initial_ssthresh",
+        "tcp.min_rto_of",
+        "flow.application.kind",
+        "flow.application.count",
+        "flow.application.mean_gap",
+        "flow.application.rate",
+    }
     varied |= {"flow.direction", "station.count", "duration", "measure_from", "station", "flow"}
-    varied |= {f"station.ba_ta.{key}" for key in ("gain", "count_max", "n_max", "ratio_min")}
+    varied |= {f"station.power_save.{key}" for key in ("gain", "count_max", "n_max", "ratio_min")}
     points = {point for item in DOCUMENT.reproductions for point in item.points}
     assert {point.scenario for point in points} == set(setup.ACCESS.values())
     assert {key for point in points for key, _ in point.overrides} == varied
@@ -104,7 +111,7 @@ def test_numbers_of_traces():
     """A short run of each kind: the controller's tracks end at the end of the run, and the queues are those of the
     run."""
     point = next(iter(ITEMS["fig10a.09"].points))
-    loaded = _core.Scenario.load("fast-dsl", [*point.overrides, ("flow.size", "3MB")])
+    loaded = _core.Scenario.load("fast-dsl", [*point.overrides, ("flow.application.size", "3MB")])
     run = _core.run(loaded, 1, trace=True)
     control = dynamics.control(run)
     assert control["first interval"] == 100.0

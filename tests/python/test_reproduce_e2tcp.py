@@ -114,7 +114,14 @@ def test_the_worked_examples_hold():
 
 def test_one_configuration_and_no_other():
     """Points differ only in the parameter that a figure varies."""
-    varied = {"flow.transport", "flow.reliability", "flow.application", "flow.mean_gap", "flow.rate", "flow.size"}
+    varied = {
+        "flow.transport",
+        "flow.reliability",
+        "flow.application.kind",
+        "flow.application.mean_gap",
+        "flow.application.rate",
+        "flow.application.size",
+    }
     varied |= {"link.errors.good", "link.errors.bad", "link.rate", "link.delay", "tcp.delayed_ack"}
     varied |= {f"e2tcp.{key}" for key in ("min_window", "max_window", "after_timeout", "error_limit")}
     varied |= {"e2tcp.selective", "e2tcp.header", "e2tcp.burst_reaction"}

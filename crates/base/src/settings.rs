@@ -18,9 +18,9 @@ mod tests;
 use std::fmt::Display;
 
 pub use self::error::SettingError;
-pub use self::kinds::{KindInfo, NoSettings};
 #[cfg(feature = "serde")]
-pub use self::kinds::{explain_unknown, split_choice, take_kind};
+pub use self::kinds::{Choice, explain_unknown, split_choice, take_kind};
+pub use self::kinds::{KindInfo, NoSettings};
 #[cfg(feature = "serde")]
 pub use self::value::{Value, bytes, fields_of, into_serde_error, read};
 

@@ -9,7 +9,6 @@ use std::path::Path;
 
 use airwatt_base::{Instant, Size, Span};
 use airwatt_energy::Radio;
-use airwatt_proto::powersave::PolicyConfig;
 use airwatt_sim::replay::Arrival;
 
 use crate::clock;
@@ -37,7 +36,7 @@ pub struct Question<'a> {
     pub station: Option<&'a str>,
     /// Radio profile: a name or a file; `None` for [`DEFAULT_RADIO`].
     pub radio: Option<&'a str>,
-    /// Policies; `timeout` and `uapsd` may state a time (`uapsd:40ms`). All policies if empty.
+    /// Policies, each with the settings that differ from the defaults (`uapsd:interval=40ms`). All policies if empty.
     pub policies: &'a [String],
     /// Seed of the backoff and of the beacons' phase.
     pub seed: u64,
@@ -184,7 +183,7 @@ fn keep_alive_costs(
     document: &mut Analysis,
 ) -> Result<(), AnalyzeError> {
     // `ideal` is a bound that no real policy reaches.
-    let real = document.policies.iter().filter(|policy| policy.policy != PolicyConfig::Ideal.name());
+    let real = document.policies.iter().filter(|policy| policy.policy != "ideal");
     let least = real.min_by(|a, b| a.energy_j.total_cmp(&b.energy_j));
     let Some((name, energy_j)) = least.map(|policy| (policy.policy.clone(), policy.energy_j)) else {
         return Ok(());

@@ -8,9 +8,10 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use airwatt_base::settings::{NoSettings, SettingError};
 use airwatt_base::{Energy, Rate, Span};
 use airwatt_energy::State;
-use airwatt_proto::powersave::{Policy, PolicyConfig};
+use airwatt_proto::powersave::PowerSaveConfig;
 use airwatt_sim::RunError;
 use airwatt_sim::net::RunProgress;
 use airwatt_sim::replay::{Arrival, Delay, Replayed, replay};
@@ -48,48 +49,27 @@ aifsn = 3
 [[flow]]
 direction = "down"
 transport = "udp"
-application = "saturated"
+application = { kind = "saturated" }
 "#;
 
 /// A policy and the text that named it.
 #[derive(Clone, Debug)]
 pub(crate) struct Choice {
     name: String,
-    policy: PolicyConfig,
+    policy: PowerSaveConfig,
 }
 
 impl Choice {
-    /// Reads `psm` or `uapsd:40ms`.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let (name, time) = text.split_once(':').map_or((text, None), |(name, time)| (name, Some(time)));
-        let policy = PolicyConfig::parse(name).map_err(|error| error.to_string())?;
-        let policy = match time {
-            None => policy,
-            Some(time) => {
-                let span: Span = time.parse().map_err(|error| format!("{text:?}: {error}"))?;
-                with_time(policy, span).ok_or_else(|| {
-                    format!("{text:?}: {name} has no time; allowed are timeout and uapsd with one")
-                })?
-            }
-        };
-        policy.check().map_err(|error| format!("{text:?}: {error}"))?;
-        Ok(Self { name: text.to_owned(), policy })
-    }
-}
-
-/// The policy with its one time, if it has one.
-fn with_time(policy: PolicyConfig, time: Span) -> Option<PolicyConfig> {
-    match policy {
-        PolicyConfig::Timeout { .. } => Some(PolicyConfig::Timeout { timeout: time }),
-        PolicyConfig::Uapsd { .. } => Some(PolicyConfig::Uapsd { interval: time }),
-        _ => None,
+    /// Reads `psm` or `uapsd:interval=40ms`.
+    pub(crate) fn parse(text: &str) -> Result<Self, SettingError> {
+        Ok(Self { name: text.to_owned(), policy: text.parse()? })
     }
 }
 
 /// Reads the names of policies; all policies if there are none.
-pub(crate) fn choices(names: &[String]) -> Result<Vec<Choice>, String> {
+pub(crate) fn choices(names: &[String]) -> Result<Vec<Choice>, SettingError> {
     if names.is_empty() {
-        return Policy::NAMES.iter().map(|info| Choice::parse(info.name)).collect();
+        return PowerSaveConfig::KINDS.iter().map(|kind| Choice::parse(kind.name)).collect();
     }
     names.iter().map(|name| Choice::parse(name)).collect()
 }
@@ -149,7 +129,7 @@ impl<'a> WhatIf<'a> {
         let rates = self.phy.rates();
         // Some more for the keep-alives, whose number follows from the capture.
         self.runs = (4 + choices.len() * rates.len()) * self.segments.len().max(1);
-        let active = Choice { name: PolicyConfig::Active.name().to_owned(), policy: PolicyConfig::Active };
+        let active = Choice { name: "active".to_owned(), policy: PowerSaveConfig::Active(NoSettings {}) };
         let awake = self.replay_all(&active, self.phy.rate)?;
         let mut reports = Vec::new();
         for choice in choices {
@@ -179,12 +159,7 @@ impl<'a> WhatIf<'a> {
         wifi.standard = self.phy.standard;
         wifi.data_rate = rate;
         scenario.ap.beacon_interval = self.phy.beacon_interval;
-        scenario.station[0].policy = choice.policy.name().to_owned();
-        match choice.policy {
-            PolicyConfig::Timeout { timeout } => scenario.station[0].timeout = timeout,
-            PolicyConfig::Uapsd { interval } => scenario.station[0].interval = interval,
-            _ => {}
-        }
+        scenario.station[0].power_save = choice.policy;
         scenario.station[0].radio = self.radio_name.to_owned();
         Ok(scenario)
     }
@@ -308,21 +283,25 @@ impl Total {
 
 #[cfg(test)]
 mod tests {
+    use airwatt_proto::powersave::UapsdConfig;
+
     use super::*;
 
     #[test]
-    fn policies_come_with_their_time() {
+    fn policies_come_with_their_settings() {
         let parsed = |text: &str| Choice::parse(text).map(|choice| choice.policy);
-        assert_eq!(parsed("psm"), Ok(PolicyConfig::Psm));
-        assert_eq!(parsed("uapsd:40ms"), Ok(PolicyConfig::Uapsd { interval: Span::from_millis(40) }));
-        assert_eq!(parsed("timeout:1s"), Ok(PolicyConfig::Timeout { timeout: Span::from_secs(1) }));
+        assert_eq!(parsed("psm"), Ok(PowerSaveConfig::Psm(NoSettings {})));
+        let interval = Span::from_millis(40);
+        assert_eq!(parsed("uapsd:interval=40ms"), Ok(PowerSaveConfig::Uapsd(UapsdConfig { interval })));
         for (text, problem) in [
-            ("psm:3ms", "psm has no time"),
-            ("uapsd:5", "unit"),
-            ("uapsd:0ms", "out of range"),
-            ("frob:3ms", "not a power-save policy"),
+            ("psm:interval=3ms", "no effect with policy \"psm\""),
+            ("uapsd:40ms", "for example uapsd:interval=40ms"),
+            ("uapsd:interval=5", "unit"),
+            ("uapsd:interval=0ms", "expected 1ms to 10s"),
+            ("frob:timeout=3ms", "expected active, timeout"),
         ] {
-            assert!(parsed(text).unwrap_err().contains(problem), "{text}");
+            let error = parsed(text).unwrap_err().to_string();
+            assert!(error.contains(problem), "{text}: {error}");
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use std::net::IpAddr;
 
+use airwatt_base::settings::Settings;
 use airwatt_base::{Instant, Machine, Seq, Span, TimerKind};
 use airwatt_proto::e2tcp::{
     Acknowledgement, Addresses, Block, Connection, ControlFlags, E2tcpConfig, E2tcpTimer, Endpoint, Header,

@@ -1,7 +1,8 @@
 //! What there is to choose from, as JSON lists.
 
+use airwatt_base::settings::KindInfo;
 use airwatt_energy::{Radio, State, Transition};
-use airwatt_proto::powersave::Policy;
+use airwatt_proto::powersave::PowerSaveConfig;
 use airwatt_sim::scenario::{Scenario, Transport, shipped};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -54,16 +55,18 @@ pub(crate) fn radios() -> String {
 /// The power-save policies, as a JSON list of `{name, description, needs}`.
 #[pyfunction]
 pub(crate) fn policies() -> String {
-    let policy = |info: &airwatt_proto::powersave::PolicyInfo| {
-        let needs = info.needs_uapsd.then_some("U-APSD");
-        json!({ "name": info.name, "description": info.description, "needs": needs })
+    let policy = |kind: &KindInfo| {
+        let needs_uapsd = PowerSaveConfig::named(kind.name).is_ok_and(|policy| policy.needs_uapsd());
+        let needs = needs_uapsd.then_some("U-APSD");
+        json!({ "name": kind.name, "description": kind.description, "needs": needs })
     };
-    Value::Array(Policy::NAMES.iter().map(policy).collect()).to_string()
+    Value::Array(PowerSaveConfig::KINDS.iter().map(policy).collect()).to_string()
 }
 
 /// The transports, as a JSON list of `{name, description}`.
 #[pyfunction]
 pub(crate) fn transports() -> String {
-    let transport = |(_, name, description): &(Transport, &str, &str)| json!({ "name": name, "description": description });
-    Value::Array(Transport::ALL.iter().map(transport).collect()).to_string()
+    let transport =
+        |transport: Transport| json!({ "name": transport.name(), "description": transport.description() });
+    Value::Array(Transport::all().map(transport).collect()).to_string()
 }

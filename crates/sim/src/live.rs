@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn lateness_outside_changes_nothing_inside() {
         let run = |step: Span| {
-            let mut live = live("fast-dsl", &[("station.policy", "psm")]);
+            let mut live = live("fast-dsl", &[("policy", "psm")]);
             let mut crossed = Vec::new();
             for tick in 0..40 {
                 let sent = Instant::from_millis(50 * tick);

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     fn run(policy: &str, arrivals: &[Arrival]) -> Replayed {
-        let set = [("station.policy".to_owned(), policy.to_owned())];
+        let set = [("policy".to_owned(), policy.to_owned())];
         let scenario = Scenario::load("fast-dsl", &set).unwrap();
         let mut watch = |_: RunProgress| ControlFlow::Continue(());
         replay(&scenario, 1, arrivals.to_vec(), Span::from_secs(3), &mut watch).unwrap()

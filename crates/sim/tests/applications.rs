@@ -7,9 +7,13 @@ use airwatt_sim::scenario::Scenario;
 
 use validation::{scenario, simulate};
 
-const WEB: &[(&str, &str)] = &[("flow.application", "web"), ("flow.count", "3"), ("flow.mean_gap", "1s")];
-const SHELL: &[(&str, &str)] =
-    &[("flow.application", "request-response"), ("flow.count", "200"), ("flow.mean_gap", "200ms")];
+const WEB: &[(&str, &str)] =
+    &[("flow.application.kind", "web"), ("flow.application.count", "3"), ("flow.application.mean_gap", "1s")];
+const SHELL: &[(&str, &str)] = &[
+    ("flow.application.kind", "request-response"),
+    ("flow.application.count", "200"),
+    ("flow.application.mean_gap", "200ms"),
+];
 
 fn with(more: &[(&str, &str)], set: &[(&str, &str)]) -> RunResult {
     simulate(&scenario("fast-dsl", &[more, set].concat()), 1).result
@@ -20,7 +24,7 @@ fn with(more: &[(&str, &str)], set: &[(&str, &str)]) -> RunResult {
 #[test]
 fn a_page_takes_a_round_trip_for_each_object() {
     let [awake, asleep] = ["active", "psm"].map(|policy| {
-        let result = with(WEB, &[("wired.rtt", "150ms"), ("station.policy", policy)]);
+        let result = with(WEB, &[("wired.rtt", "150ms"), ("policy", policy)]);
         let pages = result.flows[0].responses.expect("pages came");
         assert_eq!(pages.responses, 3);
         assert!(result.flows[0].bytes_delivered > 900_000);
@@ -35,7 +39,7 @@ fn a_page_takes_a_round_trip_for_each_object() {
 #[test]
 fn an_echo_takes_the_round_trip_and_waits_for_a_beacon() {
     let [awake, asleep] = ["active", "psm"].map(|policy| {
-        let result = with(SHELL, &[("wired.rtt", "20ms"), ("station.policy", policy)]);
+        let result = with(SHELL, &[("wired.rtt", "20ms"), ("policy", policy)]);
         let echo = result.flows[0].responses.expect("echoes came");
         assert_eq!((echo.responses, result.flows[0].bytes_delivered), (200, 200 * 48));
         echo
@@ -47,7 +51,7 @@ fn an_echo_takes_the_round_trip_and_waits_for_a_beacon() {
 /// Keys over PS-Polls wait for a beacon that is heard: of every one, of every tenth, or of every tenth and every DTIM.
 #[test]
 fn beacons_that_are_slept_through_are_waited_for() {
-    let legacy = [("wired.rtt", "20ms"), ("station.policy", "psm-legacy"), ("ap.dtim_period", "3")];
+    let legacy = [("wired.rtt", "20ms"), ("policy", "psm-legacy")];
     let echo = |more: &[(&str, &str)]| {
         let result = with(SHELL, &[&legacy[..], more].concat());
         let heard = result.stations[0].wakeups_by_reason["beacon"] as f64 / result.simulated_s;
@@ -56,7 +60,11 @@ fn beacons_that_are_slept_through_are_waited_for() {
     let [each, tenth, dtims] = [
         echo(&[]),
         echo(&[("station.listen_interval", "10")]),
-        echo(&[("station.listen_interval", "10"), ("station.receive_dtims", "true")]),
+        echo(&[
+            ("station.listen_interval", "10"),
+            ("station.receive_dtims", "true"),
+            ("ap.dtim_period", "3"),
+        ]),
     ];
     assert!(each.0 < 0.13 && (0.28..0.36).contains(&dtims.0), "{each:?} {dtims:?}");
     assert!((0.8..1.3).contains(&tenth.0), "{tenth:?}");
@@ -67,13 +75,12 @@ fn beacons_that_are_slept_through_are_waited_for() {
 #[test]
 fn a_stream_keeps_its_rate() {
     let stream = [
-        ("flow.application", "streaming"),
-        ("flow.rate", "1Mbps"),
-        ("flow.media", "60s"),
-        ("station.policy", "active"),
+        ("flow.application.kind", "streaming"),
+        ("flow.application.rate", "1Mbps"),
+        ("flow.application.media", "60s"),
+        ("policy", "active"),
     ];
-    let mut scenario = scenario("fast-dsl", &stream);
-    scenario.flow[0].size = None;
+    let scenario = scenario("fast-dsl", &stream);
     let flow = &simulate(&scenario, 1).result.flows[0];
     assert_eq!((flow.bytes_delivered, flow.responses), (7_500_000, None));
     let completed = flow.completed_s.expect("it is complete");
@@ -87,11 +94,18 @@ fn what_never_ends_or_cannot_be_carried_is_refused() {
         let error = Scenario::load("fast-dsl", &set).expect_err("it cannot run").to_string();
         assert!(words.iter().all(|word| error.contains(word)), "{error}");
     };
-    refused(&[("flow.application", "web")], &["flow.0.count", "duration"]);
-    refused(&[("flow.application", "web"), ("flow.count", "0")], &["count", "1 to"]);
+    refused(&[("flow.application.kind", "web")], &["flow.0.application.count", "duration"]);
+    refused(&[("flow.application.kind", "web"), ("flow.application.count", "0")], &["count", "1 to"]);
     refused(
-        &[("flow.application", "request-response"), ("flow.count", "1"), ("flow.transport", "udp")],
+        &[
+            ("flow.application.kind", "request-response"),
+            ("flow.application.count", "1"),
+            ("flow.transport", "udp"),
+        ],
         &["udp"],
     );
-    refused(&[("flow.application", "web"), ("flow.count", "1"), ("flow.transport", "split")], &["split"]);
+    refused(
+        &[("flow.application.kind", "web"), ("flow.application.count", "1"), ("flow.transport", "split")],
+        &["split"],
+    );
 }

@@ -48,69 +48,75 @@ fn fingerprints() -> String {
 const VARIANTS: [(&str, &str); 18] = [
     (
         "split-down",
-        "tcp = { handshake = true }\nflow = [{ direction = \"down\", transport = \"split\", size = \"2MB\" }]",
+        "tcp = { handshake = true }\nflow = [{ direction = \"down\", transport = \"split\", application = { kind = \"bulk\", size = \"2MB\" } }]",
     ),
-    ("split-up", "flow = [{ direction = \"up\", transport = \"split\", size = \"1MB\" }]"),
+    (
+        "split-up",
+        "flow = [{ direction = \"up\", transport = \"split\", application = { kind = \"bulk\", size = \"1MB\" } }]",
+    ),
     (
         "split-many",
-        "station = [{ count = 3, policy = \"psm\" }]\nflow = [{ direction = \"down\", transport = \"split\", size = \"1MB\" }]",
+        "station = [{ count = 3, power_save = { policy = \"psm\" } }]\nflow = [{ direction = \"down\", transport = \"split\", application = { kind = \"bulk\", size = \"1MB\" } }]",
     ),
     (
         "e2tcp-down",
-        "tcp = { handshake = true }\nflow = [{ direction = \"down\", transport = \"e2tcp\", size = \"2MB\" }]",
+        "tcp = { handshake = true }\nflow = [{ direction = \"down\", transport = \"e2tcp\", application = { kind = \"bulk\", size = \"2MB\" } }]",
     ),
-    ("e2tcp-up", "flow = [{ direction = \"up\", transport = \"e2tcp\", size = \"1MB\", reliability = 90 }]"),
+    (
+        "e2tcp-up",
+        "flow = [{ direction = \"up\", transport = \"e2tcp\", application = { kind = \"bulk\", size = \"1MB\" }, reliability = 90 }]",
+    ),
     (
         "e2tcp-small-buffer",
-        "gateway = { buffer = \"8kB\" }\nwifi = { base = \"fast-wifi\", frame_error_rate = 0.3, retry_limit = 1 }\nflow = [{ direction = \"down\", transport = \"e2tcp\", size = \"1MB\", reliability = 80 }]",
+        "gateway = { buffer = \"8kB\" }\nwifi = { base = \"fast-wifi\", frame_error_rate = 0.3, retry_limit = 1 }\nflow = [{ direction = \"down\", transport = \"e2tcp\", application = { kind = \"bulk\", size = \"1MB\" }, reliability = 80 }]",
     ),
     (
         "prtp",
-        "wifi = { base = \"fast-wifi\", frame_error_rate = 0.3, retry_limit = 1 }\nflow = [{ direction = \"down\", transport = \"prtp\", size = \"1MB\", reliability = 80 }]",
+        "wifi = { base = \"fast-wifi\", frame_error_rate = 0.3, retry_limit = 1 }\nflow = [{ direction = \"down\", transport = \"prtp\", application = { kind = \"bulk\", size = \"1MB\" }, reliability = 80 }]",
     ),
     (
         "udp",
-        "duration = \"5s\"\nflow = [{ direction = \"down\", transport = \"udp\", application = \"cbr\", rate = \"2Mbps\" }, { direction = \"up\", transport = \"udp\", application = \"interactive\" }]",
+        "duration = \"5s\"\nflow = [{ direction = \"down\", transport = \"udp\", application = { kind = \"cbr\", rate = \"2Mbps\" } }, { direction = \"up\", transport = \"udp\", application = { kind = \"interactive\" } }]",
     ),
     (
         "neighbours",
-        "flow = [{ direction = \"down\", size = \"1MB\" }, { direction = \"up\", neighbours = 2, size = \"500kB\" }, { direction = \"down\", neighbours = 2, size = \"2MB\" }]",
+        "flow = [{ direction = \"down\", application = { kind = \"bulk\", size = \"1MB\" } }, { direction = \"up\", neighbours = 2, application = { kind = \"bulk\", size = \"500kB\" } }, { direction = \"down\", neighbours = 2, application = { kind = \"bulk\", size = \"2MB\" } }]",
     ),
     (
         "own-wires",
-        "flow = [{ direction = \"down\", size = \"1MB\" }, { direction = \"down\", size = \"1MB\", wired = { rtt = \"100ms\", down = { rate = \"3Mbps\", cross = { rate = \"1Mbps\" } }, up = { rate = \"1Mbps\" } } }]",
+        "flow = [{ direction = \"down\", application = { kind = \"bulk\", size = \"1MB\" } }, { direction = \"down\", application = { kind = \"bulk\", size = \"1MB\" }, wired = { rtt = \"100ms\", down = { rate = \"3Mbps\", cross = { rate = \"1Mbps\" } }, up = { rate = \"1Mbps\" } } }]",
     ),
     (
         "fq-codel",
-        "ap = { queue = \"fq-codel\", buffer = \"20packets\" }\nwired = { rtt = \"20ms\", down = { rate = \"100Mbps\" }, up = { rate = \"10Mbps\" } }\nstation = [{ count = 3 }]\nflow = [{ direction = \"down\", size = \"1MB\" }, { direction = \"down\", size = \"2MB\" }]",
+        "ap = { queue = \"fq-codel\", buffer = \"20packets\" }\nwired = { rtt = \"20ms\", down = { rate = \"100Mbps\" }, up = { rate = \"10Mbps\" } }\nstation = [{ count = 3 }]\nflow = [{ direction = \"down\", application = { kind = \"bulk\", size = \"1MB\" } }, { direction = \"down\", application = { kind = \"bulk\", size = \"2MB\" } }]",
     ),
     (
         "rts",
-        "station = [{ count = 2, policy = \"uapsd\" }]\nwifi = { base = \"fast-wifi\", station_rts_threshold = \"500B\", ap_rts_threshold = \"500B\", frame_error_rate = 0.1 }\nflow = [{ direction = \"up\", size = \"500kB\" }]",
+        "station = [{ count = 2, power_save = { policy = \"uapsd\" } }]\nwifi = { base = \"fast-wifi\", station_rts_threshold = \"500B\", ap_rts_threshold = \"500B\", frame_error_rate = 0.1 }\nflow = [{ direction = \"up\", application = { kind = \"bulk\", size = \"500kB\" } }]",
     ),
     (
         "path-loss",
-        "station = [{ count = 2, distance = \"8m\" }, { distance = \"3m\" }]\nwifi = { base = \"fast-wifi\", path_loss = {} }\nflow = [{ direction = \"up\", size = \"500kB\" }]",
+        "station = [{ count = 2, distance = \"8m\" }, { distance = \"3m\" }]\nwifi = { base = \"fast-wifi\", path_loss = {} }\nflow = [{ direction = \"up\", application = { kind = \"bulk\", size = \"500kB\" } }]",
     ),
     (
         "web",
-        "duration = \"10s\"\nflow = [{ direction = \"down\", application = \"web\" }, { direction = \"up\", application = \"request-response\" }]",
+        "duration = \"10s\"\nflow = [{ direction = \"down\", application = { kind = \"web\" } }, { direction = \"up\", application = { kind = \"request-response\" } }]",
     ),
     (
         "stream",
-        "flow = [{ direction = \"down\", application = \"streaming\", media = \"10s\", startup = \"2s\" }]",
+        "flow = [{ direction = \"down\", application = { kind = \"streaming\", media = \"10s\", startup = \"2s\" } }]",
     ),
     (
         "throttled",
-        "station = [{ policy = \"psm-throttling\" }]\nflow = [{ direction = \"down\", size = \"1MB\" }, { direction = \"down\", transport = \"split\", size = \"1MB\" }]",
+        "station = [{ power_save = { policy = \"psm-throttling\" } }]\nflow = [{ direction = \"down\", application = { kind = \"bulk\", size = \"1MB\" } }, { direction = \"down\", transport = \"split\", application = { kind = \"bulk\", size = \"1MB\" } }]",
     ),
     (
         "saturated-both-ways",
-        "duration = \"2s\"\nstation = [{ count = 2 }]\nwifi = { base = \"fast-wifi\", txop = \"3ms\", frame_error_rate = 0.05 }\nflow = [{ direction = \"down\", transport = \"udp\", application = \"saturated\" }, { direction = \"up\", transport = \"udp\", application = \"saturated\" }, { direction = \"down\" }]",
+        "duration = \"2s\"\nstation = [{ count = 2 }]\nwifi = { base = \"fast-wifi\", txop = \"3ms\", frame_error_rate = 0.05 }\nflow = [{ direction = \"down\", transport = \"udp\", application = { kind = \"saturated\" } }, { direction = \"up\", transport = \"udp\", application = { kind = \"saturated\" } }, { direction = \"down\" }]",
     ),
     (
         "handshake",
-        "tcp = { handshake = true }\nflow = [{ direction = \"down\", size = \"500kB\", start_spread = \"1s\" }, { direction = \"up\", size = \"500kB\" }]",
+        "tcp = { handshake = true }\nflow = [{ direction = \"down\", application = { kind = \"bulk\", size = \"500kB\" }, start_spread = \"1s\" }, { direction = \"up\", application = { kind = \"bulk\", size = \"500kB\" } }]",
     ),
 ];
 

@@ -54,7 +54,7 @@ fn every_transport_carries_everything_through_bad_times() {
             let changes = [
                 ("transport", transport),
                 ("flow.direction", direction),
-                ("flow.size", "2MB"),
+                ("flow.application.size", "2MB"),
                 ("link.errors.good", "1s"),
             ];
             let run = result("e2tcp", &changes);
@@ -96,7 +96,7 @@ fn connections_that_end_at_the_base_station_carry_everything() {
                 let changes = [
                     ("transport", transport),
                     ("flow.direction", direction),
-                    ("flow.size", "2MB"),
+                    ("flow.application.size", "2MB"),
                     ("policy", policy),
                 ];
                 let flow = flow("fast-dsl", &changes);
@@ -118,7 +118,7 @@ fn splitting_hides_the_bad_hop_from_a_long_path() {
         ("link.errors.model", "uniform"),
         ("link.errors.error_rate", "0.02"),
         ("flow.direction", "down"),
-        ("flow.size", "2MB"),
+        ("flow.application.size", "2MB"),
         ("tcp.rto_clock", "fine"),
         ("tcp.min_rto", "200ms"),
         ("tcp.receive_window", "100packets"),
@@ -144,7 +144,7 @@ fn a_gateway_holds_its_buffer_and_no_more() {
         ("link.rate", "10Mbps"),
         ("link.errors.model", "none"),
         ("flow.direction", "down"),
-        ("flow.size", "5MB"),
+        ("flow.application.size", "5MB"),
         ("tcp.receive_window", "1MB"),
         ("gateway.buffer", "16KiB"),
     ];
@@ -156,7 +156,11 @@ fn a_gateway_holds_its_buffer_and_no_more() {
 /// A source that is slower than the link is compared with itself: nothing but the last round trip is added.
 #[test]
 fn a_slow_source_is_not_an_overhead() {
-    let cbr = [("flow.application", "cbr"), ("flow.rate", "0.5Mbps"), ("flow.size", "1MB")];
+    let cbr = [
+        ("flow.application.kind", "cbr"),
+        ("flow.application.rate", "0.5Mbps"),
+        ("flow.application.size", "1MB"),
+    ];
     let quiet = [("link.errors.model", "none")];
     let flow = flow("e2tcp", &[&cbr[..], &quiet].concat());
     // 1,000 packets, 16 ms apart.
@@ -168,10 +172,10 @@ fn a_slow_source_is_not_an_overhead() {
 #[test]
 fn somebody_types() {
     let changes = [
-        ("flow.application", "interactive"),
-        ("flow.mean_gap", "200ms"),
-        ("flow.packet", "100B"),
-        ("flow.size", "20kB"),
+        ("flow.application.kind", "interactive"),
+        ("flow.application.mean_gap", "200ms"),
+        ("flow.application.packet", "100B"),
+        ("flow.application.size", "20kB"),
         ("link.errors.model", "none"),
         ("transport", "newreno"),
     ];
@@ -185,10 +189,10 @@ fn somebody_types() {
 fn datagrams_cross_the_whole_path_and_are_never_sent_again() {
     let voice = [
         ("transport", "udp"),
-        ("flow.application", "cbr"),
-        ("flow.rate", "64kbps"),
-        ("flow.packet", "160B"),
-        ("flow.size", "160kB"),
+        ("flow.application.kind", "cbr"),
+        ("flow.application.rate", "64kbps"),
+        ("flow.application.packet", "160B"),
+        ("flow.application.size", "160kB"),
     ];
     let over_wifi = flow("fast-dsl", &voice);
     assert_eq!((over_wifi.bytes_delivered, over_wifi.segments_sent), (160_000, 1_000));
@@ -203,15 +207,19 @@ fn datagrams_cross_the_whole_path_and_are_never_sent_again() {
 fn what_cannot_be_is_refused_with_what_is_allowed() {
     type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a str);
     let cases: [Case; 9] = [
-        ("e2tcp", &[("flow.reliability", "101")], "101 is out of range; allowed are 0 to 100 per cent"),
-        ("e2tcp", &[("transport", "reno"), ("flow.reliability", "90")], "allowed with \"reno\" is 100"),
-        ("e2tcp", &[("e2tcp.min_window", "30")], "allowed are 1 to max_window (25) packets"),
-        ("e2tcp", &[("link.errors.bad_error_rate", "1.5")], "1.5 is out of range; allowed are 0 to 1"),
-        ("e2tcp", &[("link.errors.good", "5s"), ("link.errors.good_max", "4s")], "allowed are 5s to"),
-        ("e2tcp", &[("policy", "psm")], "\"psm\" needs [wifi]; on a [link] allowed is \"active\""),
+        ("e2tcp", &[("flow.reliability", "101")], "expected 0 to 100, got 101"),
+        (
+            "e2tcp",
+            &[("transport", "reno"), ("flow.reliability", "90")],
+            "no effect with transport \"reno\"; hint: it belongs to \"e2tcp\" and \"prtp\"",
+        ),
+        ("e2tcp", &[("e2tcp.min_window", "30")], "expected 1 to max_window (25) packets, got 30"),
+        ("e2tcp", &[("link.errors.bad_error_rate", "1.5")], "expected 0 to 1, got 1.5"),
+        ("e2tcp", &[("link.errors.good", "5s"), ("link.errors.good_max", "4s")], "expected 5s to"),
+        ("e2tcp", &[("policy", "psm")], "expected active on a [link], got \"psm\""),
         ("e2tcp", &[("transport", "split")], "\"split\" needs [wired]"),
-        ("e2tcp", &[("station.count", "2")], "a [link] has one station, not 2"),
-        ("fast-dsl", &[("gateway.transport", "udp")], "\"udp\" is not a TCP from end to end"),
+        ("e2tcp", &[("station.count", "2")], "expected 1, since a [link] has one station, got 2"),
+        ("fast-dsl", &[("gateway.transport", "udp")], "expected a TCP from end to end, got \"udp\""),
     ];
     for (name, changes, expected) in cases {
         let line = refusal(name, changes);

@@ -59,11 +59,11 @@ fn psm_fetches_at_the_beacon_and_sleeps_after_the_end_of_its_service_period() {
     let run = traced(
         r#"
 [[station]]
-policy = "psm"
+power_save = { policy = "psm" }
 distance = "0m"
 [[flow]]
 direction = "down"
-size = "2896B"
+application = { kind = "bulk", size = "2896B" }
 start = "60ms"
 "#,
         &[],
@@ -102,11 +102,11 @@ fn ps_poll_asks_for_one_frame_at_a_time() {
     let run = traced(
         r#"
 [[station]]
-policy = "psm-legacy"
+power_save = { policy = "psm-legacy" }
 distance = "0m"
 [[flow]]
 direction = "down"
-size = "2896B"
+application = { kind = "bulk", size = "2896B" }
 start = "60ms"
 "#,
         &[],
@@ -141,12 +141,11 @@ fn uapsd_triggers_by_the_clock() {
     let run = traced(
         r#"
 [[station]]
-policy = "uapsd"
-interval = "40ms"
+power_save = { policy = "uapsd", interval = "40ms" }
 distance = "0m"
 [[flow]]
 direction = "down"
-size = "2896B"
+application = { kind = "bulk", size = "2896B" }
 start = "60ms"
 "#,
         &[],
@@ -183,13 +182,12 @@ fn timeout_announces_sleep_and_wakefulness_by_null_frames() {
     let run = traced(
         r#"
 [[station]]
-policy = "timeout"
-timeout = "20ms"
+power_save = { policy = "timeout", timeout = "20ms" }
 radio = "ar5004"
 distance = "0m"
 [[flow]]
 direction = "down"
-size = "1448B"
+application = { kind = "bulk", size = "1448B" }
 start = "60ms"
 "#,
         &[],
@@ -231,12 +229,12 @@ fn the_access_point_holds_frames_for_a_station_that_sleeps_through_beacons() {
     let run = traced(
         r#"
 [[station]]
-policy = "psm"
+power_save = { policy = "psm" }
 listen_interval = 3
 distance = "0m"
 [[flow]]
 direction = "down"
-size = "1448B"
+application = { kind = "bulk", size = "1448B" }
 start = "60ms"
 "#,
         &[],
@@ -277,7 +275,7 @@ count = 2
 distance = "0m"
 [[flow]]
 direction = "up"
-size = "1448B"
+application = { kind = "bulk", size = "1448B" }
 start = "10ms"
 "#,
         &[],
@@ -312,7 +310,7 @@ distance = "0m"
 [[flow]]
 direction = "up"
 transport = "udp"
-application = "saturated"
+application = { kind = "saturated" }
 start = "10ms"
 "#,
         &[("duration", "14ms"), ("wifi.frame_error_rate", "0.9999999"), ("wifi.retry_limit", "3")],
@@ -341,7 +339,7 @@ fn rts_and_cts_come_before_long_frames() {
 distance = "0m"
 [[flow]]
 direction = "up"
-size = "1448B"
+application = { kind = "bulk", size = "1448B" }
 start = "10ms"
 "#,
         &[("wifi.station_rts_threshold", "1000B")],

@@ -6,7 +6,7 @@
 
 mod validation;
 
-use airwatt_proto::powersave::Policy;
+use airwatt_proto::powersave::PowerSaveConfig;
 use airwatt_sim::record::RunResult;
 use airwatt_sim::scenario::Scenario;
 
@@ -17,7 +17,7 @@ fn hour(policy: &str, errors: f64, seed: u64) -> RunResult {
     let bulk: String = (0..6)
         .map(|part| {
             format!(
-                "[[flow]]\nstations = [{}]\ndirection = \"down\"\nsize = \"2MB\"\nstart = \"{}s\"\n",
+                "[[flow]]\nstations = [{}]\ndirection = \"down\"\napplication = {{ kind = \"bulk\", size = \"2MB\" }}\nstart = \"{}s\"\n",
                 part % 3,
                 600 * part
             )
@@ -32,26 +32,20 @@ fn hour(policy: &str, errors: f64, seed: u64) -> RunResult {
         tcp = {{ delayed_ack = true }}
         [[station]]
         count = 3
-        policy = "{policy}"
+        power_save = {{ policy = "{policy}" }}
         radio = "ar5004"
         [[flow]]
         stations = [0]
         direction = "down"
-        application = "interactive"
-        mean_gap = "700ms"
-        size = "5MB"
+        application = {{ kind = "interactive", mean_gap = "700ms", size = "5MB" }}
         [[flow]]
         stations = [1]
         direction = "up"
-        application = "interactive"
-        mean_gap = "700ms"
-        size = "5MB"
+        application = {{ kind = "interactive", mean_gap = "700ms", size = "5MB" }}
         [[flow]]
         stations = [2]
         direction = "down"
-        application = "streaming"
-        rate = "300kbps"
-        media = "3600s"
+        application = {{ kind = "streaming", rate = "300kbps", media = "3600s" }}
         {bulk}
         "#
     );
@@ -59,7 +53,7 @@ fn hour(policy: &str, errors: f64, seed: u64) -> RunResult {
 }
 
 fn every_policy_through(errors: f64, seed: u64) {
-    let names: Vec<&str> = Policy::NAMES.iter().map(|policy| policy.name).collect();
+    let names: Vec<&str> = PowerSaveConfig::KINDS.iter().map(|policy| policy.name).collect();
     assert!(names.len() >= 9);
     let results = in_parallel(&names, |policy| hour(policy, errors, seed));
     for (policy, result) in names.iter().zip(results) {

@@ -61,18 +61,18 @@ fn no_frame_is_malformed_and_no_expert_objects() {
                       _ws.expert.group == \"Assumption\" || wlan.fcs.status == 0 || ip.checksum.status == 0 || \
                       tcp.checksum.status == 0 || udp.checksum.status == 0 || (_ws.short && !udp))";
     let cases: [(&str, &[(&str, &str)]); 8] = [
-        ("fast-dsl", &[("flow.size", "300kB"), ("station.policy", "active"), ("station.count", "2")]),
-        ("fast-dsl", &[("flow.size", "300kB"), ("station.policy", "timeout"), ("station.count", "2")]),
-        ("fast-dsl", &[("flow.size", "300kB"), ("station.policy", "psm"), ("station.count", "20")]),
-        ("fast-dsl", &[("flow.size", "300kB"), ("station.policy", "psm-legacy"), ("station.count", "2")]),
+        ("fast-dsl", &[("flow.application.size", "300kB"), ("policy", "active"), ("station.count", "2")]),
+        ("fast-dsl", &[("flow.application.size", "300kB"), ("policy", "timeout"), ("station.count", "2")]),
+        ("fast-dsl", &[("flow.application.size", "300kB"), ("policy", "psm"), ("station.count", "20")]),
+        ("fast-dsl", &[("flow.application.size", "300kB"), ("policy", "psm-legacy"), ("station.count", "2")]),
         (
             "fast-dsl",
-            &[("flow.size", "300kB"), ("station.policy", "uapsd"), ("wifi.frame_error_rate", "0.2")],
+            &[("flow.application.size", "300kB"), ("policy", "uapsd"), ("wifi.frame_error_rate", "0.2")],
         ),
-        ("reference-download", &[("flow.size", "300kB"), ("wifi.station_rts_threshold", "60B")]),
+        ("reference-download", &[("flow.application.size", "300kB"), ("wifi.station_rts_threshold", "60B")]),
         (
             "reference-download",
-            &[("flow.size", "300kB"), ("tcp.header", "100B"), ("wifi.standard", "802.11g")],
+            &[("flow.application.size", "300kB"), ("tcp.header", "100B"), ("wifi.standard", "802.11g")],
         ),
         ("saturation", &[("station.count", "5"), ("duration", "200ms")]),
     ];
@@ -92,7 +92,7 @@ fn no_frame_is_malformed_and_no_expert_objects() {
 
 #[test]
 fn the_fields_of_power_save_are_those_of_the_run() {
-    let changes = [("flow.size", "500kB"), ("station.policy", "psm"), ("station.count", "2")];
+    let changes = [("flow.application.size", "500kB"), ("policy", "psm"), ("station.count", "2")];
     let trace = traced("fast-dsl", &changes);
     let wanted = [
         "frame.time_epoch",
@@ -149,7 +149,7 @@ fn the_fields_of_power_save_are_those_of_the_run() {
 
 #[test]
 fn segments_are_those_of_the_run() {
-    let trace = traced("fast-dsl", &[("flow.size", "500kB"), ("station.policy", "active")]);
+    let trace = traced("fast-dsl", &[("flow.application.size", "500kB"), ("policy", "active")]);
     let wanted = ["tcp.seq_raw", "tcp.ack_raw", "tcp.len", "tcp.window_size", "tcp.srcport", "ip.len"];
     let Some(lines) = fields(&trace, "segments", &wanted) else { return };
     let mut segments = 0;

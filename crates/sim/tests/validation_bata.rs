@@ -73,7 +73,7 @@ struct Sweep {
 fn run_point(point: Point, seed: u64) -> (f64, f64) {
     let (packets, rtt) = (format!("{}packets", point.x), format!("{}ms", point.x));
     let buffer = if point.access == BOTTLENECK { "ap.buffer" } else { "wired.down.queue" };
-    let mut set = vec![("wifi", point.wifi), ("station.policy", point.policy)];
+    let mut set = vec![("wifi", point.wifi), ("policy", point.policy)];
     set.push(if point.axis == Axis::Buffer { (buffer, &packets) } else { ("wired.rtt", &rtt) });
     if point.axis == Axis::RttAvoidance {
         // 50 packets of 1448 bytes: half of the access point's buffer.

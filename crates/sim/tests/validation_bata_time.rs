@@ -10,7 +10,7 @@ use airwatt_sim::record::RunTrace;
 use validation::{Mean, in_parallel, scenario, simulate, simulate_traced};
 
 fn traced(access: &str, wifi: &str, policy: &str) -> RunTrace {
-    let set = [("wifi", wifi), ("station.policy", policy)];
+    let set = [("wifi", wifi), ("policy", policy)];
     simulate_traced(&scenario(access, &set), 1, true).trace.expect("it was asked for")
 }
 
@@ -105,7 +105,7 @@ fn transmission_opportunities_compress_acks() {
 fn beginning_s(access: &str, policy: &str, timer: &str) -> f64 {
     let scenario = scenario(
         access,
-        &[("station.policy", policy), ("flow.size", "10MB"), ("tcp.partial_ack_timer", timer)],
+        &[("policy", policy), ("flow.application.size", "10MB"), ("tcp.partial_ack_timer", timer)],
     );
     let phases = in_parallel(&[1, 2, 3, 4, 5], |seed| {
         let trace = simulate_traced(&scenario, *seed, true).trace.expect("it was asked for");
@@ -154,9 +154,9 @@ fn uploads_over_dsl_do_not_suffer() {
             let [active, psm] = ["active", "psm"].map(|policy| {
                 let set = [
                     ("wifi", wifi),
-                    ("station.policy", policy),
+                    ("policy", policy),
                     ("flow.direction", "up"),
-                    ("flow.size", "5MB"),
+                    ("flow.application.size", "5MB"),
                 ];
                 simulate(&scenario(access, &set), 1).result
             });
@@ -173,7 +173,7 @@ fn uploads_over_dsl_do_not_suffer() {
 #[test]
 fn the_round_trip_is_a_whole_number_of_beacon_intervals() {
     for rtt in ["110ms", "150ms"] {
-        let set = [("wifi", "fast-wifi"), ("station.policy", "psm"), ("wired.rtt", rtt)];
+        let set = [("wifi", "fast-wifi"), ("policy", "psm"), ("wired.rtt", rtt)];
         let seen = simulate(&scenario("fast-dsl", &set), 1).result.flows[0].rtt_s_mean.expect("measured");
         assert!((seen - 0.2).abs() < 0.005, "{rtt}: {seen}");
     }

@@ -60,13 +60,13 @@ impl Upload {
             ("wifi.station_rts_threshold", "0B"),
             ("flow.direction", "up"),
             ("flow.transport", "reno"),
-            ("flow.size", "9733333B"),
+            ("flow.application.size", "9733333B"),
             ("tcp.delayed_ack", delayed),
             ("tcp.delayed_ack_segments", &m),
             ("tcp.delayed_ack_timeout", self.timer.delayed_ack),
             ("tcp.min_rto", self.timer.min_rto),
             ("station.radio", self.radio),
-            ("station.policy", policy),
+            ("policy", policy),
         ];
         scenario("reference-download", &set)
     }
@@ -274,7 +274,7 @@ fn check_gaps(crosses: &[u32], seeds: &[u64]) {
             ("wifi.station_rts_threshold", "0B"),
             ("wifi.control_rate", "54Mbps"),
             ("flow.direction", "up"),
-            ("flow.size", "10GB"),
+            ("flow.application.size", "10GB"),
             ("flow.transport", "reno"),
             ("tcp.delayed_ack", "false"),
         ];

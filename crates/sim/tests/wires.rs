@@ -15,7 +15,7 @@ fn run(policy: &str, stations: u32, flows: &str, more: &str) -> RunResult {
         {more}
         [[station]]
         count = {stations}
-        policy = "{policy}"
+        power_save = {{ policy = "{policy}" }}
         radio = "broadcom-4311"
         {flows}
         "#
@@ -26,7 +26,8 @@ fn run(policy: &str, stations: u32, flows: &str, more: &str) -> RunResult {
 /// A neighbour's download has the line to itself, and no frame on the air but beacons.
 #[test]
 fn a_neighbour_uses_the_line_and_not_the_air() {
-    let flows = "[[flow]]\nneighbours = 1\ndirection = \"down\"\nsize = \"10MB\"";
+    let flows =
+        "[[flow]]\nneighbours = 1\ndirection = \"down\"\napplication = { kind = \"bulk\", size = \"10MB\" }";
     let result = run("psm", 1, flows, "");
     assert_eq!((result.flows[0].station, result.flows[0].bytes_delivered), (None, 10_000_000));
     // 16 Mbit/s less headers, and slow start.
@@ -41,9 +42,11 @@ fn a_neighbour_uses_the_line_and_not_the_air() {
 /// Two downloads over one line get what one would have; with neighbours at it, a station's is the longer for it.
 #[test]
 fn neighbours_share_the_line_with_stations() {
-    let own = "[[flow]]\ndirection = \"down\"\nsize = \"5MB\"\n";
+    let own = "[[flow]]\ndirection = \"down\"\napplication = { kind = \"bulk\", size = \"5MB\" }\n";
     let alone = run("active", 1, own, "");
-    let flows = format!("{own}[[flow]]\nneighbours = 2\ndirection = \"down\"\nsize = \"20MB\"");
+    let flows = format!(
+        "{own}[[flow]]\nneighbours = 2\ndirection = \"down\"\napplication = {{ kind = \"bulk\", size = \"20MB\" }}"
+    );
     let beside = run("active", 1, &flows, "");
     assert_eq!(beside.flows.iter().map(|flow| flow.station).collect::<Vec<_>>(), [Some(0), None, None]);
     let goodput = |result: &RunResult| result.flows[0].goodput_bps;
@@ -61,11 +64,11 @@ fn a_line_of_ones_own() {
         [[flow]]
         stations = [0]
         direction = "down"
-        size = "5MB"
+        application = { kind = "bulk", size = "5MB" }
         [[flow]]
         stations = [1]
         direction = "down"
-        size = "5MB"
+        application = { kind = "bulk", size = "5MB" }
         wired = { rtt = "20ms", down = { rate = "100Mbps" }, up = { rate = "100Mbps" } }
     "#;
     let result = run("active", 2, flows, "");
@@ -86,11 +89,11 @@ fn a_line_for_some_and_none_for_others() {
         [[flow]]
         stations = [0]
         direction = "up"
-        size = "2MB"
+        application = { kind = "bulk", size = "2MB" }
         [[flow]]
         stations = [1]
         direction = "up"
-        size = "2MB"
+        application = { kind = "bulk", size = "2MB" }
         wired = { rtt = "50ms", down = { rate = "8Mbps" }, up = { rate = "4Mbps" } }
     "#;
     let result = simulate(&Scenario::from_text(text, "mixed", &[]).expect("it can run"), 1).result;
@@ -106,7 +109,7 @@ fn bulk_both_ways_with_stations_and_neighbours() {
         .into_iter()
         .chain([("neighbours = 2", "down", "3MB"), ("neighbours = 2", "up", "300kB")])
         .map(|(whose, direction, size)| {
-            format!("[[flow]]\n{whose}\ndirection = \"{direction}\"\nsize = \"{size}\"\n")
+            format!("[[flow]]\n{whose}\ndirection = \"{direction}\"\napplication = {{ kind = \"bulk\", size = \"{size}\" }}\n")
         })
         .collect();
     for policy in ["active", "timeout", "psm", "psm-legacy", "uapsd", "ba-ta", "ba-ta+str", "psm-throttling"]

@@ -31,7 +31,7 @@ class Candidate:
     @property
     def overrides(self) -> list[tuple[str, str]]:
         """As keys of a scenario."""
-        return [("policy", self.policy), *((f"station.{key}", value) for key, value in self.parameters)]
+        return [("policy", self.policy), *((f"station.power_save.{key}", value) for key, value in self.parameters)]
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,8 @@ def advise_capture(
 
 
 def _name(candidate: Candidate) -> str:
-    """As `analyze` has it: `uapsd:40ms`."""
-    return ":".join([candidate.policy, *(value for _, value in candidate.parameters)])
+    """As `analyze` has it: `uapsd:interval=40ms`."""
+    return ":".join([candidate.policy, *(f"{key}={value}" for key, value in candidate.parameters)])
 
 
 def _asked(document: dict[str, Any], candidate: Candidate) -> Figures | None:

@@ -49,9 +49,9 @@ def setting_of(scenario: Scenario) -> Setting | None:
         return None
     wired, wifi, station = text["wired"], text["wifi"], stations[0]
     flows = text["flow"]
-    if any(one["application"] not in _MODELLED for one in flows):
+    if any(one["application"]["kind"] not in _MODELLED for one in flows):
         return None
-    if any(one["application"] == "bulk" and "size" not in one for one in flows):
+    if any(one["application"] == {"kind": "bulk"} for one in flows):
         return None
     try:
         radio = models.radio(station["radio"])
@@ -195,7 +195,7 @@ def _exchanges(radio: Mapping[str, float], rates_bps: tuple[float, float], up: f
 
 def _bulk_bps(setting: Setting, direction: str, policy: str) -> float:
     """What one bulk flow gets, in bit/s of IP packets."""
-    bulk = [one for one in setting.flows if one["application"] == "bulk"]
+    bulk = [one for one in setting.flows if one["application"]["kind"] == "bulk"]
     same = sum(one["direction"] == direction for one in bulk)
     line = setting.down_bps if direction == "down" else setting.up_bps
     air = _frames(setting, setting.mtu_bytes, setting.mtu_bytes)
@@ -220,8 +220,8 @@ def traffic_of(setting: Setting, policy: str) -> Traffic:
     elapsed = setting.duration_s or 0.0
     sizes = {}
     for index, one in enumerate(setting.flows):
-        if one["application"] == "bulk":
-            sizes[index] = one["size"].value
+        if one["application"]["kind"] == "bulk":
+            sizes[index] = one["application"]["size"].value
             rate = _bulk_bps(setting, one["direction"], policy) * payload / setting.mtu_bytes
             if setting.duration_s is None:
                 elapsed = max(elapsed, 8 * sizes[index] / rate)
@@ -262,18 +262,19 @@ def traffic_of(setting: Setting, policy: str) -> Traffic:
 
 def _gaps_up(setting: Setting) -> list[float]:
     """Times between the packets that flows send up by themselves, at a constant rate."""
-    steady = [one for one in setting.flows if one["direction"] == "up" and one["application"] == "cbr"]
-    return [8 * one["packet"].value / one["rate"].value for one in steady]
+    upward = [one["application"] for one in setting.flows if one["direction"] == "up"]
+    return [8 * sent["packet"].value / sent["rate"].value for sent in upward if sent["kind"] == "cbr"]
 
 
 def _packets(setting: Setting, one: Mapping[str, Any], elapsed: float, size: float | None) -> tuple[float, float]:
     """The length of an IP packet with data of a flow, and how many there are."""
     if size is not None:
         return setting.mtu_bytes, size / (setting.mtu_bytes - setting.header_bytes)
-    packet = one["packet"].value
-    if one["application"] == "cbr":
-        return packet + setting.header_bytes, one["rate"].value * elapsed / (8 * packet)
-    return packet + setting.header_bytes, elapsed / one["mean_gap"].value
+    sent = one["application"]
+    packet = sent["packet"].value
+    if sent["kind"] == "cbr":
+        return packet + setting.header_bytes, sent["rate"].value * elapsed / (8 * packet)
+    return packet + setting.header_bytes, elapsed / sent["mean_gap"].value
 
 
 def estimate(traffic: Traffic, candidate: Candidate) -> Figures | None:
@@ -352,10 +353,10 @@ def tunnel(setting: Setting, bound_s: float) -> dict[str, float] | None:
     """A tunnel with the largest burst whose delay is within the bound; None where there is nothing to say."""
     rates = {"up": 0.0, "down": 0.0}
     for one in setting.flows:
-        if one["application"] == "bulk":
+        if one["application"]["kind"] == "bulk":
             rates[one["direction"]] += _bulk_bps(setting, one["direction"], "active")
-        elif one["application"] == "cbr":
-            rates[one["direction"]] += one["rate"].value
+        elif one["application"]["kind"] == "cbr":
+            rates[one["direction"]] += one["application"]["rate"].value
     if not rates["up"] + rates["down"]:
         return None
     try:

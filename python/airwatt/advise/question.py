@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from airwatt._core import InputError, Quantity, Scenario
 
@@ -43,7 +44,7 @@ def energy(option: str, text: str) -> float:
     return read
 
 
-def flow(text: str) -> dict[str, str]:
+def flow(text: str) -> dict[str, Any]:
     """Reads `DIRECTION:APPLICATION:AMOUNT[:PACKET]`, as in `up:cbr:64kbps:160B`. Raises `InputError`."""
     parts = text.split(":")
     if not 3 <= len(parts) <= 4 or parts[0] not in ("down", "up") or parts[1] not in APPLICATIONS:
@@ -55,22 +56,21 @@ def flow(text: str) -> dict[str, str]:
     key, kind = APPLICATIONS[application]
     if quantity(f"--flow {text!r}: ", amount, kind) <= 0:
         raise InputError(f"--flow {text!r}: {key} {amount}; allowed is more than nothing")
-    read = {"direction": direction, "application": application, key: amount}
+    sent = {"kind": application, key: amount}
     if packet:
         if application not in _PACKETS:
             raise InputError(f"--flow {text!r}: no packet size goes with {application}; allowed is it without")
         quantity(f"--flow {text!r}: ", packet[0], "size")
-        read["packet"] = packet[0]
-    if application == "cbr":
-        read["transport"] = "udp"
-    return read
+        sent["packet"] = packet[0]
+    transport = {"transport": "udp"} if application == "cbr" else {}
+    return {"direction": direction, "application": sent, **transport}
 
 
 def scenario_of(flows: Sequence[str], settings: Mapping[str, str], duration: str) -> Scenario:
     """Makes a scenario of flows over a line and an access point. Raises `InputError`."""
     read = [flow(text) for text in flows]
     values: dict[str, object] = {"base": "fast-dsl", "name": "advice", "flow": read}
-    if any(one["application"] != "bulk" for one in read):
+    if any(one["application"]["kind"] != "bulk" for one in read):
         quantity("--duration", duration, "time")
         values["duration"] = duration
     return Scenario.of(values, list(settings.items()), name="--flow")

@@ -32,7 +32,7 @@ Examples:
   airwatt advise --delay 20ms --flow down:bulk:5MB
   airwatt advise --delay 15ms --flow up:cbr:64kbps:160B --flow down:cbr:64kbps:160B
   airwatt advise --delay 100ms --flow down:request-response:1s --runs 5
-  airwatt advise slow-dsl --delay 50ms --set flow.size=2MB --radio ar5004
+  airwatt advise slow-dsl --delay 50ms --set flow.application.size=2MB --radio ar5004
   airwatt advise captures/tcp-download.pcapng --delay 30ms
   airwatt advise --delay 1s --flow down:interactive:30s --battery 11.4Wh
 """

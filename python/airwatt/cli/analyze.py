@@ -40,7 +40,7 @@ def command(
     ] = None,
     policy: Annotated[
         str | None,
-        Option("--policy", metavar="A,B,...", help="Power-save policies, as in psm,uapsd:40ms; default: all."),
+        Option("--policy", metavar="A,B,...", help="Power-save policies, as in psm,uapsd:interval=40ms; default: all."),
     ] = None,
     seed: options.Seed = 1,
     limit: options.Limit = None,

@@ -18,7 +18,7 @@ from airwatt.cli.progress import bar
 
 EPILOG = """\b
 Examples:
-  airwatt emulate fast-dsl --set flow.size=5MB
+  airwatt emulate fast-dsl --set flow.application.size=5MB
   airwatt emulate fast-dsl --policy psm -- ping -c 10 server
   airwatt emulate wifi-bottleneck --shell station1
 """

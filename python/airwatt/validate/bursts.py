@@ -41,10 +41,12 @@ def _point(
     """`rate` packets in a second each way, m at a time, with so many bytes of headers around 1500 of data."""
     flow = {
         "transport": "reno",
-        "application": "cbr",
-        "rate": f"{round(8 * PACKET_BYTES * rate)}bps",
-        "packet": f"{PACKET_BYTES * m}B",
-        "size": "1GB",
+        "application": {
+            "kind": "cbr",
+            "rate": f"{round(8 * PACKET_BYTES * rate)}bps",
+            "packet": f"{PACKET_BYTES * m}B",
+            "size": "1GB",
+        },
     }
     flows = [{"direction": direction, **flow} for direction in directions]
     overrides = {
@@ -61,7 +63,7 @@ def _point(
         "tcp.delayed_ack_segments": str(max(m, 2)),
         "tcp.delayed_ack_timeout": "200ms",
         "station.radio": radio,
-        "station.policy": policy,
+        "policy": policy,
     }
     return Point("reference-download", tuple(overrides.items()), _power, 0.05)
 

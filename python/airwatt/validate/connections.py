@@ -72,7 +72,7 @@ def _goodput(document: Mapping[str, Any]) -> Numbers:
 
 
 def _throughput_case(p: float, rtt_ms: int, b: int) -> Case:
-    overrides = _overrides(p, rtt_ms, b, duration="1000s", flow__size="100GB", tcp__initial_window="1")
+    overrides = _overrides(p, rtt_ms, b, duration="1000s", flow__application__size="100GB", tcp__initial_window="1")
     point = Point("e2tcp", overrides, _goodput, 0.3)
 
     def compare(samples: Samples) -> list[Figure]:
@@ -113,7 +113,9 @@ def _complete(document: Mapping[str, Any]) -> Numbers:
 
 
 def _latency_case(p: float, size_kb: int, initial: int, b: int) -> Case:
-    overrides = _overrides(p, LATENCY_RTT_MS, b, flow__size=f"{size_kb}kB", tcp__initial_window=str(initial))
+    overrides = _overrides(
+        p, LATENCY_RTT_MS, b, flow__application__size=f"{size_kb}kB", tcp__initial_window=str(initial)
+    )
     point = Point("e2tcp", overrides, _complete, 0.004)
 
     def compare(samples: Samples) -> list[Figure]:

@@ -30,7 +30,7 @@ def _spent(document: Mapping[str, Any]) -> Numbers:
 def _energy_case(transport: str, p: float) -> Case:
     overrides = {
         "flow.transport": transport,
-        "flow.size": f"{FILE_BYTES:.0f}B",
+        "flow.application.size": f"{FILE_BYTES:.0f}B",
         "link.rate": f"{LINE_BPS:.0f}bps",
         "link.errors.model": "uniform",
         "link.errors.error_rate": f"{p:g}",

@@ -39,8 +39,8 @@ _CONTROLLER: dict[str, Any] = {
     "tcp": {"receive_window": "1packets", "initial_window": 1, "delayed_ack": False},
     "station": [
         {
-            "policy": "ba-ta",
-            "ba_ta": {
+            "power_save": {
+                "policy": "ba-ta",
                 "t_update": Quantity.of(UPDATE_S, "s"),
                 "ratio_min": RATIO_MIN,
                 "count_max": 1,
@@ -52,7 +52,10 @@ _CONTROLLER: dict[str, Any] = {
             },
         }
     ],
-    "flow": [{"direction": "down", "transport": "newreno", "size": size} for size in (*["60kB"] * _FLOWS, "1GB")],
+    "flow": [
+        {"direction": "down", "transport": "newreno", "application": {"kind": "bulk", "size": size}}
+        for size in (*["60kB"] * _FLOWS, "1GB")
+    ],
 }
 
 
@@ -80,7 +83,7 @@ def _intervals(run: Run) -> Numbers:
 
 
 def _controller_case(scenario: Scenario, gain: float) -> Case:
-    overrides = (("station.ba_ta.gain", f"{gain:g}"),)
+    overrides = (("station.power_save.gain", f"{gain:g}"),)
     point = Point(scenario, overrides, _nothing, 0.1, _intervals)
 
     def compare(samples: Samples) -> list[Figure]:
@@ -127,7 +130,7 @@ def _download(document: Mapping[str, Any]) -> Numbers:
 
 
 def _psm_case(rtt_ms: int, up: str) -> Case:
-    overrides = {"station.policy": "psm", "wired.rtt": f"{rtt_ms}ms", "wired.up.rate": up.replace(" Mb/s", "Mbps")}
+    overrides = {"policy": "psm", "wired.rtt": f"{rtt_ms}ms", "wired.up.rate": up.replace(" Mb/s", "Mbps")}
     point = Point("fast-dsl", tuple(overrides.items()), _download, 0.1)
 
     def compare(samples: Samples) -> list[Figure]:

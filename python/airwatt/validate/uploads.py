@@ -33,13 +33,13 @@ def _upload(policy: str, radio: str, rtt_ms: int, retries: int, m: int) -> Point
         "flow.direction": "up",
         "flow.transport": "reno",
         # As many packets as the model's 10 MB, which counts their headers.
-        "flow.size": "9733333B",
+        "flow.application.size": "9733333B",
         "tcp.delayed_ack": "true" if m > 1 else "false",
         "tcp.delayed_ack_segments": str(max(m, 2)),
         "tcp.delayed_ack_timeout": "40ms",
         "tcp.min_rto": f"{1e3 * MIN_RTO_S:g}ms",
         "station.radio": radio,
-        "station.policy": policy,
+        "policy": policy,
     }
     return Point("reference-download", tuple(overrides.items()), _spent, 0.02)
 

@@ -78,12 +78,16 @@ pub fn explain_unknown(
     }
 }
 
+/// A kind's name, and keys with their values as text.
+#[cfg(feature = "serde")]
+pub type Choice<'a> = (&'a str, Vec<(&'a str, &'a str)>);
+
 /// A kind with settings as the command line has it, `NAME` or `NAME:KEY=VALUE:KEY=VALUE`, in parts.
 ///
 /// # Errors
 /// A part without `=`.
 #[cfg(feature = "serde")]
-pub fn split_choice(text: &str) -> Result<(&str, Vec<(&str, &str)>), SettingError> {
+pub fn split_choice(text: &str) -> Result<Choice<'_>, SettingError> {
     let mut parts = text.split(':');
     let name = parts.next().unwrap_or_default();
     let settings = parts.map(|part| {
@@ -120,7 +124,7 @@ pub fn split_choice(text: &str) -> Result<(&str, Vec<(&str, &str)>), SettingErro
 ///     pub enum PowerSaveConfig by "policy" (needs_uapsd: bool = NEEDS_UAPSD) =>
 ///     /// The machine.
 ///     pub(super) enum Machine: Policy (start: Instant), match by with_policy {
-///         "uapsd" => Uapsd: uapsd::Uapsd, "a trigger at a fixed interval";
+///         "uapsd" => Uapsd(UapsdConfig) by uapsd::Uapsd, "a trigger at a fixed interval";
 ///     }
 /// }
 /// ```
@@ -205,12 +209,12 @@ macro_rules! kinds {
 
     ($(#[$doc:meta])* $vis:vis enum $name:ident by $tag:literal ($method:ident: $kept:ty = $constant:ident) =>
      $(#[$machine_doc:meta])* $machine_vis:vis enum $machine:ident: $trait:ident ($arg:ident: $arg_type:ty), match by $with:ident {
-        $($kind:literal => $variant:ident: $mechanism:ty, $text:literal;)+
+        $($kind:literal => $variant:ident($config:ty) by $mechanism:ty, $text:literal;)+
     }) => {
         $crate::kinds! {
             $(#[$doc])*
             $vis enum $name by $tag {
-                $($kind => $variant(<$mechanism as $trait>::Config), $text;)+
+                $($kind => $variant($config), $text;)+
             }
         }
 
@@ -248,6 +252,62 @@ macro_rules! kinds {
                     $($machine::$variant($d inner) => $d call),+
                 }
             };
+        }
+    };
+}
+
+/// Makes an enum readable and writable by the names of its values: serde, schema, and `name`. A value with data of its own,
+/// which files cannot change, is read with the data given here.
+///
+/// ```ignore
+/// named_values! {
+///     BurstReaction {
+///         "windows" => Self::Windows = Self::Windows;
+///         "detector" => Self::Detector(_) = Self::Detector(DetectorConfig::default());
+///     }
+/// }
+/// ```
+#[cfg(feature = "serde")]
+#[macro_export]
+macro_rules! named_values {
+    ($type:ident { $($name:literal => $pattern:pat = $value:expr;)+ }) => {
+        impl $type {
+            /// The name, as files have it.
+            pub const fn name(&self) -> &'static str {
+                match self {
+                    $($pattern => $name),+
+                }
+            }
+
+            /// The value of this name.
+            pub fn named(name: &str) -> Option<Self> {
+                match name {
+                    $($name => Some($value),)+
+                    _ => None,
+                }
+            }
+        }
+
+        impl ::serde::Serialize for $type {
+            fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.name())
+            }
+        }
+
+        impl<'de> ::serde::Deserialize<'de> for $type {
+            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let name = String::deserialize(deserializer)?;
+                Self::named(&name).ok_or_else(|| ::serde::de::Error::unknown_variant(&name, &[$($name),+]))
+            }
+        }
+
+        impl ::schemars::JsonSchema for $type {
+            fn schema_name() -> ::std::borrow::Cow<'static, str> {
+                stringify!($type).into()
+            }
+            fn json_schema(_: &mut ::schemars::SchemaGenerator) -> ::schemars::Schema {
+                ::schemars::json_schema!({ "type": "string", "enum": [$($name),+] })
+            }
         }
     };
 }

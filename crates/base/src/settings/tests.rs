@@ -62,8 +62,8 @@ kinds! {
     enum PowerSaveConfig by "policy" (needs_uapsd: bool = NEEDS_UAPSD) =>
     /// A policy at work.
     enum Machine: Policy (start: u32), match by with_policy {
-        "psm" => Psm: Psm, "a poll at each beacon";
-        "uapsd" => Uapsd: Uapsd, "a trigger at a fixed interval";
+        "psm" => Psm(NoSettings) by Psm, "a poll at each beacon";
+        "uapsd" => Uapsd(UapsdConfig) by Uapsd, "a trigger at a fixed interval";
     }
 }
 
@@ -144,7 +144,10 @@ fn errors_stay_typed_through_serde() {
 #[test]
 fn every_error_has_its_text() {
     let cases = [
-        (SettingError::out_of_range("interval", "20s", "1ms to 10s"), "interval: expected 1ms to 10s, got 20s"),
+        (
+            SettingError::out_of_range("interval", "20s", "1ms to 10s"),
+            "interval: expected 1ms to 10s, got 20s",
+        ),
         (
             SettingError::Renamed { key: "station.policy".into(), new: "station.power_save.policy".into() },
             "station.policy: renamed; hint: write station.power_save.policy",

@@ -3,7 +3,9 @@
 use std::cell::RefCell;
 use std::fmt;
 
-use serde::de::{self, Deserialize, DeserializeOwned, Deserializer, Expected, IntoDeserializer, Unexpected, Visitor};
+use serde::de::{
+    self, Deserialize, DeserializeOwned, Deserializer, Expected, IntoDeserializer, Unexpected, Visitor,
+};
 
 use super::error::{SettingError, one_of};
 
@@ -27,9 +29,19 @@ pub enum Value {
 impl Value {
     /// A value from the command line: a truth value or a number if the text is one, otherwise the text.
     pub fn from_text(text: &str) -> Self {
-        let number = || text.parse().map(Self::Float).ok().filter(|_| text.starts_with(|c: char| c.is_ascii_digit() || c == '-'));
+        let number = || {
+            text.parse()
+                .map(Self::Float)
+                .ok()
+                .filter(|_| text.starts_with(|c: char| c.is_ascii_digit() || c == '-'))
+        };
         let whole = || text.parse().map(Self::Integer).ok();
-        text.parse().map(Self::Bool).ok().or_else(whole).or_else(number).unwrap_or_else(|| Self::Text(text.to_owned()))
+        text.parse()
+            .map(Self::Bool)
+            .ok()
+            .or_else(whole)
+            .or_else(number)
+            .unwrap_or_else(|| Self::Text(text.to_owned()))
     }
 
     /// What the value is, as errors show it.
@@ -48,8 +60,7 @@ impl Value {
     pub fn split(self, keys: &[&str]) -> (Self, Self) {
         match self {
             Self::Table(entries) => {
-                let (named, others) =
-                    entries.into_iter().partition(|(key, _)| keys.contains(&key.as_str()));
+                let (named, others) = entries.into_iter().partition(|(key, _)| keys.contains(&key.as_str()));
                 (Self::Table(named), Self::Table(others))
             }
             other => (Self::Table(Vec::new()), other),
@@ -130,9 +141,7 @@ pub fn into_serde_error<E: de::Error>(error: SettingError) -> E {
 
 impl de::Error for SettingError {
     fn custom<T: fmt::Display>(message: T) -> Self {
-        HANDED_OVER
-            .take()
-            .unwrap_or_else(|| Self::Refused { key: String::new(), why: message.to_string() })
+        HANDED_OVER.take().unwrap_or_else(|| Self::Refused { key: String::new(), why: message.to_string() })
     }
 
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
@@ -226,10 +235,16 @@ impl<'de> Deserializer<'de> for Reader {
         visitor: V,
     ) -> Result<V::Value, SettingError> {
         match self.0 {
-            Value::Text(text) => visitor.visit_enum(IntoDeserializer::<SettingError>::into_deserializer(text)),
+            Value::Text(text) => {
+                visitor.visit_enum(IntoDeserializer::<SettingError>::into_deserializer(text))
+            }
             other => {
                 let quoted: Vec<String> = variants.iter().map(|name| format!("{name:?}")).collect();
-                Err(SettingError::Syntax { key: String::new(), expected: one_of(&quoted), got: other.shown() })
+                Err(SettingError::Syntax {
+                    key: String::new(),
+                    expected: one_of(&quoted),
+                    got: other.shown(),
+                })
             }
         }
     }
@@ -355,6 +370,7 @@ pub mod bytes {
     /// Text that is no size, or one that is too large.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
         let size = Size::deserialize(deserializer)?;
-        u32::try_from(size.as_bytes()).map_err(|_| D::Error::custom(format!("expected less than 4GiB, got {size}")))
+        u32::try_from(size.as_bytes())
+            .map_err(|_| D::Error::custom(format!("expected less than 4GiB, got {size}")))
     }
 }

@@ -1,8 +1,9 @@
 //! The settings of the detector: on the command line, and as the bytes of `struct ackloss_config` (`bpf/ackloss.h`).
 //!
-//! What is allowed is said by the detector's own check. Here the extension for receivers that stretch their
+//! Ranges are those of the detector's own settings ([`AckLossConfig`]). The extension for receivers that stretch their
 //! acknowledgements is the default, as a kernel meets such receivers; the simulator's default is the published rule.
 
+use airwatt_base::settings::{SettingError, Settings};
 use airwatt_proto::cc::{AckLossConfig, AckLossRule, Counting, SegmentsPerAck, StretchConfig};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
@@ -15,10 +16,10 @@ const SIZE: usize = 24;
 #[derive(Args)]
 pub(super) struct Arguments {
     /// Lost acknowledgements that halve the window
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = AckLossConfig::default().threshold)]
     threshold: u32,
     /// Weight of a sample in the estimate of b, as a power of two: 5 is the published 1/32
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", default_value_t = AckLossConfig::default().beta_shift)]
     beta_shift: u8,
     /// Segments that one acknowledgement usually acknowledges: `estimated`, or a number
     #[arg(long = "segments-per-ack", value_name = "N", default_value = "estimated")]
@@ -57,10 +58,14 @@ impl Arguments {
             rule,
         };
         // The detector names keys; here they are flags.
-        config.check().map_err(|line| {
-            let line = line.trim_start_matches("ackloss.").replacen(" =", "", 1);
-            let (key, rest) = line.split_once(' ').unwrap_or((&line, ""));
-            Failure::Input(format!("--{} {rest}", key.replace('_', "-")))
+        config.check().map_err(|error| {
+            let flag = error.key().replace('_', "-");
+            Failure::Input(match &error {
+                SettingError::OutOfRange { value, allowed, .. } => {
+                    format!("--{flag} {value}: expected {allowed}")
+                }
+                other => format!("--{flag}: {}", other.message()),
+            })
         })?;
         Ok(config)
     }

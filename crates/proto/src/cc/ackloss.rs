@@ -39,6 +39,10 @@ mod tests;
 #[cfg(test)]
 mod vectors;
 
+use airwatt_base::named_values;
+use airwatt_base::settings::{SettingError, Settings, in_range};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use stretch::Stretch;
 pub use stretch::StretchConfig;
 
@@ -54,7 +58,7 @@ const JUMP_MAX: u64 = 1 << 15;
 /// Largest value of the count, far beyond any threshold, so that it fits 16 bits.
 const COUNT_MAX: u64 = 0xffff;
 
-/// The source of b, the number of segments that one acknowledgement usually acknowledges.
+/// The source of b, the number of segments that one acknowledgement usually acknowledges: in files `estimated` or a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum SegmentsPerAck {
     /// The average number of segments for each acknowledgement.
@@ -62,6 +66,55 @@ pub enum SegmentsPerAck {
     Estimated,
     /// A fixed number. The published experiments without estimation use 1.
     Fixed(u32),
+}
+
+impl Serialize for SegmentsPerAck {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Estimated => serializer.serialize_str("estimated"),
+            Self::Fixed(b) => serializer.serialize_u32(*b),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for SegmentsPerAck {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Number;
+        impl serde::de::Visitor<'_> for Number {
+            type Value = SegmentsPerAck;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("\"estimated\" or a number from 1 to 1000")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<SegmentsPerAck, E> {
+                match text {
+                    "estimated" => Ok(SegmentsPerAck::Estimated),
+                    other => Err(E::invalid_value(serde::de::Unexpected::Str(other), &self)),
+                }
+            }
+            fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<SegmentsPerAck, E> {
+                u32::try_from(number)
+                    .map(SegmentsPerAck::Fixed)
+                    .map_err(|_| E::invalid_value(serde::de::Unexpected::Unsigned(number), &self))
+            }
+            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<SegmentsPerAck, E> {
+                u32::try_from(number)
+                    .map(SegmentsPerAck::Fixed)
+                    .map_err(|_| E::invalid_value(serde::de::Unexpected::Signed(number), &self))
+            }
+        }
+        deserializer.deserialize_any(Number)
+    }
+}
+
+impl schemars::JsonSchema for SegmentsPerAck {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "SegmentsPerAck".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "anyOf": [{ "const": "estimated" }, { "type": "integer", "minimum": 1, "maximum": 1000 }],
+        })
+    }
 }
 
 /// The effect on the count of an acknowledgement of less than b segments.
@@ -75,18 +128,25 @@ pub enum Counting {
 }
 
 /// The rule that decides which acknowledgements count as lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckLossRule {
     /// Each b segments beyond the first b that one acknowledgement covers count as one lost acknowledgement, as
     /// published.
-    #[default]
     Published,
     /// The same, but only while the receiver acknowledges regularly and gaps look like losses.
     Stretch(StretchConfig),
 }
 
+named_values! {
+    AckLossRule {
+        "published" => Self::Published = Self::Published;
+        "stretch" => Self::Stretch(_) = Self::Stretch(StretchConfig::default());
+    }
+}
+
 /// The detector's settings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 pub struct AckLossConfig {
     /// Lost acknowledgements that halve the window. Default 1, the value that the thesis calls best.
     pub threshold: u32,
@@ -95,6 +155,7 @@ pub struct AckLossConfig {
     /// The source of b. Default: an estimate.
     pub segments_per_ack: SegmentsPerAck,
     /// The effect of small acknowledgements in the published rule. Default: none.
+    #[serde(skip)]
     pub counting: Counting,
     /// The rule that decides what counts as a loss. Default: as published.
     pub rule: AckLossRule,
@@ -107,28 +168,21 @@ impl Default for AckLossConfig {
             beta_shift: 5,
             segments_per_ack: SegmentsPerAck::default(),
             counting: Counting::default(),
-            rule: AckLossRule::default(),
+            rule: AckLossRule::Published,
         }
     }
 }
 
-impl AckLossConfig {
-    /// Checks the settings. An error names the first key that is out of range.
-    pub fn check(&self) -> Result<(), String> {
-        if !(1..=1000).contains(&self.threshold) {
-            return Err(format!("ackloss.threshold = {}: allowed are 1 to 1000", self.threshold));
-        }
-        if !(1..=10).contains(&self.beta_shift) {
-            return Err(format!("ackloss.beta_shift = {}: allowed are 1 to 10", self.beta_shift));
-        }
-        if let SegmentsPerAck::Fixed(b) = self.segments_per_ack
-            && !(1..=1000).contains(&b)
-        {
-            return Err(format!("ackloss.segments_per_ack = {b}: allowed are 1 to 1000"));
+impl Settings for AckLossConfig {
+    fn check(&self) -> Result<(), SettingError> {
+        in_range("threshold", self.threshold, 1, 1_000)?;
+        in_range("beta_shift", self.beta_shift, 1, 10)?;
+        if let SegmentsPerAck::Fixed(b) = self.segments_per_ack {
+            in_range("segments_per_ack", b, 1, 1_000)?;
         }
         match self.rule {
             AckLossRule::Published => Ok(()),
-            AckLossRule::Stretch(stretch) => stretch.check(),
+            AckLossRule::Stretch(stretch) => stretch.check().map_err(|error| error.under("rule")),
         }
     }
 }

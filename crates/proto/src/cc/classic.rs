@@ -1,7 +1,7 @@
 //! The part that all algorithms share: the window of RFC 5681, which grows by slow start and congestion avoidance, and
 //! the reactions to a timeout and to idleness. A [`WindowRule`] defines where an algorithm differs.
 
-use super::{Acknowledged, CongestionConfig, CongestionWindow, Growth};
+use super::{Acknowledged, CongestionConfig, CongestionWindow, Growth, Recovery};
 
 /// The window with RFC 5681's growth.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,6 +88,11 @@ impl Classic {
 
 /// The hooks of one algorithm; [`super::CongestionControl`] documents when each is called.
 pub(super) trait WindowRule {
+    /// How the sender repairs losses.
+    const RECOVERY: Recovery;
+
+    fn new(classic: Classic) -> Self;
+
     fn classic(&self) -> &Classic;
 
     fn classic_mut(&mut self) -> &mut Classic;

@@ -10,7 +10,7 @@
 use airwatt_base::{Instant, Span};
 
 use super::classic::{Classic, WindowRule, over_classic};
-use super::{Acknowledged, CongestionWindow};
+use super::{Acknowledged, CongestionWindow, Recovery};
 
 /// C = 0.4 segments per second cubed (RFC 9438 section 5.1), as a fraction.
 const C: (u64, u64) = (4, 10);
@@ -105,10 +105,6 @@ impl Epoch {
 }
 
 impl Cubic {
-    pub(super) fn new(classic: Classic) -> Self {
-        Self { classic, epoch: None, w_max: None, prior: 0 }
-    }
-
     /// Section 4.6: computes the threshold, and the W_max of the next cubic.
     fn reduce(&mut self, flight: u32) -> u32 {
         let CongestionWindow { cwnd, mss, .. } = self.classic.window;
@@ -147,7 +143,14 @@ impl Cubic {
 }
 
 impl WindowRule for Cubic {
+    /// RFC 9438 leaves the recovery open (section 3.1 asks for RFC 6675 or better); the scoreboard is that of Linux.
+    const RECOVERY: Recovery = Recovery::Scoreboard;
+
     over_classic!();
+
+    fn new(classic: Classic) -> Self {
+        Self { classic, epoch: None, w_max: None, prior: 0 }
+    }
 
     fn on_ack(&mut self, ack: Acknowledged) {
         if !self.classic.window.is_used_by(ack.flight) {

@@ -1,7 +1,7 @@
 //! Congestion control: the number of bytes that a sender may have in flight.
 //!
 //! The TCP sender ([`crate::tcp`]) keeps sequence numbers, timers and the state of fast recovery; a congestion control
-//! keeps only the window and has one hook for each event. Each algorithm is one file that holds its window rule;
+//! keeps only the window and has one hook for each event. Each algorithm is one file and a row below that holds its window rule;
 //! [`CongestionControl`] dispatches by enum, so that the hot path has no indirect call and the state can be copied.
 //! Everything is in bytes and in integers: the same arithmetic runs in a kernel.
 //!
@@ -42,7 +42,10 @@ pub const UNLIMITED: u32 = u32::MAX;
 const WINDOW_MAX: u32 = 1 << 30;
 
 /// The unit in which congestion avoidance counts acknowledgements (RFC 5681 section 3.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
 pub enum Growth {
     /// One segment for each window of bytes acknowledged: the recommended rule, independent of the number of ACKs.
     #[default]
@@ -50,22 +53,6 @@ pub enum Growth {
     /// `mss * mss / cwnd` for each ACK, equation (3), as in older kernels and simulators. A receiver that delays its
     /// ACKs, or a path that loses them, halves the growth.
     Acks,
-}
-
-/// The congestion control algorithms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Algorithm {
-    /// Fast retransmit without fast recovery, as in 4.3BSD-Tahoe.
-    Tahoe,
-    /// RFC 5681 alone: fast recovery ends with the first acknowledgement of new data.
-    Reno,
-    /// RFC 5681 with the fast recovery of RFC 6582.
-    #[default]
-    NewReno,
-    /// RFC 5681's window with selective acknowledgements (RFC 2018, 2883) and the recovery of RFC 6675.
-    Sack,
-    /// The window of RFC 9438 with the recovery of RFC 6675.
-    Cubic,
 }
 
 /// How the sender repairs a loss that duplicate ACKs indicate.
@@ -80,33 +67,6 @@ pub enum Recovery {
     /// Fast recovery until the same point; a scoreboard of selective acknowledgements determines what is lost and what
     /// is in flight.
     Scoreboard,
-}
-
-impl Algorithm {
-    /// Every algorithm, in the order in which lists show them.
-    pub const ALL: &'static [Self] = &[Self::Tahoe, Self::Reno, Self::NewReno, Self::Sack, Self::Cubic];
-
-    /// The name in scenarios and results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Tahoe => "tahoe",
-            Self::Reno => "reno",
-            Self::NewReno => "newreno",
-            Self::Sack => "sack",
-            Self::Cubic => "cubic",
-        }
-    }
-
-    /// How the sender repairs losses. RFC 9438 leaves this open for CUBIC (section 3.1 asks for RFC 6675 or better);
-    /// here it uses the scoreboard, as in Linux.
-    pub const fn recovery(self) -> Recovery {
-        match self {
-            Self::Tahoe => Recovery::GoBack,
-            Self::Reno => Recovery::FirstAck,
-            Self::NewReno => Recovery::PartialAcks,
-            Self::Sack | Self::Cubic => Recovery::Scoreboard,
-        }
-    }
 }
 
 /// Initial settings of a congestion control.
@@ -180,47 +140,88 @@ impl CongestionWindow {
     }
 }
 
-/// A congestion control of any algorithm.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CongestionControl {
-    /// See [`Tahoe`].
-    Tahoe(Tahoe),
-    /// See [`Reno`].
-    Reno(Reno),
-    /// See [`NewReno`].
-    NewReno(NewReno),
-    /// See [`Sack`].
-    Sack(Sack),
-    /// See [`Cubic`].
-    Cubic(Cubic),
-}
+/// Declares the algorithms, one row each: the names, the machines, and the call of whichever machine it is.
+macro_rules! algorithms {
+    ($($(#[$mark:meta])? $name:literal => $algorithm:ident by $rule:ty, $text:literal;)+) => {
+        /// The congestion control algorithms.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+        pub enum Algorithm {
+            $(#[doc = $text] $(#[$mark])? $algorithm),+
+        }
 
-/// Calls the method of the algorithm in use.
-macro_rules! dispatch {
-    ($self:expr, $control:ident => $call:expr) => {
-        match $self {
-            CongestionControl::Tahoe($control) => $call,
-            CongestionControl::Reno($control) => $call,
-            CongestionControl::NewReno($control) => $call,
-            CongestionControl::Sack($control) => $call,
-            CongestionControl::Cubic($control) => $call,
+        impl Algorithm {
+            /// Every algorithm, in the order in which lists show them.
+            pub const ALL: &'static [Self] = &[$(Self::$algorithm),+];
+
+            /// The name in scenarios and results.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$algorithm => $name),+
+                }
+            }
+
+            /// The name with the detector of lost acknowledgements beside it.
+            pub const fn name_with_ackloss(self) -> &'static str {
+                match self {
+                    $(Self::$algorithm => concat!($name, "+ackloss")),+
+                }
+            }
+
+            /// One line that says what it is.
+            pub const fn description(self) -> &'static str {
+                match self {
+                    $(Self::$algorithm => $text),+
+                }
+            }
+
+            /// How the sender repairs losses.
+            pub const fn recovery(self) -> Recovery {
+                match self {
+                    $(Self::$algorithm => <$rule as WindowRule>::RECOVERY),+
+                }
+            }
+        }
+
+        /// A congestion control of any algorithm.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub enum CongestionControl {
+            $(#[doc = $text] $algorithm($rule)),+
+        }
+
+        impl CongestionControl {
+            /// Creates a congestion control for a new connection.
+            pub fn new(config: &CongestionConfig) -> Self {
+                let classic = Classic::new(config);
+                match config.algorithm {
+                    $(Algorithm::$algorithm => Self::$algorithm(<$rule as WindowRule>::new(classic))),+
+                }
+            }
+        }
+
+        algorithms!(@dispatch ($) $($algorithm)+);
+    };
+    (@dispatch ($d:tt) $($algorithm:ident)+) => {
+        /// Calls the method of the algorithm in use.
+        macro_rules! dispatch {
+            ($d control:expr, $d rule:ident => $d call:expr) => {
+                match $d control {
+                    $(CongestionControl::$algorithm($d rule) => $d call),+
+                }
+            };
         }
     };
 }
 
-impl CongestionControl {
-    /// Creates a congestion control for a new connection.
-    pub fn new(config: &CongestionConfig) -> Self {
-        let classic = Classic::new(config);
-        match config.algorithm {
-            Algorithm::Tahoe => Self::Tahoe(Tahoe { classic }),
-            Algorithm::Reno => Self::Reno(Reno { classic }),
-            Algorithm::NewReno => Self::NewReno(NewReno { classic }),
-            Algorithm::Sack => Self::Sack(Sack { classic }),
-            Algorithm::Cubic => Self::Cubic(Cubic::new(classic)),
-        }
-    }
+algorithms! {
+    "tahoe" => Tahoe by Tahoe, "TCP with fast retransmit and slow start after it (4.3BSD-Tahoe; RFC 6298)";
+    "reno" => Reno by Reno, "TCP with fast recovery until the first new acknowledgement (RFC 5681, 6298)";
+    #[default]
+    "newreno" => NewReno by NewReno, "TCP with NewReno congestion control and recovery (RFC 5681, 6582, 6298)";
+    "sack" => Sack by Sack, "TCP with selective acknowledgements (RFC 5681, 2018, 2883, 6675, 6298)";
+    "cubic" => Cubic by Cubic, "TCP with CUBIC congestion control over selective acknowledgements (RFC 9438, 6675)";
+}
 
+impl CongestionControl {
     /// The current window and threshold.
     pub fn window(&self) -> &CongestionWindow {
         &dispatch!(self, control => control.classic()).window

@@ -4,6 +4,7 @@
 //! duplicate ACKs of its own, which halve the window once more, or the timer if fewer arrive. This is the Reno of
 //! 4.3BSD and of the simulators of the 1990s.
 
+use super::Recovery;
 use super::classic::{Classic, WindowRule, over_classic};
 
 /// The window of Reno.
@@ -13,7 +14,13 @@ pub struct Reno {
 }
 
 impl WindowRule for Reno {
+    const RECOVERY: Recovery = Recovery::FirstAck;
+
     over_classic!();
+
+    fn new(classic: Classic) -> Self {
+        Self { classic }
+    }
 
     /// RFC 5681 section 3.2 steps 2 and 3.
     fn enter_recovery(&mut self, flight: u32, duplicates: u32) {

@@ -1,6 +1,7 @@
 //! Reno's window with the recovery of RFC 6675: the scoreboard estimates the data in flight, so the window is not
 //! inflated.
 
+use super::Recovery;
 use super::classic::{Classic, WindowRule, over_classic};
 
 /// The window of a sender with selective acknowledgements.
@@ -10,7 +11,13 @@ pub struct Sack {
 }
 
 impl WindowRule for Sack {
+    const RECOVERY: Recovery = Recovery::Scoreboard;
+
     over_classic!();
+
+    fn new(classic: Classic) -> Self {
+        Self { classic }
+    }
 
     /// RFC 6675 section 5 step (4.2): reduces the window to half of the data in flight at once.
     fn enter_recovery(&mut self, flight: u32, _duplicates: u32) {

@@ -4,6 +4,7 @@
 //! the time. (4.3BSD retransmitted one segment and continued where it had been, so that a second loss in the window
 //! waited for the timer.)
 
+use super::Recovery;
 use super::classic::{Classic, WindowRule, over_classic};
 
 /// The window of Tahoe.
@@ -13,7 +14,13 @@ pub struct Tahoe {
 }
 
 impl WindowRule for Tahoe {
+    const RECOVERY: Recovery = Recovery::GoBack;
+
     over_classic!();
+
+    fn new(classic: Classic) -> Self {
+        Self { classic }
+    }
 
     fn enter_recovery(&mut self, flight: u32, _duplicates: u32) {
         let half = self.classic.window.half_of(flight);

@@ -1,20 +1,27 @@
 //! What an E2TCP end is set to. The defaults are those of the thesis (table 5.1) where it has any; each reading of what it
 //! leaves open is a setting, and says so.
 
-use airwatt_base::{Seq, Span};
+use airwatt_base::named_values;
+use airwatt_base::settings::{self, SettingError, Settings, in_range};
+use airwatt_base::{Seq, Size, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// How the window grows by acknowledgements that tell of no loss. The thesis does not say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub enum Increase {
-    /// By so many packets with each: from 12 to 25 within one window.
+    /// By `increase_step` packets with each: from 12 to 25 within one window.
     #[default]
+    #[serde(rename = "ack")]
     PerAck,
-    /// By so many packets with each window's worth of them.
+    /// By `increase_step` packets with each window's worth of them.
+    #[serde(rename = "window")]
     PerWindow,
 }
 
 /// What fills the window. The thesis draws a sliding window (figure 3.1) and does not say what loss does to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Counted {
     /// Packets believed to be on their way.
     #[default]
@@ -46,6 +53,24 @@ pub enum BurstReaction {
     Detector(DetectorConfig),
 }
 
+named_values! {
+    BurstReaction {
+        "windows" => Self::Windows = Self::Windows;
+        "detector" => Self::Detector(_) = Self::Detector(DetectorConfig::default());
+    }
+}
+
+/// The headers whose length a simulation charges for each packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum HeaderForm {
+    /// E2TCP's own: 8 bytes, and the optional fields.
+    #[default]
+    E2tcp,
+    /// TCP's: 40 bytes, and 10 for each block.
+    Tcp,
+}
+
 /// Settings of the earlier burst-error detector; the thesis gives none of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DetectorConfig {
@@ -64,10 +89,13 @@ impl Default for DetectorConfig {
     }
 }
 
-/// One end's settings. Both ends are given the same [`E2tcpConfig::assumed_window`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One end's settings. Both ends are given the same [`E2tcpConfig::assumed_window`]. Windows are in packets. Fields that are
+/// no keys of files are derived ([`E2tcpConfig::derived`]) or belong to a device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 pub struct E2tcpConfig {
     /// Payload of a full packet in bytes, 1 to 65000. Default 1000.
+    #[serde(skip)]
     pub payload: u16,
     /// Window to begin with, and least window while losses look like static noise, in packets. Default 12.
     pub min_window: u32,
@@ -75,23 +103,26 @@ pub struct E2tcpConfig {
     pub max_window: u32,
     /// Window after a timeout in packets. Default 5.
     pub after_timeout: u32,
-    /// Up to so many packets newly lost in one acknowledgement are static noise, more are a burst error. Default 5; the
+    /// Packets newly lost in one acknowledgement up to which they are static noise; more are a burst error. Default 5; the
     /// thesis writes both "below" and "exceeds", read as: equal is static.
     pub error_limit: u32,
     /// How the window grows. Default with each acknowledgement.
     pub increase: Increase,
     /// Packets by which it grows. Default 1.
+    #[serde(skip)]
     pub increase_step: u32,
     /// Packets by which it shrinks for each packet newly lost to static noise. Default 1.
+    #[serde(skip)]
     pub decrease_step: u32,
     /// What keeps new data out of the window. Default what travels: packets believed lost have left the link.
     pub counted: Counted,
     /// Whether a retransmission counts as lost when an acknowledgement reports a packet sent after it. Default no: only the
     /// retransmission timer finds such losses, as in the thesis.
     pub infer_relost: bool,
-    /// Window management, or the earlier detector. Default window management.
+    /// The response to bursts of errors: `windows`, the window management of the thesis, or `detector`, the earlier detector
+    /// that it is compared with. Default `windows`.
     pub burst_reaction: BurstReaction,
-    /// The timeout is the largest of the last five round trips times so many per cent. Default 125: "slightly higher".
+    /// The timeout in per cent of the largest of the last five round trips. Default 125: "slightly higher".
     pub rto_percent: u32,
     /// Added to the timeout, so that it stays above the round trip of a quiet link. Default 10 ms.
     pub rto_margin: Span,
@@ -99,35 +130,50 @@ pub struct E2tcpConfig {
     pub initial_rto: Span,
     /// Largest timeout, and largest gap between probes of a closed window, which is at most a sixteenth of `give_up_after` too.
     /// Default 60 s.
+    #[serde(skip)]
     pub max_rto: Span,
-    /// Whether each timeout in a row doubles the next. Default no: the thesis describes none.
+    /// Whether each timeout in a row doubles the next. Default yes, although the thesis describes no such rule: without it, a
+    /// link whose queue takes longer than a timeout is filled with copies for ever.
     pub back_off: bool,
-    /// Timeouts without a word from the peer for this long end the connection. Default 180 s, the longest that RFC 9293
+    /// Time of timeouts without a packet from the peer that ends the connection. Default 180 s, the longest that RFC 9293
     /// section 3.8.3 asks for.
+    #[serde(skip)]
     pub give_up_after: Span,
     /// Whether the receiver reports blocks. Default yes; without, loss is found by the timers alone.
     pub selective: bool,
+    /// What the headers of packets cost in a simulation. Default E2TCP's own.
+    pub header: HeaderForm,
     /// Least share of the bytes that the application wants to have, in per cent. Default 100.
+    #[serde(skip)]
     pub reliability: u8,
     /// Largest window that is offered in bytes. Default 65535: blocks and the window field hold no more. A simulator that
     /// counts packets, as the thesis did, may set more, as no packet of it goes over a wire.
+    #[serde(with = "settings::bytes")]
+    #[schemars(with = "Size")]
     pub receive_window: u32,
     /// Space for received data in bytes, at least the window. Default twice the window: a backlog in the first half changes
     /// no window field.
+    #[serde(skip)]
     pub receive_buffer: u32,
     /// What the peer's window is taken to be until it says otherwise, in bytes. Default 65535. An end whose own window
     /// differs says so in its SYN.
+    #[serde(skip)]
     pub assumed_window: u32,
     /// What a window field does. Default: it replaces the largest window.
+    #[serde(skip)]
     pub window_field: WindowField,
     /// Packets that carry the window field after a change. Default 2, so that one lost packet does not leave the peer with
     /// an old window; the thesis sends 1.
+    #[serde(skip)]
     pub window_repeats: u8,
     /// Whether received data counts as read at once. Default true. Without effect on a buffer that keeps bytes.
+    #[serde(skip)]
     pub read_at_once: bool,
     /// Sequence number of this end's SYN. Default 0; a device draws it.
+    #[serde(skip)]
     pub initial_sequence: Seq,
     /// How long a connection that closed keeps its identifier and answers the peer's last packets. Default 5 s.
+    #[serde(skip)]
     pub linger: Span,
 }
 
@@ -149,9 +195,10 @@ impl Default for E2tcpConfig {
             rto_margin: Span::from_millis(10),
             initial_rto: Span::from_secs(1),
             max_rto: Span::from_secs(60),
-            back_off: false,
+            back_off: true,
             give_up_after: Span::from_secs(180),
             selective: true,
+            header: HeaderForm::default(),
             reliability: 100,
             receive_window: 65_535,
             receive_buffer: 2 * 65_535,
@@ -166,80 +213,55 @@ impl Default for E2tcpConfig {
 }
 
 impl E2tcpConfig {
-    /// What is wrong with the settings, as "key = value: what is allowed".
-    pub fn check(&self) -> Result<(), String> {
+    /// One end of a connection with these settings: packets carry `payload` bytes, the application needs `reliability` per
+    /// cent of them, and the peer has the same receive window.
+    #[must_use]
+    pub fn derived(&self, payload: u16, reliability: u8) -> Self {
+        Self {
+            payload,
+            reliability,
+            receive_buffer: self.receive_window.saturating_mul(2),
+            assumed_window: self.receive_window,
+            ..self.clone()
+        }
+    }
+
+    fn check_windows(&self) -> Result<(), SettingError> {
+        in_range("max_window", self.max_window, 1, 1 << 20)?;
+        let within = |key: &str, packets: u32, least: u32| {
+            let allowed = || format!("{least} to max_window ({}) packets", self.max_window);
+            in_range(key, packets, least, self.max_window)
+                .map_err(|_| SettingError::out_of_range(key, packets, allowed()))
+        };
+        within("min_window", self.min_window, 1)?;
+        within("after_timeout", self.after_timeout, 1)?;
+        within("increase_step", self.increase_step, 1)?;
+        within("decrease_step", self.decrease_step, 0)
+    }
+
+    fn check_times(&self) -> Result<(), SettingError> {
+        let (nanosecond, day) = (Span::from_nanos(1), Span::from_secs(86_400));
+        in_range("rto_percent", self.rto_percent, 100, 1_000)?;
+        in_range("rto_margin", self.rto_margin, nanosecond, self.max_rto)?;
+        in_range("initial_rto", self.initial_rto, nanosecond, self.max_rto)?;
+        in_range("max_rto", self.max_rto, nanosecond, day)?;
+        in_range("give_up_after", self.give_up_after, nanosecond, Span::from_nanos(u64::MAX))
+    }
+}
+
+impl Settings for E2tcpConfig {
+    fn check(&self) -> Result<(), SettingError> {
         self.check_windows()?;
         self.check_times()?;
-        let bad = |key: &str, value: u64, allowed: &str| Err(format!("{key} = {value}: {allowed}"));
-        if !(1..=65_000).contains(&self.payload) {
-            return bad("payload", self.payload.into(), "allowed are 1 to 65000 bytes");
-        }
-        if self.reliability > 100 {
-            return bad("reliability", self.reliability.into(), "allowed are 0 to 100 per cent");
-        }
-        if !(1..=1 << 30).contains(&self.receive_window) {
-            return bad("receive_window", self.receive_window.into(), "allowed are 1 byte to 1 GiB");
-        }
-        if self.receive_buffer < self.receive_window || self.receive_buffer > 1 << 31 {
-            let allowed = format!("allowed are receive_window ({}) to 2 GiB", self.receive_window);
-            return bad("receive_buffer", self.receive_buffer.into(), &allowed);
-        }
-        if !(1..=1 << 30).contains(&self.assumed_window) {
-            return bad("assumed_window", self.assumed_window.into(), "allowed are 1 byte to 1 GiB");
-        }
-        if self.window_repeats == 0 {
-            return bad("window_repeats", 0, "allowed is 1 or more");
-        }
+        in_range("payload", self.payload, 1, 65_000)?;
+        in_range("reliability", self.reliability, 0, 100)?;
+        in_range("receive_window", self.receive_window, 1, 1 << 30)?;
+        in_range("receive_buffer", self.receive_buffer, self.receive_window, 1 << 31)?;
+        in_range("assumed_window", self.assumed_window, 1, 1 << 30)?;
+        in_range("window_repeats", self.window_repeats, 1, u8::MAX)?;
         if let BurstReaction::Detector(detector) = self.burst_reaction {
-            if !(1..=16).contains(&detector.history) {
-                return bad("burst_reaction.history", detector.history.into(), "allowed are 1 to 16");
-            }
-            if !(1..=self.min_window).contains(&detector.tiny_window) {
-                let allowed = format!("allowed are 1 to min_window ({})", self.min_window);
-                return bad("burst_reaction.tiny_window", detector.tiny_window.into(), &allowed);
-            }
-        }
-        Ok(())
-    }
-
-    fn check_windows(&self) -> Result<(), String> {
-        let bad = |key: &str, value: u32, allowed: &str| Err(format!("{key} = {value}: {allowed}"));
-        if !(1..=1 << 20).contains(&self.max_window) {
-            return bad("max_window", self.max_window, "allowed are 1 to 1048576 packets");
-        }
-        let within = format!("allowed are 1 to max_window ({}) packets", self.max_window);
-        if !(1..=self.max_window).contains(&self.min_window) {
-            return bad("min_window", self.min_window, &within);
-        }
-        if !(1..=self.max_window).contains(&self.after_timeout) {
-            return bad("after_timeout", self.after_timeout, &within);
-        }
-        if self.increase_step == 0 || self.increase_step > self.max_window {
-            return bad("increase_step", self.increase_step, &within);
-        }
-        if self.decrease_step > self.max_window {
-            let allowed = format!("allowed are 0 to max_window ({}) packets", self.max_window);
-            return bad("decrease_step", self.decrease_step, &allowed);
-        }
-        Ok(())
-    }
-
-    fn check_times(&self) -> Result<(), String> {
-        let bad = |key: &str, value: Span, allowed: &str| Err(format!("{key} = {value}: {allowed}"));
-        if !(100..=1000).contains(&self.rto_percent) {
-            return Err(format!("rto_percent = {}: allowed are 100 to 1000", self.rto_percent));
-        }
-        if self.rto_margin.is_zero() || self.rto_margin > self.max_rto {
-            return bad("rto_margin", self.rto_margin, "allowed is more than zero and at most max_rto");
-        }
-        if self.initial_rto.is_zero() || self.initial_rto > self.max_rto {
-            return bad("initial_rto", self.initial_rto, "allowed is more than zero and at most max_rto");
-        }
-        if self.max_rto > Span::from_secs(86_400) {
-            return bad("max_rto", self.max_rto, "allowed is at most one day");
-        }
-        if self.give_up_after.is_zero() {
-            return bad("give_up_after", self.give_up_after, "allowed is more than zero");
+            in_range("burst_reaction.history", detector.history, 1, 16)?;
+            in_range("burst_reaction.tiny_window", detector.tiny_window, 1, self.min_window)?;
         }
         Ok(())
     }

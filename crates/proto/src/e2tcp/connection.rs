@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use airwatt_base::settings::Settings;
 use airwatt_base::{Instant, Machine, Seq, Span, Timeout, TimerTable, timer_kinds};
 
 use super::config::E2tcpConfig;

@@ -15,6 +15,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use airwatt_base::settings::Settings;
 use airwatt_base::{Instant, Machine, Seq, Timeout};
 
 use super::config::E2tcpConfig;

@@ -2,7 +2,7 @@
 //!
 //! [`AccessPoint`] buffers for stations that sleep, sets their TIM bits and serves their PS-Polls and U-APSD triggers.
 //! [`Station`] decides when its radio sleeps and wakes, and what it asks the access point for; how it decides is a
-//! [`Policy`], one file each. Both speak of frames by what power save needs to know of them: size, flags and time. The
+//! [policy](PowerSaveConfig), one file each. Both speak of frames by what power save needs to know of them: size, flags and time. The
 //! 802.11 contention, acknowledgement and retry below them belong to the driver: the simulated air, or a real card.
 //!
 //! Left out: group-addressed frames after DTIM beacons, S-APSD, per-access-category U-APSD (all categories are trigger-
@@ -22,7 +22,7 @@ pub use access_point::{
 };
 pub use link::{StationConfig, StationCounts};
 pub use policy::{
-    BaTa, BadOption, Policy, PolicyConfig, PolicyInfo, PsmThrottling, Streaming, UnknownPolicy,
+    BaTaConfig, BaTaStrConfig, PowerSaveConfig, PsmThrottlingConfig, StreamConfig, TimeoutConfig, UapsdConfig,
 };
 pub use ratio::{ParseRatioError, Ratio};
 pub use station::{Adaptation, AirTime, Station, StationInput, StationOutput, StationTimer, Uplink, Window};

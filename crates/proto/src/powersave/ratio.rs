@@ -141,7 +141,6 @@ impl fmt::Display for Ratio {
 }
 
 /// Read from and written to scenario files as a plain number.
-#[cfg(feature = "serde")]
 mod text {
     use super::{FromStr, Ratio, fmt};
 

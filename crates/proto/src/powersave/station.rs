@@ -2,7 +2,7 @@
 //!
 //! The machine is a skeleton ([`Link`]) that every policy shares: it wakes the radio for beacons and for uplink frames,
 //! follows service periods and poll answers, announces the power-management mode, and dozes when nothing speaks
-//! against it. A [`Policy`] decides the rest: when to be in power save, when to trigger or poll.
+//! against it. A [policy](PowerSaveConfig) decides the rest: when to be in power save, when to trigger or poll.
 //!
 //! # What the driver does
 //! * Hands in every correctly received beacon and unicast frame, and every own frame when it is acknowledged or given
@@ -21,7 +21,7 @@
 use airwatt_base::{Instant, Machine, Span, Timeout, timer_kinds};
 
 use super::link::{Link, StationConfig, StationCounts};
-use super::policy::{Policy, PolicyConfig};
+use super::policy::{PowerSaveConfig, PowerSavePolicy};
 use super::{Control, ServiceFlags};
 
 timer_kinds! {
@@ -158,17 +158,19 @@ pub enum StationOutput {
 #[derive(Clone, Debug)]
 pub struct Station {
     link: Link,
-    policy: Policy,
+    needs_uapsd: bool,
+    policy: PowerSavePolicy,
 }
 
 impl Station {
     /// A station that starts awake. Panics if the beacon, listen or DTIM interval is zero, or an option of the policy is not
     /// allowed.
-    pub fn new(config: StationConfig, policy: PolicyConfig) -> Self {
-        let mut policy = Policy::new(policy, config.start);
-        let mut link = Link::new(config, policy.uapsd());
+    pub fn new(config: StationConfig, policy: PowerSaveConfig) -> Self {
+        let needs_uapsd = policy.needs_uapsd();
+        let mut policy = PowerSavePolicy::new(policy, config.start);
+        let mut link = Link::new(config, needs_uapsd);
         policy.start(&mut link);
-        Self { link, policy }
+        Self { link, needs_uapsd, policy }
     }
 
     /// The PM bit of an uplink frame whose first attempt starts now.
@@ -178,7 +180,7 @@ impl Station {
 
     /// Whether the policy needs U-APSD negotiated on all access categories.
     pub fn uapsd(&self) -> bool {
-        self.policy.uapsd()
+        self.needs_uapsd
     }
 
     /// Whether the radio is awake as far as the machine knows: neither dozing nor waking up.

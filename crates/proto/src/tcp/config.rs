@@ -1,5 +1,6 @@
-//! What a TCP end is set to. Every default has its source beside it.
+//! The parameters of one TCP end. Every default has its source beside it. What users set is [`TcpSettings`](super::TcpSettings).
 
+use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_base::{Seq, Span};
 
 use crate::cc::{AckLossConfig, Algorithm, CongestionConfig, Growth, Recovery, UNLIMITED};
@@ -47,7 +48,10 @@ impl InitialWindow {
 }
 
 /// Which partial ACKs restart the retransmission timer in fast recovery (RFC 6582 section 4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
 pub enum PartialAckTimer {
     /// Only the first: with many losses in a window the timer ends a recovery that takes a round trip for each. The
     /// variant that RFC 6582 section 3.2 step 3 describes.
@@ -58,7 +62,10 @@ pub enum PartialAckTimer {
 }
 
 /// What the least retransmission timeout bounds from below. Only for [`RtoClock::Fine`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
 pub enum MinRtoOf {
     /// The timeout as a whole (RFC 6298 section 2.4).
     #[default]
@@ -70,20 +77,18 @@ pub enum MinRtoOf {
 }
 
 /// How the round-trip time is measured and the retransmission timeout derived.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
 pub enum RtoClock {
     /// RFC 6298 with a sample from every segment, in nanoseconds.
     #[default]
     Fine,
     /// The arithmetic of 4.4BSD and of the simulators of its time: the round-trip time in whole ticks, one segment timed at
-    /// once, SRTT in eighths and RTTVAR in quarters of a tick. [`TcpConfig::clock_granularity`] has no meaning then, and
-    /// [`TcpConfig::min_rto`] counts beside `min_ticks`.
-    Coarse {
-        /// The tick: 500 ms in 4.4BSD, 100 ms in simulators of the year 2000.
-        tick: Span,
-        /// Least timeout in ticks: 2 in both.
-        min_ticks: u32,
-    },
+    /// once, SRTT in eighths and RTTVAR in quarters of a tick ([`TcpConfig::rto_tick`]). [`TcpConfig::clock_granularity`] has
+    /// no meaning then, and [`TcpConfig::min_rto`] counts beside [`TcpConfig::rto_min_ticks`].
+    Coarse,
 }
 
 /// One end's settings.
@@ -131,6 +136,10 @@ pub struct TcpConfig {
     pub limited_transmit: bool,
     /// How the retransmission timeout is derived. Default RFC 6298.
     pub rto_clock: RtoClock,
+    /// The tick of the coarse clock. Default 100 ms, as in simulators of the year 2000; 500 ms in 4.4BSD.
+    pub rto_tick: Span,
+    /// Least timeout of the coarse clock in ticks. Default 2, as in both.
+    pub rto_min_ticks: u32,
     /// Which partial ACKs restart the retransmission timer. Default the first. Only for NewReno; with selective
     /// acknowledgements every one does.
     pub partial_ack_timer: PartialAckTimer,
@@ -175,6 +184,8 @@ impl Default for TcpConfig {
             dup_ack_threshold: 3,
             limited_transmit: false,
             rto_clock: RtoClock::default(),
+            rto_tick: Span::from_millis(100),
+            rto_min_ticks: 2,
             partial_ack_timer: PartialAckTimer::default(),
             min_rto_of: MinRtoOf::default(),
             min_rto: Span::from_millis(200),
@@ -188,55 +199,42 @@ impl Default for TcpConfig {
     }
 }
 
+impl Settings for TcpConfig {
+    fn check(&self) -> Result<(), SettingError> {
+        let bad = |key: &str, value: &dyn std::fmt::Display, allowed: &str| {
+            Err(SettingError::out_of_range(key, value, allowed))
+        };
+        in_range("mss", self.mss, 1, 65_535)?;
+        in_range("receive_window", self.receive_window, 1, 1 << 30)?;
+        in_range("reliability", self.reliability, 0, 100)?;
+        if let Some(ssthresh) = self.initial_ssthresh.filter(|ssthresh| *ssthresh < self.mss) {
+            return bad("initial_ssthresh", &ssthresh, "one segment or more");
+        }
+        if self.dup_ack_threshold == 0 {
+            return bad("dup_ack_threshold", &0, "1 or more");
+        }
+        if self.min_rto.is_zero() || self.initial_rto.is_zero() || self.max_rto < self.min_rto {
+            return bad("min_rto", &self.min_rto, "more than zero and at most max_rto");
+        }
+        if self.rto_clock == RtoClock::Coarse {
+            in_range("rto_tick", self.rto_tick, Span::from_nanos(1), Span::from_secs(1))?;
+            in_range("rto_min_ticks", self.rto_min_ticks, 1, 1_000)?;
+        }
+        self.ackloss.map_or(Ok(()), |ackloss| ackloss.check().map_err(|error| error.under("ackloss")))?;
+        match self.delayed_ack {
+            Some(DelayedAck { every: 0, .. }) => bad("delayed_ack.every", &0, "1 or more"),
+            Some(DelayedAck { timeout, .. }) if timeout.is_zero() || timeout >= Span::from_millis(501) => {
+                bad("delayed_ack.timeout", &timeout, "more than zero and at most 500ms (RFC 9293)")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 impl TcpConfig {
     /// Size of the IP packet that carries `segment`, in bytes.
     pub fn packet_bytes(&self, segment: &Segment) -> u32 {
         self.header_bytes + segment.timestamp_bytes() + segment.sack.option_bytes() + u32::from(segment.len)
-    }
-
-    /// What is wrong with the settings, as "key, value, what is allowed".
-    pub fn check(&self) -> Result<(), String> {
-        let bad = |key: &str, value: &dyn std::fmt::Display, allowed: &str| {
-            Err(format!("{key} = {value}: {allowed}"))
-        };
-        if !(1..=65_535).contains(&self.mss) {
-            return bad("mss", &self.mss, "allowed are 1 to 65535 bytes");
-        }
-        if !(1..=1 << 30).contains(&self.receive_window) {
-            return bad("receive_window", &self.receive_window, "allowed are 1 byte to 1 GiB (RFC 7323)");
-        }
-        if self.reliability > 100 {
-            return bad("reliability", &self.reliability, "allowed are 0 to 100 per cent");
-        }
-        if self.initial_ssthresh.is_some_and(|ssthresh| ssthresh < self.mss) {
-            return bad(
-                "initial_ssthresh",
-                &self.initial_ssthresh.unwrap_or(0),
-                "allowed is one segment or more",
-            );
-        }
-        if self.dup_ack_threshold == 0 {
-            return bad("dup_ack_threshold", &0, "allowed is 1 or more");
-        }
-        if self.min_rto.is_zero() || self.initial_rto.is_zero() || self.max_rto < self.min_rto {
-            return bad("min_rto", &self.min_rto, "allowed is more than zero and at most max_rto");
-        }
-        if let RtoClock::Coarse { tick, min_ticks } = self.rto_clock {
-            if tick.is_zero() || tick > Span::from_secs(1) {
-                return bad("rto_clock.tick", &tick, "allowed is more than zero and at most 1s");
-            }
-            if !(1..=1000).contains(&min_ticks) {
-                return bad("rto_clock.min_ticks", &min_ticks, "allowed are 1 to 1000");
-            }
-        }
-        self.ackloss.map_or(Ok(()), |ackloss| ackloss.check())?;
-        match self.delayed_ack {
-            Some(DelayedAck { every: 0, .. }) => bad("delayed_ack.every", &0, "allowed is 1 or more"),
-            Some(DelayedAck { timeout, .. }) if timeout.is_zero() || timeout >= Span::from_millis(501) => {
-                bad("delayed_ack.timeout", &timeout, "allowed is more than zero and at most 500ms (RFC 9293)")
-            }
-            _ => Ok(()),
-        }
     }
 
     /// Whether this end tells what arrived behind gaps: where its congestion control would read it from the peer.

@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 
+use airwatt_base::settings::Settings;
 use airwatt_base::{Instant, Machine, Seq, Span, Timeout, TimerTable, timer_kinds};
 
 use super::buffer::{Lengths, ReceiveBuffer, ReceiveBytes, SendBuffer, SendBytes};

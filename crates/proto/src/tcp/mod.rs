@@ -35,6 +35,7 @@ mod rtt;
 mod sack;
 mod segment;
 mod sender;
+mod settings;
 mod statistics;
 #[cfg(test)]
 mod tests;
@@ -46,5 +47,6 @@ pub use connection::{Connection, Event, Input, Output, State, TcpTimer};
 pub use rtt::RttEstimator;
 pub use sack::SackBlocks;
 pub use segment::{Flags, Segment};
+pub use settings::TcpSettings;
 pub use statistics::Statistics;
 pub use timestamps::Timestamps;

@@ -50,8 +50,8 @@ impl RttEstimator {
                 };
                 (Estimate::Fine { smoothed: None, least_variance }, config.min_rto)
             }
-            RtoClock::Coarse { tick, min_ticks } => {
-                let min_ticks = u64::from(min_ticks);
+            RtoClock::Coarse => {
+                let (tick, min_ticks) = (config.rto_tick, u64::from(config.rto_min_ticks));
                 let least = config.min_rto.max(tick.saturating_mul(min_ticks));
                 (Estimate::Coarse { tick, min_ticks, srtt: 0, rttvar: 0 }, least.min(config.max_rto))
             }

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use airwatt_base::settings::Settings;
 use airwatt_base::{Seq, Span};
 use airwatt_proto::cc::{AckLossConfig, AckLossRule, Algorithm, Growth, SegmentsPerAck, StretchConfig};
 use airwatt_proto::tcp::{DelayedAck, Flags, InitialWindow, PartialAckTimer, RtoClock, TcpConfig};
@@ -17,7 +18,7 @@ pub(crate) fn parse(text: &str) -> Result<Script, (usize, Wrong)> {
         let words: Vec<&str> = text.split('#').next().unwrap_or_default().split_whitespace().collect();
         statement(&mut script, line, &words).map_err(|wrong| (line, wrong))?;
     }
-    script.config.check().map_err(|wrong| (1, wrong))?;
+    script.config.check().map_err(|wrong| (1, wrong.to_string()))?;
     Ok(script)
 }
 
@@ -78,10 +79,11 @@ fn set(script: &mut Script, setting: &str) -> Result<(), Wrong> {
         }
         "coarse" => {
             let (tick, least) = value.split_once('/').ok_or("coarse is TICK/LEAST, as in 100ms/2")?;
-            config.rto_clock = RtoClock::Coarse { tick: span(tick)?, min_ticks: number(least)? };
+            config.rto_clock = RtoClock::Coarse;
+            (config.rto_tick, config.rto_min_ticks) = (span(tick)?, number(least)?);
         }
         "ackloss" => {
-            let mut ackloss = AckLossConfig::default();
+            let mut ackloss = AckLossConfig { rule: AckLossRule::Published, ..AckLossConfig::default() };
             match value {
                 "estimate" => {}
                 "stretch" => ackloss.rule = AckLossRule::Stretch(StretchConfig::default()),

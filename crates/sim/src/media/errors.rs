@@ -13,48 +13,160 @@
 
 use std::collections::VecDeque;
 
-use airwatt_base::{Instant, Span, Stream};
+use airwatt_base::settings::{NoSettings, SettingError, Settings, in_range};
+use airwatt_base::{Instant, Span, Stream, kinds};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// How a link damages packets. Rates are probabilities per packet, 0 to 1.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum ErrorConfig {
-    /// Not at all.
-    #[default]
-    None,
-    /// Each packet with this probability.
-    Uniform {
-        /// The probability.
-        error_rate: f64,
-    },
-    /// Good and bad times.
-    TwoState {
-        /// Shortest and longest good time.
-        good: (Span, Span),
-        /// Shortest and longest bad time.
-        bad: (Span, Span),
-        /// Error rate in a good time.
-        good_error_rate: f64,
-        /// Error rate in a bad time.
-        bad_error_rate: f64,
-    },
-    /// Good and bad packets.
-    GilbertElliott {
-        /// Probability that the packet after a good one is a bad one.
-        to_bad: f64,
-        /// Probability that the packet after a bad one is a good one.
-        to_good: f64,
-        /// Error rate of good packets.
-        good_error_rate: f64,
-        /// Error rate of bad packets.
-        bad_error_rate: f64,
-    },
-    /// The packets with these numbers, in ascending order.
-    Listed {
-        /// Towards the station, counted from 1.
-        down: Vec<u64>,
-        /// Away from the station, counted from 1.
-        up: Vec<u64>,
-    },
+kinds! {
+    /// How a link damages packets. Rates are probabilities per packet, 0 to 1.
+    pub enum ErrorConfig by "model" {
+        "none" => None(NoSettings), "no packet is damaged";
+        "uniform" => Uniform(UniformErrors), "each packet with one probability";
+        "two-state" => TwoState(TwoStateErrors), "good and bad times, which both directions share";
+        "gilbert-elliott" => GilbertElliott(GilbertElliottErrors),
+            "good and bad packets, each direction for itself";
+        "listed" => Listed(ListedErrors), "the packets with these numbers";
+    }
+}
+
+impl Default for ErrorConfig {
+    fn default() -> Self {
+        Self::None(NoSettings {})
+    }
+}
+
+fn probabilities(rates: &[(&str, f64)]) -> Result<(), SettingError> {
+    rates.iter().try_for_each(|(key, rate)| in_range(key, *rate, 0.0, 1.0))
+}
+
+/// Each packet is damaged with one probability.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct UniformErrors {
+    /// Error rate.
+    pub error_rate: f64,
+}
+
+impl Default for UniformErrors {
+    fn default() -> Self {
+        Self { error_rate: 0.01 }
+    }
+}
+
+impl Settings for UniformErrors {
+    fn check(&self) -> Result<(), SettingError> {
+        probabilities(&[("error_rate", self.error_rate)])
+    }
+}
+
+/// Good and bad times.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TwoStateErrors {
+    /// Length of a good time, or its least length.
+    pub good: Span,
+    /// Longest good time, if lengths are drawn. Default: all have the length `good`.
+    pub good_max: Option<Span>,
+    /// Length of a bad time, or its least length.
+    pub bad: Span,
+    /// Longest bad time, if lengths are drawn. Default: all have the length `bad`.
+    pub bad_max: Option<Span>,
+    /// Error rate in a good time.
+    pub good_error_rate: f64,
+    /// Error rate in a bad time.
+    pub bad_error_rate: f64,
+}
+
+impl Default for TwoStateErrors {
+    fn default() -> Self {
+        Self {
+            good: Span::from_secs(10),
+            good_max: None,
+            bad: Span::from_millis(100),
+            bad_max: None,
+            good_error_rate: 0.000_5,
+            bad_error_rate: 0.8,
+        }
+    }
+}
+
+impl Settings for TwoStateErrors {
+    fn check(&self) -> Result<(), SettingError> {
+        // A run of over a month is a mistake.
+        let month = Span::from_secs(32 * 24 * 3_600);
+        let lengths = [("good", "good_max", self.good()), ("bad", "bad_max", self.bad())];
+        for (key, key_max, (least, most)) in lengths {
+            in_range(key, least, Span::from_micros(1), month)?;
+            in_range(key_max, most, least, month)?;
+        }
+        probabilities(&[("good_error_rate", self.good_error_rate), ("bad_error_rate", self.bad_error_rate)])
+    }
+}
+
+impl TwoStateErrors {
+    /// Shortest and longest good time.
+    fn good(&self) -> (Span, Span) {
+        (self.good, self.good_max.unwrap_or(self.good))
+    }
+
+    /// Shortest and longest bad time.
+    fn bad(&self) -> (Span, Span) {
+        (self.bad, self.bad_max.unwrap_or(self.bad))
+    }
+}
+
+/// Good and bad packets.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct GilbertElliottErrors {
+    /// Probability that the packet after a good one is a bad one.
+    pub to_bad: f64,
+    /// Probability that the packet after a bad one is a good one.
+    pub to_good: f64,
+    /// Error rate of good packets.
+    pub good_error_rate: f64,
+    /// Error rate of bad packets.
+    pub bad_error_rate: f64,
+}
+
+impl Default for GilbertElliottErrors {
+    fn default() -> Self {
+        Self { to_bad: 0.001, to_good: 0.1, good_error_rate: 0.000_5, bad_error_rate: 0.8 }
+    }
+}
+
+impl Settings for GilbertElliottErrors {
+    fn check(&self) -> Result<(), SettingError> {
+        probabilities(&[
+            ("to_bad", self.to_bad),
+            ("to_good", self.to_good),
+            ("good_error_rate", self.good_error_rate),
+            ("bad_error_rate", self.bad_error_rate),
+        ])
+    }
+}
+
+/// The packets with these numbers, counted from 1 in each direction and ascending.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ListedErrors {
+    /// Damaged packets towards the station.
+    pub listed_down: Vec<u64>,
+    /// Damaged packets from the station.
+    pub listed_up: Vec<u64>,
+}
+
+impl Settings for ListedErrors {
+    fn check(&self) -> Result<(), SettingError> {
+        for (key, numbers) in [("listed_down", &self.listed_down), ("listed_up", &self.listed_up)] {
+            if numbers.first() == Some(&0) || !numbers.is_sorted_by(|a, b| a < b) {
+                let allowed = "ascending numbers of packets from 1";
+                return Err(SettingError::out_of_range(key, format!("{numbers:?}"), allowed));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The errors of one direction of a link.
@@ -81,16 +193,17 @@ impl ErrorModel {
     pub fn new(config: ErrorConfig, seed: u64, link: &str, direction: &str) -> Self {
         let mut states = Stream::new(seed, &format!("{link}/error-states"));
         let packets = Stream::new(seed, &format!("{link}/{direction}/errors"));
-        let until = match config {
-            ErrorConfig::TwoState { good, .. } => {
-                let whole = draw(&mut states, good);
+        let until = match &config {
+            ErrorConfig::TwoState(times) => {
+                let whole = draw(&mut states, times.good());
                 Instant::ZERO + Span::from_secs_f64(whole.as_secs_f64() * states.unit())
             }
             _ => Instant::FOREVER,
         };
         let listed = match &config {
-            ErrorConfig::Listed { down, up } => {
-                if direction == "down" { down } else { up }.iter().copied().collect()
+            ErrorConfig::Listed(packets) => {
+                let numbers = if direction == "down" { &packets.listed_down } else { &packets.listed_up };
+                numbers.iter().copied().collect()
             }
             _ => VecDeque::new(),
         };
@@ -99,9 +212,9 @@ impl ErrorModel {
 
     /// Whether the packet whose transmission begins at `at` is damaged. Times must not go back.
     pub fn corrupts(&mut self, at: Instant) -> bool {
-        let rate = match self.config {
-            ErrorConfig::None => return false,
-            ErrorConfig::Listed { .. } => {
+        let rate = match &self.config {
+            ErrorConfig::None(_) => return false,
+            ErrorConfig::Listed(_) => {
                 self.count += 1;
                 let named = self.listed.front() == Some(&self.count);
                 if named {
@@ -109,18 +222,19 @@ impl ErrorModel {
                 }
                 return named;
             }
-            ErrorConfig::Uniform { error_rate } => error_rate,
-            ErrorConfig::TwoState { good, bad, good_error_rate, bad_error_rate } => {
+            ErrorConfig::Uniform(uniform) => uniform.error_rate,
+            ErrorConfig::TwoState(times) => {
                 while self.until <= at {
                     self.bad = !self.bad;
-                    self.until += draw(&mut self.states, if self.bad { bad } else { good });
+                    let length = if self.bad { times.bad() } else { times.good() };
+                    self.until += draw(&mut self.states, length);
                 }
-                if self.bad { bad_error_rate } else { good_error_rate }
+                if self.bad { times.bad_error_rate } else { times.good_error_rate }
             }
-            ErrorConfig::GilbertElliott { to_bad, to_good, good_error_rate, bad_error_rate } => {
-                let changes = self.packets.chance(if self.bad { to_good } else { to_bad });
+            ErrorConfig::GilbertElliott(packets) => {
+                let changes = self.packets.chance(if self.bad { packets.to_good } else { packets.to_bad });
                 self.bad ^= changes;
-                if self.bad { bad_error_rate } else { good_error_rate }
+                if self.bad { packets.bad_error_rate } else { packets.good_error_rate }
             }
         };
         self.packets.chance(rate)
@@ -143,7 +257,14 @@ mod tests {
     const MS: Span = Span::from_millis(1);
 
     fn two_state(good: (Span, Span), bad: (Span, Span)) -> ErrorConfig {
-        ErrorConfig::TwoState { good, bad, good_error_rate: 0.0, bad_error_rate: 1.0 }
+        ErrorConfig::TwoState(TwoStateErrors {
+            good: good.0,
+            good_max: Some(good.1),
+            bad: bad.0,
+            bad_max: Some(bad.1),
+            good_error_rate: 0.0,
+            bad_error_rate: 1.0,
+        })
     }
 
     /// The share of packets, one a millisecond, that are damaged.
@@ -156,7 +277,7 @@ mod tests {
     /// Each direction counts its own packets.
     #[test]
     fn listed_packets_are_damaged_and_no_others() {
-        let config = ErrorConfig::Listed { down: vec![2, 5], up: vec![1] };
+        let config = ErrorConfig::Listed(ListedErrors { listed_down: vec![2, 5], listed_up: vec![1] });
         for (direction, expected) in [("down", vec![2, 5]), ("up", vec![1])] {
             let mut model = ErrorModel::new(config.clone(), 1, "link", direction);
             let damaged: Vec<u64> = (1..=9).filter(|_| model.corrupts(Instant::ZERO)).collect();
@@ -166,23 +287,25 @@ mod tests {
 
     #[test]
     fn no_errors_unless_asked_for() {
-        assert_eq!(share(ErrorConfig::None, 10_000).to_bits(), 0);
+        assert_eq!(share(ErrorConfig::default(), 10_000).to_bits(), 0);
     }
 
     /// 200,000 packets: the standard error of a share of 0.1 is below 0.001.
     #[test]
     fn shares_are_those_of_the_models() {
-        assert!((share(ErrorConfig::Uniform { error_rate: 0.1 }, 200_000) - 0.1).abs() < 0.004);
+        assert!(
+            (share(ErrorConfig::Uniform(UniformErrors { error_rate: 0.1 }), 200_000) - 0.1).abs() < 0.004
+        );
         let fixed = two_state((MS * 90, MS * 90), (MS * 10, MS * 10));
         assert!((share(fixed, 200_000) - 0.1).abs() < 0.001);
         let drawn = two_state((MS * 60, MS * 120), (MS * 5, MS * 15));
         assert!((share(drawn, 200_000) - 0.1).abs() < 0.005);
-        let gilbert = ErrorConfig::GilbertElliott {
+        let gilbert = ErrorConfig::GilbertElliott(GilbertElliottErrors {
             to_bad: 0.01,
             to_good: 0.09,
             good_error_rate: 0.0,
             bad_error_rate: 1.0,
-        };
+        });
         assert!((share(gilbert, 200_000) - 0.1).abs() < 0.02);
     }
 

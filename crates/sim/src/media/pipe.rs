@@ -246,11 +246,11 @@ impl Machine for Pipe {
 mod tests {
     use airwatt_base::testkit::check_machine;
 
-    use super::super::errors::ErrorConfig;
+    use super::super::errors::{ErrorConfig, UniformErrors};
     use super::*;
 
     fn no_errors() -> ErrorModel {
-        ErrorModel::new(ErrorConfig::None, 1, "link", "down")
+        ErrorModel::new(ErrorConfig::default(), 1, "link", "down")
     }
 
     fn packet(number: u64) -> Packet {
@@ -313,7 +313,7 @@ mod tests {
             cut_through: false,
             cross: None,
         };
-        let all = ErrorModel::new(ErrorConfig::Uniform { error_rate: 1.0 }, 1, "link", "down");
+        let all = ErrorModel::new(ErrorConfig::Uniform(UniformErrors { error_rate: 1.0 }), 1, "link", "down");
         let inputs = [(Instant::ZERO, packet(1)), (Instant::ZERO, packet(2))];
         let done = check_machine(|| Pipe::new(config, all.clone()), &inputs, Instant::from_secs(1));
         let ms = Instant::from_millis;

@@ -272,7 +272,7 @@ mod tests {
             delay: MS * 5,
             queue: QueueLimit::Packets(10),
             cut_through: false,
-            errors: ErrorConfig::None,
+            errors: ErrorConfig::default(),
         }
     }
 

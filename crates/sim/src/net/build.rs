@@ -172,7 +172,7 @@ impl Network {
 fn machine(medium: &MediumPlan, seed: u64) -> Medium {
     match &medium.kind {
         MediumKind::Wire(pipes) => {
-            let no_errors = || ErrorModel::new(ErrorConfig::None, seed, "wire", "");
+            let no_errors = || ErrorModel::new(ErrorConfig::default(), seed, "wire", "");
             Medium::Wire(Box::new(Wire { pipes: pipes.map(|pipe| Pipe::new(pipe, no_errors())) }))
         }
         MediumKind::PointToPoint(config, station) => {

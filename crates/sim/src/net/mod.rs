@@ -32,7 +32,6 @@ use airwatt_proto::tcp;
 pub use external::Delivery;
 pub use plan::{FlowPlan, MediumKind, Plan, Traffic};
 pub use store::{Store, Ticket};
-pub(crate) use transport::{ackloss_config, e2tcp_config};
 
 use crate::engine::Fingerprint;
 use crate::media::cell::RadioEvent;

@@ -19,10 +19,9 @@ use crate::media::cell::contention::{Access, Counting};
 use crate::media::cell::fq_codel::FqCodelConfig;
 use crate::media::cell::propagation;
 use crate::media::cell::{ApQueueing, CellConfig, StationConfig};
-use crate::media::errors::ErrorConfig;
 use crate::media::{CrossTraffic, PipeConfig, PointToPointConfig};
 use crate::scenario::{
-    Application, Direction, ErrorKind, Errors, FlowGroup, QueueDiscipline, Scenario, Transport, Wifi, Wired,
+    ApplicationConfig, Direction, FlowGroup, QueueDiscipline, Scenario, Transport, Wifi, Wired,
     WiredDirection,
 };
 use crate::stack::application::{self, Arrival, Datagrams, Dialogue, DialogueConfig, Replay, Replies};
@@ -171,7 +170,7 @@ impl Plan {
             (wire, server)
         });
         let hosts = Hosts { access_point, first_station };
-        let tcp = transport::tcp_config(&scenario.tcp);
+        let tcp = scenario.tcp.config();
         let mut flows = Vec::new();
         for (index, group) in scenario.flow.iter().enumerate() {
             let own = group.wired.as_ref().map(|own| {
@@ -287,35 +286,12 @@ fn hop(scenario: &Scenario, stations: Vec<StationConfig>, first_beacon: Instant)
                 delay: link.delay,
                 queue: link.queue,
                 cut_through: link.cut_through,
-                errors: errors(&link.errors),
+                errors: link.errors.clone(),
             };
             let station = stations.into_iter().next().expect("a checked scenario has a station");
             MediumKind::PointToPoint(config, Box::new(station))
         }
         (None, None) => unreachable!("a checked scenario has a last hop"),
-    }
-}
-
-fn errors(errors: &Errors) -> ErrorConfig {
-    let (good_error_rate, bad_error_rate) = (errors.good_error_rate, errors.bad_error_rate);
-    match errors.model {
-        ErrorKind::None => ErrorConfig::None,
-        ErrorKind::Uniform => ErrorConfig::Uniform { error_rate: errors.error_rate },
-        ErrorKind::TwoState => ErrorConfig::TwoState {
-            good: (errors.good, errors.good_max.unwrap_or(errors.good)),
-            bad: (errors.bad, errors.bad_max.unwrap_or(errors.bad)),
-            good_error_rate,
-            bad_error_rate,
-        },
-        ErrorKind::GilbertElliott => ErrorConfig::GilbertElliott {
-            to_bad: errors.to_bad,
-            to_good: errors.to_good,
-            good_error_rate,
-            bad_error_rate,
-        },
-        ErrorKind::Listed => {
-            ErrorConfig::Listed { down: errors.listed_down.clone(), up: errors.listed_up.clone() }
-        }
     }
 }
 
@@ -385,10 +361,9 @@ fn stations(scenario: &Scenario, first_beacon: Instant, seed: u64) -> Result<Vec
             dtim_period: group.receive_dtims.then_some(u32::from(scenario.ap.dtim_period)),
             ..powersave::StationConfig::default()
         };
-        let policy = Scenario::policy(group).expect("a checked scenario names policies that exist");
         let propagation = Distance::propagation(group.distance);
         let signal_dbm = scenario.wifi.as_ref().and_then(|wifi| signal_dbm(wifi, group.distance));
-        let station = StationConfig { power_save, policy, radio, propagation, signal_dbm };
+        let station = StationConfig { power_save, policy: group.power_save, radio, propagation, signal_dbm };
         stations.extend(std::iter::repeat_n(station, group.count as usize));
     }
     for (index, station) in stations.iter_mut().enumerate() {
@@ -422,7 +397,7 @@ fn flows(
         None => group.stations.clone().unwrap_or_else(all).into_iter().map(Some).collect(),
     };
     let down = group.direction == Direction::Down;
-    let traffic = match (source(group), group.transport) {
+    let traffic = match (source(&group.application), group.transport) {
         (None, _) => Traffic::Saturated {
             payload_bytes: (tcp.mss + tcp.header_bytes).saturating_sub(UDP_HEADER_BYTES),
             header_bytes: UDP_HEADER_BYTES,
@@ -430,7 +405,7 @@ fn flows(
         (Some(source), Transport::Udp) => Traffic::Datagrams { source, header_bytes: UDP_HEADER_BYTES },
         (Some(source), _) => Traffic::Transfer {
             source,
-            dialogue: dialogue(group),
+            dialogue: dialogue(&group.application),
             connections: transport::connections(scenario, group, tcp, down),
             handshake: scenario.tcp.handshake,
         },
@@ -454,46 +429,56 @@ fn flows(
     stations.into_iter().map(spec).collect()
 }
 
-/// What the application sends; `None` where the queue never runs empty.
-fn source(group: &FlowGroup) -> Option<SourceConfig> {
-    let size = group.size.map(Size::as_bytes);
-    let packet = group.packet.as_bytes() as u32;
-    match group.application {
-        Application::Bulk => Some(SourceConfig::Bulk { size }),
-        Application::Interactive => {
-            Some(SourceConfig::Interactive { size, mean_gap: group.mean_gap, packet })
-        }
-        Application::Cbr => Some(SourceConfig::ConstantRate { size, rate: group.rate, packet }),
-        Application::Streaming => {
-            let bytes = |time: Span| {
-                let bits = u128::from(group.rate.as_bps()) * u128::from(time.as_nanos()) / 1_000_000_000;
+/// What the application sends; `None` if the queue never runs empty.
+fn source(application: &ApplicationConfig) -> Option<SourceConfig> {
+    let bytes = |size: Option<Size>| size.map(Size::as_bytes);
+    Some(match application {
+        ApplicationConfig::Bulk(bulk) => SourceConfig::Bulk { size: bytes(bulk.size) },
+        ApplicationConfig::Interactive(interactive) => SourceConfig::Interactive {
+            size: bytes(interactive.size),
+            mean_gap: interactive.mean_gap,
+            packet: interactive.packet.as_bytes() as u32,
+        },
+        ApplicationConfig::Cbr(cbr) => SourceConfig::ConstantRate {
+            size: bytes(cbr.size),
+            rate: cbr.rate,
+            packet: cbr.packet.as_bytes() as u32,
+        },
+        ApplicationConfig::Streaming(media) => {
+            let of = |time: Span| {
+                let bits = u128::from(media.rate.as_bps()) * u128::from(time.as_nanos()) / 1_000_000_000;
                 u64::try_from(bits / 8).unwrap_or(u64::MAX)
             };
-            let size = size.or_else(|| group.media.map(bytes));
-            let block = group.block.as_bytes() as u32;
-            Some(SourceConfig::Stream { size, rate: group.rate, startup: bytes(group.startup), block })
+            let size = bytes(media.size).or_else(|| media.media.map(of));
+            let block = media.block.as_bytes() as u32;
+            SourceConfig::Stream { size, rate: media.rate, startup: of(media.startup), block }
         }
-        // The dialogue decides.
-        Application::Web | Application::RequestResponse => Some(SourceConfig::Bulk { size: None }),
-        Application::Saturated => None,
-    }
+        // A dialogue decides.
+        ApplicationConfig::Web(_) | ApplicationConfig::RequestResponse(_) => {
+            SourceConfig::Bulk { size: None }
+        }
+        ApplicationConfig::Saturated(_) => return None,
+    })
 }
 
-/// A request for an object of a page, with the headers that browsers sent about 2010.
-const WEB_REQUEST: Size = Size::from_bytes(400);
-/// A key typed into a remote shell: 36 to 52 bytes with the cipher's block and its check (RFC 4253 section 6).
-const KEY: Size = Size::from_bytes(48);
-
 /// Who asks and who replies, if the application is one of these.
-fn dialogue(group: &FlowGroup) -> Option<DialogueConfig> {
-    let bytes = |given: Option<Size>, default: Size| given.unwrap_or(default).as_bytes() as u32;
-    let (replies, request) = match group.application {
-        Application::Web => (Replies::Pages, WEB_REQUEST),
-        Application::RequestResponse => (Replies::Fixed(bytes(group.response, KEY)), KEY),
-        _ => return None,
-    };
-    let request = bytes(group.request, request);
-    Some(DialogueConfig { replies, request, think: group.mean_gap, count: group.count })
+fn dialogue(application: &ApplicationConfig) -> Option<DialogueConfig> {
+    let bytes = |size: Size| size.as_bytes() as u32;
+    match application {
+        ApplicationConfig::Web(web) => Some(DialogueConfig {
+            replies: Replies::Pages,
+            request: bytes(web.request),
+            think: web.mean_gap,
+            count: web.count,
+        }),
+        ApplicationConfig::RequestResponse(exchange) => Some(DialogueConfig {
+            replies: Replies::Fixed(bytes(exchange.response)),
+            request: bytes(exchange.request),
+            think: exchange.mean_gap,
+            count: exchange.count,
+        }),
+        _ => None,
+    }
 }
 
 /// The application of flow `index` at the beginning.

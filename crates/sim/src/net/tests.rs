@@ -45,7 +45,9 @@ fn two_cells(keys: &str) -> Plan {
 #[test]
 fn a_station_that_is_an_access_point_relays() {
     for direction in ["down", "up"] {
-        let keys = format!("flow = [{{ direction = \"{direction}\", size = \"300kB\" }}]");
+        let keys = format!(
+            "flow = [{{ direction = \"{direction}\", application = {{ kind = \"bulk\", size = \"300kB\" }} }}]"
+        );
         let mut network = Network::new(two_cells(&keys), 1);
         assert_eq!(run(&mut network), Ending::Complete);
         assert_eq!(network.records[0].delivered(), 300_000, "{direction}");
@@ -59,7 +61,7 @@ fn a_station_that_is_an_access_point_relays() {
 
 #[test]
 fn a_gateway_is_passed_on_the_way_to_another_cell() {
-    let keys = "flow = [{ direction = \"down\", size = \"300kB\", transport = \"split\" }]";
+    let keys = "flow = [{ direction = \"down\", application = { kind = \"bulk\", size = \"300kB\" }, transport = \"split\" }]";
     let mut network = Network::new(two_cells(keys), 1);
     assert_eq!(run(&mut network), Ending::Complete);
     let record = &network.records[0];
@@ -71,7 +73,8 @@ fn a_gateway_is_passed_on_the_way_to_another_cell() {
 /// External hosts in both cells reach each other by the routes of the nodes between them, and every ticket comes back.
 #[test]
 fn external_hosts_reach_each_other_over_two_cells() {
-    let mut plan = two_cells("flow = [{ direction = \"down\", size = \"1kB\" }]");
+    let mut plan =
+        two_cells("flow = [{ direction = \"down\", application = { kind = \"bulk\", size = \"1kB\" } }]");
     plan.flows.clear();
     let (server, phone) = (plan.server(), plan.media[1].members[1]);
     plan.nodes[usize::from(server)].external = true;
@@ -92,7 +95,10 @@ fn external_hosts_reach_each_other_over_two_cells() {
 
 #[test]
 fn a_lost_packet_frees_what_it_carries_and_counts_for_its_flows() {
-    let mut network = Network::new(plan("flow = [{ direction = \"down\", size = \"1kB\" }]"), 1);
+    let mut network = Network::new(
+        plan("flow = [{ direction = \"down\", application = { kind = \"bulk\", size = \"1kB\" } }]"),
+        1,
+    );
     let ack = Payload::Tcp(tcp::Segment {
         seq: airwatt_base::Seq::new(0),
         ack: airwatt_base::Seq::new(1),
@@ -112,7 +118,10 @@ fn a_lost_packet_frees_what_it_carries_and_counts_for_its_flows() {
 
 #[test]
 fn a_packet_to_a_closed_port_or_without_a_route_is_lost() {
-    let mut network = Network::new(plan("flow = [{ direction = \"down\", size = \"1kB\" }]"), 1);
+    let mut network = Network::new(
+        plan("flow = [{ direction = \"down\", application = { kind = \"bulk\", size = \"1kB\" } }]"),
+        1,
+    );
     let closed = Packet { dport: 9, ..Packet::datagram(0, 40, Instant::ZERO) };
     let server = network.plan.server();
     network.arrive(server, Packet { dst: route::Address(server), ..closed });

@@ -6,7 +6,7 @@ use airwatt_base::{Instant, Rate, Size, Span};
 use airwatt_energy::fairness::{self, Index, sliding_window};
 use airwatt_energy::{Ledger, State, overhead};
 use airwatt_models::max_throughput;
-use airwatt_proto::powersave::{PolicyConfig, StationCounts, StationId};
+use airwatt_proto::powersave::{PowerSaveConfig, StationCounts, StationId};
 
 use crate::engine::{Fingerprint, Fingerprints};
 use crate::live::Observed;
@@ -156,7 +156,7 @@ impl Network {
 
     /// The ledger of a station's result. That of policy `ideal` is the lower bound of its run, in which the radio never sleeps.
     fn ledger(&self, medium: MediumId, station: StationId, end: Instant) -> Ledger {
-        if self.station_plan(medium, station).policy == PolicyConfig::Ideal {
+        if matches!(self.station_plan(medium, station).policy, PowerSaveConfig::Ideal(_)) {
             let ledger = self.lower_bound(medium, station, end);
             // A frame in progress is charged in full.
             ledger.check(ledger.since().max(end));

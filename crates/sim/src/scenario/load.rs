@@ -4,9 +4,11 @@ use std::fmt;
 use std::path::Path;
 
 use airwatt_base::Span;
-use serde::de::{DeserializeOwned, IntoDeserializer};
+use airwatt_base::settings::{self, SettingError};
+use serde::Deserialize;
 use toml::{Table, Value};
 
+use super::keys::{self, Override};
 use super::shipped::{self, Shipped};
 use super::{Scenario, check};
 
@@ -40,13 +42,6 @@ impl fmt::Display for ScenarioError {
 
 impl std::error::Error for ScenarioError {}
 
-/// A value that cannot be: its key and what is allowed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Fault {
-    pub(super) key: String,
-    pub(super) message: String,
-}
-
 /// A text with its name, to find the line of a key in.
 struct Source<'a> {
     name: &'a str,
@@ -55,11 +50,11 @@ struct Source<'a> {
 
 impl Scenario {
     /// The scenario called `name_or_path` (one that ships, else a file), with `overrides` of dotted keys: `wired.rtt`
-    /// = `40ms`. A key into `station` or `flow` without a number (`station.policy`) means every one of them.
+    /// = `40ms`. A key into `station` or `flow` without a number (`station.radio`) means every one of them.
     ///
     /// # Errors
     /// One line that names the file and line or the flag, the key, the value and what is allowed.
-    pub fn load(name_or_path: &str, overrides: &[(String, String)]) -> Result<Self, ScenarioError> {
+    pub fn load(name_or_path: &str, overrides: &[Override]) -> Result<Self, ScenarioError> {
         match shipped::shipped_text(name_or_path) {
             Some(text) => Self::from_text(text, name_or_path, overrides),
             None => Self::from_text(&read(name_or_path)?, name_or_path, overrides),
@@ -70,7 +65,7 @@ impl Scenario {
     ///
     /// # Errors
     /// As [`Scenario::load`].
-    pub fn from_text(text: &str, name: &str, overrides: &[(String, String)]) -> Result<Self, ScenarioError> {
+    pub fn from_text(text: &str, name: &str, overrides: &[Override]) -> Result<Self, ScenarioError> {
         let source = Source { name, text };
         let table = parse_table(&source)?;
         Self::from_source(&source, table, overrides)
@@ -81,32 +76,22 @@ impl Scenario {
     ///
     /// # Errors
     /// As [`Scenario::load`].
-    pub fn from_table(
-        table: Table,
-        name: &str,
-        overrides: &[(String, String)],
-    ) -> Result<Self, ScenarioError> {
+    pub fn from_table(table: Table, name: &str, overrides: &[Override]) -> Result<Self, ScenarioError> {
         Self::from_source(&Source { name, text: "" }, table, overrides)
     }
 
-    fn from_source(
-        source: &Source,
-        mut table: Table,
-        overrides: &[(String, String)],
-    ) -> Result<Self, ScenarioError> {
+    fn from_source(source: &Source, mut table: Table, overrides: &[Override]) -> Result<Self, ScenarioError> {
         resolve_base(&mut table, source, BASE_DEPTH)?;
-        for (key, value) in overrides {
-            set(&mut table, key, value)?;
-        }
+        keys::apply_all(&mut table, overrides)
+            .map_err(|(change, error)| ScenarioError::new(keys::flag(change), shown(&error, Some(change))))?;
         resolve_wifi(&mut table, source, overrides)?;
-        let mut scenario: Self =
-            typed(Value::Table(table)).map_err(|fault| locate(fault, source, overrides))?;
+        let mut scenario: Self = typed(table).map_err(|error| locate(error, source, overrides))?;
         if scenario.name.is_empty() {
             scenario.name = Path::new(source.name)
                 .file_stem()
                 .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
         }
-        check::check(&scenario).map_err(|fault| locate(fault, source, overrides))?;
+        check::check(&scenario).map_err(|error| locate(error, source, overrides))?;
         Ok(scenario)
     }
 
@@ -204,27 +189,23 @@ fn resolve_base(table: &mut Table, source: &Source, depth: usize) -> Result<(), 
 }
 
 /// Turns `wifi = "NAME"` and `wifi.base = "NAME"` into the shipped set's keys with the table's own on top.
-fn resolve_wifi(
-    table: &mut Table,
-    source: &Source,
-    overrides: &[(String, String)],
-) -> Result<(), ScenarioError> {
+fn resolve_wifi(table: &mut Table, source: &Source, overrides: &[Override]) -> Result<(), ScenarioError> {
     let Some(wifi) = table.get_mut("wifi") else { return Ok(()) };
     let (key, name) = match wifi {
         Value::String(name) => ("wifi", name.clone()),
         Value::Table(keys) => match keys.remove("base") {
             Some(Value::String(name)) => ("wifi.base", name),
             Some(other) => {
-                let message = format!("{other} is not a name; allowed are {}", names(shipped::wifi_sets()));
-                return Err(locate(Fault { key: "wifi.base".to_owned(), message }, source, overrides));
+                let message = format!("expected {}, got {other}", names(shipped::wifi_sets()));
+                return Err(locate(refused("wifi.base", message), source, overrides));
             }
             None => return Ok(()),
         },
         _ => return Ok(()),
     };
     let Some(set) = shipped::wifi_sets().iter().find(|set| set.name == name) else {
-        let message = format!("{name:?} is not a Wi-Fi set; allowed are {}", names(shipped::wifi_sets()));
-        return Err(locate(Fault { key: key.to_owned(), message }, source, overrides));
+        let message = format!("expected {} or a table, got {name:?}", names(shipped::wifi_sets()));
+        return Err(locate(refused(key, message), source, overrides));
     };
     let mut keys = parse_table(&Source { name: set.name, text: set.text })?;
     for described in ["name", "description", "source"] {
@@ -237,11 +218,17 @@ fn resolve_wifi(
     Ok(())
 }
 
-/// Lays `over` on `under`: tables key by key, anything else whole.
+fn refused(key: &str, why: String) -> SettingError {
+    SettingError::Refused { key: key.to_owned(), why }
+}
+
+/// Lays `over` on `under`: tables key by key unless their tags differ, anything else whole.
 fn merge(under: &mut Table, over: Table) {
     for (key, value) in over {
         match (under.get_mut(&key), value) {
-            (Some(Value::Table(below)), Value::Table(above)) => merge(below, above),
+            (Some(Value::Table(below)), Value::Table(above)) if !is_other_kind(&key, below, &above) => {
+                merge(below, above);
+            }
             (_, value) => {
                 under.insert(key, value);
             }
@@ -249,119 +236,40 @@ fn merge(under: &mut Table, over: Table) {
     }
 }
 
-/// What a short key stands for: every station's policy, every flow's transport.
-fn full_key(key: &str) -> &str {
-    match key {
-        "policy" => "station.policy",
-        "transport" => "flow.transport",
-        _ => key,
+/// Whether the upper table is one of another kind, so that the keys of the lower one have no place in it.
+fn is_other_kind(table: &str, below: &Table, above: &Table) -> bool {
+    let tag = keys::TAGS.iter().find(|(name, _)| *name == table).map(|(_, tag)| *tag);
+    tag.is_some_and(|tag| above.get(tag).is_some_and(|kind| below.get(tag) != Some(kind)))
+}
+
+/// The scenario of a table, or the error with the key at which it went wrong.
+fn typed(table: Table) -> Result<Scenario, SettingError> {
+    let value = settings::Value::deserialize(table)
+        .map_err(|error: toml::de::Error| refused("", error.message().to_owned()))?;
+    settings::read(value).map_err(|error| match &error {
+        SettingError::Unknown { key, .. } => keys::renamed(key).unwrap_or(error),
+        _ => error,
+    })
+}
+
+/// The error's text at a place: with its key unless the place is a flag that names it.
+fn shown(error: &SettingError, at: Option<&Override>) -> String {
+    match at {
+        Some(change) if keys::sets(change, error.key()) => error.message(),
+        _ => error.to_string(),
     }
 }
 
-/// The flag as it stands in errors: a short key has one of its own.
-fn flag(key: &str, value: &str) -> String {
-    if full_key(key) == key { format!("--set {key}={value}") } else { format!("--{key} {value}") }
-}
-
-/// Sets one dotted key. The text is taken as TOML if it is a number, a truth value, a list or quoted, else as a string.
-fn set(table: &mut Table, key: &str, text: &str) -> Result<(), ScenarioError> {
-    let place = flag(key, text);
-    let parts: Vec<&str> = full_key(key).split('.').collect();
-    if parts.iter().any(|part| part.is_empty()) {
-        return Err(ScenarioError::new(
-            place,
-            "the key is empty or has an empty part; write for example wired.rtt=40ms",
-        ));
+/// Adds where an error comes from: the last override of its key or of a table above it, or else the file and the line.
+fn locate(error: SettingError, source: &Source, overrides: &[Override]) -> ScenarioError {
+    let last =
+        |found: fn(&Override, &str) -> bool| overrides.iter().rev().find(|change| found(change, error.key()));
+    if let Some(change) = last(keys::sets).or_else(|| last(keys::concerns)) {
+        return ScenarioError::new(keys::flag(change), shown(&error, Some(change)));
     }
-    let value = parse_value(text);
-    set_in_table(table, &parts, &value).map_err(|message| ScenarioError::new(place, message))
-}
-
-fn parse_value(text: &str) -> Value {
-    match format!("value = {text}").parse::<Table>() {
-        Ok(mut table) if table.len() == 1 => match table.remove("value") {
-            Some(Value::Datetime(_)) | None => Value::String(text.to_owned()),
-            Some(value) => value,
-        },
-        _ => Value::String(text.to_owned()),
-    }
-}
-
-fn set_in_table(table: &mut Table, parts: &[&str], value: &Value) -> Result<(), String> {
-    let [first, rest @ ..] = parts else { return Ok(()) };
-    if rest.is_empty() {
-        table.insert((*first).to_owned(), value.clone());
-        return Ok(());
-    }
-    if *first == "wifi"
-        && let Some(set @ Value::String(_)) = table.get_mut("wifi")
-    {
-        // `wifi = "fast-wifi"` grows into a table so that one of its keys can be changed.
-        *set = Value::Table(Table::from_iter([("base".to_owned(), set.clone())]));
-    }
-    // A group that the file leaves at its default has one member.
-    let missing = if *first == "station" {
-        Value::Array(vec![Value::Table(Table::new())])
-    } else {
-        Value::Table(Table::new())
-    };
-    match table.entry(*first).or_insert(missing) {
-        Value::Table(below) => set_in_table(below, rest, value),
-        Value::Array(items) => set_in_array(items, first, rest, value),
-        _ => Err(format!("{first} is a single value and has no key {:?}", rest[0])),
-    }
-}
-
-fn set_in_array(items: &mut [Value], name: &str, parts: &[&str], value: &Value) -> Result<(), String> {
-    let (range, rest) = match parts[0].parse::<usize>() {
-        Ok(index) if index < items.len() => (index..index + 1, &parts[1..]),
-        Ok(index) => {
-            return Err(format!(
-                "{name}.{index} does not exist; allowed are 0 to {}",
-                items.len().saturating_sub(1)
-            ));
-        }
-        Err(_) => (0..items.len(), parts),
-    };
-    for item in &mut items[range] {
-        match item {
-            Value::Table(below) if !rest.is_empty() => set_in_table(below, rest, value)?,
-            item => *item = value.clone(),
-        }
-    }
-    Ok(())
-}
-
-/// A typed value, or the key at which it went wrong.
-fn typed<T: DeserializeOwned>(value: Value) -> Result<T, Fault> {
-    serde_path_to_error::deserialize(value.into_deserializer()).map_err(
-        |error: serde_path_to_error::Error<toml::de::Error>| {
-            let path = error.path().to_string();
-            let key = if path == "." { String::new() } else { path.replace('[', ".").replace(']', "") };
-            Fault { key, message: error.inner().message().to_owned() }
-        },
-    )
-}
-
-/// Says where a fault comes from: the last override of its key, else the file and the line.
-fn locate(fault: Fault, source: &Source, overrides: &[(String, String)]) -> ScenarioError {
-    let Fault { key, message } = fault;
-    if let Some((set, value)) = overrides.iter().rev().find(|(set, _)| is_same_key(full_key(set), &key)) {
-        return ScenarioError::new(flag(set, value), message);
-    }
-    let line = line_of_key(source.text, &key);
+    let line = line_of_key(source.text, error.key());
     let place = line.map_or_else(|| source.name.to_owned(), |line| format!("{}:{line}", source.name));
-    let message = if key.is_empty() { message } else { format!("{key}: {message}") };
-    ScenarioError::new(place, message)
-}
-
-/// Whether the flag's key is the faulty one or stands above it; a group's number may be left out of the flag.
-fn is_same_key(flag: &str, key: &str) -> bool {
-    let with_number = |key: &str| key.split('.').map(str::to_owned).collect::<Vec<_>>();
-    let without = |key: &str| {
-        key.split('.').filter(|part| part.parse::<usize>().is_err()).map(str::to_owned).collect::<Vec<_>>()
-    };
-    with_number(key).starts_with(&with_number(flag)) || without(key).starts_with(&with_number(flag))
+    ScenarioError::new(place, error.to_string())
 }
 
 /// The line of a key, or of the nearest table above it, in a TOML text.

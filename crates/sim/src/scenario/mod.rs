@@ -4,24 +4,31 @@
 //! merges, types and checks it; what it returns can run. Every error is one line that names the file and line or the
 //! flag, the key, the value and what is allowed.
 
+mod application;
 mod check;
+mod keys;
 mod link;
 mod load;
 mod shipped;
 mod transport;
 
+use airwatt_base::settings::NoSettings;
 use airwatt_base::{Distance, Power, QueueLimit, Rate, Size, Span};
-use airwatt_proto::powersave::{BaTa, PolicyConfig, PsmThrottling, Streaming};
+use airwatt_proto::cc::AckLossConfig;
+use airwatt_proto::e2tcp::E2tcpConfig;
+use airwatt_proto::powersave::PowerSaveConfig;
+use airwatt_proto::tcp::TcpSettings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use link::{ErrorKind, Errors, PointToPoint};
+pub use application::{
+    ApplicationConfig, BulkConfig, CbrConfig, InteractiveConfig, RequestResponseConfig, StreamingConfig,
+    WebConfig,
+};
+pub use link::PointToPoint;
 pub use load::ScenarioError;
 pub use shipped::{Shipped, shipped, shipped_text};
-pub use transport::{
-    AckLoss, AckLossRule, BurstReaction, Counted, E2tcp, Gateway, HeaderForm, Increase, MinRtoOf,
-    PartialAckTimer, RtoClock, Tcp, Transport, WindowGrowth,
-};
+pub use transport::{Gateway, Transport};
 
 use crate::media::cell::contention::Counting;
 use airwatt_dot11::phy::Standard;
@@ -65,14 +72,14 @@ pub struct Scenario {
     pub ap: AccessPoint,
     /// TCP at both ends of each flow.
     #[serde(default)]
-    pub tcp: Tcp,
-    /// What senders with `+ackloss` do about lost acknowledgements.
+    pub tcp: TcpSettings,
+    /// How senders with `+ackloss` detect lost acknowledgements.
     #[serde(default)]
-    pub ackloss: AckLoss,
-    /// E2TCP at both ends of its flows.
+    pub ackloss: AckLossConfig,
+    /// E2TCP at both ends of its flows. A packet carries `tcp.mtu` less `tcp.header` bytes.
     #[serde(default)]
-    pub e2tcp: E2tcp,
-    /// The base station where connections meet.
+    pub e2tcp: E2tcpConfig,
+    /// The gateway at the access point, where connections of `split` and `e2tcp` meet.
     #[serde(default)]
     pub gateway: Gateway,
     /// Stations, one table a group of like ones; numbered from 0 in order.
@@ -261,66 +268,51 @@ impl Default for AccessPoint {
     }
 }
 
-/// Like stations.
+/// A group of identical stations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StationGroup {
-    /// How many.
+    /// Number of stations.
     pub count: u32,
-    /// Power-save policy: a name that `airwatt policies` lists.
-    pub policy: String,
+    /// How the stations save power: `policy`, a name that `airwatt policies` lists, and the settings of that policy.
+    pub power_save: PowerSaveConfig,
     /// Radio profile: a name that `airwatt radios` lists, or a TOML file.
     pub radio: String,
     /// Distance to the access point.
     pub distance: Distance,
     /// Packets in a station's own transmission queue.
     pub buffer: QueueLimit,
-    /// Policy `timeout`: time without traffic before the radio sleeps.
-    pub timeout: Span,
-    /// Policy `uapsd`: time between triggers.
-    pub interval: Span,
-    /// Hear every how many beacons.
+    /// Beacons from one that is received to the next: 1 receives each.
     pub listen_interval: u32,
-    /// Hear every DTIM beacon as well (`ap.dtim_period`), whatever the listen interval, as who wants group frames has to.
+    /// Whether every DTIM beacon is received as well (`ap.dtim_period`), as required to receive group-addressed frames.
     pub receive_dtims: bool,
-    /// How long before a beacon the radio is awake.
+    /// Time before a beacon at which the radio is awake.
     pub wake_guard: Span,
-    /// Policies `ba-ta` and `ba-ta+str`.
-    pub ba_ta: BaTa,
-    /// Policy `ba-ta+str`: what it has beyond `ba-ta`.
-    pub ba_ta_str: Streaming,
-    /// Policy `psm-throttling`.
-    pub psm_throttling: PsmThrottling,
 }
 
 impl Default for StationGroup {
     fn default() -> Self {
         Self {
             count: 1,
-            policy: "active".to_owned(),
+            power_save: PowerSaveConfig::Active(NoSettings {}),
             radio: "broadcom-4311".to_owned(),
             distance: Distance::from_millimetres(4_000),
             buffer: large_queue(),
-            timeout: Span::from_millis(100),
-            interval: Span::from_millis(20),
             listen_interval: 1,
             receive_dtims: false,
             wake_guard: Span::from_micros(500),
-            ba_ta: BaTa::default(),
-            ba_ta_str: Streaming::default(),
-            psm_throttling: PsmThrottling::default(),
         }
     }
 }
 
-/// Like flows, one for each station that they name, or for each neighbour.
+/// A group of identical flows, one for each of its stations or neighbours.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowGroup {
-    /// Which stations; default all.
+    /// The stations, by number. Default: all.
     pub stations: Option<Vec<u32>>,
-    /// Instead: so many hosts on a wire behind the base station. Their flows share the wired path with those of the stations
-    /// and never come to the air.
+    /// Number of hosts on a wire at the access point, instead of stations. Their flows share the wired path with those of
+    /// the stations and never come to the air.
     pub neighbours: Option<u32>,
     /// A wired path that these flows share among themselves, instead of the scenario's.
     pub wired: Option<Wired>,
@@ -329,35 +321,9 @@ pub struct FlowGroup {
     /// Transport: a name that `airwatt transports` lists.
     #[serde(default)]
     pub transport: Transport,
-    /// What the application does.
+    /// What the application does: `kind`, and the settings of that kind.
     #[serde(default)]
-    pub application: Application,
-    /// How much is sent; without it the flow lasts for the whole run.
-    pub size: Option<Size>,
-    /// Application `interactive`: mean time between packets. Applications `web` and `request-response`: mean time to think
-    /// before the next page or request.
-    #[serde(default = "half_a_second")]
-    pub mean_gap: Span,
-    /// Application `cbr`: rate of the data. Application `streaming`: rate of the encoding.
-    #[serde(default = "quarter_megabit")]
-    pub rate: Rate,
-    /// Applications `interactive` and `cbr`: data in a packet.
-    #[serde(default = "thousand_bytes")]
-    pub packet: Size,
-    /// Application `streaming`: length of the media, where `size` does not say how much is sent.
-    pub media: Option<Span>,
-    /// Application `streaming`: so much of the media is sent at once, to fill the player's buffer.
-    #[serde(default = "ten_seconds")]
-    pub startup: Span,
-    /// Application `streaming`: the rest is sent in blocks of this size.
-    #[serde(default = "block")]
-    pub block: Size,
-    /// Applications `web` and `request-response`: how many pages or requests; without it as many as the run has time for.
-    pub count: Option<u32>,
-    /// Applications `web` and `request-response`: data of a request. Default 400 bytes of `web`, else 48.
-    pub request: Option<Size>,
-    /// Application `request-response`: data of a response. Default 48 bytes.
-    pub response: Option<Size>,
+    pub application: ApplicationConfig,
     /// Transports `e2tcp` and `prtp`: the share of the data that has to arrive, in per cent.
     #[serde(default = "whole")]
     pub reliability: u8,
@@ -379,27 +345,6 @@ pub enum Direction {
     Up,
 }
 
-/// What produces a flow's data.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Application {
-    /// Everything is available from the start.
-    #[default]
-    Bulk,
-    /// Packets at random times, as somebody types.
-    Interactive,
-    /// Packets at a constant bit rate.
-    Cbr,
-    /// Media in blocks: the first seconds at once, then at the rate of the encoding.
-    Streaming,
-    /// Pages over a persistent HTTP/1.1 connection, objects one after another.
-    Web,
-    /// Small requests and responses, as keys typed into a remote shell.
-    RequestResponse,
-    /// The transmission queue at the head of the air never runs empty (UDP only).
-    Saturated,
-}
-
 impl Scenario {
     /// Every station of the run, in order of its number.
     pub fn stations(&self) -> impl Iterator<Item = &StationGroup> {
@@ -409,11 +354,6 @@ impl Scenario {
     /// The JSON schema of a scenario file.
     pub fn json_schema() -> serde_json::Value {
         schemars::schema_for!(Self).to_value()
-    }
-
-    /// The policy of a station of this group. The name has been checked.
-    pub(crate) fn policy(group: &StationGroup) -> Option<PolicyConfig> {
-        check::policy(group)
     }
 }
 
@@ -437,24 +377,8 @@ const fn qos_overhead() -> Size {
     Size::from_bytes(38)
 }
 
-const fn half_a_second() -> Span {
-    Span::from_millis(500)
-}
-
-const fn quarter_megabit() -> Rate {
-    Rate::from_bps(250_000)
-}
-
 const fn thousand_bytes() -> Size {
     Size::from_bytes(1_000)
-}
-
-const fn ten_seconds() -> Span {
-    Span::from_secs(10)
-}
-
-const fn block() -> Size {
-    Size::from_bytes(64_000)
 }
 
 const fn whole() -> u8 {

@@ -16,7 +16,7 @@ pub(crate) fn scenario(name: &str, set: &[(&str, &str)]) -> Scenario {
 
 /// A scenario that ships under a policy, cut short; what it measures from is cut too.
 pub(crate) fn cut(name: &str, policy: &str, duration: &str) -> Scenario {
-    let mut set = vec![("station.policy", policy), ("duration", duration)];
+    let mut set = vec![("policy", policy), ("duration", duration)];
     if scenario(name, &[]).measure_from.is_some() {
         let windows = ("fairness_windows", "[\"1s\"]");
         set.extend([("measure_from", "1s"), ("flow.start_spread", "1s"), windows]);

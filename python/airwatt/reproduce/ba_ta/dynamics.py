@@ -147,20 +147,20 @@ def _mean(results: Results, point_: Point, name: str) -> float:
     return mean_ci95(results.column(point_, name))[0]
 
 
-_SLOW = _traced("slow", "psm", queue, ("flow.size", "5MB"))
-_FAST = _traced("fast", "psm", queue, ("flow.size", "10MB"))
-_START = {p: _traced("wifi", p, queue, ("flow.size", "10MB")) for p in ("active", "psm")}
-_RATIO = {r: _traced("fast", "ba-ta", control, ("station.ba_ta.ratio_min", r)) for r in ("0.9", "0.7")}
+_SLOW = _traced("slow", "psm", queue, ("flow.application.size", "5MB"))
+_FAST = _traced("fast", "psm", queue, ("flow.application.size", "10MB"))
+_START = {p: _traced("wifi", p, queue, ("flow.application.size", "10MB")) for p in ("active", "psm")}
+_RATIO = {r: _traced("fast", "ba-ta", control, ("station.power_save.ratio_min", r)) for r in ("0.9", "0.7")}
 _WIFI = _traced("wifi", "ba-ta", control)
-_SLOW_BA_TA = _traced("slow", "ba-ta", control, ("flow.size", "5MB"))
+_SLOW_BA_TA = _traced("slow", "ba-ta", control, ("flow.application.size", "5MB"))
 _WEB = _traced(
     "fast",
     "ba-ta",
     control,
     ("wired.rtt", "150ms"),
-    ("flow.application", "web"),
-    ("flow.count", "3"),
-    ("flow.mean_gap", "1s"),
+    ("flow.application.kind", "web"),
+    ("flow.application.count", "3"),
+    ("flow.application.mean_gap", "1s"),
 )
 
 

@@ -295,7 +295,7 @@ def _parameter(
     for access in ("fast", "wifi"):
         for value, change in choices:
             options = {**fixed, **change}
-            settings = (("wifi", "fast-wifi"), *((f"station.ba_ta.{k}", v) for k, v in options.items()))
+            settings = (("wifi", "fast-wifi"), *((f"station.power_save.{k}", v) for k, v in options.items()))
             curve = Curve(
                 access,
                 "ba-ta",

@@ -67,7 +67,7 @@ def measure(document: Mapping[str, Any]) -> Numbers:
 
 def point(access: str, policy: str, settings: Sequence[tuple[str, str]] = (), cost_s: float = 0.06) -> Point:
     """A point; settings in one order, so that equal points are one."""
-    overrides = (("station.policy", policy), *sorted((*COMMON, *settings)))
+    overrides = (("policy", policy), *sorted((*COMMON, *settings)))
     return Point(ACCESS[access], overrides, measure, cost_s)
 
 

@@ -23,8 +23,8 @@ _PICTURE_S, _PICTURE_JOINS_S = 100, 60
 
 def _overrides(policy: str, joins_s: int, end_s: int, ethernet: bool) -> tuple[tuple[str, str], ...]:
     def station(name: str) -> dict[str, object]:
-        options = {"ba_ta": {"n_max": 8}} if name == "ba-ta" else {}
-        return {"policy": name, "radio": "broadcom-4311", "distance": "4m", **options}
+        options = {"n_max": 8} if name == "ba-ta" else {}
+        return {"power_save": {"policy": name, **options}, "radio": "broadcom-4311", "distance": "4m"}
 
     def flow(number: int, start: str) -> dict[str, object]:
         return {"direction": "down", "transport": "newreno", "stations": [number], "start": start}

@@ -20,7 +20,10 @@ class _Varied(Axis):
         if self.name == "stations":
             return (("station.count", f"{x:g}"),)
         if self.name == "encoding_mbps":
-            return (("flow.rate", f"{round(1000 * x)}kbps"), ("flow.size", f"{round(x * 1e6 * 120 / 8)}B"))
+            return (
+                ("flow.application.rate", f"{round(1000 * x)}kbps"),
+                ("flow.application.size", f"{round(x * 1e6 * 120 / 8)}B"),
+            )
         return super().setting(access, x)
 
 
@@ -57,7 +60,7 @@ FIGURE_14 = (*_crowd("fast", "fig14a", "fast DSL"), *_crowd("wifi", "fig14b", "W
 # Streams. Their throughput is that from 20 s to 100 s, their energy that of 100 s.
 
 _RATES = _Varied("encoding_mbps", "encoding rate (Mb/s)", (0.3, 1.0, 2.0, 3.0, 3.5))
-_STREAM = (_FAST_WIFI, ("flow.application", "streaming"), ("measure_from", "20s"), ("duration", "100s"))
+_STREAM = (_FAST_WIFI, ("flow.application.kind", "streaming"), ("measure_from", "20s"), ("duration", "100s"))
 
 
 def _delivered(home: str, curves: object, _results: Results) -> list[Claim]:
@@ -92,7 +95,7 @@ FIGURE_15 = _both(
 # Pages.
 
 _PAGE_RTTS = Axis("rtt_ms", "round-trip time without power save (ms)", (10.0, 50.0, 110.0, 150.0, 210.0, 310.0))
-_PAGE = (_FAST_WIFI, ("flow.application", "web"), ("flow.count", "1"))
+_PAGE = (_FAST_WIFI, ("flow.application.kind", "web"), ("flow.application.count", "1"))
 _PAGES = [Curve("fast", policy, _PAGE_RTTS, _PAGE) for policy in (*_ALL, "ideal")]
 FIGURE_16 = tuple(
     figure(place, shows, _PAGES, what, _none, by=("policy",))
@@ -108,7 +111,9 @@ FIGURE_16 = tuple(
 
 def _uploads() -> Reproduction:
     points = {
-        (access, policy): point(access, policy, (_FAST_WIFI, ("flow.direction", "up"), ("flow.size", "10MB")))
+        (access, policy): point(
+            access, policy, (_FAST_WIFI, ("flow.direction", "up"), ("flow.application.size", "10MB"))
+        )
         for access in ("slow", "fast")
         for policy in ("active", "psm")
     }

@@ -108,18 +108,18 @@ _CBR = (0.25, 0.5, 1.0)
 
 def _interactive(transport: str, gap: float) -> Curve:
     settings: Settings = (
-        ("flow.application", "interactive"),
-        ("flow.mean_gap", f"{round(1000 * gap)}ms"),
-        ("flow.size", "1MB"),
+        ("flow.application.kind", "interactive"),
+        ("flow.application.mean_gap", f"{round(1000 * gap)}ms"),
+        ("flow.application.size", "1MB"),
     )
     return Curve(f"{NAMES[transport]} {gap:g}", transport, settings, cost_s=0.001, mean_gap_s=gap)
 
 
 def _constant(transport: str, rate: float) -> Curve:
     settings: Settings = (
-        ("flow.application", "cbr"),
-        ("flow.rate", f"{round(1000 * rate)}kbps"),
-        ("flow.size", f"{round(20_000 * rate)}kB"),
+        ("flow.application.kind", "cbr"),
+        ("flow.application.rate", f"{round(1000 * rate)}kbps"),
+        ("flow.application.size", f"{round(20_000 * rate)}kB"),
     )
     return Curve(f"{NAMES[transport]} {rate:g}", transport, settings, cost_s=0.01 * rate, rate_mbps=rate)
 

@@ -64,7 +64,7 @@ def _measure(document: Mapping[str, Any]) -> Numbers:
 def _transfer(transport: str, packets: int, lost: int | None = None, *settings: tuple[str, str]) -> Point:
     """A transfer of `packets` packets over the link, of which the one with the number `lost` is lost, or none."""
     errors = [("link.errors.model", "listed"), ("link.errors.listed_up", f"[{lost or ''}]")]
-    size = ("flow.size", f"{packets * PAYLOAD_BYTES}B")
+    size = ("flow.application.size", f"{packets * PAYLOAD_BYTES}B")
     return Point(SCENARIO, (*errors, ("flow.transport", transport), size, *settings), _measure, only_first=True)
 
 

@@ -151,7 +151,7 @@ def _measure_saturated(document: Mapping[str, object]) -> dict[str, float]:
 
 def _saturated(stations: int) -> Point:
     groups = [
-        {"stations": list(mine), "direction": way, "transport": "udp", "application": "saturated"}
+        {"stations": list(mine), "direction": way, "transport": "udp", "application": {"kind": "saturated"}}
         for way, mine in (("up", range(stations)), ("down", range(1)))
     ]
     overrides = (("station.count", str(stations)), ("flow", toml_value(groups)), ("wifi.access", "dcf"))

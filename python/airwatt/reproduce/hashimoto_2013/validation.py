@@ -90,7 +90,7 @@ def point(cross_mbps: int, m: int = 1) -> Point:
         "wifi.station_rts_threshold": "0B",
         "wifi.control_rate": "54Mbps",
         "flow.direction": "up",
-        "flow.size": "10GB",
+        "flow.application.size": "10GB",
         "flow.transport": "reno",
         "tcp.min_rto": "200ms",
         "tcp.initial_rto": "3s",

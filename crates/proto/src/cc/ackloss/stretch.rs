@@ -33,6 +33,8 @@
 //! acknowledgements cannot be distinguished from ACK loss. A device on the path that thins acknowledgements on purpose
 //! (some cable modems, some queues) does lose them, and counts as such.
 
+use airwatt_base::settings::{SettingError, Settings, in_range};
+
 use super::{AckLoss, SCALE_BITS, SegmentsPerAck, TimestampEvidence};
 
 /// The share of everything: 1. Shares then fit 16 bits.
@@ -64,14 +66,10 @@ impl Default for StretchConfig {
     }
 }
 
-impl StretchConfig {
-    pub(super) fn check(&self) -> Result<(), String> {
-        for (key, value) in [("regular", self.regular_sixteenths), ("single", self.single_sixteenths)] {
-            if value > 16 {
-                return Err(format!("ackloss.{key}_sixteenths = {value}: allowed are 0 to 16"));
-            }
-        }
-        Ok(())
+impl Settings for StretchConfig {
+    fn check(&self) -> Result<(), SettingError> {
+        in_range("regular_sixteenths", self.regular_sixteenths, 0, 16)?;
+        in_range("single_sixteenths", self.single_sixteenths, 0, 16)
     }
 }
 

@@ -98,7 +98,7 @@ impl Recorder {
 }
 
 fn configs() -> Vec<AckLossConfig> {
-    let published = AckLossConfig::default();
+    let published = AckLossConfig { rule: AckLossRule::Published, ..AckLossConfig::default() };
     let stretch = AckLossRule::Stretch(StretchConfig::default());
     let fixed = |b| AckLossConfig { segments_per_ack: SegmentsPerAck::Fixed(b), ..published };
     vec![

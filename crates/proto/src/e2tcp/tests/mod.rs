@@ -255,8 +255,9 @@ fn pattern(len: usize) -> Vec<u8> {
 }
 
 /// Settings of an end that starts with data, at sequence number 0, so that packet n ends at byte 1000 n.
+/// The settings of the thesis, which describes no doubling of timeouts.
 fn plain() -> E2tcpConfig {
-    E2tcpConfig::default()
+    E2tcpConfig { back_off: false, ..E2tcpConfig::default() }
 }
 
 /// The number n of a packet with data.

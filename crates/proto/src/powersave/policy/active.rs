@@ -1,8 +1,18 @@
 //! Constantly awake mode: PM = 0 on every frame, no beacons, no timers, no sleep.
 
-use super::Rules;
+use airwatt_base::Instant;
+use airwatt_base::settings::NoSettings;
+
+use super::Policy;
 
 #[derive(Clone, Debug)]
-pub(super) struct Active;
+pub(in crate::powersave) struct Active;
 
-impl Rules for Active {}
+impl Policy for Active {
+    type Config = NoSettings;
+    const NEEDS_UAPSD: bool = false;
+
+    fn new(_config: NoSettings, _start: Instant) -> Self {
+        Self
+    }
+}

@@ -28,13 +28,16 @@ mod streaming;
 #[cfg(test)]
 mod tests;
 
+use std::marker::PhantomData;
+
+use airwatt_base::settings::Settings;
 use airwatt_base::{Instant, Span};
 
-pub use self::config::{BaTa, Streaming};
+pub use self::config::{BaTaConfig, BaTaStrConfig, StreamConfig};
 use self::controller::{Controller, Seen, Switch};
 use self::estimator::PeakRate;
 use self::streaming::History;
-use super::{Rules, rate_bps};
+use super::{Policy, rate_bps};
 use crate::powersave::link::Link;
 use crate::powersave::station::{AirTime, StationTimer, Uplink};
 use crate::powersave::{Adaptation, Control, Ratio, ServiceFlags};
@@ -49,9 +52,10 @@ struct Period {
     data: bool,
 }
 
+/// BA-TA, and by its settings `C` also BA-TA+Str.
 #[derive(Clone, Debug)]
-pub(super) struct BandwidthAware {
-    config: BaTa,
+pub(in crate::powersave) struct BaTa<C = BaTaConfig> {
+    config: BaTaConfig,
     peak: PeakRate,
     controller: Controller,
     history: Option<History>,
@@ -68,32 +72,13 @@ pub(super) struct BandwidthAware {
     busy: Option<Span>,
     /// The update that is due waits for the air time.
     measuring: bool,
+    settings: PhantomData<C>,
 }
 
-impl BandwidthAware {
-    /// Panics if an option is not allowed.
-    pub(super) fn new(config: BaTa, streaming: Option<Streaming>, start: Instant) -> Self {
-        config.check().unwrap_or_else(|error| panic!("{error}"));
-        if let Some(streaming) = streaming {
-            streaming.check().unwrap_or_else(|error| panic!("{error}"));
-        }
-        Self {
-            config,
-            peak: PeakRate::new(start),
-            controller: Controller::new(config),
-            history: streaming.map(History::new),
-            period: Period::default(),
-            trigger_from: start,
-            received_bits: 0,
-            empty_triggers: 0,
-            updated: start,
-            last_data: start,
-            resting: true,
-            busy: None,
-            measuring: false,
-        }
-    }
+/// BA-TA with its addition for streams.
+pub(in crate::powersave) type BaTaStr = BaTa<BaTaStrConfig>;
 
+impl<C> BaTa<C> {
     /// What the throughput is compared with.
     fn reference_bps(&self) -> u64 {
         let application = self.history.as_ref().and_then(History::application_bps);
@@ -174,17 +159,6 @@ impl BandwidthAware {
         }
     }
 
-    /// What was made of the traffic.
-    pub(super) fn adaptation(&self, link: &Link) -> Option<Adaptation> {
-        Some(Adaptation {
-            interval: self.controller.interval(),
-            peak_bps: self.peak.bps(),
-            application_bps: self.history.as_ref().and_then(History::application_bps),
-            throughput_bps: self.controller.throughput_bps(),
-            active: !link.pm(),
-        })
-    }
-
     fn forget(&mut self) {
         self.peak.forget();
         self.controller.forget();
@@ -194,7 +168,41 @@ impl BandwidthAware {
     }
 }
 
-impl Rules for BandwidthAware {
+impl<C: Settings + Into<(BaTaConfig, Option<StreamConfig>)>> Policy for BaTa<C> {
+    type Config = C;
+    const NEEDS_UAPSD: bool = true;
+
+    fn new(config: C, start: Instant) -> Self {
+        config.check().unwrap_or_else(|error| panic!("{error}"));
+        let (config, streams) = config.into();
+        Self {
+            config,
+            peak: PeakRate::new(start),
+            controller: Controller::new(config),
+            history: streams.map(History::new),
+            period: Period::default(),
+            trigger_from: start,
+            received_bits: 0,
+            empty_triggers: 0,
+            updated: start,
+            last_data: start,
+            resting: true,
+            busy: None,
+            measuring: false,
+            settings: PhantomData,
+        }
+    }
+
+    fn adaptation(&self, link: &Link) -> Option<Adaptation> {
+        Some(Adaptation {
+            interval: self.controller.interval(),
+            peak_bps: self.peak.bps(),
+            application_bps: self.history.as_ref().and_then(History::application_bps),
+            throughput_bps: self.controller.throughput_bps(),
+            active: !link.pm(),
+        })
+    }
+
     fn start(&mut self, link: &mut Link) {
         link.start_in_power_save();
     }

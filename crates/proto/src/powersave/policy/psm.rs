@@ -6,16 +6,24 @@
 //! trigger at once.
 
 use airwatt_base::Instant;
+use airwatt_base::settings::NoSettings;
 
-use super::Rules;
+use super::Policy;
 use crate::powersave::ServiceFlags;
 use crate::powersave::link::Link;
 use crate::powersave::station::StationTimer;
 
 #[derive(Clone, Debug)]
-pub(super) struct Psm;
+pub(in crate::powersave) struct Psm;
 
-impl Rules for Psm {
+impl Policy for Psm {
+    type Config = NoSettings;
+    const NEEDS_UAPSD: bool = true;
+
+    fn new(_config: NoSettings, _start: Instant) -> Self {
+        Self
+    }
+
     fn start(&mut self, link: &mut Link) {
         link.start_in_power_save();
     }

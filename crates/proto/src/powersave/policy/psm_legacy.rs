@@ -5,16 +5,24 @@
 //! nothing. A lost poll, or one that is not answered in time, waits for the next beacon.
 
 use airwatt_base::Instant;
+use airwatt_base::settings::NoSettings;
 
-use super::Rules;
+use super::Policy;
 use crate::powersave::ServiceFlags;
 use crate::powersave::link::Link;
 use crate::powersave::station::StationTimer;
 
 #[derive(Clone, Debug)]
-pub(super) struct PsmLegacy;
+pub(in crate::powersave) struct PsmLegacy;
 
-impl Rules for PsmLegacy {
+impl Policy for PsmLegacy {
+    type Config = NoSettings;
+    const NEEDS_UAPSD: bool = false;
+
+    fn new(_config: NoSettings, _start: Instant) -> Self {
+        Self
+    }
+
     fn start(&mut self, link: &mut Link) {
         link.start_in_power_save();
     }

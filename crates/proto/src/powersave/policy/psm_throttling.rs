@@ -29,12 +29,13 @@
 //!
 //! Left out: shaping connections apart from each other. The station's traffic is measured and shaped as one.
 
+use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_base::{Instant, Span};
 
-use super::{Rules, rate_bps, within};
+use super::{Policy, rate_bps};
 use crate::powersave::link::Link;
 use crate::powersave::station::{StationTimer, Uplink, Window};
-use crate::powersave::{BadOption, Ratio, ServiceFlags};
+use crate::powersave::{Ratio, ServiceFlags};
 
 /// IP and TCP headers with timestamps: what a packet brings beyond the window that it uses up.
 const HEADER_BYTES: u64 = 52;
@@ -50,10 +51,9 @@ const BURSTS: u32 = 3;
 const BURSTS_OF_ANY_KIND: u32 = 10;
 
 /// Parameters of PSM-Throttling. The 5 s and the half are from the paper, the rest is ours, since it gives none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields, default))]
-pub struct PsmThrottling {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PsmThrottlingConfig {
     /// How long traffic is measured.
     pub measure: Span,
     /// The share of the path's bandwidth below which traffic counts as throttled by its server.
@@ -72,7 +72,7 @@ pub struct PsmThrottling {
     pub forget_after: Span,
 }
 
-impl Default for PsmThrottling {
+impl Default for PsmThrottlingConfig {
     fn default() -> Self {
         Self {
             measure: Span::from_secs(5),
@@ -86,20 +86,16 @@ impl Default for PsmThrottling {
     }
 }
 
-impl PsmThrottling {
-    /// Checks every value against its range.
-    ///
-    /// # Errors
-    /// The first option whose value is not allowed.
-    pub fn check(&self) -> Result<(), BadOption> {
+impl Settings for PsmThrottlingConfig {
+    fn check(&self) -> Result<(), SettingError> {
         let (ms, s) = (Span::from_millis, Span::from_secs);
-        within("measure", self.measure, ms(100), s(600))?;
-        within("throttled_below", self.throttled_below, Ratio::ZERO, Ratio::ONE)?;
-        within("round_trips", self.round_trips, 1, 1_000)?;
-        within("period", self.period, ms(100), s(60))?;
-        within("quiet", self.quiet, ms(1), self.period)?;
-        within("used_up_max", self.used_up_max, 1, 1_000)?;
-        within("forget_after", self.forget_after, self.period, s(3_600))
+        in_range("measure", self.measure, ms(100), s(600))?;
+        in_range("throttled_below", self.throttled_below, Ratio::ZERO, Ratio::ONE)?;
+        in_range("round_trips", self.round_trips, 1, 1_000)?;
+        in_range("period", self.period, ms(100), s(60))?;
+        in_range("quiet", self.quiet, ms(1), self.period)?;
+        in_range("used_up_max", self.used_up_max, 1, 1_000)?;
+        in_range("forget_after", self.forget_after, self.period, s(3_600))
     }
 }
 
@@ -147,7 +143,7 @@ impl Measurement {
         }
     }
 
-    fn sent(&mut self, bytes: u32, config: &PsmThrottling, now: Instant) {
+    fn sent(&mut self, bytes: u32, config: &PsmThrottlingConfig, now: Instant) {
         self.sent_bits += u64::from(bytes) * 8;
         self.asks |= bytes > LARGEST_ACK && now > self.since + config.measure / 2;
         if self.received_bits == 0 {
@@ -155,7 +151,7 @@ impl Measurement {
         }
     }
 
-    fn received(&mut self, bits: u64, config: &PsmThrottling, now: Instant) {
+    fn received(&mut self, bits: u64, config: &PsmThrottlingConfig, now: Instant) {
         let late = self.since + config.measure / 2;
         if self.received_bits == 0 {
             self.round_trip = self.asked.map(|asked| now.saturating_since(asked));
@@ -176,7 +172,7 @@ impl Measurement {
     }
 
     /// How long nothing has to come for the server to be silent.
-    fn silence(&self, config: &PsmThrottling) -> Span {
+    fn silence(&self, config: &PsmThrottlingConfig) -> Span {
         let of_trip = |trip: Span| (trip * u64::from(config.round_trips)).max(LEAST_SILENCE);
         self.round_trip.map_or(config.quiet, of_trip)
     }
@@ -192,7 +188,7 @@ impl Measurement {
     }
 
     /// What the application delivers, in bit/s: by whole cycles of data and silence where there are any.
-    fn rate_bps(&self, config: &PsmThrottling, now: Instant) -> u64 {
+    fn rate_bps(&self, config: &PsmThrottlingConfig, now: Instant) -> u64 {
         let half = now.saturating_since(self.since).saturating_sub(config.measure / 2);
         let (bits, time) = [self.late_cycles, self.last_cycle]
             .into_iter()
@@ -236,7 +232,7 @@ struct Shape {
 
 impl Shape {
     /// The burst is over; `dry` if nothing more came. True if this is no stream after all.
-    fn settle(&mut self, config: &PsmThrottling, dry: bool, now: Instant) -> bool {
+    fn settle(&mut self, config: &PsmThrottlingConfig, dry: bool, now: Instant) -> bool {
         let Some((granted, left)) = self.burst.take() else { return false };
         let received = granted.saturating_sub(left);
         let expected = (self.measured, config.period);
@@ -313,19 +309,13 @@ enum Phase {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Throttling {
-    config: PsmThrottling,
+pub(in crate::powersave) struct PsmThrottling {
+    config: PsmThrottlingConfig,
     phase: Phase,
     last_data: Instant,
 }
 
-impl Throttling {
-    /// Panics if an option is not allowed.
-    pub(super) fn new(config: PsmThrottling) -> Self {
-        config.check().unwrap_or_else(|error| panic!("{error}"));
-        Self { config, phase: Phase::Idle, last_data: Instant::ZERO }
-    }
-
+impl PsmThrottling {
     /// Traffic where none was.
     fn begin(&mut self, link: &mut Link, reason: StationTimer, now: Instant) {
         link.leave_power_save(reason);
@@ -439,7 +429,15 @@ impl Throttling {
     }
 }
 
-impl Rules for Throttling {
+impl Policy for PsmThrottling {
+    type Config = PsmThrottlingConfig;
+    const NEEDS_UAPSD: bool = false;
+
+    fn new(config: PsmThrottlingConfig, _start: Instant) -> Self {
+        config.check().unwrap_or_else(|error| panic!("{error}"));
+        Self { config, phase: Phase::Idle, last_data: Instant::ZERO }
+    }
+
     fn start(&mut self, link: &mut Link) {
         link.start_in_power_save();
     }

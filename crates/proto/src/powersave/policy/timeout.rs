@@ -8,30 +8,54 @@
 //!
 //! Left out: exceptions by port or kind of traffic that vendors add, since none is published.
 
+use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_base::{Instant, Span};
 
-use super::Rules;
+use super::Policy;
 use crate::powersave::ServiceFlags;
 use crate::powersave::link::Link;
 use crate::powersave::station::{StationTimer, Uplink};
 
+/// Settings of policy `timeout`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TimeoutConfig {
+    /// Time without traffic before the radio sleeps. Default 100 ms, as in Linux mac80211's dynamic power save.
+    pub timeout: Span,
+}
+
+impl Default for TimeoutConfig {
+    fn default() -> Self {
+        Self { timeout: Span::from_millis(100) }
+    }
+}
+
+impl Settings for TimeoutConfig {
+    fn check(&self) -> Result<(), SettingError> {
+        in_range("timeout", self.timeout, Span::ZERO, Span::from_secs(3_600))
+    }
+}
+
 #[derive(Clone, Debug)]
-pub(super) struct Timeout {
+pub(in crate::powersave) struct Timeout {
     timeout: Span,
 }
 
 impl Timeout {
-    pub(super) fn new(timeout: Span) -> Self {
-        Self { timeout }
-    }
-
     fn traffic(&self, link: &mut Link, reason: StationTimer, now: Instant) {
         link.leave_power_save(reason);
         link.set_timer(StationTimer::Inactivity, now + self.timeout);
     }
 }
 
-impl Rules for Timeout {
+impl Policy for Timeout {
+    type Config = TimeoutConfig;
+    const NEEDS_UAPSD: bool = false;
+
+    fn new(config: TimeoutConfig, _start: Instant) -> Self {
+        Self { timeout: config.timeout }
+    }
+
     fn start(&mut self, link: &mut Link) {
         let start = link.config().start;
         link.set_timer(StationTimer::Inactivity, start + self.timeout);

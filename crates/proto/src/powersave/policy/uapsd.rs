@@ -5,30 +5,51 @@
 //! triggers. A trigger that would fall into an open service period is left out, since the period empties the buffer;
 //! the interval then runs from the period's end.
 
+use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_base::{Instant, Span};
 
-use super::Rules;
+use super::Policy;
 use crate::powersave::Control;
 use crate::powersave::ServiceFlags;
 use crate::powersave::link::Link;
 use crate::powersave::station::{StationTimer, Uplink};
 
+/// Settings of policy `uapsd`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct UapsdConfig {
+    /// Time between triggers. Default 20 ms, the packet interval of common voice codecs.
+    pub interval: Span,
+}
+
+impl Default for UapsdConfig {
+    fn default() -> Self {
+        Self { interval: Span::from_millis(20) }
+    }
+}
+
+impl Settings for UapsdConfig {
+    fn check(&self) -> Result<(), SettingError> {
+        in_range("interval", self.interval, Span::from_millis(1), Span::from_secs(10))
+    }
+}
+
 #[derive(Clone, Debug)]
-pub(super) struct Uapsd {
+pub(in crate::powersave) struct Uapsd {
     interval: Span,
     /// A scheduled trigger fell into the service period that is open.
     left_out: bool,
 }
 
-impl Uapsd {
-    /// Panics if the interval is zero.
-    pub(super) fn new(interval: Span) -> Self {
-        assert!(!interval.is_zero(), "a trigger interval is longer than nothing");
-        Self { interval, left_out: false }
-    }
-}
+impl Policy for Uapsd {
+    type Config = UapsdConfig;
+    const NEEDS_UAPSD: bool = true;
 
-impl Rules for Uapsd {
+    fn new(config: UapsdConfig, _start: Instant) -> Self {
+        assert!(!config.interval.is_zero(), "a trigger interval is longer than zero");
+        Self { interval: config.interval, left_out: false }
+    }
+
     fn start(&mut self, link: &mut Link) {
         link.start_in_power_save();
     }

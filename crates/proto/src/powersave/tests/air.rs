@@ -81,7 +81,7 @@ pub(super) struct Air {
     pub(super) log: Vec<String>,
     logging: bool,
     pub(super) dropped: BTreeSet<u32>,
-    setup: (AccessPointConfig, Vec<(StationConfig, PolicyConfig)>),
+    setup: (AccessPointConfig, Vec<(StationConfig, PowerSaveConfig)>),
     ap_inputs: Vec<(Instant, AccessPointInput<u32>)>,
     ap_outputs: Vec<(Instant, AccessPointOutput<u32>)>,
     refused: Vec<StationId>,
@@ -104,7 +104,7 @@ pub(super) fn station_config() -> StationConfig {
 
 impl Air {
     /// One cell; the power-save buffers hold `ps_buffer` packets each, the transmission queue `queue_limit`.
-    pub(super) fn new(ps_buffer: u32, queue_limit: usize, policies: &[PolicyConfig]) -> Self {
+    pub(super) fn new(ps_buffer: u32, queue_limit: usize, policies: &[PowerSaveConfig]) -> Self {
         let setup =
             (ap_config(ps_buffer), policies.iter().map(|p| (station_config(), *p)).collect::<Vec<_>>());
         let mut ap = AccessPoint::new(setup.0);

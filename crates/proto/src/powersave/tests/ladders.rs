@@ -5,7 +5,9 @@
 use airwatt_base::{Instant, Span};
 
 use super::air::Air;
-use crate::powersave::PolicyConfig::{self, *};
+use crate::powersave::{PowerSaveConfig, TimeoutConfig, UapsdConfig};
+
+use super::{ACTIVE, PSM, PSM_LEGACY};
 use crate::powersave::StationTimer;
 
 const fn ms(millis: u64) -> Instant {
@@ -13,7 +15,7 @@ const fn ms(millis: u64) -> Instant {
 }
 
 /// A cell at 10 ms: every station that starts in power save sleeps. Power-save buffers of ten packets.
-fn asleep(policies: &[PolicyConfig]) -> Air {
+fn asleep(policies: &[PowerSaveConfig]) -> Air {
     let mut air = Air::new(10, 100, policies);
     air.run_until(ms(10));
     air.log.clear();
@@ -35,7 +37,7 @@ fn expect(air: &Air, ladder: &[&str]) {
 /// `+`: More Data, `e`: EOSP.
 #[test]
 fn beacon_with_tim_then_one_trigger_fetches_all() {
-    let mut air = asleep(&[Psm]);
+    let mut air = asleep(&[PSM]);
     for packet in 0..3 {
         air.down(20_000 + u64::from(packet), 0, packet);
     }
@@ -67,7 +69,7 @@ fn beacon_with_tim_then_one_trigger_fetches_all() {
 /// Packet 0 has a companion, 9, so that the period is still open when packet 1 comes.
 #[test]
 fn a_service_period_is_extended_by_what_comes_meanwhile() {
-    let mut air = asleep(&[Psm]);
+    let mut air = asleep(&[PSM]);
     air.down(20_000, 0, 0);
     air.down(20_000, 0, 9);
     air.down(101_000, 0, 1);
@@ -98,7 +100,7 @@ fn a_service_period_is_extended_by_what_comes_meanwhile() {
 /// ```
 #[test]
 fn a_trigger_that_finds_nothing_gets_a_null_with_eosp() {
-    let mut air = asleep(&[Uapsd { interval: Span::from_millis(20) }]);
+    let mut air = asleep(&[PowerSaveConfig::Uapsd(UapsdConfig { interval: Span::from_millis(20) })]);
     air.run_until(ms(45));
     assert_eq!(air.clients[0].machine.counts().triggers, 2);
     assert_eq!(air.clients[0].machine.counts().wakeups_for(StationTimer::Trigger), 2);
@@ -125,7 +127,7 @@ fn a_trigger_that_finds_nothing_gets_a_null_with_eosp() {
 /// ```
 #[test]
 fn scheduled_triggers_wait_for_the_interval_after_an_uplink_frame() {
-    let mut air = asleep(&[Uapsd { interval: Span::from_millis(20) }]);
+    let mut air = asleep(&[PowerSaveConfig::Uapsd(UapsdConfig { interval: Span::from_millis(20) })]);
     air.up(30_000, 0, 50);
     air.run_until(ms(55));
     expect(
@@ -153,7 +155,7 @@ fn scheduled_triggers_wait_for_the_interval_after_an_uplink_frame() {
 /// ```
 #[test]
 fn ps_polls_fetch_one_frame_each() {
-    let mut air = asleep(&[PsmLegacy]);
+    let mut air = asleep(&[PSM_LEGACY]);
     air.down(20_000, 0, 0);
     air.down(21_000, 0, 1);
     air.run_until(ms(199));
@@ -179,7 +181,7 @@ fn ps_polls_fetch_one_frame_each() {
 /// ```
 #[test]
 fn a_frame_of_the_user_triggers_as_well() {
-    let mut air = asleep(&[Psm]);
+    let mut air = asleep(&[PSM]);
     air.down(20_000, 0, 0);
     air.up(100_100, 0, 50);
     air.run_until(ms(199));
@@ -202,7 +204,7 @@ fn a_frame_of_the_user_triggers_as_well() {
 /// ```
 #[test]
 fn uplink_of_a_legacy_station_fetches_nothing() {
-    let mut air = asleep(&[PsmLegacy]);
+    let mut air = asleep(&[PSM_LEGACY]);
     air.down(20_000, 0, 0);
     air.up(30_000, 0, 50);
     air.run_until(ms(199));
@@ -229,7 +231,11 @@ fn uplink_of_a_legacy_station_fetches_nothing() {
 /// ```
 #[test]
 fn frames_in_flight_when_the_station_falls_asleep_come_back() {
-    let mut air = Air::new(10, 100, &[Timeout { timeout: Span::from_millis(105) }, Active]);
+    let mut air = Air::new(
+        10,
+        100,
+        &[PowerSaveConfig::Timeout(TimeoutConfig { timeout: Span::from_millis(105) }), ACTIVE],
+    );
     for packet in 100..103 {
         air.down(104_100, 1, packet);
     }
@@ -260,7 +266,8 @@ fn frames_in_flight_when_the_station_falls_asleep_come_back() {
 /// ```
 #[test]
 fn waking_up_for_good_releases_everything_in_order() {
-    let mut air = Air::new(10, 100, &[Timeout { timeout: Span::from_millis(10) }]);
+    let mut air =
+        Air::new(10, 100, &[PowerSaveConfig::Timeout(TimeoutConfig { timeout: Span::from_millis(10) })]);
     air.down(20_000, 0, 0);
     air.down(21_000, 0, 1);
     assert!(air.ap.asleep(0));
@@ -284,7 +291,7 @@ fn waking_up_for_good_releases_everything_in_order() {
 /// Ten packets fit; the eleventh and twelfth are lost, the first ten come in order.
 #[test]
 fn a_full_buffer_drops_at_the_tail() {
-    let mut air = asleep(&[Psm]);
+    let mut air = asleep(&[PSM]);
     for packet in 0..12 {
         air.down(20_000 + u64::from(packet), 0, packet);
     }
@@ -318,7 +325,7 @@ fn a_full_buffer_drops_at_the_tail() {
 /// ```
 #[test]
 fn a_lost_trigger_is_made_good_at_the_next_beacon() {
-    let mut air = asleep(&[Psm]);
+    let mut air = asleep(&[PSM]);
     air.script = vec![("s0>ap trigger", 4)];
     air.down(20_000, 0, 0);
     air.run_until(ms(205));
@@ -348,7 +355,7 @@ fn a_lost_trigger_is_made_good_at_the_next_beacon() {
 /// ```
 #[test]
 fn a_lost_end_of_period_costs_the_supervision_time() {
-    let mut air = asleep(&[Psm]);
+    let mut air = asleep(&[PSM]);
     air.script = vec![("ap>s0 0", 4)];
     air.down(20_000, 0, 0);
     air.run_until(ms(205));
@@ -380,7 +387,7 @@ fn a_lost_end_of_period_costs_the_supervision_time() {
 /// ```
 #[test]
 fn a_frame_lost_within_a_period_comes_back_before_later_ones() {
-    let mut air = asleep(&[Psm]);
+    let mut air = asleep(&[PSM]);
     air.script = vec![("ap>s0 0", 4)];
     air.down(20_000, 0, 0);
     air.down(20_000, 0, 1);
@@ -409,7 +416,7 @@ fn a_frame_lost_within_a_period_comes_back_before_later_ones() {
 /// ```
 #[test]
 fn a_lost_beacon_is_given_up_and_the_next_one_heard() {
-    let mut air = asleep(&[Psm]);
+    let mut air = asleep(&[PSM]);
     air.script = vec![("beacon", 1)];
     air.down(20_000, 0, 0);
     air.run_until(ms(205));
@@ -431,7 +438,7 @@ fn a_lost_beacon_is_given_up_and_the_next_one_heard() {
 
 #[test]
 fn a_lost_poll_waits_for_the_next_beacon() {
-    let mut air = asleep(&[PsmLegacy]);
+    let mut air = asleep(&[PSM_LEGACY]);
     air.script = vec![("s0>ap poll", 4)];
     air.down(20_000, 0, 0);
     air.run_until(ms(205));
@@ -460,7 +467,7 @@ fn a_lost_poll_waits_for_the_next_beacon() {
 /// ```
 #[test]
 fn a_lost_announcement_is_repeated() {
-    let mut air = Air::new(10, 100, &[Psm]);
+    let mut air = Air::new(10, 100, &[PSM]);
     air.script = vec![("s0>ap null", 4)];
     air.run_until(ms(50));
     expect(
@@ -484,7 +491,8 @@ fn a_lost_announcement_is_repeated() {
 /// ```
 #[test]
 fn an_access_point_that_missed_the_awakening_is_told_again() {
-    let mut air = Air::new(10, 100, &[Timeout { timeout: Span::from_millis(90) }]);
+    let mut air =
+        Air::new(10, 100, &[PowerSaveConfig::Timeout(TimeoutConfig { timeout: Span::from_millis(90) })]);
     air.script = vec![("s0>ap data", 4)];
     air.up(95_000, 0, 50);
     air.down(98_000, 0, 0);
@@ -511,7 +519,7 @@ fn an_access_point_that_missed_the_awakening_is_told_again() {
 /// three are refused, and the one that is left carries EOSP.
 #[test]
 fn released_frames_queue_behind_those_of_stations_that_are_awake() {
-    let mut air = Air::new(10, 3, &[Psm, Active]);
+    let mut air = Air::new(10, 3, &[PSM, ACTIVE]);
     for packet in 0..4 {
         air.down(20_000, 0, packet);
     }
@@ -543,7 +551,7 @@ fn released_frames_queue_behind_those_of_stations_that_are_awake() {
 /// is over at once, the station's 50 ms later.
 #[test]
 fn a_period_whose_frames_are_all_refused_ends_by_supervision() {
-    let mut air = Air::new(10, 1, &[Psm, Active]);
+    let mut air = Air::new(10, 1, &[PSM, ACTIVE]);
     air.down(20_000, 0, 0);
     air.down(100_300, 1, 100);
     air.down(100_300, 1, 101);
@@ -576,7 +584,7 @@ fn a_period_whose_frames_are_all_refused_ends_by_supervision() {
 /// ```
 #[test]
 fn a_station_that_leaves_within_a_service_period_finds_its_frames_when_it_is_back() {
-    let mut air = asleep(&[Psm]);
+    let mut air = asleep(&[PSM]);
     air.script = vec![("ap>s0 1", 4), ("ap>s0 2", 4), ("ap>s0 3", 4)];
     for packet in 0..4 {
         air.down(20_000, 0, packet);
@@ -615,7 +623,7 @@ fn a_station_that_leaves_within_a_service_period_finds_its_frames_when_it_is_bac
 /// ```
 #[test]
 fn an_answer_to_a_poll_that_never_comes_is_waited_for_no_longer_than_a_period() {
-    let mut air = asleep(&[PsmLegacy]);
+    let mut air = asleep(&[PSM_LEGACY]);
     air.script = vec![("ap>s0 0", 4)];
     air.down(20_000, 0, 0);
     air.down(20_000, 0, 1);

@@ -3,29 +3,42 @@
 
 use airwatt_base::{Instant, Span};
 
+use super::ACTIVE;
 use super::air::Air;
-use crate::powersave::{Adaptation, BaTa, PolicyConfig, Ratio, StationTimer};
+use crate::powersave::{Adaptation, BaTaConfig, PowerSaveConfig, Ratio, StationTimer};
 
 const fn ms(millis: u64) -> Instant {
     Instant::from_millis(millis)
 }
 
 /// Triggers every 20 ms from the beginning; the controller, which would have to know the path, leaves that alone.
-fn every_20_ms() -> PolicyConfig {
+fn every_20_ms() -> PowerSaveConfig {
     let (int_min, int_max) = (Span::from_millis(20), Span::from_millis(20));
-    PolicyConfig::BaTa(BaTa { int_min, int_max, t_update: Span::from_secs(10), ..BaTa::default() })
+    PowerSaveConfig::BaTa(BaTaConfig {
+        int_min,
+        int_max,
+        t_update: Span::from_secs(10),
+        ..BaTaConfig::default()
+    })
 }
 
 /// As [`every_20_ms`], and every `n_max`-th update below the peak rate enters active mode. Updates come 10 ms apart, from the
 /// first packet on.
-fn impatient(n_max: u32) -> PolicyConfig {
+fn impatient(n_max: u32) -> PowerSaveConfig {
     let (int_min, int_max) = (Span::from_millis(20), Span::from_millis(20));
     let t_update = Span::from_millis(10);
-    PolicyConfig::BaTa(BaTa { int_min, int_max, t_update, count_max: 1, n_max, ..BaTa::default() })
+    PowerSaveConfig::BaTa(BaTaConfig {
+        int_min,
+        int_max,
+        t_update,
+        count_max: 1,
+        n_max,
+        ..BaTaConfig::default()
+    })
 }
 
 /// A cell at 10 ms, where the first station sleeps. Power-save buffers of ten packets.
-fn asleep(policies: &[PolicyConfig]) -> Air {
+fn asleep(policies: &[PowerSaveConfig]) -> Air {
     let mut air = Air::new(10, 100, policies);
     air.run_until(ms(10));
     air.log.clear();
@@ -49,7 +62,7 @@ fn adaptation(air: &Air) -> Adaptation {
 /// ```
 #[test]
 fn at_the_longest_interval_there_are_no_triggers_of_its_own() {
-    let mut air = asleep(&[PolicyConfig::BaTa(BaTa::default())]);
+    let mut air = asleep(&[PowerSaveConfig::BaTa(BaTaConfig::default())]);
     air.down(20_000, 0, 0);
     air.run_until(ms(205));
     expect(
@@ -228,7 +241,7 @@ fn a_full_power_save_buffer_loses_what_is_beyond_it_and_nothing_else() {
 /// is left to carry EOSP, and the station gives up after its supervision time.
 #[test]
 fn a_saturated_access_point_does_not_keep_the_station_awake_for_ever() {
-    let mut air = Air::new(10, 1, &[every_20_ms(), PolicyConfig::Active]);
+    let mut air = Air::new(10, 1, &[every_20_ms(), ACTIVE]);
     air.down(15_000, 0, 0);
     air.down(20_600, 1, 100);
     air.down(20_600, 1, 101);
@@ -385,7 +398,7 @@ fn the_users_frame_announces_active_mode_as_well() {
 /// triggers. s001.fig10b.web: the interval settles between 25 ms and 43.3 ms.
 #[test]
 fn web_traffic_settles_where_its_triggers_are_not_in_vain() {
-    let mut air = Air::new(100, 100, &[PolicyConfig::BaTa(BaTa::default())]).quiet();
+    let mut air = Air::new(100, 100, &[PowerSaveConfig::BaTa(BaTaConfig::default())]).quiet();
     let mut packet = 0;
     let mut intervals = Vec::new();
     for object in 0..200_u64 {
@@ -411,7 +424,7 @@ fn web_traffic_settles_where_its_triggers_are_not_in_vain() {
 /// machine wakes up for beacons alone.
 #[test]
 fn after_the_traffic_nothing_but_beacons() {
-    let mut air = Air::new(100, 100, &[PolicyConfig::BaTa(BaTa::default())]);
+    let mut air = Air::new(100, 100, &[PowerSaveConfig::BaTa(BaTaConfig::default())]);
     for packet in 0..2_000 {
         air.down(50_000 + u64::from(packet) * 1_500, 0, packet);
     }
@@ -432,8 +445,8 @@ fn after_the_traffic_nothing_but_beacons() {
 /// point's agree in the end, whatever was lost in between (seen in [`super::property`] for random cells).
 #[test]
 fn a_station_that_never_has_enough_ends_in_power_save() {
-    let config = BaTa { ratio_min: Ratio::ONE, n_max: 1, count_max: 1, ..BaTa::default() };
-    let mut air = Air::new(100, 100, &[PolicyConfig::BaTa(config)]);
+    let config = BaTaConfig { ratio_min: Ratio::ONE, n_max: 1, count_max: 1, ..BaTaConfig::default() };
+    let mut air = Air::new(100, 100, &[PowerSaveConfig::BaTa(config)]);
     air.script = vec![("s0>ap null pm=0", 4)];
     for packet in 0..3_000 {
         air.down(50_000 + u64::from(packet) * 1_000, 0, packet);

@@ -1,8 +1,10 @@
 //! What each machine does alone.
 
+use airwatt_base::settings::Settings;
 use airwatt_base::testkit::check_machine;
 use airwatt_base::{Instant, Machine, Span};
 
+use super::{ACTIVE, PSM, PSM_LEGACY};
 use crate::powersave::*;
 
 #[test]
@@ -43,21 +45,22 @@ fn a_packet_for_a_station_that_is_awake_goes_straight_out() {
 
 #[test]
 fn every_listed_policy_parses_and_describes_itself() {
-    for info in Policy::NAMES {
-        let config = PolicyConfig::parse(info.name).unwrap();
-        assert_eq!((config.name(), config.needs_uapsd()), (info.name, info.needs_uapsd));
-        assert_eq!(config.to_string(), info.name);
-        assert_eq!(Station::new(StationConfig::default(), config).uapsd(), info.needs_uapsd);
+    for info in PowerSaveConfig::KINDS {
+        let config = PowerSaveConfig::named(info.name).unwrap();
+        assert_eq!(config.name(), info.name);
+        let uapsd = ["psm", "uapsd", "ba-ta", "ba-ta+str"].contains(&info.name);
+        assert_eq!(config.needs_uapsd(), uapsd);
+        assert_eq!(Station::new(StationConfig::default(), config).uapsd(), uapsd);
     }
     assert_eq!(
-        "psmm".parse::<PolicyConfig>().unwrap_err().to_string(),
-        r#""psmm" is not a power-save policy; allowed are active, timeout, psm, psm-legacy, uapsd, ba-ta, ba-ta+str, psm-throttling, ideal"#
+        "psmm".parse::<PowerSaveConfig>().unwrap_err().to_string(),
+        r#"expected active, timeout, psm, psm-legacy, uapsd, ba-ta, ba-ta+str, psm-throttling or ideal, got "psmm""#
     );
 }
 
 #[test]
 fn an_active_station_asks_for_nothing_ever() {
-    let make = || Station::new(StationConfig::default(), PolicyConfig::Active);
+    let make = || Station::new(StationConfig::default(), ACTIVE);
     assert_eq!(make().poll_timeout(), None);
     let flags = ServiceFlags::default();
     let inputs = [
@@ -86,7 +89,7 @@ fn wakeups_of_an_idle_hour_are_counted_exactly() {
     ];
     for (name, listen_interval, expected) in cases {
         let config = StationConfig { listen_interval, ..StationConfig::default() };
-        let mut station = Station::new(config, PolicyConfig::parse(name).unwrap());
+        let mut station = Station::new(config, PowerSaveConfig::named(name).unwrap());
         let end = Instant::from_secs(3600);
         while let Some(at) = station.poll_timeout().map(|timeout| timeout.at).filter(|at| *at < end) {
             station.handle_timeout(at);
@@ -127,7 +130,7 @@ fn no_sleep_that_is_shorter_than_its_transitions() {
         first_beacon: Instant::from_millis(15),
         ..StationConfig::default()
     };
-    let mut station = Station::new(config, PolicyConfig::Psm);
+    let mut station = Station::new(config, PSM);
     station.handle_timeout(Instant::ZERO);
     let null = Control::PmNull { pm: true };
     assert_eq!(station.poll_output(), Some(StationOutput::Send(null)));
@@ -254,7 +257,7 @@ fn a_repeated_poll_is_answered_once() {
 /// air before the announcement, would leave the access point with PM = 1.
 #[test]
 fn an_announcement_under_way_is_overtaken_by_another() {
-    let timeout = PolicyConfig::Timeout { timeout: Span::from_millis(10) };
+    let timeout = PowerSaveConfig::Timeout(TimeoutConfig { timeout: Span::from_millis(10) });
     let mut station = Station::new(StationConfig::default(), timeout);
     station.handle_timeout(Instant::from_millis(10));
     assert_eq!(station.poll_output(), Some(StationOutput::Send(Control::PmNull { pm: true })));
@@ -270,7 +273,7 @@ fn an_announcement_under_way_is_overtaken_by_another() {
 }
 
 /// A station of which the access point knows that it sleeps since 1 ms.
-fn dozing(config: StationConfig, policy: PolicyConfig) -> Station {
+fn dozing(config: StationConfig, policy: PowerSaveConfig) -> Station {
     let mut station = Station::new(config, policy);
     station.handle_timeout(Instant::ZERO);
     let null = Control::PmNull { pm: true };
@@ -300,8 +303,10 @@ fn serve(station: &mut Station, at: Instant, reason: StationTimer) -> Vec<Statio
 #[test]
 fn a_scheduled_trigger_within_a_period_waits_for_its_end() {
     let ms = Instant::from_millis;
-    let mut station =
-        dozing(StationConfig::default(), PolicyConfig::Uapsd { interval: Span::from_millis(20) });
+    let mut station = dozing(
+        StationConfig::default(),
+        PowerSaveConfig::Uapsd(UapsdConfig { interval: Span::from_millis(20) }),
+    );
     let woken = serve(&mut station, ms(21), StationTimer::Trigger);
     assert_eq!(woken, [StationOutput::Wake]);
     station.handle_input(StationInput::Awake, ms(21));
@@ -320,7 +325,7 @@ fn a_scheduled_trigger_within_a_period_waits_for_its_end() {
 #[test]
 fn a_trigger_yields_to_a_frame_that_comes_while_the_radio_wakes_up() {
     let config = StationConfig { first_beacon: Instant::from_millis(100), ..StationConfig::default() };
-    let mut station = dozing(config, PolicyConfig::Uapsd { interval: Span::from_millis(20) });
+    let mut station = dozing(config, PowerSaveConfig::Uapsd(UapsdConfig { interval: Span::from_millis(20) }));
     let at = Instant::from_millis(21);
     assert_eq!(serve(&mut station, at, StationTimer::Trigger), [StationOutput::Wake]);
     station.handle_input(StationInput::Backlog { frames: 1 }, at);
@@ -334,7 +339,7 @@ fn a_trigger_yields_to_a_frame_that_comes_while_the_radio_wakes_up() {
 fn after_a_missed_beacon_the_very_next_is_heard() {
     let ms = Instant::from_millis;
     let config = StationConfig { listen_interval: 3, wake_guard: Span::ZERO, ..StationConfig::default() };
-    let mut station = dozing(config, PolicyConfig::Psm);
+    let mut station = dozing(config, PSM);
     assert_eq!(serve(&mut station, ms(300), StationTimer::Beacon), [StationOutput::Wake]);
     station.handle_input(StationInput::Awake, ms(300));
     assert_eq!(serve(&mut station, ms(310), StationTimer::BeaconWindow), [StationOutput::Doze]);
@@ -357,7 +362,7 @@ fn who_receives_group_frames_wakes_for_every_dtim() {
         ..StationConfig::default()
     };
     assert_eq!(config.listening_interval(), Span::from_millis(300));
-    let mut station = dozing(config, PolicyConfig::PsmLegacy);
+    let mut station = dozing(config, PSM_LEGACY);
     for beacon in [300, 600, 900, 1_000, 1_200] {
         assert_eq!(serve(&mut station, ms(beacon), StationTimer::Beacon), [StationOutput::Wake]);
         station.handle_input(StationInput::Awake, ms(beacon));
@@ -368,20 +373,23 @@ fn who_receives_group_frames_wakes_for_every_dtim() {
 
 #[test]
 fn options_of_every_policy_are_checked() {
-    for info in Policy::NAMES {
-        PolicyConfig::parse(info.name).unwrap().check().unwrap();
+    for info in PowerSaveConfig::KINDS {
+        PowerSaveConfig::named(info.name).unwrap().check().unwrap();
     }
-    let throttling = PsmThrottling { quiet: Span::from_secs(2), ..PsmThrottling::default() };
+    let throttling = PsmThrottlingConfig { quiet: Span::from_secs(2), ..PsmThrottlingConfig::default() };
     let cases = [
         (
-            PolicyConfig::Uapsd { interval: Span::ZERO },
-            "interval: 0ns is out of range; allowed are 1ms to 10s",
+            PowerSaveConfig::Uapsd(UapsdConfig { interval: Span::ZERO }),
+            "interval: expected 1ms to 10s, got 0ns",
         ),
         (
-            PolicyConfig::BaTaStr(BaTa { n_max: 0, ..BaTa::default() }, Streaming::default()),
-            "n_max: 0 is out of range; allowed are 1 to 1000",
+            PowerSaveConfig::BaTaStr(BaTaStrConfig {
+                ba_ta: BaTaConfig { n_max: 0, ..BaTaConfig::default() },
+                ..BaTaStrConfig::default()
+            }),
+            "n_max: expected 1 to 1000, got 0",
         ),
-        (PolicyConfig::PsmThrottling(throttling), "quiet: 2s is out of range; allowed are 1ms to 1s"),
+        (PowerSaveConfig::PsmThrottling(throttling), "quiet: expected 1ms to 1s, got 2s"),
     ];
     for (policy, expected) in cases {
         assert_eq!(policy.check().unwrap_err().to_string(), expected);
@@ -391,8 +399,8 @@ fn options_of_every_policy_are_checked() {
 /// An update that nobody answers with the air time does not stop the controller.
 #[test]
 fn a_driver_without_air_time_is_no_deadlock() {
-    let config = BaTa { n_max: 1, count_max: 1, ratio_min: Ratio::ONE, ..BaTa::default() };
-    let mut station = Station::new(StationConfig::default(), PolicyConfig::BaTa(config));
+    let config = BaTaConfig { n_max: 1, count_max: 1, ratio_min: Ratio::ONE, ..BaTaConfig::default() };
+    let mut station = Station::new(StationConfig::default(), PowerSaveConfig::BaTa(config));
     let flags = ServiceFlags { more_data: false, eosp: true };
     let mut now = Instant::ZERO;
     let mut asked = 0;

@@ -6,3 +6,12 @@ mod ladders_ba_ta;
 mod machines;
 mod property;
 mod throttling;
+
+use airwatt_base::settings::NoSettings;
+
+use super::PowerSaveConfig;
+
+const ACTIVE: PowerSaveConfig = PowerSaveConfig::Active(NoSettings {});
+const PSM: PowerSaveConfig = PowerSaveConfig::Psm(NoSettings {});
+const PSM_LEGACY: PowerSaveConfig = PowerSaveConfig::PsmLegacy(NoSettings {});
+const IDEAL: PowerSaveConfig = PowerSaveConfig::Ideal(NoSettings {});

@@ -5,7 +5,11 @@ use airwatt_base::{Instant, Span, Stream};
 use proptest::prelude::*;
 
 use super::air::{Air, Radio};
-use crate::powersave::{BaTa, Policy, PolicyConfig, PsmThrottling, Ratio, StationId, Streaming};
+use super::{ACTIVE, IDEAL, PSM, PSM_LEGACY};
+use crate::powersave::{
+    BaTaConfig, BaTaStrConfig, PowerSaveConfig, PsmThrottlingConfig, Ratio, StationId, TimeoutConfig,
+    UapsdConfig,
+};
 
 /// After the traffic the air is perfect for so long: every repair needs at most a few beacons, and the policies of this test
 /// forget what they learnt after one or two seconds.
@@ -13,7 +17,7 @@ const CALM: Span = Span::from_secs(5);
 
 #[derive(Clone, Debug)]
 struct Cell {
-    policies: Vec<PolicyConfig>,
+    policies: Vec<PowerSaveConfig>,
     ps_buffer: u32,
     queue_limit: usize,
     loss_percent: u32,
@@ -22,31 +26,38 @@ struct Cell {
     seed: u64,
 }
 
-fn policy() -> impl Strategy<Value = PolicyConfig> {
+fn policy() -> impl Strategy<Value = PowerSaveConfig> {
     prop_oneof![
-        Just(PolicyConfig::Active),
-        Just(PolicyConfig::Ideal),
-        (1_u64..300).prop_map(|ms| PolicyConfig::Timeout { timeout: Span::from_millis(ms) }),
-        Just(PolicyConfig::Psm),
-        Just(PolicyConfig::PsmLegacy),
-        (2_u64..150).prop_map(|ms| PolicyConfig::Uapsd { interval: Span::from_millis(ms) }),
-        ba_ta().prop_map(PolicyConfig::BaTa),
-        ba_ta().prop_map(|ba_ta| PolicyConfig::BaTaStr(ba_ta, Streaming::default())),
+        Just(ACTIVE),
+        Just(IDEAL),
+        (1_u64..300)
+            .prop_map(|ms| PowerSaveConfig::Timeout(TimeoutConfig { timeout: Span::from_millis(ms) })),
+        Just(PSM),
+        Just(PSM_LEGACY),
+        (2_u64..150).prop_map(|ms| PowerSaveConfig::Uapsd(UapsdConfig { interval: Span::from_millis(ms) })),
+        ba_ta().prop_map(PowerSaveConfig::BaTa),
+        ba_ta().prop_map(|ba_ta| PowerSaveConfig::BaTaStr(BaTaStrConfig { ba_ta, ..Default::default() })),
         (100_u64..2_000, 1_u32..6).prop_map(|(ms, used_up_max)| {
             let measure = Span::from_millis(ms);
             let quiet = measure / 3;
             let (period, forget_after) = (measure, Span::from_secs(2));
-            let throttling =
-                PsmThrottling { measure, period, quiet, forget_after, used_up_max, ..Default::default() };
-            PolicyConfig::PsmThrottling(throttling)
+            let throttling = PsmThrottlingConfig {
+                measure,
+                period,
+                quiet,
+                forget_after,
+                used_up_max,
+                ..Default::default()
+            };
+            PowerSaveConfig::PsmThrottling(throttling)
         }),
     ]
 }
 
 /// Controllers with the paper's values or others, that forget within the calm.
-fn ba_ta() -> impl Strategy<Value = BaTa> {
+fn ba_ta() -> impl Strategy<Value = BaTaConfig> {
     (1_u64..50, 0_u64..100, 1_u32..12, 1_u32..5, 100_i64..1_000, 0_i64..2_500, 1_u32..6).prop_map(
-        |(least, more, count_max, n_max, ratio_min, gain, n_trig_max)| BaTa {
+        |(least, more, count_max, n_max, ratio_min, gain, n_trig_max)| BaTaConfig {
             int_min: Span::from_millis(least),
             int_max: Span::from_millis(least + more),
             count_max,
@@ -55,7 +66,7 @@ fn ba_ta() -> impl Strategy<Value = BaTa> {
             gain: Ratio::from_permille(gain),
             n_trig_max,
             forget_after: Span::from_secs(1),
-            ..BaTa::default()
+            ..BaTaConfig::default()
         },
     )
 }
@@ -122,8 +133,8 @@ fn run(cell: &Cell, end: Instant, quiet: bool) -> (Air, Vec<Vec<u32>>) {
 }
 
 /// `ideal` sleeps in its account alone.
-fn sleeps(policy: PolicyConfig) -> bool {
-    !matches!(policy, PolicyConfig::Active | PolicyConfig::Ideal)
+fn sleeps(policy: PowerSaveConfig) -> bool {
+    ![ACTIVE, IDEAL].contains(&policy)
 }
 
 fn check(cell: &Cell, air: &mut Air, accepted: &[Vec<u32>]) -> Result<(), TestCaseError> {
@@ -181,10 +192,10 @@ proptest! {
 /// point: what chance may leave out of the cells above.
 #[test]
 fn two_hours_of_every_policy() {
-    for (number, policy) in Policy::NAMES.iter().enumerate() {
-        let config = PolicyConfig::parse(policy.name).expect("it is listed");
+    for (number, policy) in PowerSaveConfig::KINDS.iter().enumerate() {
+        let config = PowerSaveConfig::named(policy.name).expect("it is listed");
         for (loss_percent, ps_buffer, queue_limit) in [(33, 40, 60), (10, 2, 1)] {
-            let policies = vec![config, PolicyConfig::Psm, PolicyConfig::Active];
+            let policies = vec![config, PSM, ACTIVE];
             let seed = number as u64;
             let cell =
                 Cell { policies, ps_buffer, queue_limit, loss_percent, mean_gap_ms: 150, burst: 12, seed };

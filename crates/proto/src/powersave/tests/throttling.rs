@@ -3,21 +3,21 @@
 use airwatt_base::{Instant, Span};
 
 use super::air::{Air, Radio};
-use crate::powersave::{PolicyConfig, PsmThrottling};
+use crate::powersave::{PowerSaveConfig, PsmThrottlingConfig};
 
 const fn ms(millis: u64) -> Instant {
     Instant::from_millis(millis)
 }
 
 /// Measures for 100 ms, bursts every 100 ms. No station here begins, so that 20 ms without a packet are a silence.
-fn policy() -> PolicyConfig {
-    PolicyConfig::PsmThrottling(PsmThrottling {
+fn policy() -> PowerSaveConfig {
+    PowerSaveConfig::PsmThrottling(PsmThrottlingConfig {
         measure: Span::from_millis(100),
         period: Span::from_millis(100),
         quiet: Span::from_millis(20),
         forget_after: Span::from_millis(500),
         used_up_max: 3,
-        ..PsmThrottling::default()
+        ..PsmThrottlingConfig::default()
     })
 }
 

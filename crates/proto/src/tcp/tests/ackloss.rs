@@ -1,9 +1,10 @@
 //! Tests of ACK-loss detection in a whole sender, with each congestion control.
 
 use airwatt_base::Stream;
+use airwatt_base::settings::Settings;
 
 use super::*;
-use crate::cc::{AckLossConfig, SegmentsPerAck};
+use crate::cc::{AckLossConfig, AckLossRule, SegmentsPerAck};
 
 /// The algorithms whose fast recovery leaves a window that can be halved.
 const LOSS_BASED: [Algorithm; 4] = [Algorithm::Reno, Algorithm::NewReno, Algorithm::Sack, Algorithm::Cubic];
@@ -27,6 +28,11 @@ fn upload(config: &TcpConfig, loss: u32) -> (Connection, u32) {
     (sender, sum / 80)
 }
 
+/// The published rule.
+fn published() -> AckLossConfig {
+    AckLossConfig { rule: AckLossRule::Published, ..AckLossConfig::default() }
+}
+
 fn with(congestion: Algorithm, ackloss: Option<AckLossConfig>, delayed: bool) -> TcpConfig {
     TcpConfig {
         congestion,
@@ -42,7 +48,7 @@ fn without_lost_acknowledgements_nothing_changes() {
     for congestion in LOSS_BASED {
         for delayed in [false, true] {
             let (plain, window) = upload(&with(congestion, None, delayed), 0);
-            let (watching, watched) = upload(&with(congestion, Some(AckLossConfig::default()), delayed), 0);
+            let (watching, watched) = upload(&with(congestion, Some(published()), delayed), 0);
             assert_eq!(window, watched);
             assert_eq!(watching.statistics(), plain.statistics(), "{}", congestion.name());
             let b = watching.ackloss().expect("it is there").segments_per_ack();
@@ -56,7 +62,7 @@ fn lost_acknowledgements_keep_every_window_small() {
     for congestion in LOSS_BASED {
         for delayed in [false, true] {
             let (blind, open) = upload(&with(congestion, None, delayed), 5);
-            let (seeing, kept) = upload(&with(congestion, Some(AckLossConfig::default()), delayed), 5);
+            let (seeing, kept) = upload(&with(congestion, Some(published()), delayed), 5);
             let name = congestion.name();
             assert_eq!(blind.statistics().ack_losses, 0);
             assert!(seeing.statistics().ack_loss_halvings > 20, "{name}: {:?}", seeing.statistics());
@@ -68,7 +74,7 @@ fn lost_acknowledgements_keep_every_window_small() {
 /// The published experiment: delayed acknowledgements, and a sender that assumes b = 1.
 #[test]
 fn without_the_estimate_delayed_acknowledgements_close_the_window() {
-    let fixed = AckLossConfig { segments_per_ack: SegmentsPerAck::Fixed(1), ..AckLossConfig::default() };
+    let fixed = AckLossConfig { segments_per_ack: SegmentsPerAck::Fixed(1), ..published() };
     for congestion in LOSS_BASED {
         let (_, window) = upload(&with(congestion, Some(fixed), true), 0);
         assert!(window <= 3, "{}: {window} segments", congestion.name());
@@ -79,7 +85,7 @@ fn without_the_estimate_delayed_acknowledgements_close_the_window() {
 
 #[test]
 fn settings_of_the_detector_are_checked_with_the_others() {
-    let ackloss = Some(AckLossConfig { threshold: 0, ..AckLossConfig::default() });
-    let problem = TcpConfig { ackloss, ..plain() }.check().expect_err("wrong");
-    assert_eq!(problem, "ackloss.threshold = 0: allowed are 1 to 1000");
+    let ackloss = Some(AckLossConfig { threshold: 0, ..published() });
+    let problem = TcpConfig { ackloss, ..plain() }.check().expect_err("wrong").to_string();
+    assert_eq!(problem, "ackloss.threshold: expected 1 to 1000, got 0");
 }

@@ -1,6 +1,7 @@
 //! Tests of the machine contract with scripted and with arbitrary inputs.
 
 use airwatt_base::Seq;
+use airwatt_base::settings::Settings;
 use airwatt_base::testkit::check_machine;
 use proptest::prelude::*;
 
@@ -167,9 +168,9 @@ fn segments_are_small_and_print_like_tcpdump() {
 
 #[test]
 fn settings_out_of_range_are_named() {
-    let wrong = |config: TcpConfig| config.check().expect_err("wrong");
+    let wrong = |config: TcpConfig| config.check().expect_err("wrong").to_string();
     assert_eq!(TcpConfig::default().check(), Ok(()));
-    assert!(wrong(TcpConfig { mss: 0, ..plain() }).starts_with("mss = 0"));
+    assert!(wrong(TcpConfig { mss: 0, ..plain() }).starts_with("mss: expected 1 to 65535"));
     assert!(wrong(TcpConfig { receive_window: 0, ..plain() }).starts_with("receive_window"));
     assert!(wrong(TcpConfig { min_rto: Span::ZERO, ..plain() }).starts_with("min_rto"));
     assert!(wrong(TcpConfig { initial_ssthresh: Some(1), ..plain() }).starts_with("initial_ssthresh"));

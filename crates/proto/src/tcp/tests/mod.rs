@@ -21,7 +21,7 @@ use crate::bad_path::Fate;
 use crate::cc::Algorithm;
 
 /// The timer of simulators of the year 2000.
-const COARSE: RtoClock = RtoClock::Coarse { tick: Span::from_millis(100), min_ticks: 2 };
+const COARSE: RtoClock = RtoClock::Coarse;
 
 /// The two kinds of connections: lengths and bytes.
 trait Kind {

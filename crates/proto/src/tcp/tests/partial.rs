@@ -2,6 +2,7 @@
 //! sender.
 
 use airwatt_base::Seq;
+use airwatt_base::settings::Settings;
 use proptest::prelude::*;
 
 use super::*;
@@ -99,8 +100,8 @@ fn the_limits_of_the_share() {
     assert_eq!(acknowledged(&fed(1, [60])), 60, "1 of 60");
     assert_eq!(acknowledged(&fed(99, (1..50).chain(51..100))), 49, "98 of 99");
     assert_eq!(acknowledged(&fed(99, (1..50).chain(51..101))), 100, "99 of 100");
-    let problem = wants(101).check().expect_err("more than all");
-    assert_eq!(problem, "reliability = 101: allowed are 0 to 100 per cent");
+    let problem = wants(101).check().expect_err("more than all").to_string();
+    assert_eq!(problem, "reliability: expected 0 to 100, got 101");
 }
 
 #[test]

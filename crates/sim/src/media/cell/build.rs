@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use airwatt_base::{Schedule, Slot, Stream};
-use airwatt_proto::powersave::{PolicyConfig, StationId};
+use airwatt_proto::powersave::{PowerSaveConfig, StationId};
 
 use super::channel::Channel;
 use super::config::{Bss, CellConfig, StationConfig};
@@ -38,7 +38,10 @@ impl Cell {
             assert_eq!(of_channel(&bss.config), of_channel(first), "one channel has one PHY");
             if let Some(id) = bss.shared_radio {
                 let policy = policies.get(id as usize).expect("the station is in an earlier BSS");
-                assert_eq!(*policy, PolicyConfig::Active, "the radio of an access point does not sleep");
+                assert!(
+                    matches!(policy, PowerSaveConfig::Active(_)),
+                    "the radio of an access point does not sleep"
+                );
             }
             cell.add_access_point(bss, seed);
             for station in &bss.stations {

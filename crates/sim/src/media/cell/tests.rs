@@ -125,7 +125,7 @@ fn windows_double_up_to_the_largest_and_a_success_resets_them() {
 fn settings(policies: &[&str], set: &[(&str, &str)]) -> (CellConfig, Vec<StationConfig>) {
     let stations: Vec<String> = policies
         .iter()
-        .map(|policy| format!("[[station]]\npolicy = {policy:?}\nradio = \"ar5004\"\n"))
+        .map(|policy| format!("[[station]]\npower_save = {{ policy = {policy:?} }}\nradio = \"ar5004\"\n"))
         .collect();
     let text = format!(
         "wifi = \"fast-wifi\"\nduration = \"1s\"\n[wired]\nrtt = \"0ms\"\ndown = {{ rate = \"1Gbps\" }}\n\

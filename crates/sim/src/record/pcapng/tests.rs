@@ -33,7 +33,7 @@ fn written(trace: &RunTrace) -> Vec<(u64, Radiotap, Vec<u8>, usize)> {
 
 #[test]
 fn what_was_written_is_what_was_on_the_air() {
-    let crowded = [("flow.size", "200kB"), ("station.count", "9"), ("station.policy", "psm")];
+    let crowded = [("flow.application.size", "200kB"), ("station.count", "9"), ("policy", "psm")];
     let trace = traced("fast-dsl", &crowded);
     let frames = trace.frames_by_start();
     let outcomes = trace.outcomes(&frames);
@@ -79,7 +79,7 @@ fn what_was_written_is_what_was_on_the_air() {
 fn poll_frames_carry_the_station_s_number() {
     let trace = traced(
         "fast-dsl",
-        &[("flow.size", "50kB"), ("station.policy", "psm-legacy"), ("station.count", "2")],
+        &[("flow.application.size", "50kB"), ("policy", "psm-legacy"), ("station.count", "2")],
     );
     let frames = trace.frames_by_start();
     let mut polls = 0;
@@ -94,11 +94,11 @@ fn poll_frames_carry_the_station_s_number() {
 
 #[test]
 fn rates_beyond_54_megabits_are_an_index() {
-    let n = traced("fast-dsl", &[("flow.size", "20kB")]);
+    let n = traced("fast-dsl", &[("flow.application.size", "20kB")]);
     let data: Vec<Radiotap> =
         written(&n).iter().filter(|packet| packet.2[0] == 0x88).map(|packet| packet.1).collect();
     assert!(data.iter().all(|header| header.rate_500kbps.is_none() && header.mcs.unwrap().index == 15));
-    let a = traced("reference-download", &[("flow.size", "20kB")]);
+    let a = traced("reference-download", &[("flow.application.size", "20kB")]);
     let data = written(&a).into_iter().find(|packet| packet.2[0] == 0x08).unwrap();
     assert_eq!((data.1.rate_500kbps, data.1.mcs), (Some(108), None));
     assert_eq!(data.1.rate(), Some(Rate::from_bps(54_000_000)));
@@ -106,7 +106,7 @@ fn rates_beyond_54_megabits_are_an_index() {
 
 #[test]
 fn a_frame_that_its_receiver_slept_through_was_heard_well_by_the_sniffer() {
-    let trace = traced("fast-dsl", &[("flow.size", "20kB")]);
+    let trace = traced("fast-dsl", &[("flow.application.size", "20kB")]);
     let mut frame = trace.frames[0].clone();
     frame.received = false;
     assert!(!radiotap(Standard::A, &frame, Outcome::Asleep, true).flags.has(RadiotapFlags::BAD_FCS));
@@ -115,7 +115,7 @@ fn a_frame_that_its_receiver_slept_through_was_heard_well_by_the_sniffer() {
 
 #[test]
 fn headers_shorter_than_the_standard_s_leave_no_place_for_an_fcs() {
-    let changes = [("flow.size", "20kB"), ("wifi.mac_overhead", "28B")];
+    let changes = [("flow.application.size", "20kB"), ("wifi.mac_overhead", "28B")];
     let without = |changes| {
         let packets = written(&traced("reference-download", changes));
         let data = packets.into_iter().filter(|packet| packet.2[0] == 0x08);
@@ -140,7 +140,7 @@ fn a_full_disk_is_an_error() {
             Ok(())
         }
     }
-    let trace = traced("fast-dsl", &[("flow.size", "20kB")]);
+    let trace = traced("fast-dsl", &[("flow.application.size", "20kB")]);
     assert_eq!(trace.write_pcapng(&mut Full).unwrap_err().kind(), io::ErrorKind::StorageFull);
 }
 
@@ -156,13 +156,13 @@ fn streamed(scenario: &str, changes: &[(&str, &str)]) -> Vec<u8> {
 #[test]
 fn a_capture_written_during_the_run_has_the_same_bytes() {
     let cases: [(&str, &[(&str, &str)]); 4] = [
-        ("fast-dsl", &[("flow.size", "5MB"), ("station.count", "9"), ("station.policy", "psm")]),
+        ("fast-dsl", &[("flow.application.size", "5MB"), ("station.count", "9"), ("policy", "psm")]),
         (
             "fast-dsl",
-            &[("flow.size", "3MB"), ("wifi.frame_error_rate", "0.2"), ("station.policy", "psm-legacy")],
+            &[("flow.application.size", "3MB"), ("wifi.frame_error_rate", "0.2"), ("policy", "psm-legacy")],
         ),
         ("saturation", &[("station.count", "12"), ("duration", "5s")]),
-        ("fast-dsl", &[("flow.size", "10kB")]),
+        ("fast-dsl", &[("flow.application.size", "10kB")]),
     ];
     for (scenario, changes) in cases {
         let mut whole = Vec::new();
@@ -191,7 +191,7 @@ impl io::Write for FailsAt {
 
 #[test]
 fn writers_report_a_failure_at_any_byte() {
-    let trace = traced("fast-dsl", &[("flow.size", "200kB"), ("station.policy", "ba-ta")]);
+    let trace = traced("fast-dsl", &[("flow.application.size", "200kB"), ("policy", "ba-ta")]);
     type Form = fn(&RunTrace, &mut dyn io::Write) -> io::Result<()>;
     let forms: [Form; 2] = [|trace, out| trace.write_pcapng(out), |trace, out| trace.write_perfetto(out)];
     for form in forms {
@@ -208,7 +208,7 @@ fn writers_report_a_failure_at_any_byte() {
 
 #[test]
 fn a_run_whose_capture_cannot_be_written_ends_with_the_reason() {
-    let changes = [("flow.size", "5MB")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let changes = [("flow.application.size", "5MB")].map(|(key, value)| (key.to_owned(), value.to_owned()));
     let scenario = Scenario::load("fast-dsl", &changes).unwrap();
     let mut go_on = |_| ControlFlow::Continue(());
     for n in [0, 100, 100_000] {

@@ -63,8 +63,8 @@ fn inner<'a>(message: &BTreeMap<u64, Vec<Value<'a>>>, field: u64) -> Option<&'a 
 }
 
 fn traced() -> Run {
-    let set =
-        [("policy", "psm"), ("flow.size", "200kB")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let set = [("policy", "psm"), ("flow.application.size", "200kB")]
+        .map(|(key, value)| (key.to_owned(), value.to_owned()));
     let scenario = Scenario::load("fast-dsl", &set).unwrap();
     let mut go_on = |_| ControlFlow::Continue(());
     run(&scenario, 1, &mut RunOptions { trace: true, on_progress: &mut go_on }).unwrap()

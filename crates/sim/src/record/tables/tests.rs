@@ -20,7 +20,7 @@ fn column<'a>(tables: &'a [Table], table: &str, column: &str) -> &'a Values {
 
 #[test]
 fn tables_have_columns_of_equal_length_in_order_of_time() {
-    let (_, trace) = traced("fast-dsl", &[("flow.size", "1MB"), ("station.policy", "ba-ta")]);
+    let (_, trace) = traced("fast-dsl", &[("flow.application.size", "1MB"), ("policy", "ba-ta")]);
     let tables = trace.tables();
     for table in &tables {
         let length = table.columns[0].values.len();
@@ -35,7 +35,7 @@ fn tables_have_columns_of_equal_length_in_order_of_time() {
 
 #[test]
 fn triggers_and_beacons_are_as_many_as_were_counted() {
-    let (result, trace) = traced("fast-dsl", &[("flow.size", "1MB"), ("station.policy", "psm")]);
+    let (result, trace) = traced("fast-dsl", &[("flow.application.size", "1MB"), ("policy", "psm")]);
     let tables = trace.tables();
     let Values::Bool(received) = column(&tables, "triggers", "received") else { unreachable!() };
     let Values::Code(kinds, names) = column(&tables, "triggers", "kind") else { unreachable!() };
@@ -58,14 +58,14 @@ fn triggers_and_beacons_are_as_many_as_were_counted() {
 /// The interval stays between its bounds, the peak rate below that of the line, and every change has a row.
 #[test]
 fn adaptations_are_the_controllers_states() {
-    let (_, trace) = traced("fast-dsl", &[("flow.size", "5MB"), ("station.policy", "ba-ta")]);
+    let (_, trace) = traced("fast-dsl", &[("flow.application.size", "5MB"), ("policy", "ba-ta")]);
     let tables = trace.tables();
     let Values::I64(intervals) = column(&tables, "adaptations", "interval_ns") else { unreachable!() };
     let Values::I64(peaks) = column(&tables, "adaptations", "peak_rate_bps") else { unreachable!() };
     assert!(intervals.iter().all(|interval| (20_000_000..=100_000_000).contains(interval)));
     assert!(peaks.iter().all(|peak| *peak <= 16_000_000) && peaks.contains(&0), "{:?}", peaks.iter().max());
     assert!(intervals.len() > 20);
-    let (_, trace) = traced("fast-dsl", &[("flow.size", "10kB"), ("station.policy", "psm")]);
+    let (_, trace) = traced("fast-dsl", &[("flow.application.size", "10kB"), ("policy", "psm")]);
     assert!(column(&trace.tables(), "adaptations", "time_ns").is_empty());
 }
 

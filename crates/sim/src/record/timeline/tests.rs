@@ -44,17 +44,18 @@ fn check(what: &str, trace: &RunTrace, ledgers: &[Ledger]) {
 
 #[test]
 fn radio_intervals_last_as_long_as_the_ledger_says() {
-    for policy in ["active", "timeout", "psm", "psm-legacy", "uapsd", "ba-ta+str", "psm-throttling"] {
+    for policy in
+        ["active", "timeout:timeout=7ms", "psm", "psm-legacy", "uapsd", "ba-ta+str", "psm-throttling"]
+    {
         // One radio whose transitions are free and one whose are not.
         for radio in ["broadcom-4311", "ar5004"] {
             for direction in ["down", "up"] {
                 let changes = [
-                    ("flow.size", "300kB"),
+                    ("flow.application.size", "300kB"),
                     ("flow.direction", direction),
                     ("flow.start_spread", "50ms"),
-                    ("station.policy", policy),
+                    ("policy", policy),
                     ("station.radio", radio),
-                    ("station.timeout", "7ms"),
                     ("station.count", "3"),
                     ("wifi.frame_error_rate", "0.05"),
                     ("wifi.station_rts_threshold", "500B"),
@@ -68,17 +69,17 @@ fn radio_intervals_last_as_long_as_the_ledger_says() {
 
 #[test]
 fn radio_intervals_of_crowded_and_of_mixed_cells() {
-    let crowded = [("station.count", "12"), ("duration", "500ms"), ("station.policy", "psm")];
+    let crowded = [("station.count", "12"), ("duration", "500ms"), ("policy", "psm")];
     let (trace, ledgers) = traced("saturation", &crowded);
     assert!(trace.outcomes(&trace.frames_by_start()).contains(&Outcome::Collision));
     check("saturation", &trace, &ledgers);
-    let (trace, ledgers) = traced("slow-dsl", &[("flow.size", "100kB"), ("wifi", "slow-wifi")]);
+    let (trace, ledgers) = traced("slow-dsl", &[("flow.application.size", "100kB"), ("wifi", "slow-wifi")]);
     check("slow-dsl", &trace, &ledgers);
 }
 
 #[test]
 fn outcomes_tell_noise_from_collisions_from_sleep() {
-    let noisy = [("flow.size", "100kB"), ("wifi.frame_error_rate", "0.3"), ("station.policy", "active")];
+    let noisy = [("flow.application.size", "100kB"), ("wifi.frame_error_rate", "0.3"), ("policy", "active")];
     let (trace, _) = traced("fast-dsl", &noisy);
     let frames = trace.frames_by_start();
     let outcomes = trace.outcomes(&frames);
@@ -91,6 +92,6 @@ fn outcomes_tell_noise_from_collisions_from_sleep() {
 
 #[test]
 fn a_station_that_does_not_exist_did_nothing() {
-    let (trace, _) = traced("fast-dsl", &[("flow.size", "10kB")]);
+    let (trace, _) = traced("fast-dsl", &[("flow.application.size", "10kB")]);
     assert_eq!(trace.radio_intervals(1), []);
 }

@@ -1,17 +1,18 @@
-//! The parameters of BA-TA and of its addition for streams.
+//! The settings of BA-TA and of its addition for streams.
 
 use airwatt_base::Span;
+use airwatt_base::settings::{self, SettingError, Settings, Value, fields_of, in_range};
+use serde::{Deserialize, Deserializer};
 
-use crate::powersave::{BadOption, Ratio, policy::within};
+use crate::powersave::Ratio;
 
-/// Parameters of BA-TA, by the paper's names; the defaults are the paper's but where they say otherwise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields, default))]
-pub struct BaTa {
+/// Settings of BA-TA, by the paper's names; each default is the paper's unless its line says otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct BaTaConfig {
     /// Time between two runs of the controller.
     pub t_update: Span,
-    /// The share of the path's peak rate that is aimed at.
+    /// The share of the path's peak rate that the controller aims at.
     pub ratio_min: Ratio,
     /// Shortest time between two triggers.
     pub int_min: Span,
@@ -19,26 +20,26 @@ pub struct BaTa {
     pub int_max: Span,
     /// Updates between two changes of the interval.
     pub count_max: u32,
-    /// Every how many attempts at active mode one is made although it brought nothing of late.
+    /// Number of opportunities for active mode of which one is used although recent attempts brought nothing.
     pub n_max: u32,
-    /// How strongly the interval answers to the ratio: the paper's G.
+    /// How strongly the interval responds to the ratio: the paper's G.
     pub gain: Ratio,
     /// Share of the past in smoothed values.
     pub alpha: Ratio,
     /// The rise of the ratio that active mode has to bring; a fall by twice as much is acted on at once.
     pub gamma: Ratio,
-    /// Triggers of one update time that may find nothing before the interval grows.
+    /// Triggers within one update time that may find nothing before the interval grows.
     pub n_trig_max: u32,
-    /// By how much it grows then.
+    /// The growth of the interval in that case.
     pub step_min: Span,
     /// The share of the air time up to which active mode counts as wasted on a path that is slower than the air. The
     /// paper gives none; 0.9.
     pub util_min: Ratio,
-    /// The time without data after which what was learnt of a connection is forgotten. The paper gives none; 10 s.
+    /// The time without data after which the estimates for a connection are dropped. The paper gives none; 10 s.
     pub forget_after: Span,
 }
 
-impl Default for BaTa {
+impl Default for BaTaConfig {
     fn default() -> Self {
         Self {
             t_update: Span::from_millis(100),
@@ -58,46 +59,41 @@ impl Default for BaTa {
     }
 }
 
-impl BaTa {
-    /// Checks every value against its range.
-    ///
-    /// # Errors
-    /// The first option whose value is not allowed.
-    pub fn check(&self) -> Result<(), BadOption> {
+impl Settings for BaTaConfig {
+    fn check(&self) -> Result<(), SettingError> {
         let (ms, s) = (Span::from_millis, Span::from_secs);
         let (zero, one) = (Ratio::ZERO, Ratio::ONE);
-        within("t_update", self.t_update, ms(1), s(10))?;
-        within("ratio_min", self.ratio_min, Ratio::from_permille(10), one)?;
-        within("int_min", self.int_min, ms(1), s(10))?;
-        within("int_max", self.int_max, self.int_min, s(10))?;
-        within("count_max", self.count_max, 1, 1_000)?;
-        within("n_max", self.n_max, 1, 1_000)?;
-        within("gain", self.gain, zero, Ratio::from_permille(10_000))?;
-        within("alpha", self.alpha, zero, Ratio::from_permille(999))?;
-        within("gamma", self.gamma, zero, one)?;
-        within("n_trig_max", self.n_trig_max, 1, 1_000)?;
-        within("step_min", self.step_min, Span::from_micros(100), s(10))?;
-        within("util_min", self.util_min, zero, one)?;
-        within("forget_after", self.forget_after, self.t_update, s(3_600))
+        in_range("t_update", self.t_update, ms(1), s(10))?;
+        in_range("ratio_min", self.ratio_min, Ratio::from_permille(10), one)?;
+        in_range("int_min", self.int_min, ms(1), s(10))?;
+        in_range("int_max", self.int_max, self.int_min, s(10))?;
+        in_range("count_max", self.count_max, 1, 1_000)?;
+        in_range("n_max", self.n_max, 1, 1_000)?;
+        in_range("gain", self.gain, zero, Ratio::from_permille(10_000))?;
+        in_range("alpha", self.alpha, zero, Ratio::from_permille(999))?;
+        in_range("gamma", self.gamma, zero, one)?;
+        in_range("n_trig_max", self.n_trig_max, 1, 1_000)?;
+        in_range("step_min", self.step_min, Span::from_micros(100), s(10))?;
+        in_range("util_min", self.util_min, zero, one)?;
+        in_range("forget_after", self.forget_after, self.t_update, s(3_600))
     }
 }
 
-/// Parameters of the addition for streams. The 5 s are the paper's, the rest is ours, since it gives none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields, default))]
-pub struct Streaming {
-    /// How long the throughput has to stay as it is.
+/// Settings of the addition for streams. The 5 s are the paper's, the rest is ours, since it gives none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct StreamConfig {
+    /// How long the throughput has to stay stable.
     pub history: Span,
-    /// The time over which each of the means is taken that are compared.
+    /// The time over which each of the compared means is taken.
     pub part: Span,
-    /// How far they may lie apart, as a share of their mean.
+    /// The largest spread of these means, as a share of their mean.
     pub tolerance: Ratio,
-    /// At this multiple of the application's rate it wants more than was thought.
+    /// The multiple of the application's estimated rate at which the estimate is dropped, because it was too low.
     pub surplus: Ratio,
 }
 
-impl Default for Streaming {
+impl Default for StreamConfig {
     fn default() -> Self {
         Self {
             history: Span::from_secs(5),
@@ -108,15 +104,51 @@ impl Default for Streaming {
     }
 }
 
-impl Streaming {
-    /// Checks every value against its range.
-    ///
-    /// # Errors
-    /// The first option whose value is not allowed.
-    pub fn check(&self) -> Result<(), BadOption> {
-        within("part", self.part, Span::from_millis(10), Span::from_secs(60))?;
-        within("history", self.history, self.part, Span::from_secs(60))?;
-        within("tolerance", self.tolerance, Ratio::ZERO, Ratio::ONE)?;
-        within("surplus", self.surplus, Ratio::ONE, Ratio::from_permille(10_000))
+impl Settings for StreamConfig {
+    fn check(&self) -> Result<(), SettingError> {
+        in_range("part", self.part, Span::from_millis(10), Span::from_secs(60))?;
+        in_range("history", self.history, self.part, Span::from_secs(60))?;
+        in_range("tolerance", self.tolerance, Ratio::ZERO, Ratio::ONE)?;
+        in_range("surplus", self.surplus, Ratio::ONE, Ratio::from_permille(10_000))
+    }
+}
+
+/// Settings of BA-TA+Str: those of BA-TA and those for streams, in one table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+pub struct BaTaStrConfig {
+    /// Those of BA-TA.
+    #[serde(flatten)]
+    pub ba_ta: BaTaConfig,
+    /// Those for streams.
+    #[serde(flatten)]
+    pub streams: StreamConfig,
+}
+
+/// By hand, because serde's `flatten` accepts unknown keys.
+impl<'de> Deserialize<'de> for BaTaStrConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (streams, ba_ta) = Value::deserialize(deserializer)?.split(fields_of::<StreamConfig>());
+        let both = || -> Result<Self, SettingError> {
+            Ok(Self { ba_ta: settings::read(ba_ta)?, streams: settings::read(streams)? })
+        };
+        both().map_err(settings::into_serde_error)
+    }
+}
+
+impl Settings for BaTaStrConfig {
+    fn check(&self) -> Result<(), SettingError> {
+        self.ba_ta.check().and_then(|()| self.streams.check())
+    }
+}
+
+impl From<BaTaConfig> for (BaTaConfig, Option<StreamConfig>) {
+    fn from(config: BaTaConfig) -> Self {
+        (config, None)
+    }
+}
+
+impl From<BaTaStrConfig> for (BaTaConfig, Option<StreamConfig>) {
+    fn from(config: BaTaStrConfig) -> Self {
+        (config.ba_ta, Some(config.streams))
     }
 }

@@ -13,7 +13,7 @@
 
 use airwatt_base::Span;
 
-use super::{BaTa, rate_bps};
+use super::{BaTaConfig, rate_bps};
 use crate::powersave::Ratio;
 
 /// What was seen since the last update.
@@ -40,7 +40,7 @@ pub(super) enum Switch {
 
 #[derive(Clone, Debug)]
 pub(super) struct Controller {
-    config: BaTa,
+    config: BaTaConfig,
     interval: Span,
     throughput_bps: u64,
     ratio_last: Ratio,
@@ -53,7 +53,7 @@ pub(super) struct Controller {
 }
 
 impl Controller {
-    pub(super) fn new(config: BaTa) -> Self {
+    pub(super) fn new(config: BaTaConfig) -> Self {
         Self {
             config,
             interval: config.int_max,
@@ -110,7 +110,7 @@ impl Controller {
 
     /// Lines 22 to 42.
     fn adapt(&mut self, seen: &Seen, ratio: Ratio) -> Option<Switch> {
-        let BaTa { gamma, alpha, count_max, .. } = self.config;
+        let BaTaConfig { gamma, alpha, count_max, .. } = self.config;
         self.count += 1;
         if ratio - self.ratio_last < -gamma - gamma {
             self.count = count_max;

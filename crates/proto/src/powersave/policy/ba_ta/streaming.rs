@@ -7,7 +7,7 @@
 //! comes than that.
 //!
 //! The paper does not say when throughput counts as stable or the interval as reduced. Stable: the means over the parts of
-//! the history lie within [`Streaming::tolerance`] of their own mean. Reduced: by more than the same share, because an
+//! the history lie within [`StreamConfig::tolerance`] of their own mean. Reduced: by more than the same share, because an
 //! interval that matters moves the throughput by as much (the throughput of the controller's own model is inverse to the
 //! interval), which a stable throughput would show.
 
@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 
 use airwatt_base::Span;
 
-use super::{Streaming, rate_bps};
+use super::{StreamConfig, rate_bps};
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Part {
@@ -27,7 +27,7 @@ struct Part {
 
 #[derive(Clone, Debug)]
 pub(super) struct History {
-    config: Streaming,
+    config: StreamConfig,
     /// The parts that are complete, the oldest first.
     parts: VecDeque<Part>,
     current: Part,
@@ -35,7 +35,7 @@ pub(super) struct History {
 }
 
 impl History {
-    pub(super) fn new(config: Streaming) -> Self {
+    pub(super) fn new(config: StreamConfig) -> Self {
         Self { config, parts: VecDeque::new(), current: Part::default(), application_bps: None }
     }
 

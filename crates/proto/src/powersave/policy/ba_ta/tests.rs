@@ -28,18 +28,18 @@ fn update(controller: &mut Controller, seen: &Seen) -> Option<Switch> {
 }
 
 /// Acts at every update, on what was just measured.
-fn prompt() -> BaTa {
-    BaTa { count_max: 1, alpha: Ratio::ZERO, ..BaTa::default() }
+fn prompt() -> BaTaConfig {
+    BaTaConfig { count_max: 1, alpha: Ratio::ZERO, ..BaTaConfig::default() }
 }
 
 /// As [`prompt`], at the shortest interval from the beginning: every update below the ratio is an attempt.
-fn attempting() -> BaTa {
-    BaTa { int_min: ms(20), int_max: ms(20), ..prompt() }
+fn attempting() -> BaTaConfig {
+    BaTaConfig { int_min: ms(20), int_max: ms(20), ..prompt() }
 }
 
 /// Intervals after each of `updates`, where the throughput is inverse to the interval: `share` of the peak rate at an
 /// interval of 30 ms is all of it.
-fn recursion(config: BaTa, updates: usize) -> Vec<f64> {
+fn recursion(config: BaTaConfig, updates: usize) -> Vec<f64> {
     let mut controller = Controller::new(config);
     let mut step = || {
         let interval = controller.interval().as_nanos();
@@ -53,12 +53,12 @@ fn recursion(config: BaTa, updates: usize) -> Vec<f64> {
 #[test]
 fn the_interval_settles_where_the_ratio_is_what_is_aimed_at() {
     for (ratio_min, expected) in [(900, 30.0 / 0.9), (700, 30.0 / 0.7)] {
-        let config = BaTa { ratio_min: Ratio::from_permille(ratio_min), ..prompt() };
+        let config = BaTaConfig { ratio_min: Ratio::from_permille(ratio_min), ..prompt() };
         let last = *recursion(config, 60).last().unwrap();
         assert!((last - expected).abs() < 0.1, "{ratio_min}: {last} ms instead of {expected} ms");
     }
     // Smoothed and with a count of ten the same, only later.
-    let last = *recursion(BaTa::default(), 2_000).last().unwrap();
+    let last = *recursion(BaTaConfig::default(), 2_000).last().unwrap();
     assert!((last - 30.0 / 0.9).abs() < 0.1, "{last} ms");
 }
 
@@ -67,7 +67,7 @@ fn the_interval_settles_where_the_ratio_is_what_is_aimed_at() {
 fn the_gain_decides_how_the_interval_settles() {
     let target = 30.0 / 0.9;
     let errors = |gain: i64| -> Vec<f64> {
-        let config = BaTa { gain: Ratio::from_permille(gain), int_min: ms(1), ..prompt() };
+        let config = BaTaConfig { gain: Ratio::from_permille(gain), int_min: ms(1), ..prompt() };
         // The linear region begins at 30 ms: below it the ratio is cut off at 1.
         recursion(config, 40).into_iter().map(|interval| interval - target).collect()
     };
@@ -85,13 +85,13 @@ fn the_gain_decides_how_the_interval_settles() {
 #[test]
 fn the_first_switch_to_active_mode_is_the_last_of_the_attempts() {
     for n_max in [1, 3, 8] {
-        let mut controller = Controller::new(BaTa { n_max, ..attempting() });
+        let mut controller = Controller::new(BaTaConfig { n_max, ..attempting() });
         let switches: Vec<_> = (0..n_max).map(|_| update(&mut controller, &seen(500))).collect();
         let (last, before) = switches.split_last().unwrap();
         assert!(before.iter().all(Option::is_none), "{n_max}: {switches:?}");
         assert_eq!(*last, Some(Switch::Enter));
     }
-    let config = BaTa { n_max: 5, count_max: 10, ..attempting() };
+    let config = BaTaConfig { n_max: 5, count_max: 10, ..attempting() };
     let mut controller = Controller::new(config);
     let updates = (1..).find(|_| update(&mut controller, &seen(500)) == Some(Switch::Enter)).unwrap();
     // The first update is a rise from nothing, not a fall, so it does not hasten the count.
@@ -101,7 +101,7 @@ fn the_first_switch_to_active_mode_is_the_last_of_the_attempts() {
 /// Line 37, the other half: active mode brought a rise, power save did not, and the next attempt succeeds at once.
 #[test]
 fn an_attempt_succeeds_at_once_where_active_mode_has_paid() {
-    let config = BaTa { n_max: 8, alpha: Ratio::from_permille(500), ..attempting() };
+    let config = BaTaConfig { n_max: 8, alpha: Ratio::from_permille(500), ..attempting() };
     let mut controller = Controller::new(config);
     while update(&mut controller, &seen(200)).is_none() {}
     for share in [400, 600, 800, 850] {
@@ -117,7 +117,7 @@ fn an_attempt_succeeds_at_once_where_active_mode_has_paid() {
 /// Line 23: a fall by more than twice gamma is acted on at once; a smaller one waits for the count.
 #[test]
 fn a_sudden_fall_is_acted_on_at_once() {
-    let config = BaTa { alpha: Ratio::ZERO, ..BaTa::default() };
+    let config = BaTaConfig { alpha: Ratio::ZERO, ..BaTaConfig::default() };
     for (share, acts) in [(790, true), (810, false)] {
         let mut controller = Controller::new(config);
         for _ in 0..10 {
@@ -146,7 +146,7 @@ fn active_mode_is_left_where_it_does_not_pay() {
 /// Line 40 does not undo line 38 in the same pass, although the ratio has not risen.
 #[test]
 fn who_has_just_entered_active_mode_stays() {
-    let mut controller = Controller::new(BaTa { n_max: 2, ..attempting() });
+    let mut controller = Controller::new(BaTaConfig { n_max: 2, ..attempting() });
     assert_eq!(update(&mut controller, &seen(500)), None);
     assert_eq!(update(&mut controller, &seen(500)), Some(Switch::Enter));
 }
@@ -154,7 +154,7 @@ fn who_has_just_entered_active_mode_stays() {
 /// Line 36: without data nobody tries.
 #[test]
 fn no_attempt_without_data() {
-    let config = BaTa { alpha: Ratio::from_permille(900), n_max: 1, ..attempting() };
+    let config = BaTaConfig { alpha: Ratio::from_permille(900), n_max: 1, ..attempting() };
     let mut controller = Controller::new(config);
     update(&mut controller, &seen(500));
     for _ in 0..20 {
@@ -165,7 +165,7 @@ fn no_attempt_without_data() {
 /// Lines 43 to 50.
 #[test]
 fn triggers_in_vain_lengthen_the_interval() {
-    let config = BaTa { int_max: ms(60), ..prompt() };
+    let config = BaTaConfig { int_max: ms(60), ..prompt() };
     let mut controller = Controller::new(config);
     while controller.interval() > ms(20) {
         update(&mut controller, &seen(100));
@@ -241,7 +241,7 @@ fn the_estimator_waits_for_an_update_time_and_takes_empty_moments_for_references
 
 /// Ten updates of 100 ms make a second; the interval falls by a fifth within them.
 fn history(rates_kbps: &[u64], reduce: bool, entered: bool) -> Option<u64> {
-    let mut history = History::new(Streaming::default());
+    let mut history = History::new(StreamConfig::default());
     for (second, rate) in rates_kbps.iter().enumerate() {
         for _ in 0..10 {
             let now = if reduce { ms(100 - 4 * second as u64) } else { ms(100) };
@@ -264,7 +264,7 @@ fn a_stream_is_what_stays_although_the_interval_falls() {
 
 #[test]
 fn a_stream_that_wants_more_is_none() {
-    let mut history = History::new(Streaming::default());
+    let mut history = History::new(StreamConfig::default());
     for _ in 0..50 {
         history.record(100_000, ms(100), ms(50), ms(30), false);
     }
@@ -277,17 +277,14 @@ fn a_stream_that_wants_more_is_none() {
 
 #[test]
 fn options_are_checked() {
-    BaTa::default().check().unwrap();
-    Streaming::default().check().unwrap();
-    let bad = BaTa { ratio_min: Ratio::ZERO, ..BaTa::default() };
-    assert_eq!(bad.check().unwrap_err().to_string(), "ratio_min: 0 is out of range; allowed are 0.01 to 1");
-    let bad = BaTa { int_max: ms(10), ..BaTa::default() };
-    assert_eq!(
-        bad.check().unwrap_err().to_string(),
-        "int_max: 10ms is out of range; allowed are 20ms to 10s"
-    );
-    let bad = Streaming { history: ms(500), ..Streaming::default() };
-    assert_eq!(bad.check().unwrap_err().key, "history");
+    BaTaConfig::default().check().unwrap();
+    StreamConfig::default().check().unwrap();
+    let bad = BaTaConfig { ratio_min: Ratio::ZERO, ..BaTaConfig::default() };
+    assert_eq!(bad.check().unwrap_err().to_string(), "ratio_min: expected 0.01 to 1, got 0");
+    let bad = BaTaConfig { int_max: ms(10), ..BaTaConfig::default() };
+    assert_eq!(bad.check().unwrap_err().to_string(), "int_max: expected 20ms to 10s, got 10ms");
+    let bad = StreamConfig { history: ms(500), ..StreamConfig::default() };
+    assert_eq!(bad.check().unwrap_err().key(), "history");
 }
 
 proptest! {
@@ -299,11 +296,11 @@ proptest! {
         alpha in 0_i64..=999,
         updates in prop::collection::vec((0_u64..200_000_000, 1_u64..5_000, 0_u32..8, 0_i64..=1_000, any::<u64>()), 1..200),
     ) {
-        let config = BaTa {
+        let config = BaTaConfig {
             gain: Ratio::from_permille(gain),
             ratio_min: Ratio::from_permille(ratio_min),
             alpha: Ratio::from_permille(alpha),
-            ..BaTa::default()
+            ..BaTaConfig::default()
         };
         config.check().unwrap();
         let mut controller = Controller::new(config);

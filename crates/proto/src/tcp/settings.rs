@@ -1,0 +1,155 @@
+//! The TCP settings of files, from which both ends of a connection are made.
+
+use airwatt_base::settings::{SettingError, Settings, in_range};
+use airwatt_base::{QueueLimit, Size, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::config::{DelayedAck, InitialWindow, MinRtoOf, PartialAckTimer, RtoClock, TcpConfig};
+use crate::cc::Growth;
+
+/// The largest window that a header can offer (RFC 7323 section 2.3).
+const MAX_WINDOW: Size = Size::from_bytes(1 << 30);
+
+/// TCP at both ends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TcpSettings {
+    /// Largest IP packet.
+    pub mtu: Size,
+    /// IP and TCP header: 40 bytes, 52 with timestamps.
+    pub header: Size,
+    /// Receive window, in bytes or in full-sized segments (`20packets`).
+    pub receive_window: QueueLimit,
+    /// Initial window in segments. Default: RFC 6928 (ten segments of 1448 bytes).
+    pub initial_window: Option<u32>,
+    /// Initial slow-start threshold. Default: none (as large as the receive window).
+    pub initial_ssthresh: Option<Size>,
+    /// What congestion avoidance of the classic algorithms counts, `bytes` or `acks` (RFC 5681 section 3.1).
+    pub window_growth: Growth,
+    /// Limited Transmit (RFC 3042): each of the first two duplicate acknowledgements releases a new segment.
+    pub limited_transmit: bool,
+    /// Whether acknowledgements are delayed: one for every `delayed_ack_segments`, or after `delayed_ack_timeout`.
+    pub delayed_ack: bool,
+    /// Segments that a delayed acknowledgement covers. Default 2 (RFC 5681 section 4.2).
+    pub delayed_ack_segments: u32,
+    /// The longest delay of an acknowledgement.
+    pub delayed_ack_timeout: Span,
+    /// Which partial acknowledgements restart the retransmission timer in fast recovery (RFC 6582 section 4).
+    pub partial_ack_timer: PartialAckTimer,
+    /// How round-trip times are measured: `fine` as RFC 6298 with every segment timed, `coarse` in ticks and one segment at
+    /// a time as in 4.4BSD and the simulators of its time.
+    pub rto_clock: RtoClock,
+    /// Tick of the coarse clock: 500 ms in 4.4BSD, 100 ms in simulators.
+    pub rto_tick: Span,
+    /// Smallest retransmission timeout of the coarse clock in ticks, if `min_rto` is not more.
+    pub rto_min_ticks: u32,
+    /// Smallest retransmission timeout.
+    pub min_rto: Span,
+    /// What `min_rto` bounds: the `timeout`, or its `variance` term alone, as Linux does.
+    pub min_rto_of: MinRtoOf,
+    /// Retransmission timeout before the first measurement (RFC 6298: 1 s).
+    pub initial_rto: Span,
+    /// Largest retransmission timeout.
+    pub max_rto: Span,
+    /// Whether connections begin with a SYN exchange.
+    pub handshake: bool,
+}
+
+impl Default for TcpSettings {
+    fn default() -> Self {
+        Self {
+            mtu: Size::from_bytes(1500),
+            header: Size::from_bytes(52),
+            receive_window: QueueLimit::Bytes(Size::from_bytes(1_500_000)),
+            initial_window: None,
+            initial_ssthresh: None,
+            window_growth: Growth::Bytes,
+            limited_transmit: false,
+            delayed_ack: true,
+            delayed_ack_segments: 2,
+            delayed_ack_timeout: Span::from_millis(40),
+            partial_ack_timer: PartialAckTimer::Impatient,
+            rto_clock: RtoClock::Fine,
+            rto_tick: Span::from_millis(100),
+            rto_min_ticks: 2,
+            min_rto: Span::from_millis(200),
+            min_rto_of: MinRtoOf::Timeout,
+            initial_rto: Span::from_secs(1),
+            max_rto: Span::from_secs(60),
+            handshake: true,
+        }
+    }
+}
+
+impl TcpSettings {
+    /// Payload of a full-sized segment in bytes.
+    pub fn mss(&self) -> u32 {
+        bytes(self.mtu).saturating_sub(bytes(self.header))
+    }
+
+    /// The parameters of an end with these settings.
+    pub fn config(&self) -> TcpConfig {
+        let mss = self.mss();
+        TcpConfig {
+            mss,
+            header_bytes: bytes(self.header),
+            receive_window: match self.receive_window {
+                QueueLimit::Bytes(window) => bytes(window),
+                QueueLimit::Packets(segments) => segments * mss,
+            },
+            growth: self.window_growth,
+            limited_transmit: self.limited_transmit,
+            rto_clock: self.rto_clock,
+            rto_tick: self.rto_tick,
+            rto_min_ticks: self.rto_min_ticks,
+            initial_window: self.initial_window.map_or(InitialWindow::Rfc6928, InitialWindow::Segments),
+            initial_ssthresh: self.initial_ssthresh.map(bytes),
+            delayed_ack: self.delayed_ack.then_some(DelayedAck {
+                every: self.delayed_ack_segments,
+                timeout: self.delayed_ack_timeout,
+            }),
+            partial_ack_timer: self.partial_ack_timer,
+            min_rto_of: self.min_rto_of,
+            min_rto: self.min_rto,
+            initial_rto: self.initial_rto,
+            max_rto: self.max_rto,
+            ..TcpConfig::default()
+        }
+    }
+}
+
+fn bytes(size: Size) -> u32 {
+    u32::try_from(size.as_bytes()).unwrap_or(u32::MAX)
+}
+
+impl Settings for TcpSettings {
+    fn check(&self) -> Result<(), SettingError> {
+        in_range("header", self.header, Size::from_bytes(40), Size::from_bytes(100))?;
+        in_range("mtu", self.mtu, Size::from_bytes(self.header.as_bytes() + 1), Size::from_bytes(2_304))?;
+        match self.receive_window {
+            QueueLimit::Bytes(window) => in_range("receive_window", window, self.mtu, MAX_WINDOW)?,
+            limit @ QueueLimit::Packets(segments) => {
+                let most = (MAX_WINDOW.as_bytes() / self.mtu.as_bytes()) as u32;
+                in_range("receive_window", segments, 1, most).map_err(|_| {
+                    SettingError::out_of_range("receive_window", limit, format!("1packets to {most}packets"))
+                })?;
+            }
+        }
+        if let Some(window) = self.initial_window {
+            in_range("initial_window", window, 1, 1_000)?;
+        }
+        if let Some(threshold) = self.initial_ssthresh {
+            let two_packets = Size::from_bytes(2 * self.mtu.as_bytes());
+            in_range("initial_ssthresh", threshold, two_packets, Size::from_bytes(1 << 30))?;
+        }
+        let millisecond = Span::from_millis(1);
+        in_range("delayed_ack_timeout", self.delayed_ack_timeout, millisecond, Span::from_millis(500))?;
+        in_range("delayed_ack_segments", self.delayed_ack_segments, 1, 1_000)?;
+        in_range("rto_tick", self.rto_tick, millisecond, Span::from_secs(1))?;
+        in_range("rto_min_ticks", self.rto_min_ticks, 1, 1_000)?;
+        in_range("min_rto", self.min_rto, millisecond, Span::from_secs(60))?;
+        in_range("initial_rto", self.initial_rto, self.min_rto, Span::from_secs(60))?;
+        in_range("max_rto", self.max_rto, self.initial_rto, Span::from_secs(3_600))
+    }
+}

@@ -1,0 +1,192 @@
+//! Changes of single keys (`--set`, `--policy`, `--transport`), and keys that had other names.
+
+use airwatt_base::settings::{SettingError, split_choice};
+use toml::{Table, Value};
+
+/// A change of one key: the dotted key, or a shortcut, and the value as text.
+pub(super) type Override = (String, String);
+
+/// Keys of earlier versions and what they are called now. A key below one of these keeps its last part.
+const RENAMED: [(&str, &str); 16] = [
+    ("station.policy", "station.power_save.policy"),
+    ("station.timeout", "station.power_save.timeout"),
+    ("station.interval", "station.power_save.interval"),
+    ("station.ba_ta_str", "station.power_save"),
+    ("station.ba_ta", "station.power_save"),
+    ("station.psm_throttling", "station.power_save"),
+    ("flow.size", "flow.application.size"),
+    ("flow.mean_gap", "flow.application.mean_gap"),
+    ("flow.rate", "flow.application.rate"),
+    ("flow.packet", "flow.application.packet"),
+    ("flow.media", "flow.application.media"),
+    ("flow.startup", "flow.application.startup"),
+    ("flow.block", "flow.application.block"),
+    ("flow.count", "flow.application.count"),
+    ("flow.request", "flow.application.request"),
+    ("flow.response", "flow.application.response"),
+];
+
+/// Tables with a tag: a change of the tag begins the table anew, since the other keys belong to the kind.
+pub(super) const TAGS: [(&str, &str); 3] =
+    [("power_save", "policy"), ("application", "kind"), ("errors", "model")];
+
+/// The error for a key that has another name now, if it is one; numbers of groups do not count.
+pub(super) fn renamed(key: &str) -> Option<SettingError> {
+    let plain = without_numbers(key);
+    RENAMED.iter().find_map(|(old, new)| {
+        let below = plain.strip_prefix(old).filter(|below| below.is_empty() || below.starts_with('.'))?;
+        Some(SettingError::Renamed { key: key.to_owned(), new: format!("{new}{below}") })
+    })
+}
+
+pub(super) fn without_numbers(key: &str) -> String {
+    key.split('.').filter(|part| part.parse::<usize>().is_err()).collect::<Vec<_>>().join(".")
+}
+
+/// The key that a shortcut stands for: every station's policy, every flow's transport.
+fn full_key(key: &str) -> &str {
+    match key {
+        "policy" => "station.power_save.policy",
+        "transport" => "flow.transport",
+        _ => key,
+    }
+}
+
+/// The override as the command line has it: a shortcut has a flag of its own.
+pub(super) fn flag((key, value): &Override) -> String {
+    if full_key(key) == key { format!("--set {key}={value}") } else { format!("--{key} {value}") }
+}
+
+/// Whether the override sets the key, or a table above it; a group's number may be left out of the override.
+pub(super) fn concerns((set, _): &Override, key: &str) -> bool {
+    // A policy brings settings along.
+    let set = if set == "policy" { "station.power_save" } else { full_key(set) };
+    let below =
+        |key: &str| key.strip_prefix(set).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    below(key) || below(&without_numbers(key))
+}
+
+/// Whether the override sets exactly this key.
+pub(super) fn sets((set, _): &Override, key: &str) -> bool {
+    full_key(set) == key || full_key(set) == without_numbers(key)
+}
+
+/// Applies the overrides in order. A change of a tag begins its table anew; overrides of that table's keys hold all the same,
+/// whether they come before or after it.
+///
+/// # Errors
+/// The override that is wrong, and why.
+pub(super) fn apply_all<'a>(
+    table: &mut Table,
+    changes: &'a [Override],
+) -> Result<(), (&'a Override, SettingError)> {
+    let mut apply = |change: &'a Override| apply(table, change).map_err(|error| (change, error));
+    for (index, change) in changes.iter().enumerate() {
+        apply(change)?;
+        let Some(tagged) = tagged_table(&change.0) else { continue };
+        let below =
+            |key: &str| without_numbers(key).strip_prefix(&tagged).is_some_and(|rest| rest.starts_with('.'));
+        for earlier in changes[..index].iter().filter(|(key, _)| below(key) && tagged_table(key).is_none()) {
+            apply(earlier)?;
+        }
+    }
+    Ok(())
+}
+
+/// The table whose tag the override changes, if it changes one.
+fn tagged_table(key: &str) -> Option<String> {
+    let plain = without_numbers(full_key(key));
+    let (table, tag) = plain.rsplit_once('.')?;
+    let name = table.rsplit_once('.').map_or(table, |(_, name)| name);
+    TAGS.contains(&(name, tag)).then(|| table.to_owned())
+}
+
+/// Applies one override. The text is taken as TOML if it is a number, a truth value, a list, a table or quoted, otherwise as
+/// a string.
+fn apply(table: &mut Table, change: &Override) -> Result<(), SettingError> {
+    let (key, text) = change;
+    if let Some(renamed) = renamed(key) {
+        return Err(renamed);
+    }
+    if key == "policy" {
+        let (name, settings) = split_choice(text)?;
+        set(table, full_key(key), Value::String(name.to_owned()))?;
+        return settings
+            .into_iter()
+            .try_for_each(|(key, text)| set(table, &format!("station.power_save.{key}"), parse_value(text)));
+    }
+    set(table, full_key(key), parse_value(text))
+}
+
+fn set(table: &mut Table, key: &str, value: Value) -> Result<(), SettingError> {
+    let parts: Vec<&str> = key.split('.').collect();
+    if parts.iter().any(|part| part.is_empty()) {
+        let expected = "a dotted key such as wired.rtt".to_owned();
+        return Err(SettingError::Syntax { key: String::new(), expected, got: format!("{key:?}") });
+    }
+    set_in_table(table, &parts, &value)
+}
+
+fn parse_value(text: &str) -> Value {
+    match format!("value = {text}").parse::<Table>() {
+        Ok(mut table) if table.len() == 1 => match table.remove("value") {
+            Some(Value::Datetime(_)) | None => Value::String(text.to_owned()),
+            Some(value) => value,
+        },
+        _ => Value::String(text.to_owned()),
+    }
+}
+
+fn set_in_table(table: &mut Table, parts: &[&str], value: &Value) -> Result<(), SettingError> {
+    let [first, rest @ ..] = parts else { return Ok(()) };
+    if rest.is_empty() {
+        table.insert((*first).to_owned(), value.clone());
+        return Ok(());
+    }
+    if *first == "wifi"
+        && let Some(set @ Value::String(_)) = table.get_mut("wifi")
+    {
+        // `wifi = "fast-wifi"` becomes a table so that one of its keys can be changed.
+        *set = Value::Table(Table::from_iter([("base".to_owned(), set.clone())]));
+    }
+    // A group that the file leaves at its default has one member.
+    let missing = if *first == "station" {
+        Value::Array(vec![Value::Table(Table::new())])
+    } else {
+        Value::Table(Table::new())
+    };
+    match table.entry(*first).or_insert(missing) {
+        Value::Table(below) => {
+            let begins_anew =
+                rest.len() == 1 && TAGS.contains(&(*first, rest[0])) && below.get(rest[0]) != Some(value);
+            if begins_anew {
+                below.clear();
+            }
+            set_in_table(below, rest, value).map_err(|error| error.under(first))
+        }
+        Value::Array(items) => set_in_array(items, first, rest, value),
+        other => Err(SettingError::Syntax {
+            key: (*first).to_owned(),
+            expected: format!("a table, to set {:?} in it", rest[0]),
+            got: other.to_string(),
+        }),
+    }
+}
+
+fn set_in_array(items: &mut [Value], name: &str, parts: &[&str], value: &Value) -> Result<(), SettingError> {
+    let (range, rest) = match parts[0].parse::<usize>() {
+        Ok(index) if index < items.len() => (index..index + 1, &parts[1..]),
+        Ok(index) => {
+            let allowed = format!("{name}.0 to {name}.{}", items.len().saturating_sub(1));
+            return Err(SettingError::out_of_range("", format!("{name}.{index}"), allowed));
+        }
+        Err(_) => (0..items.len(), parts),
+    };
+    for item in &mut items[range] {
+        match item {
+            Value::Table(below) if !rest.is_empty() => set_in_table(below, rest, value)?,
+            item => *item = value.clone(),
+        }
+    }
+    Ok(())
+}
