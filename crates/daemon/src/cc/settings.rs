@@ -1,7 +1,6 @@
 //! The settings of the detector: on the command line, and as the bytes of `struct ackloss_config` (`bpf/ackloss.h`).
 //!
-//! Ranges are those of the detector's own settings ([`AckLossConfig`]). The extension for receivers that stretch their
-//! acknowledgements is the default, as a kernel meets such receivers; the simulator's default is the published rule.
+//! Ranges and defaults are those of the detector's own settings ([`AckLossConfig`]), as in the simulator.
 
 use airwatt_base::settings::{SettingError, Settings};
 use airwatt_proto::cc::{AckLossConfig, AckLossRule, Counting, SegmentsPerAck, StretchConfig};
@@ -25,7 +24,7 @@ pub(super) struct Arguments {
     #[arg(long = "segments-per-ack", value_name = "N", default_value = "estimated")]
     segments_per_ack: String,
     /// What counts as a loss
-    #[arg(long, value_enum, default_value_t = Rule::Stretch)]
+    #[arg(long, value_enum, default_value_t = Rule::from(AckLossConfig::default().rule))]
     rule: Rule,
 }
 
@@ -36,6 +35,15 @@ pub(super) enum Rule {
     Published,
     /// the same, where timestamps or the receiver's habits tell losses from stretched acknowledgements
     Stretch,
+}
+
+impl From<AckLossRule> for Rule {
+    fn from(rule: AckLossRule) -> Self {
+        match rule {
+            AckLossRule::Published => Self::Published,
+            AckLossRule::Stretch(_) => Self::Stretch,
+        }
+    }
 }
 
 impl Arguments {

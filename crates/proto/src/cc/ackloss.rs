@@ -31,7 +31,7 @@
 //!   hidden.
 //! * If b is fixed too low, every delayed acknowledgement counts as a loss, and the window collapses.
 //! * Receivers that stretch their acknowledgements, because of offloads or rules of their own, look like losses:
-//!   `ackloss/stretch.rs` contains the extension for them, [`AckLossRule::Stretch`].
+//!   `ackloss/stretch.rs` contains the extension for them, [`AckLossRule::Stretch`], the default.
 
 mod stretch;
 #[cfg(test)]
@@ -157,7 +157,8 @@ pub struct AckLossConfig {
     /// The effect of small acknowledgements in the published rule. Default: none.
     #[serde(skip)]
     pub counting: Counting,
-    /// The rule that decides what counts as a loss. Default: as published.
+    /// The rule that decides what counts as a loss. Default: `stretch`, since today's receivers stretch their
+    /// acknowledgements without any loss.
     pub rule: AckLossRule,
 }
 
@@ -168,7 +169,7 @@ impl Default for AckLossConfig {
             beta_shift: 5,
             segments_per_ack: SegmentsPerAck::default(),
             counting: Counting::default(),
-            rule: AckLossRule::Published,
+            rule: AckLossRule::Stretch(StretchConfig::default()),
         }
     }
 }

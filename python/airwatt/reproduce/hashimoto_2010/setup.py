@@ -110,7 +110,7 @@ _METHODS: Mapping[str, Settings] = {
     PLAIN: (),
     METHOD: (),
     # Without the fixed b of the scenario the senders estimate it.
-    ESTIMATED: (("ackloss", toml_value({"threshold": 1})),),
+    ESTIMATED: (("ackloss", toml_value({"threshold": 1, "rule": "published"})),),
     PRIORITY: (("ap.priority", "true"),),
 }
 
