@@ -335,6 +335,54 @@ fn a_kind_brings_its_own_settings() {
     assert!(!gone.contains("interval = \"40ms\""), "{gone}");
 }
 
+/// A key that nothing configured uses is refused where it was written: in the flag, or in the file itself. What a base or
+/// a comparison brings along is not held against it.
+#[test]
+fn keys_without_effect_are_refused() {
+    let cases = [
+        (
+            ("fast-dsl", ("ap.dtim_period", "3")),
+            "--set ap.dtim_period=3: no effect with stations that receive every beacon; hint: it belongs to station.receive_dtims",
+        ),
+        (
+            ("fast-dsl", ("station.0.receive_dtims", "true")),
+            "--set station.0.receive_dtims=true: no effect with stations that receive every beacon; hint: it belongs to a station.listen_interval above 1",
+        ),
+        (
+            ("e2tcp", ("ap.buffer", "9packets")),
+            "--set ap.buffer=9packets: no effect with a [link]; hint: it belongs to [wifi]",
+        ),
+        (("ten-up", ("time_limit", "9s")), "--set time_limit=9s: no effect with a duration"),
+        (("fast-dsl", ("tcp.rto_tick", "9ms")), "--set tcp.rto_tick=9ms: no effect with rto_clock \"fine\""),
+        (
+            ("fast-dsl", ("e2tcp.max_window", "30")),
+            "--set e2tcp.max_window=30: no effect with these transports",
+        ),
+        (
+            ("fast-dsl", ("ackloss.threshold", "2")),
+            "--set ackloss.threshold=2: no effect with these transports",
+        ),
+        (
+            ("fast-dsl", ("flow.0.application.media", "9s")),
+            "--set flow.0.application.media=9s: no effect with kind \"bulk\"",
+        ),
+    ];
+    for ((name, (key, value)), expected) in cases {
+        let line = Scenario::load(name, &[(key.to_owned(), value.to_owned())]).unwrap_err().to_string();
+        assert!(line.starts_with(expected), "{line}");
+    }
+    let text = "base = \"fast-dsl\"\n[ap]\ndtim_period = 3\n";
+    let line = Scenario::from_text(text, "my.toml", &[]).unwrap_err().to_string();
+    assert!(line.starts_with("my.toml:3: ap.dtim_period: no effect with"), "{line}");
+    for shipped in shipped() {
+        let whole = Scenario::load(shipped.name, &[]).expect(shipped.name).to_toml();
+        Scenario::from_text(&whole, "whole.toml", &[]).expect(shipped.name);
+    }
+    let chosen = [("transport", "reno"), ("ackloss.threshold", "2")];
+    let chosen = chosen.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    Scenario::load("ten-up", &chosen).expect("a comparison of transports sets it for all");
+}
+
 #[test]
 fn old_keys_in_files_get_the_new_one() {
     let text = "wifi = \"fast-wifi\"\n[[station]]\npolicy = \"psm\"\n[[flow]]\ndirection = \"down\"\n";

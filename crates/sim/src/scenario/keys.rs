@@ -43,6 +43,26 @@ pub(super) fn without_numbers(key: &str) -> String {
     key.split('.').filter(|part| part.parse::<usize>().is_err()).collect::<Vec<_>>().join(".")
 }
 
+/// The dotted keys of all values in a table, lists of tables by number.
+pub(super) fn leaves(table: &Table) -> Vec<String> {
+    let mut found = Vec::new();
+    for (key, value) in table {
+        let mut below = |prefix: String, table: &Table| {
+            found.extend(leaves(table).into_iter().map(|rest| format!("{prefix}.{rest}")));
+        };
+        match value {
+            Value::Table(table) => below(key.clone(), table),
+            Value::Array(items) if items.iter().any(Value::is_table) => {
+                let tables =
+                    items.iter().enumerate().filter_map(|(index, item)| Some((index, item.as_table()?)));
+                tables.for_each(|(index, table)| below(format!("{key}.{index}"), table));
+            }
+            _ => found.push(key.clone()),
+        }
+    }
+    found
+}
+
 /// The key that a shortcut stands for: every station's policy, every flow's transport.
 fn full_key(key: &str) -> &str {
     match key {

@@ -10,7 +10,7 @@ use toml::{Table, Value};
 
 use super::keys::{self, Override};
 use super::shipped::{self, Shipped};
-use super::{Scenario, check};
+use super::{Scenario, check, effect};
 
 /// Deeper nesting than this is refused: no scenario needs it.
 const BASE_DEPTH: usize = 8;
@@ -81,6 +81,7 @@ impl Scenario {
     }
 
     fn from_source(source: &Source, mut table: Table, overrides: &[Override]) -> Result<Self, ScenarioError> {
+        let written = keys::leaves(&table);
         resolve_base(&mut table, source, BASE_DEPTH)?;
         keys::apply_all(&mut table, overrides)
             .map_err(|(change, error)| ScenarioError::new(keys::flag(change), shown(&error, Some(change))))?;
@@ -91,7 +92,9 @@ impl Scenario {
                 .file_stem()
                 .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
         }
-        check::check(&scenario).map_err(|error| locate(error, source, overrides))?;
+        check::check(&scenario)
+            .and_then(|()| effect::check(&scenario, &written, overrides))
+            .map_err(|error| locate(error, source, overrides))?;
         Ok(scenario)
     }
 

@@ -6,6 +6,7 @@
 
 mod application;
 mod check;
+mod effect;
 mod keys;
 mod link;
 mod load;
