@@ -34,7 +34,7 @@ impl Fingerprint {
 /// The fingerprints of one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fingerprints {
-    /// The slots served, with their times.
+    /// The sources woken, by their names, with the times.
     pub events: Fingerprint,
     /// The frames on the air, with times, senders and outcomes.
     pub frames: Fingerprint,

@@ -8,7 +8,7 @@ use super::node::{Node, Ports, Stack};
 use super::packet::FlowLabel;
 use super::plan::{self, FlowPlan, MediumKind, MediumPlan, Plan, Traffic};
 use super::route::{Address, Interface, InterfaceId, MediumId, Member, NodeId, Routes};
-use super::{ApplicationEntry, MediumEntry, Network, Owner};
+use super::{ApplicationEntry, MediumEntry, MiddleboxEntry, Network, Owner, Source};
 use crate::engine::Fingerprint;
 use crate::media::cell::Cell;
 use crate::media::errors::{ErrorConfig, ErrorModel};
@@ -27,23 +27,23 @@ impl Network {
     /// The machines of `plan`, at the beginning.
     pub fn new(plan: Plan, seed: u64) -> Self {
         let mut interfaces = Vec::new();
-        let mut owners = Vec::new();
+        let mut sources = Vec::new();
         let mut media = Vec::with_capacity(plan.media.len());
         for (id, medium) in plan.media.iter().enumerate() {
-            let (id, slot) = (id as MediumId, owners.len() as Slot);
+            let (id, slot) = (id as MediumId, sources.len() as Slot);
             let first_interface = interfaces.len() as InterfaceId;
             for (member, node) in medium.members.iter().enumerate() {
                 interfaces.push(Interface { node: *node, medium: id, member: member as Member });
             }
-            owners.push(Owner::Medium(id, Direction::Down));
             if matches!(medium.kind, MediumKind::Wire(_)) {
-                owners.push(Owner::Medium(id, Direction::Up));
+                for (direction, name) in [(Direction::Down, "down"), (Direction::Up, "up")] {
+                    let owner = Owner::Medium(id, direction);
+                    sources.push(Source::new(owner, &format!("{}/{name}", medium.name)));
+                }
+            } else {
+                sources.push(Source::new(Owner::Medium(id, Direction::Down), &medium.name));
             }
             media.push(MediumEntry { medium: machine(medium, seed), slot, first_interface });
-        }
-        if plan.media.len() == 1 {
-            // The slots of a wire, so that a path without one has the same slots.
-            owners.extend([Owner::Nothing; 2]);
         }
         let routes = Routes::new(plan.nodes.len(), &interfaces, |medium, from, to| {
             media[usize::from(medium)].medium.reaches(from, to)
@@ -65,7 +65,7 @@ impl Network {
             routes,
             middleboxes: Vec::new(),
             schedule: Schedule::new(0),
-            owners,
+            sources,
             messages: Default::default(),
             deliveries: Default::default(),
             unfinished: 0,
@@ -76,7 +76,7 @@ impl Network {
             relays.extend(network.add_flow(index, seed));
         }
         network.add_gateway(relays);
-        network.schedule = Schedule::new(network.owners.len());
+        network.schedule = Schedule::new(network.sources.len());
         network.set_timers(seed);
         network.unfinished = network.applications.iter().filter(|entry| entry.machine.is_finite()).count();
         network
@@ -91,8 +91,8 @@ impl Network {
         }
         self.records.push(FlowRecord::new(meter));
         let id = index as ApplicationId;
-        let slot = self.owners.len() as Slot;
-        self.owners.push(Owner::Application(id));
+        let slot = self.sources.len() as Slot;
+        self.sources.push(Source::new(Owner::Application(id), &format!("flow/{index}/application")));
         let server = End { address: Address(flow.server), port: port(FIRST_LISTENING_PORT, index) };
         let client = End { address: Address(flow.client), port: port(FIRST_OPENING_PORT, index) };
         let endpoints = endpoints(&flow);
@@ -105,13 +105,13 @@ impl Network {
         });
         let role = |down| if down { Role::Sender } else { Role::Receiver };
         let [listening, opening] = [
-            (endpoints.server, flow.server, server, client, role(flow.down), relay.is_none()),
-            (endpoints.client, flow.client, client, server, role(!flow.down), true),
+            ("server", endpoints.server, flow.server, server, client, role(flow.down), relay.is_none()),
+            ("client", endpoints.client, flow.client, client, server, role(!flow.down), true),
         ]
-        .map(|(transport, node, local, remote, role, counted)| {
-            let slot = self.owners.len() as Slot;
+        .map(|(name, transport, node, local, remote, role, counted)| {
+            let slot = self.sources.len() as Slot;
             let socket = self.sockets.len() as SocketId;
-            self.owners.push(Owner::Socket(socket));
+            self.sources.push(Source::new(Owner::Socket(socket), &format!("flow/{index}/{name}")));
             let flow = index as FlowLabel;
             self.sockets.push(Socket {
                 transport,
@@ -147,11 +147,12 @@ impl Network {
             return;
         }
         let id = self.middleboxes.len() as MiddleboxId;
-        let slot = self.owners.len() as Slot;
-        self.owners.push(Owner::Middlebox(id));
+        let slot = self.sources.len() as Slot;
+        self.sources.push(Source::new(Owner::Middlebox(id), "gateway"));
         let gateway = GatewayBox::new(self.plan.gateway_buffer, relays);
-        self.middleboxes.push((Middlebox::Gateway(Box::new(gateway)), slot));
-        self.nodes[usize::from(self.plan.access_point)].tap = Some(id);
+        let (machine, node) = (Middlebox::Gateway(Box::new(gateway)), self.plan.access_point);
+        self.middleboxes.push(MiddleboxEntry { machine, node, slot });
+        self.nodes[usize::from(node)].tap = Some(id);
     }
 
     /// Sets the first timers of media and applications.

@@ -63,12 +63,26 @@ enum Message {
 /// What a slot of the schedule wakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
-    /// Nothing: the slot keeps the numbers of later slots.
-    Nothing,
     Medium(MediumId, Direction),
     Application(ApplicationId),
     Socket(SocketId),
     Middlebox(MiddleboxId),
+}
+
+/// A source of wake-ups, by the slot of the schedule.
+#[derive(Clone, Copy, Debug)]
+struct Source {
+    owner: Owner,
+    /// The hash of its name, by which fingerprints know it: a further source changes no fingerprint of the others.
+    name: u64,
+}
+
+impl Source {
+    fn new(owner: Owner, name: &str) -> Self {
+        let mut print = Fingerprint::default();
+        print.add_text(name);
+        Self { owner, name: print.value() }
+    }
 }
 
 /// A medium with its place in the network.
@@ -94,6 +108,14 @@ pub(crate) struct ApplicationEntry {
     slot: Slot,
     /// Whether it is finite and was over after the last event.
     finished: bool,
+}
+
+/// A middlebox with its place in the network.
+#[derive(Clone, Debug)]
+struct MiddleboxEntry {
+    machine: Middlebox,
+    node: NodeId,
+    slot: Slot,
 }
 
 /// One sample of a sender's window.
@@ -152,9 +174,10 @@ pub struct Network {
     nodes: Vec<Node>,
     interfaces: Vec<Interface>,
     routes: Routes,
-    middleboxes: Vec<(Middlebox, Slot)>,
+    middleboxes: Vec<MiddleboxEntry>,
     schedule: Schedule,
-    owners: Vec<Owner>,
+    /// What each slot of the schedule wakes.
+    sources: Vec<Source>,
     messages: VecDeque<Message>,
     deliveries: VecDeque<Delivery>,
     /// Finite applications that are not over.
@@ -240,9 +263,9 @@ impl Network {
         self.schedule.serve();
         self.now = at;
         self.events += 1;
-        self.print.add(at.as_nanos() ^ u64::from(slot) << 56);
-        match self.owners[slot as usize] {
-            Owner::Nothing => self.schedule.cancel(slot),
+        let source = self.sources[slot as usize];
+        self.print.add(at.as_nanos() ^ source.name);
+        match source.owner {
             Owner::Medium(id, direction) => {
                 self.media[usize::from(id)].medium.handle_timeout(direction, at);
                 self.drain_medium(id, direction);
@@ -253,7 +276,7 @@ impl Network {
                 self.drain_socket(id);
             }
             Owner::Middlebox(id) => {
-                self.middleboxes[usize::from(id)].0.handle_timeout(at);
+                self.middleboxes[usize::from(id)].machine.handle_timeout(at);
                 self.drain_middlebox(id);
             }
         }
@@ -274,7 +297,7 @@ impl Network {
                     self.drain_socket(socket);
                 }
                 Message::Intercept { middlebox, packet } => {
-                    self.middleboxes[usize::from(middlebox)].0.handle_packet(packet, now);
+                    self.middleboxes[usize::from(middlebox)].machine.handle_packet(packet, now);
                     self.drain_middlebox(middlebox);
                 }
             }
@@ -320,7 +343,7 @@ impl Network {
     fn arrive(&mut self, node: NodeId, packet: Packet) {
         let entry = &self.nodes[usize::from(node)];
         if let Some(middlebox) = entry.tap
-            && self.middleboxes[usize::from(middlebox)].0.wants(&packet)
+            && self.middleboxes[usize::from(middlebox)].machine.wants(&packet)
         {
             return self.messages.push_back(Message::Intercept { middlebox, packet });
         }
@@ -491,7 +514,7 @@ impl Network {
         self.sockets[listening as usize].transport.listen(now);
         self.drain_socket(listening);
         if let Some(gateway) = gateway {
-            self.middleboxes[usize::from(gateway)].0.open(flow, now);
+            self.middleboxes[usize::from(gateway)].machine.open(flow, now);
             self.drain_middlebox(gateway);
         }
         self.sockets[opening as usize].transport.open(now);
@@ -554,13 +577,14 @@ impl Network {
     /// Takes the outputs of a middlebox.
     fn drain_middlebox(&mut self, id: MiddleboxId) {
         let now = self.now;
-        while let Some(output) = self.middleboxes[usize::from(id)].0.poll_output(now) {
+        let node = self.middleboxes[usize::from(id)].node;
+        while let Some(output) = self.middleboxes[usize::from(id)].machine.poll_output(now) {
             match output {
                 MiddleboxOutput::Transmit { packet, counted } => {
                     if counted && let Some(record) = self.records.get_mut(packet.flow as usize) {
                         record.bytes_sent += u64::from(packet.bytes);
                     }
-                    self.forward(self.plan.access_point, packet);
+                    self.forward(node, packet);
                 }
                 MiddleboxOutput::GaveUp(flow, bytes) => self.records[flow as usize].zeros += bytes,
                 MiddleboxOutput::Lost(flow) => {
@@ -569,8 +593,8 @@ impl Network {
                 }
             }
         }
-        let (middlebox, slot) = &self.middleboxes[usize::from(id)];
-        self.schedule.put(*slot, middlebox.due());
+        let entry = &self.middleboxes[usize::from(id)];
+        self.schedule.put(entry.slot, entry.machine.due());
     }
 
     fn failed_flow(&self) -> Option<FlowLabel> {

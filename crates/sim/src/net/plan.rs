@@ -64,6 +64,8 @@ pub struct NodePlan {
 /// One medium of a [`Plan`].
 #[derive(Clone, Debug)]
 pub struct MediumPlan {
+    /// Its name.
+    pub name: String,
     /// What it is.
     pub kind: MediumKind,
     /// The nodes of its members.
@@ -164,19 +166,21 @@ impl Plan {
         let first_station = builder.nodes.len() as NodeId;
         let mut members = vec![access_point];
         members.extend((0..stations.len()).map(|station| builder.node(format!("station{station}"))));
-        builder.media.push(MediumPlan { kind: hop(scenario, stations, first_beacon), members });
-        let shared = scenario.wired.as_ref().zip(server).map(|(shared, server)| {
-            let wire = builder.wire(wire(shared, "wire", seed), server, access_point);
-            (wire, server)
-        });
+        let name = if scenario.wifi.is_some() { "air" } else { "link" }.to_owned();
+        builder.media.push(MediumPlan { name, kind: hop(scenario, stations, first_beacon), members });
+        let shared = scenario
+            .wired
+            .as_ref()
+            .zip(server)
+            .map(|(shared, server)| (builder.wire("wire", shared, seed, server, access_point), server));
         let hosts = Hosts { access_point, first_station };
         let tcp = scenario.tcp.config();
         let mut flows = Vec::new();
         for (index, group) in scenario.flow.iter().enumerate() {
             let own = group.wired.as_ref().map(|own| {
                 let server = builder.node(format!("server-of-flow{index}"));
-                let wire = wire(own, &format!("flow/{index}/wire"), seed);
-                (builder.wire(wire, server, access_point), server)
+                let name = format!("flow/{index}/wire");
+                (builder.wire(&name, own, seed, server, access_point), server)
             });
             flows.extend(self::flows(scenario, group, &tcp, &hosts, own.or(shared)));
         }
@@ -242,8 +246,10 @@ impl Builder {
         (self.nodes.len() - 1) as NodeId
     }
 
-    fn wire(&mut self, (down, up): (PipeConfig, PipeConfig), from: NodeId, to: NodeId) -> MediumId {
-        self.media.push(MediumPlan { kind: MediumKind::Wire([down, up]), members: vec![from, to] });
+    fn wire(&mut self, name: &str, settings: &Wired, seed: u64, from: NodeId, to: NodeId) -> MediumId {
+        let (down, up) = wire(settings, name, seed);
+        let (kind, members) = (MediumKind::Wire([down, up]), vec![from, to]);
+        self.media.push(MediumPlan { name: name.to_owned(), kind, members });
         (self.media.len() - 1) as MediumId
     }
 }

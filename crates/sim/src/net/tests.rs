@@ -33,7 +33,7 @@ fn two_cells(keys: &str) -> Plan {
     plan.nodes.push(plan::NodePlan { name: "phone".to_owned(), external: false });
     let kind = plan.media[0].kind.clone();
     // Cells come before wires.
-    plan.media.insert(1, plan::MediumPlan { kind, members: vec![relay, phone] });
+    plan.media.insert(1, plan::MediumPlan { name: "second".to_owned(), kind, members: vec![relay, phone] });
     for flow in &mut plan.flows {
         flow.wire = flow.wire.map(|wire| wire + 1);
         flow.client = phone;
