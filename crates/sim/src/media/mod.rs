@@ -6,7 +6,8 @@
 //! * [`errors`]: packets that a wireless hop damages.
 //!
 //! [`Medium`] is one of the three. Its members are numbered: of a wire 0 is the end towards the server, of a
-//! point-to-point hop 0 is the base station, and of a cell 0 is the access point and n + 1 is station n.
+//! point-to-point hop 0 is the base station, and those of a cell are, access point by access point, the access point and its
+//! stations.
 
 pub mod cell;
 pub mod errors;
@@ -15,11 +16,11 @@ mod point_to_point;
 mod wire;
 
 use airwatt_base::{Instant, Machine};
-use airwatt_proto::powersave::{StationId, Window};
+use airwatt_proto::powersave::Window;
 
 use crate::net::packet::Packet;
 use crate::net::route::Member;
-use cell::{Cell, CellInput, CellOutput};
+use cell::{Cell, CellOutput};
 
 pub use pipe::{CrossTraffic, Pipe, PipeConfig, PipeOutput, PipeStatistics, PipeTimer};
 pub use point_to_point::{PointToPoint, PointToPointConfig, PointToPointInput, PointToPointOutput};
@@ -89,15 +90,6 @@ impl Direction {
 }
 
 impl Medium {
-    /// Whether member `from` sends directly to member `to`.
-    pub const fn reaches(&self, from: Member, to: Member) -> bool {
-        match self {
-            // Stations of a cell send to the access point only.
-            Self::Cell(_) => from == 0 || to == 0,
-            Self::Wire(_) | Self::PointToPoint(_) => true,
-        }
-    }
-
     /// Keeps every trace from now on.
     pub fn trace(&mut self) {
         match self {
@@ -116,10 +108,7 @@ impl Medium {
                 let down = Direction::from_member(from) == Direction::Down;
                 hop.handle_input(PointToPointInput { down, packet }, now);
             }
-            Self::Cell(cell) if from == 0 => {
-                cell.handle_input(CellInput::Down { station: station_of(to), packet }, now);
-            }
-            Self::Cell(cell) => cell.handle_input(CellInput::Up { station: station_of(from), packet }, now),
+            Self::Cell(cell) => cell.transmit(from, to, packet, now),
         }
     }
 
@@ -147,12 +136,14 @@ impl Medium {
             }
             Self::Cell(cell) => match cell.poll_output()? {
                 CellOutput::ToStation { station, packet } => {
-                    MediumOutput::Arrived { at: member_of(station), packet, began: None }
+                    MediumOutput::Arrived { at: cell.member_of(station), packet, began: None }
                 }
-                CellOutput::ToWire { packet, .. } => MediumOutput::Arrived { at: 0, packet, began: None },
+                CellOutput::ToWire { station, packet } => {
+                    MediumOutput::Arrived { at: cell.access_point_of(station), packet, began: None }
+                }
                 CellOutput::Lost { packet, .. } => MediumOutput::Lost { packet, began: None },
                 CellOutput::Window { station, window } => {
-                    MediumOutput::Grant { member: member_of(station), window }
+                    MediumOutput::Grant { member: cell.member_of(station), window }
                 }
             },
         })
@@ -177,12 +168,4 @@ fn of_pipe(output: PipeOutput, direction: Direction, timed: bool) -> MediumOutpu
         PipeOutput::Damaged { packet, began } => MediumOutput::Lost { packet, began: timed.then_some(began) },
         PipeOutput::Dropped(packet) => MediumOutput::Lost { packet, began: None },
     }
-}
-
-const fn station_of(member: Member) -> StationId {
-    member as StationId - 1
-}
-
-const fn member_of(station: StationId) -> Member {
-    station as Member + 1
 }

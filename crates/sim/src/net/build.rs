@@ -46,7 +46,7 @@ impl Network {
             media.push(MediumEntry { medium: machine(medium, seed), slot, first_interface });
         }
         let routes = Routes::new(plan.nodes.len(), &interfaces, |medium, from, to| {
-            media[usize::from(medium)].medium.reaches(from, to)
+            plan.media[usize::from(medium)].reaches(from, to)
         });
         let stack = |external| if external { Stack::External } else { Stack::Host(Ports::default()) };
         let nodes = plan.nodes.iter().map(|node| Node { stack: stack(node.external), tap: None }).collect();
@@ -179,8 +179,9 @@ fn machine(medium: &MediumPlan, seed: u64) -> Medium {
         MediumKind::PointToPoint(config, station) => {
             Medium::PointToPoint(Box::new(PointToPoint::new(config.clone(), &station.radio, seed)))
         }
-        MediumKind::Cell(config, stations) => {
-            Medium::Cell(Box::new(Cell::new((**config).clone(), stations.clone(), seed)))
+        MediumKind::Cell(bsss) => Medium::Cell(Box::new(Cell::with_access_points(bsss, seed))),
+        MediumKind::AdHoc(network) => {
+            Medium::Cell(Box::new(Cell::ad_hoc(&network.channel, &network.stations, seed)))
         }
     }
 }

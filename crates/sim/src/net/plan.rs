@@ -13,12 +13,12 @@ use airwatt_energy::{Radio, RadioError};
 use airwatt_proto::powersave::{self, AccessPointConfig, StationId};
 use airwatt_proto::tcp::TcpConfig;
 
-use super::route::{MediumId, NodeId};
+use super::route::{MediumId, Member, NodeId};
 use super::transport::{self, ConnectionPlan};
 use crate::media::cell::contention::{Access, Counting};
 use crate::media::cell::fq_codel::FqCodelConfig;
 use crate::media::cell::propagation;
-use crate::media::cell::{ApQueueing, CellConfig, StationConfig};
+use crate::media::cell::{ApQueueing, Bss, CellConfig, StationConfig};
 use crate::media::{CrossTraffic, PipeConfig, PointToPointConfig};
 use crate::scenario::{
     ApplicationConfig, Direction, FlowGroup, QueueDiscipline, Scenario, Transport, Wifi, Wired,
@@ -79,17 +79,52 @@ pub enum MediumKind {
     Wire([PipeConfig; 2]),
     /// A point-to-point wireless hop, and the radio at its station.
     PointToPoint(PointToPointConfig, Box<StationConfig>),
-    /// An 802.11 cell and its stations.
-    Cell(Box<CellConfig>, Vec<StationConfig>),
+    /// An 802.11 cell: access points in range of each other, each with its stations. Its members are, access point by access
+    /// point, the access point and its stations.
+    Cell(Vec<Bss>),
+    /// An ad-hoc network of 802.11 stations.
+    AdHoc(Box<AdHoc>),
+}
+
+/// The settings of an ad-hoc network.
+#[derive(Clone, Debug)]
+pub struct AdHoc {
+    /// Its channel.
+    pub channel: CellConfig,
+    /// Its stations, which are its members.
+    pub stations: Vec<StationConfig>,
+    /// The pairs of members that send to each other; `None` for all. All stations receive each other in any case.
+    pub links: Option<Vec<[Member; 2]>>,
 }
 
 impl MediumPlan {
     /// Its wireless stations.
-    pub fn stations(&self) -> &[StationConfig] {
+    pub fn stations(&self) -> Vec<&StationConfig> {
         match &self.kind {
-            MediumKind::Wire(_) => &[],
-            MediumKind::PointToPoint(_, station) => std::slice::from_ref(&**station),
-            MediumKind::Cell(_, stations) => stations,
+            MediumKind::Wire(_) => Vec::new(),
+            MediumKind::PointToPoint(_, station) => vec![station],
+            MediumKind::Cell(bsss) => bsss.iter().flat_map(|bss| &bss.stations).collect(),
+            MediumKind::AdHoc(network) => network.stations.iter().collect(),
+        }
+    }
+
+    /// Whether member `from` sends directly to member `to`.
+    pub fn reaches(&self, from: Member, to: Member) -> bool {
+        match &self.kind {
+            MediumKind::Wire(_) | MediumKind::PointToPoint(..) => true,
+            MediumKind::Cell(bsss) => {
+                let mut first = 0;
+                bsss.iter().any(|bss| {
+                    let access_point = first;
+                    first += 1 + bss.stations.len() as Member;
+                    let own = access_point..first;
+                    own.contains(&from) && own.contains(&to) && (from == access_point || to == access_point)
+                })
+            }
+            MediumKind::AdHoc(network) => network
+                .links
+                .as_ref()
+                .is_none_or(|links| links.contains(&[from, to]) || links.contains(&[to, from])),
         }
     }
 }
@@ -200,8 +235,9 @@ impl Plan {
 
     /// Replaces the flows by the packets of a capture at station 0, for `duration`. The other stations go.
     pub fn replay(&mut self, arrivals: Vec<Arrival>, duration: Span) {
-        if let MediumKind::Cell(_, stations) = &mut self.media[0].kind {
-            stations.truncate(1);
+        if let MediumKind::Cell(bsss) = &mut self.media[0].kind {
+            bsss.truncate(1);
+            bsss.iter_mut().for_each(|bss| bss.stations.truncate(1));
         }
         self.media[0].members.truncate(2);
         self.flows = vec![FlowPlan {
@@ -227,7 +263,7 @@ impl Plan {
     /// Every station with its medium and its number there, in the order of media.
     pub fn stations(&self) -> impl Iterator<Item = (MediumId, StationId, &StationConfig)> {
         self.media.iter().enumerate().flat_map(|(medium, plan)| {
-            let stations = plan.stations().iter().enumerate();
+            let stations = plan.stations().into_iter().enumerate();
             stations.map(move |(id, station)| (medium as MediumId, id as StationId, station))
         })
     }
@@ -285,7 +321,10 @@ fn cross_traffic(direction: &WiredDirection, name: &str, seed: u64) -> Option<Cr
 
 fn hop(scenario: &Scenario, stations: Vec<StationConfig>, first_beacon: Instant) -> MediumKind {
     match (&scenario.wifi, &scenario.link) {
-        (Some(wifi), _) => MediumKind::Cell(Box::new(cell_config(scenario, wifi, first_beacon)), stations),
+        (Some(wifi), _) => {
+            let (name, config) = ("access-point".to_owned(), cell_config(scenario, wifi, first_beacon));
+            MediumKind::Cell(vec![Bss { name, config, shared_radio: None, stations }])
+        }
         (None, Some(link)) => {
             let config = PointToPointConfig {
                 rate: link.rate,

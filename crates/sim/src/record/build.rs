@@ -185,7 +185,7 @@ impl Network {
     }
 
     fn station_plan(&self, medium: MediumId, station: StationId) -> &StationConfig {
-        &self.plan.media[usize::from(medium)].stations()[station as usize]
+        self.plan.media[usize::from(medium)].stations()[station as usize]
     }
 
     /// What the power save of a station counted.
@@ -517,7 +517,7 @@ fn of_hop(hop: &PointToPoint, end: Instant) -> CellResult {
 fn rates_of(plan: &Plan, wire: MediumId) -> Option<[Rate; 2]> {
     match &plan.media[usize::from(wire)].kind {
         MediumKind::Wire(pipes) => Some(pipes.map(|pipe| pipe.rate.unwrap_or(Rate::ZERO))),
-        MediumKind::Cell(..) | MediumKind::PointToPoint(..) => None,
+        MediumKind::Cell(_) | MediumKind::AdHoc(_) | MediumKind::PointToPoint(..) => None,
     }
 }
 

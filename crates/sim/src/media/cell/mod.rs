@@ -235,6 +235,33 @@ struct StationPlace {
 }
 
 impl Cell {
+    /// Member `from` transmits a packet to member `to`: an access point to one of its stations, a station to its access point,
+    /// or a station of an ad-hoc network to another.
+    pub fn transmit(&mut self, from: Member, to: Member, packet: Packet, now: Instant) {
+        let input = match &self.macs[from as usize] {
+            Mac::AccessPoint(_) => CellInput::Down { station: self.station_of(to), packet },
+            Mac::Station(_) => CellInput::Up { station: self.station_of(from), packet },
+            Mac::Peer(_) => CellInput::Peer { from: self.station_of(from), to: self.station_of(to), packet },
+        };
+        self.handle_input(input, now);
+    }
+
+    /// The number of the station that is this member.
+    fn station_of(&self, member: Member) -> StationId {
+        let access_points = self.access_points.iter().filter(|other| **other < member).count();
+        StationId::from(member) - access_points as StationId
+    }
+
+    /// The member that is this station.
+    pub fn member_of(&self, station: StationId) -> Member {
+        self.stations[station as usize].member
+    }
+
+    /// The member that is the access point of this station; in an ad-hoc network the station itself.
+    pub fn access_point_of(&self, station: StationId) -> Member {
+        self.stations[station as usize].access_point
+    }
+
     /// Keeps frames, radio states and queue lengths from now on.
     pub fn trace(&mut self) {
         self.sniffer.begin();

@@ -135,10 +135,11 @@ fn settings(policies: &[&str], set: &[(&str, &str)]) -> (CellConfig, Vec<Station
     let set: Vec<_> = set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let scenario = Scenario::from_text(&text, "cell", &set).unwrap();
     let mut plan = Plan::new(&scenario, 1).unwrap();
-    let MediumKind::Cell(cell, stations) = plan.media.swap_remove(0).kind else {
+    let MediumKind::Cell(mut bsss) = plan.media.swap_remove(0).kind else {
         unreachable!("the scenario has [wifi]")
     };
-    (*cell, stations)
+    let super::Bss { config, stations, .. } = bsss.swap_remove(0);
+    (config, stations)
 }
 
 fn cell(policies: &[&str], set: &[(&str, &str)]) -> Cell {
