@@ -35,6 +35,6 @@ def test_wrapping_keeps_every_word(text, width):
 
 
 def test_columns_of_the_environment_count_in_pipes(program):
-    for columns in (40, 80, 200):
+    for columns in (44, 80, 200):
         out, _ = program("policies", env=os.environ | {"COLUMNS": str(columns)}).communicate(timeout=60)
         assert max(map(len, out.splitlines())) <= columns
