@@ -77,7 +77,9 @@ fn any_config() -> impl Strategy<Value = E2tcpConfig> {
                 receive_window: window,
                 receive_buffer: window + window / 2,
                 initial_sequence: Seq::new(isn),
-                // Losses may last for a while, but an end that waits for a peer that no longer exists ends as well.
+                // Losses may last for a while, but an end that waits for a peer that no longer exists ends as well. With
+                // timeouts that double up to a minute, a last retransmission could come after that.
+                back_off: false,
                 linger: Span::from_secs(60),
                 ..E2tcpConfig::default()
             }
