@@ -11,7 +11,6 @@ use airwatt_base::{Instant, Size, Span};
 use airwatt_energy::Radio;
 use airwatt_sim::replay::Arrival;
 
-use crate::clock;
 use crate::error::CaptureError;
 use crate::file::Capture;
 use crate::flows;
@@ -144,7 +143,7 @@ pub fn analyze_capture(
         let phy = Phy::of(capture, &station);
         document.phy = Some(phy.to_string());
         document.pace = Some(pace(&segments));
-        let events = question.limits.events_for(capture.bytes, clock::covered(capture));
+        let events = question.limits.events_for(capture.bytes);
         let mut what_if = WhatIf::new(capture, segments, phy, radio_name, question.seed, events, watch);
         document.policies = what_if.run(&choices)?;
         keep_alive_costs(capture, &station, &mut what_if, &mut document)?;

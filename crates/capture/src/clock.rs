@@ -10,9 +10,10 @@ use airwatt_base::{Instant, Span};
 
 use crate::file::Capture;
 
-/// A longer silence is a gap in the capture rather than idleness. Apart from TCP keep-alives (RFC 9293 3.8.4: two hours
-/// by default), everything that runs on a device sends more often than once an hour.
-pub const GAP_LIMIT: Span = Span::from_secs(3_600);
+/// A longer silence is a gap in the capture rather than idle time. A quiet connection sends TCP keep-alives every two
+/// hours (RFC 9293 3.8.4), and a device on standby may be quiet for days; a week of silence is more often a clock that
+/// was set, or files that were concatenated.
+pub const GAP_LIMIT: Span = Span::from_secs(7 * 24 * 3_600);
 
 /// A packet that is late by at most this much was delivered late to the capture; a larger jump back is a clock that was
 /// set.

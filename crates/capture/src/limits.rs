@@ -1,14 +1,14 @@
 //! Upper bounds on what an analysis may cost, so that no file can exhaust the machine.
 //!
 //! A bound counts memory or simulated events and never wall time: whether a capture is accepted must not depend on how
-//! fast the machine is. A small capture has smaller limits: it takes at most 200 MB, and 5 s besides the time that its idle
-//! hours take, up to [`SMALL_HOURS`]. Memory is what the records of the capture and its replay occupy; the interpreter, the plots and
-//! the buffers of a decompressor are left out.
+//! fast the machine is. A small capture has smaller limits: it takes at most 200 MB and some 5 s.
+//! Memory is what the records of the capture and its replay occupy; the interpreter, the plots and the buffers of a
+//! decompressor are left out.
 
 use std::fmt;
 use std::str::FromStr;
 
-use airwatt_base::{Size, Span};
+use airwatt_base::Size;
 
 /// Memory that an analysis may take unless the user sets another limit.
 pub const DEFAULT_MEMORY_BYTES: u64 = 2_000_000_000;
@@ -19,13 +19,8 @@ pub const DEFAULT_EVENTS: u64 = 10_000_000_000;
 pub const SMALL_CAPTURE_BYTES: u64 = 1_000_000;
 /// Memory for a small capture.
 pub const SMALL_MEMORY_BYTES: u64 = 200_000_000;
-/// Events for the packets of a small capture: some two seconds of simulation.
-pub const SMALL_EVENTS: u64 = 15_000_000;
-/// Events for each hour that a small capture covers. An idle hour costs 7.6 million events under all policies at three
-/// rates, of which `uapsd` takes more than half: its triggers are sent whether there is traffic or not.
-pub const SMALL_EVENTS_PER_HOUR: u64 = 8_000_000;
-/// Hours that count; a longer capture is refused unless the user raises the limit.
-pub const SMALL_HOURS: u64 = 100;
+/// Events for a small capture: some four seconds of simulation.
+pub const SMALL_EVENTS: u64 = 25_000_000;
 
 /// Limits as the user set them; `None` stands for the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,12 +43,10 @@ impl Limits {
         self.memory_bytes.unwrap_or(if small { SMALL_MEMORY_BYTES } else { DEFAULT_MEMORY_BYTES })
     }
 
-    /// Events for a capture of `capture_bytes` that covers a time.
-    pub fn events_for(&self, capture_bytes: u64, covered: Span) -> u64 {
-        let hours = covered.whole(Span::from_secs(3_600)).min(SMALL_HOURS);
-        let small = SMALL_EVENTS + hours * SMALL_EVENTS_PER_HOUR;
-        let is_small = capture_bytes < SMALL_CAPTURE_BYTES;
-        self.events.unwrap_or(if is_small { small } else { DEFAULT_EVENTS })
+    /// Events for a capture of `capture_bytes`.
+    pub fn events_for(&self, capture_bytes: u64) -> u64 {
+        let small = capture_bytes < SMALL_CAPTURE_BYTES;
+        self.events.unwrap_or(if small { SMALL_EVENTS } else { DEFAULT_EVENTS })
     }
 }
 
@@ -133,16 +126,10 @@ mod tests {
     #[test]
     fn small_captures_have_small_limits_unless_the_user_sets_them() {
         let limits = Limits::default();
-        let minute = Span::from_secs(60);
-        assert_eq!(limits.events_for(999_999, minute), SMALL_EVENTS);
-        assert_eq!(limits.events_for(999_999, minute * 121), SMALL_EVENTS + 2 * SMALL_EVENTS_PER_HOUR);
-        assert_eq!(
-            limits.events_for(999_999, minute * 1_000_000),
-            SMALL_EVENTS + 100 * SMALL_EVENTS_PER_HOUR
-        );
-        assert_eq!(limits.events_for(1_000_000, minute), DEFAULT_EVENTS);
+        assert_eq!(limits.events_for(999_999), SMALL_EVENTS);
+        assert_eq!(limits.events_for(1_000_000), DEFAULT_EVENTS);
         assert_eq!(limits.memory_bytes_for(10), SMALL_MEMORY_BYTES);
         let set = Limits { memory_bytes: Some(5), events: Some(7) };
-        assert_eq!((set.memory_bytes_for(10), set.events_for(10, minute)), (5, 7));
+        assert_eq!((set.memory_bytes_for(10), set.events_for(10)), (5, 7));
     }
 }

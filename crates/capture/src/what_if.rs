@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use airwatt_base::settings::{NoSettings, SettingError};
-use airwatt_base::{Energy, Rate, Span};
+use airwatt_base::{Energy, Instant, Rate, Span};
 use airwatt_energy::State;
 use airwatt_proto::powersave::PowerSaveConfig;
 use airwatt_sim::RunError;
@@ -28,6 +28,13 @@ use crate::report::{DelayReport, PolicyReport, StateReport};
 /// under two policies.
 pub(crate) const ARRIVAL_BYTES: u64 =
     (3 * size_of::<Arrival>() + size_of::<Delay>() + 3 * size_of::<Option<Span>>() + 8) as u64;
+
+/// Idle time that is simulated in full: gaps of at least [`GAP`] that add up to no more. It costs 0.7 s for all policies
+/// at three rates.
+const SIMULATED_IDLE_TIME: Span = Span::from_secs(3_600);
+
+/// Gaps that are simulated in part if a capture has more idle time.
+const GAP: Span = Span::from_millis(200);
 
 /// Events that the set-up of a replay counts as: it costs about as much.
 const SETUP_EVENTS: u64 = 100;
@@ -51,6 +58,20 @@ direction = "down"
 transport = "udp"
 application = { kind = "saturated" }
 "#;
+
+/// The gaps of at least [`GAP`] between the arrivals of the segments, and at their ends, together.
+fn idle_time(segments: &[SegmentArrivals]) -> Span {
+    let mut idle = Span::ZERO;
+    for segment in segments {
+        let mut before = Instant::ZERO;
+        let times = segment.arrivals.iter().map(|arrival| arrival.at);
+        for at in times.chain([Instant::ZERO + segment.duration]) {
+            let gap = at.saturating_since(std::mem::replace(&mut before, at));
+            idle = idle.saturating_add(if gap < GAP { Span::ZERO } else { gap });
+        }
+    }
+    idle
+}
 
 /// A policy and the text that named it.
 #[derive(Clone, Debug)]
@@ -93,6 +114,8 @@ pub(crate) struct Total {
 pub(crate) struct WhatIf<'a> {
     capture: &'a Capture,
     segments: Vec<SegmentArrivals>,
+    /// Gaps longer than this are simulated in part; none if `None`.
+    skip_gaps: Option<Span>,
     phy: Phy,
     radio_name: &'a str,
     seed: u64,
@@ -106,7 +129,8 @@ pub(crate) struct WhatIf<'a> {
 }
 
 impl<'a> WhatIf<'a> {
-    /// Replays of `segments` with the radio of that name, within a limit of events.
+    /// Replays of `segments` with the radio of that name, within a limit of events. Idle time beyond
+    /// [`SIMULATED_IDLE_TIME`] is simulated in part ([`airwatt_sim::replay::idle`]).
     pub(crate) fn new(
         capture: &'a Capture,
         segments: Vec<SegmentArrivals>,
@@ -116,7 +140,9 @@ impl<'a> WhatIf<'a> {
         events_limit: u64,
         watch: &'a mut dyn FnMut(f64) -> ControlFlow<()>,
     ) -> Self {
-        Self { capture, segments, phy, radio_name, seed, watch, done: 0, runs: 1, events: 0, events_limit }
+        let skip_gaps = Some(GAP).filter(|_| idle_time(&segments) > SIMULATED_IDLE_TIME);
+        let (done, runs, events) = (0, 1, 0);
+        Self { capture, segments, skip_gaps, phy, radio_name, seed, watch, done, runs, events, events_limit }
     }
 
     /// Replays other packets from now on.
@@ -199,7 +225,8 @@ impl<'a> WhatIf<'a> {
             (self.watch)(((done + progress.share.clamp(0.0, 1.0)) / runs).min(1.0))
         };
         let duration = segment.duration.saturating_add(TAIL);
-        let replayed = replay(scenario, self.seed, segment.arrivals.clone(), duration, &mut watch);
+        let arrivals = segment.arrivals.clone();
+        let replayed = replay(scenario, self.seed, arrivals, duration, self.skip_gaps, &mut watch);
         match replayed {
             Ok(replayed) => Ok(replayed),
             Err(RunError::Interrupted) => {

@@ -9,7 +9,6 @@ use std::io::Write as _;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard};
 
-use airwatt_capture::limits::SMALL_EVENTS;
 use airwatt_capture::{
     AnalyzeError, Capture, CaptureError, Limits, Question, analyze, analyze_capture, power_save, report,
 };
@@ -239,16 +238,30 @@ fn silence_by_the_year_is_bounded() {
     for step in 0..17_000_u64 {
         packet(&mut file, step * 3_500_000_000 % (1 << 52), 40, &tcp(step % 2 == 0, 40, 1));
     }
-    // A capture of days is legitimate, so a small one may simulate a hundred hours. The test sets the limit that a capture
-    // of minutes has.
-    let capture = Capture::read("two years", &file[..]).unwrap();
-    let limits = Limits { events: Some(SMALL_EVENTS), ..Limits::default() };
-    let mut watch = |_: f64| ControlFlow::Continue(());
-    let question = Question { limits, ..Question::default() };
-    let error =
-        bounded("17,000 packets in two years", SECONDS, || analyze_capture(&capture, &question, &mut watch));
-    let text = error.unwrap_err().to_string();
-    assert!(text.contains("17000 packets") && text.contains("--limit events="), "{text}");
+    match analyze_all("17,000 packets in two years", &file) {
+        Ok(document) => assert_eq!(document.capture.segments.len(), 1),
+        Err(error) => assert!(error.to_string().contains("--limit events="), "{error}"),
+    }
+}
+
+#[test]
+fn idle_hours_cost_what_their_packets_cost() {
+    let _alone = alone();
+    for (count, step_us) in [(112, 2_900_000_000), (17_000, 21_000_000), (17_000, 980_000)] {
+        let mut file = pcap(101);
+        for step in 0..count {
+            packet(&mut file, step * step_us, 40, &tcp(step % 2 == 0, 40, 1));
+        }
+        let hours = count * step_us / 3_600_000_000;
+        let what = format!("{count} packets in {hours} hours");
+        let document = analyze_all(&what, &file).unwrap();
+        let covered_s = document.capture.covered_s;
+        for policy in &document.policies {
+            let states = policy.state_s;
+            let sum = [states.transmit, states.receive, states.listen, states.sleep, states.transition];
+            assert!((sum.iter().sum::<f64>() / covered_s - 1.0).abs() < 0.01, "{what}, {}", policy.policy);
+        }
+    }
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {

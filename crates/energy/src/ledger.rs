@@ -81,6 +81,27 @@ impl Ledger {
         self.spent[State::Listen as usize] += span - receiving;
     }
 
+    /// Charges `span` after the last entry, divided among the states as the time between the last entries of `from` and
+    /// `until`, two ledgers of the same radio. What integer division leaves is charged to the state with the largest
+    /// share. Wake-ups are not counted. Panics if `until` does not continue `from`.
+    pub fn spend_like(&mut self, span: Span, from: &Self, until: &Self) {
+        let elapsed = u128::from((until.since - from.since).as_nanos());
+        assert!(elapsed > 0, "the ledger to follow covers no time");
+        let spent = |state: State| until.spent[state as usize] - from.spent[state as usize];
+        let share = |state: State| {
+            let nanos = u128::from(spent(state).as_nanos()) * u128::from(span.as_nanos()) / elapsed;
+            Span::from_nanos(u64::try_from(nanos).expect("a share is no longer than the whole"))
+        };
+        let mut rest = span;
+        for state in State::ALL {
+            self.spent[state as usize] += share(state);
+            rest -= share(state);
+        }
+        let largest = State::ALL.into_iter().max_by_key(|state| spent(*state)).unwrap_or(State::Listen);
+        self.spent[largest as usize] += rest;
+        self.since += span;
+    }
+
     /// Moves the last entry to `until`, and returns the time between.
     fn advance(&mut self, until: Instant) -> Span {
         assert!(until >= self.since, "time is charged up to {}, which is later than {until}", self.since);

@@ -51,7 +51,7 @@ def command(
 
     Reads Ethernet, raw IP, Linux cooked and 802.11 captures. Energy from Ethernet and IP captures is inferred from the
     packets' times and an assumed PHY, and comes with a low and a high band; energy from radiotap is measured air time.
-    All policies together take up to a second for each hour that a capture covers; fewer policies take less.
+    Of long idle times a part is simulated, so that a capture of days costs what its packets cost.
     """
     check_picture("--plot", plot)
     policies = options.names("--policy", policy)

@@ -423,6 +423,16 @@ impl Link {
         self.service != Service::None
     }
 
+    /// Whether the station is idle and stays as it is until a packet comes: its mode is announced, nothing waits to be
+    /// sent, and only timers for beacons, triggers and service periods run.
+    pub(super) fn is_at_rest(&self) -> bool {
+        let changing = [StationTimer::Announce, StationTimer::Inactivity, StationTimer::Update];
+        self.backlog == 0
+            && self.pm == self.announced
+            && !self.announcing()
+            && !changing.into_iter().any(|timer| self.timers.is_running(timer))
+    }
+
     /// Frames of the user that wait to be sent.
     pub(super) fn backlog(&self) -> u32 {
         self.backlog

@@ -193,6 +193,12 @@ impl Station {
         self.link.in_service()
     }
 
+    /// Whether the station is idle and goes on in the same way, beacon by beacon and trigger by trigger, until a packet
+    /// comes.
+    pub fn is_at_rest(&self) -> bool {
+        self.link.is_at_rest()
+    }
+
     /// What happened so far: wake-ups by reason, triggers, polls.
     pub fn counts(&self) -> &StationCounts {
         self.link.counts()

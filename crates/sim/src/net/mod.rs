@@ -245,6 +245,31 @@ impl Network {
         self.failed_flow().map_or(Ending::TimeLimit, Ending::ConnectionLost)
     }
 
+    /// Runs up to `end`, whatever ends before. `watch` is as in [`Network::run`]; the result breaks if it stopped the run.
+    pub(crate) fn run_until(
+        &mut self,
+        end: Instant,
+        watch: &mut dyn FnMut(RunProgress) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        while let Some((at, slot)) = self.schedule.first().filter(|(at, _)| *at <= end) {
+            self.wake(at, slot);
+            if self.events.is_multiple_of(EVENTS_BETWEEN_REPORTS) {
+                watch(self.progress())?;
+            }
+        }
+        self.now = end;
+        ControlFlow::Continue(())
+    }
+
+    /// Lets the packets of a replay that follow arrive earlier by `span`, and the run end as much earlier.
+    pub(crate) fn skip_idle(&mut self, span: Span) {
+        self.plan.duration = self.plan.duration.map(|duration| duration.saturating_sub(span));
+        if let Application::Replay(replay) = &mut self.applications[0].machine {
+            replay.skip(span);
+        }
+        self.serve_calls(0);
+    }
+
     /// Serves every wake-up that is due at or before `now`, each at its own time.
     pub fn serve_until(&mut self, now: Instant) {
         while let Some((at, slot)) = self.schedule.first().filter(|(at, _)| *at <= now) {

@@ -151,7 +151,7 @@ impl Network {
             Some(Application::Replay(replay)) => (replay.delays, replay.lost),
             _ => (Vec::new(), 0),
         };
-        Replayed { ledger, radio, wakeups, delays, lost, events: self.events }
+        Replayed { ledger, radio, wakeups, delays, lost, events: self.events, skipped: Span::ZERO }
     }
 
     /// The ledger of a station's result. That of policy `ideal` is the lower bound of its run, in which the radio never sleeps.

@@ -314,6 +314,14 @@ impl Cell {
         }
     }
 
+    /// Whether the power save of every station repeats itself until a packet comes.
+    pub fn is_at_rest(&self) -> bool {
+        self.macs.iter().all(|mac| match mac {
+            Mac::Station(mac) => mac.power_save().is_at_rest(),
+            Mac::AccessPoint(_) | Mac::Peer(_) => true,
+        })
+    }
+
     /// A station's ledger.
     pub fn ledger(&self, station: StationId) -> &Ledger {
         self.radios.ledger(station)

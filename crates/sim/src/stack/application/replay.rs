@@ -40,6 +40,8 @@ pub struct Delay {
 pub struct Replay {
     arrivals: Vec<Arrival>,
     next: usize,
+    /// Time that was skipped: the arrivals that follow come this much earlier than the capture has them.
+    skipped: Span,
     /// Whether each packet was received or lost.
     settled: Vec<bool>,
     /// Packets that are due and wait for another, by the one they wait for.
@@ -59,17 +61,27 @@ impl Replay {
         let delays = Vec::with_capacity(arrivals.len());
         let settled = vec![false; arrivals.len()];
         let (waiting, pending) = (BTreeMap::new(), VecDeque::new());
-        Self { arrivals, next: 0, settled, waiting, pending, delays, lost: 0 }
+        Self { arrivals, next: 0, skipped: Span::ZERO, settled, waiting, pending, delays, lost: 0 }
     }
 
     /// The time at which the next packet is due.
-    pub(super) fn due(&self) -> Option<Instant> {
-        self.arrivals.get(self.next).map(|arrival| arrival.at)
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.arrivals.get(self.next).map(|arrival| arrival.at.saturating_sub(self.skipped))
+    }
+
+    /// Whether every packet so far has crossed the air or been lost.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.delays.len() as u64 + self.lost >= self.next as u64
+    }
+
+    /// Lets the packets that follow arrive earlier by `span`.
+    pub(crate) fn skip(&mut self, span: Span) {
+        self.skipped = self.skipped.saturating_add(span);
     }
 
     /// Whether every packet has crossed the air or been lost.
     pub(super) fn is_over(&self) -> bool {
-        self.due().is_none() && self.delays.len() as u64 + self.lost >= self.arrivals.len() as u64
+        self.due().is_none() && self.is_settled()
     }
 
     /// Sends the next packet, unless it has to wait for another.
@@ -103,6 +115,9 @@ impl Replay {
         let number = self.pending.pop_front()?;
         let Arrival { at, down, bytes, .. } = self.arrivals[number as usize];
         let role = if down { Role::Sender } else { Role::Receiver };
-        Some(Call { role, request: Request::Send { number: number as u32, bytes, since: at } })
+        Some(Call {
+            role,
+            request: Request::Send { number: number as u32, bytes, since: at.saturating_sub(self.skipped) },
+        })
     }
 }

@@ -1,0 +1,164 @@
+//! Long times without packets in a replay, of which a part is simulated and stands for the rest.
+//!
+//! In a gap between arrivals that is longer than a bound, the run goes on until every earlier packet has been received or
+//! lost and the station is at rest: its power-save policy has no timer but those of beacons and triggers, so that idle
+//! time repeats itself. The whole cycles that then remain of the gap are skipped. A cycle is the time after which beacons,
+//! the listen interval and DTIMs repeat; later packets arrive earlier by the cycles skipped, so that they meet
+//! the same beacons, and the time that was skipped is charged at the end.
+//!
+//! How it is charged is measured once in a replay: a copy of the network at its first rest runs on without packets for
+//! [`WINDOW`]. The skipped time is divided among the radio's states, and wake-ups are counted, in the proportions of that
+//! window; durations are integers and add up to the whole time exactly.
+//!
+//! Two things are approximate. Triggers of an idle station contend, and the backoff in the window stands for that
+//! of all idle time: an error of less than 0.1 % of energy at trigger intervals from 1 ms to 1 s. And backoff and
+//! triggers go on after a skip where they stood before it, so that the delay of a single packet differs as with another
+//! seed; packets meet the same beacons.
+
+use std::ops::ControlFlow;
+
+use airwatt_base::{Instant, Span};
+
+use super::Replayed;
+use crate::media::Medium;
+use crate::net::{Network, RunProgress};
+use crate::scenario::Scenario;
+use crate::stack::application::{Application, Replay};
+
+/// The idle time that is measured: 600 triggers at an interval of 100 ms.
+pub const WINDOW: Span = Span::from_secs(60);
+
+/// Skips idle time, and keeps what it has to be charged.
+#[derive(Debug)]
+pub(super) struct Skipper {
+    /// Gaps longer than this are simulated in part; `None` if none is.
+    gap: Option<Span>,
+    /// The time between two beacons.
+    beacon_interval: Span,
+    /// The time after which an idle station's beacons repeat.
+    cycle: Span,
+    /// The time skipped so far.
+    skipped: Span,
+    /// The accounts at both ends of the measured window.
+    window: Option<Box<[Replayed; 2]>>,
+    /// Events of the measured window.
+    events: u64,
+}
+
+impl Skipper {
+    pub(super) fn new(scenario: &Scenario, gap: Option<Span>) -> Self {
+        let beacon_interval = scenario.ap.beacon_interval;
+        let listened = scenario.station.first().map_or(1, |group| {
+            let dtim_period = if group.receive_dtims { u64::from(scenario.ap.dtim_period) } else { 1 };
+            least_common_multiple(u64::from(group.listen_interval).max(1), dtim_period)
+        });
+        let cycle = beacon_interval.saturating_mul(listened);
+        Self { gap, beacon_interval, cycle, skipped: Span::ZERO, window: None, events: 0 }
+    }
+
+    /// Runs the replay of `network` to its end. The result breaks if `watch` stopped it.
+    pub(super) fn run(
+        &mut self,
+        network: &mut Network,
+        watch: &mut dyn FnMut(RunProgress) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut gap_began = network.now;
+        loop {
+            let end = Instant::ZERO + network.plan.duration.unwrap_or_default();
+            let Some(gap) = self.gap else { return network.run_until(end, watch) };
+            let due = replay_of(network).due().unwrap_or(end).min(end);
+            let is_long = due.saturating_since(gap_began) > gap;
+            let rest = due.saturating_since(network.now).whole(self.cycle);
+            if is_long && rest > 0 {
+                if is_at_rest(network) {
+                    self.skip(network, self.cycle * rest, watch)?;
+                } else {
+                    network.run_until((network.now + self.beacon_interval).min(due), watch)?;
+                }
+                continue;
+            }
+            network.run_until(due, watch)?;
+            gap_began = due;
+            if due == end {
+                return ControlFlow::Continue(());
+            }
+        }
+    }
+
+    fn skip(
+        &mut self,
+        network: &mut Network,
+        span: Span,
+        watch: &mut dyn FnMut(RunProgress) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        if self.window.is_none() {
+            self.measure(network, watch)?;
+        }
+        network.skip_idle(span);
+        self.skipped = self.skipped.saturating_add(span);
+        ControlFlow::Continue(())
+    }
+
+    /// Measures what a station at rest spends, in a copy of `network` without further packets.
+    fn measure(
+        &mut self,
+        network: &mut Network,
+        watch: &mut dyn FnMut(RunProgress) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        // The packets are not copied.
+        let no_packets = Application::Replay(Box::new(Replay::new(Vec::new())));
+        let replay = std::mem::replace(&mut network.applications[0].machine, no_packets);
+        let mut idle = network.clone();
+        network.applications[0].machine = replay;
+        // The network has wake-ups for the replay's next packet; without packets they do nothing.
+        idle.skip_idle(Span::ZERO);
+        let before = idle.clone().into_replayed();
+        let window = self.cycle * WINDOW.covering(self.cycle).max(1);
+        idle.run_until(idle.now + window, watch)?;
+        let after = idle.into_replayed();
+        self.events = after.events - before.events;
+        self.window = Some(Box::new([before, after]));
+        ControlFlow::Continue(())
+    }
+
+    /// Charges the time that was skipped.
+    pub(super) fn charge(self, replayed: &mut Replayed) {
+        replayed.events += self.events;
+        let Some(window) = self.window else { return };
+        let [before, after] = *window;
+        replayed.skipped = self.skipped;
+        replayed.ledger.spend_like(self.skipped, &before.ledger, &after.ledger);
+        let measured = u128::from((after.ledger.since() - before.ledger.since()).as_nanos());
+        for (reason, count) in after.wakeups {
+            let count = u128::from(count - before.wakeups.get(reason).copied().unwrap_or(0));
+            let skipped = (count * u128::from(self.skipped.as_nanos()) + measured / 2) / measured;
+            *replayed.wakeups.entry(reason).or_default() += u64::try_from(skipped).unwrap_or(u64::MAX);
+        }
+        replayed.wakeups.retain(|_, count| *count > 0);
+    }
+}
+
+fn replay_of(network: &Network) -> &Replay {
+    match &network.applications[0].machine {
+        Application::Replay(replay) => replay,
+        _ => unreachable!("the application of a replay is one"),
+    }
+}
+
+/// Whether no packet is under way, and the station's power save repeats itself.
+fn is_at_rest(network: &Network) -> bool {
+    let is_quiet = |medium: &Medium| match medium {
+        Medium::Cell(cell) => cell.is_at_rest(),
+        // Their states depend on packets alone.
+        Medium::Wire(_) | Medium::PointToPoint(_) => true,
+    };
+    replay_of(network).is_settled() && network.media.iter().all(|entry| is_quiet(&entry.medium))
+}
+
+fn least_common_multiple(a: u64, b: u64) -> u64 {
+    let (mut divisor, mut rest) = (a, b);
+    while rest > 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    a / divisor * b
+}

@@ -1,0 +1,67 @@
+//! The packets of a capture through a cell with one station, under one power-save policy.
+//!
+//! Cell, station and radio come from a scenario; its flows and its wired path take no part. What comes out is the
+//! station's ledger and what became of each packet. See [`crate::stack::application::Replay`] for what a replay cannot tell,
+//! and [`idle`] for long times without packets.
+
+pub mod idle;
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use airwatt_base::Span;
+use airwatt_energy::{Ledger, Radio};
+
+use self::idle::Skipper;
+use crate::net::{Network, Plan, RunProgress};
+use crate::run::RunError;
+use crate::scenario::Scenario;
+pub use crate::stack::application::{Arrival, Delay};
+
+/// What a replay came to.
+#[derive(Clone, Debug)]
+pub struct Replayed {
+    /// The station's time in each state; covers the replay's duration exactly.
+    pub ledger: Ledger,
+    /// The radio that it was spent with.
+    pub radio: Radio,
+    /// Wake-ups by reason.
+    pub wakeups: BTreeMap<&'static str, u64>,
+    /// Packets that crossed the air, in order of reception.
+    pub delays: Vec<Delay>,
+    /// Packets that were dropped on the way.
+    pub lost: u64,
+    /// Wake-ups of machines that were simulated.
+    pub events: u64,
+    /// The part of the duration that was not simulated but charged as other idle time was.
+    pub skipped: Span,
+}
+
+/// Replays `arrivals` at the first station of `scenario` for `duration`. Packets that are still waiting then are neither
+/// in `delays` nor in `lost`. Gaps between arrivals that are longer than `skip_gaps` are simulated in part, as [`idle`] says;
+/// `None` simulates everything. `watch` is asked now and then whether to go on.
+///
+/// # Errors
+/// [`RunError::Radio`] for a radio profile that cannot be read, [`RunError::Interrupted`] where `watch` says so.
+pub fn replay(
+    scenario: &Scenario,
+    seed: u64,
+    arrivals: Vec<Arrival>,
+    duration: Span,
+    skip_gaps: Option<Span>,
+    watch: &mut dyn FnMut(RunProgress) -> ControlFlow<()>,
+) -> Result<Replayed, RunError> {
+    let mut plan = Plan::new(scenario, seed).map_err(|error| RunError::Radio(error.to_string()))?;
+    plan.replay(arrivals, duration);
+    let mut network = Network::new(plan, seed);
+    let mut skipper = Skipper::new(scenario, skip_gaps);
+    if skipper.run(&mut network, watch).is_break() {
+        return Err(RunError::Interrupted);
+    }
+    let mut replayed = network.into_replayed();
+    skipper.charge(&mut replayed);
+    Ok(replayed)
+}
+
+#[cfg(test)]
+mod tests;
