@@ -147,6 +147,7 @@ def emulate(
     bound: str,
     host: str | None = ...,
     command: Sequence[str] | None = ...,
+    user: str | None = ...,
     output_to_error: bool = ...,
     trace: bool = ...,
     control: Control | None = ...,

@@ -37,6 +37,7 @@ def run(
     set: Mapping[str, object] | None = ...,
     trace: bool = ...,
     pcapng: BinaryIO | None = ...,
+    limit: str | None = ...,
     on_progress: Callable[[Progress], None] | None = ...,
 ) -> Result: ...
 @overload
@@ -50,6 +51,7 @@ def run(
     set: Mapping[str, object] | None = ...,
     trace: bool = ...,
     pcapng: BinaryIO | None = ...,
+    limit: str | None = ...,
     on_progress: Callable[[Progress], None] | None = ...,
 ) -> Result | Runs: ...
 def run(
@@ -62,6 +64,7 @@ def run(
     set: Mapping[str, object] | None = None,  # noqa: A002 - the name of the option
     trace: bool = False,
     pcapng: BinaryIO | None = None,
+    limit: str | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Result | Runs:
     """Simulates a scenario: the name of one that ships, a file, or a `Scenario`.
@@ -70,13 +73,14 @@ def run(
     "20ms"}`). With `runs` over 1 the seeds are seed, seed + 1, ... and the answer is a `Runs` with means and 95 %
     confidence intervals. `trace` keeps what the first run did (`Result.traces`, `Result.write_pcapng`); it
     does not change the result. Into `pcapng`, a binary file, the frames of the first run are written while it goes on,
-    in memory that does not grow with it; it excludes `trace`.
+    in memory that does not grow with it; it excludes `trace`. A run of more events than `limit` says
+    (`events=1e10` by default) is a `RunError`.
 
     Raises `InputError`, `RunError`, or `Interrupted` with what was finished.
     """
     check_seeds(seed, runs)
     loaded = load(scenario, choices(policy, transport), set)
-    jobs = [_job(loaded, seed + i, trace and i == 0, pcapng if i == 0 else None) for i in range(runs)]
+    jobs = [_job(loaded, seed + i, trace and i == 0, pcapng if i == 0 else None, limit) for i in range(runs)]
     outcome = run_all(jobs, on_progress)
     results = [Result(finished) for finished in outcome.results if finished is not None]
     if outcome.interrupted:
@@ -93,9 +97,12 @@ def compare(
     seed: int = 1,
     runs: int = 1,
     set: Mapping[str, object] | None = None,  # noqa: A002 - the name of the option
+    limit: str | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Comparison:
     """Runs the same traffic under each choice; several kinds of choice make their product.
+
+    `limit` holds for each run, as in `run`.
 
     Raises `InputError`, `RunError`, or `Interrupted` with what was finished.
     """
@@ -111,7 +118,7 @@ def compare(
         raise InputError("nothing to compare; allowed are policies, transports, or values of a key to vary")
     rows = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
     loaded = [load(scenario, list(row.items()), set) for row in rows]
-    jobs = [_job(item, seed + i) for item in loaded for i in range(runs)]
+    jobs = [_job(item, seed + i, limit=limit) for item in loaded for i in range(runs)]
     outcome = run_all(jobs, on_progress)
     return _comparison(loaded[0].name, rows, runs, outcome)
 
@@ -121,6 +128,7 @@ def emulate(
     *,
     command: Sequence[str] | None = None,
     host: str | None = None,
+    user: str | None = None,
     policy: str | None = None,
     transport: str | None = None,
     seed: int = 1,
@@ -133,7 +141,8 @@ def emulate(
     """Emulates a scenario in real time: its hosts as network namespaces with real kernels, its air simulated.
 
     `command` runs in `host` (default the first station) and ends the emulation; without it the commands that the
-    scenario lists for its hosts run, or its flows over kernel sockets. The result has `realtime` beside what a run
+    scenario lists for its hosts run, or its flows over kernel sockets. The commands of the scenario run as `user`,
+    `command` as the user of this process. The result has `realtime` beside what a run
     has: `trusted` is false where more than one of a hundred packets was delivered later than `lateness`. Ctrl-C ends
     it; what there is until then is returned, with `interrupted` true.
 
@@ -149,6 +158,7 @@ def emulate(
             bound=lateness,
             host=host,
             command=None if command is None else list(command),
+            user=user,
             output_to_error=output_to_error,
             trace=trace,
             control=control,
@@ -162,9 +172,13 @@ def emulate(
 
 
 def _job(
-    scenario: Scenario, seed: int, trace: bool = False, pcapng: BinaryIO | None = None
+    scenario: Scenario,
+    seed: int,
+    trace: bool = False,
+    pcapng: BinaryIO | None = None,
+    limit: str | None = None,
 ) -> Callable[[Control], Run]:
-    return lambda control: _core.run(scenario, seed, trace=trace, pcapng=pcapng, control=control)
+    return lambda control: _core.run(scenario, seed, trace=trace, pcapng=pcapng, limit=limit, control=control)
 
 
 def _comparison(name: str, rows: Sequence[dict[str, str]], runs: int, outcome: Outcome[Run]) -> Comparison:

@@ -1,9 +1,11 @@
 """`airwatt emulate` between real kernels: agreement with simulations, carried traffic, and removal of everything it
 creates."""
 
+import grp
 import hashlib
 import json
 import os
+import pwd
 import signal
 import subprocess
 import sys
@@ -30,6 +32,8 @@ pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
 
 def program(*arguments: object, **options) -> subprocess.CompletedProcess[str]:
     words = [str(PROGRAM), *(str(argument) for argument in arguments)]
+    # Under sudo the commands of a scenario are those of the caller, who cannot write to the folders of the tests.
+    options.setdefault("env", {name: value for name, value in os.environ.items() if name != "SUDO_USER"})
     return subprocess.run(words, capture_output=True, text=True, timeout=120, check=False, **options)
 
 
@@ -167,6 +171,36 @@ def test_a_transfer_is_intact_to_the_byte_under_loss(tmp_path):
     assert answer["cell"]["retry_limit_drops"] > 10
     assert flow["segments_retransmitted"] > 10
     assert answer["command"] == {"status": 0}
+
+
+@pytest.mark.parametrize("how", ["--user", "SUDO_USER", "neither"])
+def test_the_commands_of_a_scenario_run_as_the_user_that_is_named_before(tmp_path, how):
+    scenario = tmp_path / "who.toml"
+    command = "id -un && id -rgn && echo $HOME"
+    scenario.write_text(f'base = "fast-dsl"\n[[host]]\nname = "server"\nrun = ["{command}"]\n')
+    nobody = pwd.getpwnam("nobody")
+    arguments = ["--user", "nobody"] if how == "--user" else []
+    environment = {name: value for name, value in os.environ.items() if name != "SUDO_USER"}
+    if how == "SUDO_USER":
+        environment["SUDO_USER"] = "nobody"
+    done = program("emulate", scenario, "--json", "--lateness", "50ms", *arguments, env=environment)
+    assert done.returncode == 0, done.stderr
+    user = "root" if how == "neither" else "nobody"
+    lines = done.stderr.splitlines()
+    said = next(index for index, line in enumerate(lines) if f"runs as {user} in server: {command}" in line)
+    expected = ["root", "root", os.environ.get("HOME", "/root")]
+    if user == "nobody":
+        expected = ["nobody", grp.getgrgid(nobody.pw_gid).gr_name, nobody.pw_dir]
+    assert lines[said + 1 :][:3] == expected
+
+
+def test_users_and_programs_that_do_not_exist_get_a_line(tmp_path):
+    done = program("emulate", "fast-dsl", "--user", "no-such-user")
+    assert done.returncode == 2
+    assert '--user: expected the name of a user of this machine, got "no-such-user"' in done.stderr
+    done = program("emulate", "fast-dsl", "--", "no-such-program")
+    assert done.returncode == 4
+    assert "no-such-program: no such program" in done.stderr
 
 
 def test_an_idle_emulation_wakes_up_at_beacons_only():

@@ -90,6 +90,12 @@ CAPTURE = ROOT / "captures" / "tcp-download.pcapng"
         (["analyze", CAPTURE, "--plot", "x.bmp"], ["--plot", ".png"]),
         (["analyze", CAPTURE, "--limit", "time=5s"], ["--limit", "memory=SIZE", "time=5s"]),
         (["analyze", CAPTURE, "--limit", "memory=2"], ["--limit", "memory", "unit"]),
+        (["run", "fast-dsl", "--limit", "events=x"], ["--limit", "events", "whole number"]),
+        (["run", "fast-dsl", "--limit", "memory=2GB"], ["--limit", "events=COUNT", "memory=SIZE"]),
+        (
+            ["run", "streaming", "--set", "flow.application.block=1B"],
+            ["flow.application.block=1B", "at least 1ms"],
+        ),
         (["radios", "extra"], ["extra"]),
         (["scenarios", "--frob"], ["--frob"]),
     ],
@@ -212,6 +218,13 @@ def test_ten_packets_that_state_gigabytes_are_refused(airwatt, tmp_path):
     answer = airwatt("analyze", path)
     assert answer.status == 1
     assert answer.is_one_line("large.pcap", "10 packets", "4294967295"), answer
+
+
+@pytest.mark.parametrize("words", [["run", "fast-dsl"], ["compare", "fast-dsl", "--policy", "active,psm"]])
+def test_a_run_beyond_its_limit_is_one_line_and_status_1(airwatt, words):
+    answer = airwatt(*words, "--limit", "events=1e5", "--set", "flow.application.size=500MB")
+    assert answer.status == 1, answer
+    assert answer.is_one_line("100000 events", "simulated time", "hint:", "--limit"), answer
 
 
 def test_an_exceeded_limit_is_one_line_and_status_1(airwatt):

@@ -230,6 +230,15 @@ def test_verbose_tells_what_the_core_does(program):
     assert err.startswith("airwatt: AIRWATT_LOG: expected ")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has privileges to name")
+def test_analyze_says_that_it_needs_no_root(program):
+    words = ["analyze", str(CAPTURE), "--policy", "psm"]
+    _, err = program(*words).communicate(timeout=60)
+    assert "root" not in err
+    _, err = program("-v", *words).communicate(timeout=60)
+    assert "analyze runs as root, and needs no privilege" in err
+
+
 def _without_wall_time(document: str) -> dict:
     return {**json.loads(document), "wall_s": 0}
 

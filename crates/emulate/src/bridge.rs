@@ -53,7 +53,7 @@ pub(crate) fn run(
     options: Options,
     report: &mut dyn FnMut(Progress),
 ) -> Result<Emulated, EmulateError> {
-    let mut running = Running::prepare(scenario, seed, &hosts, &options.work, options.output)?;
+    let mut running = Running::prepare(scenario, seed, &hosts, &options)?;
     let live =
         Live::new(scenario, seed, options.trace).map_err(|error| EmulateError::Input(error.to_string()))?;
     let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|error| failed("epoll")(error.into()))?;
@@ -84,7 +84,7 @@ pub(crate) fn run(
         bound: options.bound,
         wakeups: 0,
     };
-    running.start(scenario, &hosts, &options.work, options.output)?;
+    running.start(scenario, &hosts, &options.work)?;
     // A command has no time limit.
     let duration = scenario.duration.filter(|_| options.work == Work::Scenario);
     let end = duration.map(|duration| Instant::ZERO + duration);

@@ -48,6 +48,8 @@ pub struct Options {
     pub work: Work,
     /// Destination of the standard output of commands.
     pub output: Output,
+    /// Name of the user as whom the commands of the scenario's hosts run; `None` for that of this process.
+    pub user: Option<String>,
     /// Whether to keep frames, queues, radio states, and the bytes of every packet.
     pub trace: bool,
     /// Lateness above which a delivery counts as late. If more than one of a hundred is late, the run is not trusted.

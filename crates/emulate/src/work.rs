@@ -11,8 +11,11 @@ use airwatt_sim::live::Host;
 use airwatt_sim::scenario::Scenario;
 use nix::sys::eventfd::EventFd;
 
+use crate::Options;
 use crate::error::{EmulateError, failed};
-use crate::hosts::{Hosts, process::start};
+use crate::hosts::Hosts;
+use crate::hosts::process::start;
+use crate::hosts::user::User;
 use crate::traffic::{self, KnownFlow, Traffic};
 
 /// The work of the hosts in an emulation. Commands under `serve` in the scenario run in any case.
@@ -76,6 +79,9 @@ pub(crate) struct Running {
     /// Number of awaited commands and finite flows that have not ended.
     awaited: usize,
     endless: bool,
+    output: Output,
+    /// The user as whom the commands of the scenario run; `None` for that of this process.
+    user: Option<User>,
     reports: Reports,
     inbox: Receiver<Report>,
     status: Option<i32>,
@@ -88,8 +94,7 @@ impl Running {
         scenario: &Scenario,
         seed: u64,
         hosts: &Hosts,
-        work: &Work,
-        output: Output,
+        options: &Options,
     ) -> Result<Self, EmulateError> {
         let (queue, inbox) = mpsc::channel();
         let event_fd = Arc::new(EventFd::new().map_err(|error| failed("an event counter")(error.into()))?);
@@ -98,6 +103,8 @@ impl Running {
             traffic: None,
             awaited: 0,
             endless: false,
+            output: options.output,
+            user: options.user.as_deref().map(User::named).transpose()?,
             reports: Reports { queue, event_fd },
             inbox,
             status: None,
@@ -106,14 +113,14 @@ impl Running {
         for table in &scenario.host {
             let host = hosts.named(&table.name)?;
             for line in &table.serve {
-                running.spawn(hosts, host, &shell(line), Stdio::null(), output, false)?;
+                running.spawn_line(hosts, host, line, false)?;
             }
             if !table.serve.is_empty() {
                 await_listeners(hosts, host, table.serve.len());
             }
         }
         let lists = scenario.host.iter().any(|table| !table.run.is_empty());
-        if *work == Work::Scenario && !lists {
+        if options.work == Work::Scenario && !lists {
             running.traffic = Some(Traffic::prepare(scenario, seed, hosts)?);
         }
         Ok(running)
@@ -125,16 +132,15 @@ impl Running {
         scenario: &Scenario,
         hosts: &Hosts,
         work: &Work,
-        output: Output,
     ) -> Result<(), EmulateError> {
         if let Work::Command(Command { host, words }) = work {
             let host = host.as_deref().map_or(Ok(Host::Station(0)), |name| hosts.named(name))?;
-            return self.spawn(hosts, host, words, Stdio::inherit(), output, true);
+            return self.spawn(hosts, host, words, Stdio::inherit(), None, true);
         }
         for table in &scenario.host {
             let host = hosts.named(&table.name)?;
             for line in &table.run {
-                self.spawn(hosts, host, &shell(line), Stdio::null(), output, true)?;
+                self.spawn_line(hosts, host, line, true)?;
             }
         }
         if let Some(traffic) = &mut self.traffic {
@@ -145,13 +151,24 @@ impl Running {
         Ok(())
     }
 
+    /// Starts a command of the scenario.
+    fn spawn_line(
+        &mut self,
+        hosts: &Hosts,
+        host: Host,
+        line: &str,
+        awaited: bool,
+    ) -> Result<(), EmulateError> {
+        self.spawn(hosts, host, &shell(line), Stdio::null(), self.user.clone(), awaited)
+    }
+
     fn spawn(
         &mut self,
         hosts: &Hosts,
         host: Host,
         words: &[String],
         input: Stdio,
-        output: Output,
+        user: Option<User>,
         awaited: bool,
     ) -> Result<(), EmulateError> {
         let Some((program, arguments)) = words.split_first() else {
@@ -161,12 +178,12 @@ impl Running {
         };
         let mut command = process::Command::new(program);
         command.args(arguments).stdin(input);
-        if output == Output::Error {
+        if self.output == Output::Error {
             command.stdout(io::stderr());
         }
-        let started = hosts.get(host).namespace.run(move || start(&mut command));
+        let started = hosts.get(host).namespace.run(move || start(&mut command, user));
         let child = started.map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => EmulateError::Input(format!("{program}: no such program")),
+            io::ErrorKind::NotFound => EmulateError::Missing(format!("{program}: no such program")),
             io::ErrorKind::PermissionDenied => EmulateError::Input(format!("{program}: {error}")),
             _ => failed(program)(error),
         })?;

@@ -29,6 +29,9 @@ pub(crate) fn analyze(
     let limits = limit.map(str::parse::<Limits>).transpose();
     let limits =
         limits.map_err(|error| InputError::new_err(format!("--limit: {error}")))?.unwrap_or_default();
+    if runs_as_root() {
+        tracing::info!("analyze runs as root, and needs no privilege");
+    }
     let question = Question { station, radio, policies: &policies, seed, limits };
     let mut signal = Ok(());
     let outcome = py.detach(|| {
@@ -46,4 +49,10 @@ pub(crate) fn analyze(
         error => RunError::new_err(error.to_string()),
     })?;
     serde_json::to_string(&analysis).map_err(|error| AirwattError::new_err(format!("analysis: {error}")))
+}
+
+/// Whether this process is root's, as far as the system says.
+fn runs_as_root() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
 }

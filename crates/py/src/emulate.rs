@@ -17,7 +17,7 @@ use crate::whole::Whole;
 
 /// Emulates. Lets other threads run meanwhile. Stopped through its control it returns what there is until then.
 #[pyfunction]
-#[pyo3(signature = (scenario, seed, *, bound, host = None, command = None, output_to_error = false, trace = false, control = None))]
+#[pyo3(signature = (scenario, seed, *, bound, host = None, command = None, user = None, output_to_error = false, trace = false, control = None))]
 #[expect(clippy::too_many_arguments, reason = "keywords of a Python function")]
 pub(crate) fn emulate(
     py: Python<'_>,
@@ -26,6 +26,7 @@ pub(crate) fn emulate(
     bound: &str,
     host: Option<String>,
     command: Option<Vec<String>>,
+    user: Option<String>,
     output_to_error: bool,
     trace: bool,
     control: Option<&Control>,
@@ -38,7 +39,7 @@ pub(crate) fn emulate(
     let output = if output_to_error { Output::Error } else { Output::Standard };
     let stop = Stop::new().map_err(|error| RunError::new_err(format!("an event counter: {error}")))?;
     shared.wake_on_cancel(stop.clone());
-    let options = Options { work, output, trace, bound, stop };
+    let options = Options { work, output, user, trace, bound, stop };
     let mut report = |progress: Progress| {
         shared.report(progress.elapsed.as_nanos(), progress.share, progress.events);
     };

@@ -3,6 +3,8 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use airwatt_capture::Limits;
+use airwatt_capture::limits::DEFAULT_EVENTS;
 use airwatt_sim as sim;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -59,21 +61,23 @@ impl Run {
 /// Simulates. Lets other threads run meanwhile; raises `RunError`, or `KeyboardInterrupt` when stopped. Into `pcapng`, a
 /// binary file object, the frames on the air are written while the run goes on; raises what it raises.
 #[pyfunction]
-#[pyo3(signature = (scenario, seed, *, trace = false, pcapng = None, control = None))]
+#[pyo3(signature = (scenario, seed, *, trace = false, pcapng = None, limit = None, control = None))]
 pub(crate) fn run(
     py: Python<'_>,
     scenario: &Scenario,
     seed: Whole,
     trace: bool,
     pcapng: Option<Py<PyAny>>,
+    limit: Option<&str>,
     control: Option<&Control>,
 ) -> PyResult<Run> {
     let seed = seed.within("seed", 0, u64::MAX)?;
+    let events_limit = events_limit(limit)?;
     let shared = control.map(|control| Arc::clone(&control.shared)).unwrap_or_default();
     let checked = &scenario.checked;
     let Some(file) = pcapng else {
         return py.detach(|| {
-            measured(&shared, |on_progress| {
+            measured(&shared, events_limit, |on_progress| {
                 sim::run(checked, seed, &mut sim::RunOptions { trace, on_progress })
             })
         });
@@ -84,7 +88,7 @@ pub(crate) fn run(
     let mut finished = None;
     output::write(py, file, |out| {
         let mut failure = Ok(());
-        finished = Some(measured(&shared, |on_progress| {
+        finished = Some(measured(&shared, events_limit, |on_progress| {
             sim::run_to_pcapng(checked, seed, out, on_progress).map_err(|error| match error {
                 sim::StreamError::Run(error) => error,
                 sim::StreamError::Output(error) => {
@@ -98,6 +102,18 @@ pub(crate) fn run(
     finished.unwrap_or_else(|| Err(AirwattError::new_err("run: has no result")))
 }
 
+/// The largest number of events of a run, as a limit states it.
+fn events_limit(limit: Option<&str>) -> PyResult<u64> {
+    let limits = limit.map(str::parse::<Limits>).transpose();
+    let limits =
+        limits.map_err(|error| InputError::new_err(format!("--limit: {error}")))?.unwrap_or_default();
+    if limits.memory_bytes.is_some() {
+        let text = "--limit: expected events=COUNT, got memory=SIZE; only a capture has a limit of memory";
+        return Err(InputError::new_err(text));
+    }
+    Ok(limits.events.unwrap_or(DEFAULT_EVENTS))
+}
+
 type Watch<'a> = &'a mut dyn FnMut(sim::net::RunProgress) -> ControlFlow<()>;
 
 /// Makes a run, watched by `shared`, and measures how long it takes.
@@ -105,18 +121,30 @@ type Watch<'a> = &'a mut dyn FnMut(sim::net::RunProgress) -> ControlFlow<()>;
 #[expect(clippy::disallowed_types, reason = "wall_s is measured here, outside of what is simulated")]
 fn measured(
     shared: &Shared,
+    events_limit: u64,
     simulate: impl FnOnce(Watch<'_>) -> Result<sim::Run, sim::RunError>,
 ) -> PyResult<Run> {
     let mut signal = Ok(());
+    let mut exceeded = None;
     let mut on_progress = |progress: sim::net::RunProgress| {
         // Python checks signals in the main thread only; runs in other threads are stopped through their control.
         signal = Python::attach(|py| py.check_signals());
         let goes_on = shared.report(progress.simulated.as_nanos(), progress.share, progress.events);
-        if goes_on && signal.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        exceeded = (progress.events > events_limit).then_some(progress);
+        let goes_on = goes_on && signal.is_ok() && exceeded.is_none();
+        if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     let started = std::time::Instant::now();
     let outcome = simulate(&mut on_progress);
     signal?;
+    if let Some(progress) = exceeded {
+        return Err(RunError::new_err(format!(
+            "the run exceeds the limit of {events_limit} events after {:.3} s of simulated time, {:.1} % of it; hint: simulate \
+             less, or raise --limit events=COUNT",
+            progress.simulated.as_secs_f64(),
+            100.0 * progress.share
+        )));
+    }
     let sim::Run { mut result, trace, .. } = outcome.map_err(|error| match error {
         sim::RunError::Interrupted => PyKeyboardInterrupt::new_err("interrupted"),
         other => RunError::new_err(other.to_string()),

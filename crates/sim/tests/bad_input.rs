@@ -11,6 +11,21 @@ fn error(set: &[(&str, &str)]) -> String {
     Scenario::load("fast-dsl", &set).expect_err("this scenario cannot be").to_string()
 }
 
+#[test]
+fn a_stream_in_bytes_is_refused() {
+    let stream = |block| {
+        [
+            ("flow.application.kind", "streaming"),
+            ("flow.application.rate", "2Mbps"),
+            ("flow.application.block", block),
+        ]
+    };
+    let expected = "--set flow.application.block=1B: expected at least 1ms of the flow's rate, got 1B (4us)";
+    assert_eq!(error(&stream("1B")), expected);
+    let enough = stream("250B").map(|(key, value)| (key.to_owned(), value.to_owned()));
+    assert!(Scenario::load("fast-dsl", &enough).is_ok());
+}
+
 /// Each flag with how its error line has to begin.
 #[test]
 fn flags_get_a_line_that_says_what_is_allowed() {

@@ -37,6 +37,7 @@ def command(
     set_: options.Set = None,
     seed: options.Seed = 1,
     runs: options.Runs = 1,
+    limit: options.EventLimit = None,
     json: options.Json = False,
     plot: options.Plot = None,
     fail_if: options.FailIf = None,
@@ -61,6 +62,7 @@ def command(
                 seed=seed,
                 runs=runs,
                 set=dict(options.overrides(set_)),
+                limit=limit,
                 on_progress=on_progress,
             )
     except laboratory.Interrupted as stop:

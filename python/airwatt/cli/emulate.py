@@ -39,6 +39,15 @@ def command(
         str | None,
         Option("--in", metavar="HOST", help="Where COMMAND runs: server, station1, ...; default station1."),
     ] = None,
+    user: Annotated[
+        str | None,
+        Option(
+            "--user",
+            metavar="NAME",
+            help="Who runs the commands of the scenario's hosts; default: who called sudo, or root.",
+            show_default=False,
+        ),
+    ] = None,
     shell: Annotated[str | None, Option("--shell", metavar="HOST", help="Open a shell in a host.")] = None,
     policy: Annotated[str | None, Option("--policy", metavar="NAME", help="Power save of all stations.")] = None,
     transport: Annotated[
@@ -70,7 +79,7 @@ def command(
     """Real kernels over the simulated air, in real time, with the energy bill. Needs root.
 
     Each station and the server become a network namespace; they know each other by name. COMMAND runs in one of
-    them. Without it the commands of the scenario's hosts run, or its flows over kernel sockets. Commands run as root.
+    them, as root. Without it the commands of the scenario's hosts run, or its flows over kernel sockets.
     """
     if clean:
         # Nothing has a name or a file: when the program dies, however it dies, the kernel ends its hosts.
@@ -90,7 +99,8 @@ def command(
         host, words = shell, [os.environ.get("SHELL", "/bin/sh")]
     loaded = laboratory.load(scenario, laboratory.choices(policy, transport), options.overrides(set_))
     traced = any(wanted is not None for wanted in (trace, plot, pcap, perfetto))
-    _name_commands(loaded)
+    user = user or os.environ.get("SUDO_USER") or None
+    _name_commands(loaded, user or "root")
     with holding(trace):
         with contextlib.ExitStack() as shown:
             # A command's own output would tear the bar apart.
@@ -101,6 +111,7 @@ def command(
                 seed=seed,
                 command=words or None,
                 host=host,
+                user=user,
                 lateness=lateness,
                 trace=traced,
                 output_to_error=json,
@@ -115,13 +126,13 @@ def command(
     _judge(document["realtime"], document["command"], interactive=shell is not None)
 
 
-def _name_commands(scenario: Scenario) -> None:
-    """Says which commands of the scenario are about to run as root: a scenario may be somebody else's."""
+def _name_commands(scenario: Scenario, user: str) -> None:
+    """Says which commands of the scenario are about to run, and as whom: a scenario may be somebody else's."""
     import tomllib
 
     for host in tomllib.loads(scenario.to_toml()).get("host", ()):
         for line in (*host.get("serve", ()), *host.get("run", ())):
-            say(f"runs as root in {host['name']}: {line}")
+            say(f"runs as {user} in {host['name']}: {line}")
 
 
 @contextlib.contextmanager

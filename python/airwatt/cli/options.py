@@ -42,6 +42,16 @@ Limit = Annotated[
     ),
 ]
 
+EventLimit = Annotated[
+    str | None,
+    Option(
+        "--limit",
+        metavar="events=COUNT",
+        help="Stop with status 1 if a run takes more events; default: events=1e10, some 20 minutes.",
+        show_default=False,
+    ),
+]
+
 THRESHOLD_STATUS = 3
 
 

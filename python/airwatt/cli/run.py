@@ -25,6 +25,7 @@ def command(
     set_: options.Set = None,
     seed: options.Seed = 1,
     runs: options.Runs = 1,
+    limit: options.EventLimit = None,
     json: options.Json = False,
     plot: options.Plot = None,
     trace: Annotated[
@@ -60,7 +61,9 @@ def command(
     with holding(trace):
         try:
             with streaming("--pcap", streamed) as out, bar(loaded.name) as on_progress:
-                result = laboratory.run(loaded, seed=seed, runs=runs, trace=traced, pcapng=out, on_progress=on_progress)
+                result = laboratory.run(
+                    loaded, seed=seed, runs=runs, trace=traced, pcapng=out, limit=limit, on_progress=on_progress
+                )
         except laboratory.Interrupted as stop:
             if isinstance(stop.finished, Runs):
                 present(stop.finished, json)

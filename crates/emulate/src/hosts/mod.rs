@@ -5,6 +5,7 @@
 
 pub(crate) mod namespace;
 pub(crate) mod process;
+pub(crate) mod user;
 
 use std::fs;
 use std::io;

@@ -14,14 +14,24 @@ use std::process::{Child, Command};
 
 use nix::libc;
 
-/// Starts `command` in the namespaces of the calling thread. The thread must live as long as the command is to live.
+use super::user::User;
+
+/// Starts `command` in the namespaces of the calling thread, as `user` or else as the user of this process. The thread
+/// must live as long as the command is to live.
 #[expect(
     unsafe_code,
     reason = "what happens between fork and exec is outside of the library's safe interface"
 )]
-pub(crate) fn start(command: &mut Command) -> io::Result<Child> {
-    // SAFETY: `become_command` only makes system calls: no allocation and no lock, as required between fork and exec.
-    unsafe { command.pre_exec(become_command) }.spawn()
+pub(crate) fn start(command: &mut Command, user: Option<User>) -> io::Result<Child> {
+    if let Some(user) = &user {
+        command.env("HOME", &user.home).env("USER", &user.name).env("LOGNAME", &user.name);
+    }
+    let prepare = move || {
+        become_command()?;
+        user.as_ref().map_or(Ok(()), User::become_user)
+    };
+    // SAFETY: `prepare` only makes system calls: no allocation and no lock, as required between fork and exec.
+    unsafe { command.pre_exec(prepare) }.spawn()
 }
 
 /// Turns the forked process into the keeper, and returns in the command.

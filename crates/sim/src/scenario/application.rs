@@ -145,6 +145,9 @@ impl Settings for CbrConfig {
     }
 }
 
+/// The shortest time between two blocks of a stream. Each block costs events, and its time is kept for the result.
+const MIN_BLOCK_TIME: Span = Span::from_millis(1);
+
 /// Media in blocks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -184,7 +187,13 @@ impl Settings for StreamingConfig {
         }
         in_range("rate", self.rate, MIN_RATE, MAX_RATE)?;
         in_range("startup", self.startup, Span::ZERO, MAX_SPAN)?;
-        message("block", self.block)
+        message("block", self.block)?;
+        let lasts = self.rate.time_for(self.block);
+        if lasts < MIN_BLOCK_TIME {
+            let allowed = format!("at least {MIN_BLOCK_TIME} of the flow's rate");
+            return Err(SettingError::out_of_range("block", format!("{} ({lasts})", self.block), allowed));
+        }
+        Ok(())
     }
 }
 
