@@ -58,21 +58,30 @@ class _Work(Generic[T]):
         self.next = 0
         self.stopped = False
         self.lock = threading.Lock()
+        self.threads = 0
+        # Waited for instead of the threads: an interrupted `Thread.join` of Python 3.11 takes a live thread for ended.
+        self.ended = threading.Event()
 
     def take_and_do(self) -> None:
         """Does one job after the other until none is left. The body of each thread."""
-        while True:
-            with self.lock:
-                index = self.next
-                if self.stopped or index >= len(self.jobs):
-                    return
-                self.next += 1
+        while (index := self._take()) is not None:
             try:
                 self.results[index] = self.jobs[index](self.controls[index])
             except BaseException as error:
                 self.errors[index] = error
                 self.stopped = True
             self.done[index] = True
+        with self.lock:
+            self.threads -= 1
+            if self.threads == 0:
+                self.ended.set()
+
+    def _take(self) -> int | None:
+        with self.lock:
+            if self.stopped or self.next >= len(self.jobs):
+                return None
+            self.next += 1
+            return self.next - 1
 
     def stop(self) -> None:
         """Has no job begin any more, and those under way end."""
@@ -102,22 +111,24 @@ def run_all(
     # A daemon does not keep the program from ending while it waits for a pipe.
     count = min(len(jobs), at_once or os.cpu_count() or 1)
     threads = [threading.Thread(target=work.take_and_do, daemon=True) for _ in range(count)]
+    work.threads = len(threads)
     started = time.monotonic()
     interrupted = False
     try:
         for thread in threads:
             thread.start()
-        for thread in threads:
-            while thread.is_alive() and not work.stopped:
-                thread.join(_POLL_S)
-                if on_progress is not None:
-                    on_progress(work.progress(started))
+        while threads and not work.ended.wait(_POLL_S) and not work.stopped:
+            if on_progress is not None:
+                on_progress(work.progress(started))
+        if threads and on_progress is not None:
+            on_progress(work.progress(started))
     except KeyboardInterrupt:
         interrupted = True
     finally:
         # Reached with jobs under way after an interrupt or a failed job; harmless for those that are done.
         if interrupted or work.stopped:
-            _wind_down(work, threads, stop_s)
+            work.stop()
+            work.ended.wait(stop_s)
     if interrupted:
         return Outcome(list(work.results), interrupted=True)
     for error in work.errors:
@@ -125,11 +136,3 @@ def run_all(
         if error is not None and not isinstance(error, KeyboardInterrupt):
             raise error
     return Outcome(list(work.results))
-
-
-def _wind_down(work: _Work[T], threads: Sequence[threading.Thread], stop_s: float) -> None:
-    work.stop()
-    until = time.monotonic() + stop_s
-    for thread in threads:
-        if thread.ident is not None:
-            thread.join(max(0.0, until - time.monotonic()))
