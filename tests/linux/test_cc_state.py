@@ -260,8 +260,10 @@ def kill_everywhere(lan, points: int) -> None:
     totals = counted(load), counted(unload)
     assert is_left_alone(lan, before)
     assert min(totals) > points
+    # The number of system calls varies by a few; a command that ended before its point says nothing.
+    statuses = []
     for round_, kill_before in enumerate(sample(totals[0], points)):
-        assert interrupt.run(load, kill_before)[1] == -9, kill_before
+        statuses.append(interrupt.run(load, kill_before)[1])
         if round_ % 2:
             # A second load goes on from whatever there is.
             lan.cc(*LOAD)
@@ -271,12 +273,14 @@ def kill_everywhere(lan, points: int) -> None:
         assert is_left_alone(lan, before), f"load killed before call {kill_before}"
     for round_, kill_before in enumerate(sample(totals[1], points)):
         lan.cc(*LOAD)
-        assert interrupt.run(unload, kill_before)[1] == -9, kill_before
+        statuses.append(interrupt.run(unload, kill_before)[1])
         if round_ % 2:
             lan.cc(*LOAD)
             assert sum("congctl ackloss" in line for line in lan.routes()) == 3, kill_before
         lan.cc("unload")
         assert is_left_alone(lan, before), f"unload killed before call {kill_before}"
+    assert set(statuses) <= {-9, 0}, statuses
+    assert statuses.count(-9) >= len(statuses) - 4, statuses
 
 
 KNOWN = pytest.mark.skipif(
