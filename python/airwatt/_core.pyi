@@ -133,11 +133,18 @@ class Run:
         """Writes radio states, frames, windows and queues for the Perfetto viewer. Raises what the file raises."""
 
 def run(
-    scenario: Scenario, seed: int, *, trace: bool = ..., pcapng: BinaryIO | None = ..., control: Control | None = ...
+    scenario: Scenario,
+    seed: int,
+    *,
+    trace: bool = ...,
+    pcapng: BinaryIO | None = ...,
+    limit: str | None = ...,
+    control: Control | None = ...,
 ) -> Run:
     """Simulates. Lets other threads run meanwhile; raises `RunError`, or `KeyboardInterrupt` when stopped.
 
-    Into `pcapng`, a binary file object, the frames on the air are written while the run goes on.
+    Into `pcapng`, a binary file object, the frames on the air are written while the run goes on. `limit` bounds the
+    events, as in `events=1e9`; beyond it the run fails.
     """
 
 def emulate(
