@@ -24,7 +24,7 @@ pub enum CaptureError {
         /// Packets that were left out because their stated length is impossible.
         oversized: Option<Oversized>,
     },
-    /// The compressed file expands to more than [`EXPANSION_LIMIT`] times its size.
+    /// The compressed file expands to more than 200 times its size.
     Expanded(String),
     /// The records of the capture exceed the limit of memory.
     Memory {

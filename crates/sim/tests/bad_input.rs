@@ -17,13 +17,14 @@ fn a_stream_in_bytes_is_refused() {
         [
             ("flow.application.kind", "streaming"),
             ("flow.application.rate", "2Mbps"),
+            ("flow.application.media", "10s"),
             ("flow.application.block", block),
         ]
     };
     let expected = "--set flow.application.block=1B: expected at least 1ms of the flow's rate, got 1B (4us)";
     assert_eq!(error(&stream("1B")), expected);
     let enough = stream("250B").map(|(key, value)| (key.to_owned(), value.to_owned()));
-    assert!(Scenario::load("fast-dsl", &enough).is_ok());
+    assert_eq!(Scenario::load("fast-dsl", &enough).map(|_| ()), Ok(()));
 }
 
 /// Each flag with how its error line has to begin.

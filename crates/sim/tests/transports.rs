@@ -131,3 +131,27 @@ fn captures_carry_selective_acknowledgements() {
         assert_eq!((total, tcp + ip), (52 + 8 * count + 4, total), "{line}");
     }
 }
+
+/// With timestamps, an echo proves a lost acknowledgement, also in runs of losses, of which the default rule counts none
+/// otherwise. Packets keep their length, because the header has room for the option either way.
+#[test]
+fn timestamps_are_evidence_of_lost_acknowledgements() {
+    let narrow = [
+        ("tcp.delayed_ack", "false"),
+        ("wired.down.queue", "1000packets"),
+        ("wired.up.rate", "128kbps"),
+        ("wired.up.queue", "5packets"),
+    ];
+    let with = |timestamps| {
+        flow(&[&narrow[..], &[("transport", "reno+ackloss"), ("tcp.timestamps", timestamps)]].concat())
+    };
+    let (without, with) = (with("false"), with("true"));
+    assert!(
+        without.ack_losses_seen * 5 < without.acks_lost,
+        "{} of {}",
+        without.ack_losses_seen,
+        without.acks_lost
+    );
+    assert!(with.ack_losses_seen * 3 > with.acks_lost, "{} of {}", with.ack_losses_seen, with.acks_lost);
+    assert!(with.acks_lost < without.acks_lost, "{} against {}", with.acks_lost, without.acks_lost);
+}

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::config::{DelayedAck, InitialWindow, MinRtoOf, PartialAckTimer, RtoClock, TcpConfig};
+use super::timestamps::OPTION_BYTES;
 use crate::cc::Growth;
 
 /// The largest window that a header can offer (RFC 7323 section 2.3).
@@ -19,6 +20,9 @@ pub struct TcpSettings {
     pub mtu: Size,
     /// IP and TCP header: 40 bytes, 52 with timestamps.
     pub header: Size,
+    /// Whether both ends use the timestamps option (RFC 7323), the main evidence of `+ackloss` senders. Default: `header`
+    /// has room for the option, and nothing reads it.
+    pub timestamps: bool,
     /// Receive window, in bytes or in full-sized segments (`20packets`).
     pub receive_window: QueueLimit,
     /// Initial window in segments. Default: RFC 6928 (ten segments of 1448 bytes).
@@ -61,6 +65,7 @@ impl Default for TcpSettings {
         Self {
             mtu: Size::from_bytes(1500),
             header: Size::from_bytes(52),
+            timestamps: false,
             receive_window: QueueLimit::Bytes(Size::from_bytes(1_500_000)),
             initial_window: None,
             initial_ssthresh: None,
@@ -93,7 +98,8 @@ impl TcpSettings {
         let mss = self.mss();
         TcpConfig {
             mss,
-            header_bytes: bytes(self.header),
+            header_bytes: bytes(self.header) - if self.timestamps { OPTION_BYTES } else { 0 },
+            timestamps: self.timestamps,
             receive_window: match self.receive_window {
                 QueueLimit::Bytes(window) => bytes(window),
                 QueueLimit::Packets(segments) => segments * mss,
@@ -125,7 +131,8 @@ fn bytes(size: Size) -> u32 {
 
 impl Settings for TcpSettings {
     fn check(&self) -> Result<(), SettingError> {
-        in_range("header", self.header, Size::from_bytes(40), Size::from_bytes(100))?;
+        let least = if self.timestamps { 40 + OPTION_BYTES } else { 40 };
+        in_range("header", self.header, Size::from_bytes(u64::from(least)), Size::from_bytes(100))?;
         in_range("mtu", self.mtu, Size::from_bytes(self.header.as_bytes() + 1), Size::from_bytes(2_304))?;
         match self.receive_window {
             QueueLimit::Bytes(window) => in_range("receive_window", window, self.mtu, MAX_WINDOW)?,
