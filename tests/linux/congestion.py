@@ -3,7 +3,8 @@
 import subprocess
 from pathlib import Path
 
-from lab import DAEMON, call
+import pytest
+from lab import DAEMON, call, exclusive
 
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 STATE = Path("/run/airwatt/cc.jsonl")
@@ -38,3 +39,13 @@ def is_one_line(done, status, *words) -> bool:
         and lines[0].startswith("airwattd: ")
         and all(word in lines[0] for word in words)
     )
+
+
+@pytest.fixture
+def kernel():
+    """One test at a time, in a kernel that has none of our congestion controls before and after."""
+    with exclusive():
+        before = host()
+        yield
+        cc("unload", "--force")
+        assert host() == before

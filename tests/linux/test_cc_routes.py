@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from lab import call, missing
 
-from congestion import is_one_line
+from congestion import is_one_line, kernel  # noqa: F401 - the fixture is asked for by name
 from lan import INTERFACES, PREFIX, PREFIX6, ROUTER, ROUTER6, Lan
 
 REASON = missing()

@@ -13,7 +13,7 @@ import pytest
 from lab import DAEMON, call, missing
 
 import interrupt
-from congestion import AVAILABLE, PINS, STATE, cc, is_one_line
+from congestion import AVAILABLE, PINS, STATE, cc, is_one_line, kernel  # noqa: F401 - the fixture is asked for by name
 from lan import Lan
 
 REASON = missing()

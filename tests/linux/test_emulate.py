@@ -340,7 +340,7 @@ def test_interrupted_it_keeps_what_there_is():
         (["fast-dsl", "--in", "station7", "--", "true"], 2, ["station7", "station1"]),
         (["fast-dsl", "--in", "station1"], 2, ["COMMAND"]),
         (["fast-dsl", "--shell", "server", "--", "true"], 2, ["--shell"]),
-        (["fast-dsl", "--", "no-such-program-anywhere"], 2, ["no-such-program-anywhere"]),
+        (["fast-dsl", "--", "no-such-program-anywhere"], 4, ["no-such-program-anywhere"]),
         (["fast-dsl", "--transport", "tahoe"], 2, ["tahoe", "cubic"]),
         (["saturation"], 2, ["saturated"]),
         (["fast-dsl", "--lateness", "3", "--", "true"], 2, ["unit"]),
