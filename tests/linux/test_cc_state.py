@@ -248,6 +248,12 @@ def sample(total: int, points: int) -> list[int]:
     return sorted({total - 1 - round(index * (total - 1) / (points - 1)) for index in range(points)})
 
 
+def was_killed_or_over(command, kill_before: int) -> bool:
+    """Whether a command was killed at its point; or succeeded without reaching it, since the number of calls varies."""
+    seen, status = interrupt.run(command, kill_before)
+    return status == -9 or (status == 0 and seen <= kill_before)
+
+
 def kill_everywhere(lan, points: int) -> None:
     before = observed(lan)
     load, unload = lan.inside(DAEMON, "cc", *LOAD), lan.inside(DAEMON, "cc", "unload")
@@ -260,10 +266,8 @@ def kill_everywhere(lan, points: int) -> None:
     totals = counted(load), counted(unload)
     assert is_left_alone(lan, before)
     assert min(totals) > points
-    # The number of system calls varies by a few; a command that ended before its point says nothing.
-    statuses = []
     for round_, kill_before in enumerate(sample(totals[0], points)):
-        statuses.append(interrupt.run(load, kill_before)[1])
+        assert was_killed_or_over(load, kill_before)
         if round_ % 2:
             # A second load goes on from whatever there is.
             lan.cc(*LOAD)
@@ -273,14 +277,12 @@ def kill_everywhere(lan, points: int) -> None:
         assert is_left_alone(lan, before), f"load killed before call {kill_before}"
     for round_, kill_before in enumerate(sample(totals[1], points)):
         lan.cc(*LOAD)
-        statuses.append(interrupt.run(unload, kill_before)[1])
+        assert was_killed_or_over(unload, kill_before)
         if round_ % 2:
             lan.cc(*LOAD)
             assert sum("congctl ackloss" in line for line in lan.routes()) == 3, kill_before
         lan.cc("unload")
         assert is_left_alone(lan, before), f"unload killed before call {kill_before}"
-    assert set(statuses) <= {-9, 0}, statuses
-    assert statuses.count(-9) >= len(statuses) - 4, statuses
 
 
 KNOWN = pytest.mark.skipif(
