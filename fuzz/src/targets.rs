@@ -3,6 +3,7 @@
 use airwatt_capture::{Capture, CaptureError, report, stations};
 use airwatt_dot11::{Frame, Header, ManagementBody, Radiotap, amsdu_subframes, check_fcs, snap_payload};
 use airwatt_proto::e2tcp;
+use airwatt_proto::tunnel::{Inner, IpPacket, wire};
 use airwatt_sim::scenario::Scenario;
 
 use crate::{Feature, operations};
@@ -213,4 +214,28 @@ pub(crate) fn e2tcp_connection(bytes: &[u8]) -> Feature {
     operations::run(bytes);
     let kinds = bytes.chunks_exact(8).map(|operation| operation[0] % 6);
     kinds.fold(1, |feature: u64, kind| feature.wrapping_mul(7).wrapping_add(u64::from(kind))) & 0xfff
+}
+
+/// A datagram of a tunnel: its packets read, and written again.
+pub(crate) fn tunnel_datagram(bytes: &[u8]) -> Feature {
+    let (header, packets) = match wire::parse(bytes) {
+        Ok(read) => read,
+        Err(error) => return text_feature(&error.to_string()),
+    };
+    let mut encoded = Vec::new();
+    header.encode(&mut encoded);
+    let (mut count, mut flows, mut acks) = (0, std::collections::BTreeSet::new(), 0);
+    let mut previous: Option<IpPacket> = None;
+    for packet in packets {
+        encoded.extend_from_slice(packet);
+        count += 1;
+        let Ok(packet) = IpPacket::parse(packet.to_vec()) else { continue };
+        assert!(!packet.supersedes(&packet), "no acknowledgement makes itself superfluous");
+        acks += usize::from(previous.as_ref().is_some_and(|previous| packet.supersedes(previous)));
+        flows.insert(packet.flow());
+        previous = Some(packet);
+    }
+    assert_eq!(encoded, bytes, "a datagram has one meaning");
+    let protocol = previous.map_or(0, |packet| u64::from(packet.flow().protocol));
+    feature(&[magnitude(count), magnitude(flows.len()), magnitude(acks), protocol])
 }

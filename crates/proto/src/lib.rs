@@ -4,6 +4,7 @@
 //! * [`tcp`]: the TCP sender and receiver that the congestion controls steer.
 //! * [`e2tcp`]: a transport for one wireless hop with small headers and partial reliability.
 //! * [`gateway`]: connections that end at an access point, and the data between them.
+//! * [`tunnel`]: all flows of a client in one tunnel, which sends them in bursts.
 //! * [`powersave`]: 802.11 power save: the access point's side and the station's, one file a policy.
 
 #[cfg(test)]
@@ -14,3 +15,4 @@ pub mod gateway;
 pub mod powersave;
 mod reliability;
 pub mod tcp;
+pub mod tunnel;

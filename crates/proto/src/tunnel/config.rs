@@ -1,0 +1,100 @@
+//! The settings of a tunnel.
+
+use airwatt_base::settings::{SettingError, Settings, in_range};
+use airwatt_base::{Size, Span};
+
+/// m without a setting and without a delay budget: the largest of figure 4.5, beyond which little is gained.
+const BURST: u32 = 5;
+/// The largest m. Larger bursts save nothing more and are longer than a transmission opportunity.
+const BURST_MAX: u32 = 64;
+/// The time-out without a delay budget; the thesis gives no value.
+const HOLD: Span = Span::from_millis(20);
+/// Bytes that a tunnel holds at most: some hundred packets, as much as a burst of each of many flows.
+const QUEUE_BYTES: u64 = 512 * 1024;
+
+/// Settings of a tunnel, at either end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TunnelConfig {
+    /// Number of packets in a burst, 1 to 64; with a delay budget the largest. Default: 5, with a delay budget 64.
+    pub burst: Option<u32>,
+    /// Mean delay that the tunnel may add to a packet. Bursts are as large as this permits at the measured rate, and no
+    /// packet is held for more than twice as long.
+    pub delay_budget: Option<Span>,
+    /// Time for which a packet is held at most. Default: 20 ms, with a delay budget twice the budget.
+    pub hold: Option<Span>,
+    /// Whether what is held is sent when the peer's burst has ended, since the radio is awake then.
+    pub answer: bool,
+    /// Largest outer packet in which several inner packets share a datagram; `0B` for one inner packet in each.
+    pub bundle: Size,
+    /// Whether a held TCP acknowledgement is dropped if a later one of the same flow makes it superfluous.
+    pub thin_acks: bool,
+    /// Whether datagrams are neither encrypted nor authenticated. For measurement.
+    pub plain: bool,
+    /// Time without a datagram after which an empty one is sent, so that mappings of addresses on the path stay. Each costs a
+    /// wake-up of the radio. Default: never.
+    pub keep_alive: Option<Span>,
+}
+
+impl Default for TunnelConfig {
+    fn default() -> Self {
+        Self {
+            burst: None,
+            delay_budget: None,
+            hold: None,
+            answer: true,
+            bundle: Size::from_bytes(1_500),
+            thin_acks: false,
+            plain: false,
+            keep_alive: None,
+        }
+    }
+}
+
+impl Settings for TunnelConfig {
+    fn check(&self) -> Result<(), SettingError> {
+        let millisecond = Span::from_millis(1);
+        if let Some(burst) = self.burst {
+            in_range("burst", burst, 1, BURST_MAX)?;
+        }
+        if let Some(budget) = self.delay_budget {
+            in_range("delay_budget", budget, millisecond, Span::from_secs(1))?;
+        }
+        if let Some(hold) = self.hold {
+            in_range("hold", hold, millisecond, Span::from_secs(2))?;
+        }
+        if let Some(keep_alive) = self.keep_alive {
+            in_range("keep_alive", keep_alive, Span::from_secs(1), Span::from_secs(3_600))?;
+        }
+        in_range("bundle", self.bundle, Size::from_bytes(0), Size::from_bytes(65_535))
+    }
+}
+
+impl TunnelConfig {
+    /// The largest m.
+    pub fn most_packets(&self) -> u32 {
+        self.burst.unwrap_or(if self.delay_budget.is_some() { BURST_MAX } else { BURST })
+    }
+
+    /// The longest time for which a packet is held.
+    pub fn hold_time(&self) -> Span {
+        let of_budget = self.delay_budget.map(|budget| budget.saturating_mul(2));
+        self.hold.or(of_budget).unwrap_or(HOLD)
+    }
+
+    /// Bytes that a tunnel holds at most.
+    pub const fn queue_bytes(&self) -> u64 {
+        QUEUE_BYTES
+    }
+
+    /// Bytes that the tunnel adds to the packets of a datagram, IP header included.
+    pub const fn overhead_bytes(&self, outer: super::wire::OuterIp) -> u32 {
+        super::wire::overhead_bytes(outer, self.plain)
+    }
+
+    /// Bytes of inner packets that may share a datagram.
+    pub fn bundle_bytes(&self, outer: super::wire::OuterIp) -> u32 {
+        let bundle = u32::try_from(self.bundle.as_bytes()).unwrap_or(u32::MAX);
+        bundle.saturating_sub(self.overhead_bytes(outer))
+    }
+}

@@ -1,0 +1,123 @@
+//! The plain association: numbered datagrams, each with one or more whole inner packets.
+//!
+//! Congestion control and retransmission are left to the inner transports, which have both: a second control loop below
+//! them only hides losses from them. Numbers count what was lost on the way. A datagram that comes twice is delivered
+//! twice, which IP permits.
+
+use std::collections::VecDeque;
+
+use airwatt_base::Instant;
+
+use super::wire::{Header, NUMBERS};
+use super::{Association, AssociationOutput, Inner};
+
+/// A datagram of the plain association.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Datagram<P> {
+    /// Its header.
+    pub header: Header,
+    /// The packets that it carries; none in a trigger or a keep-alive.
+    pub packets: Vec<P>,
+}
+
+/// The plain association.
+#[derive(Clone, Debug)]
+pub struct Plain<P> {
+    /// Inner packets share a datagram as long as they have this many bytes together. A longer packet has its own.
+    limit: u32,
+    /// The datagram in the making, and its bytes.
+    packets: Vec<P>,
+    bytes: u32,
+    /// The number of the next datagram.
+    next: u32,
+    /// The number that the next datagram of the peer should have; `None` before the first.
+    expected: Option<u32>,
+    lost: u64,
+    outputs: VecDeque<AssociationOutput<P, Datagram<P>>>,
+}
+
+impl<P> Plain<P> {
+    /// An association in which packets of up to `limit` bytes together share a datagram; 0 for one packet in each.
+    pub const fn new(limit: u32) -> Self {
+        Self {
+            limit,
+            packets: Vec::new(),
+            bytes: 0,
+            next: 0,
+            expected: None,
+            lost: 0,
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// Datagrams of the peer that were lost, as far as the numbers of the others show. A datagram that comes late is
+    /// counted as lost before.
+    pub const fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    fn flush(&mut self, ends_burst: bool) {
+        let header = Header { number: self.next, ends_burst };
+        self.next = (self.next + 1) % NUMBERS;
+        self.bytes = 0;
+        let packets = std::mem::take(&mut self.packets);
+        self.outputs.push_back(AssociationOutput::Transmit(Datagram { header, packets }));
+    }
+
+    fn note_number(&mut self, number: u32) {
+        let ahead = self.expected.map_or(0, |expected| number.wrapping_sub(expected) % NUMBERS);
+        // A number from the half behind the expected one is that of a late datagram, or the peer began anew.
+        if ahead < NUMBERS / 2 {
+            self.lost += u64::from(ahead);
+            self.expected = Some((number + 1) % NUMBERS);
+        } else if number == 0 {
+            self.expected = Some(1);
+        }
+    }
+}
+
+impl<P: Inner> Association for Plain<P> {
+    type Inner = P;
+    type Datagram = Datagram<P>;
+
+    fn has_room(&self) -> bool {
+        true
+    }
+
+    fn send(&mut self, packet: P, _now: Instant) {
+        let bytes = packet.bytes();
+        if !self.packets.is_empty() && self.bytes.saturating_add(bytes) > self.limit {
+            self.flush(false);
+        }
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.packets.push(packet);
+    }
+
+    fn end_burst(&mut self, _now: Instant) {
+        if !self.packets.is_empty() {
+            self.flush(true);
+        }
+    }
+
+    fn probe(&mut self, _now: Instant) {
+        self.flush(true);
+    }
+
+    fn receive(&mut self, datagram: Datagram<P>, _now: Instant) {
+        self.note_number(datagram.header.number);
+        self.outputs.extend(datagram.packets.into_iter().map(AssociationOutput::Deliver));
+        if datagram.header.ends_burst {
+            self.outputs.push_back(AssociationOutput::BurstEnded);
+        }
+    }
+
+    fn handle_timeout(&mut self, _now: Instant) {}
+
+    fn due(&self) -> Option<Instant> {
+        None
+    }
+
+    fn poll(&mut self) -> Option<AssociationOutput<P, Datagram<P>>> {
+        self.outputs.pop_front()
+    }
+}
