@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, BinaryIO, final, overload
 
+from airwatt import _settings
+
 __version__: str
 SCHEMA: int
 
@@ -85,7 +87,12 @@ class Scenario:
     def load(name_or_path: str, overrides: Sequence[tuple[str, str]] = ...) -> Scenario:
         """Reads a file, or a scenario that ships, and applies `KEY=VALUE` pairs in order. Raises `InputError`."""
     @staticmethod
-    def of(values: Mapping[str, object], overrides: Sequence[tuple[str, str]] = ..., *, name: str = ...) -> Scenario:
+    def of(
+        values: _settings.Scenario | Mapping[str, object],
+        overrides: Sequence[tuple[str, str]] = ...,
+        *,
+        name: str = ...,
+    ) -> Scenario:
         """A scenario of nested mappings, as a file has them: plain values, `Quantity`, lists. `base` names another.
 
         `name` stands in errors. Raises `InputError`.

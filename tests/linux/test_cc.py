@@ -8,7 +8,11 @@ from lab import ADDRESS, DAEMON, ROOT, Lab, call, missing
 from congestion import AVAILABLE, cc, is_one_line, kernel  # noqa: F401 - the fixture is asked for by name
 
 REASON = missing()
-pytestmark = [pytest.mark.skipif(REASON is not None, reason=str(REASON)), pytest.mark.usefixtures("kernel")]
+pytestmark = [
+    pytest.mark.skipif(REASON is not None, reason=str(REASON)),
+    pytest.mark.usefixtures("kernel"),
+    pytest.mark.xdist_group("kernel"),
+]
 
 
 @pytest.fixture(scope="module")

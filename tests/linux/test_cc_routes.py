@@ -13,7 +13,11 @@ from congestion import is_one_line, kernel  # noqa: F401 - the fixture is asked 
 from lan import INTERFACES, PREFIX, PREFIX6, ROUTER, ROUTER6, Lan
 
 REASON = missing()
-pytestmark = [pytest.mark.skipif(REASON is not None, reason=str(REASON)), pytest.mark.usefixtures("kernel")]
+pytestmark = [
+    pytest.mark.skipif(REASON is not None, reason=str(REASON)),
+    pytest.mark.usefixtures("kernel"),
+    pytest.mark.xdist_group("kernel"),
+]
 
 EQUAL, DIFFERENT = (0, 0), (100, 600)
 HERE = Path(__file__).parent

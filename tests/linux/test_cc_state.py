@@ -17,7 +17,11 @@ from congestion import AVAILABLE, PINS, STATE, cc, is_one_line, kernel  # noqa: 
 from lan import Lan
 
 REASON = missing()
-pytestmark = [pytest.mark.skipif(REASON is not None, reason=str(REASON)), pytest.mark.usefixtures("kernel")]
+pytestmark = [
+    pytest.mark.skipif(REASON is not None, reason=str(REASON)),
+    pytest.mark.usefixtures("kernel"),
+    pytest.mark.xdist_group("kernel"),
+]
 
 LOAD = ("load", "--interface", "wifi", "--default")
 

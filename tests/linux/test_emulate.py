@@ -27,7 +27,7 @@ def missing() -> str | None:
 
 
 REASON = missing()
-pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
+pytestmark = [pytest.mark.skipif(REASON is not None, reason=str(REASON)), pytest.mark.xdist_group("kernel")]
 
 
 def program(*arguments: object, **options) -> subprocess.CompletedProcess[str]:

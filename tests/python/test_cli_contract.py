@@ -2,15 +2,13 @@
 
 import json
 import re
+import shlex
 import signal
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
 from conftest import ROOT, SHORT
-
-import airwatt as library
 
 COMMANDS = ["run", "compare", "analyze", "model", "reproduce", "radios", "scenarios", "policies", "transports"]
 CAPTURE = ROOT / "captures" / "tcp-download.pcapng"
@@ -29,7 +27,7 @@ def test_help_lists_the_commands_and_ends_with_examples(airwatt):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_of_each_command_fits_and_ends_with_examples_that_work(airwatt, command, tmp_path, monkeypatch):
+def test_help_of_each_command_fits_and_ends_with_examples_that_work(airwatt, command, tmp_path):
     answer = airwatt(command, "--help")
     assert answer.status == 0
     assert max(map(len, answer.out.splitlines())) <= 80
@@ -37,23 +35,11 @@ def test_help_of_each_command_fits_and_ends_with_examples_that_work(airwatt, com
     assert examples
     for example in examples:
         # The example runs as printed, in the project's folder; only pictures and redirections go elsewhere.
-        shell = example.replace("airwatt ", f"{library.__name__} ", 1)
-        words = re.sub(r"([\w-]+\.(png|pcapng|schema\.json))\b", rf"{tmp_path}/\1", shell)
-        words = words.replace(f"{tmp_path}/tcp-download.pcapng", "tcp-download.pcapng")
-        done = subprocess.run(
-            ["bash", "-c", words.replace("airwatt", str(_program()), 1)],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, f"{example}: {done.stderr}"
-        assert done.stdout or ">" in example
-
-
-def _program():
-    from conftest import PROGRAM
-
-    return PROGRAM
+        words = re.sub(r"(?<![\w/-])([\w-]+\.(png|pcapng|schema\.json))\b", rf"{tmp_path}/\1", example)
+        _, *arguments = shlex.split(words.partition(" > ")[0])
+        done = airwatt(*arguments)
+        assert done.status == 0, f"{example}: {done.err}"
+        assert done.out
 
 
 @pytest.mark.parametrize(

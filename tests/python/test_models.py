@@ -108,7 +108,7 @@ def _numbers(model):
         ({"p": 1j}, ["p", "numbers"]),
         ({"p": True}, ["p: True", "numbers"]),
         ({"p": [[0.1], [0.2, 0.3]]}, ["p", "numbers"]),
-        ({"p": object()}, ["p", "numbers"]),
+        ({"p": range}, ["p", "numbers"]),
         ({"accounting": "best"}, ["accounting", "best", "repaired, unclamped, printed"]),
         ({"accounting": 1}, ["accounting", "1", "repaired"]),
         ({"rtt": 0.1}, ["no parameter rtt", "rtt_s"]),

@@ -1,0 +1,640 @@
+"""The keys of a scenario, for `airwatt.Scenario.of`. Written by `make docs` from the schema of scenarios."""
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias, TypedDict
+
+from airwatt._core import Quantity
+
+class AccessPoint(TypedDict, total=False):
+    """The access point."""
+
+    beacon_interval: str | Quantity
+    """Time between beacons. The standard's default of 100 time units is 102.4 ms."""
+    buffer: str | Quantity
+    """Packets in the transmission queue, which all stations share."""
+    dtim_period: int
+    """Every how many beacons group-addressed frames follow."""
+    power_save_buffer: str | Quantity
+    """Drop-tail power-save buffer of each station. Default: as `buffer`."""
+    priority: bool
+    """Whether the access point's data goes ahead of the stations': after PIFS, without backoff."""
+    queue: Literal["drop-tail", "fq-codel"]
+    """How the transmission queue is served; `buffer` bounds either."""
+    uapsd: bool
+    """Whether the access point offers U-APSD."""
+
+class AckLossConfig(TypedDict, total=False):
+    """The detector's settings."""
+
+    beta_shift: int
+    """Weight of a sample in the estimate of b: 2^-beta_shift, 1 to 10. Default 5: beta = 1/32."""
+    rule: Literal["published", "stretch"]
+    """The rule that decides what counts as a loss. Default: `stretch`, since today's receivers stretch their
+    acknowledgements without any loss."""
+    segments_per_ack: Literal["estimated"] | int
+    """The source of b. Default: an estimate."""
+    threshold: int
+    """Lost acknowledgements that halve the window. Default 1, the value that the thesis calls best."""
+
+class BulkApplication(TypedDict, total=False):
+    """everything is available from the start"""
+
+    kind: Literal["bulk"]
+    size: str | Quantity
+    """How much is sent. Without it the transfer lasts for the whole run."""
+
+class InteractiveApplication(TypedDict, total=False):
+    """packets at random times, as somebody types"""
+
+    kind: Literal["interactive"]
+    mean_gap: str | Quantity
+    """Mean time between packets; the times are exponentially distributed."""
+    packet: str | Quantity
+    """Data in a packet."""
+    size: str | Quantity
+    """How much is sent. Without it the application runs for the whole run."""
+
+class CbrApplication(TypedDict, total=False):
+    """packets at a constant bit rate"""
+
+    kind: Literal["cbr"]
+    packet: str | Quantity
+    """Data in a packet."""
+    rate: str | Quantity
+    """Rate of the data."""
+    size: str | Quantity
+    """How much is sent. Without it the application runs for the whole run."""
+
+class StreamingApplication(TypedDict, total=False):
+    """media in blocks: the first seconds at once, then at the rate of the encoding"""
+
+    block: str | Quantity
+    """Size of the blocks in which the rest is sent."""
+    kind: Literal["streaming"]
+    media: str | Quantity
+    """Length of the media."""
+    rate: str | Quantity
+    """Rate of the encoding."""
+    size: str | Quantity
+    """How much is sent, instead of `media`. Without either the stream lasts for the whole run."""
+    startup: str | Quantity
+    """The part of the media that is sent at once, to fill the player's buffer."""
+
+class WebApplication(TypedDict, total=False):
+    """pages over a persistent HTTP/1.1 connection, objects one after another"""
+
+    count: int
+    """Number of pages. Without it as many as the run has time for."""
+    kind: Literal["web"]
+    mean_gap: str | Quantity
+    """Mean time to read a page before the next request."""
+    request: str | Quantity
+    """Data of a request. Default 400 bytes: one for an object of a page, with the headers that browsers sent
+    about 2010."""
+
+class RequestResponseApplication(TypedDict, total=False):
+    """small requests and responses, as keys typed into a remote shell"""
+
+    count: int
+    """Number of requests. Without it as many as the run has time for."""
+    kind: Literal["request-response"]
+    mean_gap: str | Quantity
+    """Mean time before the next request."""
+    request: str | Quantity
+    """Data of a request."""
+    response: str | Quantity
+    """Data of a response."""
+
+class SaturatedApplication(TypedDict, total=False):
+    """a transmission queue at the head of the air that never runs empty (UDP only)"""
+
+    kind: Literal["saturated"]
+
+ApplicationConfig: TypeAlias = (
+    BulkApplication
+    | InteractiveApplication
+    | CbrApplication
+    | StreamingApplication
+    | WebApplication
+    | RequestResponseApplication
+    | SaturatedApplication
+)
+
+class BaTaStrConfig(TypedDict, total=False):
+    """Settings of BA-TA+Str: those of BA-TA and those for streams, in one table."""
+
+    alpha: float
+    """Share of the past in smoothed values."""
+    count_max: int
+    """Updates between two changes of the interval."""
+    forget_after: str | Quantity
+    """The time without data after which the estimates for a connection are dropped. The paper gives none; 10
+    s."""
+    gain: float
+    """How strongly the interval responds to the ratio: the paper's G."""
+    gamma: float
+    """The rise of the ratio that active mode has to bring; a fall by twice as much is acted on at once."""
+    history: str | Quantity
+    """How long the throughput has to stay stable."""
+    int_max: str | Quantity
+    """Longest time between two triggers."""
+    int_min: str | Quantity
+    """Shortest time between two triggers."""
+    n_max: int
+    """Number of opportunities for active mode of which one is used although recent attempts brought nothing."""
+    n_trig_max: int
+    """Triggers within one update time that may find nothing before the interval grows."""
+    part: str | Quantity
+    """The time over which each of the compared means is taken."""
+    ratio_min: float
+    """The share of the path's peak rate that the controller aims at."""
+    step_min: str | Quantity
+    """The growth of the interval in that case."""
+    surplus: float
+    """The multiple of the application's estimated rate at which the estimate is dropped, because it was too
+    low."""
+    t_update: str | Quantity
+    """Time between two runs of the controller."""
+    tolerance: float
+    """The largest spread of these means, as a share of their mean."""
+    util_min: float
+    """The share of the air time up to which active mode counts as wasted on a path that is slower than the air.
+    The paper gives none; 0.9."""
+
+class Cross(TypedDict, total=False):
+    """Packets of others at a constant rate over a wired link."""
+
+    packet: str | Quantity
+    """Length of each IP packet."""
+    rate: str | Quantity
+    """Their rate, at most the link's."""
+
+class E2tcpConfig(TypedDict, total=False):
+    """One end's settings. Both ends are given the same [`E2tcpConfig::assumed_window`]. Windows are in packets.
+    Fields that are no keys of files are derived ([`E2tcpConfig::derived`]) or belong to a device."""
+
+    after_timeout: int
+    """Window after a timeout in packets. Default 5."""
+    back_off: bool
+    """Whether each timeout in a row doubles the next. Default yes, although the thesis describes no such rule:
+    without it, a link whose queue takes longer than a timeout is filled with copies for ever."""
+    burst_reaction: Literal["windows", "detector"]
+    """The response to bursts of errors: `windows`, the window management of the thesis, or `detector`, the
+    earlier detector that it is compared with. Default `windows`."""
+    counted: Literal["travelling", "missing", "span"]
+    """What keeps new data out of the window. Default what travels: packets believed lost have left the link."""
+    error_limit: int
+    """Packets newly lost in one acknowledgement up to which they are static noise; more are a burst error.
+    Default 5; the thesis writes both "below" and "exceeds", read as: equal is static."""
+    header: Literal["e2tcp", "tcp"]
+    """What the headers of packets cost in a simulation. Default E2TCP's own."""
+    increase: Literal["ack", "window"]
+    """How the window grows. Default with each acknowledgement."""
+    infer_relost: bool
+    """Whether a retransmission counts as lost when an acknowledgement reports a packet sent after it. Default
+    no: only the retransmission timer finds such losses, as in the thesis."""
+    initial_rto: str | Quantity
+    """Timeout before the first sample. Default 1 s."""
+    max_window: int
+    """Largest window in packets, until the peer's window field says otherwise. Default 25."""
+    min_window: int
+    """Window to begin with, and least window while losses look like static noise, in packets. Default 12."""
+    receive_window: str | Quantity
+    """Largest window that is offered in bytes. Default 65535: blocks and the window field hold no more. A
+    simulator that counts packets, as the thesis did, may set more, as no packet of it goes over a wire."""
+    rto_margin: str | Quantity
+    """Added to the timeout, so that it stays above the round trip of a quiet link. Default 10 ms."""
+    rto_percent: int
+    """The timeout in per cent of the largest of the last five round trips. Default 125: "slightly higher"."""
+    selective: bool
+    """Whether the receiver reports blocks. Default yes; without, loss is found by the timers alone."""
+
+class NoneError(TypedDict, total=False):
+    """no packet is damaged"""
+
+    model: Literal["none"]
+
+class UniformError(TypedDict, total=False):
+    """each packet with one probability"""
+
+    error_rate: float
+    """Error rate."""
+    model: Literal["uniform"]
+
+class TwoStateError(TypedDict, total=False):
+    """good and bad times, which both directions share"""
+
+    bad: str | Quantity
+    """Length of a bad time, or its least length."""
+    bad_error_rate: float
+    """Error rate in a bad time."""
+    bad_max: str | Quantity
+    """Longest bad time, if lengths are drawn. Default: all have the length `bad`."""
+    good: str | Quantity
+    """Length of a good time, or its least length."""
+    good_error_rate: float
+    """Error rate in a good time."""
+    good_max: str | Quantity
+    """Longest good time, if lengths are drawn. Default: all have the length `good`."""
+    model: Literal["two-state"]
+
+class GilbertElliottError(TypedDict, total=False):
+    """good and bad packets, each direction for itself"""
+
+    bad_error_rate: float
+    """Error rate of bad packets."""
+    good_error_rate: float
+    """Error rate of good packets."""
+    model: Literal["gilbert-elliott"]
+    to_bad: float
+    """Probability that the packet after a good one is a bad one."""
+    to_good: float
+    """Probability that the packet after a bad one is a good one."""
+
+class ListedError(TypedDict, total=False):
+    """the packets with these numbers"""
+
+    listed_down: Sequence[int]
+    """Damaged packets towards the station."""
+    listed_up: Sequence[int]
+    """Damaged packets from the station."""
+    model: Literal["listed"]
+
+ErrorConfig: TypeAlias = NoneError | UniformError | TwoStateError | GilbertElliottError | ListedError
+
+class FlowGroup(TypedDict, total=False):
+    """A group of identical flows, one for each of its stations or neighbours."""
+
+    application: ApplicationConfig
+    """What the application does: `kind`, and the settings of that kind."""
+    direction: Literal["down", "up"]
+    """Towards the station or from it."""
+    neighbours: int
+    """Number of hosts on a wire at the access point, instead of stations. Their flows share the wired path with
+    those of the stations and never come to the air."""
+    reliability: int
+    """Transports `e2tcp` and `prtp`: the share of the data that has to arrive, in per cent."""
+    start: str | Quantity
+    """When the flow begins."""
+    start_spread: str | Quantity
+    """The beginning is drawn uniformly from this long after `start`."""
+    stations: Sequence[int]
+    """The stations, by number. Default: all."""
+    transport: Literal[
+        "tahoe",
+        "reno",
+        "newreno",
+        "sack",
+        "cubic",
+        "tahoe+ackloss",
+        "reno+ackloss",
+        "newreno+ackloss",
+        "sack+ackloss",
+        "cubic+ackloss",
+        "prtp",
+        "split",
+        "e2tcp",
+        "udp",
+    ]
+    """Transport: a name that `airwatt transports` lists."""
+    wired: Wired
+    """A wired path that these flows share among themselves, instead of the scenario's."""
+
+class Gateway(TypedDict, total=False):
+    """The gateway at the access point, where connections of `split` and `e2tcp` meet."""
+
+    buffer: str | Quantity
+    """Data that it holds for each connection at most, beside what it has not read yet."""
+    transport: Literal[
+        "tahoe",
+        "reno",
+        "newreno",
+        "sack",
+        "cubic",
+        "tahoe+ackloss",
+        "reno+ackloss",
+        "newreno+ackloss",
+        "sack+ackloss",
+        "cubic+ackloss",
+        "prtp",
+        "split",
+        "e2tcp",
+        "udp",
+    ]
+    """TCP between server and gateway, and on the last hop of `split`: a name that `airwatt transports`
+    lists."""
+
+class HostCommands(TypedDict, total=False):
+    """The commands of one host of an emulation, each as the shell reads it."""
+
+    name: str
+    """`server`, or `station1` and so on."""
+    run: Sequence[str]
+    """Start when the servers listen; the emulation ends when all of them have ended."""
+    serve: Sequence[str]
+    """Run until the emulation ends, as servers do."""
+
+class PathLoss(TypedDict, total=False):
+    """Signals that weaken over the distance: frame errors by the sensitivity at the data rate, and capture."""
+
+    capture_db: float
+    """The access point hears one of several frames at once if it is so many decibels stronger than the others
+    together."""
+    exponent: float
+    """Exponent of the loss over distance. Default: ITU-R P.1238 for offices, 3.1 at 5 GHz and 3.0 at 2.4
+    GHz."""
+    tx_power: str | Quantity
+    """Transmission power of access point and stations."""
+
+class PointToPoint(TypedDict, total=False):
+    """A full-duplex wireless link between the base station and one station."""
+
+    cut_through: bool
+    """Whether a packet arrives `delay` after its first bit was sent instead of after its last."""
+    delay: str | Quantity
+    """Propagation, one way."""
+    errors: ErrorConfig
+    """Which packets are damaged: `model`, and the settings of that model."""
+    queue: str | Quantity
+    """Drop-tail queue before either transmitter; the packet in transmission is not counted."""
+    rate: str | Quantity
+    """Rate of each direction, counted over whole packets."""
+
+class ActivePowerSave(TypedDict, total=False):
+    """never sleeps (CAM)"""
+
+    policy: Literal["active"]
+
+class TimeoutPowerSave(TypedDict, total=False):
+    """awake during traffic, asleep between beacons after a time without (what phones and Linux do)"""
+
+    policy: Literal["timeout"]
+    timeout: str | Quantity
+    """Time without traffic before the radio sleeps. Default 100 ms, as in Linux mac80211's dynamic power
+    save."""
+
+class PsmPowerSave(TypedDict, total=False):
+    """U-APSD at beacons: one trigger for each beacon that announces frames, uplink frames trigger too"""
+
+    policy: Literal["psm"]
+
+class PsmLegacyPowerSave(TypedDict, total=False):
+    """one PS-Poll for each frame that a beacon or the More Data bit announces"""
+
+    policy: Literal["psm-legacy"]
+
+class UapsdPowerSave(TypedDict, total=False):
+    """U-APSD at beacons, and a trigger at a fixed interval after the last uplink frame"""
+
+    interval: str | Quantity
+    """Time between triggers. Default 20 ms, the packet interval of common voice codecs."""
+    policy: Literal["uapsd"]
+
+class BaTaPowerSave(TypedDict, total=False):
+    """U-APSD with a trigger interval that follows the path's bottleneck, awake where that pays"""
+
+    alpha: float
+    """Share of the past in smoothed values."""
+    count_max: int
+    """Updates between two changes of the interval."""
+    forget_after: str | Quantity
+    """The time without data after which the estimates for a connection are dropped. The paper gives none; 10
+    s."""
+    gain: float
+    """How strongly the interval responds to the ratio: the paper's G."""
+    gamma: float
+    """The rise of the ratio that active mode has to bring; a fall by twice as much is acted on at once."""
+    int_max: str | Quantity
+    """Longest time between two triggers."""
+    int_min: str | Quantity
+    """Shortest time between two triggers."""
+    n_max: int
+    """Number of opportunities for active mode of which one is used although recent attempts brought nothing."""
+    n_trig_max: int
+    """Triggers within one update time that may find nothing before the interval grows."""
+    policy: Literal["ba-ta"]
+    ratio_min: float
+    """The share of the path's peak rate that the controller aims at."""
+    step_min: str | Quantity
+    """The growth of the interval in that case."""
+    t_update: str | Quantity
+    """Time between two runs of the controller."""
+    util_min: float
+    """The share of the air time up to which active mode counts as wasted on a path that is slower than the air.
+    The paper gives none; 0.9."""
+
+class BaTaStrPowerSave(TypedDict, total=False):
+    """as ba-ta, and distinguishes application-limited streams from slow paths"""
+
+    policy: Literal["ba-ta+str"]
+
+class PsmThrottlingPowerSave(TypedDict, total=False):
+    """active, but shapes streams that their server throttles into bursts"""
+
+    forget_after: str | Quantity
+    """The time without data after which the traffic is over."""
+    measure: str | Quantity
+    """How long traffic is measured."""
+    period: str | Quantity
+    """Time between two bursts."""
+    policy: Literal["psm-throttling"]
+    quiet: str | Quantity
+    """How long nothing has to come for a burst to be over, where `round_trips` do not say less. A round trip to
+    the server has to fit."""
+    round_trips: int
+    """From so many round trips on without a packet the application is silent, not the path. Where the station
+    did not begin, and so knows no round trip, from `quiet` on."""
+    throttled_below: float
+    """The share of the path's bandwidth below which traffic counts as throttled by its server."""
+    used_up_max: int
+    """From so many windows used up one after another on each further one is doubled."""
+
+class IdealPowerSave(TypedDict, total=False):
+    """timing of active, energy of a radio that sleeps whenever it has nothing to send or receive"""
+
+    policy: Literal["ideal"]
+
+PowerSaveConfig: TypeAlias = (
+    ActivePowerSave
+    | TimeoutPowerSave
+    | PsmPowerSave
+    | PsmLegacyPowerSave
+    | UapsdPowerSave
+    | BaTaPowerSave
+    | BaTaStrPowerSave
+    | PsmThrottlingPowerSave
+    | IdealPowerSave
+)
+
+class StationGroup(TypedDict, total=False):
+    """A group of identical stations."""
+
+    buffer: str | Quantity
+    """Packets in a station's own transmission queue."""
+    count: int
+    """Number of stations."""
+    distance: str | Quantity
+    """Distance to the access point."""
+    listen_interval: int
+    """Beacons from one that is received to the next: 1 receives each."""
+    power_save: PowerSaveConfig
+    """How the stations save power: `policy`, a name that `airwatt policies` lists, and the settings of that
+    policy."""
+    radio: str
+    """Radio profile: a name that `airwatt radios` lists, or a TOML file."""
+    receive_dtims: bool
+    """Whether every DTIM beacon is received as well (`ap.dtim_period`), as required to receive group-addressed
+    frames."""
+    wake_guard: str | Quantity
+    """Time before a beacon at which the radio is awake."""
+
+class TcpSettings(TypedDict, total=False):
+    """TCP at both ends."""
+
+    delayed_ack: bool
+    """Whether acknowledgements are delayed: one for every `delayed_ack_segments`, or after
+    `delayed_ack_timeout`."""
+    delayed_ack_segments: int
+    """Segments that a delayed acknowledgement covers. Default 2 (RFC 5681 section 4.2)."""
+    delayed_ack_timeout: str | Quantity
+    """The longest delay of an acknowledgement."""
+    handshake: bool
+    """Whether connections begin with a SYN exchange."""
+    header: str | Quantity
+    """IP and TCP header: 40 bytes, 52 with timestamps."""
+    initial_rto: str | Quantity
+    """Retransmission timeout before the first measurement (RFC 6298: 1 s)."""
+    initial_ssthresh: str | Quantity
+    """Initial slow-start threshold. Default: none (as large as the receive window)."""
+    initial_window: int
+    """Initial window in segments. Default: RFC 6928 (ten segments of 1448 bytes)."""
+    limited_transmit: bool
+    """Limited Transmit (RFC 3042): each of the first two duplicate acknowledgements releases a new segment."""
+    max_rto: str | Quantity
+    """Largest retransmission timeout."""
+    min_rto: str | Quantity
+    """Smallest retransmission timeout."""
+    min_rto_of: Literal["timeout", "variance"]
+    """What `min_rto` bounds: the `timeout`, or its `variance` term alone, as Linux does."""
+    mtu: str | Quantity
+    """Largest IP packet."""
+    partial_ack_timer: Literal["impatient", "slow-but-steady"]
+    """Which partial acknowledgements restart the retransmission timer in fast recovery (RFC 6582 section 4)."""
+    receive_window: str | Quantity
+    """Receive window, in bytes or in full-sized segments (`20packets`)."""
+    rto_clock: Literal["fine", "coarse"]
+    """How round-trip times are measured: `fine` as RFC 6298 with every segment timed, `coarse` in ticks and one
+    segment at a time as in 4.4BSD and the simulators of its time."""
+    rto_min_ticks: int
+    """Smallest retransmission timeout of the coarse clock in ticks, if `min_rto` is not more."""
+    rto_tick: str | Quantity
+    """Tick of the coarse clock: 500 ms in 4.4BSD, 100 ms in simulators."""
+    timestamps: bool
+    """Whether both ends use the timestamps option (RFC 7323), the main evidence of `+ackloss` senders. Default:
+    `header` has room for the option, and nothing reads it."""
+    window_growth: Literal["bytes", "acks"]
+    """What congestion avoidance of the classic algorithms counts, `bytes` or `acks` (RFC 5681 section 3.1)."""
+
+class Wifi(TypedDict, total=False):
+    """How stations and access point use the air."""
+
+    access: Literal["dcf", "edca"]
+    """How backoff slots are counted: `dcf` when they have passed idle, `edca` at their beginning."""
+    aifsn: int
+    """Slots of the arbitration inter-frame space; 2 makes it DIFS. (802.11-2020 table 9-155: best effort 3.)"""
+    ap_rts_threshold: str | Quantity
+    """The access point sends RTS before MPDUs longer than this; default never."""
+    beacon_rate: str | Quantity
+    """Rate of beacons. Default: the lowest mandatory rate."""
+    control_rate: str | Quantity
+    """Rate of RTS, CTS and ACK. Default: the highest mandatory rate that is not above `data_rate`."""
+    cw_max: int
+    """Largest contention window. Default: the PHY's."""
+    cw_min: int
+    """Smallest contention window, a power of two less one. Default: the PHY's."""
+    data_rate: str | Quantity
+    """Rate of data frames."""
+    frame_error_rate: float
+    """Probability that one attempt at a frame fails for noise, 0 to below 1."""
+    mac_overhead: str | Quantity
+    """What a data MPDU adds to an IP packet: QoS MAC header 26, LLC and SNAP 8, FCS 4 bytes."""
+    path_loss: PathLoss
+    """Signals that weaken over the distance. Default: every signal is strong enough, and of frames at once none
+    is heard."""
+    retry_limit: int
+    """Retransmissions of a frame before it is given up."""
+    standard: Literal["802.11b", "802.11a", "802.11g", "802.11n"]
+    """The PHY, which gives slot, SIFS and frame times."""
+    station_rts_threshold: str | Quantity
+    """Stations send RTS before MPDUs longer than this; default never."""
+    txop: str | Quantity
+    """How long one access may last; `0ms` for one frame exchange."""
+
+class Wired(TypedDict, total=False):
+    """A wired path."""
+
+    down: WiredDirection
+    """Towards the stations."""
+    rtt: str | Quantity
+    """Round-trip time between server and access point without queueing and transmission; half of it each
+    way."""
+    up: WiredDirection
+    """Towards the server."""
+
+class WiredDirection(TypedDict, total=False):
+    """One direction of the wired path."""
+
+    cross: Cross
+    """Traffic of others over that link, which never comes to the air."""
+    queue: str | Quantity
+    """Drop-tail queue before that link; the packet in transmission is not counted."""
+    rate: str | Quantity
+    """Rate of the slowest link, counted over IP packets."""
+
+class Scenario(TypedDict, total=False):
+    """A scenario."""
+
+    ackloss: AckLossConfig
+    """How senders with `+ackloss` detect lost acknowledgements."""
+    ap: AccessPoint
+    """The access point."""
+    base: str
+    """The scenario that this one starts from."""
+    description: str
+    """One line for `airwatt scenarios`."""
+    duration: str | Quantity
+    """Stop after this time. Without it the run ends when every flow with a size is complete."""
+    e2tcp: E2tcpConfig
+    """E2TCP at both ends of its flows. A packet carries `tcp.mtu` less `tcp.header` bytes."""
+    fairness_capacity: str | Quantity
+    """What the flows could have together, for the fairness indices. Default: from the wire's and the air's
+    rates."""
+    fairness_windows: Sequence[str | Quantity]
+    """Windows of the sliding-window method, which averages each fairness index over the positions of a window:
+    whole multiples of 100 ms."""
+    flow: Sequence[FlowGroup]
+    """Flows, one table a group."""
+    gateway: Gateway
+    """The gateway at the access point, where connections of `split` and `e2tcp` meet."""
+    host: Sequence[HostCommands]
+    """What hosts run in an emulation, one table a host; a simulation has no use for it."""
+    link: PointToPoint
+    """A point-to-point wireless link to the one station, instead of `wifi`."""
+    measure_from: str | Quantity
+    """From when on throughputs and fairness are measured. Default: a flow's throughput from its start."""
+    name: str
+    """What the result document calls it; the file's name without ending where it is not given."""
+    source: str
+    """Where the values come from."""
+    station: Sequence[StationGroup]
+    """Stations, one table a group of like ones; numbered from 0 in order."""
+    tcp: TcpSettings
+    """TCP at both ends of each flow."""
+    time_limit: str | Quantity
+    """A run without `duration` that is not complete by then has failed."""
+    wifi: Wifi | str
+    """The 802.11 air. A name of a shipped set (`wifi = "fast-wifi"`) or a table, which may begin from one
+    (`base = "fast-wifi"`)."""
+    wired: Wired
+    """The path between the server and the base station, which all flows share that have none of their own.
+    Without it the server is at the base station."""
