@@ -55,6 +55,10 @@ fn flags_get_a_line_that_says_what_is_allowed() {
             "--set tcp.window_growth=fast: expected \"bytes\" or \"acks\", got \"fast\"",
         ),
         (("station.radio", "ar5005"), "--set station.radio=ar5005: "),
+        (
+            ("station.hide", r#"["eosp"]"#),
+            r#"--set station.hide=["eosp"]: station.0.hide.0: expected "service", "tim" or "air-time", got "eosp""#,
+        ),
         (("station.count", "-1"), "--set station.count=-1: "),
         (("station.count", "5000"), "--set station.count=5000: expected 1 to 2007 stations, got 5000"),
         (

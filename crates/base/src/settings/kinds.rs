@@ -234,6 +234,7 @@ macro_rules! kinds {
         }
 
         impl $machine {
+            /// The machine of these settings, at the beginning.
             $machine_vis fn new(config: $name, $arg: $arg_type) -> Self {
                 match config {
                     $($name::$variant(config) => Self::$variant(<$mechanism as $trait>::new(config, $arg))),+

@@ -9,8 +9,9 @@
 //! and delivery-enabled or none), and limits to a service period's length.
 
 mod access_point;
-mod link;
+mod mac_radio;
 mod policy;
+mod radio;
 mod ratio;
 mod station;
 #[cfg(test)]
@@ -20,10 +21,12 @@ pub use access_point::{
     AccessPoint, AccessPointConfig, AccessPointInput, AccessPointOutput, AccessPointTimer, Downlink, Heard,
     Loss,
 };
-pub use link::{StationConfig, StationCounts};
+pub use mac_radio::{StationConfig, StationCounts};
 pub use policy::{
-    BaTaConfig, BaTaStrConfig, PowerSaveConfig, PsmThrottlingConfig, StreamConfig, TimeoutConfig, UapsdConfig,
+    BaTaConfig, BaTaStrConfig, Policy, PowerSaveConfig, PowerSavePolicy, PsmThrottlingConfig, StreamConfig,
+    TimeoutConfig, UapsdConfig,
 };
+pub use radio::{Abilities, Fact, Observable, PolicyTimer, Radio};
 pub use ratio::{ParseRatioError, Ratio};
 pub use station::{Adaptation, AirTime, Station, StationInput, StationOutput, StationTimer, Uplink, Window};
 

@@ -1,8 +1,8 @@
 //! The station's side of power save: what drives one radio.
 //!
-//! The machine is a skeleton ([`Link`]) that every policy shares: it wakes the radio for beacons and for uplink frames,
-//! follows service periods and poll answers, announces the power-management mode, and dozes when nothing speaks
-//! against it. A [policy](PowerSaveConfig) decides the rest: when to be in power save, when to trigger or poll.
+//! The machine is a skeleton ([`MacRadio`]) that every policy shares: it wakes the radio for beacons and for uplink frames,
+//! follows service periods and poll answers, announces the power-management mode, and dozes when nothing is pending.
+//! A [policy](PowerSaveConfig) decides the rest: when to be in power save, when to trigger or poll.
 //!
 //! # What the driver does
 //! * Hands in every correctly received beacon and unicast frame, and every own frame when it is acknowledged or given
@@ -20,8 +20,9 @@
 
 use airwatt_base::{Instant, Machine, Span, Timeout, timer_kinds};
 
-use super::link::{Link, StationConfig, StationCounts};
+use super::mac_radio::{MacRadio, StationConfig, StationCounts};
 use super::policy::{PowerSaveConfig, PowerSavePolicy};
+use super::radio::{Abilities, Fact, PolicyTimer};
 use super::{Control, ServiceFlags};
 
 timer_kinds! {
@@ -157,79 +158,101 @@ pub enum StationOutput {
 /// One station's power save.
 #[derive(Clone, Debug)]
 pub struct Station {
-    link: Link,
-    needs_uapsd: bool,
+    radio: MacRadio,
+    uapsd: bool,
     policy: PowerSavePolicy,
 }
 
 impl Station {
-    /// A station that starts awake. Panics if the beacon, listen or DTIM interval is zero, or an option of the policy is not
-    /// allowed.
+    /// A station that starts awake. Panics if the beacon, listen or DTIM interval is zero, if a setting of the policy is out of
+    /// range, or if the policy needs what [`StationConfig::hidden`] hides.
     pub fn new(config: StationConfig, policy: PowerSaveConfig) -> Self {
-        let needs_uapsd = policy.needs_uapsd();
-        let mut policy = PowerSavePolicy::new(policy, config.start);
-        let mut link = Link::new(config, needs_uapsd);
-        policy.start(&mut link);
-        Self { link, needs_uapsd, policy }
+        assert!(
+            policy.needs().without(config.hidden) == policy.needs(),
+            "{} needs what is hidden",
+            policy.name()
+        );
+        let uapsd = policy.needs_uapsd();
+        let mut station = Self {
+            radio: MacRadio::new(config, uapsd),
+            uapsd,
+            policy: PowerSavePolicy::new(policy, config.start),
+        };
+        station.fact(Fact::Start, config.start);
+        station.radio.started();
+        station
     }
 
     /// The PM bit of an uplink frame whose first attempt starts now.
     pub fn pm(&self) -> bool {
-        self.link.pm()
+        self.radio.pm()
     }
 
     /// Whether the policy needs U-APSD negotiated on all access categories.
     pub fn uapsd(&self) -> bool {
-        self.needs_uapsd
+        self.uapsd
     }
 
     /// Whether the radio is awake as far as the machine knows: neither dozing nor waking up.
     pub fn is_awake(&self) -> bool {
-        self.link.is_awake()
+        self.radio.is_awake()
     }
 
     /// Whether a service period is open, or a poll's answer expected.
     pub fn in_service(&self) -> bool {
-        self.link.in_service()
+        self.radio.serves()
     }
 
     /// Whether the station is idle and goes on in the same way, beacon by beacon and trigger by trigger, until a packet
     /// comes.
     pub fn is_at_rest(&self) -> bool {
-        self.link.is_at_rest()
+        self.radio.is_at_rest()
     }
 
     /// What happened so far: wake-ups by reason, triggers, polls.
     pub fn counts(&self) -> &StationCounts {
-        self.link.counts()
+        self.radio.counts()
     }
 
     /// What a policy that adapts has made of its traffic; none of a policy that does not.
     pub fn adaptation(&self) -> Option<Adaptation> {
-        self.policy.adaptation(&self.link)
+        self.policy.adaptation(&self.radio)
+    }
+
+    fn fact(&mut self, fact: Fact, now: Instant) {
+        self.policy.fact(&mut self.radio, fact, now);
     }
 
     fn received(&mut self, bytes: u32, flags: ServiceFlags, null: bool, now: Instant) {
-        let ended = self.link.received(flags, now);
-        self.policy.received(&mut self.link, bytes, flags, null, now);
+        let ended = self.radio.received(flags, now);
+        if !self.radio.sees(Abilities::SEE_SERVICE) {
+            if !null {
+                self.fact(Fact::Received { bytes, service: None, null }, now);
+            }
+            return;
+        }
+        self.fact(Fact::Received { bytes, service: Some(flags), null }, now);
         if ended {
-            self.policy.period_ended(&mut self.link, Some(flags), now);
+            self.fact(Fact::ServiceEnded { last: Some(flags) }, now);
         }
     }
 
     fn timer(&mut self, timer: StationTimer, now: Instant) {
         match timer {
-            StationTimer::Announce => self.link.announce(),
-            StationTimer::Beacon => self.link.await_beacon(),
-            StationTimer::BeaconWindow => self.link.beacon_missed(now),
+            StationTimer::Announce => self.radio.announce(),
+            StationTimer::Beacon => self.radio.await_beacon(),
+            StationTimer::BeaconWindow => self.radio.beacon_missed(now),
             StationTimer::ServicePeriod => {
-                self.link.end_service();
-                self.policy.period_ended(&mut self.link, None, now);
+                self.radio.end_service();
+                if self.radio.sees(Abilities::SEE_SERVICE) {
+                    self.fact(Fact::ServiceEnded { last: None }, now);
+                }
             }
-            StationTimer::Inactivity | StationTimer::Update => self.policy.timer(&mut self.link, timer, now),
+            StationTimer::Inactivity => self.fact(Fact::Timer(PolicyTimer::Inactivity), now),
+            StationTimer::Update => self.fact(Fact::Timer(PolicyTimer::Update), now),
             StationTimer::Trigger => {
-                if self.link.trigger_is_due(now) {
-                    self.policy.timer(&mut self.link, timer, now);
+                if self.radio.trigger_is_due(now) {
+                    self.fact(Fact::Timer(PolicyTimer::Trigger), now);
                 }
             }
         }
@@ -242,43 +265,44 @@ impl Machine for Station {
     type Reason = StationTimer;
 
     fn handle_input(&mut self, input: StationInput, now: Instant) {
-        let link = &mut self.link;
         match input {
             StationInput::Beacon { tim } => {
-                link.beacon(tim, now);
-                self.policy.beacon(link, tim, now);
+                self.radio.beacon(tim, now);
+                if self.radio.sees(Abilities::SEE_TIM) {
+                    self.fact(Fact::Beacon { tim }, now);
+                }
             }
             StationInput::Received { bytes, flags, null } => self.received(bytes, flags, null, now),
             StationInput::Sent { frame, delivered } => {
-                link.sent(frame, delivered, now);
-                self.policy.sent(link, frame, delivered, now);
+                self.radio.sent(frame, delivered, now);
+                self.fact(Fact::Sent { frame, delivered }, now);
             }
             StationInput::Backlog { frames } => {
-                link.set_backlog(frames);
-                self.policy.backlog(link, now);
+                self.radio.set_backlog(frames);
+                self.fact(Fact::Backlog, now);
             }
-            StationInput::Awake => link.awake(),
-            StationInput::AirTime(air_time) => self.policy.air_time(link, air_time, now),
+            StationInput::Awake => self.radio.awake(),
+            StationInput::AirTime(air_time) => self.fact(Fact::AirTime(air_time), now),
         }
-        self.link.doze_if_idle(now);
+        self.radio.doze_if_idle(now);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         let mut served = false;
-        while let Some(timer) = self.link.expire(now) {
+        while let Some(timer) = self.radio.expire(now) {
             self.timer(timer, now);
             served = true;
         }
         if served {
-            self.link.doze_if_idle(now);
+            self.radio.doze_if_idle(now);
         }
     }
 
     fn poll_output(&mut self) -> Option<StationOutput> {
-        self.link.poll_output()
+        self.radio.poll_output()
     }
 
     fn poll_timeout(&self) -> Option<Timeout<StationTimer>> {
-        self.link.next_timeout()
+        self.radio.next_timeout()
     }
 }

@@ -10,7 +10,7 @@
 
 use airwatt_base::{Distance, Instant, QueueLimit, Size, Span, Stream};
 use airwatt_energy::{Radio, RadioError};
-use airwatt_proto::powersave::{self, AccessPointConfig, StationId};
+use airwatt_proto::powersave::{self, Abilities, AccessPointConfig, StationId};
 use airwatt_proto::tcp::TcpConfig;
 
 use super::route::{MediumId, Member, NodeId};
@@ -404,6 +404,7 @@ fn stations(scenario: &Scenario, first_beacon: Instant, seed: u64) -> Result<Vec
             wake_time: radio.wake_up.time,
             listen_interval: group.listen_interval,
             dtim_period: group.receive_dtims.then_some(u32::from(scenario.ap.dtim_period)),
+            hidden: group.hide.iter().fold(Abilities::NONE, |hidden, fact| hidden | fact.ability()),
             ..powersave::StationConfig::default()
         };
         let propagation = Distance::propagation(group.distance);

@@ -210,6 +210,10 @@ fn station(scenario: &Scenario, group: &StationGroup) -> Checked {
         return Err(SettingError::out_of_range("power_save.policy", name, allowed));
     }
     group.power_save.check().map_err(|error| error.under("power_save"))?;
+    if let Some(missed) = group.power_save.misses(&group.hide) {
+        let with = format!("power_save.policy {:?}", group.power_save.name());
+        return Err(SettingError::conflict("hide", with, format!("it needs {:?}", missed.name())));
+    }
     Radio::find(&group.radio)
         .map_err(|error| SettingError::Refused { key: "radio".to_owned(), why: error.to_string() })?;
     in_range("distance", group.distance.as_millimetres(), 0, MAX_DISTANCE_MM)

@@ -49,6 +49,7 @@ const RULES: &[Rule] = &[
     rule("station.receive_dtims", skips_beacons, BEACONS, "a station.listen_interval above 1"),
     rule("station.listen_interval", has_cell, "a [link]", "[wifi]"),
     rule("station.wake_guard", has_cell, "a [link]", "[wifi]"),
+    rule("station.hide", has_cell, "a [link]", "[wifi]"),
     rule("station.distance", has_cell, "a [link]", "[wifi]"),
     rule("station.buffer", has_cell, "a [link]", "[wifi]"),
     rule("time_limit", |scenario, _| scenario.duration.is_none(), "a duration", "runs that end by themselves"),

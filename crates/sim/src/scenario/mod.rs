@@ -17,7 +17,7 @@ use airwatt_base::settings::NoSettings;
 use airwatt_base::{Distance, Power, QueueLimit, Rate, Size, Span};
 use airwatt_proto::cc::AckLossConfig;
 use airwatt_proto::e2tcp::E2tcpConfig;
-use airwatt_proto::powersave::PowerSaveConfig;
+use airwatt_proto::powersave::{Observable, PowerSaveConfig};
 use airwatt_proto::tcp::TcpSettings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -289,6 +289,9 @@ pub struct StationGroup {
     pub receive_dtims: bool,
     /// Time before a beacon at which the radio is awake.
     pub wake_guard: Span,
+    /// What the policy does not see: `service` (More Data, EOSP and the end of service periods), `tim`, `air-time`. An interface
+    /// of Linux hides all three.
+    pub hide: Vec<Observable>,
 }
 
 impl Default for StationGroup {
@@ -302,6 +305,7 @@ impl Default for StationGroup {
             listen_interval: 1,
             receive_dtims: false,
             wake_guard: Span::from_micros(500),
+            hide: Vec::new(),
         }
     }
 }

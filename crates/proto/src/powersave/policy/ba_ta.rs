@@ -19,6 +19,19 @@
 //! is back at its longest, it rests: an idle station has no timer but the beacons'. In active mode it asks for the air
 //! time, which the driver knows, before it decides.
 //!
+//! # Devices that show less
+//! * Without More Data, EOSP and Null frames, a *burst* takes the place of a service period: it begins with an own frame that
+//!   was acknowledged, or with a packet, and ends after a [silence](SILENCE). The buffer was empty at the last packet of a
+//!   burst, so the bytes from one such moment to the next bound the peak rate as those between two EOSPs do. They are the
+//!   bytes between two own triggers, except that bursts which run into each other give no moment. A trigger was in vain
+//!   if no packet came before the next own frame. What is lost: a burst is known to be over only a silence later, a
+//!   period that ends with more data waiting is not followed by a trigger at once, and a gap of others' traffic that is
+//!   longer than the silence splits a burst, so that the estimate can exceed the bottleneck's rate.
+//! * Without the TIM nothing but own frames fetches packets. Triggers go out at the interval, however long it is, and an
+//!   idle station sends one each `int_max`.
+//! * Without the air time, that of the station counts as none: active mode is left as soon as the throughput reaches
+//!   `ratio_min` of the peak rate.
+//!
 //! Left out: everything that is not elastic traffic. The paper leaves real-time categories to their own trigger schemes.
 
 mod config;
@@ -38,11 +51,16 @@ use self::controller::{Controller, Seen, Switch};
 use self::estimator::PeakRate;
 use self::streaming::History;
 use super::{Policy, rate_bps};
-use crate::powersave::link::Link;
+use crate::powersave::radio::{Abilities, Fact, PolicyTimer, Radio};
 use crate::powersave::station::{AirTime, StationTimer, Uplink};
 use crate::powersave::{Adaptation, Control, Ratio, ServiceFlags};
 
-/// What is known of the service period that is open.
+/// The time without a frame after which a burst is over, if the end of service periods is hidden: three transmission
+/// opportunities of 3 ms that others may hold between two frames, and their contention. At most half of `int_min`, so that
+/// a burst is over before the next trigger is due.
+const SILENCE: Span = Span::from_millis(10);
+
+/// What is known of the service period or burst that is open, or of the last one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Period {
     open: bool,
@@ -50,6 +68,11 @@ struct Period {
     asked: bool,
     /// A packet came in it.
     data: bool,
+}
+
+/// Whether the device can report or do this.
+fn sees(radio: &dyn Radio, ability: Abilities) -> bool {
+    radio.abilities().contains(ability)
 }
 
 /// BA-TA, and by its settings `C` also BA-TA+Str.
@@ -85,35 +108,65 @@ impl<C> BaTa<C> {
         application.unwrap_or(self.peak.bps())
     }
 
-    fn resume(&mut self, link: &mut Link, now: Instant) {
+    fn resume(&mut self, radio: &mut dyn Radio, now: Instant) {
         self.resting = false;
         self.received_bits = 0;
         self.empty_triggers = 0;
         self.updated = now;
-        link.set_timer(StationTimer::Update, now + self.config.t_update);
+        radio.set_timer(PolicyTimer::Update, Some(now + self.config.t_update));
     }
 
     /// Sets the next trigger, if there has to be one.
-    fn schedule(&self, link: &mut Link, now: Instant) {
-        if !link.pm() {
+    fn schedule(&self, radio: &mut dyn Radio, now: Instant) {
+        if !radio.in_power_save() {
             return;
         }
         let interval = self.controller.interval();
-        if interval >= link.config().listening_interval() {
-            link.cancel_trigger();
-        } else {
-            link.schedule_trigger((self.trigger_from + interval).max(now));
+        let beacons_suffice = interval >= radio.listening_interval() && sees(radio, Abilities::SEE_TIM);
+        let at = (self.trigger_from + interval).max(now);
+        radio.set_timer(PolicyTimer::Trigger, (!beacons_suffice).then_some(at));
+    }
+
+    fn restart_interval(&mut self, radio: &mut dyn Radio, now: Instant) {
+        self.trigger_from = now;
+        self.schedule(radio, now);
+    }
+
+    /// Starts the wait for the silence that ends a burst.
+    fn await_silence(&self, radio: &mut dyn Radio, now: Instant) {
+        let silence = SILENCE.min(self.config.int_min / 2);
+        radio.set_timer(PolicyTimer::Inactivity, Some(now + silence));
+    }
+
+    /// Ends a burst after a silence: the buffer was empty at its last packet.
+    fn burst_ended(&mut self, radio: &mut dyn Radio, now: Instant) {
+        self.period.open = false;
+        if self.period.data {
+            self.peak.emptied(self.last_data, self.config.t_update);
+            self.trigger_from = self.last_data;
+        }
+        self.schedule(radio, now);
+    }
+
+    /// Notes the service period, or the burst, that an own frame opened.
+    fn note_opening(&mut self, radio: &mut dyn Radio, frame: Uplink, delivered: bool, now: Instant) {
+        let asked = frame == Uplink::Control(Control::Trigger);
+        let Some(in_service) = radio.in_service() else {
+            if delivered && (asked || matches!(frame, Uplink::Data { .. })) {
+                self.empty_triggers += u32::from(self.period.asked && !self.period.data);
+                self.period = Period { open: true, asked, data: false };
+                self.await_silence(radio, now);
+            }
+            return;
+        };
+        if in_service && !self.period.open {
+            self.period = Period { open: true, asked, data: false };
         }
     }
 
-    fn restart_interval(&mut self, link: &mut Link, now: Instant) {
-        self.trigger_from = now;
-        self.schedule(link, now);
-    }
-
     /// A run of the controller. `utilization` counts in active mode only.
-    fn update(&mut self, link: &mut Link, utilization: Ratio, now: Instant) {
-        let active = !link.pm();
+    fn update(&mut self, radio: &mut dyn Radio, utilization: Ratio, now: Instant) {
+        let active = !radio.in_power_save();
         if active {
             self.peak.estimate(now, self.config.t_update);
         }
@@ -139,24 +192,90 @@ impl<C> BaTa<C> {
         match switch {
             Some(Switch::Enter) => {
                 self.period = Period::default();
-                link.leave_power_save(StationTimer::Update);
+                radio.set_timer(PolicyTimer::Inactivity, None);
+                radio.set_power_save(false, StationTimer::Update);
                 // The reading at the next update needs one to start from.
-                link.measure_air_time();
+                if sees(radio, Abilities::SEE_AIR_TIME) {
+                    radio.measure_air_time();
+                }
             }
             Some(Switch::Leave) => {
                 self.busy = None;
-                link.enter_power_save();
+                radio.set_power_save(true, StationTimer::Announce);
             }
             None => {}
         }
         if interval != before {
-            self.schedule(link, now);
+            self.schedule(radio, now);
         }
         let idle = bits == 0 && self.peak.bps() == 0 && interval == self.config.int_max;
-        if idle && link.pm() {
+        if idle && radio.in_power_save() {
             self.resting = true;
-            link.stop_timer(StationTimer::Update);
+            radio.set_timer(PolicyTimer::Update, None);
         }
+    }
+
+    fn received(&mut self, radio: &mut dyn Radio, bytes: u32, now: Instant) {
+        if self.resting {
+            self.resume(radio, now);
+        }
+        let bits = u64::from(bytes) * 8;
+        self.received_bits += bits;
+        self.period.data = true;
+        self.last_data = now;
+        self.peak.received(bits);
+        if radio.in_power_save() && !sees(radio, Abilities::SEE_SERVICE) {
+            self.period.open = true;
+            self.await_silence(radio, now);
+        }
+    }
+
+    fn sent(&mut self, radio: &mut dyn Radio, frame: Uplink, delivered: bool, now: Instant) {
+        self.note_opening(radio, frame, delivered, now);
+        match frame {
+            Uplink::Control(Control::PmNull { pm: true }) if !delivered => {}
+            Uplink::Control(Control::PmNull { pm: false } | Control::PsPoll) => {}
+            Uplink::Data { .. } | Uplink::Control(_) => self.restart_interval(radio, now),
+        }
+    }
+
+    fn period_ended(&mut self, radio: &mut dyn Radio, last: Option<ServiceFlags>, now: Instant) {
+        let Period { asked, data, .. } = std::mem::take(&mut self.period);
+        // A period whose end was not heard was not answered either.
+        self.empty_triggers += u32::from(asked && !data && last.is_some());
+        self.restart_interval(radio, now);
+        if radio.in_power_save() && last.is_some_and(|flags| flags.more_data) {
+            radio.trigger(StationTimer::ServicePeriod);
+        }
+    }
+
+    fn air_time(&mut self, radio: &mut dyn Radio, air_time: AirTime, now: Instant) {
+        let busy = air_time.total();
+        let before = self.busy.replace(busy);
+        if std::mem::take(&mut self.measuring) {
+            let elapsed = now.saturating_since(self.updated);
+            let spent = before.map_or(Span::ZERO, |before| busy.saturating_sub(before));
+            self.update(radio, Ratio::share(spent.as_nanos(), elapsed.as_nanos()), now);
+        }
+    }
+
+    /// With frames of the user waiting no trigger goes out, and the first of them restarts the interval; so does the end of
+    /// a period or burst that is open.
+    fn trigger_due(&self, radio: &mut dyn Radio) {
+        if !radio.in_service().unwrap_or(self.period.open) {
+            radio.trigger(StationTimer::Trigger);
+        }
+    }
+
+    fn update_due(&mut self, radio: &mut dyn Radio, now: Instant) {
+        radio.set_timer(PolicyTimer::Update, Some(now + self.config.t_update));
+        // A driver that left the last question open gets no other: an air time that nobody knows counts as none.
+        let unanswered = std::mem::take(&mut self.measuring);
+        if radio.in_power_save() || unanswered || !sees(radio, Abilities::SEE_AIR_TIME) {
+            return self.update(radio, Ratio::ZERO, now);
+        }
+        self.measuring = true;
+        radio.measure_air_time();
     }
 
     fn forget(&mut self) {
@@ -170,7 +289,7 @@ impl<C> BaTa<C> {
 
 impl<C: Settings + Into<(BaTaConfig, Option<StreamConfig>)>> Policy for BaTa<C> {
     type Config = C;
-    const NEEDS_UAPSD: bool = true;
+    const NEEDS: Abilities = Abilities::SWITCH.and(Abilities::TRIGGER);
 
     fn new(config: C, start: Instant) -> Self {
         config.check().unwrap_or_else(|error| panic!("{error}"));
@@ -193,93 +312,37 @@ impl<C: Settings + Into<(BaTaConfig, Option<StreamConfig>)>> Policy for BaTa<C> 
         }
     }
 
-    fn adaptation(&self, link: &Link) -> Option<Adaptation> {
+    fn fact(&mut self, radio: &mut dyn Radio, fact: Fact, now: Instant) {
+        match fact {
+            Fact::Start => radio.set_power_save(true, StationTimer::Announce),
+            Fact::Beacon { tim: true } if radio.in_power_save() => radio.trigger(StationTimer::Beacon),
+            Fact::Received { bytes, service, null } => {
+                if !null {
+                    self.received(radio, bytes, now);
+                }
+                if service.is_some_and(|flags| flags.eosp && !flags.more_data) {
+                    self.peak.emptied(now, self.config.t_update);
+                }
+            }
+            Fact::Sent { frame, delivered } if radio.in_power_save() => {
+                self.sent(radio, frame, delivered, now);
+            }
+            Fact::ServiceEnded { last } => self.period_ended(radio, last, now),
+            Fact::AirTime(air_time) => self.air_time(radio, air_time, now),
+            Fact::Timer(PolicyTimer::Trigger) => self.trigger_due(radio),
+            Fact::Timer(PolicyTimer::Inactivity) => self.burst_ended(radio, now),
+            Fact::Timer(PolicyTimer::Update) => self.update_due(radio, now),
+            _ => {}
+        }
+    }
+
+    fn adaptation(&self, radio: &dyn Radio) -> Option<Adaptation> {
         Some(Adaptation {
             interval: self.controller.interval(),
             peak_bps: self.peak.bps(),
             application_bps: self.history.as_ref().and_then(History::application_bps),
             throughput_bps: self.controller.throughput_bps(),
-            active: !link.pm(),
+            active: !radio.in_power_save(),
         })
-    }
-
-    fn start(&mut self, link: &mut Link) {
-        link.start_in_power_save();
-    }
-
-    fn beacon(&mut self, link: &mut Link, tim: bool, _now: Instant) {
-        if tim && link.pm() {
-            link.trigger(StationTimer::Beacon);
-        }
-    }
-
-    fn received(&mut self, link: &mut Link, bytes: u32, flags: ServiceFlags, null: bool, now: Instant) {
-        if !null {
-            if self.resting {
-                self.resume(link, now);
-            }
-            let bits = u64::from(bytes) * 8;
-            self.received_bits += bits;
-            self.period.data = true;
-            self.last_data = now;
-            self.peak.received(bits);
-        }
-        if flags.eosp && !flags.more_data {
-            self.peak.emptied(now, self.config.t_update);
-        }
-    }
-
-    fn sent(&mut self, link: &mut Link, frame: Uplink, delivered: bool, now: Instant) {
-        if !link.pm() {
-            return;
-        }
-        if link.in_service() && !self.period.open {
-            let asked = frame == Uplink::Control(Control::Trigger);
-            self.period = Period { open: true, asked, data: false };
-        }
-        match frame {
-            Uplink::Control(Control::PmNull { pm: true }) if !delivered => {}
-            Uplink::Control(Control::PmNull { pm: false } | Control::PsPoll) => {}
-            Uplink::Data { .. } | Uplink::Control(_) => self.restart_interval(link, now),
-        }
-    }
-
-    fn period_ended(&mut self, link: &mut Link, last: Option<ServiceFlags>, now: Instant) {
-        let Period { asked, data, .. } = std::mem::take(&mut self.period);
-        // A period whose end was not heard was not answered either.
-        self.empty_triggers += u32::from(asked && !data && last.is_some());
-        self.restart_interval(link, now);
-        if link.pm() && last.is_some_and(|flags| flags.more_data) {
-            link.trigger(StationTimer::ServicePeriod);
-        }
-    }
-
-    fn air_time(&mut self, link: &mut Link, air_time: AirTime, now: Instant) {
-        let busy = air_time.total();
-        let before = self.busy.replace(busy);
-        if std::mem::take(&mut self.measuring) {
-            let elapsed = now.saturating_since(self.updated);
-            let spent = before.map_or(Span::ZERO, |before| busy.saturating_sub(before));
-            self.update(link, Ratio::share(spent.as_nanos(), elapsed.as_nanos()), now);
-        }
-    }
-
-    fn timer(&mut self, link: &mut Link, timer: StationTimer, now: Instant) {
-        if timer == StationTimer::Trigger {
-            // With frames of the user waiting no trigger goes out, and the first of them restarts the interval; so does
-            // the end of a period that is open.
-            if !link.in_service() {
-                link.trigger(StationTimer::Trigger);
-            }
-            return;
-        }
-        link.set_timer(StationTimer::Update, now + self.config.t_update);
-        // A driver that left the last question open gets no other: an air time that nobody knows counts as none.
-        let unanswered = std::mem::take(&mut self.measuring);
-        if link.pm() || unanswered {
-            return self.update(link, Ratio::ZERO, now);
-        }
-        self.measuring = true;
-        link.measure_air_time();
     }
 }

@@ -9,8 +9,7 @@ use airwatt_base::Instant;
 use airwatt_base::settings::NoSettings;
 
 use super::Policy;
-use crate::powersave::ServiceFlags;
-use crate::powersave::link::Link;
+use crate::powersave::radio::{Abilities, Fact, Radio};
 use crate::powersave::station::StationTimer;
 
 #[derive(Clone, Debug)]
@@ -18,25 +17,20 @@ pub(in crate::powersave) struct Psm;
 
 impl Policy for Psm {
     type Config = NoSettings;
-    const NEEDS_UAPSD: bool = true;
+    const NEEDS: Abilities = Abilities::SWITCH.and(Abilities::TRIGGER).and(Abilities::SEE_TIM);
 
     fn new(_config: NoSettings, _start: Instant) -> Self {
         Self
     }
 
-    fn start(&mut self, link: &mut Link) {
-        link.start_in_power_save();
-    }
-
-    fn beacon(&mut self, link: &mut Link, tim: bool, _now: Instant) {
-        if tim {
-            link.trigger(StationTimer::Beacon);
-        }
-    }
-
-    fn period_ended(&mut self, link: &mut Link, last: Option<ServiceFlags>, _now: Instant) {
-        if last.is_some_and(|flags| flags.more_data) {
-            link.trigger(StationTimer::ServicePeriod);
+    fn fact(&mut self, radio: &mut dyn Radio, fact: Fact, _now: Instant) {
+        match fact {
+            Fact::Start => radio.set_power_save(true, StationTimer::Announce),
+            Fact::Beacon { tim: true } => radio.trigger(StationTimer::Beacon),
+            Fact::ServiceEnded { last: Some(flags) } if flags.more_data => {
+                radio.trigger(StationTimer::ServicePeriod);
+            }
+            _ => {}
         }
     }
 }

@@ -8,8 +8,7 @@ use airwatt_base::Instant;
 use airwatt_base::settings::NoSettings;
 
 use super::Policy;
-use crate::powersave::ServiceFlags;
-use crate::powersave::link::Link;
+use crate::powersave::radio::{Abilities, Fact, Radio};
 use crate::powersave::station::StationTimer;
 
 #[derive(Clone, Debug)]
@@ -17,25 +16,22 @@ pub(in crate::powersave) struct PsmLegacy;
 
 impl Policy for PsmLegacy {
     type Config = NoSettings;
-    const NEEDS_UAPSD: bool = false;
+    /// More Data, which is part of what is known of a service, alone says whether to poll again.
+    const NEEDS: Abilities =
+        Abilities::SWITCH.and(Abilities::POLL).and(Abilities::SEE_TIM).and(Abilities::SEE_SERVICE);
 
     fn new(_config: NoSettings, _start: Instant) -> Self {
         Self
     }
 
-    fn start(&mut self, link: &mut Link) {
-        link.start_in_power_save();
-    }
-
-    fn beacon(&mut self, link: &mut Link, tim: bool, _now: Instant) {
-        if tim {
-            link.poll(StationTimer::Beacon);
-        }
-    }
-
-    fn period_ended(&mut self, link: &mut Link, last: Option<ServiceFlags>, _now: Instant) {
-        if last.is_some_and(|flags| flags.more_data) {
-            link.poll(StationTimer::ServicePeriod);
+    fn fact(&mut self, radio: &mut dyn Radio, fact: Fact, _now: Instant) {
+        match fact {
+            Fact::Start => radio.set_power_save(true, StationTimer::Announce),
+            Fact::Beacon { tim: true } => radio.poll(StationTimer::Beacon),
+            Fact::ServiceEnded { last: Some(flags) } if flags.more_data => {
+                radio.poll(StationTimer::ServicePeriod);
+            }
+            _ => {}
         }
     }
 }

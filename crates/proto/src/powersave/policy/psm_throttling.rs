@@ -33,9 +33,9 @@ use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_base::{Instant, Span};
 
 use super::{Policy, rate_bps};
-use crate::powersave::link::Link;
+use crate::powersave::Ratio;
+use crate::powersave::radio::{Abilities, Fact, PolicyTimer, Radio};
 use crate::powersave::station::{StationTimer, Uplink, Window};
-use crate::powersave::{Ratio, ServiceFlags};
 
 /// IP and TCP headers with timestamps: what a packet brings beyond the window that it uses up.
 const HEADER_BYTES: u64 = 52;
@@ -317,34 +317,34 @@ pub(in crate::powersave) struct PsmThrottling {
 
 impl PsmThrottling {
     /// Traffic where none was.
-    fn begin(&mut self, link: &mut Link, reason: StationTimer, now: Instant) {
-        link.leave_power_save(reason);
+    fn begin(&mut self, radio: &mut dyn Radio, reason: StationTimer, now: Instant) {
+        radio.set_power_save(false, reason);
         self.phase = Phase::Measuring(Measurement::new(now));
         self.last_data = now;
-        link.set_timer(StationTimer::Update, now + self.config.measure);
+        radio.set_timer(PolicyTimer::Update, Some(now + self.config.measure));
     }
 
     /// The traffic is over.
-    fn end(&mut self, link: &mut Link) {
+    fn end(&mut self, radio: &mut dyn Radio) {
         if matches!(self.phase, Phase::Shaping(_)) {
-            link.wish(Window::Open);
+            radio.grant(Window::Open);
         }
         self.phase = Phase::Idle;
-        link.stop_timer(StationTimer::Inactivity);
-        link.stop_timer(StationTimer::Update);
-        link.enter_power_save();
+        radio.set_timer(PolicyTimer::Inactivity, None);
+        radio.set_timer(PolicyTimer::Update, None);
+        radio.set_power_save(true, StationTimer::Announce);
     }
 
     fn is_over(&self, now: Instant) -> bool {
         now.saturating_since(self.last_data) >= self.config.forget_after
     }
 
-    fn measured(&mut self, link: &mut Link, now: Instant) {
+    fn measured(&mut self, radio: &mut dyn Radio, now: Instant) {
         let Phase::Measuring(measurement) = &self.phase else { return };
         let rate = measurement.rate_bps(&self.config, now);
         let greedy_bps = self.config.throttled_below.of(i128::from(measurement.available_bps())) as u64;
         if rate >= greedy_bps || measurement.asks || measurement.sent_bits >= measurement.received_bits {
-            return self.stay_awake(link, now);
+            return self.stay_awake(radio, now);
         }
         let bytes = |rate_bps: u64| {
             (u128::from(rate_bps) * u128::from(self.config.period.as_nanos()) / 8_000_000_000) as u64
@@ -365,139 +365,133 @@ impl PsmThrottling {
             used_up: 0,
             packet_bytes: 0,
         });
-        self.sleep(link, now + self.config.period);
+        self.sleep(radio, now + self.config.period);
     }
 
-    fn stay_awake(&mut self, link: &mut Link, now: Instant) {
+    fn stay_awake(&mut self, radio: &mut dyn Radio, now: Instant) {
         self.phase = Phase::Greedy;
-        link.leave_power_save(StationTimer::Update);
-        link.stop_timer(StationTimer::Inactivity);
-        link.set_timer(StationTimer::Update, (self.last_data + self.config.forget_after).max(now));
+        radio.set_power_save(false, StationTimer::Update);
+        radio.set_timer(PolicyTimer::Inactivity, None);
+        radio.set_timer(PolicyTimer::Update, Some((self.last_data + self.config.forget_after).max(now)));
     }
 
-    fn begin_burst(&mut self, link: &mut Link, now: Instant) {
+    fn begin_burst(&mut self, radio: &mut dyn Radio, now: Instant) {
         if self.is_over(now) {
-            return self.end(link);
+            return self.end(radio);
         }
         let Phase::Shaping(shape) = &mut self.phase else { return };
         let grant = scale(shape.window, now.saturating_since(shape.covered), self.config.period);
         shape.burst = Some((grant, grant));
         shape.opened = now;
-        link.leave_power_save(StationTimer::Update);
-        link.wish(Window::Grant { bytes: grant });
-        link.set_timer(StationTimer::Inactivity, now + shape.quiet);
-        link.set_timer(StationTimer::Update, now + self.config.period);
+        radio.set_power_save(false, StationTimer::Update);
+        radio.grant(Window::Grant { bytes: grant });
+        radio.set_timer(PolicyTimer::Inactivity, Some(now + shape.quiet));
+        radio.set_timer(PolicyTimer::Update, Some(now + self.config.period));
     }
 
     /// The burst is over; `dry` if nothing more came.
-    fn end_burst(&mut self, link: &mut Link, dry: bool, now: Instant) {
+    fn end_burst(&mut self, radio: &mut dyn Radio, dry: bool, now: Instant) {
         let Phase::Shaping(shape) = &mut self.phase else { return };
         if shape.settle(&self.config, dry, now) {
-            return self.let_go(link, now);
+            return self.let_go(radio, now);
         }
         let sleep = self.config.period / 4 * 3;
         let next = (shape.opened + self.config.period).max(now + sleep);
-        self.sleep(link, next);
+        self.sleep(radio, next);
     }
 
     /// Until the next burst.
-    fn sleep(&mut self, link: &mut Link, until: Instant) {
-        link.stop_timer(StationTimer::Inactivity);
-        link.set_timer(StationTimer::Update, until);
-        link.wish(Window::Grant { bytes: 0 });
-        link.enter_power_save();
+    fn sleep(&mut self, radio: &mut dyn Radio, until: Instant) {
+        radio.set_timer(PolicyTimer::Inactivity, None);
+        radio.set_timer(PolicyTimer::Update, Some(until));
+        radio.grant(Window::Grant { bytes: 0 });
+        radio.set_power_save(true, StationTimer::Announce);
     }
 
     /// What was shaped is greedy.
-    fn let_go(&mut self, link: &mut Link, now: Instant) {
-        link.wish(Window::Open);
-        self.stay_awake(link, now);
+    fn let_go(&mut self, radio: &mut dyn Radio, now: Instant) {
+        radio.grant(Window::Open);
+        self.stay_awake(radio, now);
     }
 
     /// A packet of a stream that is shaped.
-    fn shaped(&mut self, link: &mut Link, bytes: u32, now: Instant) {
+    fn shaped(&mut self, radio: &mut dyn Radio, bytes: u32, now: Instant) {
         let Phase::Shaping(shape) = &mut self.phase else { return };
         let payload = u64::from(bytes).saturating_sub(HEADER_BYTES);
         shape.packet_bytes = shape.packet_bytes.max(payload);
         let Some((_, left)) = &mut shape.burst else { return };
         *left = left.saturating_sub(payload);
         if *left < shape.packet_bytes {
-            return self.end_burst(link, false, now);
+            return self.end_burst(radio, false, now);
         }
         let quiet = shape.quiet;
-        link.set_timer(StationTimer::Inactivity, now + quiet);
+        radio.set_timer(PolicyTimer::Inactivity, Some(now + quiet));
+    }
+
+    /// Handles a packet that came.
+    fn received(&mut self, radio: &mut dyn Radio, bytes: u32, now: Instant) {
+        self.last_data = now;
+        match &mut self.phase {
+            Phase::Idle => self.begin(radio, StationTimer::Beacon, now),
+            Phase::Measuring(measurement) => measurement.received(u64::from(bytes) * 8, &self.config, now),
+            Phase::Greedy => {}
+            Phase::Shaping(_) => self.shaped(radio, bytes, now),
+        }
+    }
+
+    /// Handles a packet of the user that left.
+    fn sent(&mut self, radio: &mut dyn Radio, bytes: u32, now: Instant) {
+        match &mut self.phase {
+            Phase::Measuring(measurement) => measurement.sent(bytes, &self.config, now),
+            // An upload is traffic too; of a stream that is shaped the acknowledgements are not.
+            Phase::Greedy => self.last_data = now,
+            Phase::Shaping(_) if bytes > LARGEST_ACK => self.let_go(radio, now),
+            Phase::Idle | Phase::Shaping(_) => {}
+        }
+    }
+
+    fn timer(&mut self, radio: &mut dyn Radio, timer: PolicyTimer, now: Instant) {
+        match (&self.phase, timer) {
+            (Phase::Measuring(_), PolicyTimer::Update) => self.measured(radio, now),
+            (Phase::Greedy, PolicyTimer::Update) if self.is_over(now) && radio.backlog() == 0 => {
+                self.end(radio)
+            }
+            (Phase::Greedy, PolicyTimer::Update) => {
+                let over = self.last_data + self.config.forget_after;
+                // Frames of the user that wait longer than that are no end either.
+                let again = now + self.config.period;
+                radio.set_timer(PolicyTimer::Update, Some(if over > now { over } else { again }));
+            }
+            (Phase::Shaping(Shape { burst: None, .. }), PolicyTimer::Update) => self.begin_burst(radio, now),
+            (Phase::Shaping(_), _) => self.end_burst(radio, timer == PolicyTimer::Inactivity, now),
+            _ => {}
+        }
     }
 }
 
 impl Policy for PsmThrottling {
     type Config = PsmThrottlingConfig;
-    const NEEDS_UAPSD: bool = false;
+    const NEEDS: Abilities =
+        Abilities::SWITCH.and(Abilities::POLL).and(Abilities::GRANT).and(Abilities::SEE_TIM);
 
     fn new(config: PsmThrottlingConfig, _start: Instant) -> Self {
         config.check().unwrap_or_else(|error| panic!("{error}"));
         Self { config, phase: Phase::Idle, last_data: Instant::ZERO }
     }
 
-    fn start(&mut self, link: &mut Link) {
-        link.start_in_power_save();
-    }
-
-    fn beacon(&mut self, link: &mut Link, tim: bool, _now: Instant) {
-        if tim && link.pm() {
-            link.poll(StationTimer::Beacon);
-        }
-    }
-
-    fn received(&mut self, link: &mut Link, bytes: u32, _flags: ServiceFlags, null: bool, now: Instant) {
-        if null {
-            return;
-        }
-        self.last_data = now;
-        match &mut self.phase {
-            Phase::Idle => self.begin(link, StationTimer::Beacon, now),
-            Phase::Measuring(measurement) => measurement.received(u64::from(bytes) * 8, &self.config, now),
-            Phase::Greedy => {}
-            Phase::Shaping(_) => self.shaped(link, bytes, now),
-        }
-    }
-
-    fn sent(&mut self, link: &mut Link, frame: Uplink, _delivered: bool, now: Instant) {
-        let Uplink::Data { bytes } = frame else { return };
-        match &mut self.phase {
-            Phase::Measuring(measurement) => measurement.sent(bytes, &self.config, now),
-            // An upload is traffic too; of a stream that is shaped the acknowledgements are not.
-            Phase::Greedy => self.last_data = now,
-            Phase::Shaping(_) if bytes > LARGEST_ACK => self.let_go(link, now),
-            Phase::Idle | Phase::Shaping(_) => {}
-        }
-    }
-
-    fn backlog(&mut self, link: &mut Link, now: Instant) {
-        if link.backlog() > 0 && matches!(self.phase, Phase::Idle) {
-            self.begin(link, StationTimer::Inactivity, now);
-        }
-    }
-
-    fn period_ended(&mut self, link: &mut Link, last: Option<ServiceFlags>, _now: Instant) {
-        if link.pm() && last.is_some_and(|flags| flags.more_data) {
-            link.poll(StationTimer::ServicePeriod);
-        }
-    }
-
-    fn timer(&mut self, link: &mut Link, timer: StationTimer, now: Instant) {
-        match (&self.phase, timer) {
-            (Phase::Measuring(_), StationTimer::Update) => self.measured(link, now),
-            (Phase::Greedy, StationTimer::Update) if self.is_over(now) && link.backlog() == 0 => {
-                self.end(link)
+    fn fact(&mut self, radio: &mut dyn Radio, fact: Fact, now: Instant) {
+        match fact {
+            Fact::Start => radio.set_power_save(true, StationTimer::Announce),
+            Fact::Beacon { tim: true } if radio.in_power_save() => radio.poll(StationTimer::Beacon),
+            Fact::Received { bytes, null: false, .. } => self.received(radio, bytes, now),
+            Fact::Sent { frame: Uplink::Data { bytes }, .. } => self.sent(radio, bytes, now),
+            Fact::Backlog if radio.backlog() > 0 && matches!(self.phase, Phase::Idle) => {
+                self.begin(radio, StationTimer::Inactivity, now);
             }
-            (Phase::Greedy, StationTimer::Update) => {
-                let over = self.last_data + self.config.forget_after;
-                // Frames of the user that wait longer than that are no end either.
-                let again = now + self.config.period;
-                link.set_timer(StationTimer::Update, if over > now { over } else { again });
+            Fact::ServiceEnded { last: Some(flags) } if flags.more_data && radio.in_power_save() => {
+                radio.poll(StationTimer::ServicePeriod);
             }
-            (Phase::Shaping(Shape { burst: None, .. }), StationTimer::Update) => self.begin_burst(link, now),
-            (Phase::Shaping(_), _) => self.end_burst(link, timer == StationTimer::Inactivity, now),
+            Fact::Timer(timer) => self.timer(radio, timer, now),
             _ => {}
         }
     }

@@ -12,8 +12,7 @@ use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_base::{Instant, Span};
 
 use super::Policy;
-use crate::powersave::ServiceFlags;
-use crate::powersave::link::Link;
+use crate::powersave::radio::{Abilities, Fact, PolicyTimer, Radio};
 use crate::powersave::station::{StationTimer, Uplink};
 
 /// Settings of policy `timeout`.
@@ -42,54 +41,35 @@ pub(in crate::powersave) struct Timeout {
 }
 
 impl Timeout {
-    fn traffic(&self, link: &mut Link, reason: StationTimer, now: Instant) {
-        link.leave_power_save(reason);
-        link.set_timer(StationTimer::Inactivity, now + self.timeout);
+    fn traffic(&self, radio: &mut dyn Radio, why: StationTimer, now: Instant) {
+        radio.set_power_save(false, why);
+        radio.set_timer(PolicyTimer::Inactivity, Some(now + self.timeout));
     }
 }
 
 impl Policy for Timeout {
     type Config = TimeoutConfig;
-    const NEEDS_UAPSD: bool = false;
+    const NEEDS: Abilities = Abilities::SWITCH.and(Abilities::SEE_TIM);
 
     fn new(config: TimeoutConfig, _start: Instant) -> Self {
         Self { timeout: config.timeout }
     }
 
-    fn start(&mut self, link: &mut Link) {
-        let start = link.config().start;
-        link.set_timer(StationTimer::Inactivity, start + self.timeout);
-    }
-
-    fn beacon(&mut self, link: &mut Link, tim: bool, now: Instant) {
-        if tim {
-            self.traffic(link, StationTimer::Beacon, now);
-        }
-    }
-
-    fn received(&mut self, link: &mut Link, _bytes: u32, _flags: ServiceFlags, null: bool, now: Instant) {
-        if !null {
-            self.traffic(link, StationTimer::Beacon, now);
-        }
-    }
-
-    fn sent(&mut self, link: &mut Link, frame: Uplink, _delivered: bool, now: Instant) {
-        if matches!(frame, Uplink::Data { .. }) {
-            self.traffic(link, StationTimer::Inactivity, now);
-        }
-    }
-
-    fn backlog(&mut self, link: &mut Link, now: Instant) {
-        if link.backlog() > 0 {
-            self.traffic(link, StationTimer::Inactivity, now);
-        }
-    }
-
-    fn timer(&mut self, link: &mut Link, _timer: StationTimer, now: Instant) {
-        if link.backlog() > 0 {
-            link.set_timer(StationTimer::Inactivity, now + self.timeout);
-        } else {
-            link.enter_power_save();
+    fn fact(&mut self, radio: &mut dyn Radio, fact: Fact, now: Instant) {
+        match fact {
+            Fact::Start => radio.set_timer(PolicyTimer::Inactivity, Some(now + self.timeout)),
+            Fact::Beacon { tim: true } | Fact::Received { null: false, .. } => {
+                self.traffic(radio, StationTimer::Beacon, now);
+            }
+            Fact::Sent { frame: Uplink::Data { .. }, .. } => {
+                self.traffic(radio, StationTimer::Inactivity, now);
+            }
+            Fact::Backlog if radio.backlog() > 0 => self.traffic(radio, StationTimer::Inactivity, now),
+            Fact::Timer(_) if radio.backlog() > 0 => {
+                radio.set_timer(PolicyTimer::Inactivity, Some(now + self.timeout));
+            }
+            Fact::Timer(_) => radio.set_power_save(true, StationTimer::Announce),
+            _ => {}
         }
     }
 }

@@ -3,15 +3,15 @@
 //! As `psm`, and besides a trigger whenever the interval has passed since the last uplink frame, whether data or
 //! trigger, delivered or not (the trigger rule of Hashimoto's tunnelling). Frequent uplink frames thus leave no scheduled
 //! triggers. A trigger that would fall into an open service period is left out, since the period empties the buffer;
-//! the interval then runs from the period's end.
+//! the interval then runs from the period's end. Where the TIM is hidden, triggers at the interval are all that fetches
+//! frames, and where service periods are hidden, none of them is left out.
 
 use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_base::{Instant, Span};
 
 use super::Policy;
 use crate::powersave::Control;
-use crate::powersave::ServiceFlags;
-use crate::powersave::link::Link;
+use crate::powersave::radio::{Abilities, Fact, PolicyTimer, Radio};
 use crate::powersave::station::{StationTimer, Uplink};
 
 /// Settings of policy `uapsd`.
@@ -41,47 +41,41 @@ pub(in crate::powersave) struct Uapsd {
     left_out: bool,
 }
 
+impl Uapsd {
+    fn schedule(&self, radio: &mut dyn Radio, now: Instant) {
+        radio.set_timer(PolicyTimer::Trigger, Some(now + self.interval));
+    }
+}
+
 impl Policy for Uapsd {
     type Config = UapsdConfig;
-    const NEEDS_UAPSD: bool = true;
+    const NEEDS: Abilities = Abilities::SWITCH.and(Abilities::TRIGGER);
 
     fn new(config: UapsdConfig, _start: Instant) -> Self {
         assert!(!config.interval.is_zero(), "a trigger interval is longer than zero");
         Self { interval: config.interval, left_out: false }
     }
 
-    fn start(&mut self, link: &mut Link) {
-        link.start_in_power_save();
-    }
-
-    fn beacon(&mut self, link: &mut Link, tim: bool, _now: Instant) {
-        if tim {
-            link.trigger(StationTimer::Beacon);
-        }
-    }
-
-    fn sent(&mut self, link: &mut Link, frame: Uplink, _delivered: bool, now: Instant) {
-        if frame != Uplink::Control(Control::PmNull { pm: false }) {
-            self.left_out = false;
-            link.schedule_trigger(now + self.interval);
-        }
-    }
-
-    fn period_ended(&mut self, link: &mut Link, last: Option<ServiceFlags>, now: Instant) {
-        if last.is_some_and(|flags| flags.more_data) {
-            link.trigger(StationTimer::ServicePeriod);
-        } else if self.left_out {
-            link.schedule_trigger(now + self.interval);
-        }
-        self.left_out = false;
-    }
-
-    /// With frames of the user waiting no trigger goes out: the first of them restarts the interval when it is sent.
-    fn timer(&mut self, link: &mut Link, _timer: StationTimer, _now: Instant) {
-        if link.in_service() {
-            self.left_out = true;
-        } else {
-            link.trigger(StationTimer::Trigger);
+    fn fact(&mut self, radio: &mut dyn Radio, fact: Fact, now: Instant) {
+        match fact {
+            Fact::Start => radio.set_power_save(true, StationTimer::Announce),
+            Fact::Beacon { tim: true } => radio.trigger(StationTimer::Beacon),
+            Fact::Sent { frame, .. } if frame != Uplink::Control(Control::PmNull { pm: false }) => {
+                self.left_out = false;
+                self.schedule(radio, now);
+            }
+            Fact::ServiceEnded { last } => {
+                if last.is_some_and(|flags| flags.more_data) {
+                    radio.trigger(StationTimer::ServicePeriod);
+                } else if self.left_out {
+                    self.schedule(radio, now);
+                }
+                self.left_out = false;
+            }
+            Fact::Timer(_) if radio.in_service() == Some(true) => self.left_out = true,
+            // With frames of the user waiting no trigger goes out: the first of them restarts the interval when it is sent.
+            Fact::Timer(_) => radio.trigger(StationTimer::Trigger),
+            _ => {}
         }
     }
 }

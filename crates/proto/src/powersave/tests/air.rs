@@ -105,8 +105,17 @@ pub(super) fn station_config() -> StationConfig {
 impl Air {
     /// One cell; the power-save buffers hold `ps_buffer` packets each, the transmission queue `queue_limit`.
     pub(super) fn new(ps_buffer: u32, queue_limit: usize, policies: &[PowerSaveConfig]) -> Self {
-        let setup =
-            (ap_config(ps_buffer), policies.iter().map(|p| (station_config(), *p)).collect::<Vec<_>>());
+        let stations: Vec<_> = policies.iter().map(|policy| (station_config(), *policy)).collect();
+        Self::with_stations(ps_buffer, queue_limit, stations)
+    }
+
+    /// As [`Air::new`], of stations with settings of their own.
+    pub(super) fn with_stations(
+        ps_buffer: u32,
+        queue_limit: usize,
+        stations: Vec<(StationConfig, PowerSaveConfig)>,
+    ) -> Self {
+        let setup = (ap_config(ps_buffer), stations);
         let mut ap = AccessPoint::new(setup.0);
         let clients = setup.1.iter().map(|(config, policy)| {
             let machine = Station::new(*config, *policy);

@@ -4,8 +4,10 @@
 use airwatt_base::{Instant, Span};
 
 use super::ACTIVE;
-use super::air::Air;
-use crate::powersave::{Adaptation, BaTaConfig, PowerSaveConfig, Ratio, StationTimer};
+use super::air::{Air, station_config};
+use crate::powersave::{
+    Abilities, Adaptation, BaTaConfig, PowerSaveConfig, Ratio, StationConfig, StationTimer,
+};
 
 const fn ms(millis: u64) -> Instant {
     Instant::from_millis(millis)
@@ -113,6 +115,53 @@ fn triggers_follow_the_end_of_the_last_period() {
         ],
     );
     assert_eq!(air.clients[0].machine.counts().wakeups_for(StationTimer::Trigger), 3);
+}
+
+/// A station that sees neither TIM nor service periods triggers at the interval, however long it is: the beacon that
+/// announces packet 0 changes nothing. Packets 1 and 2, 5 ms apart, are one burst, so the next interval runs from packet 2.
+/// ```text
+/// AP   (holds 0)  --beacon tim--               0e              1e              2e
+/// STA             ^              --trigger--      v  --data--     v  --data--     v  | 100 ms | --trigger--
+/// ```
+#[test]
+fn without_tim_and_service_periods_own_frames_fetch_everything() {
+    let hidden = Abilities::SEE_TIM | Abilities::SEE_SERVICE;
+    let station = StationConfig { hidden, ..station_config() };
+    let policy = PowerSaveConfig::BaTa(BaTaConfig { t_update: Span::from_secs(10), ..BaTaConfig::default() });
+    let mut air = Air::with_stations(10, 100, vec![(station, policy)]);
+    air.run_until(ms(10));
+    air.log.clear();
+    air.down(20_000, 0, 0);
+    air.down(130_000, 0, 1);
+    air.up(130_100, 0, 50);
+    air.down(135_000, 0, 2);
+    air.up(135_100, 0, 51);
+    air.run_until(ms(260));
+    expect(
+        &air,
+        &[
+            "99.2 s0 wakes",
+            "100.2 beacon s0",
+            "101.0 s0>ap trigger pm=1",
+            "101.5 ap>s0 0 eosp",
+            "101.5 s0 dozes",
+            "130.1 s0 wakes",
+            "130.9 s0>ap data pm=1",
+            "131.4 ap>s0 1 eosp",
+            "131.4 s0 dozes",
+            "135.1 s0 wakes",
+            "135.9 s0>ap data pm=1",
+            "136.4 ap>s0 2 eosp",
+            "136.4 s0 dozes",
+            "199.2 s0 wakes",
+            "200.2 beacon",
+            "200.2 s0 dozes",
+            "236.1 s0 wakes",
+            "236.9 s0>ap trigger pm=1",
+            "237.4 ap>s0 null eosp",
+            "237.4 s0 dozes",
+        ],
+    );
 }
 
 /// ```text

@@ -58,6 +58,29 @@ fn every_listed_policy_parses_and_describes_itself() {
     );
 }
 
+/// What each policy cannot do without, by the names that `hide` has.
+#[test]
+fn policies_say_what_they_need_to_see() {
+    let needs = |name: &str| -> Vec<&str> {
+        let policy = PowerSaveConfig::named(name).unwrap();
+        let needed = Observable::ALL.into_iter().filter(|fact| policy.misses(&[*fact]).is_some());
+        needed.map(|fact| fact.name()).collect()
+    };
+    for name in ["active", "uapsd", "ba-ta", "ba-ta+str"] {
+        assert_eq!(needs(name), [""; 0], "{name}");
+    }
+    for name in ["timeout", "psm", "psm-throttling"] {
+        assert_eq!(needs(name), ["tim"], "{name}");
+    }
+    assert_eq!(needs("psm-legacy"), ["service", "tim"]);
+}
+
+#[test]
+#[should_panic(expected = "psm needs what is hidden")]
+fn a_policy_without_what_it_needs_is_refused() {
+    Station::new(StationConfig { hidden: Abilities::SEE_TIM, ..StationConfig::default() }, PSM);
+}
+
 #[test]
 fn an_active_station_asks_for_nothing_ever() {
     let make = || Station::new(StationConfig::default(), ACTIVE);

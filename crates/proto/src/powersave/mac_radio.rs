@@ -1,13 +1,13 @@
-//! What every power-save policy shares: the radio, the PM bit, beacons, service periods and the decision to doze.
+//! The [`Radio`] whose MAC this project runs: PM bit, beacons, service periods, and the decision to doze.
 //!
-//! A policy is handed the [`Link`] and asks it for what it wants ([`Link::trigger`], [`Link::poll`],
-//! [`Link::enter_power_save`], ...); the link wakes the radio first where that is needed. It models no air: that a frame
-//! was sent or lost comes in.
+//! Every policy shares it. It wakes the radio first if a request of the policy needs that. It has every [ability](Abilities)
+//! but those that its settings [hide](StationConfig::hidden), and it models no air: that a frame was sent or lost comes in.
 
 use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Span, Timeout, TimerKind, TimerTable};
 
+use super::radio::{Abilities, PolicyTimer, Radio};
 use super::station::{StationOutput, StationTimer, Uplink, Window};
 use super::{Control, ServiceFlags};
 
@@ -43,6 +43,8 @@ pub struct StationConfig {
     pub supervision: Span,
     /// When the machine acts first. Default: at the beginning.
     pub start: Instant,
+    /// Abilities that the policy is to do without. Default: none.
+    pub hidden: Abilities,
 }
 
 impl Default for StationConfig {
@@ -57,6 +59,7 @@ impl Default for StationConfig {
             beacon_window: Span::from_millis(10),
             supervision: Span::from_millis(50),
             start: Instant::ZERO,
+            hidden: Abilities::NONE,
         }
     }
 }
@@ -110,7 +113,7 @@ impl StationCounts {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Radio {
+enum Power {
     Awake,
     Waking,
     Dozing,
@@ -126,12 +129,14 @@ enum Service {
     Answer,
 }
 
-/// The shared part of a station.
+/// The part of a station that every policy shares.
 #[derive(Clone, Debug)]
-pub(super) struct Link {
+pub(super) struct MacRadio {
     config: StationConfig,
+    /// The policy has not finished [`Fact::Start`](super::Fact::Start): no frame may be sent yet.
+    starting: bool,
     uapsd: bool,
-    radio: Radio,
+    power: Power,
     /// The PM bit that uplink frames carry.
     pm: bool,
     /// The access point is known to have heard PM = 1, and nothing was said against it since.
@@ -152,16 +157,17 @@ pub(super) struct Link {
     counts: StationCounts,
 }
 
-/// What the station tells it.
-impl Link {
+/// What the station reports to it.
+impl MacRadio {
     pub(super) fn new(config: StationConfig, uapsd: bool) -> Self {
         assert!(!config.beacon_interval.is_zero(), "a beacon interval is longer than nothing");
         assert!(config.listen_interval > 0, "a listen interval is at least one beacon");
         assert!(config.dtim_period != Some(0), "a DTIM period is at least one beacon");
         Self {
             config,
+            starting: true,
             uapsd,
-            radio: Radio::Awake,
+            power: Power::Awake,
             pm: false,
             announced: false,
             service: Service::None,
@@ -179,7 +185,7 @@ impl Link {
 
     /// The radio has woken up: what waited for it goes out.
     pub(super) fn awake(&mut self) {
-        self.radio = Radio::Awake;
+        self.power = Power::Awake;
         for control in std::mem::take(&mut self.held) {
             // Meanwhile the user's frames may have come, which trigger as well, or power save may have ended.
             let needed = match control {
@@ -195,7 +201,7 @@ impl Link {
 
     pub(super) fn set_backlog(&mut self, frames: u32) {
         self.backlog = frames;
-        if frames > 0 && self.radio == Radio::Dozing {
+        if frames > 0 && self.power == Power::Dozing {
             self.counts.uplink_wakeups += 1;
             self.start_waking();
         }
@@ -297,7 +303,7 @@ impl Link {
     /// Sleeps if nothing is pending: power save announced, nothing to send, nothing expected, and no wake-up so near
     /// that falling asleep and waking would take longer than the sleep.
     pub(super) fn doze_if_idle(&mut self, now: Instant) {
-        let idle = self.radio == Radio::Awake
+        let idle = self.power == Power::Awake
             && self.announced
             && self.service == Service::None
             && self.backlog == 0
@@ -306,7 +312,7 @@ impl Link {
         if !idle || !self.worth_dozing(now) {
             return;
         }
-        self.radio = Radio::Dozing;
+        self.power = Power::Dozing;
         self.outputs.push_back(StationOutput::Doze);
         if let Some(at) = self.trigger_at {
             self.timers.set(StationTimer::Trigger, at.saturating_sub(self.config.wake_time));
@@ -365,20 +371,20 @@ impl Link {
     }
 
     fn wake(&mut self, reason: StationTimer) {
-        if self.radio == Radio::Dozing {
+        if self.power == Power::Dozing {
             self.counts.wakeups[reason.index()] += 1;
             self.start_waking();
         }
     }
 
     fn start_waking(&mut self) {
-        self.radio = Radio::Waking;
+        self.power = Power::Waking;
         self.outputs.push_back(StationOutput::Wake);
     }
 
     /// Sends a control now, or once the radio has woken up.
     fn request(&mut self, control: Control, reason: StationTimer) {
-        if self.radio == Radio::Awake {
+        if self.power == Power::Awake {
             return self.give_out(control);
         }
         self.wake(reason);
@@ -404,11 +410,11 @@ impl Link {
     }
 }
 
-/// What policies ask of it.
-impl Link {
-    /// What the station is set to.
-    pub(super) fn config(&self) -> &StationConfig {
-        &self.config
+/// What the station asks of it.
+impl MacRadio {
+    /// Ends the start: from now on frames may be sent.
+    pub(super) fn started(&mut self) {
+        self.starting = false;
     }
 
     pub(super) fn pm(&self) -> bool {
@@ -416,11 +422,17 @@ impl Link {
     }
 
     pub(super) fn is_awake(&self) -> bool {
-        self.radio == Radio::Awake
+        self.power == Power::Awake
     }
 
-    pub(super) fn in_service(&self) -> bool {
+    /// Whether a service period is open, or a poll's answer expected.
+    pub(super) fn serves(&self) -> bool {
         self.service != Service::None
+    }
+
+    /// Whether the policy is given facts of this ability.
+    pub(super) fn sees(&self, ability: Abilities) -> bool {
+        self.abilities().contains(ability)
     }
 
     /// Whether the station is idle and stays as it is until a packet comes: its mode is announced, nothing waits to be
@@ -433,35 +445,24 @@ impl Link {
             && !changing.into_iter().any(|timer| self.timers.is_running(timer))
     }
 
-    /// Frames of the user that wait to be sent.
-    pub(super) fn backlog(&self) -> u32 {
-        self.backlog
-    }
-
     pub(super) fn counts(&self) -> &StationCounts {
         &self.counts
     }
 
-    /// Starts the station in power save: its frames say so from the first, and a Null frame says it at the start.
-    pub(super) fn start_in_power_save(&mut self) {
+    /// Announces power save; once that is acknowledged the station receives beacons and dozes. At the start the frames
+    /// carry PM = 1 from the first, and a Null frame announces it at [`StationConfig::start`].
+    fn enter_power_save(&mut self) {
         self.pm = true;
-        self.timers.set(StationTimer::Announce, self.config.start);
-    }
-
-    /// Announces power save; once that is acknowledged the station hears beacons and dozes.
-    pub(super) fn enter_power_save(&mut self) {
-        if !self.pm {
-            self.pm = true;
+        if self.starting {
+            self.timers.set(StationTimer::Announce, self.config.start);
+        } else {
             self.request(Control::PmNull { pm: true }, StationTimer::Announce);
         }
     }
 
-    /// Stays awake, and says so: by the user's frames where some wait, else by a Null frame, which is also needed to
+    /// Stays awake, and announces it: by the user's frames if some wait, otherwise by a Null frame, which is also needed to
     /// overtake an announcement of power save that is still under way.
-    pub(super) fn leave_power_save(&mut self, reason: StationTimer) {
-        if !self.pm {
-            return;
-        }
+    fn leave_power_save(&mut self, reason: StationTimer) {
         self.pm = false;
         self.announced = false;
         self.awaiting_beacon = false;
@@ -481,53 +482,78 @@ impl Link {
         }
     }
 
-    /// Asks for a service period, unless one is open, or asked for, or a frame of the user is about to ask.
-    pub(super) fn trigger(&mut self, reason: StationTimer) {
-        let asked = self.pending(|control| *control == Control::Trigger);
-        if self.service != Service::Period && self.backlog == 0 && !asked {
-            self.request(Control::Trigger, reason);
-        }
-    }
-
-    /// Asks for one buffered frame, unless one is expected or asked for.
-    pub(super) fn poll(&mut self, reason: StationTimer) {
-        let asked = self.pending(|control| *control == Control::PsPoll);
-        if self.service == Service::None && !asked {
-            self.request(Control::PsPoll, reason);
-        }
-    }
-
-    /// Schedules the next trigger, in place of the one scheduled before: the radio will be awake by then, and
-    /// [`StationTimer::Trigger`] reaches the policy.
-    pub(super) fn schedule_trigger(&mut self, at: Instant) {
+    /// Sets the next trigger in place of the one set before: the radio will be awake by then.
+    fn schedule_trigger(&mut self, at: Instant) {
         self.trigger_at = Some(at);
-        let ahead = if self.radio == Radio::Dozing { self.config.wake_time } else { Span::ZERO };
+        let ahead = if self.power == Power::Dozing { self.config.wake_time } else { Span::ZERO };
         self.timers.set(StationTimer::Trigger, at.saturating_sub(ahead));
     }
+}
 
-    /// No trigger is scheduled any more.
-    pub(super) fn cancel_trigger(&mut self) {
-        self.trigger_at = None;
-        self.timers.stop(StationTimer::Trigger);
+impl Radio for MacRadio {
+    fn abilities(&self) -> Abilities {
+        Abilities::ALL.without(self.config.hidden)
     }
 
-    /// Sets a timer that belongs to the policy.
-    pub(super) fn set_timer(&mut self, timer: StationTimer, at: Instant) {
-        self.timers.set(timer, at);
+    fn in_power_save(&self) -> bool {
+        self.pm
     }
 
-    /// Stops a timer that belongs to the policy.
-    pub(super) fn stop_timer(&mut self, timer: StationTimer) {
-        self.timers.stop(timer);
+    fn backlog(&self) -> u32 {
+        self.backlog
     }
 
-    /// Asks the driver for the air time.
-    pub(super) fn measure_air_time(&mut self) {
+    fn in_service(&self) -> Option<bool> {
+        self.sees(Abilities::SEE_SERVICE).then(|| self.serves())
+    }
+
+    fn listening_interval(&self) -> Span {
+        self.config.listening_interval()
+    }
+
+    fn set_power_save(&mut self, on: bool, why: StationTimer) {
+        if on == self.pm {
+            return;
+        }
+        if on {
+            self.enter_power_save();
+        } else {
+            self.leave_power_save(why);
+        }
+    }
+
+    fn trigger(&mut self, why: StationTimer) {
+        let open = self.service == Service::Period && self.sees(Abilities::SEE_SERVICE);
+        let asked = self.pending(|control| *control == Control::Trigger);
+        if !open && self.backlog == 0 && !asked {
+            self.request(Control::Trigger, why);
+        }
+    }
+
+    fn poll(&mut self, why: StationTimer) {
+        let asked = self.pending(|control| *control == Control::PsPoll);
+        if self.service == Service::None && !asked {
+            self.request(Control::PsPoll, why);
+        }
+    }
+
+    fn set_timer(&mut self, timer: PolicyTimer, at: Option<Instant>) {
+        match (timer, at) {
+            (PolicyTimer::Trigger, Some(at)) => self.schedule_trigger(at),
+            (PolicyTimer::Trigger, None) => {
+                self.trigger_at = None;
+                self.timers.stop(StationTimer::Trigger);
+            }
+            (timer, Some(at)) => self.timers.set(timer.into(), at),
+            (timer, None) => self.timers.stop(timer.into()),
+        }
+    }
+
+    fn measure_air_time(&mut self) {
         self.outputs.push_back(StationOutput::MeasureAirTime);
     }
 
-    /// Asks the driver to let the station's receivers offer so much.
-    pub(super) fn wish(&mut self, window: Window) {
+    fn grant(&mut self, window: Window) {
         self.outputs.push_back(StationOutput::Window(window));
     }
 }
