@@ -173,7 +173,7 @@ impl Running {
     ) -> Result<(), EmulateError> {
         let Some((program, arguments)) = words.split_first() else {
             return Err(EmulateError::Input(
-                "the command is empty; allowed is a program with its arguments".to_owned(),
+                "command: expected a program with its arguments, got nothing".to_owned(),
             ));
         };
         let mut command = process::Command::new(program);

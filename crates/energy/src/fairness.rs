@@ -71,24 +71,24 @@ pub enum FairnessError {
 impl fmt::Display for FairnessError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoFlows => f.write_str("throughputs: none given; allowed is one or more"),
+            Self::NoFlows => f.write_str("throughputs: expected one or more, got none"),
             Self::Throughput { flow, value } => {
-                write!(f, "throughputs[{flow}]: {value}; allowed are finite values of zero or more")
+                write!(f, "throughputs[{flow}]: expected a finite value of zero or more, got {value}")
             }
             Self::Capacity(value) => {
-                write!(f, "capacity: {value}; allowed are finite values above zero")
+                write!(f, "capacity: expected a finite value above zero, got {value}")
             }
-            Self::Alpha(value) => write!(f, "alpha: {value}; allowed are finite values of zero or more"),
+            Self::Alpha(value) => write!(f, "alpha: expected a finite value of zero or more, got {value}"),
             Self::Overflow => f.write_str("throughputs: too far above the capacity for an index"),
             Self::Exceeded { capacity, total } => {
-                write!(f, "capacity: {capacity}; allowed is the sum of the throughputs, {total}, or more")
+                write!(f, "capacity: expected the sum of the throughputs, {total}, or more, got {capacity}")
             }
             Self::Uneven { flow, bins, first } => {
-                write!(f, "amounts[{flow}]: {bins} bins; allowed are {first}, as the first flow has")
+                write!(f, "amounts[{flow}]: expected {first} bins, as of the first flow, got {bins}")
             }
-            Self::Bin(value) => write!(f, "bin: {value}; allowed are finite values above zero"),
+            Self::Bin(value) => write!(f, "bin: expected a finite value above zero, got {value}"),
             Self::Window { window, bins } => {
-                write!(f, "window: {window} bins; allowed are 1 to {bins}, the length of the trace")
+                write!(f, "window: expected 1 to {bins} bins, the length of the trace, got {window}")
             }
         }
     }

@@ -47,8 +47,8 @@ pub enum OverheadError {
 impl fmt::Display for OverheadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoPayload => f.write_str("payload: \"0B\"; allowed is more than zero"),
-            Self::NoRate => f.write_str("rate: \"0bps\"; allowed is more than zero"),
+            Self::NoPayload => f.write_str("payload: expected more than 0B, got 0B"),
+            Self::NoRate => f.write_str("rate: expected more than 0bps, got 0bps"),
         }
     }
 }

@@ -12,6 +12,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::LazyLock;
 
+use airwatt_base::settings::SettingError;
 use airwatt_base::{Current, Energy, Power, Span, Voltage};
 use serde::{Deserialize, Deserializer};
 
@@ -121,20 +122,14 @@ impl Radio {
         let syntax = |error: toml::de::Error, key: String| RadioError::Invalid {
             file: file.to_owned(),
             line: error.span().map(|span| text[..span.start].matches('\n').count() + 1),
-            key,
-            reason: error.message().to_owned(),
+            error: SettingError::Refused { key, why: error.message().replace('\n', "; ") },
         };
         let deserializer = toml::Deserializer::parse(text).map_err(|error| syntax(error, String::new()))?;
         let profile: Profile = serde_path_to_error::deserialize(deserializer).map_err(|error| {
             let key = error.path().to_string();
             syntax(error.into_inner(), if key == "." { String::new() } else { key })
         })?;
-        profile.resolve().map_err(|(key, reason)| RadioError::Invalid {
-            file: file.to_owned(),
-            line: None,
-            key: key.to_owned(),
-            reason,
-        })
+        profile.resolve().map_err(|error| RadioError::Invalid { file: file.to_owned(), line: None, error })
     }
 }
 
@@ -163,10 +158,8 @@ pub enum RadioError {
         file: String,
         /// The line, counted from one, if the parser reports it.
         line: Option<usize>,
-        /// The dotted key; empty if the error concerns the text as a whole.
-        key: String,
-        /// The problem, with the value and what is expected.
-        reason: String,
+        /// The key, what is expected and what was found.
+        error: SettingError,
     },
 }
 
@@ -174,27 +167,16 @@ impl fmt::Display for RadioError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown { name } => {
-                write!(f, "radio {name:?} is unknown; allowed are ")?;
-                for radio in Radio::shipped() {
-                    write!(f, "{}, ", radio.name)?;
-                }
-                f.write_str("or the path of a .toml file")?;
+                let names: Vec<&str> = Radio::shipped().iter().map(|radio| radio.name.as_str()).collect();
+                write!(f, "expected {} or the path of a .toml file, got {name:?}", names.join(", "))?;
                 match nearest(name) {
-                    Some(near) => write!(f, "; did you mean {near:?}?"),
+                    Some(near) => write!(f, "; hint: {near:?} is similar"),
                     None => Ok(()),
                 }
             }
             Self::Unreadable { file, reason } => write!(f, "{file}: {reason}"),
-            Self::Invalid { file, line, key, reason } => {
-                f.write_str(file)?;
-                if let Some(line) = line {
-                    write!(f, ":{line}")?;
-                }
-                if !key.is_empty() {
-                    write!(f, ": {key}")?;
-                }
-                write!(f, ": {}", reason.replace('\n', "; "))
-            }
+            Self::Invalid { file, line: Some(line), error } => write!(f, "{file}:{line}: {error}"),
+            Self::Invalid { file, line: None, error } => write!(f, "{file}: {error}"),
         }
     }
 }
@@ -275,16 +257,13 @@ struct Profile {
     wake_up: Option<ProfileTransition>,
 }
 
-/// The key with the error, and the problem.
-type Fault = (&'static str, String);
-
 impl Profile {
-    fn resolve(self) -> Result<Radio, Fault> {
+    fn resolve(self) -> Result<Radio, SettingError> {
         if self.name.trim().is_empty() {
-            return Err(("name", "\"\" is empty; allowed is any other text".to_owned()));
+            return Err(SettingError::syntax("name", "a text that is not empty", format!("{:?}", self.name)));
         }
         if self.voltage == Some(Voltage::ZERO) {
-            return Err(("voltage", "\"0V\" is not a supply; allowed is more than zero".to_owned()));
+            return Err(SettingError::out_of_range("voltage", Voltage::ZERO, "more than 0V"));
         }
         let power = |key, draw| power(key, draw, self.voltage);
         let transition = |key, written: Option<ProfileTransition>| {
@@ -306,42 +285,47 @@ impl Profile {
 }
 
 impl ProfileTransition {
-    fn resolve(self, key: &'static str, voltage: Option<Voltage>) -> Result<Transition, Fault> {
+    fn resolve(self, key: &'static str, voltage: Option<Voltage>) -> Result<Transition, SettingError> {
         let power = match (self.power, self.energy) {
             (Some(draw), None) => power(key, draw, voltage)?,
-            (None, Some(energy)) => mean_power(energy, self.time).map_err(|reason| (key, reason))?,
+            (None, Some(energy)) => mean_power(energy, self.time).map_err(|error| error.under(key))?,
             (None, None) if self.time.is_zero() => Power::ZERO,
-            (None, None) => return Err((key, "needs \"power\" or \"energy\" beside \"time\"".to_owned())),
+            (None, None) => {
+                return Err(SettingError::missing("power", "power or energy beside time").under(key));
+            }
             (Some(_), Some(_)) => {
-                return Err((key, "has both \"power\" and \"energy\"; allowed is one of them".to_owned()));
+                return Err(SettingError::conflict("energy", "power", "either gives the power").under(key));
             }
         };
         Ok(Transition { time: self.time, power })
     }
 }
 
-fn power(key: &'static str, draw: Draw, voltage: Option<Voltage>) -> Result<Power, Fault> {
+fn power(key: &'static str, draw: Draw, voltage: Option<Voltage>) -> Result<Power, SettingError> {
     match (draw, voltage) {
         (Draw::Power(power), _) => Ok(power),
         (Draw::Current(current), Some(voltage)) => Ok(current * voltage),
         (Draw::Current(current), None) => {
-            let reason = format!("\"{current}\" is a current; give \"voltage\" as well, or write a power");
-            Err((key, reason))
+            let expected = "a power, or voltage beside a current";
+            Err(SettingError::syntax(key, expected, format!("{:?}", current.to_string())))
         }
     }
 }
 
 /// The power that gives `energy` in `time`, to the nearest nanowatt: the error stays below 1 nW x `time`.
-fn mean_power(energy: Energy, time: Span) -> Result<Power, String> {
+fn mean_power(energy: Energy, time: Span) -> Result<Power, SettingError> {
     if time.is_zero() {
         return if energy == Energy::ZERO {
             Ok(Power::ZERO)
         } else {
-            Err(format!("energy \"{energy}\" has no time to be spent in; allowed is a time above zero"))
+            Err(SettingError::out_of_range("time", time, format!("more than 0s to spend {energy} in")))
         };
     }
     let nanos = u128::from(time.as_nanos());
     let nanowatts = (energy.as_attojoules() + nanos / 2) / nanos;
-    let watts = u64::try_from(nanowatts).map_err(|_| format!("energy \"{energy}\" in {time} is too much"))?;
-    Ok(Power::from_nanowatts(watts))
+    let too_much = || {
+        let most = Power::from_nanowatts(u64::MAX);
+        SettingError::out_of_range("energy", energy, format!("at most {most} over {time}"))
+    };
+    u64::try_from(nanowatts).map(Power::from_nanowatts).map_err(|_| too_much())
 }

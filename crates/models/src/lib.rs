@@ -46,8 +46,8 @@ pub mod tcp_throughput;
 pub mod text;
 pub mod wni_factors;
 
-/// The error for a parameter outside a model's range. Its display is one line: the parameter, its
-/// value, and the range.
+/// The error for a parameter outside a model's range: a [`SettingError`](airwatt_base::settings::SettingError) that is
+/// `Copy`, because arrays of points are solved. Its display is the same line: the parameter, the range, and the value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ModelError {
     /// The name of the parameter as in `Params`.
@@ -61,11 +61,12 @@ pub struct ModelError {
 impl fmt::Display for ModelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let size = self.value.abs();
+        write!(f, "{}: expected {}, got ", self.parameter, self.allowed)?;
         // Numbers with very many digits are printed in scientific notation.
         if size.is_finite() && size != 0.0 && !(1e-6..1e15).contains(&size) {
-            write!(f, "{}: {:e}; allowed is {}", self.parameter, self.value, self.allowed)
+            write!(f, "{:e}", self.value)
         } else {
-            write!(f, "{}: {}; allowed is {}", self.parameter, self.value, self.allowed)
+            write!(f, "{}", self.value)
         }
     }
 }

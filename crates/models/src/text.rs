@@ -11,35 +11,14 @@
 //! scenarios. As there, a number with a unit must be written with it, prefixes are decimal, and an error states what is
 //! expected.
 
-use std::fmt;
-
 use airwatt_base::Dimension;
+use airwatt_base::settings::SettingError;
 use airwatt_base::units::{self, NumberError};
 
 use crate::fields::{Field, Kind};
 
 #[cfg(test)]
 mod tests;
-
-/// The error for a text that is not a value of a parameter. Its display is one line: the parameter, the
-/// text, and the problem.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TextError {
-    /// The name of the parameter.
-    pub parameter: &'static str,
-    /// The text that was read.
-    pub text: String,
-    /// The problem, and what is expected instead.
-    pub problem: String,
-}
-
-impl fmt::Display for TextError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {:?} {}", self.parameter, self.text, self.problem)
-    }
-}
-
-impl std::error::Error for TextError {}
 
 /// Largest number of values in a range. More are considered a typing error.
 const VALUES_MAX: f64 = 1e6;
@@ -55,7 +34,7 @@ const PLAIN: Scale = (1.0, 1.0);
 ///
 /// # Errors
 /// Returns an error for a text that is none of these, and for a range of no or too many values.
-pub fn values(field: &Field, text: &str) -> Result<Vec<f64>, TextError> {
+pub fn values(field: &Field, text: &str) -> Result<Vec<f64>, SettingError> {
     let text = text.trim();
     let mut read = Vec::new();
     for item in text.split(',') {
@@ -65,19 +44,16 @@ pub fn values(field: &Field, text: &str) -> Result<Vec<f64>, TextError> {
                 read.extend(range(field, item, (from, to, step))?);
             }
             _ => {
-                return Err(error(
-                    field,
-                    item,
-                    "is no value, list or range; allowed is V, V1,V2 or FROM:TO:STEP",
-                ));
+                return Err(error(field, item, "a value V, a list V1,V2 or a range FROM:TO:STEP"));
             }
         }
     }
     Ok(read)
 }
 
-fn error(field: &Field, text: &str, problem: &str) -> TextError {
-    TextError { parameter: field.name, text: text.trim().to_owned(), problem: problem.to_owned() }
+/// The error of a parameter whose text is not what is expected.
+fn error(field: &Field, text: &str, expected: &str) -> SettingError {
+    SettingError::syntax(field.name, expected, format!("{:?}", text.trim()))
 }
 
 /// Reads one value.
@@ -85,11 +61,11 @@ fn error(field: &Field, text: &str, problem: &str) -> TextError {
 /// # Errors
 /// Returns an error for a text without a number, a number without its unit, a unit that does not fit, and a name that
 /// is not a choice.
-pub fn value(field: &Field, text: &str) -> Result<f64, TextError> {
+pub fn value(field: &Field, text: &str) -> Result<f64, SettingError> {
     if let Kind::Choice(names) = field.kind {
         let index = names.iter().position(|name| *name == text);
-        let allowed = || error(field, text, &format!("is unknown; allowed are {}", names.join(", ")));
-        return index.map(|index| index as f64).ok_or_else(allowed);
+        let unknown = || error(field, text, &format!("one of {}", names.join(", ")));
+        return index.map(|index| index as f64).ok_or_else(unknown);
     }
     if field.kind == Kind::WholeOrNone && text == "none" {
         return Ok(f64::INFINITY);
@@ -98,40 +74,33 @@ pub fn value(field: &Field, text: &str) -> Result<f64, TextError> {
 }
 
 /// Splits a text into a number and the scale of its unit.
-fn number(field: &Field, text: &str) -> Result<(f64, Scale), TextError> {
+fn number(field: &Field, text: &str) -> Result<(f64, Scale), SettingError> {
     let dimension = Dimension::of_si_unit(field.unit);
     let example = dimension.map_or("0.01", Dimension::example);
-    let (count, unit) = units::split(text).map_err(|problem| {
-        let problem = match problem {
-            NumberError::NotANumber => format!("is not a number; write for example \"{example}\""),
-            NumberError::TooLarge => "is too large".to_owned(),
-        };
-        error(field, text, &problem)
+    let number = dimension.map_or("a number", |_| "a number with its unit");
+    let wrong = || error(field, text, &format!("{number}, such as {example}"));
+    let (count, unit) = units::split(text).map_err(|problem| match problem {
+        NumberError::NotANumber => wrong(),
+        NumberError::TooLarge => error(field, text, "a number below 1.8e308"),
     })?;
     match (dimension, unit) {
         (None, "") => Ok((count, PLAIN)),
         (None, "packets") if field.unit == "packets" => Ok((count, PLAIN)),
-        (None, _) => Err(error(field, text, &format!("has a unit; write for example \"{example}\""))),
-        (_, "") => Err(error(field, text, &format!("has no unit; write for example \"{example}\""))),
+        (None, _) | (_, "") => Err(wrong()),
         (Some(dimension), _) => dimension.unit(unit).map(|scale| (count, scale)).ok_or_else(|| {
-            let problem = format!("has a unit that does not fit; allowed are {}", dimension.units());
-            error(field, text, &problem)
+            error(field, text, &format!("a number with one of the units {}", dimension.units()))
         }),
     }
 }
 
 /// The values of a range.
-fn range(field: &Field, text: &str, (from, to, step): (&str, &str, &str)) -> Result<Vec<f64>, TextError> {
+fn range(field: &Field, text: &str, (from, to, step): (&str, &str, &str)) -> Result<Vec<f64>, SettingError> {
     let (first, last) = (number(field, from)?, number(field, to)?);
     let (low, high) = (value(field, from)?, value(field, to)?);
     if let Some(factor) = step.strip_prefix('x') {
         let factor: f64 = factor.parse().unwrap_or(f64::NAN);
         if !(factor > 1.0 && factor.is_finite() && low > 0.0 && high >= low) {
-            return Err(error(
-                field,
-                text,
-                "is no range; allowed is FROM:TO:xFACTOR, rising, with a factor above 1",
-            ));
+            return Err(error(field, text, "a rising range FROM:TO:xFACTOR with a factor above 1"));
         }
         let steps = steps(field, text, (high / low).ln() / factor.ln())?;
         return Ok((0..=steps).map(|step| low * factor.powi(step as i32)).collect());
@@ -139,11 +108,7 @@ fn range(field: &Field, text: &str, (from, to, step): (&str, &str, &str)) -> Res
     let width = number(field, step)?;
     let size = value(field, step)?;
     if !(size != 0.0 && (high - low) / size >= 0.0) {
-        return Err(error(
-            field,
-            text,
-            "is no range; allowed is FROM:TO:STEP with a step that leads from FROM to TO",
-        ));
+        return Err(error(field, text, "a range FROM:TO:STEP with a step that leads from FROM to TO"));
     }
     let steps = steps(field, text, (high - low) / size)?;
     // The steps are computed in the unit of the text if there is only one, so that 10ms:300ms:5ms contains exactly the
@@ -156,11 +121,7 @@ fn range(field: &Field, text: &str, (from, to, step): (&str, &str, &str)) -> Res
 }
 
 /// The number of steps in a range; the margin includes an end that a step should reach.
-fn steps(field: &Field, text: &str, steps: f64) -> Result<u32, TextError> {
+fn steps(field: &Field, text: &str, steps: f64) -> Result<u32, SettingError> {
     let steps = (steps + 1e-9).floor();
-    if steps < VALUES_MAX {
-        Ok(steps as u32)
-    } else {
-        Err(error(field, text, "has more than a million values"))
-    }
+    if steps < VALUES_MAX { Ok(steps as u32) } else { Err(error(field, text, "at most a million values")) }
 }

@@ -57,7 +57,7 @@ fn field(field: &Field) -> Value {
 fn find(model: &str) -> PyResult<&'static Model> {
     let unknown = || {
         let names: Vec<&str> = MODELS.iter().map(|model| model.name).collect();
-        InputError::new_err(format!("model {model}: unknown; allowed are {}", names.join(", ")))
+        InputError::new_err(format!("model: expected one of {}, got {model:?}", names.join(", ")))
     };
     catalogue::find(model).ok_or_else(unknown)
 }
@@ -99,7 +99,7 @@ impl Column {
 
 fn not_laid_out() -> PyErr {
     InputError::new_err(
-        "model_solve: allowed is a number or a double for each point, and a row for each result",
+        "model_solve: expected a number or a double for each point, and a row for each result",
     )
 }
 

@@ -31,12 +31,15 @@ fn a_stream_in_bytes_is_refused() {
 #[test]
 fn flags_get_a_line_that_says_what_is_allowed() {
     let cases = [
-        (("wired.rtt", "20"), r#"--set wired.rtt=20: "20" has no unit; write for example "20ms""#),
+        (
+            ("wired.rtt", "20"),
+            r#"--set wired.rtt=20: expected a number with its unit, such as 20ms, got "20""#,
+        ),
         (
             ("wired.rtt", "20Mbps"),
-            "--set wired.rtt=20Mbps: \"20Mbps\" has a unit that does not fit; allowed are s, ms, us",
+            "--set wired.rtt=20Mbps: expected a number with one of the units s, ms, us",
         ),
-        (("wired.rtt", "-1ms"), r#"--set wired.rtt=-1ms: "-1ms" is negative; allowed is zero or more"#),
+        (("wired.rtt", "-1ms"), r#"--set wired.rtt=-1ms: expected zero or more, got "-1ms""#),
         (("wired.rtt", "1h"), "--set wired.rtt=1h: expected 0ns to 100s, got 3600s"),
         (("wired.rt", "20ms"), "--set wired.rt=20ms: unknown key; hint: expected rtt, down or up"),
         (("policy", "psmm"), "--policy psmm: expected active, timeout, psm"),
@@ -57,7 +60,7 @@ fn flags_get_a_line_that_says_what_is_allowed() {
         (("station.radio", "ar5005"), "--set station.radio=ar5005: "),
         (
             ("station.hide", r#"["eosp"]"#),
-            r#"--set station.hide=["eosp"]: station.0.hide.0: expected "service", "tim" or "air-time", got "eosp""#,
+            r#"--set station.hide=["eosp"]: expected "service", "tim" or "air-time", got "eosp""#,
         ),
         (("station.count", "-1"), "--set station.count=-1: "),
         (("station.count", "5000"), "--set station.count=5000: expected 1 to 2007 stations, got 5000"),
@@ -197,7 +200,10 @@ fn a_measured_interval_lies_within_the_run() {
 fn files_get_their_line() {
     let text = "wifi = \"fast-wifi\"\n\n[wired]\nrtt = 20\ndown = { rate = \"1Mbps\" }\nup = { rate = \"1Mbps\" }\n[[flow]]\ndirection = \"down\"\napplication = { kind = \"bulk\", size = \"1MB\" }\n";
     let error = |text: &str| Scenario::from_text(text, "my.toml", &[]).unwrap_err().to_string();
-    assert_eq!(error(text), r#"my.toml:4: wired.rtt: "20" has no unit; write for example "20ms""#);
+    assert_eq!(
+        error(text),
+        r#"my.toml:4: wired.rtt: expected a number with its unit, such as 20ms, got "20""#
+    );
     let typo = text.replace("rtt = 20", "rtt = \"20ms\"").replace("size", "sise");
     assert!(error(&typo).starts_with("my.toml:9: flow.0.application.sise: unknown key"), "{}", error(&typo));
     assert!(error("wifi = ").starts_with("my.toml:1: "), "{}", error("wifi = "));
@@ -207,7 +213,8 @@ fn files_get_their_line() {
         "{}",
         error("base = \"fastdsl\"")
     );
-    assert!(error("base = 3").starts_with("my.toml:1: base: 3 is not a name"), "{}", error("base = 3"));
+    let number = error("base = 3");
+    assert!(number.starts_with("my.toml:1: base: expected ") && number.ends_with("got 3"), "{number}");
 }
 
 #[test]

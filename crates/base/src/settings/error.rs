@@ -6,7 +6,7 @@ use std::fmt;
 /// [`SettingError::under`] makes it absolute on the way up. The display is one line that begins with the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SettingError {
-    /// The value has the right form and is not allowed.
+    /// The value has the right form and is out of range.
     OutOfRange {
         /// The setting.
         key: String,
@@ -86,6 +86,11 @@ impl SettingError {
     /// A key that nothing configured uses.
     pub fn no_effect(key: &str, because: impl Into<String>, belongs_to: impl Into<String>) -> Self {
         Self::NoEffect { key: key.to_owned(), because: because.into(), belongs_to: belongs_to.into() }
+    }
+
+    /// A value in the wrong form.
+    pub fn syntax(key: &str, expected: impl Into<String>, got: impl Into<String>) -> Self {
+        Self::Syntax { key: key.to_owned(), expected: expected.into(), got: got.into() }
     }
 
     /// A setting without a value.

@@ -101,7 +101,7 @@ fn each_wrong_setting_is_named_with_its_full_key() {
         ),
         (
             r#"{ "power_save": { "interval": "20", "policy": "uapsd" } }"#,
-            r#"station.0.power_save.interval: "20" has no unit; write for example "20ms""#,
+            r#"station.0.power_save.interval: expected a number with its unit, such as 20ms, got "20""#,
         ),
         (
             r#"{ "power_save": { "policy": "psmm" } }"#,

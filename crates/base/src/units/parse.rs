@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::settings::SettingError;
+
 /// Largest number of fractional digits: the largest factor of any unit is 10^18, and 10^18 x 10^18 fits 128 bits.
 const MAX_FRACTION_DIGITS: usize = 18;
 
@@ -53,24 +55,42 @@ pub enum ParseQuantityError {
     },
 }
 
+impl ParseQuantityError {
+    /// What is expected instead of the text.
+    pub fn expected(&self) -> String {
+        match self {
+            Self::MissingUnit { example, .. } | Self::NotANumber { example, .. } => {
+                format!("a number with its unit, such as {example}")
+            }
+            Self::UnknownUnit { allowed, .. } => format!("a number with one of the units {allowed}"),
+            Self::Negative { .. } => "zero or more".to_owned(),
+            Self::TooFine { resolution, .. } => format!("a multiple of {resolution}"),
+            Self::TooLarge { limit, .. } => format!("at most {limit}"),
+        }
+    }
+
+    /// The text that was read.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::MissingUnit { text, .. }
+            | Self::NotANumber { text, .. }
+            | Self::UnknownUnit { text, .. }
+            | Self::Negative { text }
+            | Self::TooFine { text, .. }
+            | Self::TooLarge { text, .. } => text,
+        }
+    }
+}
+
 impl fmt::Display for ParseQuantityError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::MissingUnit { text, example } => {
-                write!(f, "{text:?} has no unit; write for example {example:?}")
-            }
-            Self::UnknownUnit { text, allowed } => {
-                write!(f, "{text:?} has a unit that does not fit; allowed are {allowed}")
-            }
-            Self::NotANumber { text, example } => {
-                write!(f, "{text:?} is not a number with a unit; write for example {example:?}")
-            }
-            Self::Negative { text } => write!(f, "{text:?} is negative; allowed is zero or more"),
-            Self::TooFine { text, resolution } => {
-                write!(f, "{text:?} is finer than the resolution; allowed are multiples of {resolution}")
-            }
-            Self::TooLarge { text, limit } => write!(f, "{text:?} is too large; allowed is at most {limit}"),
-        }
+        write!(f, "expected {}, got {:?}", self.expected(), self.text())
+    }
+}
+
+impl From<ParseQuantityError> for SettingError {
+    fn from(error: ParseQuantityError) -> Self {
+        Self::syntax("", error.expected(), format!("{:?}", error.text()))
     }
 }
 

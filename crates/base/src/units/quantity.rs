@@ -74,7 +74,7 @@ macro_rules! text_serde {
                         write!(f, "{}, for example {:?}", $what, $example)
                     }
                     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$name, E> {
-                        text.parse().map_err(E::custom)
+                        text.parse::<$name>().map_err(|error| $crate::settings::into_serde_error(error.into()))
                     }
                     fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<$name, E> {
                         self.visit_str(&number.to_string())

@@ -49,7 +49,7 @@ impl Hosts {
         let stations = scenario.stations().count();
         if stations > MOST_STATIONS {
             return Err(EmulateError::Input(format!(
-                "station.count: {stations} stations; allowed in an emulation are at most {MOST_STATIONS}"
+                "station.count: expected at most {MOST_STATIONS} in an emulation, got {stations}"
             )));
         }
         let hosts = std::iter::once(Host::Server).chain((0..stations as u32).map(Host::Station));
@@ -75,7 +75,7 @@ impl Hosts {
             let stations =
                 if last == 1 { format!("{STATION}1") } else { format!("{STATION}1 to {STATION}{last}") };
             EmulateError::Input(format!(
-                "{wanted:?} is not a host of the scenario; allowed are {SERVER} and {stations}"
+                "expected a host of the scenario, {SERVER} or {stations}, got {wanted:?}"
             ))
         })
     }

@@ -238,8 +238,8 @@ impl Flow {
         };
         let unable = |what: &str| {
             EmulateError::Input(format!(
-                "flow {index}: {what} is not carried over kernel sockets; allowed is any application \
-                 over reno, newreno, sack, cubic, each also +ackloss, or udp, and commands of your own"
+                "flow.{index}: expected any application over reno, newreno, sack or cubic, each also +ackloss, or udp, \
+                 got {what}; hint: kernel sockets also carry commands of your own"
             ))
         };
         let application = match &plan.traffic {

@@ -67,7 +67,7 @@ fn nothing_to_compare_with_is_an_error() {
     assert_eq!(data_overhead(bytes(1), Size::ZERO), Err(OverheadError::NoPayload));
     assert_eq!(time_overhead(Span::ZERO, Size::ZERO, Rate::from_bps(1)), Err(OverheadError::NoPayload));
     assert_eq!(time_overhead(Span::ZERO, bytes(1), Rate::ZERO), Err(OverheadError::NoRate));
-    assert_eq!(OverheadError::NoRate.to_string(), "rate: \"0bps\"; allowed is more than zero");
+    assert_eq!(OverheadError::NoRate.to_string(), "rate: expected more than 0bps, got 0bps");
 }
 
 proptest! {

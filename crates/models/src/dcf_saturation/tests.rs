@@ -159,17 +159,17 @@ fn simulated_slots_agree() {
 #[test]
 fn errors_name_parameter_value_and_range() {
     let error = |params: Params| solve(&params).unwrap_err().to_string();
-    assert_eq!(error(Params { stations: 0, ..PAPER }), "stations: 0; allowed is 1 to 100000");
-    assert_eq!(error(Params { window: 0, ..PAPER }), "window: 0; allowed is 1 to 65536 slots");
-    assert_eq!(error(Params { stages: 17, ..PAPER }), "stages: 17; allowed is 0 to 16");
-    assert_eq!(error(Params { retries: Some(256), ..PAPER }), "retries: 256; allowed is 0 to 255, or none");
+    assert_eq!(error(Params { stations: 0, ..PAPER }), "stations: expected 1 to 100000, got 0");
+    assert_eq!(error(Params { window: 0, ..PAPER }), "window: expected 1 to 65536 slots, got 0");
+    assert_eq!(error(Params { stages: 17, ..PAPER }), "stages: expected 0 to 16, got 17");
+    assert_eq!(error(Params { retries: Some(256), ..PAPER }), "retries: expected 0 to 255, or none, got 256");
     assert_eq!(
         error(Params { slot_s: -1.0, ..PAPER }),
-        "slot_s: -1; allowed is a finite number of zero or more"
+        "slot_s: expected a finite number of zero or more, got -1"
     );
     assert_eq!(
         error(Params { success_s: 0.0, ..PAPER }),
-        "success_s: 0; allowed is a finite number above zero"
+        "success_s: expected a finite number above zero, got 0"
     );
     assert!(error(Params { collision_s: f64::NAN, ..PAPER }).starts_with("collision_s: NaN"));
     assert!(error(Params { payload_bits: f64::INFINITY, ..PAPER }).starts_with("payload_bits: inf"));

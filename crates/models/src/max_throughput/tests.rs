@@ -77,11 +77,11 @@ fn errors_name_parameter_value_and_range() {
     let error = |params: Params| solve(&params).unwrap_err().to_string();
     assert_eq!(
         error(Params { data_rate_bps: 0.0, ..good }),
-        "data_rate_bps: 0; allowed is a finite number above zero"
+        "data_rate_bps: expected a finite number above zero, got 0"
     );
     assert_eq!(
         error(Params { rts_cts_s: Some((1e-6, -1.0)), ..good }),
-        "rts_cts_s: -1; allowed is a finite number of zero or more"
+        "rts_cts_s: expected a finite number of zero or more, got -1"
     );
     assert!(error(Params::ofdm(54e6, 0.0, 1500.0)).starts_with("ack_s: inf"));
     assert!(error(Params { payload_bytes: f64::NAN, ..good }).starts_with("payload_bytes: NaN"));

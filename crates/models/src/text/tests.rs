@@ -42,25 +42,25 @@ fn ranges() {
 }
 
 #[test]
-fn errors_name_parameter_value_and_what_is_allowed() {
-    assert_eq!(problem("rtt_s", "20"), "rtt_s: \"20\" has no unit; write for example \"20ms\"");
+fn errors_name_parameter_value_and_what_is_expected() {
+    assert_eq!(problem("rtt_s", "20"), "rtt_s: expected a number with its unit, such as 20ms, got \"20\"");
     for (name, text, words) in [
-        ("rtt_s", "20MB", "allowed are s, ms"),
-        ("rtt_s", "ms", "is not a number"),
-        ("rtt_s", "", "is not a number"),
-        ("rtt_s", "1_0ms", "is not a number"),
-        ("p", "nan", "is not a number"),
-        ("p", "inf", "is not a number"),
-        ("p", "1e999", "is too large"),
-        ("p", "0.1ms", "has a unit"),
-        ("accounting", "best", "allowed are repaired, unclamped, printed"),
-        ("accounting", "a:b:c", "is no value, list or range"),
-        ("rtt_s", "1ms:2ms", "is no value, list or range"),
-        ("rtt_s", "1ms:2ms:0ms", "is no range"),
-        ("rtt_s", "2ms:1ms:1ms", "is no range"),
-        ("p", "0.1:0.2:x1", "is no range"),
-        ("p", "0:0.2:x2", "is no range"),
-        ("rtt_s", "0s:1s:1ns", "more than a million"),
+        ("rtt_s", "20MB", "one of the units s, ms"),
+        ("rtt_s", "ms", "expected a number"),
+        ("rtt_s", "", "expected a number"),
+        ("rtt_s", "1_0ms", "expected a number"),
+        ("p", "nan", "expected a number"),
+        ("p", "inf", "expected a number"),
+        ("p", "1e999", "expected a number below"),
+        ("p", "0.1ms", "expected a number, such as 0.01, got"),
+        ("accounting", "best", "expected one of repaired, unclamped, printed, got \"best\""),
+        ("accounting", "a:b:c", "expected a value V, a list V1,V2 or a range FROM:TO:STEP"),
+        ("rtt_s", "1ms:2ms", "expected a value V, a list V1,V2 or a range FROM:TO:STEP"),
+        ("rtt_s", "1ms:2ms:0ms", "range FROM:TO:"),
+        ("rtt_s", "2ms:1ms:1ms", "range FROM:TO:"),
+        ("p", "0.1:0.2:x1", "range FROM:TO:"),
+        ("p", "0:0.2:x2", "range FROM:TO:"),
+        ("rtt_s", "0s:1s:1ns", "at most a million values"),
     ] {
         assert!(problem(name, text).contains(words), "{name}={text}: {}", problem(name, text));
     }

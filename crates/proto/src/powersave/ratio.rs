@@ -105,7 +105,7 @@ pub struct ParseRatioError(
 
 impl fmt::Display for ParseRatioError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} is not a plain number with at most nine decimals, such as 0.9", self.0)
+        write!(f, "expected a number with at most nine decimals, such as 0.9, got {:?}", self.0)
     }
 }
 

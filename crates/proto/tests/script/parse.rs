@@ -104,7 +104,7 @@ fn algorithm(name: &str) -> Result<Algorithm, Wrong> {
     let found = Algorithm::ALL.iter().find(|algorithm| algorithm.name() == name);
     found.copied().ok_or_else(|| {
         let names: Vec<&str> = Algorithm::ALL.iter().map(|algorithm| algorithm.name()).collect();
-        format!("{name:?} is not a transport; allowed are {}", names.join(", "))
+        format!("expected one of {}, got {name:?}", names.join(", "))
     })
 }
 

@@ -140,7 +140,7 @@ fn read(path: &str) -> Result<String, ScenarioError> {
         ScenarioError::new(path, format!("{reason}; scenarios that ship are {names}"))
     })?;
     String::from_utf8(bytes)
-        .map_err(|_| ScenarioError::new(path, "is not a text file; allowed is a TOML scenario"))
+        .map_err(|_| ScenarioError::new(path, "expected a TOML scenario, got a file that is not text"))
 }
 
 fn names(shipped: &[Shipped]) -> String {
@@ -165,7 +165,7 @@ fn resolve_base(table: &mut Table, source: &Source, depth: usize) -> Result<(), 
     let Value::String(name) = base else {
         return Err(ScenarioError::new(
             place(),
-            format!("base: {base} is not a name; allowed are {}", names(shipped::shipped())),
+            format!("base: expected {} or a file, got {base}", names(shipped::shipped())),
         ));
     };
     let beside = Path::new(source.name).with_file_name(&name);
@@ -175,8 +175,8 @@ fn resolve_base(table: &mut Table, source: &Source, depth: usize) -> Result<(), 
         }
         Some(text) => text.to_owned(),
         None => std::fs::read_to_string(&beside).map_err(|error| {
-            let allowed = names(shipped::shipped());
-            ScenarioError::new(place(), format!("base: {name:?}: {error}; allowed are a file or {allowed}"))
+            let known = names(shipped::shipped());
+            ScenarioError::new(place(), format!("base: expected {known} or a file, got {name:?}: {error}"))
         })?,
     };
     let beside = beside.to_string_lossy();
