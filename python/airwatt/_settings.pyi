@@ -475,6 +475,9 @@ class StationGroup(TypedDict, total=False):
     """Number of stations."""
     distance: str | Quantity
     """Distance to the access point."""
+    hide: Sequence[Literal["service", "tim", "air-time"]]
+    """What the policy does not see: `service` (More Data, EOSP and the end of service periods), `tim`, `air-
+    time`. An interface of Linux hides all three."""
     listen_interval: int
     """Beacons from one that is received to the next: 1 receives each."""
     power_save: PowerSaveConfig
