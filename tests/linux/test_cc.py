@@ -192,8 +192,8 @@ def test_the_table_is_readable(lossless):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--threshold", "0"], ["--threshold 0", "1 to 1000"]),
-        (["--beta-shift", "11"], ["--beta-shift 11", "1 to 10"]),
+        (["--threshold", "0"], ["--threshold: expected 1 to 1000, got 0"]),
+        (["--beta-shift", "11"], ["--beta-shift: expected 1 to 10, got 11"]),
         (["--segments-per-ack", "many"], ["many", "estimated"]),
         (["--rule", "best"], ["best", "published", "stretch"]),
         (["--route", "10.0.0.0/33"], ["10.0.0.0/33"]),

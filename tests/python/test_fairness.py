@@ -43,7 +43,10 @@ def test_windows():
         (lambda: fairness.jain([float("nan")]), r"throughputs\[0\]: expected .* got NaN"),
         (lambda: fairness.jain(["much"]), "allowed is a list of numbers"),
         (lambda: fairness.jain(3), "allowed is a list of numbers"),
-        (lambda: fairness.fair_utilization([1, 2.5], 3), "capacity: expected the sum of the throughputs, 3.5, or more, got 3"),
+        (
+            lambda: fairness.fair_utilization([1, 2.5], 3),
+            "capacity: expected the sum of the throughputs, 3.5, or more, got 3",
+        ),
         (lambda: fairness.fair_utilization([1], 0), "capacity: expected .* got 0"),
         (lambda: fairness.fair_utilization_alpha([1], 1, -1), "alpha: expected .* got -1"),
         (lambda: fairness.sliding_window([], 0.1, 0.1), "got none"),

@@ -273,6 +273,9 @@ macro_rules! kinds {
 macro_rules! named_values {
     ($type:ident { $($name:literal => $pattern:pat = $value:expr;)+ }) => {
         impl $type {
+            /// Every name, in the order of the values.
+            pub const NAMES: &'static [&'static str] = &[$($name),+];
+
             /// The name, as files have it.
             pub const fn name(&self) -> &'static str {
                 match self {
@@ -298,7 +301,7 @@ macro_rules! named_values {
         impl<'de> ::serde::Deserialize<'de> for $type {
             fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let name = String::deserialize(deserializer)?;
-                Self::named(&name).ok_or_else(|| ::serde::de::Error::unknown_variant(&name, &[$($name),+]))
+                Self::named(&name).ok_or_else(|| ::serde::de::Error::unknown_variant(&name, Self::NAMES))
             }
         }
 

@@ -2,9 +2,10 @@
 //!
 //! Ranges and defaults are those of the detector's own settings ([`AckLossConfig`]), as in the simulator.
 
-use airwatt_base::settings::{SettingError, Settings};
+use airwatt_base::settings::{self, SettingError, Settings, Value};
 use airwatt_proto::cc::{AckLossConfig, AckLossRule, Counting, SegmentsPerAck, StretchConfig};
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -23,60 +24,36 @@ pub(super) struct Arguments {
     /// Segments that one acknowledgement usually acknowledges: `estimated`, or a number
     #[arg(long = "segments-per-ack", value_name = "N", default_value = "estimated")]
     segments_per_ack: String,
-    /// What counts as a loss
-    #[arg(long, value_enum, default_value_t = Rule::from(AckLossConfig::default().rule))]
-    rule: Rule,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Rule {
-    /// every jump beyond the usual, as published
-    Published,
-    /// the same, where timestamps or the receiver's habits tell losses from stretched acknowledgements
-    Stretch,
-}
-
-impl From<AckLossRule> for Rule {
-    fn from(rule: AckLossRule) -> Self {
-        match rule {
-            AckLossRule::Published => Self::Published,
-            AckLossRule::Stretch(_) => Self::Stretch,
-        }
-    }
+    /// What counts as a loss: every jump beyond the usual, as published, or those of them that timestamps or the
+    /// receiver's habits distinguish from stretched acknowledgements
+    #[arg(
+        long,
+        value_parser = PossibleValuesParser::new(AckLossRule::NAMES),
+        default_value = AckLossConfig::default().rule.name()
+    )]
+    rule: String,
 }
 
 impl Arguments {
     pub(super) fn config(&self) -> Result<AckLossConfig, Failure> {
-        let segments_per_ack = match self.segments_per_ack.as_str() {
-            "estimated" => SegmentsPerAck::Estimated,
-            text => SegmentsPerAck::Fixed(text.parse().map_err(|_| {
-                Failure::Input(format!("--segments-per-ack: expected estimated or 1 to 1000, got {text}"))
-            })?),
-        };
-        let rule = match self.rule {
-            Rule::Published => AckLossRule::Published,
-            Rule::Stretch => AckLossRule::Stretch(StretchConfig::default()),
-        };
+        let segments_per_ack = settings::read(Value::from_text(&self.segments_per_ack))
+            .map_err(|error| refused(&error.at("segments_per_ack")))?;
+        let default = AckLossConfig::default();
         let config = AckLossConfig {
             threshold: self.threshold,
             beta_shift: self.beta_shift,
             segments_per_ack,
-            counting: Counting::PerAck,
-            rule,
+            rule: AckLossRule::named(&self.rule).unwrap_or(default.rule),
+            ..default
         };
-        // The detector names keys; here they are flags.
-        config.check().map_err(|error| {
-            let flag = error.key().replace('_', "-");
-            Failure::Input(match &error {
-                SettingError::OutOfRange { value, allowed, .. } => {
-                    format!("--{flag} {value}: expected {allowed}")
-                }
-                other => format!("--{flag}: {}", other.message()),
-            })
-        })?;
+        config.check().map_err(|error| refused(&error))?;
         Ok(config)
     }
+}
+
+/// The detector names keys; here they are flags.
+fn refused(error: &SettingError) -> Failure {
+    Failure::Input(format!("--{}: {}", error.key().replace('_', "-"), error.message()))
 }
 
 /// The settings as the programs have them, with a hash of what they were built from.
@@ -108,10 +85,10 @@ pub(super) struct ActiveSettings {
     pub(super) threshold: u32,
     /// Weight of a sample in the estimate of b.
     pub(super) beta: f64,
-    /// b, where it is not estimated.
+    /// b, if it is not estimated.
     pub(super) segments_per_ack: Option<u32>,
     /// What counts as a loss.
-    pub(super) rule: Rule,
+    pub(super) rule: AckLossRule,
 }
 
 impl ActiveSettings {
@@ -119,13 +96,13 @@ impl ActiveSettings {
     pub(super) fn b(&self, mean: f64) -> u32 {
         match (self.segments_per_ack, self.rule) {
             (Some(b), _) => b,
-            (None, Rule::Stretch) => 1 + u32::from(mean >= 1.25),
-            (None, Rule::Published) => (mean.round() as u32).max(1),
+            (None, AckLossRule::Stretch(_)) => 1 + u32::from(mean >= 1.25),
+            (None, AckLossRule::Published) => (mean.round() as u32).max(1),
         }
     }
 }
 
-/// None if these are no settings of this form.
+/// Reads the settings of a program; `None` if the bytes are too short for them.
 pub(super) fn from_bytes(bytes: &[u8]) -> Option<ActiveSettings> {
     let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let fixed = word(4)?;
@@ -133,6 +110,12 @@ pub(super) fn from_bytes(bytes: &[u8]) -> Option<ActiveSettings> {
         threshold: word(0)?,
         beta: 1.0 / f64::from(1_u32.checked_shl(u32::from(*bytes.get(8)?))?),
         segments_per_ack: (fixed != 0).then_some(fixed),
-        rule: if *bytes.get(10)? == 0 { Rule::Published } else { Rule::Stretch },
+        rule: match *bytes.get(10)? {
+            0 => AckLossRule::Published,
+            _ => AckLossRule::Stretch(StretchConfig {
+                regular_sixteenths: *bytes.get(11)?,
+                single_sixteenths: *bytes.get(12)?,
+            }),
+        },
     })
 }

@@ -9,7 +9,7 @@ use airwatt_linux::{interface, route};
 
 use super::changes::{self, Change};
 use super::kernel::{self, Attachment};
-use super::settings::{self, ActiveSettings, Rule};
+use super::settings::{self, ActiveSettings};
 use super::sockets::{self, Connection, Counters};
 use super::{Status, is_ours};
 use crate::failure::Failure;
@@ -154,9 +154,6 @@ fn table(document: &Document) -> String {
 
 fn describe(settings: &ActiveSettings) -> String {
     let b = settings.segments_per_ack.map_or("estimated".to_owned(), |b| b.to_string());
-    let rule = match settings.rule {
-        Rule::Published => "published",
-        Rule::Stretch => "stretch",
-    };
-    format!("rule {rule}, threshold {}, beta {}, b {b}", settings.threshold, settings.beta)
+    let ActiveSettings { threshold, beta, rule, .. } = settings;
+    format!("rule {}, threshold {threshold}, beta {beta}, b {b}", rule.name())
 }
