@@ -43,7 +43,7 @@ bench: build ## Measure the engine, the shipped scenarios, and as root what ackl
 	@$(BIN)/python benches/models.py
 
 docs: build ## Write anew what pages and pictures show of results: README, docs/models, docs/powersave.md, docs/img
-	@$(BIN)/python .ci/settings_stub.py
+	@$(BIN)/python .ci/schema_types.py
 	@$(BIN)/python .ci/pictures.py
 	@$(BIN)/python -m pytest --bless tests/python/test_readme.py tests/python/test_models_docs.py tests/python/test_powersave_docs.py
 

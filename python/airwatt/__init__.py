@@ -34,7 +34,8 @@ if TYPE_CHECKING:
         schema,
         transports,
     )
-    from airwatt.results import Analysis, Comparison, Record, Result, Runs
+    from airwatt.record import Record
+    from airwatt.results import Analysis, Comparison, Result, Runs
 
 __all__ = [
     "SCHEMA",
@@ -66,7 +67,8 @@ _HOMES = {
         ("SCHEMA", "AirwattError", "InputError", "MissingFeature", "Quantity", "RunError", "Scenario", "__version__"),
         "_core",
     ),
-    **dict.fromkeys(("Analysis", "Comparison", "Record", "Result", "Runs"), "results"),
+    "Record": "record",
+    **dict.fromkeys(("Analysis", "Comparison", "Result", "Runs"), "results"),
     **dict.fromkeys(
         (
             "Interrupted",

@@ -190,6 +190,9 @@ def log_to_stderr(levels: str) -> None:
 def schema() -> str:
     """The JSON schema of scenario files."""
 
+def result_schema() -> str:
+    """The JSON schema of the document of one run."""
+
 def scenarios() -> str:
     """What ships, as a JSON list of `{name, description}`."""
 

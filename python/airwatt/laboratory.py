@@ -9,7 +9,8 @@ from typing import Any, BinaryIO, Literal, overload
 from airwatt import _core
 from airwatt._core import Control, InputError, Run, Scenario
 from airwatt.parallel import Outcome, Progress, run_all
-from airwatt.results import Analysis, Comparison, Record, Result, Runs
+from airwatt.record import Record
+from airwatt.results import Analysis, Comparison, Result, Runs
 
 MAX_SEED = 2**64 - 1
 MAX_RUNS = 100_000
@@ -107,6 +108,20 @@ def compare(
     Raises `InputError`, `RunError`, or `Interrupted` with what was finished.
     """
     check_seeds(seed, runs)
+    rows = product(policy=policy, transport=transport, vary=vary)
+    loaded = [load(scenario, list(row.items()), set) for row in rows]
+    jobs = [_job(item, seed + i, limit=limit) for item in loaded for i in range(runs)]
+    outcome = run_all(jobs, on_progress)
+    return _comparison(loaded[0].name, rows, runs, outcome)
+
+
+def product(
+    *,
+    policy: Sequence[str] | None = None,
+    transport: Sequence[str] | None = None,
+    vary: Mapping[str, Sequence[object]] | None = None,
+) -> list[dict[str, str]]:
+    """Gives the rows of a comparison: each with its value of every key. Raises `InputError`."""
     axes: dict[str, list[str]] = {}
     for key, values in (("policy", policy), ("transport", transport), *(vary or {}).items()):
         if values is None:
@@ -116,11 +131,7 @@ def compare(
         axes[key] = [_core.toml_value(value) for value in values]
     if not axes:
         raise InputError("nothing to compare; allowed are policies, transports, or values of a key to vary")
-    rows = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
-    loaded = [load(scenario, list(row.items()), set) for row in rows]
-    jobs = [_job(item, seed + i, limit=limit) for item in loaded for i in range(runs)]
-    outcome = run_all(jobs, on_progress)
-    return _comparison(loaded[0].name, rows, runs, outcome)
+    return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
 
 
 def emulate(

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from airwatt import _core
 from airwatt._core import InputError, Quantity
-from airwatt.results import Record
+from airwatt.record import Record
 
 Array = npt.NDArray[Any]
 

@@ -1,4 +1,4 @@
-"""Results as Python objects: the documents of the core with attribute access, and as Arrow tables.
+"""Results as Python objects: the typed documents of the core, and as Arrow tables.
 
 Nothing is computed here that the documents do not hold, but for the summaries over repeated runs.
 """
@@ -11,67 +11,17 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airwatt._core import SCHEMA, InputError, MissingFeature, Run, __version__
+from airwatt._documents import RunResult
 from airwatt.files import replacing
+from airwatt.record import Record
 from airwatt.statistics import summarize
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
-
-
-class Record(Mapping[str, Any]):
-    """A JSON object whose keys are attributes too: `station.energy_j`, or `overhead["always-active"]`."""
-
-    __slots__ = ("_data",)
-
-    def __init__(self, data: Mapping[str, Any]) -> None:
-        self._data = data
-
-    def __getitem__(self, key: str) -> Any:
-        return _wrap(self._data[key])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._data)
-
-    def __len__(self) -> int:
-        return len(self._data)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "_data":
-            # Asked for by copy and pickle before there is any data.
-            raise AttributeError(name)
-        try:
-            return _wrap(self._data[name])
-        except KeyError:
-            raise AttributeError(f"no field {name!r}; there are {', '.join(self._data)}") from None
-
-    def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self._data]
-
-    def __repr__(self) -> str:
-        fields = ", ".join(f"{key}={value!r}" for key, value in self._data.items())
-        return f"{type(self).__name__}({fields})"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Gives the plain document, a copy."""
-        copy: dict[str, Any] = json.loads(json.dumps(self._data))
-        return copy
-
-    @property
-    def json(self) -> str:
-        """The document as JSON text."""
-        return json.dumps(self._data, allow_nan=False)
-
-
-def _wrap(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return Record(value)
-    if isinstance(value, list):
-        return [_wrap(item) for item in value]
-    return value
 
 
 class _Tabular(ABC):
@@ -100,10 +50,40 @@ class _Tabular(ABC):
         return self.to_arrow(what).to_pandas()
 
 
-class Result(Record, _Tabular):
+class Realtime(Record):
+    """How well an emulation kept the wall clock."""
+
+    __slots__ = ()
+    bound_s: float
+    """Packets that are delivered later than this are late."""
+    deliveries: int
+    late: int
+    lateness_s_p50: float | None
+    lateness_s_p99: float | None
+    lateness_s_max: float
+    cpu_share: float
+    wakeups: int
+    trusted: bool
+    """Whether at most one of a hundred packets was late."""
+
+
+class Ended(Record):
+    """How the command of an emulation ended."""
+
+    __slots__ = ()
+    status: int
+
+
+class Result(RunResult, _Tabular):
     """One run: the result document, and its traces if it was traced."""
 
     __slots__ = ("_run",)
+    _parts: ClassVar[Mapping[str, type[Record]]] = {**RunResult._parts, "realtime": Realtime, "command": Ended}
+    realtime: Realtime | None
+    """Of an emulation."""
+    command: Ended | None
+    """Of an emulation with a command."""
+    interrupted: bool | None
 
     def __init__(self, run: Run) -> None:
         super().__init__(json.loads(run.json))
@@ -146,6 +126,10 @@ class Runs(Record, _Tabular):
     """The same scenario with several seeds: `.runs`, and `.summary["stations.0.energy_j"].mean` and `.ci95`."""
 
     __slots__ = ("results",)
+    _parts: ClassVar[Mapping[str, type[Record]]] = {"runs": RunResult}
+    scenario: str
+    runs: list[RunResult]
+    interrupted: bool | None
 
     def __init__(self, results: Sequence[Result], *, interrupted: bool = False) -> None:
         documents = [result._data for result in results]
@@ -165,10 +149,28 @@ class Runs(Record, _Tabular):
         return [row for document in self._data["runs"] for row in _run_rows(document, what)]
 
 
+class ComparedRow(Record):
+    """One choice: `.choice` by the name of what is chosen, `.runs`, and `.summary`."""
+
+    __slots__ = ()
+    _parts: ClassVar[Mapping[str, type[Record]]] = {"runs": RunResult}
+    choice: Mapping[str, str]
+    runs: list[RunResult]
+
+
+def names_of(choice: Mapping[str, str]) -> list[str]:
+    """Gives the names of a row: policies and transports by their own, values of other keys with the key."""
+    return [value if key in ("policy", "transport") else f"{key}={value}" for key, value in choice.items()]
+
+
 class Comparison(Record, _Tabular):
-    """The same traffic under several choices: `.rows`, each with `.choice`, `.runs` and `.summary`."""
+    """The same traffic under several choices."""
 
     __slots__ = ("results",)
+    _parts: ClassVar[Mapping[str, type[Record]]] = {"rows": ComparedRow}
+    scenario: str
+    rows: list[ComparedRow]
+    interrupted: bool | None
 
     def __init__(
         self,

@@ -6,17 +6,36 @@ mean is Student's. Left out: intervals within one run (batch means), and correct
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-# Says which run it was or how long the computer took, not what the run measured.
-_NOT_MEASURED = frozenset({"schema", "seed", "wall_s", "realtime"})
+NOT_MEASURED = frozenset({"schema", "seed", "wall_s", "realtime"})
+"""What says which run it was or how long the computer took, not what the run measured."""
+
+
+class Estimate(NamedTuple):
+    """A mean and the half width of its 95 % interval. No mean: absent from some run. No interval: a single run."""
+
+    mean: float | None
+    ci95: float | None
+
+
+def estimate(values: Sequence[float | None]) -> Estimate:
+    """Gives the estimate of one number of each run.
+
+    A number that is absent from one run (a transfer that did not complete) has no mean: leaving that run out would
+    flatter the result.
+    """
+    present = [value for value in values if value is not None]
+    if not present or len(present) < len(values):
+        return Estimate(None, None)
+    return Estimate(*mean_ci95(present))
 
 
 def leaves(document: Any, prefix: str = "") -> Iterator[tuple[str, float | None]]:
     """Yields the numeric leaves of a document as (`stations.0.energy_j`, value); None where a number is absent."""
     if isinstance(document, Mapping):
         for key, value in document.items():
-            if not prefix and key in _NOT_MEASURED:
+            if not prefix and key in NOT_MEASURED:
                 continue
             yield from leaves(value, f"{prefix}.{key}" if prefix else str(key))
     elif isinstance(document, Sequence) and not isinstance(document, str):
@@ -29,27 +48,20 @@ def leaves(document: Any, prefix: str = "") -> Iterator[tuple[str, float | None]
 
 
 def summarize(documents: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float | None]]:
-    """Gives `{KEY: {"mean", "ci95"}}` over result documents; `ci95` is the half width, None for a single run.
+    """Gives `{KEY: {"mean", "ci95"}}` over result documents, as they print it.
 
-    A number that is absent from one run (a transfer that did not complete) has no mean: leaving that run out would
-    flatter the result.
+    A number that is null in every run (an id, or something that never happened) has no place among the numbers.
     """
     columns: dict[str, list[float | None]] = {}
     for document in documents:
         for key, value in leaves(document):
             columns.setdefault(key, []).append(value)
-    summary: dict[str, dict[str, float | None]] = {}
-    for key, column in columns.items():
-        values = [value for value in column if value is not None]
-        if not values:
-            # Null in every run: an id, or something that never happened. It has no place among the numbers.
-            continue
-        if len(values) < len(documents):
-            summary[key] = {"mean": None, "ci95": None}
-        else:
-            mean, ci95 = mean_ci95(values)
-            summary[key] = {"mean": mean, "ci95": ci95}
-    return summary
+    absent: list[float | None] = [None]
+    return {
+        key: estimate(column + absent * (len(documents) - len(column)))._asdict()
+        for key, column in columns.items()
+        if any(value is not None for value in column)
+    }
 
 
 def mean_ci95(values: Sequence[float]) -> tuple[float, float | None]:

@@ -1,18 +1,23 @@
 """`--fail-if 'EXPRESSION'`: a number of the result, held against a threshold.
 
 `KEY OP NUMBER`, as in `stations.0.energy_j > 20`: KEY is a path into the result document, `*` stands for every index or
-name, OP is one of < <= > >= == !=, NUMBER is in the unit that the key names. With several runs the means are compared,
-in a comparison each row's. Left out: arithmetic and `and`; the option may be given several times instead.
+name, OP is one of < <= > >= == !=, NUMBER is in the unit that the key names. With several runs the means are compared.
+In a comparison each row's numbers are, or those of the rows that `ROW: KEY OP NUMBER` names by their choices, as in
+`psm: stations.0.energy_j > 20` or `psm, wired.rtt=20ms: ...`. Left out: arithmetic and `and`; the option may be given
+several times instead.
 """
 
+import json
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from airwatt import _core
 from airwatt._core import InputError
-from airwatt.statistics import leaves
+from airwatt.results import Comparison, Runs, names_of
+from airwatt.statistics import NOT_MEASURED, leaves, summarize
 
 _OPERATORS: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
@@ -22,7 +27,10 @@ _OPERATORS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     ">": operator.gt,
 }
-_FORM = re.compile(r"\s*([\w.*+-]+?)\s*(<=|>=|==|!=|<|>)\s*([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)\s*")
+_FORM = re.compile(
+    r"\s*(?:(?P<row>\S.*?):\s+)?(?P<key>[\w.*+-]+?)\s*(?P<op><=|>=|==|!=|<|>)"
+    r"\s*(?P<limit>[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)\s*"
+)
 
 
 class Threshold(NamedTuple):
@@ -32,19 +40,53 @@ class Threshold(NamedTuple):
     key: str
     compare: Callable[[float, float], bool]
     limit: float
+    row: tuple[str, ...] = ()
+    """The choices that name the rows; empty for all of them."""
 
     @classmethod
     def parse(cls, text: str) -> "Threshold":
-        """Raises `InputError` unless the text is `KEY OP NUMBER`."""
+        """Raises `InputError` unless the text is `KEY OP NUMBER`, or that behind `ROW: `."""
         match = _FORM.fullmatch(text)
         try:
-            limit = float(match[3]) if match else math.nan
+            limit = float(match["limit"]) if match else math.nan
         except ValueError:
             limit = math.nan
         if match is None or not math.isfinite(limit):
             allowed = "KEY OP NUMBER, as in 'stations.0.energy_j > 20'"
             raise InputError(f"--fail-if {text!r}: not a comparison; allowed is {allowed}")
-        return cls(text.strip(), match[1], _OPERATORS[match[2]], limit)
+        row = tuple(part.strip() for part in match["row"].split(",")) if match["row"] else ()
+        return cls(text.strip(), match["key"], _OPERATORS[match["op"]], limit, row)
+
+    def check_rows(self, rows: Iterable[Mapping[str, str]]) -> None:
+        """Raises `InputError` before anything runs, unless the expression names one of these rows or all of them."""
+        labels = [names_of(choice) for choice in rows]
+        if self.row and not any(self._names(parts) for parts in labels):
+            there = "; ".join(", ".join(parts) for parts in labels[:6]) or "none: rows are those of a comparison"
+            raise InputError(f"--fail-if {self.text!r}: no row is {', '.join(self.row)}; there are {there}")
+
+    def check_key(self) -> None:
+        """Raises `InputError` before anything runs, unless the document of a run has numbers at the key."""
+        schema = json.loads(_core.result_schema())
+        names = self.key.split(".")
+        # What every run has; the rest is known afterwards.
+        if names[0] in _OF_EMULATION:
+            return
+        nodes: list[Mapping[str, Any]] = [schema]
+        for name in names:
+            known = [key for node in nodes for key in node.get("properties", ()) if key not in NOT_MEASURED]
+            nodes = [below for node in nodes for below in _below(node, name, schema)]
+            if not nodes:
+                break
+        if names[0] in NOT_MEASURED or not any(map(_is_number, nodes)):
+            reason = f"the result has no number {self.key}{_near(name, known)}"
+            raise InputError(f"--fail-if {self.text!r}: {reason}")
+
+    def _names(self, parts: Sequence[str]) -> bool:
+        return set(self.row) <= set(parts)
+
+    def holds_for(self, choice: Mapping[str, str]) -> bool:
+        """Whether the expression is about the row of these choices."""
+        return self._names(names_of(choice))
 
     def trips(self, values: Mapping[str, float | None]) -> list[str]:
         """Says for which keys the expression is true, one text each. Raises `InputError` where no key fits.
@@ -55,8 +97,9 @@ class Threshold(NamedTuple):
         pattern = re.compile(r"[^.]+".join(re.escape(part) for part in self.key.split("*")))
         fitting = {key: value for key, value in values.items() if pattern.fullmatch(key)}
         if not fitting:
-            near = _near(self.key, values)
-            raise InputError(f"--fail-if {self.text!r}: the result has no number {self.key}; {near}")
+            raise InputError(
+                f"--fail-if {self.text!r}: the result has no number {self.key}{_near(self.key, list(values))}"
+            )
         return [
             f"{key} is {'absent' if value is None else f'{value:g}'}"
             for key, value in fitting.items()
@@ -64,22 +107,57 @@ class Threshold(NamedTuple):
         ]
 
 
-def numbers(document: Mapping[str, Any]) -> list[tuple[str, dict[str, float | None]]]:
-    """What thresholds are held against: (label, numbers by key) for a result, for runs, or for each row."""
-    if "rows" in document:
-        rows: Sequence[Mapping[str, Any]] = document["rows"]
-        return [(", ".join(row["choice"].values()) + ": ", _means(row["summary"])) for row in rows]
-    if "runs" in document:
-        return [("", _means(document["summary"]))]
-    return [("", dict(leaves(document)))]
+class Held(NamedTuple):
+    """What a threshold is held against: the numbers of a run, the means of runs, or those of a row."""
+
+    choice: Mapping[str, str]
+    values: Mapping[str, float | None]
 
 
-def _means(summary: Mapping[str, Mapping[str, float | None]]) -> dict[str, float | None]:
-    return {key: estimate["mean"] for key, estimate in summary.items()}
+def numbers(result: Mapping[str, Any]) -> list[Held]:
+    """Gives the numbers of a result by key, in a comparison those of each row."""
+    if isinstance(result, Comparison):
+        return [Held(row.choice, _means(row.runs)) for row in result.rows]
+    if isinstance(result, Runs):
+        return [Held({}, _means(result.runs))]
+    return [Held({}, dict(leaves(result)))]
 
 
-def _near(key: str, values: Mapping[str, Any]) -> str:
+def _means(runs: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+    return {key: estimate["mean"] for key, estimate in summarize(runs).items()}
+
+
+_OF_EMULATION = ("realtime", "command")
+
+
+def _below(node: Mapping[str, Any], name: str, schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Gives the schemas of what a path leads to from a node by one name, an index, or `*`."""
+    found = []
+    if name == "*" or name.isdigit():
+        found.append(node.get("items"))
+    fields = node.get("properties", {})
+    found += [value for key, value in fields.items() if name in ("*", key)]
+    if name not in fields:
+        found.append(node.get("additionalProperties"))
+    return [whole for each in found if isinstance(each, Mapping) for whole in _resolved(each, schema)]
+
+
+def _resolved(node: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Gives the schemas that a node may be: what it refers to, and each of its alternatives."""
+    if "$ref" in node:
+        return _resolved(schema["$defs"][node["$ref"].rpartition("/")[2]], schema)
+    return [node, *(whole for part in node.get("anyOf", ()) for whole in _resolved(part, schema))]
+
+
+def _is_number(node: Mapping[str, Any]) -> bool:
+    kinds = node.get("type", ())
+    return bool({"number", "integer"}.intersection([kinds] if isinstance(kinds, str) else kinds))
+
+
+def _near(key: str, keys: Sequence[str]) -> str:
     import difflib
 
-    close = difflib.get_close_matches(key, list(values), n=3, cutoff=0.5)
-    return f"near it are {', '.join(close)}" if close else f"there are {', '.join(list(values)[:3])}, ..."
+    close = difflib.get_close_matches(key, keys, n=3, cutoff=0.5)
+    if close:
+        return f"; near it are {', '.join(close)}"
+    return f"; there are {', '.join(keys[:3])}, ..." if keys else ""

@@ -159,6 +159,17 @@ def test_fail_if_exits_with_3_and_still_prints(airwatt):
     compared = airwatt("compare", "fast-dsl", *SHORT, "--policy", "active,psm", "--fail-if", "stations.0.energy_j>0")
     assert compared.status == 3
     assert "psm: stations.0.energy_j" in compared.err
+    rows = ["compare", "fast-dsl", *SHORT, "--policy", "active,psm", "--vary", "wired.rtt=20ms,40ms", "--fail-if"]
+    named = airwatt(*rows, "psm, wired.rtt=40ms: stations.0.energy_j > 0")
+    assert named.status == 3
+    assert [line.partition("': ")[2].split(" is ")[0] for line in named.err.splitlines()] == [
+        "psm, wired.rtt=40ms: stations.0.energy_j"
+    ]
+    # What cannot be held is said before anything runs.
+    for text, words in (("uapsd: stations.0.energy_j > 0", "uapsd"), ("stations.0.energi_j > 0", "energy_j")):
+        answer = airwatt(*rows, text, "--set", "time_limit=1s")
+        assert answer.status == 2
+        assert answer.is_one_line("--fail-if", words), answer.err
 
 
 def test_show_config_is_a_scenario_that_runs_the_same(airwatt, tmp_path):

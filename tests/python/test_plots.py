@@ -51,10 +51,10 @@ def test_pictures(airwatt, tmp_path, arguments):
 
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
 def test_equal_documents_give_equal_files(tmp_path, suffix):
-    document = library.compare("fast-dsl", policy=["active", "psm"], set={"flow.application.size": "1MB"}).to_dict()
+    compared = library.compare("fast-dsl", policy=["active", "psm"], set={"flow.application.size": "1MB"})
     first, second = tmp_path / f"a{suffix}", tmp_path / f"b{suffix}"
-    compare_picture.draw(document, first)
-    compare_picture.draw(document, second)
+    compare_picture.draw(compared, first)
+    compare_picture.draw(compared, second)
     assert first.read_bytes() == second.read_bytes()
 
 
@@ -62,4 +62,4 @@ def test_a_comparison_where_nothing_completed(tmp_path):
     comparison = library.compare(
         "fast-dsl", policy=["active", "psm"], set={"flow.application.size": "1GB", "duration": "2s"}
     )
-    compare_picture.draw(comparison.to_dict(), tmp_path / "x.png")
+    compare_picture.draw(comparison, tmp_path / "x.png")

@@ -43,8 +43,8 @@ class Table:
     """Means by policy."""
 
     def __init__(self, scenario):
-        rows = once(scenario, policy=POLICIES, runs=RUNS).to_dict()["rows"]
-        self.runs = {row["choice"]["policy"]: row["runs"] for row in rows}
+        rows = once(scenario, policy=POLICIES, runs=RUNS).rows
+        self.runs = {row.choice["policy"]: row.runs for row in rows}
         self.scenario = scenario
 
     def of(self, policy, number):
@@ -110,8 +110,8 @@ def test_what_is_said_to_those_who_build_one(tables):
 
 
 def test_wake_ups_that_cost_something():
-    rows = compare("ssh", policy=["psm", "uapsd"], runs=RUNS, set={"station.radio": "ar5004"}).to_dict()["rows"]
-    psm, uapsd = (aggregates.over(row["runs"], aggregates.energy_j)[0] for row in rows)
+    rows = compare("ssh", policy=["psm", "uapsd"], runs=RUNS, set={"station.radio": "ar5004"}).rows
+    psm, uapsd = (aggregates.over(row.runs, aggregates.energy_j).mean for row in rows)
     assert (round(psm), round(uapsd)) == (12, 32)
 
 
@@ -122,6 +122,6 @@ def test_what_is_said_to_those_who_run_access_points(tables):
     assert 0.6 < ten.goodput("psm") / ten.goodput("active") < 0.7
     # U-APSD wakes up fifty times for triggers and ten times for beacons in an idle second.
     ssh = tables["ssh"].runs["uapsd"]
-    assert 55 < sum(run["stations"][0]["wakeups"] / run["simulated_s"] for run in ssh) / RUNS < 65
+    assert 55 < sum(run.stations[0].wakeups / run.simulated_s for run in ssh) / RUNS < 65
     lost = {policy: ten.of(policy, aggregates.retransmitted) for policy in ("psm", "active")}
     assert 3.5 < lost["psm"] / lost["active"] < 5

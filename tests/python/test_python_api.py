@@ -142,3 +142,17 @@ def test_records_copy_and_pickle(result):
     station = result.stations[0]
     assert copy.deepcopy(station) == station
     assert pickle.loads(pickle.dumps(station)) == station
+
+
+def test_results_have_the_types_that_they_declare():
+    result = airwatt.run("fast-dsl", set={"flow.application.size": "20kB"})
+    (flow,), (station,) = result.flows, result.stations
+    assert (type(flow).__name__, type(station.state_s).__name__) == ("FlowResult", "StateSeconds")
+    assert flow["goodput_bps"] == flow.goodput_bps > 0
+    # Declared, and not in the document of this run.
+    assert flow.measured_bps is None
+    assert result.realtime is None
+    with pytest.raises(AttributeError, match="no field 'frob'; there are id"):
+        _ = flow.frob
+    rows = airwatt.compare("fast-dsl", policy=["active"], set={"flow.application.size": "20kB"}).rows
+    assert rows[0].runs[0].stations[0].energy_j == station.energy_j

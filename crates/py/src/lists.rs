@@ -3,6 +3,7 @@
 use airwatt_base::settings::KindInfo;
 use airwatt_energy::{Radio, State, Transition};
 use airwatt_proto::powersave::PowerSaveConfig;
+use airwatt_sim::record::RunResult;
 use airwatt_sim::scenario::{Scenario, Transport, shipped};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -13,6 +14,12 @@ use crate::errors::AirwattError;
 #[pyfunction]
 pub(crate) fn schema() -> String {
     Scenario::json_schema().to_string()
+}
+
+/// The JSON schema of the document of one run.
+#[pyfunction]
+pub(crate) fn result_schema() -> String {
+    RunResult::json_schema().to_string()
 }
 
 /// What ships, as a JSON list of `{name, description}`.

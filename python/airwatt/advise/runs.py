@@ -32,13 +32,13 @@ class _Run:
 def _job(scenario: Scenario, seed: int) -> Callable[[_core.Control], _Run | str]:
     def job(control: _core.Control) -> _Run | str:
         try:
-            document = Result(_core.run(scenario, seed, control=control)).to_dict()
+            result = Result(_core.run(scenario, seed, control=control))
         except _core.RunError as error:
             return str(error)
-        energy = aggregates.energy_j(document)
-        delays = [one.get("response_s_mean", one["latency_s_mean"]) for one in document["flows"]]
-        p95s = [one.get("response_s_p95") for one in document["flows"]]
-        return _Run(energy, energy / document["simulated_s"], aggregates.goodput_bps(document), delays, p95s)
+        energy = aggregates.energy_j(result)
+        delays = [flow.latency_s_mean if flow.responses is None else flow.response_s_mean for flow in result.flows]
+        p95s = [flow.response_s_p95 for flow in result.flows]
+        return _Run(energy, energy / result.simulated_s, aggregates.goodput_bps(result), delays, p95s)
 
     return job
 

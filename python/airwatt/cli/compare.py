@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from airwatt import laboratory
 from airwatt._core import InputError
@@ -10,7 +10,7 @@ from airwatt.cli import options
 from airwatt.cli.output import check_picture, note_file, print_json, show, writing
 from airwatt.cli.parameters import Option
 from airwatt.cli.progress import bar
-from airwatt.results import Comparison
+from airwatt.results import ComparedRow, Comparison
 
 if TYPE_CHECKING:
     from airwatt.cli.layout import Table
@@ -43,7 +43,6 @@ def command(
     fail_if: options.FailIf = None,
 ) -> None:
     """Run the same traffic under each choice. Several kinds of choice make their product."""
-    limits = options.thresholds(fail_if)
     check_picture("--plot", plot)
     chosen = {
         "policy": _policies(scenario, options.names("--policy", policy), dict(options.overrides(set_))),
@@ -52,6 +51,7 @@ def command(
     varied = _varied(vary)
     if not varied and not any(chosen.values()):
         raise InputError("compare: nothing to compare; allowed are --policy A,B --transport A,B --vary KEY=V1,V2")
+    limits = options.thresholds_of_runs(fail_if, laboratory.product(**chosen, vary=varied))
     interrupted: laboratory.Interrupted | None = None
     try:
         with bar(scenario) as on_progress:
@@ -69,20 +69,19 @@ def command(
         if not isinstance(stop.finished, Comparison):
             raise
         comparison, interrupted = stop.finished, stop
-    document = comparison.to_dict()
     if plot is not None:
         from airwatt.plots import compare as picture
 
         with writing("--plot", plot):
-            picture.draw(document, plot)
+            picture.draw(comparison, plot)
         note_file(plot)
     if json:
-        print_json(document)
+        print_json(comparison.to_dict())
     else:
-        _print_table(document)
+        _print_table(comparison)
     if interrupted is not None:
         raise interrupted
-    options.hold(limits, document)
+    options.hold(limits, comparison)
 
 
 def _policies(scenario: str, names: list[str] | None, overrides: dict[str, str]) -> list[str] | None:
@@ -113,59 +112,58 @@ def _varied(texts: Sequence[str] | None) -> dict[str, list[str]]:
     return varied
 
 
-def _print_table(document: dict[str, Any]) -> None:
+def _print_table(comparison: Comparison) -> None:
     from airwatt import aggregates
     from airwatt.cli.tables import count, estimate, percent, table
 
-    energies = [aggregates.over(row["runs"], aggregates.energy_j) for row in document["rows"]]
-    bounds = [energy for row, energy in zip(document["rows"], energies, strict=True) if _is_ideal(row)]
+    energies = [aggregates.over(row.runs, aggregates.energy_j) for row in comparison.rows]
+    bounds = [energy for row, energy in zip(comparison.rows, energies, strict=True) if _is_ideal(row)]
     # One bound for all: with other choices beside the policy each would have its own.
-    reference, head = (bounds[0][0], "ideal +") if len(bounds) == 1 else (energies[0][0], "")
-    everything = [run for row in document["rows"] for run in row["runs"]]
+    reference, head = (bounds[0].mean, "ideal +") if len(bounds) == 1 else (energies[0].mean, "")
+    everything = [run for row in comparison.rows for run in row.runs]
     answers, streams = (all(map(kind, everything)) for kind in (aggregates.answers, aggregates.streams))
+    served: list[aggregates.Number] = (
+        [partial(aggregates.response_s, percentile=percentile) for percentile in aggregates.PERCENTILES]
+        if answers or streams
+        else [aggregates.completed_s]
+    )
     rows = []
-    for row, energy in zip(document["rows"], energies, strict=True):
-        runs = row["runs"]
-        served: list[Any] = (
-            [partial(aggregates.response_s, percentile=percentile) for percentile in aggregates.PERCENTILES]
-            if answers or streams
-            else [aggregates.completed_s]
-        )
+    for row, energy in zip(comparison.rows, energies, strict=True):
+        runs = row.runs
         rows.append(
             [
-                *row["choice"].values(),
+                *row.choice.values(),
                 *([] if answers else [estimate(aggregates.over(runs, aggregates.goodput_bps), "b/s")]),
                 *(estimate(aggregates.over(runs, number), "s", short=len(served) > 1) for number in served),
                 estimate(energy, "J"),
-                _relative(energy[0], reference),
-                percent(aggregates.over(runs, lambda run: aggregates.share(run, "sleep"))[0]),
-                *([] if streams else [count(aggregates.over(runs, aggregates.wakeups)[0])]),
-                *([] if answers or streams else [count(aggregates.over(runs, aggregates.retransmitted)[0])]),
+                _relative(energy.mean, reference),
+                percent(aggregates.over(runs, partial(aggregates.share, state="sleep")).mean),
+                *([] if streams else [count(aggregates.over(runs, aggregates.wakeups).mean)]),
+                *([] if answers or streams else [count(aggregates.over(runs, aggregates.retransmitted).mean)]),
             ]
         )
-    choices = list(document["rows"][0]["choice"])
-    runs = len(document["rows"][0]["runs"])
+    choices = list(comparison.rows[0].choice)
     first, last = ["goodput", "done at"], ["wake-ups", "resent"]
     if answers:
         first, last = list(aggregates.PERCENTILES), ["wake-ups"]
     elif streams:
         first, last = ["goodput", *aggregates.PERCENTILES], []
     heads = [*choices, *first, "energy", head, "asleep", *last]
-    parts: list[str | Table] = [_headline(document, runs), table(heads, rows, left=len(choices))]
-    if document.get("interrupted"):
+    parts: list[str | Table] = [_headline(comparison), table(heads, rows, left=len(choices))]
+    if comparison.interrupted:
         parts.append("interrupted: the rows above are what was finished")
     show(*parts)
 
 
-def _is_ideal(row: dict[str, Any]) -> bool:
-    return all(station["policy"] == "ideal" for run in row["runs"] for station in run["stations"])
+def _is_ideal(row: ComparedRow) -> bool:
+    return all(station.policy == "ideal" for run in row.runs for station in run.stations)
 
 
-def _headline(document: dict[str, Any], runs: int) -> str:
-    first = document["rows"][0]["runs"][0]
-    if runs > 1:
-        return f"{document['scenario']}, {runs} runs from seed {first['seed']}: mean ± 95 % confidence interval"
-    return f"{document['scenario']}, seed {first['seed']}"
+def _headline(comparison: Comparison) -> str:
+    runs = comparison.rows[0].runs
+    if len(runs) > 1:
+        return f"{comparison.scenario}, {len(runs)} runs from seed {runs[0].seed}: mean ± 95 % confidence interval"
+    return f"{comparison.scenario}, seed {runs[0].seed}"
 
 
 def _relative(energy: float | None, first: float | None) -> str:

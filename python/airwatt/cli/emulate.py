@@ -15,6 +15,7 @@ from airwatt.cli.parameters import Argument, Exit, Option
 from airwatt.cli.presentation import holding, keep, present
 from airwatt.cli.process import interruptible
 from airwatt.cli.progress import bar
+from airwatt.results import Result
 
 EPILOG = """\b
 Examples:
@@ -87,7 +88,7 @@ def command(
         return
     if scenario is None:
         raise InputError("no SCENARIO; allowed is the name of one that ships, or a file")
-    limits = options.thresholds(fail_if)
+    limits = options.thresholds_of_runs(fail_if)
     check_picture("--plot", plot)
     check_file("--pcap", pcap)
     check_file("--perfetto", perfetto)
@@ -119,11 +120,10 @@ def command(
             )
         keep(result, trace, pcap, perfetto, plot)
     present(result, json)
-    document = result.to_dict()
-    if document.get("interrupted"):
+    if result.interrupted:
         raise Exit(INTERRUPTED)
-    options.hold(limits, document)
-    _judge(document["realtime"], document["command"], interactive=shell is not None)
+    options.hold(limits, result)
+    _check_trust(result, interactive=shell is not None)
 
 
 def _name_commands(scenario: Scenario, user: str) -> None:
@@ -145,16 +145,17 @@ def _deaf() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _judge(realtime: dict[str, float], ended: dict[str, int] | None, *, interactive: bool) -> None:
+def _check_trust(result: Result, *, interactive: bool) -> None:
     """Exits with 1 where the command failed or the clock was not kept; a shell's status says nothing."""
     failed = False
-    if ended is not None and ended["status"] != 0 and not interactive:
-        say(f"the command ended with status {ended['status']}")
+    if result.command is not None and result.command.status != 0 and not interactive:
+        say(f"the command ended with status {result.command.status}")
         failed = True
-    if not realtime["trusted"]:
+    realtime = result.realtime
+    if realtime is not None and not realtime.trusted:
         say(
-            f"not to be trusted: {realtime['late']} of {realtime['deliveries']} packets were delivered more than"
-            f" {realtime['bound_s'] * 1e3:g} ms late; this machine is too slow or too busy for it"
+            f"not to be trusted: {realtime.late} of {realtime.deliveries} packets were delivered more than"
+            f" {realtime.bound_s * 1e3:g} ms late; this machine is too slow or too busy for it"
         )
         failed = True
     if failed:

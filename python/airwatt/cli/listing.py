@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from airwatt._core import SCHEMA, __version__
 from airwatt.cli.output import print_json, show
-from airwatt.results import Record
+from airwatt.record import Record
 
 
 def present(what: str, items: Sequence[Record], columns: Sequence[str], json: bool) -> None:

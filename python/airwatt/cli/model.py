@@ -11,7 +11,7 @@ from airwatt._core import SCHEMA, InputError, __version__
 from airwatt.cli import options
 from airwatt.cli.output import check_picture, note_file, print_json, show, writing
 from airwatt.cli.parameters import Argument, Exit, Option
-from airwatt.results import Record
+from airwatt.record import Record
 
 if TYPE_CHECKING:
     from airwatt.models import Model

@@ -1,12 +1,14 @@
 """The flags that several commands share, and how their texts are read."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from airwatt._core import InputError
 from airwatt.cli.parameters import Argument, Exit, Option
-from airwatt.threshold import Threshold, numbers
+
+if TYPE_CHECKING:
+    from airwatt.threshold import Threshold
 
 Scenario = Annotated[str, Argument(help="A scenario file (TOML), or the name of one that ships.", show_default=False)]
 Json = Annotated[bool, Option("--json", help="Print one JSON document and nothing else.")]
@@ -24,7 +26,8 @@ FailIf = Annotated[
     Option(
         "--fail-if",
         metavar="EXPRESSION",
-        help="Exit with 3 if true: KEY OP NUMBER, as in 'stations.0.energy_j > 20'; may be repeated.",
+        help="Exit with 3 if true: KEY OP NUMBER, as in 'stations.0.energy_j > 20'; with compare also ROW: before it,"
+        " as in 'psm: stations.0.energy_j > 20'; may be repeated.",
     ),
 ]
 Plot = Annotated[
@@ -79,20 +82,42 @@ def names(option: str, text: str | None) -> list[str] | None:
     return parsed
 
 
-def thresholds(expressions: Iterable[str] | None) -> list[Threshold]:
+def thresholds(expressions: Iterable[str] | None) -> "list[Threshold]":
     """Reads `--fail-if` texts before anything runs. Raises `InputError`."""
-    return [Threshold.parse(expression) for expression in expressions or ()]
+    if not expressions:
+        return []
+    from airwatt.threshold import Threshold
+
+    return [Threshold.parse(expression) for expression in expressions]
 
 
-def hold(limits: Iterable[Threshold], document: object) -> None:
+def thresholds_of_runs(expressions: Iterable[str] | None, rows: Iterable[Mapping[str, str]] = ()) -> "list[Threshold]":
+    """Reads `--fail-if` texts about runs, or about rows of them. Raises `InputError` for what no run will have."""
+    limits = thresholds(expressions)
+    choices = list(rows) if limits else []
+    for limit in limits:
+        limit.check_rows(choices)
+        limit.check_key()
+    return limits
+
+
+def hold(limits: "Iterable[Threshold]", result: Mapping[str, Any]) -> None:
     """Exits with 3, and a line for each, where a threshold does not hold."""
+    if not limits:
+        return
     from airwatt.cli.output import say
+    from airwatt.results import names_of
+    from airwatt.threshold import numbers
 
+    held = numbers(result)
     tripped = False
     for limit in limits:
-        for label, values in numbers(document):  # type: ignore[arg-type]
+        for choice, values in held:
+            if not limit.holds_for(choice):
+                continue
+            row = f"{', '.join(names_of(choice))}: " if choice else ""
             for reason in limit.trips(values):
-                say(f"--fail-if {limit.text!r}: {label}{reason}")
+                say(f"--fail-if {limit.text!r}: {row}{reason}")
                 tripped = True
     if tripped:
         raise Exit(THRESHOLD_STATUS)

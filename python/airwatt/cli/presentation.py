@@ -3,14 +3,15 @@
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from airwatt._core import InputError, RunError
+from airwatt._documents import FlowResult, RunResult
+from airwatt.aggregates import Number, over
 from airwatt.cli.output import note_file, print_json, show, writing
 from airwatt.results import Result, Runs
-from airwatt.statistics import summarize
 
 if TYPE_CHECKING:
     from airwatt.cli.layout import Table
@@ -64,146 +65,171 @@ def keep(result: Result, trace: Path | None, pcap: Path | None, perfetto: Path |
         from airwatt.plots import timeline
 
         with writing("--plot", plot):
-            timeline.draw(result.to_dict(), result.traces(), plot)
+            timeline.draw(result, result.traces(), plot)
         note_file(plot)
 
 
 def present(result: Result | Runs, json: bool) -> None:
     """Prints the document of one run or of several, as JSON or as tables."""
-    document = result.to_dict()
     if json:
-        print_json(document)
+        print_json(result.to_dict())
         return
-    documents = document.get("runs", [document])
     # A single run is the mean of itself.
-    means = document.get("summary") or summarize([document])
-    first = documents[0]
-    hop = _link(means) if _is_link(first) else _cell(means)
-    flows = () if not first["flows"] else (*_flows(first, means), *_overheads(first, means))
-    show(_headline(first, len(documents)), *flows, *_stations(first, means), hop, *_clock(first))
+    runs = result.runs if isinstance(result, Runs) else [result]
+    first = runs[0]
+    hop = _link(runs) if _is_link(first) else _cell(runs)
+    flows = () if not first.flows else (*_flows(runs), *_overheads(runs))
+    show(_headline(first, len(runs)), *flows, *_stations(runs), hop, *_clock(result))
 
 
-Means = Mapping[str, Mapping[str, float | None]]
+def _number(runs: Sequence[RunResult], number: Number, unit: str) -> str:
+    from airwatt.cli.tables import estimate
+
+    return estimate(over(runs, number), unit)
 
 
-def _number(means: Means, key: str, unit: str) -> str:
-    from airwatt.cli.tables import quantity
-
-    estimate = means.get(key, {})
-    return quantity(estimate.get("mean"), unit, estimate.get("ci95"))
-
-
-def _count(means: Means, key: str) -> str:
+def _count(runs: Sequence[RunResult], number: Number) -> str:
     from airwatt.cli.tables import count
 
-    estimate = means.get(key, {})
-    return count(estimate.get("mean"), estimate.get("ci95"))
+    return count(*over(runs, number))
 
 
-def _flows(document: dict[str, Any], means: Means) -> "Iterator[Table]":
+def _percent(runs: Sequence[RunResult], number: Number) -> str:
+    from airwatt.cli.tables import percent
+
+    return percent(over(runs, number).mean)
+
+
+def _flows(runs: Sequence[RunResult]) -> "Iterator[Table]":
     from airwatt.cli.tables import table
 
-    rows = [
-        [
-            f"{flow['id']} {flow['direction']}",
-            flow["transport"],
-            _number(means, f"flows.{index}.bytes_delivered", "B"),
-            _number(means, f"flows.{index}.goodput_bps", "b/s"),
-            _number(means, f"flows.{index}.completed_s", "s"),
-            _number(means, f"flows.{index}.rtt_s_mean", "s"),
-            _count(means, f"flows.{index}.segments_retransmitted"),
+    def cells(index: int, flow: FlowResult) -> list[str]:
+        return [
+            f"{flow.id} {flow.direction}",
+            flow.transport,
+            _number(runs, lambda run: run.flows[index].bytes_delivered, "B"),
+            _number(runs, lambda run: run.flows[index].goodput_bps, "b/s"),
+            _number(runs, lambda run: run.flows[index].completed_s, "s"),
+            _number(runs, lambda run: run.flows[index].rtt_s_mean, "s"),
+            _count(runs, lambda run: run.flows[index].segments_retransmitted),
         ]
-        for index, flow in enumerate(document["flows"])
-    ]
+
+    rows = [cells(index, flow) for index, flow in enumerate(runs[0].flows)]
     yield table(["flow", "transport", "delivered", "goodput", "done at", "mean RTT", "resent"], rows, left=2)
 
 
-def _is_link(document: dict[str, Any]) -> bool:
+def _is_link(run: RunResult) -> bool:
     """Whether the last hop is a point-to-point link: what crosses one has a time of delivery."""
-    return any(flow["delivery_s_mean"] is not None for flow in document["flows"])
+    return any(flow.delivery_s_mean is not None for flow in run.flows)
 
 
-def _overheads(document: dict[str, Any], means: Means) -> "Iterator[Table]":
+def _overheads(runs: Sequence[RunResult]) -> "Iterator[Table]":
     """What flows over a point-to-point link spend beyond their data; a cell has a radio's joules instead."""
-    from airwatt.cli.tables import percent, table
+    from airwatt.cli.tables import table
 
-    if not _is_link(document):
+    if not _is_link(runs[0]):
         return
-    rows = []
-    for index, flow in enumerate(document["flows"]):
-        base = f"flows.{index}"
-        shares = [f"{base}.data_overhead", f"{base}.time_overhead"]
-        shares += [f"{base}.energy_overhead.{radio}" for radio in ("always-active", "intermediate", "ideal")]
-        cells = [percent(means[key]["mean"]) if means.get(key, {}).get("mean") is not None else "-" for key in shares]
-        rows.append([f"{flow['id']} {flow['direction']}", *cells, _number(means, f"{base}.delivery_s_mean", "s")])
+
+    def energy(index: int, radio: str) -> Number:
+        def overhead(run: RunResult) -> float | None:
+            of_all = run.flows[index].energy_overhead
+            return None if of_all is None else of_all[radio]
+
+        return overhead
+
+    def cells(index: int, flow: FlowResult) -> list[str]:
+        return [
+            f"{flow.id} {flow.direction}",
+            _percent(runs, lambda run: run.flows[index].data_overhead),
+            _percent(runs, lambda run: run.flows[index].time_overhead),
+            *(_percent(runs, energy(index, radio)) for radio in ("always-active", "intermediate", "ideal")),
+            _number(runs, lambda run: run.flows[index].delivery_s_mean, "s"),
+        ]
+
+    rows = [cells(index, flow) for index, flow in enumerate(runs[0].flows)]
     yield table(["flow", "bytes", "time", "energy, always on", "intermediate", "ideal radio", "delivery"], rows)
 
 
-def _link(means: Means) -> str:
-    from airwatt.cli.tables import count, percent
-
-    packets, damaged, drops = (
-        count(round(means[f"cell.{key}"]["mean"] or 0)) for key in ("frames", "damaged", "ap_drops")
+def _link(runs: Sequence[RunResult]) -> str:
+    used, packets, damaged, drops = (
+        _percent(runs, lambda run: run.cell.airtime_utilization),
+        _whole(runs, lambda run: run.cell.frames),
+        _whole(runs, lambda run: run.cell.damaged),
+        _whole(runs, lambda run: run.cell.ap_drops),
     )
-    used = percent(means["cell.airtime_utilization"]["mean"] or 0.0)
     return f"link {used} used: {packets} packets, {damaged} damaged, {drops} dropped before it"
 
 
-def _stations(document: dict[str, Any], means: Means) -> "Iterator[Table]":
+def _whole(runs: Sequence[RunResult], number: Number) -> str:
+    """A mean count as a whole number, for sentences."""
+    from airwatt.cli.tables import count
+
+    return count(round(over(runs, number).mean or 0))
+
+
+def _stations(runs: Sequence[RunResult]) -> "Iterator[Table]":
     from airwatt.cli.tables import percent, table
 
     rows, times = [], []
-    for index, station in enumerate(document["stations"]):
-        base = f"stations.{index}"
-        rows.append(
-            [
-                str(station["id"]),
-                station["policy"],
-                station["radio"],
-                _number(means, f"{base}.energy_j", "J"),
-                _number(means, f"{base}.average_power_w", "W"),
-                _number(means, f"{base}.energy_per_bit_j", "J/b"),
-                _count(means, f"{base}.wakeups"),
-            ]
-        )
-        spent = [means[f"{base}.state_s.{state}"]["mean"] or 0.0 for state in station["state_s"]]
-        times.append([str(station["id"]), *(percent(time / (sum(spent) or 1.0)) for time in spent)])
+    for index, station in enumerate(runs[0].stations):
+        rows.append(_station(runs, index))
+        states = list(station.state_s)
+        spent = [over(runs, _time_in(index, state)).mean or 0.0 for state in states]
+        times.append([str(station.id), *(percent(time / (sum(spent) or 1.0)) for time in spent)])
     yield table(["station", "policy", "radio", "energy", "power", "per bit", "wake-ups"], rows, left=3)
-    yield table(["station", *(f"{state}" for state in document["stations"][0]["state_s"])], times)
+    yield table(["station", *runs[0].stations[0].state_s], times)
 
 
-def _headline(document: dict[str, Any], runs: int) -> str:
+def _station(runs: Sequence[RunResult], index: int) -> list[str]:
+    station = runs[0].stations[index]
+    return [
+        str(station.id),
+        station.policy,
+        station.radio,
+        _number(runs, lambda run: run.stations[index].energy_j, "J"),
+        _number(runs, lambda run: run.stations[index].average_power_w, "W"),
+        _number(runs, lambda run: run.stations[index].energy_per_bit_j, "J/b"),
+        _count(runs, lambda run: run.stations[index].wakeups),
+    ]
+
+
+def _time_in(index: int, state: str) -> Number:
+    return lambda run: run.stations[index].state_s[state]
+
+
+def _headline(first: RunResult, runs: int) -> str:
     from airwatt.cli.tables import count
 
-    name, seed = document["scenario"], document["seed"]
     if runs > 1:
-        return f"{name}, {runs} runs from seed {seed}: mean ± 95 % confidence interval"
-    simulated, wall, events = document["simulated_s"], document["wall_s"], document["events"]
-    if "realtime" in document:
-        return f"{name}, seed {seed}: {simulated:.1f} s emulated, {count(events)} events"
-    return f"{name}, seed {seed}: {simulated:.1f} s simulated in {wall:.2f} s, {count(events)} events"
+        return f"{first.scenario}, {runs} runs from seed {first.seed}: mean ± 95 % confidence interval"
+    begin = f"{first.scenario}, seed {first.seed}: {first.simulated_s:.1f} s"
+    if isinstance(first, Result) and first.realtime is not None:
+        return f"{begin} emulated, {count(first.events)} events"
+    return f"{begin} simulated in {first.wall_s:.2f} s, {count(first.events)} events"
 
 
-def _clock(document: dict[str, Any]) -> Iterator[str]:
+def _clock(result: Result | Runs) -> Iterator[str]:
     """How well an emulation kept the wall clock."""
     from airwatt.cli.tables import count, percent, quantity
 
-    realtime = document.get("realtime")
-    if realtime is None or not realtime["deliveries"]:
+    realtime = result.realtime if isinstance(result, Result) else None
+    if realtime is None or not realtime.deliveries:
         return
-    p50, p99, worst = (quantity(realtime[f"lateness_s_{which}"], "s") for which in ("p50", "p99", "max"))
+    p50, p99, worst = (
+        quantity(late_s, "s") for late_s in (realtime.lateness_s_p50, realtime.lateness_s_p99, realtime.lateness_s_max)
+    )
     yield (
-        f"{count(realtime['deliveries'])} packets delivered, late by {p50} (median), {p99} (99 %), {worst} at most;"
-        f" CPU {percent(realtime['cpu_share'])}"
+        f"{count(realtime.deliveries)} packets delivered, late by {p50} (median), {p99} (99 %), {worst} at most;"
+        f" CPU {percent(realtime.cpu_share)}"
     )
 
 
-def _cell(means: Means) -> str:
-    from airwatt.cli.tables import count, percent
-
-    cell = {key.removeprefix("cell."): means[key]["mean"] for key in means if key.startswith("cell.")}
-    frames, retries, collisions, drops = (
-        count(round(cell[key] or 0)) for key in ("frames", "retries", "collisions", "ap_drops")
+def _cell(runs: Sequence[RunResult]) -> str:
+    used, frames, retries, collisions, drops = (
+        _percent(runs, lambda run: run.cell.airtime_utilization),
+        _whole(runs, lambda run: run.cell.frames),
+        _whole(runs, lambda run: run.cell.retries),
+        _whole(runs, lambda run: run.cell.collisions),
+        _whole(runs, lambda run: run.cell.ap_drops),
     )
-    used = percent(cell["airtime_utilization"])
     return f"air {used} used: {frames} frames, {retries} retries, {collisions} collisions, {drops} AP drops"

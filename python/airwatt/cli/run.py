@@ -47,7 +47,7 @@ def command(
     ] = False,
 ) -> None:
     """Simulate a scenario: throughput and energy of each flow and station."""
-    limits = options.thresholds(fail_if)
+    limits = options.thresholds_of_runs(fail_if)
     check_picture("--plot", plot)
     check_file("--pcap", pcap)
     check_file("--perfetto", perfetto)
@@ -72,4 +72,4 @@ def command(
         assert isinstance(first, Result)
         keep(first, trace, None if streamed else pcap, perfetto, plot)
     present(result, json)
-    options.hold(limits, result.to_dict())
+    options.hold(limits, result)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from airwatt.cli.layout import Table
 
 if TYPE_CHECKING:
-    from airwatt.aggregates import Estimate
+    from airwatt.statistics import Estimate
 
 NOTHING = "-"
 _NAME = 24

@@ -1,27 +1,27 @@
 """Throughput and energy of several choices side by side, and where the radios' time went."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from airwatt import aggregates
 from airwatt.plots import style
+from airwatt.results import ComparedRow, Comparison, names_of
 
 
-def draw(document: Mapping[str, Any], path: Path) -> None:
-    """Draws a comparison document. Raises `OSError`."""
-    rows = document["rows"]
-    labels = ["\n".join(row["choice"].values()) for row in rows]
+def draw(comparison: Comparison, path: Path) -> None:
+    """Draws a comparison. Raises `OSError`."""
+    rows = comparison.rows
+    labels = ["\n".join(names_of(row.choice)) for row in rows]
     with style.styled():
-        lines = max(label.count("\n") + 1 for label in labels)
+        lines = max(text.count("\n") + 1 for text in labels)
         height = 1.75 + len(rows) * (0.42 + 0.14 * (lines - 1))
         figure = Figure(figsize=(9.6, height), layout="constrained")
         throughput, energy, time = figure.subplots(1, 3, sharey=True)
-        everything = [run for row in rows for run in row["runs"]]
+        everything = [run for row in rows for run in row.runs]
         if all(map(aggregates.answers, everything)):
             _percentiles(throughput, rows, "answers")
         elif all(map(aggregates.streams, everything)):
@@ -32,7 +32,7 @@ def draw(document: Mapping[str, Any], path: Path) -> None:
         _bound(energy, rows)
         states = [
             {
-                state: aggregates.over(row["runs"], partial(aggregates.share, state=state))[0] or 0.0
+                state: aggregates.over(row.runs, partial(aggregates.share, state=state)).mean or 0.0
                 for state in style.STATES
             }
             for row in rows
@@ -41,29 +41,29 @@ def draw(document: Mapping[str, Any], path: Path) -> None:
         throughput.set_yticks(range(len(rows)), labels)
         throughput.invert_yaxis()
         figure.legend(*time.get_legend_handles_labels(), loc="outside lower right", ncols=5, handlelength=1.0)
-        figure.suptitle(_title(document), x=0.01, ha="left", fontsize=11, fontweight="bold")
+        figure.suptitle(_title(comparison), x=0.01, ha="left", fontsize=11, fontweight="bold")
         style.save(figure, path)
 
 
-def _title(document: Mapping[str, Any]) -> str:
-    runs = max(len(row["runs"]) for row in document["rows"])
-    seed = document["rows"][0]["runs"][0]["seed"]
+def _title(comparison: Comparison) -> str:
+    runs = max(len(row.runs) for row in comparison.rows)
+    seed = comparison.rows[0].runs[0].seed
     note = f"mean of {runs} runs, 95 % confidence intervals" if runs > 1 else f"seed {seed}"
-    return f"{document['scenario']}: {' × '.join(document['rows'][0]['choice'])}  ({note})"
+    return f"{comparison.scenario}: {' × '.join(comparison.rows[0].choice)}  ({note})"
 
 
-def _bound(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
+def _bound(axes: Axes, rows: Sequence[ComparedRow]) -> None:
     """A line at the energy of policy `ideal`, if it is one row among others."""
-    ideal = [row for row in rows if row["choice"].get("policy") == "ideal"]
+    ideal = [row for row in rows if row.choice.get("policy") == "ideal"]
     if len(ideal) == 1 and len(rows) > 1:
-        mean, _ = aggregates.over(ideal[0]["runs"], aggregates.energy_j)
-        axes.axvline(mean or 0.0, color=style.INK, linewidth=0.9, linestyle=":", zorder=3)
+        least = aggregates.over(ideal[0].runs, aggregates.energy_j).mean
+        axes.axvline(least or 0.0, color=style.INK, linewidth=0.9, linestyle=":", zorder=3)
 
 
-def _percentiles(axes: Axes, rows: Sequence[Mapping[str, Any]], of: str) -> None:
+def _percentiles(axes: Axes, rows: Sequence[ComparedRow], of: str) -> None:
     """How long pages, responses or blocks took: a bar up to the 95th percentile, ticks at the 50th and the 99th."""
     p50, p95, p99 = (
-        [aggregates.over(row["runs"], partial(aggregates.response_s, percentile=p))[0] or 0.0 for row in rows]
+        [aggregates.over(row.runs, partial(aggregates.response_s, percentile=p)).mean or 0.0 for row in rows]
         for p in aggregates.PERCENTILES
     )
     room = max(p99) or 1.0
@@ -80,8 +80,10 @@ def _percentiles(axes: Axes, rows: Sequence[Mapping[str, Any]], of: str) -> None
     style.bare_y(axes)
 
 
-def _bars(axes: Axes, rows: Sequence[Mapping[str, Any]], number: Any, scale: float, label: str, colour: str) -> None:
-    estimates = [aggregates.over(row["runs"], number) for row in rows]
+def _bars(
+    axes: Axes, rows: Sequence[ComparedRow], number: aggregates.Number, scale: float, label: str, colour: str
+) -> None:
+    estimates = [aggregates.over(row.runs, number) for row in rows]
     means = [(mean or 0.0) / scale for mean, _ in estimates]
     spreads = [(ci95 or 0.0) / scale for _, ci95 in estimates]
     axes.barh(range(len(rows)), means, height=0.62, color=colour)

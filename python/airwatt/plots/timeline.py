@@ -8,7 +8,7 @@ shares of each dot: nothing is left out by sampling.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -18,6 +18,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from airwatt.plots import style
+from airwatt.results import Result
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,9 +43,9 @@ _QUEUES = {
 }
 
 
-def draw(document: Mapping[str, Any], traces: Mapping[str, "pa.Table"], path: Path) -> None:
+def draw(result: Result, traces: Mapping[str, "pa.Table"], path: Path) -> None:
     """Draws the traces of a run. Raises `OSError`."""
-    end = max(float(document["simulated_s"]), 1e-6)
+    end = max(result.simulated_s, 1e-6)
     whole = (0.0, end)
     # Two thirds in: past slow start, before the end.
     start = max(0.0, min(0.66 * end, end - _ZOOM_S))
@@ -83,7 +84,7 @@ def draw(document: Mapping[str, Any], traces: Mapping[str, "pa.Table"], path: Pa
                 legend = panel.get_legend()
                 if legend is not None:
                     legend.remove()
-            axes[-1].set_xlabel("time (s)" if "realtime" in document else "simulated time (s)")
+            axes[-1].set_xlabel("time (s)" if result.realtime is not None else "simulated time (s)")
             axes[-1].set_xlim(*span)
             for panel in axes:
                 panel.grid(axis="x", visible=True)
@@ -94,7 +95,7 @@ def draw(document: Mapping[str, Any], traces: Mapping[str, "pa.Table"], path: Pa
         handles = [Patch(color=colour, label=state) for state, colour in style.STATES.items()]
         if shown:
             figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), handlelength=1.2)
-        figure.suptitle(_title(document, len(shown), len(radios)), x=0.01, ha="left", fontsize=11, fontweight="bold")
+        figure.suptitle(_title(result, len(shown), len(radios)), x=0.01, ha="left", fontsize=11, fontweight="bold")
         figure.align_ylabels(grid[:, 0])
         style.save(figure, path)
 
@@ -138,10 +139,10 @@ def _control(
         _levels(rates, shown, span, "throughput\n(Mb/s)", kind="station")
 
 
-def _title(document: Mapping[str, Any], shown: int, stations: int) -> str:
-    policies = dict.fromkeys(station["policy"] for station in document["stations"])
+def _title(result: Result, shown: int, stations: int) -> str:
+    policies = dict.fromkeys(station.policy for station in result.stations)
     rest = f", {shown} of {stations} stations" if shown < stations else ""
-    return f"{document['scenario']}, {', '.join(policies)}, seed {document['seed']}{rest}"
+    return f"{result.scenario}, {', '.join(policies)}, seed {result.seed}{rest}"
 
 
 def _matters(level: tuple[Numbers, Numbers]) -> bool:

@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 
 use airwatt_base::{Span, percentile};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What one run gave.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RunResult {
     /// Version of this document's form.
     pub schema: u32,
@@ -35,8 +36,15 @@ pub struct RunResult {
     pub fairness: Fairness,
 }
 
+impl RunResult {
+    /// The JSON schema of the document.
+    pub fn json_schema() -> serde_json::Value {
+        schemars::schema_for!(Self).to_value()
+    }
+}
+
 /// One flow.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FlowResult {
     /// Its number.
     pub id: u32,
@@ -130,7 +138,7 @@ impl FlowResult {
 
 /// How long a flow's pages (application `web`) or responses (`request-response`) took, from the first request to the last
 /// byte of the answer.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Responses {
     /// How many were complete.
     pub responses: u64,
@@ -163,7 +171,7 @@ impl Responses {
 }
 
 /// How long a stream's blocks took, from the server's writing them to the last byte's arrival.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BlockTimes {
     /// How many were complete.
     pub blocks: u64,
@@ -190,7 +198,7 @@ impl From<Responses> for BlockTimes {
 }
 
 /// Energy overhead for the three radio mixes of Donckers (2001), table 2.2.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct EnergyOverhead {
     /// A radio that is always on.
@@ -202,7 +210,7 @@ pub struct EnergyOverhead {
 }
 
 /// One station.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct StationResult {
     /// Its number.
     pub id: u32,
@@ -238,7 +246,7 @@ pub struct StationResult {
 }
 
 /// How long a radio was in each state, in seconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct StateSeconds {
     /// Sending.
     pub transmit: f64,
@@ -253,7 +261,7 @@ pub struct StateSeconds {
 }
 
 /// The last hop: the cell, or the point-to-point link with packets for frames.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CellResult {
     /// Share of the time during which a frame was on the air.
     pub airtime_utilization: f64,
@@ -277,7 +285,7 @@ pub struct CellResult {
 
 /// How the flows shared the capacity, by their throughputs over the measured interval, or each from its start where the
 /// scenario sets none.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Fairness {
     /// What the flows could have together: the slowest of the wire's and the air's payload rates.
     pub capacity_bps: f64,
@@ -296,7 +304,7 @@ pub struct Fairness {
 }
 
 /// Fairness in windows of one length: the mean over all positions of a window that slides by 100 ms.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct WindowFairness {
     /// Length of the window.
     pub window_s: f64,

@@ -1,4 +1,4 @@
-"""The types of a scenario's keys are those of the schema."""
+"""The Python types of scenarios and results are those of the schemas."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ import sys
 from conftest import ROOT
 
 
-def test_the_stub_is_what_the_schema_gives():
-    command = [sys.executable, ".ci/settings_stub.py", "--check"]
+def test_the_types_are_what_the_schemas_give():
+    command = [sys.executable, ".ci/schema_types.py", "--check"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,9 +1,13 @@
-"""Writes python/airwatt/_settings.pyi, the types of a scenario's keys, from the schema of scenario files.
+"""Writes the Python types of what Rust describes by a schema.
 
-`python .ci/settings_stub.py` writes the file, `--check` only says whether it is up to date. Left out: ranges, and which
-keys are required, because a scenario with `base` has all of them.
+* python/airwatt/_settings.pyi: the keys of a scenario.
+* python/airwatt/_documents.py: the document of a run.
+
+`python .ci/schema_types.py` writes the files, `--check` only says whether they are up to date. Left out: ranges; and
+which keys of a scenario are required, because a scenario with `base` has all of them.
 """
 
+import json
 import keyword
 import subprocess
 import sys
@@ -11,10 +15,11 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from airwatt import schema
+from airwatt import _core
 
-STUB = Path(__file__).parents[1] / "python" / "airwatt" / "_settings.pyi"
-HEAD = '''"""The keys of a scenario, for `airwatt.Scenario.of`. Written by `make docs` from the schema of scenarios."""
+PACKAGE = Path(__file__).parents[1] / "python" / "airwatt"
+SETTINGS = '''\
+"""The keys of a scenario, for `airwatt.Scenario.of`. Written by `make docs` from the schema of scenarios."""
 
 from collections.abc import Sequence
 from typing import Literal, TypeAlias, TypedDict
@@ -22,18 +27,30 @@ from typing import Literal, TypeAlias, TypedDict
 from airwatt._core import Quantity
 
 '''
+DOCUMENTS = '''\
+"""The document of a run, typed. Written by `make docs` from the schema of results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from airwatt.record import Record
+
+'''
 Node = dict[str, Any]
 
 
-class Stub:
-    """The classes of a schema: one for each table, and one for each variant of a tagged table."""
+class Types:
+    """The types that a schema describes, by the names of its definitions."""
 
-    def __init__(self, document: Node) -> None:
+    def __init__(self, document: Node, sequence: str = "Sequence") -> None:
         self._document = document
         self._definitions: dict[str, Node] = document["$defs"]
+        self._sequence = sequence
 
-    def text(self) -> str:
-        """Returns the whole stub, formatted."""
+    def settings(self) -> str:
+        """Returns a stub with a class for each table, and one for each variant of a tagged table."""
         parts = []
         for name, node in self._definitions.items():
             if _is_table(node):
@@ -45,7 +62,48 @@ class Stub:
         # The name of a shipped set, as the description of the key says.
         scenario["wifi"] = {**scenario["wifi"], "anyOf": [*scenario["wifi"]["anyOf"], {"type": "string"}]}
         parts.append(self._table("Scenario", {"description": "A scenario.", "properties": scenario}))
-        return _formatted(HEAD + "\n".join(parts))
+        return _formatted(SETTINGS + "\n".join(parts), "_settings.pyi")
+
+    def documents(self) -> str:
+        """Returns a module with a class for each object, those that others consist of first."""
+        objects = {name: node for name, node in self._definitions.items() if _is_table(node)}
+        objects[self._document["title"]] = self._document
+        ordered: list[str] = []
+        while len(ordered) < len(objects):
+            ordered += [
+                name
+                for name, node in objects.items()
+                if name not in ordered and set(self._parts(node).values()) <= set(ordered)
+            ]
+        return _formatted(
+            DOCUMENTS + "\n\n".join(self._record(name, objects[name]) for name in ordered), "_documents.py"
+        )
+
+    def _record(self, name: str, node: Node) -> str:
+        lines = [f"class {name}(Record):", *_doc(node), "    __slots__ = ()"]
+        parts = self._parts(node)
+        if parts:
+            shown = ", ".join(f'"{key}": {part}' for key, part in parts.items())
+            lines.append(f"    _parts: ClassVar[Mapping[str, type[Record]]] = {{{shown}}}")
+        required = node.get("required", ())
+        for key, value in node["properties"].items():
+            if not key.isidentifier():
+                continue
+            kind = self._type(value)
+            if kind != "None" and (key not in required or _is_nullable(value)):
+                kind += " | None"
+            lines += [f"    {key}: {kind}", *_doc(value)]
+        return "\n".join(lines) + "\n"
+
+    def _parts(self, node: Node) -> dict[str, str]:
+        """Returns the classes of the fields that are objects, or lists of them."""
+        parts = {}
+        for key, value in node["properties"].items():
+            nodes = [value, value.get("items", {}), *value.get("anyOf", ())]
+            for name in (_referred(each) for each in nodes if "$ref" in each):
+                if _is_table(self._definitions[name]):
+                    parts[key] = name
+        return parts
 
     def _table(self, name: str, node: Node) -> str:
         lines = [f"class {name}(TypedDict, total=False):", *_doc(node)]
@@ -95,7 +153,10 @@ class Stub:
 
     def _plain(self, kind: str, node: Node) -> str:
         if kind == "array":
-            return f"Sequence[{self._type(node['items']) if 'items' in node else 'object'}]"
+            items = self._type(node["items"]) if "items" in node else "object"
+            return f"{self._sequence}[{items}]"
+        if kind == "object" and isinstance(node.get("additionalProperties"), dict):
+            return f"Mapping[str, {self._type(node['additionalProperties'])}]"
         return {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}.get(kind, "dict[str, object]")
 
 
@@ -124,21 +185,32 @@ def _doc(node: Node) -> list[str]:
     return textwrap.wrap(f'"""{description}"""', 112, initial_indent="    ", subsequent_indent="    ")
 
 
-def _formatted(source: str) -> str:
+def _is_nullable(node: Node) -> bool:
+    kinds = node.get("type", "")
+    return "null" in kinds or any(part.get("type") == "null" for part in node.get("anyOf", ()))
+
+
+def _formatted(source: str, name: str) -> str:
     ruff = Path(sys.executable).with_name("ruff")
-    command = [str(ruff), "format", "--stdin-filename", str(STUB), "-"]
+    command = [str(ruff), "format", "--stdin-filename", str(PACKAGE / name), "-"]
     return subprocess.run(command, input=source, capture_output=True, text=True, check=True).stdout
 
 
 def main() -> int:
-    """Returns 1 if the file has to be written and `--check` says not to."""
-    text = Stub(schema()).text()
-    if "--check" not in sys.argv[1:]:
-        STUB.write_text(text, encoding="utf-8")
-    elif not STUB.exists() or STUB.read_text(encoding="utf-8") != text:
-        print(f"{STUB.name}: is not what the schema of scenarios gives; make docs writes it anew", file=sys.stderr)
-        return 1
-    return 0
+    """Returns 1 if a file has to be written and `--check` says not to."""
+    texts = {
+        "_settings.pyi": Types(json.loads(_core.schema())).settings(),
+        "_documents.py": Types(json.loads(_core.result_schema()), "list").documents(),
+    }
+    status = 0
+    for name, text in texts.items():
+        path = PACKAGE / name
+        if "--check" not in sys.argv[1:]:
+            path.write_text(text, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != text:
+            print(f"{name}: is not what its schema gives; make docs writes it anew", file=sys.stderr)
+            status = 1
+    return status
 
 
 if __name__ == "__main__":

@@ -1,0 +1,240 @@
+"""The document of a run, typed. Written by `make docs` from the schema of results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from airwatt.record import Record
+
+
+class CellResult(Record):
+    """The last hop: the cell, or the point-to-point link with packets for frames."""
+
+    __slots__ = ()
+    airtime_utilization: float
+    """Share of the time during which a frame was on the air."""
+    ap_drops: int
+    """Packets dropped at the access point's buffers."""
+    collisions: int
+    """Times that several nodes began at once."""
+    damaged: int
+    """Packets damaged on a point-to-point link."""
+    down_queue_drops: int
+    """Packets dropped at the wired queue towards the stations."""
+    frames: int
+    """Attempts to send a data, control or beacon frame."""
+    retries: int
+    """Attempts after the first."""
+    retry_limit_drops: int
+    """Packets given up at the retry limit."""
+    up_queue_drops: int
+    """Packets dropped at the wired queue towards the server."""
+
+
+class EnergyOverhead(Record):
+    """Energy overhead for the three radio mixes of Donckers (2001), table 2.2."""
+
+    __slots__ = ()
+    ideal: float
+    """A radio that only pays for what it carries."""
+    intermediate: float
+    """Half and half."""
+
+
+class StateSeconds(Record):
+    """How long a radio was in each state, in seconds."""
+
+    __slots__ = ()
+    listen: float
+    """Awake, neither sending nor receiving."""
+    receive: float
+    """Receiving a frame, whoever it was for."""
+    sleep: float
+    """Asleep."""
+    transition: float
+    """Falling asleep and waking up."""
+    transmit: float
+    """Sending."""
+
+
+class WindowFairness(Record):
+    """Fairness in windows of one length: the mean over all positions of a window that slides by 100 ms."""
+
+    __slots__ = ()
+    fair_utilization: float
+    """Hashimoto (2013)."""
+    fair_utilization_alpha1: float
+    """Hashimoto (2010), with alpha = 1."""
+    jain: float
+    """Jain's index."""
+    window_s: float
+    """Length of the window."""
+
+
+class Fairness(Record):
+    """How the flows shared the capacity, by their throughputs over the measured interval, or each from its
+    start where the scenario sets none."""
+
+    __slots__ = ()
+    _parts: ClassVar[Mapping[str, type[Record]]] = {"windows": WindowFairness}
+    capacity_bps: float
+    """What the flows could have together: the slowest of the wire's and the air's payload rates."""
+    fair_utilization: float
+    """Hashimoto (2013), equation 2.10: without the utilization term."""
+    fair_utilization_alpha1: float
+    """Hashimoto (2010), equations 6 and 7, with alpha = 1."""
+    jain: float
+    """Jain's index."""
+    measured_from_s: float | None
+    """The beginning of the measured interval, in seconds, if the scenario sets one."""
+    windows: list[WindowFairness]
+    """The same by the sliding-window method, for the scenario's windows."""
+
+
+class FlowResult(Record):
+    """One flow."""
+
+    __slots__ = ()
+    _parts: ClassVar[Mapping[str, type[Record]]] = {"energy_overhead": EnergyOverhead}
+    ack_loss_halvings: int
+    """Times that they halved its window."""
+    ack_losses_seen: int
+    """Acknowledgements that the sender took for lost, with transports that watch for that."""
+    acks_lost: int
+    """Pure acknowledgements lost on the way."""
+    block_s_mean: float | None
+    """Their mean."""
+    block_s_p50: float | None
+    """Half of them took at most so long."""
+    block_s_p95: float | None
+    """95 % of them did."""
+    block_s_p99: float | None
+    """99 % of them did."""
+    blocks: int | None
+    """How many were complete."""
+    bytes_delivered: int
+    """Payload delivered in order to the receiving application, in bytes. Headers never count."""
+    bytes_skipped: int
+    """Payload that the receiver acknowledged without having it, by leave of its reliability, in bytes."""
+    completed_s: float | None
+    """When the receiver had everything, in seconds since the run began."""
+    connection_lost: bool
+    """Whether the connection was given up or reset before everything had arrived."""
+    data_overhead: float | None
+    """Bytes sent both ways on the last hop over payload carried, less one."""
+    delivery_full_s_mean: float | None
+    """The same with it."""
+    delivery_s_mean: float | None
+    """Over a point-to-point link: mean time of data packets from the first bit of their first sending to their
+    arrival, without the time that the transmission itself takes."""
+    direction: str
+    """`down` or `up`."""
+    energy_overhead: EnergyOverhead | None
+    """Both, weighted for three kinds of radio."""
+    goodput_bps: float
+    """Delivered bits over the time from the flow's start until it was complete, or until the run ended."""
+    id: int
+    """Its number."""
+    latency_s_mean: float | None
+    """Mean time of data packets from host to host; of a flow whose connection ends at the base station, over
+    the last leg."""
+    measured_bps: float | None
+    """Delivered bits over the measured interval, if the scenario sets one."""
+    response_s_mean: float | None
+    """Their mean."""
+    response_s_p50: float | None
+    """Half of them took at most so long."""
+    response_s_p95: float | None
+    """95 % of them did."""
+    response_s_p99: float | None
+    """99 % of them did."""
+    responses: int | None
+    """How many were complete."""
+    rtt_s_mean: float | None
+    """Mean of the sender's measurements of the round-trip time."""
+    segments_retransmitted: int
+    """Retransmissions among them."""
+    segments_sent: int
+    """Segments with data that the sender sent, retransmissions included."""
+    station: int | None
+    """Its station; `null` if its end is a neighbour's on the wire."""
+    time_overhead: float | None
+    """Time until the sender knew that all had arrived over the time that the slowest link needs for the
+    payload, or the application for producing it, less one."""
+    timeouts: int
+    """Retransmission time-outs."""
+    transport: str
+    """Transport's name."""
+
+
+class StationResult(Record):
+    """One station."""
+
+    __slots__ = ()
+    _parts: ClassVar[Mapping[str, type[Record]]] = {"state_s": StateSeconds}
+    average_power_w: float
+    """Energy over the simulated time."""
+    beacons_missed: int
+    """Beacons waited for in vain."""
+    energy_j: float
+    """Energy over the whole run."""
+    energy_per_bit_j: float | None
+    """Energy over the bits that the station's flows delivered."""
+    id: int
+    """Its number."""
+    idealized_energy_j: float
+    """The same without what was spent on listening (Singh, 2002)."""
+    lower_bound_j: float
+    """The least energy for the same frames of the station at the same times: that of a radio which knows them
+    in advance and sleeps in every gap that is long enough."""
+    policy: str
+    """Power-save policy."""
+    ps_polls: int
+    """PS-Polls."""
+    radio: str
+    """Radio profile."""
+    service_periods: int
+    """Service periods, opened by triggers and by data."""
+    state_s: StateSeconds
+    """How long the radio was in each state."""
+    triggers: int
+    """QoS Null frames that opened a service period."""
+    wakeups: int
+    """Times that the radio woke up."""
+    wakeups_by_reason: Mapping[str, int]
+    """The same by reason."""
+
+
+class RunResult(Record):
+    """What one run gave."""
+
+    __slots__ = ()
+    _parts: ClassVar[Mapping[str, type[Record]]] = {
+        "cell": CellResult,
+        "fairness": Fairness,
+        "flows": FlowResult,
+        "stations": StationResult,
+    }
+    cell: CellResult
+    """The cell."""
+    events: int
+    """Wake-ups of machines."""
+    fairness: Fairness
+    """How the flows shared."""
+    flows: list[FlowResult]
+    """Flows by number."""
+    scenario: str
+    """Name of the scenario."""
+    schema: int
+    """Version of this document's form."""
+    seed: int
+    """The seed."""
+    simulated_s: float
+    """Simulated time in seconds, up to when the last radio was done with its last frame."""
+    stations: list[StationResult]
+    """Stations by number."""
+    version: str
+    """Version of the program."""
+    wall_s: float
+    """Time that the run took in seconds; set by who measured it."""
