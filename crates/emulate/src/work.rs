@@ -7,6 +7,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::Duration;
 
+use airwatt_linux::user::User;
 use airwatt_sim::live::Host;
 use airwatt_sim::scenario::Scenario;
 use nix::sys::eventfd::EventFd;
@@ -15,7 +16,6 @@ use crate::Options;
 use crate::error::{EmulateError, failed};
 use crate::hosts::Hosts;
 use crate::hosts::process::start;
-use crate::hosts::user::User;
 use crate::traffic::{self, KnownFlow, Traffic};
 
 /// The work of the hosts in an emulation. Commands under `serve` in the scenario run in any case.
@@ -104,7 +104,7 @@ impl Running {
             awaited: 0,
             endless: false,
             output: options.output,
-            user: options.user.as_deref().map(User::named).transpose()?,
+            user: options.user.as_deref().map(user_named).transpose()?,
             reports: Reports { queue, event_fd },
             inbox,
             status: None,
@@ -276,6 +276,14 @@ impl Drop for Running {
             let _ = child.wait();
         }
     }
+}
+
+/// The user of this name.
+fn user_named(name: &str) -> Result<User, EmulateError> {
+    let found = User::named(name).map_err(|error| EmulateError::Failed(error.to_string()))?;
+    found.ok_or_else(|| {
+        EmulateError::Input(format!("--user: expected the name of a user of this machine, got {name:?}"))
+    })
 }
 
 /// The arguments that run a line in the shell. The shell executes the command without another process in between.

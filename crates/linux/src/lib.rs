@@ -1,25 +1,41 @@
 //! What every program of this project needs on Linux, once.
 //!
+//! To run a machine:
+//! * [`driver`]: drives any machine of the contract by this host's clock and descriptors.
+//! * [`event_loop`], [`clock`], [`signals`]: the loop under it, its clock, and signals as a source of it.
+//! * [`tun`], [`udp`]: TUN devices, and UDP in batches.
+//!
+//! To change the host and restore it:
 //! * [`netlink`]: requests to the kernel's routing netlink and their replies.
 //! * [`route`]: routes as the kernel lists them, and changing one of them without touching another.
 //! * [`undo`]: a log of changes to the host, written before each change, from which a later process can undo them.
 //! * [`lock`]: a lock that one process holds at a time, with the name of its holder.
 //! * [`folder`]: a private folder whose files are opened without following symbolic links.
+//!
+//! To look around and to give up privileges:
 //! * [`namespace`]: the network namespaces of this host, and doing something within one.
 //! * [`interface`], [`capability`]: interfaces by name and index, and the privileges of this process.
+//! * [`user`]: users of this machine, and giving a process up to one of them.
 //!
-//! Left out so far: the event loop, TUN devices and batches of datagrams. No code here is unsafe.
+//! No code here is unsafe.
 
 #![cfg(target_os = "linux")]
 
 pub mod capability;
+pub mod clock;
+pub mod driver;
 pub mod error;
+pub mod event_loop;
 pub mod folder;
 pub mod interface;
 pub mod lock;
 pub mod namespace;
 pub mod netlink;
 pub mod route;
+pub mod signals;
+pub mod tun;
+pub mod udp;
 pub mod undo;
+pub mod user;
 
 pub use error::Error;

@@ -77,3 +77,21 @@ pub fn within<T: Send>(path: &Path, job: impl FnOnce() -> T + Send) -> Result<T,
         }
     })
 }
+
+/// Runs `job` on a thread of its own within a new network namespace, which ends with what the job leaves open there.
+///
+/// # Errors
+/// If none can be created, which takes CAP_SYS_ADMIN.
+///
+/// # Panics
+/// If the job does.
+pub fn isolated<T: Send>(job: impl FnOnce() -> T + Send) -> Result<T, Error> {
+    thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET)
+                .map_err(Error::of("a network namespace"))?;
+            Ok(job())
+        });
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}

@@ -1,11 +1,11 @@
 //! The hosts of a scenario: the server and one host for each station, as network namespaces with a TUN device.
 //!
-//! All share one network, 10.0.0.0/8: the server is 10.0.0.1, station n is 10.1.0.n (10.1.1.0 follows 10.1.0.255). They
-//! resolve each other by name. Their kernels have default settings; changed settings end with the namespace.
+//! All share one network, 10.0.0.0/8: the server is 10.0.0.1, `station0` is 10.1.0.1, `station1` is 10.1.0.2, and so on
+//! (10.1.1.0 follows 10.1.0.255). They resolve each other by name. Their kernels have default settings; changed settings
+//! end with the namespace.
 
 pub(crate) mod namespace;
 pub(crate) mod process;
-pub(crate) mod user;
 
 use std::fs;
 use std::io;
@@ -71,9 +71,9 @@ impl Hosts {
     pub(crate) fn named(&self, wanted: &str) -> Result<Host, EmulateError> {
         let found = self.members.iter().map(|member| member.host).find(|host| name(*host) == wanted);
         found.ok_or_else(|| {
-            let last = self.members.len() - 1;
+            let last = self.members.len() - 2;
             let stations =
-                if last == 1 { format!("{STATION}1") } else { format!("{STATION}1 to {STATION}{last}") };
+                if last == 0 { format!("{STATION}0") } else { format!("{STATION}0 to {STATION}{last}") };
             EmulateError::Input(format!(
                 "expected a host of the scenario, {SERVER} or {stations}, got {wanted:?}"
             ))
@@ -89,11 +89,11 @@ pub(crate) const fn place(host: Host) -> usize {
     }
 }
 
-/// Name of a host; stations are counted from 1.
+/// Name of a host; stations are counted from 0.
 pub(crate) fn name(host: Host) -> String {
     match host {
         Host::Server => SERVER.to_owned(),
-        Host::Station(id) => format!("{STATION}{}", id + 1),
+        Host::Station(id) => format!("{STATION}{id}"),
     }
 }
 
@@ -194,8 +194,8 @@ mod tests {
     }
 
     #[test]
-    fn stations_are_counted_from_one() {
-        assert_eq!(name(Host::Station(0)), "station1");
+    fn stations_are_counted_from_zero() {
+        assert_eq!(name(Host::Station(0)), "station0");
         assert_eq!(name(Host::Server), "server");
     }
 }

@@ -12,9 +12,8 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
+use airwatt_linux::user::User;
 use nix::libc;
-
-use super::user::User;
 
 /// Starts `command` in the namespaces of the calling thread, as `user` or else as the user of this process. The thread
 /// must live as long as the command is to live.
@@ -24,7 +23,7 @@ use super::user::User;
 )]
 pub(crate) fn start(command: &mut Command, user: Option<User>) -> io::Result<Child> {
     if let Some(user) = &user {
-        command.env("HOME", &user.home).env("USER", &user.name).env("LOGNAME", &user.name);
+        command.env("HOME", user.home()).env("USER", user.name()).env("LOGNAME", user.name());
     }
     let prepare = move || {
         become_command()?;

@@ -1,0 +1,36 @@
+//! The clock of a daemon: time since it started, as machines count it.
+//!
+//! It reads CLOCK_MONOTONIC, which stands still while the host is suspended: timers continue after a suspend as if it had
+//! taken no time.
+
+use airwatt_base::Instant;
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+/// A clock that starts at zero.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    began_ns: u64,
+}
+
+impl Clock {
+    /// Starts a clock.
+    pub fn start() -> Self {
+        Self { began_ns: monotonic_ns() }
+    }
+
+    /// The time since the start. It never goes back.
+    pub fn now(&self) -> Instant {
+        Instant::from_nanos(monotonic_ns() - self.began_ns)
+    }
+
+    /// The time on CLOCK_MONOTONIC at which this clock shows `at`.
+    pub(crate) fn absolute(&self, at: Instant) -> Timespec {
+        let ns = self.began_ns.saturating_add(at.as_nanos());
+        Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 }
+    }
+}
+
+fn monotonic_ns() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+}

@@ -1,0 +1,115 @@
+use std::collections::VecDeque;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+
+use airwatt_base::Span;
+use airwatt_base::testkit::check_machine;
+
+use super::*;
+use crate::event_loop::{Interest, Token};
+
+/// Returns each byte after a pause, and says when.
+#[derive(Clone, Debug, Default)]
+struct Echo {
+    held: VecDeque<(Instant, u8)>,
+    out: VecDeque<(u8, Instant)>,
+}
+
+const PAUSE: Span = Span::from_millis(10);
+
+impl Machine for Echo {
+    type Input = u8;
+    type Output = (u8, Instant);
+    type Reason = ();
+
+    fn handle_input(&mut self, input: u8, now: Instant) {
+        self.held.push_back((now + PAUSE, input));
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some((_, byte)) = self.held.pop_front_if(|(at, _)| *at <= now) {
+            self.out.push_back((byte, now));
+        }
+    }
+
+    fn poll_output(&mut self) -> Option<(u8, Instant)> {
+        self.out.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Timeout<()>> {
+        self.held.front().map(|(at, _)| Timeout { at: *at, reason: () })
+    }
+}
+
+/// A host that reads bytes from a socket and writes them back; `q` ends it.
+struct Socket {
+    stream: UnixStream,
+    sent: Vec<Instant>,
+    timeouts: u32,
+    settled: u32,
+}
+
+impl Host<Echo> for Socket {
+    fn receive(&mut self, ready: Ready, inputs: &mut Vec<u8>) -> Result<ControlFlow<()>, Error> {
+        assert!(ready.readable);
+        let mut bytes = [0; 4];
+        let count = self.stream.read(&mut bytes).map_err(Error::of("socket"))?;
+        inputs.extend_from_slice(&bytes[..count]);
+        Ok(if bytes[..count].contains(&b'q') { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+
+    fn carry_out(&mut self, (byte, at): (u8, Instant), now: Instant) -> Result<(), Error> {
+        assert!(at <= now);
+        self.sent.push(at);
+        self.stream.write_all(&[byte]).map_err(Error::of("socket"))
+    }
+
+    fn settle(&mut self, _: &mut Echo, _: Instant) -> Result<(), Error> {
+        self.settled += 1;
+        Ok(())
+    }
+
+    fn wakes_up(&mut self, (): ()) {
+        self.timeouts += 1;
+    }
+}
+
+#[test]
+fn the_machine_of_this_test_keeps_the_contract() {
+    let inputs: Vec<_> = (0..20).map(|n| (Instant::from_millis(3 * n), n as u8)).collect();
+    let out = check_machine(Echo::default, &inputs, Instant::from_millis(1_000));
+    assert_eq!(out.len(), 20);
+}
+
+#[test]
+fn inputs_become_outputs_at_the_machines_own_times_and_nothing_else_wakes_it() {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let mut events = EventLoop::new().unwrap();
+    let clock = events.clock();
+    events.add(&theirs, Token(0), Interest::Read).unwrap();
+    let driven = std::thread::spawn(move || {
+        let mut host = Socket { stream: theirs, sent: Vec::new(), timeouts: 0, settled: 0 };
+        run(&mut Echo::default(), &mut host, &mut events).unwrap();
+        (host, events.wakeups())
+    });
+    let mut ours = ours;
+    let mut sent = Vec::new();
+    for byte in 0..5 {
+        sent.push(clock.now());
+        ours.write_all(&[byte]).unwrap();
+        let mut back = [0];
+        ours.read_exact(&mut back).unwrap();
+        assert_eq!(back, [byte]);
+        // Idle time between the bytes must not wake it.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    ours.write_all(b"q").unwrap();
+    let (host, wakeups) = driven.join().unwrap();
+    assert_eq!((host.sent.len(), host.timeouts), (5, 5));
+    for (at, sent) in host.sent.iter().zip(sent) {
+        assert!(at.saturating_since(sent) >= PAUSE);
+    }
+    // Five bytes, five timeouts, and the end; the kernel may let a thread go on early.
+    assert!((11..=16).contains(&wakeups), "{wakeups}");
+    assert!(host.settled <= wakeups as u32 + 2);
+}

@@ -1,0 +1,64 @@
+//! TUN devices: network interfaces whose packets this process reads and writes.
+//!
+//! The device is that of the library `tun_rs`, set up as all programs of this project need it: IP packets without a link
+//! header, never blocking, and gone with the process. With [`Settings::offload`] the kernel passes on and takes segments of
+//! TCP and UDP that are larger than the MTU (`recv_multiple` and `send_multiple` of the device divide and join them).
+
+use std::io;
+use std::net::IpAddr;
+
+use tun_rs::{DeviceBuilder, Layer, SyncDevice};
+
+use crate::Error;
+
+/// The smallest MTU that IPv6 accepts (RFC 8200, section 5).
+const IPV6_MTU: u16 = 1280;
+
+/// What a device is created with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The name of the interface, 1 to 15 bytes.
+    pub name: String,
+    /// Addresses of this host on it, each with the length of its prefix.
+    pub addresses: Vec<(IpAddr, u8)>,
+    /// Largest packet in bytes.
+    pub mtu: u16,
+    /// Whether segments larger than the MTU may cross the device.
+    pub offload: bool,
+}
+
+/// Creates a device in the network namespace of this thread and brings it up.
+///
+/// # Errors
+/// If the kernel has no TUN devices, the name is taken, or a privilege is missing (CAP_NET_ADMIN).
+pub fn create(settings: &Settings) -> Result<SyncDevice, Error> {
+    let what = format!("TUN device {}", settings.name);
+    if settings.mtu < IPV6_MTU && settings.addresses.iter().any(|(address, _)| address.is_ipv6()) {
+        let text = format!("expected an MTU of at least {IPV6_MTU} for IPv6, got {}", settings.mtu);
+        return Err(Error::new(what, io::Error::new(io::ErrorKind::InvalidInput, text)));
+    }
+    let offload = settings.offload;
+    let mut builder =
+        DeviceBuilder::new().name(&settings.name).layer(Layer::L3).mtu(settings.mtu).offload(offload);
+    let mut is_first_v4 = true;
+    let mut later_v4 = Vec::new();
+    for (address, prefix) in &settings.addresses {
+        match address {
+            IpAddr::V4(address) if is_first_v4 => {
+                builder = builder.ipv4(*address, *prefix, None);
+                is_first_v4 = false;
+            }
+            IpAddr::V4(address) => later_v4.push((*address, *prefix)),
+            IpAddr::V6(address) => builder = builder.ipv6(*address, *prefix),
+        }
+    }
+    let device = builder.build_sync().map_err(Error::of(&what))?;
+    for (address, prefix) in later_v4 {
+        device.add_address_v4(address, prefix).map_err(Error::of(&what))?;
+    }
+    device.set_nonblocking(true).map_err(Error::of(&what))?;
+    Ok(device)
+}
+
+#[cfg(test)]
+mod tests;

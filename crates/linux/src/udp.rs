@@ -1,0 +1,210 @@
+//! UDP sockets that send and receive in batches.
+//!
+//! Received are up to 32 messages with one system call (recvmmsg(2)), each of which may hold several datagrams of one
+//! sender (`UDP_GRO`). Sent are runs of datagrams of equal size to one address as one message that the kernel divides
+//! (`UDP_SEGMENT`, GSO). The system calls are those of the library `quinn_udp`, which does without where a kernel or a
+//! device cannot. No datagram is fragmented on its way: the don't-fragment bit is set.
+
+use std::io::{self, IoSliceMut};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
+
+use crate::Error;
+
+/// Bytes of one buffer of a batch: the largest datagram, and with it the largest bundle of GRO.
+const BUFFER_BYTES: usize = 65_535;
+/// Largest number of bytes in one message: an IPv4 packet less its headers.
+const MESSAGE_BYTES_MAX: usize = 65_507;
+
+/// A datagram that was received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Datagram<'a> {
+    /// Its sender.
+    pub from: SocketAddr,
+    /// The address of this host to which it was sent.
+    pub to: Option<IpAddr>,
+    /// The ECN field of its IP header (RFC 3168): 0 for not ECN-capable, 3 for congestion experienced.
+    pub ecn: u8,
+    /// Its payload.
+    pub bytes: &'a [u8],
+}
+
+/// Counters of a socket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Datagrams received.
+    pub received: u64,
+    /// System calls that received any.
+    pub receive_calls: u64,
+    /// Datagrams sent.
+    pub sent: u64,
+    /// System calls that sent them.
+    pub send_calls: u64,
+    /// Datagrams that the kernel did not take: its buffer was full, or the address cannot be reached.
+    pub send_failures: u64,
+}
+
+/// A UDP socket that never blocks.
+#[derive(Debug)]
+pub struct Socket {
+    socket: std::net::UdpSocket,
+    state: UdpSocketState,
+    received: Vec<u8>,
+    /// Datagrams that wait to be sent: a run of equal size to one address, the last of which may be shorter.
+    pending: Vec<u8>,
+    run: Option<Run>,
+    segments_max: usize,
+    counts: Counts,
+}
+
+/// The run in `pending`.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    to: SocketAddr,
+    from: Option<IpAddr>,
+    size: usize,
+    count: usize,
+    /// A shorter datagram has ended the run.
+    is_closed: bool,
+}
+
+impl Socket {
+    /// Binds a socket in the network namespace of this thread. Buffers are in bytes, as the kernel counts the payload; `None`
+    /// leaves its default.
+    ///
+    /// # Errors
+    /// If the address is taken or not this host's.
+    pub fn bind(address: SocketAddr, buffer_bytes: Option<usize>) -> Result<Self, Error> {
+        let what = format!("UDP socket at {address}");
+        let socket = std::net::UdpSocket::bind(address).map_err(Error::of(&what))?;
+        let state = UdpSocketState::new((&socket).into()).map_err(Error::of(&what))?;
+        socket.set_nonblocking(true).map_err(Error::of(&what))?;
+        if let Some(bytes) = buffer_bytes {
+            state.set_recv_buffer_size((&socket).into(), bytes).map_err(Error::of(&what))?;
+            state.set_send_buffer_size((&socket).into(), bytes).map_err(Error::of(&what))?;
+        }
+        let segments_max = state.max_gso_segments().max(1);
+        Ok(Self {
+            socket,
+            state,
+            received: vec![0; BATCH_SIZE * BUFFER_BYTES],
+            pending: Vec::new(),
+            run: None,
+            segments_max,
+            counts: Counts::default(),
+        })
+    }
+
+    /// Sends every datagram with a system call of its own, for comparison.
+    pub fn without_batches(mut self) -> Self {
+        self.segments_max = 1;
+        self
+    }
+
+    /// The address of the socket.
+    ///
+    /// # Errors
+    /// If the kernel does not say.
+    pub fn address(&self) -> Result<SocketAddr, Error> {
+        self.socket.local_addr().map_err(Error::of("UDP socket"))
+    }
+
+    /// The counters.
+    pub const fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Receives one batch and calls `each` for its datagrams. Returns their number; 0 if none has arrived.
+    ///
+    /// # Errors
+    /// If the kernel refuses. Errors that the network reports about datagrams that were sent are left out.
+    pub fn receive(&mut self, mut each: impl FnMut(Datagram<'_>)) -> Result<usize, Error> {
+        let mut metas = [RecvMeta::default(); BATCH_SIZE];
+        let mut chunks = self.received.chunks_exact_mut(BUFFER_BYTES);
+        let mut buffers: [IoSliceMut<'_>; BATCH_SIZE] =
+            std::array::from_fn(|_| IoSliceMut::new(chunks.next().expect("one for each of the batch")));
+        let messages = match self.state.recv((&self.socket).into(), &mut buffers, &mut metas) {
+            Ok(messages) => messages,
+            Err(error) if is_empty(&error) => return Ok(0),
+            Err(error) => return Err(Error::new("UDP socket", error)),
+        };
+        self.counts.receive_calls += 1;
+        let mut count = 0;
+        for (buffer, meta) in buffers.iter().zip(&metas[..messages]) {
+            // A datagram without payload has a stride of 0.
+            for bytes in datagrams(&buffer[..meta.len], meta.stride) {
+                let ecn = meta.ecn.map_or(0, |ecn| ecn as u8);
+                each(Datagram { from: meta.addr, to: meta.dst_ip, ecn, bytes });
+                count += 1;
+            }
+        }
+        self.counts.received += count as u64;
+        Ok(count)
+    }
+
+    /// Sends a datagram now or with the next ones, from the address `from` of this host or the one that the kernel
+    /// chooses. Call [`Socket::flush`] when there is no next one.
+    pub fn send(&mut self, to: SocketAddr, from: Option<IpAddr>, bytes: &[u8]) {
+        if let Some(run) = &mut self.run {
+            let continues = (run.to, run.from) == (to, from)
+                && !run.is_closed
+                && !bytes.is_empty()
+                && bytes.len() <= run.size
+                && run.count < self.segments_max
+                && self.pending.len() + bytes.len() <= MESSAGE_BYTES_MAX;
+            if continues {
+                run.count += 1;
+                run.is_closed = bytes.len() < run.size;
+                self.pending.extend_from_slice(bytes);
+                return;
+            }
+            self.flush();
+        }
+        self.pending.extend_from_slice(bytes);
+        self.run = Some(Run { to, from, size: bytes.len(), count: 1, is_closed: bytes.is_empty() });
+    }
+
+    /// Sends what waits. A datagram that the kernel does not take is lost and counted, as on any network.
+    pub fn flush(&mut self) {
+        let Some(run) = self.run.take() else { return };
+        let transmit = Transmit {
+            destination: run.to,
+            ecn: None::<EcnCodepoint>,
+            contents: &self.pending,
+            segment_size: (run.count > 1).then_some(run.size),
+            src_ip: run.from,
+        };
+        self.counts.send_calls += 1;
+        match self.state.try_send((&self.socket).into(), &transmit) {
+            Ok(()) => self.counts.sent += run.count as u64,
+            Err(_) => self.counts.send_failures += run.count as u64,
+        }
+        self.pending.clear();
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// The datagrams in one message.
+fn datagrams(bytes: &[u8], stride: usize) -> impl Iterator<Item = &[u8]> {
+    let empty = bytes.is_empty().then_some(bytes);
+    empty.into_iter().chain(bytes.chunks(stride.max(1)))
+}
+
+/// Whether nothing was received: no datagram waits, or the network refused an earlier one of ours.
+fn is_empty(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionRefused, HostUnreachable, Interrupted, NetworkUnreachable, WouldBlock};
+    matches!(
+        error.kind(),
+        WouldBlock | Interrupted | ConnectionRefused | HostUnreachable | NetworkUnreachable
+    )
+}
+
+#[cfg(test)]
+mod tests;
