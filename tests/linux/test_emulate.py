@@ -166,7 +166,7 @@ def test_a_transfer_is_intact_to_the_byte_under_loss(tmp_path):
         name = "server"
         serve = ["{sys.executable} {tmp_path}/serve.py"]
         [[host]]
-        name = "station1"
+        name = "station0"
         run = ["{sys.executable} {tmp_path}/fetch.py > {tmp_path}/digest"]
         """
     )
@@ -224,7 +224,7 @@ def test_an_idle_emulation_wakes_up_at_beacons_only():
 ECHO = """
 import socket
 here = socket.socket(type=socket.SOCK_DGRAM)
-here.bind(("station2", 9))
+here.bind(("station1", 9))
 while True:
     data, peer = here.recvfrom(2000)
     here.sendto(data, peer)
@@ -233,7 +233,7 @@ ASK = """
 import socket, time
 here = socket.socket(type=socket.SOCK_DGRAM)
 here.settimeout(0.5)
-here.connect(("station2", 9))
+here.connect(("station1", 9))
 for attempt in range(20):
     try:
         here.send(b"x" * 1000)
@@ -256,7 +256,7 @@ def test_stations_reach_each_other_across_the_air(tmp_path):
         [[station]]
         count = 2
         [[host]]
-        name = "station2"
+        name = "station1"
         serve = ["{sys.executable} {tmp_path}/echo.py"]
         """
     )
@@ -347,8 +347,8 @@ def test_interrupted_it_keeps_what_there_is():
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
-        (["fast-dsl", "--in", "station7", "--", "true"], 2, ["station7", "station1"]),
-        (["fast-dsl", "--in", "station1"], 2, ["COMMAND"]),
+        (["fast-dsl", "--in", "station7", "--", "true"], 2, ["station7", "station0"]),
+        (["fast-dsl", "--in", "station0"], 2, ["COMMAND"]),
         (["fast-dsl", "--shell", "server", "--", "true"], 2, ["--shell"]),
         (["fast-dsl", "--", "no-such-program-anywhere"], 4, ["no-such-program-anywhere"]),
         (["fast-dsl", "--transport", "tahoe"], 2, ["tahoe", "cubic"]),

@@ -8,8 +8,8 @@
 //! the next wake-up is a packet, or the time for which a machine has asked.
 //!
 //! ```text
-//!  station1 kernel -- TUN --+                       +-- TUN -- server kernel
-//!  station2 kernel -- TUN --+-- bridge: the machines +
+//!  station0 kernel -- TUN --+                       +-- TUN -- server kernel
+//!  station1 kernel -- TUN --+-- bridge: the machines +
 //! ```
 //! The hosts run (`work`) one command, the commands that the scenario lists, or its flows over kernel sockets
 //! (`traffic`). The statistics of each connection are derived from its packets (`flow_monitor`).

@@ -21,7 +21,7 @@ EPILOG = """\b
 Examples:
   airwatt emulate fast-dsl --set flow.application.size=5MB
   airwatt emulate fast-dsl --policy psm -- ping -c 10 server
-  airwatt emulate wifi-bottleneck --shell station1
+  airwatt emulate wifi-bottleneck --shell station0
 """
 
 FAILED, INTERRUPTED = 1, 130
@@ -38,7 +38,7 @@ def command(
     ] = None,
     host: Annotated[
         str | None,
-        Option("--in", metavar="HOST", help="Where COMMAND runs: server, station1, ...; default station1."),
+        Option("--in", metavar="HOST", help="Where COMMAND runs: server, station0, ...; default station0."),
     ] = None,
     user: Annotated[
         str | None,

@@ -97,7 +97,7 @@ pub struct Scenario {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HostCommands {
-    /// `server`, or `station1` and so on.
+    /// `server`, or `station0` and so on.
     pub name: String,
     /// Run until the emulation ends, as servers do.
     #[serde(default)]
