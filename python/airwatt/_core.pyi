@@ -176,9 +176,12 @@ def analyze(
     policies: Sequence[str] = ...,
     seed: int = ...,
     limit: str | None = ...,
+    user: str | None = ...,
     control: Control | None = ...,
 ) -> str:
     """Analyses a capture; returns the document.
+
+    With `user` this process opens the file, becomes that user for good, and ends with its parent.
 
     Raises `InputError`, `RunError` if a limit is exceeded or the capture holds nothing to analyse, or
     `KeyboardInterrupt` when stopped.

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO, Literal, overload
 
 from airwatt import _core
 from airwatt._core import Control, InputError, Run, Scenario
+from airwatt.confined import in_child
 from airwatt.parallel import Outcome, Progress, run_all
 from airwatt.record import Record
 from airwatt.results import Analysis, Comparison, Result, Runs
@@ -212,14 +213,16 @@ def analyze(
     policies: Sequence[str] | None = None,
     seed: int = 1,
     limit: str | None = None,
+    user: str | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Analysis:
     """Says what a station's radio spent, or would have spent under each policy, from a capture file.
 
     Without `station` it takes the one that the capture leaves no doubt about; otherwise `candidates` lists them.
     Without `policies` it takes all that there are. `limit` bounds the cost, as in `"memory=2GB,events=1e10"`, the
-    default of captures above 1 MB. Raises `InputError`, `RunError` if a limit is exceeded or nothing can be analysed,
-    or `Interrupted`.
+    default of captures above 1 MB. With `user`, for which root is needed, a process of its own opens the file and
+    becomes that user before it reads the first byte. Raises `InputError`, `RunError` if a limit is exceeded or nothing
+    can be analysed, or `Interrupted`.
     """
     check_seeds(seed, 1)
 
@@ -231,13 +234,22 @@ def analyze(
             policies=policies or [],
             seed=seed,
             limit=limit,
+            user=user,
             control=control,
         )
 
-    outcome = run_all([job], on_progress)
-    if outcome.interrupted or outcome.results[0] is None:
-        raise Interrupted(None)
-    return Analysis(json.loads(outcome.results[0]))
+    def work(report: Callable[[Progress], None] | None) -> str:
+        outcome = run_all([job], report)
+        if outcome.interrupted or outcome.results[0] is None:
+            raise Interrupted(None)
+        return outcome.results[0]
+
+    if user is None:
+        return Analysis(json.loads(work(on_progress)))
+    try:
+        return Analysis(json.loads(in_child(work, on_progress)))
+    except KeyboardInterrupt:
+        raise Interrupted(None) from None
 
 
 def radios() -> list[Record]:

@@ -233,6 +233,14 @@ def test_an_exceeded_limit_is_one_line_and_status_1(airwatt):
     assert answer.is_one_line("tcp-download.pcapng", "10000 events", "hint:", "--limit"), answer
 
 
+@pytest.mark.parametrize("source", [["--flow", "down:bulk:500MB"], [CAPTURE]])
+def test_advice_beyond_its_limit_is_one_line_and_status_1(airwatt, source):
+    limit = "1e4" if source == [CAPTURE] else "1e5"
+    answer = airwatt("advise", *source, "--limit", f"events={limit}")
+    assert answer.status == 1, answer
+    assert answer.is_one_line(f"{float(limit):.0f} events", "hint:", "--limit"), answer
+
+
 def test_a_compressed_capture_gives_the_same_document(airwatt, tmp_path):
     path = tmp_path / "download.pcapng.gz"
     path.write_bytes(gzip.compress(CAPTURE.read_bytes()))

@@ -4,12 +4,14 @@ import functools
 import inspect
 import json
 import os
+import pwd
 import random
 import signal
 import subprocess
 import sys
 import time
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 from conftest import PROGRAM, ROOT
@@ -230,13 +232,102 @@ def test_verbose_tells_what_the_core_does(program):
     assert err.startswith("airwatt: AIRWATT_LOG: expected ")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root has privileges to name")
-def test_analyze_says_that_it_needs_no_root(program):
-    words = ["analyze", str(CAPTURE), "--policy", "psm"]
-    _, err = program(*words).communicate(timeout=60)
-    assert "root" not in err
-    _, err = program("-v", *words).communicate(timeout=60)
-    assert "analyze runs as root, and needs no privilege" in err
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has privileges to give up")
+
+
+def _children(process) -> list[int]:
+    listed = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+    return [int(number) for number in listed.split()]
+
+
+def _identity(number: int) -> tuple[set[str], str]:
+    """The user IDs of a process, and its capabilities."""
+    lines = Path(f"/proc/{number}/status").read_text().splitlines()
+    fields = dict(line.split(":", 1) for line in lines)
+    return set(fields["Uid"].split()), fields["CapPrm"].strip()
+
+
+def _await(condition):
+    deadline = time.monotonic() + 20
+    while not (found := condition()):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return found
+
+
+def _parser_of(process, user: str) -> int:
+    """Waits until a child of `process` is this user in all respects; returns its number."""
+    wanted = ({str(pwd.getpwnam(user).pw_uid)}, "0" * 16)
+    return _await(lambda: next((child for child in _children(process) if _identity(child) == wanted), None))
+
+
+@as_root
+@pytest.mark.parametrize(
+    ("words", "environment", "user"),
+    [
+        (["analyze", "--policy", "psm", "--json"], {}, "nobody"),
+        (["analyze", "--policy", "psm", "--json"], {"SUDO_USER": "daemon"}, "daemon"),
+        (["analyze", "--policy", "psm", "--json", "--user", "bin"], {"SUDO_USER": "daemon"}, "bin"),
+        (["advise", "--confirm", "1"], {}, "nobody"),
+    ],
+)
+def test_root_leaves_the_parsing_to_an_ordinary_user(program, tmp_path, words, environment, user):
+    fifo = tmp_path / "fifo.pcapng"
+    os.mkfifo(fifo, 0o600)
+    others = {name: value for name, value in os.environ.items() if name != "SUDO_USER"}
+    process = program(words[0], str(fifo), *words[1:], env=others | environment)
+    # Opened by root, who alone may; nothing has been read when the parser is somebody else.
+    with fifo.open("wb") as pipe:
+        parser = _parser_of(process, user)
+        if words[0] == "advise":  # it reads twice, which a pipe cannot
+            os.kill(parser, signal.SIGKILL)
+            assert "was killed by signal 9" in process.communicate(timeout=60)[1]
+            return
+        pipe.write(CAPTURE.read_bytes())
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+    straight, _ = program("analyze", str(CAPTURE), "--policy", "psm", "--json", "--user", "root").communicate(
+        timeout=60
+    )
+    ours, theirs = json.loads(out), json.loads(straight)
+    assert ours["policies"] == theirs["policies"]
+
+
+@as_root
+def test_root_reads_and_writes_where_only_root_may(program, tmp_path):
+    tmp_path.chmod(0o700)
+    capture, picture = tmp_path / "mine.pcapng", tmp_path / "mine.png"
+    capture.write_bytes(CAPTURE.read_bytes())
+    capture.chmod(0o600)
+    process = program("analyze", str(capture), "--policy", "psm", "--plot", str(picture))
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, f"wrote {picture}\n")
+    assert picture.stat().st_size > 1000
+    process = program("analyze", str(tmp_path / "none.pcapng"))
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert err.startswith("airwatt: ")
+    assert "No such file" in err
+
+
+@as_root
+@pytest.mark.parametrize("with_signal", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_the_parser_ends_with_the_program(program, tmp_path, with_signal):
+    fifo = tmp_path / "fifo.pcap"
+    os.mkfifo(fifo)
+    process = program("analyze", str(fifo), "--user", "nobody")
+    with fifo.open("wb"):
+        parser = _parser_of(process, "nobody")
+        process.send_signal(with_signal)
+        _, err = process.communicate(timeout=20)
+        assert err == ("airwatt: interrupted\n" if with_signal == signal.SIGINT else "")
+        _await(lambda: not Path(f"/proc/{parser}").exists())
+
+
+def test_a_user_to_parse_must_exist_and_needs_root(airwatt):
+    answer = airwatt("analyze", CAPTURE, "--user", "no-such-user")
+    assert answer.status == 2
+    assert answer.is_one_line("--user", "expected"), answer
 
 
 def _without_wall_time(document: str) -> dict:

@@ -4,6 +4,7 @@
 //! each policy ([`WhatIf`]).
 
 use std::fmt;
+use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -101,6 +102,22 @@ pub fn analyze(
     // An option that is wrong is reported before the file is read.
     Options::parse(question)?;
     let capture = Capture::open(path, &question.limits, &mut || watch(0.0))?;
+    analyze_capture(&capture, question, watch)
+}
+
+/// As [`analyze`], but `opened` is called when the file is open and nothing of it has been read, so that the caller can
+/// give up privileges there ([`Capture::open_then`]).
+///
+/// # Errors
+/// As [`analyze`], and with the error of `opened`.
+pub fn analyze_then(
+    path: &Path,
+    question: &Question<'_>,
+    opened: impl FnOnce() -> io::Result<()>,
+    watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
+) -> Result<Analysis, AnalyzeError> {
+    Options::parse(question)?;
+    let capture = Capture::open_then(path, &question.limits, opened, &mut || watch(0.0))?;
     analyze_capture(&capture, question, watch)
 }
 

@@ -27,7 +27,7 @@ pub mod report;
 pub mod stations;
 mod what_if;
 
-pub use analyze::{AnalyzeError, DEFAULT_RADIO, Question, TAIL, analyze, analyze_capture};
+pub use analyze::{AnalyzeError, DEFAULT_RADIO, Question, TAIL, analyze, analyze_capture, analyze_then};
 pub use error::CaptureError;
 pub use file::{Capture, Format, LinkType, Notes, Oversized};
 pub use limits::Limits;

@@ -166,6 +166,28 @@ fn what_cannot_be_read_says_so_in_one_line() {
 }
 
 #[test]
+fn privileges_can_be_given_up_between_opening_and_reading() {
+    let open = |path: &str, opened: &mut dyn FnMut() -> std::io::Result<()>| {
+        let mut goes_on = || ControlFlow::Continue(());
+        Capture::open_then(path.as_ref(), &Limits::default(), opened, &mut goes_on).unwrap_err().to_string()
+    };
+    let mut calls = 0;
+    let mut refused = || {
+        calls += 1;
+        Err(std::io::Error::other("no"))
+    };
+    assert_eq!(
+        open("no/such/file.pcap", &mut refused),
+        "no/such/file.pcap: cannot be read: No such file or directory"
+    );
+    // It is not called without a file, and nothing is read if it fails.
+    let program = std::env::current_exe().unwrap();
+    assert!(open(program.to_str().unwrap(), &mut refused).contains("cannot be read: no"));
+    assert_eq!(calls, 1);
+    assert!(open(program.to_str().unwrap(), &mut || Ok(())).contains("not a pcap"));
+}
+
+#[test]
 fn a_cut_packet_leaves_the_rest() {
     let mut file = File::new(101).packet(1, &udp(A, B, (1, 2), 0)).packet(2, &udp(A, B, (1, 2), 9));
     file.0.truncate(file.0.len() - 3);

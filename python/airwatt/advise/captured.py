@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +23,24 @@ def advise_capture(
     radio: str | None = None,
     seed: int = 1,
     confirm: int = CONFIRM,
+    limit: str | None = None,
+    user: str | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Advice:
-    """Finds what would have spent least on a station's captured traffic. Raises `InputError`."""
-    first = laboratory.analyze(capture, station=station, radio=radio, policies=["active"], seed=seed).to_dict()
+    """Finds what would have spent least on a station's captured traffic.
+
+    `limit` bounds the cost of each of the two analyses, and `user` parses the capture, as in `airwatt.analyze`. Raises
+    `InputError`, or `RunError` if the limit is exceeded.
+    """
+    analyze = partial(laboratory.analyze, capture, station=station, radio=radio, seed=seed, limit=limit, user=user)
+    first = analyze(policies=["active"]).to_dict()
     if not first["policies"]:
         there = ", ".join(str(one.get("address", one)) for one in first["candidates"][:5])
         raise InputError(f"{capture}: no single station; allowed is --station with one of {there}")
     rows = [Row(one, _asked(first, one)) for one in candidates()]
     confirmed = to_confirm(rows, budget_s, confirm)
     names = {_name(row.candidate): row for row in confirmed}
-    document = laboratory.analyze(
-        capture, station=station, radio=radio, policies=[*names, "ideal"], seed=seed, on_progress=on_progress
-    ).to_dict()
+    document = analyze(policies=[*names, "ideal"], on_progress=on_progress).to_dict()
     advice = Advice(budget_s, str(capture), document["radio"], rows, 1, seed, from_capture=True)
     for replay in document["policies"]:
         if replay["policy"] == "ideal":

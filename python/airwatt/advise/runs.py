@@ -29,10 +29,10 @@ class _Run:
     """Of each flow, of the time of an answer."""
 
 
-def _job(scenario: Scenario, seed: int) -> Callable[[_core.Control], _Run | str]:
+def _job(scenario: Scenario, seed: int, limit: str | None) -> Callable[[_core.Control], _Run | str]:
     def job(control: _core.Control) -> _Run | str:
         try:
-            result = Result(_core.run(scenario, seed, control=control))
+            result = Result(_core.run(scenario, seed, limit=limit, control=control))
         except _core.RunError as error:
             return str(error)
         energy = aggregates.energy_j(result)
@@ -96,9 +96,13 @@ def advise(
     seed: int = 1,
     confirm: int = CONFIRM,
     set: Mapping[str, object] | None = None,  # noqa: A002 - the name of the option
+    limit: str | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Advice:
-    """Finds what spends least on a scenario's traffic within a delay budget. Raises `InputError`, `RunError`."""
+    """Finds what spends least on a scenario's traffic within a delay budget. Raises `InputError`, `RunError`.
+
+    `limit` bounds each run, as in `airwatt.run`.
+    """
     laboratory.check_seeds(seed, runs)
     loaded = laboratory.load(scenario, (), set)
     text = loaded.to_dict()
@@ -109,7 +113,7 @@ def advise(
     confirmed = to_confirm(rows, budget_s, confirm)
     scenarios = [loaded.replace(row.candidate.overrides) for row in confirmed]
     bound = loaded.replace([("policy", "ideal")])
-    jobs = [_job(one, seed + index) for one in [*scenarios, bound] for index in range(runs)]
+    jobs = [_job(one, seed + index, limit) for one in [*scenarios, bound] for index in range(runs)]
     outcome = run_all(jobs, on_progress)
     if outcome.interrupted:
         raise laboratory.Interrupted(None)

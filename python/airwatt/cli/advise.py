@@ -70,6 +70,8 @@ def command(
     set_: options.Set = None,
     seed: options.Seed = 1,
     runs: options.Runs = 3,
+    limit: options.Limit = None,
+    user: options.User = None,
     json: options.Json = False,
     plot: options.Plot = None,
     fail_if: options.FailIf = None,
@@ -89,14 +91,24 @@ def command(
     _check_source(source, flow)
     if source is not None and Path(source).suffix.lower() in advise.CAPTURES:
         _only_for_scenarios(rtt, down, up, set_)
+        reader = options.parser_of_captures(user)
         with bar(source) as on_progress:
             found = advise.advise_capture(
-                source, budget, station=station, radio=radio, seed=seed, confirm=confirm, on_progress=on_progress
+                source,
+                budget,
+                station=station,
+                radio=radio,
+                seed=seed,
+                confirm=confirm,
+                limit=limit,
+                user=reader,
+                on_progress=on_progress,
             )
-    elif station is not None:
-        raise InputError(f"--station {station}: is for captures; allowed is a capture beside it")
     else:
-        found = _simulated(source, flow or [], settings, duration, (budget, runs, seed, confirm))
+        for option, value in {"--station": station, "--user": user}.items():
+            if value is not None:
+                raise InputError(f"{option} {value}: is for captures; allowed is a capture beside it")
+        found = _simulated(source, flow or [], settings, duration, limit, (budget, runs, seed, confirm))
     found.battery_j = battery_j
     document = found.to_dict()
     if plot is not None:
@@ -115,7 +127,12 @@ def command(
 
 
 def _simulated(
-    source: str | None, flow: list[str], settings: dict[str, str], duration: str, how: tuple[float, int, int, int]
+    source: str | None,
+    flow: list[str],
+    settings: dict[str, str],
+    duration: str,
+    limit: str | None,
+    how: tuple[float, int, int, int],
 ) -> Advice:
     """Of a scenario, or of one that the flows make."""
     from airwatt import advise
@@ -128,7 +145,14 @@ def _simulated(
         settings = {}
     with bar(source or "advise") as on_progress:
         return advise.advise(
-            scenario, budget, runs=runs, seed=seed, confirm=confirm, set=settings or None, on_progress=on_progress
+            scenario,
+            budget,
+            runs=runs,
+            seed=seed,
+            confirm=confirm,
+            set=settings or None,
+            limit=limit,
+            on_progress=on_progress,
         )
 
 
@@ -336,7 +360,7 @@ def _more_delay(found: Advice) -> list[str]:
 def _disagreement(found: Advice) -> list[str]:
     from airwatt.cli.tables import quantity
 
-    lines = []
+    lines = [f"failed     {_name(row)}: {row.failure}" for row in found.rows if row.failure]
     other = "replay" if found.from_capture else "simulation"
     if found.disagreements:
         names = ", ".join(f"{_name(row)} {_percent(row.model_error or 0.0)}" for row in found.disagreements)

@@ -44,6 +44,7 @@ def command(
     ] = None,
     seed: options.Seed = 1,
     limit: options.Limit = None,
+    user: options.User = None,
     json: options.Json = False,
     plot: options.Plot = None,
 ) -> None:
@@ -55,6 +56,7 @@ def command(
     """
     check_picture("--plot", plot)
     policies = options.names("--policy", policy)
+    reader = options.parser_of_captures(user)
     with bar(_printable(Path(capture).name)) as on_progress:
         analysis = laboratory.analyze(
             capture,
@@ -63,6 +65,7 @@ def command(
             policies=policies,
             seed=seed,
             limit=limit,
+            user=reader,
             on_progress=on_progress,
         )
     document = analysis.to_dict()

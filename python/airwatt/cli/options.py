@@ -1,5 +1,6 @@
 """The flags that several commands share, and how their texts are read."""
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -45,6 +46,16 @@ Limit = Annotated[
     ),
 ]
 
+User = Annotated[
+    str | None,
+    Option(
+        "--user",
+        metavar="NAME",
+        help="As root: who parses the capture; default: who called sudo, or nobody.",
+        show_default=False,
+    ),
+]
+
 EventLimit = Annotated[
     str | None,
     Option(
@@ -80,6 +91,21 @@ def names(option: str, text: str | None) -> list[str] | None:
         if parsed.count(name) > 1:
             raise InputError(f"{option} {text!r}: names {name} twice; allowed is each once")
     return parsed
+
+
+def parser_of_captures(user: str | None) -> str | None:
+    """The user who parses captures; None for that of this process. Raises `InputError`.
+
+    A capture may be hostile and needs no privilege once it is open, so that root leaves it to somebody else.
+    """
+    if os.geteuid() != 0:
+        if user is not None:
+            raise InputError(f"--user {user}: expected to be root, got user ID {os.geteuid()}")
+        return None
+    if user is None:
+        caller = os.environ.get("SUDO_USER") or "root"
+        user = "nobody" if caller == "root" else caller
+    return None if user == "root" else user
 
 
 def thresholds(expressions: Iterable[str] | None) -> "list[Threshold]":

@@ -9,6 +9,7 @@ mod buffer;
 mod source;
 
 use std::collections::BTreeMap;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -166,13 +167,46 @@ impl Capture {
         limits: &Limits,
         goes_on: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> Result<Self, CaptureError> {
-        let name = file_name(path);
-        let (origin, file_bytes) = if path == Path::new("-") {
+        let (origin, metadata) = if path == Path::new("-") {
             (Origin::StandardInput, None)
         } else {
-            let regular = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
-            (Origin::Path(path.to_owned()), regular.map(|file| file.len()))
+            (Origin::Path(path.to_owned()), std::fs::metadata(path).ok())
         };
+        Self::read_origin(&file_name(path), origin, metadata, limits, goes_on)
+    }
+
+    /// As [`Capture::open`], but `opened` is called when the file is open and nothing of it has been read, so that the
+    /// caller can give up privileges there. Opening a named pipe blocks until there is a writer.
+    ///
+    /// # Errors
+    /// As [`Capture::open`], and [`CaptureError::Unreadable`] with the error of `opened`.
+    pub fn open_then(
+        path: &Path,
+        limits: &Limits,
+        opened: impl FnOnce() -> io::Result<()>,
+        goes_on: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> Result<Self, CaptureError> {
+        let name = file_name(path);
+        let failed = |error| failure(&name, &error);
+        let (origin, metadata) = if path == Path::new("-") {
+            (Origin::StandardInput, None)
+        } else {
+            let file = File::open(path).map_err(failed)?;
+            let metadata = file.metadata().ok();
+            (Origin::File(file), metadata)
+        };
+        opened().map_err(failed)?;
+        Self::read_origin(&name, origin, metadata, limits, goes_on)
+    }
+
+    fn read_origin(
+        name: &str,
+        origin: Origin,
+        metadata: Option<Metadata>,
+        limits: &Limits,
+        goes_on: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> Result<Self, CaptureError> {
+        let file_bytes = metadata.filter(Metadata::is_file).map(|file| file.len());
         let mut is_stopped = false;
         let mut ask = || {
             let answer = goes_on();
@@ -180,8 +214,8 @@ impl Capture {
             answer
         };
         let capture = Threaded::start(origin, &mut ask)
-            .map_err(|error| failure(&name, &error))
-            .and_then(|threaded| Self::read_limited(&name, threaded, file_bytes, limits));
+            .map_err(|error| failure(name, &error))
+            .and_then(|threaded| Self::read_limited(name, threaded, file_bytes, limits));
         // A decompressor reports the error of a stopped source as its own.
         if is_stopped { Err(CaptureError::Interrupted) } else { capture }
     }

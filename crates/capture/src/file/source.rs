@@ -53,6 +53,8 @@ impl std::error::Error for Expanded {}
 pub(super) enum Origin {
     StandardInput,
     Path(PathBuf),
+    /// A file that is open already.
+    File(File),
 }
 
 /// The bytes of a file, which a thread reads.
@@ -72,6 +74,7 @@ impl<'a> Threaded<'a> {
         std::thread::Builder::new().name("capture".to_owned()).spawn(move || {
             let mut file: Box<dyn Read> = match origin {
                 Origin::StandardInput => Box::new(io::stdin().lock()),
+                Origin::File(file) => Box::new(file),
                 Origin::Path(path) => match File::open(path) {
                     Ok(file) => Box::new(file),
                     Err(error) => {
