@@ -9,6 +9,7 @@
 //! * [`netlink`]: requests to the kernel's routing netlink and their replies.
 //! * [`route`]: routes as the kernel lists them, and changing one of them without touching another.
 //! * [`undo`]: a log of changes to the host, written before each change, from which a later process can undo them.
+//! * [`guardian`]: a process that does so if a daemon is killed.
 //! * [`lock`]: a lock that one process holds at a time, with the name of its holder.
 //! * [`folder`]: a private folder whose files are opened without following symbolic links.
 //!
@@ -27,6 +28,7 @@ pub mod driver;
 pub mod error;
 pub mod event_loop;
 pub mod folder;
+pub mod guardian;
 pub mod interface;
 pub mod lock;
 pub mod namespace;
