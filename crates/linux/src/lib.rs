@@ -7,7 +7,8 @@
 //!
 //! To change the host and restore it:
 //! * [`netlink`]: requests to the kernel's routing netlink and their replies.
-//! * [`route`]: routes as the kernel lists them, and changing one of them without touching another.
+//! * [`link`], [`rule`]: interfaces with their addresses, and the rules of the routing policy.
+//! * [`route`]: routes as the kernel lists them, adding some, and changing one of them without touching another.
 //! * [`undo`]: a log of changes to the host, written before each change, from which a later process can undo them.
 //! * [`guardian`]: a process that does so if a daemon is killed.
 //! * [`lock`]: a lock that one process holds at a time, with the name of its holder.
@@ -30,10 +31,12 @@ pub mod event_loop;
 pub mod folder;
 pub mod guardian;
 pub mod interface;
+pub mod link;
 pub mod lock;
 pub mod namespace;
 pub mod netlink;
 pub mod route;
+pub mod rule;
 pub mod signals;
 pub mod tun;
 pub mod udp;

@@ -95,3 +95,22 @@ pub fn isolated<T: Send>(job: impl FnOnce() -> T + Send) -> Result<T, Error> {
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Runs a test in a network namespace of its own; without the privilege for that it does nothing.
+    pub(crate) fn isolated(test: impl FnOnce() + Send) {
+        if let Err(error) = super::isolated(test) {
+            assert!(error.to_string().contains("not permitted"), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_isolated_job_has_a_namespace_of_its_own() {
+        let own = current().unwrap();
+        isolated(|| assert_ne!(current().unwrap(), own));
+        assert_eq!(current().unwrap(), own);
+    }
+}

@@ -6,6 +6,7 @@
 pub mod attribute;
 
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
@@ -23,10 +24,16 @@ const NLM_F_DUMP_INTR: u16 = 0x10;
 const NLM_F_DUMP: u16 = 0x300;
 /// Replaces what exists.
 pub const NLM_F_REPLACE: u16 = 0x100;
+/// Fails if it exists.
+pub const NLM_F_EXCL: u16 = 0x200;
 /// Creates what does not exist.
 pub const NLM_F_CREATE: u16 = 0x400;
 /// Puts it behind its equals.
 pub const NLM_F_APPEND: u16 = 0x800;
+
+// Address families in messages.
+pub(crate) const AF_INET: u8 = 2;
+pub(crate) const AF_INET6: u8 = 10;
 
 const HEADER: usize = 16;
 /// The kernel sends at most 32 KiB of a list at a time.
@@ -160,6 +167,29 @@ impl Socket {
         }
         Ok(())
     }
+}
+
+/// Makes one request in the network namespace of this thread; `what` names it in an error.
+///
+/// # Errors
+/// If the kernel refuses.
+pub fn ask(what: &str, request: Request) -> Result<(), Error> {
+    let answers = Socket::open()?.exchange(&[request])?;
+    answers.into_iter().collect::<io::Result<()>>().map_err(Error::of(what))
+}
+
+/// The family and the bytes of an address in messages.
+pub(crate) fn address_bytes(address: IpAddr) -> (u8, Vec<u8>) {
+    match address {
+        IpAddr::V4(address) => (AF_INET, address.octets().to_vec()),
+        IpAddr::V6(address) => (AF_INET6, address.octets().to_vec()),
+    }
+}
+
+/// The address in an attribute.
+pub(crate) fn address_of(bytes: &[u8]) -> Option<IpAddr> {
+    let v4 = <[u8; 4]>::try_from(bytes).map(IpAddr::from);
+    v4.or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from)).ok()
 }
 
 /// One message of the kernel.

@@ -7,14 +7,16 @@
 //! Left out: rules, next-hop objects themselves, and notifications of changes.
 
 mod advertised;
+mod build;
 mod change;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::netlink::attribute::{self, Attribute};
-use crate::netlink::{self, Request};
+use crate::netlink::{self, AF_INET, AF_INET6, Request};
 use crate::{Error, interface};
 
+pub use build::Metric;
 pub use change::{ChangeError, Placement, plan, remove_detours, restore_lost, set_congestion_control};
 
 // linux/rtnetlink.h.
@@ -39,8 +41,6 @@ const RT_TABLE_MAIN: u32 = 254;
 const RT_TABLE_LOCAL: u32 = 255;
 /// The flags of a next hop that are settings, not states: RTNH_F_PERVASIVE and RTNH_F_ONLINK.
 const SETTING_FLAGS: u8 = 2 | 4;
-const AF_INET: u8 = 2;
-const AF_INET6: u8 = 10;
 
 /// Size of `struct rtmsg`, and where its members are.
 const RTMSG: usize = 12;

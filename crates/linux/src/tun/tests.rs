@@ -2,12 +2,7 @@ use std::net::UdpSocket;
 use std::os::fd::AsFd;
 
 use super::*;
-use crate::namespace;
-
-/// Runs a test in a network namespace of its own; does nothing without the privilege for it.
-fn in_namespace(test: impl FnOnce() + Send) {
-    namespace::isolated(test).map_or_else(|error| assert!(error.to_string().contains("permitted")), |()| ());
-}
+use crate::namespace::tests::isolated;
 
 fn settings(offload: bool) -> Settings {
     let addresses = vec![
@@ -20,7 +15,7 @@ fn settings(offload: bool) -> Settings {
 
 #[test]
 fn packets_of_the_kernel_are_read_and_answers_arrive() {
-    in_namespace(|| {
+    isolated(|| {
         let device = create(&settings(false)).unwrap();
         assert_eq!(device.mtu().unwrap(), 1400);
         let mut buffer = [0; 2000];
@@ -51,7 +46,7 @@ fn packets_of_the_kernel_are_read_and_answers_arrive() {
 
 #[test]
 fn it_ends_with_its_descriptor_and_a_name_is_taken_once() {
-    in_namespace(|| {
+    isolated(|| {
         let device = create(&settings(true)).unwrap();
         assert!(crate::interface::index("aw-test").is_some());
         assert!(device.tcp_gso());

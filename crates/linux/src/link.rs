@@ -1,0 +1,131 @@
+//! Network interfaces of this network namespace: states, MTUs and addresses (rtnetlink(7)).
+
+use std::net::IpAddr;
+
+use crate::Error;
+use crate::netlink::{self, Request, address_bytes, address_of, attribute};
+
+// linux/rtnetlink.h, linux/if_link.h, linux/if_addr.h, linux/if.h.
+const RTM_NEWLINK: u16 = 16;
+const RTM_GETLINK: u16 = 18;
+const RTM_NEWADDR: u16 = 20;
+const RTM_DELADDR: u16 = 21;
+const RTM_GETADDR: u16 = 22;
+const IFLA_IFNAME: u16 = 3;
+const IFLA_MTU: u16 = 4;
+const IFA_ADDRESS: u16 = 1;
+const IFA_LOCAL: u16 = 2;
+const IFF_UP: u32 = 1;
+/// IFA_F_NODAD: an IPv6 address of a tunnel needs no detection of duplicates, which would delay it.
+const IFA_F_NODAD: u8 = 2;
+/// Sizes of `struct ifinfomsg` and `struct ifaddrmsg`.
+const IFINFOMSG: usize = 16;
+const IFADDRMSG: usize = 8;
+
+/// An interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Its number.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// Largest packet in bytes.
+    pub mtu: u32,
+    /// Whether it is up.
+    pub is_up: bool,
+}
+
+/// Returns the interfaces of this thread's network namespace.
+///
+/// # Errors
+/// If the kernel does not list them.
+pub fn list() -> Result<Vec<Link>, Error> {
+    let bodies = netlink::Socket::open()?.dump(RTM_GETLINK, &[0; IFINFOMSG], RTM_NEWLINK)?;
+    Ok(bodies.iter().filter_map(|body| link(body)).collect())
+}
+
+fn link(body: &[u8]) -> Option<Link> {
+    let (header, rest) = body.split_first_chunk::<IFINFOMSG>()?;
+    let attributes = attribute::parse(rest);
+    let value = |kind| attributes.iter().find(|(found, _)| *found == kind).map(|(_, value)| value.as_slice());
+    let name = String::from_utf8_lossy(value(IFLA_IFNAME)?).trim_end_matches('\0').to_owned();
+    let number = |bytes: &[u8]| bytes.try_into().map(u32::from_ne_bytes).ok();
+    Some(Link {
+        index: number(&header[4..8])?,
+        name,
+        mtu: value(IFLA_MTU).and_then(number)?,
+        is_up: number(&header[8..12])? & IFF_UP != 0,
+    })
+}
+
+/// Brings an interface up or down.
+///
+/// # Errors
+/// If there is none with this number, or a privilege is missing.
+pub fn set_up(index: u32, up: bool) -> Result<(), Error> {
+    let mut body = header(index);
+    body[8..12].copy_from_slice(&(IFF_UP * u32::from(up)).to_ne_bytes());
+    body[12..16].copy_from_slice(&IFF_UP.to_ne_bytes());
+    netlink::ask(&format!("interface {index}"), Request { kind: RTM_NEWLINK, flags: 0, body })
+}
+
+/// Sets the MTU of an interface in bytes.
+///
+/// # Errors
+/// If the interface cannot have it, or a privilege is missing.
+pub fn set_mtu(index: u32, bytes: u32) -> Result<(), Error> {
+    let mut body = header(index);
+    attribute::push(&mut body, IFLA_MTU, &bytes.to_ne_bytes());
+    netlink::ask(&format!("MTU of interface {index}"), Request { kind: RTM_NEWLINK, flags: 0, body })
+}
+
+fn header(index: u32) -> Vec<u8> {
+    let mut body = vec![0; IFINFOMSG];
+    body[4..8].copy_from_slice(&index.to_ne_bytes());
+    body
+}
+
+/// Returns the addresses of this thread's network namespace: interface, address and length of the prefix.
+///
+/// # Errors
+/// If the kernel does not list them.
+pub fn addresses() -> Result<Vec<(u32, IpAddr, u8)>, Error> {
+    let bodies = netlink::Socket::open()?.dump(RTM_GETADDR, &[0; IFADDRMSG], RTM_NEWADDR)?;
+    let parse = |body: &Vec<u8>| {
+        let (header, rest) = body.split_first_chunk::<IFADDRMSG>()?;
+        let attributes = attribute::parse(rest);
+        let value = |kind| attributes.iter().find(|(found, _)| *found == kind).map(|(_, value)| value);
+        // Of an interface with a peer the local address is its own.
+        let address = address_of(value(IFA_LOCAL).or_else(|| value(IFA_ADDRESS))?)?;
+        Some((u32::from_ne_bytes([header[4], header[5], header[6], header[7]]), address, header[1]))
+    };
+    Ok(bodies.iter().filter_map(parse).collect())
+}
+
+/// Adds an address to an interface.
+///
+/// # Errors
+/// If the interface has it already, or a privilege is missing.
+pub fn add_address(index: u32, address: IpAddr, prefix: u8) -> Result<(), Error> {
+    change_address(RTM_NEWADDR, netlink::NLM_F_CREATE | netlink::NLM_F_EXCL, index, address, prefix)
+}
+
+/// Removes an address from an interface.
+///
+/// # Errors
+/// If the interface does not have it, or a privilege is missing.
+pub fn remove_address(index: u32, address: IpAddr, prefix: u8) -> Result<(), Error> {
+    change_address(RTM_DELADDR, 0, index, address, prefix)
+}
+
+fn change_address(kind: u16, flags: u16, index: u32, address: IpAddr, prefix: u8) -> Result<(), Error> {
+    let (family, bytes) = address_bytes(address);
+    let mut body = vec![family, prefix, IFA_F_NODAD * u8::from(address.is_ipv6()), 0];
+    body.extend_from_slice(&index.to_ne_bytes());
+    attribute::push(&mut body, IFA_LOCAL, &bytes);
+    attribute::push(&mut body, IFA_ADDRESS, &bytes);
+    netlink::ask(&format!("address {address}/{prefix}"), Request { kind, flags, body })
+}
+
+#[cfg(test)]
+mod tests;
