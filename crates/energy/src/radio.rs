@@ -102,7 +102,7 @@ impl Radio {
     /// # Errors
     /// Returns an error if there is no such name or file, or the file is not a profile.
     pub fn find(name_or_path: &str) -> Result<Self, RadioError> {
-        if name_or_path.contains('/') || has_toml_extension(name_or_path) {
+        if Self::is_file(name_or_path) {
             let text = std::fs::read_to_string(name_or_path).map_err(|error| RadioError::Unreadable {
                 file: name_or_path.to_owned(),
                 reason: error.to_string(),
@@ -111,6 +111,11 @@ impl Radio {
         }
         let found = Self::shipped().iter().find(|radio| radio.name == name_or_path);
         found.cloned().ok_or_else(|| RadioError::Unknown { name: name_or_path.to_owned() })
+    }
+
+    /// Whether a text is the path of a profile, and not the name of one that ships.
+    pub fn is_file(name_or_path: &str) -> bool {
+        name_or_path.contains('/') || has_toml_extension(name_or_path)
     }
 
     /// Parses a profile. `file` names it in errors.

@@ -54,7 +54,7 @@ impl Live {
     pub fn new(scenario: &Scenario, seed: u64, trace: bool) -> Result<Self, RunError> {
         let mut plan = Plan::new(scenario, seed).map_err(|error| RunError::Radio(error.to_string()))?;
         let server = plan.server();
-        let stations = plan.media[0].members[1..].to_vec();
+        let stations: Vec<NodeId> = plan.stations.iter().map(|station| station.node).collect();
         plan.flows.clear();
         for node in stations.iter().chain([&server]) {
             plan.nodes[usize::from(*node)].external = true;

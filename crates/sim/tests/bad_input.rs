@@ -207,7 +207,11 @@ fn files_get_their_line() {
     let typo = text.replace("rtt = 20", "rtt = \"20ms\"").replace("size", "sise");
     assert!(error(&typo).starts_with("my.toml:9: flow.0.application.sise: unknown key"), "{}", error(&typo));
     assert!(error("wifi = ").starts_with("my.toml:1: "), "{}", error("wifi = "));
-    assert!(error("").starts_with("my.toml: flow: expected a value"), "{}", error(""));
+    assert!(
+        error("").starts_with("my.toml: flow: expected at least one [[flow]] table, got nothing"),
+        "{}",
+        error("")
+    );
     let missing = error("base = \"fastdsl\"");
     assert!(
         missing.starts_with("my.toml:1: base: expected ") && missing.contains("got \"fastdsl\": "),

@@ -10,7 +10,7 @@ use validation::{cut, in_parallel, policies_of, scenario, simulate, simulate_tra
 /// Short runs: what is compared is every event, not a figure.
 fn short(name: &str, policy: &str) -> Scenario {
     let mut scenario = cut(name, policy, "3s");
-    if scenario.link.is_some() {
+    if scenario.point_to_point().is_some() {
         // Long enough for its bad times, which a seed decides.
         scenario.duration = Some(airwatt_base::Span::from_secs(30));
     }

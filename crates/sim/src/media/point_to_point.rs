@@ -59,11 +59,11 @@ pub struct PointToPoint {
 }
 
 impl PointToPoint {
-    /// An idle link of the run with this seed, to a station with this radio.
-    pub fn new(config: PointToPointConfig, radio: &Radio, seed: u64) -> Self {
+    /// An idle link of the run with this seed, to a station with this radio. Its random streams are called after `name`.
+    pub fn new(name: &str, config: PointToPointConfig, radio: &Radio, seed: u64) -> Self {
         let PointToPointConfig { rate, delay, queue, cut_through, .. } = config;
         let link = |direction| {
-            let errors = ErrorModel::new(config.errors.clone(), seed, "link", direction);
+            let errors = ErrorModel::new(config.errors.clone(), seed, name, direction);
             Pipe::new(PipeConfig { rate: Some(rate), delay, queue, cut_through, cross: None }, errors)
         };
         let (down, up) = (link("down"), link("up"));
@@ -295,7 +295,7 @@ mod tests {
     #[test]
     fn directions_do_not_wait_for_each_other() {
         let inputs = [(at(0), packet(true, 10)), (at(0), packet(false, 10)), (at(3), packet(false, 2))];
-        let done = check_machine(|| PointToPoint::new(config(), &radio(), 1), &inputs, at(100));
+        let done = check_machine(|| PointToPoint::new("link", config(), &radio(), 1), &inputs, at(100));
         let arrivals: Vec<_> = done.iter().map(|(when, output)| (*when, output.down)).collect();
         assert_eq!(arrivals, [(at(15), true), (at(15), false), (at(17), false)]);
     }
@@ -306,7 +306,7 @@ mod tests {
     /// ```
     #[test]
     fn the_radio_is_charged_once_for_two_things() {
-        let mut duplex = PointToPoint::new(config(), &radio(), 1);
+        let mut duplex = PointToPoint::new("link", config(), &radio(), 1);
         duplex.handle_input(packet(true, 10), at(0));
         duplex.handle_input(packet(false, 10), at(0));
         for (end, transmit, receive) in [(3, 3, 0), (7, 7, 0), (12, 10, 2), (15, 10, 5), (20, 10, 5)] {
@@ -324,7 +324,7 @@ mod tests {
     /// ```
     #[test]
     fn the_lower_bound_sleeps_between_packets() {
-        let mut duplex = PointToPoint::new(config(), &radio(), 1);
+        let mut duplex = PointToPoint::new("link", config(), &radio(), 1);
         duplex.handle_input(packet(true, 10), at(0));
         duplex.handle_input(packet(false, 10), at(0));
         duplex.handle_input(packet(false, 4), at(40));
@@ -341,7 +341,7 @@ mod tests {
     /// Periods that are over are forgotten, and the sums stay what they were.
     #[test]
     fn forgetting_changes_nothing() {
-        let mut duplex = PointToPoint::new(config(), &radio(), 1);
+        let mut duplex = PointToPoint::new("link", config(), &radio(), 1);
         for step in 0..100 {
             duplex.handle_input(packet(step % 3 != 0, 4), at(6 * step));
         }

@@ -7,7 +7,7 @@ use super::meter::Meter;
 use super::node::{Node, Ports, Stack};
 use super::packet::FlowLabel;
 use super::plan::{self, FlowPlan, MediumKind, MediumPlan, Plan, Traffic};
-use super::route::{Address, Interface, InterfaceId, MediumId, Member, NodeId, Routes};
+use super::route::{Address, InterfaceId, MediumId, NodeId, Routes};
 use super::{ApplicationEntry, MediumEntry, MiddleboxEntry, Network, Owner, Source};
 use crate::engine::Fingerprint;
 use crate::media::cell::Cell;
@@ -26,15 +26,12 @@ const FIRST_OPENING_PORT: u16 = 40_000;
 impl Network {
     /// The machines of `plan`, at the beginning.
     pub fn new(plan: Plan, seed: u64) -> Self {
-        let mut interfaces = Vec::new();
+        let interfaces = plan.interfaces();
+        let mut first_interface: InterfaceId = 0;
         let mut sources = Vec::new();
         let mut media = Vec::with_capacity(plan.media.len());
         for (id, medium) in plan.media.iter().enumerate() {
             let (id, slot) = (id as MediumId, sources.len() as Slot);
-            let first_interface = interfaces.len() as InterfaceId;
-            for (member, node) in medium.members.iter().enumerate() {
-                interfaces.push(Interface { node: *node, medium: id, member: member as Member });
-            }
             if matches!(medium.kind, MediumKind::Wire(_)) {
                 for (direction, name) in [(Direction::Down, "down"), (Direction::Up, "up")] {
                     let owner = Owner::Medium(id, direction);
@@ -44,10 +41,9 @@ impl Network {
                 sources.push(Source::new(Owner::Medium(id, Direction::Down), &medium.name));
             }
             media.push(MediumEntry { medium: machine(medium, seed), slot, first_interface });
+            first_interface += medium.members.len() as InterfaceId;
         }
-        let routes = Routes::new(plan.nodes.len(), &interfaces, |medium, from, to| {
-            plan.media[usize::from(medium)].reaches(from, to)
-        });
+        let routes = Routes::new(&plan.graph());
         let stack = |external| if external { Stack::External } else { Stack::Host(Ports::default()) };
         let nodes = plan.nodes.iter().map(|node| Node { stack: stack(node.external), tap: None }).collect();
         let mut network = Self {
@@ -71,11 +67,16 @@ impl Network {
             unfinished: 0,
             plan,
         };
-        let mut relays = Vec::new();
+        let mut relays = vec![Vec::new(); network.plan.gateways.len()];
         for index in 0..network.plan.flows.len() {
-            relays.extend(network.add_flow(index, seed));
+            let relay = network.add_flow(index, seed);
+            if let (Some(relay), Some(gateway)) = (relay, network.plan.flows[index].gateway) {
+                relays[gateway].push(relay);
+            }
         }
-        network.add_gateway(relays);
+        for (gateway, relays) in relays.into_iter().enumerate() {
+            network.add_gateway(gateway, relays);
+        }
         network.schedule = Schedule::new(network.sources.len());
         network.set_timers(seed);
         network.unfinished = network.applications.iter().filter(|entry| entry.machine.is_finite()).count();
@@ -134,23 +135,27 @@ impl Network {
             machine: plan::application(&flow, seed, index),
             sockets: if flow.down { [listening, opening] } else { [opening, listening] },
             handshake: handshake.then_some([listening, opening]),
-            gateway: relay.is_some().then_some(0),
+            gateway: flow.gateway.filter(|_| relay.is_some()).map(|gateway| gateway as MiddleboxId),
             slot,
             finished: false,
         });
         relay
     }
 
-    /// Adds the gateway of the access point, if connections need one.
-    fn add_gateway(&mut self, relays: Vec<RelayPlan>) {
+    /// Adds a gateway with the connections that it splits. Middlebox n is gateway n of the plan.
+    fn add_gateway(&mut self, index: usize, relays: Vec<RelayPlan>) {
         if relays.is_empty() {
             return;
         }
         let id = self.middleboxes.len() as MiddleboxId;
         let slot = self.sources.len() as Slot;
-        self.sources.push(Source::new(Owner::Middlebox(id), "gateway"));
-        let gateway = GatewayBox::new(self.plan.gateway_buffer, relays);
-        let (machine, node) = (Middlebox::Gateway(Box::new(gateway)), self.plan.access_point);
+        let plan::GatewayPlan { node, buffer } = self.plan.gateways[index];
+        let name = match index {
+            0 => "gateway".to_owned(),
+            _ => format!("{}/gateway", self.plan.nodes[usize::from(node)].name),
+        };
+        self.sources.push(Source::new(Owner::Middlebox(id), &name));
+        let machine = Middlebox::Gateway(Box::new(GatewayBox::new(buffer, relays)));
         self.middleboxes.push(MiddleboxEntry { machine, node, slot });
         self.nodes[usize::from(node)].tap = Some(id);
     }
@@ -176,12 +181,15 @@ fn machine(medium: &MediumPlan, seed: u64) -> Medium {
             let no_errors = || ErrorModel::new(ErrorConfig::default(), seed, "wire", "");
             Medium::Wire(Box::new(Wire { pipes: pipes.map(|pipe| Pipe::new(pipe, no_errors())) }))
         }
-        MediumKind::PointToPoint(config, station) => {
-            Medium::PointToPoint(Box::new(PointToPoint::new(config.clone(), &station.radio, seed)))
-        }
-        MediumKind::Cell(bsss) => Medium::Cell(Box::new(Cell::with_access_points(bsss, seed))),
+        MediumKind::PointToPoint(config, station) => Medium::PointToPoint(Box::new(PointToPoint::new(
+            &medium.name,
+            config.clone(),
+            &station.radio,
+            seed,
+        ))),
+        MediumKind::Cell(bsss) => Medium::Cell(Box::new(Cell::with_access_points(&medium.name, bsss, seed))),
         MediumKind::AdHoc(network) => {
-            Medium::Cell(Box::new(Cell::ad_hoc(&network.channel, &network.stations, seed)))
+            Medium::Cell(Box::new(Cell::ad_hoc(&medium.name, &network.channel, &network.stations, seed)))
         }
     }
 }

@@ -1,30 +1,20 @@
 //! The plan of a network: its nodes, media and flows as indices and settings of machines.
 //!
-//! A plan is made of a checked scenario. A scenario's short form becomes this network; without a wire the server is the
-//! access point, and a neighbour's flow ends at the access point.
-//!
-//! ```text
-//!  server ---- wire ---- access point ~~~~ cell or point-to-point hop ~~~~ stations
-//!  server of a flow's own wire ----
-//! ```
+//! A plan is made of the general form of a checked scenario ([`from_topology`]), or in code.
 
-use airwatt_base::{Distance, Instant, QueueLimit, Size, Span, Stream};
-use airwatt_energy::{Radio, RadioError};
-use airwatt_proto::powersave::{self, Abilities, AccessPointConfig, StationId};
+mod from_topology;
+
+use airwatt_base::Span;
+use airwatt_energy::RadioError;
+use airwatt_proto::powersave::StationId;
 use airwatt_proto::tcp::TcpConfig;
 
-use super::route::{MediumId, Member, NodeId};
-use super::transport::{self, ConnectionPlan};
-use crate::media::cell::contention::{Access, Counting};
-use crate::media::cell::fq_codel::FqCodelConfig;
-use crate::media::cell::propagation;
-use crate::media::cell::{ApQueueing, Bss, CellConfig, StationConfig};
-use crate::media::{CrossTraffic, PipeConfig, PointToPointConfig};
-use crate::scenario::{
-    ApplicationConfig, Direction, FlowGroup, QueueDiscipline, Scenario, Transport, Wifi, Wired,
-    WiredDirection,
-};
-use crate::stack::application::{self, Arrival, Datagrams, Dialogue, DialogueConfig, Replay, Replies};
+use super::route::{FixedRoute, Graph, Hop, Interface, MediumId, Member, NodeId, Reach};
+use super::transport::ConnectionPlan;
+use crate::media::cell::{Bss, CellConfig, StationConfig};
+use crate::media::{Direction, PipeConfig, PointToPointConfig};
+use crate::scenario::{Scenario, Transport};
+use crate::stack::application::{self, Arrival, Datagrams, Dialogue, DialogueConfig, Replay};
 use crate::stack::application::{Saturation, Source, SourceConfig, Transfer};
 
 /// Everything that a run is made of.
@@ -32,16 +22,20 @@ use crate::stack::application::{Saturation, Source, SourceConfig, Transfer};
 pub struct Plan {
     /// The nodes.
     pub nodes: Vec<NodePlan>,
-    /// The node of the access point or base station.
-    pub access_point: NodeId,
-    /// The media: cells and point-to-point hops first, then wires.
+    /// The media: channels with their cells first, then point-to-point hops, then wires.
     pub media: Vec<MediumPlan>,
+    /// The cells, in the order of the scenario.
+    pub cells: Vec<CellPlan>,
+    /// The stations, in the order of their numbers: cell by cell, then those of point-to-point hops.
+    pub stations: Vec<StationPlan>,
+    /// Routes that take the place of those with fewest hops.
+    pub routes: Vec<FixedRoute>,
+    /// The gateways.
+    pub gateways: Vec<GatewayPlan>,
     /// TCP at both ends.
     pub tcp: TcpConfig,
     /// The flows.
     pub flows: Vec<FlowPlan>,
-    /// The most that the gateway holds for each connection, in bytes.
-    pub gateway_buffer: u64,
     /// Stop after this time.
     pub duration: Option<Span>,
     /// Give up after this time.
@@ -59,6 +53,47 @@ pub struct NodePlan {
     pub name: String,
     /// Whether its network stack is outside.
     pub external: bool,
+    /// Whether it sends on packets of others.
+    pub forwards: bool,
+}
+
+/// One cell of a [`Plan`]: an access point with its stations, or an ad-hoc network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CellPlan {
+    /// Its name.
+    pub name: String,
+    /// The name of its channel, if it has one.
+    pub channel: Option<String>,
+    /// Its medium.
+    pub medium: MediumId,
+    /// The index of its BSS there; `None` for an ad-hoc network.
+    pub bss: Option<usize>,
+    /// Whether its access point offers U-APSD.
+    pub uapsd: bool,
+}
+
+/// One wireless station of a [`Plan`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StationPlan {
+    /// Its name: that of its node, with the cell behind a slash if the node is a station of several.
+    pub name: String,
+    /// Its node.
+    pub node: NodeId,
+    /// The name of its cell or point-to-point hop.
+    pub cell: String,
+    /// Its medium.
+    pub medium: MediumId,
+    /// Its number there.
+    pub number: StationId,
+}
+
+/// One gateway of a [`Plan`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GatewayPlan {
+    /// Its node.
+    pub node: NodeId,
+    /// The most that it holds for each connection, in bytes.
+    pub buffer: u64,
 }
 
 /// One medium of a [`Plan`].
@@ -108,23 +143,14 @@ impl MediumPlan {
         }
     }
 
-    /// Whether member `from` sends directly to member `to`.
-    pub fn reaches(&self, from: Member, to: Member) -> bool {
+    /// Which members send directly to each other.
+    pub fn reach(&self) -> Reach {
         match &self.kind {
-            MediumKind::Wire(_) | MediumKind::PointToPoint(..) => true,
+            MediumKind::Wire(_) | MediumKind::PointToPoint(..) => Reach::All,
             MediumKind::Cell(bsss) => {
-                let mut first = 0;
-                bsss.iter().any(|bss| {
-                    let access_point = first;
-                    first += 1 + bss.stations.len() as Member;
-                    let own = access_point..first;
-                    own.contains(&from) && own.contains(&to) && (from == access_point || to == access_point)
-                })
+                Reach::Bsss(bsss.iter().map(|bss| 1 + bss.stations.len() as Member).collect())
             }
-            MediumKind::AdHoc(network) => network
-                .links
-                .as_ref()
-                .is_none_or(|links| links.contains(&[from, to]) || links.contains(&[to, from])),
+            MediumKind::AdHoc(network) => network.links.clone().map_or(Reach::All, Reach::Pairs),
         }
     }
 }
@@ -132,10 +158,12 @@ impl MediumPlan {
 /// One flow of a [`Plan`].
 #[derive(Clone, Debug)]
 pub struct FlowPlan {
-    /// The number of its station in the plan; `None` for a wired neighbour.
+    /// The number of the station at its end; `None` if it has none.
     pub station: Option<StationId>,
-    /// The wire between its server and the access point; `None` if the server is at the access point.
-    pub wire: Option<MediumId>,
+    /// The media that its data crosses, each with the direction in which it does so on a wire.
+    pub path: Vec<(MediumId, Direction)>,
+    /// The index of the gateway at which its connections meet.
+    pub gateway: Option<usize>,
     /// The node that waits for the connection.
     pub server: NodeId,
     /// The node that opens it.
@@ -190,47 +218,7 @@ impl Plan {
     /// # Errors
     /// A radio profile that could not be read since the scenario was checked.
     pub fn new(scenario: &Scenario, seed: u64) -> Result<Self, RadioError> {
-        // Beacons and traffic start with no fixed phase between them.
-        let phase = Stream::new(seed, "access-point/beacon-phase").unit();
-        let interval = scenario.ap.beacon_interval;
-        let first_beacon = Instant::ZERO + Span::from_secs_f64(phase * interval.as_secs_f64());
-        let stations = stations(scenario, first_beacon, seed)?;
-        let mut builder = Builder::default();
-        let server = scenario.wired.as_ref().map(|_| builder.node("server".to_owned()));
-        let access_point = builder.node("access-point".to_owned());
-        let first_station = builder.nodes.len() as NodeId;
-        let mut members = vec![access_point];
-        members.extend((0..stations.len()).map(|station| builder.node(format!("station{station}"))));
-        let name = if scenario.wifi.is_some() { "air" } else { "link" }.to_owned();
-        builder.media.push(MediumPlan { name, kind: hop(scenario, stations, first_beacon), members });
-        let shared = scenario
-            .wired
-            .as_ref()
-            .zip(server)
-            .map(|(shared, server)| (builder.wire("wire", shared, seed, server, access_point), server));
-        let hosts = Hosts { access_point, first_station };
-        let tcp = scenario.tcp.config();
-        let mut flows = Vec::new();
-        for (index, group) in scenario.flow.iter().enumerate() {
-            let own = group.wired.as_ref().map(|own| {
-                let server = builder.node(format!("server-of-flow{index}"));
-                let name = format!("flow/{index}/wire");
-                (builder.wire(&name, own, seed, server, access_point), server)
-            });
-            flows.extend(self::flows(scenario, group, &tcp, &hosts, own.or(shared)));
-        }
-        Ok(Self {
-            nodes: builder.nodes,
-            access_point,
-            media: builder.media,
-            tcp,
-            flows,
-            gateway_buffer: scenario.gateway.buffer.as_bytes(),
-            duration: scenario.duration,
-            time_limit: scenario.time_limit,
-            measure_from: scenario.measure_from.unwrap_or_default(),
-            bins: !scenario.fairness_windows.is_empty(),
-        })
+        from_topology::plan(scenario, seed)
     }
 
     /// Replaces the flows by the packets of a capture at station 0, for `duration`. The other stations go.
@@ -240,10 +228,12 @@ impl Plan {
             bsss.iter_mut().for_each(|bss| bss.stations.truncate(1));
         }
         self.media[0].members.truncate(2);
+        self.stations.truncate(1);
         self.flows = vec![FlowPlan {
             station: Some(0),
-            wire: None,
-            server: self.access_point,
+            path: vec![(0, Direction::Down)],
+            gateway: None,
+            server: self.media[0].members[0],
             client: self.media[0].members[1],
             down: true,
             transport: Transport::Udp,
@@ -254,276 +244,56 @@ impl Plan {
         self.duration = Some(duration);
     }
 
-    /// The server: the node at the far end of the first wire, or the access point.
+    /// The server: the node at the first end of the first wire, or without a wire the first member of the first medium.
     pub fn server(&self) -> NodeId {
         let wire = self.media.iter().find(|medium| matches!(medium.kind, MediumKind::Wire(_)));
-        wire.map_or(self.access_point, |wire| wire.members[0])
+        wire.unwrap_or(&self.media[0]).members[0]
     }
 
-    /// Every station with its medium and its number there, in the order of media.
+    /// Every station with its medium and its number there, in the order of their numbers.
     pub fn stations(&self) -> impl Iterator<Item = (MediumId, StationId, &StationConfig)> {
-        self.media.iter().enumerate().flat_map(|(medium, plan)| {
-            let stations = plan.stations().into_iter().enumerate();
-            stations.map(move |(id, station)| (medium as MediumId, id as StationId, station))
+        self.stations.iter().map(|place| {
+            let stations = self.media[usize::from(place.medium)].stations();
+            (place.medium, place.number, stations[place.number as usize])
         })
     }
-}
 
-/// The nodes and media of a plan in the making.
-#[derive(Default)]
-struct Builder {
-    nodes: Vec<NodePlan>,
-    media: Vec<MediumPlan>,
-}
-
-impl Builder {
-    fn node(&mut self, name: String) -> NodeId {
-        self.nodes.push(NodePlan { name, external: false });
-        (self.nodes.len() - 1) as NodeId
+    /// The number in the plan of a station of a medium.
+    pub fn station_of(&self, medium: MediumId, number: StationId) -> Option<StationId> {
+        let place =
+            self.stations.iter().position(|place| (place.medium, place.number) == (medium, number))?;
+        Some(place as StationId)
     }
 
-    fn wire(&mut self, name: &str, settings: &Wired, seed: u64, from: NodeId, to: NodeId) -> MediumId {
-        let (down, up) = wire(settings, name, seed);
-        let (kind, members) = (MediumKind::Wire([down, up]), vec![from, to]);
-        self.media.push(MediumPlan { name: name.to_owned(), kind, members });
-        (self.media.len() - 1) as MediumId
-    }
-}
-
-/// The nodes between which flows run.
-struct Hosts {
-    access_point: NodeId,
-    first_station: NodeId,
-}
-
-fn link(direction: &WiredDirection, delay: Span) -> PipeConfig {
-    PipeConfig { rate: Some(direction.rate), delay, queue: direction.queue, cut_through: false, cross: None }
-}
-
-/// Both directions of a wire.
-fn wire(wired: &Wired, name: &str, seed: u64) -> (PipeConfig, PipeConfig) {
-    let half = wired.rtt / 2;
-    let [down, up] = [("down", &wired.down), ("up", &wired.up)].map(|(way, direction)| PipeConfig {
-        cross: cross_traffic(direction, &format!("{name}/{way}"), seed),
-        ..link(direction, half)
-    });
-    (down, up)
-}
-
-/// The traffic of others on the wire, with no fixed phase to ours.
-fn cross_traffic(direction: &WiredDirection, name: &str, seed: u64) -> Option<CrossTraffic> {
-    let cross = direction.cross.as_ref()?;
-    let interval = cross.rate.time_for(cross.packet);
-    let phase = Stream::new(seed, &format!("{name}/cross-phase")).unit();
-    let first = Instant::ZERO + Span::from_secs_f64(phase * interval.as_secs_f64());
-    Some(CrossTraffic { first, interval, bytes: cross.packet.as_bytes() as u32 })
-}
-
-fn hop(scenario: &Scenario, stations: Vec<StationConfig>, first_beacon: Instant) -> MediumKind {
-    match (&scenario.wifi, &scenario.link) {
-        (Some(wifi), _) => {
-            let (name, config) = ("access-point".to_owned(), cell_config(scenario, wifi, first_beacon));
-            MediumKind::Cell(vec![Bss { name, config, shared_radio: None, stations }])
-        }
-        (None, Some(link)) => {
-            let config = PointToPointConfig {
-                rate: link.rate,
-                delay: link.delay,
-                queue: link.queue,
-                cut_through: link.cut_through,
-                errors: link.errors.clone(),
-            };
-            let station = stations.into_iter().next().expect("a checked scenario has a station");
-            MediumKind::PointToPoint(config, Box::new(station))
-        }
-        (None, None) => unreachable!("a checked scenario has a last hop"),
-    }
-}
-
-fn packets(limit: QueueLimit) -> u32 {
-    match limit {
-        QueueLimit::Packets(count) => count,
-        QueueLimit::Bytes(_) => unreachable!("checked: a queue of the air counts packets"),
-    }
-}
-
-fn cell_config(scenario: &Scenario, wifi: &Wifi, first_beacon: Instant) -> CellConfig {
-    let Wifi { standard, data_rate, .. } = *wifi;
-    let timing = standard.timing();
-    let access = Access {
-        aifs: timing.sifs + timing.slot * u64::from(wifi.aifsn),
-        cw_min: wifi.cw_min.unwrap_or(timing.cw_min),
-        cw_max: wifi.cw_max.unwrap_or(timing.cw_max),
-    };
-    let bytes = |size: Size| u32::try_from(size.as_bytes()).unwrap_or(u32::MAX);
-    let ap_buffer = packets(scenario.ap.buffer);
-    let first = Access { aifs: timing.sifs + timing.slot, cw_min: 0, cw_max: 0 };
-    CellConfig {
-        standard,
-        data_rate,
-        control_rate: wifi.control_rate.unwrap_or_else(|| standard.control_rate(data_rate)),
-        beacon_rate: wifi.beacon_rate.unwrap_or(timing.lowest_rate),
-        counting: Counting::from(wifi.access),
-        ap_access: if scenario.ap.priority { first } else { access },
-        station_access: access,
-        txop: wifi.txop,
-        retry_limit: wifi.retry_limit,
-        station_rts_threshold: wifi.station_rts_threshold.map(bytes),
-        ap_rts_threshold: wifi.ap_rts_threshold.map(bytes),
-        mac_overhead: bytes(wifi.mac_overhead),
-        frame_error_rate: wifi.frame_error_rate,
-        ap_buffer,
-        ap_queue: match scenario.ap.queue {
-            QueueDiscipline::DropTail => ApQueueing::DropTail,
-            QueueDiscipline::FqCodel => {
-                ApQueueing::FqCodel(FqCodelConfig { limit: ap_buffer, ..FqCodelConfig::default() })
-            }
-        },
-        capture_ratio: wifi.path_loss.as_ref().map(|loss| propagation::milliwatts(loss.capture_db)),
-        station_buffer: scenario.stations().map(|group| packets(group.buffer)).max().unwrap_or(1),
-        power_save: AccessPointConfig {
-            ps_buffer: scenario.ap.power_save_buffer.map_or(ap_buffer, packets),
-            beacon_interval: scenario.ap.beacon_interval,
-            dtim_period: scenario.ap.dtim_period,
-            first_beacon,
-        },
-    }
-}
-
-/// Stations enter power save within this time of the beginning: all at once they would only collide.
-const POWER_SAVE_START_SPREAD_S: f64 = 0.01;
-
-fn stations(scenario: &Scenario, first_beacon: Instant, seed: u64) -> Result<Vec<StationConfig>, RadioError> {
-    let mut stations: Vec<StationConfig> = Vec::new();
-    for group in &scenario.station {
-        let radio = Radio::find(&group.radio)?;
-        let power_save = powersave::StationConfig {
-            beacon_interval: scenario.ap.beacon_interval,
-            first_beacon,
-            wake_guard: group.wake_guard,
-            wake_time: radio.wake_up.time,
-            listen_interval: group.listen_interval,
-            dtim_period: group.receive_dtims.then_some(u32::from(scenario.ap.dtim_period)),
-            hidden: group.hide.iter().fold(Abilities::NONE, |hidden, fact| hidden | fact.ability()),
-            ..powersave::StationConfig::default()
+    /// The interfaces of all media, in their order.
+    pub fn interfaces(&self) -> Vec<Interface> {
+        let of = |(medium, plan): (MediumId, &MediumPlan)| {
+            let members = (0..).zip(plan.members.clone());
+            members.map(move |(member, node)| Interface { node, medium, member }).collect::<Vec<_>>()
         };
-        let propagation = Distance::propagation(group.distance);
-        let signal_dbm = scenario.wifi.as_ref().and_then(|wifi| signal_dbm(wifi, group.distance));
-        let station = StationConfig { power_save, policy: group.power_save, radio, propagation, signal_dbm };
-        stations.extend(std::iter::repeat_n(station, group.count as usize));
+        (0..).zip(&self.media).flat_map(of).collect()
     }
-    for (index, station) in stations.iter_mut().enumerate() {
-        let drawn = Stream::new(seed, &format!("station/{index}/power-save-start")).unit();
-        station.power_save.start = Instant::ZERO + Span::from_secs_f64(drawn * POWER_SAVE_START_SPREAD_S);
+
+    /// The media from one node to another, each with the direction in which it is crossed; empty if there is no single path.
+    pub fn path(&self, from: NodeId, to: NodeId) -> Vec<(MediumId, Direction)> {
+        let interfaces = self.interfaces();
+        let crossed = |hop: Hop| {
+            let Interface { medium, member, .. } = interfaces[usize::from(hop.route.interface)];
+            (medium, Direction::from_member(member))
+        };
+        self.graph()
+            .path(from, to)
+            .map_or_else(|_| Vec::new(), |hops| hops.into_iter().map(crossed).collect())
     }
-    Ok(stations)
-}
 
-/// How strong a station's signal is at the access point, and the other way round.
-fn signal_dbm(wifi: &Wifi, distance: Distance) -> Option<f64> {
-    let loss = wifi.path_loss.as_ref()?;
-    let exponent = loss.exponent.unwrap_or_else(|| propagation::office_exponent(wifi.standard));
-    let metres = distance.as_millimetres() as f64 * 1e-3;
-    Some(propagation::received_dbm(wifi.standard, loss.tx_power, exponent, metres))
-}
-
-/// IP and UDP header in bytes.
-const UDP_HEADER_BYTES: u32 = 28;
-
-fn flows(
-    scenario: &Scenario,
-    group: &FlowGroup,
-    tcp: &TcpConfig,
-    hosts: &Hosts,
-    wire: Option<(MediumId, NodeId)>,
-) -> Vec<FlowPlan> {
-    let all = || (0..scenario.stations().count() as StationId).collect();
-    let stations: Vec<Option<StationId>> = match group.neighbours {
-        Some(count) => vec![None; count as usize],
-        None => group.stations.clone().unwrap_or_else(all).into_iter().map(Some).collect(),
-    };
-    let down = group.direction == Direction::Down;
-    let traffic = match (source(&group.application), group.transport) {
-        (None, _) => Traffic::Saturated {
-            payload_bytes: (tcp.mss + tcp.header_bytes).saturating_sub(UDP_HEADER_BYTES),
-            header_bytes: UDP_HEADER_BYTES,
-        },
-        (Some(source), Transport::Udp) => Traffic::Datagrams { source, header_bytes: UDP_HEADER_BYTES },
-        (Some(source), _) => Traffic::Transfer {
-            source,
-            dialogue: dialogue(&group.application),
-            connections: transport::connections(scenario, group, tcp, down),
-            handshake: scenario.tcp.handshake,
-        },
-    };
-    // What is measured at the head of the air does not go on.
-    let server = match (&traffic, wire) {
-        (Traffic::Saturated { .. }, _) | (_, None) => hosts.access_point,
-        (_, Some((_, server))) => server,
-    };
-    let spec = |station: Option<StationId>| FlowPlan {
-        station,
-        wire: wire.map(|(wire, _)| wire),
-        server,
-        client: station.map_or(hosts.access_point, |id| hosts.first_station + id as NodeId),
-        down,
-        transport: group.transport,
-        traffic: traffic.clone(),
-        start: group.start,
-        start_spread: group.start_spread,
-    };
-    stations.into_iter().map(spec).collect()
-}
-
-/// What the application sends; `None` if the queue never runs empty.
-fn source(application: &ApplicationConfig) -> Option<SourceConfig> {
-    let bytes = |size: Option<Size>| size.map(Size::as_bytes);
-    Some(match application {
-        ApplicationConfig::Bulk(bulk) => SourceConfig::Bulk { size: bytes(bulk.size) },
-        ApplicationConfig::Interactive(interactive) => SourceConfig::Interactive {
-            size: bytes(interactive.size),
-            mean_gap: interactive.mean_gap,
-            packet: interactive.packet.as_bytes() as u32,
-        },
-        ApplicationConfig::Cbr(cbr) => SourceConfig::ConstantRate {
-            size: bytes(cbr.size),
-            rate: cbr.rate,
-            packet: cbr.packet.as_bytes() as u32,
-        },
-        ApplicationConfig::Streaming(media) => {
-            let of = |time: Span| {
-                let bits = u128::from(media.rate.as_bps()) * u128::from(time.as_nanos()) / 1_000_000_000;
-                u64::try_from(bits / 8).unwrap_or(u64::MAX)
-            };
-            let size = bytes(media.size).or_else(|| media.media.map(of));
-            let block = media.block.as_bytes() as u32;
-            SourceConfig::Stream { size, rate: media.rate, startup: of(media.startup), block }
-        }
-        // A dialogue decides.
-        ApplicationConfig::Web(_) | ApplicationConfig::RequestResponse(_) => {
-            SourceConfig::Bulk { size: None }
-        }
-        ApplicationConfig::Saturated(_) => return None,
-    })
-}
-
-/// Who asks and who replies, if the application is one of these.
-fn dialogue(application: &ApplicationConfig) -> Option<DialogueConfig> {
-    let bytes = |size: Size| size.as_bytes() as u32;
-    match application {
-        ApplicationConfig::Web(web) => Some(DialogueConfig {
-            replies: Replies::Pages,
-            request: bytes(web.request),
-            think: web.mean_gap,
-            count: web.count,
-        }),
-        ApplicationConfig::RequestResponse(exchange) => Some(DialogueConfig {
-            replies: Replies::Fixed(bytes(exchange.response)),
-            request: bytes(exchange.request),
-            think: exchange.mean_gap,
-            count: exchange.count,
-        }),
-        _ => None,
+    /// The neighbours of all nodes, and the routes that are fixed.
+    pub fn graph(&self) -> Graph {
+        let reach: Vec<Reach> = self.media.iter().map(MediumPlan::reach).collect();
+        let forwards = self.nodes.iter().map(|node| node.forwards).collect();
+        let reaches = |medium: MediumId, from, to| reach[usize::from(medium)].allows(from, to);
+        let mut graph = Graph::new(&self.interfaces(), reaches, forwards);
+        graph.fix(self.routes.iter().copied());
+        graph
     }
 }
 

@@ -1,13 +1,14 @@
-//! Networks that are made in code, beyond what the short form of a scenario describes.
+//! Networks beyond what the short form of a scenario describes.
 
 use super::*;
-use crate::media::cell::{Bss, Cell, StationConfig};
+use crate::media::cell::Cell;
 use crate::net::packet::NO_FLOW;
 use crate::scenario::Scenario;
 
 fn plan(keys: &str) -> Plan {
     let text = format!("base = \"fast-dsl\"\n{keys}");
-    Plan::new(&Scenario::from_text(&text, "network", &[]).unwrap(), 1).unwrap()
+    let scenario = Scenario::from_text(&text, "network", &[]).unwrap_or_else(|error| panic!("{error}"));
+    Plan::new(&scenario, 1).unwrap()
 }
 
 fn run(network: &mut Network) -> Ending {
@@ -23,46 +24,44 @@ fn cell(network: &Network, medium: MediumId) -> &Cell {
 
 /// ```text
 /// server ---- access-point ~~~~ station0 ~~~~ phone
-///                        (a cell)    (another cell, on another channel)
+///                        (a cell)    (another cell)
 /// ```
-/// Station 0 is a station of the first cell and the access point of the second.
-fn two_cells(keys: &str) -> Plan {
-    let mut plan = plan(keys);
-    let relay = plan.media[0].members[1];
-    let phone = plan.nodes.len() as NodeId;
-    plan.nodes.push(plan::NodePlan { name: "phone".to_owned(), external: false });
-    let kind = plan.media[0].kind.clone();
-    // Cells come before wires.
-    plan.media.insert(1, plan::MediumPlan { name: "second".to_owned(), kind, members: vec![relay, phone] });
-    for flow in &mut plan.flows {
-        flow.wire = flow.wire.map(|wire| wire + 1);
-        flow.client = phone;
-        flow.station = Some(1);
-    }
-    plan
+/// Station 0 is a station of the first cell and the access point of the second; `ends` has the ends of the flow. `radio` is that of
+/// station 0 as an access point, and `channel` that of both cells, if they have one.
+fn relayed(ends: &str, channel: &str, radio: &str) -> Plan {
+    plan(&format!(
+        "wifi = {{ base = \"fast-wifi\"{channel} }}
+        node = [{{ name = \"phone\" }}]
+        cell = [{{ name = \"extension\", wifi = {{ base = \"fast-wifi\"{channel} }}, access_point = {{ node = \"station0\"{radio} }}, station = [{{ node = \"phone\" }}] }}]
+        flow = [{{ {ends}, application = {{ kind = \"bulk\", size = \"300kB\" }} }}]"
+    ))
+}
+
+const DOWN: &str = "from = \"server\", to = \"phone\"";
+const UP: &str = "from = \"phone\", to = \"server\"";
+
+fn node(plan: &Plan, name: &str) -> NodeId {
+    plan.nodes.iter().position(|node| node.name == name).unwrap() as NodeId
 }
 
 #[test]
 fn a_station_that_is_an_access_point_relays() {
-    for direction in ["down", "up"] {
-        let keys = format!(
-            "flow = [{{ direction = \"{direction}\", application = {{ kind = \"bulk\", size = \"300kB\" }} }}]"
-        );
-        let mut network = Network::new(two_cells(&keys), 1);
+    for ends in [DOWN, UP] {
+        let mut network = Network::new(relayed(ends, "", ""), 1);
         assert_eq!(run(&mut network), Ending::Complete);
-        assert_eq!(network.records[0].delivered(), 300_000, "{direction}");
+        assert_eq!(network.records[0].delivered(), 300_000, "{ends}");
         assert_eq!(network.plan.stations().count(), 2);
         let [first, second] = [0, 1].map(|medium| cell(&network, medium).statistics().frames);
         // 208 segments and at least half as many acknowledgements cross both cells.
-        assert!(first > 300 && second > 300, "{direction}: {first} and {second} frames");
-        assert!(first.abs_diff(second) < 60, "{direction}: {first} and {second} frames");
+        assert!(first > 300 && second > 300, "{ends}: {first} and {second} frames");
+        assert!(first.abs_diff(second) < 60, "{ends}: {first} and {second} frames");
     }
 }
 
 #[test]
 fn a_gateway_is_passed_on_the_way_to_another_cell() {
-    let keys = "flow = [{ direction = \"down\", application = { kind = \"bulk\", size = \"300kB\" }, transport = \"split\" }]";
-    let mut network = Network::new(two_cells(keys), 1);
+    let ends = format!("{DOWN}, transport = \"split\"");
+    let mut network = Network::new(relayed(&ends, "", ""), 1);
     assert_eq!(run(&mut network), Ending::Complete);
     let record = &network.records[0];
     assert_eq!(record.delivered(), 300_000);
@@ -73,10 +72,9 @@ fn a_gateway_is_passed_on_the_way_to_another_cell() {
 /// External hosts in both cells reach each other by the routes of the nodes between them, and every ticket comes back.
 #[test]
 fn external_hosts_reach_each_other_over_two_cells() {
-    let mut plan =
-        two_cells("flow = [{ direction = \"down\", application = { kind = \"bulk\", size = \"1kB\" } }]");
+    let mut plan = relayed(DOWN, "", "");
     plan.flows.clear();
-    let (server, phone) = (plan.server(), plan.media[1].members[1]);
+    let (server, phone) = (plan.server(), node(&plan, "phone"));
     plan.nodes[usize::from(server)].external = true;
     plan.nodes[usize::from(phone)].external = true;
     let mut network = Network::new(plan, 1);
@@ -128,28 +126,10 @@ fn a_packet_to_a_closed_port_or_without_a_route_is_lost() {
     assert_eq!(network.records[0].packets_lost, 1);
     let isolated = network.plan.nodes.len() as NodeId;
     let mut plan = network.plan.clone();
-    plan.nodes.push(plan::NodePlan { name: "isolated".to_owned(), external: false });
+    plan.nodes.push(plan::NodePlan { name: "isolated".to_owned(), external: false, forwards: false });
     let mut network = Network::new(plan, 1);
     network.forward(isolated, Packet { src: route::Address(isolated), ..closed });
     assert_eq!(network.records[0].packets_lost, 1);
-}
-
-/// The settings of the only BSS of a plan, and of its first station.
-fn bss(plan: &Plan) -> (Bss, StationConfig) {
-    let MediumKind::Cell(bsss) = &plan.media[0].kind else { panic!("a cell") };
-    (bsss[0].clone(), bsss[0].stations[0].clone())
-}
-
-/// Adds a BSS with one station to the channel of a plan's cell. Returns the node of the station.
-fn add_bss(plan: &mut Plan, access_point: NodeId, shared_radio: Option<u32>) -> NodeId {
-    let station = plan.nodes.len() as NodeId;
-    plan.nodes.push(plan::NodePlan { name: "phone".to_owned(), external: false });
-    let (bss, settings) = bss(plan);
-    let added = Bss { name: "second".to_owned(), shared_radio, stations: vec![settings], ..bss };
-    let MediumKind::Cell(bsss) = &mut plan.media[0].kind else { panic!("a cell") };
-    bsss.push(added);
-    plan.media[0].members.extend([access_point, station]);
-    station
 }
 
 /// ```text
@@ -160,12 +140,7 @@ fn a_station_relays_on_one_channel() {
     let keys = "flow = [{ direction = \"down\", application = { kind = \"bulk\", size = \"300kB\" } }]";
     let mut direct = Network::new(plan(keys), 1);
     assert_eq!(run(&mut direct), Ending::Complete);
-    let mut plan = plan(keys);
-    let relay = plan.media[0].members[1];
-    let phone = add_bss(&mut plan, relay, Some(0));
-    plan.flows[0].client = phone;
-    plan.flows[0].station = Some(1);
-    let mut network = Network::new(plan, 1);
+    let mut network = Network::new(relayed(DOWN, ", channel = \"1\"", ", radio = \"shared\""), 1);
     assert_eq!(run(&mut network), Ending::Complete);
     assert_eq!(network.records[0].delivered(), 300_000);
     // Each packet is on the air twice, and the relay transmits data while it has none of its own.
@@ -179,47 +154,46 @@ fn a_station_relays_on_one_channel() {
 /// Two access points in range of each other: both downloads come to their end, in more time than one of them alone.
 #[test]
 fn two_access_points_share_a_channel() {
-    let keys = "flow = [{ direction = \"down\", application = { kind = \"bulk\", size = \"2MB\" } }, { direction = \"down\", application = { kind = \"bulk\", size = \"2MB\" } }]
-        wired = { rtt = \"2ms\", down = { rate = \"100Mbps\" }, up = { rate = \"100Mbps\" } }";
-    let mut together = plan(keys);
-    let neighbours = together.nodes.len() as NodeId;
-    together.nodes.push(plan::NodePlan { name: "ap2".to_owned(), external: false });
-    let phone = add_bss(&mut together, neighbours, None);
-    let flow = &mut together.flows[1];
-    (flow.server, flow.client, flow.station, flow.wire) = (neighbours, phone, Some(1), None);
-    let mut alone = together.clone();
-    alone.flows.truncate(1);
-    let completed = |plan: Plan| {
-        let mut network = Network::new(plan, 1);
+    let completed = |flows: &str| {
+        let mut network = Network::new(
+            plan(&format!(
+                "wired = {{ rtt = \"2ms\", down = {{ rate = \"100Mbps\" }}, up = {{ rate = \"100Mbps\" }} }}
+                wifi = {{ base = \"fast-wifi\", channel = \"1\" }}
+                node = [{{ name = \"ap2\" }}, {{ name = \"neighbour\" }}]
+                cell = [{{ name = \"next-door\", wifi = \"fast-wifi\", channel = \"1\", access_point = {{ node = \"ap2\" }}, station = [{{ node = \"neighbour\" }}] }}]
+                flow = [{{ from = \"server\", to = \"station0\", application = {{ kind = \"bulk\", size = \"2MB\" }} }}{flows}]"
+            )),
+            1,
+        );
         assert_eq!(run(&mut network), Ending::Complete);
         assert!(network.records.iter().all(|record| record.delivered() == 2_000_000));
         network.records[0].completed.unwrap()
     };
-    let (alone, together) = (completed(alone), completed(together));
+    let alone = completed("");
+    let together = completed(
+        ", { from = \"ap2\", to = \"neighbour\", application = { kind = \"bulk\", size = \"2MB\" } }",
+    );
     assert!(together.as_secs_f64() > 1.4 * alone.as_secs_f64(), "{alone:?} and {together:?}");
 }
 
 /// ```text
 /// a ~~~~ b ~~~~ c ~~~~ d
 /// ```
+/// Both ways: each node has one interface and one address.
 #[test]
 fn four_ad_hoc_stations_in_a_row_forward() {
-    let mut plan =
-        plan("flow = [{ direction = \"down\", application = { kind = \"bulk\", size = \"100kB\" } }]");
-    let (bss, station) = bss(&plan);
-    plan.nodes =
-        ["a", "b", "c", "d"].map(|name| plan::NodePlan { name: name.to_owned(), external: false }).to_vec();
-    let stations = vec![station; 4];
-    let links = Some(vec![[0, 1], [1, 2], [2, 3]]);
-    let kind = MediumKind::AdHoc(Box::new(plan::AdHoc { channel: bss.config, stations, links }));
-    plan.media = vec![plan::MediumPlan { name: "air".to_owned(), kind, members: vec![0, 1, 2, 3] }];
-    plan.access_point = 0;
-    let flow = &mut plan.flows[0];
-    (flow.server, flow.client, flow.station, flow.wire) = (0, 3, Some(3), None);
-    let mut network = Network::new(plan, 1);
-    assert_eq!(run(&mut network), Ending::Complete);
-    assert_eq!(network.records[0].delivered(), 100_000);
-    // 70 segments and as many acknowledgements cross three hops.
-    let frames = cell(&network, 0).statistics().frames;
-    assert!((3 * 70..3 * 150 + 100).contains(&frames), "{frames} frames");
+    for [from, to] in [["a", "d"], ["d", "a"]] {
+        let text = format!(
+            "node = [{{ name = \"a\" }}, {{ name = \"b\", forward = true }}, {{ name = \"c\", forward = true }}, {{ name = \"d\" }}]
+            cell = [{{ name = \"air\", wifi = \"fast-wifi\", mode = \"ad-hoc\", station = [{{ node = [\"a\", \"b\", \"c\", \"d\"] }}], links = [[\"a\", \"b\"], [\"b\", \"c\"], [\"c\", \"d\"]] }}]
+            flow = [{{ from = \"{from}\", to = \"{to}\", application = {{ kind = \"bulk\", size = \"100kB\" }} }}]"
+        );
+        let scenario = Scenario::from_text(&text, "row", &[]).unwrap_or_else(|error| panic!("{error}"));
+        let mut network = Network::new(Plan::new(&scenario, 1).unwrap(), 1);
+        assert_eq!(run(&mut network), Ending::Complete);
+        assert_eq!(network.records[0].delivered(), 100_000);
+        // 70 segments and as many acknowledgements cross three hops.
+        let frames = cell(&network, 0).statistics().frames;
+        assert!((3 * 70..3 * 150 + 100).contains(&frames), "{frames} frames");
+    }
 }

@@ -4,7 +4,7 @@ use airwatt_proto::cc::Algorithm;
 use airwatt_proto::e2tcp::{self, E2tcpConfig, HeaderForm, IpVersion};
 use airwatt_proto::tcp::{self, TcpConfig};
 
-use crate::scenario::{FlowGroup, Scenario, Transport};
+use crate::scenario::{FlowGroup, Gateway, Scenario, Transport};
 use crate::stack::transport::Transport as Endpoint;
 
 /// One connection of a flow, by the settings of its endpoints.
@@ -55,41 +55,43 @@ impl ConnectionPlan {
     }
 }
 
-/// The connections of a flow of `group`, from the server to the station: one from end to end, or two that a gateway joins.
+/// The connections of a flow of `group`, from the node that listens to the one that opens: one from end to end, or two that a
+/// gateway joins.
 pub(super) fn connections(
     scenario: &Scenario,
     group: &FlowGroup,
     tcp: &TcpConfig,
     down: bool,
+    gateway: Option<&Gateway>,
 ) -> Vec<ConnectionPlan> {
     let with = |congestion, ackloss: bool| TcpConfig {
         congestion,
         ackloss: ackloss.then_some(scenario.ackloss),
         ..tcp.clone()
     };
-    let gateway = || match scenario.gateway.transport {
-        Transport::Tcp { congestion, ackloss } => with(congestion, ackloss),
-        _ => unreachable!("checked: a gateway speaks TCP"),
+    let at_gateway = || match gateway.map(|gateway| gateway.transport) {
+        Some(Transport::Tcp { congestion, ackloss }) => with(congestion, ackloss),
+        _ => unreachable!("checked: there is a gateway, and it speaks TCP"),
     };
     // Where the base station reads, data wait until there is room for them on the other side.
-    let relay = |reads: bool| TcpConfig { read_at_once: !reads, ..gateway() };
+    let relay = |reads: bool| TcpConfig { read_at_once: !reads, ..at_gateway() };
     let to_server =
-        || ConnectionPlan::Tcp { server_side: Box::new(gateway()), station_side: Box::new(relay(down)) };
+        || ConnectionPlan::Tcp { server_side: Box::new(at_gateway()), station_side: Box::new(relay(down)) };
     match group.transport {
         Transport::Split => {
             let to_station = ConnectionPlan::Tcp {
                 server_side: Box::new(relay(!down)),
-                station_side: Box::new(gateway()),
+                station_side: Box::new(at_gateway()),
             };
             vec![to_server(), to_station]
         }
         Transport::E2tcp => {
-            let behind_wire = scenario.wired.is_some() || group.wired.is_some();
+            let is_relayed = gateway.is_some();
             let payload = u16::try_from(scenario.tcp.mss()).unwrap_or(u16::MAX);
             let end = scenario.e2tcp.derived(payload, group.reliability);
-            let near = E2tcpConfig { read_at_once: down || !behind_wire, ..end.clone() };
+            let near = E2tcpConfig { read_at_once: down || !is_relayed, ..end.clone() };
             let hop = ConnectionPlan::E2tcp { server_side: Box::new(near), station_side: Box::new(end) };
-            if behind_wire { vec![to_server(), hop] } else { vec![hop] }
+            if is_relayed { vec![to_server(), hop] } else { vec![hop] }
         }
         Transport::Tcp { congestion, ackloss } => vec![whole(with(congestion, ackloss))],
         Transport::Prtp => {

@@ -10,8 +10,8 @@ use airwatt_proto::powersave::{PowerSaveConfig, StationCounts, StationId};
 
 use crate::engine::{Fingerprint, Fingerprints};
 use crate::live::Observed;
-use crate::media::cell::{Cell, CellTrace, StationConfig};
-use crate::media::{Medium, Pipe, PointToPoint, Wire};
+use crate::media::cell::{Cell, CellConfig, CellTrace, StationConfig};
+use crate::media::{Direction, Medium, Pipe, PointToPoint, Wire};
 use crate::net::flow::FlowRecord;
 use crate::net::meter::{BIN, Meter};
 use crate::net::route::MediumId;
@@ -22,17 +22,13 @@ use crate::record::{
 };
 use crate::replay::Replayed;
 use crate::run::Run;
-use crate::scenario::{Scenario, Wifi};
+use crate::scenario::Scenario;
 use crate::stack::application::Application;
 
 /// What a result needs of a flow beyond its own entry.
 struct Measured<'a> {
-    /// The number of its station; `None` for a wired neighbour.
-    station: Option<StationId>,
-    /// Its wire, if it has one.
-    wire: Option<MediumId>,
-    /// Whether its data goes to the station.
-    down: bool,
+    /// The media that its data crosses.
+    path: &'a [(MediumId, Direction)],
     meter: &'a Meter,
 }
 
@@ -40,7 +36,7 @@ impl Network {
     /// Closes the accounts and returns the result document.
     pub(crate) fn finish(mut self, scenario: &Scenario, seed: u64) -> Run {
         let end = self.close();
-        let flows = (0..self.plan.flows.len()).map(|index| self.flow_result(index, scenario)).collect();
+        let flows = (0..self.plan.flows.len()).map(|index| self.flow_result(index)).collect();
         let measured: Vec<_> = self.plan.flows.iter().zip(&self.records).map(measured_of).collect();
         let (result, prints) = self.conclude(end, flows, &measured, scenario, seed);
         let bins = self.records.iter().map(|record| record.meter.bins(self.now)).collect();
@@ -50,15 +46,11 @@ impl Network {
     /// Closes the accounts, and returns the result document with what was observed of flows outside.
     pub(crate) fn finish_observed(mut self, observed: Vec<Observed>, scenario: &Scenario, seed: u64) -> Run {
         let end = self.close();
-        let wire = self.plan.media.iter().position(|medium| matches!(medium.kind, MediumKind::Wire(_)));
+        let paths: Vec<_> = observed.iter().map(|observed| self.observed_path(&observed.result)).collect();
         let measured: Vec<_> = observed
             .iter()
-            .map(|Observed { result, meter }| Measured {
-                station: result.station,
-                wire: wire.map(|wire| wire as MediumId),
-                down: result.direction == "down",
-                meter,
-            })
+            .zip(&paths)
+            .map(|(Observed { meter, .. }, path)| Measured { path, meter })
             .collect();
         let flows = observed.iter().map(|observed| observed.result.clone()).collect();
         let (result, prints) = self.conclude(end, flows, &measured, scenario, seed);
@@ -113,6 +105,15 @@ impl Network {
     ) -> Run {
         let trace = self.windows.is_some().then(|| self.take_trace(end, bins, scenario, seed));
         Run { result, trace, fingerprints }
+    }
+
+    /// The path of a flow that was observed from outside, between its station and the server.
+    fn observed_path(&self, result: &FlowResult) -> Vec<(MediumId, Direction)> {
+        let station = result.station.and_then(|id| self.plan.stations.get(id as usize));
+        let Some(station) = station else { return Vec::new() };
+        let (server, station) = (self.plan.server(), station.node);
+        let (from, to) = if result.direction == "down" { (server, station) } else { (station, server) };
+        self.plan.path(from, to)
     }
 
     /// The first cell.
@@ -237,11 +238,15 @@ impl Network {
             uapsd: station.policy.needs_uapsd(),
             powers: State::ALL.map(|state| station.radio.power(state)),
         };
-        let cell = scenario.wifi.as_ref().map(|wifi| CellSetting {
-            standard: wifi.standard,
-            beacon_interval: scenario.ap.beacon_interval,
-            dtim_period: scenario.ap.dtim_period,
-            uapsd: scenario.ap.uapsd,
+        let cell = self.plan.cells.first().and_then(|cell| {
+            let MediumKind::Cell(bsss) = &self.plan.media[usize::from(cell.medium)].kind else { return None };
+            let config = &bsss[cell.bss?].config;
+            Some(CellSetting {
+                standard: config.standard,
+                beacon_interval: config.power_save.beacon_interval,
+                dtim_period: config.power_save.dtim_period,
+                uapsd: cell.uapsd,
+            })
         });
         Setting {
             scenario: scenario.name.clone(),
@@ -260,11 +265,11 @@ impl Network {
         }
     }
 
-    fn flow_result(&self, index: usize, scenario: &Scenario) -> FlowResult {
+    fn flow_result(&self, index: usize) -> FlowResult {
         let (flow, record, id) = (&self.plan.flows[index], &self.records[index], index as u32);
         match &self.applications[index].machine {
-            Application::Transfer(_) | Application::Dialogue(_) => self.transfer_result(id, scenario),
-            Application::Datagrams(_) => self.datagrams_result(id, scenario),
+            Application::Transfer(_) | Application::Dialogue(_) => self.transfer_result(id),
+            Application::Datagrams(_) => self.datagrams_result(id),
             Application::Saturation(_) => FlowResult {
                 bytes_delivered: record.received,
                 goodput_bps: rate_of(record.received, self.since(flow.start).as_secs_f64()),
@@ -280,7 +285,7 @@ impl Network {
         }
     }
 
-    fn transfer_result(&self, id: u32, scenario: &Scenario) -> FlowResult {
+    fn transfer_result(&self, id: u32) -> FlowResult {
         let (flow, record) = (&self.plan.flows[id as usize], &self.records[id as usize]);
         let entry = &self.applications[id as usize];
         let [sender, _] = entry.sockets;
@@ -290,7 +295,7 @@ impl Network {
         let delivered = record.delivered();
         // What was given up had to be carried as well, as far as the sender could know.
         let payload = Size::from_bytes(delivered + record.given_up());
-        let rate = slowest_link(scenario, &self.plan, flow);
+        let rate = slowest_link(&self.plan, flow);
         let known = record.acknowledged.max(record.completed).unwrap_or(self.now).saturating_since(started);
         let (responses, blocks) = match &entry.machine {
             Application::Dialogue(dialogue) => (Responses::of(&dialogue.durations), None),
@@ -326,12 +331,12 @@ impl Network {
         )
     }
 
-    fn datagrams_result(&self, id: u32, scenario: &Scenario) -> FlowResult {
+    fn datagrams_result(&self, id: u32) -> FlowResult {
         let (flow, record) = (&self.plan.flows[id as usize], &self.records[id as usize]);
         let started = record.started.unwrap_or(self.now);
         let elapsed = record.completed.unwrap_or(self.now).saturating_since(started);
         let payload = Size::from_bytes(record.received);
-        let rate = slowest_link(scenario, &self.plan, flow);
+        let rate = slowest_link(&self.plan, flow);
         FlowResult {
             bytes_delivered: record.received,
             goodput_bps: rate_of(record.received, elapsed.as_secs_f64()),
@@ -403,10 +408,9 @@ impl Network {
     fn fairness(&self, flows: &[FlowResult], measured: &[Measured<'_>], scenario: &Scenario) -> Fairness {
         let shares: Vec<f64> =
             flows.iter().map(|flow| flow.measured_bps.unwrap_or(flow.goodput_bps)).collect();
-        let capacity_bps = scenario.fairness_capacity.map_or_else(
-            || capacity_bps(scenario, &self.plan, measured),
-            |capacity| capacity.as_bps() as f64,
-        );
+        let capacity_bps = scenario
+            .fairness_capacity
+            .map_or_else(|| capacity_bps(&self.plan, measured), |capacity| capacity.as_bps() as f64);
         let bins: Vec<Vec<f64>> = if scenario.fairness_windows.is_empty() {
             Vec::new()
         } else {
@@ -475,8 +479,8 @@ fn rate_of(bytes: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }
 }
 
-fn measured_of<'a>((flow, record): (&FlowPlan, &'a FlowRecord)) -> Measured<'a> {
-    Measured { station: flow.station, wire: flow.wire, down: flow.down, meter: &record.meter }
+fn measured_of<'a>((flow, record): (&'a FlowPlan, &'a FlowRecord)) -> Measured<'a> {
+    Measured { path: &flow.path, meter: &record.meter }
 }
 
 fn share_of(busy: Span, end: Instant) -> f64 {
@@ -513,67 +517,74 @@ fn of_hop(hop: &PointToPoint, end: Instant) -> CellResult {
     }
 }
 
-/// The rates of a wire in both directions.
-fn rates_of(plan: &Plan, wire: MediumId) -> Option<[Rate; 2]> {
-    match &plan.media[usize::from(wire)].kind {
-        MediumKind::Wire(pipes) => Some(pipes.map(|pipe| pipe.rate.unwrap_or(Rate::ZERO))),
-        MediumKind::Cell(_) | MediumKind::AdHoc(_) | MediumKind::PointToPoint(..) => None,
+/// The rate of a medium in one direction: of a wire and of a point-to-point hop the transmitter's, of a channel that of data frames.
+fn rate_over(plan: &Plan, medium: MediumId, direction: Direction) -> Rate {
+    match &plan.media[usize::from(medium)].kind {
+        MediumKind::Wire(pipes) => pipes[direction as usize].rate.unwrap_or(Rate::ZERO),
+        MediumKind::PointToPoint(hop, _) => hop.rate,
+        MediumKind::Cell(bsss) => bsss.first().map_or(Rate::ZERO, |bss| bss.config.data_rate),
+        MediumKind::AdHoc(network) => network.channel.data_rate,
     }
 }
 
-/// The slowest link of a flow's data: wire, air or point-to-point link.
-fn slowest_link(scenario: &Scenario, plan: &Plan, flow: &FlowPlan) -> Rate {
-    let wired = flow.wire.and_then(|wire| {
-        let [down, up] = rates_of(plan, wire)?;
-        Some(if flow.down { down } else { up })
-    });
-    let hop = flow.station.is_some();
-    let air = scenario.wifi.as_ref().filter(|_| hop).map(|wifi| wifi.data_rate);
-    let link = scenario.link.as_ref().filter(|_| hop).map(|link| link.rate);
-    [wired, air, link].into_iter().flatten().min().unwrap_or(Rate::ZERO)
+/// The slowest link of a flow's data.
+fn slowest_link(plan: &Plan, flow: &FlowPlan) -> Rate {
+    let rates = flow.path.iter().map(|(medium, direction)| rate_over(plan, *medium, *direction));
+    rates.min().unwrap_or(Rate::ZERO)
 }
 
-/// Payload rate that the flows could have together: on the wires of their directions, and, unless some are neighbours', over
-/// the air for a single sender without collisions and without bursts.
-fn capacity_bps(scenario: &Scenario, plan: &Plan, flows: &[Measured<'_>]) -> f64 {
-    let payload_share = 1.0 - scenario.tcp.header.as_bytes() as f64 / scenario.tcp.mtu.as_bytes() as f64;
-    let both = |used: &dyn Fn(&Measured<'_>) -> bool, [down, up]: [Rate; 2]| {
-        let used = [(true, down), (false, up)]
-            .into_iter()
-            .filter(|(wanted, _)| flows.iter().any(|flow| used(flow) && flow.down == *wanted));
-        used.map(|(_, rate)| rate.as_bps() as f64 * payload_share).sum::<f64>()
+/// Payload rate that the flows could have together, the lesser of two bounds: over the wires, if all flows cross one, and over the
+/// wireless media, if all flows cross one. Either is the sum of what its media carry, over the least number of them that a flow
+/// crosses. A wire counts in the directions of the flows; a channel for a single sender without collisions and without bursts.
+fn capacity_bps(plan: &Plan, flows: &[Measured<'_>]) -> f64 {
+    let header = f64::from(plan.tcp.header_bytes);
+    let payload_share = 1.0 - header / f64::from(plan.tcp.mss + plan.tcp.header_bytes);
+    let is_wire = |medium: MediumId| matches!(plan.media[usize::from(medium)].kind, MediumKind::Wire(_));
+    let of_medium = |medium: MediumId| -> f64 {
+        let crossed = |wanted| flows.iter().any(|flow| flow.path.contains(&(medium, wanted)));
+        match &plan.media[usize::from(medium)].kind {
+            MediumKind::Cell(bsss) => bsss.first().map_or(0.0, |bss| air_capacity_bps(plan, &bss.config)),
+            MediumKind::AdHoc(network) => air_capacity_bps(plan, &network.channel),
+            MediumKind::Wire(_) | MediumKind::PointToPoint(..) => [Direction::Down, Direction::Up]
+                .into_iter()
+                .filter(|direction| crossed(*direction))
+                .map(|direction| rate_over(plan, medium, direction).as_bps() as f64 * payload_share)
+                .sum(),
+        }
     };
-    let on_wires = (0..plan.media.len() as MediumId).filter_map(|wire| {
-        let rates = rates_of(plan, wire)?;
-        Some(both(&|flow| flow.wire == Some(wire), rates))
-    });
-    let wired = flows.iter().all(|flow| flow.wire.is_some()).then(|| on_wires.sum::<f64>());
-    let hop = flows.iter().all(|flow| flow.station.is_some());
-    let link = scenario.link.as_ref().filter(|_| hop).map(|link| both(&|_| true, [link.rate; 2]));
-    let air = scenario.wifi.as_ref().filter(|_| hop).map(|wifi| air_capacity_bps(scenario, wifi));
-    [wired, air, link].into_iter().flatten().fold(f64::INFINITY, f64::min)
+    let bound = |wires: bool| {
+        let crossings =
+            |flow: &Measured<'_>| flow.path.iter().filter(|(medium, _)| is_wire(*medium) == wires).count();
+        let least = flows.iter().map(crossings).min().filter(|least| *least > 0)?;
+        let used = |medium: &MediumId| {
+            is_wire(*medium) == wires
+                && flows.iter().any(|flow| flow.path.iter().any(|(other, _)| other == medium))
+        };
+        let media = (0..plan.media.len() as MediumId).filter(used);
+        Some(media.map(of_medium).sum::<f64>() / least as f64)
+    };
+    [bound(true), bound(false)].into_iter().flatten().fold(f64::INFINITY, f64::min)
 }
 
 /// Jun et al. (2003) for this cell's frames of the largest size.
-fn air_capacity_bps(scenario: &Scenario, wifi: &Wifi) -> f64 {
-    let timing = wifi.standard.timing();
-    let format = |rate| wifi.standard.format(rate).expect("a checked scenario has rates of its PHY");
-    let control = wifi.control_rate.unwrap_or_else(|| wifi.standard.control_rate(wifi.data_rate));
-    let data = format(wifi.data_rate);
+fn air_capacity_bps(plan: &Plan, cell: &CellConfig) -> f64 {
+    let timing = cell.standard.timing();
+    let format = |rate| cell.standard.format(rate).expect("a checked scenario has rates of its PHY");
+    let data = format(cell.data_rate);
     let slot_s = timing.slot.as_secs_f64();
-    let header = scenario.tcp.header.as_bytes();
+    let aifsn = (cell.station_access.aifs - timing.sifs).whole(timing.slot);
     let params = max_throughput::Params {
-        payload_bytes: (scenario.tcp.mtu.as_bytes() - header) as f64,
-        overhead_bytes: (header + wifi.mac_overhead.as_bytes()) as f64,
-        data_rate_bps: wifi.data_rate.as_bps() as f64,
+        payload_bytes: f64::from(plan.tcp.mss),
+        overhead_bytes: f64::from(plan.tcp.header_bytes + cell.mac_overhead),
+        data_rate_bps: cell.data_rate.as_bps() as f64,
         preamble_s: data.preamble().as_secs_f64(),
         coding_bits: data.fixed_bits() as f64,
         symbol_s: data.symbol().as_secs_f64(),
-        difs_s: timing.sifs.as_secs_f64() + f64::from(wifi.aifsn) * slot_s,
+        difs_s: timing.sifs.as_secs_f64() + aifsn as f64 * slot_s,
         sifs_s: timing.sifs.as_secs_f64(),
         slot_s,
-        cw_min: wifi.cw_min.unwrap_or(timing.cw_min),
-        ack_s: format(control).time(14).as_secs_f64(),
+        cw_min: cell.station_access.cw_min,
+        ack_s: format(cell.control_rate).time(14).as_secs_f64(),
         rts_cts_s: None,
         propagation_s: 0.0,
     };

@@ -21,8 +21,7 @@ use airwatt_base::{Instant, Span};
 
 use super::Replayed;
 use crate::media::Medium;
-use crate::net::{Network, RunProgress};
-use crate::scenario::Scenario;
+use crate::net::{Network, Plan, RunProgress};
 use crate::stack::application::{Application, Replay};
 
 /// The idle time that is measured: 600 triggers at an interval of 100 ms.
@@ -46,12 +45,13 @@ pub(super) struct Skipper {
 }
 
 impl Skipper {
-    pub(super) fn new(scenario: &Scenario, gap: Option<Span>) -> Self {
-        let beacon_interval = scenario.ap.beacon_interval;
-        let listened = scenario.station.first().map_or(1, |group| {
-            let dtim_period = if group.receive_dtims { u64::from(scenario.ap.dtim_period) } else { 1 };
-            least_common_multiple(u64::from(group.listen_interval).max(1), dtim_period)
-        });
+    /// The skipper of a replay whose plan has one station in a cell.
+    pub(super) fn new(plan: &Plan, gap: Option<Span>) -> Self {
+        let (_, _, station) = plan.stations().next().expect("a replay has a station");
+        let beacon_interval = station.power_save.beacon_interval;
+        let dtim_period = station.power_save.dtim_period.map_or(1, u64::from);
+        let listened =
+            least_common_multiple(u64::from(station.power_save.listen_interval).max(1), dtim_period);
         let cycle = beacon_interval.saturating_mul(listened);
         Self { gap, beacon_interval, cycle, skipped: Span::ZERO, window: None, events: 0 }
     }

@@ -53,8 +53,8 @@ pub fn replay(
 ) -> Result<Replayed, RunError> {
     let mut plan = Plan::new(scenario, seed).map_err(|error| RunError::Radio(error.to_string()))?;
     plan.replay(arrivals, duration);
+    let mut skipper = Skipper::new(&plan, skip_gaps);
     let mut network = Network::new(plan, seed);
-    let mut skipper = Skipper::new(scenario, skip_gaps);
     if skipper.run(&mut network, watch).is_break() {
         return Err(RunError::Interrupted);
     }

@@ -4,16 +4,18 @@ use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_base::{Power, QueueLimit, Rate, Size, Span};
 use airwatt_energy::Radio;
 
+use super::resolve::Resolved;
 use super::{
-    ApplicationConfig, FlowGroup, PathLoss, PointToPoint, Scenario, StationGroup, Transport, Wifi, Wired,
+    AccessPoint, ApplicationConfig, FlowGroup, PathLoss, PointToPoint, Scenario, StationGroup, Transport,
+    Wifi, Wired, WiredDirection, general,
 };
 use crate::net::meter::BIN;
 
 /// Association identifiers end here (802.11-2020 9.4.1.8).
-const MAX_STATIONS: u32 = 2_007;
+pub(super) const MAX_STATIONS: u32 = 2_007;
 /// A run of over a month is a mistake.
 pub(super) const MAX_SPAN: Span = Span::from_secs(32 * 24 * 3_600);
-const MAX_ROUND_TRIP: Span = Span::from_secs(100);
+pub(super) const MAX_ROUND_TRIP: Span = Span::from_secs(100);
 pub(super) const MAX_RATE: Rate = Rate::from_bps(1_000_000_000_000);
 pub(super) const MIN_RATE: Rate = Rate::from_bps(100);
 const MAX_CW: u32 = 32_767;
@@ -25,7 +27,7 @@ const MAX_DISTANCE_MM: u64 = 30_000_000;
 
 type Checked = Result<(), SettingError>;
 
-fn queue(key: &str, limit: QueueLimit) -> Checked {
+pub(super) fn queue(key: &str, limit: QueueLimit) -> Checked {
     match limit {
         QueueLimit::Packets(count) => in_range(key, count, 1, MAX_QUEUE)
             .map_err(|_| SettingError::out_of_range(key, limit, format!("1packets to {MAX_QUEUE}packets"))),
@@ -50,30 +52,54 @@ pub(super) fn check(scenario: &Scenario) -> Checked {
     }
     in_range("time_limit", scenario.time_limit, Span::from_millis(1), MAX_SPAN)?;
     measurement(scenario)?;
-    scenario.wired.as_ref().map_or(Ok(()), |path| wired(path, "wired"))?;
-    match (&scenario.wifi, &scenario.link) {
-        (Some(air), None) => wifi(air)?,
-        (None, Some(hop)) => link(scenario, hop)?,
-        (None, None) => {
-            return Err(SettingError::missing("wifi", "[wifi], or [link] for a point-to-point link"));
-        }
-        (Some(_), Some(_)) => {
-            return Err(SettingError::conflict("link", "wifi", "a scenario has one last hop"));
-        }
+    if scenario.flow.is_empty() {
+        return Err(SettingError::missing("flow", "at least one [[flow]] table"));
     }
-    packets_only("ap.buffer", scenario.ap.buffer)?;
-    if let Some(buffer) = scenario.ap.power_save_buffer {
-        packets_only("ap.power_save_buffer", buffer)?;
-    }
-    in_range("ap.beacon_interval", scenario.ap.beacon_interval, Span::from_millis(10), MAX_BEACON_INTERVAL)?;
-    in_range("ap.dtim_period", scenario.ap.dtim_period, 1, 255)?;
     scenario.tcp.check().map_err(|error| error.under("tcp"))?;
     scenario.ackloss.check().map_err(|error| error.under("ackloss"))?;
     let e2tcp = scenario.e2tcp.derived(u16::try_from(scenario.tcp.mss()).unwrap_or(u16::MAX), 100);
     e2tcp.check().map_err(|error| error.under("e2tcp"))?;
+    short_form(scenario)?;
+    general::check(scenario)?;
+    flows(scenario)?;
+    Resolved::new(scenario, &scenario.topology()).map(|_| ())
+}
+
+/// The tables of the short form.
+fn short_form(scenario: &Scenario) -> Checked {
+    if !scenario.is_short() {
+        let has_media = !scenario.cell.is_empty() || !scenario.links().is_empty();
+        let expected = "[wifi], or [link] for a point-to-point link; or the general form with [[node]], [[link]] and [[cell]]";
+        return if has_media { Ok(()) } else { Err(SettingError::missing("wifi", expected)) };
+    }
+    scenario.wired.as_ref().map_or(Ok(()), |path| wired(path, "wired"))?;
+    match (&scenario.wifi, scenario.point_to_point()) {
+        (Some(air), None) => wifi(air).map_err(|error| error.under("wifi"))?,
+        (None, Some(hop)) => link(scenario, hop)?,
+        (Some(_), Some(_)) => {
+            return Err(SettingError::conflict("link", "wifi", "a scenario has one last hop"));
+        }
+        (None, None) => {}
+    }
+    let belongs =
+        |key: &str| Err(SettingError::no_effect(key, "the short form", "an access_point of a [[cell]]"));
+    match &scenario.ap {
+        AccessPoint { node: Some(_), .. } => belongs("ap.node")?,
+        AccessPoint { radio: Some(_), .. } => belongs("ap.radio")?,
+        access_point => self::access_point(access_point).map_err(|error| error.under("ap"))?,
+    }
     scenario.gateway.check().map_err(|error| error.under("gateway"))?;
-    stations(scenario)?;
-    flows(scenario)
+    stations(scenario)
+}
+
+/// An access point.
+pub(super) fn access_point(ap: &AccessPoint) -> Checked {
+    packets_only("buffer", ap.buffer)?;
+    if let Some(buffer) = ap.power_save_buffer {
+        packets_only("power_save_buffer", buffer)?;
+    }
+    in_range("beacon_interval", ap.beacon_interval, Span::from_millis(10), MAX_BEACON_INTERVAL)?;
+    in_range("dtim_period", ap.dtim_period, 1, 255)
 }
 
 /// The interval lies within the run, and windows within the interval.
@@ -105,23 +131,27 @@ fn measurement(scenario: &Scenario) -> Checked {
 
 fn path_loss(path_loss: &PathLoss) -> Checked {
     let power = path_loss.tx_power;
-    let key = |name: &str| format!("wifi.path_loss.{name}");
-    in_range(&key("tx_power"), power, Power::from_nanowatts(1_000), Power::from_nanowatts(10_000_000_000))?;
-    in_range(&key("exponent"), path_loss.exponent.unwrap_or(2.0), 1.0, 6.0)?;
-    in_range(&key("capture_db"), path_loss.capture_db, 0.0, 100.0)
+    in_range("tx_power", power, Power::from_nanowatts(1_000), Power::from_nanowatts(10_000_000_000))?;
+    in_range("exponent", path_loss.exponent.unwrap_or(2.0), 1.0, 6.0)?;
+    in_range("capture_db", path_loss.capture_db, 0.0, 100.0)
 }
 
 fn wired(wired: &Wired, table: &str) -> Checked {
     in_range(&format!("{table}.rtt"), wired.rtt, Span::ZERO, MAX_ROUND_TRIP)?;
     for (name, direction) in [("down", &wired.down), ("up", &wired.up)] {
-        let key = |key: &str| format!("{table}.{name}.{key}");
-        in_range(&key("rate"), direction.rate, MIN_RATE, MAX_RATE)?;
-        queue(&key("queue"), direction.queue)?;
-        if let Some(cross) = &direction.cross {
-            in_range(&key("cross.rate"), cross.rate, MIN_RATE, direction.rate)?;
-            let (least, most) = (Size::from_bytes(20), Size::from_bytes(65_535));
-            in_range(&key("cross.packet"), cross.packet, least, most)?;
-        }
+        wired_direction(direction).map_err(|error| error.under(name).under(table))?;
+    }
+    Ok(())
+}
+
+/// One direction of a wire.
+pub(super) fn wired_direction(direction: &WiredDirection) -> Checked {
+    in_range("rate", direction.rate, MIN_RATE, MAX_RATE)?;
+    queue("queue", direction.queue)?;
+    if let Some(cross) = &direction.cross {
+        in_range("cross.rate", cross.rate, MIN_RATE, direction.rate)?;
+        let (least, most) = (Size::from_bytes(20), Size::from_bytes(65_535));
+        in_range("cross.packet", cross.packet, least, most)?;
     }
     Ok(())
 }
@@ -146,12 +176,13 @@ fn link(scenario: &Scenario, link: &PointToPoint) -> Checked {
     })
 }
 
-fn wifi(wifi: &Wifi) -> Checked {
+/// How the members of a cell use the air.
+pub(super) fn wifi(wifi: &Wifi) -> Checked {
     let rates = wifi.standard.rates();
     let given = [
-        ("wifi.data_rate", Some(wifi.data_rate)),
-        ("wifi.control_rate", wifi.control_rate),
-        ("wifi.beacon_rate", wifi.beacon_rate),
+        ("data_rate", Some(wifi.data_rate)),
+        ("control_rate", wifi.control_rate),
+        ("beacon_rate", wifi.beacon_rate),
     ];
     for (key, rate) in given {
         if let Some(rate) = rate.filter(|rate| !rates.contains(rate)) {
@@ -159,10 +190,10 @@ fn wifi(wifi: &Wifi) -> Checked {
             return Err(SettingError::out_of_range(key, rate, format!("a rate of this standard: {allowed}")));
         }
     }
-    in_range("wifi.aifsn", wifi.aifsn, 1, 15)?;
+    in_range("aifsn", wifi.aifsn, 1, 15)?;
     let timing = wifi.standard.timing();
     let (least, most) = (wifi.cw_min.unwrap_or(timing.cw_min), wifi.cw_max.unwrap_or(timing.cw_max));
-    for (key, window) in [("wifi.cw_min", least), ("wifi.cw_max", most)] {
+    for (key, window) in [("cw_min", least), ("cw_max", most)] {
         in_range(key, window, 0, MAX_CW)?;
         if !(window + 1).is_power_of_two() {
             let allowed = format!("a power of two less one: 0, 1, 3, 7, ... {MAX_CW}");
@@ -171,19 +202,15 @@ fn wifi(wifi: &Wifi) -> Checked {
     }
     if most < least {
         let allowed = format!("wifi.cw_min ({least}) to {MAX_CW}");
-        return Err(SettingError::out_of_range("wifi.cw_max", most, allowed));
+        return Err(SettingError::out_of_range("cw_max", most, allowed));
     }
     // TXOP limits are a 16-bit count of 32 us (802.11-2020 9.4.2.28).
-    in_range("wifi.txop", wifi.txop, Span::ZERO, Span::from_micros(65_535 * 32))?;
-    in_range("wifi.retry_limit", wifi.retry_limit, 0, 255)?;
-    in_range("wifi.mac_overhead", wifi.mac_overhead, Size::from_bytes(28), Size::from_bytes(200))?;
-    wifi.path_loss.as_ref().map_or(Ok(()), path_loss)?;
+    in_range("txop", wifi.txop, Span::ZERO, Span::from_micros(65_535 * 32))?;
+    in_range("retry_limit", wifi.retry_limit, 0, 255)?;
+    in_range("mac_overhead", wifi.mac_overhead, Size::from_bytes(28), Size::from_bytes(200))?;
+    wifi.path_loss.as_ref().map_or(Ok(()), path_loss).map_err(|error| error.under("path_loss"))?;
     if !(0.0..1.0).contains(&wifi.frame_error_rate) {
-        return Err(SettingError::out_of_range(
-            "wifi.frame_error_rate",
-            wifi.frame_error_rate,
-            "0 to below 1",
-        ));
+        return Err(SettingError::out_of_range("frame_error_rate", wifi.frame_error_rate, "0 to below 1"));
     }
     Ok(())
 }
@@ -198,13 +225,18 @@ fn stations(scenario: &Scenario) -> Checked {
         return Err(SettingError::out_of_range(&key, total, allowed));
     }
     for (index, group) in scenario.station.iter().enumerate() {
-        station(scenario, group).map_err(|error| error.under(index).under("station"))?;
+        let under = |error: SettingError| error.under(index).under("station");
+        if group.node.is_some() {
+            return Err(under(SettingError::no_effect("node", "the short form", "a station of a [[cell]]")));
+        }
+        station(&scenario.ap, group).map_err(under)?;
     }
     Ok(())
 }
 
-fn station(scenario: &Scenario, group: &StationGroup) -> Checked {
-    if group.power_save.needs_uapsd() && !scenario.ap.uapsd {
+/// A group of stations of an access point.
+pub(super) fn station(ap: &AccessPoint, group: &StationGroup) -> Checked {
+    if group.power_save.needs_uapsd() && !ap.uapsd {
         let name = format!("{:?}", group.power_save.name());
         let allowed = "a policy without U-APSD, which this access point lacks (ap.uapsd)";
         return Err(SettingError::out_of_range("power_save.policy", name, allowed));
@@ -220,33 +252,40 @@ fn station(scenario: &Scenario, group: &StationGroup) -> Checked {
         .map_err(|_| SettingError::out_of_range("distance", group.distance, "0m to 30km"))?;
     packets_only("buffer", group.buffer)?;
     in_range("listen_interval", group.listen_interval, 1, 65_535)?;
-    in_range("wake_guard", group.wake_guard, Span::ZERO, scenario.ap.beacon_interval / 2)
+    in_range("wake_guard", group.wake_guard, Span::ZERO, ap.beacon_interval / 2)
 }
 
-/// Each flow has a port of its own.
-const MAX_FLOWS: usize = 10_000;
-
 fn flows(scenario: &Scenario) -> Checked {
-    if scenario.flow.is_empty() {
-        return Err(SettingError::missing("flow", "at least one [[flow]] table"));
-    }
     let stations = scenario.stations().count() as u32;
-    let number = |group: &FlowGroup| match (group.neighbours, &group.stations) {
-        (Some(count), _) => count as usize,
-        (None, Some(named)) => named.len(),
-        (None, None) => stations as usize,
-    };
-    let total: usize = scenario.flow.iter().map(number).sum();
-    if total > MAX_FLOWS {
-        return Err(SettingError::out_of_range("flow", total, format!("at most {MAX_FLOWS} flows")));
-    }
     for (index, group) in scenario.flow.iter().enumerate() {
-        flow(scenario, group, stations).map_err(|error| error.under(index).under("flow"))?;
+        let ends =
+            if group.is_general() { general::flow(group) } else { short_flow(scenario, group, stations) };
+        ends.and_then(|()| flow(scenario, group)).map_err(|error| error.under(index).under("flow"))?;
     }
     Ok(())
 }
 
-fn flow(scenario: &Scenario, group: &FlowGroup, stations: u32) -> Checked {
+/// What holds for flows of either form.
+fn flow(scenario: &Scenario, group: &FlowGroup) -> Checked {
+    group.application.check().map_err(|error| error.under("application"))?;
+    carried(scenario, group)?;
+    ends(scenario, group)?;
+    reliability(group)?;
+    let last = group.start.saturating_add(group.start_spread);
+    in_range("start", last, Span::ZERO, scenario.duration.unwrap_or(scenario.time_limit))
+}
+
+/// The ends of a flow of the short form.
+fn short_flow(scenario: &Scenario, group: &FlowGroup, stations: u32) -> Checked {
+    if !scenario.is_short() {
+        return Err(SettingError::missing("from", "the name of a node, as the general form has it"));
+    }
+    if group.direction.is_none() {
+        return Err(SettingError::missing("direction", "\"down\" or \"up\", or from and to"));
+    }
+    if group.count.is_some() {
+        return Err(SettingError::no_effect("count", "a direction", "flows with from and to"));
+    }
     if let Some(named) = &group.stations {
         if let Some(missing) = named.iter().find(|station| **station >= stations) {
             let allowed = format!("stations from 0 to {}", stations - 1);
@@ -262,12 +301,16 @@ fn flow(scenario: &Scenario, group: &FlowGroup, stations: u32) -> Checked {
     }
     group.wired.as_ref().map_or(Ok(()), |path| wired(path, "wired"))?;
     neighbours(scenario, group)?;
-    group.application.check().map_err(|error| error.under("application"))?;
-    carried(scenario, group)?;
-    ends(scenario, group)?;
-    reliability(group)?;
-    let last = group.start.saturating_add(group.start_spread);
-    in_range("start", last, Span::ZERO, scenario.duration.unwrap_or(scenario.time_limit))
+    match (&group.application, group.transport) {
+        (ApplicationConfig::Saturated(_), Transport::Udp) if scenario.wifi.is_none() => {
+            Err(SettingError::conflict("application.kind", "link", "\"saturated\" needs [wifi]"))
+        }
+        (_, Transport::Split) if scenario.wired.is_none() && group.wired.is_none() => {
+            let why = "\"split\" needs [wired]: its connections meet between two hops";
+            Err(SettingError::conflict("transport", "no [wired]", why))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Hosts on the access point's wire have a server beyond it, and no last hop.
@@ -308,7 +351,7 @@ fn ends(scenario: &Scenario, group: &FlowGroup) -> Checked {
     }
 }
 
-/// The application goes with the transport, and the transport with the path.
+/// The application goes with the transport.
 fn carried(scenario: &Scenario, group: &FlowGroup) -> Checked {
     use ApplicationConfig::{Bulk, RequestResponse, Saturated, Streaming, Web};
     let name = format!("{:?}", group.transport.name());
@@ -317,9 +360,6 @@ fn carried(scenario: &Scenario, group: &FlowGroup) -> Checked {
         Err(SettingError::conflict("transport", kind, why))
     };
     match (&group.application, group.transport) {
-        (Saturated(_), Transport::Udp) if scenario.link.is_some() => {
-            Err(SettingError::conflict("application.kind", "link", "\"saturated\" needs [wifi]"))
-        }
         (Saturated(_), Transport::Udp) => Ok(()),
         (Saturated(_), _) => {
             let why = "\"saturated\" needs transport \"udp\"";
@@ -335,10 +375,6 @@ fn carried(scenario: &Scenario, group: &FlowGroup) -> Checked {
             let room = scenario.tcp.mtu.as_bytes() - scenario.tcp.header.as_bytes();
             let packet = application.packet().unwrap_or(Size::from_bytes(1));
             in_range("application.packet", packet, Size::from_bytes(1), Size::from_bytes(room))
-        }
-        (_, Transport::Split) if scenario.wired.is_none() && group.wired.is_none() => {
-            let why = "\"split\" needs [wired]: its connections meet between two hops";
-            Err(SettingError::conflict("transport", "no [wired]", why))
         }
         _ => Ok(()),
     }

@@ -1,20 +1,33 @@
-//! Keys that have no effect on what is configured, across tables: one rule each.
+//! Keys that have no effect on what is configured, across tables: one rule each, for both forms of a scenario.
 //!
 //! A rule is applied to the keys that somebody wrote: those of the overrides, or without overrides those of the file itself.
 //! Keys of a base are not held against the file that begins from it, and keys of a file not against an override, since
-//! neither can be taken back; nor keys of a file that have their default, as in a file with every key. Keys within a tagged table need no rule: each kind has its own settings.
+//! neither can be taken back; nor keys of a file that have their default, as in a file with every key. Keys within a tagged
+//! table need no rule: each kind has its own settings. Rules name keys as the short form has them; a key of the general form is
+//! translated ([`short_key`]).
 
 use airwatt_base::settings::SettingError;
 use airwatt_proto::tcp::RtoClock;
 
 use super::keys::{Override, without_numbers};
+use super::topology::{Cell, CellMode, Topology};
 use super::{Scenario, StationGroup, Transport};
+
+/// What a key belongs to.
+struct Place<'a> {
+    scenario: &'a Scenario,
+    topology: &'a Topology,
+    /// Its cell; for a key that belongs to no particular one, all cells.
+    cells: Vec<&'a Cell>,
+    /// Its group of stations.
+    station: Option<&'a StationGroup>,
+}
 
 /// A key, or all keys of a table, and what they belong to.
 struct Rule {
     key: &'static str,
-    /// Whether the scenario uses the key; for a key of one group of stations, that group.
-    used: fn(&Scenario, Option<&StationGroup>) -> bool,
+    /// Whether the scenario uses the key at this place.
+    used: fn(&Place<'_>) -> bool,
     because: &'static str,
     belongs_to: &'static str,
     /// The use follows from the flows' transports: the rule leaves keys of files alone, and overrides beside a choice of
@@ -24,7 +37,7 @@ struct Rule {
 
 const fn rule(
     key: &'static str,
-    used: fn(&Scenario, Option<&StationGroup>) -> bool,
+    used: fn(&Place<'_>) -> bool,
     because: &'static str,
     belongs_to: &'static str,
 ) -> Rule {
@@ -33,7 +46,7 @@ const fn rule(
 
 const fn by_transport(
     key: &'static str,
-    used: fn(&Scenario, Option<&StationGroup>) -> bool,
+    used: fn(&Place<'_>) -> bool,
     because: &'static str,
     belongs_to: &'static str,
 ) -> Rule {
@@ -41,6 +54,8 @@ const fn by_transport(
 }
 
 const BEACONS: &str = "stations that receive every beacon";
+const AD_HOC: &str = "mode \"ad-hoc\"";
+const BSS: &str = "\"infrastructure\"";
 
 #[rustfmt::skip]
 const RULES: &[Rule] = &[
@@ -48,39 +63,85 @@ const RULES: &[Rule] = &[
     rule("ap.dtim_period", receives_dtims, BEACONS, "station.receive_dtims"),
     rule("station.receive_dtims", skips_beacons, BEACONS, "a station.listen_interval above 1"),
     rule("station.listen_interval", has_cell, "a [link]", "[wifi]"),
+    rule("station.listen_interval", has_access_point, AD_HOC, BSS),
     rule("station.wake_guard", has_cell, "a [link]", "[wifi]"),
+    rule("station.wake_guard", has_access_point, AD_HOC, BSS),
     rule("station.hide", has_cell, "a [link]", "[wifi]"),
+    rule("station.hide", has_access_point, AD_HOC, BSS),
     rule("station.distance", has_cell, "a [link]", "[wifi]"),
     rule("station.buffer", has_cell, "a [link]", "[wifi]"),
-    rule("time_limit", |scenario, _| scenario.duration.is_none(), "a duration", "runs that end by themselves"),
+    rule("time_limit", |place| place.scenario.duration.is_none(), "a duration", "runs that end by themselves"),
     rule("tcp.rto_tick", has_ticks, "rto_clock \"fine\"", "\"coarse\""),
     rule("tcp.rto_min_ticks", has_ticks, "rto_clock \"fine\"", "\"coarse\""),
-    rule("tcp.min_rto_of", |scenario, _| scenario.tcp.rto_clock == RtoClock::Fine, "rto_clock \"coarse\"", "\"fine\""),
-    by_transport("ackloss", |scenario, _| any(scenario, |transport| matches!(transport, Transport::Tcp { ackloss: true, .. })), "these transports", "those with +ackloss"),
-    by_transport("e2tcp", |scenario, _| any(scenario, |transport| transport == Transport::E2tcp), "these transports", "\"e2tcp\""),
-    by_transport("gateway", |scenario, _| any(scenario, |transport| matches!(transport, Transport::E2tcp | Transport::Split)), "these transports", "\"e2tcp\" and \"split\""),
+    rule("tcp.min_rto_of", |place| place.scenario.tcp.rto_clock == RtoClock::Fine, "rto_clock \"coarse\"", "\"fine\""),
+    by_transport("ackloss", |place| any(place, |transport| matches!(transport, Transport::Tcp { ackloss: true, .. })), "these transports", "those with +ackloss"),
+    by_transport("e2tcp", |place| any(place, |transport| transport == Transport::E2tcp), "these transports", "\"e2tcp\""),
+    by_transport("gateway", |place| any(place, |transport| matches!(transport, Transport::E2tcp | Transport::Split)), "these transports", "\"e2tcp\" and \"split\""),
 ];
 
-fn has_cell(scenario: &Scenario, _: Option<&StationGroup>) -> bool {
-    scenario.wifi.is_some()
+fn has_cell(place: &Place<'_>) -> bool {
+    !place.cells.is_empty()
 }
 
-fn has_ticks(scenario: &Scenario, _: Option<&StationGroup>) -> bool {
-    scenario.tcp.rto_clock == RtoClock::Coarse
+fn has_access_point(place: &Place<'_>) -> bool {
+    place.cells.iter().all(|cell| cell.mode == CellMode::Infrastructure)
 }
 
-fn skips_beacons(scenario: &Scenario, group: Option<&StationGroup>) -> bool {
+fn has_ticks(place: &Place<'_>) -> bool {
+    place.scenario.tcp.rto_clock == RtoClock::Coarse
+}
+
+fn skips_beacons(place: &Place<'_>) -> bool {
     let skips = |group: &StationGroup| group.listen_interval > 1;
-    group.map_or_else(|| scenario.station.iter().any(skips), skips)
+    place.station.map_or_else(|| place.cells.iter().flat_map(|cell| &cell.station).any(skips), skips)
 }
 
-fn receives_dtims(scenario: &Scenario, _: Option<&StationGroup>) -> bool {
-    scenario.station.iter().any(|group| group.receive_dtims && group.listen_interval > 1)
+fn receives_dtims(place: &Place<'_>) -> bool {
+    let mut groups = place.cells.iter().flat_map(|cell| &cell.station);
+    groups.any(|group| group.receive_dtims && group.listen_interval > 1)
 }
 
-fn any(scenario: &Scenario, is: fn(Transport) -> bool) -> bool {
-    scenario.flow.iter().any(|group| is(group.transport))
+fn any(place: &Place<'_>, is: fn(Transport) -> bool) -> bool {
+    place.topology.flow.iter().any(|group| is(group.transport))
 }
+
+/// A key of the general form as the short form has it: those of a cell's access point are below `ap`, those of its stations below
+/// `station`, and those of a gateway below `gateway`.
+fn short_key(key: &str) -> String {
+    let parts: Vec<&str> = key.split('.').filter(|part| part.parse::<usize>().is_err()).collect();
+    match parts.as_slice() {
+        ["cell", "access_point", rest @ ..] => [&["ap"], rest].concat().join("."),
+        ["cell", rest @ ..] => rest.join("."),
+        ["node", "middlebox", rest @ ..] => [&["gateway"], rest].concat().join("."),
+        parts => parts.join("."),
+    }
+}
+
+/// The cell and the group of stations to which a key belongs.
+fn place<'a>(scenario: &'a Scenario, topology: &'a Topology, key: &str) -> Place<'a> {
+    let parts: Vec<&str> = key.split('.').collect();
+    let number = |at: usize| parts.get(at).and_then(|part| part.parse::<usize>().ok());
+    // The cells of the file come after those of its expansion.
+    let own = topology.cell.len() - scenario.cell.len().min(topology.cell.len());
+    let (cell, group) = match parts[0] {
+        "cell" => {
+            (number(1).map(|index| index + own), if number(1).is_some() { number(3) } else { number(2) })
+        }
+        "station" => ((own > 0).then_some(0), number(1)),
+        "ap" => ((own > 0).then_some(0), None),
+        _ => (None, None),
+    };
+    let cells: Vec<&Cell> = match (cell, parts[0]) {
+        (Some(index), _) => topology.cell.get(index).into_iter().collect(),
+        (None, "station" | "ap") => Vec::new(),
+        (None, _) => topology.cell.iter().collect(),
+    };
+    let station = group.and_then(|index| cells.first()?.station.get(index));
+    Place { scenario, topology, cells, station }
+}
+
+/// Tables that only the short form has.
+const SHORT_TABLES: [&str; 4] = ["ap", "gateway", "station", "wired"];
 
 /// A scenario in which every key that has a default has it.
 const DEFAULTS: &str = "duration = \"1s\"\n[wifi]\nstandard = \"802.11a\"\ndata_rate = \"54Mbps\"\n[[flow]]\ndirection = \"down\"\n";
@@ -95,8 +156,8 @@ fn is_default(scenario: &Scenario, key: &str) -> bool {
         };
         key.split('.').try_fold(whole, part)
     };
-    let first = key.strip_prefix("station.").and_then(|rest| rest.split_once('.'));
-    let like = first.map_or_else(|| key.to_owned(), |(_, rest)| format!("station.0.{rest}"));
+    let first = short_key(key);
+    let like = first.strip_prefix("station.").map_or(first.clone(), |rest| format!("station.0.{rest}"));
     let Ok(defaults) = toml::from_str::<Scenario>(DEFAULTS) else { return false };
     value_of(scenario, key).is_some_and(|value| value_of(&defaults, &like) == Some(value))
 }
@@ -110,20 +171,26 @@ pub(super) fn check(
     let chooses_transports = overrides
         .iter()
         .any(|(key, _)| ["transport", "flow", "flow.transport"].contains(&without_numbers(key).as_str()));
+    let topology = scenario.topology();
     let of_file = file.iter().filter(|key| overrides.is_empty() && !is_default(scenario, key));
     let written = || overrides.iter().map(|(key, _)| key).chain(of_file.clone());
     for key in written() {
-        let plain = without_numbers(key);
-        let group =
-            key.strip_prefix("station.").and_then(|rest| rest.split('.').next()?.parse::<usize>().ok());
-        let group = group.and_then(|index| scenario.station.get(index));
+        let table = key.split('.').next().unwrap_or_default();
+        if !scenario.is_short() && SHORT_TABLES.contains(&table) {
+            return Err(SettingError::no_effect(
+                key,
+                "the general form",
+                "the short form, with [wifi] or [link]",
+            ));
+        }
+        let plain = short_key(key);
         let concerned = RULES.iter().filter(|rule| {
             let below =
                 plain.strip_prefix(rule.key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
             below && !(rule.by_transport && (chooses_transports || overrides.is_empty()))
         });
         for rule in concerned {
-            if !(rule.used)(scenario, group) {
+            if !(rule.used)(&place(scenario, &topology, key)) {
                 return Err(SettingError::no_effect(key, rule.because, rule.belongs_to));
             }
         }

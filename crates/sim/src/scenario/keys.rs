@@ -43,6 +43,45 @@ pub(super) fn without_numbers(key: &str) -> String {
     key.split('.').filter(|part| part.parse::<usize>().is_err()).collect::<Vec<_>>().join(".")
 }
 
+/// The key with the numbers of the tables that it names: `link.wire.delay` is `link.0.delay` if that is the wire. A name below a list
+/// of which all tables are meant is left out.
+pub(super) fn numbered(table: &Table, key: &str) -> String {
+    let (mut parts, mut found) = (key.split('.').peekable(), Vec::new());
+    let mut items: Vec<&Value> = Vec::new();
+    let mut below = Some(table);
+    while let Some(part) = parts.next() {
+        found.push(part.to_owned());
+        let value = match below {
+            Some(table) => table.get(part).into_iter().collect(),
+            None => items.iter().filter_map(|item| item.as_table()?.get(part)).collect::<Vec<_>>(),
+        };
+        below = None;
+        let lists: Vec<&Vec<Value>> = value.iter().filter_map(|value| value.as_array()).collect();
+        let is_single = lists.len() == 1 && value.len() == 1;
+        items = if lists.is_empty() { value } else { lists.iter().flat_map(|list| list.iter()).collect() };
+        let Some(next) = parts.peek().filter(|_| !lists.is_empty()) else { continue };
+        let named: Vec<usize> = (0..items.len()).filter(|index| is_called(items[*index], next)).collect();
+        let place = next.parse::<usize>().ok().or_else(|| named.first().copied());
+        let Some(place) = place else { continue };
+        parts.next();
+        if is_single {
+            found.push(place.to_string());
+        }
+        items = items.get(place).copied().into_iter().collect();
+    }
+    found.join(".")
+}
+
+/// Whether a table of a list has this `name`, or in a cell this `node`.
+fn is_called(item: &Value, name: &str) -> bool {
+    let is = |value: &Value| match value {
+        Value::String(text) => text == name,
+        Value::Array(names) => names.iter().any(|one| one.as_str() == Some(name)),
+        _ => false,
+    };
+    ["name", "node"].iter().any(|key| item.get(key).is_some_and(is))
+}
+
 /// The dotted keys of all values in a table, lists of tables by number.
 pub(super) fn leaves(table: &Table) -> Vec<String> {
     let mut found = Vec::new();
@@ -83,12 +122,20 @@ pub(super) fn concerns((set, _): &Override, key: &str) -> bool {
     let set = if set == "policy" { "station.power_save" } else { full_key(set) };
     let below =
         |key: &str| key.strip_prefix(set).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-    below(key) || below(&without_numbers(key))
+    below(key) || below(&without_numbers(key)) || below(&without_cell(key, set))
 }
 
 /// Whether the override sets exactly this key.
 pub(super) fn sets((set, _): &Override, key: &str) -> bool {
-    full_key(set) == key || full_key(set) == without_numbers(key)
+    let set = full_key(set);
+    set == key || set == without_numbers(key) || set == without_cell(key, set)
+}
+
+/// The key without numbers, and without the cell if a shortcut for all stations is compared with it.
+fn without_cell(key: &str, set: &str) -> String {
+    let plain = without_numbers(key);
+    let is_shortcut = set.starts_with("station.power_save");
+    plain.strip_prefix("cell.").filter(|_| is_shortcut).map_or(plain.clone(), str::to_owned)
 }
 
 /// Applies the overrides in order. A change of a tag begins its table anew; overrides of that table's keys hold all the same,
@@ -129,13 +176,40 @@ fn apply(table: &mut Table, change: &Override) -> Result<(), SettingError> {
         return Err(renamed);
     }
     if key == "policy" {
-        let (name, settings) = split_choice(text)?;
-        set(table, full_key(key), Value::String(name.to_owned()))?;
-        return settings
-            .into_iter()
-            .try_for_each(|(key, text)| set(table, &format!("station.power_save.{key}"), parse_value(text)));
+        return set_policy(table, text);
     }
     set(table, full_key(key), parse_value(text))
+}
+
+/// Sets the power save of every station in every cell.
+fn set_policy(table: &mut Table, text: &str) -> Result<(), SettingError> {
+    let (name, settings) = split_choice(text)?;
+    let has_stations = |cell: &Value| cell.get("station").is_some_and(Value::is_array);
+    let in_cells =
+        table.get("cell").and_then(Value::as_array).is_some_and(|cells| cells.iter().any(has_stations));
+    let is_general = !table.contains_key("wifi") && !table.get("link").is_some_and(Value::is_table);
+    let is_general = is_general && ["node", "cell"].iter().any(|key| table.contains_key(*key));
+    if is_general && !in_cells && name != "active" {
+        return Err(SettingError::no_effect(
+            "",
+            "stations of point-to-point links alone",
+            "stations of cells",
+        ));
+    }
+    let mut tables = Vec::new();
+    if !is_general {
+        tables.push("station");
+    }
+    if in_cells {
+        tables.push("cell.station");
+    }
+    for stations in tables {
+        set(table, &format!("{stations}.power_save.policy"), Value::String(name.to_owned()))?;
+        for (key, text) in &settings {
+            set(table, &format!("{stations}.power_save.{key}"), parse_value(text))?;
+        }
+    }
+    Ok(())
 }
 
 fn set(table: &mut Table, key: &str, value: Value) -> Result<(), SettingError> {
@@ -200,10 +274,16 @@ fn set_in_array(items: &mut [Value], name: &str, parts: &[&str], value: &Value) 
             let allowed = format!("{name}.0 to {name}.{}", items.len().saturating_sub(1));
             return Err(SettingError::out_of_range("", format!("{name}.{index}"), allowed));
         }
-        Err(_) => (0..items.len(), parts),
+        Err(_) => match items.iter().position(|item| is_called(item, parts[0])) {
+            Some(index) => (index..index + 1, &parts[1..]),
+            None => (0..items.len(), parts),
+        },
     };
     for item in &mut items[range] {
         match item {
+            // A cell may have no stations, and none are made up for it.
+            Value::Table(below)
+                if name == "cell" && rest[0] == "station" && !below.contains_key("station") => {}
             Value::Table(below) if !rest.is_empty() => set_in_table(below, rest, value)?,
             item => *item = value.clone(),
         }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use airwatt_base::Span;
 use airwatt_base::settings::{self, SettingError};
+use airwatt_energy::Radio;
 use serde::Deserialize;
 use toml::{Table, Value};
 
@@ -82,19 +83,22 @@ impl Scenario {
 
     fn from_source(source: &Source, mut table: Table, overrides: &[Override]) -> Result<Self, ScenarioError> {
         let written = keys::leaves(&table);
+        find_files(&mut table, source);
         resolve_base(&mut table, source, BASE_DEPTH)?;
         keys::apply_all(&mut table, overrides)
             .map_err(|(change, error)| ScenarioError::new(keys::flag(change), shown(&error, Some(change))))?;
-        resolve_wifi(&mut table, source, overrides)?;
-        let mut scenario: Self = typed(table).map_err(|error| locate(error, source, overrides))?;
+        let overrides: Vec<Change> = overrides.iter().map(|change| Change::new(&table, change)).collect();
+        resolve_wifi(&mut table, source, &overrides)?;
+        let mut scenario: Self = typed(table).map_err(|error| locate(error, source, &overrides))?;
         if scenario.name.is_empty() {
             scenario.name = Path::new(source.name)
                 .file_stem()
                 .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
         }
+        let numbered: Vec<Override> = overrides.iter().map(|change| change.numbered.clone()).collect();
         check::check(&scenario)
-            .and_then(|()| effect::check(&scenario, &written, overrides))
-            .map_err(|error| locate(error, source, overrides))?;
+            .and_then(|()| effect::check(&scenario, &written, &numbered))
+            .map_err(|error| locate(error, source, &overrides))?;
         Ok(scenario)
     }
 
@@ -119,15 +123,60 @@ impl Scenario {
         changes
     }
 
-    /// The scenario as a table with every key.
+    /// The scenario as a table with every key of its form.
     pub fn to_table(&self) -> Table {
-        Table::try_from(self).expect("a scenario has a TOML form")
+        let mut table = Table::try_from(self).expect("a scenario has a TOML form");
+        if !self.is_short() {
+            ["ap", "gateway", "station"].iter().for_each(|key| drop(table.remove(*key)));
+        }
+        // The number of a cell's stations follows from their nodes.
+        for_each_table(table.get_mut("cell"), &mut |cell| {
+            for_each_table(cell.get_mut("station"), &mut |station| drop(station.remove("count")));
+        });
+        table
     }
 
-    /// The scenario as a TOML file with every key.
+    /// The scenario as a TOML file with every key of its form.
     pub fn to_toml(&self) -> String {
-        toml::to_string(self).expect("a scenario has a TOML form")
+        toml::to_string(&self.to_table()).expect("a scenario has a TOML form")
     }
+}
+
+/// An override as it was written, and with the numbers of the tables that it names.
+struct Change {
+    written: Override,
+    numbered: Override,
+}
+
+impl Change {
+    fn new(table: &Table, change: &Override) -> Self {
+        let numbered = (keys::numbered(table, &change.0), change.1.clone());
+        Self { written: change.clone(), numbered }
+    }
+}
+
+/// Calls `change` with each table of a list of tables.
+fn for_each_table(list: Option<&mut Value>, change: &mut dyn FnMut(&mut Table)) {
+    let items = list.and_then(Value::as_array_mut).into_iter().flatten();
+    items.filter_map(Value::as_table_mut).for_each(change);
+}
+
+/// Makes the radio files of a scenario's file those beside it, wherever the program runs.
+fn find_files(table: &mut Table, source: &Source) {
+    let Some(folder) = Path::new(source.name).parent().filter(|folder| !folder.as_os_str().is_empty()) else {
+        return;
+    };
+    let Ok(folder) = std::path::absolute(folder) else { return };
+    let mut find = |table: &mut Table| {
+        if let Some(Value::String(radio)) = table.get_mut("radio")
+            && Radio::is_file(radio)
+        {
+            *radio = folder.join(&*radio).to_string_lossy().into_owned();
+        }
+    };
+    for_each_table(table.get_mut("station"), &mut find);
+    for_each_table(table.get_mut("link"), &mut find);
+    for_each_table(table.get_mut("cell"), &mut |cell| for_each_table(cell.get_mut("station"), &mut find));
 }
 
 fn read(path: &str) -> Result<String, ScenarioError> {
@@ -182,6 +231,7 @@ fn resolve_base(table: &mut Table, source: &Source, depth: usize) -> Result<(), 
     let beside = beside.to_string_lossy();
     let below_source = Source { name: &beside, text: &text };
     let mut below = parse_table(&below_source)?;
+    find_files(&mut below, &below_source);
     resolve_base(&mut below, &below_source, depth - 1)?;
     for described in ["name", "description", "source"] {
         below.remove(described);
@@ -191,26 +241,44 @@ fn resolve_base(table: &mut Table, source: &Source, depth: usize) -> Result<(), 
     Ok(())
 }
 
-/// Turns `wifi = "NAME"` and `wifi.base = "NAME"` into the shipped set's keys with the table's own on top.
-fn resolve_wifi(table: &mut Table, source: &Source, overrides: &[Override]) -> Result<(), ScenarioError> {
-    let Some(wifi) = table.get_mut("wifi") else { return Ok(()) };
+/// Turns `wifi = "NAME"` and `wifi.base = "NAME"` into the shipped set's keys with the table's own on top, also in cells.
+fn resolve_wifi(table: &mut Table, source: &Source, overrides: &[Change]) -> Result<(), ScenarioError> {
+    let resolve = |wifi: Option<&mut Value>, prefix: String| {
+        let Some(wifi) = wifi else { return Ok(()) };
+        with_set(wifi).map_err(|error| locate(error.under(format!("{prefix}wifi")), source, overrides))
+    };
+    resolve(table.get_mut("wifi"), String::new())?;
+    let cells = table.get_mut("cell").and_then(Value::as_array_mut).into_iter().flatten();
+    for (index, cell) in cells.enumerate() {
+        resolve(cell.as_table_mut().and_then(|cell| cell.get_mut("wifi")), format!("cell.{index}."))?;
+    }
+    Ok(())
+}
+
+/// Puts the keys of the shipped set that a Wi-Fi table names under its own.
+fn with_set(wifi: &mut Value) -> Result<(), SettingError> {
     let (key, name) = match wifi {
-        Value::String(name) => ("wifi", name.clone()),
+        Value::String(name) => ("", name.clone()),
         Value::Table(keys) => match keys.remove("base") {
-            Some(Value::String(name)) => ("wifi.base", name),
+            Some(Value::String(name)) => ("base", name),
             Some(other) => {
-                let message = format!("expected {}, got {other}", names(shipped::wifi_sets()));
-                return Err(locate(refused("wifi.base", message), source, overrides));
+                return Err(refused(
+                    "base",
+                    format!("expected {}, got {other}", names(shipped::wifi_sets())),
+                ));
             }
             None => return Ok(()),
         },
         _ => return Ok(()),
     };
     let Some(set) = shipped::wifi_sets().iter().find(|set| set.name == name) else {
-        let message = format!("expected {} or a table, got {name:?}", names(shipped::wifi_sets()));
-        return Err(locate(refused(key, message), source, overrides));
+        return Err(refused(
+            key,
+            format!("expected {} or a table, got {name:?}", names(shipped::wifi_sets())),
+        ));
     };
-    let mut keys = parse_table(&Source { name: set.name, text: set.text })?;
+    let mut keys: Table =
+        set.text.parse().map_err(|error: toml::de::Error| refused(key, error.to_string()))?;
     for described in ["name", "description", "source"] {
         keys.remove(described);
     }
@@ -264,11 +332,12 @@ fn shown(error: &SettingError, at: Option<&Override>) -> String {
 }
 
 /// Adds where an error comes from: the last override of its key or of a table above it, or else the file and the line.
-fn locate(error: SettingError, source: &Source, overrides: &[Override]) -> ScenarioError {
-    let last =
-        |found: fn(&Override, &str) -> bool| overrides.iter().rev().find(|change| found(change, error.key()));
+fn locate(error: SettingError, source: &Source, overrides: &[Change]) -> ScenarioError {
+    let last = |found: fn(&Override, &str) -> bool| {
+        overrides.iter().rev().find(|change| found(&change.numbered, error.key()))
+    };
     if let Some(change) = last(keys::sets).or_else(|| last(keys::concerns)) {
-        return ScenarioError::new(keys::flag(change), shown(&error, Some(change)));
+        return ScenarioError::new(keys::flag(&change.written), shown(&error, Some(&change.numbered)));
     }
     let line = line_of_key(source.text, error.key());
     let place = line.map_or_else(|| source.name.to_owned(), |line| format!("{}:{line}", source.name));

@@ -1,5 +1,10 @@
 //! What is simulated: one type, from which the TOML form, the JSON schema and the error texts come.
 //!
+//! A scenario has two forms. The **short form** describes the usual path: a server, a wire, an access point or a point-to-point
+//! link, and stations. The **general form** ([`topology`]) names nodes, links, cells and the ends of flows. [`short`] expands the
+//! first into the second, which is the only one that a network is made of; tables of the general form in a short file are
+//! appended to its expansion. [`resolve`] turns names into numbers and finds the routes.
+//!
 //! A scenario is a file, or one that ships, with keys changed on the way (`--set`). [`load`](Scenario::load) reads,
 //! merges, types and checks it; what it returns can run. Every error is one line that names the file and line or the
 //! flag, the key, the value and what is allowed.
@@ -7,10 +12,15 @@
 mod application;
 mod check;
 mod effect;
+mod general;
 mod keys;
 mod link;
 mod load;
+mod names;
+pub(crate) mod resolve;
 mod shipped;
+mod short;
+pub(crate) mod topology;
 mod transport;
 
 use airwatt_base::settings::NoSettings;
@@ -26,15 +36,19 @@ pub use application::{
     ApplicationConfig, BulkConfig, CbrConfig, InteractiveConfig, RequestResponseConfig, StreamingConfig,
     WebConfig,
 };
-pub use link::PointToPoint;
+pub use link::{Links, PointToPoint};
 pub use load::ScenarioError;
+pub use names::Names;
 pub use shipped::{Shipped, shipped, shipped_text};
+pub use topology::{Cell, CellMode, Link, LinkKind, MiddleboxConfig, NodeGroup, StaticRoute, Topology};
 pub use transport::{Gateway, Transport};
 
 use crate::media::cell::contention::Counting;
 use airwatt_dot11::phy::Standard;
 
-/// One experiment: a wired path, an 802.11 cell or a point-to-point link, stations and their flows.
+/// One experiment: nodes, the links and 802.11 cells between them, and the flows that they carry.
+///
+/// In the short form: a wired path, a cell or a point-to-point link, stations and their flows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
@@ -66,8 +80,9 @@ pub struct Scenario {
     /// The 802.11 air. A name of a shipped set (`wifi = "fast-wifi"`) or a table, which may begin from one
     /// (`base = "fast-wifi"`).
     pub wifi: Option<Wifi>,
-    /// A point-to-point wireless link to the one station, instead of `wifi`.
-    pub link: Option<PointToPoint>,
+    /// Short form: a point-to-point wireless link to the one station, instead of `wifi`. General form: the links between nodes,
+    /// as `[[link]]`.
+    pub link: Option<Links>,
     /// The access point.
     #[serde(default)]
     pub ap: AccessPoint,
@@ -86,7 +101,14 @@ pub struct Scenario {
     /// Stations, one table a group of like ones; numbered from 0 in order.
     #[serde(default = "one_station")]
     pub station: Vec<StationGroup>,
+    /// General form: nodes, and groups of like ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub node: Vec<NodeGroup>,
+    /// General form: 802.11 cells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cell: Vec<Cell>,
     /// Flows, one table a group.
+    #[serde(default)]
     pub flow: Vec<FlowGroup>,
     /// What hosts run in an emulation, one table a host; a simulation has no use for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -183,6 +205,9 @@ pub struct Wifi {
     pub mac_overhead: Size,
     /// Signals that weaken over the distance. Default: every signal is strong enough, and of frames at once none is heard.
     pub path_loss: Option<PathLoss>,
+    /// The radio channel, by any name. Cells on one channel share it and receive each other; a cell without a channel has one of
+    /// its own.
+    pub channel: Option<String>,
 }
 
 /// Signals that weaken over the distance: frame errors by the sensitivity at the data rate, and capture.
@@ -253,6 +278,19 @@ pub struct AccessPoint {
     pub dtim_period: u8,
     /// Whether the access point offers U-APSD.
     pub uapsd: bool,
+    /// In a `[[cell]]`: the node that is the access point.
+    pub node: Option<String>,
+    /// In a `[[cell]]`: `shared` if the access point uses the radio that its node has as a station of an earlier cell on the same
+    /// channel. Default: it has a radio of its own, whose energy is not accounted for.
+    pub radio: Option<AccessPointRadio>,
+}
+
+/// The radio of an access point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AccessPointRadio {
+    /// That of a station at the same node.
+    Shared,
 }
 
 impl Default for AccessPoint {
@@ -265,6 +303,8 @@ impl Default for AccessPoint {
             beacon_interval: Span::from_micros(102_400),
             dtim_period: 1,
             uapsd: true,
+            node: None,
+            radio: None,
         }
     }
 }
@@ -273,8 +313,10 @@ impl Default for AccessPoint {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StationGroup {
-    /// Number of stations.
+    /// Number of stations. In a `[[cell]]` it follows from `node`.
     pub count: u32,
+    /// In a `[[cell]]`: the nodes that are these stations: a name, a group, a range such as `station1..station3`, or a list.
+    pub node: Option<Names>,
     /// How the stations save power: `policy`, a name that `airwatt policies` lists, and the settings of that policy.
     pub power_save: PowerSaveConfig,
     /// Radio profile: a name that `airwatt radios` lists, or a TOML file.
@@ -298,6 +340,7 @@ impl Default for StationGroup {
     fn default() -> Self {
         Self {
             count: 1,
+            node: None,
             power_save: PowerSaveConfig::Active(NoSettings {}),
             radio: "broadcom-4311".to_owned(),
             distance: Distance::from_millimetres(4_000),
@@ -310,10 +353,17 @@ impl Default for StationGroup {
     }
 }
 
-/// A group of identical flows, one for each of its stations or neighbours.
+/// A group of identical flows: one for each of its stations or neighbours, or for each node that `from` and `to` name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowGroup {
+    /// The nodes that send the data: a name, a group, a range such as `station1..station3`, or a list. With `to`, instead of
+    /// `direction`.
+    pub from: Option<Names>,
+    /// The nodes that receive the data. Either `from` or `to` is a single node.
+    pub to: Option<Names>,
+    /// With `from` and `to`: number of flows between each pair of nodes. Default: 1.
+    pub count: Option<u32>,
     /// The stations, by number. Default: all.
     pub stations: Option<Vec<u32>>,
     /// Number of hosts on a wire at the access point, instead of stations. Their flows share the wired path with those of
@@ -321,8 +371,8 @@ pub struct FlowGroup {
     pub neighbours: Option<u32>,
     /// A wired path that these flows share among themselves, instead of the scenario's.
     pub wired: Option<Wired>,
-    /// Towards the station or from it.
-    pub direction: Direction,
+    /// Towards the station or from it; in the short form, instead of `from` and `to`.
+    pub direction: Option<Direction>,
     /// Transport: a name that `airwatt transports` lists.
     #[serde(default)]
     pub transport: Transport,
@@ -350,10 +400,51 @@ pub enum Direction {
     Up,
 }
 
+impl FlowGroup {
+    /// Whether its ends are named.
+    pub const fn is_general(&self) -> bool {
+        self.from.is_some() || self.to.is_some()
+    }
+}
+
 impl Scenario {
-    /// Every station of the run, in order of its number.
+    /// Whether it has the short form, perhaps with general tables appended.
+    pub const fn is_short(&self) -> bool {
+        self.wifi.is_some() || matches!(self.link, Some(Links::PointToPoint(_)))
+    }
+
+    /// The point-to-point link of the short form.
+    pub const fn point_to_point(&self) -> Option<&PointToPoint> {
+        match &self.link {
+            Some(Links::PointToPoint(link)) => Some(link),
+            Some(Links::List(_)) | None => None,
+        }
+    }
+
+    /// The links of the general form, or those appended to the short form.
+    pub fn links(&self) -> &[Link] {
+        match &self.link {
+            Some(Links::List(links)) => links,
+            Some(Links::PointToPoint(_)) | None => &[],
+        }
+    }
+
+    /// Every station of the short form, in order of its number.
     pub fn stations(&self) -> impl Iterator<Item = &StationGroup> {
         self.station.iter().flat_map(|group| std::iter::repeat_n(group, group.count as usize))
+    }
+
+    /// The general form: nodes, links, cells and flows.
+    pub fn topology(&self) -> Topology {
+        if self.is_short() { short::expand(self) } else { Topology::of(self) }
+    }
+
+    /// The same scenario in the general form.
+    #[must_use]
+    pub fn expanded(&self) -> Self {
+        let Topology { node, link, cell, flow } = self.topology();
+        let link = (!link.is_empty()).then_some(Links::List(link));
+        Self { wired: None, wifi: None, node, link, cell, flow, ..self.clone() }
     }
 
     /// The JSON schema of a scenario file.

@@ -120,11 +120,14 @@ pub struct Gateway {
     pub transport: Transport,
     /// Data that it holds for each connection at most, beside what it has not read yet.
     pub buffer: Size,
+    /// The cell or point-to-point link for which it is: flows that leave its node over another one have end-to-end connections.
+    /// Default: any.
+    pub cell: Option<String>,
 }
 
 impl Default for Gateway {
     fn default() -> Self {
-        Self { transport: Transport::default(), buffer: Size::from_bytes(65_536) }
+        Self { transport: Transport::default(), buffer: Size::from_bytes(65_536), cell: None }
     }
 }
 

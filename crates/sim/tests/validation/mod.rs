@@ -88,8 +88,9 @@ pub(crate) fn difference(value: f64, reference: f64) -> f64 {
     value / reference - 1.0
 }
 
-/// The policies among `all` that stations of a shipped scenario can have: without Wi-Fi there is one.
+/// The policies among `all` that all stations of a shipped scenario can have: on a point-to-point link, in an ad-hoc cell and where
+/// an access point shares a station's radio, that is one.
 pub(crate) fn policies_of(name: &'static str, all: &[&'static str]) -> Vec<(&'static str, &'static str)> {
-    let has_wifi = scenario(name, &[]).wifi.is_some();
-    all.iter().filter(|policy| has_wifi || **policy == "active").map(|policy| (name, *policy)).collect()
+    let sleeps = |policy: &str| Scenario::load(name, &[("policy".to_owned(), policy.to_owned())]).is_ok();
+    all.iter().filter(|policy| **policy == "active" || sleeps(policy)).map(|policy| (name, *policy)).collect()
 }

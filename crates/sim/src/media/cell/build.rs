@@ -18,28 +18,29 @@ impl Cell {
     /// Makes a cell with one access point at time zero. Its random streams derive from `seed`.
     pub fn new(config: CellConfig, stations: Vec<StationConfig>, seed: u64) -> Self {
         let name = "access-point".to_owned();
-        Self::with_access_points(&[Bss { name, config, shared_radio: None, stations }], seed)
+        Self::with_access_points("air", &[Bss { name, config, shared_radio: None, stations }], seed)
     }
 
-    /// Makes a cell with several access points in range of each other. Stations are numbered BSS by BSS.
+    /// Makes a cell with several access points in range of each other. Stations are numbered BSS by BSS. The random stream of
+    /// its noise is called after `name`.
     ///
     /// Panics if there is none, if their settings of the channel differ, or if an access point shares the radio of a station
     /// that is not in an earlier BSS or whose policy lets it sleep.
-    pub fn with_access_points(bsss: &[Bss], seed: u64) -> Self {
+    pub fn with_access_points(name: &str, bsss: &[Bss], seed: u64) -> Self {
         let first = &bsss.first().expect("a cell has an access point").config;
         let of_channel = |config: &CellConfig| {
             let CellConfig { standard, data_rate, control_rate, beacon_rate, counting, txop, .. } = *config;
             (standard, data_rate, control_rate, beacon_rate, counting, txop)
         };
         let stations: usize = bsss.iter().map(|bss| bss.stations.len()).sum();
-        let mut cell = Self::empty(first, bsss.len(), stations, seed);
+        let mut cell = Self::empty(name, first, bsss.len(), stations, seed);
         let mut policies = Vec::new();
         for bss in bsss {
             assert_eq!(of_channel(&bss.config), of_channel(first), "one channel has one PHY");
             if let Some(id) = bss.shared_radio {
                 let policy = policies.get(id as usize).expect("the station is in an earlier BSS");
                 assert!(
-                    matches!(policy, PowerSaveConfig::Active(_)),
+                    matches!(policy, PowerSaveConfig::Active(_) | PowerSaveConfig::Ideal(_)),
                     "the radio of an access point does not sleep"
                 );
             }
@@ -53,15 +54,15 @@ impl Cell {
     }
 
     /// Makes a cell whose stations form an ad-hoc network. The settings of the access point have no effect.
-    pub fn ad_hoc(config: &CellConfig, stations: &[StationConfig], seed: u64) -> Self {
-        let mut cell = Self::empty(config, 0, stations.len(), seed);
+    pub fn ad_hoc(name: &str, config: &CellConfig, stations: &[StationConfig], seed: u64) -> Self {
+        let mut cell = Self::empty(name, config, 0, stations.len(), seed);
         for station in stations {
             cell.add_peer(config, station, seed);
         }
         cell
     }
 
-    fn empty(config: &CellConfig, access_points: usize, stations: usize, seed: u64) -> Self {
+    fn empty(name: &str, config: &CellConfig, access_points: usize, stations: usize, seed: u64) -> Self {
         let first_station_slot = FIRST_BEACON + access_points as Slot;
         Self {
             macs: Vec::with_capacity(access_points + stations),
@@ -69,7 +70,7 @@ impl Cell {
             stations: Vec::with_capacity(stations),
             contenders: Vec::new(),
             pairs: Vec::new(),
-            channel: Channel::new(config, Stream::new(seed, "air/noise")),
+            channel: Channel::new(config, Stream::new(seed, &format!("{name}/noise"))),
             contention: Contention::new(config.standard.timing().slot, config.counting),
             radios: Radios::default(),
             schedule: Schedule::new(first_station_slot as usize + 2 * stations),
@@ -135,7 +136,7 @@ impl Cell {
     ) -> (StationId, Member, ContenderId) {
         let member = self.macs.len() as Member;
         let id = self.radios.add(station.radio.clone());
-        let backoff = Stream::new(seed, &format!("station/{id}/backoff"));
+        let backoff = Stream::new(seed, &format!("{}/backoff", station.name));
         let contender = Contender { member, category: Category::Data, radio: Some(id) };
         let contender = self.add_contender(contender, config.station_access, backoff);
         self.channel.add_station(config, station);

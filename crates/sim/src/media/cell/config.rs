@@ -53,6 +53,8 @@ pub struct CellConfig {
 /// Settings of a station.
 #[derive(Clone, Debug)]
 pub struct StationConfig {
+    /// Its name, for its random streams.
+    pub name: String,
     /// Its power-save machine.
     pub power_save: ps::StationConfig,
     /// Its power-save policy.

@@ -293,7 +293,7 @@ fn ladder(cell: &mut Cell) -> Vec<String> {
 #[test]
 fn access_points_on_one_channel_defer_to_each_other() {
     let bsss = [bss("access-point", None, &["active"]), bss("ap2", None, &["active"])];
-    let mut cell = Cell::with_access_points(&bsss, 1);
+    let mut cell = Cell::with_access_points("air", &bsss, 1);
     cell.trace();
     let inputs = [
         (us(100), CellInput::Down { station: 0, packet: packet(0) }),
@@ -325,7 +325,7 @@ fn access_points_on_one_channel_defer_to_each_other() {
 #[test]
 fn a_relay_sends_again_what_it_has_received() {
     let bsss = [bss("access-point", None, &["active"]), bss("relay", Some(0), &["active"])];
-    let mut cell = Cell::with_access_points(&bsss, 1);
+    let mut cell = Cell::with_access_points("air", &bsss, 1);
     cell.trace();
     let forward = |output| match output {
         CellOutput::ToStation { station: 0, packet } => Some(CellInput::Down { station: 1, packet }),
@@ -381,7 +381,7 @@ fn a_relay_sends_again_what_it_has_received() {
 #[test]
 fn two_macs_of_one_radio_do_not_send_at_once() {
     let bsss = [bss("access-point", None, &["active"]), bss("relay", Some(0), &["active"])];
-    let mut cell = Cell::with_access_points(&bsss, 1);
+    let mut cell = Cell::with_access_points("air", &bsss, 1);
     cell.trace();
     let inputs = [
         (us(100), CellInput::Up { station: 0, packet: packet(0) }),
@@ -399,7 +399,7 @@ fn two_macs_of_one_radio_do_not_send_at_once() {
 #[test]
 fn ad_hoc_stations_pass_a_packet_on() {
     let (config, stations) = settings(&["active"; 4], AIR);
-    let mut cell = Cell::ad_hoc(&config, &stations, 1);
+    let mut cell = Cell::ad_hoc("air", &config, &stations, 1);
     cell.trace();
     let forward = |output| match output {
         CellOutput::ToStation { station, packet } if station < 3 => {
@@ -431,7 +431,7 @@ fn ad_hoc_stations_pass_a_packet_on() {
 fn saturated_access_points_share_the_channel() {
     let end = Instant::from_millis(500);
     let delivered = |bsss: &[Bss], stations: &[u32]| {
-        let mut cell = Cell::with_access_points(bsss, 1);
+        let mut cell = Cell::with_access_points("air", bsss, 1);
         let first = stations.iter().flat_map(|station| {
             (0..2).map(|_| (us(100), CellInput::Down { station: *station, packet: packet(0) }))
         });
@@ -461,14 +461,14 @@ fn cells_of_several_macs_keep_the_machine_contract() {
             Bss { name: name.to_owned(), config, shared_radio, stations }
         };
         let bsss = [bss("access-point", None, &["active", "psm"]), bss("relay", Some(0), &["uapsd"])];
-        Cell::with_access_points(&bsss, 1)
+        Cell::with_access_points("air", &bsss, 1)
     };
     let inputs = traffic(3, 400);
     let done = check_machine(two, &inputs, Instant::from_secs(60));
     assert_accounted(&done, inputs.len(), &[("two access points", "")]);
     let ad_hoc = || {
         let (config, stations) = settings(&["active"; 3], &[("wifi.frame_error_rate", "0.3")]);
-        Cell::ad_hoc(&config, &stations, 1)
+        Cell::ad_hoc("air", &config, &stations, 1)
     };
     let inputs: Vec<_> = inputs
         .into_iter()

@@ -1,0 +1,398 @@
+//! From a topology in names to a plan in numbers and settings of machines.
+
+use airwatt_base::settings::NoSettings;
+use airwatt_base::{Distance, Instant, QueueLimit, Rate, Size, Span, Stream};
+use airwatt_energy::{Radio, RadioError};
+use airwatt_proto::powersave::{self, Abilities, AccessPointConfig, PowerSaveConfig};
+
+use super::{
+    AdHoc, CellPlan, FlowPlan, GatewayPlan, MediumKind, MediumPlan, NodePlan, Plan, StationPlan, Traffic,
+};
+use crate::media::cell::contention::{Access, Counting};
+use crate::media::cell::fq_codel::FqCodelConfig;
+use crate::media::cell::propagation;
+use crate::media::cell::{ApQueueing, Bss, CellConfig, StationConfig};
+use crate::media::{CrossTraffic, Direction, PipeConfig, PointToPointConfig};
+use crate::net::route::MediumId;
+use crate::net::transport;
+use crate::scenario::resolve::{BssPlace, Contents, MemberStation, Resolved, ResolvedFlow, ResolvedMedium};
+use crate::scenario::{
+    AccessPoint, ApplicationConfig, Cell, Gateway, Link, MiddleboxConfig, QueueDiscipline, Scenario,
+    StationGroup, Topology, Transport, Wifi, WiredDirection,
+};
+use crate::stack::application::{DialogueConfig, Replies, SourceConfig};
+
+/// IP and UDP header in bytes.
+const UDP_HEADER_BYTES: u32 = 28;
+/// Stations enter power save within this time of the beginning: all at once they would only collide.
+const POWER_SAVE_START_SPREAD_S: f64 = 0.01;
+
+/// The plan of a checked scenario.
+pub(super) fn plan(scenario: &Scenario, seed: u64) -> Result<Plan, RadioError> {
+    let topology = scenario.topology();
+    let resolved = Resolved::new(scenario, &topology).expect("the names of a checked scenario resolve");
+    let media = resolved.media.iter().map(|medium| {
+        let kind = kind(&topology, medium, seed)?;
+        Ok(MediumPlan { name: medium.name.clone(), kind, members: medium.members.clone() })
+    });
+    let nodes = resolved.nodes.iter().map(|node| NodePlan {
+        name: node.name.clone(),
+        external: false,
+        forwards: node.forwards,
+    });
+    let mut gateways = Gateways::default();
+    let flows =
+        resolved.flows.iter().map(|flow| self::flow(scenario, &topology, &resolved, flow, &mut gateways));
+    let flows = flows.collect();
+    Ok(Plan {
+        media: media.collect::<Result<_, _>>()?,
+        nodes: nodes.collect(),
+        cells: cells(&topology, &resolved),
+        stations: stations(&resolved),
+        routes: resolved.fixed.clone(),
+        gateways: gateways.0,
+        tcp: scenario.tcp.config(),
+        flows,
+        duration: scenario.duration,
+        time_limit: scenario.time_limit,
+        measure_from: scenario.measure_from.unwrap_or_default(),
+        bins: !scenario.fairness_windows.is_empty(),
+    })
+}
+
+/// The cells in the order of the scenario.
+fn cells(topology: &Topology, resolved: &Resolved) -> Vec<CellPlan> {
+    let plan = |(index, cell): (usize, &Cell)| {
+        let places = (0..).zip(&resolved.media).find_map(|(medium, resolved)| match &resolved.contents {
+            Contents::Channel(bsss) => Some((medium, Some(bsss.iter().position(|bss| bss.cell == index)?))),
+            Contents::AdHoc { cell, .. } => (*cell == index).then_some((medium, None)),
+            Contents::PointToPoint(_) | Contents::Wire(_) => None,
+        });
+        let (medium, bss) = places.expect("a cell has a medium");
+        CellPlan {
+            name: cell.name.clone(),
+            channel: cell.channel().map(str::to_owned),
+            medium,
+            bss,
+            uapsd: cell.access_point.as_ref().is_some_and(|access_point| access_point.uapsd),
+        }
+    };
+    topology.cell.iter().enumerate().map(plan).collect()
+}
+
+fn stations(resolved: &Resolved) -> Vec<StationPlan> {
+    let plan = |place: &crate::scenario::resolve::StationPlace| {
+        let node = &resolved.nodes[usize::from(place.node)].name;
+        let several = resolved.stations.iter().filter(|other| other.node == place.node).count() > 1;
+        StationPlan {
+            name: if several { format!("{node}/{}", place.cell) } else { node.clone() },
+            node: place.node,
+            cell: place.cell.clone(),
+            medium: place.medium as MediumId,
+            number: place.number,
+        }
+    };
+    resolved.stations.iter().map(plan).collect()
+}
+
+/// The machines' settings of a medium.
+fn kind(topology: &Topology, medium: &ResolvedMedium, seed: u64) -> Result<MediumKind, RadioError> {
+    Ok(match &medium.contents {
+        Contents::Channel(bsss) => {
+            let bsss = bsss.iter().map(|place| bss(&topology.cell[place.cell], place, seed));
+            MediumKind::Cell(bsss.collect::<Result<_, _>>()?)
+        }
+        Contents::AdHoc { cell, stations, links } => {
+            let cell = &topology.cell[*cell];
+            // Without an access point there are no beacons, and its settings have no effect.
+            let beacons = Beacons { access_point: &AccessPoint::default(), first: Instant::ZERO };
+            MediumKind::AdHoc(Box::new(AdHoc {
+                channel: cell_config(cell, &beacons),
+                stations: members(cell, stations, &beacons, seed)?,
+                links: links.clone(),
+            }))
+        }
+        Contents::PointToPoint(index) => point_to_point(&topology.link[*index], seed)?,
+        Contents::Wire(index) => wire(&topology.link[*index], seed),
+    })
+}
+
+/// An access point and the time of its first beacon.
+struct Beacons<'a> {
+    access_point: &'a AccessPoint,
+    first: Instant,
+}
+
+fn bss(cell: &Cell, place: &BssPlace, seed: u64) -> Result<Bss, RadioError> {
+    let access_point = cell.access_point.as_ref().expect("a checked cell has an access point");
+    // Beacons and traffic start with no fixed phase between them.
+    let phase = Stream::new(seed, &format!("{}/beacon-phase", place.stream)).unit();
+    let first = Instant::ZERO + Span::from_secs_f64(phase * access_point.beacon_interval.as_secs_f64());
+    let beacons = Beacons { access_point, first };
+    Ok(Bss {
+        name: place.stream.clone(),
+        config: cell_config(cell, &beacons),
+        shared_radio: place.shared,
+        stations: members(cell, &place.stations, &beacons, seed)?,
+    })
+}
+
+fn point_to_point(link: &Link, seed: u64) -> Result<MediumKind, RadioError> {
+    let config = PointToPointConfig {
+        rate: link.rate.unwrap_or(Rate::ZERO),
+        delay: link.delay,
+        queue: link.queue.unwrap_or(QueueLimit::Packets(1_000)),
+        cut_through: link.cut_through.unwrap_or(false),
+        errors: link.errors.clone().unwrap_or_default(),
+    };
+    let default = StationGroup::default();
+    let group =
+        StationGroup { radio: link.radio.clone().unwrap_or_else(|| default.radio.clone()), ..default };
+    let beacons = Beacons { access_point: &AccessPoint::default(), first: Instant::ZERO };
+    let station = station(&group, None, &link.name, &beacons, seed)?;
+    Ok(MediumKind::PointToPoint(config, Box::new(station)))
+}
+
+/// Both directions of a wire.
+fn wire(link: &Link, seed: u64) -> MediumKind {
+    let pipe = |way: &str, direction: &Option<WiredDirection>| {
+        let direction = direction.as_ref().expect("a checked wire has both directions");
+        PipeConfig {
+            rate: Some(direction.rate),
+            delay: link.delay,
+            queue: direction.queue,
+            cut_through: false,
+            cross: cross_traffic(direction, &format!("{}/{way}", link.name), seed),
+        }
+    };
+    MediumKind::Wire([pipe("down", &link.forth), pipe("up", &link.back)])
+}
+
+/// The traffic of others on the wire, with no fixed phase to ours.
+fn cross_traffic(direction: &WiredDirection, name: &str, seed: u64) -> Option<CrossTraffic> {
+    let cross = direction.cross.as_ref()?;
+    let interval = cross.rate.time_for(cross.packet);
+    let phase = Stream::new(seed, &format!("{name}/cross-phase")).unit();
+    let first = Instant::ZERO + Span::from_secs_f64(phase * interval.as_secs_f64());
+    Some(CrossTraffic { first, interval, bytes: cross.packet.as_bytes() as u32 })
+}
+
+fn packets(limit: QueueLimit) -> u32 {
+    match limit {
+        QueueLimit::Packets(count) => count,
+        QueueLimit::Bytes(_) => unreachable!("checked: a queue of the air counts packets"),
+    }
+}
+
+fn cell_config(cell: &Cell, beacons: &Beacons<'_>) -> CellConfig {
+    let Beacons { access_point, first: first_beacon } = *beacons;
+    let wifi = &cell.wifi;
+    let Wifi { standard, data_rate, .. } = *wifi;
+    let timing = standard.timing();
+    let access = Access {
+        aifs: timing.sifs + timing.slot * u64::from(wifi.aifsn),
+        cw_min: wifi.cw_min.unwrap_or(timing.cw_min),
+        cw_max: wifi.cw_max.unwrap_or(timing.cw_max),
+    };
+    let bytes = |size: Size| u32::try_from(size.as_bytes()).unwrap_or(u32::MAX);
+    let ap_buffer = packets(access_point.buffer);
+    let first = Access { aifs: timing.sifs + timing.slot, cw_min: 0, cw_max: 0 };
+    CellConfig {
+        standard,
+        data_rate,
+        control_rate: wifi.control_rate.unwrap_or_else(|| standard.control_rate(data_rate)),
+        beacon_rate: wifi.beacon_rate.unwrap_or(timing.lowest_rate),
+        counting: Counting::from(wifi.access),
+        ap_access: if access_point.priority { first } else { access },
+        station_access: access,
+        txop: wifi.txop,
+        retry_limit: wifi.retry_limit,
+        station_rts_threshold: wifi.station_rts_threshold.map(bytes),
+        ap_rts_threshold: wifi.ap_rts_threshold.map(bytes),
+        mac_overhead: bytes(wifi.mac_overhead),
+        frame_error_rate: wifi.frame_error_rate,
+        ap_buffer,
+        ap_queue: match access_point.queue {
+            QueueDiscipline::DropTail => ApQueueing::DropTail,
+            QueueDiscipline::FqCodel => {
+                ApQueueing::FqCodel(FqCodelConfig { limit: ap_buffer, ..FqCodelConfig::default() })
+            }
+        },
+        capture_ratio: wifi.path_loss.as_ref().map(|loss| propagation::milliwatts(loss.capture_db)),
+        station_buffer: cell.station.iter().map(|group| packets(group.buffer)).max().unwrap_or(1),
+        power_save: AccessPointConfig {
+            ps_buffer: access_point.power_save_buffer.map_or(ap_buffer, packets),
+            beacon_interval: access_point.beacon_interval,
+            dtim_period: access_point.dtim_period,
+            first_beacon,
+        },
+    }
+}
+
+/// The stations of a cell.
+fn members(
+    cell: &Cell,
+    stations: &[MemberStation],
+    beacons: &Beacons<'_>,
+    seed: u64,
+) -> Result<Vec<StationConfig>, RadioError> {
+    let of = |place: &MemberStation| {
+        let group = &cell.station[place.group];
+        station(group, Some(&cell.wifi), &place.stream, beacons, seed)
+    };
+    stations.iter().map(of).collect()
+}
+
+fn station(
+    group: &StationGroup,
+    wifi: Option<&Wifi>,
+    name: &str,
+    beacons: &Beacons<'_>,
+    seed: u64,
+) -> Result<StationConfig, RadioError> {
+    let radio = Radio::find(&group.radio)?;
+    let AccessPoint { beacon_interval, dtim_period, .. } = *beacons.access_point;
+    let drawn = Stream::new(seed, &format!("{name}/power-save-start")).unit();
+    Ok(StationConfig {
+        name: name.to_owned(),
+        power_save: powersave::StationConfig {
+            beacon_interval,
+            first_beacon: beacons.first,
+            wake_guard: group.wake_guard,
+            wake_time: radio.wake_up.time,
+            listen_interval: group.listen_interval,
+            dtim_period: group.receive_dtims.then_some(u32::from(dtim_period)),
+            start: Instant::ZERO + Span::from_secs_f64(drawn * POWER_SAVE_START_SPREAD_S),
+            hidden: group.hide.iter().fold(Abilities::NONE, |hidden, fact| hidden | fact.ability()),
+            ..powersave::StationConfig::default()
+        },
+        policy: if wifi.is_some() { group.power_save } else { PowerSaveConfig::Active(NoSettings {}) },
+        radio,
+        propagation: Distance::propagation(group.distance),
+        signal_dbm: wifi.and_then(|wifi| signal_dbm(wifi, group.distance)),
+    })
+}
+
+/// How strong a station's signal is at the access point, and the other way round.
+fn signal_dbm(wifi: &Wifi, distance: Distance) -> Option<f64> {
+    let loss = wifi.path_loss.as_ref()?;
+    let exponent = loss.exponent.unwrap_or_else(|| propagation::office_exponent(wifi.standard));
+    let metres = distance.as_millimetres() as f64 * 1e-3;
+    Some(propagation::received_dbm(wifi.standard, loss.tx_power, exponent, metres))
+}
+
+/// The gateways that flows have asked for so far.
+#[derive(Default)]
+struct Gateways(Vec<GatewayPlan>);
+
+impl Gateways {
+    /// The index of the gateway at a node.
+    fn at(&mut self, node: crate::net::route::NodeId, settings: &Gateway) -> usize {
+        if let Some(index) = self.0.iter().position(|gateway| gateway.node == node) {
+            return index;
+        }
+        self.0.push(GatewayPlan { node, buffer: settings.buffer.as_bytes() });
+        self.0.len() - 1
+    }
+}
+
+fn flow(
+    scenario: &Scenario,
+    topology: &Topology,
+    resolved: &Resolved,
+    flow: &ResolvedFlow,
+    gateways: &mut Gateways,
+) -> FlowPlan {
+    let group = &topology.flow[flow.group];
+    let tcp = scenario.tcp.config();
+    let splits = matches!(group.transport, Transport::Split | Transport::E2tcp);
+    let gateway = flow.gateway.filter(|_| splits).map(|node| {
+        let table = &topology.node[resolved.nodes[usize::from(node)].group];
+        let MiddleboxConfig::Gateway(settings) = &table.middlebox[0];
+        (gateways.at(node, settings), settings)
+    });
+    let traffic = match (source(&group.application), group.transport) {
+        (None, _) => Traffic::Saturated {
+            payload_bytes: (tcp.mss + tcp.header_bytes).saturating_sub(UDP_HEADER_BYTES),
+            header_bytes: UDP_HEADER_BYTES,
+        },
+        (Some(source), Transport::Udp) => Traffic::Datagrams { source, header_bytes: UDP_HEADER_BYTES },
+        (Some(source), _) => Traffic::Transfer {
+            source,
+            dialogue: dialogue(&group.application),
+            connections: transport::connections(
+                scenario,
+                group,
+                &tcp,
+                flow.down,
+                gateway.map(|(_, settings)| settings),
+            ),
+            handshake: scenario.tcp.handshake,
+        },
+    };
+    let path = flow.path.iter().map(|step| (step.medium as MediumId, Direction::from_member(step.from)));
+    FlowPlan {
+        station: flow.station,
+        path: path.collect(),
+        gateway: gateway.map(|(index, _)| index),
+        server: flow.server,
+        client: flow.client,
+        down: flow.down,
+        transport: group.transport,
+        traffic,
+        start: group.start,
+        start_spread: group.start_spread,
+    }
+}
+
+/// What the application sends; `None` if the queue never runs empty.
+fn source(application: &ApplicationConfig) -> Option<SourceConfig> {
+    let bytes = |size: Option<Size>| size.map(Size::as_bytes);
+    Some(match application {
+        ApplicationConfig::Bulk(bulk) => SourceConfig::Bulk { size: bytes(bulk.size) },
+        ApplicationConfig::Interactive(interactive) => SourceConfig::Interactive {
+            size: bytes(interactive.size),
+            mean_gap: interactive.mean_gap,
+            packet: interactive.packet.as_bytes() as u32,
+        },
+        ApplicationConfig::Cbr(cbr) => SourceConfig::ConstantRate {
+            size: bytes(cbr.size),
+            rate: cbr.rate,
+            packet: cbr.packet.as_bytes() as u32,
+        },
+        ApplicationConfig::Streaming(media) => {
+            let of = |time: Span| {
+                let bits = u128::from(media.rate.as_bps()) * u128::from(time.as_nanos()) / 1_000_000_000;
+                u64::try_from(bits / 8).unwrap_or(u64::MAX)
+            };
+            let size = bytes(media.size).or_else(|| media.media.map(of));
+            let block = media.block.as_bytes() as u32;
+            SourceConfig::Stream { size, rate: media.rate, startup: of(media.startup), block }
+        }
+        // A dialogue decides.
+        ApplicationConfig::Web(_) | ApplicationConfig::RequestResponse(_) => {
+            SourceConfig::Bulk { size: None }
+        }
+        ApplicationConfig::Saturated(_) => return None,
+    })
+}
+
+/// Who asks and who replies, if the application is one of these.
+fn dialogue(application: &ApplicationConfig) -> Option<DialogueConfig> {
+    let bytes = |size: Size| size.as_bytes() as u32;
+    match application {
+        ApplicationConfig::Web(web) => Some(DialogueConfig {
+            replies: Replies::Pages,
+            request: bytes(web.request),
+            think: web.mean_gap,
+            count: web.count,
+        }),
+        ApplicationConfig::RequestResponse(exchange) => Some(DialogueConfig {
+            replies: Replies::Fixed(bytes(exchange.response)),
+            request: bytes(exchange.request),
+            think: exchange.mean_gap,
+            count: exchange.count,
+        }),
+        _ => None,
+    }
+}

@@ -1,0 +1,126 @@
+//! Values of the general form that can be read but cannot be: the same checks as those of the short form, table by table.
+
+use airwatt_base::Span;
+use airwatt_base::settings::{SettingError, Settings, in_range};
+use airwatt_energy::Radio;
+
+use super::check::{self, MAX_RATE, MAX_ROUND_TRIP, MAX_STATIONS, MIN_RATE};
+use super::topology::{Cell, Link, LinkKind, NodeGroup};
+use super::{AccessPoint, FlowGroup, Scenario};
+
+type Checked = Result<(), SettingError>;
+
+/// Checks the general tables of a scenario.
+pub(super) fn check(scenario: &Scenario) -> Checked {
+    for (index, group) in scenario.node.iter().enumerate() {
+        node(group).map_err(|error| error.under(index).under("node"))?;
+    }
+    for (index, table) in scenario.links().iter().enumerate() {
+        link(table).map_err(|error| error.under(index).under("link"))?;
+    }
+    for (index, table) in scenario.cell.iter().enumerate() {
+        cell(table).map_err(|error| error.under(index).under("cell"))?;
+    }
+    if !scenario.is_short() && scenario.wired.is_some() {
+        return Err(SettingError::no_effect("wired", "the general form", "the short form; write a [[link]]"));
+    }
+    Ok(())
+}
+
+fn node(group: &NodeGroup) -> Checked {
+    for (index, middlebox) in group.middlebox.iter().enumerate() {
+        let under = |error: SettingError| error.under(index).under("middlebox");
+        middlebox.check().map_err(under)?;
+        if index > 0 {
+            let got = format!("{:?}", middlebox.name());
+            return Err(under(SettingError::out_of_range("kind", got, "one gateway at a node")));
+        }
+    }
+    Ok(())
+}
+
+fn link(link: &Link) -> Checked {
+    in_range("delay", link.delay, Span::ZERO, MAX_ROUND_TRIP)?;
+    let given = |key: &'static str, is: bool| is.then_some(key);
+    let of_hop = [
+        given("rate", link.rate.is_some()),
+        given("queue", link.queue.is_some()),
+        given("cut_through", link.cut_through.is_some()),
+        given("errors", link.errors.is_some()),
+        given("radio", link.radio.is_some()),
+    ];
+    let of_wire = [given("forth", link.forth.is_some()), given("back", link.back.is_some())];
+    match link.kind {
+        LinkKind::Wire => {
+            if let Some(key) = of_hop.into_iter().flatten().next() {
+                return Err(SettingError::no_effect(
+                    key,
+                    "kind \"wire\"",
+                    "\"point-to-point\", or forth and back",
+                ));
+            }
+            for (key, direction) in [("forth", &link.forth), ("back", &link.back)] {
+                let Some(direction) = direction else {
+                    return Err(SettingError::missing(key, "a table such as { rate = \"16Mbps\" }"));
+                };
+                check::wired_direction(direction).map_err(|error| error.under(key))?;
+            }
+        }
+        LinkKind::PointToPoint => {
+            if let Some(key) = of_wire.into_iter().flatten().next() {
+                return Err(SettingError::no_effect(key, "kind \"point-to-point\"", "\"wire\""));
+            }
+            let Some(rate) = link.rate else {
+                return Err(SettingError::missing("rate", "the rate of each direction, such as 1Mbps"));
+            };
+            in_range("rate", rate, MIN_RATE, MAX_RATE)?;
+            link.queue.map_or(Ok(()), |limit| check::queue("queue", limit))?;
+            link.errors
+                .as_ref()
+                .map_or(Ok(()), |errors| errors.check().map_err(|error| error.under("errors")))?;
+            if let Some(radio) = &link.radio {
+                let refused = |why: String| SettingError::Refused { key: "radio".to_owned(), why };
+                Radio::find(radio).map_err(|error| refused(error.to_string()))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn cell(cell: &Cell) -> Checked {
+    check::wifi(&cell.wifi).map_err(|error| error.under("wifi"))?;
+    if let (Some(one), Some(other)) = (&cell.channel, &cell.wifi.channel)
+        && one != other
+    {
+        return Err(SettingError::out_of_range(
+            "wifi.channel",
+            format!("{other:?}"),
+            format!("{one:?}, as channel"),
+        ));
+    }
+    let without = AccessPoint::default();
+    let access_point = cell.access_point.as_ref().unwrap_or(&without);
+    check::access_point(access_point).map_err(|error| error.under("access_point"))?;
+    if cell.station.len() > MAX_STATIONS as usize {
+        let allowed = format!("at most {MAX_STATIONS} stations");
+        return Err(SettingError::out_of_range("station", cell.station.len(), allowed));
+    }
+    for (index, group) in cell.station.iter().enumerate() {
+        check::station(access_point, group).map_err(|error| error.under(index).under("station"))?;
+    }
+    Ok(())
+}
+
+/// The keys of the short form have no place beside named ends.
+pub(super) fn flow(group: &FlowGroup) -> Checked {
+    let short = [
+        ("direction", group.direction.is_some()),
+        ("stations", group.stations.is_some()),
+        ("neighbours", group.neighbours.is_some()),
+        ("wired", group.wired.is_some()),
+    ];
+    match short.into_iter().find(|(_, given)| *given) {
+        Some((key, _)) => Err(SettingError::conflict(key, "from and to", "either says where the flow goes")),
+        None => Ok(()),
+    }
+}

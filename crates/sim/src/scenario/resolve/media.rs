@@ -1,0 +1,385 @@
+//! The members of cells, point-to-point links and wires.
+//!
+//! Cells on one channel are one medium: every radio on it receives every frame.
+
+use airwatt_base::settings::SettingError;
+use airwatt_proto::powersave::{PowerSaveConfig, StationId};
+
+use super::{Directory, Resolved, Resolving, StationPlace, duplicate, quoted};
+use crate::net::route::{Member, NodeId, Reach};
+use crate::scenario::names::check_name;
+use crate::scenario::topology::{Cell, CellMode, Link, LinkKind, Topology};
+use crate::scenario::{AccessPointRadio, Wifi};
+
+/// One medium.
+#[derive(Debug)]
+pub(crate) struct ResolvedMedium {
+    /// Its name: of a channel that of its first cell.
+    pub(crate) name: String,
+    /// What it is.
+    pub(crate) contents: Contents,
+    /// The nodes of its members.
+    pub(crate) members: Vec<NodeId>,
+    /// The cells of a channel by their first members, with their names.
+    cells: Vec<(Member, String)>,
+}
+
+/// What a medium is made of, by the indices of tables.
+#[derive(Debug)]
+pub(crate) enum Contents {
+    /// Cells with access points on one channel.
+    Channel(Vec<BssPlace>),
+    /// An ad-hoc cell.
+    AdHoc {
+        /// The index of the cell.
+        cell: usize,
+        /// Its stations.
+        stations: Vec<MemberStation>,
+        /// The pairs of members that send to each other.
+        links: Option<Vec<[Member; 2]>>,
+    },
+    /// A point-to-point link.
+    PointToPoint(usize),
+    /// A wire.
+    Wire(usize),
+}
+
+/// One cell with an access point.
+#[derive(Debug)]
+pub(crate) struct BssPlace {
+    /// The index of the cell.
+    pub(crate) cell: usize,
+    /// The name of the access point in random streams.
+    pub(crate) stream: String,
+    /// The station whose radio the access point shares.
+    pub(crate) shared: Option<StationId>,
+    /// The stations.
+    pub(crate) stations: Vec<MemberStation>,
+}
+
+/// One station of a cell.
+#[derive(Debug)]
+pub(crate) struct MemberStation {
+    /// The index of its table in the cell.
+    pub(crate) group: usize,
+    /// Its name in random streams.
+    pub(crate) stream: String,
+}
+
+impl ResolvedMedium {
+    fn new(name: &str, contents: Contents, members: Vec<NodeId>) -> Self {
+        Self { name: name.to_owned(), contents, members, cells: vec![(0, name.to_owned())] }
+    }
+
+    /// Which members send to each other.
+    pub(crate) fn reach(&self) -> Reach {
+        match &self.contents {
+            Contents::Channel(bsss) => {
+                Reach::Bsss(bsss.iter().map(|bss| 1 + bss.stations.len() as Member).collect())
+            }
+            Contents::AdHoc { links: Some(links), .. } => Reach::Pairs(links.clone()),
+            Contents::AdHoc { links: None, .. } | Contents::PointToPoint(_) | Contents::Wire(_) => Reach::All,
+        }
+    }
+
+    /// The name of the cell or link to which a member belongs.
+    pub(crate) fn name_of(&self, member: Member) -> Option<&str> {
+        self.cells.iter().rev().find(|(first, _)| *first <= member).map(|(_, name)| name.as_str())
+    }
+}
+
+impl Resolved {
+    /// Adds the media in their order, and the stations.
+    pub(super) fn add_media(&mut self, topology: &Topology, directory: &Directory) -> Resolving<()> {
+        names_are_unique(topology)?;
+        let mut wireless = vec![0_u32; self.nodes.len()];
+        // The medium and the first station of each cell, in the order of cells.
+        for (index, cell) in topology.cell.iter().enumerate() {
+            let under = |error: SettingError| error.under(index).under("cell");
+            let added = match cell.mode {
+                CellMode::Infrastructure => self.add_bss(topology, index, cell, directory, &mut wireless),
+                CellMode::AdHoc => self.add_ad_hoc(topology, index, cell, directory, &mut wireless),
+            };
+            added.map_err(under)?;
+        }
+        for wanted in [LinkKind::PointToPoint, LinkKind::Wire] {
+            let links = topology.link.iter().enumerate().filter(|(_, link)| link.kind == wanted);
+            for (index, link) in links {
+                self.add_link(index, link, directory).map_err(|error| error.under(index).under("link"))?;
+            }
+        }
+        let mut interfaces = vec![0; self.nodes.len()];
+        self.media
+            .iter()
+            .flat_map(|medium| &medium.members)
+            .for_each(|node| interfaces[usize::from(*node)] += 1);
+        for (node, count) in self.nodes.iter_mut().zip(interfaces) {
+            node.forwards |= count > 1;
+        }
+        Ok(())
+    }
+
+    fn add_bss(
+        &mut self,
+        topology: &Topology,
+        index: usize,
+        cell: &Cell,
+        directory: &Directory,
+        wireless: &mut [u32],
+    ) -> Resolving<()> {
+        let Some(access_point) = &cell.access_point else {
+            return Err(SettingError::missing("access_point", "a node, or mode \"ad-hoc\""));
+        };
+        if cell.links.is_some() {
+            return Err(SettingError::no_effect("links", "mode \"infrastructure\"", "\"ad-hoc\""));
+        }
+        let at_access_point = |error: SettingError| error.under("access_point");
+        let Some(name) = &access_point.node else {
+            return Err(at_access_point(SettingError::missing("node", "the name of a node")));
+        };
+        let node = directory.one("node", name).map_err(at_access_point)?;
+        let shares = access_point.radio == Some(AccessPointRadio::Shared);
+        let medium = self.channel_of(topology, index, cell)?;
+        let shared = if shares { Some(self.shared_radio(topology, medium, node)) } else { None };
+        let shared = shared.transpose().map_err(at_access_point)?;
+        self.nodes[usize::from(node)].forwards = true;
+        let stream = self.stream(node, wireless, &cell.name);
+        let (nodes, stations) = self.stations_of(cell, directory, wireless, Some(node))?;
+        let medium = medium.unwrap_or_else(|| {
+            self.media.push(ResolvedMedium::new(&cell.name, Contents::Channel(Vec::new()), Vec::new()));
+            self.media.len() - 1
+        });
+        let ResolvedMedium { contents: Contents::Channel(bsss), members, cells, .. } =
+            &mut self.media[medium]
+        else {
+            unreachable!("only cells with access points share a channel")
+        };
+        let first = members.len() as Member;
+        if first > 0 {
+            cells.push((first, cell.name.clone()));
+        }
+        let number: usize = bsss.iter().map(|bss| bss.stations.len()).sum();
+        bsss.push(BssPlace { cell: index, stream, shared, stations });
+        members.push(node);
+        members.extend(&nodes);
+        self.place(medium, number, first + 1, &nodes, &cell.name);
+        Ok(())
+    }
+
+    fn add_ad_hoc(
+        &mut self,
+        topology: &Topology,
+        index: usize,
+        cell: &Cell,
+        directory: &Directory,
+        wireless: &mut [u32],
+    ) -> Resolving<()> {
+        if cell.access_point.is_some() {
+            return Err(SettingError::no_effect("access_point", "mode \"ad-hoc\"", "\"infrastructure\""));
+        }
+        let others = topology.cell.iter().enumerate().filter(|(other, _)| *other != index);
+        if let Some((_, other)) = others
+            .into_iter()
+            .find(|(_, other)| cell.channel().is_some() && other.channel() == cell.channel())
+        {
+            let allowed = format!(
+                "a channel without another cell, since this one is ad hoc and {:?} is on it",
+                other.name
+            );
+            return Err(SettingError::out_of_range(
+                "channel",
+                quoted(cell.channel().unwrap_or_default()),
+                allowed,
+            ));
+        }
+        for (group, table) in cell.station.iter().enumerate() {
+            if !matches!(table.power_save, PowerSaveConfig::Active(_) | PowerSaveConfig::Ideal(_)) {
+                let allowed = "\"active\", since an ad-hoc cell has no access point that could buffer";
+                let error = SettingError::out_of_range(
+                    "power_save.policy",
+                    format!("{:?}", table.power_save.name()),
+                    allowed,
+                );
+                return Err(error.under(group).under("station"));
+            }
+        }
+        let (nodes, stations) = self.stations_of(cell, directory, wireless, None)?;
+        if nodes.len() < 2 {
+            return Err(SettingError::out_of_range(
+                "station",
+                format!("{} stations", nodes.len()),
+                "at least 2, since the cell is ad hoc",
+            ));
+        }
+        let member = |name: &String| {
+            let node = directory.one("", name)?;
+            let place = nodes.iter().position(|other| *other == node).map(|place| place as Member);
+            place.ok_or_else(|| SettingError::out_of_range("", quoted(name), "a station of this cell"))
+        };
+        let pair = |(number, names): (usize, &Vec<String>)| {
+            let found = match names.as_slice() {
+                [one, other] => member(one).and_then(|one| Ok([one, member(other)?])),
+                _ => Err(SettingError::out_of_range("", format!("{names:?}"), "two names")),
+            };
+            found.map_err(|error| error.under(number).under("links"))
+        };
+        let links =
+            cell.links.as_ref().map(|links| links.iter().enumerate().map(pair).collect::<Resolving<_>>());
+        let contents = Contents::AdHoc { cell: index, stations, links: links.transpose()? };
+        self.media.push(ResolvedMedium::new(&cell.name, contents, nodes.clone()));
+        self.place(self.media.len() - 1, 0, 0, &nodes, &cell.name);
+        Ok(())
+    }
+
+    fn add_link(&mut self, index: usize, link: &Link, directory: &Directory) -> Resolving<()> {
+        let [one, other] = link.between.as_slice() else {
+            let got = format!("{} names", link.between.len());
+            return Err(SettingError::out_of_range("between", got, "the names of two nodes"));
+        };
+        let ends = [directory.one("between", one)?, directory.one("between", other)?];
+        if ends[0] == ends[1] {
+            return Err(SettingError::out_of_range(
+                "between",
+                format!("{one:?} twice"),
+                "two different nodes",
+            ));
+        }
+        let contents = match link.kind {
+            LinkKind::PointToPoint => Contents::PointToPoint(index),
+            LinkKind::Wire => Contents::Wire(index),
+        };
+        self.media.push(ResolvedMedium::new(&link.name, contents, ends.to_vec()));
+        if link.kind == LinkKind::PointToPoint {
+            self.place(self.media.len() - 1, 0, 1, &ends[1..], &link.name);
+        }
+        Ok(())
+    }
+
+    /// The medium of the earlier cells on the same channel.
+    fn channel_of(&self, topology: &Topology, index: usize, cell: &Cell) -> Resolving<Option<usize>> {
+        let Some(channel) = cell.channel() else { return Ok(None) };
+        let earlier = topology.cell[..index].iter().position(|other| other.channel() == Some(channel));
+        let Some(earlier) = earlier else { return Ok(None) };
+        let other = &topology.cell[earlier];
+        if let Some((key, expected, got)) = difference(&other.wifi, &cell.wifi) {
+            let allowed = format!("{expected}, as in cell {:?} on the same channel", other.name);
+            return Err(SettingError::out_of_range(key, got, allowed).under("wifi"));
+        }
+        let has = |medium: &ResolvedMedium| match &medium.contents {
+            Contents::Channel(bsss) => bsss.iter().any(|bss| bss.cell == earlier),
+            _ => false,
+        };
+        Ok(self.media.iter().position(has))
+    }
+
+    /// The station of a node whose radio its access point shares.
+    fn shared_radio(&self, topology: &Topology, medium: Option<usize>, node: NodeId) -> Resolving<StationId> {
+        let place = self.stations.iter().find(|place| Some(place.medium) == medium && place.node == node);
+        let (Some(StationPlace { number, .. }), Some(medium)) = (place, medium) else {
+            let got = format!("\"shared\" at {}, which is no station there", quoted(self.name(node)));
+            return Err(SettingError::out_of_range("radio", got, NO_SHARED));
+        };
+        let Contents::Channel(bsss) = &self.media[medium].contents else {
+            unreachable!("a channel of cells")
+        };
+        let mut stations =
+            bsss.iter().flat_map(|bss| bss.stations.iter().map(|station| (bss.cell, station.group)));
+        let policy =
+            stations.nth(*number as usize).map(|(cell, group)| topology.cell[cell].station[group].power_save);
+        match policy {
+            Some(PowerSaveConfig::Active(_) | PowerSaveConfig::Ideal(_)) | None => Ok(*number),
+            Some(policy) => {
+                let got = format!("{:?} of station {}", policy.name(), quoted(self.name(node)));
+                let allowed = "power_save policy \"active\", since an access point's radio does not sleep";
+                Err(SettingError::out_of_range("radio", got, allowed))
+            }
+        }
+    }
+
+    /// The nodes of a cell's stations with their tables.
+    fn stations_of(
+        &self,
+        cell: &Cell,
+        directory: &Directory,
+        wireless: &mut [u32],
+        access_point: Option<NodeId>,
+    ) -> Resolving<(Vec<NodeId>, Vec<MemberStation>)> {
+        let (mut nodes, mut stations) = (Vec::new(), Vec::new());
+        for (group, table) in cell.station.iter().enumerate() {
+            let under = |error: SettingError| error.under(group).under("station");
+            if table.count != 1 {
+                return Err(under(SettingError::no_effect("count", "a [[cell]]", "the [[node]]")));
+            }
+            let Some(names) = &table.node else {
+                return Err(under(SettingError::missing("node", "the name of a node")));
+            };
+            for node in directory.list("node", names).map_err(under)? {
+                if nodes.contains(&node) || access_point == Some(node) {
+                    let got = format!("{} twice", quoted(self.name(node)));
+                    return Err(under(SettingError::out_of_range("node", got, "each node once in a cell")));
+                }
+                nodes.push(node);
+                stations.push(MemberStation { group, stream: self.stream(node, wireless, &cell.name) });
+            }
+        }
+        Ok((nodes, stations))
+    }
+
+    /// The name of a node's next wireless interface in random streams: no two interfaces share numbers.
+    fn stream(&self, node: NodeId, wireless: &mut [u32], cell: &str) -> String {
+        let name = &self.nodes[usize::from(node)].stream;
+        let earlier = &mut wireless[usize::from(node)];
+        *earlier += 1;
+        if *earlier == 1 { name.clone() } else { format!("{name}/{cell}") }
+    }
+
+    fn place(&mut self, medium: usize, first: usize, first_member: Member, nodes: &[NodeId], cell: &str) {
+        self.stations.extend((0..).zip(nodes).map(|(index, node)| StationPlace {
+            node: *node,
+            medium,
+            number: first as StationId + index,
+            member: first_member + index as Member,
+            cell: cell.to_owned(),
+        }));
+    }
+}
+
+const NO_SHARED: &str = "a node that is a station of an earlier cell on the same channel";
+
+/// Cells and links have names of their own.
+fn names_are_unique(topology: &Topology) -> Resolving<()> {
+    let links = topology.link.iter().enumerate().map(|(index, link)| ("link", index, &link.name));
+    let cells = topology.cell.iter().enumerate().map(|(index, cell)| ("cell", index, &cell.name));
+    let mut known = Vec::new();
+    for (table, index, name) in links.chain(cells) {
+        let under = |error: SettingError| error.under(index).under(table);
+        check_name("name", name).map_err(under)?;
+        if known.contains(&name) {
+            return Err(under(duplicate("name", name, "link or cell")));
+        }
+        known.push(name);
+    }
+    Ok(())
+}
+
+/// The first setting of the channel in which two cells differ, with both values.
+fn difference(one: &Wifi, other: &Wifi) -> Option<(&'static str, String, String)> {
+    let shown = |wifi: &Wifi| {
+        [
+            ("standard", wifi.standard.name().to_owned()),
+            ("data_rate", wifi.data_rate.to_string()),
+            ("control_rate", wifi.control_rate.map_or_else(|| "none".to_owned(), |rate| rate.to_string())),
+            ("beacon_rate", wifi.beacon_rate.map_or_else(|| "none".to_owned(), |rate| rate.to_string())),
+            ("access", format!("{:?}", wifi.access).to_lowercase()),
+            ("txop", wifi.txop.to_string()),
+            ("mac_overhead", wifi.mac_overhead.to_string()),
+            ("frame_error_rate", wifi.frame_error_rate.to_string()),
+            (
+                "path_loss",
+                wifi.path_loss.as_ref().map_or_else(|| "none".to_owned(), |loss| format!("{loss:?}")),
+            ),
+        ]
+    };
+    let pairs = shown(one).into_iter().zip(shown(other));
+    pairs.into_iter().find(|(one, other)| one != other).map(|((key, one), (_, other))| (key, one, other))
+}
