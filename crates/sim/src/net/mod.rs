@@ -26,7 +26,7 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use airwatt_base::{Instant, Machine, Schedule, Size, Slot, Span};
-use airwatt_proto::powersave::Window;
+use airwatt_proto::powersave::{StationId, Window};
 use airwatt_proto::tcp;
 
 pub use external::Delivery;
@@ -34,8 +34,8 @@ pub use plan::{FlowPlan, MediumKind, Plan, Traffic};
 pub use store::{Store, Ticket};
 
 use crate::engine::Fingerprint;
-use crate::media::cell::RadioEvent;
-use crate::media::cell::frame::AirFrame;
+use crate::media::cell::frame::{AirFrame, Node as AirNode};
+use crate::media::cell::{CellTrace, RadioEvent};
 use crate::media::{Direction, Medium, MediumOutput};
 use crate::stack::application::{Application, ApplicationId, Fate, Request, Role};
 use crate::stack::middlebox::{Middlebox, MiddleboxId, MiddleboxOutput};
@@ -202,16 +202,42 @@ impl Network {
         }
     }
 
-    /// Takes the frames and the states of radios since the last call.
+    /// Takes the frames and the states of radios since the last call, in order of time.
     pub(crate) fn take_frames(&mut self) -> (Vec<AirFrame>, Vec<RadioEvent>) {
-        let cell = self.media.iter_mut().find_map(|entry| match &mut entry.medium {
-            Medium::Cell(cell) => Some(cell),
-            Medium::Wire(_) | Medium::PointToPoint(_) => None,
-        });
-        let Some(cell) = cell else { return Default::default() };
-        let kept = cell.take_trace().unwrap_or_default();
-        cell.trace();
+        let mut kept = CellTrace::default();
+        for id in 0..self.media.len() {
+            let Some(trace) = self.take_cell_trace(id as MediumId) else { continue };
+            kept.frames.extend(trace.frames);
+            kept.radios.extend(trace.radios);
+        }
+        self.keep_frames();
+        kept.radios.sort_by_key(|event| event.at);
         (kept.frames, kept.radios)
+    }
+
+    /// Takes what the medium recorded, if it is a channel. Stations have the numbers of the run.
+    pub(crate) fn take_cell_trace(&mut self, id: MediumId) -> Option<CellTrace> {
+        let Medium::Cell(cell) = &mut self.media[usize::from(id)].medium else { return None };
+        let mut trace = cell.take_trace().unwrap_or_default();
+        let stations = self.plan.media[usize::from(id)].stations().len() as StationId;
+        let numbers: Vec<StationId> =
+            (0..stations).map(|number| self.plan.station_of(id, number).unwrap_or(number)).collect();
+        let number = |station: &mut StationId| *station = numbers[*station as usize];
+        let node = |node: &mut AirNode| match node {
+            AirNode::Station(station) => number(station),
+            AirNode::AccessPoint | AirNode::All => {}
+        };
+        for frame in &mut trace.frames {
+            frame.medium = id;
+            node(&mut frame.from);
+            node(&mut frame.to);
+            if let Some((_, marked)) = &mut frame.beacon {
+                marked.iter_mut().for_each(number);
+            }
+        }
+        trace.radios.iter_mut().for_each(|event| number(&mut event.station));
+        trace.adaptations.iter_mut().for_each(|(_, station, _)| number(station));
+        Some(trace)
     }
 
     /// Runs to the end. `watch` is called now and then and decides whether to go on.

@@ -258,6 +258,14 @@ impl Plan {
         })
     }
 
+    /// The node of a cell's access point; `None` for an ad-hoc network.
+    pub fn access_point(&self, cell: &CellPlan) -> Option<NodeId> {
+        let medium = &self.media[usize::from(cell.medium)];
+        let MediumKind::Cell(bsss) = &medium.kind else { return None };
+        let first: usize = bsss[..cell.bss?].iter().map(|bss| 1 + bss.stations.len()).sum();
+        Some(medium.members[first])
+    }
+
     /// The number in the plan of a station of a medium.
     pub fn station_of(&self, medium: MediumId, number: StationId) -> Option<StationId> {
         let place =

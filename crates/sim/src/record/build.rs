@@ -14,16 +14,24 @@ use crate::media::cell::{Cell, CellConfig, CellTrace, StationConfig};
 use crate::media::{Direction, Medium, Pipe, PointToPoint, Wire};
 use crate::net::flow::FlowRecord;
 use crate::net::meter::{BIN, Meter};
-use crate::net::route::MediumId;
+use crate::net::route::{MediumId, NodeId};
 use crate::net::{FlowPlan, MediumKind, Network, Plan};
 use crate::record::{
-    BlockTimes, CellResult, CellSetting, EnergyOverhead, Fairness, FlowResult, QueueTrace, Responses,
-    RunResult, RunTrace, Setting, StateSeconds, StationResult, StationSetting, WindowFairness,
+    BlockTimes, CellResult, EnergyOverhead, Fairness, FlowResult, QueueTrace, Responses, RunResult, RunTrace,
+    StateSeconds, StationResult, WindowFairness,
 };
 use crate::replay::Replayed;
 use crate::run::Run;
 use crate::scenario::Scenario;
 use crate::stack::application::Application;
+
+/// Queue lengths of wires and point-to-point hops: of the first of each kind, and of the others by name.
+#[derive(Default)]
+struct Queues {
+    wire: Option<[QueueTrace; 2]>,
+    hop: Option<[QueueTrace; 2]>,
+    further: Vec<(String, QueueTrace)>,
+}
 
 /// What a result needs of a flow beyond its own entry.
 struct Measured<'a> {
@@ -36,7 +44,11 @@ impl Network {
     /// Closes the accounts and returns the result document.
     pub(crate) fn finish(mut self, scenario: &Scenario, seed: u64) -> Run {
         let end = self.close();
-        let flows = (0..self.plan.flows.len()).map(|index| self.flow_result(index)).collect();
+        let flow = |(index, plan): (usize, &FlowPlan)| {
+            let (from, to) = if plan.down { (plan.server, plan.client) } else { (plan.client, plan.server) };
+            self.flow_result(index).between(self.node_name(from), self.node_name(to))
+        };
+        let flows = self.plan.flows.iter().enumerate().map(flow).collect();
         let measured: Vec<_> = self.plan.flows.iter().zip(&self.records).map(measured_of).collect();
         let (result, prints) = self.conclude(end, flows, &measured, scenario, seed);
         let bins = self.records.iter().map(|record| record.meter.bins(self.now)).collect();
@@ -52,7 +64,7 @@ impl Network {
             .zip(&paths)
             .map(|(Observed { meter, .. }, path)| Measured { path, meter })
             .collect();
-        let flows = observed.iter().map(|observed| observed.result.clone()).collect();
+        let flows = observed.iter().map(|observed| self.observed_result(&observed.result)).collect();
         let (result, prints) = self.conclude(end, flows, &measured, scenario, seed);
         let bins = observed.iter().map(|observed| observed.meter.bins(self.now)).collect();
         self.into_run(end, result, prints, bins, scenario, seed)
@@ -85,10 +97,12 @@ impl Network {
             fairness: self.fairness(&flows, measured, scenario),
             stations: stations.collect(),
             cell: self.cell_result(end),
+            cells: self.cell_results(end),
+            access_points: self.access_point_results(),
+            links: self.link_results(),
             flows,
         };
-        let (frames, radios) =
-            self.cell().map_or_else(|| (Fingerprint::default(), Fingerprint::default()), Cell::fingerprints);
+        let (frames, radios) = self.air_fingerprints();
         let mut prints = Fingerprints { events: self.print, frames, radios, ..Fingerprints::default() };
         prints.results.add_text(&serde_json::to_string(&result).expect("a document of numbers and names"));
         (result, prints)
@@ -107,21 +121,40 @@ impl Network {
         Run { result, trace, fingerprints }
     }
 
-    /// The path of a flow that was observed from outside, between its station and the server.
-    fn observed_path(&self, result: &FlowResult) -> Vec<(MediumId, Direction)> {
-        let station = result.station.and_then(|id| self.plan.stations.get(id as usize));
-        let Some(station) = station else { return Vec::new() };
-        let (server, station) = (self.plan.server(), station.node);
-        let (from, to) = if result.direction == "down" { (server, station) } else { (station, server) };
-        self.plan.path(from, to)
+    /// The nodes between which a flow ran that was observed from outside: its station and the server.
+    fn observed_ends(&self, result: &FlowResult) -> Option<(NodeId, NodeId)> {
+        let station = self.plan.stations.get(result.station? as usize)?.node;
+        let server = self.plan.server();
+        Some(if result.direction == "down" { (server, station) } else { (station, server) })
     }
 
-    /// The first cell.
-    fn cell(&self) -> Option<&Cell> {
-        self.media.iter().find_map(|entry| match &entry.medium {
-            Medium::Cell(cell) => Some(&**cell),
+    fn observed_path(&self, result: &FlowResult) -> Vec<(MediumId, Direction)> {
+        self.observed_ends(result).map_or_else(Vec::new, |(from, to)| self.plan.path(from, to))
+    }
+
+    fn observed_result(&self, result: &FlowResult) -> FlowResult {
+        match self.observed_ends(result) {
+            Some((from, to)) => result.clone().between(self.node_name(from), self.node_name(to)),
+            None => result.clone(),
+        }
+    }
+
+    fn node_name(&self, node: NodeId) -> &str {
+        &self.plan.nodes[usize::from(node)].name
+    }
+
+    /// Fingerprints of the frames and radios of all channels; those of a single one are its own.
+    fn air_fingerprints(&self) -> (Fingerprint, Fingerprint) {
+        let channels = self.media.iter().filter_map(|entry| match &entry.medium {
+            Medium::Cell(cell) => Some(cell.fingerprints()),
             Medium::Wire(_) | Medium::PointToPoint(_) => None,
-        })
+        });
+        let joined = channels.reduce(|(mut frames, mut radios), (more_frames, more_radios)| {
+            frames.add(more_frames.value().wrapping_add(1));
+            radios.add(more_radios.value().wrapping_add(1));
+            (frames, radios)
+        });
+        joined.unwrap_or_default()
     }
 
     fn wires(&self) -> impl Iterator<Item = &Wire> {
@@ -131,14 +164,18 @@ impl Network {
         })
     }
 
-    /// Ends the accounts of all radios. Returns the time at which the last radio had finished its last frame.
+    /// Ends the accounts of all radios at one time: when the last radio had finished its last frame. Returns that time.
     fn close(&mut self) -> Instant {
-        let now = self.now;
-        let ends = self.media.iter_mut().filter_map(|entry| match &mut entry.medium {
-            Medium::Cell(cell) => Some(cell.finish(now)),
-            Medium::Wire(_) | Medium::PointToPoint(_) => None,
-        });
-        ends.fold(now, Instant::max)
+        let mut finish = |now: Instant| {
+            let ends = self.media.iter_mut().filter_map(|entry| match &mut entry.medium {
+                Medium::Cell(cell) => Some(cell.finish(now)),
+                Medium::Wire(_) | Medium::PointToPoint(_) => None,
+            });
+            ends.fold(now, Instant::max)
+        };
+        // A channel that ended earlier than another goes on to the common end.
+        let end = finish(self.now);
+        finish(end)
     }
 
     /// Closes the accounts of a replay: its one flow and its one station.
@@ -200,20 +237,25 @@ impl Network {
     fn take_trace(&mut self, end: Instant, bins: Vec<Vec<u64>>, scenario: &Scenario, seed: u64) -> RunTrace {
         let mut setting = self.setting(scenario, seed);
         setting.packets = std::mem::take(&mut self.store).into_bytes();
-        let (mut cell, mut hop_queues, mut wire_queues) =
-            (CellTrace::default(), [QueueTrace::new(), QueueTrace::new()], None);
-        for entry in &mut self.media {
-            match &mut entry.medium {
-                Medium::Cell(medium) => cell = medium.take_trace().unwrap_or_default(),
-                Medium::PointToPoint(hop) => hop_queues = hop.take_traces(end),
-                Medium::Wire(wire) if wire_queues.is_none() => {
-                    wire_queues = Some(wire.pipes.each_mut().map(|pipe| pipe.take_trace(end)));
-                }
-                Medium::Wire(_) => {}
+        let mut queues = self.take_queues(end);
+        let mut cell = CellTrace::default();
+        for id in 0..self.media.len() as MediumId {
+            let Some(trace) = self.take_cell_trace(id) else { continue };
+            cell.frames.extend(trace.frames);
+            cell.radios.extend(trace.radios);
+            cell.adaptations.extend(trace.adaptations);
+            if id == 0 {
+                (cell.ap_queue, cell.ap_power_save) = (trace.ap_queue, trace.ap_power_save);
+            } else {
+                let name = &self.plan.media[usize::from(id)].name;
+                queues.further.push((format!("access point {name}"), trace.ap_queue));
+                queues.further.push((format!("power save {name}"), trace.ap_power_save));
             }
         }
-        let [link_down_queue, link_up_queue] = hop_queues;
-        let [down_queue, up_queue] = wire_queues.unwrap_or_default();
+        cell.radios.sort_by_key(|event| event.at);
+        cell.adaptations.sort_by_key(|(at, ..)| *at);
+        let [link_down_queue, link_up_queue] = queues.hop.unwrap_or_default();
+        let [down_queue, up_queue] = queues.wire.unwrap_or_default();
         RunTrace {
             end,
             setting,
@@ -228,41 +270,29 @@ impl Network {
             adaptations: cell.adaptations,
             link_down_queue,
             link_up_queue,
+            further_queues: queues.further,
         }
     }
 
-    /// What a reader of this run's trace must know of it.
-    pub(crate) fn setting(&self, scenario: &Scenario, seed: u64) -> Setting {
-        let of = |station: &StationConfig| StationSetting {
-            to_sleep: station.radio.to_sleep.time,
-            uapsd: station.policy.needs_uapsd(),
-            powers: State::ALL.map(|state| station.radio.power(state)),
-        };
-        let cell = self.plan.cells.first().and_then(|cell| {
-            let MediumKind::Cell(bsss) = &self.plan.media[usize::from(cell.medium)].kind else { return None };
-            let config = &bsss[cell.bss?].config;
-            Some(CellSetting {
-                standard: config.standard,
-                beacon_interval: config.power_save.beacon_interval,
-                dtim_period: config.power_save.dtim_period,
-                uapsd: cell.uapsd,
-            })
-        });
-        Setting {
-            scenario: scenario.name.clone(),
-            seed,
-            // Without frames there is no telling what a radio did when.
-            stations: if cell.is_some() {
-                self.plan.stations().map(|(_, _, station)| of(station)).collect()
+    /// Takes the queue lengths of wires and point-to-point hops.
+    fn take_queues(&mut self, end: Instant) -> Queues {
+        let mut queues = Queues::default();
+        for (entry, plan) in self.media.iter_mut().zip(&self.plan.media) {
+            let (first, [down, up]) = match &mut entry.medium {
+                Medium::Cell(_) => continue,
+                Medium::PointToPoint(hop) => (&mut queues.hop, hop.take_traces(end)),
+                Medium::Wire(wire) => {
+                    (&mut queues.wire, wire.pipes.each_mut().map(|pipe| pipe.take_trace(end)))
+                }
+            };
+            if first.is_none() {
+                *first = Some([down, up]);
             } else {
-                Vec::new()
-            },
-            cell,
-            mtu_bytes: self.plan.tcp.mss + self.plan.tcp.header_bytes,
-            header_bytes: self.plan.tcp.header_bytes,
-            receive_window_bytes: self.plan.tcp.receive_window,
-            packets: Vec::new(),
+                queues.further.push((format!("{} forth", plan.name), down));
+                queues.further.push((format!("{} back", plan.name), up));
+            }
         }
+        queues
     }
 
     fn flow_result(&self, index: usize) -> FlowResult {
@@ -368,8 +398,12 @@ impl Network {
             flows.iter().filter(|flow| flow.station == Some(id)).map(|flow| flow.bytes_delivered * 8).sum();
         let seconds = |state| ledger.duration(state).as_secs_f64();
         let transition = ledger.duration(State::ToSleep) + ledger.duration(State::WakeUp);
+        let place = &self.plan.stations[id as usize];
         StationResult {
             id,
+            name: place.name.clone(),
+            node: self.node_name(place.node).to_owned(),
+            cell: place.cell.clone(),
             policy: station.policy.name(),
             radio: radio.name.clone(),
             energy_j,
@@ -393,7 +427,7 @@ impl Network {
         }
     }
 
-    /// The first cell or point-to-point hop, with the drops of all wires.
+    /// The first cell or point-to-point hop, with the drops of all wires. Without either there are only these.
     fn cell_result(&self, end: Instant) -> CellResult {
         let dropped =
             |pipe: fn(&Wire) -> &Pipe| self.wires().map(|wire| pipe(wire).statistics().dropped).sum();
@@ -401,7 +435,7 @@ impl Network {
         match &self.media[0].medium {
             Medium::Cell(cell) => CellResult { down_queue_drops, up_queue_drops, ..of_cell(cell, end) },
             Medium::PointToPoint(hop) => CellResult { down_queue_drops, up_queue_drops, ..of_hop(hop, end) },
-            Medium::Wire(_) => unreachable!("the first medium is wireless"),
+            Medium::Wire(_) => CellResult { down_queue_drops, up_queue_drops, ..CellResult::default() },
         }
     }
 
@@ -441,6 +475,11 @@ impl Network {
 }
 
 impl FlowResult {
+    /// With the names of the nodes that send and receive its data.
+    fn between(self, from: &str, to: &str) -> Self {
+        Self { from: from.to_owned(), to: to.to_owned(), ..self }
+    }
+
     /// With the overheads of `sent` bytes for `payload`, and of the time over what was needed.
     fn with_overheads(self, sent: Size, payload: Size, time: Option<f64>) -> Self {
         let data = overhead::data_overhead(sent, payload).ok();
@@ -483,7 +522,7 @@ fn measured_of<'a>((flow, record): (&'a FlowPlan, &'a FlowRecord)) -> Measured<'
     Measured { path: &flow.path, meter: &record.meter }
 }
 
-fn share_of(busy: Span, end: Instant) -> f64 {
+pub(super) fn share_of(busy: Span, end: Instant) -> f64 {
     if end == Instant::ZERO { 0.0 } else { busy.as_secs_f64() / end.as_secs_f64() }
 }
 

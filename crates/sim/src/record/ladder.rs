@@ -10,7 +10,7 @@
 //!    153.358          sta0 sleeps
 //! ```
 //! Times are in milliseconds since the beginning of the run, to the microsecond; a frame's line gives its start and its
-//! duration. Arrows show the direction of a frame, with the access point always on the left. The format is for tests
+//! duration. Arrows show the direction of a frame, with the access point on the left, by its node's name if there are several. The format is for tests
 //! and documents; the tables have the precision of a nanosecond.
 
 use std::fmt::Write as _;
@@ -30,7 +30,7 @@ impl RunTrace {
         let inside = |at: Instant| at >= from && at < to;
         let mut lines: Vec<(Instant, String)> = Vec::new();
         for (frame, outcome) in frames.iter().zip(outcomes).filter(|(frame, _)| inside(frame.start)) {
-            lines.push((frame.start, frame_line(frame, outcome)));
+            lines.push((frame.start, self.frame_line(frame, outcome)));
         }
         lines.extend(self.radio_lines().into_iter().filter(|(at, _)| inside(*at)));
         // The sort is stable: at one instant frames come first, as the cell serves its medium first.
@@ -78,41 +78,48 @@ fn milliseconds(at: Instant) -> String {
     format!("{}.{:03}", micros / 1_000, micros % 1_000)
 }
 
-fn frame_line(frame: &AirFrame, outcome: Outcome) -> String {
-    let arrow = match (frame.from, frame.to) {
-        (Node::Station(station), _) => format!("AP <- sta{station}"),
-        (_, Node::Station(station)) => format!("AP -> sta{station}"),
-        _ => "AP -> all".to_owned(),
-    };
-    let micros = (frame.duration.as_nanos() + 500) / 1_000;
-    let start = milliseconds(frame.start);
-    let mut line = format!("{start:>9}  {micros:>4}us  {arrow:<11}  {:<8}", frame.kind.name());
-    if let Some(packet) = frame.packet {
-        let _ = write!(line, " {} B", packet.bytes);
-    }
-    if let Some((dtim_count, marked)) = &frame.beacon {
-        let _ = write!(line, " dtim {dtim_count}");
-        let marked: Vec<String> = marked.iter().map(|station| format!("sta{station}")).collect();
-        if !marked.is_empty() {
-            let _ = write!(line, " tim {}", marked.join(" "));
+impl RunTrace {
+    fn frame_line(&self, frame: &AirFrame, outcome: Outcome) -> String {
+        let ap = match self.setting.access_point_of(frame) {
+            Some(name) => format!("AP {name}"),
+            None => "AP".to_owned(),
+        };
+        let arrow = match (frame.from, frame.to) {
+            (Node::Station(from), Node::Station(to)) => format!("sta{from} -> sta{to}"),
+            (Node::Station(station), _) => format!("{ap} <- sta{station}"),
+            (_, Node::Station(station)) => format!("{ap} -> sta{station}"),
+            _ => format!("{ap} -> all"),
+        };
+        let micros = (frame.duration.as_nanos() + 500) / 1_000;
+        let start = milliseconds(frame.start);
+        let mut line = format!("{start:>9}  {micros:>4}us  {arrow:<11}  {:<8}", frame.kind.name());
+        if let Some(packet) = frame.packet {
+            let _ = write!(line, " {} B", packet.bytes);
         }
-    }
-    let flags = [
-        (frame.retry, "retry"),
-        (frame.pm, "pm"),
-        (frame.flags.more_data, "more-data"),
-        (frame.flags.eosp, "eosp"),
-    ];
-    for (_, name) in flags.iter().filter(|(set, _)| *set) {
-        line.push(' ');
-        line.push_str(name);
-    }
-    match outcome {
-        Outcome::Received => {}
-        Outcome::Collision | Outcome::Noise | Outcome::Asleep => {
-            let _ = write!(line, " ({})", outcome.name());
+        if let Some((dtim_count, marked)) = &frame.beacon {
+            let _ = write!(line, " dtim {dtim_count}");
+            let marked: Vec<String> = marked.iter().map(|station| format!("sta{station}")).collect();
+            if !marked.is_empty() {
+                let _ = write!(line, " tim {}", marked.join(" "));
+            }
         }
+        let flags = [
+            (frame.retry, "retry"),
+            (frame.pm, "pm"),
+            (frame.flags.more_data, "more-data"),
+            (frame.flags.eosp, "eosp"),
+        ];
+        for (_, name) in flags.iter().filter(|(set, _)| *set) {
+            line.push(' ');
+            line.push_str(name);
+        }
+        match outcome {
+            Outcome::Received => {}
+            Outcome::Collision | Outcome::Noise | Outcome::Asleep => {
+                let _ = write!(line, " ({})", outcome.name());
+            }
+        }
+        line.truncate(line.trim_end().len());
+        line
     }
-    line.truncate(line.trim_end().len());
-    line
 }

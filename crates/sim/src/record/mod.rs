@@ -6,6 +6,7 @@
 
 mod build;
 mod ladder;
+mod media;
 mod pcapng;
 mod perfetto;
 mod result;
@@ -14,11 +15,13 @@ mod timeline;
 
 pub(crate) use pcapng::PcapngStream;
 pub use result::{
-    BlockTimes, CellResult, EnergyOverhead, Fairness, FlowResult, Responses, RunResult, StateSeconds,
-    StationResult, WindowFairness,
+    AccessPointResult, BlockTimes, CellResult, EnergyOverhead, Fairness, FlowResult, LinkDirection,
+    LinkResult, NamedCell, Responses, RunResult, StateSeconds, StationResult, WindowFairness,
 };
 pub use tables::{Column, Table, Values};
 pub use timeline::{Outcome, RadioInterval};
+
+use std::net::Ipv4Addr;
 
 use airwatt_base::{Instant, Power, Span};
 use airwatt_energy::State;
@@ -27,6 +30,7 @@ use airwatt_proto::powersave::{Adaptation, StationId};
 use crate::media::cell::RadioEvent;
 use crate::media::cell::frame::AirFrame;
 use crate::net::WindowSample;
+use crate::net::route::MediumId;
 use airwatt_dot11::phy::Standard;
 
 /// A queue's length in packets after each change.
@@ -39,23 +43,37 @@ pub struct Setting {
     pub scenario: String,
     /// The seed of the run.
     pub seed: u64,
-    /// The cell, if the last hop is one.
-    pub cell: Option<CellSetting>,
+    /// The cells, in the order of the scenario.
+    pub cells: Vec<CellSetting>,
     /// Largest IP packet in bytes.
     pub mtu_bytes: u32,
     /// IP and TCP headers together in bytes.
     pub header_bytes: u32,
     /// Receive window of both ends of a connection in bytes.
     pub receive_window_bytes: u32,
-    /// The stations of the cell, in the order of their numbers.
+    /// The stations of cells, in the order of their numbers.
     pub stations: Vec<StationSetting>,
+    /// The IP address of each node.
+    pub addresses: Vec<Ipv4Addr>,
     /// The bytes of external packets by number; empty if everything is simulated.
     pub packets: Vec<Vec<u8>>,
 }
 
 /// The properties of a cell that a reader of a trace needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CellSetting {
+    /// Its name.
+    pub name: String,
+    /// The medium that it shares with other cells on its channel.
+    pub medium: MediumId,
+    /// The name of its channel, if it has one.
+    pub channel: Option<String>,
+    /// The index of its BSS on the medium; 0 for an ad-hoc network.
+    pub bss: u16,
+    /// The node of its access point; `None` for an ad-hoc network.
+    pub access_point: Option<String>,
+    /// The station whose radio the access point shares.
+    pub shared_radio: Option<StationId>,
     /// The PHY.
     pub standard: Standard,
     /// Time between beacons.
@@ -66,9 +84,26 @@ pub struct CellSetting {
     pub uapsd: bool,
 }
 
+impl Setting {
+    /// The cell of a frame.
+    pub fn cell_of(&self, frame: &AirFrame) -> Option<&CellSetting> {
+        self.cells.iter().find(|cell| cell.medium == frame.medium && cell.bss == frame.bss)
+    }
+
+    /// What an access point is called: by its node if there are several.
+    pub(crate) fn access_point_of(&self, frame: &AirFrame) -> Option<&str> {
+        let several = self.cells.iter().filter(|cell| cell.access_point.is_some()).count() > 1;
+        self.cell_of(frame).filter(|_| several)?.access_point.as_deref()
+    }
+}
+
 /// The properties of a station that a reader of a trace needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StationSetting {
+    /// The medium of its cell.
+    pub medium: MediumId,
+    /// Its association identifier.
+    pub aid: u16,
     /// Duration of its radio's transition from awake to asleep.
     pub to_sleep: Span,
     /// Whether its data frames trigger service periods while it is in power save.
@@ -100,18 +135,20 @@ pub struct RunTrace {
     pub windows: Vec<WindowSample>,
     /// Time from which the deliveries of flows were counted, and for each flow its bytes in each 100 ms from then on.
     pub deliveries: (Instant, Vec<Vec<u64>>),
-    /// Length of the wired queue towards the stations (the DSLAM).
+    /// Length of the first wire's queue towards the stations (the DSLAM).
     pub down_queue: QueueTrace,
-    /// Length of the wired queue towards the server (the modem).
+    /// Length of the first wire's queue towards the server (the modem).
     pub up_queue: QueueTrace,
-    /// Length of the access point's transmission queue.
+    /// Length of the first access point's transmission queue.
     pub ap_queue: QueueTrace,
-    /// Total length of the access point's power-save buffers.
+    /// Total length of the first access point's power-save buffers.
     pub ap_power_save: QueueTrace,
     /// The state of adaptive policies after each change.
     pub adaptations: Vec<(Instant, StationId, Adaptation)>,
-    /// Length of a point-to-point link's queue towards the station.
+    /// Length of the first point-to-point link's queue towards the station.
     pub link_down_queue: QueueTrace,
-    /// Length of a point-to-point link's queue away from the station.
+    /// Length of the first point-to-point link's queue away from the station.
     pub link_up_queue: QueueTrace,
+    /// Lengths of the queues of further wires, links and access points, by name.
+    pub further_queues: Vec<(String, QueueTrace)>,
 }

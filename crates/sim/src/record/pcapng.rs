@@ -1,4 +1,4 @@
-//! The frames of a run as a capture, as a perfect sniffer next to the access point would have written it.
+//! The frames of a run as a capture, as a perfect sniffer next to the access point would have written it: one interface a channel.
 //!
 //! The format is radiotap (link type 127) in pcapng, with nanosecond timestamps from the beginning of the run. Each
 //! frame has its real 802.11 bytes and, for packets, LLC/SNAP, IPv4 and TCP or UDP headers. The timestamp is the
@@ -33,6 +33,7 @@ use super::timeline::{Outcome, Receivers};
 use super::{CellSetting, RunTrace, Setting};
 use crate::media::cell::RadioEvent;
 use crate::media::cell::frame::AirFrame;
+use crate::net::route::MediumId;
 use airwatt_dot11::phy::Standard;
 
 #[cfg(test)]
@@ -63,32 +64,42 @@ impl RunTrace {
 struct FrameWriter<'a> {
     capture: PcapNgWriter<&'a mut dyn io::Write>,
     setting: Cow<'a, Setting>,
-    cell: CellSetting,
+    /// The medium of each interface of the capture: one a channel.
+    channels: Vec<MediumId>,
     bytes: Vec<u8>,
     mpdu: Vec<u8>,
 }
 
 impl<'a> FrameWriter<'a> {
     fn new(setting: Cow<'a, Setting>, out: &'a mut dyn io::Write) -> io::Result<Self> {
-        let Some(cell) = setting.cell else {
+        if setting.cells.is_empty() {
             return Err(io::Error::new(
                 io::ErrorKind::Unsupported,
                 "a point-to-point link has no 802.11 frames",
             ));
-        };
+        }
         let mut capture = PcapNgWriter::with_section_header(out, section(&setting)).map_err(io_error)?;
-        write(&mut capture, &interface(cell.standard).into_block())?;
-        Ok(Self { capture, setting, cell, bytes: Vec::new(), mpdu: Vec::new() })
+        let mut channels = Vec::new();
+        for cell in &setting.cells {
+            if !channels.contains(&cell.medium) {
+                channels.push(cell.medium);
+                write(&mut capture, &interface(cell).into_block())?;
+            }
+        }
+        Ok(Self { capture, setting, channels, bytes: Vec::new(), mpdu: Vec::new() })
     }
 
     fn write(&mut self, frame: &AirFrame, outcome: Outcome) -> io::Result<()> {
         self.bytes.clear();
         self.mpdu.clear();
-        let (length, has_fcs) = encode_mpdu(&self.setting, &self.cell, frame, outcome, &mut self.mpdu);
-        let header = radiotap(self.cell.standard, frame, outcome, has_fcs).encode(&mut self.bytes);
+        let Some(cell) = self.setting.cell_of(frame) else {
+            return Err(io::Error::other("a frame of no cell"));
+        };
+        let (length, has_fcs) = encode_mpdu(&self.setting, cell, frame, outcome, &mut self.mpdu);
+        let header = radiotap(cell, frame, outcome, has_fcs).encode(&mut self.bytes);
         self.bytes.extend_from_slice(&self.mpdu);
         let packet = EnhancedPacketBlock {
-            interface_id: 0,
+            interface_id: self.channels.iter().position(|medium| *medium == frame.medium).unwrap_or(0) as u32,
             timestamp: Duration::from_nanos(frame.start.as_nanos()),
             original_len: (header + length) as u32,
             data: Cow::Borrowed(&self.bytes),
@@ -183,26 +194,34 @@ fn section(setting: &Setting) -> SectionHeaderBlock<'static> {
     }
 }
 
-fn interface(standard: Standard) -> InterfaceDescriptionBlock<'static> {
-    let channel = channel(standard);
-    let description = format!("the simulated air, {} at {} MHz", standard.name(), channel.frequency_mhz);
+fn interface(cell: &CellSetting) -> InterfaceDescriptionBlock<'static> {
+    let channel = channel(cell);
+    let description = format!("the simulated air, {} at {} MHz", cell.standard.name(), channel.frequency_mhz);
     InterfaceDescriptionBlock {
         linktype: DataLink::IEEE802_11_RADIOTAP,
         // There is no limit, because the omitted bytes never existed.
         snaplen: 0,
         options: vec![
-            InterfaceDescriptionOption::IfName(Cow::Borrowed("air")),
+            InterfaceDescriptionOption::IfName(Cow::Owned(cell.name.clone())),
             InterfaceDescriptionOption::IfDescription(Cow::Owned(description)),
             InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
         ],
     }
 }
 
-/// The lowest channel of the PHY's band; the simulator has only one channel.
-fn channel(standard: Standard) -> Channel {
-    match standard {
-        Standard::B | Standard::G => Channel { frequency_mhz: 2412, flags: Channel::DYNAMIC_2GHZ },
-        Standard::A | Standard::N => Channel { frequency_mhz: 5180, flags: Channel::OFDM_5GHZ },
+/// The channel of a cell: the one of its number, if its name is that of a channel in the PHY's band (802.11-2020 annex E), or else
+/// the lowest of the band.
+fn channel(cell: &CellSetting) -> Channel {
+    let number: Option<u16> = cell.channel.as_ref().and_then(|name| name.parse().ok());
+    match cell.standard {
+        Standard::B | Standard::G => {
+            let number = number.filter(|number| (1..=13).contains(number)).unwrap_or(1);
+            Channel { frequency_mhz: 2407 + 5 * number, flags: Channel::DYNAMIC_2GHZ }
+        }
+        Standard::A | Standard::N => {
+            let number = number.filter(|number| (36..=177).contains(number)).unwrap_or(36);
+            Channel { frequency_mhz: 5000 + 5 * number, flags: Channel::OFDM_5GHZ }
+        }
     }
 }
 
@@ -234,19 +253,19 @@ fn encode_mpdu(
     (on_air, true)
 }
 
-fn radiotap(standard: Standard, frame: &AirFrame, outcome: Outcome, has_fcs: bool) -> Radiotap {
+fn radiotap(cell: &CellSetting, frame: &AirFrame, outcome: Outcome, has_fcs: bool) -> Radiotap {
     let flag = |set: bool, flag: u8| if set { flag } else { 0 };
     let broken = flag(is_broken(outcome), RadiotapFlags::BAD_FCS);
-    let mcs = standard.mcs(frame.rate).map(|index| {
+    let mcs = cell.standard.mcs(frame.rate).map(|index| {
         let field = McsField::new(index, Bandwidth::Mhz20, GuardInterval::Long);
         McsField { known: field.known | MCS_KNOWN_ABSENT, ..field }
     });
     Radiotap {
-        tsft_us: Some(first_bit_us(standard, frame)),
+        tsft_us: Some(first_bit_us(cell.standard, frame)),
         flags: RadiotapFlags(broken | flag(has_fcs, RadiotapFlags::FCS)),
         // Rates without an index are multiples of 500 kbit/s up to 54 Mbit/s.
         rate_500kbps: mcs.is_none().then(|| (frame.rate.as_bps() / 500_000) as u8),
-        channel: Some(channel(standard)),
+        channel: Some(channel(cell)),
         mcs,
         ..Radiotap::default()
     }

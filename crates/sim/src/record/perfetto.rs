@@ -153,19 +153,31 @@ impl RunTrace {
                 writer.count(power, interval.start, setting.power(interval.state).as_nanowatts() / 1_000)?;
             }
             let sent = writer.track("frames", Some(station), None)?;
-            write_frames(&mut writer, sent, &frames, Node::Station(id as u32))?;
+            write_frames(&mut writer, sent, &frames, |frame| frame.from == Node::Station(id as u32))?;
             self.write_adaptations(&mut writer, station, id as u32)?;
         }
-        if self.setting.cell.is_some() {
-            let access_point = writer.track("access point", None, None)?;
+        let several = self.setting.cells.iter().filter(|cell| cell.access_point.is_some()).count() > 1;
+        for (index, cell) in self.setting.cells.iter().enumerate() {
+            let Some(name) = &cell.access_point else { continue };
+            let name = if several { format!("access point {name}") } else { "access point".to_owned() };
+            let access_point = writer.track(&name, None, None)?;
             let sent = writer.track("frames", Some(access_point), None)?;
-            write_frames(&mut writer, sent, &frames, Node::AccessPoint)?;
-            writer.queue("transmission queue", access_point, &self.ap_queue)?;
-            writer.queue("power-save buffers", access_point, &self.ap_power_save)?;
-        } else {
+            write_frames(&mut writer, sent, &frames, |frame| {
+                frame.from == Node::AccessPoint && (frame.medium, frame.bss) == (cell.medium, cell.bss)
+            })?;
+            if index == 0 {
+                writer.queue("transmission queue", access_point, &self.ap_queue)?;
+                writer.queue("power-save buffers", access_point, &self.ap_power_save)?;
+            }
+        }
+        if self.setting.cells.is_empty() {
             let link = writer.track("link", None, None)?;
             writer.queue("queue towards the station", link, &self.link_down_queue)?;
             writer.queue("queue away from the station", link, &self.link_up_queue)?;
+        }
+        for (name, lengths) in &self.further_queues {
+            let parent = writer.track(name, None, None)?;
+            writer.queue("queue", parent, lengths)?;
         }
         let wire = writer.track("wire", None, None)?;
         writer.queue("queue towards the stations", wire, &self.down_queue)?;
@@ -208,8 +220,13 @@ impl RunTrace {
     }
 }
 
-fn write_frames(writer: &mut Writer, track: u64, frames: &[&AirFrame], from: Node) -> io::Result<()> {
-    for frame in frames.iter().filter(|frame| frame.from == from) {
+fn write_frames(
+    writer: &mut Writer,
+    track: u64,
+    frames: &[&AirFrame],
+    is_own: impl Fn(&AirFrame) -> bool,
+) -> io::Result<()> {
+    for frame in frames.iter().filter(|frame| is_own(frame)) {
         let mut name = frame.kind.name().to_owned();
         if let Some(packet) = frame.packet {
             name = format!("{name} {} B", packet.bytes);

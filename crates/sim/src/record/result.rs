@@ -30,8 +30,14 @@ pub struct RunResult {
     pub flows: Vec<FlowResult>,
     /// Stations by number.
     pub stations: Vec<StationResult>,
-    /// The cell.
+    /// The first cell, or the point-to-point link, with the drops of all wires.
     pub cell: CellResult,
+    /// The cells, in the order of the scenario.
+    pub cells: Vec<NamedCell>,
+    /// The access points, in the order of their cells.
+    pub access_points: Vec<AccessPointResult>,
+    /// The links: point-to-point links, then wires.
+    pub links: Vec<LinkResult>,
     /// How the flows shared.
     pub fairness: Fairness,
 }
@@ -48,9 +54,14 @@ impl RunResult {
 pub struct FlowResult {
     /// Its number.
     pub id: u32,
-    /// Its station; `null` if its end is a neighbour's on the wire.
+    /// The station that receives its data, or else the one that sends them; `null` if neither end is a station.
     pub station: Option<u32>,
-    /// `down` or `up`.
+    /// The node that sends its data.
+    pub from: String,
+    /// The node that receives them.
+    pub to: String,
+    /// `down` if its station receives the data, otherwise `up`; between nodes that are no stations, `down` is towards an access
+    /// point, or else from the node that waits for the connection.
     pub direction: &'static str,
     /// Transport's name.
     pub transport: &'static str,
@@ -109,6 +120,8 @@ impl FlowResult {
         Self {
             id,
             station: station.into(),
+            from: String::new(),
+            to: String::new(),
             direction: if down { "down" } else { "up" },
             transport,
             bytes_delivered: 0,
@@ -214,6 +227,12 @@ pub struct EnergyOverhead {
 pub struct StationResult {
     /// Its number.
     pub id: u32,
+    /// Its name: that of its node, with the cell behind a slash if the node is a station of several cells.
+    pub name: String,
+    /// Its node.
+    pub node: String,
+    /// The name of its cell or point-to-point link.
+    pub cell: String,
     /// Power-save policy.
     pub policy: &'static str,
     /// Radio profile.
@@ -261,7 +280,7 @@ pub struct StateSeconds {
 }
 
 /// The last hop: the cell, or the point-to-point link with packets for frames.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct CellResult {
     /// Share of the time during which a frame was on the air.
     pub airtime_utilization: f64,
@@ -281,6 +300,70 @@ pub struct CellResult {
     pub down_queue_drops: u64,
     /// Packets dropped at the wired queue towards the server.
     pub up_queue_drops: u64,
+}
+
+/// One cell.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct NamedCell {
+    /// Its name.
+    pub name: String,
+    /// Its channel; `null` if it has one of its own. Cells on one channel share what is counted of the air.
+    pub channel: Option<String>,
+    /// Share of the time during which a frame was on its channel.
+    pub airtime_utilization: f64,
+    /// Attempts to send a data, control or beacon frame on its channel.
+    pub frames: u64,
+    /// Attempts after the first.
+    pub retries: u64,
+    /// Times that several nodes began at once.
+    pub collisions: u64,
+    /// Packets dropped at the buffers of its access point.
+    pub ap_drops: u64,
+    /// Packets given up at the retry limit on its channel.
+    pub retry_limit_drops: u64,
+}
+
+/// One access point.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct AccessPointResult {
+    /// Its node.
+    pub node: String,
+    /// Its cell.
+    pub cell: String,
+    /// The station whose radio it shares; `null` if it has one of its own, whose energy is not accounted for.
+    pub shares_radio_of: Option<u32>,
+    /// Packets dropped at its buffers.
+    pub drops: u64,
+    /// Packets that it gave up at the retry limit.
+    pub retry_limit_drops: u64,
+}
+
+/// One wire or point-to-point link.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct LinkResult {
+    /// Its name.
+    pub name: String,
+    /// `wire` or `point-to-point`.
+    pub kind: &'static str,
+    /// The nodes at its ends.
+    pub between: [String; 2],
+    /// From the first node to the second.
+    pub forth: LinkDirection,
+    /// From the second node to the first.
+    pub back: LinkDirection,
+}
+
+/// One direction of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct LinkDirection {
+    /// Its rate.
+    pub rate_bps: f64,
+    /// Packets taken in and not dropped at the queue.
+    pub packets: u64,
+    /// Packets dropped at the full queue.
+    pub queue_drops: u64,
+    /// Packets damaged on the way.
+    pub damaged: u64,
 }
 
 /// How the flows shared the capacity, by their throughputs over the measured interval, or each from its start where the

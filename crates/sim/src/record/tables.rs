@@ -19,7 +19,7 @@ use airwatt_energy::State;
 use airwatt_proto::powersave::{Adaptation, StationId};
 
 use super::timeline::{Outcome, RadioInterval};
-use super::{QueueTrace, RunTrace};
+use super::{QueueTrace, RunTrace, Setting};
 use crate::media::cell::frame::{AirFrame, Kind, Node};
 use crate::net::meter::BIN;
 
@@ -94,8 +94,8 @@ impl RunTrace {
             self.queues(),
             radio_states(&self.all_radio_intervals(&frames)),
             self.triggers(&frames),
-            beacons(&frames),
-            frame_table(&frames, &self.outcomes(&frames)),
+            beacons(&self.setting, &frames),
+            frame_table(&self.setting, &frames, &self.outcomes(&frames)),
             self.adaptation_table(),
         ]
     }
@@ -159,7 +159,7 @@ impl RunTrace {
     }
 
     fn queues(&self) -> Table {
-        let named: [(&str, &QueueTrace); 6] = [
+        let mut named: Vec<(&str, &QueueTrace)> = vec![
             ("wired down", &self.down_queue),
             ("wired up", &self.up_queue),
             ("access point", &self.ap_queue),
@@ -167,8 +167,9 @@ impl RunTrace {
             ("link down", &self.link_down_queue),
             ("link up", &self.link_up_queue),
         ];
+        named.extend(self.further_queues.iter().map(|(name, trace)| (name.as_str(), trace)));
         let mut rows: Vec<(Instant, u32, u32)> = Vec::new();
-        for (code, (_, trace)) in (0..).zip(named) {
+        for (code, (_, trace)) in (0..).zip(&named) {
             rows.extend(trace.iter().map(|&(at, packets)| (at, code, packets)));
         }
         // The sort is stable: several changes of one queue at one instant keep their order.
@@ -237,7 +238,7 @@ fn radio_states(stations: &[Vec<RadioInterval>]) -> Table {
     )
 }
 
-fn beacons(frames: &[&AirFrame]) -> Table {
+fn beacons(setting: &Setting, frames: &[&AirFrame]) -> Table {
     let rows: Vec<(&AirFrame, u32, u32)> = frames
         .iter()
         .filter_map(|frame| {
@@ -252,13 +253,16 @@ fn beacons(frames: &[&AirFrame]) -> Table {
             ("dtim_count", Values::U32(rows.iter().map(|row| row.1).collect())),
             ("tim_stations", Values::U32(rows.iter().map(|row| row.2).collect())),
             ("received", Values::Bool(rows.iter().map(|row| row.0.received).collect())),
+            ("cell", coded(rows.iter().map(|row| cell_name(setting, row.0)))),
         ],
     )
 }
 
-fn frame_table(frames: &[&AirFrame], outcomes: &[Outcome]) -> Table {
+fn frame_table(setting: &Setting, frames: &[&AirFrame], outcomes: &[Outcome]) -> Table {
     let flag = |value: fn(&AirFrame) -> bool| Values::Bool(frames.iter().map(|frame| value(frame)).collect());
-    let node = |value: fn(&AirFrame) -> Node| coded(frames.iter().map(|frame| node_name(value(frame))));
+    let node = |value: fn(&AirFrame) -> Node| {
+        coded(frames.iter().map(|frame| node_name(setting, frame, value(frame))))
+    };
     table(
         "frames",
         [
@@ -291,13 +295,22 @@ fn frame_table(frames: &[&AirFrame], outcomes: &[Outcome]) -> Table {
             ("more_data", flag(|frame| frame.flags.more_data)),
             ("eosp", flag(|frame| frame.flags.eosp)),
             ("sequence", Values::U32(frames.iter().map(|frame| u32::from(frame.sequence)).collect())),
+            ("cell", coded(frames.iter().map(|frame| cell_name(setting, frame)))),
         ],
     )
 }
 
-fn node_name(node: Node) -> String {
+fn cell_name(setting: &Setting, frame: &AirFrame) -> String {
+    setting.cell_of(frame).map_or_else(String::new, |cell| cell.name.clone())
+}
+
+/// The name of the sender or receiver of a frame.
+fn node_name(setting: &Setting, frame: &AirFrame, node: Node) -> String {
     match node {
-        Node::AccessPoint => "access point".to_owned(),
+        Node::AccessPoint => {
+            let name = setting.access_point_of(frame).map_or_else(String::new, |name| format!(" {name}"));
+            format!("access point{name}")
+        }
         Node::Station(station) => format!("station {station}"),
         Node::All => "all".to_owned(),
     }

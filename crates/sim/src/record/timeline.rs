@@ -4,15 +4,16 @@
 //! while it sends a frame, receives while another node does, and otherwise listens. These are the rules of the ledger,
 //! so the durations of a state add up to those of the ledger, to the nanosecond; tests check this.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use airwatt_base::{Instant, Span};
 use airwatt_energy::State;
 use airwatt_proto::powersave::StationId;
 
-use super::RunTrace;
+use super::{RunTrace, StationSetting};
 use crate::media::cell::RadioEvent;
 use crate::media::cell::frame::{AirFrame, Node};
+use crate::net::route::MediumId;
 
 #[cfg(test)]
 mod tests;
@@ -72,25 +73,44 @@ impl RunTrace {
     /// differ. A station that does not exist has none.
     pub fn radio_intervals(&self, station: StationId) -> Vec<RadioInterval> {
         let frames = self.frames_by_start();
-        self.intervals_of(station, &frames, &busy(&frames))
+        self.intervals_of(station, &frames, &self.busy_of(station, &frames))
     }
 
     /// Returns [`RunTrace::radio_intervals`] for every station, in the order of their numbers.
     pub(super) fn all_radio_intervals(&self, frames: &[&AirFrame]) -> Vec<Vec<RadioInterval>> {
-        let air = busy(frames);
-        (0..self.setting.stations.len())
-            .map(|station| self.intervals_of(station as StationId, frames, &air))
-            .collect()
+        let mut channels: BTreeMap<MediumId, Vec<Busy>> = BTreeMap::new();
+        let intervals = |(station, setting): (StationId, &StationSetting)| {
+            let air = channels.entry(setting.medium).or_insert_with(|| self.busy_of(station, frames));
+            self.intervals_of(station, frames, air)
+        };
+        (0..).zip(&self.setting.stations).map(intervals).collect()
+    }
+
+    /// The periods during which frames were on the channel of a station.
+    fn busy_of(&self, station: StationId, frames: &[&AirFrame]) -> Vec<Busy> {
+        let medium = self.setting.stations.get(station as usize).map(|setting| setting.medium);
+        let on_channel = frames.iter().copied().filter(|frame| Some(frame.medium) == medium);
+        busy(&on_channel.collect::<Vec<_>>())
+    }
+
+    /// Whether a frame was sent by the radio of a station, as that or as an access point.
+    fn is_sent_by(&self, station: StationId, frame: &AirFrame) -> bool {
+        match frame.from {
+            Node::Station(other) => other == station,
+            Node::AccessPoint => {
+                self.setting.cell_of(frame).is_some_and(|cell| cell.shared_radio == Some(station))
+            }
+            Node::All => false,
+        }
     }
 
     fn intervals_of(&self, station: StationId, frames: &[&AirFrame], air: &[Busy]) -> Vec<RadioInterval> {
         let Some(setting) = self.setting.stations.get(station as usize) else { return Vec::new() };
-        let me = Node::Station(station);
         let of = |wanted: &dyn Fn(&AirFrame) -> bool| {
             let frames: Vec<&AirFrame> = frames.iter().copied().filter(|frame| wanted(frame)).collect();
             busy(&frames)
         };
-        let own = of(&|frame| frame.from == me);
+        let own = of(&|frame| self.is_sent_by(station, frame));
         let mut line = Line { intervals: Vec::new(), end: self.end };
         let (mut since, mut decision) = (Instant::ZERO, State::Listen);
         let decided = self.radios.iter().filter(|event| event.station == station);
@@ -144,16 +164,17 @@ impl Receivers {
     /// The outcome of each of `frames`. They are in the order of their start times, start after all frames of earlier calls,
     /// and include every frame that starts together with one of them.
     pub(super) fn outcomes(&mut self, frames: &[&AirFrame]) -> Vec<Outcome> {
-        let begins_with = |index: usize, neighbour: Option<usize>| {
-            neighbour
-                .and_then(|neighbour| frames.get(neighbour))
-                .is_some_and(|other| other.start == frames[index].start)
+        let same_start = |index: usize| move |other: &&&AirFrame| other.start == frames[index].start;
+        let begins_with_another = |index: usize| {
+            let before = frames[..index].iter().rev().take_while(same_start(index));
+            let after = frames[index + 1..].iter().take_while(same_start(index));
+            before.chain(after).any(|other| other.medium == frames[index].medium)
         };
         let outcome = |(index, frame): (usize, &&AirFrame)| {
             if frame.received {
                 return Outcome::Received;
             }
-            if begins_with(index, index.checked_sub(1)) || begins_with(index, Some(index + 1)) {
+            if begins_with_another(index) {
                 return Outcome::Collision;
             }
             match frame.to {

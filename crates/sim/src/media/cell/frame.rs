@@ -5,7 +5,7 @@ use airwatt_proto::powersave::{Control, ServiceFlags, StationId};
 
 use super::contention::ContenderId;
 use crate::net::packet::Packet;
-use crate::net::route::Member;
+use crate::net::route::{MediumId, Member};
 
 /// ACK: frame control, duration, receiver, FCS (802.11-2020 9.3.1.4).
 pub const ACK_BYTES: u32 = 14;
@@ -185,7 +185,9 @@ pub struct AirFrame {
     pub from: Node,
     /// For whom.
     pub to: Node,
-    /// The index of its BSS in the cell.
+    /// The medium. The cell itself leaves it 0; the network sets it, and makes the numbers of stations those of the run.
+    pub medium: MediumId,
+    /// The index of its BSS on the medium.
     pub bss: u16,
     /// What it was.
     pub kind: Kind,

@@ -296,6 +296,14 @@ impl Cell {
         statistics
     }
 
+    /// Packets that the access point of a BSS dropped at its buffers, and that it gave up at the retry limit.
+    pub fn access_point_drops(&self, bss: usize) -> (u64, u64) {
+        match self.access_points.get(bss).map(|member| &self.macs[*member as usize]) {
+            Some(Mac::AccessPoint(mac)) => (mac.buffer_drops(), mac.given_up()),
+            _ => (0, 0),
+        }
+    }
+
     /// Fingerprints of the frames on the air and of the radios.
     pub const fn fingerprints(&self) -> (Fingerprint, Fingerprint) {
         (self.channel.print(), self.radios.print())

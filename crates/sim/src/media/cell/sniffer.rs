@@ -71,6 +71,7 @@ impl Sniffer {
                 duration: part.duration,
                 from,
                 to,
+                medium: 0,
                 bss,
                 kind: part.kind,
                 rate: match part.kind {

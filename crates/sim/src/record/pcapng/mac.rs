@@ -37,16 +37,20 @@ const TIME_UNIT_NS: u64 = 1_024_000;
 /// timestamp field itself.
 const BEACON_HEADER_BITS: u64 = 24 * 8;
 
-/// The association identifier of a station.
-pub(super) const fn aid(station: StationId) -> u16 {
-    station as u16 + 1
+/// The address of a cell's access point, and of its BSS.
+fn bssid(setting: &Setting, cell: &CellSetting) -> MacAddress {
+    let number = setting.cells.iter().position(|other| other.name == cell.name).unwrap_or(0) as u16;
+    match number.to_be_bytes() {
+        [0, 0] => ACCESS_POINT,
+        [high, low] => MacAddress([2, 0, 0, 1, high, low]),
+    }
 }
 
-fn address(node: Node) -> MacAddress {
+fn address(setting: &Setting, cell: &CellSetting, node: Node) -> MacAddress {
     match node {
-        Node::AccessPoint => ACCESS_POINT,
+        Node::AccessPoint => bssid(setting, cell),
         Node::Station(station) => {
-            let [high, low] = aid(station).to_be_bytes();
+            let [high, low] = (station as u16 + 1).to_be_bytes();
             MacAddress([2, 0, 0, 0, 1 + high, low])
         }
         Node::All => MacAddress::BROADCAST,
@@ -56,9 +60,9 @@ fn address(node: Node) -> MacAddress {
 /// Appends the frame without its FCS, as far as its bytes are known, to an empty `out`. Returns its length with the
 /// unknown bytes.
 pub(super) fn encode(setting: &Setting, cell: &CellSetting, frame: &AirFrame, out: &mut Vec<u8>) -> usize {
-    header(frame).encode(out);
+    header(setting, cell, frame).encode(out);
     if let Some((dtim_count, marked)) = &frame.beacon {
-        beacon(cell, frame, *dtim_count, marked, out);
+        beacon(setting, cell, frame, (*dtim_count, marked), out);
         fill(out, (frame.bytes as usize).saturating_sub(FCS_BYTES));
     }
     let Some(packet) = &frame.packet else { return out.len() };
@@ -67,11 +71,7 @@ pub(super) fn encode(setting: &Setting, cell: &CellSetting, frame: &AirFrame, ou
         out,
     );
     let whole = out.len() + packet.bytes as usize;
-    match (frame.from, frame.to) {
-        (Node::Station(station), _) => packet::encode(setting, packet, station, true, out),
-        (_, Node::Station(station)) => packet::encode(setting, packet, station, false, out),
-        _ => {}
-    }
+    packet::encode(setting, packet, out);
     whole
 }
 
@@ -95,32 +95,40 @@ fn kind_of(frame: &AirFrame) -> FrameKind {
     }
 }
 
-fn header(frame: &AirFrame) -> Header {
+fn header(setting: &Setting, cell: &CellSetting, frame: &AirFrame) -> Header {
     let kind = kind_of(frame);
     let from_station = matches!(frame.from, Node::Station(_));
     let mut control = FrameControl::new(kind);
     control.retry = frame.retry;
     control.power_management = frame.pm;
     control.more_data = frame.flags.more_data;
-    control.to_ds = kind.is_data() && from_station;
-    control.from_ds = kind.is_data() && !from_station;
-    let mut header = Header::new(control, address(frame.to));
+    // An ad-hoc network has no distribution system.
+    let has_ds = kind.is_data() && cell.access_point.is_some();
+    control.to_ds = has_ds && from_station;
+    control.from_ds = has_ds && !from_station;
+    let mut header = Header::new(control, address(setting, cell, frame.to));
     header.duration_id = match (frame.kind, frame.from) {
         // The field contains the AID with both top bits set (9.2.4.2).
-        (Kind::PsPoll, Node::Station(station)) => 0xc000 | aid(station),
+        (Kind::PsPoll, Node::Station(station)) => 0xc000 | setting.stations[station as usize].aid,
         _ => frame.nav.as_nanos().div_ceil(1_000).min(MAX_DURATION_US) as u16,
     };
-    header.address2 = Some(address(frame.from));
+    header.address2 = Some(address(setting, cell, frame.from));
     // Null frames end at the access point; packets go further.
-    let end = if frame.packet.is_some() { ROUTER } else { ACCESS_POINT };
+    let end = if frame.packet.is_some() && has_ds { ROUTER } else { bssid(setting, cell) };
     header.address3 = Some(end);
     header.sequence_control = Some(frame.sequence << 4);
     header.qos = Some(QosControl::new(BEST_EFFORT).with_eosp(frame.flags.eosp));
     header
 }
 
-fn beacon(cell: &CellSetting, frame: &AirFrame, dtim_count: u8, marked: &[StationId], out: &mut Vec<u8>) {
-    let aids: Vec<u16> = marked.iter().map(|station| aid(*station)).collect();
+fn beacon(
+    setting: &Setting,
+    cell: &CellSetting,
+    frame: &AirFrame,
+    (dtim_count, marked): (u8, &[StationId]),
+    out: &mut Vec<u8>,
+) {
+    let aids: Vec<u16> = marked.iter().map(|station| setting.stations[*station as usize].aid).collect();
     // Rates are multiples of 500 kbit/s, mandatory ones with bit 7.
     let (rates, ds_channel): (&[u8], _) = match cell.standard {
         Standard::B => (&[0x82, 0x84, 0x8b, 0x96], Some(1)),

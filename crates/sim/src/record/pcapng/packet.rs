@@ -5,14 +5,12 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use airwatt_proto::e2tcp::{Addresses, Endpoint};
-use airwatt_proto::powersave::StationId;
 use airwatt_proto::tcp::{Flags, Segment};
 
-use super::mac::aid;
 use crate::net::packet::{Packet, Payload};
+use crate::net::route::Address;
 use crate::record::Setting;
 
-const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
 /// IPv4 and TCP headers without options, and the largest size of the options of either (RFC 791 3.1, RFC 9293 3.1).
@@ -34,15 +32,10 @@ const MAX_WINDOW_SHIFT: u8 = 14;
 /// The payload of all applications.
 static ZEROS: [u8; u16::MAX as usize] = [0; u16::MAX as usize];
 
-fn station_address(station: StationId) -> Ipv4Addr {
-    let [high, low] = aid(station).to_be_bytes();
-    Ipv4Addr::new(10, 1, high, low)
-}
-
 /// Appends the packet's headers.
-pub(super) fn encode(setting: &Setting, packet: &Packet, station: StationId, up: bool, out: &mut Vec<u8>) {
-    let (from, to) = if up { (station_address(station), SERVER) } else { (SERVER, station_address(station)) };
-    let ends = Ends { from: (from, packet.sport), to: (to, packet.dport) };
+pub(super) fn encode(setting: &Setting, packet: &Packet, out: &mut Vec<u8>) {
+    let address = |node: Address| setting.addresses[usize::from(node.0)];
+    let ends = Ends { from: (address(packet.src), packet.sport), to: (address(packet.dst), packet.dport) };
     match &packet.payload {
         Payload::Tcp(segment) => {
             let options = segment.sack.option_bytes() + segment.timestamp_bytes();

@@ -109,8 +109,12 @@ fn a_frame_that_its_receiver_slept_through_was_heard_well_by_the_sniffer() {
     let trace = traced("fast-dsl", &[("flow.application.size", "20kB")]);
     let mut frame = trace.frames[0].clone();
     frame.received = false;
-    assert!(!radiotap(Standard::A, &frame, Outcome::Asleep, true).flags.has(RadiotapFlags::BAD_FCS));
-    assert!(radiotap(Standard::A, &frame, Outcome::Noise, true).flags.has(RadiotapFlags::BAD_FCS));
+    assert!(
+        !radiotap(&trace.setting.cells[0], &frame, Outcome::Asleep, true).flags.has(RadiotapFlags::BAD_FCS)
+    );
+    assert!(
+        radiotap(&trace.setting.cells[0], &frame, Outcome::Noise, true).flags.has(RadiotapFlags::BAD_FCS)
+    );
 }
 
 #[test]
@@ -225,4 +229,63 @@ fn checksums_are_those_of_rfc_1071() {
     let bytes = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
     assert_eq!(packet::checksum(0, &bytes), !0xddf2);
     assert_eq!(packet::checksum(0x0001, &bytes[2..]), !0xddf2);
+}
+
+/// One interface a channel, with the cell's name and frequency, and frames of both access points by addresses of their own.
+#[test]
+fn several_cells_are_several_interfaces_or_share_one() {
+    let changes = [("duration", "300ms"), ("measure_from", "100ms")];
+    for (name, interfaces, access_points) in [
+        ("two-cells", vec![("air", 5180), ("extension", 5180)], 2),
+        ("two-hops", vec![("air", 5180)], 2),
+        ("four-in-a-row", vec![("air", 2412)], 0),
+    ] {
+        let trace = traced(name, &changes);
+        let mut bytes = Vec::new();
+        trace.write_pcapng(&mut bytes).unwrap();
+        let mut reader = PcapNgReader::new(&bytes[..]).unwrap();
+        let (mut found, mut used, mut beacons) =
+            (Vec::new(), std::collections::BTreeSet::new(), std::collections::BTreeSet::new());
+        while let Some(block) = reader.next_block() {
+            match block.unwrap() {
+                Block::InterfaceDescription(interface) => {
+                    let name = interface.options.iter().find_map(|option| match option {
+                        InterfaceDescriptionOption::IfName(name) => Some(name.to_string()),
+                        _ => None,
+                    });
+                    found.push(name.unwrap());
+                }
+                Block::EnhancedPacket(packet) => {
+                    used.insert(packet.interface_id as usize);
+                    let (_, length) = Radiotap::decode(&packet.data).unwrap();
+                    let frame = Frame::decode(&packet.data[length..]).unwrap();
+                    if packet.data[length] == 0x80 {
+                        beacons.insert(frame.header().address2.unwrap().0);
+                    }
+                }
+                _ => {}
+            }
+        }
+        assert_eq!(found, interfaces.iter().map(|(name, _)| *name).collect::<Vec<_>>(), "{name}");
+        assert_eq!(used.into_iter().collect::<Vec<_>>(), (0..interfaces.len()).collect::<Vec<_>>(), "{name}");
+        assert_eq!(beacons.len(), access_points, "{name}");
+        let first = channel(&trace.setting.cells[0]).frequency_mhz;
+        assert_eq!(i32::from(first), interfaces[0].1, "{name}");
+    }
+}
+
+#[test]
+fn a_stream_of_several_cells_is_the_whole_capture() {
+    let changes = [("duration", "300ms"), ("measure_from", "100ms")]
+        .map(|(key, value)| (key.to_owned(), value.to_owned()));
+    for name in ["two-cells", "two-hops", "two-access-points", "four-in-a-row"] {
+        let scenario = Scenario::load(name, &changes).unwrap();
+        let mut streamed = Vec::new();
+        crate::run_to_pcapng(&scenario, 1, &mut streamed, &mut |_| ControlFlow::Continue(())).unwrap();
+        let mut whole = Vec::new();
+        let trace = traced(name, &[("duration", "300ms"), ("measure_from", "100ms")]);
+        trace.write_pcapng(&mut whole).unwrap();
+        assert!(whole.len() > 10_000 && streamed == whole, "{name}");
+        assert!(!trace.tables().is_empty() && trace.write_perfetto(&mut Vec::new()).is_ok());
+    }
 }

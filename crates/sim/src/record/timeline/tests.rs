@@ -14,11 +14,20 @@ fn traced(scenario: &str, changes: &[(&str, &str)]) -> (RunTrace, Vec<Ledger>) {
     let mut network = Network::new(Plan::new(&scenario, 1).unwrap(), 1);
     network.trace();
     network.run(&mut |_| ControlFlow::Continue(()));
-    let now = network.now;
-    let Medium::Cell(cell) = &mut network.media[0].medium else { unreachable!("the scenario has [wifi]") };
-    cell.finish(now);
-    let stations: u32 = scenario.station.iter().map(|group| group.count).sum();
-    let ledgers = (0..stations).map(|station| cell.ledger(station).clone()).collect();
+    let places: Vec<_> = network.plan.stations().map(|(medium, number, _)| (medium, number)).collect();
+    let mut end = network.now;
+    for _ in 0..2 {
+        for entry in &mut network.media {
+            if let Medium::Cell(cell) = &mut entry.medium {
+                end = cell.finish(end);
+            }
+        }
+    }
+    let ledger = |(medium, number): (u16, u32)| match &network.media[usize::from(medium)].medium {
+        Medium::Cell(cell) => cell.ledger(number).clone(),
+        other => unreachable!("{other:?} has no stations with traces"),
+    };
+    let ledgers = places.into_iter().map(ledger).collect();
     (network.finish(&scenario, 1).trace.unwrap(), ledgers)
 }
 
@@ -94,4 +103,21 @@ fn outcomes_tell_noise_from_collisions_from_sleep() {
 fn a_station_that_does_not_exist_did_nothing() {
     let (trace, _) = traced("fast-dsl", &[("flow.application.size", "10kB")]);
     assert_eq!(trace.radio_intervals(1), []);
+}
+
+/// With several cells each station has its own channel, and a shared radio sends as an access point too.
+#[test]
+fn radio_intervals_of_several_cells() {
+    for (name, policy) in [
+        ("two-hops", "active"),
+        ("two-cells", "psm"),
+        ("two-access-points", "uapsd"),
+        ("two-access-points", "active"),
+        ("four-in-a-row", "active"),
+    ] {
+        let changes = [("duration", "700ms"), ("measure_from", "100ms"), ("policy", policy)];
+        let (trace, ledgers) = traced(name, &changes);
+        assert!(ledgers.len() > 1, "{name}");
+        check(name, &trace, &ledgers);
+    }
 }

@@ -1,0 +1,172 @@
+//! What a reader of a trace must know of a network, and the results of its cells, access points and links.
+
+use std::net::Ipv4Addr;
+
+use airwatt_base::Instant;
+use airwatt_energy::State;
+use airwatt_proto::powersave::StationId;
+
+use super::build::share_of;
+use super::{AccessPointResult, CellSetting, LinkDirection, LinkResult, NamedCell, Setting, StationSetting};
+use crate::media::{Medium, PipeStatistics};
+use crate::net::plan::CellPlan;
+use crate::net::route::NodeId;
+use crate::net::{MediumKind, Network};
+use crate::scenario::Scenario;
+
+impl Network {
+    /// What a reader of this run's trace must know of it.
+    pub(crate) fn setting(&self, scenario: &Scenario, seed: u64) -> Setting {
+        let cells = self.cell_settings();
+        // Without frames there is no telling what a radio did when.
+        let in_cells = (0..).zip(self.plan.stations()).filter(|(_, (medium, ..))| {
+            !matches!(self.plan.media[usize::from(*medium)].kind, MediumKind::PointToPoint(..))
+        });
+        let stations = in_cells.map(|(id, (medium, _, station))| StationSetting {
+            medium,
+            aid: self.aid(id),
+            to_sleep: station.radio.to_sleep.time,
+            uapsd: station.policy.needs_uapsd(),
+            powers: State::ALL.map(|state| station.radio.power(state)),
+        });
+        Setting {
+            scenario: scenario.name.clone(),
+            seed,
+            stations: stations.collect(),
+            cells,
+            addresses: self.addresses(),
+            mtu_bytes: self.plan.tcp.mss + self.plan.tcp.header_bytes,
+            header_bytes: self.plan.tcp.header_bytes,
+            receive_window_bytes: self.plan.tcp.receive_window,
+            packets: Vec::new(),
+        }
+    }
+
+    fn cell_settings(&self) -> Vec<CellSetting> {
+        let of = |cell: &CellPlan| {
+            let medium = &self.plan.media[usize::from(cell.medium)];
+            let (config, bss) = match &medium.kind {
+                MediumKind::Cell(bsss) => {
+                    let bss = &bsss[cell.bss?];
+                    (&bss.config, Some(bss))
+                }
+                MediumKind::AdHoc(network) => (&network.channel, None),
+                MediumKind::Wire(_) | MediumKind::PointToPoint(..) => return None,
+            };
+            let node = self.plan.access_point(cell);
+            Some(CellSetting {
+                name: cell.name.clone(),
+                medium: cell.medium,
+                channel: cell.channel.clone(),
+                bss: cell.bss.unwrap_or_default() as u16,
+                access_point: node.map(|node| self.plan.nodes[usize::from(node)].name.clone()),
+                shared_radio: bss
+                    .and_then(|bss| bss.shared_radio)
+                    .and_then(|number| self.plan.station_of(cell.medium, number)),
+                standard: config.standard,
+                beacon_interval: config.power_save.beacon_interval,
+                dtim_period: config.power_save.dtim_period,
+                uapsd: cell.uapsd,
+            })
+        };
+        self.plan.cells.iter().filter_map(of).collect()
+    }
+
+    /// The association identifier of a station: its number in its cell, from 1.
+    fn aid(&self, station: StationId) -> u16 {
+        let place = &self.plan.stations[station as usize];
+        let before = self.plan.stations[..station as usize].iter().filter(|other| other.cell == place.cell);
+        before.count() as u16 + 1
+    }
+
+    /// An IP address for each node: stations by their numbers, and the others from the server on.
+    fn addresses(&self) -> Vec<Ipv4Addr> {
+        let server = self.plan.server();
+        let mut further = 1_u16;
+        let address = |node: NodeId| {
+            let station = self.plan.stations.iter().position(|station| station.node == node);
+            let (net, number) = match station {
+                Some(station) => (1, station as u16 + 1),
+                None if node == server => (0, 1),
+                None => {
+                    further += 1;
+                    (0, further)
+                }
+            };
+            let [high, low] = number.to_be_bytes();
+            Ipv4Addr::new(10, net, high, low)
+        };
+        (0..self.plan.nodes.len() as NodeId).map(address).collect()
+    }
+
+    /// The cells in the order of the scenario. Cells on one channel share its counts of frames.
+    pub(super) fn cell_results(&self, end: Instant) -> Vec<NamedCell> {
+        let of = |plan: &CellPlan| {
+            let Medium::Cell(cell) = &self.media[usize::from(plan.medium)].medium else { return None };
+            let statistics = cell.statistics();
+            Some(NamedCell {
+                name: plan.name.clone(),
+                channel: plan.channel.clone(),
+                airtime_utilization: share_of(cell.airborne(end), end),
+                frames: statistics.frames,
+                retries: statistics.retries,
+                collisions: statistics.collisions,
+                ap_drops: plan.bss.map_or(0, |bss| cell.access_point_drops(bss).0),
+                retry_limit_drops: statistics.given_up,
+            })
+        };
+        self.plan.cells.iter().filter_map(of).collect()
+    }
+
+    /// The access points in the order of their cells.
+    pub(super) fn access_point_results(&self) -> Vec<AccessPointResult> {
+        let of = |plan: &CellPlan| {
+            let Medium::Cell(cell) = &self.media[usize::from(plan.medium)].medium else { return None };
+            let MediumKind::Cell(bsss) = &self.plan.media[usize::from(plan.medium)].kind else { return None };
+            let (bss, node) = (plan.bss?, self.plan.access_point(plan)?);
+            let (drops, retry_limit_drops) = cell.access_point_drops(bss);
+            Some(AccessPointResult {
+                node: self.plan.nodes[usize::from(node)].name.clone(),
+                cell: plan.name.clone(),
+                shares_radio_of: bsss[bss]
+                    .shared_radio
+                    .and_then(|number| self.plan.station_of(plan.medium, number)),
+                drops,
+                retry_limit_drops,
+            })
+        };
+        self.plan.cells.iter().filter_map(of).collect()
+    }
+
+    /// The wires and point-to-point links, in the order of their tables and kinds.
+    pub(super) fn link_results(&self) -> Vec<LinkResult> {
+        let links = self.media.iter().zip(&self.plan.media).filter_map(|(entry, plan)| {
+            let (kind, statistics, rates) = match (&entry.medium, &plan.kind) {
+                (Medium::Wire(wire), MediumKind::Wire(pipes)) => (
+                    "wire",
+                    [wire.down(), wire.up()].map(|pipe| pipe.statistics()),
+                    pipes.map(|pipe| pipe.rate),
+                ),
+                (Medium::PointToPoint(hop), MediumKind::PointToPoint(config, _)) => {
+                    let statistics = [hop.down(), hop.up()].map(|pipe| pipe.statistics());
+                    ("point-to-point", statistics, [Some(config.rate); 2])
+                }
+                _ => return None,
+            };
+            let direction = |index: usize| {
+                let PipeStatistics { offered, dropped, damaged } = statistics[index];
+                let rate_bps = rates[index].map_or(0.0, |rate| rate.as_bps() as f64);
+                LinkDirection { rate_bps, packets: offered - dropped, queue_drops: dropped, damaged }
+            };
+            let between = [0, 1].map(|end| self.plan.nodes[usize::from(plan.members[end])].name.clone());
+            Some(LinkResult {
+                name: plan.name.clone(),
+                kind,
+                between,
+                forth: direction(0),
+                back: direction(1),
+            })
+        });
+        links.collect()
+    }
+}

@@ -1,0 +1,343 @@
+//! The general form of scenarios: both forms of every scenario that ships, names and routes that cannot be, and what the four
+//! scenarios beyond the usual path come to.
+
+mod validation;
+
+use airwatt_sim::scenario::{Scenario, shipped};
+
+use validation::{cut, in_parallel, scenario, simulate};
+
+fn read(text: &str) -> Scenario {
+    Scenario::from_text(text, "general.toml", &[]).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// The general form of each scenario is a scenario file, expands into itself, and gives the same trajectory and document.
+#[test]
+fn both_forms_of_every_shipped_scenario_are_the_same_run() {
+    let names: Vec<&str> = shipped().iter().map(|shipped| shipped.name).collect();
+    in_parallel(&names, |name| {
+        let short = cut(name, "active", "2s");
+        let short = Scenario { time_limit: short.time_limit.max(airwatt_base::Span::from_secs(2)), ..short };
+        let general = read(&short.expanded().to_toml());
+        assert!(!general.is_short(), "{name}");
+        assert_eq!(general.to_toml(), short.expanded().to_toml(), "{name}");
+        assert_eq!(general.expanded().to_toml(), general.to_toml(), "{name}");
+        assert_eq!(read(&short.to_toml()).to_toml(), short.to_toml(), "{name}: its own form is a file too");
+        let [one, other] = [&short, &general].map(|scenario| simulate(scenario, 1));
+        assert_eq!(one.fingerprints, other.fingerprints, "{name}");
+        assert_eq!(one.result, other.result, "{name}");
+    });
+}
+
+/// Every kind of flow and link that the short form has, in both forms.
+#[test]
+fn what_no_shipped_scenario_has_expands_to_the_same_run_too() {
+    let variants = [
+        "flow = [{ direction = \"down\", neighbours = 2, application = { kind = \"bulk\", size = \"200kB\" } }, { direction = \"up\", neighbours = 1, application = { kind = \"bulk\", size = \"200kB\" } }, { direction = \"up\", application = { kind = \"bulk\", size = \"200kB\" } }]",
+        "station = [{ count = 2 }, { power_save = { policy = \"psm\" } }, { count = 2, distance = \"9m\" }]\nflow = [{ direction = \"down\", stations = [0, 3], application = { kind = \"bulk\", size = \"200kB\" } }, { direction = \"up\", stations = [2], application = { kind = \"bulk\", size = \"200kB\" } }]",
+        "flow = [{ direction = \"down\", application = { kind = \"bulk\", size = \"200kB\" }, wired = { rtt = \"7ms\", down = { rate = \"3Mbps\", cross = { rate = \"1Mbps\" } }, up = { rate = \"1Mbps\" } } }]",
+        "flow = [{ direction = \"up\", transport = \"split\", application = { kind = \"bulk\", size = \"200kB\" } }]\ngateway = { buffer = \"8kB\" }",
+        "flow = [{ direction = \"down\", transport = \"e2tcp\", application = { kind = \"bulk\", size = \"200kB\" } }]",
+        "duration = \"500ms\"\nstation = [{ count = 2 }]\nflow = [{ direction = \"up\", transport = \"udp\", application = { kind = \"saturated\" } }]",
+        "station = [{ count = 2 }]\nwifi = { base = \"fast-wifi\", channel = \"6\", path_loss = {} }\nflow = [{ direction = \"up\", application = { kind = \"bulk\", size = \"200kB\" } }]",
+    ];
+    for variant in variants {
+        let short = read(&format!("base = \"fast-dsl\"\n{variant}"));
+        let general = read(&short.expanded().to_toml());
+        let [one, other] = [&short, &general].map(|scenario| simulate(scenario, 1));
+        assert_eq!(one.fingerprints, other.fingerprints, "{variant}");
+        assert_eq!(one.result, other.result, "{variant}");
+    }
+}
+
+/// The measured rates of the flows of a scenario in Mbit/s.
+fn rates(name: &str, set: &[(&str, &str)]) -> Vec<f64> {
+    let flows = simulate(&scenario(name, set), 1).result.flows;
+    flows.iter().map(|flow| flow.measured_bps.unwrap_or(flow.goodput_bps) / 1e6).collect()
+}
+
+#[test]
+fn a_relay_halves_the_goodput_on_one_channel_and_not_on_two() {
+    let [direct, relayed, two_channels] =
+        [("two-hops", "station0"), ("two-hops", "phone"), ("two-cells", "phone")]
+            .map(|(name, to)| rates(name, &[("flow.to", to)])[0]);
+    assert!((relayed / direct - 0.5).abs() < 0.05, "{relayed} of {direct}");
+    assert!((two_channels / direct - 1.0).abs() < 0.05, "{two_channels} of {direct}");
+}
+
+#[test]
+fn two_access_points_in_range_share_about_half_and_half() {
+    let together = rates("two-access-points", &[]);
+    let alone = rates("two-access-points", &[("flow.1.start", "9999ms")])[0];
+    assert!((together[0] / together[1] - 1.0).abs() < 0.1, "{together:?}");
+    assert!(((together[0] + together[1]) / alone - 1.0).abs() < 0.15, "{together:?} of {alone}");
+}
+
+#[test]
+fn three_ad_hoc_hops_carry_a_third() {
+    let [one, two, three] = ["b", "c", "d"].map(|to| rates("four-in-a-row", &[("flow.to", to)])[0]);
+    assert!((two / one - 1.0 / 2.0).abs() < 0.06, "{two} of {one}");
+    assert!((three / one - 1.0 / 3.0).abs() < 0.05, "{three} of {one}");
+    let back = rates("four-in-a-row", &[("flow.from", "d"), ("flow.to", "a")])[0];
+    assert!((back / three - 1.0).abs() < 0.1, "{back} back, {three} forth");
+}
+
+/// The general form of a small network: a server, an access point and two phones.
+const SMALL: &str = r#"
+node = [{ name = "server" }, { name = "ap" }, { name = "phone", count = 2 }]
+link = [{ name = "wire", between = ["server", "ap"], delay = "10ms", forth = { rate = "16Mbps" }, back = { rate = "1Mbps" } }]
+cell = [{ name = "air", wifi = "fast-wifi", access_point = { node = "ap" }, station = [{ node = "phone0" }, { node = "phone1", distance = "9m" }] }]
+flow = [{ from = "server", to = "phone", application = { kind = "bulk", size = "100kB" } }]
+"#;
+
+fn error(text: &str, set: &[(&str, &str)]) -> String {
+    let set: Vec<_> = set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    Scenario::from_text(text, "general.toml", &set).expect_err("this scenario cannot be").to_string()
+}
+
+/// A change of the small network and the line that it gets.
+#[test]
+fn names_that_cannot_be_get_one_line() {
+    let cases = [
+        (
+            "to = \"phone\"",
+            "to = \"fone\"",
+            "general.toml:5: flow.0.to: expected a node: server, ap, phone0, phone1, got \"fone\"",
+        ),
+        (
+            "node = \"ap\" }",
+            "node = \"phone\" }",
+            "general.toml:4: cell.0.access_point.node: expected a single node, got the group \"phone\" of 2",
+        ),
+        (
+            "{ name = \"ap\" }",
+            "{ name = \"ap\" }, { name = \"phone0\" }",
+            "general.toml:2: node.3.name: expected a name that no other node has, got \"phone0\" twice",
+        ),
+        (
+            "name = \"air\"",
+            "name = \"wire\"",
+            "general.toml:4: cell.0.name: expected a name that no other link or cell has, got \"wire\" twice",
+        ),
+        (
+            "name = \"air\"",
+            "name = \"a.b\"",
+            "general.toml:4: cell.0.name: expected a name of letters, digits, \"-\" and \"_\" that is not a number, got \"a.b\"",
+        ),
+        (
+            "node = \"ap\" }",
+            "node = \"ap\", radio = \"shared\" }",
+            "general.toml:4: cell.0.access_point.radio: expected a node that is a station of an earlier cell on the same channel, got \"shared\" at \"ap\", which is no station there",
+        ),
+        (
+            "node = \"phone1\"",
+            "node = \"phone0\"",
+            "general.toml:4: cell.0.station.1.node: expected each node once in a cell, got \"phone0\" twice",
+        ),
+        (
+            "[\"server\", \"ap\"]",
+            "[\"server\"]",
+            "general.toml:3: link.0.between: expected the names of two nodes, got 1 names",
+        ),
+        (
+            ", back = { rate = \"1Mbps\" }",
+            "",
+            "general.toml:3: link.0.back: expected a table such as { rate = \"16Mbps\" }, got nothing",
+        ),
+        (
+            "delay = \"10ms\",",
+            "delay = \"10ms\", rate = \"1Mbps\",",
+            "general.toml:3: link.0.rate: no effect with kind \"wire\"; hint: it belongs to \"point-to-point\", or forth and back",
+        ),
+        (
+            "from = \"server\",",
+            "direction = \"down\", from = \"server\",",
+            "general.toml:5: flow.0.direction: not with from and to: either says where the flow goes",
+        ),
+        (
+            "from = \"server\", to = \"phone\"",
+            "direction = \"down\"",
+            "general.toml:5: flow.0.from: expected the name of a node, as the general form has it, got nothing",
+        ),
+        (
+            "to = \"phone\"",
+            "to = \"phone\", transport = \"split\"",
+            "general.toml:5: flow.0.transport: not with this path: \"split\" needs a gateway between its ends: node.middlebox",
+        ),
+        (
+            "node = \"phone0\"",
+            "node = \"phone0\", count = 2",
+            "general.toml:4: cell.0.station.0.count: no effect with a [[cell]]; hint: it belongs to the [[node]]",
+        ),
+        (
+            "wifi = \"fast-wifi\"",
+            "wifi = \"faster\"",
+            "general.toml:4: cell.0.wifi: expected fast-wifi, slow-wifi or a table, got \"faster\"",
+        ),
+        (
+            "node = \"phone0\"",
+            "node = \"phone0\", receive_dtims = true",
+            "general.toml:4: cell.0.station.0.receive_dtims: no effect with stations that receive every beacon; hint: it belongs to a station.listen_interval above 1",
+        ),
+        (
+            "node = [",
+            "ap = { uapsd = false }\nnode = [",
+            "general.toml:2: ap.uapsd: no effect with the general form; hint: it belongs to the short form, with [wifi] or [link]",
+        ),
+        (
+            "access_point = { node = \"ap\" }",
+            "mode = \"ad-hoc\"",
+            "general.toml:5: flow.0.to: expected one path from \"server\" to \"phone0\", got none; hint: give node \"server\" route = [{ to = \"phone0\", via = NEIGHBOUR }], or forward = true to nodes between",
+        ),
+        (
+            "{ name = \"server\" }",
+            "{ name = \"server\", route = [{ to = \"phone\", via = \"phone0\" }] }",
+            "general.toml:2: node.0.route.0.via: expected a neighbour of \"server\": ap, got \"phone0\"",
+        ),
+    ];
+    assert!(!read(SMALL).is_short());
+    for (from, to, expected) in cases {
+        assert!(SMALL.contains(from), "{from}");
+        assert_eq!(error(&SMALL.replacen(from, to, 1), &[]), expected, "{to}");
+    }
+}
+
+#[test]
+fn two_equal_paths_ask_for_a_route() {
+    let wire = |name: &str, one: &str, other: &str| {
+        format!(
+            "{{ name = \"{name}\", between = [\"{one}\", \"{other}\"], delay = \"1ms\", forth = {{ rate = \"1Mbps\" }}, back = {{ rate = \"1Mbps\" }} }}"
+        )
+    };
+    let square = |routes: [&str; 2]| {
+        let links = [wire("ab", "a", "b"), wire("ac", "a", "c"), wire("bd", "b", "d"), wire("cd", "c", "d")];
+        format!(
+            "node = [{{ name = \"a\"{} }}, {{ name = \"b\" }}, {{ name = \"c\" }}, {{ name = \"d\"{} }}]\nlink = [{}]\nflow = [{{ from = \"a\", to = \"d\", application = {{ kind = \"bulk\", size = \"10kB\" }} }}]",
+            routes[0],
+            routes[1],
+            links.join(", ")
+        )
+    };
+    let [there, back] =
+        [", route = [{ to = \"d\", via = \"c\" }]", ", route = [{ to = \"a\", via = \"b\" }]"];
+    assert_eq!(
+        error(&square(["", ""]), &[]),
+        "general.toml:3: flow.0.to: expected one path from \"a\" to \"d\", got 2 of equal length at \"a\", by \"b\" and \"c\"; hint: give node \"a\" route = [{ to = \"d\", via = \"b\" }]"
+    );
+    let line = error(&square([there, ""]), &[]);
+    assert!(
+        line.contains("flow.0.from: expected one path from \"d\" to \"a\", got 2 of equal length"),
+        "{line}"
+    );
+    let result = simulate(&read(&square([there, back])), 1).result;
+    assert_eq!(result.flows[0].bytes_delivered, 10_000);
+    let packets = |name: &str| {
+        let link = result.links.iter().find(|link| link.name == name).unwrap();
+        (link.forth.packets > 0, link.back.packets > 0)
+    };
+    // Data by c, acknowledgements by b.
+    assert_eq!((packets("ac"), packets("cd")), ((true, false), (true, false)));
+    assert_eq!((packets("ab"), packets("bd")), ((false, true), (false, true)));
+}
+
+#[test]
+fn overrides_name_tables_or_number_them_or_mean_all() {
+    let set = |key: &str, value: &str| {
+        Scenario::from_text(SMALL, "general.toml", &[(key.to_owned(), value.to_owned())])
+            .unwrap_or_else(|error| panic!("{error}"))
+    };
+    let delay = |scenario: &Scenario| scenario.links()[0].delay.to_string();
+    assert_eq!(delay(&set("link.wire.delay", "3ms")), "3ms");
+    assert_eq!(delay(&set("link.0.delay", "4ms")), "4ms");
+    assert_eq!(delay(&set("link.delay", "5ms")), "5ms");
+    let distances = |scenario: &Scenario| {
+        scenario.cell[0].station.iter().map(|group| group.distance.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(distances(&set("cell.air.station.phone1.distance", "20m")), ["4m", "20m"]);
+    assert_eq!(distances(&set("cell.station.distance", "20m")), ["20m", "20m"]);
+    let policies = |scenario: &Scenario| {
+        scenario.cell[0].station.iter().map(|group| group.power_save.name()).collect::<Vec<_>>()
+    };
+    assert_eq!(policies(&set("policy", "psm")), ["psm", "psm"]);
+    assert_eq!(policies(&set("cell.air.station.phone0.power_save.policy", "psm")), ["psm", "active"]);
+    assert_eq!(set("transport", "cubic").flow[0].transport.name(), "cubic");
+    assert_eq!(
+        error(SMALL, &[("link.wire.delay", "1h")]),
+        "--set link.wire.delay=1h: expected 0ns to 100s, got 3600s"
+    );
+    assert_eq!(
+        error(SMALL, &[("policy", "psm"), ("cell.air.access_point.uapsd", "false")]),
+        "--policy psm: expected a policy without U-APSD, which this access point lacks (ap.uapsd), got \"psm\""
+    );
+    assert_eq!(
+        error(SMALL, &[("cell.air.access_point.dtim_period", "3")]),
+        "--set cell.air.access_point.dtim_period=3: no effect with stations that receive every beacon; hint: it belongs to station.receive_dtims"
+    );
+}
+
+/// Tables in a short file are counted as the file has them, and may use the names of its expansion.
+#[test]
+fn appended_tables_keep_the_numbers_of_their_file() {
+    let text = "base = \"fast-dsl\"\nnode = [{ name = \"station0\" }]";
+    let line = error(text, &[]);
+    assert_eq!(
+        line,
+        "general.toml:2: node.0.name: expected a name that no other node has, got \"station0\" twice"
+    );
+    let line = error("base = \"two-hops\"\n", &[("policy", "psm")]);
+    assert!(line.contains("cell.0.access_point.radio: expected power_save policy \"active\", since an access point's radio does not sleep, got \"psm\" of station \"station0\""), "{line}");
+    let line = error("base = \"two-hops\"\n", &[("cell.extension.wifi.data_rate", "65Mbps")]);
+    assert_eq!(
+        line,
+        "--set cell.extension.wifi.data_rate=65Mbps: expected 130Mbps, as in cell \"air\" on the same channel, got 65Mbps"
+    );
+}
+
+#[test]
+fn radio_files_lie_beside_the_scenario() {
+    let folder = std::env::temp_dir().join(format!("airwatt-topology-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("radios")).unwrap();
+    let radio =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../radios/ar5004.toml")).unwrap();
+    std::fs::write(folder.join("radios/mine.toml"), radio).unwrap();
+    std::fs::write(
+        folder.join("base.toml"),
+        "base = \"fast-dsl\"\nstation = [{ radio = \"radios/mine.toml\" }]\n",
+    )
+    .unwrap();
+    std::fs::write(folder.join("mine.toml"), "base = \"base.toml\"\n").unwrap();
+    std::fs::write(
+        folder.join("general.toml"),
+        SMALL.replacen("node = \"phone0\"", "node = \"phone0\", radio = \"radios/mine.toml\"", 1),
+    )
+    .unwrap();
+    for file in ["mine.toml", "base.toml", "general.toml"] {
+        let scenario = scenario(folder.join(file).to_str().unwrap(), &[]);
+        assert_eq!(simulate(&scenario, 1).result.stations[0].radio, "ar5004", "{file}");
+        // What is printed runs from anywhere.
+        assert_eq!(simulate(&read(&scenario.to_toml()), 1).result.stations[0].radio, "ar5004", "{file}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// Further wireless interfaces of a node have streams of their own, and the first keep theirs.
+#[test]
+fn several_cells_share_no_random_numbers() {
+    let alone = simulate(&scenario("fast-dsl", &[("flow.application.size", "1MB")]), 1);
+    let beside = "base = \"fast-dsl\"
+        node = [{ name = \"ap2\" }, { name = \"other\" }]
+        cell = [{ name = \"beside\", wifi = \"fast-wifi\", access_point = { node = \"ap2\" }, station = [{ node = \"other\" }, { node = \"station0\" }] }]
+        flow = [{ direction = \"down\", application = { kind = \"bulk\", size = \"1MB\" } }, { from = \"ap2\", to = \"other\", application = { kind = \"bulk\", size = \"900kB\" } }]";
+    let both = simulate(&read(beside), 1).result;
+    assert_eq!(both.flows[0].completed_s, alone.result.flows[0].completed_s);
+    let names: Vec<_> =
+        both.stations.iter().map(|station| (station.name.as_str(), station.cell.as_str())).collect();
+    assert_eq!(names, [("station0/air", "air"), ("other", "beside"), ("station0/beside", "beside")]);
+    assert_eq!(
+        (both.flows[1].station, both.flows[1].from.as_str(), both.flows[1].to.as_str()),
+        (Some(1), "ap2", "other")
+    );
+    // Equal cells with equal traffic would do the same at the same times with equal numbers.
+    let [one, other] = [0, 1].map(|cell| both.cells[cell].frames);
+    assert_ne!(one, other);
+}
