@@ -104,10 +104,13 @@ class Scenario:
         """The same scenario with `KEY=VALUE` pairs applied in order. Raises `InputError`."""
     def shortened(self, length: str) -> Scenario:
         """The same scenario, its run at most so long (`20s`), measured over the same share. Raises `InputError`."""
-    def to_toml(self) -> str:
-        """The whole scenario, defaults filled in, as it would stand in a file."""
-    def to_dict(self) -> dict[str, Any]:
-        """The whole scenario, defaults filled in, as nested dicts of plain values and `Quantity`."""
+    def to_toml(self, *, expand: bool = ...) -> str:
+        """The whole scenario, defaults filled in, as it would stand in a file; with `expand` in the general form."""
+    def to_dict(self, *, expand: bool = ...) -> dict[str, Any]:
+        """The whole scenario, defaults filled in, as nested dicts of plain values and `Quantity`.
+
+        With `expand` in the general form.
+        """
 
 @final
 class Column:

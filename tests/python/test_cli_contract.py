@@ -182,6 +182,36 @@ def test_show_config_is_a_scenario_that_runs_the_same(airwatt, tmp_path):
     assert {**first, "wall_s": 0} == {**again, "wall_s": 0}
 
 
+@pytest.mark.parametrize("scenario", ["fast-dsl", "two-hops", "e2tcp"])
+def test_the_general_form_is_a_scenario_that_runs_the_same(airwatt, tmp_path, scenario):
+    shown = airwatt("run", scenario, "--set", "duration=2100ms", "--show-config", "--expand")
+    assert shown.status == 0, shown.err
+    assert "[[node]]" in shown.out and "[[flow]]" in shown.out and "[wired]" not in shown.out
+    path = tmp_path / "general.toml"
+    path.write_text(shown.out)
+    first = airwatt("run", scenario, "--set", "duration=2100ms", "--json").json
+    again = airwatt("run", path, "--json").json
+    assert {**first, "wall_s": 0} == {**again, "wall_s": 0}
+    assert airwatt("run", path, "--show-config").out == shown.out
+    assert airwatt("run", scenario, "--expand").is_one_line("--expand: no effect without --show-config")
+
+
+def test_traces_of_two_cells_name_them(airwatt, tmp_path):
+    import pyarrow.parquet as pq
+
+    files = ["--trace", tmp_path, "--plot", tmp_path / "two.png", "--perfetto", tmp_path / "two.perfetto"]
+    answer = airwatt("run", "two-cells", "--set", "duration=2100ms", *files, "--pcap", tmp_path / "two.pcapng", "--json")
+    assert answer.status == 0, answer.err
+    frames = pq.read_table(tmp_path / "frames.parquet")
+    assert set(frames["cell"].to_pylist()) == {"air", "extension"}
+    assert {"access point access-point", "access point station0"} <= set(frames["from"].to_pylist())
+    document = answer.json
+    assert [cell["name"] for cell in document["cells"]] == ["air", "extension"]
+    assert [station["name"] for station in document["stations"]] == ["station0", "phone"]
+    assert (document["flows"][0]["from"], document["flows"][0]["to"]) == ("server", "phone")
+    assert document["cell"].items() >= {key: document["cells"][0][key] for key in ("frames", "collisions")}.items()
+
+
 def test_traces_are_parquet_with_units_in_their_names(airwatt, tmp_path):
     import pyarrow.parquet as pq
 

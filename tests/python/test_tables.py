@@ -47,6 +47,7 @@ def test_counts_and_shares():
         pytest.param(
             ["compare", "fast-dsl", *SHORT, "--vary", "wired.rtt=20ms,80ms", "--runs", "3"], id="compare-runs"
         ),
+        pytest.param(["run", "two-access-points", "--set", "duration=3s"], id="run-cells"),
         pytest.param(["radios"], id="radios"),
         pytest.param(["scenarios"], id="scenarios"),
         pytest.param(["policies"], id="policies"),

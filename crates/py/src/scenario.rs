@@ -78,14 +78,21 @@ impl Scenario {
         &self.checked.name
     }
 
-    /// The whole scenario, defaults filled in, as it would stand in a file.
-    fn to_toml(&self) -> String {
-        self.checked.to_toml()
+    /// The whole scenario, defaults filled in, as it would stand in a file; with `expand` in the general form.
+    #[pyo3(signature = (*, expand = false))]
+    fn to_toml(&self, expand: bool) -> String {
+        if expand { self.checked.expanded().to_toml() } else { self.checked.to_toml() }
     }
 
-    /// The whole scenario, defaults filled in, as nested dicts of plain values and `Quantity`.
-    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        values::to_dict(py, &self.checked)
+    /// The whole scenario, defaults filled in, as nested dicts of plain values and `Quantity`; with `expand` in the general
+    /// form.
+    #[pyo3(signature = (*, expand = false))]
+    fn to_dict<'py>(&self, py: Python<'py>, expand: bool) -> PyResult<Bound<'py, PyAny>> {
+        if expand {
+            values::to_dict(py, &self.checked.expanded())
+        } else {
+            values::to_dict(py, &self.checked)
+        }
     }
 
     fn __repr__(&self) -> String {

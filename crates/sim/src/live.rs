@@ -26,6 +26,26 @@ pub enum Host {
     Station(StationId),
 }
 
+/// The number of stations whose hosts can be outside: each is a node of its own, and none is the server.
+///
+/// # Errors
+/// What of the scenario cannot be, in one line.
+pub fn stations_of(scenario: &Scenario, seed: u64) -> Result<usize, String> {
+    let plan = Plan::new(scenario, seed).map_err(|error| error.to_string())?;
+    let mut nodes = vec![plan.server()];
+    for station in &plan.stations {
+        if nodes.contains(&station.node) {
+            let what = "expected a server beyond an access point, and stations of one cell each";
+            return Err(format!(
+                "{}: {what}, got station {:?}; only such hosts can be emulated",
+                scenario.name, station.name
+            ));
+        }
+        nodes.push(station.node);
+    }
+    Ok(plan.stations.len())
+}
+
 /// What was observed of one flow from outside.
 #[derive(Clone, Debug)]
 pub struct Observed {

@@ -42,8 +42,10 @@ class Setting:
 
 
 def setting_of(scenario: Scenario) -> Setting | None:
-    """None for what the models do not describe: no line, no Wi-Fi, several stations, endless bulk."""
+    """None for what the models do not describe: no line, no Wi-Fi, several stations or cells, endless bulk."""
     text = scenario.to_dict()
+    if "cell" in text:
+        return None
     stations = text["station"]
     if "wired" not in text or "wifi" not in text or len(stations) != 1 or stations[0]["count"] != 1:
         return None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airwatt._core import InputError, RunError
-from airwatt._documents import FlowResult, RunResult
+from airwatt._documents import FlowResult, RunResult, StationResult
 from airwatt.aggregates import Number, over
 from airwatt.cli.output import note_file, print_json, show, writing
 from airwatt.results import Result, Runs
@@ -77,9 +77,9 @@ def present(result: Result | Runs, json: bool) -> None:
     # A single run is the mean of itself.
     runs = result.runs if isinstance(result, Runs) else [result]
     first = runs[0]
-    hop = _link(runs) if _is_link(first) else _cell(runs)
     flows = () if not first.flows else (*_flows(runs), *_overheads(runs))
-    show(_headline(first, len(runs)), *flows, *_stations(runs), hop, *_clock(result))
+    stations = () if not first.stations else _stations(runs)
+    show(_headline(first, len(runs)), *flows, *stations, *_hops(runs), *_clock(result))
 
 
 def _number(runs: Sequence[RunResult], number: Number, unit: str) -> str:
@@ -105,7 +105,7 @@ def _flows(runs: Sequence[RunResult]) -> "Iterator[Table]":
 
     def cells(index: int, flow: FlowResult) -> list[str]:
         return [
-            f"{flow.id} {flow.direction}",
+            _label(runs[0], flow),
             flow.transport,
             _number(runs, lambda run: run.flows[index].bytes_delivered, "B"),
             _number(runs, lambda run: run.flows[index].goodput_bps, "b/s"),
@@ -116,6 +116,40 @@ def _flows(runs: Sequence[RunResult]) -> "Iterator[Table]":
 
     rows = [cells(index, flow) for index, flow in enumerate(runs[0].flows)]
     yield table(["flow", "transport", "delivered", "goodput", "done at", "mean RTT", "resent"], rows, left=2)
+
+
+def _has_one_hop(run: RunResult) -> bool:
+    """Whether the topology is the usual one, with one access point or point-to-point link, which needs no names."""
+    links = [link for link in run.links if link.kind == "point-to-point"]
+    return len(run.access_points) + len(links) == 1 and len(run.cells) + len(links) == 1
+
+
+def _label(run: RunResult, flow: FlowResult) -> str:
+    return f"{flow.id} {flow.direction}" if _has_one_hop(run) else f"{flow.id} {flow["from"]} to {flow.to}"
+
+
+def _hops(runs: Sequence[RunResult]) -> "Iterator[str | Table]":
+    """What crossed the wireless hops: a line for one, a table for several cells."""
+    if _has_one_hop(runs[0]):
+        yield _link(runs) if _is_link(runs[0]) else _cell(runs)
+    elif runs[0].cells:
+        from airwatt.cli.tables import table
+
+        heads = ["cell", "channel", "air used", "frames", "retries", "collisions", "AP drops"]
+        yield table(heads, [_cell_row(runs, index) for index in range(len(runs[0].cells))], left=2)
+
+
+def _cell_row(runs: Sequence[RunResult], index: int) -> list[str]:
+    cell = runs[0].cells[index]
+    return [
+        cell.name,
+        cell.channel or "own",
+        _percent(runs, lambda run: run.cells[index].airtime_utilization),
+        _whole(runs, lambda run: run.cells[index].frames),
+        _whole(runs, lambda run: run.cells[index].retries),
+        _whole(runs, lambda run: run.cells[index].collisions),
+        _whole(runs, lambda run: run.cells[index].ap_drops),
+    ]
 
 
 def _is_link(run: RunResult) -> bool:
@@ -139,7 +173,7 @@ def _overheads(runs: Sequence[RunResult]) -> "Iterator[Table]":
 
     def cells(index: int, flow: FlowResult) -> list[str]:
         return [
-            f"{flow.id} {flow.direction}",
+            _label(runs[0], flow),
             _percent(runs, lambda run: run.flows[index].data_overhead),
             _percent(runs, lambda run: run.flows[index].time_overhead),
             *(_percent(runs, energy(index, radio)) for radio in ("always-active", "intermediate", "ideal")),
@@ -175,7 +209,7 @@ def _stations(runs: Sequence[RunResult]) -> "Iterator[Table]":
         rows.append(_station(runs, index))
         states = list(station.state_s)
         spent = [over(runs, _time_in(index, state)).mean or 0.0 for state in states]
-        times.append([str(station.id), *(percent(time / (sum(spent) or 1.0)) for time in spent)])
+        times.append([_name(runs[0], station), *(percent(time / (sum(spent) or 1.0)) for time in spent)])
     yield table(["station", "policy", "radio", "energy", "power", "per bit", "wake-ups"], rows, left=3)
     yield table(["station", *runs[0].stations[0].state_s], times)
 
@@ -183,7 +217,7 @@ def _stations(runs: Sequence[RunResult]) -> "Iterator[Table]":
 def _station(runs: Sequence[RunResult], index: int) -> list[str]:
     station = runs[0].stations[index]
     return [
-        str(station.id),
+        _name(runs[0], station),
         station.policy,
         station.radio,
         _number(runs, lambda run: run.stations[index].energy_j, "J"),
@@ -191,6 +225,10 @@ def _station(runs: Sequence[RunResult], index: int) -> list[str]:
         _number(runs, lambda run: run.stations[index].energy_per_bit_j, "J/b"),
         _count(runs, lambda run: run.stations[index].wakeups),
     ]
+
+
+def _name(run: RunResult, station: StationResult) -> str:
+    return str(station.id) if _has_one_hop(run) else station.name
 
 
 def _time_in(index: int, state: str) -> Number:

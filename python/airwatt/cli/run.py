@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from airwatt import laboratory
+from airwatt._core import InputError
 from airwatt.cli import options
 from airwatt.cli.output import check_file, check_picture, print_text, streaming
 from airwatt.cli.parameters import Option
@@ -15,6 +16,7 @@ EPILOG = """\b
 Examples:
   airwatt run fast-dsl --policy psm
   airwatt run fast-dsl --set wired.rtt=50ms --runs 10 --json
+  airwatt run two-hops --show-config --expand
 """
 
 
@@ -45,6 +47,10 @@ def command(
         bool,
         Option("--show-config", help="Print the scenario with all its defaults as TOML; run nothing."),
     ] = False,
+    expand: Annotated[
+        bool,
+        Option("--expand", help="With --show-config: in the general form of nodes, links, cells and flows."),
+    ] = False,
 ) -> None:
     """Simulate a scenario: throughput and energy of each flow and station."""
     limits = options.thresholds_of_runs(fail_if)
@@ -52,8 +58,10 @@ def command(
     check_file("--pcap", pcap)
     check_file("--perfetto", perfetto)
     loaded = laboratory.load(scenario, laboratory.choices(policy, transport), options.overrides(set_))
+    if expand and not show_config:
+        raise InputError("--expand: no effect without --show-config")
     if show_config:
-        print_text(loaded.to_toml())
+        print_text(loaded.to_toml(expand=expand))
         return
     # Frames alone are written while the run goes on; what needs them afterwards keeps them.
     streamed = pcap if trace is None and plot is None and perfetto is None else None

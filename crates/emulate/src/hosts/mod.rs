@@ -11,7 +11,7 @@ use std::fs;
 use std::io;
 use std::net::Ipv4Addr;
 
-use airwatt_sim::live::Host;
+use airwatt_sim::live::{self, Host};
 use airwatt_sim::scenario::Scenario;
 use nix::errno::Errno;
 use tun_rs::{DeviceBuilder, Layer, SyncDevice};
@@ -46,7 +46,7 @@ pub(crate) struct Hosts {
 impl Hosts {
     /// Builds the scenario's hosts.
     pub(crate) fn build(scenario: &Scenario) -> Result<Self, EmulateError> {
-        let stations = scenario.stations().count();
+        let stations = live::stations_of(scenario, 1).map_err(EmulateError::Input)?;
         if stations > MOST_STATIONS {
             return Err(EmulateError::Input(format!(
                 "station.count: expected at most {MOST_STATIONS} in an emulation, got {stations}"
