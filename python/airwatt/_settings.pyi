@@ -14,12 +14,17 @@ class AccessPoint(TypedDict, total=False):
     """Packets in the transmission queue, which all stations share."""
     dtim_period: int
     """Every how many beacons group-addressed frames follow."""
+    node: str
+    """In a `[[cell]]`: the node that is the access point."""
     power_save_buffer: str | Quantity
     """Drop-tail power-save buffer of each station. Default: as `buffer`."""
     priority: bool
     """Whether the access point's data goes ahead of the stations': after PIFS, without backoff."""
     queue: Literal["drop-tail", "fq-codel"]
     """How the transmission queue is served; `buffer` bounds either."""
+    radio: Literal["shared"]
+    """In a `[[cell]]`: `shared` if the access point uses the radio that its node has as a station of an earlier
+    cell on the same channel. Default: it has a radio of its own, whose energy is not accounted for."""
     uapsd: bool
     """Whether the access point offers U-APSD."""
 
@@ -161,6 +166,26 @@ class BaTaStrConfig(TypedDict, total=False):
     """The share of the air time up to which active mode counts as wasted on a path that is slower than the air.
     The paper gives none; 0.9."""
 
+class Cell(TypedDict, total=False):
+    """An 802.11 cell: an access point with its stations, or an ad-hoc network."""
+
+    access_point: AccessPoint
+    """The access point."""
+    channel: str
+    """Its radio channel, by any name. Cells on one channel share it and receive each other. Default: a channel
+    of its own."""
+    links: Sequence[Sequence[str]]
+    """Of an ad-hoc cell: the pairs of nodes that send to each other. All members receive each other in any
+    case. Default: all pairs."""
+    mode: Literal["infrastructure", "ad-hoc"]
+    """Whether it has an access point."""
+    name: str
+    """Its name."""
+    station: Sequence[StationGroup]
+    """Its stations."""
+    wifi: Wifi
+    """How its members use the air: a name of a shipped set, or a table."""
+
 class Cross(TypedDict, total=False):
     """Packets of others at a constant rate over a wired link."""
 
@@ -263,12 +288,15 @@ class ListedError(TypedDict, total=False):
 ErrorConfig: TypeAlias = NoneError | UniformError | TwoStateError | GilbertElliottError | ListedError
 
 class FlowGroup(TypedDict, total=False):
-    """A group of identical flows, one for each of its stations or neighbours."""
+    """A group of identical flows: one for each of its stations or neighbours, or for each node that `from` and
+    `to` name."""
 
     application: ApplicationConfig
     """What the application does: `kind`, and the settings of that kind."""
+    count: int
+    """With `from` and `to`: number of flows between each pair of nodes. Default: 1."""
     direction: Literal["down", "up"]
-    """Towards the station or from it."""
+    """Towards the station or from it; in the short form, instead of `from` and `to`."""
     neighbours: int
     """Number of hosts on a wire at the access point, instead of stations. Their flows share the wired path with
     those of the stations and never come to the air."""
@@ -280,6 +308,8 @@ class FlowGroup(TypedDict, total=False):
     """The beginning is drawn uniformly from this long after `start`."""
     stations: Sequence[int]
     """The stations, by number. Default: all."""
+    to: str | Sequence[str]
+    """The nodes that receive the data. Either `from` or `to` is a single node."""
     transport: Literal[
         "tahoe",
         "reno",
@@ -305,6 +335,9 @@ class Gateway(TypedDict, total=False):
 
     buffer: str | Quantity
     """Data that it holds for each connection at most, beside what it has not read yet."""
+    cell: str
+    """The cell or point-to-point link for which it is: flows that leave its node over another one have end-to-
+    end connections. Default: any."""
     transport: Literal[
         "tahoe",
         "reno",
@@ -333,6 +366,81 @@ class HostCommands(TypedDict, total=False):
     """Start when the servers listen; the emulation ends when all of them have ended."""
     serve: Sequence[str]
     """Run until the emulation ends, as servers do."""
+
+class Link(TypedDict, total=False):
+    """A link between two nodes."""
+
+    back: WiredDirection
+    """Of a wire: from the second node to the first."""
+    between: Sequence[str]
+    """Its two nodes; of a point-to-point link the base station first, the station second."""
+    cut_through: bool
+    """Of a point-to-point link: whether a packet arrives `delay` after its first bit was sent instead of after
+    its last."""
+    delay: str | Quantity
+    """Propagation, one way."""
+    errors: ErrorConfig
+    """Of a point-to-point link: which packets are damaged. Default: none."""
+    forth: WiredDirection
+    """Of a wire: from the first node to the second."""
+    kind: Literal["wire", "point-to-point"]
+    """What it is."""
+    name: str
+    """Its name."""
+    queue: str | Quantity
+    """Of a point-to-point link: drop-tail queue before either transmitter; the packet in transmission is not
+    counted. Default: 1000 packets."""
+    radio: str
+    """Of a point-to-point link: the radio profile of the station. Default: `broadcom-4311`."""
+    rate: str | Quantity
+    """Of a point-to-point link: rate of each direction, counted over whole packets."""
+
+class GatewayMiddlebox(TypedDict, total=False):
+    """ends TCP connections and continues them over the last hop, for split and e2tcp"""
+
+    buffer: str | Quantity
+    """Data that it holds for each connection at most, beside what it has not read yet."""
+    cell: str
+    """The cell or point-to-point link for which it is: flows that leave its node over another one have end-to-
+    end connections. Default: any."""
+    kind: Literal["gateway"]
+    transport: Literal[
+        "tahoe",
+        "reno",
+        "newreno",
+        "sack",
+        "cubic",
+        "tahoe+ackloss",
+        "reno+ackloss",
+        "newreno+ackloss",
+        "sack+ackloss",
+        "cubic+ackloss",
+        "prtp",
+        "split",
+        "e2tcp",
+        "udp",
+    ]
+    """TCP between server and gateway, and on the last hop of `split`: a name that `airwatt transports`
+    lists."""
+
+MiddleboxConfig: TypeAlias = GatewayMiddlebox
+
+class NodeGroup(TypedDict, total=False):
+    """A node, or a group of like nodes."""
+
+    count: int
+    """Number of nodes in a group. Default: a single node with the bare name."""
+    first: int
+    """The number of the first member of a group."""
+    forward: bool
+    """Whether it forwards packets of others although it has a single interface. Access points and nodes with
+    several interfaces always forward."""
+    middlebox: Sequence[MiddleboxConfig]
+    """Machines through which packets pass at this node."""
+    name: str
+    """Its name. The members of a group are called by it and their numbers: `station0`, `station1`, ..."""
+    route: Sequence[StaticRoute]
+    """Routes that take the place of the ones with fewest hops."""
 
 class PathLoss(TypedDict, total=False):
     """Signals that weaken over the distance: frame errors by the sensitivity at the data rate, and capture."""
@@ -466,13 +574,23 @@ PowerSaveConfig: TypeAlias = (
     | IdealPowerSave
 )
 
+class StaticRoute(TypedDict, total=False):
+    """A route of a node."""
+
+    over: str
+    """The link or cell by which they leave, if several lead to that neighbour."""
+    to: str
+    """The node or group to which packets go."""
+    via: str
+    """The neighbour to which they are sent."""
+
 class StationGroup(TypedDict, total=False):
     """A group of identical stations."""
 
     buffer: str | Quantity
     """Packets in a station's own transmission queue."""
     count: int
-    """Number of stations."""
+    """Number of stations. In a `[[cell]]` it follows from `node`."""
     distance: str | Quantity
     """Distance to the access point."""
     hide: Sequence[Literal["service", "tim", "air-time"]]
@@ -480,6 +598,9 @@ class StationGroup(TypedDict, total=False):
     time`. An interface of Linux hides all three."""
     listen_interval: int
     """Beacons from one that is received to the next: 1 receives each."""
+    node: str | Sequence[str]
+    """In a `[[cell]]`: the nodes that are these stations: a name, a group, a range such as
+    `station1..station3`, or a list."""
     power_save: PowerSaveConfig
     """How the stations save power: `policy`, a name that `airwatt policies` lists, and the settings of that
     policy."""
@@ -549,6 +670,9 @@ class Wifi(TypedDict, total=False):
     """The access point sends RTS before MPDUs longer than this; default never."""
     beacon_rate: str | Quantity
     """Rate of beacons. Default: the lowest mandatory rate."""
+    channel: str
+    """The radio channel, by any name. Cells on one channel share it and receive each other; a cell without a
+    channel has one of its own."""
     control_rate: str | Quantity
     """Rate of RTS, CTS and ACK. Default: the highest mandatory rate that is not above `data_rate`."""
     cw_max: int
@@ -603,6 +727,8 @@ class Scenario(TypedDict, total=False):
     """The access point."""
     base: str
     """The scenario that this one starts from."""
+    cell: Sequence[Cell]
+    """General form: 802.11 cells."""
     description: str
     """One line for `airwatt scenarios`."""
     duration: str | Quantity
@@ -621,12 +747,15 @@ class Scenario(TypedDict, total=False):
     """The gateway at the access point, where connections of `split` and `e2tcp` meet."""
     host: Sequence[HostCommands]
     """What hosts run in an emulation, one table a host; a simulation has no use for it."""
-    link: PointToPoint
-    """A point-to-point wireless link to the one station, instead of `wifi`."""
+    link: PointToPoint | Sequence[Link]
+    """Short form: a point-to-point wireless link to the one station, instead of `wifi`. General form: the links
+    between nodes, as `[[link]]`."""
     measure_from: str | Quantity
     """From when on throughputs and fairness are measured. Default: a flow's throughput from its start."""
     name: str
     """What the result document calls it; the file's name without ending where it is not given."""
+    node: Sequence[NodeGroup]
+    """General form: nodes, and groups of like ones."""
     source: str
     """Where the values come from."""
     station: Sequence[StationGroup]
