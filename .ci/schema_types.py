@@ -87,7 +87,7 @@ class Types:
             lines.append(f"    _parts: ClassVar[Mapping[str, type[Record]]] = {{{shown}}}")
         required = node.get("required", ())
         for key, value in node["properties"].items():
-            if not key.isidentifier():
+            if keyword.iskeyword(key) or not key.isidentifier():
                 continue
             kind = self._type(value)
             if kind != "None" and (key not in required or _is_nullable(value)):

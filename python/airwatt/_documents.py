@@ -8,6 +8,22 @@ from typing import ClassVar
 from airwatt.record import Record
 
 
+class AccessPointResult(Record):
+    """One access point."""
+
+    __slots__ = ()
+    cell: str
+    """Its cell."""
+    drops: int
+    """Packets dropped at its buffers."""
+    node: str
+    """Its node."""
+    retry_limit_drops: int
+    """Packets that it gave up at the retry limit."""
+    shares_radio_of: int | None
+    """The station whose radio it shares; `null` if it has one of its own, whose energy is not accounted for."""
+
+
 class CellResult(Record):
     """The last hop: the cell, or the point-to-point link with packets for frames."""
 
@@ -40,6 +56,42 @@ class EnergyOverhead(Record):
     """A radio that only pays for what it carries."""
     intermediate: float
     """Half and half."""
+
+
+class LinkDirection(Record):
+    """One direction of a link."""
+
+    __slots__ = ()
+    damaged: int
+    """Packets damaged on the way."""
+    packets: int
+    """Packets taken in and not dropped at the queue."""
+    queue_drops: int
+    """Packets dropped at the full queue."""
+    rate_bps: float
+    """Its rate."""
+
+
+class NamedCell(Record):
+    """One cell."""
+
+    __slots__ = ()
+    airtime_utilization: float
+    """Share of the time during which a frame was on its channel."""
+    ap_drops: int
+    """Packets dropped at the buffers of its access point."""
+    channel: str | None
+    """Its channel; `null` if it has one of its own. Cells on one channel share what is counted of the air."""
+    collisions: int
+    """Times that several nodes began at once."""
+    frames: int
+    """Attempts to send a data, control or beacon frame on its channel."""
+    name: str
+    """Its name."""
+    retries: int
+    """Attempts after the first."""
+    retry_limit_drops: int
+    """Packets given up at the retry limit on its channel."""
 
 
 class StateSeconds(Record):
@@ -129,7 +181,8 @@ class FlowResult(Record):
     """Over a point-to-point link: mean time of data packets from the first bit of their first sending to their
     arrival, without the time that the transmission itself takes."""
     direction: str
-    """`down` or `up`."""
+    """`down` if its station receives the data, otherwise `up`; between nodes that are no stations, `down` is
+    towards an access point, or else from the node that waits for the connection."""
     energy_overhead: EnergyOverhead | None
     """Both, weighted for three kinds of radio."""
     goodput_bps: float
@@ -158,14 +211,34 @@ class FlowResult(Record):
     segments_sent: int
     """Segments with data that the sender sent, retransmissions included."""
     station: int | None
-    """Its station; `null` if its end is a neighbour's on the wire."""
+    """The station that receives its data, or else the one that sends them; `null` if neither end is a
+    station."""
     time_overhead: float | None
     """Time until the sender knew that all had arrived over the time that the slowest link needs for the
     payload, or the application for producing it, less one."""
     timeouts: int
     """Retransmission time-outs."""
+    to: str
+    """The node that receives them."""
     transport: str
     """Transport's name."""
+
+
+class LinkResult(Record):
+    """One wire or point-to-point link."""
+
+    __slots__ = ()
+    _parts: ClassVar[Mapping[str, type[Record]]] = {"back": LinkDirection, "forth": LinkDirection}
+    back: LinkDirection
+    """From the second node to the first."""
+    between: list[str]
+    """The nodes at its ends."""
+    forth: LinkDirection
+    """From the first node to the second."""
+    kind: str
+    """`wire` or `point-to-point`."""
+    name: str
+    """Its name."""
 
 
 class StationResult(Record):
@@ -177,6 +250,8 @@ class StationResult(Record):
     """Energy over the simulated time."""
     beacons_missed: int
     """Beacons waited for in vain."""
+    cell: str
+    """The name of its cell or point-to-point link."""
     energy_j: float
     """Energy over the whole run."""
     energy_per_bit_j: float | None
@@ -188,6 +263,10 @@ class StationResult(Record):
     lower_bound_j: float
     """The least energy for the same frames of the station at the same times: that of a radio which knows them
     in advance and sleeps in every gap that is long enough."""
+    name: str
+    """Its name: that of its node, with the cell behind a slash if the node is a station of several cells."""
+    node: str
+    """Its node."""
     policy: str
     """Power-save policy."""
     ps_polls: int
@@ -211,19 +290,28 @@ class RunResult(Record):
 
     __slots__ = ()
     _parts: ClassVar[Mapping[str, type[Record]]] = {
+        "access_points": AccessPointResult,
         "cell": CellResult,
+        "cells": NamedCell,
         "fairness": Fairness,
         "flows": FlowResult,
+        "links": LinkResult,
         "stations": StationResult,
     }
+    access_points: list[AccessPointResult]
+    """The access points, in the order of their cells."""
     cell: CellResult
-    """The cell."""
+    """The first cell, or the point-to-point link, with the drops of all wires."""
+    cells: list[NamedCell]
+    """The cells, in the order of the scenario."""
     events: int
     """Wake-ups of machines."""
     fairness: Fairness
     """How the flows shared."""
     flows: list[FlowResult]
     """Flows by number."""
+    links: list[LinkResult]
+    """The links: point-to-point links, then wires."""
     scenario: str
     """Name of the scenario."""
     schema: int

@@ -125,7 +125,7 @@ def _has_one_hop(run: RunResult) -> bool:
 
 
 def _label(run: RunResult, flow: FlowResult) -> str:
-    return f"{flow.id} {flow.direction}" if _has_one_hop(run) else f"{flow.id} {flow["from"]} to {flow.to}"
+    return f"{flow.id} {flow.direction}" if _has_one_hop(run) else f"{flow.id} {flow['from']} to {flow.to}"
 
 
 def _hops(runs: Sequence[RunResult]) -> "Iterator[str | Table]":
