@@ -16,9 +16,15 @@
 //! [`Params::jun_2003_ofdm`] contains the figures with which both Hashimoto theses derive the capacity of 802.11a from
 //! the paper (31.04 Mb/s for 1460 bytes at 54 Mb/s): 9 us of SIFS, where the standard has 16 us (802.11-2020 17.4.4),
 //! the acknowledgement at the rate of the data, 34 bytes around the payload (a MAC header with four addresses, and the
-//! FCS), no rounding of the data to symbols. [`Params::ofdm`] and [`Params::hr_dsss`] are the standard's figures.
+//! FCS), no rounding of the data to symbols. [`Params::ofdm`] and [`Params::hr_dsss`] are the standard's figures, which
+//! `airwatt_dot11::phy` holds.
 //!
 //! Left out: collisions and retries (see [`crate::dcf_saturation`]), aggregation and block acknowledgements, TXOPs.
+
+use std::sync::LazyLock;
+
+use airwatt_base::Span;
+use airwatt_dot11::phy;
 
 use crate::fields::{choice, outputs, parameters};
 use crate::{ModelError, not_negative, positive};
@@ -26,12 +32,34 @@ use crate::{ModelError, not_negative, positive};
 #[cfg(test)]
 mod tests;
 
-/// Bits of the service field and the tail around the data of an OFDM frame: 16 + 6 (802.11-2020 17.3.5).
-const OFDM_CODING_BITS: f64 = 22.0;
-/// An OFDM symbol of a 20 MHz channel (802.11-2020 table 17-5).
-const OFDM_SYMBOL_S: f64 = 4e-6;
-/// Preamble and signal field of an OFDM frame (802.11-2020 table 17-5).
-const OFDM_PREAMBLE_S: f64 = 20e-6;
+/// What the PHY adds to a frame. The rates of the models need not be rates of the PHY, so the layout is that of the lowest one;
+/// all OFDM rates share it.
+struct Layout {
+    preamble_s: f64,
+    coding_bits: f64,
+    symbol_s: f64,
+}
+
+impl Layout {
+    fn of(standard: phy::Standard) -> Self {
+        let format =
+            standard.format(standard.timing().lowest_rate).expect("the lowest rate is one of the PHY");
+        Self {
+            preamble_s: seconds(format.preamble()),
+            coding_bits: format.fixed_bits() as f64,
+            symbol_s: seconds(format.symbol()),
+        }
+    }
+}
+
+/// 802.11a, and g among stations of its kind but for its signal extension.
+static OFDM: LazyLock<Layout> = LazyLock::new(|| Layout::of(phy::Standard::A));
+
+/// A time in seconds, correctly rounded.
+fn seconds(time: Span) -> f64 {
+    time.as_nanos() as f64 / 1e9
+}
+
 /// Bytes of an ACK frame (802.11-2020 9.3.1.4).
 const ACK_BYTES: f64 = 14.0;
 /// Bytes around an IP packet: MAC header 24, LLC and SNAP 8, FCS 4.
@@ -125,17 +153,28 @@ impl Params {
     /// acknowledged at `control_rate_bps`, without RTS.
     pub fn ofdm(data_rate_bps: f64, control_rate_bps: f64, packet_bytes: f64) -> Self {
         Self {
+            symbol_s: OFDM.symbol_s,
+            ack_s: ofdm_frame_s(ACK_BYTES, control_rate_bps),
+            ..Self::of(phy::Standard::A, &OFDM, data_rate_bps, packet_bytes)
+        }
+    }
+
+    /// The standard's figures for IP packets, without rounding to symbols and without the time of the acknowledgement.
+    fn of(standard: phy::Standard, layout: &Layout, data_rate_bps: f64, packet_bytes: f64) -> Self {
+        let timing = standard.timing();
+        Self {
             payload_bytes: packet_bytes,
             overhead_bytes: IP_OVERHEAD_BYTES,
             data_rate_bps,
-            preamble_s: OFDM_PREAMBLE_S,
-            coding_bits: OFDM_CODING_BITS,
-            symbol_s: OFDM_SYMBOL_S,
-            difs_s: 34e-6,
-            sifs_s: 16e-6,
-            slot_s: 9e-6,
-            cw_min: 15,
-            ack_s: ofdm_frame_s(ACK_BYTES, control_rate_bps),
+            preamble_s: layout.preamble_s,
+            coding_bits: layout.coding_bits,
+            symbol_s: 0.0,
+            // 802.11-2020 10.3.7.
+            difs_s: seconds(timing.sifs + timing.slot * 2),
+            sifs_s: seconds(timing.sifs),
+            slot_s: seconds(timing.slot),
+            cw_min: timing.cw_min,
+            ack_s: 0.0,
             rts_cts_s: None,
             propagation_s: 0.0,
         }
@@ -153,30 +192,21 @@ impl Params {
     }
 
     /// 802.11b with the long preamble (802.11-2020 clause 16): IP packets of `packet_bytes` at `data_rate_bps`,
-    /// acknowledged at `control_rate_bps`, without RTS.
+    /// acknowledged at `control_rate_bps`, without RTS. As in the paper, frames are not rounded up to the whole
+    /// microseconds of the LENGTH field (802.11-2020 16.2.3.5).
     pub fn hr_dsss(data_rate_bps: f64, control_rate_bps: f64, packet_bytes: f64) -> Self {
-        const PREAMBLE_S: f64 = 192e-6;
+        let layout = Layout::of(phy::Standard::B);
         Self {
-            payload_bytes: packet_bytes,
-            overhead_bytes: IP_OVERHEAD_BYTES,
-            data_rate_bps,
-            preamble_s: PREAMBLE_S,
-            coding_bits: 0.0,
-            symbol_s: 0.0,
-            difs_s: 50e-6,
-            sifs_s: 10e-6,
-            slot_s: 20e-6,
-            cw_min: 31,
-            ack_s: PREAMBLE_S + 8.0 * ACK_BYTES / control_rate_bps,
-            rts_cts_s: None,
-            propagation_s: 0.0,
+            ack_s: layout.preamble_s + 8.0 * ACK_BYTES / control_rate_bps,
+            ..Self::of(phy::Standard::B, &layout, data_rate_bps, packet_bytes)
         }
     }
 }
 
 /// Duration of an OFDM frame of `bytes` at `rate_bps` in a 20 MHz channel, in whole symbols (802.11-2020 17.4.3).
 pub fn ofdm_frame_s(bytes: f64, rate_bps: f64) -> f64 {
-    OFDM_PREAMBLE_S + whole_symbols((OFDM_CODING_BITS + 8.0 * bytes) / rate_bps, OFDM_SYMBOL_S)
+    let Layout { preamble_s, coding_bits, symbol_s } = *OFDM;
+    preamble_s + whole_symbols((coding_bits + 8.0 * bytes) / rate_bps, symbol_s)
 }
 
 /// Rounds `time_s` up to a multiple of `symbol_s`. The margin prevents that a quotient which should be an integer costs

@@ -65,8 +65,8 @@ fn whole_symbols_stay_whole() {
     for rate in [6e6, 9e6, 12e6, 18e6, 24e6, 36e6, 48e6, 54e6] {
         for symbols in 1..2000_u32 {
             let symbols = f64::from(symbols);
-            let bytes = (symbols * rate * OFDM_SYMBOL_S - OFDM_CODING_BITS) / 8.0;
-            assert!(near(ofdm_frame_s(bytes, rate), OFDM_PREAMBLE_S + symbols * OFDM_SYMBOL_S, 1e-12));
+            let bytes = (symbols * rate * 4e-6 - 22.0) / 8.0;
+            assert!(near(ofdm_frame_s(bytes, rate), 20e-6 + symbols * 4e-6, 1e-12));
         }
     }
 }
