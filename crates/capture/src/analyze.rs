@@ -11,6 +11,7 @@ use std::path::Path;
 use airwatt_base::{Instant, Size, Span};
 use airwatt_energy::Radio;
 use airwatt_sim::replay::Arrival;
+use tracing::debug;
 
 use crate::error::CaptureError;
 use crate::file::Capture;
@@ -161,6 +162,7 @@ pub fn analyze_capture(
         document.phy = Some(phy.to_string());
         document.pace = Some(pace(&segments));
         let events = question.limits.events_for(capture.bytes);
+        debug!(file = capture.file, %station, phy = %phy, segments = segments.len(), "replay begins");
         let mut what_if = WhatIf::new(capture, segments, phy, radio_name, question.seed, events, watch);
         document.policies = what_if.run(&choices)?;
         keep_alive_costs(capture, &station, &mut what_if, &mut document)?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use airwatt_base::{Span, percentile};
-use airwatt_energy::{Ledger, Radio, State};
+use airwatt_energy::{Radio, StateSeconds};
 use serde::Serialize;
 
 use crate::clock;
@@ -211,44 +211,6 @@ impl GapReport {
     }
 }
 
-/// The time of a radio in each state, in seconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct StateReport {
-    /// Sending.
-    pub transmit: f64,
-    /// Receiving.
-    pub receive: f64,
-    /// Awake otherwise.
-    pub listen: f64,
-    /// Asleep.
-    pub sleep: f64,
-    /// In transition between awake and asleep.
-    pub transition: f64,
-}
-
-impl StateReport {
-    /// The times of a ledger.
-    pub fn of(ledger: &Ledger) -> Self {
-        let seconds = |state| ledger.duration(state).as_secs_f64();
-        Self {
-            transmit: seconds(State::Transmit),
-            receive: seconds(State::Receive),
-            listen: seconds(State::Listen),
-            sleep: seconds(State::Sleep),
-            transition: seconds(State::ToSleep) + seconds(State::WakeUp),
-        }
-    }
-
-    /// Adds another time line's states.
-    pub fn add(&mut self, other: &Self) {
-        self.transmit += other.transmit;
-        self.receive += other.receive;
-        self.listen += other.listen;
-        self.sleep += other.sleep;
-        self.transition += other.transition;
-    }
-}
-
 /// The replay of the capture's arrivals under one policy.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PolicyReport {
@@ -269,7 +231,7 @@ pub struct PolicyReport {
     /// Share of the time asleep, 0 to 1.
     pub sleep_share: f64,
     /// Time in each state.
-    pub state_s: StateReport,
+    pub state_s: StateSeconds,
     /// Delay beyond what the same packets take with the radio always awake.
     pub added_delay_s: Option<DelayReport>,
     /// Wake-ups by reason.

@@ -10,19 +10,20 @@ use std::ops::ControlFlow;
 
 use airwatt_base::settings::{NoSettings, SettingError};
 use airwatt_base::{Energy, Instant, Rate, Span};
-use airwatt_energy::State;
+use airwatt_energy::{State, StateSeconds};
 use airwatt_proto::powersave::PowerSaveConfig;
 use airwatt_sim::RunError;
 use airwatt_sim::net::RunProgress;
 use airwatt_sim::replay::{Arrival, Delay, Replayed, replay};
 use airwatt_sim::scenario::Scenario;
+use tracing::debug;
 
 use crate::analyze::{AnalyzeError, TAIL};
 use crate::clock;
 use crate::file::Capture;
 use crate::phy::Phy;
 use crate::replay::SegmentArrivals;
-use crate::report::{DelayReport, PolicyReport, StateReport};
+use crate::report::{DelayReport, PolicyReport};
 
 /// Memory that a packet of a replay takes, in bytes: the list, the replay's copy of it and its working set, and the delays
 /// under two policies.
@@ -102,7 +103,7 @@ pub(crate) struct Total {
     idealized: Energy,
     elapsed: Span,
     asleep: Span,
-    states: StateReport,
+    states: StateSeconds,
     wakeups: BTreeMap<String, u64>,
     /// Delay of each packet of all segments, in order; `None` if it was lost or not received in time.
     delays: Vec<Option<Span>>,
@@ -198,6 +199,7 @@ impl<'a> WhatIf<'a> {
             self.events = self.events.saturating_add(replayed.events).saturating_add(SETUP_EVENTS);
             self.check_events(0, choice, rate)?;
             total.add(self.segments[index].arrivals.len(), &replayed);
+            debug!(policy = choice.name, %rate, segment = index, events = replayed.events, "segment replayed");
             self.done += 1;
             if (self.watch)((self.done as f64 / self.runs as f64).min(1.0)).is_break() {
                 return Err(AnalyzeError::Interrupted);
@@ -294,7 +296,7 @@ impl Total {
         self.idealized += ledger.idealized_energy(radio);
         self.elapsed = self.elapsed.saturating_add(ledger.elapsed());
         self.asleep = self.asleep.saturating_add(ledger.duration(State::Sleep));
-        self.states.add(&StateReport::of(ledger));
+        self.states += StateSeconds::of(ledger);
         for (reason, count) in &replayed.wakeups {
             *self.wakeups.entry((*reason).to_owned()).or_default() += count;
         }

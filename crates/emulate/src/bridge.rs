@@ -13,6 +13,7 @@ use airwatt_sim::scenario::Scenario;
 use nix::errno::Errno;
 use nix::libc;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use tracing::debug;
 
 use crate::error::failed;
 use crate::flow_monitor::{FlowMonitor, PacketNote};
@@ -84,6 +85,7 @@ pub(crate) fn run(
         bound: options.bound,
         wakeups: 0,
     };
+    debug!(scenario = scenario.name, seed, hosts = hosts.members().len(), "emulation begins");
     running.start(scenario, &hosts, &options.work)?;
     // A command has no time limit.
     let duration = scenario.duration.filter(|_| options.work == Work::Scenario);
@@ -107,6 +109,14 @@ pub(crate) fn run(
         )));
     }
     let (run, realtime) = bridge.finish(cpu, |port| running.flow_on_port(port));
+    debug!(
+        scenario = scenario.name,
+        simulated_s = run.result.simulated_s,
+        events = run.result.events,
+        cpu_s = cpu,
+        status,
+        "emulation ends"
+    );
     Ok(Emulated { run, realtime, status, interrupted: ending == EndReason::Interrupted })
 }
 

@@ -11,11 +11,12 @@ use airwatt_linux::user::User;
 use airwatt_sim::live::Host;
 use airwatt_sim::scenario::Scenario;
 use nix::sys::eventfd::EventFd;
+use tracing::debug;
 
 use crate::Options;
 use crate::error::{EmulateError, failed};
-use crate::hosts::Hosts;
 use crate::hosts::process::start;
+use crate::hosts::{Hosts, name};
 use crate::traffic::{self, KnownFlow, Traffic};
 
 /// The work of the hosts in an emulation. Commands under `serve` in the scenario run in any case.
@@ -187,6 +188,7 @@ impl Running {
             io::ErrorKind::PermissionDenied => EmulateError::Input(format!("{program}: {error}")),
             _ => failed(program)(error),
         })?;
+        debug!(host = name(host), program, pid = child.id(), "command started");
         self.awaited += usize::from(awaited);
         self.watch(child, awaited)
     }

@@ -8,6 +8,7 @@
 //! Left out: the time line itself, which the simulator's traces record; only its integral is kept.
 
 use std::collections::BTreeMap;
+use std::ops::AddAssign;
 
 use airwatt_base::{Energy, Instant, Span};
 
@@ -153,5 +154,45 @@ impl Ledger {
         assert_eq!(self.since, now, "time is charged up to {}, not up to {now}", self.since);
         let sum: Span = self.spent.into_iter().sum();
         assert_eq!(sum, self.elapsed(), "the states add up to {sum} in {}", self.elapsed());
+    }
+}
+
+/// How long a radio was in each state, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, schemars::JsonSchema)]
+pub struct StateSeconds {
+    /// Sending.
+    pub transmit: f64,
+    /// Receiving a frame, whoever it was for.
+    pub receive: f64,
+    /// Awake, neither sending nor receiving.
+    pub listen: f64,
+    /// Asleep.
+    pub sleep: f64,
+    /// Falling asleep and waking up.
+    pub transition: f64,
+}
+
+impl StateSeconds {
+    /// The times of a ledger.
+    pub fn of(ledger: &Ledger) -> Self {
+        let seconds = |state| ledger.duration(state).as_secs_f64();
+        Self {
+            transmit: seconds(State::Transmit),
+            receive: seconds(State::Receive),
+            listen: seconds(State::Listen),
+            sleep: seconds(State::Sleep),
+            transition: (ledger.duration(State::ToSleep) + ledger.duration(State::WakeUp)).as_secs_f64(),
+        }
+    }
+}
+
+/// Adds the times of another time line.
+impl AddAssign for StateSeconds {
+    fn add_assign(&mut self, other: Self) {
+        self.transmit += other.transmit;
+        self.receive += other.receive;
+        self.listen += other.listen;
+        self.sleep += other.sleep;
+        self.transition += other.transition;
     }
 }

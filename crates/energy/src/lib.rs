@@ -14,6 +14,6 @@ pub mod lower_bound;
 pub mod overhead;
 pub mod radio;
 
-pub use ledger::{Ledger, State};
+pub use ledger::{Ledger, State, StateSeconds};
 pub use lower_bound::{LowerBound, Nap};
 pub use radio::{Radio, RadioError, Transition};

@@ -15,6 +15,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use airwatt_dot11::MacAddress;
+use tracing::debug;
 
 use self::buffer::{Buffer, End};
 pub(crate) use self::source::EXPANSION_LIMIT;
@@ -217,7 +218,15 @@ impl Capture {
             .map_err(|error| failure(name, &error))
             .and_then(|threaded| Self::read_limited(name, threaded, file_bytes, limits));
         // A decompressor reports the error of a stopped source as its own.
-        if is_stopped { Err(CaptureError::Interrupted) } else { capture }
+        let capture = if is_stopped { Err(CaptureError::Interrupted) } else { capture };
+        match &capture {
+            Ok(read) => {
+                let (packets, memory_bytes) = (read.packets.len(), read.memory_bytes());
+                debug!(file = name, bytes = read.bytes, packets, memory_bytes, "capture read");
+            }
+            Err(error) => debug!(file = name, %error, "capture not read"),
+        }
+        capture
     }
 
     /// Reads a capture from bytes, within the default limits; `name` stands for the file in errors and results.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use airwatt_base::{Instant, Rate, Size, Span};
 use airwatt_energy::fairness::{self, Index, sliding_window};
-use airwatt_energy::{Ledger, State, overhead};
+use airwatt_energy::{Ledger, StateSeconds, overhead};
 use airwatt_models::max_throughput;
 use airwatt_proto::powersave::{PowerSaveConfig, StationCounts, StationId};
 
@@ -18,7 +18,7 @@ use crate::net::route::{MediumId, NodeId};
 use crate::net::{FlowPlan, MediumKind, Network, Plan};
 use crate::record::{
     BlockTimes, CellResult, EnergyOverhead, Fairness, FlowResult, QueueTrace, Responses, RunResult, RunTrace,
-    StateSeconds, StationResult, WindowFairness,
+    StationResult, WindowFairness,
 };
 use crate::replay::Replayed;
 use crate::run::Run;
@@ -396,8 +396,6 @@ impl Network {
         let energy_j = ledger.energy(radio).as_joules();
         let bits: u64 =
             flows.iter().filter(|flow| flow.station == Some(id)).map(|flow| flow.bytes_delivered * 8).sum();
-        let seconds = |state| ledger.duration(state).as_secs_f64();
-        let transition = ledger.duration(State::ToSleep) + ledger.duration(State::WakeUp);
         let place = &self.plan.stations[id as usize];
         StationResult {
             id,
@@ -411,13 +409,7 @@ impl Network {
             lower_bound_j: self.lower_bound(medium, member, end).energy(radio).as_joules(),
             energy_per_bit_j: (bits > 0).then(|| energy_j / bits as f64),
             average_power_w: if end == Instant::ZERO { 0.0 } else { energy_j / end.as_secs_f64() },
-            state_s: StateSeconds {
-                transmit: seconds(State::Transmit),
-                receive: seconds(State::Receive),
-                listen: seconds(State::Listen),
-                sleep: seconds(State::Sleep),
-                transition: transition.as_secs_f64(),
-            },
+            state_s: StateSeconds::of(&ledger),
             wakeups: wakeups.values().sum(),
             wakeups_by_reason: wakeups,
             triggers: counts.triggers,

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use airwatt_base::{Span, percentile};
+use airwatt_energy::StateSeconds;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -262,21 +263,6 @@ pub struct StationResult {
     pub service_periods: u64,
     /// Beacons waited for in vain.
     pub beacons_missed: u64,
-}
-
-/// How long a radio was in each state, in seconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct StateSeconds {
-    /// Sending.
-    pub transmit: f64,
-    /// Receiving a frame, whoever it was for.
-    pub receive: f64,
-    /// Awake, neither sending nor receiving.
-    pub listen: f64,
-    /// Asleep.
-    pub sleep: f64,
-    /// Falling asleep and waking up.
-    pub transition: f64,
 }
 
 /// The last hop: the cell, or the point-to-point link with packets for frames.
