@@ -2,31 +2,31 @@
 /*
  * Congestion controls for the running kernel: Reno and CUBIC that halve their windows when their acknowledgements are lost.
  *
- * Growth, losses and undoing are the kernel's own (its functions are called); what is added is ackloss.h, fed from two places:
- * - `pkts_acked` runs for every acceptable acknowledgement while anything is in flight, after what it acknowledges has left the
- *   queue of sent segments, and before the window grows. `snd_una` tells how far it goes; the head of the queue sorted by
- *   time of sending, when the segment was sent that the next acknowledgement begins with; `sacked_out`, what the receiver has
- *   early.
- *   early. Acknowledgements below `snd_una` are seen by no operation; that they arrived, overtaken by another on the way
- *   through this host's queues, shows in the count of segments that came in.
- * - `set_state` tells of fast recovery, of the retransmission timer, and of congestion that was marked or met in this host's own
- *   queue; to all the congestion control reacts itself.
+ * Growth, data losses and undoing are the kernel's own: its functions are called. The detector of ackloss.h is added, and gets
+ * its events from two operations:
+ * - `pkts_acked` runs for every acceptable acknowledgement while data is in flight, after the acknowledged segments have left the
+ *   queue and before the window grows. `snd_una` is the acknowledged position, the head of the queue sorted by time of sending
+ *   is the first segment that the next acknowledgement covers, and `sacked_out` is the number of out-of-order segments at the
+ *   receiver. No operation runs for an acknowledgement below `snd_una`. Such acknowledgements, overtaken in the queues of this
+ *   host, are found by the count of received segments.
+ * - `set_state` reports fast recovery, retransmission timeouts, and congestion that was marked or met in a queue of this host.
+ *   The congestion control reacts to all of them itself.
  *
- * A TCP timestamp is the segment's time of sending in milliseconds (microseconds where a route asks for it) plus an offset
- * that the kernel has taken off an echo before a congestion control sees it.
+ * A TCP timestamp is the time of sending in milliseconds (microseconds if a route asks for it) plus an offset, which the kernel
+ * subtracts from an echo before a congestion control reads it.
  *
- * Left out: a halving is not undone. CUBIC's own state needs 60 of 104 bytes in every kernel from 4.9 to 6.18, and begins
- * the area; the detector's lies at its end.
+ * Left out: a halving is not undone. The state of CUBIC takes the first 60 of 104 bytes in every kernel from 4.9 to 6.18; the
+ * state of the detector is at the end of these bytes.
  */
 #include "kernel.h"
 #include "ackloss.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* Set before loading; the kernel takes them for constants. */
+/* The settings, written before loading; the verifier treats them as constants. */
 const volatile struct ackloss_config config = { .threshold = 1, .beta_shift = 5 };
 
-/* The kernel's own, wrapped in programs here, as an operation must be one. CUBIC's may be missing. */
+/* Functions of the kernel. Programs wrap them, because an operation must be a program. Those of CUBIC may be missing. */
 extern __u32 tcp_reno_ssthresh(struct sock *sk) __ksym;
 extern void tcp_reno_cong_avoid(struct sock *sk, __u32 ack, __u32 acked) __ksym;
 extern __u32 tcp_reno_undo_cwnd(struct sock *sk) __ksym;
@@ -37,7 +37,7 @@ extern void cubictcp_state(struct sock *sk, __u8 new_state) __ksym __weak;
 extern void cubictcp_cwnd_event(struct sock *sk, enum tcp_ca_event event) __ksym __weak;
 extern void cubictcp_acked(struct sock *sk, const struct ack_sample *sample) __ksym __weak;
 
-/* Behind the members of tcp_congestion_ops that are used; libbpf matches them by name. */
+/* The members of tcp_congestion_ops that are used; libbpf finds them by name. */
 struct tcp_congestion_ops {
 	__u32 (*ssthresh)(struct sock *sk);
 	void (*cong_avoid)(struct sock *sk, __u32 ack, __u32 acked);
@@ -50,14 +50,14 @@ struct tcp_congestion_ops {
 	char name[16];
 };
 
-/* TCP_CONG_NON_RESTRICTED: any user may choose it, as it takes no more than Reno. */
+/* TCP_CONG_NON_RESTRICTED: any user may choose it, because it takes no larger share of the path than Reno. */
 #define FREE_TO_ALL 1
 
 #define OP(name) SEC("struct_ops/" #name)
 
 /*
- * The barrier keeps the compiler from reaching members backwards from another address: on x86 before 6.8 the kernel's own
- * compiler takes a load with a negative offset for one from a bad address, and gives 0.
+ * Returns the state of the detector. The barrier keeps the compiler from addressing members backwards from another address: on
+ * x86 before 6.8 the kernel's compiler of BPF treats a load with a negative offset as one from a bad address, and returns 0.
  */
 ACKLOSS_INLINE struct ackloss_state *state_of(struct tcp_sock *tp)
 {
@@ -68,7 +68,7 @@ ACKLOSS_INLINE struct ackloss_state *state_of(struct tcp_sock *tp)
 	return s;
 }
 
-/* Out of the compiler's sight: it would take the values above for the settings. */
+/* Returns the settings. The barrier keeps the compiler from using the initial values above. */
 ACKLOSS_INLINE const struct ackloss_config *settings(void)
 {
 	const struct ackloss_config *c = (const struct ackloss_config *)&config;
@@ -77,7 +77,7 @@ ACKLOSS_INLINE const struct ackloss_config *settings(void)
 	return c;
 }
 
-/* When the segment was sent that the next acknowledgement begins with, in ticks of the timestamps; nothing if none was. */
+/* Notes the tick at which the first segment of the next acknowledgement was sent, if there is one. */
 ACKLOSS_INLINE void note_first(struct tcp_sock *tp, struct ackloss_state *s, __u32 tick_ns)
 {
 	struct list_head *next = tp->tsorted_sent_queue.next;
@@ -94,20 +94,20 @@ ACKLOSS_INLINE void note_first(struct tcp_sock *tp, struct ackloss_state *s, __u
 	s->flags |= ACKLOSS_FIRST;
 }
 
-/* What the timestamp of this acknowledgement tells. Segments that were sent twice decide nothing. */
-ACKLOSS_INLINE enum ackloss_told read_timestamp(struct tcp_sock *tp, struct ackloss_state *s, __s32 rtt_us, __u32 tick_us)
+/* Returns the evidence of this acknowledgement's timestamp. Retransmitted segments give none. */
+ACKLOSS_INLINE enum ackloss_evidence read_timestamp(struct tcp_sock *tp, struct ackloss_state *s, __s32 rtt_us, __u32 tick_us)
 {
 	if (!BPF_CORE_READ_BITFIELD(tp, rx_opt.saw_tstamp))
-		return ACKLOSS_NOTHING;
+		return ACKLOSS_ABSENT;
 	if (!(s->flags & ACKLOSS_FIRST) || rtt_us < 0)
 		return ACKLOSS_UNDECIDED;
-	return ackloss_told(s->first, (__u32)((tp->tcp_mstamp - rtt_us) / tick_us), tp->rx_opt.rcv_tsecr);
+	return ackloss_evidence_of(s->first, (__u32)((tp->tcp_mstamp - rtt_us) / tick_us), tp->rx_opt.rcv_tsecr);
 }
 
 /*
- * Acknowledgements that arrived and were not looked at since the last time: late ones, below `snd_una`, and those that this
- * host merged. Segments count when they arrive, so that it must be waited until none waits in the socket's backlog. What
- * carries data is left out.
+ * Returns the number of acknowledgements that have arrived and were not processed since the last call: those below `snd_una`,
+ * and those that this host merged. Segments are counted when they arrive, so the number is only valid if the backlog of the
+ * socket is empty. Segments with data are left out.
  */
 ACKLOSS_INLINE __u32 late_acks(struct tcp_sock *tp, struct ackloss_state *s)
 {
@@ -120,13 +120,13 @@ ACKLOSS_INLINE __u32 late_acks(struct tcp_sock *tp, struct ackloss_state *s)
 	return late < 0x8000 ? late : 0;
 }
 
-/* True if the window is to be halved. */
+/* Processes an acknowledgement. Returns nonzero if the window is to be halved. */
 ACKLOSS_INLINE int watch(struct tcp_sock *tp, __s32 rtt_us)
 {
 	struct ackloss_state *s = state_of(tp);
 	const struct ackloss_config *c = settings();
 	__u32 una = tp->snd_una, mss = tp->mss_cache, sacked = tp->sacked_out;
-	enum ackloss_told told = ACKLOSS_NOTHING;
+	enum ackloss_evidence evidence = ACKLOSS_ABSENT;
 	__u32 duplicates, tick_us = 1000;
 	int halve = 0;
 
@@ -136,10 +136,10 @@ ACKLOSS_INLINE int watch(struct tcp_sock *tp, __s32 rtt_us)
 		if (c->stretch) {
 			if (bpf_core_field_exists(tp->tcp_usec_ts) && BPF_CORE_READ_BITFIELD(tp, tcp_usec_ts))
 				tick_us = 1;
-			told = read_timestamp(tp, s, rtt_us, tick_us);
+			evidence = read_timestamp(tp, s, rtt_us, tick_us);
 			note_first(tp, s, tick_us * 1000);
 		}
-		halve = ackloss_on_ack(s, c, una, tp->snd_nxt, mss, duplicates, told);
+		halve = ackloss_on_ack(s, c, una, tp->snd_nxt, mss, duplicates, evidence);
 	}
 	s->early = sacked < 255 ? sacked : 255;
 	return halve;
@@ -238,7 +238,7 @@ void BPF_PROG(alc_acked, struct sock *sk, const struct ack_sample *sample)
 
 	cubictcp_acked(sk, sample);
 	if (watch(tp, sample->rtt_us)) {
-		/* A new epoch begins, with this window as the one to come back to. */
+		/* A new epoch of CUBIC begins, with this window as W_max. */
 		cubictcp_recalc_ssthresh(sk);
 		halve_window(tp);
 	}

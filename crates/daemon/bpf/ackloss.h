@@ -1,55 +1,55 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0 */
 /*
  * The detector of lost acknowledgements in C: the arithmetic of crates/proto/src/cc/ackloss.rs, where its rules are explained,
- * and of ackloss/stretch.rs. One form for the kernel (ackloss.bpf.c) and for the host, where tests hold it to the Rust form
- * event by event.
+ * and of ackloss/stretch.rs. The kernel (ackloss.bpf.c) and the host compile the same text; tests on the host compare it with
+ * the Rust form event by event.
  *
- * It differs from the Rust form in what a kernel has no room for: positions are 32 bit wide and wrap, as sequence numbers do,
- * and so do the counters. State is 44 bytes, behind what CUBIC keeps in the 104 bytes that a congestion control has.
+ * It differs from the Rust form where the kernel has little room: positions have 32 bits and wrap, as sequence numbers do, and
+ * so do the counters. The state takes 44 bytes after those of CUBIC, of the 104 bytes that a congestion control has.
  *
- * The includer defines __u8, __u16, __u32, __u64 and __s32.
+ * The including file defines __u8, __u16, __u32, __u64 and __s32.
  */
 #ifndef AIRWATT_ACKLOSS_H
 #define AIRWATT_ACKLOSS_H
 
-/* Fractions of a segment in the average: 2^16. */
+/* A segment in the fixed-point average is 2^16. */
 #define ACKLOSS_SCALE_BITS 16
-/* The extension: below this average each segment is acknowledged by itself; one and a quarter. */
+/* The extension assumes below this average, 1.25 segments, that the receiver acknowledges each segment. */
 #define ACKLOSS_SMOOTHED_ONE (5u << (ACKLOSS_SCALE_BITS - 2))
-/* No acknowledgement counts for more segments, so that the average fits 32 bits. */
+/* Largest number of segments that one acknowledgement counts for, so that the average fits 32 bits. */
 #define ACKLOSS_JUMP_MAX (1u << 15)
-/* The count goes no further. */
+/* Largest value of the count. */
 #define ACKLOSS_COUNT_MAX 0xffffu
-/* One, as a share. */
+/* A share of one. */
 #define ACKLOSS_WHOLE (1u << 15)
-/* What the share of proven losses begins with: more are asked for where only it decides. */
+/* Initial share of proven losses. A rule that depends on it alone demands a larger share. */
 #define ACKLOSS_PROVEN_FIRST (ACKLOSS_WHOLE / 2)
-/* Weight of a gap in the shares of gaps: 2^-3. */
+/* A gap has weight 2^-3 in the shares of gaps. */
 #define ACKLOSS_GAP_SHIFT 3
 
-/* Which form of the state this is: sockets of an older program live on beside a newer one. 1 to 7. */
+/* Number of the state's layout, 1 to 7. Sockets of an older program continue beside a newer one. */
 #define ACKLOSS_LAYOUT 1
 
-/* Settings, AckLossConfig in Rust. What is allowed is checked there. */
+/* The settings; AckLossConfig in Rust, which checks their ranges. */
 struct ackloss_config {
 	__u32 threshold;
-	/* 0: b is estimated. Else b. */
+	/* b, or 0 if b is estimated. */
 	__u32 fixed_b;
 	__u8 beta_shift;
-	/* An acknowledgement for less than b segments takes one off the count. */
+	/* Whether an acknowledgement of less than b segments reduces the count by one. */
 	__u8 listing;
-	/* The extension for receivers that stretch their acknowledgements. */
+	/* Whether the extension for receivers that stretch their acknowledgements is in use. */
 	__u8 stretch;
 	__u8 regular_sixteenths;
 	__u8 single_sixteenths;
 	__u8 spare[3];
-	/* What the object was built from, by a hash: tells versions apart that have the same settings. */
+	/* A hash of the source, which distinguishes versions that have the same settings. */
 	__u64 build;
 };
 
-/* What a timestamp tells of the acknowledgement before (Told in Rust). */
-enum ackloss_told {
-	ACKLOSS_NOTHING = 0,
+/* The evidence of a timestamp about the previous acknowledgement; TimestampEvidence in Rust. */
+enum ackloss_evidence {
+	ACKLOSS_ABSENT = 0,
 	ACKLOSS_LOST = 1,
 	ACKLOSS_STRETCHED = 2,
 	ACKLOSS_UNDECIDED = 3,
@@ -57,38 +57,38 @@ enum ackloss_told {
 
 enum ackloss_flags {
 	ACKLOSS_DATA_LOSS = 1,
-	/* A round trip of grace. */
+	/* The round trip after a detection is not over, in which nothing is halved. */
 	ACKLOSS_WAITING = 2,
-	/* `recover` has not been acknowledged yet. Positions wrap, so that an old one must not be compared. */
+	/* `recover` has not been acknowledged yet. An old position must not be compared, because positions wrap. */
 	ACKLOSS_RECOVERING = 4,
 	/* `first` is known. */
 	ACKLOSS_FIRST = 8,
 	/* The last acknowledgement had a gap that counts if the next one has none. */
 	ACKLOSS_PENDING = 16,
-	/* The layout stands above. */
+	/* The bits above this one hold the layout. */
 	ACKLOSS_LAYOUT_SHIFT = 5,
 };
 
 struct ackloss_state {
-	/* The first position that is not acknowledged, and what ended the round trip and the recovery that were last. */
+	/* The first position that is not acknowledged, the end of the present round trip, and that of the last recovery. */
 	__u32 una;
 	__u32 round_end;
 	__u32 recover;
-	/* Average of what an acknowledgement acknowledges, in 2^-16 segments. */
+	/* Average number of segments for each acknowledgement, in 2^-16 segments. */
 	__u32 smoothed;
-	/* Tick of the timestamps' clock at which the segment at `una` was sent. */
+	/* Tick of the timestamp clock at which the segment at `una` was sent. */
 	__u32 first;
 	__u32 losses;
 	__u32 gaps;
 	__u32 halvings;
 	__u16 count;
-	/* Acknowledgements that were looked at, of those that arrived. */
+	/* Number of acknowledgements that the detector has processed. */
 	__u16 seen;
-	/* Shares in 2^-15: of regular acknowledgements, of single gaps among those untold, of losses among those told. */
+	/* Shares in 2^-15: of regular acknowledgements, of single gaps among those without evidence, of losses among those with. */
 	__u16 regular;
 	__u16 single;
 	__u16 proven;
-	/* Segments that the receiver has reported as early, at most 255. */
+	/* Number of out-of-order segments that the receiver reports (sacked_out), at most 255. */
 	__u8 early;
 	__u8 flags;
 };
@@ -101,7 +101,7 @@ ACKLOSS_INLINE int ackloss_before(__u32 a, __u32 b)
 	return (__s32)(a - b) < 0;
 }
 
-/* A connection begins, with everything before `una` acknowledged. */
+/* Initializes the state of a connection in which everything before `una` is acknowledged. */
 ACKLOSS_INLINE void ackloss_init(struct ackloss_state *s, __u32 una)
 {
 	s->una = una;
@@ -121,6 +121,7 @@ ACKLOSS_INLINE void ackloss_init(struct ackloss_state *s, __u32 una)
 	s->flags = ACKLOSS_LAYOUT << ACKLOSS_LAYOUT_SHIFT;
 }
 
+/* b, the number of segments that one acknowledgement usually acknowledges. */
 ACKLOSS_INLINE __u32 ackloss_b(const struct ackloss_state *s, const struct ackloss_config *c)
 {
 	__u32 b = (s->smoothed + (1u << (ACKLOSS_SCALE_BITS - 1))) >> ACKLOSS_SCALE_BITS;
@@ -132,8 +133,8 @@ ACKLOSS_INLINE __u32 ackloss_b(const struct ackloss_state *s, const struct acklo
 	return b ? b : 1;
 }
 
-/* Told::from_ticks. */
-ACKLOSS_INLINE enum ackloss_told ackloss_told(__u32 first, __u32 last, __u32 echo)
+/* TimestampEvidence::from_ticks. */
+ACKLOSS_INLINE enum ackloss_evidence ackloss_evidence_of(__u32 first, __u32 last, __u32 echo)
 {
 	if (ackloss_before(first, echo))
 		return ACKLOSS_LOST;
@@ -153,7 +154,7 @@ ACKLOSS_INLINE void ackloss_smooth(struct ackloss_state *s, const struct ackloss
 
 	if (c->fixed_b)
 		return;
-	/* Without a division where it is known. */
+	/* The two usual cases need no division. */
 	if (jump == 2 * mss)
 		sample = 2u << ACKLOSS_SCALE_BITS;
 	else if (jump == mss)
@@ -168,7 +169,7 @@ ACKLOSS_INLINE __u32 ackloss_less(__u32 from, __u32 take)
 	return from > take ? from - take : 0;
 }
 
-/* Acknowledgements missing before one for `jump` bytes; most often none, and that without a division. */
+/* Number of acknowledgements missing before one of `jump` bytes. The usual result, none, needs no division. */
 ACKLOSS_INLINE __u32 ackloss_missing(const struct ackloss_state *s, const struct ackloss_config *c, __u32 jump, __u32 mss)
 {
 	__u64 usual = (__u64)ackloss_b(s, c) * mss;
@@ -182,9 +183,9 @@ ACKLOSS_INLINE int ackloss_credible(const struct ackloss_state *s, const struct 
 	       s->single >= c->single_sixteenths * (ACKLOSS_WHOLE / 16);
 }
 
-/* The extension's count, count_gap. */
+/* The count of the extension; count_gap in Rust. */
 ACKLOSS_INLINE __u32 ackloss_count_gap(struct ackloss_state *s, const struct ackloss_config *c, __u32 jump, __u32 mss,
-				       __u32 duplicates, enum ackloss_told told)
+				       __u32 duplicates, enum ackloss_evidence evidence)
 {
 	int regular = jump <= 2 * mss;
 	int usual = jump <= (__u64)ackloss_b(s, c) * mss;
@@ -196,28 +197,28 @@ ACKLOSS_INLINE __u32 ackloss_count_gap(struct ackloss_state *s, const struct ack
 		ackloss_smooth(s, c, jump, mss);
 	missing = ackloss_missing(s, c, jump, mss);
 	gap = ackloss_less(missing, duplicates);
-	if ((s->flags & ACKLOSS_PENDING) && usual && told != ACKLOSS_LOST)
+	if ((s->flags & ACKLOSS_PENDING) && usual && evidence != ACKLOSS_LOST)
 		count++;
 	s->flags &= ~ACKLOSS_PENDING;
-	if (told == ACKLOSS_LOST) {
+	if (evidence == ACKLOSS_LOST) {
 		s->gaps++;
 		s->proven = ackloss_average(s->proven, 1, ACKLOSS_GAP_SHIFT);
 		count++;
-	} else if (gap && told == ACKLOSS_STRETCHED) {
+	} else if (gap && evidence == ACKLOSS_STRETCHED) {
 		s->gaps++;
 		s->proven = ackloss_average(s->proven, 0, ACKLOSS_GAP_SHIFT);
 	} else if (gap) {
 		s->gaps++;
 		s->single = ackloss_average(s->single, gap == 1, ACKLOSS_GAP_SHIFT);
-		if (gap == 1 && (told == ACKLOSS_NOTHING || s->proven > ACKLOSS_PROVEN_FIRST) && ackloss_credible(s, c))
+		if (gap == 1 && (evidence == ACKLOSS_ABSENT || s->proven > ACKLOSS_PROVEN_FIRST) && ackloss_credible(s, c))
 			s->flags |= ACKLOSS_PENDING;
 	}
 	return ackloss_less(count, ackloss_less(duplicates, missing));
 }
 
-/* Algorithm 1's count, count_losses. */
+/* The count of algorithm 1; count_losses in Rust. */
 ACKLOSS_INLINE void ackloss_count(struct ackloss_state *s, const struct ackloss_config *c, __u32 jump, __u32 mss,
-				  __u32 duplicates, enum ackloss_told told)
+				  __u32 duplicates, enum ackloss_evidence evidence)
 {
 	__u32 before = s->count, count = before;
 	__u32 acks;
@@ -225,7 +226,7 @@ ACKLOSS_INLINE void ackloss_count(struct ackloss_state *s, const struct ackloss_
 	if (jump >= (__u64)ACKLOSS_JUMP_MAX * mss)
 		jump = ACKLOSS_JUMP_MAX * mss;
 	if (c->stretch) {
-		count = ackloss_count_gap(s, c, jump, mss, duplicates, told);
+		count = ackloss_count_gap(s, c, jump, mss, duplicates, evidence);
 	} else {
 		ackloss_smooth(s, c, jump, mss);
 		acks = (__u32)(jump / ((__u64)ackloss_b(s, c) * mss));
@@ -237,7 +238,7 @@ ACKLOSS_INLINE void ackloss_count(struct ackloss_state *s, const struct ackloss_
 	s->losses += s->count - before;
 }
 
-/* Algorithm 1's "once per RTT". */
+/* The decision of algorithm 1, once per round trip: nonzero if the window is to be halved. */
 ACKLOSS_INLINE int ackloss_end_round(struct ackloss_state *s, const struct ackloss_config *c)
 {
 	int seen = s->count >= c->threshold;
@@ -256,18 +257,19 @@ ACKLOSS_INLINE int ackloss_end_round(struct ackloss_state *s, const struct acklo
 }
 
 /*
- * Data up to position `to` is acknowledged, where up to `sent` was sent in segments of `mss` bytes, after `duplicates`
- * reports of early segments and acknowledgements that came late. Nonzero if the window is to be halved now.
+ * Processes an acknowledgement of everything below `to`, when everything below `sent` has been sent in segments of `mss` bytes.
+ * `duplicates` is the number of out-of-order segments and late acknowledgements since the last one. Returns nonzero if the
+ * window is to be halved now.
  */
 ACKLOSS_INLINE int ackloss_on_ack(struct ackloss_state *s, const struct ackloss_config *c, __u32 to, __u32 sent, __u32 mss,
-				  __u32 duplicates, enum ackloss_told told)
+				  __u32 duplicates, enum ackloss_evidence evidence)
 {
 	__u32 from = s->una;
 
 	s->una = to;
 	if (!(s->flags & ACKLOSS_RECOVERING) || !ackloss_before(from, s->recover)) {
 		s->flags &= ~ACKLOSS_RECOVERING;
-		ackloss_count(s, c, to - from, mss, duplicates, told);
+		ackloss_count(s, c, to - from, mss, duplicates, evidence);
 	}
 	if (ackloss_before(to, s->round_end))
 		return 0;
@@ -275,14 +277,14 @@ ACKLOSS_INLINE int ackloss_on_ack(struct ackloss_state *s, const struct ackloss_
 	return ackloss_end_round(s, c);
 }
 
-/* Duplicate acknowledgements told of a data loss, with everything below `sent` sent. */
+/* Processes a data loss that duplicate acknowledgements report, when everything below `sent` has been sent. */
 ACKLOSS_INLINE void ackloss_on_data_loss(struct ackloss_state *s, __u32 sent)
 {
 	s->flags |= ACKLOSS_DATA_LOSS | ACKLOSS_RECOVERING;
 	s->recover = sent;
 }
 
-/* The retransmission timer expired, with everything below `sent` sent. */
+/* Processes a retransmission timeout, when everything below `sent` has been sent. */
 ACKLOSS_INLINE void ackloss_on_timeout(struct ackloss_state *s, __u32 sent)
 {
 	ackloss_on_data_loss(s, sent);

@@ -8,11 +8,11 @@ unsigned int ackloss_host_state_size(void);
 unsigned int ackloss_host_config_size(void);
 void ackloss_host_init(struct ackloss_state *s, __u32 una);
 int ackloss_host_on_ack(struct ackloss_state *s, const struct ackloss_config *c, __u32 to, __u32 sent, __u32 mss,
-			__u32 duplicates, __u32 told);
+			__u32 duplicates, __u32 evidence);
 void ackloss_host_on_data_loss(struct ackloss_state *s, __u32 sent);
 void ackloss_host_on_timeout(struct ackloss_state *s, __u32 sent);
 __u32 ackloss_host_b(const struct ackloss_state *s, const struct ackloss_config *c);
-__u32 ackloss_host_told(__u32 first, __u32 last, __u32 echo);
+__u32 ackloss_host_evidence(__u32 first, __u32 last, __u32 echo);
 
 unsigned int ackloss_host_state_size(void)
 {
@@ -30,9 +30,9 @@ void ackloss_host_init(struct ackloss_state *s, __u32 una)
 }
 
 int ackloss_host_on_ack(struct ackloss_state *s, const struct ackloss_config *c, __u32 to, __u32 sent, __u32 mss,
-			__u32 duplicates, __u32 told)
+			__u32 duplicates, __u32 evidence)
 {
-	return ackloss_on_ack(s, c, to, sent, mss, duplicates, (enum ackloss_told)told);
+	return ackloss_on_ack(s, c, to, sent, mss, duplicates, (enum ackloss_evidence)evidence);
 }
 
 void ackloss_host_on_data_loss(struct ackloss_state *s, __u32 sent)
@@ -50,7 +50,7 @@ __u32 ackloss_host_b(const struct ackloss_state *s, const struct ackloss_config 
 	return ackloss_b(s, c);
 }
 
-__u32 ackloss_host_told(__u32 first, __u32 last, __u32 echo)
+__u32 ackloss_host_evidence(__u32 first, __u32 last, __u32 echo)
 {
-	return ackloss_told(first, last, echo);
+	return ackloss_evidence_of(first, last, echo);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 /*
- * An iterator over TCP sockets that writes a record of each that has one of our congestion controls: what `airwattd cc
- * status` reads. It costs a connection nothing. The kernel shows it the sockets of the network namespace that asks.
+ * An iterator over TCP sockets, which writes a record of each socket with one of these congestion controls for `airwattd cc
+ * status`. It has no cost for connections. The kernel iterates over the sockets of the caller's network namespace.
  */
 #include "kernel.h"
 #include "ackloss.h"
@@ -19,19 +19,19 @@ struct bpf_iter__tcp {
 	struct sock_common *sk_common;
 } CORE;
 
-/* Of the kernel's, what is read here. */
+/* The member of the kernel's structure that is read here. */
 struct tcp_congestion_ops {
 	char name[16];
 } CORE;
 
-/* One connection, as crates/daemon/src/cc/sockets.rs decodes it: 128 bytes, in this machine's byte order. */
+/* One connection: 128 bytes in host byte order, which crates/daemon/src/cc/sockets.rs decodes. */
 struct record {
 	char algorithm[16];
 	__u8 local[16];
 	__u8 remote[16];
 	__u16 family;
 	__u16 local_port;
-	/* In the network's byte order. */
+	/* In network byte order. */
 	__be16 remote_port;
 	__u16 tcp_state;
 	__u32 cwnd;

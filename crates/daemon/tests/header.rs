@@ -79,7 +79,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         prop_oneof![4 => Just(0_u32), 1 => 1..4_u32],
     );
     let event = prop_oneof![
-        30 => ack.prop_map(|(bytes, window, duplicates, told)| Event::Ack(bytes, window * SEGMENT, duplicates, told)),
+        30 => ack.prop_map(|(bytes, window, duplicates, number)| Event::Ack(bytes, window * SEGMENT, duplicates, number)),
         1 => Just(Event::DataLoss),
         1 => Just(Event::Timeout),
     ];
@@ -116,7 +116,7 @@ fn compare(config: AckLossConfig, mss: u32, origin: u64, events: &[Event]) {
     let (mut una, mut sent) = (origin, origin);
     for (index, event) in events.iter().enumerate() {
         let halve = match *event {
-            Event::Ack(bytes, window, duplicates, told) => {
+            Event::Ack(bytes, window, duplicates, number) => {
                 let from = una;
                 una += bytes;
                 sent = sent.max(una + window);
@@ -125,9 +125,13 @@ fn compare(config: AckLossConfig, mss: u32, origin: u64, events: &[Event]) {
                     TimestampEvidence::Lost,
                     TimestampEvidence::Stretched,
                     TimestampEvidence::Undecided,
-                ][told as usize];
+                ][number as usize];
                 let halve = rust.on_ack(Advance { from, to: una, sent, duplicates, evidence });
-                assert_eq!(c.on_ack(una as u32, sent as u32, mss, duplicates, told), halve, "event {index}");
+                assert_eq!(
+                    c.on_ack(una as u32, sent as u32, mss, duplicates, number),
+                    halve,
+                    "event {index}"
+                );
                 halve
             }
             Event::DataLoss => {
@@ -169,7 +173,7 @@ proptest! {
     #[test]
     fn both_forms_read_timestamps_alike(first: u32, last in 0..4_u32, echo in 0..4_u32, far: u32) {
         for (last, echo) in [(first.wrapping_add(last), first.wrapping_add(echo).wrapping_sub(1)), (far, last)] {
-            prop_assert_eq!(host::told(first, last, echo), TimestampEvidence::from_ticks(first, last, echo) as u32);
+            prop_assert_eq!(host::evidence(first, last, echo), TimestampEvidence::from_ticks(first, last, echo) as u32);
         }
     }
 }
@@ -216,10 +220,10 @@ fn the_vectors_hold() {
             continue;
         }
         let detector = detector.as_mut().expect("a connection began");
-        let (to, sent, duplicates, told) =
+        let (to, sent, duplicates, evidence) =
             (fields[1] as u32, fields[2] as u32, fields[3] as u32, fields[4] as u32);
         let halve = match event {
-            "A" => detector.on_ack(to, sent, mss, duplicates, told),
+            "A" => detector.on_ack(to, sent, mss, duplicates, evidence),
             "L" => {
                 detector.on_data_loss(sent);
                 false

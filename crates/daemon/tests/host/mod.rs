@@ -48,12 +48,12 @@ unsafe extern "C" {
         sent: u32,
         mss: u32,
         duplicates: u32,
-        told: u32,
+        evidence: u32,
     ) -> i32;
     fn ackloss_host_on_data_loss(state: *mut State, sent: u32);
     fn ackloss_host_on_timeout(state: *mut State, sent: u32);
     fn ackloss_host_b(state: *const State, config: *const Config) -> u32;
-    fn ackloss_host_told(first: u32, last: u32, echo: u32) -> u32;
+    fn ackloss_host_evidence(first: u32, last: u32, echo: u32) -> u32;
 }
 
 /// A detector in C.
@@ -73,9 +73,11 @@ impl Detector {
         Self { state, config }
     }
 
-    pub(crate) fn on_ack(&mut self, to: u32, sent: u32, mss: u32, duplicates: u32, told: u32) -> bool {
+    pub(crate) fn on_ack(&mut self, to: u32, sent: u32, mss: u32, duplicates: u32, evidence: u32) -> bool {
         // SAFETY: as in `new`; the configuration is only read, and neither pointer is kept.
-        unsafe { ackloss_host_on_ack(&mut self.state, &self.config, to, sent, mss, duplicates, told) != 0 }
+        unsafe {
+            ackloss_host_on_ack(&mut self.state, &self.config, to, sent, mss, duplicates, evidence) != 0
+        }
     }
 
     pub(crate) fn on_data_loss(&mut self, sent: u32) {
@@ -115,7 +117,7 @@ impl Detector {
 }
 
 /// What ticks of a timestamp tell, as a number.
-pub(crate) fn told(first: u32, last: u32, echo: u32) -> u32 {
+pub(crate) fn evidence(first: u32, last: u32, echo: u32) -> u32 {
     // SAFETY: no pointers.
-    unsafe { ackloss_host_told(first, last, echo) }
+    unsafe { ackloss_host_evidence(first, last, echo) }
 }
