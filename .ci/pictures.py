@@ -1,4 +1,4 @@
-"""Draws the pictures of the README and of docs/models anew, each with the command that its page gives for it.
+"""Draws the pictures of the README, of docs/topologies.md and of docs/models anew, each with the command of its page.
 
 Left out: docs/img/ackloss-rates.png and emulation-fig2.9a.png, which need root and real time (their pages say how they
 are made), and bata-*.png, which tests/reference/bata_figures.py draws from a sweep of minutes.
@@ -11,9 +11,12 @@ from airwatt import models
 from airwatt.cli import status_of
 
 IMAGES = Path(__file__).parents[1] / "docs" / "img"
+# The scenarios of docs/topologies.md.
+TOPOLOGIES = ("two-hops", "two-cells", "two-access-points", "four-in-a-row")
 COMMANDS = {
     "compare.png": ["compare", "fast-dsl", "--policy", "active,psm"],
     "timeline.png": ["run", "fast-dsl", "--policy", "psm"],
+    **{f"{name}.png": ["scenarios", name] for name in TOPOLOGIES},
     **{f"models/{name}.png": ["model", name, "--validate"] for name in models.ALL},
 }
 

@@ -1,0 +1,174 @@
+"""The topology of a scenario: nodes from left to right as packets cross them, wires, channels, and who sends to whom.
+
+Nodes that are connected form a row, in the order of their distance from its first node; nodes of equal distance stand
+below each other. Groups of more than four like nodes are drawn as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+
+from airwatt.plots.style import GREY, INK, LINES, save, styled
+
+_SHOWN = 4
+"""Larger groups are drawn as one node."""
+
+
+@dataclass
+class _Edge:
+    ends: tuple[str, str]
+    label: str
+    colour: str
+    wireless: bool
+
+
+@dataclass
+class _Drawing:
+    nodes: dict[str, str] = field(default_factory=dict)
+    """The node that stands for each one."""
+    captions: dict[str, str] = field(default_factory=dict)
+    edges: list[_Edge] = field(default_factory=list)
+    channels: dict[str, str] = field(default_factory=dict)
+    """Colours by the caption of a channel."""
+
+    def resolve(self, names: str | Sequence[str]) -> Iterator[str]:
+        """The drawn nodes of a name, a group, a range or a list."""
+        for name in [names] if isinstance(names, str) else names:
+            first, _, last = name.partition("..")
+            if last:
+                known = list(self.nodes)
+                yield from dict.fromkeys(self.nodes[one] for one in known[known.index(first) : known.index(last) + 1])
+            elif name in self.nodes:
+                yield self.nodes[name]
+            else:
+                members = (one for one in self.nodes if one.removeprefix(name).isdigit() and one.startswith(name))
+                yield from dict.fromkeys(self.nodes[one] for one in members)
+
+
+def draw(name: str, general: Mapping[str, Any], path: Path) -> None:
+    """Draws a scenario in the general form, as `Scenario.to_dict(expand=True)` gives it. Raises `OSError`."""
+    drawing = _drawing(general)
+    places = _places(drawing)
+    columns = max((x for x, _ in places.values()), default=0) + 1
+    rows = max((y for _, y in places.values()), default=0) + 1
+    with styled():
+        figure, axes = plt.subplots(figsize=(max(4.5, 1.95 * columns), 0.75 + 0.8 * rows), layout="constrained")
+        axes.set(xlim=(-0.55, columns - 0.45), ylim=(rows - 0.6, -0.75))
+        axes.axis("off")
+        for edge in drawing.edges:
+            _draw_edge(axes, edge, places)
+        for node, (x, y) in places.items():
+            axes.text(
+                x,
+                y,
+                drawing.captions[node],
+                ha="center",
+                va="center",
+                bbox={"boxstyle": "round,pad=0.5", "facecolor": "white", "edgecolor": INK},
+                zorder=3,
+            )
+        for caption, colour in drawing.channels.items():
+            axes.plot([], [], color=colour, linestyle="--", label=caption)
+        if drawing.channels:
+            axes.legend(loc="upper left", ncols=len(drawing.channels), borderaxespad=0.0)
+        axes.set_title(f"{name}: {_flows(general)}")
+        save(figure, path)
+        plt.close(figure)
+
+
+def _drawing(general: Mapping[str, Any]) -> _Drawing:
+    drawing = _Drawing()
+    for group in general.get("node", ()):
+        count, first = group.get("count"), group.get("first", 0)
+        members = [group["name"]] if count is None else [f"{group['name']}{first + one}" for one in range(count)]
+        shown = members if len(members) <= _SHOWN else [members[0]] * len(members)
+        drawing.nodes.update(zip(members, shown, strict=True))
+        for one in dict.fromkeys(shown):
+            drawing.captions[one] = one if shown == members else f"{members[0]} to\n{members[-1]}"
+    for link in general.get("link", ()):
+        one, other = (next(drawing.resolve(end)) for end in link["between"])
+        wireless = link["kind"] == "point-to-point"
+        rates = [link["rate"]] if wireless else [link["forth"]["rate"], link["back"]["rate"]]
+        label = " / ".join(dict.fromkeys(map(str, rates)))
+        drawing.edges.append(_Edge((one, other), f"{label}\n{link['delay']}", INK, wireless))
+    for cell in general.get("cell", ()):
+        _add_cell(drawing, cell)
+    return drawing
+
+
+def _add_cell(drawing: _Drawing, cell: Mapping[str, Any]) -> None:
+    channel = cell.get("channel") or cell["wifi"].get("channel")
+    caption = f"{cell['name']}" if channel is None else f"channel {channel}"
+    colour = drawing.channels.setdefault(caption, LINES[len(drawing.channels) % len(LINES)])
+    stations = [one for group in cell["station"] for one in drawing.resolve(group["node"])]
+    if "access_point" in cell:
+        access_point = next(drawing.resolve(cell["access_point"]["node"]))
+        pairs = [(access_point, one) for one in dict.fromkeys(stations)]
+    elif "links" in cell:
+        pairs = [(next(drawing.resolve(one)), next(drawing.resolve(other))) for one, other in cell["links"]]
+    else:
+        pairs = [(one, other) for index, one in enumerate(stations) for other in stations[index + 1 :]]
+    label = f"{cell['name']}\n{cell['wifi']['data_rate']}"
+    drawing.edges += [_Edge(pair, label, colour, True) for pair in pairs]
+
+
+def _places(drawing: _Drawing) -> dict[str, tuple[int, int]]:
+    """Column and row of each node: its distance from the first node of its row, and the first free row there."""
+    neighbours: dict[str, list[str]] = {node: [] for node in drawing.captions}
+    for edge in drawing.edges:
+        one, other = edge.ends
+        neighbours[one].append(other)
+        neighbours[other].append(one)
+    # Rows begin at servers: nodes with one neighbour come before others.
+    order = sorted(drawing.captions, key=lambda node: len(neighbours[node]) > 1)
+    places: dict[str, tuple[int, int]] = {}
+    free_row = 0
+    for start in order:
+        if start in places:
+            continue
+        distances, queue, first_row = {start: 0}, [start], free_row
+        used: dict[int, int] = {}
+        for node in queue:
+            column = distances[node]
+            places[node] = (column, first_row + used.get(column, 0))
+            used[column] = used.get(column, 0) + 1
+            for other in neighbours[node]:
+                if other not in distances:
+                    distances[other] = column + 1
+                    queue.append(other)
+        free_row = first_row + max(used.values())
+    return places
+
+
+def _draw_edge(axes: Any, edge: _Edge, places: Mapping[str, tuple[int, int]]) -> None:
+    (x, y), (to_x, to_y) = (places[end] for end in edge.ends)
+    axes.plot(
+        [x, to_x], [y, to_y], color=edge.colour, linestyle="--" if edge.wireless else "-", linewidth=1.6, zorder=1
+    )
+    axes.text(
+        (x + to_x) / 2,
+        (y + to_y) / 2,
+        edge.label,
+        ha="center",
+        va="center",
+        fontsize=7,
+        color=edge.colour if edge.wireless else GREY,
+        bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"},
+        zorder=2,
+    )
+
+
+def _flows(general: Mapping[str, Any]) -> str:
+    """Who sends to whom, the first flows of many."""
+
+    def shown(names: str | Sequence[str]) -> str:
+        return names if isinstance(names, str) else ", ".join(names)
+
+    flows = [f"{shown(flow['from'])} to {shown(flow['to'])}" for flow in general["flow"]]
+    more = len(flows) - _SHOWN
+    return "; ".join(flows[:_SHOWN]) + (f"; {more} more" if more > 0 else "")
