@@ -20,7 +20,7 @@ use airwatt_proto::powersave::Window;
 
 use crate::net::packet::Packet;
 use crate::net::route::Member;
-use cell::{Cell, CellOutput};
+use cell::Cell;
 
 pub use pipe::{CrossTraffic, Pipe, PipeConfig, PipeOutput, PipeStatistics, PipeTimer};
 pub use point_to_point::{PointToPoint, PointToPointConfig, PointToPointInput, PointToPointOutput};
@@ -37,22 +37,22 @@ pub enum Medium {
     Cell(Box<Cell>),
 }
 
-/// An output of a medium.
+/// An output of a medium. Packets are lent, since copies of them decide the speed of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum MediumOutput {
+pub enum MediumOutput<'a> {
     /// A packet has arrived at a member.
     Arrived {
         /// The member that received it.
         at: Member,
         /// The packet.
-        packet: Packet,
+        packet: &'a Packet,
         /// On a point-to-point hop, the time at which its transmission began.
         began: Option<Instant>,
     },
     /// A packet was lost.
     Lost {
         /// The packet.
-        packet: Packet,
+        packet: &'a Packet,
         /// On a point-to-point hop, the time at which the transmission of a packet began that arrived damaged.
         began: Option<Instant>,
     },
@@ -122,31 +122,39 @@ impl Medium {
         }
     }
 
-    /// The next output; of a wire, of one direction.
+    /// Whether there is an output; of a wire, of one direction.
     #[inline]
-    pub fn poll_output(&mut self, direction: Direction) -> Option<MediumOutput> {
-        Some(match self {
+    pub fn has_output(&self, direction: Direction) -> bool {
+        match self {
+            Self::Wire(wire) => wire.pipes[direction as usize].front().is_some(),
+            Self::PointToPoint(hop) => hop.down().front().or_else(|| hop.up().front()).is_some(),
+            Self::Cell(cell) => cell.has_output(),
+        }
+    }
+
+    /// Takes all outputs in order; of a wire, those of one direction.
+    #[inline]
+    pub fn drain(&mut self, direction: Direction, mut each: impl FnMut(MediumOutput<'_>)) {
+        match self {
             Self::Wire(wire) => {
-                let output = wire.pipes[direction as usize].poll_output()?;
-                of_pipe(output, direction, false)
+                let (pipe, at) = (&mut wire.pipes[direction as usize], direction.destination());
+                while let Some((packet, sound)) = pipe.front() {
+                    each(if sound {
+                        MediumOutput::Arrived { at, packet, began: None }
+                    } else {
+                        MediumOutput::Lost { packet, began: None }
+                    });
+                    pipe.advance();
+                }
             }
             Self::PointToPoint(hop) => {
-                let PointToPointOutput { down, output } = hop.poll_output()?;
-                of_pipe(output, if down { Direction::Down } else { Direction::Up }, true)
+                while let Some(PointToPointOutput { down, output }) = hop.poll_output() {
+                    let direction = if down { Direction::Down } else { Direction::Up };
+                    each(of_hop(&output, direction));
+                }
             }
-            Self::Cell(cell) => match cell.poll_output()? {
-                CellOutput::ToStation { station, packet } => {
-                    MediumOutput::Arrived { at: cell.member_of(station), packet, began: None }
-                }
-                CellOutput::ToWire { station, packet } => {
-                    MediumOutput::Arrived { at: cell.access_point_of(station), packet, began: None }
-                }
-                CellOutput::Lost { packet, .. } => MediumOutput::Lost { packet, began: None },
-                CellOutput::Window { station, window } => {
-                    MediumOutput::Grant { member: cell.member_of(station), window }
-                }
-            },
-        })
+            Self::Cell(cell) => cell.drain(each),
+        }
     }
 
     /// The time of the next timer; of a wire, of one direction.
@@ -160,12 +168,12 @@ impl Medium {
     }
 }
 
-fn of_pipe(output: PipeOutput, direction: Direction, timed: bool) -> MediumOutput {
+fn of_hop(output: &PipeOutput, direction: Direction) -> MediumOutput<'_> {
     match output {
         PipeOutput::Arrived { packet, began } => {
-            MediumOutput::Arrived { at: direction.destination(), packet, began: timed.then_some(began) }
+            MediumOutput::Arrived { at: direction.destination(), packet, began: Some(*began) }
         }
-        PipeOutput::Damaged { packet, began } => MediumOutput::Lost { packet, began: timed.then_some(began) },
+        PipeOutput::Damaged { packet, began } => MediumOutput::Lost { packet, began: Some(*began) },
         PipeOutput::Dropped(packet) => MediumOutput::Lost { packet, began: None },
     }
 }

@@ -102,7 +102,10 @@ pub struct Pipe {
     /// When the next packet of the cross traffic comes.
     next_cross: Option<Instant>,
     in_flight: VecDeque<Travelling>,
-    outputs: VecDeque<PipeOutput>,
+    /// Packets that the full queue has dropped and that are not reported yet.
+    dropped: VecDeque<Packet>,
+    /// The time up to which arrivals may be reported.
+    served: Instant,
     statistics: PipeStatistics,
     /// Queue length after each change, if a trace is wanted.
     trace: Option<Vec<(Instant, u32)>>,
@@ -119,7 +122,8 @@ impl Pipe {
             errors,
             next_cross: config.cross.map(|cross| cross.first),
             in_flight: VecDeque::new(),
-            outputs: VecDeque::new(),
+            dropped: VecDeque::new(),
+            served: Instant::ZERO,
             statistics: PipeStatistics::default(),
             trace: None,
         }
@@ -150,6 +154,26 @@ impl Pipe {
     pub fn queued(&mut self, now: Instant) -> usize {
         self.pass(now);
         self.waiting.len()
+    }
+
+    /// The packet of the next output, and whether it has arrived undamaged. [`Pipe::advance`] follows.
+    #[inline]
+    pub(super) fn front(&self) -> Option<(&Packet, bool)> {
+        match self.dropped.front() {
+            Some(packet) => Some((packet, false)),
+            None => {
+                let first = self.in_flight.front().filter(|first| first.arrives <= self.served)?;
+                Some((&first.packet, !first.damaged))
+            }
+        }
+    }
+
+    /// Removes the output of [`Pipe::front`].
+    #[inline]
+    pub(super) fn advance(&mut self) {
+        if self.dropped.pop_front().is_none() {
+            self.in_flight.pop_front();
+        }
     }
 
     /// Brings the queue to `now`: cross traffic that has come, packets that have left it.
@@ -206,7 +230,7 @@ impl Machine for Pipe {
         self.statistics.offered += 1;
         let Some(begins) = self.enqueue(packet.bytes, now) else {
             self.statistics.dropped += 1;
-            self.outputs.push_back(PipeOutput::Dropped(packet));
+            self.dropped.push_back(packet);
             return;
         };
         let leaves = if self.config.cut_through { begins } else { self.free_at };
@@ -221,20 +245,22 @@ impl Machine for Pipe {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        while let Some(&Travelling { began, damaged, packet, .. }) =
-            self.in_flight.front().filter(|first| first.arrives <= now)
-        {
-            self.outputs.push_back(if damaged {
-                PipeOutput::Damaged { packet, began }
-            } else {
-                PipeOutput::Arrived { packet, began }
-            });
-            self.in_flight.pop_front();
-        }
+        self.served = now;
     }
 
     fn poll_output(&mut self) -> Option<PipeOutput> {
-        self.outputs.pop_front()
+        if let Some(packet) = self.dropped.pop_front() {
+            return Some(PipeOutput::Dropped(packet));
+        }
+        if self.in_flight.front()?.arrives > self.served {
+            return None;
+        }
+        let Travelling { packet, began, damaged, .. } = self.in_flight.pop_front()?;
+        Some(if damaged {
+            PipeOutput::Damaged { packet, began }
+        } else {
+            PipeOutput::Arrived { packet, began }
+        })
     }
 
     fn poll_timeout(&self) -> Option<Timeout<PipeTimer>> {

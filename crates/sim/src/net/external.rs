@@ -35,7 +35,7 @@ impl Network {
         let (sport, dport) = ports(bytes);
         self.forward(
             from,
-            Packet {
+            &Packet {
                 src: Address(from),
                 dst: Address(to),
                 sport,
@@ -68,7 +68,7 @@ impl Network {
     }
 
     /// A packet leaves the network, because it has arrived at an external host or was lost on its way there.
-    pub(super) fn leave(&mut self, node: NodeId, packet: Packet, arrived: bool) {
+    pub(super) fn leave(&mut self, node: NodeId, packet: &Packet, arrived: bool) {
         if let Payload::Bytes(ticket) = packet.payload {
             let (at, took) = (self.now, self.now - packet.sent);
             self.deliveries.push_back(Delivery { node, ticket, at, took, arrived });

@@ -44,7 +44,7 @@ use crate::stack::transport::{SenderWindow, Transport, TransportOutput};
 use flow::FlowRecord;
 use node::{Node, Stack};
 use packet::{FlowLabel, Packet, Payload};
-use route::{Interface, InterfaceId, MediumId, Member, NodeId, Routes};
+use route::{Interface, InterfaceId, MediumId, Member, NodeId, Route, Routes};
 
 /// Number of events after which the caller of a run is asked whether to go on.
 const EVENTS_BETWEEN_REPORTS: u64 = 1 << 16;
@@ -54,8 +54,8 @@ const EVENTS_BETWEEN_REPORTS: u64 = 1 << 16;
 enum Message {
     /// An interface transmits a packet to a member of its medium.
     Transmit { interface: InterfaceId, next: Member, packet: Packet },
-    /// A packet has arrived at a connection.
-    Deliver { socket: SocketId, packet: Packet },
+    /// A packet with this payload has arrived at a connection.
+    Deliver { socket: SocketId, payload: Payload },
     /// A packet has arrived at a middlebox.
     Intercept { middlebox: MiddleboxId, packet: Packet },
 }
@@ -343,8 +343,8 @@ impl Network {
                     self.media[usize::from(medium)].medium.transmit(member, next, packet, now);
                     self.drain_medium(medium, Direction::from_member(member));
                 }
-                Message::Deliver { socket, packet } => {
-                    self.sockets[socket as usize].transport.receive(packet.payload, now);
+                Message::Deliver { socket, payload } => {
+                    self.sockets[socket as usize].transport.receive(payload, now);
                     self.drain_socket(socket);
                 }
                 Message::Intercept { middlebox, packet } => {
@@ -359,62 +359,65 @@ impl Network {
 
     /// Takes the outputs of a medium; of a wire, those of one direction.
     fn drain_medium(&mut self, id: MediumId, direction: Direction) {
-        loop {
-            let entry = &mut self.media[usize::from(id)];
-            match entry.medium.poll_output(direction) {
-                Some(MediumOutput::Arrived { at, packet, began }) => {
-                    let interface = entry.first_interface + at;
-                    if let Some(began) = began {
-                        self.note_delivery(id, &packet, began, true);
-                    }
-                    let node = self.interfaces[usize::from(interface)].node;
-                    self.arrive(node, packet);
+        if self.media[usize::from(id)].medium.has_output(direction) {
+            // The medium lends its packets while the rest of the network changes: its outputs lead to messages only.
+            let mut media = std::mem::take(&mut self.media);
+            let MediumEntry { medium, first_interface, .. } = &mut media[usize::from(id)];
+            medium.drain(direction, |output| self.handle_output(id, *first_interface, output));
+            self.media = media;
+        }
+        let MediumEntry { medium, slot, .. } = &self.media[usize::from(id)];
+        let up = matches!(medium, Medium::Wire(_)) && direction == Direction::Up;
+        self.schedule.put(*slot + Slot::from(up), medium.due(direction));
+    }
+
+    /// Handles an output of the medium whose member 0 is `first_interface`.
+    fn handle_output(&mut self, id: MediumId, first_interface: InterfaceId, output: MediumOutput<'_>) {
+        match output {
+            MediumOutput::Arrived { at, packet, began } => {
+                if let Some(began) = began {
+                    self.note_delivery(id, packet, began, true);
                 }
-                Some(MediumOutput::Lost { packet, began }) => {
-                    if let Some(began) = began {
-                        self.note_delivery(id, &packet, began, false);
-                    }
-                    self.lose(packet);
+                let node = self.interfaces[usize::from(first_interface + at)].node;
+                self.arrive(node, packet);
+            }
+            MediumOutput::Lost { packet, began } => {
+                if let Some(began) = began {
+                    self.note_delivery(id, packet, began, false);
                 }
-                Some(MediumOutput::Grant { member, window }) => {
-                    let interface = entry.first_interface + member;
-                    self.grant(self.interfaces[usize::from(interface)].node, window);
-                }
-                None => {
-                    let up = matches!(entry.medium, Medium::Wire(_)) && direction == Direction::Up;
-                    let slot = entry.slot + Slot::from(up);
-                    return self.schedule.put(slot, entry.medium.due(direction));
-                }
+                self.lose(packet);
+            }
+            MediumOutput::Grant { member, window } => {
+                self.grant(self.interfaces[usize::from(first_interface + member)].node, window);
             }
         }
     }
 
     /// A packet has arrived at a node.
     #[inline]
-    fn arrive(&mut self, node: NodeId, packet: Packet) {
+    fn arrive(&mut self, node: NodeId, packet: &Packet) {
         let entry = &self.nodes[usize::from(node)];
         if let Some(middlebox) = entry.tap
-            && self.middleboxes[usize::from(middlebox)].machine.wants(&packet)
+            && self.middleboxes[usize::from(middlebox)].machine.wants(packet)
         {
-            return self.messages.push_back(Message::Intercept { middlebox, packet });
+            return self.messages.push_back(Message::Intercept { middlebox, packet: *packet });
         }
         if packet.dst.0 == node { self.deliver(node, packet) } else { self.forward(node, packet) }
     }
 
     /// A node sends a packet on by its route.
     #[inline]
-    fn forward(&mut self, node: NodeId, packet: Packet) {
+    fn forward(&mut self, node: NodeId, packet: &Packet) {
         match self.routes.get(node, packet.dst) {
-            Some(route) => {
-                let (interface, next) = (route.interface, route.next);
-                self.messages.push_back(Message::Transmit { interface, next, packet });
+            Some(Route { interface, next }) => {
+                self.messages.push_back(Message::Transmit { interface, next, packet: *packet });
             }
             None => self.lose(packet),
         }
     }
 
     /// A packet is for the node at which it is.
-    fn deliver(&mut self, node: NodeId, packet: Packet) {
+    fn deliver(&mut self, node: NodeId, packet: &Packet) {
         let ports = match &self.nodes[usize::from(node)].stack {
             Stack::Host(ports) => ports,
             Stack::External => return self.leave(node, packet, true),
@@ -429,16 +432,16 @@ impl Network {
             record.packets_arrived += 1;
             record.latency += self.now - packet.sent;
         }
-        self.messages.push_back(Message::Deliver { socket: id, packet });
+        self.messages.push_back(Message::Deliver { socket: id, payload: packet.payload });
     }
 
     /// A packet was lost at a queue, on a wireless hop, or because there was no route or no socket.
-    fn lose(&mut self, packet: Packet) {
+    fn lose(&mut self, packet: &Packet) {
         match packet.payload {
             Payload::Bytes(_) => return self.leave(packet.dst.0, packet, false),
             Payload::Carried(ticket) => {
                 for inner in self.store.take_packets(ticket) {
-                    self.lose(inner);
+                    self.lose(&inner);
                 }
             }
             Payload::Tcp(_) | Payload::E2tcp(_) | Payload::Datagram(_) => {}
@@ -600,10 +603,10 @@ impl Network {
         record.packets_sent += 1;
         record.bytes_sent += u64::from(bytes);
         let packet = socket.packet(Payload::Datagram(number), bytes, since);
-        self.forward(socket.node, packet);
+        self.forward(socket.node, &packet);
     }
 
-    fn receive_datagram(&mut self, id: SocketId, packet: Packet, header_bytes: u32) {
+    fn receive_datagram(&mut self, id: SocketId, packet: &Packet, header_bytes: u32) {
         let now = self.now;
         let Payload::Datagram(number) = packet.payload else { return };
         let socket = &self.sockets[id as usize];
@@ -635,7 +638,7 @@ impl Network {
                     if counted && let Some(record) = self.records.get_mut(packet.flow as usize) {
                         record.bytes_sent += u64::from(packet.bytes);
                     }
-                    self.forward(node, packet);
+                    self.forward(node, &packet);
                 }
                 MiddleboxOutput::GaveUp(flow, bytes) => self.records[flow as usize].zeros += bytes,
                 MiddleboxOutput::Lost(flow) => {

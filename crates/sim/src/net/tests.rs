@@ -109,7 +109,7 @@ fn a_lost_packet_frees_what_it_carries_and_counts_for_its_flows() {
     let inner = Packet { payload: ack, ..Packet::datagram(0, 40, Instant::ZERO) };
     let ticket = network.store.put_packets(vec![inner, inner]);
     let payload = Payload::Carried(ticket);
-    network.lose(Packet { payload, flow: NO_FLOW, ..Packet::datagram(0, 120, Instant::ZERO) });
+    network.lose(&Packet { payload, flow: NO_FLOW, ..Packet::datagram(0, 120, Instant::ZERO) });
     assert_eq!(network.records[0].acks_lost, 2);
     assert_eq!(network.store.live(), 0);
 }
@@ -122,13 +122,13 @@ fn a_packet_to_a_closed_port_or_without_a_route_is_lost() {
     );
     let closed = Packet { dport: 9, ..Packet::datagram(0, 40, Instant::ZERO) };
     let server = network.plan.server();
-    network.arrive(server, Packet { dst: route::Address(server), ..closed });
+    network.arrive(server, &Packet { dst: route::Address(server), ..closed });
     assert_eq!(network.records[0].packets_lost, 1);
     let isolated = network.plan.nodes.len() as NodeId;
     let mut plan = network.plan.clone();
     plan.nodes.push(plan::NodePlan { name: "isolated".to_owned(), external: false, forwards: false });
     let mut network = Network::new(plan, 1);
-    network.forward(isolated, Packet { src: route::Address(isolated), ..closed });
+    network.forward(isolated, &Packet { src: route::Address(isolated), ..closed });
     assert_eq!(network.records[0].packets_lost, 1);
 }
 

@@ -9,11 +9,10 @@
 
 use airwatt_base::{Instant, Span, Stream};
 use airwatt_dot11::phy::Format;
-use airwatt_proto::powersave::Control;
 
 use super::config::{CellConfig, StationConfig};
 use super::contention::ContenderId;
-use super::frame::{ACK_BYTES, Body, CTS_BYTES, Kind, Ppdu, RTS_BYTES, Receiver};
+use super::frame::{ACK_BYTES, CTS_BYTES, Kind, Ppdu, RTS_BYTES, Receiver};
 use super::propagation;
 use crate::engine::Fingerprint;
 use crate::net::route::Member;
@@ -253,7 +252,7 @@ impl Channel {
         let ppdu = &self.ppdus[0];
         let contender = u64::from(ppdu.contender);
         self.counts.frames += 1;
-        self.counts.retries += u64::from(ppdu.mpdu.retries > 0);
+        self.counts.retries += u64::from(ppdu.retry);
         self.print.add(start.as_nanos());
         let plan = self.plan(ppdu);
         let mut parts = Parts::default();
@@ -277,8 +276,8 @@ impl Channel {
         let rts_failed = plan.rts && !hears;
         let received = hears && !(noise > 0.0 && self.noise.chance(noise));
         let ppdu = &self.ppdus[0];
-        self.print.add(contender << 32 | u64::from(ppdu.mpdu.sequence) << 8 | u64::from(received));
-        plan.lay_out(ppdu.mpdu.body.kind(), start, received, rts_failed, &mut parts);
+        self.print.add(contender << 32 | u64::from(ppdu.sequence) << 8 | u64::from(received));
+        plan.lay_out(ppdu.kind, start, received, rts_failed, &mut parts);
         for part in parts.iter() {
             self.airborne.add(part.start, part.start + part.duration);
         }
@@ -296,7 +295,7 @@ impl Channel {
         self.airborne.add(now, end);
         for ppdu in &self.ppdus {
             self.counts.frames += 1;
-            self.counts.retries += u64::from(ppdu.mpdu.retries > 0);
+            self.counts.retries += u64::from(ppdu.retry);
             self.print.add(now.as_nanos());
             self.print.add(u64::from(ppdu.contender) << 32 | 0xff);
         }
@@ -306,7 +305,7 @@ impl Channel {
     /// What one of several simultaneous senders puts on the air: its RTS or its frame.
     pub(super) fn colliding(&self, ppdu: &Ppdu, now: Instant) -> Parts {
         let mut parts = Parts::default();
-        let kind = if ppdu.rts { Kind::Rts } else { ppdu.mpdu.body.kind() };
+        let kind = if ppdu.rts { Kind::Rts } else { ppdu.kind };
         parts.push(kind, now, self.colliding_time(ppdu), true, false);
         parts
     }
@@ -343,9 +342,9 @@ impl Channel {
         match &self.state {
             // The NAV that an RTS has set ends when no data frame follows (10.3.2.4).
             State::Failure(exchange) if exchange.rts_failed => {
-                now + (times.sifs + times.slot) * 2 + times.control.time(CTS_BYTES) + times.rx_start_delay
+                now + (times.sifs + times.slot) * 2 + times.cts + times.rx_start_delay
             }
-            _ => now + times.sifs + times.control.time(ACK_BYTES),
+            _ => now + times.sifs + times.ack,
         }
     }
 
@@ -353,14 +352,14 @@ impl Channel {
     pub(super) fn plan(&self, ppdu: &Ppdu) -> Plan {
         let times = &self.times;
         let tau = self.path(ppdu).map_or(Span::ZERO, |path| path.propagation);
-        let format = match ppdu.mpdu.body {
-            Body::Control(Control::PsPoll) => &times.control,
-            Body::Beacon { .. } => &times.beacon,
+        let format = match ppdu.kind {
+            Kind::PsPoll => &times.control,
+            Kind::Beacon => &times.beacon,
             _ => &times.data,
         };
-        let (rts_time, cts_time) = (times.control.time(RTS_BYTES), times.control.time(CTS_BYTES));
+        let FrameTimes { rts: rts_time, cts: cts_time, ack: ack_time, .. } = *times;
         let before_data = if ppdu.rts { rts_time + cts_time + (times.sifs + tau) * 2 } else { Span::ZERO };
-        let (data_time, ack_time) = (format.time(ppdu.bytes), times.control.time(ACK_BYTES));
+        let data_time = format.time(ppdu.bytes);
         Plan { rts: ppdu.rts, rts_time, cts_time, before_data, data_time, ack_time, tau, sifs: times.sifs }
     }
 
@@ -417,6 +416,9 @@ struct FrameTimes {
     data: Format,
     control: Format,
     beacon: Format,
+    rts: Span,
+    cts: Span,
+    ack: Span,
     slot: Span,
     sifs: Span,
     rx_start_delay: Span,
@@ -431,9 +433,13 @@ impl FrameTimes {
         let timing = config.standard.timing();
         let format = |rate| config.standard.format(rate).expect("a checked scenario has rates of its PHY");
         let lowest = format(timing.lowest_rate);
+        let control = format(config.control_rate);
         Self {
             data: format(config.data_rate),
-            control: format(config.control_rate),
+            control,
+            rts: control.time(RTS_BYTES),
+            cts: control.time(CTS_BYTES),
+            ack: control.time(ACK_BYTES),
             beacon: format(config.beacon_rate),
             slot: timing.slot,
             sifs: timing.sifs,
@@ -530,7 +536,7 @@ impl Plan {
 }
 
 /// One frame of an exchange.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
     pub(super) kind: Kind,
     pub(super) start: Instant,
@@ -541,19 +547,33 @@ pub(super) struct Part {
 }
 
 /// The frames of an exchange: at most RTS, CTS, data and ACK.
-#[derive(Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Parts {
-    parts: [Option<Part>; 4],
+    /// The first `count` are valid.
+    parts: [Part; 4],
     count: usize,
+}
+
+impl Default for Parts {
+    fn default() -> Self {
+        let none = Part {
+            kind: Kind::Data,
+            start: Instant::ZERO,
+            duration: Span::ZERO,
+            by_sender: true,
+            received: false,
+        };
+        Self { parts: [none; 4], count: 0 }
+    }
 }
 
 impl Parts {
     fn push(&mut self, kind: Kind, start: Instant, duration: Span, by_sender: bool, received: bool) {
-        self.parts[self.count] = Some(Part { kind, start, duration, by_sender, received });
+        self.parts[self.count] = Part { kind, start, duration, by_sender, received };
         self.count += 1;
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Part> {
-        self.parts.iter().flatten()
+    pub(super) fn iter(&self) -> std::slice::Iter<'_, Part> {
+        self.parts[..self.count].iter()
     }
 }

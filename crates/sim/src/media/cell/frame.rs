@@ -58,7 +58,7 @@ impl Mpdu {
     }
 }
 
-/// One attempt at the first frame of a queue. The frame stays in the queue until the attempt is concluded.
+/// One attempt at the first frame of a queue. The frame, with what it carries, stays in the queue until the attempt is concluded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ppdu {
     /// The MAC entity that sends it.
@@ -67,10 +67,16 @@ pub struct Ppdu {
     pub to: Receiver,
     /// The contender that won the access.
     pub contender: ContenderId,
-    /// A copy of the frame.
-    pub mpdu: Mpdu,
+    /// The kind of the frame.
+    pub kind: Kind,
     /// Length of the frame, MAC header to FCS, in bytes.
     pub bytes: u32,
+    /// More Data and EOSP.
+    pub flags: ServiceFlags,
+    /// Whether this is an attempt after the first.
+    pub retry: bool,
+    /// 12-bit sequence number of the sender.
+    pub sequence: u16,
     /// Whether an RTS precedes it.
     pub rts: bool,
     /// The power-management bit.

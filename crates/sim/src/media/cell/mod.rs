@@ -59,6 +59,7 @@ pub use self::radio::RadioEvent;
 use self::radio::{RadioId, Radios};
 use self::sniffer::Sniffer;
 use crate::engine::Fingerprint;
+use crate::media::MediumOutput;
 use crate::net::packet::Packet;
 use crate::net::route::Member;
 
@@ -244,6 +245,31 @@ impl Cell {
             Mac::Peer(_) => CellInput::Peer { from: self.station_of(from), to: self.station_of(to), packet },
         };
         self.handle_input(input, now);
+    }
+
+    /// Whether there is an output.
+    pub(super) fn has_output(&self) -> bool {
+        !self.outputs.is_empty()
+    }
+
+    /// Takes all outputs in order.
+    pub(super) fn drain(&mut self, mut each: impl FnMut(MediumOutput<'_>)) {
+        let began = None;
+        for output in &self.outputs {
+            each(match output {
+                CellOutput::ToStation { station, packet } => {
+                    MediumOutput::Arrived { at: self.member_of(*station), packet, began }
+                }
+                CellOutput::ToWire { station, packet } => {
+                    MediumOutput::Arrived { at: self.access_point_of(*station), packet, began }
+                }
+                CellOutput::Lost { packet, .. } => MediumOutput::Lost { packet, began },
+                CellOutput::Window { station, window } => {
+                    MediumOutput::Grant { member: self.member_of(*station), window: *window }
+                }
+            });
+        }
+        self.outputs.clear();
     }
 
     /// The number of the station that is this member.
@@ -441,25 +467,24 @@ impl Cell {
                 self.radios.send(radio, part.start, part.start + part.duration, air);
             }
         }
-        for member in ends(ppdu) {
-            self.macs[member as usize].waited(waited);
-        }
-        self.account(0, start, &parts);
+        self.account(0, waited, start, &parts);
         self.record(0, &parts);
     }
 
-    /// Adds the frames of an exchange to the accounts of the MACs at its two ends and of their radios.
-    fn account(&mut self, index: usize, start: Instant, parts: &Parts) {
-        let ppdu = &self.channel.ppdus()[index];
-        for member in ends(ppdu) {
+    /// Adds the frames of an exchange, for which its sender `waited`, to the accounts of the MACs at its two ends and of their
+    /// radios.
+    fn account(&mut self, index: usize, waited: Span, start: Instant, parts: &Parts) {
+        let Ppdu { from, to, .. } = self.channel.ppdus()[index];
+        let mut account = |member: Member, sends| {
             let mac = &mut self.macs[member as usize];
-            let sends = member == ppdu.from;
-            mac.account(sends, start, parts);
-            let Some(radio) = mac.radio() else { continue };
-            for part in parts.iter() {
-                let own = part.by_sender == sends;
-                self.radios.own_frame(radio, own, part.start, part.start + part.duration);
+            mac.account(sends, waited, start, parts);
+            if let Some(radio) = mac.radio() {
+                self.radios.own_frames(radio, sends, parts);
             }
+        };
+        account(from, true);
+        if let Receiver::Member(to) = to {
+            account(to, false);
         }
     }
 
@@ -468,23 +493,26 @@ impl Cell {
             return;
         }
         let ppdu = &self.channel.ppdus()[index];
-        let marked = match (&self.macs[ppdu.from as usize], ppdu.to) {
+        let sender = &self.macs[ppdu.from as usize];
+        let marked = match (sender, ppdu.to) {
             (Mac::AccessPoint(mac), Receiver::Group) => mac.marked(),
             _ => Vec::new(),
         };
-        self.sniffer.record(ppdu, parts, &self.channel.plan(ppdu), marked);
+        let category = self.contenders[ppdu.contender as usize].category;
+        let body = sender.next_body(category).expect("the frame stays in the queue");
+        self.sniffer.record(ppdu, &body, parts, &self.channel.plan(ppdu), marked);
     }
 
     /// The frame of a successful exchange has arrived.
     fn ppdu_arrived(&mut self, now: Instant) {
-        let mut ppdu = self.channel.ppdus()[self.channel.current()];
+        let ppdu = self.channel.ppdus()[self.channel.current()];
         let Receiver::Member(to) = ppdu.to else { return self.beacon_arrived(&ppdu, now) };
-        if let Mac::Station(mac) = &self.macs[ppdu.from as usize] {
-            // The access point takes the power-management mode that the station has by now.
-            ppdu.pm = mac.pm_of(&ppdu.mpdu);
-        }
         let (macs, mut out) = self.split();
-        macs[to as usize].receive(&ppdu, now, &mut out);
+        let ends = [usize::from(ppdu.from), usize::from(to)];
+        let [sender, receiver] = macs.get_disjoint_mut(ends).expect("a frame has two ends");
+        // The access point takes the power-management mode that the station has by now.
+        let pm = if let Mac::Station(mac) = sender { mac.pm_at_arrival(&ppdu) } else { ppdu.pm };
+        receiver.receive(&ppdu, sender.next_packet(), pm, now, &mut out);
     }
 
     fn beacon_arrived(&mut self, ppdu: &Ppdu, now: Instant) {
@@ -619,14 +647,11 @@ impl Cell {
                 continue;
             }
             let waited = self.contention.waited(ppdu.contender);
-            for member in ends(&ppdu) {
-                self.macs[member as usize].waited(waited);
-            }
             let parts = self.channel.colliding(&ppdu, now);
-            self.account(index, now, &parts);
+            self.account(index, waited, now, &parts);
         }
         if let Some((index, start, parts)) = self.channel.capture(now) {
-            self.account(index, start, &parts);
+            self.account(index, Span::ZERO, start, &parts);
             self.record(index, &parts);
         }
     }
@@ -682,15 +707,6 @@ impl Cell {
         let next = self.channel.next_step().or_else(|| self.contention.next_access());
         self.schedule.put(MEDIUM, next);
     }
-}
-
-/// The members at the two ends of an exchange.
-fn ends(ppdu: &Ppdu) -> impl Iterator<Item = Member> + use<> {
-    let to = match ppdu.to {
-        Receiver::Member(to) => Some(to),
-        Receiver::Group => None,
-    };
-    std::iter::once(ppdu.from).chain(to)
 }
 
 impl Machine for Cell {

@@ -8,7 +8,7 @@ use airwatt_base::{Instant, Span};
 use airwatt_energy::{Ledger, LowerBound, Radio, State};
 use airwatt_proto::powersave::StationId;
 
-use super::channel::Airborne;
+use super::channel::{Airborne, Parts};
 use crate::engine::Fingerprint;
 
 /// Index of a radio in its cell, which is the number of its station.
@@ -87,13 +87,16 @@ impl Radios {
         self.radios[id as usize].send(start, end, air);
     }
 
-    /// Adds a frame that the radio sends, or that is addressed to it, to its lower bound.
-    pub(super) fn own_frame(&mut self, id: RadioId, sends: bool, start: Instant, end: Instant) {
+    /// Adds the frames of an exchange to the lower bound of the radio at one of its ends. `sends`: it sends the PPDU.
+    pub(super) fn own_frames(&mut self, id: RadioId, sends: bool, parts: &Parts) {
         let bound = &mut self.radios[id as usize].bound;
-        if sends {
-            bound.transmit(start, end);
-        } else {
-            bound.receive(start, end);
+        for part in parts.iter() {
+            let end = part.start + part.duration;
+            if part.by_sender == sends {
+                bound.transmit(part.start, end);
+            } else {
+                bound.receive(part.start, end);
+            }
         }
     }
 

@@ -46,8 +46,16 @@ impl Sniffer {
         self.trace.take().map(|trace| *trace)
     }
 
-    /// Records the frames of one exchange. `marked` has the stations whose TIM bit is set, if it is a beacon.
-    pub(super) fn record(&mut self, ppdu: &Ppdu, parts: &Parts, plan: &Plan, marked: Vec<StationId>) {
+    /// Records the frames of one exchange with what the frame carries. `marked` has the stations whose TIM bit is set, if it is
+    /// a beacon.
+    pub(super) fn record(
+        &mut self,
+        ppdu: &Ppdu,
+        body: &Body,
+        parts: &Parts,
+        plan: &Plan,
+        marked: Vec<StationId>,
+    ) {
         let Some(trace) = &mut self.trace else { return };
         let node = |member: Member| self.nodes[member as usize];
         let (sender, bss) = node(ppdu.from);
@@ -55,15 +63,15 @@ impl Sniffer {
             Receiver::Member(to) => node(to).0,
             Receiver::Group => Node::All,
         };
-        let beacon = match ppdu.mpdu.body {
-            Body::Beacon { dtim_count, .. } => Some((dtim_count, marked)),
+        let beacon = match body {
+            Body::Beacon { dtim_count, .. } => Some((*dtim_count, marked)),
             _ => None,
         };
         for part in parts.iter() {
             let (from, to) = if part.by_sender { (sender, receiver) } else { (receiver, sender) };
             let is_body = !matches!(part.kind, Kind::Rts | Kind::Cts | Kind::Ack);
-            let packet = match ppdu.mpdu.body {
-                Body::Data(packet) if is_body => Some(packet),
+            let packet = match body {
+                Body::Data(packet) if is_body => Some(*packet),
                 _ => None,
             };
             trace.frames.push(AirFrame {
@@ -85,10 +93,10 @@ impl Sniffer {
                     _ => ppdu.bytes,
                 },
                 received: part.received,
-                retry: is_body && ppdu.mpdu.retries > 0,
+                retry: is_body && ppdu.retry,
                 pm: is_body && ppdu.pm,
-                flags: if is_body { ppdu.mpdu.flags } else { ServiceFlags::default() },
-                sequence: ppdu.mpdu.sequence,
+                flags: if is_body { ppdu.flags } else { ServiceFlags::default() },
+                sequence: ppdu.sequence,
                 nav: if beacon.is_some() { Span::ZERO } else { plan.nav(part.kind) },
                 packet,
                 beacon: beacon.clone(),

@@ -4,7 +4,7 @@
 
 use airwatt_base::{Instant, Machine, Slot};
 use airwatt_proto::powersave::{
-    AccessPoint, AccessPointInput, AccessPointOutput, Control, Downlink, Heard, Loss, StationId,
+    AccessPoint, AccessPointInput, AccessPointOutput, Downlink, Heard, Loss, StationId,
 };
 
 use super::downlink::DownlinkQueue;
@@ -12,7 +12,7 @@ use super::{Category, FrameLimits};
 use crate::media::cell::config::CellConfig;
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
-use crate::media::cell::frame::{Body, Mpdu, Ppdu, Receiver};
+use crate::media::cell::frame::{Body, Kind, Mpdu, Ppdu, Receiver};
 use crate::media::cell::radio::RadioId;
 use crate::media::cell::{CellOutput, LossPlace};
 use crate::net::packet::Packet;
@@ -130,20 +130,29 @@ impl AccessPointMac {
     }
 
     pub(super) fn next_ppdu(&self, category: Category) -> Option<Ppdu> {
-        let (contender, to, mpdu) = match category {
+        match category {
             Category::Data => {
-                let mpdu = *self.queue.front()?;
-                (self.data_contender, Receiver::Member(mpdu.to), mpdu)
+                let mpdu = self.queue.front()?;
+                Some(self.limits.ppdu(mpdu, self.member, self.data_contender, false))
             }
             Category::Beacon => {
-                let body = Body::Beacon { dtim_count: self.beacon?, stations: self.power_save.stations() };
+                let body = self.next_beacon()?;
                 let mpdu = Mpdu::new(self.member, body, self.queue.sequence());
-                (self.beacon_contender, Receiver::Group, mpdu)
+                let ppdu = self.limits.ppdu(&mpdu, self.member, self.beacon_contender, false);
+                Some(Ppdu { to: Receiver::Group, rts: false, ..ppdu })
             }
-        };
-        let bytes = mpdu.body.frame_bytes(self.limits.overhead);
-        let rts = category == Category::Data && self.limits.rts(bytes);
-        Some(Ppdu { from: self.member, to, contender, mpdu, bytes, rts, pm: false })
+        }
+    }
+
+    /// The beacon that waits or is on the air.
+    pub(super) fn next_beacon(&self) -> Option<Body> {
+        let dtim_count = self.beacon?;
+        Some(Body::Beacon { dtim_count, stations: self.power_save.stations() })
+    }
+
+    /// The first frame of the transmission queue.
+    pub(super) fn front(&self) -> Option<&Mpdu> {
+        self.queue.front()
     }
 
     pub(super) fn compose(&mut self, category: Category, now: Instant, out: &mut Effects<'_>) -> Ppdu {
@@ -160,20 +169,25 @@ impl AccessPointMac {
         self.next_ppdu(category).expect("a sender has a frame")
     }
 
-    pub(super) fn receive(&mut self, ppdu: &Ppdu, now: Instant, out: &mut Effects<'_>) {
-        let kind = match ppdu.mpdu.body {
-            Body::Control(Control::Trigger) => Heard::Trigger,
-            Body::Control(Control::PmNull { .. }) | Body::NullData => Heard::Null,
-            Body::Control(Control::PsPoll) => Heard::PsPoll,
-            Body::Data(packet) => {
-                let station = self.first_station + self.local(ppdu.from);
-                out.emit(CellOutput::ToWire { station, packet });
-                Heard::Data
-            }
-            Body::Beacon { .. } => return,
-        };
+    pub(super) fn receive(
+        &mut self,
+        ppdu: &Ppdu,
+        packet: Option<&Packet>,
+        pm: bool,
+        now: Instant,
+        out: &mut Effects<'_>,
+    ) {
         let station = self.local(ppdu.from);
-        self.notify(AccessPointInput::Heard { station, pm: ppdu.pm, kind }, now, out);
+        let kind = match ppdu.kind {
+            Kind::QosNull => Heard::Trigger,
+            Kind::Null => Heard::Null,
+            Kind::PsPoll => Heard::PsPoll,
+            _ => Heard::Data,
+        };
+        if let Some(packet) = packet {
+            out.emit(CellOutput::ToWire { station: self.first_station + station, packet: *packet });
+        }
+        self.notify(AccessPointInput::Heard { station, pm, kind }, now, out);
     }
 
     pub(super) fn conclude(

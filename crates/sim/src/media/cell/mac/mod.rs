@@ -22,8 +22,10 @@ use super::channel::Parts;
 use super::config::CellConfig;
 use super::contention::ContenderId;
 use super::effects::Effects;
-use super::frame::Ppdu;
+use super::frame::{Body, Mpdu, Ppdu, Receiver};
 use super::radio::RadioId;
+use crate::net::packet::Packet;
+use crate::net::route::Member;
 
 /// What a contender sends: the frames of the data queue, or beacons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,9 +57,21 @@ impl FrameLimits {
         }
     }
 
-    /// Whether an RTS precedes an MPDU of this length.
-    fn rts(&self, bytes: u32) -> bool {
-        self.rts_threshold.is_some_and(|limit| bytes > limit)
+    /// The attempt at a frame that `from` sends as `contender` with this power-management bit.
+    fn ppdu(&self, mpdu: &Mpdu, from: Member, contender: ContenderId, pm: bool) -> Ppdu {
+        let bytes = mpdu.body.frame_bytes(self.overhead);
+        Ppdu {
+            from,
+            to: Receiver::Member(mpdu.to),
+            contender,
+            kind: mpdu.body.kind(),
+            bytes,
+            flags: mpdu.flags,
+            retry: mpdu.retries > 0,
+            sequence: mpdu.sequence,
+            rts: self.rts_threshold.is_some_and(|limit| bytes > limit),
+            pm,
+        }
     }
 }
 
@@ -109,6 +123,31 @@ impl Mac {
         }
     }
 
+    /// What the next frame carries; `None` if no frame waits.
+    pub(super) fn next_body(&self, category: Category) -> Option<Body> {
+        match self {
+            Self::AccessPoint(mac) if category == Category::Beacon => mac.next_beacon(),
+            _ => self.front().map(|mpdu| mpdu.body),
+        }
+    }
+
+    /// The packet in the first frame of the data queue; `None` if that carries none.
+    pub(super) fn next_packet(&self) -> Option<&Packet> {
+        match &self.front()?.body {
+            Body::Data(packet) => Some(packet),
+            _ => None,
+        }
+    }
+
+    /// The first frame of the data queue.
+    fn front(&self) -> Option<&Mpdu> {
+        match self {
+            Self::AccessPoint(mac) => mac.front(),
+            Self::Station(mac) => mac.front(),
+            Self::Peer(mac) => mac.front(),
+        }
+    }
+
     /// Fixes the header bits of the next frame at its first attempt and returns its PPDU. Panics if no frame waits.
     pub(super) fn compose(&mut self, category: Category, now: Instant, out: &mut Effects<'_>) -> Ppdu {
         match self {
@@ -118,12 +157,19 @@ impl Mac {
         }
     }
 
-    /// Handles the arrival of a PPDU that is addressed to this MAC.
-    pub(super) fn receive(&mut self, ppdu: &Ppdu, now: Instant, out: &mut Effects<'_>) {
+    /// Handles the arrival of a PPDU with this packet that is addressed to this MAC. `pm` is the power-management mode of its sender.
+    pub(super) fn receive(
+        &mut self,
+        ppdu: &Ppdu,
+        packet: Option<&Packet>,
+        pm: bool,
+        now: Instant,
+        out: &mut Effects<'_>,
+    ) {
         match self {
-            Self::AccessPoint(mac) => mac.receive(ppdu, now, out),
-            Self::Station(mac) => mac.receive(ppdu, out),
-            Self::Peer(mac) => mac.receive(ppdu, out),
+            Self::AccessPoint(mac) => mac.receive(ppdu, packet, pm, now, out),
+            Self::Station(mac) => mac.receive(packet, out),
+            Self::Peer(mac) => mac.receive(packet, out),
         }
     }
 
@@ -160,17 +206,11 @@ impl Mac {
         }
     }
 
-    /// Adds the time for which the MAC `waited` before an exchange to its station's air time.
-    pub(super) fn waited(&mut self, waited: Span) {
+    /// Adds the frames of an exchange that began at `start`, and the time for which the MAC `waited` for it, to its station's air
+    /// time. `sends`: this MAC sends the PPDU.
+    pub(super) fn account(&mut self, sends: bool, waited: Span, start: Instant, parts: &Parts) {
         if let Self::Station(mac) = self {
-            mac.waited(waited);
-        }
-    }
-
-    /// Adds the frames of an exchange that began at `start` to its station's air time. `sends`: this MAC sends the PPDU.
-    pub(super) fn account(&mut self, sends: bool, start: Instant, parts: &Parts) {
-        if let Self::Station(mac) = self {
-            mac.account(sends, start, parts);
+            mac.account(sends, waited, start, parts);
         }
     }
 }

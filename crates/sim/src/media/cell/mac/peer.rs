@@ -10,7 +10,7 @@ use super::queue::FrameQueue;
 use crate::media::cell::config::CellConfig;
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
-use crate::media::cell::frame::{Body, Ppdu};
+use crate::media::cell::frame::{Body, Mpdu, Ppdu};
 use crate::media::cell::radio::RadioId;
 use crate::media::cell::{CellOutput, LossPlace};
 use crate::net::packet::Packet;
@@ -64,6 +64,10 @@ impl PeerMac {
         !self.queue.is_empty()
     }
 
+    pub(super) fn front(&self) -> Option<&Mpdu> {
+        self.queue.front()
+    }
+
     pub(super) fn next_ppdu(&self) -> Option<Ppdu> {
         self.queue.next_ppdu(false)
     }
@@ -73,9 +77,9 @@ impl PeerMac {
         self.next_ppdu().expect("a sender has a frame")
     }
 
-    pub(super) fn receive(&self, ppdu: &Ppdu, out: &mut Effects<'_>) {
-        if let Body::Data(packet) = ppdu.mpdu.body {
-            out.emit(CellOutput::ToStation { station: self.id, packet });
+    pub(super) fn receive(&self, packet: Option<&Packet>, out: &mut Effects<'_>) {
+        if let Some(packet) = packet {
+            out.emit(CellOutput::ToStation { station: self.id, packet: *packet });
         }
     }
 

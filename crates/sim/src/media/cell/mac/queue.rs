@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::FrameLimits;
 use crate::media::cell::contention::ContenderId;
-use crate::media::cell::frame::{Body, Mpdu, Ppdu, Receiver};
+use crate::media::cell::frame::{Body, Mpdu, Ppdu};
 use crate::net::packet::Packet;
 use crate::net::route::Member;
 
@@ -72,17 +72,13 @@ impl FrameQueue {
 
     /// The PPDU of the first frame with this power-management bit.
     pub(super) fn next_ppdu(&self, pm: bool) -> Option<Ppdu> {
-        let mpdu = *self.frames.front()?;
-        let bytes = mpdu.body.frame_bytes(self.limits.overhead);
-        Some(Ppdu {
-            from: self.member,
-            to: Receiver::Member(mpdu.to),
-            contender: self.contender,
-            mpdu,
-            bytes,
-            rts: self.limits.rts(bytes),
-            pm,
-        })
+        let mpdu = self.frames.front()?;
+        Some(self.limits.ppdu(mpdu, self.member, self.contender, pm))
+    }
+
+    /// Length of the IP packet in a data frame of this cell.
+    pub(super) const fn packet_bytes(&self, ppdu: &Ppdu) -> u32 {
+        ppdu.bytes - self.limits.overhead
     }
 
     /// Begins an attempt at the first frame. Panics if there is none.

@@ -11,7 +11,7 @@ use crate::media::cell::channel::Parts;
 use crate::media::cell::config::{CellConfig, StationConfig};
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
-use crate::media::cell::frame::{Body, Mpdu, Ppdu};
+use crate::media::cell::frame::{Body, Kind, Mpdu, Ppdu};
 use crate::media::cell::radio::RadioId;
 use crate::media::cell::{CellOutput, LossPlace};
 use crate::net::packet::Packet;
@@ -91,8 +91,13 @@ impl StationMac {
         self.notify(StationInput::Beacon { tim }, now, out);
     }
 
+    /// The power-management mode that the receiver of a frame of this station notes when it has arrived.
+    pub(crate) fn pm_at_arrival(&self, ppdu: &Ppdu) -> bool {
+        if ppdu.kind == Kind::Data { self.power_save.pm() } else { ppdu.pm }
+    }
+
     /// The power-management bit of a frame.
-    pub(crate) fn pm_of(&self, mpdu: &Mpdu) -> bool {
+    fn pm_of(&self, mpdu: &Mpdu) -> bool {
         match mpdu.body {
             Body::Control(Control::PmNull { pm }) => pm,
             Body::Control(_) => true,
@@ -112,6 +117,10 @@ impl StationMac {
         !self.queue.is_empty()
     }
 
+    pub(super) fn front(&self) -> Option<&Mpdu> {
+        self.queue.front()
+    }
+
     pub(super) fn next_ppdu(&self) -> Option<Ppdu> {
         self.queue.next_ppdu(self.pm_of(self.queue.front()?))
     }
@@ -121,20 +130,18 @@ impl StationMac {
         self.next_ppdu().expect("a sender has a frame")
     }
 
-    pub(super) fn receive(&self, ppdu: &Ppdu, out: &mut Effects<'_>) {
-        if let Body::Data(packet) = ppdu.mpdu.body {
-            out.emit(CellOutput::ToStation { station: self.id, packet });
+    pub(super) fn receive(&self, packet: Option<&Packet>, out: &mut Effects<'_>) {
+        if let Some(packet) = packet {
+            out.emit(CellOutput::ToStation { station: self.id, packet: *packet });
         }
     }
 
     /// Power save learns of a frame when its acknowledgement is out: the radio cannot doze before that, and the host has had the
     /// packet and may have something to send.
     pub(super) fn acknowledged(&mut self, ppdu: &Ppdu, now: Instant, out: &mut Effects<'_>) {
-        let (bytes, null) = match ppdu.mpdu.body {
-            Body::Data(packet) => (packet.bytes, false),
-            _ => (0, true),
-        };
-        self.notify(StationInput::Received { bytes, flags: ppdu.mpdu.flags, null }, now, out);
+        let null = ppdu.kind != Kind::Data;
+        let bytes = if null { 0 } else { self.queue.packet_bytes(ppdu) };
+        self.notify(StationInput::Received { bytes, flags: ppdu.flags, null }, now, out);
     }
 
     pub(super) fn conclude(&mut self, acknowledged: bool, now: Instant, out: &mut Effects<'_>) -> bool {
@@ -171,18 +178,15 @@ impl StationMac {
         self.apply_power_save(now, out);
     }
 
-    pub(super) fn waited(&mut self, waited: Span) {
-        self.air_time.backoff += waited;
-    }
-
     /// Gaps between the frames of an exchange count as waiting.
-    pub(super) fn account(&mut self, sends: bool, start: Instant, parts: &Parts) {
+    pub(super) fn account(&mut self, sends: bool, waited: Span, start: Instant, parts: &Parts) {
+        let ps::AirTime { transmit, receive, backoff } = &mut self.air_time;
+        *backoff += waited;
         let mut at = start;
         for part in parts.iter() {
-            self.air_time.backoff += part.start.saturating_since(at);
+            *backoff += part.start.saturating_since(at);
             at = part.start + part.duration;
-            let own = part.by_sender == sends;
-            *(if own { &mut self.air_time.transmit } else { &mut self.air_time.receive }) += part.duration;
+            *(if part.by_sender == sends { &mut *transmit } else { &mut *receive }) += part.duration;
         }
     }
 
