@@ -205,6 +205,12 @@ def scenarios() -> str:
 def radios() -> str:
     """The radio profiles that ship, as a JSON list."""
 
+def radio(name: str) -> str:
+    """One radio profile, by the name of one that ships or by the path of a file, as JSON. Raises `InputError`."""
+
+def radio_template() -> str:
+    """A commented profile to start from, as TOML."""
+
 def policies() -> str:
     """The power-save policies, as a JSON list of `{name, description, needs}`."""
 

@@ -246,6 +246,8 @@ class StationResult(Record):
 
     __slots__ = ()
     _parts: ClassVar[Mapping[str, type[Record]]] = {"state_s": StateSeconds}
+    average_current_a: float | None
+    """The same over the supply voltage of the radio; `None` if its profile has none."""
     average_power_w: float
     """Energy over the simulated time."""
     beacons_missed: int

@@ -609,8 +609,6 @@ class StationGroup(TypedDict, total=False):
     receive_dtims: bool
     """Whether every DTIM beacon is received as well (`ap.dtim_period`), as required to receive group-addressed
     frames."""
-    wake_guard: str | Quantity
-    """Time before a beacon at which the radio is awake."""
 
 class TcpSettings(TypedDict, total=False):
     """TCP at both ends."""
@@ -690,7 +688,7 @@ class Wifi(TypedDict, total=False):
     is heard."""
     retry_limit: int
     """Retransmissions of a frame before it is given up."""
-    standard: Literal["802.11b", "802.11a", "802.11g", "802.11n"]
+    standard: Literal["802.11b", "802.11a", "802.11g", "802.11n", "802.11n-2.4GHz"]
     """The PHY, which gives slot, SIFS and frame times."""
     station_rts_threshold: str | Quantity
     """Stations send RTS before MPDUs longer than this; default never."""

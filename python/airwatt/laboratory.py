@@ -257,6 +257,11 @@ def radios() -> list[Record]:
     return _records(_core.radios())
 
 
+def radio(name: str) -> Record:
+    """One radio profile, by the name of one that ships or by the path of a file. Raises `InputError`."""
+    return Record(json.loads(_core.radio(name)))
+
+
 def scenarios() -> list[Record]:
     """The scenarios that ship."""
     return _records(_core.scenarios())

@@ -169,13 +169,13 @@ class Model:
 
 
 def radio(name: str) -> dict[str, float]:
-    """Gives a radio that ships as parameters: `tcp_energy(p=0.01, **radio("broadcom-4311"))`. Raises `InputError`."""
-    from airwatt.laboratory import radios
+    """Gives a radio profile, by name or file, as parameters: `tcp_energy(p=0.01, **radio("broadcom-4311"))`.
 
-    known = {profile.name: profile for profile in radios()}
-    if name not in known:
-        raise InputError(f"radio {name}: unknown; allowed are {', '.join(known)}")
-    profile = known[name]
+    Raises `InputError`.
+    """
+    from airwatt import laboratory
+
+    profile = laboratory.radio(name)
     powers = {f"{state}_w": float(profile[f"{state}_w"]) for state in ("transmit", "receive", "listen", "sleep")}
     for transition in ("to_sleep", "wake_up"):
         time_s, energy_j = profile[transition].time_s, profile[transition].energy_j

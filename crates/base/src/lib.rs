@@ -6,6 +6,7 @@
 //! * [`seq`]: 32-bit sequence numbers that wrap.
 //! * [`percentile`]: percentiles of samples and of counts.
 //! * [`machine`]: the contract that every protocol, link, queue and radio machine obeys.
+//! * [`sleep_clock`]: the clock of a dozing radio and the guard time that its error requires.
 //! * [`timers`]: a table of timers, each with the reason why it runs.
 //! * [`settings`]: settings of mechanisms, how they are read and checked, and the errors of those that cannot be.
 //! * [`testkit`]: the conformance test that every machine has to pass.
@@ -18,6 +19,7 @@ pub mod random;
 pub mod schedule;
 pub mod seq;
 pub mod settings;
+pub mod sleep_clock;
 pub mod testkit;
 pub mod timers;
 pub mod units;
@@ -26,8 +28,9 @@ pub use machine::{Machine, Timeout};
 pub use random::Stream;
 pub use schedule::{Schedule, Slot};
 pub use seq::Seq;
+pub use sleep_clock::SleepClock;
 pub use timers::{TimerKind, TimerTable};
 pub use units::{
-    Current, Dimension, Distance, Energy, Instant, ParseQuantityError, Power, Quantity, QueueLimit, Rate,
-    Size, Span, Voltage,
+    Charge, Current, Dimension, Distance, Energy, Instant, ParseQuantityError, Power, Quantity, QueueLimit,
+    Rate, Size, Span, Voltage,
 };

@@ -96,6 +96,7 @@ impl fmt::Display for Phy {
             Standard::A => "802.11a",
             Standard::G => "802.11g",
             Standard::N => "802.11n",
+            Standard::N24 => "802.11n at 2.4 GHz",
         };
         match (self.basis, self.captured) {
             (Basis::Inferred, _) => {

@@ -1,9 +1,9 @@
 //! How long things take on the air: timing of 802.11b, a, g and n, and the length of a frame at a rate.
 //!
-//! Clauses are those of IEEE 802.11-2020. 802.11n is HT-mixed format in 20 MHz channels at 5 GHz with long guard
-//! interval and binary convolutional coding; frames at non-HT rates (control responses, beacons) go out as OFDM.
-//! Left out: 40 MHz, short guard interval, greenfield, 802.11g's CCK rates and protection frames, the transmitters'
-//! turnaround inside SIFS.
+//! Clauses are those of IEEE 802.11-2020. 802.11n is HT-mixed format in 20 MHz channels with long guard interval and
+//! binary convolutional coding; frames at non-HT rates (control responses, beacons) go out as OFDM, and at 2.4 GHz also as
+//! DSSS and CCK with the long preamble.
+//! Left out: 40 MHz, short guard interval, greenfield, protection frames, the transmitters' turnaround inside SIFS.
 
 use airwatt_base::{Rate, Span};
 #[cfg(feature = "serde")]
@@ -27,6 +27,9 @@ pub enum Standard {
     /// High-throughput PHY at 5 GHz, 20 MHz channels (clause 19).
     #[cfg_attr(feature = "serde", serde(rename = "802.11n"))]
     N,
+    /// The same at 2.4 GHz, with short slots, in the presence of 802.11g (clauses 18 and 19).
+    #[cfg_attr(feature = "serde", serde(rename = "802.11n-2.4GHz"))]
+    N24,
 }
 
 /// The PHY's constants. Tables 16-2 (b), 17-21 (a), 18-5 (g) and 19-25 (n).
@@ -61,6 +64,9 @@ const OFDM_RATES: [(u64, u64); 8] = [
     (54_000, 216),
 ];
 
+/// Rates of 802.11b in kbit/s (clauses 15 and 16).
+const DSSS_RATES: [u64; 4] = [1_000, 2_000, 5_500, 11_000];
+
 /// Data bits per 4 us symbol for one stream, MCS 0 to 7 (table 19-27).
 const HT_BITS_PER_SYMBOL: [u64; 8] = [26, 52, 78, 104, 156, 208, 234, 260];
 const HT_MAX_STREAMS: u64 = 4;
@@ -83,6 +89,7 @@ impl Standard {
             Self::A => "802.11a",
             Self::G => "802.11g",
             Self::N => "802.11n",
+            Self::N24 => "802.11n-2.4GHz",
         }
     }
 
@@ -106,18 +113,33 @@ impl Standard {
                 lowest_rate: Rate::from_bps(1_000_000),
             },
             Self::A | Self::N => ofdm,
-            Self::G => Timing { sifs: micros(10), ..ofdm },
+            Self::G | Self::N24 => Timing { sifs: micros(10), ..ofdm },
         }
     }
 
-    /// The rates that a frame may have, ascending.
+    /// Whether the PHY is of the 2.4 GHz band.
+    pub const fn is_2_4_ghz(self) -> bool {
+        matches!(self, Self::B | Self::G | Self::N24)
+    }
+
+    /// The rates that a beacon or a control frame may have, ascending: at 2.4 GHz those of 802.11b too.
+    pub fn control_rates(self) -> Vec<Rate> {
+        let mut rates = self.rates();
+        if matches!(self, Self::G | Self::N24) {
+            rates.extend(DSSS_RATES.map(|kbps| Rate::from_bps(kbps * 1_000)));
+            rates.sort_unstable();
+        }
+        rates
+    }
+
+    /// The rates that a data frame may have, ascending.
     pub fn rates(self) -> Vec<Rate> {
         let kbps = |count: u64| Rate::from_bps(count * 1_000);
         let ofdm = OFDM_RATES.iter().map(|(rate, _)| kbps(*rate));
         let mut rates: Vec<Rate> = match self {
-            Self::B => [1_000, 2_000, 5_500, 11_000].map(kbps).to_vec(),
+            Self::B => DSSS_RATES.map(kbps).to_vec(),
             Self::A | Self::G => ofdm.collect(),
-            Self::N => {
+            Self::N | Self::N24 => {
                 let ht = (1..=HT_MAX_STREAMS)
                     .flat_map(|streams| HT_BITS_PER_SYMBOL.map(|bits| kbps(bits * streams * 250)));
                 ofdm.chain(ht).collect()
@@ -132,21 +154,21 @@ impl Standard {
     /// nothing else is set (10.6.6.5.2).
     pub fn control_rate(self, data: Rate) -> Rate {
         let mandatory: &[u64] = match self {
-            Self::B => &[1_000, 2_000, 5_500, 11_000],
-            Self::A | Self::G | Self::N => &[6_000, 12_000, 24_000],
+            Self::B => &DSSS_RATES,
+            Self::A | Self::G | Self::N | Self::N24 => &[6_000, 12_000, 24_000],
         };
         let rate =
             mandatory.iter().map(|kbps| Rate::from_bps(kbps * 1_000)).filter(|rate| *rate <= data).max();
         rate.unwrap_or(self.timing().lowest_rate)
     }
 
-    /// How frames are laid out at `rate`; `None` if `rate` is not one of [`Standard::rates`].
+    /// How frames are laid out at `rate`; `None` if `rate` is not one of [`Standard::control_rates`].
     pub fn format(self, rate: Rate) -> Option<Format> {
         let kbps = rate.as_bps() / 1_000;
-        if !self.rates().contains(&rate) {
+        if !self.control_rates().contains(&rate) {
             return None;
         }
-        if self == Self::B {
+        if DSSS_RATES.contains(&kbps) && self.is_2_4_ghz() {
             // 16.2.3.5: the LENGTH field counts whole microseconds, so a "symbol" of one microsecond fits.
             let bits_per_kilosymbol = kbps;
             return Some(Format {
@@ -157,10 +179,10 @@ impl Standard {
                 fixed_bits: 0,
             });
         }
-        let extension = if self == Self::G { ERP_SIGNAL_EXTENSION } else { Span::ZERO };
+        let extension = if matches!(self, Self::G | Self::N24) { ERP_SIGNAL_EXTENSION } else { Span::ZERO };
         let (preamble, bits) = match OFDM_RATES.iter().find(|(ofdm, _)| *ofdm == kbps) {
             Some((_, bits)) => (OFDM_PREAMBLE + extension, *bits),
-            None => high_throughput(kbps).map(|(streams, bits)| (ht_preamble(streams), bits))?,
+            None => high_throughput(kbps).map(|(streams, bits)| (ht_preamble(streams) + extension, bits))?,
         };
         let bits_per_kilosymbol = bits * 1_000;
         Some(Format {
@@ -175,7 +197,7 @@ impl Standard {
     /// Streams and MCS index of a high-throughput rate, for radiotap headers.
     pub fn mcs(self, rate: Rate) -> Option<u8> {
         let kbps = rate.as_bps() / 1_000;
-        if self != Self::N || OFDM_RATES.iter().any(|(ofdm, _)| *ofdm == kbps) {
+        if !matches!(self, Self::N | Self::N24) || OFDM_RATES.iter().any(|(ofdm, _)| *ofdm == kbps) {
             return None;
         }
         let (streams, per_symbol) = high_throughput(kbps)?;
@@ -215,6 +237,12 @@ impl Format {
     /// Bits that the PHY adds to the body.
     pub const fn fixed_bits(&self) -> u64 {
         self.fixed_bits
+    }
+
+    /// The time from the beginning of a frame until a receiver has its first `bytes`, counted from the MAC header on. The
+    /// delay of the decoder is left out.
+    pub fn time_of_first(&self, bytes: u32) -> Span {
+        self.time(bytes) - self.extension
     }
 
     /// How long a frame of `bytes` (MAC header to FCS) is on the air.

@@ -6,7 +6,7 @@
 //! * [`overhead`]: bytes and time beyond what a transfer needs, and the energy overhead computed from both.
 //! * [`fairness`]: Jain's index and the two indices that also count the use of the capacity.
 //!
-//! Left out: batteries, power per rate or per chain, and the energy of the host's processor.
+//! Left out: batteries, power per chain, and the energy of the host's processor.
 
 pub mod fairness;
 pub mod ledger;
@@ -16,4 +16,4 @@ pub mod radio;
 
 pub use ledger::{Ledger, State, StateSeconds};
 pub use lower_bound::{LowerBound, Nap};
-pub use radio::{Radio, RadioError, Transition};
+pub use radio::{BeaconReception, Radio, RadioError, Transition};

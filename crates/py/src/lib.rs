@@ -44,7 +44,9 @@ mod _core {
     #[pymodule_export]
     use crate::fairness::{fairness_index, fairness_sliding};
     #[pymodule_export]
-    use crate::lists::{policies, radios, result_schema, scenarios, schema, transports};
+    use crate::lists::{
+        policies, radio, radio_template, radios, result_schema, scenarios, schema, transports,
+    };
     #[pymodule_export]
     use crate::log::log_to_stderr;
     #[pymodule_export]

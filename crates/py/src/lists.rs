@@ -1,14 +1,15 @@
 //! What there is to choose from, as JSON lists.
 
 use airwatt_base::settings::KindInfo;
-use airwatt_energy::{Radio, State, Transition};
+use airwatt_base::{Power, Rate, Voltage};
+use airwatt_energy::{BeaconReception, Radio, State, Transition};
 use airwatt_proto::powersave::PowerSaveConfig;
 use airwatt_sim::record::RunResult;
 use airwatt_sim::scenario::{Scenario, Transport, shipped};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
-use crate::errors::AirwattError;
+use crate::errors::{AirwattError, InputError};
 
 /// The JSON schema of scenario files.
 #[pyfunction]
@@ -36,6 +37,23 @@ pub(crate) fn scenarios() -> PyResult<String> {
 /// The radio profiles that ship, as a JSON list.
 #[pyfunction]
 pub(crate) fn radios() -> String {
+    Value::Array(Radio::shipped().iter().map(profile).collect()).to_string()
+}
+
+/// One radio profile, by the name of one that ships or by the path of a file, as JSON.
+#[pyfunction]
+pub(crate) fn radio(name: &str) -> PyResult<String> {
+    let radio = Radio::find(name).map_err(|error| InputError::new_err(error.to_string()))?;
+    Ok(profile(&radio).to_string())
+}
+
+/// A commented profile to start from, as TOML.
+#[pyfunction]
+pub(crate) const fn radio_template() -> &'static str {
+    airwatt_energy::radio::TEMPLATE
+}
+
+fn profile(radio: &Radio) -> Value {
     let transition = |change: Transition| {
         json!({
             "time_s": change.time.as_secs_f64(),
@@ -43,20 +61,37 @@ pub(crate) fn radios() -> String {
             "energy_j": change.energy().as_joules(),
         })
     };
-    let profile = |radio: &Radio| {
-        json!({
-            "name": radio.name,
-            "description": radio.description,
-            "source": radio.source,
-            "transmit_w": radio.power(State::Transmit).as_watts(),
-            "receive_w": radio.power(State::Receive).as_watts(),
-            "listen_w": radio.power(State::Listen).as_watts(),
-            "sleep_w": radio.power(State::Sleep).as_watts(),
-            "to_sleep": transition(radio.to_sleep),
-            "wake_up": transition(radio.wake_up),
-        })
-    };
-    Value::Array(Radio::shipped().iter().map(profile).collect()).to_string()
+    let clock = radio.sleep_clock;
+    let by_rate =
+        |(rate, power): &(Rate, Power)| json!({ "rate_bps": rate.as_bps(), "power_w": power.as_watts() });
+    json!({
+        "name": radio.name,
+        "description": radio.description,
+        "source": radio.source,
+        "voltage_v": radio.voltage.map(Voltage::as_volts),
+        "transmit_w": radio.power(State::Transmit).as_watts(),
+        "transmit_by_rate": radio.transmit_by_rate.iter().map(by_rate).collect::<Vec<_>>(),
+        "receive_w": radio.power(State::Receive).as_watts(),
+        "listen_w": radio.power(State::Listen).as_watts(),
+        "sleep_w": radio.power(State::Sleep).as_watts(),
+        "host_w": radio.host.map(Power::as_watts),
+        "to_sleep": transition(radio.to_sleep),
+        "wake_up": transition(radio.wake_up),
+        "min_awake_s": radio.min_awake.as_secs_f64(),
+        "sleep_clock": {
+            "guard_s": clock.guard.as_secs_f64(),
+            "accuracy_ppm": clock.accuracy_ppb as f64 * 1e-3,
+            "wander_ppm": clock.wander_ppb as f64 * 1e-3,
+        },
+        "beacon": {
+            "reception": match radio.beacon_reception {
+                BeaconReception::Whole => "whole",
+                BeaconReception::Tim => "tim",
+            },
+            "wait_s": radio.beacon_wait.as_secs_f64(),
+        },
+        "assumed": radio.assumed,
+    })
 }
 
 /// The power-save policies, as a JSON list of `{name, description, needs}`.

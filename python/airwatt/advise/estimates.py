@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from airwatt import models
+from airwatt import laboratory, models
 from airwatt._core import InputError, Scenario
 from airwatt.advise.answer import Candidate, Figures
 from airwatt.advise.question import quantity
@@ -67,7 +67,7 @@ def setting_of(scenario: Scenario) -> Setting | None:
         up_bps=wired["up"]["rate"].value,
         queue_packets=float(queue.removesuffix("packets")) if in_packets else 50.0,
         beacon_s=text["ap"]["beacon_interval"].value,
-        guard_s=station["wake_guard"].value,
+        guard_s=_guard_s(station["radio"], text["ap"]["beacon_interval"].value),
         mtu_bytes=text["tcp"]["mtu"].value,
         header_bytes=text["tcp"]["header"].value,
         data_rate_bps=wifi["data_rate"].value,
@@ -79,12 +79,18 @@ def setting_of(scenario: Scenario) -> Setting | None:
     )
 
 
+def _guard_s(radio: str, slept_s: float) -> float:
+    """How long before a beacon the radio is awake, after so long a sleep."""
+    clock = laboratory.radio(radio).sleep_clock
+    return float(clock.guard_s + 1e-6 * (clock.accuracy_ppm * slept_s + clock.wander_ppm * math.sqrt(slept_s)))
+
+
 _BEACON_S = 0.000_15
 """A beacon's own time, about."""
 _USUAL_BEACON_S = 0.1024
 """A hundred time units, which the replay of a capture has, too, where the capture shows no beacons."""
 _GUARD_S = 0.0005
-"""How long before a beacon a radio is awake: the default of `station.wake_guard`."""
+"""How long before a beacon a radio is awake: that of a radio whose profile says nothing of its clock."""
 
 
 class Pace(Protocol):

@@ -1,34 +1,110 @@
-"""`airwatt radios`: the radio power profiles that ship."""
+"""`airwatt radios`: the radio profiles that ship, one profile with its sources, and a profile to start from."""
+
+from pathlib import Path
+from typing import Annotated
 
 from airwatt import laboratory
+from airwatt._core import InputError, radio_template
 from airwatt.cli import options
 from airwatt.cli.output import print_json, show
+from airwatt.cli.parameters import Argument, Option
+from airwatt.results import Record
 
 EPILOG = """\b
 Examples:
   airwatt radios
-  airwatt radios --json
+  airwatt radios esp32-c3
+  airwatt radios --new my-radio.toml
 """
 
+_STATES = ("transmit", "receive", "listen", "sleep")
 
-def command(json: options.Json = False) -> None:
-    """List the radio power profiles that ship, with their sources."""
-    radios = laboratory.radios()
+
+def command(
+    name: Annotated[
+        str | None, Argument(help="A profile that ships, or the path of a file: show it whole.", show_default=False)
+    ] = None,
+    new: Annotated[
+        Path | None,
+        Option("--new", metavar="FILE", help="Write a commented profile to start from.", show_default=False),
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """List the radio profiles that ship, show one with its sources, or write one to start from."""
+    if new is not None:
+        if name is not None:
+            raise InputError(f"--new: expected no profile beside it, got {name}")
+        _write(new)
+        return
+    radios = laboratory.radios() if name is None else [laboratory.radio(name)]
     if json:
         from airwatt._core import SCHEMA, __version__
 
         print_json({"schema": SCHEMA, "version": __version__, "radios": [radio.to_dict() for radio in radios]})
-        return
+    elif name is None:
+        _list(radios)
+    else:
+        _show(radios[0])
+
+
+def _write(path: Path) -> None:
+    if path.exists():
+        raise InputError(f"--new {path}: expected a new file, got one that exists")
+    try:
+        path.write_text(radio_template(), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"--new {path}: {error.strerror}") from None
+    show(f"wrote {path}\ncheck it with: airwatt radios ./{path}" if path.parent == Path() else f"wrote {path}")
+
+
+def _list(radios: list[Record]) -> None:
     from airwatt.cli.tables import quantity, table
 
-    states = ["transmit", "receive", "listen", "sleep"]
     rows = [
         [
             radio.name,
-            *(quantity(radio[f"{state}_w"], "W") for state in states),
+            *(quantity(radio[f"{state}_w"], "W") for state in _STATES),
             f"{quantity(radio.wake_up.time_s, 's')}, {quantity(radio.wake_up.energy_j, 'J')}",
         ]
         for radio in radios
     ]
     sources = "\n".join(f"{radio.name}: {radio.source}" for radio in radios)
-    show(table(["radio", *states, "wake-up"], rows), sources)
+    show(table(["radio", *_STATES, "wake-up"], rows), sources)
+
+
+def _show(radio: Record) -> None:
+    from airwatt.cli.tables import NOTHING, quantity, table
+
+    volts, assumed = radio.voltage_v, radio.assumed.to_dict()
+
+    def row(what: str, key: str, watts: float, time_s: float | None = None) -> list[str]:
+        current = quantity(watts / volts, "A") if volts else NOTHING
+        if time_s == 0:
+            return [what, NOTHING, NOTHING, "immediate", "default"]
+        return [what, quantity(watts, "W"), current, quantity(time_s, "s"), "assumed" if key in assumed else "source"]
+
+    rows = []
+    for state in _STATES:
+        if state == "transmit" and radio.transmit_by_rate:
+            rows += [
+                row(f"transmit, {quantity(entry.rate_bps, 'b/s')}", "transmit", entry.power_w)
+                for entry in radio.transmit_by_rate
+            ]
+        else:
+            rows.append(row(state, state, radio[f"{state}_w"]))
+    if radio.host_w is not None:
+        rows.append(row("host, in sleep", "host", radio.host_w))
+    for what, key in (("wake-up", "wake_up"), ("to sleep", "to_sleep")):
+        rows.append(row(what, key, radio[key].power_w, radio[key].time_s))
+    clock, beacon = radio.sleep_clock, radio.beacon
+    lines = [
+        f"voltage: {quantity(volts, 'V') if volts else 'not given'}",
+        f"least time awake: {quantity(radio.min_awake_s, 's')}",
+        f"guard before a beacon, after T of sleep: {quantity(clock.guard_s, 's')}"
+        f" + {clock.accuracy_ppm:g} ppm x T + {clock.wander_ppm:g} ppm x sqrt(T x 1 s)",
+        f"beacons: reception of the {'whole frame' if beacon.reception == 'whole' else 'frame up to its TIM'};"
+        f" given up after {quantity(beacon.wait_s, 's')}",
+        f"source: {radio.source}",
+        *(f"assumed, {key}: {why}" for key, why in assumed.items()),
+    ]
+    show(f"{radio.name}: {radio.description}", table(["", "power", "current", "time", "from"], rows), "\n".join(lines))

@@ -12,7 +12,7 @@ mod real;
 mod time;
 
 pub use parse::ParseQuantityError;
-pub use quantity::{Current, Distance, Energy, Power, QueueLimit, Rate, Size, Voltage};
+pub use quantity::{Charge, Current, Distance, Energy, Power, QueueLimit, Rate, Size, Voltage};
 pub use real::{Dimension, NumberError, Quantity, QuantityError, Quotient, split};
 pub use time::{Instant, Span};
 

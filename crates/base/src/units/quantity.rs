@@ -154,6 +154,18 @@ quantity!(
 );
 
 quantity!(
+    /// An electric charge, with a resolution of one nanocoulomb.
+    Charge, from_nanocoulombs, as_nanocoulombs, "nanocoulombs",
+    Notation {
+        units: &[("uC", 1_000), ("µC", 1_000), ("nC", 1), ("mC", 1_000_000), ("C", 1_000_000_000), ("mAh", 3_600_000_000), ("Ah", 3_600_000_000_000)],
+        print: &[("C", 1_000_000_000), ("mC", 1_000_000), ("uC", 1_000), ("nC", 1)],
+        example: "60uC",
+        resolution: "1nC",
+    },
+    "a charge with its unit: C, mC, uC, nC, mAh, Ah", "60uC"
+);
+
+quantity!(
     /// A voltage, with a resolution of one microvolt.
     Voltage, from_microvolts, as_microvolts, "microvolts",
     Notation {
@@ -226,6 +238,21 @@ impl Mul<Voltage> for Current {
     /// The power in nanowatts, rounded down.
     fn mul(self, voltage: Voltage) -> Power {
         Power((u128::from(self.0) * u128::from(voltage.0) / 1_000_000) as u64)
+    }
+}
+
+impl Mul<Voltage> for Charge {
+    type Output = Energy;
+    /// The energy of the charge at this voltage, exact.
+    fn mul(self, voltage: Voltage) -> Energy {
+        Energy(u128::from(self.0) * u128::from(voltage.0) * 1_000)
+    }
+}
+
+impl Voltage {
+    /// The voltage in volts, for results and pictures.
+    pub fn as_volts(self) -> f64 {
+        self.0 as f64 * 1e-6
     }
 }
 

@@ -23,10 +23,28 @@ fn frame_times_by_hand() {
     assert_eq!(time(Standard::N, "130Mbps", 1538), micros(40 + 96));
 }
 
+/// A beacon of 143 bytes at 1 Mbit/s takes 192 us and 1144 us; its first 65 bytes, with the TIM, 192 us and 520 us.
+#[test]
+fn beacons_at_2_4_ghz_have_the_rates_of_802_11b() {
+    for standard in [Standard::G, Standard::N24] {
+        assert_eq!(time(standard, "1Mbps", 143), micros(1_336));
+        assert_eq!(standard.format(mbps("1Mbps")).unwrap().time_of_first(65), micros(712));
+        assert_eq!(time(standard, "11Mbps", 1536), time(Standard::B, "11Mbps", 1536));
+        assert!(!standard.rates().contains(&mbps("1Mbps")), "data frames are OFDM");
+    }
+    assert_eq!(Standard::A.format(mbps("1Mbps")), None);
+    assert_eq!(Standard::N.format(mbps("1Mbps")), None);
+    // 22 + 520 bits in symbols of 24 bits: 23 symbols after 20 us, and 6 us of silence that are not waited for.
+    assert_eq!(Standard::A.format(mbps("6Mbps")).unwrap().time_of_first(65), micros(112));
+    assert_eq!(Standard::G.format(mbps("6Mbps")).unwrap().time_of_first(65), micros(112));
+    // HT at 2.4 GHz ends with the signal extension of 6 us (19.3.2).
+    assert_eq!(time(Standard::N24, "130Mbps", 1538), time(Standard::N, "130Mbps", 1538) + micros(6));
+}
+
 #[test]
 fn every_rate_has_a_frame_time_and_higher_rates_are_not_slower() {
-    for standard in [Standard::B, Standard::A, Standard::G, Standard::N] {
-        for rate in standard.rates() {
+    for standard in [Standard::B, Standard::A, Standard::G, Standard::N, Standard::N24] {
+        for rate in standard.control_rates() {
             let format = standard.format(rate).unwrap();
             assert!(format.time(1500) > format.time(14));
         }

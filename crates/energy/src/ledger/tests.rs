@@ -21,6 +21,7 @@ fn radio(powers: [u64; 6]) -> Radio {
         sleep: power(State::Sleep),
         to_sleep: Transition { time: Span::from_nanos(3), power: power(State::ToSleep) },
         wake_up: Transition { time: Span::from_nanos(5), power: power(State::WakeUp) },
+        ..Radio::shipped()[0].clone()
     }
 }
 

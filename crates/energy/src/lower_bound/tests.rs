@@ -20,6 +20,7 @@ fn radio(listen: u64, sleep: u64, to_sleep: (u64, u64), wake_up: (u64, u64)) -> 
         sleep: Power::from_nanowatts(sleep),
         to_sleep: transition(to_sleep),
         wake_up: transition(wake_up),
+        ..Radio::shipped()[0].clone()
     }
 }
 

@@ -2,6 +2,9 @@
 
 use proptest::prelude::*;
 
+use airwatt_base::Charge;
+
+use super::error::edits;
 use super::*;
 
 #[test]
@@ -68,6 +71,94 @@ fn a_transition_may_be_written_as_energy() {
     assert_eq!(Radio::from_toml(GOOD, "").unwrap().wake_up, Transition::default());
 }
 
+/// A first profile has many gaps; one error names them all.
+#[test]
+fn all_missing_keys_are_named_at_once() {
+    assert_eq!(
+        error("name = \"mine\"\nvoltage = \"3.3V\""),
+        "mine.toml: description, source, transmit, receive, sleep: expected values, got nothing"
+    );
+}
+
+#[test]
+fn the_template_is_a_profile() {
+    let radio = Radio::from_toml(TEMPLATE, "template").unwrap();
+    assert_eq!(radio.listen, radio.receive);
+    assert!(radio.assumed["listen"].contains("equal to receive"));
+    assert_eq!(radio.sleep_clock.accuracy_ppb, 20_000);
+    // Every key of the notation stands in the template, if only as a comment.
+    for key in ["listen", "host", "min_awake", "to_sleep", "reception", "wait", "wander_ppm", "charge"] {
+        assert!(TEMPLATE.contains(key), "{key}");
+    }
+    let optional = TEMPLATE.lines().map(|line| match line.strip_prefix("# ") {
+        Some(rest) if rest.contains(" = \"") || rest.starts_with('[') => rest,
+        _ => line,
+    });
+    let whole: Vec<&str> = optional.collect();
+    Radio::from_toml(&whole.join("\n"), "template with every line").unwrap();
+}
+
+/// 25 uC at 3.3 V are 82.5 uJ.
+#[test]
+fn a_charge_is_converted_by_the_voltage() {
+    let text = format!("{GOOD}voltage = \"3.3V\"\nwake_up = {{ time = \"1ms\", charge = \"25uC\" }}");
+    let radio = Radio::from_toml(&text, "").unwrap();
+    assert_eq!(radio.wake_up.energy(), "82.5uJ".parse().unwrap());
+    assert_eq!("25uC".parse::<Charge>().unwrap() * "3.3V".parse().unwrap(), radio.wake_up.energy());
+    assert_eq!(
+        error(&format!("{GOOD}wake_up = {{ time = \"1ms\", charge = \"25uC\" }}")),
+        r#"mine.toml: wake_up.charge: expected an energy, or voltage beside a charge, got "25uC""#
+    );
+}
+
+#[test]
+fn transmit_depends_on_the_rate() {
+    let radio = Radio::find("esp32-c3").unwrap();
+    let milliamperes = |rate: &str| {
+        let power = radio.clone().at_rate(rate.parse().unwrap()).transmit;
+        (power.as_watts() / 3.3 * 1e3).round()
+    };
+    assert_eq!(
+        ["1Mbps", "11Mbps", "54Mbps", "58.5Mbps", "65Mbps", "72.2Mbps"].map(milliamperes),
+        [335.0, 335.0, 285.0, 285.0, 276.0, 276.0]
+    );
+    let one = Radio::find("broadcom-4311").unwrap();
+    assert_eq!(one.clone().at_rate("6Mbps".parse().unwrap()), one);
+    let by_rate = error(&GOOD.replace("transmit = \"1W\"", "transmit = { \"1\" = \"1W\" }"));
+    assert!(by_rate.contains("expected a number with its unit"), "{by_rate}");
+    let empty = error(&GOOD.replace("transmit = \"1W\"", "transmit = {}"));
+    assert_eq!(empty, "mine.toml: transmit: expected a power or a table of them by rate, got an empty table");
+}
+
+/// Of a figure that nobody publishes, the profile says that it is assumed.
+#[test]
+fn profiles_of_today_mark_what_is_assumed() {
+    for name in ["esp32", "esp32-c2", "esp32-c3", "esp32-s3", "esp32-c5", "esp32-c5-5ghz", "esp32-c6"] {
+        let radio = Radio::find(name).unwrap();
+        for key in ["listen", "wake_up", "min_awake", "sleep_clock", "beacon"] {
+            assert!(radio.assumed.contains_key(key), "{name}: {key}");
+        }
+        assert_eq!(radio.voltage, Some("3.3V".parse().unwrap()), "{name}");
+    }
+    let siwx917 = Radio::find("siwx917").unwrap();
+    assert!(!siwx917.assumed.contains_key("listen"), "its listen current is published");
+    assert_eq!(siwx917.listen, "54.45mW".parse().unwrap());
+    // One chip has one wake-up charge in both bands.
+    let [low, high] = ["esp32-c5", "esp32-c5-5ghz"].map(|name| Radio::find(name).unwrap());
+    assert_eq!(low.wake_up, high.wake_up);
+}
+
+/// A radio whose source says nothing of its clock keeps the guard that every station had before profiles had one.
+#[test]
+fn older_profiles_keep_their_guard() {
+    for name in ["ar5004", "broadcom-4311", "halperin-2010", "lucent-wavelan", "wavelan-2001"] {
+        let radio = Radio::find(name).unwrap();
+        assert_eq!(radio.sleep_clock, SleepClock::default(), "{name}");
+        assert_eq!(radio.beacon_wait, Span::from_millis(10));
+        assert_eq!((radio.min_awake, radio.beacon_reception), (Span::ZERO, BeaconReception::Whole));
+    }
+}
+
 #[test]
 fn currents_need_a_voltage() {
     let current = GOOD.replace("sleep = \"1mW\"", "sleep = \"10mA\"");
@@ -99,7 +190,7 @@ fn errors_name_file_key_value_and_what_is_expected() {
     let unknown = error(&format!("{GOOD}idle = \"1W\""));
     assert!(unknown.starts_with("mine.toml:9: idle: unknown field `idle`, expected one of"), "{unknown}");
     let missing = error(&GOOD.replace("sleep = \"1mW\"", ""));
-    assert!(missing.contains("missing field `sleep`"), "{missing}");
+    assert!(missing == "mine.toml: sleep: expected a value, got nothing", "{missing}");
     let syntax = error("name = ");
     assert!(syntax.starts_with("mine.toml:1: "), "{syntax}");
     let inside = error(&format!("{GOOD}[wake_up]\ntime = \"1\""));
@@ -107,7 +198,7 @@ fn errors_name_file_key_value_and_what_is_expected() {
     let transition = |line: &str| error(&format!("{GOOD}to_sleep = {{ {line} }}"));
     assert_eq!(
         transition("time = \"1ms\""),
-        "mine.toml: to_sleep.power: expected power or energy beside time, got nothing"
+        "mine.toml: to_sleep.power: expected power, energy or charge beside time, got nothing"
     );
     assert_eq!(
         transition(r#"time = "0s", energy = "1mJ""#),
@@ -115,7 +206,7 @@ fn errors_name_file_key_value_and_what_is_expected() {
     );
     assert_eq!(
         transition(r#"time = "1s", energy = "1mJ", power = "1mW""#),
-        "mine.toml: to_sleep.energy: not with power: either gives the power"
+        "mine.toml: to_sleep.power: not with energy or charge: one gives the power"
     );
 }
 
@@ -124,7 +215,8 @@ fn an_unknown_name_gets_the_names_that_exist() {
     let error = |name: &str| Radio::find(name).unwrap_err().to_string();
     assert_eq!(
         error("ar504"),
-        "expected ar5004, broadcom-4311, halperin-2010, lucent-wavelan, wavelan-2001 or the path of a .toml file, \
+        "expected ar5004, broadcom-4311, cc3130, cyw43439, esp32, esp32-c2, esp32-c3, esp32-c5, esp32-c5-5ghz, \
+         esp32-c6, esp32-s3, halperin-2010, lucent-wavelan, nrf7002, siwx917, wavelan-2001 or the path of a .toml file, \
          got \"ar504\"; hint: \"ar5004\" is similar"
     );
     assert!(

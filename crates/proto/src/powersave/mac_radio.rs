@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use airwatt_base::{Instant, Span, Timeout, TimerKind, TimerTable};
+use airwatt_base::{Instant, SleepClock, Span, Timeout, TimerKind, TimerTable};
 
 use super::radio::{Abilities, PolicyTimer, Radio};
 use super::station::{StationOutput, StationTimer, Uplink, Window};
@@ -25,10 +25,13 @@ pub struct StationConfig {
     pub beacon_interval: Span,
     /// A target beacon transmission time; all others are whole beacon intervals later.
     pub first_beacon: Instant,
-    /// How long before a target beacon transmission time the radio is ready to receive. Default 0.5 ms.
-    pub wake_guard: Span,
+    /// The clock while the radio dozes. Its guard time says how long before a target beacon transmission time the radio is
+    /// ready to receive. Default 0.5 ms.
+    pub sleep_clock: SleepClock,
     /// What the radio takes from sleep to ready; it is woken this much earlier. Default 0.
     pub wake_time: Span,
+    /// Least time awake: from the target time of a beacon, or from the end of any other wake-up. Default 0.
+    pub min_awake: Span,
     /// Every how many beacons one is heard, at least 1 (802.11-2020 9.4.1.6). Default 1.
     pub listen_interval: u32,
     /// Every how many beacons is a DTIM, the one at [`StationConfig::first_beacon`] among them, for a station that hears
@@ -52,8 +55,9 @@ impl Default for StationConfig {
         Self {
             beacon_interval: Span::from_millis(100),
             first_beacon: Instant::ZERO,
-            wake_guard: Span::from_micros(500),
+            sleep_clock: SleepClock::default(),
             wake_time: Span::ZERO,
+            min_awake: Span::ZERO,
             listen_interval: 1,
             dtim_period: None,
             beacon_window: Span::from_millis(10),
@@ -150,6 +154,10 @@ pub(super) struct MacRadio {
     awaiting_beacon: bool,
     /// Target time of the beacon that [`StationTimer::Beacon`] wakes for.
     beacon_at: Instant,
+    /// When the station last learned the access point's time: from a beacon, or by its association.
+    synchronized_at: Instant,
+    /// The radio stays awake until then.
+    stay_until: Instant,
     /// When the next scheduled trigger goes out.
     trigger_at: Option<Instant>,
     timers: TimerTable<StationTimer, TIMERS>,
@@ -176,6 +184,8 @@ impl MacRadio {
             held: Vec::new(),
             awaiting_beacon: false,
             beacon_at: config.first_beacon,
+            synchronized_at: Instant::ZERO,
+            stay_until: Instant::ZERO,
             trigger_at: None,
             timers: TimerTable::new(),
             outputs: VecDeque::new(),
@@ -184,8 +194,9 @@ impl MacRadio {
     }
 
     /// The radio has woken up: what waited for it goes out.
-    pub(super) fn awake(&mut self) {
+    pub(super) fn awake(&mut self, now: Instant) {
         self.power = Power::Awake;
+        self.stay_until = self.stay_until.max(now + self.config.min_awake);
         for control in std::mem::take(&mut self.held) {
             // Meanwhile the user's frames may have come, which trigger as well, or power save may have ended.
             let needed = match control {
@@ -210,6 +221,7 @@ impl MacRadio {
     /// A beacon was heard. TIM set for a station that believes itself in active mode: the access point never heard it
     /// leave power save, so it says so again.
     pub(super) fn beacon(&mut self, tim: bool, now: Instant) {
+        self.synchronized_at = now;
         if self.awaiting_beacon {
             self.awaiting_beacon = false;
             self.timers.stop(StationTimer::BeaconWindow);
@@ -224,6 +236,7 @@ impl MacRadio {
     pub(super) fn await_beacon(&mut self) {
         self.wake(StationTimer::Beacon);
         self.awaiting_beacon = true;
+        self.stay_until = self.stay_until.max(self.beacon_at + self.config.min_awake);
         self.timers.set(StationTimer::BeaconWindow, self.beacon_at + self.config.beacon_window);
     }
 
@@ -312,6 +325,10 @@ impl MacRadio {
         if !idle || !self.worth_dozing(now) {
             return;
         }
+        if now < self.stay_until {
+            self.timers.set(StationTimer::MinimumAwake, self.stay_until);
+            return;
+        }
         self.power = Power::Dozing;
         self.outputs.push_back(StationOutput::Doze);
         if let Some(at) = self.trigger_at {
@@ -340,12 +357,24 @@ impl MacRadio {
     /// Sets [`StationTimer::Beacon`] for the first target time whose number is a multiple of `every`, or a DTIM's if those
     /// are heard, and for which the radio can still be woken in time.
     fn schedule_beacon(&mut self, now: Instant, every: u32) {
-        let ahead = self.config.wake_guard + self.config.wake_time;
-        let after = now.saturating_add(ahead);
+        let mut earliest = now;
+        loop {
+            let target = self.next_target(earliest, every);
+            let guard = self.config.sleep_clock.guard_after(target.saturating_since(self.synchronized_at));
+            let ahead = guard.saturating_add(self.config.wake_time);
+            if target > now.saturating_add(ahead) {
+                self.beacon_at = target;
+                return self.timers.set(StationTimer::Beacon, target.saturating_sub(ahead));
+            }
+            earliest = target;
+        }
+    }
+
+    /// The first target time later than `after` that the station receives.
+    fn next_target(&self, after: Instant, every: u32) -> Instant {
         let beacon = self.beacon_after(after, every);
         let dtim = self.config.dtim_period.map(|period| self.beacon_after(after, period));
-        self.beacon_at = dtim.map_or(beacon, |dtim| dtim.min(beacon));
-        self.timers.set(StationTimer::Beacon, self.beacon_at.saturating_sub(ahead));
+        dtim.map_or(beacon, |dtim| dtim.min(beacon))
     }
 
     /// The first target time later than `after` whose number is a multiple of `every`.

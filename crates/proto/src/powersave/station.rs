@@ -15,8 +15,8 @@
 //! * Answers [`StationOutput::MeasureAirTime`] by [`StationInput::AirTime`], after the drain.
 //! * Carries [`StationOutput::Window`] to the receivers of the station's connections.
 //!
-//! Left out: association, group-addressed traffic, clock drift between station and access point (the target beacon
-//! transmission times are known exactly), and keep-alive frames against the access point's inactivity limit.
+//! Left out: association, group-addressed traffic, the error of the clock between beacons (its guard time is kept, but the
+//! beacon is where the target time says), and keep-alive frames against the access point's inactivity limit.
 
 use airwatt_base::{Instant, Machine, Span, Timeout, timer_kinds};
 
@@ -42,6 +42,8 @@ timer_kinds! {
         Trigger = "trigger",
         /// When to decide anew how to save power.
         Update = "update",
+        /// When to doze because the radio has been awake for its minimum time.
+        MinimumAwake = "minimum-awake",
     }
 }
 
@@ -250,6 +252,8 @@ impl Station {
             }
             StationTimer::Inactivity => self.fact(Fact::Timer(PolicyTimer::Inactivity), now),
             StationTimer::Update => self.fact(Fact::Timer(PolicyTimer::Update), now),
+            // Every timer is followed by the decision to doze.
+            StationTimer::MinimumAwake => {}
             StationTimer::Trigger => {
                 if self.radio.trigger_is_due(now) {
                     self.fact(Fact::Timer(PolicyTimer::Trigger), now);
@@ -281,7 +285,7 @@ impl Machine for Station {
                 self.radio.set_backlog(frames);
                 self.fact(Fact::Backlog, now);
             }
-            StationInput::Awake => self.radio.awake(),
+            StationInput::Awake => self.radio.awake(now),
             StationInput::AirTime(air_time) => self.fact(Fact::AirTime(air_time), now),
         }
         self.radio.doze_if_idle(now);

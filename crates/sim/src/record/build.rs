@@ -394,6 +394,7 @@ impl Network {
         let counts = self.station_counts(medium, member);
         let wakeups = wakeups_of(&counts, &ledger);
         let energy_j = ledger.energy(radio).as_joules();
+        let average_power_w = if end == Instant::ZERO { 0.0 } else { energy_j / end.as_secs_f64() };
         let bits: u64 =
             flows.iter().filter(|flow| flow.station == Some(id)).map(|flow| flow.bytes_delivered * 8).sum();
         let place = &self.plan.stations[id as usize];
@@ -408,7 +409,8 @@ impl Network {
             idealized_energy_j: ledger.idealized_energy(radio).as_joules(),
             lower_bound_j: self.lower_bound(medium, member, end).energy(radio).as_joules(),
             energy_per_bit_j: (bits > 0).then(|| energy_j / bits as f64),
-            average_power_w: if end == Instant::ZERO { 0.0 } else { energy_j / end.as_secs_f64() },
+            average_power_w,
+            average_current_a: radio.voltage.map(|voltage| average_power_w / voltage.as_volts()),
             state_s: StateSeconds::of(&ledger),
             wakeups: wakeups.values().sum(),
             wakeups_by_reason: wakeups,
@@ -568,6 +570,9 @@ fn slowest_link(plan: &Plan, flow: &FlowPlan) -> Rate {
 /// wireless media, if all flows cross one. Either is the sum of what its media carry, over the least number of them that a flow
 /// crosses. A wire counts in the directions of the flows; a channel for a single sender without collisions and without bursts.
 fn capacity_bps(plan: &Plan, flows: &[Measured<'_>]) -> f64 {
+    if flows.is_empty() {
+        return 0.0;
+    }
     let header = f64::from(plan.tcp.header_bytes);
     let payload_share = 1.0 - header / f64::from(plan.tcp.mss + plan.tcp.header_bytes);
     let is_wire = |medium: MediumId| matches!(plan.media[usize::from(medium)].kind, MediumKind::Wire(_));

@@ -214,7 +214,7 @@ fn interface(cell: &CellSetting) -> InterfaceDescriptionBlock<'static> {
 fn channel(cell: &CellSetting) -> Channel {
     let number: Option<u16> = cell.channel.as_ref().and_then(|name| name.parse().ok());
     match cell.standard {
-        Standard::B | Standard::G => {
+        Standard::B | Standard::G | Standard::N24 => {
             let number = number.filter(|number| (1..=13).contains(number)).unwrap_or(1);
             Channel { frequency_mhz: 2407 + 5 * number, flags: Channel::DYNAMIC_2GHZ }
         }

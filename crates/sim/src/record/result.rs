@@ -249,6 +249,8 @@ pub struct StationResult {
     pub energy_per_bit_j: Option<f64>,
     /// Energy over the simulated time.
     pub average_power_w: f64,
+    /// The same over the supply voltage of the radio; `None` if its profile has none.
+    pub average_current_a: Option<f64>,
     /// How long the radio was in each state.
     pub state_s: StateSeconds,
     /// Times that the radio woke up.

@@ -52,8 +52,9 @@ pub(super) fn check(scenario: &Scenario) -> Checked {
     }
     in_range("time_limit", scenario.time_limit, Span::from_millis(1), MAX_SPAN)?;
     measurement(scenario)?;
-    if scenario.flow.is_empty() {
-        return Err(SettingError::missing("flow", "at least one [[flow]] table"));
+    if scenario.flow.is_empty() && scenario.duration.is_none() {
+        let expected = "at least one [[flow]] table, or a duration of an idle network";
+        return Err(SettingError::missing("flow", expected));
     }
     scenario.tcp.check().map_err(|error| error.under("tcp"))?;
     scenario.ackloss.check().map_err(|error| error.under("ackloss"))?;
@@ -178,13 +179,13 @@ fn link(scenario: &Scenario, link: &PointToPoint) -> Checked {
 
 /// How the members of a cell use the air.
 pub(super) fn wifi(wifi: &Wifi) -> Checked {
-    let rates = wifi.standard.rates();
+    let (data, control) = (wifi.standard.rates(), wifi.standard.control_rates());
     let given = [
-        ("data_rate", Some(wifi.data_rate)),
-        ("control_rate", wifi.control_rate),
-        ("beacon_rate", wifi.beacon_rate),
+        ("data_rate", Some(wifi.data_rate), &data),
+        ("control_rate", wifi.control_rate, &control),
+        ("beacon_rate", wifi.beacon_rate, &control),
     ];
-    for (key, rate) in given {
+    for (key, rate, rates) in given {
         if let Some(rate) = rate.filter(|rate| !rates.contains(rate)) {
             let allowed = rates.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
             return Err(SettingError::out_of_range(key, rate, format!("a rate of this standard: {allowed}")));
@@ -251,8 +252,7 @@ pub(super) fn station(ap: &AccessPoint, group: &StationGroup) -> Checked {
     in_range("distance", group.distance.as_millimetres(), 0, MAX_DISTANCE_MM)
         .map_err(|_| SettingError::out_of_range("distance", group.distance, "0m to 30km"))?;
     packets_only("buffer", group.buffer)?;
-    in_range("listen_interval", group.listen_interval, 1, 65_535)?;
-    in_range("wake_guard", group.wake_guard, Span::ZERO, ap.beacon_interval / 2)
+    in_range("listen_interval", group.listen_interval, 1, 65_535)
 }
 
 fn flows(scenario: &Scenario) -> Checked {

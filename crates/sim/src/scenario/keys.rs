@@ -7,13 +7,14 @@ use toml::{Table, Value};
 pub(super) type Override = (String, String);
 
 /// Keys of earlier versions and what they are called now. A key below one of these keeps its last part.
-const RENAMED: [(&str, &str); 16] = [
+const RENAMED: [(&str, &str); 17] = [
     ("station.policy", "station.power_save.policy"),
     ("station.timeout", "station.power_save.timeout"),
     ("station.interval", "station.power_save.interval"),
     ("station.ba_ta_str", "station.power_save"),
     ("station.ba_ta", "station.power_save"),
     ("station.psm_throttling", "station.power_save"),
+    ("station.wake_guard", "sleep_clock.guard in the radio's profile"),
     ("flow.size", "flow.application.size"),
     ("flow.mean_gap", "flow.application.mean_gap"),
     ("flow.rate", "flow.application.rate"),

@@ -329,8 +329,6 @@ pub struct StationGroup {
     pub listen_interval: u32,
     /// Whether every DTIM beacon is received as well (`ap.dtim_period`), as required to receive group-addressed frames.
     pub receive_dtims: bool,
-    /// Time before a beacon at which the radio is awake.
-    pub wake_guard: Span,
     /// What the policy does not see: `service` (More Data, EOSP and the end of service periods), `tim`, `air-time`. An interface
     /// of Linux hides all three.
     pub hide: Vec<Observable>,
@@ -347,7 +345,6 @@ impl Default for StationGroup {
             buffer: large_queue(),
             listen_interval: 1,
             receive_dtims: false,
-            wake_guard: Span::from_micros(500),
             hide: Vec::new(),
         }
     }

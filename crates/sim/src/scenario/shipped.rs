@@ -15,7 +15,7 @@ macro_rules! embedded {
     };
 }
 
-const SCENARIOS: &[Shipped] = embedded!("scenarios": "bulk", "e2tcp", "fast-dsl", "four-in-a-row", "reference-download", "saturation", "slow-dsl", "ssh", "streaming", "ten-stations", "ten-up", "two-access-points", "two-cells", "two-hops", "web", "wifi-bottleneck");
+const SCENARIOS: &[Shipped] = embedded!("scenarios": "bulk", "e2tcp", "fast-dsl", "four-in-a-row", "idle", "reference-download", "saturation", "slow-dsl", "ssh", "streaming", "ten-stations", "ten-up", "two-access-points", "two-cells", "two-hops", "web", "wifi-bottleneck");
 const WIFI: &[Shipped] = embedded!("scenarios/wifi": "fast-wifi", "slow-wifi");
 
 /// Every scenario that ships, by name.

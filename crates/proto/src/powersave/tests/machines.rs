@@ -2,7 +2,7 @@
 
 use airwatt_base::settings::Settings;
 use airwatt_base::testkit::check_machine;
-use airwatt_base::{Instant, Machine, Span};
+use airwatt_base::{Instant, Machine, SleepClock, Span};
 
 use super::{ACTIVE, PSM, PSM_LEGACY};
 use crate::powersave::*;
@@ -131,7 +131,7 @@ fn wakeups_of_an_idle_hour_are_counted_exactly() {
                 }
             }
             if awake {
-                let beacon = at + config.wake_guard;
+                let beacon = at + config.sleep_clock.guard;
                 station.handle_input(StationInput::Awake, at);
                 assert!(station.poll_output().is_none(), "{name} stays awake for the beacon");
                 station.handle_input(StationInput::Beacon { tim: false }, beacon);
@@ -361,7 +361,11 @@ fn a_trigger_yields_to_a_frame_that_comes_while_the_radio_wakes_up() {
 #[test]
 fn after_a_missed_beacon_the_very_next_is_heard() {
     let ms = Instant::from_millis;
-    let config = StationConfig { listen_interval: 3, wake_guard: Span::ZERO, ..StationConfig::default() };
+    let config = StationConfig {
+        listen_interval: 3,
+        sleep_clock: SleepClock::fixed(Span::ZERO),
+        ..StationConfig::default()
+    };
     let mut station = dozing(config, PSM);
     assert_eq!(serve(&mut station, ms(300), StationTimer::Beacon), [StationOutput::Wake]);
     station.handle_input(StationInput::Awake, ms(300));
@@ -374,6 +378,58 @@ fn after_a_missed_beacon_the_very_next_is_heard() {
     assert_eq!(station.counts().beacons_missed, 1);
 }
 
+/// The guard grows with the time since the last beacon: 1 ms over a second of noise is 1 ms x sqrt(T / 1 s), so 0.5 ms before the
+/// first beacon at 250 ms and 0.866 ms before one three intervals after the last. A missed beacon makes it grow further.
+#[test]
+fn the_guard_grows_with_the_time_slept() {
+    let ms = Instant::from_millis;
+    let interval = Span::from_millis(250);
+    let sleep_clock = SleepClock { guard: Span::ZERO, accuracy_ppb: 0, wander_ppb: 1_000_000 };
+    let config = StationConfig {
+        beacon_interval: interval,
+        first_beacon: ms(250),
+        sleep_clock,
+        ..StationConfig::default()
+    };
+    let mut station = dozing(config, PSM);
+    let next = |station: &Station| station.poll_timeout().unwrap().at;
+    let at = ms(250) - Span::from_micros(500);
+    assert_eq!(next(&station), at);
+    assert_eq!(serve(&mut station, at, StationTimer::Beacon), [StationOutput::Wake]);
+    station.handle_input(StationInput::Awake, ms(250));
+    station.handle_input(StationInput::Beacon { tim: false }, ms(250));
+    assert_eq!(outputs(&mut station), [StationOutput::Doze]);
+    let at = ms(500) - Span::from_micros(500);
+    assert_eq!(next(&station), at);
+    assert_eq!(serve(&mut station, at, StationTimer::Beacon), [StationOutput::Wake]);
+    station.handle_input(StationInput::Awake, ms(500));
+    assert_eq!(serve(&mut station, ms(510), StationTimer::BeaconWindow), [StationOutput::Doze]);
+    // sqrt(0.5 s) x 1 ms
+    assert_eq!(next(&station), ms(750) - Span::from_nanos(707_106));
+}
+
+/// The radio stays awake for its minimum time after the target time of a beacon, also if the beacon ends before.
+#[test]
+fn a_radio_stays_awake_for_its_minimum_time() {
+    let ms = Instant::from_millis;
+    let config = StationConfig {
+        first_beacon: ms(100),
+        min_awake: Span::from_millis(2),
+        sleep_clock: SleepClock::fixed(Span::from_millis(1)),
+        ..StationConfig::default()
+    };
+    let mut station = dozing(config, PSM);
+    assert_eq!(serve(&mut station, ms(99), StationTimer::Beacon), [StationOutput::Wake]);
+    station.handle_input(StationInput::Awake, ms(99));
+    station.handle_input(StationInput::Beacon { tim: false }, ms(101));
+    assert_eq!(outputs(&mut station), []);
+    assert_eq!(serve(&mut station, ms(102), StationTimer::MinimumAwake), [StationOutput::Doze]);
+    assert_eq!(serve(&mut station, ms(199), StationTimer::Beacon), [StationOutput::Wake]);
+    station.handle_input(StationInput::Awake, ms(199));
+    station.handle_input(StationInput::Beacon { tim: false }, ms(203));
+    assert_eq!(outputs(&mut station), [StationOutput::Doze], "a late beacon leaves nothing to wait for");
+}
+
 /// DTIM beacons are heard besides those of the listen interval: every third and every tenth.
 #[test]
 fn who_receives_group_frames_wakes_for_every_dtim() {
@@ -381,7 +437,7 @@ fn who_receives_group_frames_wakes_for_every_dtim() {
     let config = StationConfig {
         listen_interval: 10,
         dtim_period: Some(3),
-        wake_guard: Span::ZERO,
+        sleep_clock: SleepClock::fixed(Span::ZERO),
         ..StationConfig::default()
     };
     assert_eq!(config.listening_interval(), Span::from_millis(300));

@@ -9,10 +9,11 @@
 
 use airwatt_base::{Instant, Span, Stream};
 use airwatt_dot11::phy::Format;
+use airwatt_energy::BeaconReception;
 
 use super::config::{CellConfig, StationConfig};
 use super::contention::ContenderId;
-use super::frame::{ACK_BYTES, CTS_BYTES, Kind, Ppdu, RTS_BYTES, Receiver};
+use super::frame::{ACK_BYTES, AFTER_TIM_BYTES, CTS_BYTES, Kind, Ppdu, RTS_BYTES, Receiver};
 use super::propagation;
 use crate::engine::Fingerprint;
 use crate::net::route::Member;
@@ -21,6 +22,8 @@ use crate::net::route::Member;
 pub(super) enum Step {
     /// Contention is decided.
     Access,
+    /// The TIM of a beacon has arrived.
+    TimArrived,
     /// The data frame of a successful exchange has arrived.
     Arrived,
     /// The acknowledgement of a successful exchange has arrived.
@@ -56,6 +59,9 @@ struct Exchange {
     data_end: Instant,
     /// When the acknowledgement has arrived.
     end: Instant,
+    /// When the TIM of a beacon has arrived, until that has been handled; `None` if no station dozes before the end of a
+    /// beacon.
+    tim_end: Option<Instant>,
     /// Whether the arrival of the frame has been handled.
     arrived: bool,
     /// End of the sender's transmission opportunity.
@@ -102,6 +108,8 @@ pub(super) struct Channel {
     print: Fingerprint,
     /// Longest time during which a transmission that has begun is not noticed: the longest propagation delay, at most a slot.
     blind: Span,
+    /// Whether a station dozes after the TIM of a beacon.
+    announces_tim: bool,
 }
 
 impl Channel {
@@ -119,6 +127,7 @@ impl Channel {
             counts: ChannelCounts::default(),
             print: Fingerprint::default(),
             blind: Span::ZERO,
+            announces_tim: false,
         }
     }
 
@@ -130,6 +139,7 @@ impl Channel {
     /// Adds a station as the next member.
     pub(super) fn add_station(&mut self, config: &CellConfig, station: &StationConfig) {
         self.blind = self.blind.max(station.propagation.min(self.times.slot));
+        self.announces_tim |= station.radio.beacon_reception == BeaconReception::Tim;
         self.paths.push(Some(Path {
             propagation: station.propagation,
             byte_error_rate: station.signal_dbm.map_or(0.0, |dbm| {
@@ -180,6 +190,7 @@ impl Channel {
         match &self.state {
             State::Idle => None,
             State::Exchange(exchange) if exchange.arrived => Some(exchange.end),
+            State::Exchange(Exchange { tim_end: Some(tim_end), .. }) => Some(*tim_end),
             State::Exchange(exchange) | State::Failure(exchange) => Some(exchange.data_end),
             State::Collision { end } => Some(*end),
         }
@@ -191,6 +202,9 @@ impl Channel {
             State::Idle => Step::Access,
             State::Exchange(exchange) if exchange.arrived => Step::Acknowledged,
             State::Exchange(exchange) => {
+                if exchange.tim_end.take().is_some() {
+                    return Step::TimArrived;
+                }
                 exchange.arrived = true;
                 Step::Arrived
             }
@@ -231,6 +245,14 @@ impl Channel {
         }
     }
 
+    /// When the frame of the present exchange has arrived.
+    pub(super) fn data_end(&self) -> Instant {
+        match &self.state {
+            State::Exchange(exchange) | State::Failure(exchange) => exchange.data_end,
+            State::Idle | State::Collision { .. } => unreachable!("an exchange is under way"),
+        }
+    }
+
     /// Ends the present exchange: contention may run.
     pub(super) fn release(&mut self) {
         self.state = State::Idle;
@@ -260,6 +282,7 @@ impl Channel {
             index: 0,
             data_end,
             end,
+            tim_end: None,
             arrived: false,
             txop_end,
             rts_failed,
@@ -269,7 +292,9 @@ impl Channel {
             parts.push(Kind::Beacon, start, plan.data_time, true, true);
             self.airborne.add(start, start + plan.data_time);
             let end = start + plan.data_time;
-            self.state = State::Exchange(exchange(end, end, false));
+            let tim_end =
+                (self.announces_tim && ppdu.kind == Kind::Beacon).then(|| start + self.times.tim(ppdu.bytes));
+            self.state = State::Exchange(Exchange { tim_end, ..exchange(end, end, false) });
             return parts;
         }
         let noise = self.noise_of(ppdu);
@@ -332,7 +357,15 @@ impl Channel {
         self.airborne.add(acknowledged, acknowledged + plan.ack_time);
         let end = acknowledged + plan.ack_time + plan.tau;
         let (arrived, rts_failed) = (false, false);
-        self.state = State::Exchange(Exchange { index, data_end, end, arrived, txop_end: now, rts_failed });
+        self.state = State::Exchange(Exchange {
+            index,
+            data_end,
+            end,
+            tim_end: None,
+            arrived,
+            txop_end: now,
+            rts_failed,
+        });
         Some((index, acknowledged, parts))
     }
 
@@ -447,6 +480,11 @@ impl FrameTimes {
             eifs_less_difs: timing.sifs + lowest.time(ACK_BYTES),
             response_timeout: timing.sifs + timing.slot + timing.rx_start_delay,
         }
+    }
+
+    /// From the beginning of a beacon of this length to the end of its TIM.
+    fn tim(&self, beacon_bytes: u32) -> Span {
+        self.beacon.time_of_first(beacon_bytes - AFTER_TIM_BYTES)
     }
 }
 

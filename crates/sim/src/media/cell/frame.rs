@@ -22,6 +22,8 @@ pub const NULL_BYTES: u32 = 28;
 /// A beacon without its TIM: header 24, fixed fields 12, SSID of 8 characters 10, rates 10, DS parameter 3, EDCA parameter set
 /// 20, HT elements 54, FCS 4 (9.3.3.2).
 pub const BEACON_BYTES: u32 = 137;
+/// What follows the TIM of a beacon: EDCA parameter set 20, HT elements 54, FCS 4 (9.3.3.2).
+pub const AFTER_TIM_BYTES: u32 = 78;
 /// TIM: element header 2, DTIM count and period 2, bitmap control 1, and one byte for eight stations (9.4.2.5).
 pub const TIM_FIXED_BYTES: u32 = 5;
 

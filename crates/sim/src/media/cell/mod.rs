@@ -45,7 +45,7 @@ mod tests;
 use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Machine, Schedule, Slot, Span, Timeout};
-use airwatt_energy::{Ledger, Radio};
+use airwatt_energy::{BeaconReception, Ledger, Radio};
 use airwatt_proto::powersave::{self as ps, StationCounts, StationId};
 
 use self::channel::{Channel, Parts, Step};
@@ -389,6 +389,7 @@ impl Cell {
     fn step(&mut self, now: Instant) {
         match self.channel.step() {
             Step::Access => self.begin_access(now),
+            Step::TimArrived => self.tim_arrived(now),
             Step::Arrived => self.ppdu_arrived(now),
             Step::Acknowledged => self.exchange_ended(now),
             Step::Failed => self.attempt_failed(now),
@@ -521,15 +522,34 @@ impl Cell {
         macs[ppdu.from as usize].conclude(ppdu, true, now, &mut out);
         let Mac::AccessPoint(access_point) = &macs[ppdu.from as usize] else { return };
         for station in access_point.stations() {
-            self.beacon_received(ppdu.from, station, start, now);
+            self.beacon_received(ppdu.from, station, BeaconReception::Whole, start, now);
         }
         self.contention.succeeded(ppdu.contender);
         self.release(now);
     }
 
-    fn beacon_received(&mut self, access_point: Member, station: Member, start: Instant, now: Instant) {
-        let hears =
-            self.radio_of(Receiver::Member(station)).is_none_or(|radio| self.radios.hears(radio, start));
+    /// The TIM of a beacon has arrived, for stations that receive no more of a beacon.
+    fn tim_arrived(&mut self, now: Instant) {
+        let ppdu = self.channel.ppdus()[self.channel.current()];
+        let start = self.channel.data_end() - self.channel.plan(&ppdu).frame();
+        let Mac::AccessPoint(access_point) = &self.macs[ppdu.from as usize] else { return };
+        for station in access_point.stations() {
+            self.beacon_received(ppdu.from, station, BeaconReception::Tim, start, now);
+        }
+    }
+
+    /// A beacon has arrived at stations that receive as much of it as `extent`.
+    fn beacon_received(
+        &mut self,
+        access_point: Member,
+        station: Member,
+        extent: BeaconReception,
+        start: Instant,
+        now: Instant,
+    ) {
+        let hears = self.radio_of(Receiver::Member(station)).is_none_or(|radio| {
+            self.radios.profile(radio).beacon_reception == extent && self.radios.hears(radio, start)
+        });
         if !hears {
             return;
         }

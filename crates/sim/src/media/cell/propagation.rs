@@ -20,7 +20,7 @@ use airwatt_dot11::phy::Standard;
 pub const fn office_exponent(standard: Standard) -> f64 {
     match standard {
         Standard::A | Standard::N => 3.1,
-        Standard::B | Standard::G => 3.0,
+        Standard::B | Standard::G | Standard::N24 => 3.0,
     }
 }
 
@@ -28,7 +28,7 @@ pub const fn office_exponent(standard: Standard) -> f64 {
 pub fn received_dbm(standard: Standard, power: Power, exponent: f64, distance_m: f64) -> f64 {
     let megahertz: f64 = match standard {
         Standard::A | Standard::N => 5_200.0,
-        Standard::B | Standard::G => 2_437.0,
+        Standard::B | Standard::G | Standard::N24 => 2_437.0,
     };
     let sent_dbm = 10.0 * (power.as_watts() * 1e3).log10();
     sent_dbm - 20.0 * megahertz.log10() + 28.0 - 10.0 * exponent * distance_m.max(0.1).log10()

@@ -251,6 +251,8 @@ fn station(
     seed: u64,
 ) -> Result<StationConfig, RadioError> {
     let radio = Radio::find(&group.radio)?;
+    // A point-to-point link states no rate of a PHY: the profile's first figure holds there.
+    let radio = wifi.map_or_else(|| radio.clone(), |wifi| radio.clone().at_rate(wifi.data_rate));
     let AccessPoint { beacon_interval, dtim_period, .. } = *beacons.access_point;
     let drawn = Stream::new(seed, &format!("{name}/power-save-start")).unit();
     Ok(StationConfig {
@@ -258,8 +260,10 @@ fn station(
         power_save: powersave::StationConfig {
             beacon_interval,
             first_beacon: beacons.first,
-            wake_guard: group.wake_guard,
+            sleep_clock: radio.sleep_clock,
             wake_time: radio.wake_up.time,
+            min_awake: radio.min_awake,
+            beacon_window: radio.beacon_wait,
             listen_interval: group.listen_interval,
             dtim_period: group.receive_dtims.then_some(u32::from(dtim_period)),
             start: Instant::ZERO + Span::from_secs_f64(drawn * POWER_SAVE_START_SPREAD_S),

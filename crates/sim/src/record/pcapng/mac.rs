@@ -132,10 +132,11 @@ fn beacon(
     // Rates are multiples of 500 kbit/s, mandatory ones with bit 7.
     let (rates, ds_channel): (&[u8], _) = match cell.standard {
         Standard::B => (&[0x82, 0x84, 0x8b, 0x96], Some(1)),
-        Standard::G => (&[0x8c, 0x12, 0x98, 0x24, 0xb0, 0x48, 0x60, 0x6c], Some(1)),
+        Standard::G | Standard::N24 => (&[0x8c, 0x12, 0x98, 0x24, 0xb0, 0x48, 0x60, 0x6c], Some(1)),
         Standard::A | Standard::N => (&[0x8c, 0x12, 0x98, 0x24, 0xb0, 0x48, 0x60, 0x6c], None),
     };
-    let short_slot = if cell.standard == Standard::G { Capability::SHORT_SLOT } else { 0 };
+    let short_slot =
+        if matches!(cell.standard, Standard::G | Standard::N24) { Capability::SHORT_SLOT } else { 0 };
     let header_us = BEACON_HEADER_BITS * 1_000_000 / frame.rate.as_bps();
     BeaconFields {
         timestamp_us: first_bit_us(cell.standard, frame) + header_us,

@@ -1,0 +1,319 @@
+//! The notation of a radio profile in TOML, and how it becomes a [`Radio`].
+//!
+//! Required are `name`, `description`, `source`, `transmit`, `receive` and `sleep`. Powers are written as powers
+//! (`"390mW"`) or, with `voltage`, as currents (`"273mA"`); `transmit` may be a table by rate. A transition that is left
+//! out is immediate and free. [`TEMPLATE`] has every key with its meaning.
+
+use std::collections::BTreeMap;
+
+use airwatt_base::settings::SettingError;
+use airwatt_base::{Charge, Current, Energy, Power, Rate, SleepClock, Span, Voltage};
+use serde::{Deserialize, Deserializer};
+
+use super::{BeaconReception, Radio, RadioError, Transition};
+
+/// A profile to start from: every key, with a comment.
+pub const TEMPLATE: &str = include_str!("template.toml");
+
+/// Time for which a beacon is waited for if the profile does not say: three transmission opportunities of 3 ms that
+/// others may hold before it, and its own contention.
+const BEACON_WAIT: Span = Span::from_millis(10);
+
+/// Parses a profile. `file` names it in errors.
+pub(super) fn parse(text: &str, file: &str) -> Result<Radio, RadioError> {
+    let syntax = |error: toml::de::Error, key: String| RadioError::Invalid {
+        file: file.to_owned(),
+        line: error.span().map(|span| text[..span.start].matches('\n').count() + 1),
+        error: SettingError::Refused { key, why: error.message().replace('\n', "; ") },
+    };
+    let deserializer = toml::Deserializer::parse(text).map_err(|error| syntax(error, String::new()))?;
+    let profile: Profile = serde_path_to_error::deserialize(deserializer).map_err(|error| {
+        let key = error.path().to_string();
+        syntax(error.into_inner(), if key == "." { String::new() } else { key })
+    })?;
+    profile.resolve().map_err(|error| RadioError::Invalid { file: file.to_owned(), line: None, error })
+}
+
+/// A power in the notation of a file.
+#[derive(Clone, Copy)]
+enum Draw {
+    Power(Power),
+    Current(Current),
+}
+
+impl<'de> Deserialize<'de> for Draw {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+        impl serde::de::Visitor<'_> for Text {
+            type Value = Draw;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a power or a current with its unit, for example \"390mW\" or \"273mA\"")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Draw, E> {
+                draw(text).map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_str(Text)
+    }
+}
+
+fn draw(text: &str) -> Result<Draw, airwatt_base::ParseQuantityError> {
+    if text.trim_end().ends_with('A') {
+        return text.parse().map(Draw::Current);
+    }
+    text.parse().map(Draw::Power)
+}
+
+/// The power while transmitting: one figure, or one for each rate.
+enum Transmit {
+    One(Draw),
+    ByRate(BTreeMap<Rate, Draw>),
+}
+
+impl<'de> Deserialize<'de> for Transmit {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> serde::de::Visitor<'de> for Any {
+            type Value = Transmit;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a power or a current with its unit, or a table of them by rate")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Transmit, E> {
+                draw(text).map(Transmit::One).map_err(E::custom)
+            }
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Transmit, A::Error> {
+                let mut table = BTreeMap::new();
+                while let Some((rate, draw)) = map.next_entry::<Rate, Draw>()? {
+                    table.insert(rate, draw);
+                }
+                Ok(Transmit::ByRate(table))
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+/// A transition in the notation of a file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProfileTransition {
+    time: Span,
+    power: Option<Draw>,
+    energy: Option<Energy>,
+    charge: Option<Charge>,
+}
+
+/// The clock in the notation of a file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProfileClock {
+    guard: Option<Span>,
+    accuracy_ppm: Option<f64>,
+    wander_ppm: Option<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProfileBeacon {
+    reception: Option<ProfileReception>,
+    wait: Option<Span>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum ProfileReception {
+    Whole,
+    Tim,
+}
+
+/// A profile in the notation of a file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Profile {
+    name: Option<String>,
+    description: Option<String>,
+    source: Option<String>,
+    voltage: Option<Voltage>,
+    transmit: Option<Transmit>,
+    receive: Option<Draw>,
+    listen: Option<Draw>,
+    sleep: Option<Draw>,
+    host: Option<Draw>,
+    to_sleep: Option<ProfileTransition>,
+    wake_up: Option<ProfileTransition>,
+    min_awake: Option<Span>,
+    sleep_clock: Option<ProfileClock>,
+    beacon: Option<ProfileBeacon>,
+    #[serde(default)]
+    assumed: BTreeMap<String, String>,
+}
+
+/// The reason that stands in [`Radio::assumed`] for `listen` if a profile leaves it out.
+const LISTEN_IS_RECEIVE: &str = "equal to receive, since the source gives no figure for idle listening";
+
+impl Profile {
+    fn resolve(mut self) -> Result<Radio, SettingError> {
+        self.check_required()?;
+        let text = |text: Option<String>| text.unwrap_or_default();
+        let (name, description, source) =
+            (text(self.name.take()), text(self.description.take()), text(self.source.take()));
+        if name.trim().is_empty() {
+            return Err(SettingError::syntax("name", "a text that is not empty", format!("{name:?}")));
+        }
+        if self.voltage == Some(Voltage::ZERO) {
+            return Err(SettingError::out_of_range("voltage", Voltage::ZERO, "more than 0V"));
+        }
+        let voltage = self.voltage;
+        let needed = |key, draw: Option<Draw>| match draw {
+            Some(draw) => power(key, draw, voltage),
+            None => unreachable!("{key} was required"),
+        };
+        let transition = |key, written: Option<ProfileTransition>| {
+            written.map_or(Ok(Transition::default()), |written| written.resolve(key, voltage))
+        };
+        let transmit_by_rate = transmit(self.transmit.as_ref(), voltage)?;
+        let receive = needed("receive", self.receive)?;
+        if self.listen.is_none() {
+            self.assumed.entry("listen".to_owned()).or_insert_with(|| LISTEN_IS_RECEIVE.to_owned());
+        }
+        let beacon = self.beacon.take();
+        Ok(Radio {
+            transmit: transmit_by_rate[0].1,
+            transmit_by_rate: if matches!(self.transmit, Some(Transmit::One(_))) {
+                Vec::new()
+            } else {
+                transmit_by_rate
+            },
+            receive,
+            listen: self.listen.map_or(Ok(receive), |draw| power("listen", draw, voltage))?,
+            sleep: needed("sleep", self.sleep)?,
+            host: self.host.map(|draw| power("host", draw, voltage)).transpose()?,
+            to_sleep: transition("to_sleep", self.to_sleep)?,
+            wake_up: transition("wake_up", self.wake_up)?,
+            min_awake: self.min_awake.unwrap_or_default(),
+            sleep_clock: self.sleep_clock.map_or(Ok(SleepClock::default()), ProfileClock::resolve)?,
+            beacon_reception: match beacon.as_ref().and_then(|beacon| beacon.reception.as_ref()) {
+                Some(ProfileReception::Tim) => BeaconReception::Tim,
+                Some(ProfileReception::Whole) | None => BeaconReception::Whole,
+            },
+            beacon_wait: beacon.and_then(|beacon| beacon.wait).unwrap_or(BEACON_WAIT),
+            assumed: self.assumed,
+            name,
+            description,
+            source,
+            voltage,
+        })
+    }
+
+    /// Names every required key that is missing, in one error.
+    fn check_required(&self) -> Result<(), SettingError> {
+        let required = [
+            ("name", self.name.is_some()),
+            ("description", self.description.is_some()),
+            ("source", self.source.is_some()),
+            ("transmit", self.transmit.is_some()),
+            ("receive", self.receive.is_some()),
+            ("sleep", self.sleep.is_some()),
+        ];
+        let missing: Vec<&str> = required.iter().filter(|(_, given)| !given).map(|(key, _)| *key).collect();
+        match missing[..] {
+            [] => Ok(()),
+            [key] => Err(SettingError::missing(key, "a value")),
+            _ => Err(SettingError::missing(&missing.join(", "), "values")),
+        }
+    }
+}
+
+/// The powers by rate in ascending order; one entry if the profile has one figure.
+fn transmit(
+    written: Option<&Transmit>,
+    voltage: Option<Voltage>,
+) -> Result<Vec<(Rate, Power)>, SettingError> {
+    match written {
+        None => unreachable!("transmit was required"),
+        Some(Transmit::One(draw)) => Ok(vec![(Rate::ZERO, power("transmit", *draw, voltage)?)]),
+        Some(Transmit::ByRate(table)) if table.is_empty() => {
+            Err(SettingError::syntax("transmit", "a power or a table of them by rate", "an empty table"))
+        }
+        Some(Transmit::ByRate(table)) => {
+            table.iter().map(|(rate, draw)| Ok((*rate, power("transmit", *draw, voltage)?))).collect()
+        }
+    }
+}
+
+impl ProfileClock {
+    fn resolve(self) -> Result<SleepClock, SettingError> {
+        let ppb = |key, ppm: Option<f64>| {
+            let ppm = ppm.unwrap_or_default();
+            if (0.0..=100_000.0).contains(&ppm) {
+                Ok((ppm * 1e3).round() as u64)
+            } else {
+                Err(SettingError::out_of_range(key, ppm, "0 to 100000"))
+            }
+        };
+        Ok(SleepClock {
+            accuracy_ppb: ppb("sleep_clock.accuracy_ppm", self.accuracy_ppm)?,
+            wander_ppb: ppb("sleep_clock.wander_ppm", self.wander_ppm)?,
+            guard: self.guard.unwrap_or_default(),
+        })
+    }
+}
+
+impl ProfileTransition {
+    fn resolve(self, key: &'static str, voltage: Option<Voltage>) -> Result<Transition, SettingError> {
+        let power = match (self.power, self.energy, self.charge) {
+            (Some(draw), None, None) => power(key, draw, voltage)?,
+            (None, Some(energy), None) => mean_power(energy, self.time).map_err(|error| error.under(key))?,
+            (None, None, Some(charge)) => {
+                let Some(voltage) = voltage else {
+                    let expected = "an energy, or voltage beside a charge";
+                    let got = format!("{:?}", charge.to_string());
+                    return Err(SettingError::syntax("charge", expected, got).under(key));
+                };
+                mean_power(charge * voltage, self.time).map_err(|error| error.under(key))?
+            }
+            (None, None, None) if self.time.is_zero() => Power::ZERO,
+            (None, None, None) => {
+                return Err(SettingError::missing("power", "power, energy or charge beside time").under(key));
+            }
+            (Some(_), _, _) => {
+                return Err(
+                    SettingError::conflict("power", "energy or charge", "one gives the power").under(key)
+                );
+            }
+            (None, _, _) => {
+                return Err(SettingError::conflict("energy", "charge", "either gives the power").under(key));
+            }
+        };
+        Ok(Transition { time: self.time, power })
+    }
+}
+
+fn power(key: &'static str, draw: Draw, voltage: Option<Voltage>) -> Result<Power, SettingError> {
+    match (draw, voltage) {
+        (Draw::Power(power), _) => Ok(power),
+        (Draw::Current(current), Some(voltage)) => Ok(current * voltage),
+        (Draw::Current(current), None) => {
+            let expected = "a power, or voltage beside a current";
+            Err(SettingError::syntax(key, expected, format!("{:?}", current.to_string())))
+        }
+    }
+}
+
+/// The power that gives `energy` in `time`, to the nearest nanowatt: the error stays below 1 nW x `time`.
+fn mean_power(energy: Energy, time: Span) -> Result<Power, SettingError> {
+    if time.is_zero() {
+        return if energy == Energy::ZERO {
+            Ok(Power::ZERO)
+        } else {
+            Err(SettingError::out_of_range("time", time, format!("more than 0s to spend {energy} in")))
+        };
+    }
+    let nanos = u128::from(time.as_nanos());
+    let nanowatts = (energy.as_attojoules() + nanos / 2) / nanos;
+    let too_much = || {
+        let most = Power::from_nanowatts(u64::MAX);
+        SettingError::out_of_range("energy", energy, format!("at most {most} over {time}"))
+    };
+    u64::try_from(nanowatts).map(Power::from_nanowatts).map_err(|_| too_much())
+}
