@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from airwatt._core import InputError
+from airwatt.battery import Battery as _Battery
 from airwatt.cli.parameters import Argument, Exit, Option
 
 if TYPE_CHECKING:
@@ -34,6 +35,16 @@ FailIf = Annotated[
 Plot = Annotated[
     Path | None,
     Option("--plot", metavar="FILE", help="Draw a picture (.png, .svg, .pdf).", show_default=False),
+]
+
+Battery = Annotated[
+    str | None,
+    Option(
+        "--battery",
+        metavar="CAPACITY",
+        help="How long it lasts: 1000mAh@3.7V, 1000mAh, 3.7Wh; then ,self-discharge=2% ,cutoff=10% ,load=0.5mA.",
+        show_default=False,
+    ),
 ]
 
 Limit = Annotated[
@@ -67,6 +78,11 @@ EventLimit = Annotated[
 ]
 
 THRESHOLD_STATUS = 3
+
+
+def battery(text: str | None) -> _Battery | None:
+    """Reads `--battery`. Raises `InputError`."""
+    return None if text is None else _Battery.parse(text)
 
 
 def overrides(pairs: Iterable[str] | None) -> list[tuple[str, str]]:

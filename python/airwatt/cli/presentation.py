@@ -14,6 +14,7 @@ from airwatt.cli.output import note_file, print_json, show, writing
 from airwatt.results import Result, Runs
 
 if TYPE_CHECKING:
+    from airwatt.battery import Battery
     from airwatt.cli.layout import Table
 
 
@@ -69,17 +70,17 @@ def keep(result: Result, trace: Path | None, pcap: Path | None, perfetto: Path |
         note_file(plot)
 
 
-def present(result: Result | Runs, json: bool) -> None:
-    """Prints the document of one run or of several, as JSON or as tables."""
-    if json:
-        print_json(result.to_dict())
-        return
+def present(result: Result | Runs, json: bool, battery: "Battery | None" = None) -> None:
+    """Prints the document of one run or of several, as JSON or as tables, and how long a battery lasts."""
     # A single run is the mean of itself.
     runs = result.runs if isinstance(result, Runs) else [result]
+    if json:
+        print_json(result.to_dict() | ({} if battery is None else {"battery": _battery(runs, battery)}))
+        return
     first = runs[0]
     flows = () if not first.flows else (*_flows(runs), *_overheads(runs))
     stations = () if not first.stations else _stations(runs)
-    show(_headline(first, len(runs)), *flows, *stations, *_hops(runs), *_clock(result))
+    show(_headline(first, len(runs)), *flows, *stations, *_currents(runs, battery), *_hops(runs), *_clock(result))
 
 
 def _number(runs: Sequence[RunResult], number: Number, unit: str) -> str:
@@ -225,6 +226,49 @@ def _station(runs: Sequence[RunResult], index: int) -> list[str]:
         _number(runs, lambda run: run.stations[index].energy_per_bit_j, "J/b"),
         _count(runs, lambda run: run.stations[index].wakeups),
     ]
+
+
+def _voltage(run: RunResult, index: int) -> float | None:
+    """The voltage of a station's radio, as its power and its current have it."""
+    station = run.stations[index]
+    current = station.average_current_a
+    return station.average_power_w / current if current else None
+
+
+def _currents(runs: Sequence[RunResult], battery: "Battery | None") -> "Iterator[Table]":
+    """Current and charge a day of stations whose radio has a voltage, and how long the battery lasts."""
+    from airwatt.battery import lasting
+    from airwatt.cli.tables import NOTHING, quantity, table
+
+    first = runs[0]
+    volts = [_voltage(first, index) for index in range(len(first.stations))]
+    if battery is None and not any(volts):
+        return
+    rows = []
+    for index, station in enumerate(first.stations):
+        power_w = over(runs, lambda run, index=index: run.stations[index].average_power_w).mean or 0.0  # type: ignore[misc]
+        voltage = volts[index] if battery is None else battery.voltage(volts[index])
+        current = power_w / voltage if voltage else None
+        rows.append(
+            [
+                _name(first, station),
+                quantity(current, "A"),
+                NOTHING if current is None else f"{current * 24e3:.4g} mAh",
+                *([] if battery is None else [lasting(battery.lasts_s(power_w, volts[index]))]),
+            ]
+        )
+    yield table(["station", "current", "charge a day", *([] if battery is None else [f"{battery.text} lasts"])], rows)
+
+
+def _battery(runs: Sequence[RunResult], battery: "Battery") -> dict[str, object]:
+    """How long the battery lasts for each station, for the JSON document."""
+    first = runs[0]
+    lasts = []
+    for index, station in enumerate(first.stations):
+        power_w = over(runs, lambda run, index=index: run.stations[index].average_power_w).mean or 0.0  # type: ignore[misc]
+        lasts.append({"id": station.id, "lasts_s": battery.lasts_s(power_w, _voltage(first, index))})
+    capacity_j = battery.capacity_j(_voltage(first, 0)) if first.stations else battery.energy_j
+    return {"text": battery.text, "capacity_j": capacity_j, "stations": lasts}
 
 
 def _name(run: RunResult, station: StationResult) -> str:

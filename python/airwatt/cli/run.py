@@ -42,6 +42,7 @@ def command(
         Path | None,
         Option("--perfetto", metavar="FILE", help="Write the first run's time line for the Perfetto viewer."),
     ] = None,
+    battery: options.Battery = None,
     fail_if: options.FailIf = None,
     show_config: Annotated[
         bool,
@@ -54,6 +55,7 @@ def command(
 ) -> None:
     """Simulate a scenario: throughput and energy of each flow and station."""
     limits = options.thresholds_of_runs(fail_if)
+    lasting = options.battery(battery)
     check_picture("--plot", plot)
     check_file("--pcap", pcap)
     check_file("--perfetto", perfetto)
@@ -79,5 +81,5 @@ def command(
         first = result.results[0] if isinstance(result, Runs) else result
         assert isinstance(first, Result)
         keep(first, trace, None if streamed else pcap, perfetto, plot)
-    present(result, json)
+    present(result, json, lasting)
     options.hold(limits, result)

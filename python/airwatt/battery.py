@@ -1,0 +1,140 @@
+"""A battery, and how long it lasts at a mean power: capacity, self-discharge, cut-off and what else it feeds.
+
+A battery is written as its capacity and its options: `1000mAh@3.7V`, `1000mAh` at the voltage of the radio's profile,
+`3.7Wh`, `13.3kJ`, with `,self-discharge=2%` a month, `,cutoff=10%` of the capacity that stays unused, and `,load=0.5mA`
+for the host and its sensors. Left out: losses of regulators, and a capacity that depends on the current or the
+temperature.
+"""
+
+import math
+import re
+from dataclasses import dataclass
+
+from airwatt._core import InputError, Quantity
+
+SECONDS_A_DAY = 86_400.0
+_MONTH_S = 365.25 / 12 * SECONDS_A_DAY
+_MILLIAMPERE_HOURS = re.compile(r"(?P<number>[0-9.]+(?:[eE][+-]?[0-9]+)?)\s*(?P<unit>mAh|Ah)(?:@(?P<voltage>.+))?")
+_FORM = "CAPACITY[,self-discharge=P%][,cutoff=P%][,load=CURRENT], as in 1000mAh@3.7V,self-discharge=2%,load=0.5mA"
+
+
+@dataclass(frozen=True)
+class Battery:
+    """A battery as it was asked for. Without a voltage of its own it takes the radio's."""
+
+    text: str
+    energy_j: float | None = None
+    charge_c: float | None = None
+    """The capacity as a charge, for which a voltage gives the energy."""
+    voltage_v: float | None = None
+    self_discharge: float = 0.0
+    """Share of the charge that is lost in a month by itself."""
+    cutoff: float = 0.0
+    """Share of the capacity that stays unused."""
+    load_a: float = 0.0
+    """Current of the host and of its sensors, beside the radio's."""
+    load_w: float = 0.0
+    """The same, written as a power."""
+
+    @classmethod
+    def parse(cls, text: str) -> "Battery":
+        """Reads the notation. Raises `InputError`."""
+        capacity, *options = (part.strip() for part in text.split(","))
+        fields: dict[str, float] = _capacity(text, capacity)
+        for option in options:
+            key, separator, value = option.partition("=")
+            if not separator or key not in ("self-discharge", "cutoff", "load"):
+                raise _error(text, option)
+            if key == "load":
+                fields |= _load(text, value)
+            else:
+                fields[key.replace("-", "_")] = _share(text, value)
+        return cls(text, **fields)
+
+    def voltage(self, radio_v: float | None) -> float | None:
+        """The voltage that turns powers into currents: the radio's, or without one the battery's."""
+        return radio_v if radio_v is not None else self.voltage_v
+
+    def capacity_j(self, radio_v: float | None) -> float:
+        """The capacity as an energy. Raises `InputError` without a voltage."""
+        if self.energy_j is not None:
+            return self.energy_j
+        assert self.charge_c is not None
+        volts = self.voltage_v if self.voltage_v is not None else radio_v
+        if volts is None:
+            raise InputError(
+                f"--battery: expected a voltage, since the radio's profile has none, got {self.text!r}; "
+                "hint: 1000mAh@3.7V"
+            )
+        return self.charge_c * volts
+
+    def extra_w(self, radio_v: float | None) -> float:
+        """Power of the host and of its sensors. Raises `InputError` for a current without a voltage."""
+        volts = self.voltage(radio_v)
+        if self.load_a and volts is None:
+            raise InputError("--battery: expected a load as a power, since no voltage is known, got a current")
+        return self.load_w + self.load_a * (volts or 0.0)
+
+    def lasts_s(self, power_w: float, radio_v: float | None) -> float:
+        """How long it lasts if the radio draws this power.
+
+        With a self-discharge of rate k, dE/dt = -P - k E: the energy falls from E0 to E1 in
+        ln((k E0 + P) / (k E1 + P)) / k.
+        """
+        capacity = self.capacity_j(radio_v)
+        power = power_w + self.extra_w(radio_v)
+        if self.self_discharge == 0:
+            return capacity * (1 - self.cutoff) / power if power > 0 else math.inf
+        rate = -math.log1p(-self.self_discharge) / _MONTH_S
+        left = rate * capacity * self.cutoff + power
+        return math.log((rate * capacity + power) / left) / rate if left > 0 else math.inf
+
+
+def lasting(seconds: float) -> str:
+    """Writes a lifetime as people say it: hours, days or years."""
+    if seconds == math.inf:
+        return "for ever"
+    days = seconds / SECONDS_A_DAY
+    if days < 2:
+        return f"{seconds / 3600:.3g} h"
+    return f"{days:.3g} days" if days < 730 else f"{days / 365.25:.3g} years"
+
+
+def _error(text: str, part: str) -> InputError:
+    return InputError(f"--battery {text!r}: expected {_FORM}, got {part!r}")
+
+
+def _capacity(text: str, capacity: str) -> dict[str, float]:
+    fields: dict[str, float] = {}
+    charge = _MILLIAMPERE_HOURS.fullmatch(capacity)
+    try:
+        if charge is None:
+            fields["energy_j"] = Quantity(capacity, "energy").value
+        else:
+            fields["charge_c"] = float(charge["number"]) * (3.6 if charge["unit"] == "mAh" else 3600.0)
+            if charge["voltage"] is not None:
+                fields["voltage_v"] = Quantity(charge["voltage"], "voltage").value
+    except (InputError, ValueError):
+        raise _error(text, capacity) from None
+    if not all(0 < value < math.inf for value in fields.values()):
+        raise _error(text, capacity)
+    return fields
+
+
+def _load(text: str, value: str) -> dict[str, float]:
+    try:
+        if value.endswith("A"):
+            return {"load_a": Quantity(value, "current").value}
+        return {"load_w": Quantity(value, "power").value}
+    except InputError:
+        raise _error(text, f"load={value}") from None
+
+
+def _share(text: str, value: str) -> float:
+    try:
+        share = float(value.removesuffix("%")) / 100 if value.endswith("%") else math.nan
+    except ValueError:
+        share = math.nan
+    if not 0 <= share < 1:
+        raise _error(text, value)
+    return share

@@ -1,0 +1,62 @@
+"""Capacities, lifetimes by hand, and what `run --battery` prints."""
+
+import json
+import math
+
+import pytest
+
+from airwatt._core import InputError
+from airwatt.battery import Battery, lasting
+
+
+@pytest.mark.parametrize(
+    ("text", "radio_v", "capacity_j"),
+    [
+        ("1000mAh@3.7V", 3.3, 13_320.0),  # 3,600 C at 3.7 V
+        ("1000mAh", 3.3, 11_880.0),
+        ("2.6Ah@3V", None, 28_080.0),
+        ("3.7Wh", None, 13_320.0),
+        ("40kJ", None, 40_000.0),
+    ],
+)
+def test_capacities(text, radio_v, capacity_j):
+    assert Battery.parse(text).capacity_j(radio_v) == pytest.approx(capacity_j)
+
+
+def test_lifetimes_by_hand():
+    # 1.4 mA at 3.3 V are 4.62 mW: 11,880 J last 714 h.
+    assert Battery.parse("1000mAh").lasts_s(4.62e-3, 3.3) == pytest.approx(1000 / 1.4 * 3600)
+    # A tenth stays unused, and 0.6 mA of the host make 2 mA of 1.4 mA.
+    battery = Battery.parse("1000mAh,cutoff=10%,load=0.6mA")
+    assert battery.lasts_s(4.62e-3, 3.3) == pytest.approx(900 / 2.0 * 3600)
+    # Without a load, half of it is gone when (1 - 2 %) to the power of the months is a half.
+    months = math.log(0.5) / math.log(0.98)
+    idle = Battery.parse("3.7Wh,self-discharge=2%,cutoff=50%").lasts_s(0.0, None)
+    assert idle == pytest.approx(months * 365.25 / 12 * 86_400)
+    assert Battery.parse("3.7Wh").lasts_s(0.0, None) == math.inf
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1000", "1000mAh@", "1000mAh@3", "-1Wh", "1Wh,cutoff=1", "1Wh,cutoff=100%", "1Wh,load=3", "1Wh,x=1%"]
+)
+def test_what_is_no_battery_says_what_one_is(text):
+    with pytest.raises(InputError, match=r"1000mAh@3\.7V"):
+        Battery.parse(text)
+
+
+def test_a_charge_needs_a_voltage():
+    with pytest.raises(InputError, match="expected a voltage"):
+        Battery.parse("1000mAh").lasts_s(1.0, None)
+
+
+def test_times_are_written_as_people_say_them():
+    assert [lasting(hours * 3600.0) for hours in (3, 47, 714, 24 * 900)] == ["3 h", "47 h", "29.8 days", "2.46 years"]
+
+
+def test_run_says_how_long_a_battery_lasts(airwatt):
+    shown = airwatt.output(["run", "idle", "--battery", "1000mAh"])
+    assert all(words in shown for words in ("1.40 mA", "33.6 mAh", "29.8 days")), shown
+    document = json.loads(airwatt.output(["run", "idle", "--battery", "1000mAh", "--json"]))
+    assert document["battery"]["capacity_j"] == pytest.approx(11_880)
+    assert document["battery"]["stations"][0]["lasts_s"] == pytest.approx(714 * 3600, rel=0.002)
+    assert document["stations"][0]["average_current_a"] == pytest.approx(1.4e-3, rel=0.002)
