@@ -115,6 +115,9 @@ pub fn split_choice(text: &str) -> Result<Choice<'_>, SettingError> {
 /// settings), [`Settings`](crate::settings::Settings), and serde and schema as a table with the tag. A key of another
 /// kind is refused with the name of the kind that it belongs to. `FromStr` reads `NAME:KEY=VALUE`.
 ///
+/// With `by "kind", match by with_kind`, `with_kind!(config, settings => settings.method())` calls a method of whichever
+/// settings it holds, if all of them implement a common trait.
+///
 /// If each kind is run by a machine, the rows name the machines, which share a trait with `type Config` and `fn new`, and
 /// one constant of the trait becomes a method of the settings:
 ///
@@ -207,6 +210,18 @@ macro_rules! kinds {
         }
     };
 
+    ($(#[$doc:meta])* $vis:vis enum $name:ident by $tag:literal, match by $with:ident {
+        $($kind:literal => $variant:ident($config:ty), $text:literal;)+
+    }) => {
+        $crate::kinds! {
+            $(#[$doc])*
+            $vis enum $name by $tag {
+                $($kind => $variant($config), $text;)+
+            }
+        }
+        $crate::kinds!(@with ($) $with $name { $($variant)+ });
+    };
+
     ($(#[$doc:meta])* $vis:vis enum $name:ident by $tag:literal ($method:ident: $kept:ty = $constant:ident) =>
      $(#[$machine_doc:meta])* $machine_vis:vis enum $machine:ident: $trait:ident ($arg:ident: $arg_type:ty), match by $with:ident {
         $($kind:literal => $variant:ident($config:ty) by $mechanism:ty, $text:literal;)+
@@ -246,7 +261,7 @@ macro_rules! kinds {
     };
 
     (@with ($d:tt) $with:ident $machine:ident { $($variant:ident)+ }) => {
-        /// Calls whichever machine it is.
+        /// Calls whichever it is.
         macro_rules! $with {
             ($d machine:expr, $d inner:ident => $d call:expr) => {
                 match $d machine {

@@ -17,7 +17,7 @@ use airwatt_base::{Span, Stream};
 use airwatt_proto::cc::Algorithm;
 use airwatt_sim::live::Host;
 use airwatt_sim::net::route::NodeId;
-use airwatt_sim::net::{FlowPlan, Plan, Traffic as Carried};
+use airwatt_sim::net::{Content, FlowPlan, Plan, Traffic as Carried};
 use airwatt_sim::record::Responses;
 use airwatt_sim::scenario::{Scenario, Transport};
 use airwatt_sim::stack::application::{Dialogue, Source};
@@ -243,12 +243,11 @@ impl Flow {
             ))
         };
         let application = match &plan.traffic {
-            Carried::Transfer { dialogue: Some(config), .. } => {
+            Carried::Transfer { content: Content::Dialogue(config), .. } => {
                 FlowApplication::Dialogue(Box::new(Dialogue::new(*config, seed, index)), Durations::default())
             }
-            Carried::Transfer { source, .. } | Carried::Datagrams { source, .. } => {
-                FlowApplication::Source(Source::new(*source, seed, index))
-            }
+            Carried::Transfer { content: Content::Source(source), .. }
+            | Carried::Datagrams { source, .. } => FlowApplication::Source(Source::new(*source, seed, index)),
             _ => return Err(unable("a saturated queue")),
         };
         let Some(station) = plan.station else { return Err(unable("a neighbour's flow")) };

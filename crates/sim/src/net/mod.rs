@@ -30,7 +30,7 @@ use airwatt_proto::powersave::{StationId, Window};
 use airwatt_proto::tcp;
 
 pub use external::Delivery;
-pub use plan::{FlowPlan, MediumKind, Plan, Traffic};
+pub use plan::{Content, FlowPlan, MediumKind, Plan, Traffic};
 pub use store::{Store, Ticket};
 
 use crate::engine::Fingerprint;

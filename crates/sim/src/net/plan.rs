@@ -186,9 +186,7 @@ pub enum Traffic {
     /// Data over connections.
     Transfer {
         /// What the application sends.
-        source: SourceConfig,
-        /// Instead: the requests and replies of a dialogue.
-        dialogue: Option<DialogueConfig>,
+        content: Content,
         /// The connections, from the server to the station: one, or two that a gateway joins.
         connections: Vec<ConnectionPlan>,
         /// Whether connections begin with a SYN exchange.
@@ -210,6 +208,15 @@ pub enum Traffic {
     },
     /// The packets of a capture.
     Replay(Vec<Arrival>),
+}
+
+/// What an application sends over connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// The data of a source.
+    Source(SourceConfig),
+    /// The requests and replies of a dialogue.
+    Dialogue(DialogueConfig),
 }
 
 impl Plan {
@@ -309,10 +316,10 @@ impl Plan {
 pub(super) fn application(plan: &FlowPlan, seed: u64, index: usize) -> application::Application {
     use application::Application;
     match &plan.traffic {
-        Traffic::Transfer { dialogue: Some(config), .. } => {
+        Traffic::Transfer { content: Content::Dialogue(config), .. } => {
             Application::Dialogue(Box::new(Dialogue::new(*config, seed, index)))
         }
-        Traffic::Transfer { source, .. } => {
+        Traffic::Transfer { content: Content::Source(source), .. } => {
             Application::Transfer(Box::new(Transfer::new(Source::new(*source, seed, index))))
         }
         Traffic::Datagrams { source, .. } => {

@@ -6,18 +6,19 @@ use airwatt_energy::Radio;
 
 use super::resolve::Resolved;
 use super::{
-    AccessPoint, ApplicationConfig, FlowGroup, PathLoss, PointToPoint, Scenario, StationGroup, Transport,
-    Wifi, Wired, WiredDirection, general,
+    AccessPoint, FlowGroup, PathLoss, PointToPoint, Scenario, StationGroup, Transport, Wifi, Wired,
+    WiredDirection, general,
 };
 use crate::net::meter::BIN;
+use crate::stack::application::Pattern;
 
 /// Association identifiers end here (802.11-2020 9.4.1.8).
 pub(super) const MAX_STATIONS: u32 = 2_007;
 /// A run of over a month is a mistake.
-pub(super) const MAX_SPAN: Span = Span::from_secs(32 * 24 * 3_600);
+pub(crate) const MAX_SPAN: Span = Span::from_secs(32 * 24 * 3_600);
 pub(super) const MAX_ROUND_TRIP: Span = Span::from_secs(100);
-pub(super) const MAX_RATE: Rate = Rate::from_bps(1_000_000_000_000);
-pub(super) const MIN_RATE: Rate = Rate::from_bps(100);
+pub(crate) const MAX_RATE: Rate = Rate::from_bps(1_000_000_000_000);
+pub(crate) const MIN_RATE: Rate = Rate::from_bps(100);
 const MAX_CW: u32 = 32_767;
 const MAX_QUEUE: u32 = 10_000_000;
 /// What a beacon's interval field holds: 2^16 time units (802.11-2020 9.4.1.3).
@@ -302,7 +303,7 @@ fn short_flow(scenario: &Scenario, group: &FlowGroup, stations: u32) -> Checked 
     group.wired.as_ref().map_or(Ok(()), |path| wired(path, "wired"))?;
     neighbours(scenario, group)?;
     match (&group.application, group.transport) {
-        (ApplicationConfig::Saturated(_), Transport::Udp) if scenario.wifi.is_none() => {
+        (application, Transport::Udp) if application.is_saturated() && scenario.wifi.is_none() => {
             Err(SettingError::conflict("application.kind", "link", "\"saturated\" needs [wifi]"))
         }
         (_, Transport::Split) if scenario.wired.is_none() && group.wired.is_none() => {
@@ -327,7 +328,7 @@ fn neighbours(scenario: &Scenario, group: &FlowGroup) -> Checked {
         let name = format!("{:?}", group.transport.name());
         return Err(SettingError::conflict("transport", "neighbours", format!("{name} is for the last hop")));
     }
-    if matches!(group.application, ApplicationConfig::Saturated(_)) {
+    if group.application.is_saturated() {
         return Err(SettingError::conflict("application.kind", "neighbours", "\"saturated\" is for the air"));
     }
     Ok(())
@@ -353,27 +354,25 @@ fn ends(scenario: &Scenario, group: &FlowGroup) -> Checked {
 
 /// The application goes with the transport.
 fn carried(scenario: &Scenario, group: &FlowGroup) -> Checked {
-    use ApplicationConfig::{Bulk, RequestResponse, Saturated, Streaming, Web};
     let name = format!("{:?}", group.transport.name());
     let not_with = |why: &str| {
         let kind = format!("application {:?}", group.application.name());
         Err(SettingError::conflict("transport", kind, why))
     };
-    match (&group.application, group.transport) {
-        (Saturated(_), Transport::Udp) => Ok(()),
-        (Saturated(_), _) => {
+    match (group.application.pattern(), group.transport) {
+        (Pattern::Saturation, Transport::Udp) => Ok(()),
+        (Pattern::Saturation, _) => {
             let why = "\"saturated\" needs transport \"udp\"";
             Err(SettingError::conflict("application.kind", format!("transport {name}"), why))
         }
-        (Web(_) | RequestResponse(_), transport) if !matches!(transport, Transport::Tcp { .. }) => {
+        (Pattern::Dialogue(_), transport) if !matches!(transport, Transport::Tcp { .. }) => {
             not_with("requests need a TCP from end to end")
         }
-        (Bulk(_) | Streaming(_), Transport::Udp) => {
-            not_with("\"udp\" carries \"interactive\", \"cbr\" and \"saturated\"")
-        }
-        (application, Transport::Udp) => {
+        (Pattern::Source(_), Transport::Udp) => {
+            let Some(packet) = group.application.packet() else {
+                return not_with("\"udp\" carries \"interactive\", \"cbr\" and \"saturated\"");
+            };
             let room = scenario.tcp.mtu.as_bytes() - scenario.tcp.header.as_bytes();
-            let packet = application.packet().unwrap_or(Size::from_bytes(1));
             in_range("application.packet", packet, Size::from_bytes(1), Size::from_bytes(room))
         }
         _ => Ok(()),

@@ -9,7 +9,6 @@
 //! merges, types and checks it; what it returns can run. Every error is one line that names the file and line or the
 //! flag, the key, the value and what is allowed.
 
-mod application;
 mod check;
 mod effect;
 mod general;
@@ -32,16 +31,18 @@ use airwatt_proto::tcp::TcpSettings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use application::{
-    ApplicationConfig, BulkConfig, CbrConfig, InteractiveConfig, RequestResponseConfig, StreamingConfig,
-    WebConfig,
-};
 pub use link::{Links, PointToPoint};
 pub use load::ScenarioError;
 pub use names::Names;
 pub use shipped::{Shipped, shipped, shipped_text};
 pub use topology::{Cell, CellMode, Link, LinkKind, MiddleboxConfig, NodeGroup, StaticRoute, Topology};
 pub use transport::{Gateway, Transport};
+
+pub use crate::stack::application::{
+    ApplicationConfig, BulkConfig, CbrConfig, InteractiveConfig, RequestResponseConfig, StreamingConfig,
+    WebConfig,
+};
+pub(crate) use check::{MAX_RATE, MAX_SPAN, MIN_RATE};
 
 use crate::media::cell::contention::Counting;
 use airwatt_dot11::phy::Standard;

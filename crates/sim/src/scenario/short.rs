@@ -9,8 +9,7 @@
 
 use super::topology::{Cell, CellMode, Link, LinkKind, MiddleboxConfig, NodeGroup, Topology};
 use super::{
-    AccessPoint, ApplicationConfig, Direction, FlowGroup, Names, PointToPoint, Scenario, StationGroup,
-    Transport, Wifi, Wired,
+    AccessPoint, Direction, FlowGroup, Names, PointToPoint, Scenario, StationGroup, Transport, Wifi, Wired,
 };
 
 const SERVER: &str = "server";
@@ -144,7 +143,7 @@ fn flow(scenario: &Scenario, group: &FlowGroup, own: Option<String>) -> FlowGrou
     if group.is_general() {
         return group.clone();
     }
-    let is_saturated = matches!(group.application, ApplicationConfig::Saturated(_));
+    let is_saturated = group.application.is_saturated();
     let shared = || if scenario.wired.is_some() { SERVER } else { ACCESS_POINT }.to_owned();
     let server = if is_saturated { ACCESS_POINT.to_owned() } else { own.unwrap_or_else(shared) };
     let near = match (group.neighbours, &group.stations) {

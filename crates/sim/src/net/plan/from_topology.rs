@@ -6,7 +6,8 @@ use airwatt_energy::{Radio, RadioError};
 use airwatt_proto::powersave::{self, Abilities, AccessPointConfig, PowerSaveConfig};
 
 use super::{
-    AdHoc, CellPlan, FlowPlan, GatewayPlan, MediumKind, MediumPlan, NodePlan, Plan, StationPlan, Traffic,
+    AdHoc, CellPlan, Content, FlowPlan, GatewayPlan, MediumKind, MediumPlan, NodePlan, Plan, StationPlan,
+    Traffic,
 };
 use crate::media::cell::contention::{Access, Counting};
 use crate::media::cell::fq_codel::FqCodelConfig;
@@ -17,10 +18,10 @@ use crate::net::route::MediumId;
 use crate::net::transport;
 use crate::scenario::resolve::{BssPlace, Contents, MemberStation, Resolved, ResolvedFlow, ResolvedMedium};
 use crate::scenario::{
-    AccessPoint, ApplicationConfig, Cell, Gateway, Link, MiddleboxConfig, QueueDiscipline, Scenario,
-    StationGroup, Topology, Transport, Wifi, WiredDirection,
+    AccessPoint, Cell, Gateway, Link, MiddleboxConfig, QueueDiscipline, Scenario, StationGroup, Topology,
+    Transport, Wifi, WiredDirection,
 };
-use crate::stack::application::{DialogueConfig, Replies, SourceConfig};
+use crate::stack::application::Pattern;
 
 /// IP and UDP header in bytes.
 const UDP_HEADER_BYTES: u32 = 28;
@@ -315,24 +316,23 @@ fn flow(
         let MiddleboxConfig::Gateway(settings) = &table.middlebox[0];
         (gateways.at(node, settings), settings)
     });
-    let traffic = match (source(&group.application), group.transport) {
-        (None, _) => Traffic::Saturated {
+    let connections =
+        || transport::connections(scenario, group, &tcp, flow.down, gateway.map(|(_, settings)| settings));
+    let handshake = scenario.tcp.handshake;
+    let traffic = match (group.application.pattern(), group.transport) {
+        (Pattern::Saturation, _) => Traffic::Saturated {
             payload_bytes: (tcp.mss + tcp.header_bytes).saturating_sub(UDP_HEADER_BYTES),
             header_bytes: UDP_HEADER_BYTES,
         },
-        (Some(source), Transport::Udp) => Traffic::Datagrams { source, header_bytes: UDP_HEADER_BYTES },
-        (Some(source), _) => Traffic::Transfer {
-            source,
-            dialogue: dialogue(&group.application),
-            connections: transport::connections(
-                scenario,
-                group,
-                &tcp,
-                flow.down,
-                gateway.map(|(_, settings)| settings),
-            ),
-            handshake: scenario.tcp.handshake,
-        },
+        (Pattern::Source(source), Transport::Udp) => {
+            Traffic::Datagrams { source, header_bytes: UDP_HEADER_BYTES }
+        }
+        (Pattern::Source(source), _) => {
+            Traffic::Transfer { content: Content::Source(source), connections: connections(), handshake }
+        }
+        (Pattern::Dialogue(dialogue), _) => {
+            Traffic::Transfer { content: Content::Dialogue(dialogue), connections: connections(), handshake }
+        }
     };
     let path = flow.path.iter().map(|step| (step.medium as MediumId, Direction::from_member(step.from)));
     FlowPlan {
@@ -346,57 +346,5 @@ fn flow(
         traffic,
         start: group.start,
         start_spread: group.start_spread,
-    }
-}
-
-/// What the application sends; `None` if the queue never runs empty.
-fn source(application: &ApplicationConfig) -> Option<SourceConfig> {
-    let bytes = |size: Option<Size>| size.map(Size::as_bytes);
-    Some(match application {
-        ApplicationConfig::Bulk(bulk) => SourceConfig::Bulk { size: bytes(bulk.size) },
-        ApplicationConfig::Interactive(interactive) => SourceConfig::Interactive {
-            size: bytes(interactive.size),
-            mean_gap: interactive.mean_gap,
-            packet: interactive.packet.as_bytes() as u32,
-        },
-        ApplicationConfig::Cbr(cbr) => SourceConfig::ConstantRate {
-            size: bytes(cbr.size),
-            rate: cbr.rate,
-            packet: cbr.packet.as_bytes() as u32,
-        },
-        ApplicationConfig::Streaming(media) => {
-            let of = |time: Span| {
-                let bits = u128::from(media.rate.as_bps()) * u128::from(time.as_nanos()) / 1_000_000_000;
-                u64::try_from(bits / 8).unwrap_or(u64::MAX)
-            };
-            let size = bytes(media.size).or_else(|| media.media.map(of));
-            let block = media.block.as_bytes() as u32;
-            SourceConfig::Stream { size, rate: media.rate, startup: of(media.startup), block }
-        }
-        // A dialogue decides.
-        ApplicationConfig::Web(_) | ApplicationConfig::RequestResponse(_) => {
-            SourceConfig::Bulk { size: None }
-        }
-        ApplicationConfig::Saturated(_) => return None,
-    })
-}
-
-/// Who asks and who replies, if the application is one of these.
-fn dialogue(application: &ApplicationConfig) -> Option<DialogueConfig> {
-    let bytes = |size: Size| size.as_bytes() as u32;
-    match application {
-        ApplicationConfig::Web(web) => Some(DialogueConfig {
-            replies: Replies::Pages,
-            request: bytes(web.request),
-            think: web.mean_gap,
-            count: web.count,
-        }),
-        ApplicationConfig::RequestResponse(exchange) => Some(DialogueConfig {
-            replies: Replies::Fixed(bytes(exchange.response)),
-            request: bytes(exchange.request),
-            think: exchange.mean_gap,
-            count: exchange.count,
-        }),
-        _ => None,
     }
 }

@@ -9,7 +9,7 @@ use airwatt_proto::powersave::StationId;
 use super::{Directory, Resolved, Resolving, quoted};
 use crate::net::route::{Graph, Interface, Member, NoPath, NodeId};
 use crate::scenario::topology::{MiddleboxConfig, Topology};
-use crate::scenario::{ApplicationConfig, FlowGroup, Transport};
+use crate::scenario::{FlowGroup, Transport};
 
 use super::media::Contents;
 
@@ -201,7 +201,7 @@ impl Resolved {
     fn check_carried(&self, table: &FlowGroup, path: &[PathStep], gateway: Option<NodeId>) -> Resolving<()> {
         let is_wireless = |step: &PathStep| !matches!(self.media[step.medium].contents, Contents::Wire(_));
         let conflict = |key: &str, with: &str, why: &str| Err(SettingError::conflict(key, with, why));
-        if matches!(table.application, ApplicationConfig::Saturated(_)) {
+        if table.application.is_saturated() {
             let in_cell = |step: &PathStep| {
                 matches!(self.media[step.medium].contents, Contents::Channel(_) | Contents::AdHoc { .. })
             };

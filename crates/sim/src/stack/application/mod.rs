@@ -10,25 +10,112 @@
 //! is a machine: events and timers in, [`Call`]s out.
 
 mod blocks;
+mod bulk;
+mod cbr;
 mod datagrams;
 mod dialogue;
+mod interactive;
+mod limits;
 mod replay;
+mod request_response;
 mod saturation;
 mod source;
+mod streaming;
 mod transfer;
+mod web;
 
-use airwatt_base::{Instant, Span};
+use airwatt_base::settings::{NoSettings, Settings};
+use airwatt_base::{Instant, Size, Span, kinds};
 
 pub use blocks::Blocks;
+pub use bulk::BulkConfig;
+pub use cbr::CbrConfig;
 pub use datagrams::Datagrams;
 pub use dialogue::{Dialogue, DialogueConfig, Replies, Speaker};
+pub use interactive::InteractiveConfig;
 pub use replay::{Arrival, Delay, Replay};
+pub use request_response::RequestResponseConfig;
 pub use saturation::Saturation;
 pub use source::{Source, SourceConfig};
+pub use streaming::StreamingConfig;
 pub use transfer::Transfer;
+pub use web::WebConfig;
 
 use super::transport::SocketEvent;
 use crate::net::flow::FlowRecord;
+
+kinds! {
+    /// What a flow's application does.
+    #[derive(Eq)]
+    pub enum ApplicationConfig by "kind", match by with_kind {
+        "bulk" => Bulk(BulkConfig), "everything is available from the start";
+        "interactive" => Interactive(InteractiveConfig), "packets at random times, as somebody types";
+        "cbr" => Cbr(CbrConfig), "packets at a constant bit rate";
+        "streaming" => Streaming(StreamingConfig),
+            "media in blocks: the first seconds at once, then at the rate of the encoding";
+        "web" => Web(WebConfig), "pages over a persistent HTTP/1.1 connection, objects one after another";
+        "request-response" => RequestResponse(RequestResponseConfig),
+            "small requests and responses, as keys typed into a remote shell";
+        "saturated" => Saturated(NoSettings),
+            "a transmission queue at the head of the air that never runs empty (UDP only)";
+    }
+}
+
+/// What a scenario needs to know of a kind of application.
+pub trait ApplicationKind: Settings {
+    /// Whether the application comes to an end by itself; otherwise the key that would end it, empty if there is none.
+    ///
+    /// # Errors
+    /// The key.
+    fn end(&self) -> Result<(), &'static str>;
+
+    /// Payload of a packet, if the application decides on it. Only such an application can use datagrams.
+    fn packet(&self) -> Option<Size> {
+        None
+    }
+
+    /// The machine that runs it, with its settings.
+    fn pattern(&self) -> Pattern;
+}
+
+/// How an application sends: which machine runs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// Data that a source writes, over a connection ([`Transfer`]) or in datagrams ([`Datagrams`]).
+    Source(SourceConfig),
+    /// Requests and replies ([`Dialogue`]).
+    Dialogue(DialogueConfig),
+    /// As much as the air carries ([`Saturation`]).
+    Saturation,
+}
+
+impl Default for ApplicationConfig {
+    fn default() -> Self {
+        Self::Bulk(BulkConfig::default())
+    }
+}
+
+impl ApplicationConfig {
+    /// See [`ApplicationKind::end`].
+    pub(crate) fn end(&self) -> Result<(), &'static str> {
+        with_kind!(self, kind => kind.end())
+    }
+
+    /// See [`ApplicationKind::packet`].
+    pub(crate) fn packet(&self) -> Option<Size> {
+        with_kind!(self, kind => kind.packet())
+    }
+
+    /// See [`ApplicationKind::pattern`].
+    pub(crate) fn pattern(&self) -> Pattern {
+        with_kind!(self, kind => kind.pattern())
+    }
+
+    /// Whether the transmission queue never runs empty.
+    pub(crate) fn is_saturated(&self) -> bool {
+        self.pattern() == Pattern::Saturation
+    }
+}
 
 /// Index of an application in its network.
 pub(crate) type ApplicationId = u32;

@@ -1,11 +1,24 @@
 //! A sender whose queue at the head of the air never runs empty: each frame that leaves is replaced at once.
 
 use airwatt_base::Instant;
+use airwatt_base::settings::NoSettings;
 
-use super::{Call, Request, Role};
+use super::{ApplicationKind, Call, Pattern, Request, Role};
 
 /// Packets in the queue: one on the air, one waiting for it, and two so that a burst finds the next one.
 const KEPT: u32 = 4;
+
+/// The only application without settings.
+impl ApplicationKind for NoSettings {
+    /// No key ends it.
+    fn end(&self) -> Result<(), &'static str> {
+        Err("")
+    }
+
+    fn pattern(&self) -> Pattern {
+        Pattern::Saturation
+    }
+}
 
 /// A saturated sender of datagrams.
 #[derive(Clone, Debug)]

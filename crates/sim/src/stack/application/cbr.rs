@@ -1,0 +1,53 @@
+//! Packets at a constant bit rate.
+
+use airwatt_base::settings::{SettingError, Settings, in_range};
+use airwatt_base::{Rate, Size};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::limits::{MAX_RATE, MIN_RATE, check_packet, check_size};
+use super::{ApplicationKind, Pattern, SourceConfig};
+
+/// Packets at a constant bit rate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CbrConfig {
+    /// How much is sent. Without it the application runs for the whole run.
+    pub size: Option<Size>,
+    /// Rate of the data.
+    pub rate: Rate,
+    /// Data in a packet.
+    pub packet: Size,
+}
+
+impl Default for CbrConfig {
+    fn default() -> Self {
+        Self { size: None, rate: Rate::from_bps(250_000), packet: Size::from_bytes(1_000) }
+    }
+}
+
+impl Settings for CbrConfig {
+    fn check(&self) -> Result<(), SettingError> {
+        check_size(self.size)?;
+        in_range("rate", self.rate, MIN_RATE, MAX_RATE)?;
+        check_packet(self.packet)
+    }
+}
+
+impl ApplicationKind for CbrConfig {
+    fn end(&self) -> Result<(), &'static str> {
+        self.size.map(|_| ()).ok_or("size")
+    }
+
+    fn packet(&self) -> Option<Size> {
+        Some(self.packet)
+    }
+
+    fn pattern(&self) -> Pattern {
+        Pattern::Source(SourceConfig::ConstantRate {
+            size: self.size.map(Size::as_bytes),
+            rate: self.rate,
+            packet: self.packet.as_bytes() as u32,
+        })
+    }
+}

@@ -1,0 +1,30 @@
+//! Ranges that the settings of several applications share.
+
+use airwatt_base::settings::{SettingError, in_range};
+use airwatt_base::{Size, Span};
+
+pub(super) use crate::scenario::{MAX_RATE, MAX_SPAN, MIN_RATE};
+
+type Checked = Result<(), SettingError>;
+
+pub(super) fn check_size(size: Option<Size>) -> Checked {
+    size.map_or(Ok(()), |size| {
+        in_range("size", size, Size::from_bytes(1), Size::from_bytes(1_000_000_000_000))
+    })
+}
+
+pub(super) fn check_packet(packet: Size) -> Checked {
+    in_range("packet", packet, Size::from_bytes(1), Size::from_bytes(65_000))
+}
+
+pub(super) fn check_mean_gap(gap: Span) -> Checked {
+    in_range("mean_gap", gap, Span::from_micros(1), MAX_SPAN)
+}
+
+pub(super) fn check_message(key: &str, size: Size) -> Checked {
+    in_range(key, size, Size::from_bytes(1), Size::from_bytes(1_000_000_000))
+}
+
+pub(super) fn check_count(count: Option<u32>) -> Checked {
+    count.map_or(Ok(()), |count| in_range("count", count, 1, 10_000_000))
+}

@@ -1,0 +1,55 @@
+//! Small requests and responses, as keys typed into a remote shell: settings of a [`Dialogue`](super::Dialogue).
+
+use airwatt_base::settings::{SettingError, Settings};
+use airwatt_base::{Size, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::limits::{check_count, check_mean_gap, check_message};
+use super::{ApplicationKind, DialogueConfig, Pattern, Replies};
+
+/// Small requests and responses. The default sizes are those of a key typed into a remote shell: 36 to 52 bytes with the
+/// cipher's block and its check (RFC 4253 section 6).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RequestResponseConfig {
+    /// Number of requests. Without it as many as the run has time for.
+    pub count: Option<u32>,
+    /// Mean time before the next request.
+    pub mean_gap: Span,
+    /// Data of a request.
+    pub request: Size,
+    /// Data of a response.
+    pub response: Size,
+}
+
+impl Default for RequestResponseConfig {
+    fn default() -> Self {
+        let key = Size::from_bytes(48);
+        Self { count: None, mean_gap: Span::from_millis(500), request: key, response: key }
+    }
+}
+
+impl Settings for RequestResponseConfig {
+    fn check(&self) -> Result<(), SettingError> {
+        check_count(self.count)?;
+        check_mean_gap(self.mean_gap)?;
+        check_message("request", self.request)?;
+        check_message("response", self.response)
+    }
+}
+
+impl ApplicationKind for RequestResponseConfig {
+    fn end(&self) -> Result<(), &'static str> {
+        self.count.map(|_| ()).ok_or("count")
+    }
+
+    fn pattern(&self) -> Pattern {
+        Pattern::Dialogue(DialogueConfig {
+            replies: Replies::Fixed(self.response.as_bytes() as u32),
+            request: self.request.as_bytes() as u32,
+            think: self.mean_gap,
+            count: self.count,
+        })
+    }
+}
