@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use airwatt_base::{Instant, Span};
-use airwatt_sim::stack::application::{Dialogue, Source, Speaker};
+use airwatt_sim::stack::application::{Dialogue, Party, Source};
 use nix::sys::socket::{SockaddrIn, connect};
 
 use super::{Durations, OpenSockets};
@@ -77,16 +77,16 @@ pub(super) fn run_dialogue(
     let mut buffer = vec![0; CHUNK];
     dialogue.begin(clock.now());
     while !dialogue.is_over() && !open.is_over() {
-        match dialogue.take_speech() {
-            Some((Speaker::Client, bytes)) => {
+        match dialogue.take_message() {
+            Some((Party::Client, bytes)) => {
                 send_zeros(client, bytes)?;
                 read_bytes(&mut request_reader, bytes, &mut buffer)?;
-                dialogue.heard(Speaker::Server, bytes, clock.now());
+                dialogue.received(Party::Server, bytes, clock.now());
             }
-            Some((Speaker::Server, bytes)) => {
+            Some((Party::Server, bytes)) => {
                 let _ = responses.send(bytes);
                 read_bytes(&mut &*client, bytes, &mut buffer)?;
-                dialogue.heard(Speaker::Client, bytes, clock.now());
+                dialogue.received(Party::Client, bytes, clock.now());
                 durations.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&dialogue.durations);
             }
             None => {

@@ -33,12 +33,12 @@ pub use station::{Adaptation, AirTime, Station, StationInput, StationOutput, Sta
 /// Index of a station in its cell: its association identifier less one.
 pub type StationId = u32;
 
-/// A frame that a station sends for power save's sake, not for its user.
+/// A frame that a station sends for power save, not for its user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Control {
     /// A QoS Null frame of a trigger-enabled category with PM = 1: opens a service period (802.11-2020 11.2.3.5).
     Trigger,
-    /// A Null frame that tells the access point the power-management mode by its PM bit (802.11-2020 11.2.3.2).
+    /// A Null frame whose PM bit announces the power-management mode (802.11-2020 11.2.3.2).
     PmNull {
         /// The PM bit: true for power save.
         pm: bool,

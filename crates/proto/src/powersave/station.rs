@@ -10,7 +10,7 @@
 //! * Stamps [`Station::pm`] on each uplink frame when its first attempt starts.
 //! * Puts [`StationOutput::Send`] ahead of the user's frames, behind earlier such frames, and does not contend while
 //!   the radio sleeps or wakes up.
-//! * Obeys [`StationOutput::Doze`] after the acknowledgement that it owes for a frame just received.
+//! * Applies [`StationOutput::Doze`] after it has acknowledged the frame just received.
 //! * Answers [`StationOutput::Wake`] by [`StationInput::Awake`], [`StationConfig::wake_time`] later.
 //! * Answers [`StationOutput::MeasureAirTime`] by [`StationInput::AirTime`], after the drain.
 //! * Carries [`StationOutput::Window`] to the receivers of the station's connections.
@@ -28,7 +28,7 @@ use super::{Control, ServiceFlags};
 timer_kinds! {
     /// Why a station's power save wakes up. Names are those of the results.
     pub enum StationTimer {
-        /// When to tell the access point the power-management mode: at the start, and again after that frame was lost.
+        /// When to announce the power-management mode: at the start, and again after that frame was lost.
         Announce = "announce",
         /// When to hear the next beacon.
         Beacon = "beacon",
@@ -83,9 +83,9 @@ pub enum StationInput {
         /// Whether an acknowledgement came.
         delivered: bool,
     },
-    /// So many frames of the user now wait in the MAC, the one being sent among them; 0: drained.
+    /// The number of the user's frames in the MAC has changed.
     Backlog {
-        /// How many.
+        /// Their number, including the one being sent.
         frames: u32,
     },
     /// The radio has woken up.
@@ -98,43 +98,44 @@ pub enum StationInput {
 /// may hand out counters as it finds them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct AirTime {
-    /// It sent.
+    /// Time in which it sent.
     pub transmit: Span,
-    /// It received.
+    /// Time in which it received.
     pub receive: Span,
-    /// It, or the access point on its behalf, waited for the medium with a frame to send: interframe spaces and backoff.
-    /// A driver that cannot know counts the mean of one access for each frame exchange.
+    /// Time in which it, or the access point on its behalf, contended for the medium: interframe spaces and backoff. A
+    /// driver that does not know it adds the mean of one access for each frame exchange.
     pub backoff: Span,
 }
 
 impl AirTime {
-    /// All of it.
+    /// The sum.
     pub fn total(&self) -> Span {
         self.transmit + self.receive + self.backoff
     }
 }
 
-/// How much a station wants its peers to send. It holds for all of its connections together, and takes back what they have
-/// offered beyond: nothing else closes a large window in time, and peers have to bear it (RFC 9293 section 3.8.6).
+/// The receive window that a station offers to its peers, for all of its connections together. It can shrink a window that was
+/// offered before, because nothing else closes a large window in time; senders have to tolerate that (RFC 9293 section
+/// 3.8.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
-    /// As much as the receivers have room for.
+    /// The windows are those of the receivers.
     Open,
-    /// So many bytes beyond what has arrived, and then no more: receivers advertise no edge beyond. Zero closes the window.
+    /// The receivers advertise no edge beyond this number of bytes after what has arrived. Zero closes the window.
     Grant {
-        /// How many.
+        /// Number of bytes.
         bytes: u64,
     },
 }
 
-/// What a policy that adapts has made of its traffic, for pictures.
+/// The estimates of an adaptive policy, for traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Adaptation {
     /// Time between triggers.
     pub interval: Span,
     /// Estimated peak rate of the path in bit/s; 0 while it is unknown.
     pub peak_bps: u64,
-    /// Rate in bit/s that the application wants, once it is known to want no more.
+    /// Rate of an application-limited stream in bit/s; `None` if the traffic is not known to be one.
     pub application_bps: Option<u64>,
     /// Smoothed throughput in bit/s.
     pub throughput_bps: u64,
@@ -153,7 +154,7 @@ pub enum StationOutput {
     Send(Control),
     /// Hand in [`StationInput::AirTime`], once the outputs are drained.
     MeasureAirTime,
-    /// Let the receivers of the station's connections offer so much.
+    /// Let the receivers of the station's connections offer this window.
     Window(Window),
 }
 
@@ -216,7 +217,7 @@ impl Station {
         self.radio.counts()
     }
 
-    /// What a policy that adapts has made of its traffic; none of a policy that does not.
+    /// The estimates of the policy; `None` if it does not adapt.
     pub fn adaptation(&self) -> Option<Adaptation> {
         self.policy.adaptation(&self.radio)
     }

@@ -3,8 +3,8 @@
 //!
 //! In active mode every received or sent packet restarts the inactivity timer. When it runs out the station announces
 //! PM = 1 by a Null frame and, once that is acknowledged, sleeps between beacons. A TIM bit, or a frame of the user, ends
-//! that: with PM = 0 in a Null frame for the former, on the user's own frames for the latter, which tells the access
-//! point as much and saves a frame. Frames buffered at the access point come when it hears PM = 0, without polls.
+//! that: with PM = 0 in a Null frame for the former, and on the user's own frames for the latter, which saves a
+//! frame. The access point sends buffered frames when it has received PM = 0, without polls.
 //!
 //! Left out: exceptions by port or kind of traffic that vendors add, since none is published.
 

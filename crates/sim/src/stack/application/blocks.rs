@@ -1,8 +1,8 @@
-//! How long the blocks of a stream take, from the server's writing them until the player has them whole.
+//! The time that each block of a stream takes, from the write of the server to its complete arrival at the player.
 //!
-//! What fills the player's buffer at the beginning is no block. A block waits for all that was written before it, so one
-//! that is late makes the next ones late. Left out: what the player makes of it; with ten seconds in its buffer it bears
-//! any delay below.
+//! The data that fill the player's buffer at the beginning are not a block. A block waits for all data written before it, so a
+//! late block delays the next ones. Left out: the effect on the player, which tolerates any delay up to the ten seconds in
+//! its buffer.
 
 use std::collections::VecDeque;
 
@@ -11,19 +11,19 @@ use airwatt_base::{Instant, Span};
 /// The blocks of one stream.
 #[derive(Clone, Debug, Default)]
 pub struct Blocks {
-    /// Where each block ends in the stream that is not whole yet, and when it was written.
+    /// The blocks that are not complete: the position in the stream at which each ends, and the time of its write.
     awaited: VecDeque<(u64, Instant)>,
-    /// How long each took, in the order of the stream.
+    /// Duration of each block, in the order of the stream.
     pub durations: Vec<Span>,
 }
 
 impl Blocks {
-    /// The server has written a block, which ends at `end` bytes.
+    /// Notes that the server has written a block, which ends at `end` bytes.
     pub fn written(&mut self, end: u64, now: Instant) {
         self.awaited.push_back((end, now));
     }
 
-    /// The player has everything up to `bytes`.
+    /// Notes that the player has received all bytes before `bytes`.
     #[inline]
     pub fn arrived(&mut self, bytes: u64, now: Instant) {
         while let Some((_, written)) = self.awaited.front().filter(|(end, _)| *end <= bytes) {

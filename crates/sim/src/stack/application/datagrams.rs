@@ -1,4 +1,4 @@
-//! Datagrams: the data of a source, each piece in a packet of its own that is sent once.
+//! Datagrams: the data of a source, each write in a packet of its own that is sent once.
 
 use airwatt_base::Instant;
 

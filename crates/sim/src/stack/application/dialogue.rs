@@ -1,83 +1,84 @@
-//! Applications that answer: a client asks, a server replies over the same connection, and the client asks again.
+//! Requests and replies: a client sends a request, a server replies over the same connection, and the client sends the next.
 //!
-//! * **Web**, HTTP/1.1 with a persistent connection: the objects of a page one after another, each asked for when the one
-//!   before has arrived whole. The page is the unit whose time counts, from its first request to its last byte.
-//! * **Request and response**, as keys typed into a remote shell: a small packet there, a small one back, and time to think.
+//! * **Web**, HTTP/1.1 with a persistent connection: the objects of a page one after another, each requested when the
+//!   previous one has arrived completely. The page is the unit whose time counts, from its first request to its last byte.
+//! * **Request and response**, as keys typed into a remote shell: a small packet in each direction, and time to think.
 //!
-//! Pages are those of about 2010, when the BA-TA paper drew its own from a site that collected them: 50 to 65 objects of 300
-//! to 500 kB together, both drawn evenly. Ramachandran's *Web metrics* (Google, 2010) found 44 and 320 kB on the average.
+//! Pages are those of about 2010, when the BA-TA paper took its own from a site that collected them: 50 to 65 objects of 300
+//! to 500 kB together, both drawn uniformly. Ramachandran's *Web metrics* (Google, 2010) found 44 and 320 kB on the average.
 //! Sizes within a page are log-normal with the deviation that Barford and Crovella (*Generating representative Web
 //! workloads*, SIGMETRICS 1998) give for the body of the distribution; a heavy tail has no place in a page of a given size.
 //!
-//! Left out: several connections to a server, pipelining, servers that take their time, and what a browser has cached.
+//! Left out: several connections to a server, pipelining, the time that a server needs for a reply, and caches of browsers.
 
 use airwatt_base::{Instant, Span, Stream};
 
 /// Standard deviation of the logarithm of an object's size.
 const OBJECT_SIGMA: f64 = 1.318;
-/// Objects of a page.
+/// Least and largest number of objects of a page.
 const OBJECTS: (u32, u32) = (50, 65);
-/// Bytes of a page.
+/// Least and largest size of a page in bytes.
 const PAGE_BYTES: (u32, u32) = (300_000, 500_000);
-/// No reply is smaller: a status line and headers.
+/// Size of the smallest reply in bytes: a status line and headers.
 const LEAST_OBJECT: u64 = 200;
 
-/// What a client asks for.
+/// The replies that a client requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replies {
     /// Pages of objects.
     Pages,
-    /// So many bytes each time.
+    /// The same number of bytes each time.
     Fixed(u32),
 }
 
-/// A dialogue.
+/// Settings of a dialogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DialogueConfig {
-    /// What the client asks for.
+    /// The replies that the client requests.
     pub replies: Replies,
     /// Bytes of a request.
     pub request: u32,
-    /// Mean of the exponential time between a unit's end and the next one's first request.
+    /// Mean time between the end of a unit and the first request of the next one; the times are exponentially distributed.
     pub think: Span,
-    /// How many units; `None` for as long as the run lasts.
+    /// Number of units; `None` for as long as the run lasts.
     pub count: Option<u32>,
 }
 
-/// Whose turn it is.
+/// The progress of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
-    /// The client thinks until then.
+    /// The client sends the next request at this time.
     Thinking(Instant),
-    /// The server has yet to get so many bytes of a request.
+    /// Bytes of a request that the server has not received yet.
     Asking(u64),
-    /// The client has yet to get so many bytes of a reply.
+    /// Bytes of a reply that the client has not received yet.
     Replying(u64),
+    /// All units are complete.
     Over,
 }
 
-/// Who writes.
+/// One end of a dialogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Speaker {
-    /// Who asks.
+pub enum Party {
+    /// Sends requests.
     Client,
-    /// Who replies.
+    /// Sends replies.
     Server,
 }
 
-/// One dialogue as it goes.
+/// A dialogue in progress.
 #[derive(Clone, Debug)]
 pub struct Dialogue {
     config: DialogueConfig,
     random: Stream,
     turn: Turn,
-    /// Replies of the unit that are still to come, the next one last.
+    /// Sizes of the replies that the unit still lacks, the next one last.
     objects: Vec<u32>,
-    /// When the unit's first request was made.
+    /// Time of the unit's first request.
     asked: Instant,
-    /// What is to be written.
-    speech: Option<(Speaker, u64)>,
-    /// How long each unit took.
+    /// Bytes that an end is to write.
+    message: Option<(Party, u64)>,
+    /// Duration of each unit.
     pub durations: Vec<Span>,
 }
 
@@ -86,20 +87,20 @@ impl Dialogue {
     pub fn new(config: DialogueConfig, seed: u64, flow: usize) -> Self {
         let random = Stream::new(seed, &format!("flow/{flow}/dialogue"));
         let (turn, asked) = (Turn::Thinking(Instant::FOREVER), Instant::ZERO);
-        Self { config, random, turn, objects: Vec::new(), asked, speech: None, durations: Vec::new() }
+        Self { config, random, turn, objects: Vec::new(), asked, message: None, durations: Vec::new() }
     }
 
-    /// How many units it has, if it ends.
+    /// Number of units; `None` if it lasts as long as the run.
     pub const fn count(&self) -> Option<u32> {
         self.config.count
     }
 
-    /// Whether every unit is done.
+    /// Whether every unit is complete.
     pub fn is_over(&self) -> bool {
         self.turn == Turn::Over
     }
 
-    /// When the client has thought enough.
+    /// The time of the next request, if the client is waiting for it.
     pub const fn due(&self) -> Option<Instant> {
         match self.turn {
             Turn::Thinking(until) => Some(until),
@@ -107,13 +108,13 @@ impl Dialogue {
         }
     }
 
-    /// The client begins at once.
+    /// Begins: the client sends its first request at `now`.
     pub fn begin(&mut self, now: Instant) {
         self.turn = Turn::Thinking(now);
         self.handle_timeout(now);
     }
 
-    /// The client asks for the next unit, if it has thought enough.
+    /// Sends the request of the next unit, if it is due.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.due().is_none_or(|due| due > now) {
             return;
@@ -126,18 +127,18 @@ impl Dialogue {
         self.ask();
     }
 
-    /// So many bytes have come to the server's (`Speaker::Server`) or to the client's application.
-    pub fn heard(&mut self, by: Speaker, bytes: u64, now: Instant) {
+    /// Processes `bytes` bytes that have arrived at one end.
+    pub fn received(&mut self, by: Party, bytes: u64, now: Instant) {
         match (&mut self.turn, by) {
-            (Turn::Asking(left), Speaker::Server) => {
+            (Turn::Asking(left), Party::Server) => {
                 *left = left.saturating_sub(bytes);
                 if *left == 0 {
                     let reply = u64::from(self.objects.pop().unwrap_or_default());
                     self.turn = Turn::Replying(reply);
-                    self.speech = Some((Speaker::Server, reply));
+                    self.message = Some((Party::Server, reply));
                 }
             }
-            (Turn::Replying(left), Speaker::Client) => {
+            (Turn::Replying(left), Party::Client) => {
                 *left = left.saturating_sub(bytes);
                 if *left == 0 {
                     self.replied(now);
@@ -148,8 +149,8 @@ impl Dialogue {
     }
 
     /// What is to be written now, and by whom.
-    pub const fn take_speech(&mut self) -> Option<(Speaker, u64)> {
-        self.speech.take()
+    pub const fn take_message(&mut self) -> Option<(Party, u64)> {
+        self.message.take()
     }
 
     fn replied(&mut self, now: Instant) {
@@ -168,7 +169,7 @@ impl Dialogue {
     fn ask(&mut self) {
         let request = u64::from(self.config.request);
         self.turn = Turn::Asking(request);
-        self.speech = Some((Speaker::Client, request));
+        self.message = Some((Party::Client, request));
     }
 
     /// The sizes of a page's objects.
@@ -195,24 +196,24 @@ mod tests {
     const STEP: Span = Span::from_millis(10);
 
     /// Lets a dialogue go on with everything delivered a step later. Returns bytes asked and replied, and the end.
-    fn converse(dialogue: &mut Dialogue) -> (Vec<u64>, Vec<u64>, Instant) {
+    fn run(dialogue: &mut Dialogue) -> (Vec<u64>, Vec<u64>, Instant) {
         let (mut requests, mut replies, mut now) = (Vec::new(), Vec::new(), Instant::from_millis(100));
         dialogue.begin(now);
         while !dialogue.is_over() {
             now = dialogue.due().unwrap_or(now);
             dialogue.handle_timeout(now);
-            if let Some((speaker, bytes)) = dialogue.take_speech() {
-                let (said, by) = match speaker {
-                    Speaker::Client => (&mut requests, Speaker::Server),
-                    Speaker::Server => (&mut replies, Speaker::Client),
+            if let Some((party, bytes)) = dialogue.take_message() {
+                let (said, by) = match party {
+                    Party::Client => (&mut requests, Party::Server),
+                    Party::Server => (&mut replies, Party::Client),
                 };
                 said.push(bytes);
                 now += STEP;
                 // In two parts, and once to who is not meant.
-                dialogue.heard(speaker, bytes, now);
-                dialogue.heard(by, bytes - 1, now);
-                assert_eq!(dialogue.take_speech(), None);
-                dialogue.heard(by, 1, now);
+                dialogue.received(party, bytes, now);
+                dialogue.received(by, bytes - 1, now);
+                assert_eq!(dialogue.take_message(), None);
+                dialogue.received(by, 1, now);
             }
         }
         (requests, replies, now)
@@ -227,7 +228,7 @@ mod tests {
             count: Some(2_000),
         };
         let mut dialogue = Dialogue::new(config, 1, 0);
-        let (requests, replies, end) = converse(&mut dialogue);
+        let (requests, replies, end) = run(&mut dialogue);
         assert_eq!((requests, replies), (vec![36; 2_000], vec![48; 2_000]));
         assert!(dialogue.durations.iter().all(|took| *took == STEP * 2));
         // 1,999 gaps of 200 ms on the average: their mean's standard error is 2.2 %.
@@ -247,7 +248,7 @@ mod tests {
         let mut sizes = Vec::new();
         for flow in 0..200 {
             let mut dialogue = Dialogue::new(config, 1, flow);
-            let (requests, replies, end) = converse(&mut dialogue);
+            let (requests, replies, end) = run(&mut dialogue);
             assert!(requests.len() == replies.len() && (50..=65).contains(&replies.len()));
             let page: u64 = replies.iter().sum();
             assert!((300_000 - 65..=500_000 + 65 * LEAST_OBJECT).contains(&page), "{page}");

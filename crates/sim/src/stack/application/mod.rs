@@ -31,7 +31,7 @@ pub use blocks::Blocks;
 pub use bulk::BulkConfig;
 pub use cbr::CbrConfig;
 pub use datagrams::Datagrams;
-pub use dialogue::{Dialogue, DialogueConfig, Replies, Speaker};
+pub use dialogue::{Dialogue, DialogueConfig, Party, Replies};
 pub use interactive::InteractiveConfig;
 pub use replay::{Arrival, Delay, Replay};
 pub use request_response::RequestResponseConfig;
@@ -216,8 +216,8 @@ impl Application {
             Self::Transfer(transfer) => transfer.handle_event(role, event, record, now),
             Self::Dialogue(dialogue) => {
                 if let SocketEvent::Delivered(bytes) = event {
-                    let speaker = if role == Role::Receiver { Speaker::Client } else { Speaker::Server };
-                    dialogue.heard(speaker, bytes, now);
+                    let party = if role == Role::Receiver { Party::Client } else { Party::Server };
+                    dialogue.received(party, bytes, now);
                     if dialogue.is_over() {
                         record.completed.get_or_insert(now);
                         record.acknowledged.get_or_insert(now);
@@ -242,8 +242,8 @@ impl Application {
     pub fn poll_call(&mut self, now: Instant) -> Option<Call> {
         match self {
             Self::Transfer(transfer) => transfer.poll_call(),
-            Self::Dialogue(dialogue) => dialogue.take_speech().map(|(speaker, bytes)| Call {
-                role: if speaker == Speaker::Client { Role::Receiver } else { Role::Sender },
+            Self::Dialogue(dialogue) => dialogue.take_message().map(|(party, bytes)| Call {
+                role: if party == Party::Client { Role::Receiver } else { Role::Sender },
                 request: Request::Write(bytes),
             }),
             Self::Datagrams(datagrams) => datagrams.poll_call(now),

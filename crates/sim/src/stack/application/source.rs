@@ -1,19 +1,19 @@
-//! When an application has how much to send.
+//! The data that an application writes, and when.
 //!
-//! Bulk data are there from the start. Interactive packets come at random times: the gaps are exponential with a given mean.
-//! A constant bit rate has a packet every so often, the first one at the start. A stream sends its first seconds at once, for the
-//! player to fill its buffer, and then a block every so often, at the rate of its encoding (block sending).
+//! Bulk data are available from the start. Interactive packets come at random times, with exponentially distributed gaps.
+//! A constant bit rate has packets at equal intervals, the first one at the start. A stream sends its first seconds at once,
+//! which fill the buffer of the player, and then blocks at equal intervals, at the rate of its encoding (block sending).
 //!
-//! Left out: an application that reacts to what it receives (see [`super::Dialogue`]); what is written waits in the sender however long that takes.
+//! Left out: applications that react to what they receive (see [`super::Dialogue`]), and limits of the send buffer.
 
 use airwatt_base::{Instant, Rate, Size, Span, Stream};
 
 /// What an application sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceConfig {
-    /// So many bytes at once; `None` for more than any run can carry.
+    /// All data at once.
     Bulk {
-        /// How many.
+        /// Bytes in all; `None` for more than any run can carry.
         size: Option<u64>,
     },
     /// Packets at random times.
@@ -48,7 +48,7 @@ pub enum SourceConfig {
 }
 
 impl SourceConfig {
-    /// How much in all, in bytes.
+    /// Bytes in all; `None` for as long as the run lasts.
     pub const fn size(&self) -> Option<u64> {
         match *self {
             Self::Bulk { size }
@@ -59,7 +59,7 @@ impl SourceConfig {
     }
 }
 
-/// One application's data, in the order of their times.
+/// The data of one application, in the order of their times.
 #[derive(Clone, Debug)]
 pub struct Source {
     config: SourceConfig,
@@ -68,7 +68,7 @@ pub struct Source {
     due: Option<Instant>,
     /// Bytes written so far.
     written: u64,
-    /// When the last of them were.
+    /// Time of the last write.
     last: Instant,
 }
 
@@ -89,12 +89,12 @@ impl Source {
         });
     }
 
-    /// How much in all, in bytes.
+    /// Bytes in all; `None` for as long as the run lasts.
     pub const fn size(&self) -> Option<u64> {
         self.config.size()
     }
 
-    /// When there is something to send next.
+    /// The time of the next write.
     pub const fn due(&self) -> Option<Instant> {
         self.due
     }
@@ -104,8 +104,7 @@ impl Source {
         matches!(self.config, SourceConfig::Stream { .. })
     }
 
-    /// Where the block that was just written ends, in bytes from the stream's beginning; `None` if what was written is not
-    /// one.
+    /// The position in the stream at which the last block ends, in bytes; `None` if the last write was not a block.
     pub fn block_end(&self) -> Option<u64> {
         match self.config {
             SourceConfig::Stream { startup, .. } if self.written > startup.max(1) => Some(self.written),
@@ -118,12 +117,12 @@ impl Source {
         self.config.size().is_some_and(|size| self.written >= size)
     }
 
-    /// From the beginning to the last bytes written.
+    /// The time from the beginning to the last write.
     pub fn lasted(&self) -> Span {
         self.last - self.began
     }
 
-    /// How many bytes the application writes at `now`; zero if none are due.
+    /// Takes the bytes that the application writes at `now`; zero if none are due.
     pub fn take(&mut self, now: Instant) -> u64 {
         let Some(due) = self.due.filter(|due| *due <= now) else { return 0 };
         let left = self.config.size().map_or(u64::MAX >> 8, |size| size - self.written);

@@ -1,4 +1,4 @@
-//! A transfer: the data of a source over a connection, until the sender knows that all of it has arrived.
+//! A transfer: the data of a source over a connection, until all of it is acknowledged.
 
 use airwatt_base::Instant;
 

@@ -1,10 +1,9 @@
-//! Whether the traffic is a stream that has all it wants: the addition of BA-TA+Str.
+//! Detection of application-limited streams: the addition of BA-TA+Str.
 //!
-//! BA-TA takes a throughput below the path's peak rate for a reason to trigger oftener. A stream that its server sends
-//! at the rate of the media never reaches the peak rate, however often the station triggers. If the interval was
-//! shortened, or active mode was entered, and the throughput of the last seconds stayed as it was, then that throughput
-//! is what the application wants, and takes the peak rate's place as the reference. It gives it back as soon as more
-//! comes than that.
+//! BA-TA triggers more often while the throughput is below the peak rate of the path. A stream that its server sends at the
+//! rate of the media never reaches the peak rate, however often the station triggers. If the interval was shortened, or
+//! active mode was entered, and the throughput of the last seconds did not change, then this throughput is the rate of the
+//! application, and replaces the peak rate as the reference until the throughput exceeds it.
 //!
 //! The paper does not say when throughput counts as stable or the interval as reduced. Stable: the means over the parts of
 //! the history lie within [`StreamConfig::tolerance`] of their own mean. Reduced: by more than the same share, because an
@@ -39,7 +38,7 @@ impl History {
         Self { config, parts: VecDeque::new(), current: Part::default(), application_bps: None }
     }
 
-    /// The rate that the application wants, if it is known.
+    /// The rate of the application in bit/s; `None` while it is unknown.
     pub(super) fn application_bps(&self) -> Option<u64> {
         self.application_bps
     }
@@ -48,7 +47,7 @@ impl History {
         *self = Self::new(self.config);
     }
 
-    /// The smoothed throughput is this. More than the application was thought to want: it wants more.
+    /// Drops the estimate if the smoothed throughput exceeds it.
     pub(super) fn measured(&mut self, throughput_bps: u64) {
         let limit = |rate: u64| self.config.surplus.of(i128::from(rate));
         if self.application_bps.is_some_and(|rate| i128::from(throughput_bps) > limit(rate)) {
@@ -56,7 +55,7 @@ impl History {
         }
     }
 
-    /// An update is over: so many bits came in this time, at this interval, after which it is `interval`.
+    /// Notes an update: `bits` received in `elapsed` at the interval `before`, which the update changed to `interval`.
     pub(super) fn record(&mut self, bits: u64, elapsed: Span, before: Span, interval: Span, entered: bool) {
         let part = &mut self.current;
         part.bits += bits;
@@ -72,11 +71,12 @@ impl History {
             self.parts.pop_front();
         }
         if self.parts.len() == wanted {
-            self.judge(interval);
+            self.estimate(interval);
         }
     }
 
-    fn judge(&mut self, interval: Span) {
+    /// Takes the mean rate for that of the application, if the interval was reduced and the rate stayed stable.
+    fn estimate(&mut self, interval: Span) {
         let longest = self.parts.iter().map(|part| part.longest_interval).max().unwrap_or_default();
         let slack = self.config.tolerance.of(i128::from(longest.as_nanos()));
         let reduced = i128::from(longest.as_nanos()) - i128::from(interval.as_nanos()) > slack;
