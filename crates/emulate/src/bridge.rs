@@ -8,18 +8,18 @@
 use std::io;
 
 use airwatt_base::{Instant, Span};
+use airwatt_linux::clock::Clock;
+use airwatt_linux::event_loop::{EventLoop, Interest, Token};
 use airwatt_sim::live::{Delivery, Host, Live};
 use airwatt_sim::scenario::Scenario;
-use nix::errno::Errno;
 use nix::libc;
-use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use tracing::debug;
 
 use crate::error::failed;
 use crate::flow_monitor::{FlowMonitor, PacketNote};
 use crate::hosts::{Hosts, Member, host_at, place};
 use crate::kernel::Priority;
-use crate::realtime::{Clock, Lateness, Realtime, cpu_s};
+use crate::realtime::{Lateness, Realtime, cpu_s};
 use crate::traffic::KnownFlow;
 use crate::work::{Running, Work};
 use crate::{EmulateError, Emulated, Options, Progress};
@@ -30,10 +30,9 @@ const MOST_BYTES: usize = 65_536;
 const BATCH: usize = 64;
 /// Least time between two progress reports.
 const BETWEEN_REPORTS: Span = Span::from_millis(100);
-/// Keys of readiness events other than those of devices.
-const TIMER: u64 = u64::MAX;
-const REPORTS: u64 = u64::MAX - 1;
-const STOP: u64 = u64::MAX - 2;
+/// Sources other than the devices, whose tokens are their places among the hosts.
+const REPORTS: Token = Token(u64::MAX - 1);
+const STOP: Token = Token(u64::MAX - 2);
 
 /// The reason why an emulation ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -57,22 +56,16 @@ pub(crate) fn run(
     let mut running = Running::prepare(scenario, seed, &hosts, &options)?;
     let live =
         Live::new(scenario, seed, options.trace).map_err(|error| EmulateError::Input(error.to_string()))?;
-    let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|error| failed("epoll")(error.into()))?;
-    let clock = Clock::start().map_err(failed("a timer"))?;
-    let readable = |key| EpollEvent::new(EpollFlags::EPOLLIN, key);
-    let edge = EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, TIMER);
-    let added = hosts
-        .members()
-        .iter()
-        .try_for_each(|member| epoll.add(&member.device, readable(place(member.host) as u64)))
-        .and_then(|()| epoll.add(clock.timer(), edge))
-        .and_then(|()| epoll.add(running.event_fd(), readable(REPORTS)))
-        .and_then(|()| epoll.add(options.stop.event_fd(), readable(STOP)));
-    added.map_err(|error| failed("epoll")(error.into()))?;
+    let mut events = EventLoop::new()?;
+    for member in hosts.members() {
+        events.add(&member.device, Token(place(member.host) as u64), Interest::Read)?;
+    }
+    events.wake_by(running.waker(), REPORTS)?;
+    events.wake_by(options.stop.waker(), STOP)?;
     let mut bridge = Bridge {
         live,
         hosts: &hosts,
-        clock,
+        clock: events.clock(),
         monitor: FlowMonitor::new(
             scenario.measure_from.unwrap_or_default(),
             !scenario.fairness_windows.is_empty(),
@@ -83,7 +76,6 @@ pub(crate) fn run(
         last: Instant::ZERO,
         lateness: Lateness::default(),
         bound: options.bound,
-        wakeups: 0,
     };
     debug!(scenario = scenario.name, seed, hosts = hosts.members().len(), "emulation begins");
     running.start(scenario, &hosts, &options.work)?;
@@ -94,10 +86,10 @@ pub(crate) fn run(
         if options.work == Work::Scenario { Instant::ZERO + scenario.time_limit } else { Instant::FOREVER };
     let cpu_before = cpu_s();
     let priority = Priority::of_bridge();
-    let outcome = bridge.serve(&epoll, &mut running, end.unwrap_or(limit), report);
+    let outcome = bridge.serve(&mut events, &mut running, end.unwrap_or(limit), report);
     drop(priority);
     let cpu = cpu_s() - cpu_before;
-    let ending = outcome.map_err(failed("the bridge"))?;
+    let ending = outcome?;
     let status = running.status();
     if let Some(line) = running.failure() {
         return Err(EmulateError::Failed(line.to_owned()));
@@ -108,7 +100,7 @@ pub(crate) fn run(
             "{name}: not complete after its time limit of {time_limit}; raise time_limit"
         )));
     }
-    let (run, realtime) = bridge.finish(cpu, |port| running.flow_on_port(port));
+    let (run, realtime) = bridge.finish(cpu, events.wakeups(), |port| running.flow_on_port(port));
     debug!(
         scenario = scenario.name,
         simulated_s = run.result.simulated_s,
@@ -135,18 +127,17 @@ struct Bridge<'a> {
     last: Instant,
     lateness: Lateness,
     bound: Span,
-    wakeups: u64,
 }
 
 impl Bridge<'_> {
     /// Serves devices and machines until `end`, or until all commands and flows have ended.
     fn serve(
         &mut self,
-        epoll: &Epoll,
+        events: &mut EventLoop,
         running: &mut Running,
         end: Instant,
         report: &mut dyn FnMut(Progress),
-    ) -> io::Result<EndReason> {
+    ) -> Result<EndReason, EmulateError> {
         let mut over = None;
         let mut reported = Instant::ZERO;
         loop {
@@ -164,7 +155,7 @@ impl Bridge<'_> {
                 report(self.progress(now, end));
             }
             let due = self.live.due().map_or(stop, |due| due.min(stop));
-            if due > now && !self.sleep(epoll, running, due)? {
+            if due > now && !self.sleep(events, running, due)? {
                 return Ok(EndReason::Interrupted);
             }
         }
@@ -172,20 +163,17 @@ impl Bridge<'_> {
 
     /// Sleeps until `due` or until there is an event, and handles the events. Returns false if the emulation was
     /// stopped.
-    fn sleep(&mut self, epoll: &Epoll, running: &mut Running, due: Instant) -> io::Result<bool> {
-        let mut ready = [EpollEvent::empty(); 32];
-        self.clock.wake_at(due)?;
-        let count = match epoll.wait(&mut ready, EpollTimeout::NONE) {
-            Err(Errno::EINTR) => 0,
-            count => count?,
-        };
-        self.wakeups += 1;
-        for event in &ready[..count] {
-            match event.data() {
-                TIMER => {}
+    fn sleep(
+        &mut self,
+        events: &mut EventLoop,
+        running: &mut Running,
+        due: Instant,
+    ) -> Result<bool, EmulateError> {
+        for ready in events.wait(Some(due))? {
+            match ready.token {
                 STOP => return Ok(false),
                 REPORTS => running.take_reports(),
-                member => self.read(member as usize)?,
+                Token(member) => self.read(member as usize).map_err(failed("the bridge"))?,
             }
         }
         Ok(true)
@@ -264,10 +252,15 @@ impl Bridge<'_> {
         }
     }
 
-    fn finish(self, cpu_s: f64, known: impl Fn(u16) -> Option<KnownFlow>) -> (airwatt_sim::Run, Realtime) {
+    fn finish(
+        self,
+        cpu_s: f64,
+        wakeups: u64,
+        known: impl Fn(u16) -> Option<KnownFlow>,
+    ) -> (airwatt_sim::Run, Realtime) {
         let end = self.live.now();
         let elapsed = end.saturating_since(Instant::ZERO);
-        let realtime = Realtime::new(&self.lateness, self.bound, self.wakeups, elapsed, cpu_s);
+        let realtime = Realtime::new(&self.lateness, self.bound, wakeups, elapsed, cpu_s);
         let flows = self.monitor.flows(end, known);
         (self.live.finish(flows), realtime)
     }

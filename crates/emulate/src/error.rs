@@ -24,6 +24,15 @@ impl fmt::Display for EmulateError {
 
 impl std::error::Error for EmulateError {}
 
+impl From<airwatt_linux::Error> for EmulateError {
+    fn from(error: airwatt_linux::Error) -> Self {
+        if error.io().kind() == io::ErrorKind::PermissionDenied {
+            return Self::Missing(format!("{error}; emulation needs root (CAP_NET_ADMIN, CAP_SYS_ADMIN)"));
+        }
+        Self::Failed(error.to_string())
+    }
+}
+
 /// The error for a system call that failed during `what`, with the kernel's reason.
 pub(crate) fn failed(what: impl fmt::Display) -> impl FnOnce(io::Error) -> EmulateError {
     move |error| {

@@ -2,27 +2,10 @@
 
 #![expect(unsafe_code, reason = "system calls with structures of the kernel")]
 
-use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
 use nix::libc;
-
-/// Brings up the network device of this name; `socket` is any socket of its network namespace.
-pub(crate) fn interface_up(socket: impl AsFd, name: &CStr) -> io::Result<()> {
-    let socket = socket.as_fd().as_raw_fd();
-    // SAFETY: an all-zero `ifreq` is valid; the name fits with its terminator, and both requests read and write nothing
-    // beyond the structure.
-    unsafe {
-        let mut request: libc::ifreq = std::mem::zeroed();
-        for (to, from) in request.ifr_name.iter_mut().zip(name.to_bytes()) {
-            *to = *from as libc::c_char;
-        }
-        check(libc::ioctl(socket, libc::SIOCGIFFLAGS as _, &raw mut request))?;
-        request.ifr_ifru.ifru_flags |= libc::IFF_UP as libc::c_short;
-        check(libc::ioctl(socket, libc::SIOCSIFFLAGS as _, &raw mut request))
-    }
-}
 
 /// Limits the window that a TCP socket advertises, in bytes.
 pub(crate) fn clamp_window(socket: impl AsFd, bytes: u32) -> io::Result<()> {

@@ -29,13 +29,10 @@ mod traffic;
 mod tuning;
 mod work;
 
-use std::io;
-use std::sync::Arc;
-
 use airwatt_base::Span;
+use airwatt_linux::event_loop::Waker;
 use airwatt_sim::Run;
 use airwatt_sim::scenario::Scenario;
-use nix::sys::eventfd::EventFd;
 
 pub use error::EmulateError;
 pub use realtime::Realtime;
@@ -85,24 +82,23 @@ pub struct Emulated {
 
 /// Stops an emulation from another thread.
 #[derive(Clone, Debug)]
-pub struct Stop(Arc<EventFd>);
+pub struct Stop(Waker);
 
 impl Stop {
     /// Creates a handle for one emulation.
     ///
     /// # Errors
     /// Returns the error of the kernel if no file descriptor is available.
-    pub fn new() -> io::Result<Self> {
-        Ok(Self(Arc::new(EventFd::new()?)))
+    pub fn new() -> Result<Self, airwatt_linux::Error> {
+        Ok(Self(Waker::new()?))
     }
 
     /// Ends the emulation soon, with the results so far.
     pub fn stop(&self) {
-        // EAGAIN means that a stop request is already pending.
-        let _ = self.0.write(1);
+        self.0.wake();
     }
 
-    pub(crate) fn event_fd(&self) -> &EventFd {
+    pub(crate) const fn waker(&self) -> &Waker {
         &self.0
     }
 }

@@ -1,56 +1,9 @@
 //! Accuracy of the timing: the difference between the time that the machines decided on and the time of the delivery.
 
-use std::io;
-use std::os::fd::AsFd;
-
-use airwatt_base::{Instant, Span, percentile};
+use airwatt_base::{Span, percentile};
 use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::{TimeSpec, TimeValLike};
-use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
-use nix::time::clock_gettime;
+use nix::sys::time::TimeValLike;
 use serde::Serialize;
-
-/// The wall clock of an emulation: time since its beginning, and a timer.
-#[derive(Debug)]
-pub(crate) struct Clock {
-    began_ns: i64,
-    timer: TimerFd,
-    set: Option<Instant>,
-}
-
-impl Clock {
-    pub(crate) fn start() -> io::Result<Self> {
-        let timer =
-            TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC)?;
-        Ok(Self { began_ns: monotonic_ns()?, timer, set: None })
-    }
-
-    pub(crate) fn now(&self) -> Instant {
-        let ns = monotonic_ns().unwrap_or(self.began_ns);
-        Instant::from_nanos((ns - self.began_ns).unsigned_abs())
-    }
-
-    /// The timer that [`Clock::wake_at`] sets. It is registered edge-triggered, because it is never read.
-    pub(crate) fn timer(&self) -> impl AsFd {
-        &self.timer
-    }
-
-    /// Sets the timer to this time; it expires at once if the time is past.
-    pub(crate) fn wake_at(&mut self, at: Instant) -> io::Result<()> {
-        if self.set == Some(at) {
-            return Ok(());
-        }
-        let ns = self.began_ns.saturating_add_unsigned(at.as_nanos());
-        let expiration = Expiration::OneShot(TimeSpec::nanoseconds(ns));
-        self.timer.set(expiration, TimerSetTimeFlags::TFD_TIMER_ABSTIME)?;
-        self.set = Some(at);
-        Ok(())
-    }
-}
-
-fn monotonic_ns() -> io::Result<i64> {
-    Ok(clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC)?.num_nanoseconds())
-}
 
 /// Buckets for each doubling of the lateness: a percentile is at most 6 % too high.
 const PER_OCTAVE: u32 = 16;

@@ -11,9 +11,7 @@
 //! The rest keeps the kernel's behaviour: the first timeout, loss detection (RACK, tail loss probes), the delay of
 //! acknowledgements, HyStart.
 
-use std::io;
-use std::process::Command;
-
+use airwatt_linux::route::{Metric, Route};
 use airwatt_proto::cc::Algorithm;
 use airwatt_sim::live::Host;
 use airwatt_sim::net::Plan;
@@ -34,50 +32,27 @@ pub(crate) fn apply(scenario: &Scenario, plan: &Plan, hosts: &Hosts) -> Result<(
     let timestamps = scenario.tcp.header.as_bytes() >= WITH_TIMESTAMPS;
     for member in hosts.members() {
         let host = member.host;
-        let route = route(scenario, host);
-        member.namespace.run(move || {
+        let scenario = scenario.clone();
+        member.namespace.run(move || -> Result<(), EmulateError> {
             for (key, on) in [("ipv4/tcp_sack", sack), ("ipv4/tcp_timestamps", timestamps)] {
                 set(key, if on { "1" } else { "0" }).map_err(failed(format_args!("net.{key}")))?;
             }
-            change_route(&route)
+            Ok(route(&scenario, host)?.replace()?)
         })?;
     }
     Ok(())
 }
 
-/// The arguments of `ip` that set the attributes of a host's route.
-fn route(scenario: &Scenario, host: Host) -> Vec<String> {
+/// A host's route with the scenario's settings.
+fn route(scenario: &Scenario, host: Host) -> Result<Route, EmulateError> {
     let tcp = &scenario.tcp;
-    let source = address(host).to_string();
-    let mut words: Vec<String> = ["route", "change", NETWORK, "dev", interface(host)]
-        .into_iter()
-        .chain(["proto", "kernel", "scope", "link", "src", &source])
-        .map(str::to_owned)
-        .collect();
-    let mut attribute = |name: &str, value: String| words.extend([name.to_owned(), value]);
-    attribute("rto_min", format!("{}ms", tcp.min_rto.as_nanos().div_ceil(1_000_000)));
-    if let Some(segments) = tcp.initial_window {
-        attribute("initcwnd", segments.to_string());
-    }
+    let interface = airwatt_linux::interface::index(interface(host))
+        .ok_or_else(|| EmulateError::Failed(format!("{}: no such interface", interface(host))))?;
+    let milliseconds = tcp.min_rto.as_nanos().div_ceil(1_000_000);
+    let mut metrics = vec![Metric::MinRtoMs(u32::try_from(milliseconds).unwrap_or(u32::MAX))];
+    metrics.extend(tcp.initial_window.map(Metric::InitialWindow));
     if !tcp.delayed_ack {
-        attribute("quickack", "1".to_owned());
+        metrics.push(Metric::QuickAck(true));
     }
-    words
-}
-
-/// Runs `ip` in the calling thread's network namespace.
-fn change_route(words: &[String]) -> Result<(), EmulateError> {
-    let answer = Command::new("ip").args(words).output().map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => EmulateError::Missing(
-            "ip: no such program; flows over kernel sockets need it to tune routes (Debian: iproute2)"
-                .to_owned(),
-        ),
-        _ => failed("ip")(error),
-    })?;
-    if answer.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&answer.stderr);
-    let line = said.lines().next().unwrap_or_default();
-    Err(EmulateError::Failed(format!("ip {}: {line}", words.join(" "))))
+    Ok(Route::over(interface, NETWORK).of_kernel().from_source(address(host).into()).with_metrics(&metrics))
 }

@@ -2,15 +2,14 @@
 
 use std::io;
 use std::process::{self, Child, Stdio};
-use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::Duration;
 
+use airwatt_linux::event_loop::Waker;
 use airwatt_linux::user::User;
 use airwatt_sim::live::Host;
 use airwatt_sim::scenario::Scenario;
-use nix::sys::eventfd::EventFd;
 use tracing::debug;
 
 use crate::Options;
@@ -60,14 +59,14 @@ pub(crate) enum Report {
 #[derive(Clone, Debug)]
 pub(crate) struct Reports {
     queue: Sender<Report>,
-    event_fd: Arc<EventFd>,
+    waker: Waker,
 }
 
 impl Reports {
     pub(crate) fn send(&self, report: Report) {
         // After the end of the emulation no reader is left.
         let _ = self.queue.send(report);
-        let _ = self.event_fd.write(1);
+        self.waker.wake();
     }
 }
 
@@ -98,7 +97,7 @@ impl Running {
         options: &Options,
     ) -> Result<Self, EmulateError> {
         let (queue, inbox) = mpsc::channel();
-        let event_fd = Arc::new(EventFd::new().map_err(|error| failed("an event counter")(error.into()))?);
+        let waker = Waker::new()?;
         let mut running = Self {
             children: Vec::new(),
             traffic: None,
@@ -106,7 +105,7 @@ impl Running {
             endless: false,
             output: options.output,
             user: options.user.as_deref().map(user_named).transpose()?,
-            reports: Reports { queue, event_fd },
+            reports: Reports { queue, waker },
             inbox,
             status: None,
             failure: None,
@@ -210,14 +209,13 @@ impl Running {
         Ok(())
     }
 
-    /// Becomes readable when a command or flow has ended.
-    pub(crate) fn event_fd(&self) -> &EventFd {
-        &self.reports.event_fd
+    /// Wakes the bridge when a command or flow has ended.
+    pub(crate) const fn waker(&self) -> &Waker {
+        &self.reports.waker
     }
 
     /// Processes the reports of ended commands and flows.
     pub(crate) fn take_reports(&mut self) {
-        let _ = self.reports.event_fd.read();
         while let Ok(report) = self.inbox.try_recv() {
             match report {
                 Report::Exited { awaited } => {

@@ -6,7 +6,7 @@
 //!
 //! Left out: other threads than the one that waits; each thread has a loop of its own.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use airwatt_base::Instant;
@@ -137,15 +137,22 @@ impl EventLoop {
     /// # Errors
     /// If the kernel has no file descriptor left.
     pub fn waker(&mut self, token: Token) -> Result<Waker, Error> {
-        let fd = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)
-            .map_err(Error::of("an event counter"))?;
+        let waker = Waker::new()?;
+        self.wake_by(&waker, token)?;
+        Ok(waker)
+    }
+
+    /// As [`EventLoop::waker`], with a handle that exists already; it may have been used.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn wake_by(&mut self, waker: &Waker, token: Token) -> Result<(), Error> {
         // Edge-triggered, because each write is an edge and the counter is never read.
         let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
-        epoll::add(&self.epoll, &fd, epoll::EventData::new_u64(token.0), flags)
+        epoll::add(&self.epoll, &*waker.0, epoll::EventData::new_u64(token.0), flags)
             .map_err(Error::of("epoll"))?;
-        let waker = Waker(Arc::new(fd));
         self.wakers.push(waker.clone());
-        Ok(waker)
+        Ok(())
     }
 
     /// Sleeps until a source is ready, but at most until `until`, and returns the sources that are ready. Without a time
@@ -204,6 +211,13 @@ impl EventLoop {
     }
 }
 
+/// Readable when a source is ready, so that a loop can be a source of another one.
+impl AsFd for EventLoop {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
+    }
+}
+
 fn flags(interest: Interest) -> epoll::EventFlags {
     match interest {
         Interest::Read => epoll::EventFlags::IN,
@@ -216,6 +230,16 @@ fn flags(interest: Interest) -> epoll::EventFlags {
 pub struct Waker(Arc<OwnedFd>);
 
 impl Waker {
+    /// Creates a handle that no loop knows yet.
+    ///
+    /// # Errors
+    /// If the kernel has no file descriptor left.
+    pub fn new() -> Result<Self, Error> {
+        let fd = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)
+            .map_err(Error::of("an event counter"))?;
+        Ok(Self(Arc::new(fd)))
+    }
+
     /// Wakes the loop. Several calls before it wakes count as one.
     pub fn wake(&self) {
         // The counter would have to reach 2^64 - 1 for an error.

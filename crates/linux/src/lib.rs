@@ -10,21 +10,29 @@
 //! * [`link`], [`rule`]: interfaces with their addresses, and the rules of the routing policy.
 //! * [`route`]: routes as the kernel lists them, adding some, and changing one of them without touching another.
 //! * [`undo`]: a log of changes to the host, written before each change, from which a later process can undo them.
+//! * [`changes`]: changes of settings, routes and rules by that log, and undoing them.
 //! * [`guardian`]: a process that does so if a daemon is killed.
 //! * [`lock`]: a lock that one process holds at a time, with the name of its holder.
 //! * [`folder`]: a private folder whose files are opened without following symbolic links.
 //!
 //! To look around and to give up privileges:
 //! * [`namespace`]: the network namespaces of this host, and doing something within one.
-//! * [`interface`], [`capability`]: interfaces by name and index, and the privileges of this process.
+//! * [`interface`]: interfaces by name and index.
+//! * [`capability`]: the privileges of this process, and giving up those that are not needed.
 //! * [`user`]: users of this machine, and giving a process up to one of them.
+//!
+//! To be a daemon:
+//! * [`control`], [`metrics`]: a control socket with JSON lines, and counters for Prometheus.
+//! * [`service`], [`log`]: messages to systemd and the text of a unit, and events on standard error.
 //!
 //! No code here is unsafe.
 
 #![cfg(target_os = "linux")]
 
 pub mod capability;
+pub mod changes;
 pub mod clock;
+pub mod control;
 pub mod driver;
 pub mod error;
 pub mod event_loop;
@@ -32,11 +40,15 @@ pub mod folder;
 pub mod guardian;
 pub mod interface;
 pub mod link;
+mod local_server;
 pub mod lock;
+pub mod log;
+pub mod metrics;
 pub mod namespace;
 pub mod netlink;
 pub mod route;
 pub mod rule;
+pub mod service;
 pub mod signals;
 pub mod tun;
 pub mod udp;

@@ -37,7 +37,7 @@ pub(crate) fn emulate(
         bound.parse().map_err(|error| InputError::new_err(format!("lateness {bound:?}: {error}")))?;
     let work = command.map_or(Work::Scenario, |words| Work::Command(Command { host, words }));
     let output = if output_to_error { Output::Error } else { Output::Standard };
-    let stop = Stop::new().map_err(|error| RunError::new_err(format!("an event counter: {error}")))?;
+    let stop = Stop::new().map_err(|error| RunError::new_err(error.to_string()))?;
     shared.wake_on_cancel(stop.clone());
     let options = Options { work, output, user, trace, bound, stop };
     let mut report = |progress: Progress| {

@@ -9,22 +9,22 @@ pub(crate) mod process;
 
 use std::fs;
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
+use airwatt_linux::{link, tun};
 use airwatt_sim::live::{self, Host};
 use airwatt_sim::scenario::Scenario;
 use nix::errno::Errno;
-use tun_rs::{DeviceBuilder, Layer, SyncDevice};
+use tun_rs::SyncDevice;
 
 use crate::error::{EmulateError, failed};
-use crate::kernel;
 use namespace::Namespace;
 
 const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const STATION_NETWORK: u16 = 0x0a01;
 const PREFIX: u8 = 8;
-/// The network of all hosts, in the notation of `ip`.
-pub(crate) const NETWORK: &str = "10.0.0.0/8";
+/// The network of all hosts.
+pub(crate) const NETWORK: (IpAddr, u8) = (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 0)), PREFIX);
 /// Largest number of stations, to limit the number of devices.
 const MOST_STATIONS: usize = 200;
 const SERVER: &str = "server";
@@ -124,13 +124,8 @@ impl Member {
             for (key, value) in SETTINGS {
                 set(key, value).map_err(failed(format_args!("{called}: net.{key}")))?;
             }
-            loopback_up().map_err(failed(format_args!("{called}: loopback")))?;
-            device(host, mtu).map_err(|error| match error.raw_os_error().map(Errno::from_raw) {
-                Some(Errno::ENOENT | Errno::ENODEV | Errno::ENXIO) => {
-                    EmulateError::Missing(format!("/dev/net/tun: {error}; the kernel needs CONFIG_TUN"))
-                }
-                _ => failed("TUN device")(error),
-            })
+            loopback_up()?;
+            device(host, mtu)
         })?;
         Ok(Self { host, namespace, device })
     }
@@ -145,20 +140,25 @@ pub(crate) const fn interface(host: Host) -> &'static str {
 }
 
 /// Creates the device through which a host reaches all others.
-fn device(host: Host, mtu: u16) -> io::Result<SyncDevice> {
-    let device = DeviceBuilder::new()
-        .name(interface(host))
-        .layer(Layer::L3)
-        .ipv4(address(host), PREFIX, None)
-        .mtu(mtu)
-        .build_sync()?;
-    device.set_nonblocking(true)?;
-    Ok(device)
+fn device(host: Host, mtu: u16) -> Result<SyncDevice, EmulateError> {
+    let settings = tun::Settings {
+        name: interface(host).to_owned(),
+        addresses: vec![(address(host).into(), PREFIX)],
+        mtu,
+        offload: false,
+    };
+    tun::create(&settings).map_err(|error| match error.io().raw_os_error().map(Errno::from_raw) {
+        Some(Errno::ENOENT | Errno::ENODEV | Errno::ENXIO) => {
+            EmulateError::Missing(format!("/dev/net/tun: {error}; the kernel needs CONFIG_TUN"))
+        }
+        _ => error.into(),
+    })
 }
 
 /// Brings the loopback device up, so that a host can reach itself.
-fn loopback_up() -> io::Result<()> {
-    kernel::interface_up(std::net::UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?, c"lo")
+fn loopback_up() -> Result<(), EmulateError> {
+    let loopback = airwatt_linux::interface::index("lo");
+    Ok(link::set_up(loopback.ok_or_else(|| EmulateError::Failed("lo: no such interface".to_owned()))?, true)?)
 }
 
 /// Kernel settings below `net` that make an idle host silent, and runs independent of earlier ones.

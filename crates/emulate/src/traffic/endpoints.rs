@@ -9,12 +9,12 @@ use std::thread;
 use std::time::Duration;
 
 use airwatt_base::{Instant, Span};
+use airwatt_linux::clock::Clock;
 use airwatt_sim::stack::application::{Dialogue, Party, Source};
 use nix::sys::socket::{SockaddrIn, connect};
 
 use super::{Durations, OpenSockets};
 use crate::kernel::{self, Priority};
-use crate::realtime::Clock;
 
 /// Bytes written or read at a time.
 const CHUNK: usize = 1 << 16;
@@ -73,7 +73,7 @@ pub(super) fn run_dialogue(
         // A write error at the server surfaces as a read error at the client.
         let _ = sizes.into_iter().try_for_each(|bytes| send_zeros(&server, bytes));
     })?;
-    let clock = Clock::start()?;
+    let clock = Clock::start();
     let mut buffer = vec![0; CHUNK];
     dialogue.begin(clock.now());
     while !dialogue.is_over() && !open.is_over() {
@@ -128,7 +128,7 @@ fn read_bytes(from: &mut impl Read, bytes: u64, buffer: &mut [u8]) -> io::Result
 fn write(mut to: TcpStream, mut source: Source, stop: &AtomicBool) -> io::Result<()> {
     let _priority = Priority::of_traffic();
     let zeros = [0_u8; CHUNK];
-    let clock = Clock::start()?;
+    let clock = Clock::start();
     source.begin(clock.now());
     while let Some(due) = source.due() {
         pause(due.saturating_since(clock.now()), stop);
@@ -163,7 +163,7 @@ fn read(mut from: TcpStream, window: u32) -> io::Result<()> {
 
 pub(super) fn udp(from: &UdpSocket, to: &UdpSocket, mut source: Source, stop: &AtomicBool) -> io::Result<()> {
     let zeros = [0_u8; CHUNK];
-    let clock = Clock::start()?;
+    let clock = Clock::start();
     source.begin(clock.now());
     to.set_read_timeout(Some(DATAGRAMS_SETTLE))?;
     let arrivals = to.try_clone()?;

@@ -1,0 +1,94 @@
+use std::path::PathBuf;
+
+use super::*;
+use crate::namespace::tests::isolated;
+use crate::{link, rule};
+
+fn log(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("airwatt-changes-{}-{name}/log", std::process::id()))
+}
+
+const FORWARD: &str = "net/ipv4/ip_forward";
+
+fn make_all(changes: &mut Changes) {
+    let loopback = interface::index("lo").unwrap();
+    link::set_up(loopback, true).unwrap();
+    changes.make(Change::setting(FORWARD, "1").unwrap().unwrap()).unwrap();
+    changes.make(Change::route(&Route::over(loopback, ("192.0.2.0".parse().unwrap(), 24)))).unwrap();
+    let rule = Rule {
+        ipv6: false,
+        priority: 99,
+        table: 77,
+        mark: None,
+        source: None,
+        inverted: false,
+        suppress_prefix_length: None,
+    };
+    changes.make(Change::Rule(rule)).unwrap();
+}
+
+/// Settings, routes and rules.
+fn host() -> (String, Vec<String>, Vec<Rule>) {
+    let routes = crate::route::list().unwrap();
+    (read_setting(FORWARD).unwrap(), routes.iter().map(Route::describe).collect(), rule::list().unwrap())
+}
+
+#[test]
+fn everything_is_undone_by_another_process_from_the_log_alone() {
+    isolated(|| {
+        let path = log("all");
+        link::set_up(interface::index("lo").unwrap(), true).unwrap();
+        let before = host();
+        let (mut changes, _) = Changes::open(&path, "test").unwrap();
+        make_all(&mut changes);
+        assert_ne!(host(), before);
+        // The daemon is killed here; the log is all that is left of it.
+        std::mem::forget(changes);
+        let (mut changes, damage) = Changes::open(&path, "test").unwrap();
+        assert!(damage.is_empty() && !changes.is_empty());
+        assert_eq!(changes.undo().unwrap(), Vec::<String>::new());
+        assert_eq!(host(), before);
+        // A second time there is nothing to do, and no file is left.
+        assert_eq!(changes.undo().unwrap(), Vec::<String>::new());
+        drop(changes);
+        assert!(!path.parent().unwrap().exists());
+    });
+}
+
+#[test]
+fn what_others_have_changed_stays_and_is_reported() {
+    isolated(|| {
+        let (mut changes, _) = Changes::open(&log("others"), "test").unwrap();
+        changes.make(Change::setting("net/ipv4/ip_default_ttl", "70").unwrap().unwrap()).unwrap();
+        make_all(&mut changes);
+        write_setting("net/ipv4/ip_default_ttl", "71").unwrap();
+        rule::list().unwrap().iter().find(|rule| rule.priority == 99).unwrap().remove().unwrap();
+        let failed = changes.undo().unwrap();
+        assert_eq!(failed, ["net/ipv4/ip_default_ttl: expected 70, got 71; it stays"]);
+        assert_eq!(read_setting(FORWARD).unwrap(), "0");
+    });
+}
+
+#[test]
+fn a_change_that_is_refused_is_not_undone_later() {
+    isolated(|| {
+        let (mut changes, _) = Changes::open(&log("refused"), "test").unwrap();
+        let loopback = interface::index("lo").unwrap();
+        link::set_up(loopback, true).unwrap();
+        let route = Route::over(loopback, ("192.0.2.0".parse().unwrap(), 24));
+        route.add().unwrap();
+        assert!(changes.make(Change::route(&route)).unwrap_err().to_string().contains("File exists"));
+        assert!(changes.is_empty());
+        changes.undo().unwrap();
+        // It was somebody else's.
+        route.remove().unwrap();
+        assert_eq!(Change::setting(FORWARD, "0").unwrap(), None);
+        assert!(Change::setting("net/no/such", "0").is_err());
+    });
+}
+
+#[test]
+fn changes_are_described_as_commands() {
+    let setting = Change::Setting { name: FORWARD.into(), before: "0".into(), after: "1".into() };
+    assert_eq!(setting.describe(), "sysctl -w net.ipv4.ip_forward=1");
+}

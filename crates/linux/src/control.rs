@@ -1,0 +1,104 @@
+//! The control socket of a daemon: commands and answers as JSON, one document a line, over a Unix socket that only its
+//! owner may use.
+//!
+//! A request is `{"command": "status"}`; an answer is the command's document, or `{"error": "..."}`.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use airwatt_base::Span;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::Error;
+use crate::folder::Folder;
+use crate::local_server::{Listener, LocalServer, Request};
+
+/// Time for which a client waits for an answer.
+const PATIENCE: Span = Span::from_secs(5);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Command {
+    command: String,
+}
+
+/// The daemon's end.
+#[derive(Debug)]
+pub struct Control {
+    server: LocalServer,
+    path: PathBuf,
+}
+
+impl Control {
+    /// Listens at `path`, in a folder that is created with mode 0700 if there is none. A socket that a killed daemon left
+    /// is replaced.
+    ///
+    /// # Errors
+    /// If another daemon listens there, or the folder is not private.
+    pub fn bind(path: &Path) -> Result<Self, Error> {
+        let what = path.display().to_string();
+        let folder = Folder::create(path.parent().unwrap_or(Path::new(".")))?;
+        if UnixStream::connect(path).is_ok() {
+            return Err(Error::other(what, "another daemon listens there"));
+        }
+        let name = path.file_name().and_then(|name| name.to_str());
+        folder.remove(name.ok_or_else(|| Error::other(&what, "expected the path of a socket"))?)?;
+        let listener = UnixListener::bind(path).map_err(Error::of(&what))?;
+        let server = LocalServer::new(Listener::Unix(listener))?;
+        Ok(Self { server, path: path.to_owned() })
+    }
+
+    /// Answers the commands that have arrived, without waiting. `answer` gets a command and returns its document, or why
+    /// there is none.
+    ///
+    /// # Errors
+    /// If the kernel refuses, which would be a fault of this program.
+    pub fn serve(&mut self, mut answer: impl FnMut(&str) -> Result<Value, String>) -> Result<(), Error> {
+        self.server.serve(|bytes| {
+            let Some(end) = bytes.iter().position(|byte| *byte == b'\n') else { return Request::Partial };
+            let document = serde_json::from_slice::<Command>(&bytes[..end])
+                .map_err(|error| format!("expected {{\"command\": NAME}}, got: {error}"))
+                .and_then(|request| answer(&request.command))
+                .unwrap_or_else(|error| json!({ "error": error }));
+            Request::Complete { length: end + 1, answer: format!("{document}\n").into_bytes(), closes: false }
+        })
+    }
+}
+
+impl AsFd for Control {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.server.as_fd()
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// The client's end: asks the daemon at `path` and returns its document.
+///
+/// # Errors
+/// If no daemon listens there, it does not answer, or it answers with an error.
+pub fn ask(path: &Path, command: &str) -> Result<Value, Error> {
+    let what = path.display().to_string();
+    let mut stream = UnixStream::connect(path).map_err(Error::of(&what))?;
+    let patience = Duration::from_nanos(PATIENCE.as_nanos());
+    stream.set_read_timeout(Some(patience)).map_err(Error::of(&what))?;
+    stream.write_all(format!("{}\n", json!({ "command": command })).as_bytes()).map_err(Error::of(&what))?;
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line).map_err(Error::of(&what))?;
+    let document: Value = serde_json::from_str(&line).map_err(|error| Error::new(&what, error))?;
+    match document.get("error").and_then(Value::as_str) {
+        Some(error) => Err(Error::other(what, error)),
+        None => Ok(document),
+    }
+}
+
+#[cfg(test)]
+mod tests;

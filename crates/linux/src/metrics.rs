@@ -1,0 +1,165 @@
+//! Counters for Prometheus: its text format (version 0.0.4) over HTTP, on a Unix socket or a loopback address.
+//!
+//! The counters are those of the machines, read when somebody asks. Left out: everything of HTTP but GET, and addresses
+//! that other hosts reach.
+
+use std::fmt::{self, Write as _};
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use crate::Error;
+use crate::folder::Folder;
+use crate::local_server::{Listener, LocalServer, Request};
+
+/// Where metrics are served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A Unix socket.
+    Unix(PathBuf),
+    /// An address of the loopback interface.
+    Loopback(SocketAddr),
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(path) = text.strip_prefix("unix:") {
+            return Ok(Self::Unix(path.into()));
+        }
+        match text.parse::<SocketAddr>() {
+            Ok(address) if address.ip().is_loopback() => Ok(Self::Loopback(address)),
+            _ => Err(format!("expected unix:PATH or a loopback address as 127.0.0.1:9470, got {text}")),
+        }
+    }
+}
+
+/// The server of a daemon's metrics.
+#[derive(Debug)]
+pub struct Metrics {
+    server: LocalServer,
+    address: Address,
+}
+
+impl Metrics {
+    /// Listens at `address`.
+    ///
+    /// # Errors
+    /// If it is taken.
+    pub fn bind(address: &Address) -> Result<Self, Error> {
+        let (listener, address) = match address {
+            Address::Unix(path) => {
+                let what = path.display().to_string();
+                let folder = Folder::create(path.parent().unwrap_or(Path::new(".")))?;
+                let name = path.file_name().and_then(|name| name.to_str());
+                folder.remove(name.ok_or_else(|| Error::other(&what, "expected the path of a socket"))?)?;
+                let listener = UnixListener::bind(path).map_err(Error::of(&what))?;
+                (Listener::Unix(listener), address.clone())
+            }
+            Address::Loopback(at) => {
+                let what = format!("metrics at {at}");
+                let listener = TcpListener::bind(at).map_err(Error::of(&what))?;
+                let at = listener.local_addr().map_err(Error::of(&what))?;
+                (Listener::Tcp(listener), Address::Loopback(at))
+            }
+        };
+        Ok(Self { server: LocalServer::new(listener)?, address })
+    }
+
+    /// Where it listens; a port of 0 has become the one that the kernel chose.
+    pub const fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Answers the requests that have arrived, without waiting.
+    ///
+    /// # Errors
+    /// If the kernel refuses, which would be a fault of this program.
+    pub fn serve(&mut self, page: impl Fn() -> Page) -> Result<(), Error> {
+        self.server.serve(|bytes| {
+            let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else {
+                return Request::Partial;
+            };
+            let (status, body) = match bytes.split(|byte| *byte == b' ').collect::<Vec<_>>()[..] {
+                [b"GET", b"/metrics", ..] => ("200 OK", page().0),
+                [b"GET", ..] => ("404 Not Found", "expected /metrics\n".to_owned()),
+                _ => ("405 Method Not Allowed", "expected GET\n".to_owned()),
+            };
+            let head = format!(
+                "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\nConnection: \
+                 close\r\n\r\n",
+                body.len()
+            );
+            Request::Complete { length: end + 4, answer: (head + &body).into_bytes(), closes: true }
+        })
+    }
+}
+
+impl AsFd for Metrics {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.server.as_fd()
+    }
+}
+
+impl Drop for Metrics {
+    fn drop(&mut self) {
+        if let Address::Unix(path) = &self.address {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// A page of metrics.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page(String);
+
+impl Page {
+    /// Adds a counter, whose name ends with `_total`, with a value for each set of labels.
+    pub fn counter<'a>(
+        &mut self,
+        name: &str,
+        help: &str,
+        values: impl IntoIterator<Item = (Labels<'a>, u64)>,
+    ) {
+        self.family(name, "counter", help);
+        for (labels, value) in values {
+            self.line(name, labels, &value);
+        }
+    }
+
+    /// Adds a value that may also fall.
+    pub fn gauge<'a>(&mut self, name: &str, help: &str, values: impl IntoIterator<Item = (Labels<'a>, f64)>) {
+        self.family(name, "gauge", help);
+        for (labels, value) in values {
+            self.line(name, labels, &value);
+        }
+    }
+
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    }
+
+    fn line(&mut self, name: &str, labels: Labels<'_>, value: &dyn fmt::Display) {
+        self.0 += name;
+        for (index, (label, text)) in labels.iter().enumerate() {
+            let text = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+            let _ = write!(self.0, "{}{label}=\"{text}\"", if index == 0 { '{' } else { ',' });
+        }
+        let _ = writeln!(self.0, "{} {value}", if labels.is_empty() { "" } else { "}" });
+    }
+}
+
+/// Names and texts of labels.
+pub type Labels<'a> = &'a [(&'a str, &'a str)];
+
+impl fmt::Display for Page {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! A daemon as a service of systemd: its messages to the service manager, and the text of its unit.
+
+use std::fmt::Write as _;
+
+use sd_notify::NotifyState;
+
+use crate::capability::Capability;
+
+/// Reports that the daemon is ready. Without a service manager nothing happens, here and below.
+pub fn ready(status: &str) {
+    let _ = sd_notify::notify(&[NotifyState::Ready, NotifyState::Status(status)]);
+}
+
+/// Reports that the daemon reads its configuration again; [`ready`] reports the end of that.
+pub fn reloading() {
+    if let Ok(now) = NotifyState::monotonic_usec_now() {
+        let _ = sd_notify::notify(&[NotifyState::Reloading, now]);
+    }
+}
+
+/// Reports that the daemon restores the host and ends.
+pub fn stopping() {
+    let _ = sd_notify::notify(&[NotifyState::Stopping]);
+}
+
+/// What the unit of a daemon depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct Unit<'a> {
+    /// One line about the daemon.
+    pub description: &'a str,
+    /// The command that runs it in the foreground.
+    pub start: &'a str,
+    /// The command that undoes what a daemon has left that was killed with its guardian.
+    pub restore: &'a str,
+    /// The capabilities that it needs.
+    pub capabilities: &'a [Capability],
+    /// The address families of its sockets, as `AF_INET`, beside AF_UNIX and AF_NETLINK.
+    pub families: &'a [&'a str],
+    /// The devices that it opens.
+    pub devices: &'a [&'a str],
+}
+
+impl Unit<'_> {
+    /// The text of the unit: everything that the daemon does not need is forbidden (systemd.exec(5)).
+    pub fn text(&self) -> String {
+        let Self { description, start, restore, .. } = self;
+        let names: Vec<&str> = self.capabilities.iter().map(|capability| capability.name()).collect();
+        let names = names.join(" ");
+        let families = self.families.join(" ");
+        let mut text = format!(
+            "[Unit]\nDescription={description}\nAfter=network.target\n\n[Service]\nType=notify-reload\n\
+             ExecStart={start}\nExecStopPost={restore}\nRestart=on-failure\nRestartSec=1\n\
+             # The guardian must see the daemon end.\nKillMode=mixed\nTimeoutStopSec=10\n\
+             RuntimeDirectory=airwatt\nRuntimeDirectoryMode=0700\nRuntimeDirectoryPreserve=yes\n\n\
+             CapabilityBoundingSet={names}\nAmbientCapabilities={names}\n\
+             RestrictAddressFamilies=AF_UNIX AF_NETLINK {families}\nDevicePolicy=closed\n"
+        );
+        for device in self.devices {
+            let _ = writeln!(text, "DeviceAllow={device} rw");
+        }
+        for line in HARDENING {
+            let _ = writeln!(text, "{line}");
+        }
+        text + "\n[Install]\nWantedBy=multi-user.target\n"
+    }
+}
+
+/// What no daemon of this project needs.
+const HARDENING: [&str; 17] = [
+    "NoNewPrivileges=yes",
+    "ProtectSystem=strict",
+    "ProtectHome=yes",
+    "PrivateTmp=yes",
+    "ProtectClock=yes",
+    "ProtectHostname=yes",
+    "ProtectKernelLogs=yes",
+    "ProtectKernelModules=yes",
+    "ProtectControlGroups=yes",
+    "ProtectProc=invisible",
+    "RestrictNamespaces=yes",
+    "RestrictRealtime=yes",
+    "RestrictSUIDSGID=yes",
+    "LockPersonality=yes",
+    "MemoryDenyWriteExecute=yes",
+    "SystemCallArchitectures=native",
+    "SystemCallFilter=@system-service",
+];
+
+#[cfg(test)]
+mod tests;
