@@ -1,12 +1,15 @@
-//! `airwattd`: what runs on a device. Each command is a module: `cc`, the congestion control in the running kernel.
+//! `airwattd`: what runs on a device. Each command is a module: `cc`, the congestion control in the running kernel;
+//! `tunnel`, all flows of a client in bursts.
 //!
 //! What a command changes on the host it prints, remembers and can undo. Nothing here needs Python, and nothing here is part
 //! of the simulator.
 
 mod cc;
+mod common;
 mod failure;
 mod host;
 mod output;
+mod tunnel;
 
 use std::process::ExitCode;
 
@@ -25,6 +28,9 @@ enum Command {
     /// The congestion control that reacts to lost acknowledgements, in the running kernel
     #[command(subcommand)]
     Cc(cc::Command),
+    /// All flows of a client in bursts over one UDP path, so that its radio wakes up less often
+    #[command(subcommand)]
+    Tunnel(tunnel::Command),
 }
 
 fn main() -> ExitCode {
@@ -34,6 +40,7 @@ fn main() -> ExitCode {
     };
     let done = match arguments.command {
         Command::Cc(command) => cc::run(&command),
+        Command::Tunnel(command) => tunnel::run(&command),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

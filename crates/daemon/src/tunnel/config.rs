@@ -1,0 +1,255 @@
+//! The configuration of a tunnel: a TOML file, checked as a whole before anything is changed.
+
+use std::fmt;
+use std::fs;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::str::FromStr;
+
+use airwatt_base::settings::Settings as _;
+use airwatt_linux::metrics;
+use airwatt_proto::tunnel::TunnelConfig;
+use airwatt_proto::tunnel::wire::OuterIp;
+use serde::{Deserialize, Deserializer, de};
+
+use crate::failure::Failure;
+
+/// Bytes of an outer packet on every path that matters here.
+const OUTER_MTU: u32 = 1_500;
+/// Longest name of an interface (IFNAMSIZ less its terminator).
+const NAME_BYTES_MAX: usize = 15;
+
+/// Which end this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum End {
+    Client,
+    Concentrator,
+}
+
+/// The configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Config {
+    /// Name of the TUN device.
+    pub(super) interface: String,
+    /// Addresses of this host in the tunnel.
+    pub(super) addresses: Vec<Prefix>,
+    pub(super) end: End,
+    /// Address and port of the UDP socket; a client's default is any port of the address family of its peer.
+    pub(super) listen: Option<SocketAddr>,
+    /// Largest inner packet in bytes; by default what fits into an outer packet of 1,500 bytes.
+    pub(super) mtu: Option<u16>,
+    /// Whether this host forwards packets between the tunnel and its other interfaces (IPv4).
+    #[serde(default)]
+    pub(super) forward: bool,
+    /// Where metrics are served.
+    #[serde(default, deserialize_with = "from_text")]
+    pub(super) metrics: Option<metrics::Address>,
+    #[serde(default)]
+    pub(super) tunnel: TunnelConfig,
+    #[serde(default)]
+    pub(super) peer: Vec<Peer>,
+}
+
+/// The other end.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Peer {
+    pub(super) name: String,
+    /// Its address and port; without them it is found by its first datagram.
+    pub(super) endpoint: Option<SocketAddr>,
+    /// Inner sources that it may send, and inner destinations that are sent to it.
+    pub(super) allowed_ips: Vec<Prefix>,
+}
+
+/// An address with the length of its prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Prefix {
+    pub(super) address: IpAddr,
+    pub(super) length: u8,
+}
+
+impl Prefix {
+    pub(super) fn contains(self, address: IpAddr) -> bool {
+        let shared = |a: u128, b: u128, bits: u8| {
+            let length = self.length.min(bits);
+            length == 0 || (a ^ b) >> (bits - length) == 0
+        };
+        match (self.address, address) {
+            (IpAddr::V4(a), IpAddr::V4(b)) => shared(u32::from(a).into(), u32::from(b).into(), 32),
+            (IpAddr::V6(a), IpAddr::V6(b)) => shared(a.into(), b.into(), 128),
+            _ => false,
+        }
+    }
+
+    /// The prefix without the bits after it, as routes have it.
+    pub(super) fn network(self) -> Self {
+        let masked = |bits: u128, width: u8| match width - self.length {
+            0 => bits,
+            shift if u32::from(shift) >= u128::BITS => 0,
+            shift => bits >> shift << shift,
+        };
+        let address = match self.address {
+            IpAddr::V4(address) => IpAddr::V4((masked(u32::from(address).into(), 32) as u32).into()),
+            IpAddr::V6(address) => IpAddr::V6(masked(address.into(), 128).into()),
+        };
+        Self { address, ..self }
+    }
+}
+
+impl FromStr for Prefix {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("expected a prefix as 10.77.0.2/24 or fd00::2/64, got {text}");
+        let (address, length) =
+            text.split_once('/').map_or((text, None), |(address, length)| (address, Some(length)));
+        let address: IpAddr = address.parse().map_err(|_| wrong())?;
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        let length = length.map_or(Ok(most), str::parse).map_err(|_| wrong())?;
+        if length > most { Err(wrong()) } else { Ok(Self { address, length }) }
+    }
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.address, self.length)
+    }
+}
+
+impl<'de> Deserialize<'de> for Prefix {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+fn from_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<metrics::Address>, D::Error> {
+    String::deserialize(deserializer)?.parse().map(Some).map_err(de::Error::custom)
+}
+
+impl Config {
+    /// Reads and checks a file.
+    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
+        let name = path.display();
+        let text = fs::read_to_string(path).map_err(|error| Failure::Input(format!("{name}: {error}")))?;
+        Self::parse(&text).map_err(|failure| match failure {
+            Failure::Input(line) => Failure::Input(format!("{name}: {line}")),
+            other => other,
+        })
+    }
+
+    fn parse(text: &str) -> Result<Self, Failure> {
+        let parsed = toml::Deserializer::parse(text).map_err(|error| input(error.message()))?;
+        let config: Self = serde_path_to_error::deserialize(parsed).map_err(|error| {
+            let path = error.path().to_string();
+            let what = error.inner().message();
+            if path == "." { input(what) } else { input(format!("{path}: {what}")) }
+        })?;
+        config.check()?;
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        self.tunnel.check().map_err(|error| input(format!("tunnel.{error}")))?;
+        let length = self.interface.len();
+        if !(1..=NAME_BYTES_MAX).contains(&length) || self.interface.contains(['/', ' ', '.']) {
+            return Err(input(format!(
+                "interface: expected a name of 1 to {NAME_BYTES_MAX} bytes, got {:?}",
+                self.interface
+            )));
+        }
+        if self.peer.is_empty() || self.end == End::Client && self.peer.len() > 1 {
+            let expected = if self.end == End::Client { "one peer" } else { "one peer or more" };
+            return Err(input(format!("peer: expected {expected}, got {}", self.peer.len())));
+        }
+        if self.end == End::Client && self.peer[0].endpoint.is_none() {
+            return Err(input(
+                "peer.0.endpoint: expected the address and port of the concentrator, got none",
+            ));
+        }
+        if self.end == End::Concentrator && self.listen.is_none() {
+            return Err(input("listen: expected the address and port of a concentrator, got none"));
+        }
+        self.check_peers()?;
+        if !self.tunnel.plain {
+            return Err(Failure::Missing(
+                "tunnel.plain: encryption is missing in this version; hint: tunnel = { plain = true } is for \
+                 measurement between private addresses"
+                    .to_owned(),
+            ));
+        }
+        let outer = self.listen.into_iter().chain(self.peer.iter().filter_map(|peer| peer.endpoint));
+        match outer.map(|address| address.ip()).find(|address| !is_private(*address)) {
+            Some(address) => Err(input(format!(
+                "tunnel.plain: expected private or loopback addresses for a tunnel without encryption, got {address}"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    fn check_peers(&self) -> Result<(), Failure> {
+        for (index, peer) in self.peer.iter().enumerate() {
+            if self.peer[..index].iter().any(|other| other.name == peer.name) {
+                return Err(input(format!(
+                    "peer.{index}.name: expected each name once, got {} again",
+                    peer.name
+                )));
+            }
+            // Outer packets would be routed into the tunnel that they leave.
+            for endpoint in self.peer.iter().filter_map(|peer| peer.endpoint) {
+                if let Some(prefix) = peer.allowed_ips.iter().find(|prefix| prefix.contains(endpoint.ip())) {
+                    return Err(input(format!(
+                        "peer.{index}.allowed_ips: expected prefixes without the endpoint {endpoint}, got {prefix}"
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The IP version of outer packets.
+    pub(super) fn outer(&self) -> OuterIp {
+        let address = self.listen.or_else(|| self.peer.iter().find_map(|peer| peer.endpoint));
+        if address.is_some_and(|address| address.is_ipv6()) { OuterIp::V6 } else { OuterIp::V4 }
+    }
+
+    /// The address of the UDP socket.
+    pub(super) fn listen(&self) -> SocketAddr {
+        self.listen.unwrap_or_else(|| match self.outer() {
+            OuterIp::V4 => ([0, 0, 0, 0], 0).into(),
+            OuterIp::V6 => ([0_u16; 8], 0).into(),
+        })
+    }
+
+    /// Largest inner packet in bytes.
+    pub(super) fn mtu(&self) -> u16 {
+        let fits = OUTER_MTU - self.tunnel.overhead_bytes(self.outer());
+        self.mtu.unwrap_or(fits as u16)
+    }
+}
+
+fn input(line: impl Into<String>) -> Failure {
+    Failure::Input(line.into())
+}
+
+/// Whether the address is one of a private network, this host, or this link.
+fn is_private(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => {
+            address.is_private()
+                || address.is_loopback()
+                || address.is_link_local()
+                || address.is_unspecified()
+        }
+        IpAddr::V6(address) => {
+            address.is_unique_local()
+                || address.is_loopback()
+                || address.is_unicast_link_local()
+                || address.is_unspecified()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
