@@ -58,6 +58,26 @@ class EnergyOverhead(Record):
     """Half and half."""
 
 
+class ImpairmentResult(Record):
+    """The impairment of one node, in packets."""
+
+    __slots__ = ()
+    forwarded: int
+    """Forwarded."""
+    lost: int
+    """Lost at random outside bursts."""
+    lost_in_bursts: int
+    """Lost at random in bursts."""
+    lost_in_outages: int
+    """Lost in outages."""
+    node: str
+    """Its node."""
+    queue_drops: int
+    """Lost because too many were held."""
+    reordered: int
+    """Held until others had passed, or for the longest time."""
+
+
 class LinkDirection(Record):
     """One direction of a link."""
 
@@ -297,6 +317,7 @@ class RunResult(Record):
         "cells": NamedCell,
         "fairness": Fairness,
         "flows": FlowResult,
+        "impairments": ImpairmentResult,
         "links": LinkResult,
         "stations": StationResult,
     }
@@ -312,6 +333,8 @@ class RunResult(Record):
     """How the flows shared."""
     flows: list[FlowResult]
     """Flows by number."""
+    impairments: list[ImpairmentResult]
+    """What impairments of forwarding paths did."""
     links: list[LinkResult]
     """The links: point-to-point links, then wires."""
     scenario: str

@@ -166,6 +166,18 @@ class BaTaStrConfig(TypedDict, total=False):
     """The share of the air time up to which active mode counts as wasted on a path that is slower than the air.
     The paper gives none; 0.9."""
 
+class Burst(TypedDict, total=False):
+    """Bursts of loss that come at fixed times."""
+
+    every: str | Quantity
+    """From the beginning of a burst to that of the next one."""
+    first: str | Quantity
+    """The beginning of the first burst."""
+    length: str | Quantity
+    """Length of a burst."""
+    loss: float
+    """Probability that a packet is lost during a burst."""
+
 class Cell(TypedDict, total=False):
     """An 802.11 cell: an access point with its stations, or an ad-hoc network."""
 
@@ -361,11 +373,38 @@ class HostCommands(TypedDict, total=False):
     """The commands of one host of an emulation, each as the shell reads it."""
 
     name: str
-    """`server`, or `station1` and so on."""
+    """`server`, or `station0` and so on."""
     run: Sequence[str]
     """Start when the servers listen; the emulation ends when all of them have ended."""
     serve: Sequence[str]
     """Run until the emulation ends, as servers do."""
+
+class ImpairmentConfig(TypedDict, total=False):
+    """Settings of an impairment."""
+
+    burst: Burst
+    """Bursts of loss at fixed times."""
+    data_only: bool
+    """Whether loss, bursts and reordering concern packets with data alone, not pure acknowledgements."""
+    delay: str | Quantity
+    """Time for which each packet is held, in either direction."""
+    loss: float
+    """Probability that a packet is lost outside bursts."""
+    outage: Sequence[Outage]
+    """Times during which every packet is lost, in order."""
+    queue: int
+    """Packets that are held at most; more are lost."""
+    reorder: float
+    """Probability that a packet is held until later ones have passed it."""
+    reorder_depth: int
+    """Number of later packets that pass it."""
+    reorder_wait: str | Quantity
+    """The longest time for which it is held for them."""
+    step: str | Quantity
+    """Held packets leave at multiples of this, at the first one when their delay is over. `0ms` for exact
+    delays."""
+    towards: str | Sequence[str]
+    """Loss, bursts and reordering concern packets to these nodes alone. Default: all packets."""
 
 class Link(TypedDict, total=False):
     """A link between two nodes."""
@@ -435,12 +474,22 @@ class NodeGroup(TypedDict, total=False):
     forward: bool
     """Whether it forwards packets of others although it has a single interface. Access points and nodes with
     several interfaces always forward."""
+    impairment: ImpairmentConfig
+    """Delay, loss and reordering of the packets that it forwards."""
     middlebox: Sequence[MiddleboxConfig]
     """Machines through which packets pass at this node."""
     name: str
     """Its name. The members of a group are called by it and their numbers: `station0`, `station1`, ..."""
     route: Sequence[StaticRoute]
     """Routes that take the place of the ones with fewest hops."""
+
+class Outage(TypedDict, total=False):
+    """A time during which nothing passes."""
+
+    at: str | Quantity
+    """Its beginning."""
+    length: str | Quantity
+    """Its length."""
 
 class PathLoss(TypedDict, total=False):
     """Signals that weaken over the distance: frame errors by the sensitivity at the data rate, and capture."""

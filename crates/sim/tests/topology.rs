@@ -341,3 +341,30 @@ fn several_cells_share_no_random_numbers() {
     let [one, other] = [0, 1].map(|cell| both.cells[cell].frames);
     assert_ne!(one, other);
 }
+
+/// Node c delays, and loses data towards d alone: the round trip grows by the delay both ways, the loss is that of the settings,
+/// acknowledgements are not touched, and an outage stops everything.
+#[test]
+fn a_node_impairs_what_it_forwards() {
+    let run = |set: &[(&str, &str)]| simulate(&scenario("four-in-a-row", set), 1).result;
+    let small = [("flow.application.size", "500kB"), ("tcp.receive_window", "2packets")];
+    let plain = run(&small);
+    assert!(plain.impairments.is_empty());
+    let delayed = run(&[small[0], small[1], ("node.c.impairment.delay", "35ms")]);
+    let longer = delayed.flows[0].rtt_s_mean.unwrap() - plain.flows[0].rtt_s_mean.unwrap();
+    // 35 ms each way, to ticks of 1 ms, less some contention.
+    assert!((0.067..0.073).contains(&longer), "{longer} s");
+    let lossy = [("node.c.impairment.loss", "0.05"), ("node.c.impairment.towards", "d")];
+    let lossy = run(&[small[0], small[1], lossy[0], lossy[1], ("duration", "30s")]);
+    let counts = &lossy.impairments[0];
+    assert_eq!((counts.node.as_str(), counts.lost_in_bursts, counts.queue_drops), ("c", 0, 0));
+    assert!((8..35).contains(&counts.lost), "{counts:?}");
+    assert_eq!((lossy.flows[0].acks_lost, lossy.flows[0].bytes_delivered), (0, 500_000));
+    assert!(lossy.flows[0].segments_retransmitted >= counts.lost);
+    let cut =
+        [("node.c.impairment.outage", r#"[{ at = "2s", length = "3s" }]"#), ("flow.application.size", "5MB")];
+    let cut = run(&[cut[0], cut[1], ("duration", "10s")]);
+    assert!(cut.flows[0].timeouts > 0 && cut.impairments[0].lost_in_outages > 0, "{:?}", cut.impairments);
+    let line = error(SMALL, &[("node.server.impairment.loss", "0.1")]);
+    assert!(line.starts_with("--set node.server.impairment.loss=0.1: node.0.impairment: no effect with a node that does not forward"), "{line}");
+}

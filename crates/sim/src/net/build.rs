@@ -4,16 +4,17 @@ use airwatt_base::{Instant, Schedule, Slot, Span, Stream};
 
 use super::flow::FlowRecord;
 use super::meter::Meter;
-use super::node::{Node, Ports, Stack};
+use super::node::{ImpairmentId, Node, Ports, Stack};
 use super::packet::FlowLabel;
 use super::plan::{self, FlowPlan, MediumKind, MediumPlan, Plan, Traffic};
 use super::route::{Address, InterfaceId, MediumId, NodeId, Routes};
-use super::{ApplicationEntry, MediumEntry, MiddleboxEntry, Network, Owner, Source};
+use super::{ApplicationEntry, ImpairmentEntry, MediumEntry, MiddleboxEntry, Network, Owner, Source};
 use crate::engine::Fingerprint;
 use crate::media::cell::Cell;
 use crate::media::errors::{ErrorConfig, ErrorModel};
 use crate::media::{Direction, Medium, Pipe, PointToPoint, Wire};
 use crate::stack::application::{ApplicationId, Role};
+use crate::stack::impairment::Impairment;
 use crate::stack::middlebox::{GatewayBox, Middlebox, MiddleboxId, RelayPlan};
 use crate::stack::socket::{End, Socket, SocketId};
 use crate::stack::transport::{Transport, Udp};
@@ -45,7 +46,11 @@ impl Network {
         }
         let routes = Routes::new(&plan.graph());
         let stack = |external| if external { Stack::External } else { Stack::Host(Ports::default()) };
-        let nodes = plan.nodes.iter().map(|node| Node { stack: stack(node.external), tap: None }).collect();
+        let nodes = plan
+            .nodes
+            .iter()
+            .map(|node| Node { stack: stack(node.external), tap: None, impairment: None })
+            .collect();
         let mut network = Self {
             media,
             applications: Vec::with_capacity(plan.flows.len()),
@@ -60,6 +65,7 @@ impl Network {
             interfaces,
             routes,
             middleboxes: Vec::new(),
+            impairments: Vec::new(),
             schedule: Schedule::new(0),
             sources,
             messages: Default::default(),
@@ -76,6 +82,9 @@ impl Network {
         }
         for (gateway, relays) in relays.into_iter().enumerate() {
             network.add_gateway(gateway, relays);
+        }
+        for index in 0..network.plan.impairments.len() {
+            network.add_impairment(index, seed);
         }
         network.schedule = Schedule::new(network.sources.len());
         network.set_timers(seed);
@@ -158,6 +167,17 @@ impl Network {
         let machine = Middlebox::Gateway(Box::new(GatewayBox::new(buffer, relays)));
         self.middleboxes.push(MiddleboxEntry { machine, node, slot });
         self.nodes[usize::from(node)].tap = Some(id);
+    }
+
+    /// Adds the impairment of a node.
+    fn add_impairment(&mut self, index: usize, seed: u64) {
+        let plan::ImpairmentPlan { node, name, towards, config } = self.plan.impairments[index].clone();
+        let id = self.impairments.len() as ImpairmentId;
+        let slot = self.sources.len() as Slot;
+        self.sources.push(Source::new(Owner::Impairment(id), &format!("{name}/impairment")));
+        let machine = Impairment::new(config, towards, &name, seed);
+        self.impairments.push(ImpairmentEntry { machine, node, slot });
+        self.nodes[usize::from(node)].impairment = Some(id);
     }
 
     /// Sets the first timers of media and applications.

@@ -8,7 +8,7 @@
 //! Every input of a machine is a message. One message is delivered at a time, and its machine is drained into further
 //! messages before the next one is taken, as the machine contract demands. A packet is forwarded while its medium is
 //! drained: only what enters a machine is a message. At equal times the media are served first (cells and point-to-point
-//! hops, then wires), then flow by flow the application and its sockets, then middleboxes.
+//! hops, then wires), then flow by flow the application and its sockets, then middleboxes and impairments.
 
 mod build;
 pub mod delivery;
@@ -38,11 +38,12 @@ use crate::media::cell::frame::{AirFrame, Node as AirNode};
 use crate::media::cell::{CellTrace, RadioEvent};
 use crate::media::{Direction, Medium, MediumOutput};
 use crate::stack::application::{Application, ApplicationId, Fate, Request, Role};
+use crate::stack::impairment::{Impairment, ImpairmentOutput};
 use crate::stack::middlebox::{Middlebox, MiddleboxId, MiddleboxOutput};
 use crate::stack::socket::{Socket, SocketId};
 use crate::stack::transport::{SenderWindow, Transport, TransportOutput};
 use flow::FlowRecord;
-use node::{Node, Stack};
+use node::{ImpairmentId, Node, Stack};
 use packet::{FlowLabel, Packet, Payload};
 use route::{Interface, InterfaceId, MediumId, Member, NodeId, Route, Routes};
 
@@ -58,6 +59,8 @@ enum Message {
     Deliver { socket: SocketId, payload: Payload },
     /// A packet has arrived at a middlebox.
     Intercept { middlebox: MiddleboxId, packet: Packet },
+    /// A node forwards a packet through its impairment.
+    Impair { impairment: ImpairmentId, packet: Packet },
 }
 
 /// What a slot of the schedule wakes.
@@ -67,6 +70,7 @@ enum Owner {
     Application(ApplicationId),
     Socket(SocketId),
     Middlebox(MiddleboxId),
+    Impairment(ImpairmentId),
 }
 
 /// A source of wake-ups, by the slot of the schedule.
@@ -115,6 +119,14 @@ pub(crate) struct ApplicationEntry {
 struct MiddleboxEntry {
     machine: Middlebox,
     node: NodeId,
+    slot: Slot,
+}
+
+/// An impairment with its place in the network.
+#[derive(Clone, Debug)]
+pub(crate) struct ImpairmentEntry {
+    pub(crate) machine: Impairment,
+    pub(crate) node: NodeId,
     slot: Slot,
 }
 
@@ -175,6 +187,7 @@ pub struct Network {
     interfaces: Vec<Interface>,
     routes: Routes,
     middleboxes: Vec<MiddleboxEntry>,
+    pub(crate) impairments: Vec<ImpairmentEntry>,
     schedule: Schedule,
     /// What each slot of the schedule wakes.
     sources: Vec<Source>,
@@ -330,6 +343,10 @@ impl Network {
                 self.middleboxes[usize::from(id)].machine.handle_timeout(at);
                 self.drain_middlebox(id);
             }
+            Owner::Impairment(id) => {
+                self.impairments[usize::from(id)].machine.handle_timeout(at);
+                self.drain_impairment(id);
+            }
         }
         self.deliver_messages();
     }
@@ -350,6 +367,10 @@ impl Network {
                 Message::Intercept { middlebox, packet } => {
                     self.middleboxes[usize::from(middlebox)].machine.handle_packet(packet, now);
                     self.drain_middlebox(middlebox);
+                }
+                Message::Impair { impairment, packet } => {
+                    self.impairments[usize::from(impairment)].machine.handle_input(packet, now);
+                    self.drain_impairment(impairment);
                 }
             }
         }
@@ -402,7 +423,13 @@ impl Network {
         {
             return self.messages.push_back(Message::Intercept { middlebox, packet: *packet });
         }
-        if packet.dst.0 == node { self.deliver(node, packet) } else { self.forward(node, packet) }
+        if packet.dst.0 == node {
+            self.deliver(node, packet);
+        } else if let Some(impairment) = entry.impairment {
+            self.messages.push_back(Message::Impair { impairment, packet: *packet });
+        } else {
+            self.forward(node, packet);
+        }
     }
 
     /// A node sends a packet on by its route.
@@ -649,6 +676,20 @@ impl Network {
         }
         let entry = &self.middleboxes[usize::from(id)];
         self.schedule.put(entry.slot, entry.machine.due());
+    }
+
+    /// Takes the outputs of an impairment.
+    fn drain_impairment(&mut self, id: ImpairmentId) {
+        while let Some(output) = self.impairments[usize::from(id)].machine.poll_output() {
+            match output {
+                ImpairmentOutput::Forward(packet) => {
+                    self.forward(self.impairments[usize::from(id)].node, &packet)
+                }
+                ImpairmentOutput::Lost(packet) => self.lose(&packet),
+            }
+        }
+        let entry = &self.impairments[usize::from(id)];
+        self.schedule.put(entry.slot, entry.machine.poll_timeout().map(|timeout| timeout.at));
     }
 
     fn failed_flow(&self) -> Option<FlowLabel> {

@@ -10,7 +10,12 @@ pub(crate) struct Node {
     pub(crate) stack: Stack,
     /// The middlebox through which packets for other nodes, and of its connections, pass.
     pub(crate) tap: Option<MiddleboxId>,
+    /// What delays, loses and reorders the packets that it forwards.
+    pub(crate) impairment: Option<ImpairmentId>,
 }
+
+/// Index of an impairment in its network.
+pub(crate) type ImpairmentId = u16;
 
 /// What receives the packets for a node.
 #[derive(Clone, Debug)]

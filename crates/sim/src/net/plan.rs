@@ -16,6 +16,7 @@ use crate::media::{Direction, PipeConfig, PointToPointConfig};
 use crate::scenario::{Scenario, Transport};
 use crate::stack::application::{self, Arrival, Datagrams, Dialogue, DialogueConfig, Replay};
 use crate::stack::application::{Saturation, Source, SourceConfig, Transfer};
+use crate::stack::impairment::ImpairmentConfig;
 
 /// Everything that a run is made of.
 #[derive(Clone, Debug)]
@@ -32,6 +33,8 @@ pub struct Plan {
     pub routes: Vec<FixedRoute>,
     /// The gateways.
     pub gateways: Vec<GatewayPlan>,
+    /// The impairments of forwarding paths.
+    pub impairments: Vec<ImpairmentPlan>,
     /// TCP at both ends.
     pub tcp: TcpConfig,
     /// The flows.
@@ -94,6 +97,19 @@ pub struct GatewayPlan {
     pub node: NodeId,
     /// The most that it holds for each connection, in bytes.
     pub buffer: u64,
+}
+
+/// One impairment of a [`Plan`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct ImpairmentPlan {
+    /// The node whose forwarding it impairs.
+    pub node: NodeId,
+    /// The name of the node in random streams.
+    pub name: String,
+    /// The destinations that its losses concern; `None` for all.
+    pub towards: Option<Vec<NodeId>>,
+    /// Its settings.
+    pub config: ImpairmentConfig,
 }
 
 /// One medium of a [`Plan`].

@@ -100,6 +100,7 @@ impl Network {
             cells: self.cell_results(end),
             access_points: self.access_point_results(),
             links: self.link_results(),
+            impairments: self.impairment_results(),
             flows,
         };
         let (frames, radios) = self.air_fingerprints();

@@ -7,12 +7,16 @@ use airwatt_energy::State;
 use airwatt_proto::powersave::StationId;
 
 use super::build::share_of;
-use super::{AccessPointResult, CellSetting, LinkDirection, LinkResult, NamedCell, Setting, StationSetting};
+use super::{
+    AccessPointResult, CellSetting, ImpairmentResult, LinkDirection, LinkResult, NamedCell, Setting,
+    StationSetting,
+};
 use crate::media::{Medium, PipeStatistics};
 use crate::net::plan::CellPlan;
 use crate::net::route::NodeId;
-use crate::net::{MediumKind, Network};
+use crate::net::{ImpairmentEntry, MediumKind, Network};
 use crate::scenario::Scenario;
+use crate::stack::impairment::ImpairmentCounts;
 
 impl Network {
     /// What a reader of this run's trace must know of it.
@@ -168,5 +172,24 @@ impl Network {
             })
         });
         links.collect()
+    }
+
+    /// What impairments did, in the order of their nodes.
+    pub(super) fn impairment_results(&self) -> Vec<ImpairmentResult> {
+        let of = |entry: &ImpairmentEntry| {
+            let ImpairmentCounts { forwarded, lost, lost_in_bursts, lost_in_outages, queue_drops, reordered } =
+                entry.machine.counts();
+            let node = self.plan.nodes[usize::from(entry.node)].name.clone();
+            ImpairmentResult {
+                node,
+                forwarded,
+                lost,
+                lost_in_bursts,
+                lost_in_outages,
+                queue_drops,
+                reordered,
+            }
+        };
+        self.impairments.iter().map(of).collect()
     }
 }

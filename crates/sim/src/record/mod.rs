@@ -15,8 +15,8 @@ mod timeline;
 
 pub(crate) use pcapng::PcapngStream;
 pub use result::{
-    AccessPointResult, BlockTimes, CellResult, EnergyOverhead, Fairness, FlowResult, LinkDirection,
-    LinkResult, NamedCell, Responses, RunResult, StationResult, WindowFairness,
+    AccessPointResult, BlockTimes, CellResult, EnergyOverhead, Fairness, FlowResult, ImpairmentResult,
+    LinkDirection, LinkResult, NamedCell, Responses, RunResult, StationResult, WindowFairness,
 };
 pub use tables::{Column, Table, Values};
 pub use timeline::{Outcome, RadioInterval};

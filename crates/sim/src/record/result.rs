@@ -39,6 +39,9 @@ pub struct RunResult {
     pub access_points: Vec<AccessPointResult>,
     /// The links: point-to-point links, then wires.
     pub links: Vec<LinkResult>,
+    /// What impairments of forwarding paths did.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub impairments: Vec<ImpairmentResult>,
     /// How the flows shared.
     pub fairness: Fairness,
 }
@@ -339,6 +342,25 @@ pub struct LinkResult {
     pub forth: LinkDirection,
     /// From the second node to the first.
     pub back: LinkDirection,
+}
+
+/// The impairment of one node, in packets.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ImpairmentResult {
+    /// Its node.
+    pub node: String,
+    /// Forwarded.
+    pub forwarded: u64,
+    /// Lost at random outside bursts.
+    pub lost: u64,
+    /// Lost at random in bursts.
+    pub lost_in_bursts: u64,
+    /// Lost in outages.
+    pub lost_in_outages: u64,
+    /// Lost because too many were held.
+    pub queue_drops: u64,
+    /// Held until others had passed, or for the longest time.
+    pub reordered: u64,
 }
 
 /// One direction of a link.

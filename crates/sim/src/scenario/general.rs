@@ -28,6 +28,9 @@ pub(super) fn check(scenario: &Scenario) -> Checked {
 }
 
 fn node(group: &NodeGroup) -> Checked {
+    if let Some(impairment) = &group.impairment {
+        impairment.check().map_err(|error| error.under("impairment"))?;
+    }
     for (index, middlebox) in group.middlebox.iter().enumerate() {
         let under = |error: SettingError| error.under(index).under("middlebox");
         middlebox.check().map_err(under)?;

@@ -126,6 +126,11 @@ pub(super) fn concerns((set, _): &Override, key: &str) -> bool {
     below(key) || below(&without_numbers(key)) || below(&without_cell(key, set))
 }
 
+/// Whether the override sets a key of this table, which is not one of the whole scenario.
+pub(super) fn is_within((set, _): &Override, key: &str) -> bool {
+    key.contains('.') && full_key(set).strip_prefix(key).is_some_and(|rest| rest.starts_with('.'))
+}
+
 /// Whether the override sets exactly this key.
 pub(super) fn sets((set, _): &Override, key: &str) -> bool {
     let set = full_key(set);

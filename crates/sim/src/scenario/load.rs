@@ -336,7 +336,8 @@ fn locate(error: SettingError, source: &Source, overrides: &[Change]) -> Scenari
     let last = |found: fn(&Override, &str) -> bool| {
         overrides.iter().rev().find(|change| found(&change.numbered, error.key()))
     };
-    if let Some(change) = last(keys::sets).or_else(|| last(keys::concerns)) {
+    if let Some(change) = last(keys::sets).or_else(|| last(keys::concerns)).or_else(|| last(keys::is_within))
+    {
         return ScenarioError::new(keys::flag(&change.written), shown(&error, Some(&change.numbered)));
     }
     let line = line_of_key(source.text, error.key());

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::transport::Gateway;
 use super::{AccessPoint, FlowGroup, Scenario, StationGroup, Wifi, WiredDirection};
 use crate::media::errors::ErrorConfig;
+use crate::stack::impairment::ImpairmentConfig;
 
 /// The general form of a scenario, without what holds for the whole run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -63,6 +64,8 @@ pub struct NodeGroup {
     /// Machines through which packets pass at this node.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub middlebox: Vec<MiddleboxConfig>,
+    /// Delay, loss and reordering of the packets that it forwards.
+    pub impairment: Option<ImpairmentConfig>,
 }
 
 impl NodeGroup {

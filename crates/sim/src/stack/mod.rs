@@ -4,8 +4,10 @@
 //! * `socket`: one end of a conversation, with its addresses and its application.
 //! * [`application`]: what sends data and waits for it.
 //! * `middlebox`: machines through which packets pass on their way.
+//! * [`impairment`]: delay, loss and reordering of what a node forwards.
 
 pub mod application;
+pub mod impairment;
 pub(crate) mod middlebox;
 pub(crate) mod socket;
 pub mod transport;

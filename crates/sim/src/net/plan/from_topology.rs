@@ -6,17 +6,19 @@ use airwatt_energy::{Radio, RadioError};
 use airwatt_proto::powersave::{self, Abilities, AccessPointConfig, PowerSaveConfig};
 
 use super::{
-    AdHoc, CellPlan, Content, FlowPlan, GatewayPlan, MediumKind, MediumPlan, NodePlan, Plan, StationPlan,
-    Traffic,
+    AdHoc, CellPlan, Content, FlowPlan, GatewayPlan, ImpairmentPlan, MediumKind, MediumPlan, NodePlan, Plan,
+    StationPlan, Traffic,
 };
 use crate::media::cell::contention::{Access, Counting};
 use crate::media::cell::fq_codel::FqCodelConfig;
 use crate::media::cell::propagation;
 use crate::media::cell::{ApQueueing, Bss, CellConfig, StationConfig};
 use crate::media::{CrossTraffic, Direction, PipeConfig, PointToPointConfig};
-use crate::net::route::MediumId;
+use crate::net::route::{MediumId, NodeId};
 use crate::net::transport;
-use crate::scenario::resolve::{BssPlace, Contents, MemberStation, Resolved, ResolvedFlow, ResolvedMedium};
+use crate::scenario::resolve::{
+    BssPlace, Contents, MemberStation, Resolved, ResolvedFlow, ResolvedMedium, ResolvedNode,
+};
 use crate::scenario::{
     AccessPoint, Cell, Gateway, Link, MiddleboxConfig, QueueDiscipline, Scenario, StationGroup, Topology,
     Transport, Wifi, WiredDirection,
@@ -52,6 +54,7 @@ pub(super) fn plan(scenario: &Scenario, seed: u64) -> Result<Plan, RadioError> {
         stations: stations(&resolved),
         routes: resolved.fixed.clone(),
         gateways: gateways.0,
+        impairments: impairments(&topology, &resolved),
         tcp: scenario.tcp.config(),
         flows,
         duration: scenario.duration,
@@ -94,6 +97,19 @@ fn stations(resolved: &Resolved) -> Vec<StationPlan> {
         }
     };
     resolved.stations.iter().map(plan).collect()
+}
+
+fn impairments(topology: &Topology, resolved: &Resolved) -> Vec<ImpairmentPlan> {
+    let of = |(node, resolved): (NodeId, &ResolvedNode)| {
+        let config = topology.node[resolved.group].impairment.clone()?;
+        Some(ImpairmentPlan {
+            node,
+            name: resolved.stream.clone(),
+            towards: resolved.towards.clone(),
+            config,
+        })
+    };
+    (0..).zip(&resolved.nodes).filter_map(of).collect()
 }
 
 /// The machines' settings of a medium.
@@ -292,7 +308,7 @@ struct Gateways(Vec<GatewayPlan>);
 
 impl Gateways {
     /// The index of the gateway at a node.
-    fn at(&mut self, node: crate::net::route::NodeId, settings: &Gateway) -> usize {
+    fn at(&mut self, node: NodeId, settings: &Gateway) -> usize {
         if let Some(index) = self.0.iter().position(|gateway| gateway.node == node) {
             return index;
         }

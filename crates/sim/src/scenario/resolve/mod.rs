@@ -49,6 +49,8 @@ pub(crate) struct ResolvedNode {
     pub(crate) group: usize,
     /// Whether it forwards packets of others.
     pub(crate) forwards: bool,
+    /// The destinations that the losses of its impairment concern; `None` for all.
+    pub(crate) towards: Option<Vec<NodeId>>,
 }
 
 /// Where a station is.
@@ -98,6 +100,7 @@ impl Resolved {
         let mut graph = resolved.graph();
         resolved.fixed = resolved.fixed_routes(topology, &directory, &graph)?;
         graph.fix(resolved.fixed.iter().copied());
+        resolved.resolve_impairments(topology, &directory)?;
         resolved.add_flows(topology, &directory, &graph)?;
         Ok(resolved)
     }
@@ -120,7 +123,7 @@ impl Resolved {
                 return Err(duplicate("name", &name, "node"));
             }
             directory.names.push(name.clone());
-            self.nodes.push(ResolvedNode { name, stream, group: index, forwards });
+            self.nodes.push(ResolvedNode { name, stream, group: index, forwards, towards: None });
             Ok(id)
         };
         match group.count {
@@ -223,6 +226,21 @@ impl Resolved {
             }
         }
         Ok(fixed)
+    }
+
+    /// The destinations of impairments. A node that does not forward impairs nothing.
+    fn resolve_impairments(&mut self, topology: &Topology, directory: &Directory) -> Resolving<()> {
+        for node in &mut self.nodes {
+            let under = |error: SettingError| error.under("impairment").under(node.group).under("node");
+            let Some(impairment) = &topology.node[node.group].impairment else { continue };
+            if !node.forwards {
+                let belongs = "access points, nodes with several interfaces, and others with forward = true";
+                return Err(under(SettingError::no_effect("", "a node that does not forward", belongs)));
+            }
+            let towards = impairment.towards.as_ref().map(|names| directory.list("towards", names));
+            node.towards = towards.transpose().map_err(under)?;
+        }
+        Ok(())
     }
 
     fn name(&self, node: NodeId) -> &str {
