@@ -113,16 +113,16 @@ pub(super) trait WindowRule {
         self.classic_mut().deflate();
     }
 
-    /// RFC 5681 section 3.1: sets the threshold by equation (4), and the loss window of one segment. A further timeout
-    /// for the same segment keeps the threshold, because it carries no new information. In fast recovery the flight
+    /// RFC 5681 section 3.1: sets the threshold by equation (4), and the loss window of one segment. Unless the timeout
+    /// `reduces` the threshold, it is kept: a further timeout for the same segment carries no new information. In fast recovery the flight
     /// includes the data that the inflated window released, several times what the path carries. Equation (4) is a
     /// bound ("no more than"), so the threshold that the first loss set is kept, as in Linux. Otherwise a recovery of
     /// many losses would repeatedly end in the same overshoot.
-    fn on_timeout(&mut self, flight: u32, first: bool, recovering: bool) {
+    fn on_timeout(&mut self, flight: u32, reduces: bool, recovering: bool) {
         let CongestionWindow { ssthresh, .. } = self.classic().window;
         let half = self.classic().window.half_of(flight);
         let lowered = if recovering { half.min(ssthresh) } else { half };
-        self.classic_mut().enter_loss(if first { lowered } else { ssthresh });
+        self.classic_mut().enter_loss(if reduces { lowered } else { ssthresh });
     }
 
     /// Algorithm 1 of the thesis that [`super::AckLoss`] follows: halves the window, to at least one segment, and sets

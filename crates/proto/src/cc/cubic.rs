@@ -181,9 +181,9 @@ impl WindowRule for Cubic {
     }
 
     /// Section 4.8: after slow start the cubic begins at its flat part.
-    fn on_timeout(&mut self, flight: u32, first: bool, recovering: bool) {
+    fn on_timeout(&mut self, flight: u32, reduces: bool, recovering: bool) {
         let mut ssthresh = self.classic.window.ssthresh;
-        if first {
+        if reduces {
             let reduced = self.reduce(flight);
             ssthresh = if recovering { reduced.min(ssthresh) } else { reduced };
         }

@@ -263,10 +263,11 @@ impl CongestionControl {
         dispatch!(self, control => control.leave_recovery());
     }
 
-    /// The retransmission timer expired with `flight` bytes in flight. `first` is false if it had expired for the same
-    /// segment before; `recovering` is true if fast recovery was under way.
-    pub fn on_timeout(&mut self, flight: u32, first: bool, recovering: bool) {
-        dispatch!(self, control => control.on_timeout(flight, first, recovering));
+    /// The retransmission timer expired with `flight` bytes in flight. `reduces` tells whether the threshold is computed
+    /// anew: a stack may keep it at a further timeout of the same segment. `recovering` is true if fast recovery was under
+    /// way.
+    pub fn on_timeout(&mut self, flight: u32, reduces: bool, recovering: bool) {
+        dispatch!(self, control => control.on_timeout(flight, reduces, recovering));
     }
 
     /// Acknowledgements are being lost ([`AckLoss`]): halves the window, which then grows in congestion avoidance.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// How the window grows by acknowledgements that tell of no loss. The thesis does not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub enum Increase {
-    /// By `increase_step` packets with each: from 12 to 25 within one window.
+    /// By `increase_step` packets with each, or with each `increase_every`-th: from 12 to 25 within one window.
     #[default]
     #[serde(rename = "ack")]
     PerAck,
@@ -31,6 +31,18 @@ pub enum Counted {
     /// Everything behind the acknowledgement, received ahead of a gap or not: the window slides over sequence numbers, as
     /// TCP's does.
     Span,
+}
+
+/// What an acknowledgement that repeats its number means to a sender whose peer reports no blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DuplicateAck {
+    /// Nothing: the timers alone find losses.
+    #[default]
+    Ignored,
+    /// Everything that was sent for the first time and is unacknowledged is lost, and is sent again (go-back-N). Further
+    /// ones mean nothing until everything that had been sent by then is acknowledged, as with NewReno's recovery point.
+    GoBack,
 }
 
 /// What a window field does to the largest window.
@@ -108,6 +120,8 @@ pub struct E2tcpConfig {
     pub error_limit: u32,
     /// How the window grows. Default with each acknowledgement.
     pub increase: Increase,
+    /// With `increase = "ack"`, acknowledgements that show no loss for each growth. Default 1.
+    pub increase_every: u32,
     /// Packets by which it grows. Default 1.
     #[serde(skip)]
     pub increase_step: u32,
@@ -141,11 +155,16 @@ pub struct E2tcpConfig {
     pub give_up_after: Span,
     /// Whether the receiver reports blocks. Default yes; without, loss is found by the timers alone.
     pub selective: bool,
+    /// Without blocks, what an acknowledgement that repeats its number means. Default `ignored`.
+    pub duplicate_ack: DuplicateAck,
     /// What the headers of packets cost in a simulation. Default E2TCP's own.
     pub header: HeaderForm,
     /// Least share of the bytes that the application wants to have, in per cent. Default 100.
     #[serde(skip)]
     pub reliability: u8,
+    /// Packets over which the share is counted. Default `None`: over the life of the connection.
+    #[serde(skip)]
+    pub reliability_window: Option<u32>,
     /// Largest window that is offered in bytes. Default 65535: blocks and the window field hold no more. A simulator that
     /// counts packets, as the thesis did, may set more, as no packet of it goes over a wire.
     #[serde(with = "settings::bytes")]
@@ -186,6 +205,7 @@ impl Default for E2tcpConfig {
             after_timeout: 5,
             error_limit: 5,
             increase: Increase::default(),
+            increase_every: 1,
             increase_step: 1,
             decrease_step: 1,
             counted: Counted::default(),
@@ -198,8 +218,10 @@ impl Default for E2tcpConfig {
             back_off: true,
             give_up_after: Span::from_secs(180),
             selective: true,
+            duplicate_ack: DuplicateAck::default(),
             header: HeaderForm::default(),
             reliability: 100,
+            reliability_window: None,
             receive_window: 65_535,
             receive_buffer: 2 * 65_535,
             assumed_window: 65_535,
@@ -235,6 +257,7 @@ impl E2tcpConfig {
         };
         within("min_window", self.min_window, 1)?;
         within("after_timeout", self.after_timeout, 1)?;
+        in_range("increase_every", self.increase_every, 1, 1_000)?;
         within("increase_step", self.increase_step, 1)?;
         within("decrease_step", self.decrease_step, 0)
     }

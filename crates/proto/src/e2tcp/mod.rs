@@ -35,7 +35,9 @@ mod tests;
 mod window;
 mod wire;
 
-pub use config::{BurstReaction, Counted, DetectorConfig, E2tcpConfig, HeaderForm, Increase, WindowField};
+pub use config::{
+    BurstReaction, Counted, DetectorConfig, DuplicateAck, E2tcpConfig, HeaderForm, Increase, WindowField,
+};
 pub use connection::{Connection, E2tcpTimer, Event, Input, Output, State, first_sequence};
 pub use rtt::RttEstimator;
 pub use statistics::Statistics;

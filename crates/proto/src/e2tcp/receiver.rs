@@ -79,7 +79,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
             finished: false,
             urgent: 0,
             selective: config.selective,
-            reliability: Reliability::new(config.reliability),
+            reliability: Reliability::new(config.reliability, config.reliability_window),
             ack_due: false,
             announced: config.assumed_window,
             window_sent: false,

@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Seq, Span};
 
-use super::config::{Counted, E2tcpConfig};
+use super::config::{Counted, DuplicateAck, E2tcpConfig};
 use super::connection::{E2tcpTimer, Timers};
 use super::rtt::RttEstimator;
 use super::statistics::Statistics;
@@ -102,6 +102,10 @@ pub(super) struct Sender<S> {
     payload: u64,
     counted: Counted,
     infer_relost: bool,
+    /// What an acknowledgement that repeats its number means; blocks make it superfluous.
+    duplicate_ack: DuplicateAck,
+    /// Position after everything that a duplicate acknowledgement has shown to be lost.
+    gone_back: u64,
     back_off: bool,
     give_up_after: Span,
 
@@ -147,6 +151,8 @@ impl<S: SendBuffer> Sender<S> {
             payload: u64::from(config.payload),
             counted: config.counted,
             infer_relost: config.infer_relost,
+            duplicate_ack: if config.selective { DuplicateAck::Ignored } else { config.duplicate_ack },
+            gone_back: 0,
             back_off: config.back_off,
             give_up_after: config.give_up_after,
             una: 0,
@@ -290,7 +296,11 @@ impl<S: SendBuffer> Sender<S> {
         let all_before = self.una >= self.end;
         let (reported, highest) = self.reported(next, ack);
         let newest = self.mark_received(&reported, highest, now, statistics);
-        let report = self.infer_losses(highest, newest, now, statistics);
+        let report = if next == self.una && self.goes_back() {
+            self.find_all_lost(now, statistics)
+        } else {
+            self.infer_losses(highest, newest, now, statistics)
+        };
         self.una = next;
         self.forget_acknowledged();
         self.window.on_ack(report);
@@ -391,6 +401,33 @@ impl<S: SendBuffer> Sender<S> {
         statistics.losses_inferred += u64::from(report.errors);
         statistics.burst_errors += u64::from(self.window.is_burst(report.errors));
         statistics.static_errors += u64::from(report.errors > 0 && !self.window.is_burst(report.errors));
+        report
+    }
+
+    /// Whether a duplicate acknowledgement now means that everything is lost.
+    fn goes_back(&self) -> bool {
+        match self.duplicate_ack {
+            DuplicateAck::Ignored => false,
+            DuplicateAck::GoBack => self.counts[PacketState::Sent as usize] > 0 && self.una >= self.gone_back,
+        }
+    }
+
+    /// Finds everything lost that was sent for the first time.
+    fn find_all_lost(&mut self, now: Instant, statistics: &mut Statistics) -> Report {
+        let mut report = Report { errors: 0, since: now, now, rtt: self.rtt.mean() };
+        self.gone_back = self.nxt;
+        self.sample = None;
+        for index in 0..self.records.len() {
+            let record = self.records[index];
+            if record.state == PacketState::Sent {
+                report.errors += 1;
+                report.since = report.since.min(record.sent);
+                self.set_state(index, PacketState::Lost);
+            }
+        }
+        statistics.losses_inferred += u64::from(report.errors);
+        statistics.burst_errors += u64::from(self.window.is_burst(report.errors));
+        statistics.static_errors += u64::from(!self.window.is_burst(report.errors));
         report
     }
 

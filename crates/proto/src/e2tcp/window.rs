@@ -37,6 +37,7 @@ pub(super) struct SendWindow {
     after_timeout: u32,
     error_limit: u32,
     increase: Increase,
+    increase_every: u32,
     increase_step: u32,
     decrease_step: u32,
     field: WindowField,
@@ -55,6 +56,7 @@ impl SendWindow {
             after_timeout: config.after_timeout,
             error_limit: config.error_limit,
             increase: config.increase,
+            increase_every: config.increase_every,
             increase_step: config.increase_step,
             decrease_step: config.decrease_step,
             field: config.window_field,
@@ -137,7 +139,11 @@ impl SendWindow {
 
     fn grow(&mut self) {
         self.acks_without_errors += 1;
-        if self.increase == Increase::PerAck || self.acks_without_errors >= self.size {
+        let needed = match self.increase {
+            Increase::PerAck => self.increase_every,
+            Increase::PerWindow => self.size,
+        };
+        if self.acks_without_errors >= needed {
             self.acks_without_errors = 0;
             self.size = self.size.saturating_add(self.increase_step).min(self.max);
         }

@@ -61,6 +61,20 @@ pub enum PartialAckTimer {
     SlowButSteady,
 }
 
+/// What a further timeout of the same segment does to the slow-start threshold.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum RepeatedTimeout {
+    /// It stays: RFC 5681 section 3.1 reduces it once for each loss, as Linux does.
+    #[default]
+    Keep,
+    /// It becomes half of the data in flight, which is one segment by then, and so its least value of two segments.
+    /// 4.4BSD (`tcp_timers`) and ns-2 (`TcpAgent::timeout`) compute it anew at every timeout.
+    Reduce,
+}
+
 /// What the least retransmission timeout bounds from below. Only for [`RtoClock::Fine`].
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
@@ -109,8 +123,10 @@ pub struct TcpConfig {
     /// on a buffer that keeps bytes.
     pub read_at_once: bool,
     /// Least share of the bytes that the application wants to have, in per cent. Default 100. Below it the receiver
-    /// acknowledges past gaps as long as the share over the life of the connection allows it (PRTP).
+    /// acknowledges past gaps as long as the share allows it (PRTP).
     pub reliability: u8,
+    /// Packets over which the share is counted. Default `None`: over the life of the connection.
+    pub reliability_window: Option<u32>,
     /// The congestion control. Default NewReno.
     pub congestion: Algorithm,
     /// Whether, and how, lost acknowledgements halve the window ([`crate::cc::AckLoss`]). Default not.
@@ -143,6 +159,8 @@ pub struct TcpConfig {
     /// Which partial ACKs restart the retransmission timer. Default the first. Only for NewReno; with selective
     /// acknowledgements every one does.
     pub partial_ack_timer: PartialAckTimer,
+    /// What a further timeout of the same segment does to the slow-start threshold. Default it stays.
+    pub repeated_timeout: RepeatedTimeout,
     /// What `min_rto` bounds from below. Default the timeout.
     pub min_rto_of: MinRtoOf,
     /// Least retransmission timeout. Default 200 ms, as Linux has it: RFC 6298 section 2.4 says SHOULD be 1 s, but the
@@ -173,6 +191,7 @@ impl Default for TcpConfig {
             initial_sequence: Seq::new(0),
             read_at_once: true,
             reliability: 100,
+            reliability_window: None,
             congestion: Algorithm::default(),
             ackloss: None,
             growth: Growth::default(),
@@ -187,6 +206,7 @@ impl Default for TcpConfig {
             rto_tick: Span::from_millis(100),
             rto_min_ticks: 2,
             partial_ack_timer: PartialAckTimer::default(),
+            repeated_timeout: RepeatedTimeout::default(),
             min_rto_of: MinRtoOf::default(),
             min_rto: Span::from_millis(200),
             initial_rto: Span::from_secs(1),

@@ -42,11 +42,13 @@ mod tests;
 mod timestamps;
 
 pub use buffer::{Lengths, ReceiveBuffer, ReceiveBytes, SendBuffer, SendBytes};
-pub use config::{DelayedAck, InitialWindow, MinRtoOf, PartialAckTimer, RtoClock, TcpConfig};
+pub use config::{
+    DelayedAck, InitialWindow, MinRtoOf, PartialAckTimer, RepeatedTimeout, RtoClock, TcpConfig,
+};
 pub use connection::{Connection, Event, Input, Output, State, TcpTimer};
 pub use rtt::RttEstimator;
 pub use sack::SackBlocks;
 pub use segment::{Flags, Segment};
-pub use settings::TcpSettings;
+pub use settings::{TcpProfile, TcpSettings};
 pub use statistics::Statistics;
 pub use timestamps::Timestamps;

@@ -26,8 +26,8 @@ pub(super) struct Partial {
 }
 
 impl Partial {
-    pub(super) fn new(percent: u8) -> Self {
-        Self { reliability: Reliability::new(percent), end: None, events: Vec::new() }
+    pub(super) fn new(percent: u8, window: Option<u32>) -> Self {
+        Self { reliability: Reliability::new(percent, window), end: None, events: Vec::new() }
     }
 }
 

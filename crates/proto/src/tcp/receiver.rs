@@ -87,7 +87,8 @@ impl<R: ReceiveBuffer> Receiver<R> {
             read_at_once: config.read_at_once && !R::KEEPS,
             out_of_order: Vec::new(),
             fin: None,
-            partial: (config.reliability < 100).then(|| Box::new(Partial::new(config.reliability))),
+            partial: (config.reliability < 100)
+                .then(|| Box::new(Partial::new(config.reliability, config.reliability_window))),
             delayed: config.delayed_ack,
             waiting: 0,
             last_ack: 0,

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use airwatt_base::{Instant, Seq, Span};
 
 use super::buffer::SendBuffer;
-use super::config::{PartialAckTimer, TcpConfig};
+use super::config::{PartialAckTimer, RepeatedTimeout, TcpConfig};
 use super::connection::{TcpTimer, Timers};
 use super::rtt::RttEstimator;
 use super::sack::Scoreboard;
@@ -82,6 +82,7 @@ pub(super) struct Sender<S> {
     nagle: bool,
     pub(super) threshold: u32,
     partial_ack_timer: PartialAckTimer,
+    repeated_timeout: RepeatedTimeout,
     /// Window in bytes after an idle period; `None` if idleness does not reduce the window.
     restart_window: Option<u32>,
     limits: [u32; 2],
@@ -150,6 +151,7 @@ impl<S: SendBuffer> Sender<S> {
             nagle: config.nagle,
             threshold: config.dup_ack_threshold,
             partial_ack_timer: config.partial_ack_timer,
+            repeated_timeout: config.repeated_timeout,
             restart_window: config.slow_start_after_idle.then(|| config.initial_window.bytes(config.mss)),
             limits: [config.syn_give_up_after, config.give_up_after],
             una: 0,
@@ -519,7 +521,8 @@ impl<S: SendBuffer> Sender<S> {
         if self.una == 0 {
             self.syn_lost = true;
         } else {
-            self.control.on_timeout(self.flight(), self.attempts == 1, self.recovering);
+            let reduces = self.attempts == 1 || self.repeated_timeout == RepeatedTimeout::Reduce;
+            self.control.on_timeout(self.flight(), reduces, self.recovering);
             if let Some(ackloss) = &mut self.ackloss {
                 ackloss.on_timeout(self.max);
             }

@@ -5,17 +5,44 @@ use airwatt_base::{QueueLimit, Size, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::config::{DelayedAck, InitialWindow, MinRtoOf, PartialAckTimer, RtoClock, TcpConfig};
+use super::config::{
+    DelayedAck, InitialWindow, MinRtoOf, PartialAckTimer, RepeatedTimeout, RtoClock, TcpConfig,
+};
 use super::timestamps::OPTION_BYTES;
 use crate::cc::Growth;
 
 /// The largest window that a header can offer (RFC 7323 section 2.3).
 const MAX_WINDOW: Size = Size::from_bytes(1 << 30);
 
+/// A stack whose settings lie under the table's own; `scenarios/tcp` has each as a file, with the source of each setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum TcpProfile {
+    /// What the RFCs of today recommend.
+    #[serde(rename = "rfc")]
+    Rfc,
+    /// Linux since 2.6.39.
+    #[serde(rename = "linux")]
+    Linux,
+    /// Linux 2.6.28 of December 2008.
+    #[serde(rename = "linux-2.6.28")]
+    Linux2628,
+    /// The one-way agents of ns-2 in 2001.
+    #[serde(rename = "ns2-2001")]
+    Ns22001,
+    /// FreeBSD 4.3 of April 2001.
+    #[serde(rename = "freebsd-4.3")]
+    FreeBsd43,
+    /// The TCP model of OPNET Modeler, about 2010.
+    #[serde(rename = "opnet")]
+    Opnet,
+}
+
 /// TCP at both ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TcpSettings {
+    /// The stack whose settings apply to keys that are not given. Default: each key's own default.
+    pub profile: Option<TcpProfile>,
     /// Largest IP packet.
     pub mtu: Size,
     /// IP and TCP header: 40 bytes, 52 with timestamps.
@@ -39,8 +66,13 @@ pub struct TcpSettings {
     pub delayed_ack_segments: u32,
     /// The longest delay of an acknowledgement.
     pub delayed_ack_timeout: Span,
+    /// Duplicate acknowledgements that indicate a loss (RFC 5681 section 3.2: 3).
+    pub dup_ack_threshold: u32,
     /// Which partial acknowledgements restart the retransmission timer in fast recovery (RFC 6582 section 4).
     pub partial_ack_timer: PartialAckTimer,
+    /// What a further timeout of the same segment does to the slow-start threshold: `keep` as RFC 5681 section 3.1 has it,
+    /// or `reduce` to two segments as in 4.4BSD and ns-2.
+    pub repeated_timeout: RepeatedTimeout,
     /// How round-trip times are measured: `fine` as RFC 6298 with every segment timed, `coarse` in ticks and one segment at
     /// a time as in 4.4BSD and the simulators of its time.
     pub rto_clock: RtoClock,
@@ -63,6 +95,7 @@ pub struct TcpSettings {
 impl Default for TcpSettings {
     fn default() -> Self {
         Self {
+            profile: None,
             mtu: Size::from_bytes(1500),
             header: Size::from_bytes(52),
             timestamps: false,
@@ -74,7 +107,9 @@ impl Default for TcpSettings {
             delayed_ack: true,
             delayed_ack_segments: 2,
             delayed_ack_timeout: Span::from_millis(40),
+            dup_ack_threshold: 3,
             partial_ack_timer: PartialAckTimer::Impatient,
+            repeated_timeout: RepeatedTimeout::Keep,
             rto_clock: RtoClock::Fine,
             rto_tick: Span::from_millis(100),
             rto_min_ticks: 2,
@@ -115,7 +150,9 @@ impl TcpSettings {
                 every: self.delayed_ack_segments,
                 timeout: self.delayed_ack_timeout,
             }),
+            dup_ack_threshold: self.dup_ack_threshold,
             partial_ack_timer: self.partial_ack_timer,
+            repeated_timeout: self.repeated_timeout,
             min_rto_of: self.min_rto_of,
             min_rto: self.min_rto,
             initial_rto: self.initial_rto,
@@ -153,6 +190,7 @@ impl Settings for TcpSettings {
         let millisecond = Span::from_millis(1);
         in_range("delayed_ack_timeout", self.delayed_ack_timeout, millisecond, Span::from_millis(500))?;
         in_range("delayed_ack_segments", self.delayed_ack_segments, 1, 1_000)?;
+        in_range("dup_ack_threshold", self.dup_ack_threshold, 1, 100)?;
         in_range("rto_tick", self.rto_tick, millisecond, Span::from_secs(1))?;
         in_range("rto_min_ticks", self.rto_min_ticks, 1, 1_000)?;
         in_range("min_rto", self.min_rto, millisecond, Span::from_secs(60))?;

@@ -89,13 +89,18 @@ pub(super) fn connections(
             let is_relayed = gateway.is_some();
             let payload = u16::try_from(scenario.tcp.mss()).unwrap_or(u16::MAX);
             let end = scenario.e2tcp.derived(payload, group.reliability);
+            let end = E2tcpConfig { reliability_window: group.reliability_window, ..end };
             let near = E2tcpConfig { read_at_once: down || !is_relayed, ..end.clone() };
             let hop = ConnectionPlan::E2tcp { server_side: Box::new(near), station_side: Box::new(end) };
             if is_relayed { vec![to_server(), hop] } else { vec![hop] }
         }
         Transport::Tcp { congestion, ackloss } => vec![whole(with(congestion, ackloss))],
         Transport::Prtp => {
-            vec![whole(TcpConfig { reliability: group.reliability, ..with(Algorithm::NewReno, false) })]
+            vec![whole(TcpConfig {
+                reliability: group.reliability,
+                reliability_window: group.reliability_window,
+                ..with(Algorithm::NewReno, false)
+            })]
         }
         Transport::Udp => unreachable!("datagrams have no connection"),
     }

@@ -385,5 +385,12 @@ fn reliability(group: &FlowGroup) -> Checked {
         let because = format!("transport {:?}", group.transport.name());
         return Err(SettingError::no_effect("reliability", because, "\"e2tcp\" and \"prtp\""));
     }
+    if let Some(window) = group.reliability_window {
+        in_range("reliability_window", window, 1, 1_000_000)?;
+        if group.reliability == 100 {
+            let because = "reliability 100".to_owned();
+            return Err(SettingError::no_effect("reliability_window", because, "a reliability below 100"));
+        }
+    }
     Ok(())
 }

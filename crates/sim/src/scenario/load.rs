@@ -89,6 +89,7 @@ impl Scenario {
             .map_err(|(change, error)| ScenarioError::new(keys::flag(change), shown(&error, Some(change))))?;
         let overrides: Vec<Change> = overrides.iter().map(|change| Change::new(&table, change)).collect();
         resolve_wifi(&mut table, source, &overrides)?;
+        resolve_tcp_profile(&mut table, source, &overrides)?;
         let mut scenario: Self = typed(table).map_err(|error| locate(error, source, &overrides))?;
         if scenario.name.is_empty() {
             scenario.name = Path::new(source.name)
@@ -286,6 +287,28 @@ fn with_set(wifi: &mut Value) -> Result<(), SettingError> {
         merge(&mut keys, std::mem::take(own));
     }
     *wifi = Value::Table(keys);
+    Ok(())
+}
+
+/// Puts the keys of `tcp.profile` under the table's own.
+fn resolve_tcp_profile(
+    table: &mut Table,
+    source: &Source,
+    overrides: &[Change],
+) -> Result<(), ScenarioError> {
+    let Some(Value::Table(tcp)) = table.get_mut("tcp") else { return Ok(()) };
+    let Some(name) = tcp.get("profile") else { return Ok(()) };
+    let profiles = shipped::tcp_profiles();
+    let Some(profile) = profiles.iter().find(|profile| name.as_str() == Some(profile.name)) else {
+        let message = format!("expected {}, got {name}", names(profiles));
+        return Err(locate(refused("tcp.profile", message), source, overrides));
+    };
+    let mut keys = parse_table(&Source { name: profile.name, text: profile.text })?;
+    for described in ["description", "source"] {
+        keys.remove(described);
+    }
+    merge(&mut keys, std::mem::take(tcp));
+    *tcp = keys;
     Ok(())
 }
 

@@ -380,6 +380,8 @@ pub struct FlowGroup {
     /// Transports `e2tcp` and `prtp`: the share of the data that has to arrive, in per cent.
     #[serde(default = "whole")]
     pub reliability: u8,
+    /// Number of packets over which that share is counted, the last ones. Default: all of the connection's.
+    pub reliability_window: Option<u32>,
     /// When the flow begins.
     #[serde(default)]
     pub start: Span,

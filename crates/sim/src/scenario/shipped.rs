@@ -1,4 +1,4 @@
-//! The scenarios and Wi-Fi sets that ship, embedded so that the program needs no files.
+//! The scenarios, Wi-Fi sets and TCP profiles that ship, embedded so that the program needs no files.
 
 /// A scenario that ships.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,7 @@ macro_rules! embedded {
 
 const SCENARIOS: &[Shipped] = embedded!("scenarios": "bulk", "e2tcp", "fast-dsl", "four-in-a-row", "idle", "reference-download", "saturation", "slow-dsl", "ssh", "streaming", "ten-stations", "ten-up", "two-access-points", "two-cells", "two-hops", "web", "wifi-bottleneck");
 const WIFI: &[Shipped] = embedded!("scenarios/wifi": "fast-wifi", "slow-wifi");
+const TCP: &[Shipped] = embedded!("scenarios/tcp": "freebsd-4.3", "linux", "linux-2.6.28", "ns2-2001", "opnet", "rfc");
 
 /// Every scenario that ships, by name.
 pub const fn shipped() -> &'static [Shipped] {
@@ -26,6 +27,11 @@ pub const fn shipped() -> &'static [Shipped] {
 /// The Wi-Fi sets that ship, by name.
 pub(super) const fn wifi_sets() -> &'static [Shipped] {
     WIFI
+}
+
+/// The TCP profiles that ship, by name.
+pub(super) const fn tcp_profiles() -> &'static [Shipped] {
+    TCP
 }
 
 /// The TOML text of a scenario that ships.
@@ -40,7 +46,7 @@ mod tests {
     /// A file that nobody embedded would ship without a name.
     #[test]
     fn every_file_is_embedded() {
-        for (folder, embedded) in [("scenarios", SCENARIOS), ("scenarios/wifi", WIFI)] {
+        for (folder, embedded) in [("scenarios", SCENARIOS), ("scenarios/wifi", WIFI), ("scenarios/tcp", TCP)] {
             let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
             let mut names: Vec<String> = std::fs::read_dir(path)
                 .unwrap()

@@ -52,6 +52,25 @@ fn up_to_the_limit_losses_are_noise_and_above_it_a_burst() {
     }
 }
 
+/// With growth for each fifth acknowledgement the window reaches its largest size after five times as many.
+#[test]
+fn the_window_may_grow_with_each_fifth_acknowledgement() {
+    let config = E2tcpConfig { increase_every: 5, ..plain() };
+    let pair = transfer(60, &config, &[]);
+    assert_eq!(pair.windows, (12..=24).collect::<Vec<_>>());
+}
+
+/// Without blocks, the first duplicate acknowledgement sends everything unacknowledged again, and further ones nothing.
+#[test]
+fn without_blocks_a_duplicate_acknowledgement_may_go_back() {
+    for (duplicate_ack, resent, timeouts) in [(DuplicateAck::Ignored, 1, true), (DuplicateAck::GoBack, 12, false)] {
+        let config = E2tcpConfig { selective: false, duplicate_ack, max_window: 12, ..plain() };
+        let pair = transfer(40, &config, &[20]);
+        let a = pair.ends[A].statistics();
+        assert_eq!((a.packets_resent >= resent, a.transmission_timeouts > 0), (true, timeouts), "{duplicate_ack:?}");
+    }
+}
+
 #[test]
 fn the_ladder_of_one_lost_packet() {
     let mut pair = Pair::established(&plain(), &plain())

@@ -40,6 +40,35 @@ fn at_90_per_cent_one_in_ten_may_be_missing() {
     assert_eq!(pair.ends[B].statistics().bytes_skipped, 1000);
 }
 
+/// Over the life of the connection 90 packets that arrived let ten in a row go; over the last 20 packets only two.
+#[test]
+fn a_share_of_the_last_packets_lets_no_long_burst_go() {
+    for (window, skipped) in [(None, 10), (Some(20), 2)] {
+        let config = E2tcpConfig { reliability: 90, reliability_window: window, ..plain() };
+        let mut pair = Pair::established(&plain(), &config);
+        for number in (1..=90).chain(101..=110) {
+            feed(&mut pair, number);
+        }
+        assert_eq!(pair.ends[B].statistics().bytes_skipped, skipped * 1000, "{window:?}");
+    }
+}
+
+/// A packet that was skipped long ago no longer counts, and one that arrives late makes room for another.
+#[test]
+fn the_last_packets_are_the_last_ones() {
+    let config = E2tcpConfig { reliability: 90, reliability_window: Some(10), ..plain() };
+    let mut pair = Pair::established(&plain(), &config);
+    for number in (1..=9).chain(11..=12) {
+        feed(&mut pair, number);
+    }
+    assert_eq!(acknowledged(&pair), 12, "one of the last ten may be missing");
+    feed(&mut pair, 14);
+    assert_eq!(acknowledged(&pair), 12, "a second one may not");
+    feed(&mut pair, 10);
+    feed(&mut pair, 15);
+    assert_eq!(acknowledged(&pair), 15, "the first one has arrived");
+}
+
 #[test]
 fn at_100_per_cent_nothing_may() {
     let mut pair = fed(100, 2..=60);

@@ -183,6 +183,21 @@ fn the_timeout_doubles_up_to_its_maximum() {
     assert_eq!(pair.now, Instant::from_secs(663));
 }
 
+/// 4.4BSD and ns-2 compute the threshold anew at each timeout: half of one segment, and so the least value of two.
+#[test]
+fn further_timeouts_may_reduce_the_threshold() {
+    let config = TcpConfig { repeated_timeout: RepeatedTimeout::Reduce, ..plain() };
+    let mut pair =
+        Pair::<InLengths>::established(&config, millis(10)).with(
+            |who, n, _| {
+                if who == A && n <= 12 { Fate::Lose } else { Fate::Arrive }
+            },
+        );
+    pair.input(A, Input::Write(10_000));
+    pair.run_out();
+    assert_eq!(windows(&pair)[..3], ["10", "1/5", "1/2"]);
+}
+
 #[test]
 fn a_backed_off_timeout_lasts_until_a_sample() {
     // The first two transmissions of 10 are lost, so the timeout is backed off twice when its ACK arrives.

@@ -6,15 +6,15 @@
 //!
 //! Pages are those of about 2010, when the BA-TA paper took its own from a site that collected them: 50 to 65 objects of 300
 //! to 500 kB together, both drawn uniformly. Ramachandran's *Web metrics* (Google, 2010) found 44 and 320 kB on the average.
-//! Sizes within a page are log-normal with the deviation that Barford and Crovella (*Generating representative Web
-//! workloads*, SIGMETRICS 1998) give for the body of the distribution; a heavy tail has no place in a page of a given size.
+//! Sizes within a page are log-normal with a given deviation, by default the one that Barford and Crovella (*Generating
+//! representative Web workloads*, SIGMETRICS 1998) give for the body of the distribution; a heavy tail has no place in a
+//! page of a given size.
 //!
 //! Left out: several connections to a server, pipelining, the time that a server needs for a reply, and caches of browsers.
 
 use airwatt_base::{Instant, Span, Stream};
+use airwatt_proto::powersave::Ratio;
 
-/// Standard deviation of the logarithm of an object's size.
-const OBJECT_SIGMA: f64 = 1.318;
 /// Least and largest number of objects of a page.
 const OBJECTS: (u32, u32) = (50, 65);
 /// Least and largest size of a page in bytes.
@@ -26,7 +26,10 @@ const LEAST_OBJECT: u64 = 200;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replies {
     /// Pages of objects.
-    Pages,
+    Pages {
+        /// Standard deviation of the logarithm of their sizes.
+        spread: Ratio,
+    },
     /// The same number of bytes each time.
     Fixed(u32),
 }
@@ -122,7 +125,7 @@ impl Dialogue {
         self.asked = now;
         self.objects = match self.config.replies {
             Replies::Fixed(bytes) => vec![bytes],
-            Replies::Pages => self.page(),
+            Replies::Pages { spread } => self.page(spread),
         };
         self.ask();
     }
@@ -173,10 +176,11 @@ impl Dialogue {
     }
 
     /// The sizes of a page's objects.
-    fn page(&mut self) -> Vec<u32> {
+    fn page(&mut self, spread: Ratio) -> Vec<u32> {
+        let spread = spread.as_f64();
         let mut between = |(least, most): (u32, u32)| least + self.random.below(most - least + 1);
         let (count, bytes) = (between(OBJECTS), between(PAGE_BYTES));
-        let weights: Vec<f64> = (0..count).map(|_| (OBJECT_SIGMA * self.normal()).exp()).collect();
+        let weights: Vec<f64> = (0..count).map(|_| (spread * self.normal()).exp()).collect();
         let sum: f64 = weights.iter().sum();
         let sizes = weights.iter().map(|weight| (weight / sum * f64::from(bytes)) as u64);
         sizes.map(|size| size.max(LEAST_OBJECT) as u32).collect()
@@ -240,7 +244,7 @@ mod tests {
     #[test]
     fn pages_are_objects_one_after_another() {
         let config = DialogueConfig {
-            replies: Replies::Pages,
+            replies: Replies::Pages { spread: Ratio::from_permille(1_318) },
             request: 400,
             think: Span::from_secs(5),
             count: Some(1),

@@ -1,7 +1,8 @@
 //! Pages over a persistent HTTP/1.1 connection, objects one after another: settings of a [`Dialogue`](super::Dialogue).
 
-use airwatt_base::settings::{SettingError, Settings};
+use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_base::{Size, Span};
+use airwatt_proto::powersave::Ratio;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -18,11 +19,19 @@ pub struct WebConfig {
     pub mean_gap: Span,
     /// Data of a request. Default 400 bytes: one for an object of a page, with the headers that browsers sent about 2010.
     pub request: Size,
+    /// Standard deviation of the logarithm of an object's size. Default 1.318, that of Barford and Crovella; 0 makes the
+    /// objects of a page equal.
+    pub object_spread: Ratio,
 }
 
 impl Default for WebConfig {
     fn default() -> Self {
-        Self { count: None, mean_gap: Span::from_millis(500), request: Size::from_bytes(400) }
+        Self {
+            count: None,
+            mean_gap: Span::from_millis(500),
+            request: Size::from_bytes(400),
+            object_spread: Ratio::from_permille(1_318),
+        }
     }
 }
 
@@ -30,6 +39,7 @@ impl Settings for WebConfig {
     fn check(&self) -> Result<(), SettingError> {
         check_count(self.count)?;
         check_mean_gap(self.mean_gap)?;
+        in_range("object_spread", self.object_spread, Ratio::ZERO, Ratio::from_permille(3_000))?;
         check_message("request", self.request)
     }
 }
@@ -41,7 +51,7 @@ impl ApplicationKind for WebConfig {
 
     fn pattern(&self) -> Pattern {
         Pattern::Dialogue(DialogueConfig {
-            replies: Replies::Pages,
+            replies: Replies::Pages { spread: self.object_spread },
             request: self.request.as_bytes() as u32,
             think: self.mean_gap,
             count: self.count,

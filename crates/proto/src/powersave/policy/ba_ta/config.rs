@@ -22,6 +22,11 @@ pub struct BaTaConfig {
     pub count_max: u32,
     /// Number of opportunities for active mode of which one is used although recent attempts brought nothing.
     pub n_max: u32,
+    /// Whether the first opportunity for active mode is used. Otherwise the `n_max`-th is, since nothing is known of active
+    /// mode before. The paper gives no initial value of its counter.
+    pub attempt_at_once: bool,
+    /// Whether the smoothed throughput starts from its first sample instead of zero. The paper gives no initial value.
+    pub first_sample: bool,
     /// How strongly the interval responds to the ratio: the paper's G.
     pub gain: Ratio,
     /// Share of the past in smoothed values.
@@ -48,6 +53,8 @@ impl Default for BaTaConfig {
             int_max: Span::from_millis(100),
             count_max: 10,
             n_max: 3,
+            attempt_at_once: false,
+            first_sample: false,
             gain: Ratio::from_permille(900),
             alpha: Ratio::from_permille(900),
             gamma: Ratio::from_permille(100),

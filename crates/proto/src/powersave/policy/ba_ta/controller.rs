@@ -63,7 +63,7 @@ impl Controller {
             change_active: Ratio::ZERO,
             change_power_save: Ratio::ZERO,
             count: 0,
-            attempts: 0,
+            attempts: if config.attempt_at_once { config.n_max - 1 } else { 0 },
         }
     }
 
@@ -85,6 +85,10 @@ impl Controller {
     /// Line 19.
     pub(super) fn measure(&mut self, seen: &Seen) {
         let now_bps = rate_bps(seen.bits, seen.elapsed);
+        if self.config.first_sample && self.throughput_bps == 0 {
+            self.throughput_bps = now_bps;
+            return;
+        }
         let smoothed = self.config.alpha.smooth(i128::from(self.throughput_bps), i128::from(now_bps));
         self.throughput_bps = smoothed as u64;
     }

@@ -49,6 +49,26 @@ fn recursion(config: BaTaConfig, updates: usize) -> Vec<f64> {
     (0..updates).map(|_| step()).collect()
 }
 
+/// The first of `n_max` opportunities is taken at once, or the last one.
+#[test]
+fn the_first_attempt_is_the_first_or_the_last_of_n_max() {
+    for (attempt_at_once, attempts) in [(true, 1), (false, 3)] {
+        let mut controller = Controller::new(BaTaConfig { attempt_at_once, ..attempting() });
+        let first = (1..=10).find(|_| update(&mut controller, &seen(500)) == Some(Switch::Enter));
+        assert_eq!(first, Some(attempts), "{attempt_at_once}");
+    }
+}
+
+/// Smoothed from zero, the throughput of the first update is a tenth of what came.
+#[test]
+fn the_throughput_starts_from_zero_or_from_its_first_sample() {
+    for (first_sample, share) in [(true, 10), (false, 1)] {
+        let mut controller = Controller::new(BaTaConfig { first_sample, ..BaTaConfig::default() });
+        controller.measure(&seen(1_000));
+        assert_eq!(controller.throughput_bps(), PEAK_BPS * share / 10);
+    }
+}
+
 /// s001.appendix: with ratio = B / interval the interval goes to B / `ratio_min`, whatever the gain below 2 / `ratio_min`.
 #[test]
 fn the_interval_settles_where_the_ratio_is_what_is_aimed_at() {
