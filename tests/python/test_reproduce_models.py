@@ -11,7 +11,6 @@ from airwatt.reproduce import document, engine
 from airwatt.reproduce.hashimoto_2013 import DOCUMENT, chapter3, chapter4, readings, validation
 from airwatt.reproduce.publication import Results
 
-WITHHELD = ["fig3.8", "fig3.9", "fig4.5c", "fig4.6"]
 """Published, and to be compared by others: values without claims."""
 PLACES = (
     ["head.69pct", "head.60pct", "fig3.6", "tab3.1.analysis", "tab3.1.simulation", "tab3.1.error"]
@@ -21,12 +20,13 @@ PLACES = (
 )
 MINE = {item.place: item for part in (chapter3, chapter4, validation) for item in part.FIGURES}
 MINE |= {item.place: item for item in (*chapter4.HEADS, *validation.TABLES)}
-MISSED = {"hashimoto-2013/sec4.4.mixed.m5"}
+MISSED: set[str] = set()
 
 
 def made_up(point):
     """Three runs of a point, with gaps near the printed ones."""
-    cross = int(dict(point.overrides)["wired.up.cross.rate"].removesuffix("Mbps"))
+    on_the_wire = int(dict(point.overrides)["wired.up.cross.rate"].removesuffix("kbps"))
+    cross = on_the_wire // validation.CROSS_WIRE_BYTES
     runs = []
     for seed in range(3):
         gap = validation.PRINTED_MS[cross][0] * (1 + 0.01 * random.Random(seed).random())
@@ -47,7 +47,7 @@ def test_every_entry_is_there_in_the_order_of_the_pages():
 @pytest.mark.parametrize("place", PLACES)
 def test_each_gives_finite_values_and_claims_with_ids_of_their_own(place, results):
     outcome = MINE[place].compute(MINE[place], results)
-    reproductions.check(outcome, f"hashimoto-2013/{place}.", place not in WITHHELD)
+    reproductions.check(outcome, f"hashimoto-2013/{place}.", claimed=True)
     reproductions.check_printed(outcome)
     if not MINE[place].points:
         assert {claim.id for claim in outcome.claims if not claim.holds} <= MISSED
@@ -63,8 +63,8 @@ def test_the_gaps_of_a_run_are_those_of_its_acknowledgements():
     point = validation.point(20)
     scenario = _core.Scenario.load(point.scenario, [*point.overrides, ("duration", "14s")])
     gaps = validation.gaps_ms(_core.run(scenario, 1, trace=True))
-    # These are four seconds of about 10 Mb/s in packets of 1500 bytes.
-    assert 2000 < len(gaps) < 3600
+    # These are four seconds of at most 9.4 Mb/s in packets of 1500 bytes, with a halved window in them.
+    assert 1500 < len(gaps) < 3300
     assert gaps.min() > 0.05
     assert 3500 < gaps.sum() <= 4000
 

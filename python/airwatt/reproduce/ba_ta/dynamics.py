@@ -37,13 +37,14 @@ def _columns(table: Sequence[Any]) -> dict[str, np.ndarray]:
     return made
 
 
-def _held_over(
+def held_over(
     time: np.ndarray, level: np.ndarray, start: float, end: float, amount: Callable[[np.ndarray], np.ndarray]
 ) -> float:
     """The mean of `amount` of a step line over a time."""
     knots = np.append(time, end)
     spans = np.clip(knots[1:], start, end) - np.clip(knots[:-1], start, end)
-    return float((spans * amount(level)).sum() / max(end - start, 1e-9))
+    # Divided by the sum of the parts, so that a share of all the time is exactly 1.
+    return float((spans * amount(level)).sum() / max(spans.sum(), 1e-9))
 
 
 def grid(numbers: Numbers, name: str, time: np.ndarray, level: np.ndarray, end: float) -> None:
@@ -69,11 +70,11 @@ def control(run: Run) -> Numbers:
     ):
         grid(numbers, f"line {name}", time, level, end)
     half = end / 2
-    numbers["settled interval"] = _held_over(time, interval, half, end, lambda level: level)
+    numbers["settled interval"] = held_over(time, interval, half, end, lambda level: level)
     numbers["least interval"] = float(interval.min())
-    numbers["settled throughput"] = _held_over(time, throughput, half, end, lambda level: level)
+    numbers["settled throughput"] = held_over(time, throughput, half, end, lambda level: level)
     numbers["first interval"] = float(interval[0])
-    numbers["active share"] = 100 * _held_over(time, active, half, end, lambda level: level)
+    numbers["active share"] = 100 * held_over(time, active, half, end, lambda level: level)
     numbers["falls of the estimate"] = float((np.diff(peak[peak > 0]) < 0).sum())
     return numbers
 
@@ -87,7 +88,7 @@ def queue(run: Run) -> Numbers:
     end = float(windows["time_ns"][-1] / 1e9)
     # Slow start and the recovery after it are over by then.
     settled = end / 2
-    idle = _held_over(time["wired down"], level["wired down"], settled, end, lambda packets: packets == 0)
+    idle = held_over(time["wired down"], level["wired down"], settled, end, lambda packets: packets == 0)
     numbers: Numbers = {"end": end, "idle share": 100 * idle}
     beacons = np.arange(settled, end, 0.1)
     at = np.searchsorted(beacons, time["wired down"][level["wired down"] == 0])

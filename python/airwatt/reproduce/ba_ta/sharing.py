@@ -4,12 +4,16 @@ Values are means over the time that both flows share, with the paper's times. Th
 first seed, because what has to be kept of a run grows with it.
 """
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import numpy as np
 
 from airwatt._core import Run, toml_value
-from airwatt.reproduce.ba_ta.dynamics import STEPS, grid, tables
+from airwatt.reproduce import claims
+from airwatt.reproduce.ba_ta.dynamics import STEPS, grid, held_over, tables
 from airwatt.reproduce.ba_ta.setup import COMMON, NAMES, measure
-from airwatt.reproduce.publication import Lines, Numbers, Outcome, Point, Reproduction, Results, Table, Value
+from airwatt.reproduce.publication import Claim, Lines, Numbers, Outcome, Point, Reproduction, Results, Table, Value
 from airwatt.reproduce.series import mean_text
 from airwatt.statistics import mean_ci95
 
@@ -21,9 +25,9 @@ _SETTLED_S = 2
 _PICTURE_S, _PICTURE_JOINS_S = 100, 60
 
 
-def _overrides(policy: str, joins_s: int, end_s: int, ethernet: bool) -> tuple[tuple[str, str], ...]:
+def _overrides(policy: str, joins_s: int, end_s: int, ethernet: bool, n_max: int = 8) -> tuple[tuple[str, str], ...]:
     def station(name: str) -> dict[str, object]:
-        options = {"n_max": 8} if name == "ba-ta" else {}
+        options = {"n_max": n_max} if name == "ba-ta" else {}
         return {"power_save": {"policy": name, **options}, "radio": "broadcom-4311", "distance": "4m"}
 
     def flow(number: int, start: str) -> dict[str, object]:
@@ -50,7 +54,11 @@ def throughputs(run: Run) -> Numbers:
         for step, value in enumerate(bits / np.diff(edges) / 1e6):
             numbers[f"line {name} {step}"] = float(value)
     if len(adapted["time_ns"]):
-        grid(numbers, "line interval", adapted["time_ns"] / 1e9, adapted["interval_ns"] / 1e6, _PICTURE_S)
+        time, active = adapted["time_ns"] / 1e9, adapted["active"].astype(float)
+        grid(numbers, "line interval", time, adapted["interval_ns"] / 1e6, _PICTURE_S)
+        shared = _PICTURE_JOINS_S + _SETTLED_S
+        numbers["active share"] = 100 * held_over(time, active, shared, _PICTURE_S, lambda level: level)
+        numbers["switches"] = float(np.count_nonzero(np.diff(active[time >= shared])))
     return numbers
 
 
@@ -67,6 +75,38 @@ def _lines(results: Results, points: dict[str, Point]) -> list[Value]:
                 }
                 values.append(Value("line", at, results.first(point, f"line {name} {step}"), None, unit))
     return values
+
+
+_LINE_MBPS = 16.0 * 1448 / 1500
+"""What the DSL line carries of payload."""
+
+
+def _on_one_line(home: str, shared: Mapping[str, tuple[float, float]], lines: Mapping[str, float]) -> list[Claim]:
+    """Both flows get something, and the station changes between power save and active mode."""
+    least = min(shared["ba-ta"]) / _LINE_MBPS
+    active = lines["active share"]
+    few, many = lines["switches"], lines["switches, n_max 2"]
+    text = "changes of mode in 38 s with N_max 8 against 2 (the first seed)"
+    return [
+        claims.between(f"{home}.least", "the lesser flow's share of the line", "no starvation", least, 0.2, 0.5),
+        claims.between(
+            f"{home}.alternates", "share of active mode (the first seed)", "alternates", active, 1.0, 99.0, "%"
+        ),
+        claims.true(f"{home}.switches", text, "fewer", f"{few:g}, {many:g}", "order", few < many),
+    ]
+
+
+def _beside_ethernet(home: str, shared: Mapping[str, tuple[float, float]], lines: Mapping[str, float]) -> list[Claim]:
+    """A saturating neighbour starves Wi-Fi PSM; BA-TA stays in active mode."""
+    psm, ba_ta = (shared[policy][0] / _LINE_MBPS for policy in ("psm", "ba-ta"))
+    return [
+        claims.between(f"{home}.psm", "Wi-Fi PSM's share of the DSL line", "nearly 0", psm, 0.0, 0.1),
+        claims.between(f"{home}.ba-ta", "BA-TA's share of the DSL line", "most", ba_ta, 0.5, 1.0),
+        claims.between(f"{home}.above", "BA-TA over Wi-Fi PSM", "far above 1", ba_ta / max(psm, 1e-9), 5.0, 1e9),
+        claims.between(
+            f"{home}.active", "share of active mode (the first seed)", "mostly", lines["active share"], 50.0, 100.0, "%"
+        ),
+    ]
 
 
 def _sharing(place: str, shows: str, joins_s: int, end_s: int, *, ethernet: bool) -> Reproduction:
@@ -86,22 +126,33 @@ def _sharing(place: str, shows: str, joins_s: int, end_s: int, *, ethernet: bool
         )
         for policy in _PICTURED
     }
+    few_attempts = replace(
+        pictured["ba-ta"], overrides=_overrides("ba-ta", _PICTURE_JOINS_S, _PICTURE_S, ethernet, n_max=2)
+    )
+    further = () if ethernet else (few_attempts,)
 
-    def compute(_item: Reproduction, results: Results) -> Outcome:
+    def compute(item: Reproduction, results: Results) -> Outcome:
         outcome, rows = Outcome(), []
+        shared: dict[str, tuple[float, float]] = {}
         for policy, point in points.items():
             own, other = (results.column(point, f"measured {index}") for index in (0, 1))
+            shared[policy] = (mean_ci95(own)[0], mean_ci95(other)[0])
             for who, samples in (("station", own), ("active station", other)):
                 at: dict[str, str | float] = {"policy": NAMES[policy], "flow": who}
                 outcome.values.append(Value("throughput", at, *mean_ci95(samples), "Mbps"))
             rows.append([NAMES[policy], mean_text(own), mean_text(other)])
         outcome.values += _lines(results, pictured)
+        lines = {name: results.first(pictured["ba-ta"], name) for name in ("active share", "switches")}
+        for few in further:
+            lines["switches, n_max 2"] = results.first(few, "switches")
+        home = f"ba-ta/{item.place}"
+        outcome.claims += (_beside_ethernet if ethernet else _on_one_line)(home, shared, lines)
         outcome.tables.append(Table(["policy", "its throughput", "active station's"], rows))
         return outcome
 
     x_label = f"time (s), the first seed's run, joined at {_PICTURE_JOINS_S} s"
     picture = Lines("line", "time_s", ("policy", "line"), x_label, "throughput (Mb/s), interval (ms)", scale="linear")
-    return Reproduction(place, shows, compute, (*points.values(), *pictured.values()), picture)
+    return Reproduction(place, shows, compute, (*points.values(), *pictured.values(), *further), picture)
 
 
 FIGURE_12 = (

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from airwatt.reproduce import claims
-from airwatt.reproduce.ba_ta.figures import Held, figure
+from airwatt.reproduce.ba_ta.figures import Curves, Held, figure
 from airwatt.reproduce.ba_ta.setup import ACCESS, NAMES, Axis, Curve, point
 from airwatt.reproduce.publication import Claim, Outcome, Reproduction, Results, Value
 from airwatt.reproduce.series import Series
@@ -27,8 +27,14 @@ class _Varied(Axis):
         return super().setting(access, x)
 
 
-def _none(_home: str, _curves: object, _results: Results) -> list[Claim]:
-    return []
+def _at_each(
+    id_: str, text: str, first: Series, second: Series, paper: str, low: float, high: float, of: str
+) -> list[Claim]:
+    """The ratio of two curves between two bounds, a claim for each place."""
+    return [
+        claims.between(f"{id_}.{x:g}", f"{text}, {x:g} {of}", paper, first.mean(x) / second.mean(x), low, high)
+        for x in first.xs
+    ]
 
 
 def _both(
@@ -48,11 +54,47 @@ _STATIONS = _Varied("stations", "stations", (1.0, 2.0, 5.0, 10.0))
 _CROWD = (("wired.rtt", "50ms"), _FAST_WIFI, ("ap.buffer", "60packets"), ("wired.down.queue", "60packets"))
 
 
+def _crowd_throughput(close: float) -> Held:
+    def held(home: str, curves: Curves, _results: Results) -> list[Claim]:
+        ba_ta, active, psm = (curves[NAMES[policy]] for policy in ("ba-ta", "active", "psm"))
+        found = _at_each(f"{home}.close", "BA-TA over Active Mode", ba_ta, active, "close", 1 - close, 10.0, "stations")
+        return [*found, claims.lower_everywhere(f"{home}.above", psm, [ba_ta])]
+
+    return held
+
+
+def _fast_crowd(home: str, curves: Curves, results: Results) -> list[Claim]:
+    gaps = [1 - curves[NAMES["psm"]].mean(x) / curves[NAMES["active"]].mean(x) for x in (1.0, 10.0)]
+    here = f"{gaps[0]:.2f} with one station, {gaps[1]:.2f} with ten"
+    text = "what PSM lacks of Active Mode's throughput shrinks with the stations"
+    shrinks = claims.true(f"{home}.gap", text, "shrinks", here, claims.ON_MEANS, gaps[1] < gaps[0])
+    return [*_crowd_throughput(0.1)(home, curves, results), shrinks]
+
+
+def _fast_crowd_energy(home: str, curves: Curves, _results: Results) -> list[Claim]:
+    ba_ta, active, psm = (curves[NAMES[policy]] for policy in ("ba-ta", "active", "psm"))
+    return [
+        *_at_each(f"{home}.as-psm", "BA-TA over PSM", ba_ta, psm, "about 1", 0.75, 1.25, "stations"),
+        claims.lower_everywhere(f"{home}.below", ba_ta, [active]),
+    ]
+
+
+def _wifi_crowd_energy(home: str, curves: Curves, _results: Results) -> list[Claim]:
+    ba_ta, active, psm = (curves[NAMES[policy]] for policy in ("ba-ta", "active", "psm"))
+    return [claims.lower_everywhere(f"{home}.lowest", ba_ta, [active, psm], slight=True)]
+
+
+_CROWD_HELD: dict[str, tuple[Held, Held]] = {
+    "fast": (_fast_crowd, _fast_crowd_energy),
+    "wifi": (_crowd_throughput(0.15), _wifi_crowd_energy),
+}
+
+
 def _crowd(access: str, number: str, shown: str) -> tuple[Reproduction, ...]:
     curves = [Curve(access, policy, _STATIONS, _CROWD) for policy in ("active", "psm", "ba-ta")]
     shows = f"1 to 10 stations that load 50 MB each, {shown}"
     numbers = (f"{number}.throughput", f"{number}.energy")
-    return _both(numbers, shows, curves, ("throughput", "energy"), (_none, _none))
+    return _both(numbers, shows, curves, ("throughput", "energy"), _CROWD_HELD[access])
 
 
 FIGURE_14 = (*_crowd("fast", "fig14a", "fast DSL"), *_crowd("wifi", "fig14b", "Wi-Fi bottleneck"))
@@ -63,15 +105,27 @@ _RATES = _Varied("encoding_mbps", "encoding rate (Mb/s)", (0.3, 1.0, 2.0, 3.0, 3
 _STREAM = (_FAST_WIFI, ("flow.application.kind", "streaming"), ("measure_from", "20s"), ("duration", "100s"))
 
 
-def _delivered(home: str, curves: object, _results: Results) -> list[Claim]:
-    assert isinstance(curves, dict)
+def _delivered(home: str, curves: Curves, _results: Results) -> list[Claim]:
     found = []
     for name, one in curves.items():
         rates = [x for x in one.xs if name != "Wi-Fi PSM" or x <= 2.0]
         worst = min(one.mean(x) / x for x in rates)
         text = f"{name}: least throughput over the encoding rate" + (", up to 2 Mb/s" if name == "Wi-Fi PSM" else "")
         found.append(claims.between(f"{home}.{name.lower().replace(' ', '-')}", text, "1", worst, 0.95, 1.05))
+    psm = curves[NAMES["psm"]]
+    largest = psm.xs[-1]
+    text = f"Wi-Fi PSM: throughput over the encoding rate at {largest:g} Mb/s"
+    found.append(claims.between(f"{home}.largest", text, "too little", psm.mean(largest) / largest, 0.0, 0.95))
     return found
+
+
+def _stream_energy(home: str, curves: Curves, _results: Results) -> list[Claim]:
+    ba_ta = curves[NAMES["ba-ta"]]
+    others = ("psm-throttling", "psm", "ba-ta+str")
+    return [
+        claims.lower_everywhere(f"{home}.active", ba_ta, [curves[NAMES["active"]]]),
+        *(claims.lower_everywhere(f"{home}.{name}", curves[NAMES[name]], [ba_ta]) for name in others),
+    ]
 
 
 class _Stream(Curve):
@@ -89,7 +143,7 @@ FIGURE_15 = _both(
     "Streams in blocks over their encoding rate, fast DSL",
     _STREAMS,
     ("throughput", "energy"),
-    (_delivered, _none),
+    (_delivered, _stream_energy),
 )
 
 # Pages.
@@ -97,11 +151,31 @@ FIGURE_15 = _both(
 _PAGE_RTTS = Axis("rtt_ms", "round-trip time without power save (ms)", (10.0, 50.0, 110.0, 150.0, 210.0, 310.0))
 _PAGE = (_FAST_WIFI, ("flow.application.kind", "web"), ("flow.application.count", "1"))
 _PAGES = [Curve("fast", policy, _PAGE_RTTS, _PAGE) for policy in (*_ALL, "ideal")]
+
+
+def _page_time(home: str, curves: Curves, _results: Results) -> list[Claim]:
+    ba_ta, active, psm = (curves[NAMES[policy]] for policy in ("ba-ta", "active", "psm"))
+    return [
+        *_at_each(f"{home}.as-active", "BA-TA over Active Mode", ba_ta, active, "about 1", 0.75, 1.25, "ms"),
+        claims.lower_everywhere(f"{home}.below.ba-ta", ba_ta, [psm]),
+        claims.lower_everywhere(f"{home}.below.active", active, [psm]),
+    ]
+
+
+def _page_energy(home: str, curves: Curves, _results: Results) -> list[Claim]:
+    ba_ta, active, psm = (curves[NAMES[policy]] for policy in ("ba-ta", "active", "psm"))
+    most = max(ba_ta.mean(x) / active.mean(x) for x in ba_ta.xs)
+    return [
+        *_at_each(f"{home}.as-psm", "BA-TA over PSM", ba_ta, psm, "about 1", 0.7, 1.3, "ms"),
+        claims.between(f"{home}.below", "BA-TA's largest share of Active Mode's energy", "far below 1", most, 0.0, 0.5),
+    ]
+
+
 FIGURE_16 = tuple(
-    figure(place, shows, _PAGES, what, _none, by=("policy",))
-    for place, shows, what in (
-        ("fig16a", "Time to load a page over the round-trip time, fast DSL", "page"),
-        ("fig16b", "Energy of a page over the round-trip time, fast DSL", "energy"),
+    figure(place, shows, _PAGES, what, held, by=("policy",))
+    for place, shows, what, held in (
+        ("fig16a", "Time to load a page over the round-trip time, fast DSL", "page", _page_time),
+        ("fig16b", "Energy of a page over the round-trip time, fast DSL", "energy", _page_energy),
     )
 )
 

@@ -21,6 +21,22 @@ def _e2tcp_highest(home: str, curves: Curves, _results: Results) -> list[Claim]:
     ]
 
 
+def _throughput(home: str, curves: Curves, results: Results) -> list[Claim]:
+    return _e2tcp_highest(home, curves, results)
+
+
+def _throughput_a(home: str, curves: Curves, results: Results) -> list[Claim]:
+    """With scenario A's shape: the gap widens, and no transport exceeds the link."""
+    ours, others = curves["E2TCP"], [curves[name] for name in _OTHERS]
+    gap = {x: [v - max(o.samples[x][i] for o in others) for i, v in enumerate(ours.samples[x])] for x in ours.xs}
+    most = max(curve.mean(x) for curve in curves.values() for x in curve.xs)
+    return [
+        *_throughput(home, curves, results),
+        claims.rises(f"{home}.gap", Series("gap of E2TCP to the best TCP", "throughput", "Mbps", {}, "good_s", gap)),
+        claims.between(f"{home}.link", "largest throughput", "1 at most", most, 0.0, 1.0, "Mbps"),
+    ]
+
+
 def _do_a(home: str, curves: Curves, results: Results) -> list[Claim]:
     held = e2tcp_lowest(home, curves, results)
     held += [claims.rises(f"{home}.rises.{name.lower()}", curves[name]) for name in (*_OTHERS, "E2TCP")]
@@ -134,7 +150,7 @@ def _latency(home: str, curves: Curves, results: Results) -> list[Claim]:
 # Tables.
 
 
-def _close(home: str, means: Averages, printed: dict[str, tuple[float, float]], share: float, unit: str) -> list[Claim]:
+def close(home: str, means: Averages, printed: dict[str, tuple[float, float]], share: float, unit: str) -> list[Claim]:
     """Every printed average within a share of it."""
     return [
         claims.within(
@@ -161,7 +177,7 @@ def _tab53(home: str, means: Averages) -> list[Claim]:
         claims.ascending(f"{home}.order.{error}", f"from least to most, scenario {error}", {n: mine[n] for n in order})
         for error, mine in means.items()
     ]
-    return held + _close(home, means, _EO, 0.3, "%")
+    return held + close(home, means, _EO, 0.3, "%")
 
 
 def _tab55(home: str, means: Averages) -> list[Claim]:
@@ -175,7 +191,7 @@ def _tab55(home: str, means: Averages) -> list[Claim]:
     three = [mean_ci95(list(means["B"][name]))[0] for name in _OTHERS]
     text = "fastest over slowest TCP, scenario B"
     held.append(claims.between(f"{home}.equal.B", text, "about equal", max(three) / min(three), 1.0, 1.1))
-    return held + _close(home, means, _THROUGHPUT, 0.15, "Mbps")
+    return held + close(home, means, _THROUGHPUT, 0.15, "Mbps")
 
 
 def _tab56(home: str, means: Averages) -> list[Claim]:
@@ -186,7 +202,7 @@ def _tab56(home: str, means: Averages) -> list[Claim]:
         held.append(claims.ascending(f"{home}.lowest.{error}", text, {"E2TCP": mine["E2TCP"], best: mine[best]}))
     ours = {name: means["A"][name] for name in ("NewReno", "Tahoe", "Reno")}
     held.append(claims.ascending(f"{home}.order.A", "from least to most among TCPs, scenario A", ours))
-    return held + _close(home, means, _LATENCY, 0.2, "ms")
+    return held + close(home, means, _LATENCY, 0.2, "ms")
 
 
 # Statements of the text.
@@ -256,7 +272,7 @@ REPRODUCTIONS = (
 )
 
 LATER = (
-    *_in_both(("fig5.45", "fig5.46"), "Throughput", "throughput", lambda *_: [], lambda *_: []),
+    *_in_both(("fig5.45", "fig5.46"), "Throughput", "throughput", _throughput_a, _throughput),
     table("tab5.5", "Average throughput", FOUR, "throughput", _THROUGHPUT, _tab55),
     figure("fig5.47", "Average latency", "A", FOUR, "latency", _latency),
     figure("fig5.48", "Average latency", "B", FOUR, "latency", e2tcp_lowest),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from airwatt.reproduce import claims
-from airwatt.reproduce.e2tcp.figures import Averages, Curves, averages, figure, points_of, table
+from airwatt.reproduce.e2tcp.figures import Averages, Curves, Held, averages, figure, points_of, table
 from airwatt.reproduce.e2tcp.setup import AVERAGED, E2TCP, NAMES, RADIO, TAHOE, Curve, Settings
 from airwatt.reproduce.publication import At, Claim, Outcome, Reproduction, Results, Table, Value
 from airwatt.reproduce.series import mean_text
@@ -29,21 +29,57 @@ def _with_delay(transport: str, delay: int) -> Curve:
 _RATES_OF = {transport: tuple(_with_rate(transport, rate) for rate in _RATES) for transport in ("tahoe", "e2tcp")}
 _DELAYS_OF = tuple(_with_delay(transport, delay) for transport in ("tahoe", "e2tcp") for delay in _DELAYS)
 
-_PRINTED_RATES = [
-    Value(
-        "EO", {"error": "A", "transport": "tahoe", "rate_mbps": rate, "radio": RADIO, "good_s": 1.0}, printed, None, "%"
-    )
-    for rate, printed in ((2.0, 441.0), (5.0, 1128.0))
-]
+_WORST_S = 1.0
+"""The good state of the worst channel, for which the thesis prints numbers."""
+
+Numbers = Sequence[tuple[float, float]]
+"""A parameter and what is printed for it."""
+
+_RATES_PRINTED = {"A": ((2.0, 441.0), (5.0, 1128.0)), "B": ((2.0, 444.0), (5.0, 1125.0))}
+_DELAYS_PRINTED = {
+    "A": ((50.0, 211.0), (60.0, 351.0), (70.0, 524.0)),
+    "B": ((50.0, 211.0), (60.0, 340.0), (70.0, 540.0)),
+}
+_CBR_PRINTED = {"A": ((0.5, 89.0), (1.0, 211.0)), "B": ((0.5, 87.0), (1.0, 212.0))}
+
+
+def _printed_at(error: str, key: str, numbers: Numbers) -> list[Value]:
+    """Printed overheads of Tahoe in the worst channel, by the parameter `key`."""
+    at: At = {"error": error, "transport": "tahoe", "radio": RADIO, "good_s": _WORST_S}
+    return [Value("EO", {**at, key: value}, printed, None, "%") for value, printed in numbers]
+
+
+def _tahoe_at(home: str, curves: Curves, numbers: Numbers, unit: str) -> list[Claim]:
+    """Tahoe's overhead in the worst channel within a factor of two of the printed one."""
+    return [
+        claims.by_factor(
+            f"{home}.{value:g}",
+            f"Tahoe at {value:g} {unit}, good state 1 s",
+            printed,
+            curves[f"Tahoe {value:g}"].mean(_WORST_S),
+            2,
+            "%",
+        )
+        for value, printed in numbers
+    ]
+
+
+def _e2tcp_lower(home: str, curves: Curves, values: Sequence[float]) -> list[Claim]:
+    """E2TCP lower than Tahoe at every good state, a claim for each value of the figure's parameter."""
+    return [
+        claims.lower_everywhere(f"{home}.lower.{value:g}", curves[f"E2TCP {value:g}"], [curves[f"Tahoe {value:g}"]])
+        for value in values
+    ]
+
+
+def _tahoe_rates_b(home: str, curves: Curves, _results: Results) -> list[Claim]:
+    return _tahoe_at(home, curves, _RATES_PRINTED["B"], "Mb/s")
 
 
 def _tahoe_rates(home: str, curves: Curves, _results: Results) -> list[Claim]:
-    two, five = curves["Tahoe 2"].mean(1.0), curves["Tahoe 5"].mean(1.0)
-    held = [
-        claims.by_factor(f"{home}.2", "Tahoe at 2 Mb/s, good state 1 s", 441.0, two, 2, "%"),
-        claims.by_factor(f"{home}.5", "Tahoe at 5 Mb/s, good state 1 s", 1128.0, five, 2, "%"),
-        claims.within(f"{home}.ratio", "5 Mb/s over 2 Mb/s, good state 1 s", 2.6, five / two, 0.3),
-    ]
+    two, five = curves["Tahoe 2"].mean(_WORST_S), curves["Tahoe 5"].mean(_WORST_S)
+    held = _tahoe_at(home, curves, _RATES_PRINTED["A"], "Mb/s")
+    held.append(claims.within(f"{home}.ratio", "5 Mb/s over 2 Mb/s, good state 1 s", 2.6, five / two, 0.3))
     for slow, fast in pairwise(_RATES):
         id_ = f"{home}.rises.{fast:g}"
         held.append(claims.lower_everywhere(id_, curves[f"Tahoe {slow:g}"], [curves[f"Tahoe {fast:g}"]]))
@@ -76,12 +112,47 @@ def _e2tcp_rates(home: str, curves: Curves, results: Results) -> list[Claim]:
     return held
 
 
+def _e2tcp_rates_b(home: str, curves: Curves, results: Results) -> list[Claim]:
+    tahoe = {curve.name: curve.series(results, "B", "EO") for curve in _RATES_OF["tahoe"]}
+    return _e2tcp_lower(home, {**curves, **tahoe}, _RATES)
+
+
+def _delays(error: str) -> Held:
+    def held(home: str, curves: Curves, _results: Results) -> list[Claim]:
+        found = _tahoe_at(home, curves, _DELAYS_PRINTED[error], "ms")
+        if error == "A":
+            text = "Tahoe at 40 ms, good state 1 s"
+            found.append(
+                claims.between(f"{home}.40", text, "below 140", curves["Tahoe 40"].mean(_WORST_S), 0.0, 140.0, "%")
+            )
+        growth = {f"{delay} ms": curves[f"Tahoe {delay}"].samples[_WORST_S] for delay in _DELAYS}
+        found.append(claims.ascending(f"{home}.growth", "Tahoe, good state 1 s: grows with the delay", growth))
+        found += _e2tcp_lower(home, curves, _DELAYS)
+        added = {
+            name: curves[f"{name} {_DELAYS[-1]}"].mean(_WORST_S) - curves[f"{name} {_DELAYS[0]}"].mean(_WORST_S)
+            for name in ("E2TCP", "Tahoe")
+        }
+        text = "what 70 ms add to the overhead at 40 ms, good state 1 s: E2TCP over Tahoe"
+        share = added["E2TCP"] / added["Tahoe"]
+        found.append(claims.between(f"{home}.sensitive", text, "far less sensitive", share, -1.0, 0.5))
+        return found
+
+    return held
+
+
 def _rates() -> tuple[Reproduction, ...]:
     by = ("rate_mbps",)
     tahoe, ours = _RATES_OF["tahoe"], _RATES_OF["e2tcp"]
     return (
         figure(
-            "fig5.33", "Tahoe on faster links", "A", tahoe, held=_tahoe_rates, by=by, printed=_PRINTED_RATES, log_y=True
+            "fig5.33",
+            "Tahoe on faster links",
+            "A",
+            tahoe,
+            held=_tahoe_rates,
+            by=by,
+            printed=_printed_at("A", "rate_mbps", _RATES_PRINTED["A"]),
+            log_y=True,
         ),
         figure(
             "fig5.34",
@@ -93,10 +164,38 @@ def _rates() -> tuple[Reproduction, ...]:
             also=points_of(tahoe, ("A",)),
             log_y=True,
         ),
-        figure("fig5.35", "Tahoe on faster links", "B", tahoe, by=by, log_y=True),
-        figure("fig5.36", "E2TCP on faster links", "B", ours, by=by, log_y=True),
-        figure("fig5.37", "Longer delays", "A", _DELAYS_OF, by=("delay_ms", "transport")),
-        figure("fig5.38", "Longer delays", "B", _DELAYS_OF, by=("delay_ms", "transport")),
+        figure(
+            "fig5.35",
+            "Tahoe on faster links",
+            "B",
+            tahoe,
+            held=_tahoe_rates_b,
+            by=by,
+            printed=_printed_at("B", "rate_mbps", _RATES_PRINTED["B"]),
+            log_y=True,
+        ),
+        figure(
+            "fig5.36",
+            "E2TCP on faster links",
+            "B",
+            ours,
+            held=_e2tcp_rates_b,
+            by=by,
+            also=points_of(tahoe, ("B",)),
+            log_y=True,
+        ),
+        *(
+            figure(
+                place,
+                "Longer delays",
+                error,
+                _DELAYS_OF,
+                held=_delays(error),
+                by=("delay_ms", "transport"),
+                printed=_printed_at(error, "delay_ms", _DELAYS_PRINTED[error]),
+            )
+            for place, error in (("fig5.37", "A"), ("fig5.38", "B"))
+        ),
     )
 
 
@@ -164,6 +263,47 @@ def _interactive_b(home: str, curves: Curves, results: Results) -> list[Claim]:
     return held
 
 
+_LONG_S = 10.0
+"""Good states from here on have bad ones of a second and more in scenario B: the long ones."""
+_EQUAL = 0.5
+"""Overheads of two transports are equal, as far as a curve shows it, within this share of the larger one."""
+
+
+def _constant_a(home: str, curves: Curves, _results: Results) -> list[Claim]:
+    held = _tahoe_at(home, curves, _CBR_PRINTED["A"], "Mb/s")
+    held += _e2tcp_lower(home, curves, _CBR)
+    over = [float(good) for good in AVERAGED["A"]]
+    growth = {
+        name: [
+            fast - slow
+            for slow, fast in zip(
+                curves[f"{name} {_CBR[0]:g}"].average(over), curves[f"{name} {_CBR[-1]:g}"].average(over), strict=True
+            )
+        ]
+        for name in ("E2TCP", "Tahoe")
+    }
+    text = "what 1 Mb/s adds to the average at 0.25 Mb/s, in points: E2TCP scales better"
+    return [*held, claims.ascending(f"{home}.scales", text, growth)]
+
+
+def _constant_b(home: str, curves: Curves, _results: Results) -> list[Claim]:
+    held = _tahoe_at(home, curves, _CBR_PRINTED["B"], "Mb/s")
+    for rate in _CBR:
+        ours, theirs = curves[f"E2TCP {rate:g}"], curves[f"Tahoe {rate:g}"]
+        low = rate < _CBR[-1]
+        missed = [x for x in ours.xs if not (low and x >= _LONG_S) and ours.mean(x) >= theirs.mean(x)]
+        here = f"not lower at {', '.join(f'{x:g}' for x in missed)}" if missed else "lower"
+        text = f"E2TCP lower than Tahoe at {rate:g} Mb/s" + (", long bad states apart" if low else "")
+        held.append(claims.true(f"{home}.lower.{rate:g}", text, "lower", here, claims.ON_MEANS, not missed))
+    slow = _CBR[0]
+    apart = 0.0
+    for x in (x for x in curves[f"E2TCP {slow:g}"].xs if x >= _LONG_S):
+        both = [curves[f"{name} {slow:g}"].mean(x) for name in ("E2TCP", "Tahoe")]
+        apart = max(apart, abs(both[0] - both[1]) / max(both))
+    text = f"largest difference of the two at {slow:g} Mb/s and long bad states, over the larger one"
+    return [*held, claims.between(f"{home}.equal", text, "equal", apart, 0.0, _EQUAL)]
+
+
 def _saturation(item: Reproduction, results: Results) -> Outcome:
     """Constant traffic at the link's rate against the mass transfer."""
     home = f"e2tcp/{item.place}"
@@ -197,8 +337,18 @@ def _traffic() -> tuple[Reproduction, ...]:
             by=gaps,
             also=points_of(_INTERACTIVE, ("A",)),
         ),
-        figure("fig5.41", "Traffic at a constant rate", "A", _CONSTANT, by=rates),
-        figure("fig5.42", "Traffic at a constant rate", "B", _CONSTANT, by=rates),
+        *(
+            figure(
+                place,
+                "Traffic at a constant rate",
+                error,
+                _CONSTANT,
+                held=held,
+                by=rates,
+                printed=_printed_at(error, "rate_mbps", _CBR_PRINTED[error]),
+            )
+            for place, error, held in (("fig5.41", "A", _constant_a), ("fig5.42", "B", _constant_b))
+        ),
         Reproduction("sec5.6.4.saturation", "Constant traffic at the link's rate", _saturation, points_of(constant)),
     )
 

@@ -12,11 +12,6 @@ Held = Callable[[str, Results], list[Claim]]
 """Gives the claims of a figure, for the id that they begin with."""
 
 
-def no_claims(_home: str, _results: Results) -> list[Claim]:
-    """For figures of which nothing is known but that they were printed."""
-    return []
-
-
 def per_flow(
     document: str,
     place: str,
@@ -61,6 +56,7 @@ def mixes(
     methods: Sequence[str],
     held: Held,
     notes: Sequence[str] = (),
+    also: Sequence[Point] = (),
 ) -> Reproduction:
     """Mean throughput of an up and of a down flow and the total, from no flow up to ten."""
 
@@ -86,7 +82,7 @@ def mixes(
         heads = ["", *(head for name in methods for head in (f"{name}: up / down", "total", "timeouts"))]
         return Outcome(values, held(f"{document}/{place}", results), [Table(heads, rows)], notes=list(notes))
 
-    points = tuple(dict.fromkeys(point(up, method) for up in MIXES for method in methods))
+    points = tuple(dict.fromkeys([*(point(up, method) for up in MIXES for method in methods), *also]))
     picture = Lines("throughput", "up", ("method", "direction"), "flows up, of ten", "Mb/s a flow", scale="linear")
     return Reproduction(place, shows, compute, points, picture)
 

@@ -86,14 +86,14 @@ def measure(document: Mapping[str, Any]) -> Numbers:
     return numbers
 
 
-def flows(up: int, transports: Sequence[str], spread: str) -> str:
-    """The flows of a mix: the first `up` stations send, by the transports; the others receive."""
+def flows(up: int, transports: Sequence[str], spread: str, down: str = "reno") -> str:
+    """The flows of a mix: the first `up` stations send, by the transports; the others receive, by `down`."""
     groups = []
     for transport in dict.fromkeys(transports):
         mine = [station for station, name in enumerate(transports) if name == transport]
         groups.append(_group(mine, "up", transport, spread))
     if up < FLOWS:
-        groups.append(_group(range(up, FLOWS), "down", "reno", spread))
+        groups.append(_group(range(up, FLOWS), "down", down, spread))
     return toml_value(groups)
 
 
@@ -133,6 +133,17 @@ def mixed(changed: int, threshold: int = 1) -> Point:
     return Point(SCENARIO, overrides, measure, COST_S)
 
 
+def on_test_bed(up: int, method: str, settings: Settings, base: str = "reno") -> Point:
+    """The test bed with the method, or without it, at every sender."""
+    transport = _transport(method, base)
+    overrides = (
+        ("flow", flows(up, [transport] * up, "100ms", down=transport)),
+        *_METHODS[method],
+        *sorted((*_TEST_BED, *settings)),
+    )
+    return Point(SCENARIO, overrides, measure, COST_S)
+
+
 def near_and_far(up: int, method: str) -> Point:
     """The same at two distances: of each direction's stations the even ones at 1 m, the odd ones at 10 m."""
     stations = [{"distance": "10m" if number % 2 else "1m", "buffer": "2000packets"} for number in range(FLOWS)]
@@ -142,24 +153,28 @@ def near_and_far(up: int, method: str) -> Point:
 _TEST_BED: Settings = (
     ("duration", f"{TEST_BED_S}s"),
     ("station.distance", "0.5m"),
+    ("tcp.receive_window", "128kB"),
 )
 
 
 def at_access_point(up: int, method: str, access_point: str = "Buffalo") -> Point:
     """The test bed without the delay router."""
-    settings = (*_TEST_BED, ("wired.rtt", "0.4ms"), ("ap.buffer", f"{ACCESS_POINTS[access_point]}packets"))
-    return point(up, method, settings, "100ms")
+    return behind(up, method, ACCESS_POINTS[access_point])
+
+
+def behind(up: int, method: str, packets: int) -> Point:
+    """The test bed without the delay router, behind an access point with this buffer."""
+    return on_test_bed(up, method, (("wired.rtt", "0.4ms"), ("ap.buffer", f"{packets}packets")))
 
 
 def delayed(up: int, method: str, delayed_ack: bool) -> Point:
     """The test bed with the delay router, behind the Buffalo access point."""
     settings = (
-        *_TEST_BED,
         ("wired.rtt", "50.4ms"),
         ("ap.buffer", f"{ACCESS_POINTS['Buffalo']}packets"),
         ("tcp.delayed_ack", "true" if delayed_ack else "false"),
     )
-    return point(up, method, settings, "100ms")
+    return on_test_bed(up, method, settings)
 
 
 def mean(results: Results, point_: Point, key: str) -> float:

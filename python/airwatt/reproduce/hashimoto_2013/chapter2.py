@@ -3,12 +3,13 @@
 The runs and their one configuration are those of document 003 (`hashimoto_2010.setup`); the indices on paper too.
 """
 
+import math
 from collections.abc import Mapping
 
 from airwatt._core import toml_value
 from airwatt.reproduce import claims
 from airwatt.reproduce.hashimoto_2010 import indices
-from airwatt.reproduce.hashimoto_2010.figures import Held, no_claims, per_flow
+from airwatt.reproduce.hashimoto_2010.figures import Held, per_flow
 from airwatt.reproduce.hashimoto_2010.setup import (
     CAPACITY_MBPS,
     FLOWS,
@@ -95,6 +96,47 @@ def _one(place: str, up: int, method: str, held: Held) -> Reproduction:
     names = {10: "Ten up flows", 5: "Five up and five down flows"}
     also = tuple(point(up, other) for other in (PLAIN, PRIORITY, METHOD))
     return per_flow(DOCUMENT, place, f"{names[up]}, {method}", {method: point(up, method)}, held, also=also)
+
+
+_NEAR, _FAR = range(0, FLOWS, 2), range(1, FLOWS, 2)
+"""Flows of the stations at 1 m and at 10 m."""
+
+
+def _fig26a(home: str, results: Results) -> list[Claim]:
+    ours = near_and_far(FLOWS, PRIORITY)
+    fairness = _jain(results, ours), _jain(results, point(FLOWS, PRIORITY))
+    text = "Jain's index with the prioritised AP: lower than with all stations at 4 m"
+    here = f"{fairness[0]:.3f}, {fairness[1]:.3f}"
+    near, far = (math.fsum(mean(results, ours, f"flow {flow}") for flow in side) for side in (_NEAR, _FAR))
+    text_far = "throughput of the near stations over that of the far ones: they differ"
+    return [
+        claims.true(f"{home}.lower", text, "lower", here, claims.ON_MEANS, fairness[0] < fairness[1]),
+        claims.true(f"{home}.far", text_far, "not 1", f"{near / far:.2f}", "10 %", abs(near / far - 1) > 0.1),
+    ]
+
+
+def _fig26b(home: str, results: Results) -> list[Claim]:
+    ours, same, other = near_and_far(FLOWS, METHOD), point(FLOWS, METHOD), near_and_far(FLOWS, PRIORITY)
+    apart = abs(_jain(results, ours) - _jain(results, same))
+    here = f"{_jain(results, ours):.3f}, {_jain(results, other):.3f}"
+    better = _jain(results, ours) > _jain(results, other)
+    text = "Jain's index with the method, difference to that with all stations at 4 m"
+    return [
+        claims.between(f"{home}.same", text, "0", apart, 0.0, 0.05),
+        claims.true(f"{home}.above", "fairer than with the prioritised AP", "fairer", here, claims.ON_MEANS, better),
+    ]
+
+
+def _fig27(home: str, results: Results) -> list[Claim]:
+    held = []
+    for up in (10, 5):
+        ours = mean(results, point(up, METHOD), "rtt")
+        for other in (PLAIN, PRIORITY):
+            ratio = mean(results, point(up, other), "rtt") / ours
+            text = f"{up} up: mean round-trip time with {other} over that with the method"
+            id_ = f"{home}.{_LETTERS[other]}.{up}"
+            held.append(claims.between(id_, text, "above 1", ratio, 1.3, 100.0))
+    return held
 
 
 def _mixed_distances(home: str, results: Results) -> list[Claim]:
@@ -282,10 +324,14 @@ SIMULATED = (
     _one("fig2.5c", 5, METHOD, _fig25(METHOD)),
     *(
         per_flow(
-            DOCUMENT, f"fig2.6{letter}", f"Ten up at 1 m (odd numbers) and 10 m (even), {method}", points, no_claims
+            DOCUMENT,
+            f"fig2.6{letter}",
+            f"Ten up at 1 m (odd numbers) and 10 m (even), {method}",
+            {method: near_and_far(10, method)},
+            held,
+            also=(point(10, method), *(near_and_far(10, other) for other in (PRIORITY, METHOD))),
         )
-        for letter, method in (("a", PRIORITY), ("b", METHOD))
-        for points in ({method: near_and_far(10, method)},)
+        for letter, method, held in (("a", PRIORITY, _fig26a), ("b", METHOD, _fig26b))
     ),
     per_flow(
         DOCUMENT,
@@ -300,7 +346,7 @@ SIMULATED = (
         "fig2.7",
         "Mean round-trip time of each flow",
         {f"{method}, {up} up": point(up, method) for up in (10, 5) for method in _THREE},
-        no_claims,
+        _fig27,
         what="RTT",
     ),
     Reproduction(

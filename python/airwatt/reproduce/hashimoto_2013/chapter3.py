@@ -48,29 +48,73 @@ def _fig37(home: str, _results: Results) -> Outcome:
     return Outcome(values, held, [grid("p", P, columns, every=5)])
 
 
-def _fig38(_home: str, _results: Results) -> Outcome:
+def _fig38(home: str, _results: Results) -> Outcome:
     values, columns = [], {}
+    held = []
     for q in Q:
         got = models.tcp_energy(p=P, rtt_s=0.1, q=q)
         values += curve("energy ratio", "", "p", P, got.ratio, q=q, m=1.0)
         values.append(value("least p", float(got.air_loss[0]), "", q=q))
         columns[f"q = {q:g}"] = got.ratio
+        text = f"least p at q = {q:g}: q^8"
+        held.append(claims.within(f"{home}.least.{q:g}", text, q**8, float(got.air_loss[0]), 1e-6))
+    place = P.index(1e-2)
+    at_q = [float(ratio[place]) for name, ratio in columns.items() if float(name[4:]) ** 8 <= P[place]]
+    rises = bool((np.diff(at_q) > 0).all())
+    here = ", ".join(f"{ratio:.3f}" for ratio in at_q)
+    added = float(columns["q = 0.3"][place] - columns["q = 0"][place])
+    of_p = float(np.ptp(columns["q = 0"]))
+    held += [
+        claims.true(f"{home}.rises", "the ratio at p = 0.01 rises with q", "rises slightly", here, "exact", rises),
+        claims.between(f"{home}.slightly", "what q = 0.3 adds to it", "slightly", added, 0.0, 0.1),
+        claims.between(f"{home}.p", "that over what p changes at q = 0", "far below 1", added / of_p, 0.0, 0.2),
+    ]
     note = "What the air alone loses, q^8, is the least p that can be at a q: 0.0039 at q = 0.5, 0.058 at 0.7."
-    return Outcome(values, [], [grid("p", P, columns, every=5)], notes=[note])
+    return Outcome(values, held, [grid("p", P, columns, every=5)], notes=[note])
 
 
-def _fig39(_home: str, _results: Results) -> Outcome:
+def _surface_claims(home: str, surfaces: dict[int, dict[float, Any]]) -> list[Claim]:
+    """Where bursts of five gain most: at short RTTs and little loss, unless the pipe is full."""
+    rtts = [rtt for rtt in SURFACE_RTTS_MS if rtt >= _LEAST_RTT_MS]
+    gain = {rtt: surfaces[1][rtt] - surfaces[5][rtt] for rtt in rtts}
+    share = float(np.mean([gain[rtt] > 0 for rtt in rtts]))
+    over_rtt = all(
+        bool((np.diff([gain[rtt][place] for rtt in rtts]) < 0).all()) for place, p in enumerate(SURFACE_P) if p >= 3e-3
+    )
+    over_p = all(
+        bool((np.diff([g for p, g in zip(SURFACE_P, gain[rtt], strict=True) if p >= 1e-3]) < 0).all())
+        for rtt in rtts
+        if rtt >= 200
+    )
+    yes = {True: "yes", False: "no"}
+    text = "the gain of m = 5 over m = 1 falls with"
+    return [
+        claims.between(
+            f"{home}.lower", "share of the plane where m = 5 spends less than m = 1", "most", share, 0.9, 1.0
+        ),
+        claims.true(f"{home}.rtt", f"{text} the RTT, p from 0.003 on", "yes", yes[over_rtt], "exact", over_rtt),
+        claims.true(f"{home}.p", f"{text} p, from 0.001 and 200 ms on", "yes", yes[over_p], "exact", over_p),
+    ]
+
+
+_LEAST_RTT_MS = 50.0
+"""Below it the timeout, which is not in the source, decides more than the RTT."""
+
+
+def _fig39(home: str, _results: Results) -> Outcome:
     values, tables = [], []
+    surfaces: dict[int, dict[float, Any]] = {}
     for m in (1, 5):
         columns = {}
         for rtt in SURFACE_RTTS_MS:
             ratio = models.tcp_energy(p=SURFACE_P, rtt_s=rtt / 1e3, m=m).ratio
             values += curve("energy ratio", "", "p", SURFACE_P, ratio, rtt_ms=rtt, m=float(m))
             columns[f"{rtt:g}"] = ratio
+            surfaces.setdefault(m, {})[rtt] = ratio
         table = grid("p", SURFACE_P, columns, every=3)
         tables.append(Table(table.heads, table.rows, f"energy ratio with m = {m}, over RTT in ms"))
     note = "Below RTTs of 50 ms the timeout of 3 s, which is not in the source, decides more than the RTT."
-    return Outcome(values, [], tables, notes=[note])
+    return Outcome(values, _surface_claims(home, surfaces), tables, notes=[note])
 
 
 def _diminishing(ratios: Sequence[float]) -> bool:
