@@ -27,6 +27,24 @@ fn a_stream_in_bytes_is_refused() {
     assert_eq!(Scenario::load("fast-dsl", &enough).map(|_| ()), Ok(()));
 }
 
+/// A profile lies under the keys of the scenario and of the flags, and a scenario with every key is read as it was written.
+#[test]
+fn a_tcp_profile_lies_under_the_keys_that_are_given() {
+    let set = |pairs: &[(&str, &str)]| -> Scenario {
+        let pairs: Vec<_> = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        Scenario::load("fast-dsl", &pairs).unwrap()
+    };
+    let scenario = set(&[("tcp.profile", "linux-2.6.28"), ("tcp.max_rto", "100s")]);
+    let tcp = &scenario.tcp;
+    assert_eq!(tcp.initial_window, Some(3), "the profile's");
+    assert!(!tcp.delayed_ack, "the scenario's, although the profile delays");
+    assert_eq!(tcp.max_rto.to_string(), "100s", "the flag's");
+    assert_eq!(Scenario::from_text(&scenario.to_toml(), "again", &[]).unwrap().tcp, *tcp);
+    for profile in ["rfc", "linux", "linux-2.6.28", "ns2-2001", "freebsd-4.3", "opnet"] {
+        set(&[("tcp.profile", profile)]);
+    }
+}
+
 /// Each flag with how its error line has to begin.
 #[test]
 fn flags_get_a_line_that_says_what_is_allowed() {
@@ -64,6 +82,11 @@ fn flags_get_a_line_that_says_what_is_allowed() {
         ),
         (("station.count", "-1"), "--set station.count=-1: "),
         (("station.count", "5000"), "--set station.count=5000: expected 1 to 2007 stations, got 5000"),
+        (
+            ("tcp.profile", "vms"),
+            "--set tcp.profile=vms: expected freebsd-4.3, linux, linux-2.6.28, ns2-2001, opnet, rfc, got \"vms\"",
+        ),
+        (("tcp.profile", "2"), "--set tcp.profile=2: expected freebsd-4.3, linux"),
         (
             ("wifi", "faster-wifi"),
             "--set wifi=faster-wifi: expected fast-wifi, slow-wifi or a table, got \"faster-wifi\"",
