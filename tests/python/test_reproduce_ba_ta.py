@@ -82,6 +82,7 @@ def test_one_configuration_and_no_other():
         "flow.application.kind",
         "flow.application.count",
         "flow.application.mean_gap",
+        "flow.application.object_spread",
         "flow.application.rate",
     }
     varied |= {"flow.direction", "station.count", "duration", "measure_from", "station", "flow"}

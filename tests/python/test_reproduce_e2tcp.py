@@ -112,6 +112,7 @@ def test_one_configuration_and_no_other():
     varied = {
         "flow.transport",
         "flow.reliability",
+        "flow.reliability_window",
         "flow.application.kind",
         "flow.application.mean_gap",
         "flow.application.rate",

@@ -43,8 +43,9 @@ def held_over(
     """The mean of `amount` of a step line over a time."""
     knots = np.append(time, end)
     spans = np.clip(knots[1:], start, end) - np.clip(knots[:-1], start, end)
-    # Divided by the sum of the parts, so that a share of all the time is exactly 1.
-    return float((spans * amount(level)).sum() / max(spans.sum(), 1e-9))
+    amounts = amount(level)
+    # A mean lies between the values that it is of, which rounding would hide.
+    return float(np.clip((spans * amounts).sum() / max(end - start, 1e-9), amounts.min(), amounts.max()))
 
 
 def grid(numbers: Numbers, name: str, time: np.ndarray, level: np.ndarray, end: float) -> None:

@@ -3,7 +3,7 @@
 from airwatt.reproduce import claims
 from airwatt.reproduce.e2tcp.comparison import close
 from airwatt.reproduce.e2tcp.figures import Averages, Curves, averages, figure, points_of, table
-from airwatt.reproduce.e2tcp.setup import Curve
+from airwatt.reproduce.e2tcp.setup import RELIABILITY_WINDOW, Curve
 from airwatt.reproduce.publication import Bars, Claim, Outcome, Reproduction, Results, Table, Value
 from airwatt.reproduce.series import Series, mean_text
 from airwatt.statistics import mean_ci95
@@ -16,7 +16,13 @@ WINDOWS = Curve(
 )
 SACK = Curve("+ SACK", "e2tcp", (("e2tcp.header", "tcp"),), mechanism="+ selective acknowledgements")
 HEADERS = Curve("+ headers", "e2tcp", mechanism="+ small headers")
-PARTIAL = Curve("+ 90 %", "e2tcp", (("flow.reliability", "90"),), mechanism="+ reliability 90 %", reliability=90.0)
+PARTIAL = Curve(
+    "+ 90 %",
+    "e2tcp",
+    (("flow.reliability", "90"), RELIABILITY_WINDOW),
+    mechanism="+ reliability 90 %",
+    reliability=90.0,
+)
 STEPS = (WINDOWS, SACK, HEADERS, PARTIAL)
 """Each with all before it; the third is E2TCP as it is."""
 

@@ -31,11 +31,17 @@ simulated too; the theses leave these open.
 * The cell: 802.11a, 54 Mb/s, control frames at 24 Mb/s, DCF, seven retransmissions, no RTS,
   beacons each 102.4 ms. Stations at 4 m; in the test bed at 0.5 m.
 * Queues: the access point's drops (100 packets; in the test bed 77, 50 and 243, as estimated
-  there), all others and the receive window hold 2000 packets.
+  there), all others hold 2000 packets.
 * TCP: Reno as in Linux 2.6.28, which counts acknowledgements: initial window of three
   segments, timeout 3 s at first, at least 0.2 s beyond the round trip, at most 120 s; packets
-  of 1500 bytes with 40 of headers, no delayed acknowledgements unless said. The downloading
-  senders always have plain Reno: the method sits on the stations.
+  of 1500 bytes with 40 of headers, no delayed acknowledgements unless said (profile
+  linux-2.6.28). In the simulations the downloading senders have plain Reno. In the test bed
+  "TCP connections use either the proposed method or Reno": every sender has the method or
+  none. With plain Reno at the downloading ones, figures 21(b), 22 and 23 of 2010 cannot come
+  out.
+* Windows: the simulations ask for one that is large enough (2000 packets); of the test bed
+  nothing is said. 128 kB is net.core.rmem_max of that Linux. Without a bound the windows fill
+  any buffer, and Reno is as unfair behind 243 packets as behind 50 (fig5, fig11, fig17).
 * The method: threshold 1, b = 1; "b estimated" by an average of weight 1/32.
 * Simulation: 100 Mb/s and 100 ms each way, 200 s, starts within 10 s, throughput over 50 to
   200 s. Test bed: 100 Mb/s and 0.2 ms each way, with the delay router 50 ms more in all; 180 s,

@@ -12,7 +12,8 @@ Chapters 3 and 4 are equations, with these readings of what they leave open:
 * Axes that are not given: p 0.0001 to 0.1, RTT 50 to 300 ms, m 1 to 10.
 Table 3.1 and figure 3.6 also have runs: one client, 802.11a as the standard times it, each
 attempt lost with 0.3, RTS from the client, control frames at 54 Mb/s; a wire of 30 Mb/s and
-100 ms there and back with 50 packets of queue, which packets of 1000 bytes at a constant rate
-share; Reno, the TCP of chapter 2, with the timers of ns-2 (0.2 s at least, 3 s at first),
-without delayed acknowledgements. 100 s, of which the first 10 are left out.
+100 ms there and back with 75 packets of queue, which packets of 1000 bytes at a constant rate
+share; they weigh 1028 bytes with their headers. Reno, the TCP of chapter 2, with the timers
+of ns-2 (0.2 s at least, 3 s at first), without delayed acknowledgements. 100 s, of which the
+first 10 are left out.
 """
