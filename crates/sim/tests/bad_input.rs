@@ -31,7 +31,8 @@ fn a_stream_in_bytes_is_refused() {
 #[test]
 fn a_tcp_profile_lies_under_the_keys_that_are_given() {
     let set = |pairs: &[(&str, &str)]| -> Scenario {
-        let pairs: Vec<_> = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let pairs: Vec<_> =
+            pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         Scenario::load("fast-dsl", &pairs).unwrap()
     };
     let scenario = set(&[("tcp.profile", "linux-2.6.28"), ("tcp.max_rto", "100s")]);

@@ -17,7 +17,8 @@ macro_rules! embedded {
 
 const SCENARIOS: &[Shipped] = embedded!("scenarios": "bulk", "e2tcp", "fast-dsl", "four-in-a-row", "idle", "reference-download", "saturation", "slow-dsl", "ssh", "streaming", "ten-stations", "ten-up", "two-access-points", "two-cells", "two-hops", "web", "wifi-bottleneck");
 const WIFI: &[Shipped] = embedded!("scenarios/wifi": "fast-wifi", "slow-wifi");
-const TCP: &[Shipped] = embedded!("scenarios/tcp": "freebsd-4.3", "linux", "linux-2.6.28", "ns2-2001", "opnet", "rfc");
+const TCP: &[Shipped] =
+    embedded!("scenarios/tcp": "freebsd-4.3", "linux", "linux-2.6.28", "ns2-2001", "opnet", "rfc");
 
 /// Every scenario that ships, by name.
 pub const fn shipped() -> &'static [Shipped] {
@@ -46,7 +47,8 @@ mod tests {
     /// A file that nobody embedded would ship without a name.
     #[test]
     fn every_file_is_embedded() {
-        for (folder, embedded) in [("scenarios", SCENARIOS), ("scenarios/wifi", WIFI), ("scenarios/tcp", TCP)] {
+        for (folder, embedded) in [("scenarios", SCENARIOS), ("scenarios/wifi", WIFI), ("scenarios/tcp", TCP)]
+        {
             let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
             let mut names: Vec<String> = std::fs::read_dir(path)
                 .unwrap()

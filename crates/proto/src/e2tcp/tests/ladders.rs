@@ -63,11 +63,17 @@ fn the_window_may_grow_with_each_fifth_acknowledgement() {
 /// Without blocks, the first duplicate acknowledgement sends everything unacknowledged again, and further ones nothing.
 #[test]
 fn without_blocks_a_duplicate_acknowledgement_may_go_back() {
-    for (duplicate_ack, resent, timeouts) in [(DuplicateAck::Ignored, 1, true), (DuplicateAck::GoBack, 12, false)] {
+    for (duplicate_ack, resent, timeouts) in
+        [(DuplicateAck::Ignored, 1, true), (DuplicateAck::GoBack, 12, false)]
+    {
         let config = E2tcpConfig { selective: false, duplicate_ack, max_window: 12, ..plain() };
         let pair = transfer(40, &config, &[20]);
         let a = pair.ends[A].statistics();
-        assert_eq!((a.packets_resent >= resent, a.transmission_timeouts > 0), (true, timeouts), "{duplicate_ack:?}");
+        assert_eq!(
+            (a.packets_resent >= resent, a.transmission_timeouts > 0),
+            (true, timeouts),
+            "{duplicate_ack:?}"
+        );
     }
 }
 

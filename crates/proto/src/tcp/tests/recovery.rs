@@ -187,12 +187,8 @@ fn the_timeout_doubles_up_to_its_maximum() {
 #[test]
 fn further_timeouts_may_reduce_the_threshold() {
     let config = TcpConfig { repeated_timeout: RepeatedTimeout::Reduce, ..plain() };
-    let mut pair =
-        Pair::<InLengths>::established(&config, millis(10)).with(
-            |who, n, _| {
-                if who == A && n <= 12 { Fate::Lose } else { Fate::Arrive }
-            },
-        );
+    let mut pair = Pair::<InLengths>::established(&config, millis(10))
+        .with(|who, n, _| if who == A && n <= 12 { Fate::Lose } else { Fate::Arrive });
     pair.input(A, Input::Write(10_000));
     pair.run_out();
     assert_eq!(windows(&pair)[..3], ["10", "1/5", "1/2"]);
