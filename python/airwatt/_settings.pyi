@@ -93,6 +93,9 @@ class WebApplication(TypedDict, total=False):
     kind: Literal["web"]
     mean_gap: str | Quantity
     """Mean time to read a page before the next request."""
+    object_spread: float
+    """Standard deviation of the logarithm of an object's size. Default 1.318, that of Barford and Crovella; 0
+    makes the objects of a page equal."""
     request: str | Quantity
     """Data of a request. Default 400 bytes: one for an object of a page, with the headers that browsers sent
     about 2010."""
@@ -130,8 +133,14 @@ class BaTaStrConfig(TypedDict, total=False):
 
     alpha: float
     """Share of the past in smoothed values."""
+    attempt_at_once: bool
+    """Whether the first opportunity for active mode is used. Otherwise the `n_max`-th is, since nothing is
+    known of active mode before. The paper gives no initial value of its counter."""
     count_max: int
     """Updates between two changes of the interval."""
+    first_sample: bool
+    """Whether the smoothed throughput starts from its first sample instead of zero. The paper gives no initial
+    value."""
     forget_after: str | Quantity
     """The time without data after which the estimates for a connection are dropped. The paper gives none; 10
     s."""
@@ -220,6 +229,8 @@ class E2tcpConfig(TypedDict, total=False):
     earlier detector that it is compared with. Default `windows`."""
     counted: Literal["travelling", "missing", "span"]
     """What keeps new data out of the window. Default what travels: packets believed lost have left the link."""
+    duplicate_ack: Literal["ignored", "go-back"]
+    """Without blocks, what an acknowledgement that repeats its number means. Default `ignored`."""
     error_limit: int
     """Packets newly lost in one acknowledgement up to which they are static noise; more are a burst error.
     Default 5; the thesis writes both "below" and "exceeds", read as: equal is static."""
@@ -227,6 +238,8 @@ class E2tcpConfig(TypedDict, total=False):
     """What the headers of packets cost in a simulation. Default E2TCP's own."""
     increase: Literal["ack", "window"]
     """How the window grows. Default with each acknowledgement."""
+    increase_every: int
+    """With `increase = "ack"`, acknowledgements that show no loss for each growth. Default 1."""
     infer_relost: bool
     """Whether a retransmission counts as lost when an acknowledgement reports a packet sent after it. Default
     no: only the retransmission timer finds such losses, as in the thesis."""
@@ -314,6 +327,8 @@ class FlowGroup(TypedDict, total=False):
     those of the stations and never come to the air."""
     reliability: int
     """Transports `e2tcp` and `prtp`: the share of the data that has to arrive, in per cent."""
+    reliability_window: int
+    """Number of packets over which that share is counted, the last ones. Default: all of the connection's."""
     start: str | Quantity
     """When the flow begins."""
     start_spread: str | Quantity
@@ -552,8 +567,14 @@ class BaTaPowerSave(TypedDict, total=False):
 
     alpha: float
     """Share of the past in smoothed values."""
+    attempt_at_once: bool
+    """Whether the first opportunity for active mode is used. Otherwise the `n_max`-th is, since nothing is
+    known of active mode before. The paper gives no initial value of its counter."""
     count_max: int
     """Updates between two changes of the interval."""
+    first_sample: bool
+    """Whether the smoothed throughput starts from its first sample instead of zero. The paper gives no initial
+    value."""
     forget_after: str | Quantity
     """The time without data after which the estimates for a connection are dropped. The paper gives none; 10
     s."""
@@ -669,6 +690,8 @@ class TcpSettings(TypedDict, total=False):
     """Segments that a delayed acknowledgement covers. Default 2 (RFC 5681 section 4.2)."""
     delayed_ack_timeout: str | Quantity
     """The longest delay of an acknowledgement."""
+    dup_ack_threshold: int
+    """Duplicate acknowledgements that indicate a loss (RFC 5681 section 3.2: 3)."""
     handshake: bool
     """Whether connections begin with a SYN exchange."""
     header: str | Quantity
@@ -691,8 +714,13 @@ class TcpSettings(TypedDict, total=False):
     """Largest IP packet."""
     partial_ack_timer: Literal["impatient", "slow-but-steady"]
     """Which partial acknowledgements restart the retransmission timer in fast recovery (RFC 6582 section 4)."""
+    profile: Literal["rfc", "linux", "linux-2.6.28", "ns2-2001", "freebsd-4.3", "opnet"]
+    """The stack whose settings apply to keys that are not given. Default: each key's own default."""
     receive_window: str | Quantity
     """Receive window, in bytes or in full-sized segments (`20packets`)."""
+    repeated_timeout: Literal["keep", "reduce"]
+    """What a further timeout of the same segment does to the slow-start threshold: `keep` as RFC 5681 section
+    3.1 has it, or `reduce` to two segments as in 4.4BSD and ns-2."""
     rto_clock: Literal["fine", "coarse"]
     """How round-trip times are measured: `fine` as RFC 6298 with every segment timed, `coarse` in ticks and one
     segment at a time as in 4.4BSD and the simulators of its time."""
