@@ -4,9 +4,11 @@ import struct
 
 import pytest
 from conftest import SHORT
+from matplotlib.figure import Figure
 
 import airwatt as library
 from airwatt.plots import compare as compare_picture
+from airwatt.plots.reproduce import make_room_for_legend
 
 CAPTURE = "captures/tcp-download.pcapng"
 
@@ -63,3 +65,18 @@ def test_a_comparison_where_nothing_completed(tmp_path):
         "fast-dsl", policy=["active", "psm"], set={"flow.application.size": "1GB", "duration": "2s"}
     )
     compare_picture.draw(comparison, tmp_path / "x.png")
+
+
+@pytest.mark.parametrize(("entries", "label"), [(4, "psm"), (4, "psm-throttling, fast-dsl, slow Wi-Fi"), (60, "psm")])
+def test_a_legend_is_never_clipped(entries, label):
+    figure = Figure(figsize=(8.4, 4.4))
+    axes = figure.subplots()
+    figure.subplots_adjust(left=0.085, right=0.74, bottom=0.135, top=0.83)
+    for index in range(entries):
+        axes.plot([0, 1], [0, index], label=f"{label} {index}")
+    width_inches = axes.get_position().width * 8.4
+    make_room_for_legend(figure, axes)
+    box = axes.get_legend().get_window_extent()
+    assert box.x1 < figure.bbox.x1
+    assert box.y0 > 0
+    assert axes.get_position().width * figure.get_size_inches()[0] == pytest.approx(width_inches)

@@ -42,6 +42,9 @@ _FORMS = {
 """How parameters are said in a legend; others by their name."""
 _SMOOTH = 20
 """With more points than this a curve has no marks."""
+_LONGEST_LEGEND = 40
+"""With more entries than this a legend has two columns."""
+_MARGIN_INCHES = 0.1
 _DASHES = ("-", "--", ":", "-.")
 
 
@@ -58,8 +61,36 @@ def draw(item: Finished, path: Path) -> None:
         elif isinstance(picture, Bars):
             _bars(axes, picture, item.outcome.values, item.outcome.published)
         _title(figure, item)
-        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
+        make_room_for_legend(figure, axes)
         style.save(figure, path)
+
+
+def make_room_for_legend(figure: Figure, axes: Axes) -> None:
+    """Puts the legend to the right of the axes, and makes the figure as wide and as high as the legend needs."""
+    handles, labels = axes.get_legend_handles_labels()
+    columns = 2 if len(labels) > _LONGEST_LEGEND else 1
+    legend = axes.legend(
+        handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0, ncols=columns
+    )
+    width, height = figure.get_size_inches()
+    frame = axes.get_position()
+    box = legend.get_window_extent()
+    wider = max(0.0, box.x1 / figure.dpi + _MARGIN_INCHES - width)
+    higher = max(0.0, _MARGIN_INCHES - box.y0 / figure.dpi)
+    if wider or higher:
+        figure.set_size_inches(width + wider, height + higher)
+        # The axes keep their width and their distances from the edges.
+        figure.subplots_adjust(
+            left=frame.x0 * width / (width + wider),
+            right=frame.x1 * width / (width + wider),
+            bottom=frame.y0 * height / (height + higher),
+            top=1.0 - (1.0 - frame.y1) * height / (height + higher),
+        )
+        for text in figure.texts:
+            x, y = text.get_position()
+            from_right = text.get_horizontalalignment() == "right"
+            x = 1.0 - (1.0 - x) * width / (width + wider) if from_right else x * width / (width + wider)
+            text.set_position((x, 1.0 - (1.0 - y) * height / (height + higher)))
 
 
 def _title(figure: Figure, item: Finished) -> None:
