@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 import airwatt as library
 from airwatt.plots import compare as compare_picture
-from airwatt.plots.reproduce import make_room_for_legend
+from airwatt.plots.reproduce import make_room_for_legends
 
 CAPTURE = "captures/tcp-download.pcapng"
 
@@ -75,7 +75,7 @@ def test_a_legend_is_never_clipped(entries, label):
     for index in range(entries):
         axes.plot([0, 1], [0, index], label=f"{label} {index}")
     width_inches = axes.get_position().width * 8.4
-    make_room_for_legend(figure, axes)
+    make_room_for_legends(figure, [axes])
     box = axes.get_legend().get_window_extent()
     assert box.x1 < figure.bbox.x1
     assert box.y0 > 0

@@ -52,39 +52,53 @@ def draw(item: Finished, path: Path) -> None:
     """Draws a finished reproduction that has a picture. Raises `OSError`."""
     picture = item.reproduction.picture
     with style.styled():
+        units = _units(picture, item.outcome.values)
         # A fixed layout: a constrained one takes longer than all the drawing.
-        figure = Figure(figsize=(8.4, 4.4))
-        axes = figure.subplots()
+        figure = Figure(figsize=(8.4, 4.4 + 1.3 * (len(units) - 1)))
+        panels = list(figure.subplots(len(units), 1, sharex=True, squeeze=False)[:, 0])
         figure.subplots_adjust(left=0.085, right=0.74, bottom=0.135, top=0.83)
         if isinstance(picture, Lines):
-            _lines(axes, picture, item.outcome.values, item.outcome.published)
+            for axes, unit in zip(panels, units, strict=True):
+                here, printed = (
+                    [value for value in values if unit is None or value.unit == unit]
+                    for values in (item.outcome.values, item.outcome.published)
+                )
+                _lines(axes, picture, here, printed)
+                axes.set_ylabel(picture.y_label or f"in {unit}")
+                axes.label_outer()
         elif isinstance(picture, Bars):
-            _bars(axes, picture, item.outcome.values, item.outcome.published)
+            _bars(panels[0], picture, item.outcome.values, item.outcome.published)
         _title(figure, item)
-        make_room_for_legend(figure, axes)
+        make_room_for_legends(figure, panels)
         style.save(figure, path)
 
 
-def make_room_for_legend(figure: Figure, axes: Axes) -> None:
-    """Puts the legend to the right of the axes, and makes the figure as wide and as high as the legend needs."""
-    handles, labels = axes.get_legend_handles_labels()
-    columns = 2 if len(labels) > _LONGEST_LEGEND else 1
-    legend = axes.legend(
-        handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0, ncols=columns
-    )
+def _units(picture: Lines | Bars | None, values: Sequence[Value]) -> list[str | None]:
+    """The units of a picture without a label of its own, one panel each; otherwise one panel for all."""
+    if not isinstance(picture, Lines) or picture.y_label:
+        return [None]
+    return list(dict.fromkeys(value.unit for value in values if value.what == picture.what)) or [None]
+
+
+def make_room_for_legends(figure: Figure, panels: Sequence[Axes]) -> None:
+    """Puts legends to the right of their axes, and makes the figure as wide and as high as they need."""
+    boxes = []
+    for axes in panels:
+        columns = 2 if len(axes.get_legend_handles_labels()[1]) > _LONGEST_LEGEND else 1
+        legend = axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0, ncols=columns)
+        boxes.append(legend.get_window_extent())
     width, height = figure.get_size_inches()
-    frame = axes.get_position()
-    box = legend.get_window_extent()
-    wider = max(0.0, box.x1 / figure.dpi + _MARGIN_INCHES - width)
-    higher = max(0.0, _MARGIN_INCHES - box.y0 / figure.dpi)
+    frame = figure.subplotpars
+    wider = max(0.0, max(box.x1 for box in boxes) / figure.dpi + _MARGIN_INCHES - width)
+    higher = max(0.0, _MARGIN_INCHES - min(box.y0 for box in boxes) / figure.dpi)
     if wider or higher:
         figure.set_size_inches(width + wider, height + higher)
         # The axes keep their width and their distances from the edges.
         figure.subplots_adjust(
-            left=frame.x0 * width / (width + wider),
-            right=frame.x1 * width / (width + wider),
-            bottom=frame.y0 * height / (height + higher),
-            top=1.0 - (1.0 - frame.y1) * height / (height + higher),
+            left=frame.left * width / (width + wider),
+            right=frame.right * width / (width + wider),
+            bottom=frame.bottom * height / (height + higher),
+            top=1.0 - (1.0 - frame.top) * height / (height + higher),
         )
         for text in figure.texts:
             x, y = text.get_position()
@@ -167,7 +181,6 @@ def _lines(axes: Axes, picture: Lines, values: Sequence[Value], published: Seque
     else:
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     axes.set_xlabel(picture.x_label)
-    axes.set_ylabel(picture.y_label)
 
 
 def _published_points(

@@ -99,6 +99,7 @@ class Lines:
     by: Sequence[str]
     x_label: str
     y_label: str
+    """Empty for curves in several units, which have a panel for each unit."""
     falling: bool = False
     """The axis runs from large to small."""
     log_y: bool = False

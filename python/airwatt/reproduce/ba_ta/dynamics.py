@@ -140,8 +140,8 @@ def _dynamic(
         values = [*_lines(results, point_, lines), *_means(results, point_, means)]
         return Outcome(values, held(f"ba-ta/{item.place}", results))
 
-    label = "see the legend"
-    picture = Lines("line", "time_s", ("line",), "time (s), the first seed's run", label, scale="linear")
+    # Lines of different units: a panel for each.
+    picture = Lines("line", "time_s", ("line",), "time (s), the first seed's run", "", scale="linear")
     return Reproduction(place, shows, compute, (point_, *also), picture)
 
 
