@@ -33,7 +33,7 @@ class CellResult(Record):
     ap_drops: int
     """Packets dropped at the access point's buffers."""
     collisions: int
-    """Times that several nodes began at once."""
+    """Number of times that several nodes began to send at once."""
     damaged: int
     """Packets damaged on a point-to-point link."""
     down_queue_drops: int
@@ -53,7 +53,7 @@ class EnergyOverhead(Record):
 
     __slots__ = ()
     ideal: float
-    """A radio that only pays for what it carries."""
+    """A radio that draws power only for the data that it carries."""
     intermediate: float
     """Half and half."""
 
@@ -103,7 +103,7 @@ class NamedCell(Record):
     channel: str | None
     """Its channel; `null` if it has one of its own. Cells on one channel share what is counted of the air."""
     collisions: int
-    """Times that several nodes began at once."""
+    """Number of times that several nodes began to send at once."""
     frames: int
     """Attempts to send a data, control or beacon frame on its channel."""
     name: str
@@ -151,7 +151,7 @@ class Fairness(Record):
     __slots__ = ()
     _parts: ClassVar[Mapping[str, type[Record]]] = {"windows": WindowFairness}
     capacity_bps: float
-    """What the flows could have together: the slowest of the wire's and the air's payload rates."""
+    """Capacity that the flows share: the lowest of the payload rates of the wire and the air."""
     fair_utilization: float
     """Hashimoto (2013), equation 2.10: without the utilization term."""
     fair_utilization_alpha1: float
@@ -170,33 +170,33 @@ class FlowResult(Record):
     __slots__ = ()
     _parts: ClassVar[Mapping[str, type[Record]]] = {"energy_overhead": EnergyOverhead}
     ack_loss_halvings: int
-    """Times that they halved its window."""
+    """Number of times that they halved its window."""
     ack_losses_seen: int
-    """Acknowledgements that the sender took for lost, with transports that watch for that."""
+    """Acknowledgements that the sender counted as lost; 0 with transports that do not detect such losses."""
     acks_lost: int
     """Pure acknowledgements lost on the way."""
     block_s_mean: float | None
-    """Their mean."""
+    """Mean duration of a block, in seconds."""
     block_s_p50: float | None
-    """Half of them took at most so long."""
+    """Median duration of a block, in seconds."""
     block_s_p95: float | None
-    """95 % of them did."""
+    """95th percentile of the durations, in seconds."""
     block_s_p99: float | None
-    """99 % of them did."""
+    """99th percentile of the durations, in seconds."""
     blocks: int | None
-    """How many were complete."""
+    """Number of complete blocks."""
     bytes_delivered: int
     """Payload delivered in order to the receiving application, in bytes. Headers never count."""
     bytes_skipped: int
-    """Payload that the receiver acknowledged without having it, by leave of its reliability, in bytes."""
+    """Payload in bytes that the receiver acknowledged without having it, as permitted by `reliability`."""
     completed_s: float | None
-    """When the receiver had everything, in seconds since the run began."""
+    """Time at which the receiver had all data, in seconds since the beginning of the run."""
     connection_lost: bool
     """Whether the connection was given up or reset before everything had arrived."""
     data_overhead: float | None
     """Bytes sent both ways on the last hop over payload carried, less one."""
     delivery_full_s_mean: float | None
-    """The same with it."""
+    """The same mean with the time of the transmission."""
     delivery_s_mean: float | None
     """Over a point-to-point link: mean time of data packets from the first bit of their first sending to their
     arrival, without the time that the transmission itself takes."""
@@ -204,7 +204,7 @@ class FlowResult(Record):
     """`down` if its station receives the data, otherwise `up`; between nodes that are no stations, `down` is
     towards an access point, or else from the node that waits for the connection."""
     energy_overhead: EnergyOverhead | None
-    """Both, weighted for three kinds of radio."""
+    """Both overheads, weighted for three kinds of radio."""
     goodput_bps: float
     """Delivered bits over the time from the flow's start until it was complete, or until the run ended."""
     id: int
@@ -215,15 +215,15 @@ class FlowResult(Record):
     measured_bps: float | None
     """Delivered bits over the measured interval, if the scenario sets one."""
     response_s_mean: float | None
-    """Their mean."""
+    """Mean duration of a page or response, in seconds."""
     response_s_p50: float | None
-    """Half of them took at most so long."""
+    """Median duration of a page or response, in seconds."""
     response_s_p95: float | None
-    """95 % of them did."""
+    """95th percentile of the durations, in seconds."""
     response_s_p99: float | None
-    """99 % of them did."""
+    """99th percentile of the durations, in seconds."""
     responses: int | None
-    """How many were complete."""
+    """Number of complete pages or responses."""
     rtt_s_mean: float | None
     """Mean of the sender's measurements of the round-trip time."""
     segments_retransmitted: int
@@ -234,8 +234,8 @@ class FlowResult(Record):
     """The station that receives its data, or else the one that sends them; `null` if neither end is a
     station."""
     time_overhead: float | None
-    """Time until the sender knew that all had arrived over the time that the slowest link needs for the
-    payload, or the application for producing it, less one."""
+    """Time until all data was acknowledged, over the time that the slowest link needs for the payload or the
+    application for producing it, less one."""
     timeouts: int
     """Retransmission time-outs."""
     to: str
@@ -271,7 +271,7 @@ class StationResult(Record):
     average_power_w: float
     """Energy over the simulated time."""
     beacons_missed: int
-    """Beacons waited for in vain."""
+    """Beacons that were expected and not received."""
     cell: str
     """The name of its cell or point-to-point link."""
     energy_j: float
@@ -281,7 +281,7 @@ class StationResult(Record):
     id: int
     """Its number."""
     idealized_energy_j: float
-    """The same without what was spent on listening (Singh, 2002)."""
+    """Energy without that of idle listening (Singh, 2002)."""
     lower_bound_j: float
     """The least energy for the same frames of the station at the same times: that of a radio which knows them
     in advance and sleeps in every gap that is long enough."""
@@ -302,13 +302,13 @@ class StationResult(Record):
     triggers: int
     """QoS Null frames that opened a service period."""
     wakeups: int
-    """Times that the radio woke up."""
+    """Number of wake-ups of the radio."""
     wakeups_by_reason: Mapping[str, int]
-    """The same by reason."""
+    """Number of wake-ups by reason."""
 
 
 class RunResult(Record):
-    """What one run gave."""
+    """The result of one run."""
 
     __slots__ = ()
     _parts: ClassVar[Mapping[str, type[Record]]] = {
@@ -330,7 +330,7 @@ class RunResult(Record):
     events: int
     """Wake-ups of machines."""
     fairness: Fairness
-    """How the flows shared."""
+    """Fairness between the flows."""
     flows: list[FlowResult]
     """Flows by number."""
     impairments: list[ImpairmentResult]
@@ -340,14 +340,14 @@ class RunResult(Record):
     scenario: str
     """Name of the scenario."""
     schema: int
-    """Version of this document's form."""
+    """Version of the document's schema."""
     seed: int
     """The seed."""
     simulated_s: float
-    """Simulated time in seconds, up to when the last radio was done with its last frame."""
+    """Simulated time in seconds, until the last radio has finished its current frame."""
     stations: list[StationResult]
     """Stations by number."""
     version: str
     """Version of the program."""
     wall_s: float
-    """Time that the run took in seconds; set by who measured it."""
+    """Wall-clock time of the run in seconds; the caller sets it."""

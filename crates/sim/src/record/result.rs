@@ -10,10 +10,10 @@ use airwatt_energy::StateSeconds;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What one run gave.
+/// The result of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RunResult {
-    /// Version of this document's form.
+    /// Version of the document's schema.
     pub schema: u32,
     /// Version of the program.
     pub version: &'static str,
@@ -21,9 +21,9 @@ pub struct RunResult {
     pub scenario: String,
     /// The seed.
     pub seed: u64,
-    /// Simulated time in seconds, up to when the last radio was done with its last frame.
+    /// Simulated time in seconds, until the last radio has finished its current frame.
     pub simulated_s: f64,
-    /// Time that the run took in seconds; set by who measured it.
+    /// Wall-clock time of the run in seconds; the caller sets it.
     pub wall_s: f64,
     /// Wake-ups of machines.
     pub events: u64,
@@ -42,7 +42,7 @@ pub struct RunResult {
     /// What impairments of forwarding paths did.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub impairments: Vec<ImpairmentResult>,
-    /// How the flows shared.
+    /// Fairness between the flows.
     pub fairness: Fairness,
 }
 
@@ -71,14 +71,14 @@ pub struct FlowResult {
     pub transport: &'static str,
     /// Payload delivered in order to the receiving application, in bytes. Headers never count.
     pub bytes_delivered: u64,
-    /// Payload that the receiver acknowledged without having it, by leave of its reliability, in bytes.
+    /// Payload in bytes that the receiver acknowledged without having it, as permitted by `reliability`.
     pub bytes_skipped: u64,
     /// Delivered bits over the time from the flow's start until it was complete, or until the run ended.
     pub goodput_bps: f64,
     /// Delivered bits over the measured interval, if the scenario sets one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured_bps: Option<f64>,
-    /// When the receiver had everything, in seconds since the run began.
+    /// Time at which the receiver had all data, in seconds since the beginning of the run.
     pub completed_s: Option<f64>,
     /// Whether the connection was given up or reset before everything had arrived.
     pub connection_lost: bool,
@@ -87,7 +87,7 @@ pub struct FlowResult {
     /// Over a point-to-point link: mean time of data packets from the first bit of their first sending to their arrival,
     /// without the time that the transmission itself takes.
     pub delivery_s_mean: Option<f64>,
-    /// The same with it.
+    /// The same mean with the time of the transmission.
     pub delivery_full_s_mean: Option<f64>,
     /// Mean of the sender's measurements of the round-trip time.
     pub rtt_s_mean: Option<f64>,
@@ -99,22 +99,22 @@ pub struct FlowResult {
     pub timeouts: u64,
     /// Pure acknowledgements lost on the way.
     pub acks_lost: u64,
-    /// Acknowledgements that the sender took for lost, with transports that watch for that.
+    /// Acknowledgements that the sender counted as lost; 0 with transports that do not detect such losses.
     pub ack_losses_seen: u64,
-    /// Times that they halved its window.
+    /// Number of times that they halved its window.
     pub ack_loss_halvings: u64,
-    /// Of applications that ask and wait for the answer: how long that took.
+    /// Durations of pages or responses; only of applications with requests.
     #[serde(flatten)]
     pub responses: Option<Responses>,
-    /// Of streams: how long their blocks took.
+    /// Durations of the blocks; only of streams.
     #[serde(flatten)]
     pub blocks: Option<BlockTimes>,
     /// Bytes sent both ways on the last hop over payload carried, less one.
     pub data_overhead: Option<f64>,
-    /// Time until the sender knew that all had arrived over the time that the slowest link needs for the payload, or the
+    /// Time until all data was acknowledged, over the time that the slowest link needs for the payload or the
     /// application for producing it, less one.
     pub time_overhead: Option<f64>,
-    /// Both, weighted for three kinds of radio.
+    /// Both overheads, weighted for three kinds of radio.
     pub energy_overhead: Option<EnergyOverhead>,
 }
 
@@ -153,25 +153,25 @@ impl FlowResult {
     }
 }
 
-/// How long a flow's pages (application `web`) or responses (`request-response`) took, from the first request to the last
-/// byte of the answer.
+/// Durations of a flow's pages (application `web`) or responses (`request-response`), from the first request to the
+/// last byte of the response.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Responses {
-    /// How many were complete.
+    /// Number of complete pages or responses.
     pub responses: u64,
-    /// Their mean.
+    /// Mean duration of a page or response, in seconds.
     pub response_s_mean: f64,
-    /// Half of them took at most so long.
+    /// Median duration of a page or response, in seconds.
     pub response_s_p50: f64,
-    /// 95 % of them did.
+    /// 95th percentile of the durations, in seconds.
     pub response_s_p95: f64,
-    /// 99 % of them did.
+    /// 99th percentile of the durations, in seconds.
     pub response_s_p99: f64,
 }
 
 impl Responses {
-    /// What pages, responses or blocks of these durations make; the percentiles are the least durations that so many of all do
-    /// not exceed. None for none.
+    /// The summary of these durations; `None` if there are none. A percentile is the least duration that this share of all does
+    /// not exceed.
     pub fn of(durations: &[Span]) -> Option<Self> {
         let mut sorted = durations.to_vec();
         sorted.sort_unstable();
@@ -187,18 +187,18 @@ impl Responses {
     }
 }
 
-/// How long a stream's blocks took, from the server's writing them to the last byte's arrival.
+/// Durations of a stream's blocks, from the write of the server to the arrival of the last byte.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BlockTimes {
-    /// How many were complete.
+    /// Number of complete blocks.
     pub blocks: u64,
-    /// Their mean.
+    /// Mean duration of a block, in seconds.
     pub block_s_mean: f64,
-    /// Half of them took at most so long.
+    /// Median duration of a block, in seconds.
     pub block_s_p50: f64,
-    /// 95 % of them did.
+    /// 95th percentile of the durations, in seconds.
     pub block_s_p95: f64,
-    /// 99 % of them did.
+    /// 99th percentile of the durations, in seconds.
     pub block_s_p99: f64,
 }
 
@@ -222,7 +222,7 @@ pub struct EnergyOverhead {
     pub always_active: f64,
     /// Half and half.
     pub intermediate: f64,
-    /// A radio that only pays for what it carries.
+    /// A radio that draws power only for the data that it carries.
     pub ideal: f64,
 }
 
@@ -243,7 +243,7 @@ pub struct StationResult {
     pub radio: String,
     /// Energy over the whole run.
     pub energy_j: f64,
-    /// The same without what was spent on listening (Singh, 2002).
+    /// Energy without that of idle listening (Singh, 2002).
     pub idealized_energy_j: f64,
     /// The least energy for the same frames of the station at the same times: that of a radio which knows them in advance and
     /// sleeps in every gap that is long enough.
@@ -256,9 +256,9 @@ pub struct StationResult {
     pub average_current_a: Option<f64>,
     /// How long the radio was in each state.
     pub state_s: StateSeconds,
-    /// Times that the radio woke up.
+    /// Number of wake-ups of the radio.
     pub wakeups: u64,
-    /// The same by reason.
+    /// Number of wake-ups by reason.
     pub wakeups_by_reason: BTreeMap<&'static str, u64>,
     /// QoS Null frames that opened a service period.
     pub triggers: u64,
@@ -266,7 +266,7 @@ pub struct StationResult {
     pub ps_polls: u64,
     /// Service periods, opened by triggers and by data.
     pub service_periods: u64,
-    /// Beacons waited for in vain.
+    /// Beacons that were expected and not received.
     pub beacons_missed: u64,
 }
 
@@ -279,7 +279,7 @@ pub struct CellResult {
     pub frames: u64,
     /// Attempts after the first.
     pub retries: u64,
-    /// Times that several nodes began at once.
+    /// Number of times that several nodes began to send at once.
     pub collisions: u64,
     /// Packets dropped at the access point's buffers.
     pub ap_drops: u64,
@@ -306,7 +306,7 @@ pub struct NamedCell {
     pub frames: u64,
     /// Attempts after the first.
     pub retries: u64,
-    /// Times that several nodes began at once.
+    /// Number of times that several nodes began to send at once.
     pub collisions: u64,
     /// Packets dropped at the buffers of its access point.
     pub ap_drops: u64,
@@ -380,7 +380,7 @@ pub struct LinkDirection {
 /// scenario sets none.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Fairness {
-    /// What the flows could have together: the slowest of the wire's and the air's payload rates.
+    /// Capacity that the flows share: the lowest of the payload rates of the wire and the air.
     pub capacity_bps: f64,
     /// Jain's index.
     pub jain: f64,
