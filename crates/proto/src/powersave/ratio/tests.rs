@@ -10,7 +10,7 @@ fn decimals_are_read_and_written_as_they_are() {
         ["", "-", ".5", "5.", "1e3", "+1", "0.0000000001", "1000000000", "0,9", "nan", "1.-1", "1.2.3"]
     {
         let error = text.parse::<Ratio>().unwrap_err().to_string();
-        assert_eq!(error, format!("{text:?} is not a plain number with at most nine decimals, such as 0.9"));
+        assert_eq!(error, format!("expected a number with at most nine decimals, such as 0.9, got {text:?}"));
     }
 }
 
