@@ -130,6 +130,44 @@ class StateSeconds(Record):
     """Sending."""
 
 
+class TunnelDirection(Record):
+    """One direction of a tunnel."""
+
+    __slots__ = ()
+    awake_bursts: int
+    """Bursts sent because the radio was awake."""
+    dropped: int
+    """Packets dropped at a full queue."""
+    full_bursts: int
+    """Bursts that had their full number of packets."""
+    held_s_max: float
+    """The longest such delay."""
+    held_s_mean: float | None
+    """Mean delay that the tunnel added to a packet at its sending end."""
+    keep_alives: int
+    """Empty outer packets sent to keep mappings of addresses alive."""
+    outer_bytes: int
+    """Their bytes."""
+    outer_packets: int
+    """Outer packets, each with one or more of these, or with none."""
+    outer_packets_lost: int
+    """Outer packets lost on the way, as the other end could see."""
+    overhead: float | None
+    """Bytes of outer packets over those of inner packets, less one."""
+    packet_bytes: int
+    """Their bytes."""
+    packets: int
+    """IP packets that were sent through the tunnel."""
+    packets_per_burst: float | None
+    """Packets in a burst, on average."""
+    superseded: int
+    """Acknowledgements that a later one made superfluous."""
+    timed_out_bursts: int
+    """Bursts sent at their time-out."""
+    triggers: int
+    """Empty outer packets sent as triggers."""
+
+
 class WindowFairness(Record):
     """Fairness in windows of one length: the mean over all positions of a window that slides by 100 ms."""
 
@@ -307,6 +345,19 @@ class StationResult(Record):
     """Number of wake-ups by reason."""
 
 
+class TunnelResult(Record):
+    """The tunnel of a station."""
+
+    __slots__ = ()
+    _parts: ClassVar[Mapping[str, type[Record]]] = {"down": TunnelDirection, "up": TunnelDirection}
+    down: TunnelDirection
+    """What the other end sent through it."""
+    station: int
+    """The number of the station."""
+    up: TunnelDirection
+    """What the station sent through it."""
+
+
 class RunResult(Record):
     """The result of one run."""
 
@@ -320,6 +371,7 @@ class RunResult(Record):
         "impairments": ImpairmentResult,
         "links": LinkResult,
         "stations": StationResult,
+        "tunnels": TunnelResult,
     }
     access_points: list[AccessPointResult]
     """The access points, in the order of their cells."""
@@ -347,6 +399,8 @@ class RunResult(Record):
     """Simulated time in seconds, until the last radio has finished its current frame."""
     stations: list[StationResult]
     """Stations by number."""
+    tunnels: list[TunnelResult]
+    """The tunnels, if the scenario has any."""
     version: str
     """Version of the program."""
     wall_s: float

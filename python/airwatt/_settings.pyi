@@ -734,6 +734,30 @@ class TcpSettings(TypedDict, total=False):
     window_growth: Literal["bytes", "acks"]
     """What congestion avoidance of the classic algorithms counts, `bytes` or `acks` (RFC 5681 section 3.1)."""
 
+class TunnelConfig(TypedDict, total=False):
+    """Settings of a tunnel, at either end."""
+
+    answer: bool
+    """Whether what is held is sent when the peer's burst has ended, since the radio is awake then."""
+    bundle: str | Quantity
+    """Largest outer packet in which several inner packets share a datagram; `0B` for one inner packet in
+    each."""
+    burst: int
+    """Number of packets in a burst, 1 to 64; with a delay budget the largest. Default: 5, with a delay budget
+    64."""
+    delay_budget: str | Quantity
+    """Mean delay that the tunnel may add to a packet. Bursts are as large as this permits at the measured rate,
+    and no packet is held for more than twice as long."""
+    hold: str | Quantity
+    """Time for which a packet is held at most. Default: 20 ms, with a delay budget twice the budget."""
+    keep_alive: str | Quantity
+    """Time without a datagram after which an empty one is sent, so that mappings of addresses on the path stay.
+    Each costs a wake-up of the radio. Default: never."""
+    plain: bool
+    """Whether datagrams are neither encrypted nor authenticated. For measurement."""
+    thin_acks: bool
+    """Whether a held TCP acknowledgement is dropped if a later one of the same flow makes it superfluous."""
+
 class Wifi(TypedDict, total=False):
     """How stations and access point use the air."""
 
@@ -839,6 +863,9 @@ class Scenario(TypedDict, total=False):
     """TCP at both ends of each flow."""
     time_limit: str | Quantity
     """A run without `duration` that is not complete by then has failed."""
+    tunnel: TunnelConfig
+    """A tunnel between the access point and each station: all packets between them pass through it, in
+    bursts."""
     wifi: Wifi | str
     """The 802.11 air. A name of a shipped set (`wifi = "fast-wifi"`) or a table, which may begin from one
     (`base = "fast-wifi"`)."""

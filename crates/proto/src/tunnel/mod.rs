@@ -379,6 +379,21 @@ impl<A: Association> Tunnel<A> {
         }
     }
 
+    /// The peer's burst may be complete. What is held triggers as well as an empty datagram does, and leaves soon: a burst that
+    /// is about to fill gets a quarter of the interval to do so, since the own bursts of an uplink that is as fast as the
+    /// downlink come at the interval of the triggers.
+    fn trigger(&mut self, now: Instant) {
+        let Some(interval) = self.interval.triggers_at(self.size.packets(), now) else { return };
+        if self.queues.is_empty() {
+            self.counts.triggers += 1;
+            return self.probe(now);
+        }
+        let at = now + interval / 4;
+        if self.unsent == 0 && self.timers.get(Reason::KnownWake).is_none_or(|wake| at < wake) {
+            self.timers.set(Reason::KnownWake, at);
+        }
+    }
+
     /// Sends an empty datagram.
     fn probe(&mut self, now: Instant) {
         self.association.probe(now);
@@ -395,15 +410,7 @@ impl<A: Association> Tunnel<A> {
             }
             Reason::Answer | Reason::KnownWake => self.release(Release::Awake, now),
             Reason::Hold => self.release(Release::TimedOut, now),
-            // What is held triggers as well as an empty datagram does.
-            Reason::Trigger if !self.queues.is_empty() && self.unsent == 0 => {
-                self.release(Release::Awake, now)
-            }
-            Reason::Trigger if self.interval.triggers_at(self.size.packets(), now).is_some() => {
-                self.counts.triggers += 1;
-                self.probe(now);
-            }
-            Reason::Trigger => {}
+            Reason::Trigger => self.trigger(now),
             Reason::KeepAlive => {
                 self.counts.keep_alives += 1;
                 self.probe(now);

@@ -241,8 +241,27 @@ fn an_uplink_that_is_as_fast_leaves_no_triggers() {
         }
     }
     let got = sent(TunnelConfig { answer: false, ..of_five() }, End::Client, &inputs, 3_333);
-    let empty = got.iter().filter(|(_, packets, _)| packets.is_empty()).count();
-    assert_eq!(empty, 0);
+    assert!(got.iter().all(|(_, packets, _)| packets.len() == 1), "no trigger");
+    let ends: Vec<bool> = got.iter().map(|(.., ends_burst)| *ends_burst).collect();
+    assert_eq!(ends, (0..1_000).map(|number| number % 5 == 4).collect::<Vec<_>>(), "whole bursts");
+}
+
+/// A trickle of packets up beside a fast download: a packet that is held when a trigger is due leaves a quarter of the
+/// interval later in place of it, and not at its time-out.
+#[test]
+fn a_held_packet_takes_the_place_of_a_trigger() {
+    let mut inputs: Inputs = Vec::new();
+    for burst in 0..300_u32 {
+        let time = Instant::ZERO + Span::from_nanos(u64::from(burst) * 50_000_000 / 3);
+        inputs.push((time, from_peer(burst, true, (0..5).map(|n| data(0, n)).collect())));
+    }
+    inputs.push((at(4_995), Input::Inner(data(1, 7))));
+    let config = TunnelConfig { answer: false, hold: Some(Span::from_secs(2)), ..of_five() };
+    let got = sent(config, End::Client, &inputs, 8_000);
+    let of_packet = got.iter().find(|(_, packets, _)| packets == &[7]).unwrap().0;
+    let before = got.iter().rfind(|(time, ..)| *time < of_packet).unwrap().0;
+    // The interval is 16.7 ms.
+    assert!((20_000..22_000).contains(&(of_packet - before)), "{before} and {of_packet} us");
 }
 
 #[test]

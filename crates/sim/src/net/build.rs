@@ -1,13 +1,14 @@
 //! From a plan to the machines of a network.
 
 use airwatt_base::{Instant, Schedule, Slot, Span, Stream};
+use airwatt_proto::tunnel;
 
 use super::flow::FlowRecord;
 use super::meter::Meter;
 use super::node::{ImpairmentId, Node, Ports, Stack};
 use super::packet::FlowLabel;
-use super::plan::{self, FlowPlan, MediumKind, MediumPlan, Plan, Traffic};
-use super::route::{Address, InterfaceId, MediumId, NodeId, Routes};
+use super::plan::{self, FlowPlan, MediumKind, MediumPlan, Plan, Traffic, TunnelPlan};
+use super::route::{Address, Interface, InterfaceId, MediumId, NodeId, Route, Routes, VIRTUAL};
 use super::{ApplicationEntry, ImpairmentEntry, MediumEntry, MiddleboxEntry, Network, Owner, Source};
 use crate::engine::Fingerprint;
 use crate::media::cell::Cell;
@@ -15,7 +16,7 @@ use crate::media::errors::{ErrorConfig, ErrorModel};
 use crate::media::{Direction, Medium, Pipe, PointToPoint, Wire};
 use crate::stack::application::{ApplicationId, Role};
 use crate::stack::impairment::Impairment;
-use crate::stack::middlebox::{GatewayBox, Middlebox, MiddleboxId, RelayPlan};
+use crate::stack::middlebox::{GatewayBox, Middlebox, MiddleboxId, RelayPlan, TunnelBox};
 use crate::stack::socket::{End, Socket, SocketId};
 use crate::stack::transport::{Transport, Udp};
 
@@ -46,11 +47,7 @@ impl Network {
         }
         let routes = Routes::new(&plan.graph());
         let stack = |external| if external { Stack::External } else { Stack::Host(Ports::default()) };
-        let nodes = plan
-            .nodes
-            .iter()
-            .map(|node| Node { stack: stack(node.external), tap: None, impairment: None })
-            .collect();
+        let nodes = plan.nodes.iter().map(|node| Node::new(stack(node.external))).collect();
         let mut network = Self {
             media,
             applications: Vec::with_capacity(plan.flows.len()),
@@ -86,6 +83,7 @@ impl Network {
         for index in 0..network.plan.impairments.len() {
             network.add_impairment(index, seed);
         }
+        network.add_tunnels();
         network.schedule = Schedule::new(network.sources.len());
         network.set_timers(seed);
         network.unfinished = network.applications.iter().filter(|entry| entry.machine.is_finite()).count();
@@ -178,6 +176,31 @@ impl Network {
         let machine = Impairment::new(config, towards, &name, seed);
         self.impairments.push(ImpairmentEntry { machine, node, slot });
         self.nodes[usize::from(node)].impairment = Some(id);
+    }
+
+    /// Adds both ends of every tunnel, each with a virtual interface to which the routes to the other end lead.
+    fn add_tunnels(&mut self) {
+        for TunnelPlan { client, concentrator, config, .. } in self.plan.tunnels.clone() {
+            let name = self.plan.nodes[usize::from(client)].name.clone();
+            for (end, node, peer, end_name) in [
+                (tunnel::End::Client, client, concentrator, "client"),
+                (tunnel::End::Concentrator, concentrator, client, "concentrator"),
+            ] {
+                let Some(route) = self.routes.get(node, Address(peer)) else { continue };
+                let (id, slot) = (self.middleboxes.len() as MiddleboxId, self.sources.len() as Slot);
+                self.sources.push(Source::new(Owner::Middlebox(id), &format!("tunnel/{name}/{end_name}")));
+                let tunnel = TunnelBox::new(config, end, Address(node), Address(peer), route);
+                self.middleboxes.push(MiddleboxEntry {
+                    machine: Middlebox::Tunnel(Box::new(tunnel)),
+                    node,
+                    slot,
+                });
+                let interface = self.interfaces.len() as InterfaceId;
+                self.interfaces.push(Interface { node, medium: VIRTUAL, member: id });
+                self.routes.redirect(node, route, Route { interface, next: 0 });
+                self.nodes[usize::from(node)].add_tunnel(Address(peer), id);
+            }
+        }
     }
 
     /// Sets the first timers of media and applications.

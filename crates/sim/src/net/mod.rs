@@ -39,13 +39,13 @@ use crate::media::cell::{CellTrace, RadioEvent};
 use crate::media::{Direction, Medium, MediumOutput};
 use crate::stack::application::{Application, ApplicationId, Fate, Request, Role};
 use crate::stack::impairment::{Impairment, ImpairmentOutput};
-use crate::stack::middlebox::{Middlebox, MiddleboxId, MiddleboxOutput};
+use crate::stack::middlebox::{Middlebox, MiddleboxId, MiddleboxOutput, TunnelCounts};
 use crate::stack::socket::{Socket, SocketId};
 use crate::stack::transport::{SenderWindow, Transport, TransportOutput};
 use flow::FlowRecord;
 use node::{ImpairmentId, Node, Stack};
 use packet::{FlowLabel, Packet, Payload};
-use route::{Interface, InterfaceId, MediumId, Member, NodeId, Route, Routes};
+use route::{Interface, InterfaceId, MediumId, Member, NodeId, Route, Routes, VIRTUAL};
 
 /// Number of events after which the caller of a run is asked whether to go on.
 const EVENTS_BETWEEN_REPORTS: u64 = 1 << 16;
@@ -357,6 +357,10 @@ impl Network {
             match message {
                 Message::Transmit { interface, next, packet } => {
                     let Interface { medium, member, .. } = self.interfaces[usize::from(interface)];
+                    if medium == VIRTUAL {
+                        self.enter_middlebox(member, packet);
+                        continue;
+                    }
                     self.media[usize::from(medium)].medium.transmit(member, next, packet, now);
                     self.drain_medium(medium, Direction::from_member(member));
                 }
@@ -364,10 +368,7 @@ impl Network {
                     self.sockets[socket as usize].transport.receive(payload, now);
                     self.drain_socket(socket);
                 }
-                Message::Intercept { middlebox, packet } => {
-                    self.middleboxes[usize::from(middlebox)].machine.handle_packet(packet, now);
-                    self.drain_middlebox(middlebox);
-                }
+                Message::Intercept { middlebox, packet } => self.enter_middlebox(middlebox, packet),
                 Message::Impair { impairment, packet } => {
                     self.impairments[usize::from(impairment)].machine.handle_input(packet, now);
                     self.drain_impairment(impairment);
@@ -445,7 +446,14 @@ impl Network {
 
     /// A packet is for the node at which it is.
     fn deliver(&mut self, node: NodeId, packet: &Packet) {
-        let ports = match &self.nodes[usize::from(node)].stack {
+        let entry = &self.nodes[usize::from(node)];
+        if let Payload::Carried(..) = packet.payload {
+            return match entry.tunnel(packet.src) {
+                Some(middlebox) => self.messages.push_back(Message::Intercept { middlebox, packet: *packet }),
+                None => self.lose(packet),
+            };
+        }
+        let ports = match &entry.stack {
             Stack::Host(ports) => ports,
             Stack::External => return self.leave(node, packet, true),
         };
@@ -466,7 +474,7 @@ impl Network {
     fn lose(&mut self, packet: &Packet) {
         match packet.payload {
             Payload::Bytes(_) => return self.leave(packet.dst.0, packet, false),
-            Payload::Carried(ticket) => {
+            Payload::Carried(ticket, _) => {
                 for inner in self.store.take_packets(ticket) {
                     self.lose(&inner);
                 }
@@ -655,11 +663,16 @@ impl Network {
         self.serve_calls(flow);
     }
 
+    fn enter_middlebox(&mut self, id: MiddleboxId, packet: Packet) {
+        self.middleboxes[usize::from(id)].machine.handle_packet(packet, &mut self.store, self.now);
+        self.drain_middlebox(id);
+    }
+
     /// Takes the outputs of a middlebox.
     fn drain_middlebox(&mut self, id: MiddleboxId) {
         let now = self.now;
         let node = self.middleboxes[usize::from(id)].node;
-        while let Some(output) = self.middleboxes[usize::from(id)].machine.poll_output(now) {
+        while let Some(output) = self.middleboxes[usize::from(id)].machine.poll_output(&mut self.store, now) {
             match output {
                 MiddleboxOutput::Transmit { packet, counted } => {
                     if counted && let Some(record) = self.records.get_mut(packet.flow as usize) {
@@ -667,6 +680,12 @@ impl Network {
                     }
                     self.forward(node, &packet);
                 }
+                MiddleboxOutput::TransmitBy { route: Route { interface, next }, packet } => {
+                    self.messages.push_back(Message::Transmit { interface, next, packet });
+                }
+                MiddleboxOutput::Arrive(packet) => self.arrive(node, &packet),
+                MiddleboxOutput::Lose(packet) => self.lose(&packet),
+                MiddleboxOutput::Discard(packet) => self.leave(packet.dst.0, &packet, false),
                 MiddleboxOutput::GaveUp(flow, bytes) => self.records[flow as usize].zeros += bytes,
                 MiddleboxOutput::Lost(flow) => {
                     self.records[flow as usize].lose_connection();
@@ -690,6 +709,14 @@ impl Network {
         }
         let entry = &self.impairments[usize::from(id)];
         self.schedule.put(entry.slot, entry.machine.poll_timeout().map(|timeout| timeout.at));
+    }
+
+    /// What the ends of tunnels have counted: for each tunnel the client, then the concentrator.
+    pub(crate) fn tunnel_counts(&self) -> impl Iterator<Item = TunnelCounts> {
+        self.middleboxes.iter().filter_map(|entry| match &entry.machine {
+            Middlebox::Tunnel(tunnel) => Some(tunnel.counts()),
+            Middlebox::Gateway(_) => None,
+        })
     }
 
     fn failed_flow(&self) -> Option<FlowLabel> {

@@ -1,6 +1,6 @@
 //! Nodes: hosts and access points with their sockets.
 
-use super::route::NodeId;
+use super::route::{Address, NodeId};
 use crate::stack::middlebox::MiddleboxId;
 use crate::stack::socket::SocketId;
 
@@ -12,6 +12,26 @@ pub(crate) struct Node {
     pub(crate) tap: Option<MiddleboxId>,
     /// What delays, loses and reorders the packets that it forwards.
     pub(crate) impairment: Option<ImpairmentId>,
+    /// The tunnels that end at the node, by the address of the other end.
+    pub(crate) tunnels: Vec<(Address, MiddleboxId)>,
+}
+
+impl Node {
+    pub(crate) const fn new(stack: Stack) -> Self {
+        Self { stack, tap: None, impairment: None, tunnels: Vec::new() }
+    }
+
+    /// Adds the end of a tunnel to `peer`.
+    pub(crate) fn add_tunnel(&mut self, peer: Address, middlebox: MiddleboxId) {
+        let place = self.tunnels.partition_point(|(other, _)| *other < peer);
+        self.tunnels.insert(place, (peer, middlebox));
+    }
+
+    /// The end of the tunnel to `peer`.
+    pub(crate) fn tunnel(&self, peer: Address) -> Option<MiddleboxId> {
+        let place = self.tunnels.binary_search_by_key(&peer, |(peer, _)| *peer).ok()?;
+        Some(self.tunnels[place].1)
+    }
 }
 
 /// Index of an impairment in its network.

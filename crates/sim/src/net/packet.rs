@@ -7,6 +7,7 @@
 use airwatt_base::{Instant, Seq};
 use airwatt_proto::e2tcp;
 use airwatt_proto::tcp::Segment;
+use airwatt_proto::tunnel;
 
 use super::route::Address;
 use super::store::Ticket;
@@ -54,8 +55,8 @@ pub enum Payload {
     E2tcp(e2tcp::Packet),
     /// A datagram with its number in the flow.
     Datagram(u32),
-    /// Other packets, which the store holds.
-    Carried(Ticket),
+    /// Other packets, which the store holds, in a tunnel's datagram with this header.
+    Carried(Ticket, tunnel::Header),
     /// The bytes of a packet of an external host, which the store holds.
     Bytes(Ticket),
 }
@@ -84,7 +85,7 @@ impl Payload {
         match self {
             Self::Tcp(segment) => (segment.len > 0).then(|| segment.seq + u32::from(segment.len) - 1),
             Self::E2tcp(packet) => packet.header.sequence.filter(|_| packet.len > 0),
-            Self::Datagram(_) | Self::Carried(_) | Self::Bytes(_) => None,
+            Self::Datagram(_) | Self::Carried(..) | Self::Bytes(_) => None,
         }
     }
 
@@ -93,7 +94,7 @@ impl Payload {
         match self {
             Self::Tcp(segment) => segment.len > 0,
             Self::E2tcp(packet) => packet.len > 0,
-            Self::Datagram(_) | Self::Carried(_) | Self::Bytes(_) => true,
+            Self::Datagram(_) | Self::Carried(..) | Self::Bytes(_) => true,
         }
     }
 
@@ -106,7 +107,7 @@ impl Payload {
                     && packet.header.control == e2tcp::ControlFlags::NONE
                     && packet.header.acknowledgement.is_some()
             }
-            Self::Datagram(_) | Self::Carried(_) | Self::Bytes(_) => false,
+            Self::Datagram(_) | Self::Carried(..) | Self::Bytes(_) => false,
         }
     }
 }

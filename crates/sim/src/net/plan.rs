@@ -8,6 +8,7 @@ use airwatt_base::Span;
 use airwatt_energy::RadioError;
 use airwatt_proto::powersave::StationId;
 use airwatt_proto::tcp::TcpConfig;
+use airwatt_proto::tunnel::TunnelConfig;
 
 use super::route::{FixedRoute, Graph, Hop, Interface, MediumId, Member, NodeId, Reach};
 use super::transport::ConnectionPlan;
@@ -35,6 +36,8 @@ pub struct Plan {
     pub gateways: Vec<GatewayPlan>,
     /// The impairments of forwarding paths.
     pub impairments: Vec<ImpairmentPlan>,
+    /// The tunnels.
+    pub tunnels: Vec<TunnelPlan>,
     /// TCP at both ends.
     pub tcp: TcpConfig,
     /// The flows.
@@ -171,6 +174,19 @@ impl MediumPlan {
     }
 }
 
+/// A tunnel between two nodes: each sends everything for the other, or that takes the route to the other, through it.
+#[derive(Clone, Copy, Debug)]
+pub struct TunnelPlan {
+    /// The number of the station at the client.
+    pub station: StationId,
+    /// The node of the station.
+    pub client: NodeId,
+    /// The node at the other end.
+    pub concentrator: NodeId,
+    /// The settings of both ends.
+    pub config: TunnelConfig,
+}
+
 /// One flow of a [`Plan`].
 #[derive(Clone, Debug)]
 pub struct FlowPlan {
@@ -264,6 +280,7 @@ impl Plan {
             start: Span::ZERO,
             start_spread: Span::ZERO,
         }];
+        self.tunnels.clear();
         self.duration = Some(duration);
     }
 

@@ -14,6 +14,10 @@ pub type MediumId = u16;
 /// Index of an interface on its medium. On a cell, member 0 is the access point.
 pub type Member = u16;
 
+/// The medium of a virtual interface, as a TUN device is: what it transmits enters the middlebox whose index is the interface's
+/// member number.
+pub const VIRTUAL: MediumId = MediumId::MAX;
+
 /// An address. Node n has address n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address(pub u16);
@@ -271,6 +275,18 @@ impl Routes {
         routes
     }
 
+    /// Lets everything that a node sends by route `old` take route `new` instead.
+    pub fn redirect(&mut self, node: NodeId, old: Route, new: Route) {
+        match self.rows[usize::from(node)] {
+            Row::Default(route) if route == old => self.rows[usize::from(node)] = Row::Default(new),
+            Row::Table(first) => {
+                let row = &mut self.table[first..first + self.rows.len()];
+                row.iter_mut().filter(|route| **route == Some(old)).for_each(|route| *route = Some(new));
+            }
+            Row::Default(_) | Row::None => {}
+        }
+    }
+
     /// The route from a node to an address; `None` if there is none.
     #[inline]
     pub fn get(&self, node: NodeId, to: Address) -> Option<Route> {
@@ -305,6 +321,14 @@ mod tests {
         assert_eq!(routes.get(2, Address(0)), None);
         // A station reaches the other station through the access point.
         assert_eq!(routes.get(3, Address(4)), route(3, 0));
+        // Station 3 behind a virtual interface, and the station itself.
+        let mut routes = routes;
+        let [behind, own] = [5, 6].map(|interface| Route { interface, next: 0 });
+        routes.redirect(2, Route { interface: 2, next: 1 }, behind);
+        routes.redirect(3, Route { interface: 3, next: 0 }, own);
+        assert_eq!((routes.get(2, Address(3)), routes.get(2, Address(4))), (Some(behind), route(2, 2)));
+        assert_eq!(routes.get(3, Address(1)), Some(own));
+        assert_eq!(routes.get(4, Address(1)), route(4, 0));
     }
 
     /// ```text

@@ -4,6 +4,7 @@ use super::*;
 use crate::media::cell::Cell;
 use crate::net::packet::NO_FLOW;
 use crate::scenario::Scenario;
+use crate::stack::middlebox::TunnelCounts;
 
 fn plan(keys: &str) -> Plan {
     let text = format!("base = \"fast-dsl\"\n{keys}");
@@ -108,7 +109,8 @@ fn a_lost_packet_frees_what_it_carries_and_counts_for_its_flows() {
     });
     let inner = Packet { payload: ack, ..Packet::datagram(0, 40, Instant::ZERO) };
     let ticket = network.store.put_packets(vec![inner, inner]);
-    let payload = Payload::Carried(ticket);
+    let header = airwatt_proto::tunnel::Header { number: 0, ends_burst: true };
+    let payload = Payload::Carried(ticket, header);
     network.lose(&Packet { payload, flow: NO_FLOW, ..Packet::datagram(0, 120, Instant::ZERO) });
     assert_eq!(network.records[0].acks_lost, 2);
     assert_eq!(network.store.live(), 0);
@@ -196,4 +198,79 @@ fn four_ad_hoc_stations_in_a_row_forward() {
         let frames = cell(&network, 0).statistics().frames;
         assert!((3 * 70..3 * 150 + 100).contains(&frames), "{frames} frames");
     }
+}
+
+fn tunnels(network: &Network) -> Vec<TunnelCounts> {
+    network.tunnel_counts().collect()
+}
+
+/// A transfer in each direction through the tunnels of two stations: everything arrives, through the tunnel alone, and no
+/// ticket stays.
+#[test]
+fn everything_between_a_station_and_the_access_point_passes_through_the_tunnel() {
+    for policy in ["active", "psm", "uapsd"] {
+        let keys = format!(
+            "tunnel = {{ burst = 5, plain = true }}\nstation = [{{ count = 2, power_save = {{ policy = \"{policy}\" }} }}]\n\
+             flow = [{{ direction = \"down\", application = {{ kind = \"bulk\", size = \"300kB\" }} }}, \
+             {{ direction = \"up\", application = {{ kind = \"bulk\", size = \"300kB\" }} }}]"
+        );
+        let mut network = Network::new(plan(&keys), 1);
+        assert_eq!(run(&mut network), Ending::Complete, "{policy}");
+        network.records.iter().for_each(|record| assert_eq!(record.delivered(), 300_000, "{policy}"));
+        let _ = network.run_until(network.now + Span::from_secs(1), &mut |_| ControlFlow::Continue(()));
+        assert_eq!(network.store.live(), 0, "{policy}");
+        let counts = tunnels(&network);
+        assert_eq!(counts.len(), 4);
+        for end in &counts {
+            // 208 segments one way and acknowledgements of the others.
+            assert!(end.machine.packets > 300, "{policy}: {end:?}");
+            assert_eq!(end.outer_bytes, end.machine.packet_bytes + 32 * end.machine.datagrams, "{policy}");
+            assert!(end.machine.held_longest <= Span::from_millis(20), "{policy}: {end:?}");
+        }
+        let sent: u64 = counts.iter().map(|end| end.machine.packets).sum();
+        let delivered: u64 = counts.iter().map(|end| end.machine.delivered).sum();
+        assert_eq!(sent, delivered, "{policy}: nothing is lost in this cell");
+    }
+}
+
+/// Without a wire the server is at the access point, where the tunnel ends.
+#[test]
+fn a_tunnel_ends_at_the_access_point() {
+    let text = "wifi = { standard = \"802.11a\", data_rate = \"54Mbps\" }\ntunnel = { delay_budget = \"5ms\" }\n\
+                flow = [{ direction = \"up\", application = { kind = \"bulk\", size = \"100kB\" } }]";
+    let scenario = Scenario::from_text(text, "network", &[]).unwrap();
+    let mut network = Network::new(Plan::new(&scenario, 1).unwrap(), 1);
+    assert_eq!(run(&mut network), Ending::Complete);
+    assert!(network.records[0].delivered() == 100_000);
+    assert!(tunnels(&network).iter().all(|end| end.machine.packets > 0));
+}
+
+/// Outer packets that the air loses free what they carry, and TCP repairs the loss.
+#[test]
+fn what_an_outer_packet_carried_is_lost_with_it() {
+    let keys = "tunnel = { burst = 5 }\nwifi = { base = \"fast-wifi\", frame_error_rate = 0.5, retry_limit = 3 }\n\
+                flow = [{ direction = \"up\", application = { kind = \"bulk\", size = \"300kB\" } }]";
+    let mut network = Network::new(plan(keys), 1);
+    assert_eq!(run(&mut network), Ending::Complete);
+    assert_eq!(network.records[0].delivered(), 300_000);
+    let counts = tunnels(&network);
+    let (lost, delivered, sent) =
+        (counts[1].lost_from_peer, counts[1].machine.delivered, counts[0].machine.packets);
+    assert!(lost > 0 && delivered < sent, "{lost} outer packets; {delivered} of {sent} packets");
+    let _ = network.run_until(network.now + Span::from_secs(1), &mut |_| ControlFlow::Continue(()));
+    assert_eq!(network.store.live(), 0);
+}
+
+/// An hour without traffic: no wake-up of a tunnel, and no outer packet.
+#[test]
+fn an_idle_tunnel_costs_nothing() {
+    let with = |keys: &str| {
+        let keys = format!(
+            "{keys}duration = \"3600s\"\nflow = [{{ direction = \"up\", start = \"3600s\", application = {{ kind = \"bulk\", size = \"1kB\" }} }}]"
+        );
+        let mut network = Network::new(plan(&keys), 1);
+        run(&mut network);
+        network.events
+    };
+    assert_eq!(with("tunnel = { burst = 5 }\n"), with(""));
 }

@@ -101,6 +101,7 @@ impl Network {
             access_points: self.access_point_results(),
             links: self.link_results(),
             impairments: self.impairment_results(),
+            tunnels: self.tunnel_results(),
             flows,
         };
         let (frames, radios) = self.air_fingerprints();

@@ -12,6 +12,7 @@ mod perfetto;
 mod result;
 mod tables;
 mod timeline;
+mod tunnels;
 
 pub(crate) use pcapng::PcapngStream;
 pub use result::{
@@ -20,6 +21,7 @@ pub use result::{
 };
 pub use tables::{Column, Table, Values};
 pub use timeline::{Outcome, RadioInterval};
+pub use tunnels::{TunnelDirection, TunnelResult};
 
 use std::net::Ipv4Addr;
 

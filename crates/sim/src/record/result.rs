@@ -10,6 +10,8 @@ use airwatt_energy::StateSeconds;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::tunnels::TunnelResult;
+
 /// The result of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RunResult {
@@ -42,6 +44,9 @@ pub struct RunResult {
     /// What impairments of forwarding paths did.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub impairments: Vec<ImpairmentResult>,
+    /// The tunnels, if the scenario has any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tunnels: Vec<TunnelResult>,
     /// Fairness between the flows.
     pub fairness: Fairness,
 }

@@ -91,6 +91,7 @@ fn short_form(scenario: &Scenario) -> Checked {
         access_point => self::access_point(access_point).map_err(|error| error.under("ap"))?,
     }
     scenario.gateway.check().map_err(|error| error.under("gateway"))?;
+    scenario.tunnel.map_or(Ok(()), |tunnel| tunnel.check()).map_err(|error| error.under("tunnel"))?;
     stations(scenario)
 }
 

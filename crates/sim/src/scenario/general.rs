@@ -24,6 +24,9 @@ pub(super) fn check(scenario: &Scenario) -> Checked {
     if !scenario.is_short() && scenario.wired.is_some() {
         return Err(SettingError::no_effect("wired", "the general form", "the short form; write a [[link]]"));
     }
+    if !scenario.is_short() && scenario.tunnel.is_some() {
+        return Err(SettingError::no_effect("tunnel", "the general form", "the short form"));
+    }
     Ok(())
 }
 

@@ -18,7 +18,7 @@ mod load;
 mod names;
 pub(crate) mod resolve;
 mod shipped;
-mod short;
+pub(crate) mod short;
 pub(crate) mod topology;
 mod transport;
 
@@ -28,6 +28,7 @@ use airwatt_proto::cc::AckLossConfig;
 use airwatt_proto::e2tcp::E2tcpConfig;
 use airwatt_proto::powersave::{Observable, PowerSaveConfig};
 use airwatt_proto::tcp::TcpSettings;
+use airwatt_proto::tunnel::TunnelConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -99,6 +100,9 @@ pub struct Scenario {
     /// The gateway at the access point, where connections of `split` and `e2tcp` meet.
     #[serde(default)]
     pub gateway: Gateway,
+    /// A tunnel between the access point and each station: all packets between them pass through it, in bursts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tunnel: Option<TunnelConfig>,
     /// Stations, one table a group of like ones; numbered from 0 in order.
     #[serde(default = "one_station")]
     pub station: Vec<StationGroup>,

@@ -16,9 +16,9 @@ const SERVER: &str = "server";
 const ACCESS_POINT: &str = "access-point";
 const STATION: &str = "station";
 /// The name of the cell.
-pub(super) const AIR: &str = "air";
+pub(crate) const AIR: &str = "air";
 /// The name of the point-to-point link.
-pub(super) const LINK: &str = "link";
+pub(crate) const LINK: &str = "link";
 const WIRE: &str = "wire";
 
 /// The general form of a short one, with the general tables that it has itself appended.

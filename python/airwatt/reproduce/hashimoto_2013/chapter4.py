@@ -1,17 +1,19 @@
 """Chapter 4: one SCTP tunnel for all flows of a client, which sends m packets in a burst.
 
 What the thesis computes holds for losses of p = q^8 and a backlog that never runs dry; the model is its limit.
+`chapter4_packets` has figures 4.5 to 4.8 in runs of the simulated tunnel.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from airwatt import models
 from airwatt.reproduce import claims
+from airwatt.reproduce.hashimoto_2013 import chapter4_packets as packets
 from airwatt.reproduce.hashimoto_2013.solved import curve, grid, solved, value
-from airwatt.reproduce.publication import Claim, Lines, Outcome, Reproduction, Results, Table, Value
+from airwatt.reproduce.publication import Claim, Lines, Outcome, Point, Reproduction, Results, Table, Value
 
 PACKET_BYTES = 1500
 FLOW_KBYTES = 150.0
@@ -336,8 +338,17 @@ def _line(text: str, share: float) -> Table:
     return Table(["what", "here"], [[text, f"{100 * share:.1f} %"]])
 
 
-def _drawn(place: str, shows: str, solve: Any, what: str, axis: str, by: str, labels: tuple[str, str]) -> Reproduction:
-    return solved(place, shows, solve, Lines(what, axis, (by,), *labels, scale="linear"))
+def _drawn(
+    place: str,
+    shows: str,
+    solve: Any,
+    what: str,
+    axis: str,
+    by: str,
+    labels: tuple[str, str],
+    points: Iterable[Point] = (),
+) -> Reproduction:
+    return solved(place, shows, solve, Lines(what, axis, (by,), *labels, scale="linear"), tuple(points))
 
 
 _UP = "aggregate TCP throughput up (kB/s)"
@@ -351,30 +362,48 @@ HEADS = (
 )
 
 FIGURES = (
-    _drawn("fig4.5a", "Power over throughput, q = 0.1", _fig45a, "power", "up_kbytes_per_s", "mode", _POWER),
+    _drawn(
+        "fig4.5a",
+        "Power over throughput, q = 0.1",
+        packets.beside(_fig45a, packets.fig45),
+        "power",
+        "up_kbytes_per_s",
+        "mode",
+        _POWER,
+        packets.POWER.values(),
+    ),
     _drawn("fig4.5b", "Power over throughput, q = 0.2", _fig45b, "power", "up_kbytes_per_s", "mode", _POWER),
     _drawn("fig4.5c", "Power over throughput, q = 0.5", _fig45c, "power", "up_kbytes_per_s", "mode", _POWER),
     solved("sec4.4.mixed", "Both directions against one", _mixed),
     _drawn(
         "fig4.6",
         "Energy reduction ratio over m, q = 0.1",
-        _fig46,
+        packets.beside(_fig46, packets.fig46),
         "energy reduction ratio",
         "m",
         "up_kbytes_per_s",
         (_OVER_M, _REDUCTION),
+        packets.RATIO.values(),
     ),
     _drawn(
-        "fig4.7", "Buffering delay over m", _fig47, "buffering delay", "m", "up_kbytes_per_s", (_OVER_M, "delay (s)")
+        "fig4.7",
+        "Buffering delay over m",
+        packets.beside(_fig47, packets.fig47),
+        "buffering delay",
+        "m",
+        "up_kbytes_per_s",
+        (_OVER_M, "delay (s)"),
+        packets.RATIO.values(),
     ),
     _drawn(
         "fig4.8",
         "Energy reduction ratio over throughput under delay bounds",
-        _fig48,
+        packets.beside(_fig48, packets.fig48),
         "energy reduction ratio",
         "up_kbytes_per_s",
         "delay_bound_ms",
         (_UP, _REDUCTION),
+        packets.BOUNDED.values(),
     ),
     solved("sec4.5.trigger", "Trigger intervals of the tunnel", _trigger),
 )

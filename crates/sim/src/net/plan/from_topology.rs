@@ -7,7 +7,7 @@ use airwatt_proto::powersave::{self, Abilities, AccessPointConfig, PowerSaveConf
 
 use super::{
     AdHoc, CellPlan, Content, FlowPlan, GatewayPlan, ImpairmentPlan, MediumKind, MediumPlan, NodePlan, Plan,
-    StationPlan, Traffic,
+    StationPlan, Traffic, TunnelPlan,
 };
 use crate::media::cell::contention::{Access, Counting};
 use crate::media::cell::fq_codel::FqCodelConfig;
@@ -19,6 +19,7 @@ use crate::net::transport;
 use crate::scenario::resolve::{
     BssPlace, Contents, MemberStation, Resolved, ResolvedFlow, ResolvedMedium, ResolvedNode,
 };
+use crate::scenario::short;
 use crate::scenario::{
     AccessPoint, Cell, Gateway, Link, MiddleboxConfig, QueueDiscipline, Scenario, StationGroup, Topology,
     Transport, Wifi, WiredDirection,
@@ -55,6 +56,7 @@ pub(super) fn plan(scenario: &Scenario, seed: u64) -> Result<Plan, RadioError> {
         routes: resolved.fixed.clone(),
         gateways: gateways.0,
         impairments: impairments(&topology, &resolved),
+        tunnels: tunnels(scenario, &resolved),
         tcp: scenario.tcp.config(),
         flows,
         duration: scenario.duration,
@@ -110,6 +112,18 @@ fn impairments(topology: &Topology, resolved: &Resolved) -> Vec<ImpairmentPlan> 
         })
     };
     (0..).zip(&resolved.nodes).filter_map(of).collect()
+}
+
+/// A tunnel between each station of the short form and the node at the other end of its hop, if the scenario has one.
+fn tunnels(scenario: &Scenario, resolved: &Resolved) -> Vec<TunnelPlan> {
+    let Some(config) = scenario.tunnel else { return Vec::new() };
+    let is_own = |cell: &str| [short::AIR, short::LINK].contains(&cell);
+    let own = (0..).zip(&resolved.stations).filter(|(_, place)| is_own(&place.cell));
+    let plan = own.map(|(station, place)| {
+        let concentrator = resolved.media[place.medium].members[0];
+        TunnelPlan { station, client: place.node, concentrator, config }
+    });
+    plan.collect()
 }
 
 /// The machines' settings of a medium.

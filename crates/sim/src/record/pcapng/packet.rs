@@ -51,7 +51,7 @@ pub(super) fn encode(setting: &Setting, packet: &Packet, out: &mut Vec<u8>) {
             out.truncate(out.len() - usize::from(e2tcp.len));
         }
         Payload::Bytes(ticket) => out.extend_from_slice(&setting.packets[ticket.index()]),
-        Payload::Datagram(_) | Payload::Carried(_) => {
+        Payload::Datagram(_) | Payload::Carried(..) => {
             ends.ip(packet, PROTOCOL_UDP, IP_HEADER_BYTES, out);
             ends.udp(packet, out);
         }

@@ -92,7 +92,7 @@ impl GatewayBox {
             Payload::Tcp(segment) if from_server => Input::FromWired(relay, segment),
             Payload::Tcp(segment) => Input::FromWireless(relay, WirelessPacket::Tcp(segment)),
             Payload::E2tcp(inner) => Input::FromWireless(relay, WirelessPacket::E2tcp(inner)),
-            Payload::Datagram(_) | Payload::Carried(_) | Payload::Bytes(_) => return,
+            Payload::Datagram(_) | Payload::Carried(..) | Payload::Bytes(_) => return,
         };
         self.machine.handle_input(input, now);
     }

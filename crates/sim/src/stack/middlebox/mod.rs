@@ -1,15 +1,22 @@
 //! Middleboxes: machines through which packets pass on their way, and by which they are changed.
 //!
-//! Each is a machine of `airwatt-proto` with an adapter that gives all of them one face. A packet reaches a middlebox by
-//! a tap at its node, as with TPROXY: the middlebox says which packets it wants.
+//! Each is a machine of `airwatt-proto` with an adapter that gives all of them one face. A packet reaches a middlebox
+//!
+//! * by a tap at its node, as with TPROXY: the middlebox says which packets it wants (`gateway`);
+//! * by a route to the middlebox's virtual interface, as of a TUN device, or because it is one of the packets that the other
+//!   end of a tunnel sends (`tunnel`).
 
 mod gateway;
+mod tunnel;
 
 use airwatt_base::Instant;
 
 use crate::net::packet::{FlowLabel, Packet};
+use crate::net::route::Route;
+use crate::net::store::Store;
 
 pub(crate) use gateway::{GatewayBox, RelayPlan};
+pub(crate) use tunnel::{TunnelBox, TunnelCounts};
 
 /// Index of a middlebox in its network.
 pub(crate) type MiddleboxId = u16;
@@ -19,6 +26,8 @@ pub(crate) type MiddleboxId = u16;
 pub(crate) enum Middlebox {
     /// A gateway that splits connections.
     Gateway(Box<GatewayBox>),
+    /// One end of a tunnel.
+    Tunnel(Box<TunnelBox>),
 }
 
 /// An output of a middlebox.
@@ -26,6 +35,14 @@ pub(crate) enum Middlebox {
 pub(crate) enum MiddleboxOutput {
     /// The packet is to be forwarded. `counted` says whether it counts as sent for its flow.
     Transmit { packet: Packet, counted: bool },
+    /// The packet leaves by this route, whatever other packets for its address do.
+    TransmitBy { route: Route, packet: Packet },
+    /// The packet came out of the middlebox's virtual interface, and has arrived at the node.
+    Arrive(Packet),
+    /// The packet is lost.
+    Lose(Packet),
+    /// The packet is superfluous.
+    Discard(Packet),
     /// Bytes of the flow were given up, and zeros take their place.
     GaveUp(FlowLabel, u64),
     /// A connection of the flow was reset, refused or timed out.
@@ -33,17 +50,19 @@ pub(crate) enum MiddleboxOutput {
 }
 
 impl Middlebox {
-    /// Whether the packet is for this middlebox.
+    /// Whether a packet that passes the node is for this middlebox.
     pub(crate) fn wants(&self, packet: &Packet) -> bool {
         match self {
             Self::Gateway(gateway) => gateway.wants(packet),
+            Self::Tunnel(_) => false,
         }
     }
 
     /// Processes a packet that it wants.
-    pub(crate) fn handle_packet(&mut self, packet: Packet, now: Instant) {
+    pub(crate) fn handle_packet(&mut self, packet: Packet, store: &mut Store, now: Instant) {
         match self {
             Self::Gateway(gateway) => gateway.handle_packet(packet, now),
+            Self::Tunnel(tunnel) => tunnel.handle_packet(packet, store, now),
         }
     }
 
@@ -51,6 +70,7 @@ impl Middlebox {
     pub(crate) fn open(&mut self, flow: FlowLabel, now: Instant) {
         match self {
             Self::Gateway(gateway) => gateway.open(flow, now),
+            Self::Tunnel(_) => {}
         }
     }
 
@@ -58,13 +78,15 @@ impl Middlebox {
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         match self {
             Self::Gateway(gateway) => gateway.handle_timeout(now),
+            Self::Tunnel(tunnel) => tunnel.handle_timeout(now),
         }
     }
 
     /// The next output.
-    pub(crate) fn poll_output(&mut self, now: Instant) -> Option<MiddleboxOutput> {
+    pub(crate) fn poll_output(&mut self, store: &mut Store, now: Instant) -> Option<MiddleboxOutput> {
         match self {
             Self::Gateway(gateway) => gateway.poll_output(now),
+            Self::Tunnel(tunnel) => tunnel.poll_output(store, now),
         }
     }
 
@@ -72,6 +94,7 @@ impl Middlebox {
     pub(crate) fn due(&self) -> Option<Instant> {
         match self {
             Self::Gateway(gateway) => gateway.due(),
+            Self::Tunnel(tunnel) => tunnel.due(),
         }
     }
 }
