@@ -48,8 +48,8 @@ impl Unit<'_> {
         let names = names.join(" ");
         let families = self.families.join(" ");
         let mut text = format!(
-            "[Unit]\nDescription={description}\nAfter=network.target\n\n[Service]\nType=notify-reload\n\
-             ExecStart={start}\nExecStopPost={restore}\nRestart=on-failure\nRestartSec=1\n\
+            "[Unit]\nDescription={description}\nAfter=network.target\n\n[Service]\nType=notify\n\
+             ExecStart={start}\nExecReload=/bin/kill -HUP $MAINPID\nExecStopPost={restore}\nRestart=on-failure\nRestartSec=1\n\
              # The guardian must see the daemon end.\nKillMode=mixed\nTimeoutStopSec=10\n\
              RuntimeDirectory=airwatt\nRuntimeDirectoryMode=0700\nRuntimeDirectoryPreserve=yes\n\n\
              CapabilityBoundingSet={names}\nAmbientCapabilities={names}\n\

@@ -16,7 +16,8 @@ const UNIT: Unit<'_> = Unit {
 fn the_unit_allows_what_is_needed_and_nothing_else() {
     let text = UNIT.text();
     for line in [
-        "Type=notify-reload",
+        "Type=notify",
+        "ExecReload=/bin/kill -HUP $MAINPID",
         "ExecStart=/usr/bin/airwattd test",
         "CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW",
         "RestrictAddressFamilies=AF_UNIX AF_NETLINK AF_INET AF_INET6",
