@@ -193,6 +193,18 @@ def analyze(
 def log_to_stderr(levels: str) -> None:
     """Writes events of the core to standard error: `debug`, or levels by module. Raises `InputError`."""
 
+def advise_candidates() -> str:
+    """All candidates of an advice, as a JSON list of `{policy, parameters}`."""
+
+def advise_scenario(scenario: Scenario, budget_s: float, confirm: int) -> str:
+    """What the models give for a scenario, as JSON: candidates, which of them to simulate, and tunnels."""
+
+def advise_analysis(analysis: Mapping[str, Any], budget_s: float, confirm: int) -> str:
+    """What the models give for captured traffic, as JSON, from an analysis with a replay of `active`."""
+
+def advise_choose(rows: Sequence[object], budget_s: float) -> str:
+    """Decides between candidates, each with attributes `model` and `simulation`; gives indices of rows, as JSON."""
+
 def schema() -> str:
     """The JSON schema of scenario files."""
 

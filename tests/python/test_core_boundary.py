@@ -15,8 +15,9 @@ from airwatt import _core
 
 CAPTURE = ROOT / "captures" / "tcp-download.pcapng"
 
-# Of Python's own, those that say that an argument has the wrong type or is out of range; UnicodeError is a ValueError.
-REFUSALS = (_core.AirwattError, TypeError, ValueError, OverflowError)
+# Of Python's own, those that say that an argument has the wrong type or is out of range, or that an object has not the
+# attributes that are read; UnicodeError is a ValueError.
+REFUSALS = (_core.AirwattError, TypeError, ValueError, OverflowError, AttributeError)
 
 INTEGERS = st.one_of(st.integers(-3, 3), st.sampled_from([2**31, 2**32, 2**63, 2**64 - 1, 2**64, -(2**63), 10**40]))
 FLOATS = st.one_of(st.floats(), st.sampled_from([0.0, -0.0, 1.0, 1e-320, 1e308]))
@@ -43,6 +44,8 @@ FUNCTIONS = {
     "toml_value": (ANYTHING,),
     "fairness_index": (st.lists(FLOATS, max_size=4), st.none() | FLOATS, st.none() | FLOATS),
     "model_values": (TEXTS, TEXTS, TEXTS),
+    "advise_choose": (st.lists(ANYTHING, max_size=3), FLOATS),
+    "advise_scenario": (st.just(_core.Scenario.load("fast-dsl", [])), FLOATS, INTEGERS),
 }
 
 

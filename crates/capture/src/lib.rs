@@ -4,7 +4,7 @@
 //! clock jumps ([`clock`]); [`stations`] finds the station in question; [`flows`] sums up connections and finds the
 //! exchanges that woke the radio alone; [`power_save`] follows the power save of 802.11 stations and access points;
 //! [`replay`] lists the arrivals that the simulator replays through its own access point; [`analyze`] does all of this, and
-//! [`report`] is the resulting document. [`Limits`] bound what all of it may cost.
+//! [`report`] is the resulting document. [`advise`] decides which policy to take, for a capture or a scenario. [`Limits`] bound what all of it may cost.
 //!
 //! Two bases are kept apart everywhere: *measured* is air time that follows from the frames' rates in a radiotap
 //! header; *inferred* is everything from Ethernet and IP captures, for whose packets a rate is assumed.
@@ -12,6 +12,7 @@
 //! Left out: decryption (encrypted frames count by size, with their cipher's overhead taken off), reassembly of IP and
 //! 802.11 fragments, and payload of any kind, of which nothing is kept.
 
+pub mod advise;
 mod analyze;
 pub mod clock;
 mod decode;

@@ -6,6 +6,7 @@
 //!
 //! Left out: streaming of traces while a run goes on, and pickling. Runs are fast, and threads share them as they are.
 
+mod advise;
 mod capture;
 mod control;
 mod e2tcp;
@@ -31,6 +32,8 @@ use pyo3::prelude::*;
 mod _core {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::advise::{advise_analysis, advise_candidates, advise_choose, advise_scenario};
     #[pymodule_export]
     use crate::capture::analyze;
     #[pymodule_export]

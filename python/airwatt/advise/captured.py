@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from airwatt import laboratory, models
+from airwatt import _core, laboratory
 from airwatt._core import InputError
-from airwatt.advise.answer import Advice, Candidate, Figures, Row, candidates
-from airwatt.advise.estimates import estimate, traffic_of_capture
-from airwatt.advise.runs import CONFIRM, to_confirm
+from airwatt.advise.answer import Advice, Candidate, Figures, rows_of
+from airwatt.advise.runs import CONFIRM
 from airwatt.parallel import Progress
 
 
@@ -37,8 +37,8 @@ def advise_capture(
     if not first["policies"]:
         there = ", ".join(str(one.get("address", one)) for one in first["candidates"][:5])
         raise InputError(f"{capture}: no single station; allowed is --station with one of {there}")
-    rows = [Row(one, _asked(first, one)) for one in candidates()]
-    confirmed = to_confirm(rows, budget_s, confirm)
+    rows = rows_of(json.loads(_core.advise_analysis(first, budget_s, confirm)))
+    confirmed = [row for row in rows if row.confirm]
     names = {_name(row.candidate): row for row in confirmed}
     document = analyze(policies=[*names, "ideal"], on_progress=on_progress).to_dict()
     advice = Advice(budget_s, str(capture), document["radio"], rows, 1, seed, from_capture=True)
@@ -47,20 +47,12 @@ def advise_capture(
             advice.bound = _figures(replay)
         else:
             names[replay["policy"]].simulation = _figures(replay)
-    return advice
+    return advice.decide()
 
 
 def _name(candidate: Candidate) -> str:
     """As `analyze` has it: `uapsd:interval=40ms`."""
     return ":".join([candidate.policy, *(f"{key}={value}" for key, value in candidate.parameters)])
-
-
-def _asked(document: dict[str, Any], candidate: Candidate) -> Figures | None:
-    try:
-        powers = models.radio(document["radio"])
-    except InputError:
-        return None  # a file of the user's
-    return estimate(traffic_of_capture(document, powers), candidate)
 
 
 def _figures(replay: dict[str, Any]) -> Figures:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from airwatt import _core, aggregates, laboratory
 from airwatt._core import InputError, Scenario
-from airwatt.advise.answer import UNDECIDED_S, Advice, Candidate, Figures, Row, candidates
-from airwatt.advise.estimates import Setting, estimate, setting_of, traffic_of, tunnel
+from airwatt.advise.answer import Advice, Figures, rows_of
 from airwatt.parallel import Progress, run_all
 from airwatt.results import Result
 from airwatt.statistics import mean_ci95
 
 CONFIRM = 4
-BEYOND = 2
-"""How many of those that need more delay are confirmed too, to know what more delay would buy."""
+"""How many of the models' best within the budget are simulated, beside those that the core asks for in any case."""
 
 
 @dataclass(frozen=True)
@@ -68,26 +67,6 @@ def _figures(runs: Sequence[_Run], awake: Sequence[_Run]) -> Figures:
     )
 
 
-def to_confirm(rows: Sequence[Row], budget_s: float, confirm: int) -> list[Row]:
-    """Those that no model describes, the best of each policy, of all within the budget, and of those beyond it.
-
-    A model that is wrong about a policy is wrong about all of its parameters, so no policy is left out on its word.
-    """
-    chosen = [row for row in rows if row.model is None]
-    modelled = sorted((row for row in rows if row.model is not None), key=lambda row: _modelled(row).energy_j)
-    first = {row.candidate.policy: row for row in reversed(modelled)}
-    chosen += first.values()
-    inside = [row for row in modelled if _modelled(row).delay_s <= budget_s + UNDECIDED_S]
-    beyond = [row for row in modelled if row not in inside]
-    chosen += [row for row in [*inside[:confirm], *beyond[:BEYOND]] if row not in chosen]
-    return [row for row in rows if row in chosen]
-
-
-def _modelled(row: Row) -> Figures:
-    assert row.model is not None
-    return row.model
-
-
 def advise(
     scenario: laboratory.ScenarioLike,
     budget_s: float,
@@ -108,9 +87,9 @@ def advise(
     text = loaded.to_dict()
     if "wifi" not in text:
         raise InputError(f"advise {loaded.name}: has no [wifi]; allowed is a scenario whose stations can sleep")
-    setting = setting_of(loaded)
-    rows = [Row(one, _asked(setting, one)) for one in candidates()]
-    confirmed = to_confirm(rows, budget_s, confirm)
+    plan = json.loads(_core.advise_scenario(loaded, budget_s, confirm))
+    rows = rows_of(plan)
+    confirmed = [row for row in rows if row.confirm]
     scenarios = [loaded.replace(row.candidate.overrides) for row in confirmed]
     bound = loaded.replace([("policy", "ideal")])
     jobs = [_job(one, seed + index, limit) for one in [*scenarios, bound] for index in range(runs)]
@@ -130,16 +109,8 @@ def advise(
         budget_s, loaded.name, ", ".join(sorted({one["radio"] for one in text["station"]})), rows, runs, seed
     )
     advice.bound = None if isinstance(least, str) else _figures(least, awake)
-    if setting is not None:
-        advice.tunnel = tunnel(setting, budget_s)
-        bounds = sorted({*(1e-3 * ms for ms in (0, 1, 2, 5, 10, 20, 50, 100)), budget_s})
-        tunnels = [(bound_s, tunnel(setting, bound_s)) for bound_s in bounds]
-        advice.tunnel_curve = [(bound_s, min(t["ideal_w"], t["cam_w"])) for bound_s, t in tunnels if t is not None]
-    return advice
-
-
-def _asked(setting: Setting | None, candidate: Candidate) -> Figures | None:
-    return estimate(traffic_of(setting, candidate.policy), candidate) if setting else None
+    advice.tunnel, advice.tunnel_curve = plan["tunnel"], plan["tunnel_curve"]
+    return advice.decide()
 
 
 def _complete(runs: Sequence[_Run | str | None]) -> list[_Run] | str:

@@ -221,7 +221,7 @@ def _cells(rows: list[Row], found: Advice) -> list[str]:
     last, last_ci95, unit = figures.goodput_bps, figures.goodput_ci95_bps, "b/s"
     if found.from_capture:
         last, last_ci95, unit = figures.delay_p95_s, None, "s"
-    errors = [_percent(each.model_error) if each.model_error is not None else NOTHING for each in rows]
+    errors = [NOTHING if error is None else _percent(error) for error in map(found.model_error, rows)]
     verdict = "" if row in found.ranked else "over"
     return [
         "\n".join(_name(each) for each in rows),
@@ -251,12 +251,12 @@ def _verdict(found: Advice) -> Iterator[str]:
         yield "nothing is within the budget"
         return
     best = ranked[0]
-    lines = [f"take       {_name(best)}: {_costs(best)}{_less(found)}"]
+    lines = [f"take       {_name(best)}: {_costs(found, best)}{_less(found)}"]
     if found.alike:
         lines.append(f"the same   {', '.join(_name(row) for row in found.alike)}")
     if found.runner_up is not None:
-        chance = "; the difference is within chance" if _overlap(best, found.runner_up) else ""
-        lines.append(f"runner-up  {_name(found.runner_up)}: {_costs(found.runner_up)}{chance}")
+        chance = "; the difference is within chance" if found.within_chance else ""
+        lines.append(f"runner-up  {_name(found.runner_up)}: {_costs(found, found.runner_up)}{chance}")
     if found.bound is not None:
         lines.append(f"ideal      {quantity(found.bound.energy_j, 'J')}: {_ideal(found)}")
     if found.battery_j is not None and best.simulation is not None:
@@ -301,14 +301,7 @@ def _long(seconds: float) -> str:
     return f"{hours:.3g} h" if hours < 48 else f"{hours / 24:.3g} days"
 
 
-def _overlap(first: Row, second: Row) -> bool:
-    a, b = first.simulation, second.simulation
-    if a is None or b is None or a.energy_ci95_j is None or b.energy_ci95_j is None:
-        return False
-    return abs(a.energy_j - b.energy_j) <= a.energy_ci95_j + b.energy_ci95_j
-
-
-def _costs(row: Row) -> str:
+def _costs(found: Advice, row: Row) -> str:
     """What to expect of a candidate, with the error of each figure and of the model."""
     figures = row.simulation
     assert figures is not None
@@ -323,8 +316,9 @@ def _costs(row: Row) -> str:
     parts.append(delay)
     if figures.goodput_bps is not None:
         parts.append(_with_error(figures.goodput_bps, "b/s", figures.goodput_ci95_bps))
-    if row.model_error is not None:
-        parts.append(f"model {_percent(row.model_error)}")
+    error = found.model_error(row)
+    if error is not None:
+        parts.append(f"model {_percent(error)}")
     return ", ".join(parts)
 
 
@@ -363,7 +357,7 @@ def _disagreement(found: Advice) -> list[str]:
     lines = [f"failed     {_name(row)}: {row.failure}" for row in found.rows if row.failure]
     other = "replay" if found.from_capture else "simulation"
     if found.disagreements:
-        names = ", ".join(f"{_name(row)} {_percent(row.model_error or 0.0)}" for row in found.disagreements)
+        names = ", ".join(f"{_name(row)} {_percent(found.model_error(row) or 0.0)}" for row in found.disagreements)
         lines.append(f"disagree   model against {other}, energy: {names}")
     if found.late:
         names = "; ".join(

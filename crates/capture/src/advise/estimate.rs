@@ -1,0 +1,232 @@
+//! Energy and delay of a candidate by the models.
+//!
+//! The frames of all packets have their time and energy. The pace of the packets decides how long a radio can sleep between
+//! them; in the rest of the time it listens or sleeps, and it wakes for beacons and triggers. Left out: policies that adapt
+//! (`ba-ta`), whose interval no equation gives for a traffic, and the response of TCP to the delay.
+
+use airwatt_models::mac_frame::{self, Frames, Protection, Timing};
+use airwatt_models::radio::Radio;
+
+use super::{Candidate, CapturedTraffic, Modelled};
+use crate::report::GapReport;
+
+/// Time of a beacon on the air, approximately.
+const BEACON_S: f64 = 0.000_15;
+/// 100 time units: the beacon interval of a replay, also if the capture shows no beacons.
+const USUAL_BEACON_S: f64 = 0.1024;
+/// Time before a beacon at which a radio is awake: that of a radio whose profile says nothing of its clock.
+const GUARD_S: f64 = 0.0005;
+/// Rates that are assumed of a capture's short frames.
+const USUAL_RATES: Rates = Rates { data_bps: 54e6, control_bps: 24e6 };
+/// The shortest gap between packets in which a radio that sleeps at once falls asleep.
+const SLEEP_AT_ONCE_S: f64 = 0.001;
+
+/// Rates of data and of control frames.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rates {
+    pub(super) data_bps: f64,
+    pub(super) control_bps: f64,
+}
+
+/// Duration and energy of a packet up and of one down, without failures.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Exchange {
+    pub(super) uplink_s: f64,
+    pub(super) uplink_j: f64,
+    pub(super) downlink_s: f64,
+    pub(super) downlink_j: f64,
+}
+
+/// The frames of a packet of `up_bytes` up, and of one of `down_bytes` down.
+pub(super) fn exchange(radio: &Radio, rates: Rates, up_bytes: f64, down_bytes: f64) -> Option<Exchange> {
+    let frames = Frames {
+        q: 0.0,
+        data_bytes: up_bytes.max(1.0),
+        ack_bytes: down_bytes.max(1.0),
+        data_rate_bps: rates.data_bps,
+        control_rate_bps: rates.control_bps,
+        timing: Timing::Ofdm,
+        protection: Protection::None,
+        ..Frames::default()
+    };
+    let Radio { transmit_w, receive_w, listen_w, .. } = *radio;
+    let solved = mac_frame::solve(&mac_frame::Params { frames, transmit_w, receive_w, listen_w }).ok()?;
+    Some(Exchange {
+        uplink_s: solved.uplink_s,
+        uplink_j: solved.uplink_j,
+        downlink_s: solved.downlink_s,
+        downlink_j: solved.downlink_j,
+    })
+}
+
+/// When packets come, as far as the timers of a policy depend on it.
+#[derive(Clone, Debug)]
+pub(super) enum Pace {
+    /// Packets spread over the time, as a scenario describes them.
+    Steady {
+        packets: f64,
+        has_bulk: bool,
+        /// Time between packets that come up by themselves at a constant rate.
+        gap_up_s: f64,
+    },
+    /// Packets as a capture has them: gaps between them, by their least length.
+    Captured { gaps: Vec<GapReport>, gaps_up: Vec<GapReport>, packets_down: f64 },
+}
+
+impl Pace {
+    /// How long a radio sleeps that stays awake for `timeout_s` after each packet, and how often.
+    fn asleep(&self, timeout_s: f64, rest_s: f64) -> (f64, f64) {
+        match self {
+            // All or nothing: between all packets, or never.
+            Self::Steady { packets, has_bulk, .. } => {
+                let awake_s = packets * timeout_s;
+                if *has_bulk || awake_s > rest_s { (0.0, 0.0) } else { (rest_s - awake_s, *packets) }
+            }
+            // What is left of each longer gap.
+            Self::Captured { gaps, .. } => {
+                let longer = longer(gaps, timeout_s);
+                (rest_s.min(longer.time_s - longer.count as f64 * timeout_s), longer.count as f64)
+            }
+        }
+    }
+
+    /// The share of the packets that can be late which find the radio asleep.
+    fn late_share(&self, timeout_s: f64, asleep_s: f64) -> f64 {
+        match self {
+            Self::Steady { .. } => f64::from(u8::from(asleep_s != 0.0)),
+            Self::Captured { packets_down: 0.0, .. } => 0.0,
+            Self::Captured { gaps, packets_down, .. } => {
+                longer(gaps, timeout_s).before_down as f64 / packets_down
+            }
+        }
+    }
+
+    /// Number of triggers if each packet up postpones the next by `interval_s`.
+    fn triggers(&self, interval_s: f64, elapsed_s: f64) -> f64 {
+        match self {
+            // The answers to bulk data come in bursts and leave gaps.
+            Self::Steady { has_bulk, gap_up_s, .. } => {
+                if *has_bulk || *gap_up_s > interval_s {
+                    elapsed_s / interval_s
+                } else {
+                    0.0
+                }
+            }
+            // One in each interval of a longer gap, less the part of an interval that each gap ends in.
+            Self::Captured { gaps_up, .. } => {
+                let longer = longer(gaps_up, interval_s);
+                (longer.time_s / interval_s - longer.count as f64 / 2.0).max(0.0)
+            }
+        }
+    }
+}
+
+/// The report of gaps that are longer than the bound, or than the nearest bound that was counted.
+fn longer(gaps: &[GapReport], bound_s: f64) -> GapReport {
+    let off = |gap: &&GapReport| (gap.longer_than_s - bound_s).abs();
+    let nearest = gaps.iter().min_by(|one, other| off(one).total_cmp(&off(other)));
+    nearest.copied().unwrap_or(GapReport { longer_than_s: bound_s, count: 0, time_s: 0.0, before_down: 0 })
+}
+
+/// All packets of a run or of a capture, with what their frames cost a radio that is awake for them.
+#[derive(Clone, Debug)]
+pub(super) struct Traffic {
+    pub(super) elapsed_s: f64,
+    pub(super) goodput_bps: Option<f64>,
+    pub(super) down_packets: f64,
+    /// How often packets wake a radio that sleeps at once; `None` if each packet that is polled for does.
+    pub(super) wakes: Option<f64>,
+    pub(super) busy_s: f64,
+    pub(super) frames_j: f64,
+    /// A short frame up: a trigger or a PS-Poll.
+    pub(super) poll_j: f64,
+    /// A short frame down, which ends what a trigger asks for.
+    pub(super) end_j: f64,
+    pub(super) pace: Pace,
+    /// The longest wait of a packet down for a packet up that fetches it; zero without packets down other than answers.
+    pub(super) down_wait_s: f64,
+    /// The share of the packets that can be late: 1 if the flow that is delayed most counts.
+    pub(super) late_share: f64,
+    pub(super) radio: Radio,
+    pub(super) beacon_s: f64,
+    pub(super) guard_s: f64,
+}
+
+impl Traffic {
+    /// A station's captured packets.
+    pub(super) fn of_capture(captured: &CapturedTraffic, radio: Radio) -> Option<Self> {
+        let CapturedTraffic { pace, transmit_s, receive_s, .. } = captured;
+        let beacons_s = pace.elapsed_s / USUAL_BEACON_S * BEACON_S;
+        let received_s = (receive_s - beacons_s).max(0.0);
+        let (down, packets) = (pace.packets_down as f64, (pace.packets_down + pace.packets_up) as f64);
+        let short = exchange(&radio, USUAL_RATES, 1.0, 1.0)?;
+        Some(Self {
+            elapsed_s: pace.elapsed_s,
+            goodput_bps: None,
+            down_packets: down,
+            wakes: Some(longer(&pace.gaps, SLEEP_AT_ONCE_S).count as f64),
+            busy_s: transmit_s + received_s,
+            frames_j: radio.transmit_w * transmit_s + radio.receive_w * received_s,
+            poll_j: short.uplink_j,
+            end_j: short.downlink_j,
+            pace: Pace::Captured {
+                gaps: pace.gaps.clone(),
+                gaps_up: pace.gaps_up.clone(),
+                packets_down: down,
+            },
+            down_wait_s: if down > 0.0 { USUAL_BEACON_S } else { 0.0 },
+            late_share: if packets > 0.0 { down / packets } else { 0.0 },
+            radio,
+            beacon_s: USUAL_BEACON_S,
+            guard_s: GUARD_S,
+        })
+    }
+
+    /// Energy of a radio that sleeps for `asleep_s` of the rest, receives the beacons meanwhile, and wakes `wakes` times.
+    fn spent_j(&self, rest_s: f64, asleep_s: f64, wakes: f64) -> f64 {
+        let radio = &self.radio;
+        let wake_j = radio.transition_j();
+        let above_w = radio.listen_w - radio.sleep_w;
+        let beacons_j = asleep_s / self.beacon_s * ((self.guard_s + BEACON_S) * above_w + wake_j);
+        let resting_j = radio.listen_w * (rest_s - asleep_s) + radio.sleep_w * asleep_s;
+        self.frames_j + resting_j + beacons_j + wakes * wake_j
+    }
+}
+
+/// What the models give for a candidate; `None` if none describes it.
+pub(super) fn estimate(traffic: &Traffic, candidate: &Candidate) -> Option<Modelled> {
+    let elapsed_s = traffic.elapsed_s;
+    let rest_s = (elapsed_s - traffic.busy_s).max(0.0);
+    let awake_j = traffic.spent_j(rest_s, 0.0, 0.0);
+    let wait_s = traffic.down_wait_s / 2.0 * traffic.late_share;
+    let (energy_j, delay_s) = match candidate.policy {
+        "active" | "psm-throttling" => (awake_j, 0.0),
+        policy @ ("psm" | "psm-legacy") => {
+            let beacons = (elapsed_s / traffic.beacon_s).min(traffic.down_packets);
+            // One trigger for what a beacon announces, or a poll for each packet, which is its own answer.
+            let asked_j = if policy == "psm" {
+                beacons * (traffic.poll_j + traffic.end_j)
+            } else {
+                traffic.down_packets * traffic.poll_j
+            };
+            (traffic.spent_j(rest_s, rest_s, traffic.wakes.unwrap_or(beacons)) + asked_j, wait_s)
+        }
+        "uapsd" => {
+            let interval_s = candidate.value_s();
+            let triggers = traffic.pace.triggers(interval_s, elapsed_s);
+            let asked_j = triggers * (traffic.poll_j + traffic.end_j);
+            let energy_j = traffic.spent_j(rest_s, rest_s, triggers + traffic.wakes.unwrap_or(0.0)) + asked_j;
+            (energy_j, wait_s.min(interval_s / 2.0 * traffic.late_share))
+        }
+        "timeout" => {
+            let timeout_s = candidate.value_s();
+            let (asleep_s, sleeps) = traffic.pace.asleep(timeout_s, rest_s);
+            let late = traffic.pace.late_share(timeout_s, asleep_s);
+            (traffic.spent_j(rest_s, asleep_s, sleeps), wait_s * late)
+        }
+        _ => return None,
+    };
+    let energy_j = energy_j.min(awake_j);
+    let power_w = energy_j / elapsed_s;
+    Some(Modelled { energy_j, power_w, delay_s, goodput_bps: traffic.goodput_bps })
+}

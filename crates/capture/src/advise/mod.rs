@@ -1,0 +1,234 @@
+//! Advice: which policy and which settings spend least within a delay budget.
+//!
+//! A *candidate* is a policy with its settings; its *delay* is what it adds to the mean time from host to host of the flow
+//! that is delayed most, compared with a radio that never sleeps. If an application waits for answers, it is what the
+//! candidate adds to the time of an answer. The models are evaluated first ([`estimate`]), for the traffic of a scenario
+//! ([`setting`]) or of a capture, and order the candidates. The best few, and those without a model, are simulated or
+//! replayed; [`choice`] decides from both which one to take and where the models disagree.
+//!
+//! Left out: policies of other stations, changes of the transport, tunnels in runs.
+
+pub mod choice;
+pub mod estimate;
+pub mod setting;
+
+#[cfg(test)]
+mod tests;
+
+use airwatt_base::Span;
+use airwatt_energy::Radio;
+use airwatt_proto::powersave::PowerSaveConfig;
+use airwatt_sim::scenario::Scenario;
+use serde::Serialize;
+
+use crate::report::PaceReport;
+use estimate::{Traffic, estimate};
+use setting::Setting;
+
+/// Settings of policy `timeout` that are candidates.
+const TIMEOUTS: [Span; 4] =
+    [Span::from_millis(10), Span::from_millis(50), Span::from_millis(100), Span::from_millis(200)];
+/// Settings of policy `uapsd` that are candidates.
+const INTERVALS: [Span; 5] = [
+    Span::from_millis(5),
+    Span::from_millis(10),
+    Span::from_millis(20),
+    Span::from_millis(40),
+    Span::from_millis(80),
+];
+/// A modelled delay that exceeds the budget by less than this is left to the simulation.
+const UNDECIDED_S: f64 = 0.001;
+/// Number of candidates beyond the budget that are simulated too, to find out what more delay would save.
+const BEYOND: usize = 2;
+/// Delay bounds at which a tunnel is evaluated, beside the budget.
+const TUNNEL_BOUNDS_S: [f64; 8] = [0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1];
+
+/// A policy with its settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// Name of the policy.
+    pub policy: &'static str,
+    /// The setting that differs from the policy's defaults: its key and value.
+    pub setting: Option<(&'static str, Span)>,
+}
+
+impl Candidate {
+    /// Every policy that a station can have, with the settings that are tried.
+    pub fn all() -> Vec<Self> {
+        let mut found = Vec::new();
+        for policy in PowerSaveConfig::KINDS.iter().map(|kind| kind.name) {
+            let mut with = |key, values: &[Span]| {
+                found.extend(values.iter().map(|&value| Self { policy, setting: Some((key, value)) }));
+            };
+            match policy {
+                "timeout" => with("timeout", &TIMEOUTS),
+                "uapsd" => with("interval", &INTERVALS),
+                "ideal" => {}
+                _ => found.push(Self { policy, setting: None }),
+            }
+        }
+        found
+    }
+
+    fn value_s(&self) -> f64 {
+        self.setting.map_or(0.0, |(_, value)| value.as_secs_f64())
+    }
+}
+
+/// What a model gives for a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Modelled {
+    /// Energy of the station.
+    pub energy_j: f64,
+    /// Its mean power.
+    pub power_w: f64,
+    /// Mean delay that the candidate adds.
+    pub delay_s: f64,
+    /// Goodput of all flows, if the models give it.
+    pub goodput_bps: Option<f64>,
+}
+
+/// A candidate with its model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asked {
+    /// The candidate.
+    pub candidate: Candidate,
+    /// `None` if no model describes it.
+    pub model: Option<Modelled>,
+    /// Whether it is to be simulated or replayed.
+    pub confirm: bool,
+}
+
+/// A tunnel whose burst is the largest within a delay bound, by the model `sctp-tunnel` alone.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Tunnel {
+    /// Packets in a burst.
+    pub burst_packets: f64,
+    /// Mean delay in its buffer.
+    pub delay_s: f64,
+    /// Power of a radio that never sleeps.
+    pub cam_w: f64,
+    /// Power of a radio that sleeps between bursts.
+    pub ideal_w: f64,
+    /// Share of the power that it saves; zero instead of a negative value.
+    pub saving_floored: f64,
+    /// Interval of triggers for packets towards the station.
+    pub trigger_interval_s: f64,
+}
+
+/// What the models give before anything runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// All candidates.
+    pub candidates: Vec<Asked>,
+    /// A tunnel within the budget, if there is traffic for one.
+    pub tunnel: Option<Tunnel>,
+    /// Power of a tunnel, or of a radio that never sleeps if that is less, by delay bound in seconds.
+    pub tunnel_curve: Vec<(f64, f64)>,
+}
+
+impl Plan {
+    /// Evaluates the models for the traffic of a scenario; `confirm` candidates within the budget are to be simulated.
+    pub fn of_scenario(scenario: &Scenario, budget_s: f64, confirm: usize) -> Self {
+        let setting = Setting::of(scenario);
+        let model = |candidate: &Candidate| {
+            let traffic = setting.as_ref()?.traffic(candidate.policy)?;
+            estimate(&traffic, candidate)
+        };
+        let candidates = asked(model, budget_s, confirm);
+        let Some(setting) = setting else {
+            return Self { candidates, tunnel: None, tunnel_curve: Vec::new() };
+        };
+        let mut bounds = TUNNEL_BOUNDS_S.to_vec();
+        if !bounds.contains(&budget_s) {
+            bounds.push(budget_s);
+        }
+        bounds.sort_by(f64::total_cmp);
+        let power =
+            |bound_s| setting.tunnel(bound_s).map(|tunnel| (bound_s, tunnel.ideal_w.min(tunnel.cam_w)));
+        Self {
+            candidates,
+            tunnel: setting.tunnel(budget_s),
+            tunnel_curve: bounds.into_iter().filter_map(power).collect(),
+        }
+    }
+
+    /// Evaluates the models for the traffic of a capture.
+    pub fn of_capture(captured: &CapturedTraffic, budget_s: f64, confirm: usize) -> Self {
+        let radio = Radio::find(&captured.radio).ok();
+        let traffic = radio.and_then(|radio| Traffic::of_capture(captured, model_radio(&radio)));
+        let model = |candidate: &Candidate| estimate(traffic.as_ref()?, candidate);
+        let candidates = asked(model, budget_s, confirm);
+        Self { candidates, tunnel: None, tunnel_curve: Vec::new() }
+    }
+}
+
+/// What an analysis gives of a station's packets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CapturedTraffic {
+    /// Name of the radio profile, or its file.
+    pub radio: String,
+    /// The packets' pace.
+    pub pace: PaceReport,
+    /// Time in which the radio transmits in a replay of policy `active`.
+    pub transmit_s: f64,
+    /// Time in which it receives there.
+    pub receive_s: f64,
+}
+
+fn asked(model: impl Fn(&Candidate) -> Option<Modelled>, budget_s: f64, confirm: usize) -> Vec<Asked> {
+    let with_model = |candidate: Candidate| Asked { model: model(&candidate), candidate, confirm: false };
+    let mut candidates: Vec<_> = Candidate::all().into_iter().map(with_model).collect();
+    for index in to_confirm(&candidates, budget_s, confirm) {
+        candidates[index].confirm = true;
+    }
+    candidates
+}
+
+/// The candidates without a model, the best of each policy, of all within the budget, and of those beyond it. A model that
+/// is wrong about a policy is wrong about all of its settings, so no policy is left out because of its model.
+fn to_confirm(candidates: &[Asked], budget_s: f64, confirm: usize) -> Vec<usize> {
+    let mut chosen: Vec<usize> =
+        (0..candidates.len()).filter(|&index| candidates[index].model.is_none()).collect();
+    let mut modelled: Vec<(usize, Modelled)> = candidates
+        .iter()
+        .enumerate()
+        .filter_map(|(index, asked)| asked.model.map(|model| (index, model)))
+        .collect();
+    modelled.sort_by(|(_, one), (_, other)| one.energy_j.total_cmp(&other.energy_j));
+    let mut policies = Vec::new();
+    for &(index, _) in &modelled {
+        let policy = candidates[index].candidate.policy;
+        if !policies.contains(&policy) {
+            policies.push(policy);
+            chosen.push(index);
+        }
+    }
+    let is_inside = |model: &Modelled| model.delay_s <= budget_s + UNDECIDED_S;
+    chosen
+        .extend(modelled.iter().filter(|(_, model)| is_inside(model)).take(confirm).map(|&(index, _)| index));
+    chosen
+        .extend(modelled.iter().filter(|(_, model)| !is_inside(model)).take(BEYOND).map(|&(index, _)| index));
+    chosen
+}
+
+/// A radio profile as parameters of the models.
+fn model_radio(radio: &Radio) -> airwatt_models::radio::Radio {
+    let transition = |change: airwatt_energy::Transition| {
+        let time_s = change.time.as_secs_f64();
+        // A transition that takes no time costs nothing, at any power.
+        (time_s, if time_s > 0.0 { change.energy().as_joules() / time_s } else { 0.0 })
+    };
+    let (to_sleep_s, to_sleep_w) = transition(radio.to_sleep);
+    let (wake_up_s, wake_up_w) = transition(radio.wake_up);
+    airwatt_models::radio::Radio {
+        transmit_w: radio.transmit.as_watts(),
+        receive_w: radio.receive.as_watts(),
+        listen_w: radio.listen.as_watts(),
+        sleep_w: radio.sleep.as_watts(),
+        to_sleep_w,
+        wake_up_w,
+        to_sleep_s,
+        wake_up_s,
+    }
+}

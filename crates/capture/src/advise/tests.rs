@@ -1,0 +1,90 @@
+use airwatt_sim::scenario::Scenario;
+
+use super::choice::{Choice, Figures, Row};
+use super::{Candidate, Plan};
+
+fn figures(energy_j: f64, delay_s: f64) -> Figures {
+    Figures {
+        energy_j,
+        energy_ci95_j: None,
+        power_w: energy_j,
+        delay_s,
+        goodput_bps: None,
+        delay_p95_s: None,
+    }
+}
+
+fn row(model: Option<(f64, f64)>, energy_j: f64, delay_s: f64) -> Row {
+    Row { model, simulation: Some(figures(energy_j, delay_s)) }
+}
+
+#[test]
+fn candidates_are_each_policy_with_its_settings_once() {
+    let all = Candidate::all();
+    assert!(all.iter().enumerate().all(|(index, one)| !all[..index].contains(one)));
+    assert!(all.iter().all(|one| one.policy != "ideal"));
+    assert_eq!(all.iter().filter(|one| one.policy == "timeout").count(), 4);
+    assert_eq!(all.iter().filter(|one| one.policy == "uapsd").count(), 5);
+}
+
+#[test]
+fn the_least_energy_within_the_budget_is_taken() {
+    let rows = [
+        row(None, 3.0, 0.0),
+        row(None, 1.0, 0.05),
+        row(None, 2.0, 0.01),
+        row(None, 2.0, 0.01),
+        Row::default(),
+    ];
+    let choice = Choice::between(&rows, 0.02);
+    assert_eq!((choice.ranked, choice.alike, choice.runner_up), (vec![2, 3, 0], vec![3], Some(0)));
+    assert_eq!(choice.curve, [(0.0, 0), (0.01, 2), (0.05, 1)]);
+    // A frame and its acknowledgement take longer than the delay that a budget of zero excludes.
+    assert_eq!(Choice::between(&[row(None, 1.0, 0.000_09)], 0.0).ranked, [0]);
+    assert_eq!(Choice::between(&[row(None, 1.0, 0.000_11)], 0.0).ranked, [0; 0]);
+}
+
+#[test]
+fn a_difference_within_the_intervals_is_chance() {
+    let with = |energy_j, ci95| Row {
+        model: None,
+        simulation: Some(Figures { energy_ci95_j: ci95, ..figures(energy_j, 0.0) }),
+    };
+    assert!(Choice::between(&[with(1.0, Some(0.1)), with(1.15, Some(0.1))], 1.0).within_chance);
+    assert!(!Choice::between(&[with(1.0, Some(0.1)), with(1.25, Some(0.1))], 1.0).within_chance);
+    assert!(!Choice::between(&[with(1.0, None), with(1.15, Some(0.1))], 1.0).within_chance);
+}
+
+#[test]
+fn models_that_are_far_off_disagree() {
+    let rows = [
+        row(Some((1.2, 0.0)), 1.0, 0.0),
+        row(Some((1.3, 0.0)), 1.0, 0.0),
+        row(Some((1.0, 0.006)), 1.0, 0.02),
+        row(Some((1.0, 0.006)), 1.0, 0.0),
+        row(None, 1.0, 0.0),
+    ];
+    let choice = Choice::between(&rows, 0.01);
+    assert_eq!((choice.disagreements, choice.late), (vec![1], vec![2, 3]));
+    assert_eq!(choice.model_errors[4], None);
+    assert_eq!(choice.models_choice, Some(2));
+}
+
+#[test]
+fn no_policy_is_left_out_of_the_runs() {
+    let scenario =
+        Scenario::load("fast-dsl", &[("flow.application.size".to_owned(), "1MB".to_owned())]).unwrap();
+    let plan = Plan::of_scenario(&scenario, 0.02, 1);
+    assert!(plan.tunnel.is_some());
+    for asked in &plan.candidates {
+        let policy = asked.candidate.policy;
+        assert!(asked.model.is_none() <= asked.confirm);
+        assert!(
+            plan.candidates.iter().any(|other| other.candidate.policy == policy && other.confirm),
+            "{policy}"
+        );
+    }
+    assert!(plan.candidates.iter().any(|asked| !asked.confirm));
+    let two = Scenario::load("fast-dsl", &[("station.count".to_owned(), "2".to_owned())]).unwrap();
+    assert!(Plan::of_scenario(&two, 0.02, 1).candidates.iter().all(|asked| asked.model.is_none()));
+}

@@ -1,0 +1,164 @@
+//! Advice: candidates with their models, and the decision between those that were run.
+
+use airwatt_capture::advise::choice::{Choice, Figures, Row};
+use airwatt_capture::advise::{Asked, Candidate, CapturedTraffic, Plan, Tunnel};
+use airwatt_capture::report::{GapReport, PaceReport};
+use pyo3::prelude::*;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::errors::{AirwattError, InputError};
+use crate::scenario::Scenario;
+
+/// All candidates, as a JSON list of `{policy, parameters}`.
+#[pyfunction]
+pub(crate) fn advise_candidates() -> String {
+    Value::Array(Candidate::all().iter().map(candidate).collect()).to_string()
+}
+
+fn candidate(candidate: &Candidate) -> Value {
+    let parameters =
+        candidate.setting.iter().map(|(key, value)| ((*key).to_owned(), json!(value.to_string())));
+    json!({ "policy": candidate.policy, "parameters": Value::Object(parameters.collect()) })
+}
+
+/// What the models give for a scenario, as JSON: candidates, which of them to simulate, and tunnels.
+#[pyfunction]
+pub(crate) fn advise_scenario(scenario: &Scenario, budget_s: f64, confirm: usize) -> PyResult<String> {
+    document(&Plan::of_scenario(&scenario.checked, budget_s, confirm))
+}
+
+/// The traffic of an analysis, by the keys of its document.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct AnalysisOfPython {
+    radio: String,
+    pace: PaceOfPython,
+    policies: Vec<ReplayOfPython>,
+}
+
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct PaceOfPython {
+    elapsed_s: f64,
+    packets_down: u64,
+    packets_up: u64,
+    gaps: Vec<GapOfPython>,
+    gaps_up: Vec<GapOfPython>,
+}
+
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct GapOfPython {
+    longer_than_s: f64,
+    count: u64,
+    time_s: f64,
+    before_down: u64,
+}
+
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct ReplayOfPython {
+    policy: String,
+    state_s: StatesOfPython,
+}
+
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct StatesOfPython {
+    transmit: f64,
+    receive: f64,
+}
+
+/// What the models give for a station's captured packets, as JSON, from the document of an analysis with a replay of policy
+/// `active`. Raises `InputError` if it has none.
+#[pyfunction]
+pub(crate) fn advise_analysis(analysis: AnalysisOfPython, budget_s: f64, confirm: usize) -> PyResult<String> {
+    let gaps = |gaps: &[GapOfPython]| -> Vec<GapReport> {
+        let report = |gap: &GapOfPython| GapReport {
+            longer_than_s: gap.longer_than_s,
+            count: gap.count,
+            time_s: gap.time_s,
+            before_down: gap.before_down,
+        };
+        gaps.iter().map(report).collect()
+    };
+    let AnalysisOfPython { radio, pace, policies } = analysis;
+    let active = policies.iter().find(|replay| replay.policy == "active");
+    let active = active.ok_or_else(|| InputError::new_err("analysis: expected a replay of policy active"))?;
+    document(&Plan::of_capture(
+        &CapturedTraffic {
+            radio,
+            pace: PaceReport {
+                elapsed_s: pace.elapsed_s,
+                packets_down: pace.packets_down,
+                packets_up: pace.packets_up,
+                gaps: gaps(&pace.gaps),
+                gaps_up: gaps(&pace.gaps_up),
+            },
+            transmit_s: active.state_s.transmit,
+            receive_s: active.state_s.receive,
+        },
+        budget_s,
+        confirm,
+    ))
+}
+
+/// A plan as Python reads it.
+#[derive(Serialize)]
+struct PlanDocument<'a> {
+    candidates: Vec<Value>,
+    tunnel: Option<Tunnel>,
+    tunnel_curve: &'a [(f64, f64)],
+}
+
+fn document(plan: &Plan) -> PyResult<String> {
+    let asked = |asked: &Asked| {
+        let mut entry = candidate(&asked.candidate);
+        entry["model"] = json!(asked.model);
+        entry["confirm"] = json!(asked.confirm);
+        entry
+    };
+    let candidates = plan.candidates.iter().map(asked).collect();
+    text(&PlanDocument { candidates, tunnel: plan.tunnel, tunnel_curve: &plan.tunnel_curve })
+}
+
+fn text(document: &impl Serialize) -> PyResult<String> {
+    serde_json::to_string(document).map_err(|error| AirwattError::new_err(format!("advice: {error}")))
+}
+
+/// The figures of a candidate, by the names of the attributes.
+#[derive(FromPyObject)]
+struct FiguresOfPython {
+    energy_j: f64,
+    energy_ci95_j: Option<f64>,
+    power_w: f64,
+    delay_s: f64,
+    goodput_bps: Option<f64>,
+    delay_p95_s: Option<f64>,
+}
+
+/// A candidate with the figures of models and runs.
+#[derive(FromPyObject)]
+pub(crate) struct RowOfPython {
+    model: Option<FiguresOfPython>,
+    simulation: Option<FiguresOfPython>,
+}
+
+/// Decides between candidates for a delay budget; returns indices of rows, as JSON.
+#[pyfunction]
+pub(crate) fn advise_choose(rows: Vec<RowOfPython>, budget_s: f64) -> PyResult<String> {
+    let row = |row: &RowOfPython| Row {
+        model: row.model.as_ref().map(|model| (model.energy_j, model.delay_s)),
+        simulation: row.simulation.as_ref().map(|found| Figures {
+            energy_j: found.energy_j,
+            energy_ci95_j: found.energy_ci95_j,
+            power_w: found.power_w,
+            delay_s: found.delay_s,
+            goodput_bps: found.goodput_bps,
+            delay_p95_s: found.delay_p95_s,
+        }),
+    };
+    let rows: Vec<Row> = rows.iter().map(row).collect();
+    text(&Choice::between(&rows, budget_s))
+}
