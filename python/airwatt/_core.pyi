@@ -177,6 +177,7 @@ def analyze(
     station: str | None = ...,
     radio: str | None = ...,
     policies: Sequence[str] = ...,
+    settings: Sequence[tuple[str, str]] = ...,
     seed: int = ...,
     limit: str | None = ...,
     user: str | None = ...,
@@ -222,6 +223,9 @@ def radio(name: str) -> str:
 
 def radio_template() -> str:
     """A commented profile to start from, as TOML."""
+
+def finding_kinds() -> list[str]:
+    """The names of all kinds of findings about captures."""
 
 def policies() -> str:
     """The power-save policies, as a JSON list of `{name, description, needs}`."""

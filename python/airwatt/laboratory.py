@@ -211,6 +211,7 @@ def analyze(
     station: str | None = None,
     radio: str | None = None,
     policies: Sequence[str] | None = None,
+    settings: Sequence[tuple[str, str]] = (),
     seed: int = 1,
     limit: str | None = None,
     user: str | None = None,
@@ -219,7 +220,8 @@ def analyze(
     """Says what a station's radio spent, or would have spent under each policy, from a capture file.
 
     Without `station` it takes the one that the capture leaves no doubt about; otherwise `candidates` lists them.
-    Without `policies` it takes all that there are. `limit` bounds the cost, as in `"memory=2GB,events=1e10"`, the
+    Without `policies` it takes all that there are. `settings` are keys of the cell and the station with their values,
+    as in `("wifi.beacon_rate", "1Mbps")`. `limit` bounds the cost, as in `"memory=2GB,events=1e10"`, the
     default of captures above 1 MB. With `user`, for which root is needed, a process of its own opens the file and
     becomes that user before it reads the first byte. Raises `InputError`, `RunError` if a limit is exceeded or nothing
     can be analysed, or `Interrupted`.
@@ -232,6 +234,7 @@ def analyze(
             station=station,
             radio=radio,
             policies=policies or [],
+            settings=list(settings),
             seed=seed,
             limit=limit,
             user=user,

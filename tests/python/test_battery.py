@@ -60,3 +60,28 @@ def test_run_says_how_long_a_battery_lasts(airwatt):
     assert document["battery"]["capacity_j"] == pytest.approx(11_880)
     assert document["battery"]["stations"][0]["lasts_s"] == pytest.approx(714 * 3600, rel=0.002)
     assert document["stations"][0]["average_current_a"] == pytest.approx(1.4e-3, rel=0.002)
+
+
+def test_a_new_profile_is_one_that_can_be_shown(airwatt, tmp_path):
+    path = tmp_path / "mine.toml"
+    assert airwatt("radios", "--new", path).status == 0
+    shown = airwatt.output(["radios", str(path)])
+    assert "my-radio" in shown
+    assert "assumed, listen: equal to receive" in " ".join(shown.split())
+    again = airwatt("radios", "--new", path)
+    assert again.status == 2
+    assert "expected a new file" in again.err
+
+
+def test_analyze_has_a_battery_and_thresholds_of_findings(airwatt):
+    capture = "captures/tcp-download.pcapng"
+    short = ["analyze", capture, "--policy", "psm", "--radio", "esp32-c3"]
+    shown = airwatt.output([*short, "--battery", "1000mAh"])
+    assert "1000mAh lasts" in shown, shown
+    # The kinds that do not occur count 0.
+    assert airwatt(*short, "--fail-if", "findings.tim-never-set.count > 0").status == 0
+    assert airwatt(*short, "--fail-if", "findings.keep-alive.count > 0").status == 3
+    wrong = airwatt(*short, "--fail-if", "findings.frob.count > 0")
+    assert wrong.status == 2
+    assert "findings.frob.count" in wrong.err
+    assert airwatt(*short, "--set", "flow.0.start=1s").status == 2

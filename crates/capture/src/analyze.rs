@@ -21,7 +21,7 @@ use crate::phy::Phy;
 use crate::replay::{SegmentArrivals, arrivals, arrivals_without, count_arrivals};
 use crate::report::{self, Analysis, GapReport, PaceReport};
 use crate::stations::{self, Station};
-use crate::what_if::{ARRIVAL_BYTES, Choice, WhatIf, choices};
+use crate::what_if::{ARRIVAL_BYTES, CellChoice, Choice, WhatIf, choices};
 
 /// The radio of an analysis that names none.
 pub const DEFAULT_RADIO: &str = "broadcom-4311";
@@ -39,6 +39,8 @@ pub struct Question<'a> {
     pub radio: Option<&'a str>,
     /// Policies, each with the settings that differ from the defaults (`uapsd:interval=40ms`). All policies if empty.
     pub policies: &'a [String],
+    /// Keys of the cell and of the station, with their values, as a scenario has them (`ap.dtim_period`).
+    pub settings: &'a [(String, String)],
     /// Seed of the backoff and of the beacons' phase.
     pub seed: u64,
     /// Upper bounds of memory and events.
@@ -52,6 +54,8 @@ pub enum AnalyzeError {
     Capture(CaptureError),
     /// An option; the text names it.
     Option(String),
+    /// The capture holds no packet of any station; the text says what is missing.
+    Nothing(String),
     /// A limit is exceeded; the text says by what.
     Limit(String),
     /// The caller asked to stop.
@@ -64,7 +68,7 @@ impl AnalyzeError {
         match self {
             Self::Capture(error) => error.is_wrong_input(),
             Self::Option(_) => true,
-            Self::Limit(_) | Self::Interrupted => false,
+            Self::Nothing(_) | Self::Limit(_) | Self::Interrupted => false,
         }
     }
 }
@@ -73,7 +77,7 @@ impl fmt::Display for AnalyzeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Capture(error) => error.fmt(f),
-            Self::Option(text) | Self::Limit(text) => f.write_str(text),
+            Self::Option(text) | Self::Nothing(text) | Self::Limit(text) => f.write_str(text),
             Self::Interrupted => f.write_str("interrupted"),
         }
     }
@@ -143,7 +147,7 @@ impl<'a> Options<'a> {
 /// Analyses a capture that was read before, like [`analyze`].
 ///
 /// # Errors
-/// [`AnalyzeError`]: the capture lacks the station or exceeds a limit, or an option is wrong.
+/// [`AnalyzeError`]: the capture has no station, lacks the one that is named or exceeds a limit, or an option is wrong.
 pub fn analyze_capture(
     capture: &Capture,
     question: &Question<'_>,
@@ -155,15 +159,23 @@ pub fn analyze_capture(
         None => stations::clear(capture),
     };
     let mut document = report::describe(capture, station.as_ref(), Some(&radio));
+    if station.is_none() && document.candidates.is_empty() {
+        return Err(AnalyzeError::Nothing(format!(
+            "{}: none of the {} packets is an IP packet or an 802.11 frame of a station",
+            capture.file, capture.packets_in_file
+        )));
+    }
     if let Some(station) = station {
         check_memory(capture, &station, &question.limits)?;
         let segments = arrivals(capture, &station);
         let phy = Phy::of(capture, &station);
-        document.phy = Some(phy.to_string());
+        let set: String = question.settings.iter().map(|(key, value)| format!("; {key} = {value}")).collect();
+        document.phy = Some(format!("{phy}{set}"));
         document.pace = Some(pace(&segments));
         let events = question.limits.events_for(capture.bytes);
         debug!(file = capture.file, %station, phy = %phy, segments = segments.len(), "replay begins");
-        let mut what_if = WhatIf::new(capture, segments, phy, radio_name, question.seed, events, watch);
+        let cell = CellChoice { radio_name, settings: question.settings };
+        let mut what_if = WhatIf::new(capture, segments, phy, cell, question.seed, events, watch)?;
         document.policies = what_if.run(&choices)?;
         keep_alive_costs(capture, &station, &mut what_if, &mut document)?;
     }
@@ -192,8 +204,12 @@ fn check_memory(capture: &Capture, station: &Station, limits: &Limits) -> Result
     )))
 }
 
-/// The cost of each peer's keep-alives under the policy that spends least, since sleep matters most there: the energy of
-/// the replay less that of a replay without them.
+/// The policy whose cost of keep-alives is reported first, since it is what chips run.
+const USUAL_POLICY: &str = "timeout";
+
+/// The cost of each peer's keep-alives under each policy: the energy of the replay less that of a replay without them. The two
+/// replays differ in their backoff and, under a policy that adapts, in its decisions, so a difference below zero only says
+/// that the cost is smaller than that. Beyond the limit of events the remaining costs are left out.
 fn keep_alive_costs(
     capture: &Capture,
     station: &Station,
@@ -201,21 +217,34 @@ fn keep_alive_costs(
     document: &mut Analysis,
 ) -> Result<(), AnalyzeError> {
     // `ideal` is a bound that no real policy reaches.
-    let real = document.policies.iter().filter(|policy| policy.policy != "ideal");
-    let least = real.min_by(|a, b| a.energy_j.total_cmp(&b.energy_j));
-    let Some((name, energy_j)) = least.map(|policy| (policy.policy.clone(), policy.energy_j)) else {
-        return Ok(());
-    };
-    let Ok(choice) = Choice::parse(&name) else { return Ok(()) };
+    let real = || document.policies.iter().filter(|policy| policy.policy != "ideal");
+    let usual = real().find(|policy| policy.policy == USUAL_POLICY);
+    let usual = usual.or_else(|| real().min_by(|a, b| a.energy_j.total_cmp(&b.energy_j)));
+    let Some(usual) = usual.map(|policy| policy.policy.clone()) else { return Ok(()) };
+    let energies: Vec<(String, f64)> =
+        real().map(|policy| (policy.policy.clone(), policy.energy_j)).collect();
     let (list, _) = report::keep_alives(capture, station);
-    let findings = document.findings.iter_mut().filter(|finding| finding.kind == "keep-alive");
+    let findings = document.findings.iter_mut().filter(|finding| finding.kind == report::KEEP_ALIVE);
     for (finding, lone) in findings.zip(list) {
         what_if.replace_segments(arrivals_without(capture, station, &lone.packets));
-        let without = what_if.total(&choice)?;
-        let cost_j = energy_j - without.energy_j();
-        finding.text += &format!("; under {name} they cost {cost_j:.3} J of {energy_j:.3} J");
-        finding.cost_j = Some(cost_j);
-        finding.policy = Some(name.clone());
+        for (name, energy_j) in &energies {
+            let Ok(choice) = Choice::parse(name) else { continue };
+            let without = match what_if.total(&choice) {
+                Ok(without) => without.energy_j(),
+                Err(AnalyzeError::Limit(_)) => return Ok(()),
+                Err(error) => return Err(error),
+            };
+            let cost_j = Some(energy_j - without).filter(|cost_j| *cost_j >= 0.0);
+            finding.costs_j.insert(name.clone(), cost_j);
+            if *name == usual {
+                finding.cost_j = cost_j;
+                finding.policy = Some(name.clone());
+                finding.text += &match cost_j {
+                    Some(cost_j) => format!("; under {name} they cost {cost_j:.3} J of {energy_j:.3} J"),
+                    None => format!("; under {name} they cost less than {:.3} J", without - energy_j),
+                };
+            }
+        }
     }
     Ok(())
 }

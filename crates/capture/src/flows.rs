@@ -256,8 +256,8 @@ pub struct LoneExchanges {
     pub from: Instant,
     /// Time of the last.
     pub until: Instant,
-    /// Number of the first exchange's first packet.
-    pub packet: u32,
+    /// Time and number of the first packet of each.
+    pub starts: Vec<(Instant, u32)>,
     /// Numbers of all their packets.
     pub packets: BTreeSet<u32>,
 }
@@ -293,9 +293,10 @@ pub fn lone_exchanges(capture: &Capture, station: &Station) -> (Vec<LoneExchange
             bytes: 0,
             from: burst.from,
             until: burst.from,
-            packet: burst.packets[0],
+            starts: Vec::new(),
             packets: BTreeSet::new(),
         });
+        entry.starts.push((burst.from, burst.packets[0]));
         entry.count += 1;
         entry.bytes += burst.bytes;
         entry.until = burst.from;

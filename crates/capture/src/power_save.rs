@@ -1,11 +1,12 @@
 //! What stations and access points did about power save, as an 802.11 capture shows it.
 //!
 //! The analysis follows each station's PM bit, PS-Polls, triggers and TIM bits through the frames, and reports what the rules
-//! of 802.11-2020 11.2.3 do not allow or what wastes energy. A monitor misses frames: a station that seems to be in power
-//! save may have left it in a frame that was not captured. Therefore there are the grace periods below, and each finding
-//! names its packet.
+//! of 802.11-2020 11.2.3 do not allow or what wastes energy. A monitor misses frames, and it does not see when a packet
+//! reaches the access point. Therefore there are the grace periods below, each occurrence names its packet, and a finding
+//! is [`Certainty::Found`] only if it follows from frames that were captured. What rests on the absence of a frame, or on
+//! a time that no frame shows, is [`Certainty::Possible`]. `docs/findings.md` has a ladder for each kind.
 //!
-//! Left out: group-addressed delivery after DTIM beacons, S-APSD, TWT, and stations of ad hoc networks.
+//! Left out: S-APSD, TWT, stations of ad hoc networks, and the times in beacons (late beacons).
 
 use std::collections::BTreeMap;
 
@@ -31,7 +32,7 @@ const WAS_WAITING: Span = Span::from_millis(5);
 const FLAP_INTERVAL: Span = Span::from_micros(102_400);
 /// This many such changes in a row are flapping.
 const FLAP_CHANGES: u32 = 4;
-/// Occurrences of a finding that are kept with time and packet.
+/// Occurrences of a finding that are kept with a description; of all others time and packet are.
 const EXAMPLES: usize = 5;
 /// A time unit (802.11-2020 3.1).
 const TU: Span = Span::from_micros(1_024);
@@ -53,9 +54,67 @@ pub enum FindingKind {
     LateFetch,
     /// The station changed its PM bit repeatedly within beacon intervals.
     PmFlapping,
+    /// The access point neither acknowledged a PS-Poll nor responded with data.
+    PsPollUnanswered,
+    /// A group-addressed frame was sent after a beacon that was no DTIM, while a station was in power save.
+    GroupNotAfterDtim,
+}
+
+/// How sure a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Certainty {
+    /// It follows from frames that were captured.
+    Found,
+    /// It rests on the absence of a frame that the monitor may have missed, or on a time that it cannot see.
+    Possible,
+}
+
+impl Certainty {
+    /// Its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Found => "found",
+            Self::Possible => "possible",
+        }
+    }
 }
 
 impl FindingKind {
+    /// Every kind.
+    pub const ALL: [Self; 9] = [
+        Self::SentToSleeper,
+        Self::TimNeverSet,
+        Self::MoreDataThenNothing,
+        Self::EospMissing,
+        Self::LateDelivery,
+        Self::LateFetch,
+        Self::PmFlapping,
+        Self::PsPollUnanswered,
+        Self::GroupNotAfterDtim,
+    ];
+
+    /// The clause of 802.11-2020 that has the rule.
+    pub const fn clause(self) -> &'static str {
+        match self {
+            Self::SentToSleeper | Self::TimNeverSet | Self::LateDelivery | Self::PsPollUnanswered => {
+                "802.11-2020 11.2.3.6"
+            }
+            Self::MoreDataThenNothing => "802.11-2020 9.2.4.1.8",
+            Self::EospMissing => "802.11-2020 9.2.4.5.3",
+            Self::LateFetch => "802.11-2020 11.2.3.7",
+            Self::PmFlapping => "802.11-2020 11.2.3.2",
+            Self::GroupNotAfterDtim => "802.11-2020 11.2.3.4",
+        }
+    }
+
+    /// `error` if the standard does not allow it, `warning` if it wastes energy or time.
+    pub const fn severity(self) -> &'static str {
+        match self {
+            Self::LateDelivery | Self::LateFetch | Self::PmFlapping => "warning",
+            _ => "error",
+        }
+    }
+
     /// Its name in results.
     pub const fn name(self) -> &'static str {
         match self {
@@ -66,6 +125,8 @@ impl FindingKind {
             Self::LateDelivery => "late-delivery",
             Self::LateFetch => "late-fetch",
             Self::PmFlapping => "pm-flapping",
+            Self::PsPollUnanswered => "ps-poll-unanswered",
+            Self::GroupNotAfterDtim => "group-not-after-dtim",
         }
     }
 
@@ -85,8 +146,8 @@ pub struct Occurrence {
     pub at: Instant,
     /// The packet's number in the file.
     pub packet: u32,
-    /// A description.
-    pub detail: String,
+    /// A description, of the first few occurrences.
+    pub detail: Option<String>,
 }
 
 /// A finding about one station.
@@ -94,12 +155,16 @@ pub struct Occurrence {
 pub struct Finding {
     /// Its kind.
     pub kind: FindingKind,
-    /// The station.
+    /// The station; the access point if the finding concerns all of its stations.
     pub station: MacAddress,
-    /// Number of occurrences.
-    pub count: u64,
-    /// The first few occurrences.
-    pub examples: Vec<Occurrence>,
+    /// How sure it is.
+    pub certainty: Certainty,
+    /// The occurrences in order of time.
+    pub occurrences: Vec<Occurrence>,
+    /// Time by which frames were late, over all occurrences.
+    pub delay: Span,
+    /// Of that, the time for which the station was awake and waited.
+    pub awake: Span,
 }
 
 /// The power save of one station.
@@ -189,14 +254,35 @@ pub struct Observations {
 /// The work is linear in the packets, up to a logarithm: a beacon is entered in its cell's log, and a station reads the
 /// totals of the beacons since its last frame when it has the next one.
 pub fn observe(capture: &Capture) -> Observations {
-    let mut observer = Observer::default();
+    let is_ack = |frame: &AirFrame| frame.control.kind == FrameKind::Ack;
+    let mut observer = Observer { hears_acks: capture.frames.iter().any(is_ack), ..Observer::default() };
     for segment in &capture.segments {
         observer.segment(capture, segment);
     }
     observer.finish()
 }
 
-type Findings = BTreeMap<(FindingKind, MacAddress), Finding>;
+type Findings = BTreeMap<(FindingKind, Certainty, MacAddress), Finding>;
+
+/// Adds an occurrence. Returns its finding.
+fn find(
+    findings: &mut Findings,
+    (kind, certainty, station): (FindingKind, Certainty, MacAddress),
+    (at, packet): Mark,
+    detail: impl FnOnce() -> String,
+) -> &mut Finding {
+    let finding = findings.entry((kind, certainty, station)).or_insert_with(|| Finding {
+        kind,
+        station,
+        certainty,
+        occurrences: Vec::new(),
+        delay: Span::ZERO,
+        awake: Span::ZERO,
+    });
+    let detail = (finding.occurrences.len() < EXAMPLES).then(detail);
+    finding.occurrences.push(Occurrence { at, packet, detail });
+    finding
+}
 
 /// Time and number of a packet that a finding may refer to.
 type Mark = (Instant, u32);
@@ -228,6 +314,8 @@ struct BeaconLog {
     air: Vec<AirTotal>,
     /// By association identifier, the places in `marks` of the beacons that have its TIM bit set.
     tim: BTreeMap<u16, Vec<u32>>,
+    /// Of the last beacon: the DTIM count, and the time between beacons.
+    last: Option<(u8, Span)>,
 }
 
 impl BeaconLog {
@@ -235,6 +323,7 @@ impl BeaconLog {
         let place = self.marks.len() as u32;
         let mut air = self.air.last().copied().unwrap_or_default();
         air.add(frame);
+        self.last = beacon.dtim.map(|(count, _)| (count, TU * u64::from(beacon.interval_tu)));
         self.marks.push((packet.at, packet.number));
         self.air.push(air);
         for aid in &beacon.aids {
@@ -253,6 +342,15 @@ impl BeaconLog {
         }
     }
 
+    /// The beacons after `since` and before `until` without the TIM bit of `aid`.
+    fn without_tim(&self, since: Instant, until: Instant, aid: u16) -> impl Iterator<Item = Mark> {
+        let first = self.marks.partition_point(|(at, _)| *at <= since);
+        let end = self.marks.partition_point(|(at, _)| *at < until);
+        let set = self.tim.get(&aid).map_or(&[][..], Vec::as_slice);
+        let range = first..end.max(first);
+        range.filter(|place| set.binary_search(&(*place as u32)).is_err()).map(|place| self.marks[place])
+    }
+
     /// How many beacons from `from` on have the TIM bit of `aid`, and the first of them.
     fn tim_since(&self, from: usize, aid: u16) -> (u32, Option<Mark>) {
         let places = self.tim.get(&aid).map_or(&[][..], Vec::as_slice);
@@ -266,6 +364,8 @@ struct Observer {
     stations: BTreeMap<MacAddress, StationState>,
     cells: BTreeMap<MacAddress, BeaconLog>,
     findings: Findings,
+    /// Whether the capture has acknowledgements; one that was made on an access point often has none.
+    hears_acks: bool,
     /// Stations with frames in the present segment.
     active: Vec<MacAddress>,
 }
@@ -284,6 +384,10 @@ struct StationState {
     counted: Instant,
     /// A PS-Poll without a response so far.
     polled: Option<Mark>,
+    /// Whether that PS-Poll was acknowledged.
+    poll_acknowledged: bool,
+    /// When a frame with the More Data bit said that another one was buffered.
+    buffered_since: Option<Instant>,
     /// A service period that is open, and whether there were frames in it.
     service: Option<(Mark, bool)>,
     /// A frame with the More Data bit; and when the station requested what it announced.
@@ -311,6 +415,7 @@ impl Observer {
             }
             let next = packets.get(index + 1);
             self.frame(packet, frame, next.and_then(|next| Some((next, capture.frame(next)?))));
+            self.group_frame(packet, frame);
         }
         for mac in std::mem::take(&mut self.active) {
             let Some(state) = self.stations.get_mut(&mac) else { continue };
@@ -335,8 +440,16 @@ impl Observer {
 
     fn frame(&mut self, packet: &Packet, frame: &AirFrame, next: Option<(&Packet, &AirFrame)>) {
         let kind = frame.control.kind;
+        let has_response = next.is_some_and(|(next, response)| {
+            matches!(response.control.kind, FrameKind::Ack | FrameKind::BlockAck)
+                && Some(response.receiver) == frame.transmitter
+                && next.at.saturating_since(packet.at) < Span::from_millis(5)
+        });
+        let acknowledged = self.hears_acks.then_some(has_response);
         if let Some(station) = frame.transmitter.filter(|_| kind == FrameKind::PsPoll) {
-            self.station(station, frame).0.ps_poll(packet, frame);
+            let (state, findings) = self.station(station, frame);
+            state.expire(packet.at, findings);
+            state.ps_poll(packet, frame, acknowledged);
         } else if let Some(uapsd) = frame.requested_uapsd {
             if let Some(station) = frame.transmitter {
                 self.station(station, frame).0.record.uapsd = Some(uapsd != 0);
@@ -350,14 +463,33 @@ impl Observer {
             if up {
                 state.sent_by_station(packet, frame, findings);
             } else if !packet.repeated {
-                let acknowledged = next.is_some_and(|(next, response)| {
-                    matches!(response.control.kind, FrameKind::Ack | FrameKind::BlockAck)
-                        && Some(response.receiver) == frame.transmitter
-                        && next.at.saturating_since(packet.at) < Span::from_millis(5)
-                });
-                state.sent_to_station(packet, frame, acknowledged, findings);
+                let cell = state.record.bssid;
+                let state = self.stations.entry(station).or_default();
+                let cell = cell.and_then(|bssid| self.cells.get(&bssid));
+                state.sent_to_station(packet, frame, acknowledged, cell, &mut self.findings);
             }
         }
+    }
+
+    /// A group-addressed data frame of an access point follows a DTIM beacon if a station of the cell is in power save. It is
+    /// one of several if it follows later than the half of a beacon interval, and is then not reported.
+    fn group_frame(&mut self, packet: &Packet, frame: &AirFrame) {
+        let control = &frame.control;
+        if !(control.from_ds && !control.to_ds && control.kind.has_payload() && frame.receiver.is_group()) {
+            return;
+        }
+        let Some(bssid) = frame.bssid.filter(|_| !packet.repeated) else { return };
+        let Some(cell) = self.cells.get(&bssid) else { return };
+        let (Some((count, interval)), Some((at, _))) = (cell.last, cell.marks.last()) else { return };
+        let after = packet.at.saturating_since(*at);
+        let is_asleep = |state: &StationState| state.record.bssid == Some(bssid) && state.is_asleep();
+        if count == 0 || after > interval || !self.stations.values().any(is_asleep) {
+            return;
+        }
+        let key = (FindingKind::GroupNotAfterDtim, Certainty::Found, bssid);
+        find(&mut self.findings, key, (packet.at, packet.number), || {
+            format!("{after} after a beacon with DTIM count {count}, while a station was in power save")
+        });
     }
 
     /// The state of the station of a frame, up to date with the beacons of its cell before the frame.
@@ -408,20 +540,6 @@ impl StationState {
         matches!(self.mode, Some((true, _)))
     }
 
-    fn find(&self, findings: &mut Findings, kind: FindingKind, mark: Mark, detail: String) {
-        let station = self.record.mac;
-        let finding = findings.entry((kind, station)).or_insert_with(|| Finding {
-            kind,
-            station,
-            count: 0,
-            examples: Vec::new(),
-        });
-        finding.count += 1;
-        if finding.examples.len() < EXAMPLES {
-            finding.examples.push(Occurrence { at: mark.0, packet: mark.1, detail });
-        }
-    }
-
     fn count_air(&mut self, frame: &AirFrame, up: bool) {
         let mut air = AirTotal::default();
         air.add(frame);
@@ -450,13 +568,24 @@ impl StationState {
 
     /// Ends the waits that have lasted too long.
     fn expire(&mut self, now: Instant, findings: &mut Findings) {
+        if let Some(mark) = self.polled.filter(|(at, _)| now.saturating_since(*at) > NEVER) {
+            self.polled = None;
+            // A frame that was promised is another finding.
+            if !self.poll_acknowledged && self.promised.is_none() {
+                let key = (FindingKind::PsPollUnanswered, Certainty::Possible, self.record.mac);
+                find(findings, key, mark, || {
+                    "neither an acknowledgement nor data followed the PS-Poll".to_owned()
+                });
+            }
+        }
         if let Some((mark, Some(requested))) = self.promised
             && now.saturating_since(requested) > NEVER
         {
             self.promised = None;
-            let detail =
-                "More Data was set, the station requested the frame, and none was captured".to_owned();
-            self.find(findings, FindingKind::MoreDataThenNothing, mark, detail);
+            let key = (FindingKind::MoreDataThenNothing, Certainty::Possible, self.record.mac);
+            find(findings, key, mark, || {
+                "More Data was set, the station requested the frame, and none was captured".to_owned()
+            });
         }
         if let Some((mark, _)) = self.service.filter(|((since, _), _)| now.saturating_since(*since) > NEVER) {
             self.end_service(mark, findings);
@@ -467,8 +596,10 @@ impl StationState {
     fn end_service(&mut self, mark: Mark, findings: &mut Findings) {
         let Some((_, anything)) = self.service.take() else { return };
         let what = if anything { "frames were sent" } else { "nothing was sent" };
-        let detail = format!("the station's trigger opened a service period, {what}, and no EOSP ended it");
-        self.find(findings, FindingKind::EospMissing, mark, detail);
+        let key = (FindingKind::EospMissing, Certainty::Possible, self.record.mac);
+        find(findings, key, mark, || {
+            format!("the station's trigger opened a service period, {what}, and no EOSP ended it")
+        });
     }
 
     /// The station requests what is buffered: by PS-Poll, by trigger or by leaving power save.
@@ -481,14 +612,17 @@ impl StationState {
         }
     }
 
-    fn ps_poll(&mut self, packet: &Packet, frame: &AirFrame) {
+    /// `acknowledged` is `None` if the capture has no acknowledgements.
+    fn ps_poll(&mut self, packet: &Packet, frame: &AirFrame, acknowledged: Option<bool>) {
         self.count_air(frame, true);
         if packet.repeated {
+            self.poll_acknowledged |= acknowledged != Some(false);
             return;
         }
         self.record.ps_polls += 1;
         self.record.aid = frame.aid.or(self.record.aid);
         self.polled = Some((packet.at, packet.number));
+        self.poll_acknowledged = acknowledged != Some(false);
         self.request_buffered(packet.at);
     }
 
@@ -533,9 +667,10 @@ impl StationState {
         self.close_changes = if close { self.close_changes + 1 } else { 1 };
         self.last_change = Some(at);
         if self.close_changes == FLAP_CHANGES {
-            let detail =
-                format!("{FLAP_CHANGES} changes of PM or more, each within {FLAP_INTERVAL} of the last");
-            self.find(findings, FindingKind::PmFlapping, (at, packet.number), detail);
+            let key = (FindingKind::PmFlapping, Certainty::Found, self.record.mac);
+            find(findings, key, (at, packet.number), || {
+                format!("{FLAP_CHANGES} changes of PM or more, each within {FLAP_INTERVAL} of the last")
+            });
         }
     }
 
@@ -543,7 +678,8 @@ impl StationState {
         &mut self,
         packet: &Packet,
         frame: &AirFrame,
-        acknowledged: bool,
+        acknowledged: Option<bool>,
+        cell: Option<&BeaconLog>,
         findings: &mut Findings,
     ) {
         let mark = (packet.at, packet.number);
@@ -552,12 +688,15 @@ impl StationState {
         }
         if frame.control.kind.has_payload() {
             self.record.data_down += 1;
+            self.check_announced(mark, cell, findings);
             self.check_waiting(mark, frame, findings);
             self.check_asleep(mark, acknowledged, findings);
             self.check_late(mark, findings);
             self.promised = None;
+            self.buffered_since = None;
             if frame.control.more_data && self.is_asleep() {
                 self.promised = Some((mark, None));
+                self.buffered_since = Some(mark.0);
             }
         }
         self.polled = None;
@@ -570,23 +709,54 @@ impl StationState {
     }
 
     /// Data for a station in power save is allowed only as the response to a PS-Poll and in a service period.
-    fn check_asleep(&self, mark: Mark, acknowledged: bool, findings: &mut Findings) {
+    fn check_asleep(&self, mark: Mark, acknowledged: Option<bool>, findings: &mut Findings) {
         let Some((true, since)) = self.mode else { return };
         let allowed = self.polled.is_some() || self.service.is_some();
         // A station whose U-APSD is not known may have opened a service period by any QoS frame.
-        if allowed || self.record.uapsd.is_none() && self.record.ps_polls == 0 && acknowledged {
+        if allowed || self.record.uapsd.is_none() && self.record.ps_polls == 0 && acknowledged == Some(true) {
             return;
         }
         let asleep = mark.0.saturating_since(since);
         if asleep > IN_FLIGHT {
-            let reception = if acknowledged { "it acknowledged" } else { "no acknowledgement was captured" };
-            let detail =
-                format!("data {:.3} s after the station set PM = 1; {reception}", asleep.as_secs_f64());
-            self.find(findings, FindingKind::SentToSleeper, mark, detail);
+            // A station that acknowledges is awake: the frame in which it said so may not have been captured.
+            let (certainty, reception) = match acknowledged {
+                Some(true) => (Certainty::Possible, "it acknowledged"),
+                Some(false) => (Certainty::Found, "no acknowledgement was captured"),
+                None => (Certainty::Possible, "the capture has no acknowledgements"),
+            };
+            find(findings, (FindingKind::SentToSleeper, certainty, self.record.mac), mark, || {
+                format!("data {:.3} s after the station set PM = 1; {reception}", asleep.as_secs_f64())
+            });
         }
     }
 
-    /// A buffered frame must have been announced, if enough beacons were captured to know.
+    /// A frame is known to be buffered from the time of a frame before it with the More Data bit until it is sent. Each
+    /// beacon in between has to have the station's TIM bit. Stations with U-APSD may have access categories that the TIM
+    /// does not announce (802.11-2020 11.2.3.6), so theirs is possible only.
+    fn check_announced(&self, mark: Mark, cell: Option<&BeaconLog>, findings: &mut Findings) {
+        let (Some(since), Some(aid), Some(cell)) = (self.buffered_since, self.record.aid, cell) else {
+            return;
+        };
+        let certainty = if self.record.uapsd == Some(true) { Certainty::Possible } else { Certainty::Found };
+        let key = (FindingKind::TimNeverSet, certainty, self.record.mac);
+        let mut first = true;
+        for beacon in cell.without_tim(since + IN_FLIGHT, mark.0, aid) {
+            let waited = beacon.0.saturating_since(since);
+            let finding = find(findings, key, beacon, || {
+                format!(
+                    "a beacon without the station's TIM bit, {:.3} s after More Data announced the frame of packet {}",
+                    waited.as_secs_f64(),
+                    mark.1
+                )
+            });
+            if std::mem::take(&mut first) {
+                finding.delay += mark.0.saturating_since(beacon.0);
+            }
+        }
+    }
+
+    /// A buffered frame whose arrival at the access point is not known was perhaps announced too late: enough beacons
+    /// without the TIM bit were captured while the station slept.
     fn check_waiting(&mut self, mark: Mark, frame: &AirFrame, findings: &mut Findings) {
         let (beacons, announced) = match self.woke.take() {
             Some((woke, beacons, announced)) if mark.0.saturating_since(woke) <= WAS_WAITING => {
@@ -597,10 +767,13 @@ impl StationState {
             }
             _ => return,
         };
-        if beacons >= 2 && !announced && self.record.aid.is_some() {
-            let detail =
-                format!("a frame was buffered, and none of {beacons} beacons had the station's TIM bit");
-            self.find(findings, FindingKind::TimNeverSet, mark, detail);
+        if beacons >= 2 && !announced && self.record.aid.is_some() && self.buffered_since.is_none() {
+            find(findings, (FindingKind::TimNeverSet, Certainty::Possible, self.record.mac), mark, || {
+                format!(
+                    "a frame was buffered since an unknown time, and none of the {beacons} beacons since the station's last \
+                     frame had its TIM bit"
+                )
+            });
         }
         (self.beacons_asleep, self.announced_asleep) = (0, false);
     }
@@ -610,14 +783,21 @@ impl StationState {
         if let Some(waited) =
             requested.map(|at| mark.0.saturating_since(at)).filter(|waited| *waited > PROMPT)
         {
-            let detail = format!("{:.3} s after the station requested it", waited.as_secs_f64());
-            self.find(findings, FindingKind::LateDelivery, mark, detail);
+            let key = (FindingKind::LateDelivery, Certainty::Found, self.record.mac);
+            let finding = find(findings, key, mark, || {
+                format!("{:.3} s after the station requested it", waited.as_secs_f64())
+            });
+            finding.delay += waited;
+            finding.awake += waited;
         }
-        let Some(((at, packet), requested)) = self.announced.take() else { return };
-        let fetched = requested.unwrap_or(mark.0).saturating_since(at);
+        let Some((announcement, requested)) = self.announced.take() else { return };
+        let fetched = requested.unwrap_or(mark.0).saturating_since(announcement.0);
         if fetched > TU * 210 {
-            let detail = format!("announced by TIM, requested {:.3} s later", fetched.as_secs_f64());
-            self.find(findings, FindingKind::LateFetch, (at, packet), detail);
+            let key = (FindingKind::LateFetch, Certainty::Found, self.record.mac);
+            let finding = find(findings, key, announcement, || {
+                format!("announced by TIM, requested {:.3} s later", fetched.as_secs_f64())
+            });
+            finding.delay += fetched;
         }
     }
 }

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use airwatt_base::{Span, percentile};
+use airwatt_base::{Span, Voltage, percentile};
 use airwatt_energy::{Radio, StateSeconds};
 use serde::Serialize;
 
 use crate::clock;
 use crate::file::{Capture, Format};
 use crate::flows::{self, ByteClasses, Flow};
-use crate::power_save::{self, Finding, Observations, StationRecord};
+use crate::power_save::{self, Certainty, Finding, Observations, StationRecord};
 use crate::stations::{self, Candidate, Station};
 
 /// Flows and candidates beyond this many are left out of the document, which counts them.
@@ -50,6 +50,8 @@ pub struct Analysis {
     pub flows: Vec<FlowReport>,
     /// Radio profile.
     pub radio: Option<String>,
+    /// The supply voltage of its profile, which turns powers into currents.
+    pub radio_voltage_v: Option<f64>,
     /// The source of the frames' rates, in words.
     pub phy: Option<String>,
     /// The times of the station's packets; `null` without a station.
@@ -323,6 +325,13 @@ pub struct MeasuredReport {
 pub struct FindingReport {
     /// Its kind.
     pub kind: &'static str,
+    /// The clause of the standard that has the rule; empty if none has.
+    pub clause: &'static str,
+    /// `error` if the standard does not allow it, `warning` if it wastes energy or time, `note` otherwise.
+    pub severity: &'static str,
+    /// `found` if it follows from captured frames, `possible` if it rests on one that the monitor may have missed or on a time
+    /// that it cannot see.
+    pub certainty: &'static str,
     /// The device that causes it: `access point`, `station` or `peer`.
     pub whose: &'static str,
     /// The station concerned.
@@ -331,12 +340,28 @@ pub struct FindingReport {
     pub count: u64,
     /// A description.
     pub text: String,
-    /// Its cost under the policy of [`FindingReport::policy`]: the energy of the replay less that of one without it.
+    /// Its cost. Of keep-alives under the policy of [`FindingReport::policy`]: the energy of the replay less that of one without
+    /// them. Of late deliveries: the station listened for the delay. `null` if nothing is known.
     pub cost_j: Option<f64>,
-    /// Under which policy that is: of those asked for, the one that spends least.
+    /// Under which policy that is: `timeout`, which chips run, or else of those asked for the one that spends least.
     pub policy: Option<String>,
-    /// The first few times.
+    /// The cost under each policy that was asked for; `null` if it is smaller than what the replays can tell apart.
+    pub costs_j: BTreeMap<String, Option<f64>>,
+    /// Time by which frames were late, over all occurrences; `null` if the kind has none.
+    pub delay_s: Option<f64>,
+    /// The first few times, each with a description.
     pub examples: Vec<ExampleReport>,
+    /// All times.
+    pub occurrences: Vec<OccurrenceReport>,
+}
+
+/// The place of one occurrence of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct OccurrenceReport {
+    /// Seconds since the capture's earliest packet.
+    pub time_s: f64,
+    /// Packet number, as Wireshark counts.
+    pub packet: u32,
 }
 
 /// One occurrence of a finding.
@@ -357,8 +382,12 @@ pub fn describe(capture: &Capture, station: Option<&Station>, radio: Option<&Rad
     let flow_count = list.len();
     list.sort_by_key(|flow| std::cmp::Reverse(flow.bytes()));
     let observations = power_save::observe(capture);
-    let mut findings: Vec<FindingReport> =
-        observations.findings.iter().filter(|finding| concerns(finding, station)).map(finding).collect();
+    let mut findings: Vec<FindingReport> = observations
+        .findings
+        .iter()
+        .filter(|finding| concerns(finding, station))
+        .map(|found| finding(found, radio))
+        .collect();
     if let Some(station) = station {
         findings.extend(lone_findings(capture, station));
     }
@@ -372,6 +401,7 @@ pub fn describe(capture: &Capture, station: Option<&Station>, radio: Option<&Rad
         flow_count,
         flows: list.iter().take(LIST_LIMIT).map(flow).collect(),
         radio: radio.map(|radio| radio.name.clone()),
+        radio_voltage_v: radio.and_then(|radio| radio.voltage).map(Voltage::as_volts),
         phy: None,
         pace: None,
         policies: Vec::new(),
@@ -523,23 +553,34 @@ fn station_report(record: &StationRecord, covered: Span, radio: Option<&Radio>) 
     }
 }
 
-fn finding(finding: &Finding) -> FindingReport {
+fn finding(finding: &Finding, radio: Option<&Radio>) -> FindingReport {
     let kind = finding.kind;
+    let described = finding.occurrences.iter().filter_map(|occurrence| {
+        let detail = occurrence.detail.clone()?;
+        Some(ExampleReport { time_s: occurrence.at.as_secs_f64(), packet: occurrence.packet, detail })
+    });
+    let examples: Vec<ExampleReport> = described.collect();
+    let awake = Some(finding.awake).filter(|awake| !awake.is_zero());
     FindingReport {
         kind: kind.name(),
+        clause: kind.clause(),
+        severity: kind.severity(),
+        certainty: finding.certainty.name(),
         whose: kind.cause(),
         station: finding.station.to_string(),
-        count: finding.count,
-        text: finding.examples.first().map(|example| example.detail.clone()).unwrap_or_default(),
-        cost_j: None,
+        count: finding.occurrences.len() as u64,
+        text: examples.first().map(|example| example.detail.clone()).unwrap_or_default(),
+        cost_j: awake.zip(radio).map(|(awake, radio)| (radio.listen * awake).as_joules()),
         policy: None,
-        examples: finding
-            .examples
+        costs_j: BTreeMap::new(),
+        delay_s: Some(finding.delay).filter(|delay| !delay.is_zero()).map(Span::as_secs_f64),
+        examples,
+        occurrences: finding
+            .occurrences
             .iter()
-            .map(|example| ExampleReport {
-                time_s: example.at.as_secs_f64(),
-                packet: example.packet,
-                detail: example.detail.clone(),
+            .map(|occurrence| OccurrenceReport {
+                time_s: occurrence.at.as_secs_f64(),
+                packet: occurrence.packet,
             })
             .collect(),
     }
@@ -553,6 +594,14 @@ pub(crate) fn keep_alives(capture: &Capture, station: &Station) -> (Vec<flows::L
     (list, bursts)
 }
 
+/// The kind of findings about small exchanges that wake the radio for themselves alone.
+pub const KEEP_ALIVE: &str = "keep-alive";
+
+/// The names of all kinds of findings.
+pub fn finding_kinds() -> impl Iterator<Item = &'static str> {
+    power_save::FindingKind::ALL.into_iter().map(power_save::FindingKind::name).chain([KEEP_ALIVE])
+}
+
 /// Small exchanges that woke the radio for themselves alone.
 fn lone_findings(capture: &Capture, station: &Station) -> Vec<FindingReport> {
     let (list, bursts) = keep_alives(capture, station);
@@ -563,16 +612,26 @@ fn lone_findings(capture: &Capture, station: &Station) -> Vec<FindingReport> {
             lone.peer, lone.count, lone.bytes
         );
         FindingReport {
-            kind: "keep-alive",
+            kind: KEEP_ALIVE,
+            clause: "",
+            severity: "note",
+            certainty: Certainty::Found.name(),
             whose: "peer",
             station: station.to_string(),
             count: lone.count,
             text: text.clone(),
             cost_j: None,
             policy: None,
+            costs_j: BTreeMap::new(),
+            delay_s: None,
+            occurrences: lone
+                .starts
+                .iter()
+                .map(|&(at, packet)| OccurrenceReport { time_s: at.as_secs_f64(), packet })
+                .collect(),
             examples: vec![ExampleReport {
                 time_s: lone.from.as_secs_f64(),
-                packet: lone.packet,
+                packet: lone.starts.first().map_or(0, |(_, packet)| *packet),
                 detail: text,
             }],
         }

@@ -8,7 +8,7 @@ use airwatt_dot11::{
 };
 use proptest::prelude::*;
 
-use crate::power_save::FindingKind;
+use crate::power_save::{Certainty, FindingKind};
 use crate::report::DelayReport;
 use crate::stations::{Direction, Station};
 use crate::*;
@@ -112,6 +112,20 @@ fn every_link_type_finds_the_ip_packet() {
         assert_eq!(found.bytes, 48, "link type {link}");
         assert_eq!(found.transport, Transport::Udp { source_port: 5000, destination_port: 53 });
     }
+}
+
+/// Nothing but damage: there is no station whose radio could be asked about, which is no fault of the question.
+#[test]
+fn a_capture_without_usable_packets_fails() {
+    let capture = File::new(101).packet(1, &[0; 28]).read();
+    let error =
+        analyze_capture(&capture, &Question::default(), &mut |_| ControlFlow::Continue(())).unwrap_err();
+    assert!(!error.is_wrong_input());
+    let text = error.to_string();
+    assert!(
+        text.ends_with("none of the 1 packets is an IP packet or an 802.11 frame of a station"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -286,6 +300,10 @@ fn poll() -> Vec<u8> {
 }
 
 fn beacon(aids: &[u16]) -> Vec<u8> {
+    beacon_with(0, aids)
+}
+
+fn beacon_with(dtim_count: u8, aids: &[u16]) -> Vec<u8> {
     let mut bytes = frame(FrameKind::Beacon, false, |header| header.address1 = MacAddress::BROADCAST);
     BeaconFields {
         timestamp_us: 0,
@@ -294,7 +312,7 @@ fn beacon(aids: &[u16]) -> Vec<u8> {
         ssid: b"t",
         rates: &[0x8c],
         ds_channel: None,
-        tim: TimFields { dtim_count: 0, dtim_period: 1, group: false, aids },
+        tim: TimFields { dtim_count, dtim_period: dtim_count + 1, group: false, aids },
         wmm: None,
     }
     .encode(&mut bytes);
@@ -305,8 +323,108 @@ fn ladder(frames: &[(u64, Vec<u8>)]) -> Capture {
     frames.iter().fold(File::new(127), |file, (millis, bytes)| file.packet(millis * 1_000, bytes)).read()
 }
 
+fn findings(capture: &Capture) -> Vec<power_save::Finding> {
+    power_save::observe(capture).findings
+}
+
 fn kinds(capture: &Capture) -> Vec<(FindingKind, u64)> {
-    power_save::observe(capture).findings.iter().map(|finding| (finding.kind, finding.count)).collect()
+    findings(capture).iter().map(|finding| (finding.kind, finding.occurrences.len() as u64)).collect()
+}
+
+/// The TIM findings with their certainty and the packets of their occurrences.
+fn tim_never_set(frames: &[(u64, Vec<u8>)]) -> Vec<(Certainty, Vec<u32>)> {
+    let of_kind = |finding: &&power_save::Finding| finding.kind == FindingKind::TimNeverSet;
+    let places =
+        |finding: &power_save::Finding| finding.occurrences.iter().map(|place| place.packet).collect();
+    findings(&ladder(frames))
+        .iter()
+        .filter(of_kind)
+        .map(|finding| (finding.certainty, places(finding)))
+        .collect()
+}
+
+/// The station sleeps from 2 ms on and fetches at 102 ms a frame with More Data, so another one is buffered from then on.
+fn buffered() -> Vec<(u64, Vec<u8>)> {
+    vec![
+        (0, poll()),
+        (1, data(1, false)),
+        (2, null(true)),
+        (100, beacon(&[1])),
+        (101, poll()),
+        (102, data(2, true)),
+    ]
+}
+
+/// ```text
+/// STA  PM=1                PS-Poll                                          PS-Poll
+/// AP           beacon(TIM:1)       data(More Data)  beacon()  beacon()              data
+/// ```
+/// More Data says that the second frame is buffered from 102 ms on: the two beacons, packets 7 and 8, had to announce it.
+#[test]
+fn a_frame_that_is_known_to_wait_has_to_be_announced() {
+    let later = [(202, beacon(&[])), (305, beacon(&[7])), (306, poll()), (307, data(3, false))];
+    let frames = [&buffered()[..], &later].concat();
+    assert_eq!(tim_never_set(&frames), [(Certainty::Found, vec![7, 8])]);
+    let of_kind = |finding: &power_save::Finding| finding.kind == FindingKind::TimNeverSet;
+    let found = findings(&ladder(&frames)).into_iter().find(of_kind).unwrap();
+    // From the first of the beacons to the frame.
+    assert_eq!(found.delay, Span::from_millis(105));
+}
+
+/// The frame is announced, or the beacon follows More Data within milliseconds, so that it was composed before.
+#[test]
+fn an_access_point_that_announces_is_not_accused() {
+    let announced = [(202, beacon(&[1])), (203, poll()), (204, data(3, false))];
+    assert_eq!(tim_never_set(&[&buffered()[..], &announced].concat()), []);
+    let at_once = [(108, beacon(&[])), (112, poll()), (113, data(3, false))];
+    assert_eq!(tim_never_set(&[&buffered()[..], &at_once].concat()), []);
+}
+
+/// Beacons without the bit while the station slept prove nothing: the frame may have come after the last of them.
+#[test]
+fn a_frame_of_unknown_arrival_is_possible_only() {
+    let slept = [(0, poll()), (1, data(1, false)), (2, null(true)), (100, beacon(&[])), (202, beacon(&[]))];
+    let fetched = [(290, poll()), (291, data(2, false))];
+    assert_eq!(tim_never_set(&[&slept[..], &fetched].concat()), [(Certainty::Possible, vec![7])]);
+}
+
+#[test]
+fn a_poll_without_response_is_reported_unless_it_was_acknowledged() {
+    let asleep = [(0, poll()), (1, data(1, false)), (2, null(true)), (100, beacon(&[1])), (101, poll())];
+    let ack = || frame(FrameKind::Ack, false, |header| (header.address2, header.address3) = (None, None));
+    let of_poll = |rest: &[(u64, Vec<u8>)]| kinds(&ladder(&[&asleep[..], rest].concat()));
+    let unanswered = (FindingKind::PsPollUnanswered, 1);
+    assert!(of_poll(&[(400, beacon(&[])), (401, null(true)), (402, ack())]).contains(&unanswered));
+    // A capture without any acknowledgement says nothing of this one.
+    assert!(!of_poll(&[(400, beacon(&[])), (401, null(true))]).contains(&unanswered));
+    assert!(!of_poll(&[(101, ack()), (400, beacon(&[])), (401, null(true))]).contains(&unanswered));
+}
+
+/// DTIM count 1: group-addressed frames wait for the next beacon while a station of the cell sleeps.
+#[test]
+fn group_frames_follow_dtim_beacons() {
+    let group = || {
+        frame(FrameKind::Data, false, |header| {
+            header.address1 = MacAddress::BROADCAST;
+            header.sequence_control = Some(9 << 4);
+        })
+    };
+    let sleeping = |count| vec![(0, null(true)), (100, beacon_with(count, &[])), (103, group())];
+    assert_eq!(kinds(&ladder(&sleeping(1))), [(FindingKind::GroupNotAfterDtim, 1)]);
+    assert_eq!(kinds(&ladder(&sleeping(0))), []);
+    let awake = [(0, null(false)), (100, beacon_with(1, &[])), (103, group())];
+    assert_eq!(kinds(&ladder(&awake)), [], "nobody sleeps");
+}
+
+/// The kinds of the documentation are those of the code, and each has a section with a ladder.
+#[test]
+fn every_kind_has_its_page() {
+    let page = include_str!("../../../docs/findings.md");
+    for kind in report::finding_kinds() {
+        let section = page.split(&format!("## `{kind}`")).nth(1).unwrap_or_else(|| panic!("{kind}"));
+        let section = section.split("\n## ").next().unwrap();
+        assert!(section.contains("```text"), "{kind} has no ladder");
+    }
 }
 
 /// ```text
@@ -346,7 +464,9 @@ fn what_an_access_point_does_wrong() {
     // A retransmission is the same fault, not another.
     assert_eq!(kinds(&with(&[(50, data(2, false)), (51, repeated)])), [(FindingKind::SentToSleeper, 1)]);
     let unannounced = [(100, beacon(&[])), (202, beacon(&[7])), (203, poll()), (204, data(2, false))];
+    // When the frame came to the access point is not known: possible only.
     assert_eq!(kinds(&with(&unannounced)), [(FindingKind::TimNeverSet, 1)]);
+    assert_eq!(findings(&with(&unannounced))[0].certainty, Certainty::Possible);
     let broken_promise =
         [(100, beacon(&[1])), (101, poll()), (102, data(2, true)), (103, poll()), (500, beacon(&[]))];
     assert_eq!(kinds(&with(&broken_promise)), [(FindingKind::MoreDataThenNothing, 1)]);

@@ -10,6 +10,7 @@ use std::ops::ControlFlow;
 
 use airwatt_base::settings::{NoSettings, SettingError};
 use airwatt_base::{Energy, Instant, Rate, Span};
+use airwatt_dot11::phy::Standard;
 use airwatt_energy::{State, StateSeconds};
 use airwatt_proto::powersave::PowerSaveConfig;
 use airwatt_sim::RunError;
@@ -111,6 +112,18 @@ pub(crate) struct Total {
     lost: u64,
 }
 
+/// What the caller says of the station and of its cell.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CellChoice<'a> {
+    /// Radio profile: a name or a file.
+    pub(crate) radio_name: &'a str,
+    /// Keys of a scenario with their values.
+    pub(crate) settings: &'a [(String, String)],
+}
+
+/// The tables whose keys may be set: the rest of a replay is the capture's.
+const SETTABLE: [&str; 3] = ["ap.", "wifi.", "station."];
+
 /// The replays of one station's packets.
 pub(crate) struct WhatIf<'a> {
     capture: &'a Capture,
@@ -118,7 +131,7 @@ pub(crate) struct WhatIf<'a> {
     /// Gaps longer than this are simulated in part; none if `None`.
     skip_gaps: Option<Span>,
     phy: Phy,
-    radio_name: &'a str,
+    cell: CellChoice<'a>,
     seed: u64,
     watch: &'a mut dyn FnMut(f64) -> ControlFlow<()>,
     /// Replays so far, and an estimate of all.
@@ -136,14 +149,21 @@ impl<'a> WhatIf<'a> {
         capture: &'a Capture,
         segments: Vec<SegmentArrivals>,
         phy: Phy,
-        radio_name: &'a str,
+        cell: CellChoice<'a>,
         seed: u64,
         events_limit: u64,
         watch: &'a mut dyn FnMut(f64) -> ControlFlow<()>,
-    ) -> Self {
+    ) -> Result<Self, AnalyzeError> {
         let skip_gaps = Some(GAP).filter(|_| idle_time(&segments) > SIMULATED_IDLE_TIME);
         let (done, runs, events) = (0, 1, 0);
-        Self { capture, segments, skip_gaps, phy, radio_name, seed, watch, done, runs, events, events_limit }
+        if let Some((key, _)) =
+            cell.settings.iter().find(|(key, _)| !SETTABLE.iter().any(|table| key.starts_with(table)))
+        {
+            return Err(AnalyzeError::Option(format!(
+                "--set {key}: expected a key of ap, wifi or station, got {key:?}"
+            )));
+        }
+        Ok(Self { capture, segments, skip_gaps, phy, cell, seed, watch, done, runs, events, events_limit })
     }
 
     /// Replays other packets from now on.
@@ -179,15 +199,35 @@ impl<'a> WhatIf<'a> {
         self.replay_all(choice, self.phy.rate)
     }
 
+    /// The PHY that the caller sets, or that of the capture.
+    fn standard(&self) -> Standard {
+        let set = self.cell.settings.iter().rev().find(|(key, _)| key == "wifi.standard");
+        let all = [Standard::B, Standard::A, Standard::G, Standard::N, Standard::N24];
+        let named = set.and_then(|(_, name)| all.into_iter().find(|standard| standard.name() == name));
+        named.unwrap_or(self.phy.standard)
+    }
+
+    /// The cell of a replay. What the caller sets precedes what the capture shows, which precedes what is assumed.
     fn scenario(&self, choice: &Choice, rate: Rate) -> Result<Scenario, AnalyzeError> {
-        let mut scenario = Scenario::from_text(CELL, "replay", &[])
+        let standard = self.standard();
+        let rates = standard.rates();
+        let rate =
+            rates.iter().rev().find(|other| **other <= rate).or(rates.first()).copied().unwrap_or(rate);
+        let of_capture = [
+            ("wifi.standard", self.phy.standard.name().to_owned()),
+            ("wifi.data_rate", rate.to_string()),
+            ("ap.beacon_interval", self.phy.beacon_interval.to_string()),
+            ("station.radio", self.cell.radio_name.to_owned()),
+        ];
+        let is_set = |key: &str| self.cell.settings.iter().any(|(set, _)| set == key);
+        let of_capture = of_capture.into_iter().filter(|(key, _)| !is_set(key));
+        let settings: Vec<(String, String)> = of_capture
+            .map(|(key, value)| (key.to_owned(), value))
+            .chain(self.cell.settings.iter().cloned())
+            .collect();
+        let mut scenario = Scenario::from_text(CELL, "--set", &settings)
             .map_err(|error| AnalyzeError::Option(error.to_string()))?;
-        let Some(wifi) = &mut scenario.wifi else { unreachable!("the cell of a replay is one") };
-        wifi.standard = self.phy.standard;
-        wifi.data_rate = rate;
-        scenario.ap.beacon_interval = self.phy.beacon_interval;
         scenario.station[0].power_save = choice.policy;
-        scenario.station[0].radio = self.radio_name.to_owned();
         Ok(scenario)
     }
 

@@ -17,7 +17,7 @@ use crate::errors::{AirwattError, InputError, RunError};
 /// and the kernel ends it with its parent. Raises `InputError`, `RunError` if a limit is exceeded or the capture holds
 /// nothing to analyse, or `KeyboardInterrupt` when stopped.
 #[pyfunction]
-#[pyo3(signature = (path, *, station = None, radio = None, policies = Vec::new(), seed = 1, limit = None, user = None, control = None))]
+#[pyo3(signature = (path, *, station = None, radio = None, policies = Vec::new(), settings = Vec::new(), seed = 1, limit = None, user = None, control = None))]
 #[expect(clippy::too_many_arguments, reason = "keywords of a Python function")]
 pub(crate) fn analyze(
     py: Python<'_>,
@@ -25,6 +25,7 @@ pub(crate) fn analyze(
     station: Option<&str>,
     radio: Option<&str>,
     policies: Vec<String>,
+    settings: Vec<(String, String)>,
     seed: u64,
     limit: Option<&str>,
     user: Option<&str>,
@@ -35,7 +36,7 @@ pub(crate) fn analyze(
     let limits =
         limits.map_err(|error| InputError::new_err(format!("--limit: {error}")))?.unwrap_or_default();
     let user = user.map(named).transpose()?;
-    let question = Question { station, radio, policies: &policies, seed, limits };
+    let question = Question { station, radio, policies: &policies, settings: &settings, seed, limits };
     let mut signal = Ok(());
     let outcome = py.detach(|| {
         let mut watch = |share| {

@@ -48,7 +48,7 @@ mod _core {
     use crate::fairness::{fairness_index, fairness_sliding};
     #[pymodule_export]
     use crate::lists::{
-        policies, radio, radio_template, radios, result_schema, scenarios, schema, transports,
+        finding_kinds, policies, radio, radio_template, radios, result_schema, scenarios, schema, transports,
     };
     #[pymodule_export]
     use crate::log::log_to_stderr;

@@ -94,6 +94,12 @@ fn profile(radio: &Radio) -> Value {
     })
 }
 
+/// The names of all kinds of findings about captures.
+#[pyfunction]
+pub(crate) fn finding_kinds() -> Vec<&'static str> {
+    airwatt_capture::report::finding_kinds().collect()
+}
+
 /// The power-save policies, as a JSON list of `{name, description, needs}`.
 #[pyfunction]
 pub(crate) fn policies() -> String {

@@ -11,8 +11,10 @@ from airwatt.cli import options
 from airwatt.cli.output import check_picture, note_file, print_json, say, show, writing
 from airwatt.cli.parameters import Argument, Option
 from airwatt.cli.progress import bar
+from airwatt.threshold import Threshold
 
 if TYPE_CHECKING:
+    from airwatt.battery import Battery
     from airwatt.cli.layout import Table
 
 EPILOG = """\b
@@ -42,11 +44,21 @@ def command(
         str | None,
         Option("--policy", metavar="A,B,...", help="Power-save policies, as in psm,uapsd:interval=40ms; default: all."),
     ] = None,
+    set_: Annotated[
+        list[str] | None,
+        Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Set a key of the cell or the station, as in wifi.beacon_rate=1Mbps; may be repeated.",
+        ),
+    ] = None,
+    battery: options.Battery = None,
     seed: options.Seed = 1,
     limit: options.Limit = None,
     user: options.User = None,
     json: options.Json = False,
     plot: options.Plot = None,
+    fail_if: options.FailIf = None,
 ) -> None:
     """Say what a station's radio spent or would have spent under each policy, and what is worth knowing.
 
@@ -56,6 +68,9 @@ def command(
     """
     check_picture("--plot", plot)
     policies = options.names("--policy", policy)
+    settings = options.overrides(set_)
+    lasting = options.battery(battery)
+    limits = [Threshold.parse(text) for text in fail_if or ()]
     reader = options.parser_of_captures(user)
     with bar(_printable(Path(capture).name)) as on_progress:
         analysis = laboratory.analyze(
@@ -63,6 +78,7 @@ def command(
             station=station,
             radio=radio,
             policies=policies,
+            settings=settings,
             seed=seed,
             limit=limit,
             user=reader,
@@ -71,10 +87,62 @@ def command(
     document = analysis.to_dict()
     if plot is not None:
         _draw(document, plot)
+    if lasting is not None:
+        _add_lifetimes(document, lasting)
     if json:
         print_json(document)
     else:
         show(*_parts(document))
+    options.hold(limits, {**document, "findings": _counts(document)})
+
+
+def _counts(document: dict[str, Any]) -> dict[str, dict[str, float]]:
+    """The number of occurrences by kind: 0 for every kind that was not found."""
+    from airwatt._core import finding_kinds
+
+    counts = {kind: {"count": 0.0, "possible": 0.0} for kind in finding_kinds()}
+    for finding in document["findings"]:
+        counts[finding["kind"]]["count" if finding["certainty"] == "found" else "possible"] += finding["count"]
+    return counts
+
+
+def _radio_voltage(document: dict[str, Any]) -> float | None:
+    voltage: float | None = document["radio_voltage_v"]
+    return voltage
+
+
+def _add_lifetimes(document: dict[str, Any], battery: "Battery") -> None:
+    volts = _radio_voltage(document)
+    voltage = battery.voltage(volts)
+    document["battery"] = {"text": battery.text, "capacity_j": battery.capacity_j(volts), "voltage_v": voltage}
+    for policy in document["policies"]:
+        policy["battery_lasts_s"] = battery.lasts_s(policy["average_power_w"], volts)
+
+
+def _currents(document: dict[str, Any]) -> "Iterator[Table]":
+    """Power, current and charge a day of each policy, and how long the battery lasts."""
+    from airwatt.battery import lasting
+    from airwatt.cli.tables import NOTHING, quantity, table
+
+    volts, battery = _radio_voltage(document), document.get("battery")
+    if volts is None and battery is None:
+        return
+    if battery is not None:
+        volts = battery["voltage_v"]
+    rows = []
+    for policy in document["policies"]:
+        current = policy["average_power_w"] / volts if volts else None
+        rows.append(
+            [
+                policy["policy"],
+                quantity(policy["average_power_w"], "W"),
+                quantity(current, "A"),
+                NOTHING if current is None else f"{current * 24e3:.4g} mAh",
+                *([] if battery is None else [lasting(policy["battery_lasts_s"])]),
+            ]
+        )
+    heads = ["policy", "power", "current", "charge a day"]
+    yield table([*heads, *([] if battery is None else [f"{battery['text']} lasts"])], rows)
 
 
 def _printable(name: str) -> str:
@@ -116,6 +184,7 @@ def _parts(document: dict[str, Any]) -> "Iterator[str | Table]":
     if document["policies"]:
         yield _basis(document)
         yield _policies(document["policies"])
+        yield from _currents(document)
     if document["air"] is not None:
         yield from _air(document["air"])
     if document["findings"]:
@@ -193,4 +262,7 @@ def _air(air: dict[str, Any]) -> "Iterator[str | Table]":
 def _finding(finding: dict[str, Any]) -> str:
     where = finding["examples"][:1]
     place = f" (first: packet {where[0]['packet']}, {where[0]['time_s']:.3f} s)" if where else ""
-    return f"{finding['kind']}, {finding['whose']}: {finding['text']}{place}"
+    sure = "" if finding["certainty"] == "found" else " possible,"
+    times = f" {finding['count']} times," if finding["count"] > 1 else ""
+    clause = f" [{finding['clause']}]" if finding["clause"] else ""
+    return f"{finding['kind']},{sure}{times} {finding['whose']}: {finding['text']}{place}{clause}"

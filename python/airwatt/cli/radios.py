@@ -14,7 +14,6 @@ EPILOG = """\b
 Examples:
   airwatt radios
   airwatt radios esp32-c3
-  airwatt radios --new my-radio.toml
 """
 
 _STATES = ("transmit", "receive", "listen", "sleep")
