@@ -8,7 +8,7 @@ from airwatt._core import InputError, radio_template
 from airwatt.cli import options
 from airwatt.cli.output import print_json, show
 from airwatt.cli.parameters import Argument, Option
-from airwatt.results import Record
+from airwatt.record import Record
 
 EPILOG = """\b
 Examples:

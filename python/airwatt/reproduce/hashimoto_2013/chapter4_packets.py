@@ -215,12 +215,12 @@ def fig48(home: str, results: Results) -> Outcome:
             )
     for kbytes in (500.0, 800.0):
         for bound in (3.0, 10.0):
-            gains = []
-            for saving in (
-                lambda b, k=kbytes: float(standard(k, burst="below-bound", delay_bound_s=b / 1e3).saving_floored),
-                lambda b, k=kbytes: max(0.0, mean(results, BOUNDED[k, b], "saving")),
-            ):
-                gains.append(saving(bound) - saving(0.0))
+            delays = (bound, 0.0)
+            model = [
+                standard(kbytes, burst="below-bound", delay_bound_s=delay / 1e3).saving_floored for delay in delays
+            ]
+            packets = [max(0.0, mean(results, BOUNDED[kbytes, delay], "saving")) for delay in delays]
+            gains = [float(model[0]) - float(model[1]), packets[0] - packets[1]]
             text = f"gain over no delay at {kbytes:g} kB/s, delay below {bound:g} ms, in packets against the model"
             held.append(near(f"{home}.packets.{kbytes:g}.{bound:g}", text, *gains))
     heads = ["kB/s", "bound (ms)", "model", "packets", "m, model", "m, packets", "delay (ms)"]
