@@ -48,6 +48,37 @@ class CellResult(Record):
     """Packets dropped at the wired queue towards the server."""
 
 
+class EnergyByCause(Record):
+    """The energy of a radio by what it was spent on. Each nanosecond has one cause, by the precedence in
+    `docs/causes.md`."""
+
+    __slots__ = ()
+    beacon: float
+    """Beacons of its access point, and the time awake before they come."""
+    contention: float
+    """Waiting for the medium with a frame to send, and the gaps within an exchange."""
+    doze: float
+    """Sleep."""
+    external: float
+    """Packets of a host outside, which belong to no flow."""
+    flow: Mapping[str, float]
+    """Packets of flows, by number."""
+    group: float
+    """Group-addressed frames."""
+    idle: float
+    """Silence for which nothing else is a cause."""
+    overhearing: float
+    """Frames of others."""
+    retransmission: float
+    """Attempts after the first."""
+    service: float
+    """Triggers, PS-Polls and Null frames, and silence in service periods."""
+    timeout_tail: float
+    """The time without traffic after which the policy lets the radio sleep."""
+    wake_up: float
+    """Falling asleep and waking up."""
+
+
 class EnergyOverhead(Record):
     """Energy overhead for the three radio mixes of Donckers (2001), table 2.2."""
 
@@ -303,7 +334,7 @@ class StationResult(Record):
     """One station."""
 
     __slots__ = ()
-    _parts: ClassVar[Mapping[str, type[Record]]] = {"state_s": StateSeconds}
+    _parts: ClassVar[Mapping[str, type[Record]]] = {"energy_by_cause_j": EnergyByCause, "state_s": StateSeconds}
     average_current_a: float | None
     """The same over the supply voltage of the radio; `None` if its profile has none."""
     average_power_w: float
@@ -312,6 +343,11 @@ class StationResult(Record):
     """Beacons that were expected and not received."""
     cell: str
     """The name of its cell or point-to-point link."""
+    energy_by_cause_j: EnergyByCause
+    """The energy by what it was spent on."""
+    energy_by_peer_j: Mapping[str, float]
+    """The same total by the node at the other end of each flow; `none` is everything that is no packet of a
+    flow."""
     energy_j: float
     """Energy over the whole run."""
     energy_per_bit_j: float | None

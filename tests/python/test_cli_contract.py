@@ -87,12 +87,23 @@ def test_a_result_has_the_fields_of_the_contract(airwatt):
     flow += " segments_sent segments_retransmitted timeouts acks_lost data_overhead time_overhead energy_overhead"
     assert set(flow.split()) <= document["flows"][0].keys()
     station = "id policy radio energy_j idealized_energy_j energy_per_bit_j average_power_w state_s wakeups triggers"
-    station += " lower_bound_j"
+    station += " lower_bound_j energy_by_cause_j energy_by_peer_j"
     assert set(station.split()) <= document["stations"][0].keys()
     states = ["transmit", "receive", "listen", "sleep", "transition"]
     assert list(document["stations"][0]["state_s"]) == states
     assert {"airtime_utilization", "frames", "retries", "collisions", "ap_drops"} <= document["cell"].keys()
     assert {"capacity_bps", "jain", "fair_utilization", "fair_utilization_alpha1"} <= document["fairness"].keys()
+
+
+def test_energy_by_cause_and_by_peer_adds_up(airwatt):
+    station = airwatt("run", "fast-dsl", *SHORT, "--policy", "psm", "--json").json["stations"][0]
+    causes = dict(station["energy_by_cause_j"])
+    flows = causes.pop("flow")
+    assert list(flows) == ["0"]
+    energy_j = pytest.approx(station["energy_j"], rel=1e-12)
+    assert sum(causes.values()) + sum(flows.values()) == energy_j
+    assert station["energy_by_peer_j"] == {"none": pytest.approx(sum(causes.values())), "server": flows["0"]}
+    assert sum(station["energy_by_peer_j"].values()) == energy_j
 
 
 def test_state_durations_add_up_to_the_run(airwatt):

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use airwatt_base::{Span, Voltage, percentile};
 use airwatt_energy::{Radio, StateSeconds};
+use airwatt_sim::record::EnergyByCause;
 use serde::Serialize;
 
 use crate::clock;
@@ -226,6 +227,8 @@ pub struct PolicyReport {
     pub energy_low_j: Option<f64>,
     /// With the slowest rate of the assumed range; `null` where the rate is known.
     pub energy_high_j: Option<f64>,
+    /// The energy by what it was spent on; all packets of the capture are one flow.
+    pub energy_by_cause_j: EnergyByCause,
     /// Energy without what idle listening costs.
     pub idealized_energy_j: f64,
     /// Energy over time covered.

@@ -11,10 +11,11 @@ use std::ops::ControlFlow;
 use airwatt_base::settings::{NoSettings, SettingError};
 use airwatt_base::{Energy, Instant, Rate, Span};
 use airwatt_dot11::phy::Standard;
-use airwatt_energy::{State, StateSeconds};
+use airwatt_energy::{Cause, State, StateSeconds};
 use airwatt_proto::powersave::PowerSaveConfig;
 use airwatt_sim::RunError;
 use airwatt_sim::net::RunProgress;
+use airwatt_sim::record::EnergyByCause;
 use airwatt_sim::replay::{Arrival, Delay, Replayed, replay};
 use airwatt_sim::scenario::Scenario;
 use tracing::debug;
@@ -101,6 +102,7 @@ pub(crate) fn choices(names: &[String]) -> Result<Vec<Choice>, SettingError> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Total {
     energy: Energy,
+    causes: BTreeMap<Cause, Energy>,
     idealized: Energy,
     elapsed: Span,
     asleep: Span,
@@ -311,6 +313,7 @@ impl<'a> WhatIf<'a> {
             energy_j: total.energy_j(),
             energy_low_j: band.then(|| joules().fold(f64::INFINITY, f64::min)),
             energy_high_j: band.then(|| joules().fold(0.0, f64::max)),
+            energy_by_cause_j: EnergyByCause::of(total.causes.clone()),
             idealized_energy_j: total.idealized.as_joules(),
             average_power_w: share(total.energy_j()),
             sleep_share: share(total.asleep.as_secs_f64()),
@@ -333,6 +336,9 @@ impl Total {
     fn add(&mut self, packets: usize, replayed: &Replayed) {
         let (ledger, radio) = (&replayed.ledger, &replayed.radio);
         self.energy += ledger.energy(radio);
+        for (cause, energy) in replayed.causes.energies(radio) {
+            *self.causes.entry(cause).or_default() += energy;
+        }
         self.idealized += ledger.idealized_energy(radio);
         self.elapsed = self.elapsed.saturating_add(ledger.elapsed());
         self.asleep = self.asleep.saturating_add(ledger.duration(State::Sleep));

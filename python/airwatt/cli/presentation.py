@@ -213,6 +213,30 @@ def _stations(runs: Sequence[RunResult]) -> "Iterator[Table]":
         times.append([_name(runs[0], station), *(percent(time / (sum(spent) or 1.0)) for time in spent)])
     yield table(["station", "policy", "radio", "energy", "power", "per bit", "wake-ups"], rows, left=3)
     yield table(["station", *runs[0].stations[0].state_s], times)
+    yield _causes(runs)
+
+
+def _causes(runs: Sequence[RunResult]) -> "Table":
+    """What the energy of all stations together was spent on."""
+    from airwatt.cli.tables import percent, table
+
+    fixed = [name for name in runs[0].stations[0].energy_by_cause_j if name != "flow"]
+    energies = {name.replace("_", " "): _spent_on(name) for name in fixed} | {"packets of flows": _spent_on_flows}
+    total = sum(over(runs, energy).mean or 0.0 for energy in energies.values()) or 1.0
+    rows = []
+    for name, energy in energies.items():
+        mean = over(runs, energy).mean
+        if mean:
+            rows.append([name, _number(runs, energy, "J"), percent(mean / total)])
+    return table(["cause", "energy", "share"], rows)
+
+
+def _spent_on(cause: str) -> Number:
+    return lambda run: sum(station.energy_by_cause_j[cause] for station in run.stations)
+
+
+def _spent_on_flows(run: RunResult) -> float:
+    return sum(sum(station.energy_by_cause_j.flow.values()) for station in run.stations)
 
 
 def _station(runs: Sequence[RunResult], index: int) -> list[str]:

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use airwatt_base::{Instant, SleepClock, Span, Timeout, TimerKind, TimerTable};
 
 use super::radio::{Abilities, PolicyTimer, Radio};
-use super::station::{StationOutput, StationTimer, Uplink, Window};
+use super::station::{Purpose, StationOutput, StationTimer, Uplink, Window};
 use super::{Control, ServiceFlags};
 
 /// Number of [`StationTimer`]s.
@@ -457,6 +457,19 @@ impl MacRadio {
     /// Whether a service period is open, or a poll's answer expected.
     pub(super) fn serves(&self) -> bool {
         self.service != Service::None
+    }
+
+    /// What the radio is awake for, unless it has a frame to send.
+    pub(super) fn purpose(&self) -> Purpose {
+        if self.serves() {
+            Purpose::Service
+        } else if self.awaiting_beacon {
+            Purpose::Beacon
+        } else if self.timers.is_running(StationTimer::Inactivity) {
+            Purpose::TimeoutTail
+        } else {
+            Purpose::Idle
+        }
     }
 
     /// Whether the policy is given facts of this ability.

@@ -28,7 +28,9 @@ pub use policy::{
 };
 pub use radio::{Abilities, Fact, Observable, PolicyTimer, Radio};
 pub use ratio::{ParseRatioError, Ratio};
-pub use station::{Adaptation, AirTime, Station, StationInput, StationOutput, StationTimer, Uplink, Window};
+pub use station::{
+    Adaptation, AirTime, Purpose, Station, StationInput, StationOutput, StationTimer, Uplink, Window,
+};
 
 /// Index of a station in its cell: its association identifier less one.
 pub type StationId = u32;

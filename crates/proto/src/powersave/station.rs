@@ -143,6 +143,19 @@ pub struct Adaptation {
     pub active: bool,
 }
 
+/// What a radio is awake for. Of several reasons the first in this list is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// A service period is open, or the answer to a PS-Poll is expected.
+    Service,
+    /// A beacon is due.
+    Beacon,
+    /// The radio sleeps when a time without traffic is over.
+    TimeoutTail,
+    /// None of these.
+    Idle,
+}
+
 /// What goes out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StationOutput {
@@ -204,6 +217,11 @@ impl Station {
     /// Whether a service period is open, or a poll's answer expected.
     pub fn in_service(&self) -> bool {
         self.radio.serves()
+    }
+
+    /// What the radio is awake for, unless it has a frame to send.
+    pub fn purpose(&self) -> Purpose {
+        self.radio.purpose()
     }
 
     /// Whether the station is idle and goes on in the same way, beacon by beacon and trigger by trigger, until a packet

@@ -9,11 +9,11 @@
 use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Machine, QueueLimit, Rate, Span, Timeout};
-use airwatt_energy::{Ledger, LowerBound, Radio, State};
+use airwatt_energy::{Cause, Causes, Ledger, LowerBound, Radio, State};
 
 use super::errors::{ErrorConfig, ErrorModel};
 use super::pipe::{Pipe, PipeConfig, PipeOutput, PipeTimer};
-use crate::net::packet::Packet;
+use crate::net::packet::{FlowLabel, NO_FLOW, Packet};
 
 /// What a point-to-point link is like.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,6 +108,13 @@ impl PointToPoint {
         time.bound.finish(radio, end).0
     }
 
+    /// What the time of the station's radio was spent on up to `end`, the present time: packets of flows, or nothing.
+    pub fn causes(&self, end: Instant) -> Causes {
+        let mut time = self.radio.clone();
+        time.feed(end);
+        time.causes
+    }
+
     /// How long at least one direction was busy up to `end`, as the station's radio sees it.
     pub fn busy(&self, end: Instant) -> Span {
         let (transmitting, receiving) = self.radio.until(end);
@@ -129,10 +136,11 @@ impl Machine for PointToPoint {
             return;
         }
         self.radio.forget(now);
+        let flow = input.packet.flow;
         if input.down {
-            self.radio.receive(before + self.config.delay, after + self.config.delay);
+            self.radio.receive(before + self.config.delay, after + self.config.delay, flow);
         } else {
-            self.radio.transmit(before, after);
+            self.radio.transmit(before, after, flow);
         }
     }
 
@@ -156,8 +164,9 @@ impl Machine for PointToPoint {
     }
 }
 
-/// Times, in order and apart.
-type Periods = VecDeque<(Instant, Instant)>;
+/// Times with the flows of their packets, in order and apart.
+type Periods = VecDeque<Period>;
+type Period = (Instant, Instant, FlowLabel);
 
 /// How long a radio transmits and receives, from periods that are known before they are over.
 #[derive(Clone, Debug)]
@@ -169,8 +178,9 @@ struct RadioTime {
     /// Periods that are not over yet.
     transmissions: Periods,
     receptions: Periods,
-    /// The account of a radio that knows its own traffic. The periods up to `fed` are in it.
+    /// The account of a radio that knows its own traffic. The periods up to `fed` are in it, and in `causes`.
     bound: LowerBound,
+    causes: Causes,
     fed: Instant,
 }
 
@@ -183,39 +193,47 @@ impl RadioTime {
             transmissions: Periods::new(),
             receptions: Periods::new(),
             bound: LowerBound::new(Instant::ZERO, radio),
+            causes: Causes::default(),
             fed: Instant::ZERO,
         }
     }
 
-    fn transmit(&mut self, from: Instant, to: Instant) {
+    fn transmit(&mut self, from: Instant, to: Instant, flow: FlowLabel) {
         self.transmitting += to - from;
         self.both += overlap(&self.receptions, from, to);
-        add(&mut self.transmissions, from, to);
+        add(&mut self.transmissions, from, to, flow);
     }
 
-    fn receive(&mut self, from: Instant, to: Instant) {
+    fn receive(&mut self, from: Instant, to: Instant, flow: FlowLabel) {
         self.receiving += to - from;
         self.both += overlap(&self.transmissions, from, to);
-        add(&mut self.receptions, from, to);
+        add(&mut self.receptions, from, to, flow);
     }
 
-    /// Adds the periods up to `now` to the lower bound, in the order of time. Time in which the radio does both is transmission.
+    /// Adds the periods up to `now` to the lower bound and to the causes, in the order of time. Time in which the radio does both is transmission.
     fn feed(&mut self, now: Instant) {
-        let next = |periods: &Periods, at: Instant| periods.iter().copied().find(|(_, to)| *to > at);
+        let next = |periods: &Periods, at: Instant| periods.iter().copied().find(|(_, to, _)| *to > at);
         while self.fed < now {
             let (sent, received) = (next(&self.transmissions, self.fed), next(&self.receptions, self.fed));
-            let begins = |period: Option<(Instant, Instant)>| period.map_or(now, |(from, _)| from.min(now));
+            let begins = |period: Option<Period>| period.map_or(now, |(from, ..)| from.min(now));
             let (send, receive) = (begins(sent), begins(received));
-            let end = |period: Option<(Instant, Instant)>| period.map_or(now, |(_, to)| to.min(now));
+            let end = |period: Option<Period>| period.map_or(now, |(_, to, _)| to.min(now));
+            let cause = |period: Option<Period>| match period {
+                Some((_, _, flow)) if flow != NO_FLOW => Cause::Flow(flow),
+                _ => Cause::External,
+            };
             let at = self.fed;
             if send <= at {
                 self.fed = end(sent);
                 self.bound.transmit(at, self.fed);
+                self.causes.charge(cause(sent), State::Transmit, self.fed - at);
             } else if receive <= at {
                 self.fed = end(received).min(send);
                 self.bound.receive(at, self.fed);
+                self.causes.charge(cause(received), State::Receive, self.fed - at);
             } else {
                 self.fed = send.min(receive);
+                self.causes.charge(Cause::Idle, State::Listen, self.fed - at);
             }
         }
     }
@@ -224,7 +242,7 @@ impl RadioTime {
     fn forget(&mut self, now: Instant) {
         self.feed(now);
         for periods in [&mut self.transmissions, &mut self.receptions] {
-            while periods.front().is_some_and(|(_, to)| *to <= now) {
+            while periods.front().is_some_and(|(_, to, _)| *to <= now) {
                 periods.pop_front();
             }
         }
@@ -233,25 +251,28 @@ impl RadioTime {
     /// How long the radio transmitted, and how long it received and did not transmit, up to `end`.
     fn until(&self, end: Instant) -> (Span, Span) {
         let beyond = |periods: &Periods| overlap(periods, end, Instant::FOREVER);
-        let both_beyond: Span =
-            self.receptions.iter().map(|&(from, to)| overlap(&self.transmissions, from.max(end), to)).sum();
+        let both_beyond: Span = self
+            .receptions
+            .iter()
+            .map(|&(from, to, _)| overlap(&self.transmissions, from.max(end), to))
+            .sum();
         let transmitting = self.transmitting - beyond(&self.transmissions);
         let receiving = self.receiving - beyond(&self.receptions);
         (transmitting, receiving - (self.both - both_beyond))
     }
 }
 
-/// Adds a period behind the others; one that continues the last is joined to it.
-fn add(periods: &mut Periods, from: Instant, to: Instant) {
+/// Adds a period behind the others; one that continues the last of the same flow is joined to it.
+fn add(periods: &mut Periods, from: Instant, to: Instant, flow: FlowLabel) {
     match periods.back_mut() {
-        Some(last) if last.1 == from => last.1 = to,
-        _ => periods.push_back((from, to)),
+        Some(last) if last.1 == from && last.2 == flow => last.1 = to,
+        _ => periods.push_back((from, to, flow)),
     }
 }
 
 /// How much of the time from `from` to `to` lies in `periods`.
 fn overlap(periods: &Periods, from: Instant, to: Instant) -> Span {
-    periods.iter().map(|&(start, end)| end.min(to).saturating_since(start.max(from))).sum()
+    periods.iter().map(|&(start, end, _)| end.min(to).saturating_since(start.max(from))).sum()
 }
 
 #[cfg(test)]

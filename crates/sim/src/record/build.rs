@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use airwatt_base::{Instant, Rate, Size, Span};
+use airwatt_base::{Energy, Instant, Rate, Size, Span};
 use airwatt_energy::fairness::{self, Index, sliding_window};
-use airwatt_energy::{Ledger, StateSeconds, overhead};
+use airwatt_energy::{Cause, Causes, Ledger, Radio, StateSeconds, overhead};
 use airwatt_models::max_throughput;
 use airwatt_proto::powersave::{PowerSaveConfig, StationCounts, StationId};
 
@@ -17,8 +17,8 @@ use crate::net::meter::{BIN, Meter};
 use crate::net::route::{MediumId, NodeId};
 use crate::net::{FlowPlan, MediumKind, Network, Plan};
 use crate::record::{
-    BlockTimes, CellResult, EnergyOverhead, Fairness, FlowResult, QueueTrace, Responses, RunResult, RunTrace,
-    StationResult, WindowFairness,
+    BlockTimes, CellResult, EnergyByCause, EnergyOverhead, Fairness, FlowResult, QueueTrace, Responses,
+    RunResult, RunTrace, StationResult, WindowFairness,
 };
 use crate::replay::Replayed;
 use crate::run::Run;
@@ -191,7 +191,8 @@ impl Network {
             Some(Application::Replay(replay)) => (replay.delays, replay.lost),
             _ => (Vec::new(), 0),
         };
-        Replayed { ledger, radio, wakeups, delays, lost, events: self.events, skipped: Span::ZERO }
+        let causes = self.causes(medium, id, end);
+        Replayed { ledger, causes, radio, wakeups, delays, lost, events: self.events, skipped: Span::ZERO }
     }
 
     /// The ledger of a station's result. That of policy `ideal` is the lower bound of its run, in which the radio never sleeps.
@@ -205,6 +206,46 @@ impl Network {
         let ledger = self.kept_ledger(medium, station, end);
         ledger.check(end);
         ledger
+    }
+
+    /// What a station's time was spent on: the time of [`Network::ledger`].
+    fn causes(&self, medium: MediumId, station: StationId, end: Instant) -> Causes {
+        let causes = match &self.media[usize::from(medium)].medium {
+            Medium::Cell(cell) => cell.causes(station).clone(),
+            Medium::PointToPoint(hop) => hop.causes(end),
+            Medium::Wire(_) => unreachable!("a wire has no stations"),
+        };
+        causes.check(&self.kept_ledger(medium, station, end));
+        if matches!(self.station_plan(medium, station).policy, PowerSaveConfig::Ideal(_)) {
+            return Causes::of_bound(&self.lower_bound(medium, station, end), &causes);
+        }
+        causes
+    }
+
+    /// The energy of the radio of a node by the nodes at the other ends of its flows. A flow that the node forwards for others
+    /// has the names of both ends.
+    fn energy_by_peer(&self, causes: &Causes, radio: &Radio, node: NodeId) -> BTreeMap<String, f64> {
+        let mut peers: BTreeMap<String, Energy> = BTreeMap::new();
+        for (cause, energy) in causes.energies(radio) {
+            let flow = match cause {
+                Cause::Flow(flow) => self.plan.flows.get(flow as usize),
+                _ => None,
+            };
+            let peer = flow.map_or_else(
+                || "none".to_owned(),
+                |flow| {
+                    let [server, client] = [flow.server, flow.client].map(|end| self.node_name(end));
+                    match node {
+                        _ if node == flow.client => server.to_owned(),
+                        _ if node == flow.server => client.to_owned(),
+                        _ => format!("{server}, {client}"),
+                    }
+                },
+            );
+            let sum = peers.entry(peer).or_insert(Energy::ZERO);
+            *sum = [*sum, energy].into_iter().sum();
+        }
+        peers.into_iter().map(|(peer, energy)| (peer, energy.as_joules())).collect()
     }
 
     fn kept_ledger(&self, medium: MediumId, station: StationId, end: Instant) -> Ledger {
@@ -400,6 +441,7 @@ impl Network {
         let bits: u64 =
             flows.iter().filter(|flow| flow.station == Some(id)).map(|flow| flow.bytes_delivered * 8).sum();
         let place = &self.plan.stations[id as usize];
+        let causes = self.causes(medium, member, end);
         StationResult {
             id,
             name: place.name.clone(),
@@ -410,6 +452,8 @@ impl Network {
             energy_j,
             idealized_energy_j: ledger.idealized_energy(radio).as_joules(),
             lower_bound_j: self.lower_bound(medium, member, end).energy(radio).as_joules(),
+            energy_by_cause_j: EnergyByCause::of(causes.energies(radio)),
+            energy_by_peer_j: self.energy_by_peer(&causes, radio, place.node),
             energy_per_bit_j: (bits > 0).then(|| energy_j / bits as f64),
             average_power_w,
             average_current_a: radio.voltage.map(|voltage| average_power_w / voltage.as_volts()),

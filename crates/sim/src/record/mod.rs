@@ -16,8 +16,9 @@ mod tunnels;
 
 pub(crate) use pcapng::PcapngStream;
 pub use result::{
-    AccessPointResult, BlockTimes, CellResult, EnergyOverhead, Fairness, FlowResult, ImpairmentResult,
-    LinkDirection, LinkResult, NamedCell, Responses, RunResult, StationResult, WindowFairness,
+    AccessPointResult, BlockTimes, CellResult, EnergyByCause, EnergyOverhead, Fairness, FlowResult,
+    ImpairmentResult, LinkDirection, LinkResult, NamedCell, Responses, RunResult, StationResult,
+    WindowFairness,
 };
 pub use tables::{Column, Table, Values};
 pub use timeline::{Outcome, RadioInterval};

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use airwatt_base::{Span, percentile};
-use airwatt_energy::StateSeconds;
+use airwatt_base::{Energy, Span, percentile};
+use airwatt_energy::{Cause, StateSeconds};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -253,6 +253,10 @@ pub struct StationResult {
     /// The least energy for the same frames of the station at the same times: that of a radio which knows them in advance and
     /// sleeps in every gap that is long enough.
     pub lower_bound_j: f64,
+    /// The energy by what it was spent on.
+    pub energy_by_cause_j: EnergyByCause,
+    /// The same total by the node at the other end of each flow; `none` is everything that is no packet of a flow.
+    pub energy_by_peer_j: BTreeMap<String, f64>,
     /// Energy over the bits that the station's flows delivered.
     pub energy_per_bit_j: Option<f64>,
     /// Energy over the simulated time.
@@ -273,6 +277,61 @@ pub struct StationResult {
     pub service_periods: u64,
     /// Beacons that were expected and not received.
     pub beacons_missed: u64,
+}
+
+/// The energy of a radio by what it was spent on. Each nanosecond has one cause, by the precedence in `docs/causes.md`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct EnergyByCause {
+    /// Sleep.
+    pub doze: f64,
+    /// Falling asleep and waking up.
+    pub wake_up: f64,
+    /// Beacons of its access point, and the time awake before they come.
+    pub beacon: f64,
+    /// Group-addressed frames.
+    pub group: f64,
+    /// Triggers, PS-Polls and Null frames, and silence in service periods.
+    pub service: f64,
+    /// Waiting for the medium with a frame to send, and the gaps within an exchange.
+    pub contention: f64,
+    /// Frames of others.
+    pub overhearing: f64,
+    /// Attempts after the first.
+    pub retransmission: f64,
+    /// The time without traffic after which the policy lets the radio sleep.
+    pub timeout_tail: f64,
+    /// Silence for which nothing else is a cause.
+    pub idle: f64,
+    /// Packets of a host outside, which belong to no flow.
+    pub external: f64,
+    /// Packets of flows, by number.
+    #[schemars(with = "BTreeMap<String, f64>")]
+    pub flow: BTreeMap<u32, f64>,
+}
+
+impl EnergyByCause {
+    /// The energies of all causes.
+    pub fn of(energies: impl IntoIterator<Item = (Cause, Energy)>) -> Self {
+        let mut sums = Self::default();
+        for (cause, energy) in energies {
+            let energy_j = energy.as_joules();
+            match cause {
+                Cause::Doze => sums.doze = energy_j,
+                Cause::WakeUp => sums.wake_up = energy_j,
+                Cause::Beacon => sums.beacon = energy_j,
+                Cause::Group => sums.group = energy_j,
+                Cause::Service => sums.service = energy_j,
+                Cause::Contention => sums.contention = energy_j,
+                Cause::Overhearing => sums.overhearing = energy_j,
+                Cause::Retransmission => sums.retransmission = energy_j,
+                Cause::TimeoutTail => sums.timeout_tail = energy_j,
+                Cause::Idle => sums.idle = energy_j,
+                Cause::External => sums.external = energy_j,
+                Cause::Flow(flow) => drop(sums.flow.insert(flow, energy_j)),
+            }
+        }
+        sums
+    }
 }
 
 /// The last hop: the cell, or the point-to-point link with packets for frames.

@@ -127,7 +127,9 @@ impl Skipper {
         let Some(window) = self.window else { return };
         let [before, after] = *window;
         replayed.skipped = self.skipped;
+        let simulated = replayed.ledger.clone();
         replayed.ledger.spend_like(self.skipped, &before.ledger, &after.ledger);
+        replayed.causes.spend_like([&simulated, &replayed.ledger], [&before.causes, &after.causes]);
         let measured = u128::from((after.ledger.since() - before.ledger.since()).as_nanos());
         for (reason, count) in after.wakeups {
             let count = u128::from(count - before.wakeups.get(reason).copied().unwrap_or(0));

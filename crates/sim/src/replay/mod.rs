@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use airwatt_base::Span;
-use airwatt_energy::{Ledger, Radio};
+use airwatt_energy::{Causes, Ledger, Radio};
 
 use self::idle::Skipper;
 use crate::net::{Network, Plan, RunProgress};
@@ -23,6 +23,8 @@ pub use crate::stack::application::{Arrival, Delay};
 pub struct Replayed {
     /// The station's time in each state; covers the replay's duration exactly.
     pub ledger: Ledger,
+    /// What that time was spent on; adds up to the ledger.
+    pub causes: Causes,
     /// The radio that it was spent with.
     pub radio: Radio,
     /// Wake-ups by reason.

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Schedule, Slot};
-use airwatt_proto::powersave::{Adaptation, StationId};
+use airwatt_energy::Cause;
+use airwatt_proto::powersave::{Adaptation, Purpose, StationId};
 
 use super::CellOutput;
 use super::channel::Channel;
@@ -37,9 +38,30 @@ impl<'a> Effects<'a> {
     /// The contender has a frame to send. It contends if its radio can send; a contender whose frame is on the air contends
     /// again when the exchange has ended.
     pub(super) fn join(&mut self, contender: ContenderId, radio: Option<RadioId>, now: Instant) {
+        if let Some(radio) = radio {
+            self.radios.wait_for_medium(radio, contender, now, self.channel.airborne());
+        }
         if radio.is_none_or(|radio| self.radios.is_ready(radio)) && !self.channel.is_sending(contender) {
             self.contention.join(contender, now);
         }
+    }
+
+    /// The contender has sent its last frame.
+    pub(super) fn sent_all(&mut self, contender: ContenderId, radio: Option<RadioId>, now: Instant) {
+        if let Some(radio) = radio {
+            self.radios.end_waiting(radio, contender, now, self.channel.airborne());
+        }
+    }
+
+    /// The radio is awake for this purpose from now on.
+    pub(super) fn set_purpose(&mut self, radio: RadioId, purpose: Purpose, now: Instant) {
+        let cause = match purpose {
+            Purpose::Service => Cause::Service,
+            Purpose::Beacon => Cause::Beacon,
+            Purpose::TimeoutTail => Cause::TimeoutTail,
+            Purpose::Idle => Cause::Idle,
+        };
+        self.radios.set_purpose(radio, cause, now, self.channel.airborne());
     }
 
     /// The contender has no frame to send any more.

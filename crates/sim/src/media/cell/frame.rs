@@ -1,10 +1,11 @@
 //! MAC frames: what waits in a transmission queue, and what is recorded of a frame on the air.
 
 use airwatt_base::{Instant, Rate, Span};
+use airwatt_energy::Cause;
 use airwatt_proto::powersave::{Control, ServiceFlags, StationId};
 
 use super::contention::ContenderId;
-use crate::net::packet::Packet;
+use crate::net::packet::{FlowLabel, NO_FLOW, Packet};
 use crate::net::route::{MediumId, Member};
 
 /// ACK: frame control, duration, receiver, FCS (802.11-2020 9.3.1.4).
@@ -79,6 +80,8 @@ pub struct Ppdu {
     pub retry: bool,
     /// 12-bit sequence number of the sender.
     pub sequence: u16,
+    /// The flow of the packet that it carries, or [`NO_FLOW`].
+    pub flow: FlowLabel,
     /// Whether an RTS precedes it.
     pub rts: bool,
     /// The power-management bit.
@@ -103,7 +106,28 @@ pub enum Body {
     },
 }
 
+impl Ppdu {
+    /// What the energy of this attempt is charged to.
+    pub(super) const fn cause(&self) -> Cause {
+        match self.kind {
+            _ if self.retry => Cause::Retransmission,
+            Kind::Data if self.flow == NO_FLOW => Cause::External,
+            Kind::Data => Cause::Flow(self.flow),
+            Kind::Beacon => Cause::Beacon,
+            _ => Cause::Service,
+        }
+    }
+}
+
 impl Body {
+    /// The flow of the packet in it, or [`NO_FLOW`].
+    pub const fn flow(&self) -> FlowLabel {
+        match self {
+            Self::Data(packet) => packet.flow,
+            _ => NO_FLOW,
+        }
+    }
+
     /// What kind of frame carries this.
     pub const fn kind(&self) -> Kind {
         match self {

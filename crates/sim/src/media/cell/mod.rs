@@ -5,7 +5,7 @@
 //! Each part owns its fields:
 //! * [`contention`]: DCF and EDCA, event by event.
 //! * `channel`: the exchange on the air, its outcome and durations; [`propagation`] has signals over distances.
-//! * `radio`: the radios and their energy ledgers.
+//! * `radio`: the radios and their energy ledgers, which `cause_account` divides by cause.
 //! * `mac`: access points and stations, with queues (among them [`fq_codel`]) and the machines of power save.
 //! * `effects`: what a MAC does to the other parts. `sniffer` records what goes over the channel.
 //! * `build`: the constructors.
@@ -29,6 +29,7 @@
 //! whole), errors in beacons and control frames. All stations receive each other.
 
 mod build;
+mod cause_account;
 mod channel;
 mod config;
 pub mod contention;
@@ -45,7 +46,7 @@ mod tests;
 use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Machine, Schedule, Slot, Span, Timeout};
-use airwatt_energy::{BeaconReception, Ledger, Radio};
+use airwatt_energy::{BeaconReception, Cause, Causes, Ledger, Radio};
 use airwatt_proto::powersave::{self as ps, StationCounts, StationId};
 
 use self::channel::{Channel, Parts, Step};
@@ -361,6 +362,11 @@ impl Cell {
         self.radios.ledger(station)
     }
 
+    /// What a station's time was spent on.
+    pub fn causes(&self, station: StationId) -> &Causes {
+        self.radios.causes(station)
+    }
+
     /// The ledger that a station's radio would have if it knew its own traffic, up to `end`: the time of [`Cell::finish`].
     pub fn lower_bound(&self, station: StationId, end: Instant) -> Ledger {
         self.radios.lower_bound(station, end)
@@ -410,7 +416,7 @@ impl Cell {
             self.compose(contender, now);
         }
         match winners[..] {
-            [sender] => self.begin_exchange(now, self.contention.waited(sender), now + self.txop),
+            [sender] => self.begin_exchange(now, now, self.contention.waited(sender), now + self.txop),
             _ => self.begin_collision(now),
         }
         self.winners = winners;
@@ -450,7 +456,7 @@ impl Cell {
     }
 
     /// Puts the only frame of an access on the air at `start`, after its sender `waited` for the channel.
-    fn begin_exchange(&mut self, start: Instant, waited: Span, txop_end: Instant) {
+    fn begin_exchange(&mut self, now: Instant, start: Instant, waited: Span, txop_end: Instant) {
         let to = self.channel.ppdus()[0].to;
         let hears = match to {
             Receiver::Member(to) => {
@@ -462,6 +468,12 @@ impl Cell {
         let parts = self.channel.begin_alone(hears, start, txop_end);
         let ppdu = &self.channel.ppdus()[0];
         let air = self.channel.airborne();
+        if let Some(radio) = self.radio_of(Receiver::Member(ppdu.from)) {
+            self.radios.begin_exchange(radio, ppdu.cause(), true, now, &parts, air);
+        }
+        if hears && let Some(radio) = self.radio_of(to) {
+            self.radios.begin_exchange(radio, ppdu.cause(), false, now, &parts, air);
+        }
         for part in parts.iter() {
             let sender = if part.by_sender { Receiver::Member(ppdu.from) } else { to };
             if let Some(radio) = self.radio_of(sender) {
@@ -553,6 +565,10 @@ impl Cell {
         if !hears {
             return;
         }
+        if let Some(radio) = self.radio_of(Receiver::Member(station)) {
+            let end = self.channel.data_end();
+            self.radios.heard_group(radio, Cause::Beacon, start, end, self.channel.airborne());
+        }
         let (macs, mut out) = self.split();
         let Mac::AccessPoint(sender) = &macs[access_point as usize] else { return };
         let tim = sender.tim(station);
@@ -574,7 +590,7 @@ impl Cell {
             let sifs = self.channel.sifs();
             self.channel.clear();
             self.compose(ppdu.contender, now + sifs);
-            self.begin_exchange(now + sifs, sifs, txop_end);
+            self.begin_exchange(now, now + sifs, sifs, txop_end);
             return;
         }
         self.contention.succeeded(ppdu.contender);
@@ -651,13 +667,9 @@ impl Cell {
     fn begin_collision(&mut self, now: Instant) {
         self.channel.begin_together(now);
         for index in 0..self.channel.ppdus().len() {
-            let ppdu = &self.channel.ppdus()[index];
-            let parts = self.channel.colliding(ppdu, now);
-            if let Some(radio) = self.radio_of(Receiver::Member(ppdu.from)) {
-                for part in parts.iter() {
-                    self.radios.send(radio, part.start, part.start + part.duration, self.channel.airborne());
-                }
-            }
+            let ppdu = self.channel.ppdus()[index];
+            let parts = self.channel.colliding(&ppdu, now);
+            self.charge_collision(&ppdu, now, &parts);
             self.record(index, &parts);
         }
         // The access point's frame comes last: a station that sends does not receive what is sent to it meanwhile.
@@ -671,8 +683,38 @@ impl Cell {
             self.account(index, waited, now, &parts);
         }
         if let Some((index, start, parts)) = self.channel.capture(now) {
+            let ppdu = &self.channel.ppdus()[index];
+            if let Some(radio) = self.radio_of(Receiver::Member(ppdu.from)) {
+                let air = self.channel.airborne();
+                self.radios.begin_exchange(radio, ppdu.cause(), true, now, &parts, air);
+            }
             self.account(index, Span::ZERO, start, &parts);
             self.record(index, &parts);
+        }
+    }
+
+    /// Charges one of several frames that begin together to the radio that sends it, and to the one to which it is addressed if
+    /// that listens.
+    fn charge_collision(&mut self, ppdu: &Ppdu, now: Instant, parts: &Parts) {
+        let air = self.channel.airborne();
+        let radio_of = |receiver| match receiver {
+            Receiver::Member(member) => self.macs[usize::from(member)].radio(),
+            Receiver::Group => None,
+        };
+        if let Some(radio) = radio_of(Receiver::Member(ppdu.from)) {
+            self.radios.begin_exchange(radio, ppdu.cause(), true, now, parts, air);
+            for part in parts.iter() {
+                self.radios.send(radio, part.start, part.start + part.duration, air);
+            }
+        }
+        let sends = |to: RadioId| {
+            self.channel.ppdus().iter().any(|other| radio_of(Receiver::Member(other.from)) == Some(to))
+        };
+        if let Some(radio) = radio_of(ppdu.to)
+            && self.radios.hears(radio, now)
+            && !sends(radio)
+        {
+            self.radios.begin_exchange(radio, ppdu.cause(), false, now, parts, air);
         }
     }
 

@@ -5,10 +5,12 @@
 //! while the radio was awake and did not send. A frame therefore costs no computation for stations that only overhear it.
 
 use airwatt_base::{Instant, Span};
-use airwatt_energy::{Ledger, LowerBound, Radio, State};
+use airwatt_energy::{Cause, Causes, Ledger, LowerBound, Radio, State};
 use airwatt_proto::powersave::StationId;
 
+use super::cause_account::CauseAccount;
 use super::channel::{Airborne, Parts};
+use super::contention::ContenderId;
 use crate::engine::Fingerprint;
 
 /// Index of a radio in its cell, which is the number of its station.
@@ -80,6 +82,73 @@ impl Radios {
     /// Whether the radio receives a frame that begins at `start`.
     pub(super) fn hears(&self, id: RadioId, start: Instant) -> bool {
         matches!(self.of(id).state, Wakefulness::Awake { since } if since <= start)
+    }
+
+    /// What the time of a radio was spent on.
+    pub(super) fn causes(&self, id: RadioId) -> &Causes {
+        &self.of(id).causes.causes
+    }
+
+    /// An exchange begins at which the radio takes part and listens. `sends`: it sends the PPDU.
+    pub(super) fn begin_exchange(
+        &mut self,
+        id: RadioId,
+        cause: Cause,
+        sends: bool,
+        now: Instant,
+        parts: &Parts,
+        air: &Airborne,
+    ) {
+        let radio = &mut self.radios[id as usize];
+        radio.settle(now, air);
+        radio.causes.begin(cause, sends, now, parts);
+    }
+
+    /// The radio receives a group-addressed frame from `start` to `end`, of which it has what it needs.
+    pub(super) fn heard_group(
+        &mut self,
+        id: RadioId,
+        cause: Cause,
+        start: Instant,
+        end: Instant,
+        air: &Airborne,
+    ) {
+        let radio = &mut self.radios[id as usize];
+        radio.settle(start, air);
+        radio.causes.receive(cause, start, end);
+    }
+
+    /// A contender of the radio has a frame to send.
+    pub(super) fn wait_for_medium(
+        &mut self,
+        id: RadioId,
+        contender: ContenderId,
+        now: Instant,
+        air: &Airborne,
+    ) {
+        let radio = &mut self.radios[id as usize];
+        if !radio.causes.waiting.contains(&contender) {
+            radio.settle_silence(now, air);
+            radio.causes.waiting.push(contender);
+        }
+    }
+
+    /// A contender of the radio has no frame to send any more.
+    pub(super) fn end_waiting(&mut self, id: RadioId, contender: ContenderId, now: Instant, air: &Airborne) {
+        let radio = &mut self.radios[id as usize];
+        if radio.causes.waiting.contains(&contender) {
+            radio.settle_silence(now, air);
+            radio.causes.waiting.retain(|other| *other != contender);
+        }
+    }
+
+    /// Silence is charged to `purpose` from now on, unless a frame waits.
+    pub(super) fn set_purpose(&mut self, id: RadioId, purpose: Cause, now: Instant, air: &Airborne) {
+        let radio = &mut self.radios[id as usize];
+        if radio.causes.purpose != purpose {
+            radio.settle_silence(now, air);
+            radio.causes.purpose = purpose;
+        }
     }
 
     /// Charges a frame of the present exchange that the radio sends from `start` to `end`.
@@ -159,13 +228,21 @@ struct StationRadio {
     mark: Span,
     /// The account of the radio if it knew its own traffic.
     bound: LowerBound,
+    causes: Box<CauseAccount>,
 }
 
 impl StationRadio {
     fn new(profile: Radio) -> Self {
         let state = Wakefulness::Awake { since: Instant::ZERO };
         let bound = LowerBound::new(Instant::ZERO, &profile);
-        Self { ledger: Ledger::new(Instant::ZERO), profile, state, mark: Span::ZERO, bound }
+        Self {
+            ledger: Ledger::new(Instant::ZERO),
+            profile,
+            state,
+            mark: Span::ZERO,
+            bound,
+            causes: Box::default(),
+        }
     }
 
     /// Charges the time up to `at`, unless it has been charged.
@@ -176,22 +253,38 @@ impl StationRadio {
         match self.state {
             Wakefulness::Awake { .. } => {
                 let sum = air.until(at);
-                self.ledger.spend_awake(at, sum - self.mark);
+                let receiving = sum - self.mark;
+                self.causes.spend_awake(self.ledger.since(), at, receiving);
+                self.ledger.spend_awake(at, receiving);
                 self.mark = sum;
             }
-            Wakefulness::Dozing => self.ledger.spend(State::Sleep, at),
+            Wakefulness::Dozing => self.spend(State::Sleep, Cause::Doze, at),
             Wakefulness::Waking { until } if until < at => {
                 // The run ends between the end of this transition and the event that would handle it.
                 self.awake(until, air);
                 self.settle(at, air);
             }
-            Wakefulness::Waking { .. } => self.ledger.spend(State::WakeUp, at),
+            Wakefulness::Waking { .. } => self.spend(State::WakeUp, Cause::WakeUp, at),
         }
+    }
+
+    /// Charges silence before what it is charged to changes. Nothing is to be done if all the time that is not charged yet lies in
+    /// an own exchange, whose gaps have a cause of their own.
+    fn settle_silence(&mut self, now: Instant, air: &Airborne) {
+        let is_awake = matches!(self.state, Wakefulness::Awake { .. });
+        if is_awake && !self.causes.covers(self.ledger.since(), now) {
+            self.settle(now, air);
+        }
+    }
+
+    fn spend(&mut self, state: State, cause: Cause, until: Instant) {
+        self.causes.causes.charge(cause, state, until - self.ledger.since());
+        self.ledger.spend(state, until);
     }
 
     fn send(&mut self, start: Instant, end: Instant, air: &Airborne) {
         self.settle(start, air);
-        self.ledger.spend(State::Transmit, end);
+        self.spend(State::Transmit, self.causes.exchange_cause(), end);
         self.mark = air.until(end);
     }
 
@@ -199,7 +292,7 @@ impl StationRadio {
     fn doze(&mut self, now: Instant, air: &Airborne) -> Instant {
         let at = now.max(self.ledger.since());
         self.settle(at, air);
-        self.ledger.spend(State::ToSleep, at + self.profile.to_sleep.time);
+        self.spend(State::ToSleep, Cause::WakeUp, at + self.profile.to_sleep.time);
         self.state = Wakefulness::Dozing;
         at
     }
@@ -207,14 +300,14 @@ impl StationRadio {
     /// Returns the times at which the radio begins to wake up and is awake.
     fn wake(&mut self, now: Instant) -> (Instant, Instant) {
         let at = now.max(self.ledger.since());
-        self.ledger.spend(State::Sleep, at);
+        self.spend(State::Sleep, Cause::Doze, at);
         let until = at + self.profile.wake_up.time;
         self.state = Wakefulness::Waking { until };
         (at, until)
     }
 
     fn awake(&mut self, now: Instant, air: &Airborne) {
-        self.ledger.spend(State::WakeUp, now);
+        self.spend(State::WakeUp, Cause::WakeUp, now);
         self.state = Wakefulness::Awake { since: now };
         self.mark = air.until(now);
     }

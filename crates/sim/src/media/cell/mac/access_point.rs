@@ -200,6 +200,7 @@ impl AccessPointMac {
         if ppdu.contender == self.beacon_contender {
             // A beacon is not acknowledged, so it is not repeated after a collision.
             self.beacon = None;
+            out.sent_all(self.beacon_contender, self.radio, now);
             return true;
         }
         if !acknowledged {
@@ -220,6 +221,9 @@ impl AccessPointMac {
         };
         let (station, flags) = (self.local(mpdu.to), mpdu.flags);
         self.notify(AccessPointInput::Sent { station, frame, flags, delivered: acknowledged }, now, out);
+        if self.queue.front().is_none() {
+            out.sent_all(self.data_contender, self.radio, now);
+        }
         true
     }
 
@@ -306,6 +310,7 @@ impl AccessPointMac {
         self.note_queue(now, out);
         if self.queue.front().is_none() {
             out.leave(self.data_contender);
+            out.sent_all(self.data_contender, self.radio, now);
         }
         for mpdu in back {
             let frame = match mpdu.body {

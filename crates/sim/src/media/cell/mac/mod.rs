@@ -69,6 +69,7 @@ impl FrameLimits {
             flags: mpdu.flags,
             retry: mpdu.retries > 0,
             sequence: mpdu.sequence,
+            flow: mpdu.body.flow(),
             rts: self.rts_threshold.is_some_and(|limit| bytes > limit),
             pm,
         }
@@ -193,7 +194,7 @@ impl Mac {
         match self {
             Self::AccessPoint(mac) => mac.conclude(ppdu, acknowledged, now, out),
             Self::Station(mac) => mac.conclude(acknowledged, now, out),
-            Self::Peer(mac) => mac.conclude(acknowledged, out),
+            Self::Peer(mac) => mac.conclude(acknowledged, now, out),
         }
     }
 

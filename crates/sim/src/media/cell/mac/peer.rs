@@ -83,9 +83,12 @@ impl PeerMac {
         }
     }
 
-    pub(super) fn conclude(&mut self, acknowledged: bool, out: &mut Effects<'_>) -> bool {
+    pub(super) fn conclude(&mut self, acknowledged: bool, now: Instant, out: &mut Effects<'_>) -> bool {
         let left = self.queue.take_concluded(acknowledged);
         self.queue.end_attempt();
+        if self.queue.is_empty() {
+            out.sent_all(self.contender(), Some(self.radio()), now);
+        }
         if let (Some(mpdu), false) = (left, acknowledged)
             && let Body::Data(packet) = mpdu.body
         {

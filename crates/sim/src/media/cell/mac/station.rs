@@ -150,6 +150,9 @@ impl StationMac {
             self.frame_left(&mpdu, acknowledged, now, out);
         }
         self.queue.end_attempt();
+        if self.queue.is_empty() {
+            out.sent_all(self.contender(), Some(self.radio()), now);
+        }
         left.is_some()
     }
 
@@ -211,6 +214,7 @@ impl StationMac {
                 }
             }
             out.set_timer(self.slot, self.next_timeout());
+            out.set_purpose(self.radio(), self.power_save.purpose(), now);
             if out.traces()
                 && let Some(adaptation) = self.power_save.adaptation()
             {

@@ -1,0 +1,90 @@
+//! To what the time of one radio is charged: the rules of [`airwatt_energy::causes`], applied as time passes.
+//!
+//! The radio reports the time that it charges to its ledger, and the account divides it. It knows the exchange at which the
+//! radio takes or took part last, and what the radio is awake for. Frames of others cost nothing: they are what was received
+//! beyond the own exchange.
+
+use airwatt_base::{Instant, Span};
+use airwatt_energy::{Cause, Causes, State};
+
+use super::channel::Parts;
+use super::contention::ContenderId;
+
+/// An exchange as one radio takes part in it.
+#[derive(Clone, Copy, Debug)]
+struct Exchange {
+    cause: Cause,
+    from: Instant,
+    until: Instant,
+    /// The frames that the radio receives; periods that are not used are empty.
+    received: [(Instant, Instant); 2],
+}
+
+/// The causes of one radio.
+#[derive(Clone, Debug)]
+pub(super) struct CauseAccount {
+    pub(super) causes: Causes,
+    /// The contenders of the radio that have a frame to send.
+    pub(super) waiting: Vec<ContenderId>,
+    /// To what silence is charged while no frame waits.
+    pub(super) purpose: Cause,
+    exchange: Exchange,
+}
+
+impl Default for CauseAccount {
+    fn default() -> Self {
+        let none = (Instant::ZERO, Instant::ZERO);
+        let exchange = Exchange { cause: Cause::Idle, from: none.0, until: none.1, received: [none; 2] };
+        Self { causes: Causes::default(), waiting: Vec::new(), purpose: Cause::Idle, exchange }
+    }
+}
+
+impl CauseAccount {
+    /// An exchange begins at `now`. `sends`: the radio sends the PPDU. All time before `now` has been charged.
+    pub(super) fn begin(&mut self, cause: Cause, sends: bool, now: Instant, parts: &Parts) {
+        let mut exchange = Exchange { cause, from: now, until: now, received: [(now, now); 2] };
+        let mut count = 0;
+        for part in parts.iter() {
+            let end = part.start + part.duration;
+            exchange.until = end;
+            if part.by_sender != sends {
+                exchange.received[count] = (part.start, end);
+                count += 1;
+            }
+        }
+        self.exchange = exchange;
+    }
+
+    /// The radio receives a frame from `start` to `end` that nothing answers. All time before `start` has been charged.
+    pub(super) fn receive(&mut self, cause: Cause, start: Instant, end: Instant) {
+        self.exchange = Exchange { cause, from: start, until: end, received: [(start, end), (end, end)] };
+    }
+
+    /// To what a frame of the present exchange is charged.
+    pub(super) const fn exchange_cause(&self) -> Cause {
+        self.exchange.cause
+    }
+
+    /// Whether the time from `since` to `now` lies in the present exchange.
+    pub(super) fn covers(&self, since: Instant, now: Instant) -> bool {
+        since >= self.exchange.from && now <= self.exchange.until
+    }
+
+    /// Charges the time from `from` to `until`, in which the radio was awake, did not send, and received for `receiving`.
+    pub(super) fn spend_awake(&mut self, from: Instant, until: Instant, receiving: Span) {
+        let within = |(start, end): (Instant, Instant)| end.min(until).saturating_since(start.max(from));
+        let listening = (until - from) - receiving;
+        let Exchange { cause, from: begun, until: ended, received: [first, second] } = self.exchange;
+        let (mut own, mut gaps) = (Span::ZERO, Span::ZERO);
+        if ended > from {
+            let received = within(first) + within(second);
+            own = received.min(receiving);
+            gaps = within((begun, ended)).saturating_sub(received).min(listening);
+            self.causes.charge(cause, State::Receive, own);
+            self.causes.charge(Cause::Contention, State::Listen, gaps);
+        }
+        let silence = if self.waiting.is_empty() { self.purpose } else { Cause::Contention };
+        self.causes.charge(Cause::Overhearing, State::Receive, receiving - own);
+        self.causes.charge(silence, State::Listen, listening - gaps);
+    }
+}
