@@ -8,7 +8,7 @@ temperature.
 
 import math
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from airwatt._core import InputError, Quantity
 
@@ -18,8 +18,7 @@ _MILLIAMPERE_HOURS = re.compile(r"(?P<number>[0-9.]+(?:[eE][+-]?[0-9]+)?)\s*(?P<
 _FORM = "CAPACITY[,self-discharge=P%][,cutoff=P%][,load=CURRENT], as in 1000mAh@3.7V,self-discharge=2%,load=0.5mA"
 
 
-@dataclass(frozen=True)
-class Battery:
+class Battery(NamedTuple):
     """A battery as it was asked for. Without a voltage of its own it takes the radio's."""
 
     text: str

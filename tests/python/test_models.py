@@ -90,8 +90,8 @@ def _numbers(model):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"p": 0}, ["p: 0", "above 0 and below 1"]),
-        ({"p": 1.0}, ["p: 1", "above 0 and below 1"]),
+        ({"p": 0}, ["p: expected above 0 and below 1", "got 0"]),
+        ({"p": 1.0}, ["p: expected above 0 and below 1", "got 1"]),
         ({"p": float("nan")}, ["p: expected", "got NaN"]),
         ({"p": [0.1, 0.2, np.inf]}, ["p: expected", "got inf", "point 2"]),
         ({"rtt_s": 0.0}, ["rtt_s: expected", "above zero", "got 0"]),
@@ -102,7 +102,7 @@ def _numbers(model):
         ({"m": 1.5}, ["m: expected", "whole", "got 1.5"]),
         ({"m": -1}, ["m: expected", "whole", "got -1"]),
         ({"p": [0.1, 0.2], "m": [1, 2, 3]}, ["p (2,)", "m (3,)", "broadcast"]),
-        ({"p": "20ms"}, ["p", "20ms", "unit"]),
+        ({"p": "20ms"}, ["p: expected a number", "20ms"]),
         ({"rtt_s": "20"}, ["rtt_s", "20", "with its unit"]),
         ({"p": None}, ["p: None", "numbers"]),
         ({"p": 1j}, ["p", "numbers"]),

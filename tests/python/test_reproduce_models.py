@@ -22,7 +22,8 @@ PLACES = (
 )
 MINE = {item.place: item for part in (chapter3, chapter4, validation) for item in part.FIGURES}
 MINE |= {item.place: item for item in (*chapter4.HEADS, *validation.TABLES)}
-MISSED: set[str] = set()
+MISSED = {"hashimoto-2013/fig4.5a.packets.printed.m1"}
+"""Made-up runs equal the model with the standard's timing: 21.7 %, where 27 % is printed. Real runs give 24.9 %."""
 
 
 def made_up(point):

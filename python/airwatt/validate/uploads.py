@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from airwatt import models
-from airwatt.reproduce.hashimoto_2013.validation import LINE_MBPS, WARM_UP_S
+from airwatt.reproduce.hashimoto_2013.validation import CROSS_BYTES, CROSS_WIRE_BYTES, LINE_MBPS, WARM_UP_S
 from airwatt.reproduce.hashimoto_2013.validation import point as cross_traffic
 from airwatt.reproduce.publication import At, Numbers, Point
 from airwatt.validate.cases import Case, Figure, Samples, Validation, figure
@@ -117,7 +117,7 @@ def _gap_case(cross_mbps: int) -> Case:
     point = cross_traffic(cross_mbps)
 
     def compare(samples: Samples) -> list[Figure]:
-        model = models.ack_gap(throughput_bps=1e6 * (LINE_MBPS - cross_mbps)).gap_s
+        model = models.ack_gap(throughput_bps=1e6 * (LINE_MBPS - cross_mbps * CROSS_WIRE_BYTES / CROSS_BYTES)).gap_s
         return [figure("gap", "s", [one["gap_ms"] / 1e3 for one in samples[0]], float(model), (-0.15, 0.15))]
 
     return Case({"cross_mbps": float(cross_mbps)}, (point,), compare)

@@ -1,6 +1,6 @@
 //! The plan of a network: its nodes, media and flows as indices and settings of machines.
 //!
-//! A plan is made of the general form of a checked scenario ([`from_topology`]), or in code.
+//! A plan is made of the general form of a checked scenario (`from_topology`), or in code.
 
 mod from_topology;
 

@@ -1,9 +1,9 @@
 //! What is simulated: one type, from which the TOML form, the JSON schema and the error texts come.
 //!
 //! A scenario has two forms. The **short form** describes the usual path: a server, a wire, an access point or a point-to-point
-//! link, and stations. The **general form** ([`topology`]) names nodes, links, cells and the ends of flows. [`short`] expands the
+//! link, and stations. The **general form** (`topology`) names nodes, links, cells and the ends of flows. `short` expands the
 //! first into the second, which is the only one that a network is made of; tables of the general form in a short file are
-//! appended to its expansion. [`resolve`] turns names into numbers and finds the routes.
+//! appended to its expansion. `resolve` turns names into numbers and finds the routes.
 //!
 //! A scenario is a file, or one that ships, with keys changed on the way (`--set`). [`load`](Scenario::load) reads,
 //! merges, types and checks it; what it returns can run. Every error is one line that names the file and line or the
