@@ -232,7 +232,7 @@ fn files_get_their_line() {
     assert!(error(&typo).starts_with("my.toml:9: flow.0.application.sise: unknown key"), "{}", error(&typo));
     assert!(error("wifi = ").starts_with("my.toml:1: "), "{}", error("wifi = "));
     assert!(
-        error("").starts_with("my.toml: flow: expected at least one [[flow]] table, got nothing"),
+        error("").starts_with("my.toml: flow: expected at least one [[flow]] table, or a duration of an idle network, got nothing"),
         "{}",
         error("")
     );

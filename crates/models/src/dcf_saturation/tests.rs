@@ -171,8 +171,10 @@ fn errors_name_parameter_value_and_range() {
         error(Params { success_s: 0.0, ..PAPER }),
         "success_s: expected a finite number above zero, got 0"
     );
-    assert!(error(Params { collision_s: f64::NAN, ..PAPER }).starts_with("collision_s: NaN"));
-    assert!(error(Params { payload_bits: f64::INFINITY, ..PAPER }).starts_with("payload_bits: inf"));
+    let line = error(Params { collision_s: f64::NAN, ..PAPER });
+    assert!(line.starts_with("collision_s: expected ") && line.ends_with(", got NaN"), "{line}");
+    let line = error(Params { payload_bits: f64::INFINITY, ..PAPER });
+    assert!(line.starts_with("payload_bits: expected ") && line.ends_with(", got inf"), "{line}");
 }
 
 fn params() -> impl Strategy<Value = Params> {
