@@ -9,6 +9,11 @@ use crate::failure::Failure;
 /// The folder of control sockets and undo logs. It is gone after a restart, as the changes are.
 pub(crate) const RUN_FOLDER: &str = "/run/airwatt";
 
+/// Removes the folder if nothing is in it any more, as a daemon does that ends.
+pub(crate) fn leave_run_folder() {
+    let _ = std::fs::remove_dir(RUN_FOLDER);
+}
+
 /// Options of every daemon that runs in the foreground.
 #[derive(Args)]
 pub(crate) struct Foreground {

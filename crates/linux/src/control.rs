@@ -81,6 +81,13 @@ impl Drop for Control {
     }
 }
 
+/// Removes the socket at `path` if nobody listens there any more.
+pub fn remove_dead(path: &Path) {
+    if UnixStream::connect(path).is_err() {
+        let _ = std::fs::remove_file(path);
+    }
+}
+
 /// The client's end: asks the daemon at `path` and returns its document.
 ///
 /// # Errors

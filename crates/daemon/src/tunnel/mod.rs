@@ -86,7 +86,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
     match command {
         Command::Up(options) => run::up(options),
         Command::Show(options) => show::show(options),
-        Command::Restore(name) => run::restore(&name.interface),
+        Command::Restore(name) => run::clean_up(&name.interface),
         Command::Unit(options) => run::unit(&options.file),
         Command::Guard(name) => run::guard(&name.interface),
     }

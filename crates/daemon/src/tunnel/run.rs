@@ -4,7 +4,7 @@ use std::path::Path;
 
 use airwatt_linux::capability::{self, Capability};
 use airwatt_linux::changes::{Change, Changes};
-use airwatt_linux::control::Control;
+use airwatt_linux::control::{self, Control};
 use airwatt_linux::driver;
 use airwatt_linux::event_loop::{EventLoop, Interest};
 use airwatt_linux::guardian::{self, Guardian};
@@ -20,7 +20,7 @@ use super::config::{Config, End, Prefix};
 use super::host::{CONTROL, DEVICE, GUARDIAN, METRICS, SIGNALS, SOCKET, TunnelHost};
 use super::peers::{PeerTunnel, Peers};
 use super::{KIND, Up};
-use crate::common::{control_socket, undo_log};
+use crate::common::{control_socket, leave_run_folder, undo_log};
 use crate::failure::Failure;
 use crate::output;
 
@@ -142,7 +142,7 @@ fn commands(config: &Config) -> String {
 }
 
 /// Undoes what the log lists: of a tunnel that was killed together with its guardian, or of none.
-pub(super) fn restore(interface: &str) -> Result<(), Failure> {
+fn restore(interface: &str) -> Result<(), Failure> {
     let (mut changes, damage) = Changes::open(&undo_log(KIND, interface), PROGRAM)?;
     for line in damage {
         warn!("{line}");
@@ -151,16 +151,21 @@ pub(super) fn restore(interface: &str) -> Result<(), Failure> {
 }
 
 fn undo(changes: &mut Changes) -> Result<(), Failure> {
-    match changes.undo()?.join("; ") {
-        failed if failed.is_empty() => Ok(()),
-        failed => Err(Failure::Failed(failed)),
-    }
+    let failed = changes.undo()?.join("; ");
+    leave_run_folder();
+    if failed.is_empty() { Ok(()) } else { Err(Failure::Failed(failed)) }
+}
+
+/// Removes what a killed tunnel has left: its control socket, and what its undo log lists.
+pub(super) fn clean_up(interface: &str) -> Result<(), Failure> {
+    control::remove_dead(&control_socket(KIND, interface));
+    restore(interface)
 }
 
 /// The life of the guardian.
 pub(super) fn guard(interface: &str) -> Result<(), Failure> {
     guardian::watch()?;
-    restore(interface)
+    clean_up(interface)
 }
 
 /// `airwattd tunnel unit`.
