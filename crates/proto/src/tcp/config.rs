@@ -75,6 +75,21 @@ pub enum RepeatedTimeout {
     Reduce,
 }
 
+/// How a sender with selective acknowledgements detects a loss and counts what is in flight.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum SackRecovery {
+    /// The scoreboard decides which data is lost and what is in flight (RFC 6675).
+    #[default]
+    Rfc6675,
+    /// The rule of Fall and Floyd (1996), which the first implementations followed: recovery begins with the third duplicate
+    /// ACK; the pipe is then a counter of segments that falls by one with each duplicate ACK, by two with each partial ACK,
+    /// and rises by one with each transmission. Any hole may be retransmitted once.
+    Pipe,
+}
+
 /// What the least retransmission timeout bounds from below. Only for [`RtoClock::Fine`].
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
@@ -159,6 +174,8 @@ pub struct TcpConfig {
     /// Which partial ACKs restart the retransmission timer. Default the first. Only for NewReno; with selective
     /// acknowledgements every one does.
     pub partial_ack_timer: PartialAckTimer,
+    /// How losses are recovered with selective acknowledgements. Default RFC 6675.
+    pub sack_recovery: SackRecovery,
     /// What a further timeout of the same segment does to the slow-start threshold. Default it stays.
     pub repeated_timeout: RepeatedTimeout,
     /// What `min_rto` bounds from below. Default the timeout.
@@ -206,6 +223,7 @@ impl Default for TcpConfig {
             rto_tick: Span::from_millis(100),
             rto_min_ticks: 2,
             partial_ack_timer: PartialAckTimer::default(),
+            sack_recovery: SackRecovery::default(),
             repeated_timeout: RepeatedTimeout::default(),
             min_rto_of: MinRtoOf::default(),
             min_rto: Span::from_millis(200),

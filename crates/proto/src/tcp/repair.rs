@@ -1,14 +1,16 @@
-//! The send half with selective acknowledgements: loss recovery of RFC 6675, and detection of spurious recovery by RFC
-//! 2883.
+//! The send half with selective acknowledgements: loss recovery of RFC 6675 with detection of spurious recovery by RFC 2883, or
+//! the older rule of the pipe ([`SackRecovery::Pipe`]).
 //!
 //! Choices that the RFCs leave open: the retransmission timer restarts with every acknowledgement of new data, as in
 //! RFC 6298; Limited Transmit (step 3 of RFC 6675 section 5) happens only if the option is set; a retransmission that
 //! is lost again waits for the timer; after a timeout the scoreboard is cleared (RFC 2018 section 8) and filled anew,
-//! and the data that the peer then reports is not sent again.
+//! and the data that the peer then reports is not sent again. The rule of the pipe shares all of these but does not use D-SACK
+//! blocks, which it is older than.
 
 use airwatt_base::{Instant, Seq};
 
 use super::buffer::SendBuffer;
+use super::config::SackRecovery;
 use super::connection::Timers;
 use super::segment::Segment;
 use super::sender::{FIRST, Sender, UndoState};
@@ -28,6 +30,9 @@ impl<S: SendBuffer> Sender<S> {
         timers: &mut Timers,
         statistics: &mut Statistics,
     ) {
+        if self.sack_recovery == SackRecovery::Pipe {
+            return self.acknowledge_by_pipe(ack, segment, now, timers, statistics);
+        }
         self.detect_spurious_recovery(ack, segment, statistics);
         if ack > self.una {
             self.acknowledge_new(ack, segment, now, timers, statistics);
@@ -45,6 +50,44 @@ impl<S: SendBuffer> Sender<S> {
         }
         if self.recovering {
             self.scoreboard.set_pipe(self.una, self.max);
+        }
+    }
+
+    /// Processes an acceptable acknowledgement by the rule of the pipe (Fall and Floyd 1996, section 4). As in 4.4BSD, only an
+    /// acknowledgement without new data counts as a duplicate.
+    fn acknowledge_by_pipe(
+        &mut self,
+        ack: u64,
+        segment: &Segment,
+        now: Instant,
+        timers: &mut Timers,
+        statistics: &mut Statistics,
+    ) {
+        let mss = u64::from(self.mss);
+        let is_duplicate = ack == self.una && self.is_duplicate(segment);
+        if ack > self.una {
+            self.acknowledge_new(ack, segment, now, timers, statistics);
+            self.scoreboard.release(self.una);
+            // The retransmission and the segment that it replaces have both left the network.
+            self.scoreboard.pipe = self.scoreboard.pipe.saturating_sub(2 * mss);
+        }
+        self.take_blocks(segment);
+        if !is_duplicate {
+            return;
+        }
+        self.duplicates += 1;
+        statistics.duplicate_acks += 1;
+        if self.recovering {
+            self.scoreboard.pipe = self.scoreboard.pipe.saturating_sub(mss);
+        } else if self.duplicates == self.threshold && self.indicates_loss() {
+            // The rule has the congestion window for what is in flight, which is the same unless the data or the peer's window
+            // ends before it.
+            let left = u64::from(self.duplicates) * mss;
+            self.scoreboard.pipe = u64::from(self.flight()).saturating_sub(left);
+            self.scoreboard.high_rxt = self.una;
+            // Rule (4) of NextSeg is newer.
+            self.scoreboard.rescued = true;
+            self.retransmit_fast(statistics);
         }
     }
 
@@ -126,8 +169,9 @@ impl<S: SendBuffer> Sender<S> {
             return None;
         }
         let hole = self.scoreboard.hole(self.scoreboard.high_rxt.max(self.una));
-        // Rule (1): lost data.
-        if let Some(hole) = hole.filter(|hole| self.scoreboard.is_lost(hole.start)) {
+        // Rule (1): lost data. By the rule of the pipe every hole is.
+        let by_pipe = self.sack_recovery == SackRecovery::Pipe;
+        if let Some(hole) = hole.filter(|hole| by_pipe || self.scoreboard.is_lost(hole.start)) {
             return Some(self.retransmit_hole(hole));
         }
         // Rule (2): new data.

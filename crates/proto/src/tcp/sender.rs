@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use airwatt_base::{Instant, Seq, Span};
 
 use super::buffer::SendBuffer;
-use super::config::{PartialAckTimer, RepeatedTimeout, TcpConfig};
+use super::config::{PartialAckTimer, RepeatedTimeout, SackRecovery, TcpConfig};
 use super::connection::{TcpTimer, Timers};
 use super::rtt::RttEstimator;
 use super::sack::Scoreboard;
@@ -83,6 +83,7 @@ pub(super) struct Sender<S> {
     pub(super) threshold: u32,
     partial_ack_timer: PartialAckTimer,
     repeated_timeout: RepeatedTimeout,
+    pub(super) sack_recovery: SackRecovery,
     /// Window in bytes after an idle period; `None` if idleness does not reduce the window.
     restart_window: Option<u32>,
     limits: [u32; 2],
@@ -152,6 +153,7 @@ impl<S: SendBuffer> Sender<S> {
             threshold: config.dup_ack_threshold,
             partial_ack_timer: config.partial_ack_timer,
             repeated_timeout: config.repeated_timeout,
+            sack_recovery: config.sack_recovery,
             restart_window: config.slow_start_after_idle.then(|| config.initial_window.bytes(config.mss)),
             limits: [config.syn_give_up_after, config.give_up_after],
             una: 0,
@@ -332,7 +334,7 @@ impl<S: SendBuffer> Sender<S> {
 
     /// Whether a segment is a duplicate ACK (RFC 5681 section 2). The caller has checked the acknowledgement number,
     /// which is one of the five conditions.
-    fn is_duplicate(&self, segment: &Segment) -> bool {
+    pub(super) fn is_duplicate(&self, segment: &Segment) -> bool {
         self.nxt > self.una && segment.sequence_length() == 0 && segment.window == self.offered
     }
 

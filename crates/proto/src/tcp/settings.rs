@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::config::{
-    DelayedAck, InitialWindow, MinRtoOf, PartialAckTimer, RepeatedTimeout, RtoClock, TcpConfig,
+    DelayedAck, InitialWindow, MinRtoOf, PartialAckTimer, RepeatedTimeout, RtoClock, SackRecovery, TcpConfig,
 };
 use super::timestamps::OPTION_BYTES;
 use crate::cc::Growth;
@@ -70,6 +70,9 @@ pub struct TcpSettings {
     pub dup_ack_threshold: u32,
     /// Which partial acknowledgements restart the retransmission timer in fast recovery (RFC 6582 section 4).
     pub partial_ack_timer: PartialAckTimer,
+    /// How losses are recovered with selective acknowledgements: `rfc6675`, or the older `pipe`, a counter that falls with each
+    /// duplicate acknowledgement.
+    pub sack_recovery: SackRecovery,
     /// What a further timeout of the same segment does to the slow-start threshold: `keep` as RFC 5681 section 3.1 has it,
     /// or `reduce` to two segments as in 4.4BSD and ns-2.
     pub repeated_timeout: RepeatedTimeout,
@@ -109,6 +112,7 @@ impl Default for TcpSettings {
             delayed_ack_timeout: Span::from_millis(40),
             dup_ack_threshold: 3,
             partial_ack_timer: PartialAckTimer::Impatient,
+            sack_recovery: SackRecovery::Rfc6675,
             repeated_timeout: RepeatedTimeout::Keep,
             rto_clock: RtoClock::Fine,
             rto_tick: Span::from_millis(100),
@@ -152,6 +156,7 @@ impl TcpSettings {
             }),
             dup_ack_threshold: self.dup_ack_threshold,
             partial_ack_timer: self.partial_ack_timer,
+            sack_recovery: self.sack_recovery,
             repeated_timeout: self.repeated_timeout,
             min_rto_of: self.min_rto_of,
             min_rto: self.min_rto,

@@ -5,7 +5,9 @@ use std::str::FromStr;
 use airwatt_base::settings::Settings;
 use airwatt_base::{Seq, Span};
 use airwatt_proto::cc::{AckLossConfig, AckLossRule, Algorithm, Growth, SegmentsPerAck, StretchConfig};
-use airwatt_proto::tcp::{DelayedAck, Flags, InitialWindow, PartialAckTimer, RtoClock, TcpConfig};
+use airwatt_proto::tcp::{
+    DelayedAck, Flags, InitialWindow, PartialAckTimer, RtoClock, SackRecovery, TcpConfig,
+};
 
 use super::{Action, Pattern, Script, Step, Wrong};
 
@@ -72,6 +74,7 @@ fn set(script: &mut Script, setting: &str) -> Result<(), Wrong> {
         "partial_ack_timer" if value == "slow-but-steady" => {
             config.partial_ack_timer = PartialAckTimer::SlowButSteady;
         }
+        "sack_recovery" if value == "pipe" => config.sack_recovery = SackRecovery::Pipe,
         "delayed_ack" => {
             let (every, timeout) =
                 value.split_once('/').ok_or("delayed_ack is SEGMENTS/TIME, as in 2/40ms")?;
