@@ -8,7 +8,7 @@ DAEMON := target/release/airwattd
 OUT := out
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-RUST := $(shell find crates -name '*.rs' -o -name '*.c' -o -name '*.h' -o -name Cargo.toml) $(shell find radios scenarios -name '*.toml' 2>/dev/null)
+RUST := $(shell find crates -name '*.rs' -o -name '*.c' -o -name '*.h' -o -name Cargo.toml) $(shell find hosts radios scenarios -name '*.toml' 2>/dev/null)
 
 .PHONY: help build demo test test-long bench docs bless fuzz clean
 .DEFAULT_GOAL := help

@@ -89,6 +89,24 @@ class EnergyOverhead(Record):
     """Half and half."""
 
 
+class HostSeconds(Record):
+    """How long a host was idle and busy, in seconds."""
+
+    __slots__ = ()
+    copy: float
+    """Copies between application and kernel, and checksums."""
+    idle: float
+    """Idle."""
+    interface: float
+    """Copies between kernel and network interface."""
+    protocol: float
+    """Protocol processing of packets."""
+    sack: float
+    """SACK blocks."""
+    timeout: float
+    """Retransmission timeouts."""
+
+
 class ImpairmentResult(Record):
     """The impairment of one node, in packets."""
 
@@ -313,6 +331,25 @@ class FlowResult(Record):
     """Transport's name."""
 
 
+class HostResult(Record):
+    """One host: what it drew beside its radio, from the beginning to the end of the run."""
+
+    __slots__ = ()
+    _parts: ClassVar[Mapping[str, type[Record]]] = {"time_s": HostSeconds}
+    energy_j: float
+    """Energy over the whole run."""
+    idealized_energy_j: float
+    """Energy of the time for which its processor was busy, at the whole power (Singh, 2002)."""
+    marginal_energy_j: float
+    """Energy beyond that of an idle host."""
+    node: str
+    """Its node."""
+    profile: str
+    """The profile of the host."""
+    time_s: HostSeconds
+    """How long it was idle, and busy with what."""
+
+
 class LinkResult(Record):
     """One wire or point-to-point link."""
 
@@ -404,6 +441,7 @@ class RunResult(Record):
         "cells": NamedCell,
         "fairness": Fairness,
         "flows": FlowResult,
+        "hosts": HostResult,
         "impairments": ImpairmentResult,
         "links": LinkResult,
         "stations": StationResult,
@@ -421,6 +459,8 @@ class RunResult(Record):
     """Fairness between the flows."""
     flows: list[FlowResult]
     """Flows by number."""
+    hosts: list[HostResult]
+    """Hosts whose energy beside the radio is accounted for."""
     impairments: list[ImpairmentResult]
     """What impairments of forwarding paths did."""
     links: list[LinkResult]

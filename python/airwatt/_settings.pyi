@@ -394,6 +394,28 @@ class HostCommands(TypedDict, total=False):
     serve: Sequence[str]
     """Run until the emulation ends, as servers do."""
 
+class HostEnergyConfig(TypedDict, total=False):
+    """The energy model of a host: a shipped profile, and values that take the place of its own."""
+
+    active: str | Quantity
+    """Power while the processor is busy, without the radio."""
+    copy_kilobyte: str | Quantity
+    """Processor time for each 1000 bytes copied between application and kernel, with the checksum."""
+    idle: str | Quantity
+    """Power while the processor is idle, without the radio."""
+    interface_kilobyte: str | Quantity
+    """Processor time for each 1000 bytes copied between kernel and network interface."""
+    packet_received: str | Quantity
+    """Processor time for each packet that is received."""
+    packet_sent: str | Quantity
+    """Processor time for each packet that is sent."""
+    profile: str
+    """The name of a shipped profile."""
+    sack_block: str | Quantity
+    """Processor time for each SACK block received or sent."""
+    timeout: str | Quantity
+    """Processor time for each retransmission timeout."""
+
 class ImpairmentConfig(TypedDict, total=False):
     """Settings of an impairment."""
 
@@ -489,6 +511,8 @@ class NodeGroup(TypedDict, total=False):
     forward: bool
     """Whether it forwards packets of others although it has a single interface. Access points and nodes with
     several interfaces always forward."""
+    host_energy: HostEnergyConfig
+    """What the host draws beside its radio. Default: it is not accounted for."""
     impairment: ImpairmentConfig
     """Delay, loss and reordering of the packets that it forwards."""
     middlebox: Sequence[MiddleboxConfig]
@@ -728,6 +752,9 @@ class TcpSettings(TypedDict, total=False):
     """Smallest retransmission timeout of the coarse clock in ticks, if `min_rto` is not more."""
     rto_tick: str | Quantity
     """Tick of the coarse clock: 500 ms in 4.4BSD, 100 ms in simulators."""
+    sack_recovery: Literal["rfc6675", "pipe"]
+    """How losses are recovered with selective acknowledgements: `rfc6675`, or the older `pipe`, a counter that
+    falls with each duplicate acknowledgement."""
     timestamps: bool
     """Whether both ends use the timestamps option (RFC 7323), the main evidence of `+ackloss` senders. Default:
     `header` has room for the option, and nothing reads it."""

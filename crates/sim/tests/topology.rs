@@ -368,3 +368,49 @@ fn a_node_impairs_what_it_forwards() {
     let line = error(SMALL, &[("node.server.impairment.loss", "0.1")]);
     assert!(line.starts_with("--set node.server.impairment.loss=0.1: node.0.impairment: no effect with a node that does not forward"), "{line}");
 }
+
+/// The hosts of a row are charged for what they send, receive and forward, and for nothing if they have no account. The account
+/// changes nothing else.
+#[test]
+fn hosts_are_charged_for_their_packets() {
+    let run = |set: &[(&str, &str)]| simulate(&scenario("four-in-a-row", set), 1).result;
+    let small = [("flow.application.size", "500kB"), ("flow.transport", "sack")];
+    let plain = run(&small);
+    assert!(plain.hosts.is_empty());
+    let accounts = [
+        ("node.a.host_energy.profile", "laptop-2002"),
+        ("node.a.host_energy.sack_block", "10us"),
+        ("node.b.host_energy.profile", "laptop-2002"),
+        ("node.c.impairment.loss", "0.05"),
+    ];
+    let lossless = run(&[&small[..], &accounts[..3]].concat());
+    assert_eq!(lossless.flows, plain.flows);
+    let lossy = run(&[&small[..], &accounts[..]].concat());
+    let [sender, relay] = &lossy.hosts[..] else { panic!("two hosts, got {:?}", lossy.hosts) };
+    assert_eq!(
+        (sender.node.as_str(), relay.node.as_str(), sender.profile.as_str()),
+        ("a", "b", "laptop-2002")
+    );
+    for host in [sender, relay] {
+        let time = &host.time_s;
+        let busy = time.protocol + time.interface + time.copy + time.sack + time.timeout;
+        assert!((busy + time.idle - lossy.simulated_s).abs() < 1e-3, "{host:?}");
+        // 17.26 W idle and 10 W more when busy.
+        assert!((host.marginal_energy_j - 10.0 * busy).abs() < 1e-6, "{host:?}");
+        assert!((host.idealized_energy_j - 27.260_56 * busy).abs() < 1e-6, "{host:?}");
+        assert!((host.energy_j - 17.260_56 * time.idle - host.idealized_energy_j).abs() < 1e-6, "{host:?}");
+    }
+    // Only the sender copies for an application and reads blocks. Each of its segments takes 191 us at the interface.
+    assert!(sender.time_s.copy > 0.0 && relay.time_s.copy == 0.0 && relay.time_s.sack == 0.0);
+    let least = lossy.flows[0].segments_sent as f64 * 1_500.0 * 127.5e-9;
+    assert!(sender.time_s.interface > least && sender.time_s.interface < 1.1 * least, "{:?}", sender.time_s);
+    // What the relay receives it also sends.
+    assert!(relay.time_s.interface > 1.9 * least);
+    assert!(sender.time_s.sack > 0.0);
+    assert!((sender.time_s.timeout - lossy.flows[0].timeouts as f64 * 33e-6).abs() < 1e-9);
+    let line = error(SMALL, &[("node.server.host_energy.profile", "abacus")]);
+    assert!(
+        line.ends_with("profile=abacus: expected laptop-2002, microcontroller, phone, got \"abacus\""),
+        "{line}"
+    );
+}

@@ -47,7 +47,8 @@ impl Network {
         }
         let routes = Routes::new(&plan.graph());
         let stack = |external| if external { Stack::External } else { Stack::Host(Ports::default()) };
-        let nodes = plan.nodes.iter().map(|node| Node::new(stack(node.external))).collect();
+        let nodes =
+            plan.nodes.iter().map(|node| Node::new(stack(node.external), node.host.clone())).collect();
         let mut network = Self {
             media,
             applications: Vec::with_capacity(plan.flows.len()),

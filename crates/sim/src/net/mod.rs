@@ -26,6 +26,7 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use airwatt_base::{Instant, Machine, Schedule, Size, Slot, Span};
+use airwatt_energy::HostLedger;
 use airwatt_proto::powersave::{StationId, Window};
 use airwatt_proto::tcp;
 
@@ -336,7 +337,7 @@ impl Network {
             }
             Owner::Application(id) => self.wake_application(id),
             Owner::Socket(id) => {
-                self.sockets[id as usize].transport.handle_timeout(at);
+                self.wake_socket(id);
                 self.drain_socket(id);
             }
             Owner::Middlebox(id) => {
@@ -356,10 +357,13 @@ impl Network {
             let now = self.now;
             match message {
                 Message::Transmit { interface, next, packet } => {
-                    let Interface { medium, member, .. } = self.interfaces[usize::from(interface)];
+                    let Interface { node, medium, member } = self.interfaces[usize::from(interface)];
                     if medium == VIRTUAL {
                         self.enter_middlebox(member, packet);
                         continue;
+                    }
+                    if let Some(host) = &mut self.nodes[usize::from(node)].host {
+                        host.send(node::host_packet(node, &packet), now);
                     }
                     self.media[usize::from(medium)].medium.transmit(member, next, packet, now);
                     self.drain_medium(medium, Direction::from_member(member));
@@ -418,7 +422,10 @@ impl Network {
     /// A packet has arrived at a node.
     #[inline]
     fn arrive(&mut self, node: NodeId, packet: &Packet) {
-        let entry = &self.nodes[usize::from(node)];
+        let entry = &mut self.nodes[usize::from(node)];
+        if let Some(host) = &mut entry.host {
+            host.receive(node::host_packet(node, packet), self.now);
+        }
         if let Some(middlebox) = entry.tap
             && self.middleboxes[usize::from(middlebox)].machine.wants(packet)
         {
@@ -525,6 +532,18 @@ impl Network {
     }
 
     // Sockets and applications.
+
+    /// Serves the timers of a socket, and charges its host for retransmission timeouts.
+    fn wake_socket(&mut self, id: SocketId) {
+        let now = self.now;
+        let socket = &mut self.sockets[id as usize];
+        let Some(host) = &mut self.nodes[usize::from(socket.node)].host else {
+            return socket.transport.handle_timeout(now);
+        };
+        let before = socket.transport.counts().timeouts;
+        socket.transport.handle_timeout(now);
+        host.time_out(socket.transport.counts().timeouts - before, now);
+    }
 
     /// Takes the outputs of a socket's transport.
     fn drain_socket(&mut self, id: SocketId) {
@@ -717,6 +736,19 @@ impl Network {
             Middlebox::Tunnel(tunnel) => Some(tunnel.counts()),
             Middlebox::Gateway(_) => None,
         })
+    }
+
+    /// The accounts of hosts with the names of their nodes.
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = (&str, &HostLedger)> {
+        let nodes = self.plan.nodes.iter().zip(&self.nodes);
+        nodes.filter_map(|(plan, node)| Some((plan.name.as_str(), node.host.as_deref()?)))
+    }
+
+    /// Ends the accounts of all hosts.
+    pub(crate) fn close_hosts(&mut self, end: Instant) {
+        for host in self.nodes.iter_mut().filter_map(|node| node.host.as_mut()) {
+            host.close(end);
+        }
     }
 
     fn failed_flow(&self) -> Option<FlowLabel> {

@@ -1,5 +1,9 @@
 //! Nodes: hosts and access points with their sockets.
 
+use airwatt_base::Instant;
+use airwatt_energy::{Host, HostLedger, HostPacket};
+
+use super::packet::Packet;
 use super::route::{Address, NodeId};
 use crate::stack::middlebox::MiddleboxId;
 use crate::stack::socket::SocketId;
@@ -14,11 +18,14 @@ pub(crate) struct Node {
     pub(crate) impairment: Option<ImpairmentId>,
     /// The tunnels that end at the node, by the address of the other end.
     pub(crate) tunnels: Vec<(Address, MiddleboxId)>,
+    /// The account of what the host draws beside its radio.
+    pub(crate) host: Option<Box<HostLedger>>,
 }
 
 impl Node {
-    pub(crate) const fn new(stack: Stack) -> Self {
-        Self { stack, tap: None, impairment: None, tunnels: Vec::new() }
+    pub(crate) fn new(stack: Stack, host: Option<Host>) -> Self {
+        let host = host.map(|host| Box::new(HostLedger::new(host, Instant::ZERO)));
+        Self { stack, tap: None, impairment: None, tunnels: Vec::new(), host }
     }
 
     /// Adds the end of a tunnel to `peer`.
@@ -31,6 +38,15 @@ impl Node {
     pub(crate) fn tunnel(&self, peer: Address) -> Option<MiddleboxId> {
         let place = self.tunnels.binary_search_by_key(&peer, |(peer, _)| *peer).ok()?;
         Some(self.tunnels[place].1)
+    }
+}
+
+/// A packet as the host of `node` accounts for it.
+pub(crate) fn host_packet(node: NodeId, packet: &Packet) -> HostPacket {
+    HostPacket {
+        bytes: packet.bytes,
+        is_own: packet.src.0 == node || packet.dst.0 == node,
+        sack_blocks: packet.payload.sack_blocks(),
     }
 }
 

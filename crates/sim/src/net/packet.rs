@@ -98,6 +98,17 @@ impl Payload {
         }
     }
 
+    /// Number of blocks of selective acknowledgements.
+    pub fn sack_blocks(&self) -> u32 {
+        match self {
+            Self::Tcp(segment) => segment.sack.iter().count() as u32,
+            Self::E2tcp(packet) => {
+                packet.header.acknowledgement.map_or(0, |ack| ack.blocks.iter().flatten().count() as u32)
+            }
+            Self::Datagram(_) | Self::Carried(..) | Self::Bytes(_) => 0,
+        }
+    }
+
     /// Whether the packet only acknowledges.
     pub fn is_pure_ack(&self) -> bool {
         match self {

@@ -5,7 +5,7 @@
 mod from_topology;
 
 use airwatt_base::Span;
-use airwatt_energy::RadioError;
+use airwatt_energy::{Host, RadioError};
 use airwatt_proto::powersave::StationId;
 use airwatt_proto::tcp::TcpConfig;
 use airwatt_proto::tunnel::TunnelConfig;
@@ -61,6 +61,8 @@ pub struct NodePlan {
     pub external: bool,
     /// Whether it sends on packets of others.
     pub forwards: bool,
+    /// What its host draws beside the radio, if that is accounted for.
+    pub host: Option<Host>,
 }
 
 /// One cell of a [`Plan`]: an access point with its stations, or an ad-hoc network.

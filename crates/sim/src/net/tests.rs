@@ -128,7 +128,12 @@ fn a_packet_to_a_closed_port_or_without_a_route_is_lost() {
     assert_eq!(network.records[0].packets_lost, 1);
     let isolated = network.plan.nodes.len() as NodeId;
     let mut plan = network.plan.clone();
-    plan.nodes.push(plan::NodePlan { name: "isolated".to_owned(), external: false, forwards: false });
+    plan.nodes.push(plan::NodePlan {
+        name: "isolated".to_owned(),
+        external: false,
+        forwards: false,
+        host: None,
+    });
     let mut network = Network::new(plan, 1);
     network.forward(isolated, &Packet { src: route::Address(isolated), ..closed });
     assert_eq!(network.records[0].packets_lost, 1);

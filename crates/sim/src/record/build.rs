@@ -101,6 +101,7 @@ impl Network {
             access_points: self.access_point_results(),
             links: self.link_results(),
             impairments: self.impairment_results(),
+            hosts: self.host_results(),
             tunnels: self.tunnel_results(),
             flows,
         };
@@ -177,7 +178,9 @@ impl Network {
         };
         // A channel that ended earlier than another goes on to the common end.
         let end = finish(self.now);
-        finish(end)
+        let end = finish(end);
+        self.close_hosts(end);
+        end
     }
 
     /// Closes the accounts of a replay: its one flow and its one station.

@@ -3,13 +3,13 @@
 use std::net::Ipv4Addr;
 
 use airwatt_base::Instant;
-use airwatt_energy::State;
+use airwatt_energy::{HostLedger, HostSeconds, State};
 use airwatt_proto::powersave::StationId;
 
 use super::build::share_of;
 use super::{
-    AccessPointResult, CellSetting, ImpairmentResult, LinkDirection, LinkResult, NamedCell, Setting,
-    StationSetting,
+    AccessPointResult, CellSetting, HostResult, ImpairmentResult, LinkDirection, LinkResult, NamedCell,
+    Setting, StationSetting,
 };
 use crate::media::{Medium, PipeStatistics};
 use crate::net::plan::CellPlan;
@@ -172,6 +172,19 @@ impl Network {
             })
         });
         links.collect()
+    }
+
+    /// What hosts drew beside their radios, in the order of their nodes.
+    pub(super) fn host_results(&self) -> Vec<HostResult> {
+        let of = |(name, ledger): (&str, &HostLedger)| HostResult {
+            node: name.to_owned(),
+            profile: ledger.host().name.clone(),
+            energy_j: ledger.energy().as_joules(),
+            idealized_energy_j: ledger.idealized_energy().as_joules(),
+            marginal_energy_j: ledger.marginal_energy().as_joules(),
+            time_s: HostSeconds::of(ledger),
+        };
+        self.hosts().map(of).collect()
     }
 
     /// What impairments did, in the order of their nodes.

@@ -17,7 +17,7 @@ mod tunnels;
 pub(crate) use pcapng::PcapngStream;
 pub use result::{
     AccessPointResult, BlockTimes, CellResult, EnergyByCause, EnergyOverhead, Fairness, FlowResult,
-    ImpairmentResult, LinkDirection, LinkResult, NamedCell, Responses, RunResult, StationResult,
+    HostResult, ImpairmentResult, LinkDirection, LinkResult, NamedCell, Responses, RunResult, StationResult,
     WindowFairness,
 };
 pub use tables::{Column, Table, Values};

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use airwatt_base::{Energy, Span, percentile};
-use airwatt_energy::{Cause, StateSeconds};
+use airwatt_energy::{Cause, HostSeconds, StateSeconds};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -44,6 +44,9 @@ pub struct RunResult {
     /// What impairments of forwarding paths did.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub impairments: Vec<ImpairmentResult>,
+    /// Hosts whose energy beside the radio is accounted for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostResult>,
     /// The tunnels, if the scenario has any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tunnels: Vec<TunnelResult>,
@@ -277,6 +280,23 @@ pub struct StationResult {
     pub service_periods: u64,
     /// Beacons that were expected and not received.
     pub beacons_missed: u64,
+}
+
+/// One host: what it drew beside its radio, from the beginning to the end of the run.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct HostResult {
+    /// Its node.
+    pub node: String,
+    /// The profile of the host.
+    pub profile: String,
+    /// Energy over the whole run.
+    pub energy_j: f64,
+    /// Energy of the time for which its processor was busy, at the whole power (Singh, 2002).
+    pub idealized_energy_j: f64,
+    /// Energy beyond that of an idle host.
+    pub marginal_energy_j: f64,
+    /// How long it was idle, and busy with what.
+    pub time_s: HostSeconds,
 }
 
 /// The energy of a radio by what it was spent on. Each nanosecond has one cause, by the precedence in `docs/causes.md`.

@@ -34,6 +34,9 @@ fn node(group: &NodeGroup) -> Checked {
     if let Some(impairment) = &group.impairment {
         impairment.check().map_err(|error| error.under("impairment"))?;
     }
+    if let Some(host) = &group.host_energy {
+        host.check().map_err(|error| error.under("host_energy"))?;
+    }
     for (index, middlebox) in group.middlebox.iter().enumerate() {
         let under = |error: SettingError| error.under(index).under("middlebox");
         middlebox.check().map_err(under)?;

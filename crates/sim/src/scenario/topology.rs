@@ -10,6 +10,7 @@
 //! A network is made of this form alone. Names become numbers in [`super::resolve`].
 
 use airwatt_base::{QueueLimit, Rate, Span, kinds};
+use airwatt_energy::HostEnergyConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +67,8 @@ pub struct NodeGroup {
     pub middlebox: Vec<MiddleboxConfig>,
     /// Delay, loss and reordering of the packets that it forwards.
     pub impairment: Option<ImpairmentConfig>,
+    /// What the host draws beside its radio. Default: it is not accounted for.
+    pub host_energy: Option<HostEnergyConfig>,
 }
 
 impl NodeGroup {

@@ -43,6 +43,10 @@ pub(super) fn plan(scenario: &Scenario, seed: u64) -> Result<Plan, RadioError> {
         name: node.name.clone(),
         external: false,
         forwards: node.forwards,
+        host: topology.node[node.group]
+            .host_energy
+            .as_ref()
+            .map(|config| config.host().expect("the host of a checked scenario")),
     });
     let mut gateways = Gateways::default();
     let flows =
