@@ -63,10 +63,10 @@ def sliding_window(
         raise InputError("alpha: given without a capacity")
     bin_s, window_s = _number("bin_s", bin_s), _number("window_s", window_s)
     if not (bin_s > 0 and 0 < window_s < math.inf and window_s / bin_s < math.inf):
-        raise InputError(f"window_s: {window_s:g} of bins of {bin_s:g} s; allowed are values above zero")
+        raise InputError(f"window_s: expected values above zero, got {window_s:g} of bins of {bin_s:g} s")
     window = round(window_s / bin_s)
     if abs(window * bin_s - window_s) > 1e-9 * window_s:
-        raise InputError(f"window_s: {window_s:g}; allowed are multiples of bin_s, {bin_s:g}")
+        raise InputError(f"window_s: expected a multiple of bin_s, {bin_s:g}, got {window_s:g}")
     rows = [_numbers(f"amounts[{number}]", row) for number, row in enumerate(amounts)]
     return _core.fairness_sliding(
         rows,
@@ -81,7 +81,7 @@ def _numbers(name: str, values: Iterable[float]) -> list[float]:
     try:
         return [float(value) for value in values]
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{name}: {error}; allowed is a list of numbers") from None
+        raise InputError(f"{name}: expected a list of numbers, got one without: {error}") from None
 
 
 def _number(name: str, value: float) -> float:

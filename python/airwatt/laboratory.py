@@ -128,10 +128,10 @@ def product(
         if values is None:
             continue
         if isinstance(values, str) or not values:
-            raise InputError(f"{key}: {values!r} is not a list of choices; allowed is one or more")
+            raise InputError(f"{key}: expected a list of one or more choices, got {values!r}")
         axes[key] = [_core.toml_value(value) for value in values]
     if not axes:
-        raise InputError("nothing to compare; allowed are policies, transports, or values of a key to vary")
+        raise InputError("compare: expected policies, transports, or values of a key to vary, got none")
     return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
 
 
@@ -317,8 +317,8 @@ def choices(policy: str | None, transport: str | None) -> list[tuple[str, str]]:
 def check_seeds(seed: int, runs: int) -> None:
     """Raises `InputError` unless seed, seed + 1, ... all fit."""
     if not 1 <= runs <= MAX_RUNS:
-        raise InputError(f"runs: {runs}; allowed are 1 to {MAX_RUNS}")
+        raise InputError(f"runs: expected 1 to {MAX_RUNS}, got {runs}")
     if not 0 <= seed <= MAX_SEED - (runs - 1):
         # Python refuses to write an integer of more than some thousand digits.
         shown = seed if abs(seed) < 10**40 else "more than 40 digits"
-        raise InputError(f"seed: {shown}; allowed are 0 to {MAX_SEED - (runs - 1)}")
+        raise InputError(f"seed: expected 0 to {MAX_SEED - (runs - 1)}, got {shown}")

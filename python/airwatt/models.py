@@ -96,7 +96,7 @@ class Model:
         shape = self._shape(given)
         points = int(np.prod(shape, dtype=np.int64))
         if points > MAX_POINTS:
-            raise InputError(f"{self.name}: {points} points; allowed is at most {MAX_POINTS} at once")
+            raise InputError(f"{self.name}: expected at most {MAX_POINTS} points at once, got {points}")
         columns = [
             value if isinstance(value, float) else np.ascontiguousarray(np.broadcast_to(value, shape)).reshape(-1)
             for value in given
@@ -120,7 +120,7 @@ class Model:
         """Describes a parameter. Raises `InputError` if there is none of this name."""
         if name in self.parameters:
             return self.parameters[name]
-        raise InputError(f"{self.name}: no parameter {name}; {_suggestion(name, self.parameters)}")
+        raise InputError(f"{self.name}: expected a parameter ({_suggestion(name, self.parameters)}), got {name}")
 
     def values(self, name: str, text: str) -> list[float]:
         """Reads values as the command line takes them: `10ms`, `10ms,20ms`, `10ms:300ms:5ms`. Raises `InputError`."""
@@ -144,7 +144,7 @@ class Model:
             numbers = np.asarray(numbers, dtype=np.float64)
         except (TypeError, ValueError):
             shown = _shown(value)
-            raise InputError(f"{self.name}: {field.name}: {shown}; allowed are numbers and arrays of numbers") from None
+            raise InputError(f"{self.name}: {field.name}: expected numbers or arrays of numbers, got {shown}") from None
         return float(numbers) if numbers.ndim == 0 else numbers
 
     def _choices(self, field: Record, value: Any) -> float | Array:
@@ -154,7 +154,7 @@ class Model:
         for name in names.reshape(-1):
             if name not in field.choices:
                 shown = repr(name) if isinstance(name, str) else _shown(name)
-                raise InputError(f"{self.name}: {field.name}: {shown}; allowed are {', '.join(field.choices)}")
+                raise InputError(f"{self.name}: {field.name}: expected {', '.join(field.choices)}, got {shown}")
             indices.append(float(field.choices.index(name)))
         return indices[0] if names.ndim == 0 else np.array(indices).reshape(names.shape)
 
@@ -165,7 +165,7 @@ class Model:
             return np.broadcast_shapes(*(array.shape for array in arrays.values()))
         except ValueError:
             shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
-            raise InputError(f"{self.name}: {shapes}; allowed are shapes that broadcast to one") from None
+            raise InputError(f"{self.name}: expected shapes that broadcast to one, got {shapes}") from None
 
 
 def radio(name: str) -> dict[str, float]:
@@ -190,7 +190,7 @@ def ack_gaps(*, throughput_bps: float, rtt_s: float = 0.1, m: int = 1, q: float 
     try:
         pairs = np.array(_core.ack_gaps(throughput_bps, rtt_s, m, q))
     except OverflowError as error:
-        raise InputError(f"ack-gap: {error}; allowed are floating-point numbers") from None
+        raise InputError(f"ack-gap: expected floating-point numbers: {error}") from None
     return pairs[:, 0], pairs[:, 1]
 
 
@@ -198,14 +198,14 @@ def find(name: str) -> Model:
     """Gives the model of a name, as in `tcp-energy` or `tcp_energy`. Raises `InputError`."""
     found = ALL.get(name.replace("_", "-"))
     if found is None:
-        raise InputError(f"model {name}: unknown; {_suggestion(name, ALL)}")
+        raise InputError(f"model: expected a model ({_suggestion(name, ALL)}), got {name}")
     return found
 
 
 def _suggestion(name: str, known: Mapping[str, Any]) -> str:
     # The names all at once would be more than a line.
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-    return f"near it are {', '.join(close)}" if close else f"allowed are {', '.join(known)}"
+    return f"near it: {', '.join(close)}" if close else ", ".join(known)
 
 
 def _shown(value: Any) -> str:

@@ -36,7 +36,7 @@ class _Tabular(ABC):
         import pyarrow as pa
 
         if what not in ("stations", "flows", "runs"):
-            raise InputError(f"table {what!r}: unknown; allowed are stations, flows, runs")
+            raise InputError(f"table: expected stations, flows or runs, got {what!r}")
         rows = self._rows(what)
         names = list(dict.fromkeys(name for row in rows for name in row))
         return pa.table({name: [row.get(name) for row in rows] for name in names})

@@ -52,8 +52,7 @@ class Threshold(NamedTuple):
         except ValueError:
             limit = math.nan
         if match is None or not math.isfinite(limit):
-            allowed = "KEY OP NUMBER, as in 'stations.0.energy_j > 20'"
-            raise InputError(f"--fail-if {text!r}: not a comparison; allowed is {allowed}")
+            raise InputError(f"--fail-if: expected KEY OP NUMBER, as in 'stations.0.energy_j > 20', got {text!r}")
         row = tuple(part.strip() for part in match["row"].split(",")) if match["row"] else ()
         return cls(text.strip(), match["key"], _OPERATORS[match["op"]], limit, row)
 

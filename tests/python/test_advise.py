@@ -136,7 +136,7 @@ def test_a_threshold_is_held(airwatt):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], ["no traffic"]),
+        ([], ["expected a scenario, a capture"]),
         (["--delay", "20", *BULK], ["--delay", "20", "unit"]),
         (["--delay", "-1ms", *BULK], ["--delay"]),
         (["--delay", "nan", *BULK], ["--delay"]),

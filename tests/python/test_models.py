@@ -104,14 +104,14 @@ def _numbers(model):
         ({"p": [0.1, 0.2], "m": [1, 2, 3]}, ["p (2,)", "m (3,)", "broadcast"]),
         ({"p": "20ms"}, ["p: expected a number", "20ms"]),
         ({"rtt_s": "20"}, ["rtt_s", "20", "with its unit"]),
-        ({"p": None}, ["p: None", "numbers"]),
+        ({"p": None}, ["p: expected", "None", "numbers"]),
         ({"p": 1j}, ["p", "numbers"]),
-        ({"p": True}, ["p: True", "numbers"]),
+        ({"p": True}, ["p: expected", "True", "numbers"]),
         ({"p": [[0.1], [0.2, 0.3]]}, ["p", "numbers"]),
         ({"p": range}, ["p", "numbers"]),
         ({"accounting": "best"}, ["accounting", "best", "repaired, unclamped, printed"]),
         ({"accounting": 1}, ["accounting", "1", "repaired"]),
-        ({"rtt": 0.1}, ["no parameter rtt", "rtt_s"]),
+        ({"rtt": 0.1}, ["expected a parameter", "rtt_s"]),
         ({"p": 5e-324}, ["p: expected", "every result is finite", "got 5e-324"]),
     ],
     ids=str,
@@ -173,7 +173,7 @@ def test_each_parameter_of_each_model_refuses_what_it_cannot_be(model, field):
                 model(**arguments)
             text = str(caught.value)
             assert text.startswith(f"{model.name}: {field.name}: "), text
-            assert ": expected " in text or "; allowed " in text
+            assert ": expected " in text
             assert "\n" not in text
 
 
@@ -285,7 +285,7 @@ def test_pictures(airwatt, tmp_path, values):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["frob"], ["frob", "allowed are mac-frame"]),
+        (["frob"], ["frob", "expected a model (mac-frame"]),
         (["tcp-enrgy"], ["tcp-enrgy", "tcp-energy"]),
         (["tcp-energy", "-p", "rtt"], ["--param", "rtt", "KEY=VALUES"]),
         (["tcp-energy", "-p", "=1"], ["--param", "KEY=VALUES"]),
@@ -305,7 +305,7 @@ def test_pictures(airwatt, tmp_path, values):
         (["ap-buffer", "--radio", "ar5004"], ["ap-buffer", "radio"]),
         (["tcp-energy", "--plot", "x.gif"], ["--plot", ".png"]),
         (["tcp-energy", "--plot", "/tmp/x.png"], ["--plot", "one or two"]),
-        (["list", "-p", "p=1"], ["no model"]),
+        (["list", "-p", "p=1"], ["expected the name of a model"]),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )

@@ -38,7 +38,7 @@ def test_data_frames_have_a_row_a_station_and_a_flow(result):
     frame = result.to_pandas("flows")
     assert list(frame["scenario"]) == ["fast-dsl"]
     assert frame["goodput_bps"][0] == result.flows[0].goodput_bps
-    with pytest.raises(airwatt.InputError, match="allowed are stations, flows, runs"):
+    with pytest.raises(airwatt.InputError, match="expected stations, flows or runs"):
         result.to_arrow("frob")
 
 
@@ -87,9 +87,9 @@ def test_a_scenario_can_be_loaded_once_and_changed():
         (lambda: airwatt.run("fast-dsl", policy="frob"), "frob"),
         (lambda: airwatt.run("fast-dsl", seed=-1), "seed"),
         (lambda: airwatt.run("fast-dsl", runs=0), "runs"),
-        (lambda: airwatt.compare("fast-dsl"), "nothing to compare"),
-        (lambda: airwatt.compare("fast-dsl", policy="psm"), "not a list"),
-        (lambda: airwatt.compare("fast-dsl", policy=[]), "not a list"),
+        (lambda: airwatt.compare("fast-dsl"), "compare: expected policies"),
+        (lambda: airwatt.compare("fast-dsl", policy="psm"), "expected a list of one or more"),
+        (lambda: airwatt.compare("fast-dsl", policy=[]), "expected a list of one or more"),
         (lambda: airwatt.analyze("/no/such.pcap"), "/no/such.pcap"),
     ],
 )

@@ -29,7 +29,7 @@ def quantity(option: str, text: str, kind: str) -> float:
     except InputError:
         read = -1.0
     if read < 0:
-        raise InputError(f"{option} {text!r}: not a {kind}; allowed is a number with a unit, as in {_EXAMPLES[kind]}")
+        raise InputError(f"{option}: expected a {kind} with its unit, as in {_EXAMPLES[kind]}, got {text!r}")
     return read
 
 
@@ -40,7 +40,7 @@ def energy(option: str, text: str) -> float:
     except InputError:
         read = 0.0
     if read <= 0:
-        raise InputError(f"{option} {text!r}: not an energy; allowed is a number above zero with J, Wh, as in 11.4Wh")
+        raise InputError(f"{option}: expected an energy above zero with J or Wh, as in 11.4Wh, got {text!r}")
     return read
 
 
@@ -50,17 +50,17 @@ def flow(text: str) -> dict[str, Any]:
     if not 3 <= len(parts) <= 4 or parts[0] not in ("down", "up") or parts[1] not in APPLICATIONS:
         known = ", ".join(f"{name}:{key.upper()}" for name, (key, _) in APPLICATIONS.items())
         raise InputError(
-            f"--flow {text!r}: not a flow; allowed are down: or up: and one of {known}, as in down:bulk:5MB"
+            f"--flow: expected down: or up: and one of {known}, as in down:bulk:5MB, got {text!r}"
         )
     direction, application, amount, *packet = parts
     key, kind = APPLICATIONS[application]
-    if quantity(f"--flow {text!r}: ", amount, kind) <= 0:
-        raise InputError(f"--flow {text!r}: {key} {amount}; allowed is more than nothing")
+    if quantity(f"--flow {text!r}", amount, kind) <= 0:
+        raise InputError(f"--flow {text!r}: expected a {key} above zero, got {amount}")
     sent = {"kind": application, key: amount}
     if packet:
         if application not in _PACKETS:
-            raise InputError(f"--flow {text!r}: no packet size goes with {application}; allowed is it without")
-        quantity(f"--flow {text!r}: ", packet[0], "size")
+            raise InputError(f"--flow {text!r}: expected no packet size with {application}, got {packet[0]}")
+        quantity(f"--flow {text!r}", packet[0], "size")
         sent["packet"] = packet[0]
     transport = {"transport": "udp"} if application == "cbr" else {}
     return {"direction": direction, "application": sent, **transport}

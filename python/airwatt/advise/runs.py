@@ -86,7 +86,7 @@ def advise(
     loaded = laboratory.load(scenario, (), set)
     text = loaded.to_dict()
     if "wifi" not in text:
-        raise InputError(f"advise {loaded.name}: has no [wifi]; allowed is a scenario whose stations can sleep")
+        raise InputError(f"advise {loaded.name}: expected a scenario whose stations can sleep, got one without [wifi]")
     plan = json.loads(_core.advise_scenario(loaded, budget_s, confirm))
     rows = rows_of(plan)
     confirmed = [row for row in rows if row.confirm]

@@ -107,7 +107,7 @@ def command(
     else:
         for option, value in {"--station": station, "--user": user}.items():
             if value is not None:
-                raise InputError(f"{option} {value}: is for captures; allowed is a capture beside it")
+                raise InputError(f"{option} {value}: expected a capture beside it, got none")
         found = _simulated(source, flow or [], settings, duration, limit, (budget, runs, seed, confirm))
     found.battery_j = battery_j
     document = found.to_dict()
@@ -160,23 +160,23 @@ def _settings(radio: str | None, path: dict[str, str | None], set_: list[str] | 
     if radio is not None:
         known = [str(profile.name) for profile in laboratory.radios()]
         if radio not in known:
-            raise InputError(f"--radio {radio}: unknown; allowed are {', '.join(known)}")
+            raise InputError(f"--radio: expected {', '.join(known)}, got {radio}")
     keys = {**path, "station.radio": radio}
     return {key: value for key, value in keys.items() if value is not None} | dict(options.overrides(set_))
 
 
 def _check_source(source: str | None, flow: list[str] | None) -> None:
     if source is None and not flow:
-        raise InputError("advise: no traffic; allowed are a scenario, a capture, or --flow as in down:bulk:5MB")
+        raise InputError("advise: expected a scenario, a capture, or --flow as in down:bulk:5MB, got none")
     if source is not None and flow:
-        raise InputError(f"--flow {flow[0]}: beside {source}; allowed is one of the two")
+        raise InputError(f"--flow {flow[0]}: expected no scenario or capture beside it, got {source}")
 
 
 def _only_for_scenarios(rtt: str | None, down: str | None, up: str | None, set_: list[str] | None) -> None:
     given = {"--rtt": rtt, "--down": down, "--up": up, "--set": set_}
     for option, value in given.items():
         if value:
-            raise InputError(f"{option}: a capture has its path; allowed is with a scenario or --flow")
+            raise InputError(f"{option}: expected a scenario or --flow beside it, got a capture, which has its own path")
 
 
 def _parts(found: Advice) -> Iterator[str | Table]:

@@ -153,7 +153,7 @@ def _printable(name: str) -> str:
 def _draw(document: dict[str, Any], plot: Path) -> None:
     if not document["policies"]:
         if document["station"] is not None:
-            raise InputError(f"--plot {plot}: nothing of this station can be replayed; allowed without --plot")
+            raise InputError(f"--plot {plot}: expected a station with packets that can be replayed, got one without")
         say("no picture: the capture leaves doubt which station is meant; --station ADDR names it")
         return
     from airwatt.plots import analyze as picture

@@ -50,7 +50,7 @@ def command(
     }
     varied = _varied(vary)
     if not varied and not any(chosen.values()):
-        raise InputError("compare: nothing to compare; allowed are --policy A,B --transport A,B --vary KEY=V1,V2")
+        raise InputError("compare: expected --policy A,B --transport A,B or --vary KEY=V1,V2, got none")
     limits = options.thresholds_of_runs(fail_if, laboratory.product(**chosen, vary=varied))
     interrupted: laboratory.Interrupted | None = None
     try:
@@ -105,9 +105,9 @@ def _varied(texts: Sequence[str] | None) -> dict[str, list[str]]:
     for text in texts or ():
         key, equals, values = text.partition("=")
         if not equals or not key.strip():
-            raise InputError(f"--vary {text!r}: not a list of values; allowed is KEY=V1,V2,...")
+            raise InputError(f"--vary: expected KEY=V1,V2,..., got {text!r}")
         if key.strip() in varied:
-            raise InputError(f"--vary {text!r}: names {key.strip()} twice; allowed is each once")
+            raise InputError(f"--vary {text!r}: expected each key once, got {key.strip()} twice")
         varied[key.strip()] = options.names(f"--vary {key.strip()}", values) or []
     return varied
 

@@ -87,15 +87,15 @@ def command(
         print_text("nothing to remove: hosts, devices and processes end with their emulation\n")
         return
     if scenario is None:
-        raise InputError("no SCENARIO; allowed is the name of one that ships, or a file")
+        raise InputError("SCENARIO: expected the name of one that ships, or a file, got none")
     limits = options.thresholds_of_runs(fail_if)
     check_picture("--plot", plot)
     check_file("--pcap", pcap)
     check_file("--perfetto", perfetto)
     if shell is not None and (words or host is not None):
-        raise InputError("--shell: opens a shell; allowed is it, or a COMMAND with or without --in")
+        raise InputError("--shell: expected neither COMMAND nor --in beside it, since it opens a shell")
     if host is not None and not words:
-        raise InputError(f"--in {host}: has no COMMAND; allowed is --in HOST -- COMMAND")
+        raise InputError(f"--in {host}: expected a command, as in --in HOST -- COMMAND, got none")
     if shell is not None:
         host, words = shell, [os.environ.get("SHELL", "/bin/sh")]
     loaded = laboratory.load(scenario, laboratory.choices(policy, transport), options.overrides(set_))

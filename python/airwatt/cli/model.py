@@ -80,7 +80,7 @@ def command(
         _validate(model, runs, seed, json, plot)
         return
     if runs is not None:
-        raise InputError(f"--runs {runs}: is for simulations; allowed is with --validate")
+        raise InputError(f"--runs {runs}: expected --validate beside it, since a model has no runs, got none")
     if describe:
         _print_description(model, json)
         return
@@ -88,7 +88,7 @@ def command(
     if radio is not None:
         powers = {key: [value] for key, value in models.radio(radio).items() if key in model.parameters}
         if not powers:
-            raise InputError(f"--radio {radio}: {model.name} has no radio; allowed is a model with powers")
+            raise InputError(f"--radio {radio}: expected a model with powers of a radio, got {model.name}")
         given = powers | given
     shown = _shown(model, results)
     document = solve(model, given)
@@ -113,7 +113,7 @@ def solve(model: Model, given: Mapping[str, Sequence[float]]) -> dict[str, Any]:
     varied = {name: values for name, values in given.items() if len(values) > 1}
     points = int(np.prod([len(values) for values in varied.values()], dtype=object)) if varied else 1
     if points > MAX_POINTS:
-        raise InputError(f"{model.name}: {points} points; allowed is at most {MAX_POINTS}")
+        raise InputError(f"{model.name}: expected at most {MAX_POINTS} points, got {points}")
     grid = dict(zip(varied, np.meshgrid(*varied.values(), indexing="ij"), strict=True))
     numbers = {name: grid[name] if name in grid else values[0] for name, values in given.items()}
     solution = model(**{name: _named(model.parameters[name], value) for name, value in numbers.items()})
@@ -160,10 +160,10 @@ def _given(model: Model, texts: Sequence[str] | None) -> dict[str, list[float]]:
     for text in texts or ():
         key, equals, values = text.partition("=")
         if not equals or not key.strip():
-            raise InputError(f"--param {text!r}: not an assignment; allowed is KEY=VALUES")
+            raise InputError(f"--param: expected KEY=VALUES, got {text!r}")
         name = _full_name(model, key.strip())
         if name in given:
-            raise InputError(f"--param {text!r}: gives {name} twice; allowed is once, with a list")
+            raise InputError(f"--param {text!r}: expected {name} once, with a list of values, got it twice")
         given[name] = model.values(name, values)
     return given
 
@@ -173,7 +173,7 @@ def _full_name(model: Model, key: str) -> str:
         return key
     meant = [field.name for field in model.parameters.values() if field.short_name == key]
     if len(meant) > 1:
-        raise InputError(f"--param {key}: may be {' or '.join(meant)}; allowed is one of these names")
+        raise InputError(f"--param: expected {' or '.join(meant)}, got {key}")
     return meant[0] if meant else str(model.parameter(key).name)
 
 
@@ -183,19 +183,19 @@ def _shown(model: Model, text: str | None) -> list[str]:
         return list(model.columns)
     for name in names:
         if name not in model.results:
-            raise InputError(f"--show {name}: no result of {model.name}; allowed are {', '.join(model.results)}")
+            raise InputError(f"--show: expected results of {model.name} ({', '.join(model.results)}), got {name}")
     return names
 
 
 def _refuse_with_list(*flags: object) -> None:
     if any(flags):
-        raise InputError("model: no model named; allowed without one is only --json")
+        raise InputError("model: expected the name of a model with these flags, got none; hint: --json alone lists the models")
 
 
 def _refuse_with_validate(flags: Mapping[str, object]) -> None:
     for flag, value in flags.items():
         if value:
-            raise InputError(f"{flag}: a validation has points of its own; allowed is without --validate")
+            raise InputError(f"{flag}: expected no --validate beside it, since a validation has points of its own")
 
 
 def _validate(model: Model, runs: int | None, seed: int, json: bool, plot: Path | None) -> None:

@@ -91,7 +91,7 @@ def overrides(pairs: Iterable[str] | None) -> list[tuple[str, str]]:
     for pair in pairs or ():
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():
-            raise InputError(f"--set {pair!r}: not an assignment; allowed is KEY=VALUE")
+            raise InputError(f"--set: expected KEY=VALUE, got {pair!r}")
         parsed.append((key.strip(), value.strip()))
     return parsed
 
@@ -102,10 +102,10 @@ def names(option: str, text: str | None) -> list[str] | None:
         return None
     parsed = [name.strip() for name in text.split(",")]
     if "" in parsed:
-        raise InputError(f"{option} {text!r}: has an empty name; allowed is A,B,...")
+        raise InputError(f"{option}: expected A,B,..., got an empty name in {text!r}")
     for name in parsed:
         if parsed.count(name) > 1:
-            raise InputError(f"{option} {text!r}: names {name} twice; allowed is each once")
+            raise InputError(f"{option} {text!r}: expected each name once, got {name} twice")
     return parsed
 
 

@@ -96,7 +96,7 @@ def check_picture(option: str, path: Path | None) -> None:
     if path is None:
         return
     if path.suffix.lower() not in _PICTURES:
-        raise InputError(f"{option} {path}: unknown kind of picture; allowed are names that end in .png, .svg, .pdf")
+        raise InputError(f"{option}: expected a name that ends in .png, .svg or .pdf, got {path}")
     check_file(option, path)
 
 
@@ -105,15 +105,15 @@ def check_file(option: str, path: Path | None) -> None:
     if path is None:
         return
     if path.is_dir():
-        raise InputError(f"{option} {path}: is a folder; allowed is the name of a file")
+        raise InputError(f"{option}: expected the name of a file, got folder {path}")
     if not path.parent.is_dir():
-        raise InputError(f"{option} {path}: there is no folder {path.parent}; allowed is one that exists")
+        raise InputError(f"{option} {path}: expected a folder that exists, got {path.parent}")
     if path.exists() and not os.access(path, os.W_OK):
-        raise InputError(f"{option} {path}: may not be written; allowed is a place with write permission")
+        raise InputError(f"{option}: expected a file with write permission, got {path}")
     # A regular file is written beside the old one and then replaces it.
     folder = path.resolve().parent
     if (path.is_file() or not path.exists()) and not os.access(folder, os.W_OK | os.X_OK):
-        raise InputError(f"{option} {path}: folder {folder} may not be written; allowed is one with write permission")
+        raise InputError(f"{option} {path}: expected a folder with write permission, got {folder}")
 
 
 @contextlib.contextmanager

@@ -59,7 +59,7 @@ def command(
         _list(catalogue.choose(["all"]), runs, json)
         return
     if "list" in ids:
-        raise InputError("reproduce list: stands alone; allowed beside it is nothing")
+        raise InputError("reproduce list: expected no other IDs beside it, got some")
     chosen = catalogue.choose(ids)
     _check_folder(out)
     with bar("reproduce") as on_progress:
@@ -106,7 +106,7 @@ def _list(chosen: Sequence[catalogue.Chosen], runs: int, json: bool) -> None:
 def _check_folder(out: Path) -> None:
     """Before anything runs."""
     if out.exists() and not out.is_dir():
-        raise InputError(f"--out {out}: is a file; allowed is a folder, new or old")
+        raise InputError(f"--out: expected a folder, new or old, got file {out}")
     with writing("--out", out):
         out.mkdir(parents=True, exist_ok=True)
 

@@ -30,7 +30,7 @@ def draw(document: Mapping[str, Any], model: Model, shown: Sequence[str] | None,
     if shown is None:
         panels = [name for name in panels if _varies(points, name, curves)] or panels
     if not panels:
-        raise InputError("--show: no number among the results to draw; allowed is at least one that is no name")
+        raise InputError("--show: expected at least one result that is a number, got names alone")
     with style.styled():
         figure = Figure(figsize=(4.8 * min(len(panels), 2), 3.2 * ((len(panels) + 1) // 2)), layout="constrained")
         grid = figure.subplots((len(panels) + 1) // 2, min(len(panels), 2), squeeze=False)
@@ -50,14 +50,14 @@ def _axes_of(model: Model, points: Sequence[Mapping[str, Any]]) -> tuple[str, st
     """Chooses the parameter for the axis, the one with most values, and the one for curves."""
     varied = {name: len({str(point["at"][name]) for point in points}) for name in points[0]["at"]}
     if not 1 <= len(varied) <= 2:
-        raise InputError(f"--plot: {len(varied)} parameters have several values; allowed are one or two")
+        raise InputError(f"--plot: expected one or two parameters with several values, got {len(varied)}")
     numbers = [name for name in varied if model.parameters[name].kind != "choice"]
     if not numbers:
-        raise InputError("--plot: only names vary; allowed is a parameter with numbers for the axis")
+        raise InputError("--plot: expected several values of a parameter with numbers for the axis, got several names alone")
     x = max(numbers, key=lambda name: varied[name])
     curves = next((name for name in varied if name != x), None)
     if curves is not None and varied[curves] > _MAX_CURVES:
-        raise InputError(f"--plot: {varied[curves]} values of {curves}; allowed are at most {_MAX_CURVES} curves")
+        raise InputError(f"--plot: expected at most {_MAX_CURVES} curves, got {varied[curves]} values of {curves}")
     return x, curves
 
 

@@ -36,10 +36,10 @@ def _named(text: str, known: Sequence[Document]) -> set[str]:
         for item in document.reproductions:
             if text in (document.id(item), f"{document.number}.{item.place}"):
                 return {document.id(item)}
-    raise InputError(f"reproduce {text!r}: unknown; {_allowed(text, known)}")
+    raise InputError(f"reproduce: expected {_expected(text, known)}, got {text!r}")
 
 
-def _allowed(text: str, known: Sequence[Document]) -> str:
+def _expected(text: str, known: Sequence[Document]) -> str:
     import difflib
 
     ids = [document.id(item) for document in known for item in document.reproductions]
@@ -49,7 +49,7 @@ def _allowed(text: str, known: Sequence[Document]) -> str:
         text = text.replace(f"{document.number}.", f"{document.name}/")
     close = difflib.get_close_matches(text, ids, n=3, cutoff=0.6)
     near = f" (near it: {', '.join(close)})" if close else ""
-    return f"allowed are {names}, or one that `airwatt reproduce list` shows{near}"
+    return f"{names}, or one that `airwatt reproduce list` shows{near}"
 
 
 def cost_s(chosen: Sequence[Chosen], runs: int, cores: int) -> float:

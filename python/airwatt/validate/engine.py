@@ -63,7 +63,7 @@ def validate(
     """Runs everything with seeds seed, seed + 1, ... Raises `RunError`, and `KeyboardInterrupt` on an interrupt."""
     count = validation.runs if runs is None else runs
     if count < 1:
-        raise InputError(f"--runs {count}: allowed is 1 or more")
+        raise InputError(f"--runs: expected 1 or more, got {count}")
     with tempfile.TemporaryDirectory() as folder:
         cases = validation.cases(Path(folder))
         results, interrupted = run_points([p for case in cases for p in case.points], count, seed, on_progress)
