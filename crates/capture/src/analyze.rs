@@ -11,6 +11,7 @@ use std::path::Path;
 use airwatt_base::{Instant, Size, Span};
 use airwatt_energy::Radio;
 use airwatt_sim::replay::Arrival;
+use airwatt_sim::scenario::IDEAL;
 use tracing::debug;
 
 use crate::error::CaptureError;
@@ -216,8 +217,8 @@ fn keep_alive_costs(
     what_if: &mut WhatIf<'_>,
     document: &mut Analysis,
 ) -> Result<(), AnalyzeError> {
-    // `ideal` is a bound that no real policy reaches.
-    let real = || document.policies.iter().filter(|policy| policy.policy != "ideal");
+    // The lower bound is not reached by any policy.
+    let real = || document.policies.iter().filter(|policy| policy.policy != IDEAL.name);
     let usual = real().find(|policy| policy.policy == USUAL_POLICY);
     let usual = usual.or_else(|| real().min_by(|a, b| a.energy_j.total_cmp(&b.energy_j)));
     let Some(usual) = usual.map(|policy| policy.policy.clone()) else { return Ok(()) };

@@ -17,7 +17,7 @@ use airwatt_sim::RunError;
 use airwatt_sim::net::RunProgress;
 use airwatt_sim::record::EnergyByCause;
 use airwatt_sim::replay::{Arrival, Delay, Replayed, replay};
-use airwatt_sim::scenario::Scenario;
+use airwatt_sim::scenario::{IDEAL, Scenario, policy_kinds};
 use tracing::debug;
 
 use crate::analyze::{AnalyzeError, TAIL};
@@ -76,24 +76,29 @@ fn idle_time(segments: &[SegmentArrivals]) -> Span {
     idle
 }
 
-/// A policy and the text that named it.
+/// A policy, or the lower bound of one, and the text that named it.
 #[derive(Clone, Debug)]
 pub(crate) struct Choice {
     name: String,
     policy: PowerSaveConfig,
+    lower_bound: bool,
 }
 
+const ACTIVE: PowerSaveConfig = PowerSaveConfig::Active(NoSettings {});
+
 impl Choice {
-    /// Reads `psm` or `uapsd:interval=40ms`.
+    /// Reads `psm`, `uapsd:interval=40ms` or `ideal`.
     pub(crate) fn parse(text: &str) -> Result<Self, SettingError> {
-        Ok(Self { name: text.to_owned(), policy: text.parse()? })
+        let lower_bound = text == IDEAL.name;
+        let policy = if lower_bound { ACTIVE } else { text.parse()? };
+        Ok(Self { name: text.to_owned(), policy, lower_bound })
     }
 }
 
-/// Reads the names of policies; all policies if there are none.
+/// Reads the names of policies; all policies and the lower bound if there are none.
 pub(crate) fn choices(names: &[String]) -> Result<Vec<Choice>, SettingError> {
     if names.is_empty() {
-        return PowerSaveConfig::KINDS.iter().map(|kind| Choice::parse(kind.name)).collect();
+        return policy_kinds().map(|kind| Choice::parse(kind.name)).collect();
     }
     names.iter().map(|name| Choice::parse(name)).collect()
 }
@@ -178,7 +183,7 @@ impl<'a> WhatIf<'a> {
         let rates = self.phy.rates();
         // Some more for the keep-alives, whose number follows from the capture.
         self.runs = (4 + choices.len() * rates.len()) * self.segments.len().max(1);
-        let active = Choice { name: "active".to_owned(), policy: PowerSaveConfig::Active(NoSettings {}) };
+        let active = Choice { name: "active".to_owned(), policy: ACTIVE, lower_bound: false };
         let awake = self.replay_all(&active, self.phy.rate)?;
         let mut reports = Vec::new();
         for choice in choices {
@@ -230,6 +235,7 @@ impl<'a> WhatIf<'a> {
         let mut scenario = Scenario::from_text(CELL, "--set", &settings)
             .map_err(|error| AnalyzeError::Option(error.to_string()))?;
         scenario.station[0].power_save = choice.policy;
+        scenario.station[0].lower_bound = choice.lower_bound;
         Ok(scenario)
     }
 

@@ -5,7 +5,7 @@ use airwatt_base::{Power, Rate, Voltage};
 use airwatt_energy::{BeaconReception, Radio, State, Transition};
 use airwatt_proto::powersave::PowerSaveConfig;
 use airwatt_sim::record::RunResult;
-use airwatt_sim::scenario::{Scenario, Transport, shipped};
+use airwatt_sim::scenario::{Scenario, Transport, policy_kinds, shipped};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
@@ -100,15 +100,15 @@ pub(crate) fn finding_kinds() -> Vec<&'static str> {
     airwatt_capture::report::finding_kinds().collect()
 }
 
-/// The power-save policies, as a JSON list of `{name, description, needs}`.
+/// The power-save policies and the lower bound, as a JSON list of `{name, description, needs}`.
 #[pyfunction]
 pub(crate) fn policies() -> String {
-    let policy = |kind: &KindInfo| {
+    let policy = |kind: KindInfo| {
         let needs_uapsd = PowerSaveConfig::named(kind.name).is_ok_and(|policy| policy.needs_uapsd());
         let needs = needs_uapsd.then_some("U-APSD");
         json!({ "name": kind.name, "description": kind.description, "needs": needs })
     };
-    Value::Array(PowerSaveConfig::KINDS.iter().map(policy).collect()).to_string()
+    Value::Array(policy_kinds().map(policy).collect()).to_string()
 }
 
 /// The transports, as a JSON list of `{name, description}`.

@@ -5,6 +5,8 @@
 
 mod validation;
 
+use airwatt_proto::powersave::PowerSaveConfig;
+use airwatt_sim::scenario::Scenario;
 use validation::{cut, in_parallel, simulate};
 
 /// Scenario, duration and joules by station.
@@ -103,4 +105,30 @@ fn ideal_is_the_bound_of_active() {
         assert_eq!(ideal.lower_bound_j, active.lower_bound_j);
         assert!(ideal.wakeups > 0 && ideal.state_s.sleep > 0.0);
     }
+}
+
+/// `ideal` names the bound wherever a policy can be named, for some stations or for all of them, and is no policy itself.
+#[test]
+fn ideal_stands_for_active_with_its_bound() {
+    let file = "base = \"ten-stations\"\nduration = \"1s\"\nstation = [\n{ count = 4, power_save = { policy = \"ideal\" } },\n\
+                { count = 6, power_save = { policy = \"psm\" } } ]\n";
+    let scenario = Scenario::from_text(file, "file", &[]).unwrap();
+    assert_eq!((scenario.station[0].power_save.name(), scenario.station[0].lower_bound), ("active", true));
+    assert!(!scenario.station[1].lower_bound);
+    let names = |scenario: &Scenario| {
+        simulate(scenario, 1).result.stations.iter().map(|station| station.policy).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&scenario)[3..5], ["ideal", "psm"]);
+    let written = Scenario::from_text(&scenario.to_toml(), "written", &[]).unwrap();
+    assert_eq!(written, scenario);
+    // A policy for all stations replaces the bound as well.
+    let set = |policy: &str| [("policy".to_owned(), policy.to_owned())];
+    let all = Scenario::from_text(file, "file", &set("uapsd")).unwrap();
+    assert_eq!(names(&all), ["uapsd"; 10]);
+    let all = Scenario::load("two-cells", &set("ideal")).unwrap();
+    assert!(all.cell.iter().flat_map(|cell| &cell.station).all(|group| group.lower_bound));
+    let error = Scenario::from_text(file, "file", &[("station.1.lower_bound".to_owned(), "true".to_owned())]);
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("power_save.policy: expected \"active\" with lower_bound"), "{error}");
+    assert!(PowerSaveConfig::named("ideal").is_err());
 }

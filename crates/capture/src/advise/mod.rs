@@ -63,7 +63,6 @@ impl Candidate {
             match policy {
                 "timeout" => with("timeout", &TIMEOUTS),
                 "uapsd" => with("interval", &INTERVALS),
-                "ideal" => {}
                 _ => found.push(Self { policy, setting: None }),
             }
         }

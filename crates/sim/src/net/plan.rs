@@ -93,6 +93,8 @@ pub struct StationPlan {
     pub medium: MediumId,
     /// Its number there.
     pub number: StationId,
+    /// Whether its result reports the lower bound of its radio's energy instead of what was spent.
+    pub lower_bound: bool,
 }
 
 /// One gateway of a [`Plan`].

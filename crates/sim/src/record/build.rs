@@ -6,7 +6,7 @@ use airwatt_base::{Energy, Instant, Rate, Size, Span};
 use airwatt_energy::fairness::{self, Index, sliding_window};
 use airwatt_energy::{Cause, Causes, Ledger, Radio, StateSeconds, overhead};
 use airwatt_models::max_throughput;
-use airwatt_proto::powersave::{PowerSaveConfig, StationCounts, StationId};
+use airwatt_proto::powersave::{StationCounts, StationId};
 
 use crate::engine::{Fingerprint, Fingerprints};
 use crate::live::Observed;
@@ -15,6 +15,7 @@ use crate::media::{Direction, Medium, Pipe, PointToPoint, Wire};
 use crate::net::flow::FlowRecord;
 use crate::net::meter::{BIN, Meter};
 use crate::net::route::{MediumId, NodeId};
+use crate::net::plan::StationPlan;
 use crate::net::{FlowPlan, MediumKind, Network, Plan};
 use crate::record::{
     BlockTimes, CellResult, EnergyByCause, EnergyOverhead, Fairness, FlowResult, QueueTrace, Responses,
@@ -22,7 +23,7 @@ use crate::record::{
 };
 use crate::replay::Replayed;
 use crate::run::Run;
-use crate::scenario::Scenario;
+use crate::scenario::{IDEAL, Scenario};
 use crate::stack::application::Application;
 
 /// Queue lengths of wires and point-to-point hops: of the first of each kind, and of the others by name.
@@ -187,42 +188,30 @@ impl Network {
     pub(crate) fn into_replayed(mut self) -> Replayed {
         let end = self.close();
         let (medium, id, station) = self.plan.stations().next().expect("a replay has a station");
-        let ledger = self.ledger(medium, id, end);
+        let (ledger, causes) = self.accounts(&self.plan.stations[0], end);
         let wakeups = wakeups_of(&self.station_counts(medium, id), &ledger);
         let radio = station.radio.clone();
         let (delays, lost) = match self.applications.pop().map(|entry| entry.machine) {
             Some(Application::Replay(replay)) => (replay.delays, replay.lost),
             _ => (Vec::new(), 0),
         };
-        let causes = self.causes(medium, id, end);
         Replayed { ledger, causes, radio, wakeups, delays, lost, events: self.events, skipped: Span::ZERO }
     }
 
-    /// The ledger of a station's result. That of policy `ideal` is the lower bound of its run, in which the radio never sleeps.
-    fn ledger(&self, medium: MediumId, station: StationId, end: Instant) -> Ledger {
-        if matches!(self.station_plan(medium, station).policy, PowerSaveConfig::Ideal(_)) {
-            let ledger = self.lower_bound(medium, station, end);
-            // A frame in progress is charged in full.
-            ledger.check(ledger.since().max(end));
-            return ledger;
-        }
-        let ledger = self.kept_ledger(medium, station, end);
+    /// The time of a station by state and by cause, as its result reports it.
+    fn accounts(&self, station: &StationPlan, end: Instant) -> (Ledger, Causes) {
+        let (medium, number) = (station.medium, station.number);
+        let (ledger, causes) = self.kept_accounts(medium, number, end);
         ledger.check(end);
-        ledger
-    }
-
-    /// What a station's time was spent on: the time of [`Network::ledger`].
-    fn causes(&self, medium: MediumId, station: StationId, end: Instant) -> Causes {
-        let causes = match &self.media[usize::from(medium)].medium {
-            Medium::Cell(cell) => cell.causes(station).clone(),
-            Medium::PointToPoint(hop) => hop.causes(end),
-            Medium::Wire(_) => unreachable!("a wire has no stations"),
-        };
-        causes.check(&self.kept_ledger(medium, station, end));
-        if matches!(self.station_plan(medium, station).policy, PowerSaveConfig::Ideal(_)) {
-            return Causes::of_bound(&self.lower_bound(medium, station, end), &causes);
+        causes.check(&ledger);
+        if !station.lower_bound {
+            return (ledger, causes);
         }
-        causes
+        let bound = self.lower_bound(medium, number, end);
+        // A frame in progress is charged in full.
+        bound.check(bound.since().max(end));
+        let causes = Causes::of_bound(&bound, &causes);
+        (bound, causes)
     }
 
     /// The energy of the radio of a node by the nodes at the other ends of its flows. A flow that the node forwards for others
@@ -251,10 +240,10 @@ impl Network {
         peers.into_iter().map(|(peer, energy)| (peer, energy.as_joules())).collect()
     }
 
-    fn kept_ledger(&self, medium: MediumId, station: StationId, end: Instant) -> Ledger {
+    fn kept_accounts(&self, medium: MediumId, station: StationId, end: Instant) -> (Ledger, Causes) {
         match &self.media[usize::from(medium)].medium {
-            Medium::Cell(cell) => cell.ledger(station).clone(),
-            Medium::PointToPoint(hop) => hop.ledger(end),
+            Medium::Cell(cell) => (cell.ledger(station).clone(), cell.causes(station).clone()),
+            Medium::PointToPoint(hop) => (hop.ledger(end), hop.causes(end)),
             Medium::Wire(_) => unreachable!("a wire has no stations"),
         }
     }
@@ -435,7 +424,8 @@ impl Network {
         end: Instant,
         flows: &[FlowResult],
     ) -> StationResult {
-        let ledger = self.ledger(medium, member, end);
+        let place = &self.plan.stations[id as usize];
+        let (ledger, causes) = self.accounts(place, end);
         let radio = &station.radio;
         let counts = self.station_counts(medium, member);
         let wakeups = wakeups_of(&counts, &ledger);
@@ -443,14 +433,12 @@ impl Network {
         let average_power_w = if end == Instant::ZERO { 0.0 } else { energy_j / end.as_secs_f64() };
         let bits: u64 =
             flows.iter().filter(|flow| flow.station == Some(id)).map(|flow| flow.bytes_delivered * 8).sum();
-        let place = &self.plan.stations[id as usize];
-        let causes = self.causes(medium, member, end);
         StationResult {
             id,
             name: place.name.clone(),
             node: self.node_name(place.node).to_owned(),
             cell: place.cell.clone(),
-            policy: station.policy.name(),
+            policy: if place.lower_bound { IDEAL.name } else { station.policy.name() },
             radio: radio.name.clone(),
             energy_j,
             idealized_energy_j: ledger.idealized_energy(radio).as_joules(),

@@ -3,6 +3,7 @@
 use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_base::{Power, QueueLimit, Rate, Size, Span};
 use airwatt_energy::Radio;
+use airwatt_proto::powersave::PowerSaveConfig;
 
 use super::resolve::Resolved;
 use super::{
@@ -172,10 +173,10 @@ fn link(scenario: &Scenario, link: &PointToPoint) -> Checked {
             "1, since a [link] has one station",
         ));
     }
-    let sleeps = scenario.station.iter().enumerate().find(|(_, group)| group.power_save.name() != "active");
+    let sleeps = scenario.station.iter().enumerate().find(|(_, group)| group.policy_name() != "active");
     sleeps.map_or(Ok(()), |(index, group)| {
         let key = format!("station.{index}.power_save.policy");
-        Err(SettingError::out_of_range(&key, format!("{:?}", group.power_save.name()), "active on a [link]"))
+        Err(SettingError::out_of_range(&key, format!("{:?}", group.policy_name()), "active on a [link]"))
     })
 }
 
@@ -245,6 +246,11 @@ pub(super) fn station(ap: &AccessPoint, group: &StationGroup) -> Checked {
         return Err(SettingError::out_of_range("power_save.policy", name, allowed));
     }
     group.power_save.check().map_err(|error| error.under("power_save"))?;
+    if group.lower_bound && !matches!(group.power_save, PowerSaveConfig::Active(_)) {
+        let name = format!("{:?}", group.power_save.name());
+        let allowed = "\"active\" with lower_bound, since the bound is that of a radio that never sleeps";
+        return Err(SettingError::out_of_range("power_save.policy", name, allowed));
+    }
     if let Some(missed) = group.power_save.misses(&group.hide) {
         let with = format!("power_save.policy {:?}", group.power_save.name());
         return Err(SettingError::conflict("hide", with, format!("it needs {:?}", missed.name())));

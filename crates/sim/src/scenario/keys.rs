@@ -211,6 +211,8 @@ fn set_policy(table: &mut Table, text: &str) -> Result<(), SettingError> {
     }
     for stations in tables {
         set(table, &format!("{stations}.power_save.policy"), Value::String(name.to_owned()))?;
+        // A bound that the file asks for is not one of this policy.
+        set(table, &format!("{stations}.lower_bound"), Value::Boolean(false))?;
         for (key, text) in &settings {
             set(table, &format!("{stations}.power_save.{key}"), parse_value(text))?;
         }

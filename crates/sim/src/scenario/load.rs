@@ -11,7 +11,7 @@ use toml::{Table, Value};
 
 use super::keys::{self, Override};
 use super::shipped::{self, Shipped};
-use super::{Scenario, check, effect};
+use super::{Scenario, check, effect, lower_bound};
 
 /// Deeper nesting than this is refused: no scenario needs it.
 const BASE_DEPTH: usize = 8;
@@ -90,6 +90,7 @@ impl Scenario {
         let overrides: Vec<Change> = overrides.iter().map(|change| Change::new(&table, change)).collect();
         resolve_wifi(&mut table, source, &overrides)?;
         resolve_tcp_profile(&mut table, source, &overrides)?;
+        lower_bound::expand(&mut table);
         let mut scenario: Self = typed(table).map_err(|error| locate(error, source, &overrides))?;
         if scenario.name.is_empty() {
             scenario.name = Path::new(source.name)

@@ -15,6 +15,7 @@ mod general;
 mod keys;
 mod link;
 mod load;
+mod lower_bound;
 mod names;
 pub(crate) mod resolve;
 mod shipped;
@@ -34,6 +35,7 @@ use serde::{Deserialize, Serialize};
 
 pub use link::{Links, PointToPoint};
 pub use load::ScenarioError;
+pub use lower_bound::{IDEAL, policy_kinds};
 pub use names::Names;
 pub use shipped::{Shipped, shipped, shipped_text};
 pub use topology::{Cell, CellMode, Link, LinkKind, MiddleboxConfig, NodeGroup, StaticRoute, Topology};
@@ -337,6 +339,9 @@ pub struct StationGroup {
     /// What the policy does not see: `service` (More Data, EOSP and the end of service periods), `tim`, `air-time`. An interface
     /// of Linux hides all three.
     pub hide: Vec<Observable>,
+    /// Whether the result reports the station's lower bound instead of what its radio spent under `active`. Policy `ideal` stands
+    /// for both.
+    pub lower_bound: bool,
 }
 
 impl Default for StationGroup {
@@ -351,6 +356,7 @@ impl Default for StationGroup {
             listen_interval: 1,
             receive_dtims: false,
             hide: Vec::new(),
+            lower_bound: false,
         }
     }
 }

@@ -43,8 +43,6 @@ kinds! {
             "as ba-ta, and distinguishes application-limited streams from slow paths";
         "psm-throttling" => PsmThrottling(PsmThrottlingConfig) by psm_throttling::PsmThrottling,
             "active, but shapes streams that their server throttles into bursts";
-        "ideal" => Ideal(NoSettings) by active::Active,
-            "timing of active, energy of a radio that sleeps whenever it has nothing to send or receive";
     }
 }
 

@@ -54,7 +54,7 @@ fn every_listed_policy_parses_and_describes_itself() {
     }
     assert_eq!(
         "psmm".parse::<PowerSaveConfig>().unwrap_err().to_string(),
-        r#"expected active, timeout, psm, psm-legacy, uapsd, ba-ta, ba-ta+str, psm-throttling or ideal, got "psmm""#
+        r#"expected active, timeout, psm, psm-legacy, uapsd, ba-ta, ba-ta+str or psm-throttling, got "psmm""#
     );
 }
 

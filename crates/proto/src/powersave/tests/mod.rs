@@ -14,4 +14,3 @@ use super::PowerSaveConfig;
 const ACTIVE: PowerSaveConfig = PowerSaveConfig::Active(NoSettings {});
 const PSM: PowerSaveConfig = PowerSaveConfig::Psm(NoSettings {});
 const PSM_LEGACY: PowerSaveConfig = PowerSaveConfig::PsmLegacy(NoSettings {});
-const IDEAL: PowerSaveConfig = PowerSaveConfig::Ideal(NoSettings {});

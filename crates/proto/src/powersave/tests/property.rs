@@ -5,7 +5,7 @@ use airwatt_base::{Instant, Span, Stream};
 use proptest::prelude::*;
 
 use super::air::{Air, Radio};
-use super::{ACTIVE, IDEAL, PSM, PSM_LEGACY};
+use super::{ACTIVE, PSM, PSM_LEGACY};
 use crate::powersave::{
     BaTaConfig, BaTaStrConfig, PowerSaveConfig, PsmThrottlingConfig, Ratio, StationId, TimeoutConfig,
     UapsdConfig,
@@ -29,7 +29,6 @@ struct Cell {
 fn policy() -> impl Strategy<Value = PowerSaveConfig> {
     prop_oneof![
         Just(ACTIVE),
-        Just(IDEAL),
         (1_u64..300)
             .prop_map(|ms| PowerSaveConfig::Timeout(TimeoutConfig { timeout: Span::from_millis(ms) })),
         Just(PSM),
@@ -132,11 +131,6 @@ fn run(cell: &Cell, end: Instant, quiet: bool) -> (Air, Vec<Vec<u32>>) {
     (air, accepted)
 }
 
-/// `ideal` sleeps in its account alone.
-fn sleeps(policy: PowerSaveConfig) -> bool {
-    ![ACTIVE, IDEAL].contains(&policy)
-}
-
 fn check(cell: &Cell, air: &mut Air, accepted: &[Vec<u32>]) -> Result<(), TestCaseError> {
     prop_assert_eq!(air.held(), 0, "the access point is left with packets");
     prop_assert_eq!(air.uplink_held(), 0, "a station is left with frames");
@@ -146,7 +140,7 @@ fn check(cell: &Cell, air: &mut Air, accepted: &[Vec<u32>]) -> Result<(), TestCa
             let known = client.got.contains(packet) || air.dropped.contains(packet);
             prop_assert!(known, "packet {} is neither delivered nor accounted for", packet);
         }
-        let sleeps = sleeps(cell.policies[station]);
+        let sleeps = cell.policies[station] != ACTIVE;
         prop_assert_eq!(air.ap.asleep(station as StationId), sleeps, "the modes agree at last");
         prop_assert_eq!(client.machine.pm(), sleeps);
         if !sleeps {
@@ -157,7 +151,7 @@ fn check(cell: &Cell, air: &mut Air, accepted: &[Vec<u32>]) -> Result<(), TestCa
     let now = air.now;
     air.run_until(now + Span::from_secs(1));
     for (station, before) in slept.iter().enumerate() {
-        if sleeps(cell.policies[station]) {
+        if cell.policies[station] != ACTIVE {
             prop_assert!(air.clients[station].slept > *before, "station {} sleeps in the calm", station);
         }
     }

@@ -40,7 +40,7 @@ impl Cell {
             if let Some(id) = bss.shared_radio {
                 let policy = policies.get(id as usize).expect("the station is in an earlier BSS");
                 assert!(
-                    matches!(policy, PowerSaveConfig::Active(_) | PowerSaveConfig::Ideal(_)),
+                    matches!(policy, PowerSaveConfig::Active(_)),
                     "the radio of an access point does not sleep"
                 );
             }

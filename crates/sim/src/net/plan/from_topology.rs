@@ -56,7 +56,7 @@ pub(super) fn plan(scenario: &Scenario, seed: u64) -> Result<Plan, RadioError> {
         media: media.collect::<Result<_, _>>()?,
         nodes: nodes.collect(),
         cells: cells(&topology, &resolved),
-        stations: stations(&resolved),
+        stations: stations(&topology, &resolved),
         routes: resolved.fixed.clone(),
         gateways: gateways.0,
         impairments: impairments(&topology, &resolved),
@@ -90,7 +90,7 @@ fn cells(topology: &Topology, resolved: &Resolved) -> Vec<CellPlan> {
     topology.cell.iter().enumerate().map(plan).collect()
 }
 
-fn stations(resolved: &Resolved) -> Vec<StationPlan> {
+fn stations(topology: &Topology, resolved: &Resolved) -> Vec<StationPlan> {
     let plan = |place: &crate::scenario::resolve::StationPlace| {
         let node = &resolved.nodes[usize::from(place.node)].name;
         let several = resolved.stations.iter().filter(|other| other.node == place.node).count() > 1;
@@ -100,6 +100,9 @@ fn stations(resolved: &Resolved) -> Vec<StationPlan> {
             cell: place.cell.clone(),
             medium: place.medium as MediumId,
             number: place.number,
+            lower_bound: resolved
+                .station_group(topology, place.medium, place.number)
+                .is_some_and(|group| group.lower_bound),
         }
     };
     resolved.stations.iter().map(plan).collect()

@@ -9,7 +9,7 @@ use super::{Directory, Resolved, Resolving, StationPlace, duplicate, quoted};
 use crate::net::route::{Member, NodeId, Reach};
 use crate::scenario::names::check_name;
 use crate::scenario::topology::{Cell, CellMode, Link, LinkKind, Topology};
-use crate::scenario::{AccessPointRadio, Wifi};
+use crate::scenario::{AccessPointRadio, StationGroup, Wifi};
 
 /// One medium.
 #[derive(Debug)]
@@ -193,7 +193,7 @@ impl Resolved {
             ));
         }
         for (group, table) in cell.station.iter().enumerate() {
-            if !matches!(table.power_save, PowerSaveConfig::Active(_) | PowerSaveConfig::Ideal(_)) {
+            if !matches!(table.power_save, PowerSaveConfig::Active(_)) {
                 let allowed = "\"active\", since an ad-hoc cell has no access point that could buffer";
                 let error = SettingError::out_of_range(
                     "power_save.policy",
@@ -279,21 +279,34 @@ impl Resolved {
             let got = format!("\"shared\" at {}, which is no station there", quoted(self.name(node)));
             return Err(SettingError::out_of_range("radio", got, NO_SHARED));
         };
-        let Contents::Channel(bsss) = &self.media[medium].contents else {
-            unreachable!("a channel of cells")
-        };
-        let mut stations =
-            bsss.iter().flat_map(|bss| bss.stations.iter().map(|station| (bss.cell, station.group)));
-        let policy =
-            stations.nth(*number as usize).map(|(cell, group)| topology.cell[cell].station[group].power_save);
-        match policy {
-            Some(PowerSaveConfig::Active(_) | PowerSaveConfig::Ideal(_)) | None => Ok(*number),
+        match self.station_group(topology, medium, *number).map(|group| group.power_save) {
+            Some(PowerSaveConfig::Active(_)) | None => Ok(*number),
             Some(policy) => {
                 let got = format!("{:?} of station {}", policy.name(), quoted(self.name(node)));
                 let allowed = "power_save policy \"active\", since an access point's radio does not sleep";
                 Err(SettingError::out_of_range("radio", got, allowed))
             }
         }
+    }
+
+    /// The table of a station; `None` on a point-to-point link, where stations have none.
+    pub(crate) fn station_group<'a>(
+        &self,
+        topology: &'a Topology,
+        medium: usize,
+        number: StationId,
+    ) -> Option<&'a StationGroup> {
+        let number = number as usize;
+        let (cell, station) = match &self.media[medium].contents {
+            Contents::Channel(bsss) => {
+                let stations =
+                    bsss.iter().flat_map(|bss| bss.stations.iter().map(|station| (bss.cell, station)));
+                stations.skip(number).next()?
+            }
+            Contents::AdHoc { cell, stations, .. } => (*cell, stations.get(number)?),
+            Contents::PointToPoint(_) | Contents::Wire(_) => return None,
+        };
+        Some(&topology.cell[cell].station[station.group])
     }
 
     /// The nodes of a cell's stations with their tables.
