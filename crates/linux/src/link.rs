@@ -24,7 +24,7 @@ const IFADDRMSG: usize = 8;
 
 /// An interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Link {
+pub struct NetworkInterface {
     /// Its number.
     pub index: u32,
     /// Its name.
@@ -39,18 +39,18 @@ pub struct Link {
 ///
 /// # Errors
 /// If the kernel does not list them.
-pub fn list() -> Result<Vec<Link>, Error> {
+pub fn list() -> Result<Vec<NetworkInterface>, Error> {
     let bodies = netlink::Socket::open()?.dump(RTM_GETLINK, &[0; IFINFOMSG], RTM_NEWLINK)?;
     Ok(bodies.iter().filter_map(|body| link(body)).collect())
 }
 
-fn link(body: &[u8]) -> Option<Link> {
+fn link(body: &[u8]) -> Option<NetworkInterface> {
     let (header, rest) = body.split_first_chunk::<IFINFOMSG>()?;
     let attributes = attribute::parse(rest);
     let value = |kind| attributes.iter().find(|(found, _)| *found == kind).map(|(_, value)| value.as_slice());
     let name = String::from_utf8_lossy(value(IFLA_IFNAME)?).trim_end_matches('\0').to_owned();
     let number = |bytes: &[u8]| bytes.try_into().map(u32::from_ne_bytes).ok();
-    Some(Link {
+    Some(NetworkInterface {
         index: number(&header[4..8])?,
         name,
         mtu: value(IFLA_MTU).and_then(number)?,

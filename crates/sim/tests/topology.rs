@@ -365,6 +365,15 @@ fn a_node_impairs_what_it_forwards() {
         [("node.c.impairment.outage", r#"[{ at = "2s", length = "3s" }]"#), ("flow.application.size", "5MB")];
     let cut = run(&[cut[0], cut[1], ("duration", "10s")]);
     assert!(cut.flows[0].timeouts > 0 && cut.impairments[0].lost_in_outages > 0, "{:?}", cut.impairments);
+    for (key, start) in [
+        ("cell.air.station.tablet.distance", "cell.0.station: expected a number or name ("),
+        ("cell.sky.station.distance", "cell: expected a number or name ("),
+        ("link.wir.delay", "link: expected a number or name ("),
+    ] {
+        let line = error(SMALL, &[(key, "3")]);
+        assert!(line.starts_with(&format!("--set {key}=3: {start}")), "{line}");
+        assert!(line.contains(") or a key (") && line.contains("), got \""), "{line}");
+    }
     let line = error(SMALL, &[("node.server.impairment.loss", "0.1")]);
     assert!(line.starts_with("--set node.server.impairment.loss=0.1: node.0.impairment: no effect with a node that does not forward"), "{line}");
 }

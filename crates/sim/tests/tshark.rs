@@ -6,7 +6,7 @@
 use std::ops::ControlFlow;
 use std::process::Command;
 
-use airwatt_sim::media::cell::frame::{AirFrame, Kind, Node};
+use airwatt_sim::media::cell::frame::{Kind, Node, TracedFrame};
 use airwatt_sim::net::packet::Payload;
 use airwatt_sim::record::RunTrace;
 use airwatt_sim::scenario::Scenario;
@@ -43,8 +43,8 @@ fn fields(trace: &RunTrace, name: &str, fields: &[&str]) -> Option<Vec<Vec<Strin
     Some(text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect())
 }
 
-fn by_start(trace: &RunTrace) -> Vec<&AirFrame> {
-    let mut frames: Vec<&AirFrame> = trace.frames.iter().collect();
+fn by_start(trace: &RunTrace) -> Vec<&TracedFrame> {
+    let mut frames: Vec<&TracedFrame> = trace.frames.iter().collect();
     frames.sort_by_key(|frame| frame.start);
     frames
 }

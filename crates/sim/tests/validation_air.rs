@@ -19,7 +19,7 @@ mod validation;
 use airwatt_base::{Instant, Rate, Span, Stream};
 use airwatt_dot11::phy::Standard;
 use airwatt_models::{dcf_saturation, max_throughput};
-use airwatt_sim::media::cell::contention::{Access, Contention, Counting};
+use airwatt_sim::media::cell::contention::{Access, AccessMethod, Contention};
 
 use validation::{difference, in_parallel, scenario, simulate};
 
@@ -114,7 +114,7 @@ fn saturation_throughput_is_bianchis() {
 }
 
 /// Contention alone, everybody resuming at once: 200 000 accesses of each number of stations.
-fn contention_alone(stations: u32, counting: Counting, times: &Times) -> f64 {
+fn contention_alone(stations: u32, counting: AccessMethod, times: &Times) -> f64 {
     let mut contention = Contention::new(times.slot, counting);
     // The spaces are part of Ts and Tc.
     let access = Access { aifs: Span::ZERO, cw_min: 15, cw_max: 1023 };
@@ -145,7 +145,7 @@ fn contention_by_itself_is_bianchis() {
     let mut table = "stations  edca      model (Mbit/s)\n".to_owned();
     let mut worst = 0.0_f64;
     for stations in STATIONS {
-        let edca = contention_alone(stations, Counting::Edca, &times);
+        let edca = contention_alone(stations, AccessMethod::Edca, &times);
         let model = bianchi(stations, &times, times.collision[1]);
         worst = worst.max(difference(edca, model).abs());
         let percent = 100.0 * difference(edca, model);

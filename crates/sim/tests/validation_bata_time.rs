@@ -3,7 +3,7 @@
 mod validation;
 
 use airwatt_base::{Instant, Seq, Span};
-use airwatt_sim::media::cell::frame::{AirFrame, Kind, Node};
+use airwatt_sim::media::cell::frame::{Kind, Node, TracedFrame};
 use airwatt_sim::net::packet::Payload;
 use airwatt_sim::record::RunTrace;
 
@@ -76,7 +76,7 @@ fn longest_awake(trace: &RunTrace) -> Span {
 }
 
 /// TCP ACKs that the station sends in a row, on average.
-fn acks_in_a_row(frames: &[AirFrame]) -> f64 {
+fn acks_in_a_row(frames: &[TracedFrame]) -> f64 {
     let data = frames.iter().filter(|frame| frame.kind == Kind::Data && frame.received);
     let (mut acks, mut rows, mut last) = (0_u32, 0_u32, Node::AccessPoint);
     for frame in data {

@@ -9,7 +9,7 @@ use airwatt_base::{Instant, SleepClock, Span, Timeout, TimerKind, TimerTable};
 
 use super::radio::{Abilities, PolicyTimer, Radio};
 use super::station::{Purpose, StationOutput, StationTimer, Uplink, Window};
-use super::{Control, ServiceFlags};
+use super::{PowerSaveFrame, ServiceFlags};
 
 /// Number of [`StationTimer`]s.
 const TIMERS: usize = StationTimer::ALL.len();
@@ -148,9 +148,9 @@ pub(super) struct MacRadio {
     service: Service,
     backlog: u32,
     /// Controls given out and not yet reported sent.
-    controls: VecDeque<Control>,
+    controls: VecDeque<PowerSaveFrame>,
     /// Controls that wait for the radio to wake up.
-    held: Vec<Control>,
+    held: Vec<PowerSaveFrame>,
     awaiting_beacon: bool,
     /// Target time of the beacon that [`StationTimer::Beacon`] wakes for.
     beacon_at: Instant,
@@ -200,9 +200,9 @@ impl MacRadio {
         for control in std::mem::take(&mut self.held) {
             // Meanwhile the user's frames may have come, which trigger as well, or power save may have ended.
             let needed = match control {
-                Control::Trigger => self.pm && self.backlog == 0,
-                Control::PsPoll => self.pm,
-                Control::PmNull { .. } => true,
+                PowerSaveFrame::Trigger => self.pm && self.backlog == 0,
+                PowerSaveFrame::PsPoll => self.pm,
+                PowerSaveFrame::PmNull { .. } => true,
             };
             if needed {
                 self.give_out(control);
@@ -228,7 +228,7 @@ impl MacRadio {
             self.schedule_beacon(now, self.config.listen_interval);
         }
         if tim && !self.pm && !self.announcing() {
-            self.request(Control::PmNull { pm: false }, StationTimer::Announce);
+            self.request(PowerSaveFrame::PmNull { pm: false }, StationTimer::Announce);
         }
     }
 
@@ -288,7 +288,7 @@ impl MacRadio {
             self.controls.remove(place.expect("only controls that were given out are sent"));
         }
         match frame {
-            Uplink::Control(Control::PmNull { pm: true }) if self.pm && !self.announcing() => {
+            Uplink::Control(PowerSaveFrame::PmNull { pm: true }) if self.pm && !self.announcing() => {
                 if delivered {
                     self.announced = true;
                     self.schedule_beacon(now, self.config.listen_interval);
@@ -296,8 +296,8 @@ impl MacRadio {
                     self.timers.set(StationTimer::Announce, now + ANNOUNCE_AGAIN);
                 }
             }
-            Uplink::Control(Control::PsPoll) if delivered => self.expect(Service::Answer, now),
-            Uplink::Data { .. } | Uplink::Control(Control::Trigger)
+            Uplink::Control(PowerSaveFrame::PsPoll) if delivered => self.expect(Service::Answer, now),
+            Uplink::Data { .. } | Uplink::Control(PowerSaveFrame::Trigger)
                 if delivered && self.uapsd && self.announced =>
             {
                 self.expect(Service::Period, now);
@@ -309,7 +309,7 @@ impl MacRadio {
     /// [`StationTimer::Announce`].
     pub(super) fn announce(&mut self) {
         if !self.announcing() {
-            self.request(Control::PmNull { pm: self.pm }, StationTimer::Announce);
+            self.request(PowerSaveFrame::PmNull { pm: self.pm }, StationTimer::Announce);
         }
     }
 
@@ -412,7 +412,7 @@ impl MacRadio {
     }
 
     /// Sends a control now, or once the radio has woken up.
-    fn request(&mut self, control: Control, reason: StationTimer) {
+    fn request(&mut self, control: PowerSaveFrame, reason: StationTimer) {
         if self.power == Power::Awake {
             return self.give_out(control);
         }
@@ -420,22 +420,22 @@ impl MacRadio {
         self.held.push(control);
     }
 
-    fn give_out(&mut self, control: Control) {
+    fn give_out(&mut self, control: PowerSaveFrame) {
         match control {
-            Control::Trigger => self.counts.triggers += 1,
-            Control::PsPoll => self.counts.polls += 1,
-            Control::PmNull { .. } => self.counts.announcements += 1,
+            PowerSaveFrame::Trigger => self.counts.triggers += 1,
+            PowerSaveFrame::PsPoll => self.counts.polls += 1,
+            PowerSaveFrame::PmNull { .. } => self.counts.announcements += 1,
         }
         self.controls.push_back(control);
         self.outputs.push_back(StationOutput::Send(control));
     }
 
-    fn pending(&self, what: impl Fn(&Control) -> bool) -> bool {
+    fn pending(&self, what: impl Fn(&PowerSaveFrame) -> bool) -> bool {
         self.controls.iter().chain(&self.held).any(what)
     }
 
     fn announcing(&self) -> bool {
-        self.pending(|control| matches!(control, Control::PmNull { .. }))
+        self.pending(|control| matches!(control, PowerSaveFrame::PmNull { .. }))
     }
 }
 
@@ -498,7 +498,7 @@ impl MacRadio {
         if self.starting {
             self.timers.set(StationTimer::Announce, self.config.start);
         } else {
-            self.request(Control::PmNull { pm: true }, StationTimer::Announce);
+            self.request(PowerSaveFrame::PmNull { pm: true }, StationTimer::Announce);
         }
     }
 
@@ -520,7 +520,7 @@ impl MacRadio {
             self.timers.stop(timer);
         }
         if self.backlog == 0 || self.announcing() {
-            self.request(Control::PmNull { pm: false }, reason);
+            self.request(PowerSaveFrame::PmNull { pm: false }, reason);
         }
     }
 
@@ -566,16 +566,16 @@ impl Radio for MacRadio {
 
     fn trigger(&mut self, why: StationTimer) {
         let open = self.service == Service::Period && self.sees(Abilities::SEE_SERVICE);
-        let asked = self.pending(|control| *control == Control::Trigger);
+        let asked = self.pending(|control| *control == PowerSaveFrame::Trigger);
         if !open && self.backlog == 0 && !asked {
-            self.request(Control::Trigger, why);
+            self.request(PowerSaveFrame::Trigger, why);
         }
     }
 
     fn poll(&mut self, why: StationTimer) {
-        let asked = self.pending(|control| *control == Control::PsPoll);
+        let asked = self.pending(|control| *control == PowerSaveFrame::PsPoll);
         if self.service == Service::None && !asked {
-            self.request(Control::PsPoll, why);
+            self.request(PowerSaveFrame::PsPoll, why);
         }
     }
 

@@ -37,7 +37,7 @@ pub type StationId = u32;
 
 /// A frame that a station sends for power save, not for its user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Control {
+pub enum PowerSaveFrame {
     /// A QoS Null frame of a trigger-enabled category with PM = 1: opens a service period (802.11-2020 11.2.3.5).
     Trigger,
     /// A Null frame whose PM bit announces the power-management mode (802.11-2020 11.2.3.2).

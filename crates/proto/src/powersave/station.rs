@@ -23,7 +23,7 @@ use airwatt_base::{Instant, Machine, Span, Timeout, timer_kinds};
 use super::mac_radio::{MacRadio, StationConfig, StationCounts};
 use super::policy::{PowerSaveConfig, PowerSavePolicy};
 use super::radio::{Abilities, Fact, PolicyTimer};
-use super::{Control, ServiceFlags};
+use super::{PowerSaveFrame, ServiceFlags};
 
 timer_kinds! {
     /// Why a station's power save wakes up. Names are those of the results.
@@ -56,7 +56,7 @@ pub enum Uplink {
         bytes: u32,
     },
     /// A frame that came by [`StationOutput::Send`].
-    Control(Control),
+    Control(PowerSaveFrame),
 }
 
 /// What comes in.
@@ -164,7 +164,7 @@ pub enum StationOutput {
     /// Let the radio sleep.
     Doze,
     /// Queue this frame ahead of the user's. Comes only while the radio is awake.
-    Send(Control),
+    Send(PowerSaveFrame),
     /// Hand in [`StationInput::AirTime`], once the outputs are drained.
     MeasureAirTime,
     /// Let the receivers of the station's connections offer this window.

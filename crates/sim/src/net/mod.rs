@@ -35,7 +35,7 @@ pub use plan::{Content, FlowPlan, MediumKind, Plan, Traffic};
 pub use store::{Store, Ticket};
 
 use crate::engine::Fingerprint;
-use crate::media::cell::frame::{AirFrame, Node as AirNode};
+use crate::media::cell::frame::{Node as AirNode, TracedFrame};
 use crate::media::cell::{CellTrace, RadioEvent};
 use crate::media::{Direction, Medium, MediumOutput};
 use crate::stack::application::{Application, ApplicationId, Fate, Request, Role};
@@ -217,7 +217,7 @@ impl Network {
     }
 
     /// Takes the frames and the states of radios since the last call, in order of time.
-    pub(crate) fn take_frames(&mut self) -> (Vec<AirFrame>, Vec<RadioEvent>) {
+    pub(crate) fn take_frames(&mut self) -> (Vec<TracedFrame>, Vec<RadioEvent>) {
         let mut kept = CellTrace::default();
         for id in 0..self.media.len() {
             let Some(trace) = self.take_cell_trace(id as MediumId) else { continue };

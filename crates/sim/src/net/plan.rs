@@ -12,7 +12,7 @@ use airwatt_proto::tunnel::TunnelConfig;
 
 use super::route::{FixedRoute, Graph, Hop, Interface, MediumId, Member, NodeId, Reach};
 use super::transport::ConnectionPlan;
-use crate::media::cell::{Bss, CellConfig, StationConfig};
+use crate::media::cell::{Bss, CellConfig, CellStation};
 use crate::media::{Direction, PipeConfig, PointToPointConfig};
 use crate::scenario::{Scenario, Transport};
 use crate::stack::application::{self, Arrival, Datagrams, Dialogue, DialogueConfig, Replay};
@@ -136,7 +136,7 @@ pub enum MediumKind {
     /// A wire, from member 0 to member 1 and back.
     Wire([PipeConfig; 2]),
     /// A point-to-point wireless hop, and the radio at its station.
-    PointToPoint(PointToPointConfig, Box<StationConfig>),
+    PointToPoint(PointToPointConfig, Box<CellStation>),
     /// An 802.11 cell: access points in range of each other, each with its stations. Its members are, access point by access
     /// point, the access point and its stations.
     Cell(Vec<Bss>),
@@ -150,14 +150,14 @@ pub struct AdHoc {
     /// Its channel.
     pub channel: CellConfig,
     /// Its stations, which are its members.
-    pub stations: Vec<StationConfig>,
+    pub stations: Vec<CellStation>,
     /// The pairs of members that send to each other; `None` for all. All stations receive each other in any case.
     pub links: Option<Vec<[Member; 2]>>,
 }
 
 impl MediumPlan {
     /// Its wireless stations.
-    pub fn stations(&self) -> Vec<&StationConfig> {
+    pub fn stations(&self) -> Vec<&CellStation> {
         match &self.kind {
             MediumKind::Wire(_) => Vec::new(),
             MediumKind::PointToPoint(_, station) => vec![station],
@@ -295,7 +295,7 @@ impl Plan {
     }
 
     /// Every station with its medium and its number there, in the order of their numbers.
-    pub fn stations(&self) -> impl Iterator<Item = (MediumId, StationId, &StationConfig)> {
+    pub fn stations(&self) -> impl Iterator<Item = (MediumId, StationId, &CellStation)> {
         self.stations.iter().map(|place| {
             let stations = self.media[usize::from(place.medium)].stations();
             (place.medium, place.number, stations[place.number as usize])

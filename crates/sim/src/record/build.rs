@@ -10,12 +10,12 @@ use airwatt_proto::powersave::{StationCounts, StationId};
 
 use crate::engine::{Fingerprint, Fingerprints};
 use crate::live::Observed;
-use crate::media::cell::{Cell, CellConfig, CellTrace, StationConfig};
+use crate::media::cell::{Cell, CellConfig, CellStation, CellTrace};
 use crate::media::{Direction, Medium, Pipe, PointToPoint, Wire};
 use crate::net::flow::FlowRecord;
 use crate::net::meter::{BIN, Meter};
-use crate::net::route::{MediumId, NodeId};
 use crate::net::plan::StationPlan;
+use crate::net::route::{MediumId, NodeId};
 use crate::net::{FlowPlan, MediumKind, Network, Plan};
 use crate::record::{
     BlockTimes, CellResult, EnergyByCause, EnergyOverhead, Fairness, FlowResult, QueueTrace, Responses,
@@ -257,7 +257,7 @@ impl Network {
         }
     }
 
-    fn station_plan(&self, medium: MediumId, station: StationId) -> &StationConfig {
+    fn station_plan(&self, medium: MediumId, station: StationId) -> &CellStation {
         self.plan.media[usize::from(medium)].stations()[station as usize]
     }
 
@@ -420,7 +420,7 @@ impl Network {
     fn station_result(
         &self,
         id: StationId,
-        (medium, member, station): (MediumId, StationId, &StationConfig),
+        (medium, member, station): (MediumId, StationId, &CellStation),
         end: Instant,
         flows: &[FlowResult],
     ) -> StationResult {

@@ -20,7 +20,7 @@ use airwatt_energy::State;
 
 use super::RunTrace;
 use super::timeline::Outcome;
-use crate::media::cell::frame::{AirFrame, Node};
+use crate::media::cell::frame::{Node, TracedFrame};
 
 impl RunTrace {
     /// Formats the frames and radio state changes that begin in `from..to`, in order of time, one line each.
@@ -79,7 +79,7 @@ fn milliseconds(at: Instant) -> String {
 }
 
 impl RunTrace {
-    fn frame_line(&self, frame: &AirFrame, outcome: Outcome) -> String {
+    fn frame_line(&self, frame: &TracedFrame, outcome: Outcome) -> String {
         let ap = match self.setting.access_point_of(frame) {
             Some(name) => format!("AP {name}"),
             None => "AP".to_owned(),

@@ -31,7 +31,7 @@ use airwatt_energy::State;
 use airwatt_proto::powersave::{Adaptation, StationId};
 
 use crate::media::cell::RadioEvent;
-use crate::media::cell::frame::AirFrame;
+use crate::media::cell::frame::TracedFrame;
 use crate::net::WindowSample;
 use crate::net::route::MediumId;
 use airwatt_dot11::phy::Standard;
@@ -89,12 +89,12 @@ pub struct CellSetting {
 
 impl Setting {
     /// The cell of a frame.
-    pub fn cell_of(&self, frame: &AirFrame) -> Option<&CellSetting> {
+    pub fn cell_of(&self, frame: &TracedFrame) -> Option<&CellSetting> {
         self.cells.iter().find(|cell| cell.medium == frame.medium && cell.bss == frame.bss)
     }
 
     /// What an access point is called: by its node if there are several.
-    pub(crate) fn access_point_of(&self, frame: &AirFrame) -> Option<&str> {
+    pub(crate) fn access_point_of(&self, frame: &TracedFrame) -> Option<&str> {
         let several = self.cells.iter().filter(|cell| cell.access_point.is_some()).count() > 1;
         self.cell_of(frame).filter(|_| several)?.access_point.as_deref()
     }
@@ -131,7 +131,7 @@ pub struct RunTrace {
     pub setting: Setting,
     /// Frames on the air, in the order of the decisions to send them: a beacon may come before the acknowledgement that
     /// precedes it on the air.
-    pub frames: Vec<AirFrame>,
+    pub frames: Vec<TracedFrame>,
     /// Transitions of radios between awake and asleep.
     pub radios: Vec<RadioEvent>,
     /// Congestion windows.

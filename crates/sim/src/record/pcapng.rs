@@ -32,7 +32,7 @@ use pcap_file::{DataLink, Endianness, PcapError};
 use super::timeline::{Outcome, Receivers};
 use super::{CellSetting, RunTrace, Setting};
 use crate::media::cell::RadioEvent;
-use crate::media::cell::frame::AirFrame;
+use crate::media::cell::frame::TracedFrame;
 use crate::net::route::MediumId;
 use airwatt_dot11::phy::Standard;
 
@@ -89,7 +89,7 @@ impl<'a> FrameWriter<'a> {
         Ok(Self { capture, setting, channels, bytes: Vec::new(), mpdu: Vec::new() })
     }
 
-    fn write(&mut self, frame: &AirFrame, outcome: Outcome) -> io::Result<()> {
+    fn write(&mut self, frame: &TracedFrame, outcome: Outcome) -> io::Result<()> {
         self.bytes.clear();
         self.mpdu.clear();
         let Some(cell) = self.setting.cell_of(frame) else {
@@ -119,7 +119,7 @@ pub(crate) struct PcapngStream<'a> {
     writer: FrameWriter<'a>,
     receivers: Receivers,
     /// Frames that may still follow one that is not recorded yet, in the order of their beginnings.
-    pending: Vec<AirFrame>,
+    pending: Vec<TracedFrame>,
 }
 
 impl<'a> PcapngStream<'a> {
@@ -139,7 +139,7 @@ impl<'a> PcapngStream<'a> {
     /// Those of the output.
     pub(crate) fn take(
         &mut self,
-        frames: Vec<AirFrame>,
+        frames: Vec<TracedFrame>,
         radios: &[RadioEvent],
         now: Instant,
     ) -> io::Result<()> {
@@ -148,8 +148,8 @@ impl<'a> PcapngStream<'a> {
         // Stable, as `RunTrace::frames_by_start` is.
         self.pending.sort_by_key(|frame| frame.start);
         let ready = self.pending.partition_point(|frame| frame.start < now);
-        let ready: Vec<AirFrame> = self.pending.drain(..ready).collect();
-        let frames: Vec<&AirFrame> = ready.iter().collect();
+        let ready: Vec<TracedFrame> = self.pending.drain(..ready).collect();
+        let frames: Vec<&TracedFrame> = ready.iter().collect();
         for (frame, outcome) in frames.iter().zip(self.receivers.outcomes(&frames)) {
             self.writer.write(frame, outcome)?;
         }
@@ -160,7 +160,7 @@ impl<'a> PcapngStream<'a> {
     ///
     /// # Errors
     /// Those of the output.
-    pub(crate) fn finish(mut self, frames: Vec<AirFrame>, radios: &[RadioEvent]) -> io::Result<()> {
+    pub(crate) fn finish(mut self, frames: Vec<TracedFrame>, radios: &[RadioEvent]) -> io::Result<()> {
         self.take(frames, radios, Instant::from_nanos(u64::MAX))?;
         self.writer.finish()
     }
@@ -235,7 +235,7 @@ const fn is_broken(outcome: Outcome) -> bool {
 fn encode_mpdu(
     setting: &Setting,
     cell: &CellSetting,
-    frame: &AirFrame,
+    frame: &TracedFrame,
     outcome: Outcome,
     out: &mut Vec<u8>,
 ) -> (usize, bool) {
@@ -253,7 +253,7 @@ fn encode_mpdu(
     (on_air, true)
 }
 
-fn radiotap(cell: &CellSetting, frame: &AirFrame, outcome: Outcome, has_fcs: bool) -> Radiotap {
+fn radiotap(cell: &CellSetting, frame: &TracedFrame, outcome: Outcome, has_fcs: bool) -> Radiotap {
     let flag = |set: bool, flag: u8| if set { flag } else { 0 };
     let broken = flag(is_broken(outcome), RadiotapFlags::BAD_FCS);
     let mcs = cell.standard.mcs(frame.rate).map(|index| {
@@ -272,7 +272,7 @@ fn radiotap(cell: &CellSetting, frame: &AirFrame, outcome: Outcome, has_fcs: boo
 }
 
 /// The time in microseconds at which the preamble of a frame ends.
-fn first_bit_us(standard: Standard, frame: &AirFrame) -> u64 {
+fn first_bit_us(standard: Standard, frame: &TracedFrame) -> u64 {
     let preamble = standard.format(frame.rate).map_or(Span::ZERO, |format| format.training());
     (frame.start + preamble).as_nanos() / 1_000
 }

@@ -12,7 +12,7 @@ use airwatt_base::Instant;
 use airwatt_proto::powersave::StationId;
 
 use super::{QueueTrace, RunTrace};
-use crate::media::cell::frame::{AirFrame, Node};
+use crate::media::cell::frame::{Node, TracedFrame};
 
 /// Field numbers of the messages, by message.
 mod field {
@@ -223,8 +223,8 @@ impl RunTrace {
 fn write_frames(
     writer: &mut Writer,
     track: u64,
-    frames: &[&AirFrame],
-    is_own: impl Fn(&AirFrame) -> bool,
+    frames: &[&TracedFrame],
+    is_own: impl Fn(&TracedFrame) -> bool,
 ) -> io::Result<()> {
     for frame in frames.iter().filter(|frame| is_own(frame)) {
         let mut name = frame.kind.name().to_owned();

@@ -20,7 +20,7 @@ use airwatt_proto::powersave::{Adaptation, StationId};
 
 use super::timeline::{Outcome, RadioInterval};
 use super::{QueueTrace, RunTrace, Setting};
-use crate::media::cell::frame::{AirFrame, Kind, Node};
+use crate::media::cell::frame::{Kind, Node, TracedFrame};
 use crate::net::meter::BIN;
 
 #[cfg(test)]
@@ -185,7 +185,7 @@ impl RunTrace {
         )
     }
 
-    fn triggers(&self, frames: &[&AirFrame]) -> Table {
+    fn triggers(&self, frames: &[&TracedFrame]) -> Table {
         const KINDS: [&str; 4] = ["trigger", "ps-poll", "pm-null", "data"];
         let rows = frames.iter().filter_map(|frame| {
             let Node::Station(station) = frame.from else { return None };
@@ -198,7 +198,7 @@ impl RunTrace {
             };
             Some((*frame, station, code))
         });
-        let rows: Vec<(&AirFrame, StationId, u32)> = rows.collect();
+        let rows: Vec<(&TracedFrame, StationId, u32)> = rows.collect();
         table(
             "triggers",
             [
@@ -238,8 +238,8 @@ fn radio_states(stations: &[Vec<RadioInterval>]) -> Table {
     )
 }
 
-fn beacons(setting: &Setting, frames: &[&AirFrame]) -> Table {
-    let rows: Vec<(&AirFrame, u32, u32)> = frames
+fn beacons(setting: &Setting, frames: &[&TracedFrame]) -> Table {
+    let rows: Vec<(&TracedFrame, u32, u32)> = frames
         .iter()
         .filter_map(|frame| {
             let (dtim_count, marked) = frame.beacon.as_ref()?;
@@ -258,9 +258,10 @@ fn beacons(setting: &Setting, frames: &[&AirFrame]) -> Table {
     )
 }
 
-fn frame_table(setting: &Setting, frames: &[&AirFrame], outcomes: &[Outcome]) -> Table {
-    let flag = |value: fn(&AirFrame) -> bool| Values::Bool(frames.iter().map(|frame| value(frame)).collect());
-    let node = |value: fn(&AirFrame) -> Node| {
+fn frame_table(setting: &Setting, frames: &[&TracedFrame], outcomes: &[Outcome]) -> Table {
+    let flag =
+        |value: fn(&TracedFrame) -> bool| Values::Bool(frames.iter().map(|frame| value(frame)).collect());
+    let node = |value: fn(&TracedFrame) -> Node| {
         coded(frames.iter().map(|frame| node_name(setting, frame, value(frame))))
     };
     table(
@@ -300,12 +301,12 @@ fn frame_table(setting: &Setting, frames: &[&AirFrame], outcomes: &[Outcome]) ->
     )
 }
 
-fn cell_name(setting: &Setting, frame: &AirFrame) -> String {
+fn cell_name(setting: &Setting, frame: &TracedFrame) -> String {
     setting.cell_of(frame).map_or_else(String::new, |cell| cell.name.clone())
 }
 
 /// The name of the sender or receiver of a frame.
-fn node_name(setting: &Setting, frame: &AirFrame, node: Node) -> String {
+fn node_name(setting: &Setting, frame: &TracedFrame, node: Node) -> String {
     match node {
         Node::AccessPoint => {
             let name = setting.access_point_of(frame).map_or_else(String::new, |name| format!(" {name}"));

@@ -12,7 +12,7 @@ use airwatt_proto::powersave::StationId;
 
 use super::{RunTrace, StationSetting};
 use crate::media::cell::RadioEvent;
-use crate::media::cell::frame::{AirFrame, Node};
+use crate::media::cell::frame::{Node, TracedFrame};
 use crate::net::route::MediumId;
 
 #[cfg(test)]
@@ -62,8 +62,8 @@ type Busy = (Instant, Instant);
 
 impl RunTrace {
     /// The frames in the order of their start times.
-    pub(super) fn frames_by_start(&self) -> Vec<&AirFrame> {
-        let mut frames: Vec<&AirFrame> = self.frames.iter().collect();
+    pub(super) fn frames_by_start(&self) -> Vec<&TracedFrame> {
+        let mut frames: Vec<&TracedFrame> = self.frames.iter().collect();
         // The sort is stable: frames of one collision keep the order of their senders.
         frames.sort_by_key(|frame| frame.start);
         frames
@@ -77,7 +77,7 @@ impl RunTrace {
     }
 
     /// Returns [`RunTrace::radio_intervals`] for every station, in the order of their numbers.
-    pub(super) fn all_radio_intervals(&self, frames: &[&AirFrame]) -> Vec<Vec<RadioInterval>> {
+    pub(super) fn all_radio_intervals(&self, frames: &[&TracedFrame]) -> Vec<Vec<RadioInterval>> {
         let mut channels: BTreeMap<MediumId, Vec<Busy>> = BTreeMap::new();
         let intervals = |(station, setting): (StationId, &StationSetting)| {
             let air = channels.entry(setting.medium).or_insert_with(|| self.busy_of(station, frames));
@@ -87,14 +87,14 @@ impl RunTrace {
     }
 
     /// The periods during which frames were on the channel of a station.
-    fn busy_of(&self, station: StationId, frames: &[&AirFrame]) -> Vec<Busy> {
+    fn busy_of(&self, station: StationId, frames: &[&TracedFrame]) -> Vec<Busy> {
         let medium = self.setting.stations.get(station as usize).map(|setting| setting.medium);
         let on_channel = frames.iter().copied().filter(|frame| Some(frame.medium) == medium);
         busy(&on_channel.collect::<Vec<_>>())
     }
 
     /// Whether a frame was sent by the radio of a station, as that or as an access point.
-    fn is_sent_by(&self, station: StationId, frame: &AirFrame) -> bool {
+    fn is_sent_by(&self, station: StationId, frame: &TracedFrame) -> bool {
         match frame.from {
             Node::Station(other) => other == station,
             Node::AccessPoint => {
@@ -104,10 +104,10 @@ impl RunTrace {
         }
     }
 
-    fn intervals_of(&self, station: StationId, frames: &[&AirFrame], air: &[Busy]) -> Vec<RadioInterval> {
+    fn intervals_of(&self, station: StationId, frames: &[&TracedFrame], air: &[Busy]) -> Vec<RadioInterval> {
         let Some(setting) = self.setting.stations.get(station as usize) else { return Vec::new() };
-        let of = |wanted: &dyn Fn(&AirFrame) -> bool| {
-            let frames: Vec<&AirFrame> = frames.iter().copied().filter(|frame| wanted(frame)).collect();
+        let of = |wanted: &dyn Fn(&TracedFrame) -> bool| {
+            let frames: Vec<&TracedFrame> = frames.iter().copied().filter(|frame| wanted(frame)).collect();
             busy(&frames)
         };
         let own = of(&|frame| self.is_sent_by(station, frame));
@@ -131,7 +131,7 @@ impl RunTrace {
     }
 
     /// The outcome of each of `frames`, which are in the order of their start times.
-    pub(super) fn outcomes(&self, frames: &[&AirFrame]) -> Vec<Outcome> {
+    pub(super) fn outcomes(&self, frames: &[&TracedFrame]) -> Vec<Outcome> {
         let mut receivers = Receivers::new(self.setting.stations.len());
         receivers.add(&self.radios);
         receivers.outcomes(frames)
@@ -163,14 +163,14 @@ impl Receivers {
 
     /// The outcome of each of `frames`. They are in the order of their start times, start after all frames of earlier calls,
     /// and include every frame that starts together with one of them.
-    pub(super) fn outcomes(&mut self, frames: &[&AirFrame]) -> Vec<Outcome> {
-        let same_start = |index: usize| move |other: &&&AirFrame| other.start == frames[index].start;
+    pub(super) fn outcomes(&mut self, frames: &[&TracedFrame]) -> Vec<Outcome> {
+        let same_start = |index: usize| move |other: &&&TracedFrame| other.start == frames[index].start;
         let begins_with_another = |index: usize| {
             let before = frames[..index].iter().rev().take_while(same_start(index));
             let after = frames[index + 1..].iter().take_while(same_start(index));
             before.chain(after).any(|other| other.medium == frames[index].medium)
         };
-        let outcome = |(index, frame): (usize, &&AirFrame)| {
+        let outcome = |(index, frame): (usize, &&TracedFrame)| {
             if frame.received {
                 return Outcome::Received;
             }
@@ -196,7 +196,7 @@ impl Receivers {
 }
 
 /// The union of the periods of frames, which are in the order of their start times.
-fn busy(frames: &[&AirFrame]) -> Vec<Busy> {
+fn busy(frames: &[&TracedFrame]) -> Vec<Busy> {
     let mut periods: Vec<Busy> = Vec::with_capacity(frames.len());
     for frame in frames {
         let end = frame.start + frame.duration;

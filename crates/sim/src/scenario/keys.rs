@@ -44,10 +44,50 @@ pub(super) fn without_numbers(key: &str) -> String {
     key.split('.').filter(|part| part.parse::<usize>().is_err()).collect::<Vec<_>>().join(".")
 }
 
-/// The key with the numbers of the tables that it names: `link.wire.delay` is `link.0.delay` if that is the wire. A name below a list
-/// of which all tables are meant is left out.
-pub(super) fn numbered(table: &Table, key: &str) -> String {
-    let (mut parts, mut found) = (key.split('.').peekable(), Vec::new());
+/// A part of an override's key that follows a list and is neither the number nor the name of one of its tables: a key of all of them,
+/// or a name that does not exist.
+pub(super) struct Unnamed {
+    list: String,
+    part: String,
+    /// Names and numbers of the tables.
+    tables: Vec<String>,
+}
+
+impl Unnamed {
+    fn new(list: String, part: &str, items: &[&Value]) -> Self {
+        let name = |item: &&Value| {
+            let names = ["name", "node"].iter().filter_map(|key| item.get(key)?.as_str());
+            names.map(str::to_owned).next()
+        };
+        let named: Vec<String> = items.iter().filter_map(name).collect();
+        let numbers = (0..items.len()).map(|number| number.to_string());
+        Self {
+            list,
+            part: part.to_owned(),
+            tables: named.into_iter().chain(numbers).take(MAX_NAMES).collect(),
+        }
+    }
+
+    /// The error for a part that is no key either: the list, and what may follow it.
+    pub(super) fn refused(&self, error: &SettingError) -> Option<SettingError> {
+        let SettingError::Unknown { key, known } = error else { return None };
+        let (list, part) = key.rsplit_once('.')?;
+        if part != self.part || without_numbers(list) != without_numbers(&self.list) {
+            return None;
+        }
+        let (tables, keys) = (self.tables.join(", "), known.join(", "));
+        let expected = format!("a number or name ({tables}) or a key ({keys})");
+        Some(SettingError::Syntax { key: self.list.clone(), expected, got: format!("{part:?}") })
+    }
+}
+
+/// Names of tables that an error lists.
+const MAX_NAMES: usize = 8;
+
+/// The key with the numbers of the tables that it names, and the parts that name none: `link.wire.delay` is `link.0.delay` if that is
+/// the wire. A name below a list of which all tables are meant is left out.
+pub(super) fn numbered(table: &Table, key: &str) -> (String, Vec<Unnamed>) {
+    let (mut parts, mut found, mut unnamed) = (key.split('.').peekable(), Vec::new(), Vec::new());
     let mut items: Vec<&Value> = Vec::new();
     let mut below = Some(table);
     while let Some(part) = parts.next() {
@@ -60,17 +100,23 @@ pub(super) fn numbered(table: &Table, key: &str) -> String {
         let lists: Vec<&Vec<Value>> = value.iter().filter_map(|value| value.as_array()).collect();
         let is_single = lists.len() == 1 && value.len() == 1;
         items = if lists.is_empty() { value } else { lists.iter().flat_map(|list| list.iter()).collect() };
-        let Some(next) = parts.peek().filter(|_| !lists.is_empty()) else { continue };
+        let Some(next) = parts.peek().copied().filter(|_| !lists.is_empty()) else { continue };
         let named: Vec<usize> = (0..items.len()).filter(|index| is_called(items[*index], next)).collect();
         let place = next.parse::<usize>().ok().or_else(|| named.first().copied());
-        let Some(place) = place else { continue };
+        let Some(place) = place else {
+            // The last part is a key in any case.
+            if parts.clone().nth(1).is_some() {
+                unnamed.push(Unnamed::new(found.join("."), next, &items));
+            }
+            continue;
+        };
         parts.next();
         if is_single {
             found.push(place.to_string());
         }
         items = items.get(place).copied().into_iter().collect();
     }
-    found.join(".")
+    (found.join("."), unnamed)
 }
 
 /// Whether a table of a list has this `name`, or in a cell this `node`.

@@ -9,7 +9,7 @@ use airwatt_energy::Radio;
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::keys::{self, Override};
+use super::keys::{self, Override, Unnamed};
 use super::shipped::{self, Shipped};
 use super::{Scenario, check, effect, lower_bound};
 
@@ -91,7 +91,13 @@ impl Scenario {
         resolve_wifi(&mut table, source, &overrides)?;
         resolve_tcp_profile(&mut table, source, &overrides)?;
         lower_bound::expand(&mut table);
-        let mut scenario: Self = typed(table).map_err(|error| locate(error, source, &overrides))?;
+        let mut scenario: Self = typed(table).map_err(|error| {
+            let misnamed = |change: &Change| {
+                let refused = change.unnamed.iter().find_map(|unnamed| unnamed.refused(&error))?;
+                Some(ScenarioError::new(keys::flag(&change.written), refused.to_string()))
+            };
+            overrides.iter().find_map(misnamed).unwrap_or_else(|| locate(error, source, &overrides))
+        })?;
         if scenario.name.is_empty() {
             scenario.name = Path::new(source.name)
                 .file_stem()
@@ -148,12 +154,13 @@ impl Scenario {
 struct Change {
     written: Override,
     numbered: Override,
+    unnamed: Vec<Unnamed>,
 }
 
 impl Change {
     fn new(table: &Table, change: &Override) -> Self {
-        let numbered = (keys::numbered(table, &change.0), change.1.clone());
-        Self { written: change.clone(), numbered }
+        let (key, unnamed) = keys::numbered(table, &change.0);
+        Self { written: change.clone(), numbered: (key, change.1.clone()), unnamed }
     }
 }
 

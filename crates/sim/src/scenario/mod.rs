@@ -41,13 +41,14 @@ pub use shipped::{Shipped, shipped, shipped_text};
 pub use topology::{Cell, CellMode, Link, LinkKind, MiddleboxConfig, NodeGroup, StaticRoute, Topology};
 pub use transport::{Gateway, Transport};
 
+pub use crate::media::cell::QueueDiscipline;
+pub use crate::media::cell::contention::AccessMethod;
 pub use crate::stack::application::{
     ApplicationConfig, BulkConfig, CbrConfig, InteractiveConfig, RequestResponseConfig, StreamingConfig,
     WebConfig,
 };
 pub(crate) use check::{MAX_RATE, MAX_SPAN, MIN_RATE};
 
-use crate::media::cell::contention::Counting;
 use airwatt_dot11::phy::Standard;
 
 /// One experiment: nodes, the links and 802.11 cells between them, and the flows that they carry.
@@ -234,37 +235,6 @@ impl Default for PathLoss {
         // 16 dBm: the limit of many 802.11a cards at 54 Mbit/s.
         Self { tx_power: Power::from_nanowatts(40_000_000), exponent: None, capture_db: 10.0 }
     }
-}
-
-/// How backoff slots are counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum AccessMethod {
-    /// Distributed coordination function.
-    Dcf,
-    /// Enhanced distributed channel access.
-    #[default]
-    Edca,
-}
-
-impl From<AccessMethod> for Counting {
-    fn from(method: AccessMethod) -> Self {
-        match method {
-            AccessMethod::Dcf => Self::Dcf,
-            AccessMethod::Edca => Self::Edca,
-        }
-    }
-}
-
-/// How a transmission queue is served.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum QueueDiscipline {
-    /// First come, first served; what finds it full is dropped.
-    #[default]
-    DropTail,
-    /// Flows take turns, and queues that stand are dropped from (RFC 8290).
-    FqCodel,
 }
 
 /// The access point.

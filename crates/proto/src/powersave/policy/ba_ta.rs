@@ -53,7 +53,7 @@ use self::streaming::History;
 use super::{Policy, rate_bps};
 use crate::powersave::radio::{Abilities, Fact, PolicyTimer, Radio};
 use crate::powersave::station::{AirTime, StationTimer, Uplink};
-use crate::powersave::{Adaptation, Control, Ratio, ServiceFlags};
+use crate::powersave::{Adaptation, PowerSaveFrame, Ratio, ServiceFlags};
 
 /// The time without a frame after which a burst is over, if the end of service periods is hidden: three transmission
 /// opportunities of 3 ms that others may hold between two frames, and their contention. At most half of `int_min`, so that
@@ -150,7 +150,7 @@ impl<C> BaTa<C> {
 
     /// Notes the service period, or the burst, that an own frame opened.
     fn note_opening(&mut self, radio: &mut dyn Radio, frame: Uplink, delivered: bool, now: Instant) {
-        let asked = frame == Uplink::Control(Control::Trigger);
+        let asked = frame == Uplink::Control(PowerSaveFrame::Trigger);
         let Some(in_service) = radio.in_service() else {
             if delivered && (asked || matches!(frame, Uplink::Data { .. })) {
                 self.empty_triggers += u32::from(self.period.asked && !self.period.data);
@@ -233,8 +233,8 @@ impl<C> BaTa<C> {
     fn sent(&mut self, radio: &mut dyn Radio, frame: Uplink, delivered: bool, now: Instant) {
         self.note_opening(radio, frame, delivered, now);
         match frame {
-            Uplink::Control(Control::PmNull { pm: true }) if !delivered => {}
-            Uplink::Control(Control::PmNull { pm: false } | Control::PsPoll) => {}
+            Uplink::Control(PowerSaveFrame::PmNull { pm: true }) if !delivered => {}
+            Uplink::Control(PowerSaveFrame::PmNull { pm: false } | PowerSaveFrame::PsPoll) => {}
             Uplink::Data { .. } | Uplink::Control(_) => self.restart_interval(radio, now),
         }
     }

@@ -10,7 +10,7 @@ use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_base::{Instant, Span};
 
 use super::Policy;
-use crate::powersave::Control;
+use crate::powersave::PowerSaveFrame;
 use crate::powersave::radio::{Abilities, Fact, PolicyTimer, Radio};
 use crate::powersave::station::{StationTimer, Uplink};
 
@@ -60,7 +60,7 @@ impl Policy for Uapsd {
         match fact {
             Fact::Start => radio.set_power_save(true, StationTimer::Announce),
             Fact::Beacon { tim: true } => radio.trigger(StationTimer::Beacon),
-            Fact::Sent { frame, .. } if frame != Uplink::Control(Control::PmNull { pm: false }) => {
+            Fact::Sent { frame, .. } if frame != Uplink::Control(PowerSaveFrame::PmNull { pm: false }) => {
                 self.left_out = false;
                 self.schedule(radio, now);
             }

@@ -47,7 +47,7 @@ pub(super) enum Radio {
 pub(super) struct Client {
     pub(super) machine: Station,
     pub(super) radio: Radio,
-    controls: VecDeque<Control>,
+    controls: VecDeque<PowerSaveFrame>,
     data: VecDeque<u32>,
     inputs: Vec<(Instant, StationInput)>,
     outputs: Vec<(Instant, StationOutput)>,
@@ -450,9 +450,9 @@ impl Air {
             Frame::Up { station, frame, pm } => {
                 let what = match frame {
                     Uplink::Data { .. } => "data",
-                    Uplink::Control(Control::Trigger) => "trigger",
-                    Uplink::Control(Control::PmNull { .. }) => "null",
-                    Uplink::Control(Control::PsPoll) => "poll",
+                    Uplink::Control(PowerSaveFrame::Trigger) => "trigger",
+                    Uplink::Control(PowerSaveFrame::PmNull { .. }) => "null",
+                    Uplink::Control(PowerSaveFrame::PsPoll) => "poll",
                 };
                 format!("s{station}>ap {what} pm={}", u8::from(pm))
             }
@@ -533,9 +533,9 @@ impl Air {
             Frame::Up { station, frame, pm } => {
                 let kind = match frame {
                     Uplink::Data { .. } => Heard::Data,
-                    Uplink::Control(Control::Trigger) => Heard::Trigger,
-                    Uplink::Control(Control::PmNull { .. }) => Heard::Null,
-                    Uplink::Control(Control::PsPoll) => Heard::PsPoll,
+                    Uplink::Control(PowerSaveFrame::Trigger) => Heard::Trigger,
+                    Uplink::Control(PowerSaveFrame::PmNull { .. }) => Heard::Null,
+                    Uplink::Control(PowerSaveFrame::PsPoll) => Heard::PsPoll,
                 };
                 self.ap_input(AccessPointInput::Heard { station, pm, kind });
             }

@@ -155,7 +155,7 @@ fn no_sleep_that_is_shorter_than_its_transitions() {
     };
     let mut station = Station::new(config, PSM);
     station.handle_timeout(Instant::ZERO);
-    let null = Control::PmNull { pm: true };
+    let null = PowerSaveFrame::PmNull { pm: true };
     assert_eq!(station.poll_output(), Some(StationOutput::Send(null)));
     station.handle_input(
         StationInput::Sent { frame: Uplink::Control(null), delivered: true },
@@ -283,13 +283,13 @@ fn an_announcement_under_way_is_overtaken_by_another() {
     let timeout = PowerSaveConfig::Timeout(TimeoutConfig { timeout: Span::from_millis(10) });
     let mut station = Station::new(StationConfig::default(), timeout);
     station.handle_timeout(Instant::from_millis(10));
-    assert_eq!(station.poll_output(), Some(StationOutput::Send(Control::PmNull { pm: true })));
+    assert_eq!(station.poll_output(), Some(StationOutput::Send(PowerSaveFrame::PmNull { pm: true })));
     assert!(station.pm());
     station.handle_input(StationInput::Backlog { frames: 1 }, Instant::from_millis(11));
-    assert_eq!(station.poll_output(), Some(StationOutput::Send(Control::PmNull { pm: false })));
+    assert_eq!(station.poll_output(), Some(StationOutput::Send(PowerSaveFrame::PmNull { pm: false })));
     assert!(!station.pm());
     for pm in [true, false] {
-        let frame = Uplink::Control(Control::PmNull { pm });
+        let frame = Uplink::Control(PowerSaveFrame::PmNull { pm });
         station.handle_input(StationInput::Sent { frame, delivered: true }, Instant::from_millis(12));
         assert_eq!(station.poll_output(), None);
     }
@@ -299,7 +299,7 @@ fn an_announcement_under_way_is_overtaken_by_another() {
 fn dozing(config: StationConfig, policy: PowerSaveConfig) -> Station {
     let mut station = Station::new(config, policy);
     station.handle_timeout(Instant::ZERO);
-    let null = Control::PmNull { pm: true };
+    let null = PowerSaveFrame::PmNull { pm: true };
     assert_eq!(outputs(&mut station), [StationOutput::Send(null)]);
     let sent = StationInput::Sent { frame: Uplink::Control(null), delivered: true };
     station.handle_input(sent, Instant::from_millis(1));
@@ -333,8 +333,8 @@ fn a_scheduled_trigger_within_a_period_waits_for_its_end() {
     let woken = serve(&mut station, ms(21), StationTimer::Trigger);
     assert_eq!(woken, [StationOutput::Wake]);
     station.handle_input(StationInput::Awake, ms(21));
-    assert_eq!(outputs(&mut station), [StationOutput::Send(Control::Trigger)]);
-    let frame = Uplink::Control(Control::Trigger);
+    assert_eq!(outputs(&mut station), [StationOutput::Send(PowerSaveFrame::Trigger)]);
+    let frame = Uplink::Control(PowerSaveFrame::Trigger);
     station.handle_input(StationInput::Sent { frame, delivered: true }, ms(22));
     assert!(station.in_service());
     assert_eq!(serve(&mut station, ms(42), StationTimer::Trigger), []);

@@ -6,7 +6,7 @@ use airwatt_base::{Schedule, Slot, Stream};
 use airwatt_proto::powersave::{PowerSaveConfig, StationId};
 
 use super::channel::Channel;
-use super::config::{Bss, CellConfig, StationConfig};
+use super::config::{Bss, CellConfig, CellStation};
 use super::contention::{Access, ContenderId, Contention};
 use super::frame::Node;
 use super::mac::{AccessPointMac, Category, Mac, PeerMac, StationMac};
@@ -16,7 +16,7 @@ use super::{Cell, Contender, FIRST_BEACON, StationPlace};
 use crate::net::route::Member;
 impl Cell {
     /// Makes a cell with one access point at time zero. Its random streams derive from `seed`.
-    pub fn new(config: CellConfig, stations: Vec<StationConfig>, seed: u64) -> Self {
+    pub fn new(config: CellConfig, stations: Vec<CellStation>, seed: u64) -> Self {
         let name = "access-point".to_owned();
         Self::with_access_points("air", &[Bss { name, config, shared_radio: None, stations }], seed)
     }
@@ -29,8 +29,9 @@ impl Cell {
     pub fn with_access_points(name: &str, bsss: &[Bss], seed: u64) -> Self {
         let first = &bsss.first().expect("a cell has an access point").config;
         let of_channel = |config: &CellConfig| {
-            let CellConfig { standard, data_rate, control_rate, beacon_rate, counting, txop, .. } = *config;
-            (standard, data_rate, control_rate, beacon_rate, counting, txop)
+            let CellConfig { standard, data_rate, control_rate, beacon_rate, access_method, txop, .. } =
+                *config;
+            (standard, data_rate, control_rate, beacon_rate, access_method, txop)
         };
         let stations: usize = bsss.iter().map(|bss| bss.stations.len()).sum();
         let mut cell = Self::empty(name, first, bsss.len(), stations, seed);
@@ -54,7 +55,7 @@ impl Cell {
     }
 
     /// Makes a cell whose stations form an ad-hoc network. The settings of the access point have no effect.
-    pub fn ad_hoc(name: &str, config: &CellConfig, stations: &[StationConfig], seed: u64) -> Self {
+    pub fn ad_hoc(name: &str, config: &CellConfig, stations: &[CellStation], seed: u64) -> Self {
         let mut cell = Self::empty(name, config, 0, stations.len(), seed);
         for station in stations {
             cell.add_peer(config, station, seed);
@@ -71,7 +72,7 @@ impl Cell {
             contenders: Vec::new(),
             pairs: Vec::new(),
             channel: Channel::new(config, Stream::new(seed, &format!("{name}/noise"))),
-            contention: Contention::new(config.standard.timing().slot, config.counting),
+            contention: Contention::new(config.standard.timing().slot, config.access_method),
             radios: Radios::default(),
             schedule: Schedule::new(first_station_slot as usize + 2 * stations),
             first_station_slot,
@@ -108,7 +109,7 @@ impl Cell {
         self.macs.push(Mac::AccessPoint(Box::new(mac)));
     }
 
-    fn add_station(&mut self, config: &CellConfig, station: &StationConfig, seed: u64) {
+    fn add_station(&mut self, config: &CellConfig, station: &CellStation, seed: u64) {
         let access_point = self.access_points.last().copied().expect("a station follows its access point");
         if let Mac::AccessPoint(mac) = &mut self.macs[access_point as usize] {
             mac.add_station(station.policy.needs_uapsd());
@@ -121,7 +122,7 @@ impl Cell {
         self.macs.push(Mac::Station(Box::new(mac)));
     }
 
-    fn add_peer(&mut self, config: &CellConfig, station: &StationConfig, seed: u64) {
+    fn add_peer(&mut self, config: &CellConfig, station: &CellStation, seed: u64) {
         let (id, member, contender) = self.add_radio(config, station, seed);
         self.stations.push(StationPlace { member, access_point: member });
         self.macs.push(Mac::Peer(Box::new(PeerMac::new(config, id, member, contender))));
@@ -131,7 +132,7 @@ impl Cell {
     fn add_radio(
         &mut self,
         config: &CellConfig,
-        station: &StationConfig,
+        station: &CellStation,
         seed: u64,
     ) -> (StationId, Member, ContenderId) {
         let member = self.macs.len() as Member;

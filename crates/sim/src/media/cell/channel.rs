@@ -11,7 +11,7 @@ use airwatt_base::{Instant, Span, Stream};
 use airwatt_dot11::phy::Format;
 use airwatt_energy::BeaconReception;
 
-use super::config::{CellConfig, StationConfig};
+use super::config::{CellConfig, CellStation};
 use super::contention::ContenderId;
 use super::frame::{ACK_BYTES, AFTER_TIM_BYTES, CTS_BYTES, Kind, Ppdu, RTS_BYTES, Receiver};
 use super::propagation;
@@ -137,7 +137,7 @@ impl Channel {
     }
 
     /// Adds a station as the next member.
-    pub(super) fn add_station(&mut self, config: &CellConfig, station: &StationConfig) {
+    pub(super) fn add_station(&mut self, config: &CellConfig, station: &CellStation) {
         self.blind = self.blind.max(station.propagation.min(self.times.slot));
         self.announces_tim |= station.radio.beacon_reception == BeaconReception::Tim;
         self.paths.push(Some(Path {

@@ -5,8 +5,8 @@ use airwatt_dot11::phy::Standard;
 use airwatt_energy::Radio;
 use airwatt_proto::powersave::{self as ps, AccessPointConfig, PowerSaveConfig, StationId};
 
-use super::contention::{Access, Counting};
-use super::mac::ApQueueing;
+use super::contention::{Access, AccessMethod};
+use super::mac::QueueDiscipline;
 
 /// Settings of a cell.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ pub struct CellConfig {
     /// Rate of beacons.
     pub beacon_rate: Rate,
     /// How backoff slots are counted.
-    pub counting: Counting,
+    pub access_method: AccessMethod,
     /// The access point's access parameters for data.
     pub ap_access: Access,
     /// The stations' access parameters.
@@ -40,7 +40,7 @@ pub struct CellConfig {
     /// Largest number of packets in the access point's transmission queue.
     pub ap_buffer: u32,
     /// Queueing discipline of the access point's transmission queue.
-    pub ap_queue: ApQueueing,
+    pub ap_queue: QueueDiscipline,
     /// Power ratio above which the access point receives the strongest of several simultaneous frames, relative to the sum of
     /// the others; `None` disables capture.
     pub capture_ratio: Option<f64>,
@@ -52,7 +52,7 @@ pub struct CellConfig {
 
 /// Settings of a station.
 #[derive(Clone, Debug)]
-pub struct StationConfig {
+pub struct CellStation {
     /// Its name, for its random streams.
     pub name: String,
     /// Its power-save machine.
@@ -79,5 +79,5 @@ pub struct Bss {
     /// whose energy is not accounted for.
     pub shared_radio: Option<StationId>,
     /// Its stations.
-    pub stations: Vec<StationConfig>,
+    pub stations: Vec<CellStation>,
 }

@@ -21,16 +21,20 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use airwatt_base::{Instant, Span, Stream};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Index of a contender in its cell.
 pub type ContenderId = u32;
 
-/// How slots are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counting {
+/// How backoff slots are counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AccessMethod {
     /// Distributed coordination function: a slot counts when it has passed idle.
     Dcf,
     /// Enhanced distributed channel access: a slot counts at its beginning.
+    #[default]
     Edca,
 }
 
@@ -91,7 +95,7 @@ struct Offset {
 #[derive(Clone, Debug)]
 pub struct Contention {
     slot: Span,
-    counting: Counting,
+    access_method: AccessMethod,
     contenders: Vec<Contender>,
     classes: Vec<Class>,
     offsets: Vec<Offset>,
@@ -101,9 +105,9 @@ pub struct Contention {
 
 impl Contention {
     /// A cell without contenders, idle since the beginning.
-    pub fn new(slot: Span, counting: Counting) -> Self {
+    pub fn new(slot: Span, access_method: AccessMethod) -> Self {
         let idle = Some(Instant::ZERO);
-        Self { slot, counting, contenders: Vec::new(), classes: Vec::new(), offsets: Vec::new(), idle }
+        Self { slot, access_method, contenders: Vec::new(), classes: Vec::new(), offsets: Vec::new(), idle }
     }
 
     /// Adds a contender that draws its backoffs from `backoff`.
@@ -183,14 +187,14 @@ impl Contention {
                 self.contenders[id as usize].waiting = Waiting::No;
                 winners.push(id);
             }
-            class.counted += slots_counted(begins, now, self.slot, self.counting);
+            class.counted += slots_counted(begins, now, self.slot, self.access_method);
         }
         for offset in std::mem::take(&mut self.offsets) {
             if offset.from + self.slot * offset.slots <= latest {
                 self.contenders[offset.contender as usize].waiting = Waiting::No;
                 winners.push(offset.contender);
             } else {
-                let left = offset.slots - slots_counted(offset.from, now, self.slot, self.counting);
+                let left = offset.slots - slots_counted(offset.from, now, self.slot, self.access_method);
                 self.rejoin(offset.contender, left);
             }
         }
@@ -264,13 +268,13 @@ impl Contender {
 }
 
 /// How many slots a clock that began at `begins` counts when the medium becomes busy at `now`.
-fn slots_counted(begins: Instant, now: Instant, slot: Span, counting: Counting) -> u64 {
+fn slots_counted(begins: Instant, now: Instant, slot: Span, access_method: AccessMethod) -> u64 {
     if now < begins {
         return 0;
     }
     let passed = (now - begins).whole(slot);
-    match counting {
-        Counting::Dcf => passed,
-        Counting::Edca => passed + 1,
+    match access_method {
+        AccessMethod::Dcf => passed,
+        AccessMethod::Edca => passed + 1,
     }
 }

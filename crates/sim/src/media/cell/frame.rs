@@ -2,7 +2,7 @@
 
 use airwatt_base::{Instant, Rate, Span};
 use airwatt_energy::Cause;
-use airwatt_proto::powersave::{Control, ServiceFlags, StationId};
+use airwatt_proto::powersave::{PowerSaveFrame, ServiceFlags, StationId};
 
 use super::contention::ContenderId;
 use crate::net::packet::{FlowLabel, NO_FLOW, Packet};
@@ -94,7 +94,7 @@ pub enum Body {
     /// An IP packet.
     Data(Packet),
     /// A station's power-save frame.
-    Control(Control),
+    Control(PowerSaveFrame),
     /// A QoS Null or Null from the access point: the answer to a trigger or poll if nothing is buffered.
     NullData,
     /// A beacon.
@@ -132,9 +132,9 @@ impl Body {
     pub const fn kind(&self) -> Kind {
         match self {
             Self::Data(_) => Kind::Data,
-            Self::Control(Control::PsPoll) => Kind::PsPoll,
-            Self::Control(Control::PmNull { .. }) => Kind::Null,
-            Self::Control(Control::Trigger) | Self::NullData => Kind::QosNull,
+            Self::Control(PowerSaveFrame::PsPoll) => Kind::PsPoll,
+            Self::Control(PowerSaveFrame::PmNull { .. }) => Kind::Null,
+            Self::Control(PowerSaveFrame::Trigger) | Self::NullData => Kind::QosNull,
             Self::Beacon { .. } => Kind::Beacon,
         }
     }
@@ -144,9 +144,9 @@ impl Body {
     pub const fn frame_bytes(&self, overhead: u32) -> u32 {
         match self {
             Self::Data(packet) => packet.bytes + overhead,
-            Self::Control(Control::Trigger) | Self::NullData => QOS_NULL_BYTES,
-            Self::Control(Control::PmNull { .. }) => NULL_BYTES,
-            Self::Control(Control::PsPoll) => PS_POLL_BYTES,
+            Self::Control(PowerSaveFrame::Trigger) | Self::NullData => QOS_NULL_BYTES,
+            Self::Control(PowerSaveFrame::PmNull { .. }) => NULL_BYTES,
+            Self::Control(PowerSaveFrame::PsPoll) => PS_POLL_BYTES,
             Self::Beacon { stations, .. } => beacon_bytes(*stations),
         }
     }
@@ -208,7 +208,7 @@ pub enum Node {
 
 /// A frame as it was on the air.
 #[derive(Clone, Debug, PartialEq)]
-pub struct AirFrame {
+pub struct TracedFrame {
     /// When its preamble began.
     pub start: Instant,
     /// How long it lasted.

@@ -7,6 +7,7 @@
 //! * `channel`: the exchange on the air, its outcome and durations; [`propagation`] has signals over distances.
 //! * `radio`: the radios and their energy ledgers, which `cause_account` divides by cause.
 //! * `mac`: access points and stations, with queues (among them [`fq_codel`]) and the machines of power save.
+//! * `exchange`: the steps of an exchange on the air, from the access to the end of the acknowledgement or of its time-out.
 //! * `effects`: what a MAC does to the other parts. `sniffer` records what goes over the channel.
 //! * `build`: the constructors.
 //! * [`frame`]: frames and what is recorded of them.
@@ -34,6 +35,7 @@ mod channel;
 mod config;
 pub mod contention;
 mod effects;
+mod exchange;
 pub mod fq_codel;
 pub mod frame;
 mod mac;
@@ -46,15 +48,15 @@ mod tests;
 use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Machine, Schedule, Slot, Span, Timeout};
-use airwatt_energy::{BeaconReception, Cause, Causes, Ledger, Radio};
+use airwatt_energy::{Causes, Ledger, Radio};
 use airwatt_proto::powersave::{self as ps, StationCounts, StationId};
 
-use self::channel::{Channel, Parts, Step};
-pub use self::config::{Bss, CellConfig, StationConfig};
+use self::channel::Channel;
+pub use self::config::{Bss, CellConfig, CellStation};
 use self::contention::{ContenderId, Contention};
 use self::effects::Effects;
-use self::frame::{AirFrame, Ppdu, Receiver};
-pub use self::mac::ApQueueing;
+use self::frame::TracedFrame;
+pub use self::mac::QueueDiscipline;
 use self::mac::{Category, Mac};
 pub use self::radio::RadioEvent;
 use self::radio::{RadioId, Radios};
@@ -171,7 +173,7 @@ pub struct CellStatistics {
 #[derive(Clone, Debug, Default)]
 pub struct CellTrace {
     /// Frames on the air.
-    pub frames: Vec<AirFrame>,
+    pub frames: Vec<TracedFrame>,
     /// Changes between awake and dozing.
     pub radios: Vec<RadioEvent>,
     /// The knowledge of adaptive policies about their traffic, after each change.
@@ -387,366 +389,6 @@ impl Cell {
     fn split(&mut self) -> (&mut [Mac], Effects<'_>) {
         let Self { macs, channel, contention, radios, schedule, outputs, sniffer, .. } = self;
         (macs, Effects::new(channel, contention, radios, schedule, outputs, sniffer))
-    }
-
-    // Exchanges.
-
-    /// Serves the step of the channel that is due.
-    fn step(&mut self, now: Instant) {
-        match self.channel.step() {
-            Step::Access => self.begin_access(now),
-            Step::TimArrived => self.tim_arrived(now),
-            Step::Arrived => self.ppdu_arrived(now),
-            Step::Acknowledged => self.exchange_ended(now),
-            Step::Failed => self.attempt_failed(now),
-            Step::CollisionEnded => self.collision_ended(now),
-        }
-    }
-
-    /// Contention is decided: one sender, or several whose frames collide.
-    fn begin_access(&mut self, now: Instant) {
-        let mut winners = std::mem::take(&mut self.winners);
-        winners.clear();
-        self.contention.access(now, self.channel.blind(), &mut winners);
-        if winners.len() > 1 {
-            self.resolve_internal_collisions(&mut winners, now);
-        }
-        self.channel.clear();
-        for &contender in &winners {
-            self.compose(contender, now);
-        }
-        match winners[..] {
-            [sender] => self.begin_exchange(now, now, self.contention.waited(sender), now + self.txop),
-            _ => self.begin_collision(now),
-        }
-        self.winners = winners;
-    }
-
-    /// Of the contenders of one radio that win together, a beacon or else the first one sends, and the others back off as
-    /// after a collision (802.11-2020 10.23.2.4).
-    fn resolve_internal_collisions(&mut self, winners: &mut Vec<ContenderId>, now: Instant) {
-        let mut index = 0;
-        while let Some(&id) = winners.get(index) {
-            let contender = &self.contenders[id as usize];
-            let loses = winners.iter().any(|&other_id| {
-                let other = &self.contenders[other_id as usize];
-                let precedes = match (other.category, contender.category) {
-                    (Category::Beacon, Category::Data) => true,
-                    (Category::Data, Category::Beacon) => false,
-                    _ => other_id < id,
-                };
-                other_id != id && precedes && other.shares_radio(contender)
-            });
-            if loses {
-                winners.remove(index);
-                self.contention.failed(id);
-                self.contention.join(id, now);
-            } else {
-                index += 1;
-            }
-        }
-    }
-
-    /// Adds the next frame of a contender to the access that begins.
-    fn compose(&mut self, contender: ContenderId, now: Instant) {
-        let Contender { member, category, .. } = self.contenders[contender as usize];
-        let (macs, mut out) = self.split();
-        let ppdu = macs[member as usize].compose(category, now, &mut out);
-        self.channel.add(ppdu);
-    }
-
-    /// Puts the only frame of an access on the air at `start`, after its sender `waited` for the channel.
-    fn begin_exchange(&mut self, now: Instant, start: Instant, waited: Span, txop_end: Instant) {
-        let to = self.channel.ppdus()[0].to;
-        let hears = match to {
-            Receiver::Member(to) => {
-                let radio = self.macs[to as usize].radio();
-                radio.is_none_or(|radio| self.radios.hears(radio, start))
-            }
-            Receiver::Group => true,
-        };
-        let parts = self.channel.begin_alone(hears, start, txop_end);
-        let ppdu = &self.channel.ppdus()[0];
-        let air = self.channel.airborne();
-        if let Some(radio) = self.radio_of(Receiver::Member(ppdu.from)) {
-            self.radios.begin_exchange(radio, ppdu.cause(), true, now, &parts, air);
-        }
-        if hears && let Some(radio) = self.radio_of(to) {
-            self.radios.begin_exchange(radio, ppdu.cause(), false, now, &parts, air);
-        }
-        for part in parts.iter() {
-            let sender = if part.by_sender { Receiver::Member(ppdu.from) } else { to };
-            if let Some(radio) = self.radio_of(sender) {
-                self.radios.send(radio, part.start, part.start + part.duration, air);
-            }
-        }
-        self.account(0, waited, start, &parts);
-        self.record(0, &parts);
-    }
-
-    /// Adds the frames of an exchange, for which its sender `waited`, to the accounts of the MACs at its two ends and of their
-    /// radios.
-    fn account(&mut self, index: usize, waited: Span, start: Instant, parts: &Parts) {
-        let Ppdu { from, to, .. } = self.channel.ppdus()[index];
-        let mut account = |member: Member, sends| {
-            let mac = &mut self.macs[member as usize];
-            mac.account(sends, waited, start, parts);
-            if let Some(radio) = mac.radio() {
-                self.radios.own_frames(radio, sends, parts);
-            }
-        };
-        account(from, true);
-        if let Receiver::Member(to) = to {
-            account(to, false);
-        }
-    }
-
-    fn record(&mut self, index: usize, parts: &Parts) {
-        if !self.sniffer.is_on() {
-            return;
-        }
-        let ppdu = &self.channel.ppdus()[index];
-        let sender = &self.macs[ppdu.from as usize];
-        let marked = match (sender, ppdu.to) {
-            (Mac::AccessPoint(mac), Receiver::Group) => mac.marked(),
-            _ => Vec::new(),
-        };
-        let category = self.contenders[ppdu.contender as usize].category;
-        let body = sender.next_body(category).expect("the frame stays in the queue");
-        self.sniffer.record(ppdu, &body, parts, &self.channel.plan(ppdu), marked);
-    }
-
-    /// The frame of a successful exchange has arrived.
-    fn ppdu_arrived(&mut self, now: Instant) {
-        let ppdu = self.channel.ppdus()[self.channel.current()];
-        let Receiver::Member(to) = ppdu.to else { return self.beacon_arrived(&ppdu, now) };
-        let (macs, mut out) = self.split();
-        let ends = [usize::from(ppdu.from), usize::from(to)];
-        let [sender, receiver] = macs.get_disjoint_mut(ends).expect("a frame has two ends");
-        // The access point takes the power-management mode that the station has by now.
-        let pm = if let Mac::Station(mac) = sender { mac.pm_at_arrival(&ppdu) } else { ppdu.pm };
-        receiver.receive(&ppdu, sender.next_packet(), pm, now, &mut out);
-    }
-
-    fn beacon_arrived(&mut self, ppdu: &Ppdu, now: Instant) {
-        let start = now - self.channel.plan(ppdu).frame();
-        let (macs, mut out) = self.split();
-        macs[ppdu.from as usize].conclude(ppdu, true, now, &mut out);
-        let Mac::AccessPoint(access_point) = &macs[ppdu.from as usize] else { return };
-        for station in access_point.stations() {
-            self.beacon_received(ppdu.from, station, BeaconReception::Whole, start, now);
-        }
-        self.contention.succeeded(ppdu.contender);
-        self.release(now);
-    }
-
-    /// The TIM of a beacon has arrived, for stations that receive no more of a beacon.
-    fn tim_arrived(&mut self, now: Instant) {
-        let ppdu = self.channel.ppdus()[self.channel.current()];
-        let start = self.channel.data_end() - self.channel.plan(&ppdu).frame();
-        let Mac::AccessPoint(access_point) = &self.macs[ppdu.from as usize] else { return };
-        for station in access_point.stations() {
-            self.beacon_received(ppdu.from, station, BeaconReception::Tim, start, now);
-        }
-    }
-
-    /// A beacon has arrived at stations that receive as much of it as `extent`.
-    fn beacon_received(
-        &mut self,
-        access_point: Member,
-        station: Member,
-        extent: BeaconReception,
-        start: Instant,
-        now: Instant,
-    ) {
-        let hears = self.radio_of(Receiver::Member(station)).is_none_or(|radio| {
-            self.radios.profile(radio).beacon_reception == extent && self.radios.hears(radio, start)
-        });
-        if !hears {
-            return;
-        }
-        if let Some(radio) = self.radio_of(Receiver::Member(station)) {
-            let end = self.channel.data_end();
-            self.radios.heard_group(radio, Cause::Beacon, start, end, self.channel.airborne());
-        }
-        let (macs, mut out) = self.split();
-        let Mac::AccessPoint(sender) = &macs[access_point as usize] else { return };
-        let tim = sender.tim(station);
-        if let Mac::Station(mac) = &mut macs[station as usize] {
-            mac.beacon(tim, now, &mut out);
-        }
-    }
-
-    /// The acknowledgement has arrived at the sender. The frame still counts as on the air while the MACs learn of that.
-    fn exchange_ended(&mut self, now: Instant) {
-        let current = self.channel.current();
-        let ppdu = self.channel.ppdus()[current];
-        let (macs, mut out) = self.split();
-        if let Receiver::Member(to) = ppdu.to {
-            macs[to as usize].acknowledged(&ppdu, now, &mut out);
-        }
-        macs[ppdu.from as usize].conclude(&ppdu, true, now, &mut out);
-        if let Some(txop_end) = self.txop_that_continues(&ppdu, now) {
-            let sifs = self.channel.sifs();
-            self.channel.clear();
-            self.compose(ppdu.contender, now + sifs);
-            self.begin_exchange(now, now + sifs, sifs, txop_end);
-            return;
-        }
-        self.contention.succeeded(ppdu.contender);
-        for index in 0..self.channel.ppdus().len() {
-            // The senders whose frames this one exceeded.
-            if index != current {
-                self.conclude_failure(index, now);
-            }
-        }
-        self.release(now);
-    }
-
-    /// The end of the sender's transmission opportunity, if its next exchange fits (802.11-2020 10.23.2.8).
-    fn txop_that_continues(&self, ppdu: &Ppdu, now: Instant) -> Option<Instant> {
-        if self.txop.is_zero() || !self.is_ready(ppdu.contender) {
-            return None;
-        }
-        let Contender { member, category, .. } = self.contenders[ppdu.contender as usize];
-        let next = self.macs[member as usize].next_ppdu(category)?;
-        self.channel.txop_end().filter(|_| self.channel.fits(&next, now))
-    }
-
-    /// The channel is idle from now on. The senders of the exchange contend again if they have more to send.
-    fn release(&mut self, now: Instant) {
-        self.channel.release();
-        self.contention.idle_from(now);
-        for index in 0..self.channel.ppdus().len() {
-            let contender = self.channel.ppdus()[index].contender;
-            if self.wants_to_send(contender) {
-                self.contention.join(contender, now);
-            }
-        }
-    }
-
-    /// A lone frame was not acknowledged.
-    fn attempt_failed(&mut self, now: Instant) {
-        let ppdu = self.channel.ppdus()[0];
-        self.conclude_failure(0, now);
-        self.contention.idle_from(self.channel.deferral(now));
-        self.channel.release();
-        if let Receiver::Member(receiver) = ppdu.to {
-            self.defer(receiver, now + self.channel.eifs_less_difs());
-        }
-        if self.wants_to_send(ppdu.contender) {
-            self.contention.join_from(ppdu.contender, now + self.channel.response_timeout());
-        }
-    }
-
-    /// The contenders for data of a member's radio wait until `from` before they contend.
-    fn defer(&mut self, member: Member, from: Instant) {
-        let contender = self.macs[member as usize].contender();
-        self.contention.defer(contender, from);
-        for &[station, access_point] in &self.pairs {
-            if contender == station {
-                self.contention.defer(access_point, from);
-            } else if contender == access_point {
-                self.contention.defer(station, from);
-            }
-        }
-    }
-
-    /// The MAC repeats its frame or gives it up.
-    fn conclude_failure(&mut self, index: usize, now: Instant) {
-        let ppdu = self.channel.ppdus()[index];
-        let (macs, mut out) = self.split();
-        if macs[ppdu.from as usize].conclude(&ppdu, false, now, &mut out) {
-            self.contention.succeeded(ppdu.contender);
-        } else {
-            self.contention.failed(ppdu.contender);
-        }
-    }
-
-    /// Several MACs begin together: no frame is received, unless one exceeds the others by far.
-    fn begin_collision(&mut self, now: Instant) {
-        self.channel.begin_together(now);
-        for index in 0..self.channel.ppdus().len() {
-            let ppdu = self.channel.ppdus()[index];
-            let parts = self.channel.colliding(&ppdu, now);
-            self.charge_collision(&ppdu, now, &parts);
-            self.record(index, &parts);
-        }
-        // The access point's frame comes last: a station that sends does not receive what is sent to it meanwhile.
-        for index in (0..self.channel.ppdus().len()).rev() {
-            let ppdu = self.channel.ppdus()[index];
-            if ppdu.to == Receiver::Group {
-                continue;
-            }
-            let waited = self.contention.waited(ppdu.contender);
-            let parts = self.channel.colliding(&ppdu, now);
-            self.account(index, waited, now, &parts);
-        }
-        if let Some((index, start, parts)) = self.channel.capture(now) {
-            let ppdu = &self.channel.ppdus()[index];
-            if let Some(radio) = self.radio_of(Receiver::Member(ppdu.from)) {
-                let air = self.channel.airborne();
-                self.radios.begin_exchange(radio, ppdu.cause(), true, now, &parts, air);
-            }
-            self.account(index, Span::ZERO, start, &parts);
-            self.record(index, &parts);
-        }
-    }
-
-    /// Charges one of several frames that begin together to the radio that sends it, and to the one to which it is addressed if
-    /// that listens.
-    fn charge_collision(&mut self, ppdu: &Ppdu, now: Instant, parts: &Parts) {
-        let air = self.channel.airborne();
-        let radio_of = |receiver| match receiver {
-            Receiver::Member(member) => self.macs[usize::from(member)].radio(),
-            Receiver::Group => None,
-        };
-        if let Some(radio) = radio_of(Receiver::Member(ppdu.from)) {
-            self.radios.begin_exchange(radio, ppdu.cause(), true, now, parts, air);
-            for part in parts.iter() {
-                self.radios.send(radio, part.start, part.start + part.duration, air);
-            }
-        }
-        let sends = |to: RadioId| {
-            self.channel.ppdus().iter().any(|other| radio_of(Receiver::Member(other.from)) == Some(to))
-        };
-        if let Some(radio) = radio_of(ppdu.to)
-            && self.radios.hears(radio, now)
-            && !sends(radio)
-        {
-            self.radios.begin_exchange(radio, ppdu.cause(), false, now, parts, air);
-        }
-    }
-
-    fn collision_ended(&mut self, now: Instant) {
-        for index in 0..self.channel.ppdus().len() {
-            self.conclude_failure(index, now);
-        }
-        self.channel.release();
-        self.contention.idle_from(now + self.channel.eifs_less_difs());
-        for index in 0..self.channel.ppdus().len() {
-            let contender = self.channel.ppdus()[index].contender;
-            if self.wants_to_send(contender) {
-                self.contention.join_from(contender, now + self.channel.response_timeout());
-            }
-        }
-    }
-
-    fn wants_to_send(&self, id: ContenderId) -> bool {
-        let Contender { member, category, .. } = self.contenders[id as usize];
-        self.macs[member as usize].has_frame(category) && self.is_ready(id)
-    }
-
-    /// Whether the radio of the contender can send now.
-    fn is_ready(&self, id: ContenderId) -> bool {
-        self.contenders[id as usize].radio.is_none_or(|radio| self.radios.is_ready(radio))
-    }
-
-    fn radio_of(&self, receiver: Receiver) -> Option<RadioId> {
-        match receiver {
-            Receiver::Member(member) => self.macs[member as usize].radio(),
-            Receiver::Group => None,
-        }
     }
 
     fn serve(&mut self, slot: Slot, now: Instant) {

@@ -6,7 +6,7 @@ use airwatt_proto::powersave::{Adaptation, ServiceFlags, StationId};
 use super::CellTrace;
 use super::channel::{Parts, Plan};
 use super::config::CellConfig;
-use super::frame::{ACK_BYTES, AirFrame, Body, Kind, Node, Ppdu, RTS_BYTES, Receiver};
+use super::frame::{ACK_BYTES, Body, Kind, Node, Ppdu, RTS_BYTES, Receiver, TracedFrame};
 use crate::net::route::Member;
 /// Records frames and queue lengths.
 #[derive(Clone, Debug)]
@@ -74,7 +74,7 @@ impl Sniffer {
                 Body::Data(packet) if is_body => Some(*packet),
                 _ => None,
             };
-            trace.frames.push(AirFrame {
+            trace.frames.push(TracedFrame {
                 start: part.start,
                 duration: part.duration,
                 from,

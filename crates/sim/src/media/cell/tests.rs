@@ -5,9 +5,9 @@ use airwatt_base::testkit::check_machine;
 use airwatt_base::{Instant, Machine, Span, Stream};
 use airwatt_energy::State;
 
-use super::contention::{Access, Contention, Counting};
+use super::contention::{Access, AccessMethod, Contention};
 use super::frame::Node;
-use super::{Bss, Cell, CellConfig, CellInput, CellOutput, StationConfig};
+use super::{Bss, Cell, CellConfig, CellInput, CellOutput, CellStation};
 use crate::net::packet::{Packet, Payload};
 use crate::net::{MediumKind, Plan};
 use crate::scenario::Scenario;
@@ -36,7 +36,7 @@ fn winners(contention: &mut Contention) -> (Instant, Vec<u32>) {
 /// ```
 #[test]
 fn a_frame_on_an_idle_medium_goes_out_at_the_next_slot_boundary() {
-    let mut contention = Contention::new(SLOT, Counting::Edca);
+    let mut contention = Contention::new(SLOT, AccessMethod::Edca);
     let station = contention.add(access(15), Stream::new(1, "a"));
     contention.join(station, us(100));
     assert_eq!(winners(&mut contention), (us(106), vec![station]));
@@ -44,7 +44,7 @@ fn a_frame_on_an_idle_medium_goes_out_at_the_next_slot_boundary() {
 
 #[test]
 fn a_frame_during_a_busy_medium_backs_off() {
-    let mut contention = Contention::new(SLOT, Counting::Edca);
+    let mut contention = Contention::new(SLOT, AccessMethod::Edca);
     let sender = contention.add(access(15), Stream::new(1, "a"));
     let late = contention.add(access(15), Stream::new(1, "late"));
     contention.join(sender, us(0));
@@ -58,7 +58,7 @@ fn a_frame_during_a_busy_medium_backs_off() {
 /// The slot in which another station begins to send counts for EDCA and not for DCF.
 #[test]
 fn backoffs_freeze_while_the_medium_is_busy() {
-    for (counting, left) in [(Counting::Edca, 2), (Counting::Dcf, 3)] {
+    for (counting, left) in [(AccessMethod::Edca, 2), (AccessMethod::Dcf, 3)] {
         let mut contention = Contention::new(SLOT, counting);
         let frozen = contention.add(Access { cw_min: 0, ..access(0) }, Stream::new(1, "frozen"));
         let other = contention.add(access(15), Stream::new(1, "other"));
@@ -73,7 +73,7 @@ fn backoffs_freeze_while_the_medium_is_busy() {
 
 #[test]
 fn equal_boundaries_collide() {
-    let mut contention = Contention::new(SLOT, Counting::Edca);
+    let mut contention = Contention::new(SLOT, AccessMethod::Edca);
     let stations: Vec<u32> = (0..3).map(|n| contention.add(access(15), Stream::new(n, "s"))).collect();
     contention.join(stations[0], us(200));
     contention.join(stations[2], us(201));
@@ -85,7 +85,7 @@ fn equal_boundaries_collide() {
 /// A backoff that is drawn after a success runs although there is nothing to send, and costs no event.
 #[test]
 fn post_backoff_runs_without_a_frame() {
-    let mut contention = Contention::new(SLOT, Counting::Edca);
+    let mut contention = Contention::new(SLOT, AccessMethod::Edca);
     let station = contention.add(access(15), Stream::new(3, "post"));
     contention.join(station, us(0));
     winners(&mut contention);
@@ -103,7 +103,7 @@ fn post_backoff_runs_without_a_frame() {
 
 #[test]
 fn windows_double_up_to_the_largest_and_a_success_resets_them() {
-    let mut contention = Contention::new(SLOT, Counting::Edca);
+    let mut contention = Contention::new(SLOT, AccessMethod::Edca);
     let station = contention.add(Access { cw_max: 63, ..access(15) }, Stream::new(5, "w"));
     let mut longest = |failures: u32| {
         (0..300)
@@ -122,7 +122,7 @@ fn windows_double_up_to_the_largest_and_a_success_resets_them() {
 }
 
 /// The settings of a cell with a station for each policy.
-fn settings(policies: &[&str], set: &[(&str, &str)]) -> (CellConfig, Vec<StationConfig>) {
+fn settings(policies: &[&str], set: &[(&str, &str)]) -> (CellConfig, Vec<CellStation>) {
     let stations: Vec<String> = policies
         .iter()
         .map(|policy| format!("[[station]]\npower_save = {{ policy = {policy:?} }}\nradio = \"ar5004\"\n"))
@@ -280,7 +280,7 @@ fn ladder(cell: &mut Cell) -> Vec<String> {
         Node::All => "all".to_owned(),
     };
     let frames = cell.take_trace().expect("the cell was traced").frames;
-    let line = |frame: &super::frame::AirFrame| {
+    let line = |frame: &super::frame::TracedFrame| {
         let (at, takes) = (frame.start.as_nanos() as f64 / 1e3, frame.duration.as_nanos() / 1_000);
         let (bss, from, to) = (frame.bss, name(frame.from), name(frame.to));
         format!("{at} {takes} bss{bss} {from} {to} {}", frame.kind.name())

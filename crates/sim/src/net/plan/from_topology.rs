@@ -9,10 +9,9 @@ use super::{
     AdHoc, CellPlan, Content, FlowPlan, GatewayPlan, ImpairmentPlan, MediumKind, MediumPlan, NodePlan, Plan,
     StationPlan, Traffic, TunnelPlan,
 };
-use crate::media::cell::contention::{Access, Counting};
-use crate::media::cell::fq_codel::FqCodelConfig;
+use crate::media::cell::contention::Access;
 use crate::media::cell::propagation;
-use crate::media::cell::{ApQueueing, Bss, CellConfig, StationConfig};
+use crate::media::cell::{Bss, CellConfig, CellStation};
 use crate::media::{CrossTraffic, Direction, PipeConfig, PointToPointConfig};
 use crate::net::route::{MediumId, NodeId};
 use crate::net::transport;
@@ -21,8 +20,8 @@ use crate::scenario::resolve::{
 };
 use crate::scenario::short;
 use crate::scenario::{
-    AccessPoint, Cell, Gateway, Link, MiddleboxConfig, QueueDiscipline, Scenario, StationGroup, Topology,
-    Transport, Wifi, WiredDirection,
+    AccessPoint, Cell, Gateway, Link, MiddleboxConfig, Scenario, StationGroup, Topology, Transport, Wifi,
+    WiredDirection,
 };
 use crate::stack::application::Pattern;
 
@@ -240,7 +239,7 @@ fn cell_config(cell: &Cell, beacons: &Beacons<'_>) -> CellConfig {
         data_rate,
         control_rate: wifi.control_rate.unwrap_or_else(|| standard.control_rate(data_rate)),
         beacon_rate: wifi.beacon_rate.unwrap_or(timing.lowest_rate),
-        counting: Counting::from(wifi.access),
+        access_method: wifi.access,
         ap_access: if access_point.priority { first } else { access },
         station_access: access,
         txop: wifi.txop,
@@ -250,12 +249,7 @@ fn cell_config(cell: &Cell, beacons: &Beacons<'_>) -> CellConfig {
         mac_overhead: bytes(wifi.mac_overhead),
         frame_error_rate: wifi.frame_error_rate,
         ap_buffer,
-        ap_queue: match access_point.queue {
-            QueueDiscipline::DropTail => ApQueueing::DropTail,
-            QueueDiscipline::FqCodel => {
-                ApQueueing::FqCodel(FqCodelConfig { limit: ap_buffer, ..FqCodelConfig::default() })
-            }
-        },
+        ap_queue: access_point.queue,
         capture_ratio: wifi.path_loss.as_ref().map(|loss| propagation::milliwatts(loss.capture_db)),
         station_buffer: cell.station.iter().map(|group| packets(group.buffer)).max().unwrap_or(1),
         power_save: AccessPointConfig {
@@ -273,7 +267,7 @@ fn members(
     stations: &[MemberStation],
     beacons: &Beacons<'_>,
     seed: u64,
-) -> Result<Vec<StationConfig>, RadioError> {
+) -> Result<Vec<CellStation>, RadioError> {
     let of = |place: &MemberStation| {
         let group = &cell.station[place.group];
         station(group, Some(&cell.wifi), &place.stream, beacons, seed)
@@ -287,13 +281,13 @@ fn station(
     name: &str,
     beacons: &Beacons<'_>,
     seed: u64,
-) -> Result<StationConfig, RadioError> {
+) -> Result<CellStation, RadioError> {
     let radio = Radio::find(&group.radio)?;
     // A point-to-point link states no rate of a PHY: the profile's first figure holds there.
     let radio = wifi.map_or_else(|| radio.clone(), |wifi| radio.clone().at_rate(wifi.data_rate));
     let AccessPoint { beacon_interval, dtim_period, .. } = *beacons.access_point;
     let drawn = Stream::new(seed, &format!("{name}/power-save-start")).unit();
-    Ok(StationConfig {
+    Ok(CellStation {
         name: name.to_owned(),
         power_save: powersave::StationConfig {
             beacon_interval,

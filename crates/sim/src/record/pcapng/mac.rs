@@ -7,7 +7,7 @@ use airwatt_dot11::{
 use airwatt_proto::powersave::StationId;
 
 use super::{FCS_BYTES, first_bit_us, packet};
-use crate::media::cell::frame::{AirFrame, Kind, Node};
+use crate::media::cell::frame::{Kind, Node, TracedFrame};
 use crate::net::packet::Payload;
 use crate::record::{CellSetting, Setting};
 use airwatt_dot11::phy::Standard;
@@ -59,7 +59,7 @@ fn address(setting: &Setting, cell: &CellSetting, node: Node) -> MacAddress {
 
 /// Appends the frame without its FCS, as far as its bytes are known, to an empty `out`. Returns its length with the
 /// unknown bytes.
-pub(super) fn encode(setting: &Setting, cell: &CellSetting, frame: &AirFrame, out: &mut Vec<u8>) -> usize {
+pub(super) fn encode(setting: &Setting, cell: &CellSetting, frame: &TracedFrame, out: &mut Vec<u8>) -> usize {
     header(setting, cell, frame).encode(out);
     if let Some((dtim_count, marked)) = &frame.beacon {
         beacon(setting, cell, frame, (*dtim_count, marked), out);
@@ -75,7 +75,7 @@ pub(super) fn encode(setting: &Setting, cell: &CellSetting, frame: &AirFrame, ou
     whole
 }
 
-fn kind_of(frame: &AirFrame) -> FrameKind {
+fn kind_of(frame: &TracedFrame) -> FrameKind {
     match frame.kind {
         Kind::Data => {
             let packet = frame.packet.map_or(0, |packet| packet.bytes);
@@ -95,7 +95,7 @@ fn kind_of(frame: &AirFrame) -> FrameKind {
     }
 }
 
-fn header(setting: &Setting, cell: &CellSetting, frame: &AirFrame) -> Header {
+fn header(setting: &Setting, cell: &CellSetting, frame: &TracedFrame) -> Header {
     let kind = kind_of(frame);
     let from_station = matches!(frame.from, Node::Station(_));
     let mut control = FrameControl::new(kind);
@@ -124,7 +124,7 @@ fn header(setting: &Setting, cell: &CellSetting, frame: &AirFrame) -> Header {
 fn beacon(
     setting: &Setting,
     cell: &CellSetting,
-    frame: &AirFrame,
+    frame: &TracedFrame,
     (dtim_count, marked): (u8, &[StationId]),
     out: &mut Vec<u8>,
 ) {

@@ -7,18 +7,23 @@
 use std::collections::VecDeque;
 
 use airwatt_base::Instant;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::media::cell::fq_codel::{FqCodel, FqCodelConfig};
 use crate::media::cell::frame::{Body, Mpdu};
 use crate::net::packet::Endpoints;
 use crate::net::route::Member;
-/// Queueing discipline of an access point's transmission queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ApQueueing {
-    /// First come, first served.
+
+/// How a transmission queue is served.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum QueueDiscipline {
+    /// First come, first served; what finds it full is dropped.
+    #[default]
     DropTail,
-    /// FQ-CoDel (RFC 8290).
-    FqCodel(FqCodelConfig),
+    /// Flows take turns, and queues that stand are dropped from (RFC 8290).
+    FqCodel,
 }
 
 /// The transmission queue.
@@ -35,11 +40,13 @@ pub(super) struct DownlinkQueue {
 }
 
 impl DownlinkQueue {
-    /// Makes an empty queue. `limit` is the largest number of frames with drop-tail queueing.
-    pub(super) fn new(queueing: ApQueueing, limit: u32) -> Self {
-        let flows = match queueing {
-            ApQueueing::DropTail => None,
-            ApQueueing::FqCodel(config) => Some(FqCodel::new(config)),
+    /// Makes an empty queue of at most `limit` frames.
+    pub(super) fn new(discipline: QueueDiscipline, limit: u32) -> Self {
+        let flows = match discipline {
+            QueueDiscipline::DropTail => None,
+            QueueDiscipline::FqCodel => {
+                Some(FqCodel::new(FqCodelConfig { limit, ..FqCodelConfig::default() }))
+            }
         };
         Self { frames: VecDeque::new(), flows, limit: limit as usize, sequence: 0 }
     }

@@ -15,7 +15,7 @@ mod station;
 use airwatt_base::{Instant, Span};
 
 pub(super) use self::access_point::AccessPointMac;
-pub use self::downlink::ApQueueing;
+pub use self::downlink::QueueDiscipline;
 pub(super) use self::peer::PeerMac;
 pub(super) use self::station::StationMac;
 use super::channel::Parts;
@@ -101,8 +101,8 @@ impl Mac {
     pub(super) const fn contender(&self) -> ContenderId {
         match self {
             Self::AccessPoint(mac) => mac.contender(),
-            Self::Station(mac) => mac.contender(),
-            Self::Peer(mac) => mac.contender(),
+            Self::Station(mac) => mac.queue().contender(),
+            Self::Peer(mac) => mac.queue().contender(),
         }
     }
 
@@ -110,8 +110,8 @@ impl Mac {
     pub(super) fn has_frame(&self, category: Category) -> bool {
         match self {
             Self::AccessPoint(mac) => mac.has_frame(category),
-            Self::Station(mac) => mac.has_frame(),
-            Self::Peer(mac) => mac.has_frame(),
+            Self::Station(mac) => !mac.queue().is_empty(),
+            Self::Peer(mac) => !mac.queue().is_empty(),
         }
     }
 
@@ -144,8 +144,8 @@ impl Mac {
     fn front(&self) -> Option<&Mpdu> {
         match self {
             Self::AccessPoint(mac) => mac.front(),
-            Self::Station(mac) => mac.front(),
-            Self::Peer(mac) => mac.front(),
+            Self::Station(mac) => mac.queue().front(),
+            Self::Peer(mac) => mac.queue().front(),
         }
     }
 

@@ -10,7 +10,7 @@ use super::queue::FrameQueue;
 use crate::media::cell::config::CellConfig;
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
-use crate::media::cell::frame::{Body, Mpdu, Ppdu};
+use crate::media::cell::frame::{Body, Ppdu};
 use crate::media::cell::radio::RadioId;
 use crate::media::cell::{CellOutput, LossPlace};
 use crate::net::packet::Packet;
@@ -56,16 +56,8 @@ impl PeerMac {
         self.id
     }
 
-    pub(super) const fn contender(&self) -> ContenderId {
-        self.queue.contender()
-    }
-
-    pub(super) fn has_frame(&self) -> bool {
-        !self.queue.is_empty()
-    }
-
-    pub(super) fn front(&self) -> Option<&Mpdu> {
-        self.queue.front()
+    pub(super) const fn queue(&self) -> &FrameQueue {
+        &self.queue
     }
 
     pub(super) fn next_ppdu(&self) -> Option<Ppdu> {
@@ -87,7 +79,7 @@ impl PeerMac {
         let left = self.queue.take_concluded(acknowledged);
         self.queue.end_attempt();
         if self.queue.is_empty() {
-            out.sent_all(self.contender(), Some(self.radio()), now);
+            out.sent_all(self.queue.contender(), Some(self.radio()), now);
         }
         if let (Some(mpdu), false) = (left, acknowledged)
             && let Body::Data(packet) = mpdu.body

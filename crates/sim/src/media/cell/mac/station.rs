@@ -2,13 +2,13 @@
 
 use airwatt_base::{Instant, Machine, Slot, Span};
 use airwatt_proto::powersave::{
-    self as ps, Control, Station, StationId, StationInput, StationOutput, Uplink,
+    self as ps, PowerSaveFrame, Station, StationId, StationInput, StationOutput, Uplink,
 };
 
 use super::FrameLimits;
 use super::queue::FrameQueue;
 use crate::media::cell::channel::Parts;
-use crate::media::cell::config::{CellConfig, StationConfig};
+use crate::media::cell::config::{CellConfig, CellStation};
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
 use crate::media::cell::frame::{Body, Kind, Mpdu, Ppdu};
@@ -36,7 +36,7 @@ impl StationMac {
     /// Makes a station with an empty queue.
     pub(crate) fn new(
         config: &CellConfig,
-        station: &StationConfig,
+        station: &CellStation,
         id: StationId,
         [member, access_point]: [Member; 2],
         contender: ContenderId,
@@ -99,7 +99,7 @@ impl StationMac {
     /// The power-management bit of a frame.
     fn pm_of(&self, mpdu: &Mpdu) -> bool {
         match mpdu.body {
-            Body::Control(Control::PmNull { pm }) => pm,
+            Body::Control(PowerSaveFrame::PmNull { pm }) => pm,
             Body::Control(_) => true,
             _ => self.power_save.pm(),
         }
@@ -109,16 +109,8 @@ impl StationMac {
         self.id
     }
 
-    pub(super) const fn contender(&self) -> ContenderId {
-        self.queue.contender()
-    }
-
-    pub(super) fn has_frame(&self) -> bool {
-        !self.queue.is_empty()
-    }
-
-    pub(super) fn front(&self) -> Option<&Mpdu> {
-        self.queue.front()
+    pub(super) const fn queue(&self) -> &FrameQueue {
+        &self.queue
     }
 
     pub(super) fn next_ppdu(&self) -> Option<Ppdu> {
@@ -151,7 +143,7 @@ impl StationMac {
         }
         self.queue.end_attempt();
         if self.queue.is_empty() {
-            out.sent_all(self.contender(), Some(self.radio()), now);
+            out.sent_all(self.queue.contender(), Some(self.radio()), now);
         }
         left.is_some()
     }
@@ -205,7 +197,7 @@ impl StationMac {
             while let Some(output) = self.power_save.poll_output() {
                 match output {
                     StationOutput::Wake => out.wake(self.radio(), self.slot + 1, now),
-                    StationOutput::Doze => out.doze(self.radio(), self.contender(), self.slot + 1, now),
+                    StationOutput::Doze => out.doze(self.radio(), self.queue.contender(), self.slot + 1, now),
                     StationOutput::Send(control) => self.enqueue_control(control, now, out),
                     StationOutput::MeasureAirTime => asked = true,
                     StationOutput::Window(window) => {
@@ -227,14 +219,14 @@ impl StationMac {
         }
     }
 
-    fn enqueue_control(&mut self, control: Control, now: Instant, out: &mut Effects<'_>) {
+    fn enqueue_control(&mut self, control: PowerSaveFrame, now: Instant, out: &mut Effects<'_>) {
         self.queue.push_first(self.access_point, Body::Control(control));
         self.join(now, out);
     }
 
     fn join(&self, now: Instant, out: &mut Effects<'_>) {
         if !self.queue.is_empty() {
-            out.join(self.contender(), Some(self.radio()), now);
+            out.join(self.queue.contender(), Some(self.radio()), now);
         }
     }
 }
