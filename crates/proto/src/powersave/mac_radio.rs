@@ -18,7 +18,7 @@ const TIMERS: usize = StationTimer::ALL.len();
 /// milliseconds, so a cause that passes has passed, and a tenth of a beacon interval awake costs little.
 const ANNOUNCE_AGAIN: Span = Span::from_millis(10);
 
-/// What a station is set to.
+/// Settings of a station's power save.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StationConfig {
     /// Time between two beacons, as in the beacons.
@@ -32,19 +32,19 @@ pub struct StationConfig {
     pub wake_time: Span,
     /// Least time awake: from the target time of a beacon, or from the end of any other wake-up. Default 0.
     pub min_awake: Span,
-    /// Every how many beacons one is heard, at least 1 (802.11-2020 9.4.1.6). Default 1.
+    /// The station receives one of this many beacons, at least 1 (802.11-2020 9.4.1.6). Default 1.
     pub listen_interval: u32,
-    /// Every how many beacons is a DTIM, the one at [`StationConfig::first_beacon`] among them, for a station that hears
-    /// them all whatever its listen interval (ReceiveDTIMs, 802.11-2020 11.2.3.7). Default: it does not.
+    /// One of this many beacons is a DTIM, among them the one at [`StationConfig::first_beacon`]; the station receives all of them,
+    /// whatever its listen interval (ReceiveDTIMs, 802.11-2020 11.2.3.7). Default: it does not.
     pub dtim_period: Option<u32>,
-    /// How long after its target time a beacon is waited for. Default 10 ms: three transmission opportunities of 3 ms
+    /// The station waits for a beacon for this long after its target time. Default 10 ms: three transmission opportunities of 3 ms
     /// that others may hold before it, and its own contention.
     pub beacon_window: Span,
-    /// How long after the last frame of a service period, or after a PS-Poll, the next frame is waited for. Default
-    /// 50 ms: a hundred full frames of others at 54 Mbit/s in the access point's queue, with room for contention;
-    /// half a beacon interval, so that a lost end of period costs less than the beacon that repairs it.
+    /// The station waits for the next frame for this long after the last frame of a service period, or after a PS-Poll. Default 50
+    /// ms: a hundred full frames of others at 54 Mbit/s in the access point's queue, with room for contention. It is half a beacon
+    /// interval, so that a lost end of period costs less than the beacon that repairs it.
     pub supervision: Span,
-    /// When the machine acts first. Default: at the beginning.
+    /// The time at which the machine acts first. Default: the beginning.
     pub start: Instant,
     /// Abilities that the policy is to do without. Default: none.
     pub hidden: Abilities,
@@ -77,7 +77,7 @@ impl StationConfig {
     }
 }
 
-/// What a station's power save did so far.
+/// Counts of a station's power save.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StationCounts {
     wakeups: [u64; TIMERS],
@@ -123,7 +123,7 @@ enum Power {
     Dozing,
 }
 
-/// Which downlink frames are expected.
+/// The downlink frames that the station expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Service {
     None,
@@ -137,35 +137,35 @@ enum Service {
 #[derive(Clone, Debug)]
 pub(super) struct MacRadio {
     config: StationConfig,
-    /// The policy has not finished [`Fact::Start`](super::Fact::Start): no frame may be sent yet.
+    /// Whether the policy has not finished [`Fact::Start`](super::Fact::Start): no frame may be sent yet.
     starting: bool,
     uapsd: bool,
     power: Power,
     /// The PM bit that uplink frames carry.
     pm: bool,
-    /// The access point is known to have heard PM = 1, and nothing was said against it since.
+    /// Whether the access point has acknowledged a frame with PM = 1, and no frame with PM = 0 since.
     announced: bool,
     service: Service,
     backlog: u32,
-    /// Controls given out and not yet reported sent.
+    /// Frames that have been handed out and whose transmission has not been reported yet.
     controls: VecDeque<PowerSaveFrame>,
-    /// Controls that wait for the radio to wake up.
+    /// Frames that wait for the radio to wake up.
     held: Vec<PowerSaveFrame>,
     awaiting_beacon: bool,
     /// Target time of the beacon that [`StationTimer::Beacon`] wakes for.
     beacon_at: Instant,
     /// When the station last learned the access point's time: from a beacon, or by its association.
     synchronized_at: Instant,
-    /// The radio stays awake until then.
+    /// The time until which the radio stays awake.
     stay_until: Instant,
-    /// When the next scheduled trigger goes out.
+    /// The time of the next scheduled trigger.
     trigger_at: Option<Instant>,
     timers: TimerTable<StationTimer, TIMERS>,
     outputs: VecDeque<StationOutput>,
     counts: StationCounts,
 }
 
-/// What the station reports to it.
+/// The inputs from the station.
 impl MacRadio {
     pub(super) fn new(config: StationConfig, uapsd: bool) -> Self {
         assert!(!config.beacon_interval.is_zero(), "a beacon interval is longer than nothing");
@@ -193,12 +193,12 @@ impl MacRadio {
         }
     }
 
-    /// The radio has woken up: what waited for it goes out.
+    /// Handles the end of a wake-up: frames that waited for it are handed out.
     pub(super) fn awake(&mut self, now: Instant) {
         self.power = Power::Awake;
         self.stay_until = self.stay_until.max(now + self.config.min_awake);
         for control in std::mem::take(&mut self.held) {
-            // Meanwhile the user's frames may have come, which trigger as well, or power save may have ended.
+            // During the wake-up, frames of the user may have arrived, which trigger as well, or power save may have ended.
             let needed = match control {
                 PowerSaveFrame::Trigger => self.pm && self.backlog == 0,
                 PowerSaveFrame::PsPoll => self.pm,
@@ -218,8 +218,8 @@ impl MacRadio {
         }
     }
 
-    /// A beacon was heard. TIM set for a station that believes itself in active mode: the access point never heard it
-    /// leave power save, so it says so again.
+    /// Handles a beacon. If the TIM is set for a station that is in active mode, the access point has not received its
+    /// announcement, so the station repeats it.
     pub(super) fn beacon(&mut self, tim: bool, now: Instant) {
         self.synchronized_at = now;
         if self.awaiting_beacon {
@@ -232,7 +232,7 @@ impl MacRadio {
         }
     }
 
-    /// [`StationTimer::Beacon`]: awake from now until the beacon came or its window is over.
+    /// Handles [`StationTimer::Beacon`]: the radio is awake from now until the beacon arrives or its window ends.
     pub(super) fn await_beacon(&mut self) {
         self.wake(StationTimer::Beacon);
         self.awaiting_beacon = true;
@@ -240,14 +240,15 @@ impl MacRadio {
         self.timers.set(StationTimer::BeaconWindow, self.beacon_at + self.config.beacon_window);
     }
 
-    /// [`StationTimer::BeaconWindow`]: the TIM was missed, so the very next beacon is heard, whatever the listen interval.
+    /// Handles [`StationTimer::BeaconWindow`]: the TIM was missed, so the station receives the next beacon, whatever the listen
+    /// interval.
     pub(super) fn beacon_missed(&mut self, now: Instant) {
         self.awaiting_beacon = false;
         self.counts.beacons_missed += 1;
         self.schedule_beacon(now, 1);
     }
 
-    /// A frame came; true if it ends what was expected.
+    /// Handles a downlink frame. Returns whether it is the last one that was expected.
     pub(super) fn received(&mut self, flags: ServiceFlags, now: Instant) -> bool {
         let ended = match self.service {
             Service::None => return false,
@@ -263,13 +264,14 @@ impl MacRadio {
         ended
     }
 
-    /// [`StationTimer::ServicePeriod`].
+    /// Handles [`StationTimer::ServicePeriod`].
     pub(super) fn end_service(&mut self) {
         self.service = Service::None;
         self.counts.supervision_expired += 1;
     }
 
-    /// [`StationTimer::Trigger`]: whether the trigger itself is due; else the timer only began to wake the radio for it.
+    /// Handles [`StationTimer::Trigger`]. Returns whether the trigger itself is due; otherwise the timer only began to wake the
+    /// radio for it.
     pub(super) fn trigger_is_due(&mut self, now: Instant) -> bool {
         let Some(at) = self.trigger_at else { return false };
         self.wake(StationTimer::Trigger);
@@ -281,7 +283,7 @@ impl MacRadio {
         true
     }
 
-    /// An own frame is done.
+    /// Handles the end of an own frame.
     pub(super) fn sent(&mut self, frame: Uplink, delivered: bool, now: Instant) {
         if let Uplink::Control(control) = frame {
             let place = self.controls.iter().position(|given| *given == control);
@@ -306,15 +308,15 @@ impl MacRadio {
         }
     }
 
-    /// [`StationTimer::Announce`].
+    /// Handles [`StationTimer::Announce`].
     pub(super) fn announce(&mut self) {
         if !self.announcing() {
             self.request(PowerSaveFrame::PmNull { pm: self.pm }, StationTimer::Announce);
         }
     }
 
-    /// Sleeps if nothing is pending: power save announced, nothing to send, nothing expected, and no wake-up so near
-    /// that falling asleep and waking would take longer than the sleep.
+    /// Lets the radio doze if power save is announced, nothing waits to be sent, nothing is expected, and no wake-up is so near
+    /// that the two transitions would take longer than the sleep.
     pub(super) fn doze_if_idle(&mut self, now: Instant) {
         let idle = self.power == Power::Awake
             && self.announced
@@ -354,8 +356,8 @@ impl MacRadio {
         self.timers.next()
     }
 
-    /// Sets [`StationTimer::Beacon`] for the first target time whose number is a multiple of `every`, or a DTIM's if those
-    /// are heard, and for which the radio can still be woken in time.
+    /// Sets [`StationTimer::Beacon`] for the first target time whose number is a multiple of `every`, or that of a DTIM if the
+    /// station receives those, and for which the radio can still be woken in time.
     fn schedule_beacon(&mut self, now: Instant, every: u32) {
         let mut earliest = now;
         loop {
@@ -370,14 +372,14 @@ impl MacRadio {
         }
     }
 
-    /// The first target time later than `after` that the station receives.
+    /// Returns the first target time later than `after` that the station receives.
     fn next_target(&self, after: Instant, every: u32) -> Instant {
         let beacon = self.beacon_after(after, every);
         let dtim = self.config.dtim_period.map(|period| self.beacon_after(after, period));
         dtim.map_or(beacon, |dtim| dtim.min(beacon))
     }
 
-    /// The first target time later than `after` whose number is a multiple of `every`.
+    /// Returns the first target time later than `after` whose number is a multiple of `every`.
     fn beacon_after(&self, after: Instant, every: u32) -> Instant {
         let step = self.config.beacon_interval * u64::from(every);
         if after < self.config.first_beacon {
@@ -411,7 +413,7 @@ impl MacRadio {
         self.outputs.push_back(StationOutput::Wake);
     }
 
-    /// Sends a control now, or once the radio has woken up.
+    /// Sends a frame now, or once the radio has woken up.
     fn request(&mut self, control: PowerSaveFrame, reason: StationTimer) {
         if self.power == Power::Awake {
             return self.give_out(control);
@@ -439,9 +441,9 @@ impl MacRadio {
     }
 }
 
-/// What the station asks of it.
+/// The requests of the station.
 impl MacRadio {
-    /// Ends the start: from now on frames may be sent.
+    /// Ends the start: frames may be sent from now on.
     pub(super) fn started(&mut self) {
         self.starting = false;
     }
@@ -454,12 +456,12 @@ impl MacRadio {
         self.power == Power::Awake
     }
 
-    /// Whether a service period is open, or a poll's answer expected.
+    /// Returns whether a service period is open or the answer to a poll is expected.
     pub(super) fn serves(&self) -> bool {
         self.service != Service::None
     }
 
-    /// What the radio is awake for, unless it has a frame to send.
+    /// Returns what the radio is awake for, unless it has a frame to send.
     pub(super) fn purpose(&self) -> Purpose {
         if self.serves() {
             Purpose::Service
@@ -472,12 +474,12 @@ impl MacRadio {
         }
     }
 
-    /// Whether the policy is given facts of this ability.
+    /// Returns whether the policy is given facts of this ability.
     pub(super) fn sees(&self, ability: Abilities) -> bool {
         self.abilities().contains(ability)
     }
 
-    /// Whether the station is idle and stays as it is until a packet comes: its mode is announced, nothing waits to be
+    /// Returns whether the station is idle and stays as it is until a packet arrives: its mode is announced, nothing waits to be
     /// sent, and only timers for beacons, triggers and service periods run.
     pub(super) fn is_at_rest(&self) -> bool {
         let changing = [StationTimer::Announce, StationTimer::Inactivity, StationTimer::Update];
@@ -502,8 +504,8 @@ impl MacRadio {
         }
     }
 
-    /// Stays awake, and announces it: by the user's frames if some wait, otherwise by a Null frame, which is also needed to
-    /// overtake an announcement of power save that is still under way.
+    /// Stays awake and announces it: by the user's frames if some wait, otherwise by a Null frame. That is also needed to overtake
+    /// an announcement of power save that is still under way.
     fn leave_power_save(&mut self, reason: StationTimer) {
         self.pm = false;
         self.announced = false;
@@ -524,7 +526,7 @@ impl MacRadio {
         }
     }
 
-    /// Sets the next trigger in place of the one set before: the radio will be awake by then.
+    /// Sets the next trigger, which replaces the one set before. The radio will be awake by then.
     fn schedule_trigger(&mut self, at: Instant) {
         self.trigger_at = Some(at);
         let ahead = if self.power == Power::Dozing { self.config.wake_time } else { Span::ZERO };

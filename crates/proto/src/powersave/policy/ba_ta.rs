@@ -64,13 +64,13 @@ const SILENCE: Span = Span::from_millis(10);
 #[derive(Clone, Copy, Debug, Default)]
 struct Period {
     open: bool,
-    /// A trigger opened it, not a frame of the user.
+    /// Whether a trigger opened it, and no frame of the user.
     asked: bool,
-    /// A packet came in it.
+    /// Whether a packet was received in it.
     data: bool,
 }
 
-/// Whether the device can report or do this.
+/// Returns whether the device can report or do this.
 fn sees(radio: &dyn Radio, ability: Abilities) -> bool {
     radio.abilities().contains(ability)
 }
@@ -83,9 +83,9 @@ pub(in crate::powersave) struct BaTa<C = BaTaConfig> {
     controller: Controller,
     history: Option<History>,
     period: Period,
-    /// From when the interval counts: the end of the last service period, or a trigger that was lost.
+    /// The time from which the interval counts: the end of the last service period, or the time of a trigger that was lost.
     trigger_from: Instant,
-    /// Since the last update.
+    /// Bits received since the last update.
     received_bits: u64,
     empty_triggers: u32,
     updated: Instant,
@@ -93,7 +93,7 @@ pub(in crate::powersave) struct BaTa<C = BaTaConfig> {
     resting: bool,
     /// Air time at the last reading.
     busy: Option<Span>,
-    /// The update that is due waits for the air time.
+    /// Whether the update that is due waits for the air time.
     measuring: bool,
     settings: PhantomData<C>,
 }
@@ -102,7 +102,7 @@ pub(in crate::powersave) struct BaTa<C = BaTaConfig> {
 pub(in crate::powersave) type BaTaStr = BaTa<BaTaStrConfig>;
 
 impl<C> BaTa<C> {
-    /// What the throughput is compared with.
+    /// Returns the rate with which the throughput is compared.
     fn reference_bps(&self) -> u64 {
         let application = self.history.as_ref().and_then(History::application_bps);
         application.unwrap_or(self.peak.bps())
@@ -116,7 +116,7 @@ impl<C> BaTa<C> {
         radio.set_timer(PolicyTimer::Update, Some(now + self.config.t_update));
     }
 
-    /// Sets the next trigger, if there has to be one.
+    /// Sets the next trigger if one is needed.
     fn schedule(&self, radio: &mut dyn Radio, now: Instant) {
         if !radio.in_power_save() {
             return;
@@ -164,7 +164,7 @@ impl<C> BaTa<C> {
         }
     }
 
-    /// A run of the controller. `utilization` counts in active mode only.
+    /// Runs the controller. `utilization` counts in active mode only.
     fn update(&mut self, radio: &mut dyn Radio, utilization: Ratio, now: Instant) {
         let active = !radio.in_power_save();
         if active {
@@ -194,7 +194,7 @@ impl<C> BaTa<C> {
                 self.period = Period::default();
                 radio.set_timer(PolicyTimer::Inactivity, None);
                 radio.set_power_save(false, StationTimer::Update);
-                // The reading at the next update needs one to start from.
+                // The next update measures the difference from a reading at the beginning.
                 if sees(radio, Abilities::SEE_AIR_TIME) {
                     radio.measure_air_time();
                 }
@@ -241,7 +241,7 @@ impl<C> BaTa<C> {
 
     fn period_ended(&mut self, radio: &mut dyn Radio, last: Option<ServiceFlags>, now: Instant) {
         let Period { asked, data, .. } = std::mem::take(&mut self.period);
-        // A period whose end was not heard was not answered either.
+        // A period whose end was not received does not count as answered.
         self.empty_triggers += u32::from(asked && !data && last.is_some());
         self.restart_interval(radio, now);
         if radio.in_power_save() && last.is_some_and(|flags| flags.more_data) {
@@ -259,8 +259,8 @@ impl<C> BaTa<C> {
         }
     }
 
-    /// With frames of the user waiting no trigger goes out, and the first of them restarts the interval; so does the end of
-    /// a period or burst that is open.
+    /// Handles the time of a trigger. If frames of the user wait, no trigger is sent, and the first of these frames restarts the
+    /// interval; so does the end of a period or burst that is open.
     fn trigger_due(&self, radio: &mut dyn Radio) {
         if !radio.in_service().unwrap_or(self.period.open) {
             radio.trigger(StationTimer::Trigger);
@@ -269,7 +269,7 @@ impl<C> BaTa<C> {
 
     fn update_due(&mut self, radio: &mut dyn Radio, now: Instant) {
         radio.set_timer(PolicyTimer::Update, Some(now + self.config.t_update));
-        // A driver that left the last question open gets no other: an air time that nobody knows counts as none.
+        // A driver that did not answer the last request gets no other one: an unknown air time counts as none.
         let unanswered = std::mem::take(&mut self.measuring);
         if radio.in_power_save() || unanswered || !sees(radio, Abilities::SEE_AIR_TIME) {
             return self.update(radio, Ratio::ZERO, now);

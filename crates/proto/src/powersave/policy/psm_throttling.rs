@@ -1,31 +1,31 @@
 //! PSM-Throttling: a stream that its server throttles is shaped into bursts, so that the radio sleeps in between (Tan,
 //! Guo, Chen, Zhang: *PSM-throttling*, ICNP 2007, as far as the BA-TA paper describes it).
 //!
-//! 1. **Idle**: power save, beacons heard, what they announce fetched by PS-Polls. The first frame, either way, ends it.
-//! 2. **Measuring**, 5 s in active mode: the rate at which the application delivers, and the bandwidth that is available to
-//!    it, which is the rate while its server is not silent. TCP that has data waits for a round trip at most, so a
-//!    longer silence is the application's. The round trip is that of the first exchange, if the station began it. The
-//!    rate of the fastest packets would not do: a download whose window is too small for its path has fast trains in
-//!    each round trip, and is not throttled.
-//! 3. A rate below half of the bandwidth is a stream that is throttled, and is **shaped**: once in a period the station
-//!    leaves power save and grants its peer a window of rate times period, and sleeps again when that has come, or
-//!    nothing more comes. The window is closed in between ([`Window`]), so the server collects what it would have sent,
-//!    and the mean rate stays.
-//! 4. Any other traffic is **greedy**, and gets active mode until it is over. So does an upload: no window of ours
-//!    shapes it. So does a dialogue, in which the station sends more than acknowledgements: its silences are its own, and
-//!    somebody waits for the answers.
+//! 1. **Idle**: the station is in power save, receives beacons, and fetches what they announce by PS-Polls. The first frame in either
+//!    direction ends this phase.
+//! 2. **Measuring**: for 5 s in active mode the station measures the rate at which the application delivers, and the bandwidth that is
+//!    available to it, which is the rate while its server is not silent. A TCP sender with data waits for a round trip at most, so a
+//!    longer silence is that of the application. The round trip is that of the first exchange, if the station began it. The rate of the
+//!    fastest packets would not do: a download whose window is too small for its path has fast trains in each round trip, and is not
+//!    throttled.
+//! 3. Traffic with a rate below half of the bandwidth is a stream that is throttled, and is **shaped**: once in a period the station
+//!    leaves power save and grants its peer a window of rate times period. It sleeps again when that has been received, or when nothing
+//!    more arrives. The window is closed in between ([`Window`]), so the server collects what it would have sent, and the mean rate
+//!    stays.
+//! 4. Any other traffic is **greedy**, and gets active mode until it ends. So does an upload, which no window of the station shapes, and
+//!    a dialogue, in which the station sends more than acknowledgements: its silences are those of the station, and a user waits for the
+//!    answers.
 //!
-//! The first seconds may mislead: a player fills its buffer before its stream is throttled, and a download is slow to
-//! start. So the rate is that of the second half of the measurement, and the window follows: one that was not used up
-//! within three quarters of a period was too large, and the next is for what came, but not below what was measured: a
-//! stream in blocks may have none in a period. After several that were, each further one is
-//! doubled; who uses up half of the bandwidth is greedy after all. A burst in which packets came singly, because nothing
-//! was waiting at the server, is followed by a longer sleep, so that something is.
+//! The first seconds may mislead: a player fills its buffer before its stream is throttled, and a download is slow to start. Therefore the
+//! rate is that of the second half of the measurement, and the window is adapted. A window that was not used up within three quarters
+//! of a period was too large; the next one is for what was received, but not below what was measured, since a stream in blocks may have
+//! none in a period. After several windows that were used up, each further one is doubled, and traffic that uses up half of the bandwidth
+//! is greedy. A burst in which packets arrived one by one, because nothing was waiting at the server, is followed by a longer sleep.
 //!
-//! Shaping has to keep the mean rate. A download over a long path, with few round trips in a burst, does not keep its own;
-//! if three bursts bring less than three quarters of what was measured, the traffic is let go as well. A burst after which
-//! nothing more came, although there was room, is not one of these three: then the server had nothing. Ten bursts of either
-//! kind have to keep the rate, or the window is no good for another reason, as where several connections share it.
+//! Shaping has to keep the mean rate. A download over a long path, with few round trips in a burst, does not keep its own: if three
+//! bursts bring less than three quarters of what was measured, shaping ends. A burst after which nothing more arrived, although
+//! there was room, is not one of these three, since the server had no more data. Ten bursts of either kind have to keep the rate;
+//! otherwise the window fails for another reason, for instance because several connections share it.
 //!
 //! Left out: shaping connections apart from each other. The station's traffic is measured and shaped as one.
 
@@ -37,36 +37,38 @@ use crate::powersave::Ratio;
 use crate::powersave::radio::{Abilities, Fact, PolicyTimer, Radio};
 use crate::powersave::station::{StationTimer, Uplink, Window};
 
-/// IP and TCP headers with timestamps: what a packet brings beyond the window that it uses up.
+/// Bytes of the IP and TCP headers with timestamps, which a packet has beyond the window that it uses up.
 const HEADER_BYTES: u64 = 52;
 
 /// Contention, beacons and bursts of other stations make gaps of some milliseconds, however short the round trip.
 const LEAST_SILENCE: Span = Span::from_millis(20);
 
-/// The largest TCP acknowledgement over IPv4, options included: a larger packet has data, and asks for something.
+/// Bytes of the largest TCP acknowledgement over IPv4, options included. A larger packet has data, and counts as a request.
 const LARGEST_ACK: u32 = 80;
 
-/// Bursts that have to keep the mean rate together, used up and of any kind: one alone may fall between two blocks of a stream.
+/// Number of bursts that have to keep the mean rate together: of those that were used up, and of any kind. A single one may fall
+/// between two blocks of a stream.
 const BURSTS: u32 = 3;
 const BURSTS_OF_ANY_KIND: u32 = 10;
 
-/// Parameters of PSM-Throttling. The 5 s and the half are from the paper, the rest is ours, since it gives none.
+/// Parameters of PSM-Throttling. The 5 s and the half are those of the paper. The paper gives no other values; the rest is our
+/// choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PsmThrottlingConfig {
-    /// How long traffic is measured.
+    /// Duration of the measurement of traffic.
     pub measure: Span,
     /// The share of the path's bandwidth below which traffic counts as throttled by its server.
     pub throttled_below: Ratio,
-    /// From so many round trips on without a packet the application is silent, not the path. Where the station did not
-    /// begin, and so knows no round trip, from `quiet` on.
+    /// After this many round trips without a packet the application counts as silent, and not the path. If the station did not
+    /// begin the exchange, no round trip is known, and `quiet` is used instead.
     pub round_trips: u32,
     /// Time between two bursts.
     pub period: Span,
-    /// How long nothing has to come for a burst to be over, where `round_trips` do not say less. A round trip to the server
-    /// has to fit.
+    /// A burst ends after this time without a packet, or after `round_trips` if that is less. A round trip to the server has to
+    /// fit.
     pub quiet: Span,
-    /// From so many windows used up one after another on each further one is doubled.
+    /// After this many windows in succession that were used up, each further one is doubled.
     pub used_up_max: u32,
     /// The time without data after which the traffic is over.
     pub forget_after: Span,
@@ -99,27 +101,29 @@ impl Settings for PsmThrottlingConfig {
     }
 }
 
-/// What is known of the traffic in the first seconds.
+/// What has been measured of the traffic in the first seconds.
 #[derive(Clone, Debug)]
 struct Measurement {
     since: Instant,
     received_bits: u64,
-    /// Those of the second half.
+    /// Bits received in the second half.
     late_bits: u64,
     sent_bits: u64,
-    /// The station sent more than acknowledgements in the second half.
+    /// Whether the station sent more than acknowledgements in the second half.
     asks: bool,
-    /// When the station's first packet was sent, if nothing had come before, and how long the answer took.
+    /// The time at which the station's first packet was sent, if nothing had been received before, and the time that the answer
+    /// took.
     asked: Option<Instant>,
     round_trip: Option<Span>,
     last: Option<Instant>,
-    /// What came in the second half while the server was not silent, first packets after silences apart, and how long it
-    /// took.
+    /// Bits received in the second half while the server was not silent, without the first packets after silences, and the time
+    /// that they took.
     busy_bits: u64,
     busy: Span,
-    /// When a silence last ended, and the bits that had come by then.
+    /// The end of the last silence, and the bits received by then.
     resumed: Option<(Instant, u64)>,
-    /// From the end of one silence to that of another: bits and time of the last, and of all in the second half.
+    /// A cycle lasts from the end of one silence to that of the next: bits and time of the last cycle, and of all cycles in the
+    /// second half.
     last_cycle: (u64, Span),
     late_cycles: (u64, Span),
 }
@@ -171,13 +175,13 @@ impl Measurement {
         }
     }
 
-    /// How long nothing has to come for the server to be silent.
+    /// Returns the time without a packet after which the server counts as silent.
     fn silence(&self, config: &PsmThrottlingConfig) -> Span {
         let of_trip = |trip: Span| (trip * u64::from(config.round_trips)).max(LEAST_SILENCE);
         self.round_trip.map_or(config.quiet, of_trip)
     }
 
-    /// A silence ends with a packet that is not counted yet.
+    /// Handles the end of a silence, by a packet that is not counted yet.
     fn resume(&mut self, late: Instant, now: Instant) {
         let Some((began, before)) = self.resumed.replace((now, self.received_bits)) else { return };
         let cycle = (self.received_bits - before, now.saturating_since(began));
@@ -187,7 +191,7 @@ impl Measurement {
         }
     }
 
-    /// What the application delivers, in bit/s: by whole cycles of data and silence where there are any.
+    /// Returns the rate at which the application delivers, in bit/s: over whole cycles of data and silence if there are any.
     fn rate_bps(&self, config: &PsmThrottlingConfig, now: Instant) -> u64 {
         let half = now.saturating_since(self.since).saturating_sub(config.measure / 2);
         let (bits, time) = [self.late_cycles, self.last_cycle]
@@ -197,7 +201,7 @@ impl Measurement {
         rate_bps(bits, time)
     }
 
-    /// What it could deliver, in bit/s; zero if packets came one by one.
+    /// Returns the rate that it could reach, in bit/s; zero if packets arrived one by one.
     fn available_bps(&self) -> u64 {
         rate_bps(self.busy_bits, self.busy)
     }
@@ -206,32 +210,32 @@ impl Measurement {
 /// A stream that is shaped.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
-    /// How long nothing has to come for a burst to be over.
+    /// A burst ends after this time without a packet.
     quiet: Span,
-    /// What is granted for a period, in bytes.
+    /// Bytes that are granted for a period.
     window: u64,
-    /// Who uses up so much in a period is greedy.
+    /// Traffic that uses up this many bytes in a period is greedy.
     greedy_window: u64,
-    /// What was granted in the burst under way, and what is left of it.
+    /// Bytes granted in the burst under way, and those that are left of them.
     burst: Option<(u64, u64)>,
-    /// When the last burst began.
+    /// The time at which the last burst began.
     opened: Instant,
-    /// When the last burst ended.
+    /// The time at which the last burst ended.
     closed: Instant,
-    /// Up to when the stream has been granted what it produced.
+    /// The time up to which the stream has been granted what it produced.
     covered: Instant,
-    /// What was measured, as bytes in a period, and the bursts that are held against it.
+    /// The measured rate in bytes a period, and the bursts that are compared with it.
     measured: u64,
     full: Account,
     any: Account,
-    /// Windows used up one after another.
+    /// Number of windows in succession that were used up.
     used_up: u32,
     /// The largest packet, without its headers: a smaller rest of a window is not used.
     packet_bytes: u64,
 }
 
 impl Shape {
-    /// The burst is over; `dry` if nothing more came. True if this is no stream after all.
+    /// Handles the end of a burst; `dry` if nothing more was received. Returns whether the traffic turned out to be no stream.
     fn settle(&mut self, config: &PsmThrottlingConfig, dry: bool, now: Instant) -> bool {
         let Some((granted, left)) = self.burst.take() else { return false };
         let received = granted.saturating_sub(left);
@@ -266,7 +270,8 @@ impl Shape {
     }
 }
 
-/// Bursts that have to keep the mean rate together.
+/// Number of bursts that have to keep the mean rate together: of those that were used up, and of any kind. A single one may fall
+/// between two blocks of a stream.
 #[derive(Clone, Copy, Debug)]
 struct Account {
     of: u32,
@@ -280,7 +285,7 @@ impl Account {
         Self { of, bursts: 0, delivered: 0, since }
     }
 
-    /// Whether the mean rate is still the expected one, bytes in a time, as far as the last bursts can tell.
+    /// Returns whether the mean rate is still the expected one, given as bytes in a time, by the last bursts.
     fn keeps(&mut self, received: u64, expected: (u64, Span), now: Instant) -> bool {
         self.bursts += 1;
         self.delivered += received;
@@ -294,7 +299,7 @@ impl Account {
     }
 }
 
-/// So many bytes times `part / whole`; as they are where that has no value.
+/// Returns `bytes` times `part / whole`, or `bytes` if `whole` is zero.
 fn scale(bytes: u64, part: Span, whole: Span) -> u64 {
     let scaled = (u128::from(bytes) * u128::from(part.as_nanos())).checked_div(u128::from(whole.as_nanos()));
     scaled.and_then(|scaled| u64::try_from(scaled).ok()).unwrap_or(bytes)
@@ -316,7 +321,7 @@ pub(in crate::powersave) struct PsmThrottling {
 }
 
 impl PsmThrottling {
-    /// Traffic where none was.
+    /// Handles the first packet of new traffic.
     fn begin(&mut self, radio: &mut dyn Radio, reason: StationTimer, now: Instant) {
         radio.set_power_save(false, reason);
         self.phase = Phase::Measuring(Measurement::new(now));
@@ -324,7 +329,7 @@ impl PsmThrottling {
         radio.set_timer(PolicyTimer::Update, Some(now + self.config.measure));
     }
 
-    /// The traffic is over.
+    /// Handles the end of the traffic.
     fn end(&mut self, radio: &mut dyn Radio) {
         if matches!(self.phase, Phase::Shaping(_)) {
             radio.grant(Window::Open);
@@ -389,7 +394,7 @@ impl PsmThrottling {
         radio.set_timer(PolicyTimer::Update, Some(now + self.config.period));
     }
 
-    /// The burst is over; `dry` if nothing more came.
+    /// Ends a burst; `dry` if nothing more was received.
     fn end_burst(&mut self, radio: &mut dyn Radio, dry: bool, now: Instant) {
         let Phase::Shaping(shape) = &mut self.phase else { return };
         if shape.settle(&self.config, dry, now) {
@@ -400,7 +405,7 @@ impl PsmThrottling {
         self.sleep(radio, next);
     }
 
-    /// Until the next burst.
+    /// Enters power save until the next burst.
     fn sleep(&mut self, radio: &mut dyn Radio, until: Instant) {
         radio.set_timer(PolicyTimer::Inactivity, None);
         radio.set_timer(PolicyTimer::Update, Some(until));
@@ -408,13 +413,13 @@ impl PsmThrottling {
         radio.set_power_save(true, StationTimer::Announce);
     }
 
-    /// What was shaped is greedy.
+    /// Stops shaping: the traffic is greedy.
     fn let_go(&mut self, radio: &mut dyn Radio, now: Instant) {
         radio.grant(Window::Open);
         self.stay_awake(radio, now);
     }
 
-    /// A packet of a stream that is shaped.
+    /// Handles a packet of a stream that is shaped.
     fn shaped(&mut self, radio: &mut dyn Radio, bytes: u32, now: Instant) {
         let Phase::Shaping(shape) = &mut self.phase else { return };
         let payload = u64::from(bytes).saturating_sub(HEADER_BYTES);
@@ -428,7 +433,7 @@ impl PsmThrottling {
         radio.set_timer(PolicyTimer::Inactivity, Some(now + quiet));
     }
 
-    /// Handles a packet that came.
+    /// Handles a packet that was received.
     fn received(&mut self, radio: &mut dyn Radio, bytes: u32, now: Instant) {
         self.last_data = now;
         match &mut self.phase {
@@ -439,11 +444,11 @@ impl PsmThrottling {
         }
     }
 
-    /// Handles a packet of the user that left.
+    /// Handles a packet of the user that was sent.
     fn sent(&mut self, radio: &mut dyn Radio, bytes: u32, now: Instant) {
         match &mut self.phase {
             Phase::Measuring(measurement) => measurement.sent(bytes, &self.config, now),
-            // An upload is traffic too; of a stream that is shaped the acknowledgements are not.
+            // An upload counts as traffic; the acknowledgements of a stream that is shaped do not.
             Phase::Greedy => self.last_data = now,
             Phase::Shaping(_) if bytes > LARGEST_ACK => self.let_go(radio, now),
             Phase::Idle | Phase::Shaping(_) => {}
@@ -458,7 +463,7 @@ impl PsmThrottling {
             }
             (Phase::Greedy, PolicyTimer::Update) => {
                 let over = self.last_data + self.config.forget_after;
-                // Frames of the user that wait longer than that are no end either.
+                // Frames of the user that wait for longer than that do not end the burst either.
                 let again = now + self.config.period;
                 radio.set_timer(PolicyTimer::Update, Some(if over > now { over } else { again }));
             }
