@@ -36,7 +36,9 @@ def advise_capture(
     first = analyze(policies=["active"]).to_dict()
     if not first["policies"]:
         there = ", ".join(str(one.get("address", one)) for one in first["candidates"][:5])
-        raise InputError(f"{capture}: expected a capture of one station, got several; hint: --station with one of {there}")
+        raise InputError(
+            f"{capture}: expected a capture of one station, got several; hint: --station with one of {there}"
+        )
     rows = rows_of(json.loads(_core.advise_analysis(first, budget_s, confirm)))
     confirmed = [row for row in rows if row.confirm]
     names = {_name(row.candidate): row for row in confirmed}

@@ -49,9 +49,7 @@ def flow(text: str) -> dict[str, Any]:
     parts = text.split(":")
     if not 3 <= len(parts) <= 4 or parts[0] not in ("down", "up") or parts[1] not in APPLICATIONS:
         known = ", ".join(f"{name}:{key.upper()}" for name, (key, _) in APPLICATIONS.items())
-        raise InputError(
-            f"--flow: expected down: or up: and one of {known}, as in down:bulk:5MB, got {text!r}"
-        )
+        raise InputError(f"--flow: expected down: or up: and one of {known}, as in down:bulk:5MB, got {text!r}")
     direction, application, amount, *packet = parts
     key, kind = APPLICATIONS[application]
     if quantity(f"--flow {text!r}", amount, kind) <= 0:

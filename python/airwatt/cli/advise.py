@@ -134,7 +134,7 @@ def _simulated(
     limit: str | None,
     how: tuple[float, int, int, int],
 ) -> Advice:
-    """Of a scenario, or of one that the flows make."""
+    """Gives the advice for a scenario, or for one that the flows make."""
     from airwatt import advise
 
     budget, runs, seed, confirm = how
@@ -176,7 +176,9 @@ def _only_for_scenarios(rtt: str | None, down: str | None, up: str | None, set_:
     given = {"--rtt": rtt, "--down": down, "--up": up, "--set": set_}
     for option, value in given.items():
         if value:
-            raise InputError(f"{option}: expected a scenario or --flow beside it, got a capture, which has its own path")
+            raise InputError(
+                f"{option}: expected a scenario or --flow beside it, got a capture, which has its own path"
+            )
 
 
 def _parts(found: Advice) -> Iterator[str | Table]:
@@ -201,7 +203,7 @@ def _parts(found: Advice) -> Iterator[str | Table]:
 
 
 def _grouped(rows: list[Row]) -> list[list[Row]]:
-    """Candidates that did exactly the same share a row."""
+    """Groups candidates that did exactly the same, so that they share a row."""
     groups: list[list[Row]] = []
     for row in rows:
         same = [group for group in groups if group[0].simulation == row.simulation]
@@ -273,7 +275,7 @@ def _verdict(found: Advice) -> Iterator[str]:
 
 
 def _less(found: Advice) -> str:
-    """By how much the best is below a radio that never sleeps."""
+    """Says by how much the best is below a radio that never sleeps."""
     awake = next((row.simulation for row in found.rows if row.candidate.policy == "active" and row.simulation), None)
     best = found.ranked[0].simulation
     if awake is None or best is None or best.energy_j >= awake.energy_j:
@@ -296,13 +298,13 @@ def _lasts(found: Advice) -> str:
 
 
 def _long(seconds: float) -> str:
-    """Hours up to two days, then days."""
+    """Writes a duration: in hours up to two days, then in days."""
     hours = seconds / 3600
     return f"{hours:.3g} h" if hours < 48 else f"{hours / 24:.3g} days"
 
 
 def _costs(found: Advice, row: Row) -> str:
-    """What to expect of a candidate, with the error of each figure and of the model."""
+    """Says what to expect of a candidate, with the error of each figure and of the model."""
     figures = row.simulation
     assert figures is not None
     parts = [_with_error(figures.energy_j, "J", figures.energy_ci95_j)]
@@ -323,7 +325,7 @@ def _costs(found: Advice, row: Row) -> str:
 
 
 def _with_error(value: float | None, unit: str, ci95: float | None) -> str:
-    """`1.35 ± 0.07 J`: on one line, in one unit."""
+    """Writes `1.35 ± 0.07 J` on one line, in one unit."""
     from airwatt.cli.tables import quantity
 
     text = quantity(value, unit, ci95 or None)
@@ -335,7 +337,7 @@ def _with_error(value: float | None, unit: str, ci95: float | None) -> str:
 
 
 def _more_delay(found: Advice) -> list[str]:
-    """The steps of the curve beyond the budget."""
+    """Yields the steps of the curve beyond the budget."""
     from airwatt.cli.tables import quantity
 
     best = found.ranked[0].simulation

@@ -97,7 +97,7 @@ def command(
 
 
 def _counts(document: dict[str, Any]) -> dict[str, dict[str, float]]:
-    """The number of occurrences by kind: 0 for every kind that was not found."""
+    """Gives the number of occurrences by kind: 0 for every kind that was not found."""
     from airwatt._core import finding_kinds
 
     counts = {kind: {"count": 0.0, "possible": 0.0} for kind in finding_kinds()}
@@ -120,7 +120,7 @@ def _add_lifetimes(document: dict[str, Any], battery: "Battery") -> None:
 
 
 def _currents(document: dict[str, Any]) -> "Iterator[Table]":
-    """Power, current and charge a day of each policy, and how long the battery lasts."""
+    """Yields power, current and charge a day of each policy, and how long the battery lasts."""
     from airwatt.battery import lasting
     from airwatt.cli.tables import NOTHING, quantity, table
 
@@ -146,7 +146,7 @@ def _currents(document: dict[str, Any]) -> "Iterator[Table]":
 
 
 def _printable(name: str) -> str:
-    """The name with its bytes that are not UTF-8 replaced, as the document has it."""
+    """Gives the name as the document has it: bytes that are not UTF-8 are replaced."""
     return os.fsencode(name).decode(errors="replace")
 
 

@@ -85,7 +85,7 @@ def command(
 
 
 def _policies(scenario: str, names: list[str] | None, overrides: dict[str, str]) -> list[str] | None:
-    """The names given, with every policy that the scenario can have in the place of `all`, each once."""
+    """Gives the names, with every policy that the scenario can have instead of `all`, each once."""
     if names is None or "all" not in names:
         return names
     possible = []

@@ -77,7 +77,7 @@ def command(
         bool, Option("--clean", help="Remove what a killed emulation left: there is never anything.")
     ] = False,
 ) -> None:
-    """Real kernels over the simulated air, in real time, with the energy bill. Needs root.
+    """Run real kernels over the simulated air, in real time, with the energy bill. Needs root.
 
     Each station and the server become a network namespace; they know each other by name. COMMAND runs in one of
     them, as root. Without it the commands of the scenario's hosts run, or its flows over kernel sockets.
@@ -137,7 +137,7 @@ def _name_commands(scenario: Scenario, user: str) -> None:
 
 @contextlib.contextmanager
 def _deaf() -> Iterator[None]:
-    """Ctrl-C is for the shell."""
+    """Leaves Ctrl-C to the shell."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield

@@ -189,7 +189,9 @@ def _shown(model: Model, text: str | None) -> list[str]:
 
 def _refuse_with_list(*flags: object) -> None:
     if any(flags):
-        raise InputError("model: expected the name of a model with these flags, got none; hint: --json alone lists the models")
+        raise InputError(
+            "model: expected the name of a model with these flags, got none; hint: --json alone lists the models"
+        )
 
 
 def _refuse_with_validate(flags: Mapping[str, object]) -> None:

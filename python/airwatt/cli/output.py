@@ -58,7 +58,7 @@ def note_file(path: Path) -> None:
 
 
 def print_text(text: str) -> None:
-    """Writes to standard output at once; a reader that has gone has read enough."""
+    """Writes to standard output at once. A reader that has closed it is no error."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -84,7 +84,7 @@ def show(*parts: str | Table) -> None:
 
 
 def closed_pipe() -> None:
-    """The reader of standard output has gone: what is still buffered must not raise again at exit."""
+    """Discards what is still buffered for a reader of standard output that has gone, so that nothing raises at exit."""
     with contextlib.suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())

@@ -120,7 +120,7 @@ def _flows(runs: Sequence[RunResult]) -> "Iterator[Table]":
 
 
 def _has_one_hop(run: RunResult) -> bool:
-    """Whether the topology is the usual one, with one access point or point-to-point link, which needs no names."""
+    """Returns whether the topology is the usual one, one access point or point-to-point link, without names."""
     links = [link for link in run.links if link.kind == "point-to-point"]
     return len(run.access_points) + len(links) == 1 and len(run.cells) + len(links) == 1
 
@@ -130,7 +130,7 @@ def _label(run: RunResult, flow: FlowResult) -> str:
 
 
 def _hops(runs: Sequence[RunResult]) -> "Iterator[str | Table]":
-    """What crossed the wireless hops: a line for one, a table for several cells."""
+    """Yields what crossed the wireless hops: a line for one, a table for several cells."""
     if _has_one_hop(runs[0]):
         yield _link(runs) if _is_link(runs[0]) else _cell(runs)
     elif runs[0].cells:
@@ -154,12 +154,12 @@ def _cell_row(runs: Sequence[RunResult], index: int) -> list[str]:
 
 
 def _is_link(run: RunResult) -> bool:
-    """Whether the last hop is a point-to-point link: what crosses one has a time of delivery."""
+    """Returns whether the last hop is a point-to-point link, whose packets have a time of delivery."""
     return any(flow.delivery_s_mean is not None for flow in run.flows)
 
 
 def _overheads(runs: Sequence[RunResult]) -> "Iterator[Table]":
-    """What flows over a point-to-point link spend beyond their data; a cell has a radio's joules instead."""
+    """Yields what flows over a point-to-point link spend beyond their data; a cell has a radio's joules instead."""
     from airwatt.cli.tables import table
 
     if not _is_link(runs[0]):
@@ -196,7 +196,7 @@ def _link(runs: Sequence[RunResult]) -> str:
 
 
 def _whole(runs: Sequence[RunResult], number: Number) -> str:
-    """A mean count as a whole number, for sentences."""
+    """Writes a mean count as a whole number, for sentences."""
     from airwatt.cli.tables import count
 
     return count(round(over(runs, number).mean or 0))
@@ -217,7 +217,7 @@ def _stations(runs: Sequence[RunResult]) -> "Iterator[Table]":
 
 
 def _causes(runs: Sequence[RunResult]) -> "Table":
-    """What the energy of all stations together was spent on."""
+    """Yields what the energy of all stations together was spent on."""
     from airwatt.cli.tables import percent, table
 
     fixed = [name for name in runs[0].stations[0].energy_by_cause_j if name != "flow"]
@@ -253,14 +253,14 @@ def _station(runs: Sequence[RunResult], index: int) -> list[str]:
 
 
 def _voltage(run: RunResult, index: int) -> float | None:
-    """The voltage of a station's radio, as its power and its current have it."""
+    """Computes the voltage of a station's radio from its power and its current."""
     station = run.stations[index]
     current = station.average_current_a
     return station.average_power_w / current if current else None
 
 
 def _currents(runs: Sequence[RunResult], battery: "Battery | None") -> "Iterator[Table]":
-    """Current and charge a day of stations whose radio has a voltage, and how long the battery lasts."""
+    """Yields current and charge a day of stations whose radio has a voltage, and how long the battery lasts."""
     from airwatt.battery import lasting
     from airwatt.cli.tables import NOTHING, quantity, table
 
@@ -285,7 +285,7 @@ def _currents(runs: Sequence[RunResult], battery: "Battery | None") -> "Iterator
 
 
 def _battery(runs: Sequence[RunResult], battery: "Battery") -> dict[str, object]:
-    """How long the battery lasts for each station, for the JSON document."""
+    """Gives how long the battery lasts for each station, for the JSON document."""
     first = runs[0]
     lasts = []
     for index, station in enumerate(first.stations):
@@ -315,7 +315,7 @@ def _headline(first: RunResult, runs: int) -> str:
 
 
 def _clock(result: Result | Runs) -> Iterator[str]:
-    """How well an emulation kept the wall clock."""
+    """Says how well an emulation kept the wall clock."""
     from airwatt.cli.tables import count, percent, quantity
 
     realtime = result.realtime if isinstance(result, Result) else None

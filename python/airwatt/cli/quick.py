@@ -20,7 +20,7 @@ _NO_BOUND = frozenset({"help", "metavar", "show_default"})
 
 
 class _UnusualError(Exception):
-    """The line is for typer."""
+    """Raised for a line that is left to typer."""
 
 
 def read(command: Callable[..., Any], words: Sequence[str]) -> dict[str, Any] | None:
@@ -105,7 +105,7 @@ def _value(kind: Any, word: str) -> Any:
 
 
 def _without_none(kind: Any) -> Any:
-    """`str` of `str | None`."""
+    """Gives `str` of `str | None`."""
     if get_origin(kind) is not UnionType:
         return kind
     (inner,) = (item for item in get_args(kind) if item is not NoneType)

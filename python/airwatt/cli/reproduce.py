@@ -104,7 +104,7 @@ def _list(chosen: Sequence[catalogue.Chosen], runs: int, json: bool) -> None:
 
 
 def _check_folder(out: Path) -> None:
-    """Before anything runs."""
+    """Raises `InputError` unless results can be written to the folder; creates it."""
     if out.exists() and not out.is_dir():
         raise InputError(f"--out: expected a folder, new or old, got file {out}")
     with writing("--out", out):
@@ -161,7 +161,7 @@ def _wrapped(text: str, indent: int = 0, columns: int = _COLUMNS) -> str:
 
 
 def _bulleted(text: str) -> str:
-    """Paragraphs and points of a text, each wrapped anew for the terminal."""
+    """Yields paragraphs and points of a text, each wrapped anew for the terminal."""
     parts: list[str] = []
     for line in text.strip().splitlines():
         continues = bool(parts) and not line.startswith("* ") and (line.startswith("  ") or parts[-1][:2] != "* ")

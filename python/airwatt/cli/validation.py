@@ -18,7 +18,7 @@ _UNITS = {"_s": "s", "_ms": "ms", "_mbps": "Mb/s", "_kb": "kB", "_kbytes": "kB/s
 
 
 def parts(found: Validated) -> Iterator[str | Table]:
-    """The table of all points, and for each figure how far the model is from the runs."""
+    """Yields the table of all points, and for each figure how far the model is from the runs."""
     count = f"{found.runs} run{'s' if found.runs > 1 else ''} a point from seed {found.seed}"
     yield textwrap.fill(f"{found.validation.model} against runs: {found.validation.against} ({count})", _COLUMNS)
     places = list(found.rows[0][0])
@@ -42,7 +42,7 @@ def parts(found: Validated) -> Iterator[str | Table]:
 
 
 def _head(place: str) -> str:
-    """`rtt (ms)` of `rtt_ms`."""
+    """Writes the heading `rtt (ms)` for `rtt_ms`."""
     for suffix, unit in _UNITS.items():
         if place.endswith(suffix):
             return f"{place.removesuffix(suffix).replace('_', ' ')} ({unit})"
@@ -56,12 +56,12 @@ def _amount(figure: Figure) -> str:
 
 
 def difference(figure: Figure) -> str:
-    """`+1.5 %`, with a mark where it is more than was stated."""
+    """Writes `+1.5 %`, with a mark if it is more than was stated."""
     return percent(figure.difference) + ("" if figure.holds else " !")
 
 
 def percent(share: float) -> str:
-    """`+1.5 %`; from ten on without decimals."""
+    """Writes `+1.5 %`; from ten on without decimals."""
     value = 100 * share
     text = f"{value:+.1f}" if abs(value) < 9.95 else f"{value:+.0f}"
     return "0.0 %" if float(text) == 0 else f"{text} %"
@@ -72,7 +72,7 @@ def _bounds(low: float, high: float) -> str:
 
 
 def _stated(found: Validated, what: str) -> str:
-    """`time: model -1.3 to -0.1 % from runs; stated ±2.5 %; kept at 15 of 15 points`."""
+    """Writes `time: model -1.3 to -0.1 % from runs; stated ±2.5 %; kept at 15 of 15 points`."""
     figures = [figure for _, figures in found.rows for figure in figures if figure.what == what]
     differences = [figure.difference for figure in figures]
     bounds = list(dict.fromkeys(figure.bounds for figure in figures))

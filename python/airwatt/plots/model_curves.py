@@ -53,7 +53,9 @@ def _axes_of(model: Model, points: Sequence[Mapping[str, Any]]) -> tuple[str, st
         raise InputError(f"--plot: expected one or two parameters with several values, got {len(varied)}")
     numbers = [name for name in varied if model.parameters[name].kind != "choice"]
     if not numbers:
-        raise InputError("--plot: expected several values of a parameter with numbers for the axis, got several names alone")
+        raise InputError(
+            "--plot: expected several values of a parameter with numbers for the axis, got several names alone"
+        )
     x = max(numbers, key=lambda name: varied[name])
     curves = next((name for name in varied if name != x), None)
     if curves is not None and varied[curves] > _MAX_CURVES:
