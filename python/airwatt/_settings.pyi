@@ -636,25 +636,20 @@ class PsmThrottlingPowerSave(TypedDict, total=False):
     forget_after: str | Quantity
     """The time without data after which the traffic is over."""
     measure: str | Quantity
-    """How long traffic is measured."""
+    """Duration of the measurement of traffic."""
     period: str | Quantity
     """Time between two bursts."""
     policy: Literal["psm-throttling"]
     quiet: str | Quantity
-    """How long nothing has to come for a burst to be over, where `round_trips` do not say less. A round trip to
+    """A burst ends after this time without a packet, or after `round_trips` if that is less. A round trip to
     the server has to fit."""
     round_trips: int
-    """From so many round trips on without a packet the application is silent, not the path. Where the station
-    did not begin, and so knows no round trip, from `quiet` on."""
+    """After this many round trips without a packet the application counts as silent, and not the path. If the
+    station did not begin the exchange, no round trip is known, and `quiet` is used instead."""
     throttled_below: float
     """The share of the path's bandwidth below which traffic counts as throttled by its server."""
     used_up_max: int
-    """From so many windows used up one after another on each further one is doubled."""
-
-class IdealPowerSave(TypedDict, total=False):
-    """timing of active, energy of a radio that sleeps whenever it has nothing to send or receive"""
-
-    policy: Literal["ideal"]
+    """After this many windows in succession that were used up, each further one is doubled."""
 
 PowerSaveConfig: TypeAlias = (
     ActivePowerSave
@@ -665,7 +660,6 @@ PowerSaveConfig: TypeAlias = (
     | BaTaPowerSave
     | BaTaStrPowerSave
     | PsmThrottlingPowerSave
-    | IdealPowerSave
 )
 
 class StaticRoute(TypedDict, total=False):
@@ -692,6 +686,9 @@ class StationGroup(TypedDict, total=False):
     time`. An interface of Linux hides all three."""
     listen_interval: int
     """Beacons from one that is received to the next: 1 receives each."""
+    lower_bound: bool
+    """Whether the result reports the station's lower bound instead of what its radio spent under `active`.
+    Policy `ideal` stands for both."""
     node: str | Sequence[str]
     """In a `[[cell]]`: the nodes that are these stations: a name, a group, a range such as
     `station1..station3`, or a list."""
