@@ -299,9 +299,9 @@ impl Resolved {
         let number = number as usize;
         let (cell, station) = match &self.media[medium].contents {
             Contents::Channel(bsss) => {
-                let stations =
+                let mut stations =
                     bsss.iter().flat_map(|bss| bss.stations.iter().map(|station| (bss.cell, station)));
-                stations.skip(number).next()?
+                stations.nth(number)?
             }
             Contents::AdHoc { cell, stations, .. } => (*cell, stations.get(number)?),
             Contents::PointToPoint(_) | Contents::Wire(_) => return None,
