@@ -5,6 +5,7 @@ A picture is drawn from the values of the result document alone, so that it cann
 
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -21,6 +22,7 @@ _TRANSPORTS = {
     "tahoe": "Tahoe",
     "reno": "Reno",
     "newreno": "NewReno",
+    "sack": "SACK",
     "e2tcp": "E2TCP",
     "prtp": "PRTP",
 }
@@ -38,6 +40,9 @@ _FORMS = {
     "rtt_ms": "RTT {:g} ms",
     "delay_bound_ms": "delay below {:g} ms",
     "up_kbytes_per_s": "{:g} kB/s",
+    "mtu": "{:g} bytes",
+    "loss_percent": "{:g} % loss",
+    "reorder_percent": "{:g} % reordered",
 }
 """How parameters are said in a legend; others by their name."""
 _SMOOTH = 20
@@ -53,11 +58,18 @@ def draw(item: Finished, path: Path) -> None:
     picture = item.reproduction.picture
     with style.styled():
         units = _units(picture, item.outcome.values)
+        several = picture.panels if isinstance(picture, Lines) else ()
         # A fixed layout: a constrained one takes longer than all the drawing.
-        figure = Figure(figsize=(8.4, 4.4 + 1.3 * (len(units) - 1)))
-        panels = list(figure.subplots(len(units), 1, sharex=True, squeeze=False)[:, 0])
+        figure = Figure(figsize=(8.4, 4.4 + 1.3 * (max(len(units), len(several)) - 1)))
+        panels = list(figure.subplots(len(several) or len(units), 1, sharex=True, squeeze=False)[:, 0])
         figure.subplots_adjust(left=0.085, right=0.74, bottom=0.135, top=0.83)
-        if isinstance(picture, Lines):
+        if isinstance(picture, Lines) and several:
+            for axes, panel in zip(panels, several, strict=True):
+                part = replace(picture, what=panel.what, where=(*picture.where, *panel.where))
+                _lines(axes, part, item.outcome.values, item.outcome.published)
+                axes.set_ylabel(panel.y_label)
+                axes.label_outer()
+        elif isinstance(picture, Lines):
             for axes, unit in zip(panels, units, strict=True):
                 here, printed = (
                     [value for value in values if unit is None or value.unit == unit]
@@ -255,4 +267,5 @@ def _in(picture: Bars, value: Value) -> bool:
 def _tick(group: str, place: str | float) -> str:
     if isinstance(place, float | int):
         return f"{place:g}"
-    return f"scenario {place}" if group == "error" else textwrap.fill(place, 16)
+    name = _TRANSPORTS.get(place, place) if group == "transport" else place
+    return f"scenario {place}" if group == "error" else textwrap.fill(name, 16)

@@ -91,6 +91,16 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Panel:
+    """One of several axes of a picture, one above another."""
+
+    what: str
+    y_label: str
+    where: tuple[tuple[str, str | float], ...] = ()
+    """Only values with these parameters."""
+
+
+@dataclass(frozen=True)
 class Lines:
     """A picture of curves: one for each combination of `by`, over the parameter `x`. Values of `what` only."""
 
@@ -107,6 +117,8 @@ class Lines:
     """The axis: `places` (logarithmic, a tick at each), `log` or `linear`."""
     where: tuple[tuple[str, str | float], ...] = ()
     """Only values with these parameters, where a document has more than its picture."""
+    panels: tuple[Panel, ...] = ()
+    """Axes that take the place of the one of `what`."""
 
 
 @dataclass(frozen=True)

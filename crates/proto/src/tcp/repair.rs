@@ -4,8 +4,8 @@
 //! Choices that the RFCs leave open: the retransmission timer restarts with every acknowledgement of new data, as in
 //! RFC 6298; Limited Transmit (step 3 of RFC 6675 section 5) happens only if the option is set; a retransmission that
 //! is lost again waits for the timer; after a timeout the scoreboard is cleared (RFC 2018 section 8) and filled anew,
-//! and the data that the peer then reports is not sent again. The rule of the pipe shares all of these but does not use D-SACK
-//! blocks, which it is older than.
+//! and the data that the peer then reports is not sent again. The rule of the pipe shares these but for the last, and does not use
+//! D-SACK blocks, which it is older than.
 
 use airwatt_base::{Instant, Seq};
 
@@ -206,9 +206,15 @@ impl<S: SendBuffer> Sender<S> {
         (hole.start, len, self.is_last(end.max(hole.start)))
     }
 
+    /// Whether the data to send next follows a timeout, and what the peer has reported since is skipped. The rule of the pipe
+    /// uses the scoreboard in fast recovery alone and sends everything again.
+    pub(super) fn skips_reported_data(&self) -> bool {
+        self.nxt < self.max && !self.scoreboard.is_empty() && self.sack_recovery == SackRecovery::Rfc6675
+    }
+
     /// After a timeout, skips the data that the peer has reported since.
     pub(super) fn skip_sacked(&mut self) {
-        if self.nxt < self.max && !self.scoreboard.is_empty() {
+        if self.skips_reported_data() {
             self.nxt = self.scoreboard.skip(self.nxt);
         }
     }

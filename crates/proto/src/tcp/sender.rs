@@ -600,9 +600,9 @@ impl<S: SendBuffer> Sender<S> {
     /// Number of bytes that the congestion window still permits.
     fn budget(&self) -> u64 {
         let mut edge = self.una + u64::from(self.control.cwnd());
-        if self.nxt < self.max {
+        if self.skips_reported_data() {
             edge += self.scoreboard.sacked_bytes_below(self.nxt);
-        } else if self.limited_transmit && !self.recovering {
+        } else if self.nxt >= self.max && self.limited_transmit && !self.recovering {
             edge += u64::from(self.duplicates.min(LIMITED_TRANSMITS) * self.mss);
         }
         edge.saturating_sub(self.nxt)
@@ -626,8 +626,7 @@ impl<S: SendBuffer> Sender<S> {
             return (room > 0).then_some((0, true));
         }
         // After a timeout, data that the peer has reported as received is not retransmitted.
-        let known = self.nxt < self.max && !self.scoreboard.is_empty();
-        let hole = if known { self.scoreboard.next_start(self.nxt) } else { None };
+        let hole = if self.skips_reported_data() { self.scoreboard.next_start(self.nxt) } else { None };
         let whole = hole.map_or(data, |start| data.min(start - self.nxt)).min(u64::from(self.mss));
         let len = whole.min(room).min(congestion);
         if len == 0 {
