@@ -1,5 +1,5 @@
 //! `airwattd`: what runs on a device. Each command is a module: `cc`, the congestion control in the running kernel;
-//! `tunnel`, all flows of a client in bursts.
+//! `tunnel`, all flows of a client in bursts; `station`, the Wi-Fi power save of this host.
 //!
 //! What a command changes on the host it prints, remembers and can undo. Nothing here needs Python, and nothing here is part
 //! of the simulator.
@@ -9,6 +9,7 @@ mod common;
 mod failure;
 mod host;
 mod output;
+mod station;
 mod tunnel;
 
 use std::process::ExitCode;
@@ -31,6 +32,9 @@ enum Command {
     /// All flows of a client in bursts over one UDP path, so that its radio wakes up less often
     #[command(subcommand)]
     Tunnel(tunnel::Command),
+    /// Wi-Fi power save of this host: what the driver can do, and what power save costs in delay
+    #[command(subcommand)]
+    Station(station::Command),
 }
 
 fn main() -> ExitCode {
@@ -41,6 +45,7 @@ fn main() -> ExitCode {
     let done = match arguments.command {
         Command::Cc(command) => cc::run(&command),
         Command::Tunnel(command) => tunnel::run(&command),
+        Command::Station(command) => station::run(&command),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

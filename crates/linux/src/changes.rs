@@ -1,4 +1,5 @@
-//! Changes of the host by a daemon, each of which can be undone: settings under `/proc/sys`, routes and rules.
+//! Changes of the host by a daemon, each of which can be undone: settings under `/proc/sys`, routes,
+//! rules and power save.
 //!
 //! [`Changes`] makes a change only after it is in the undo log ([`crate::undo`]), and undoes all of them from the last to the
 //! first: the daemon itself at SIGTERM, its guardian after SIGKILL ([`crate::guardian`]), or a later start. A change that
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::route::Route;
 use crate::rule::Rule;
 use crate::undo::UndoLog;
+use crate::wireless::Wireless;
 use crate::{Error, interface};
 
 /// One change.
@@ -37,6 +39,14 @@ pub enum Change {
     },
     /// An added rule.
     Rule(Rule),
+    /// Power save of a Wi-Fi interface, whose state is then changed again and again. Undoing it always restores the state
+    /// before, since of two states none says who set it.
+    PowerSave {
+        /// Name of the interface.
+        interface: String,
+        /// Whether it was on.
+        before: bool,
+    },
 }
 
 impl Change {
@@ -68,6 +78,7 @@ impl Change {
                 let family = if rule.ipv6 { "-6 " } else { "" };
                 format!("ip {family}rule add priority {} table {}", rule.priority, rule.table)
             }
+            Self::PowerSave { interface, .. } => format!("iw dev {interface} set power_save on|off"),
         }
     }
 
@@ -76,6 +87,7 @@ impl Change {
             Self::Setting { name, after, .. } => write_setting(name, after),
             Self::Route { body, .. } => route(body)?.add(),
             Self::Rule(rule) => rule.add(),
+            Self::PowerSave { .. } => Ok(()),
         }
     }
 
@@ -97,6 +109,13 @@ impl Change {
                 gone_is_fine(route.remove())
             }
             Self::Rule(rule) => gone_is_fine(rule.remove()),
+            Self::PowerSave { interface, before } => {
+                let (Some(mut wireless), Some(index)) = (Wireless::open()?, interface::index(interface))
+                else {
+                    return Ok(());
+                };
+                gone_is_fine(wireless.set_power_save(index, *before))
+            }
         }
     }
 }

@@ -6,9 +6,10 @@
 //! * [`tun`], [`udp`]: TUN devices, and UDP in batches.
 //!
 //! To change the host and restore it:
-//! * [`netlink`]: requests to the kernel's routing netlink and their replies.
+//! * [`netlink`]: requests to the kernel by netlink, and their replies.
 //! * [`link`], [`rule`]: interfaces with their addresses, and the rules of the routing policy.
 //! * [`route`]: routes as the kernel lists them, adding some, and changing one of them without touching another.
+//! * [`wireless`]: Wi-Fi interfaces, their associations, and power save.
 //! * [`undo`]: a log of changes to the host, written before each change, from which a later process can undo them.
 //! * [`changes`]: changes of settings, routes and rules by that log, and undoing them.
 //! * [`guardian`]: a process that does so if a daemon is killed.
@@ -54,5 +55,6 @@ pub mod tun;
 pub mod udp;
 pub mod undo;
 pub mod user;
+pub mod wireless;
 
 pub use error::Error;

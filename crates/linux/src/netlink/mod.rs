@@ -1,9 +1,10 @@
-//! The routing netlink (netlink(7), rtnetlink(7)): a request and its acknowledgement, several requests in one system call, and
-//! lists that the kernel sends in many messages.
+//! Netlink (netlink(7)), the routing protocol (rtnetlink(7)) and the generic one ([`generic`]): a request and its
+//! acknowledgement, several requests in one system call, and lists that the kernel sends in many messages.
 //!
 //! Each socket belongs to the network namespace of the thread that opened it. Left out: groups of notifications.
 
 pub mod attribute;
+pub mod generic;
 
 use std::io;
 use std::net::IpAddr;
@@ -11,7 +12,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 use rustix::net::netlink::SocketAddrNetlink;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use rustix::net::{AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType};
 
 use crate::Error;
 
@@ -60,14 +61,19 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Opens a socket in the network namespace of this thread.
+    /// Opens a socket of the routing protocol in the network namespace of this thread.
     ///
     /// # Errors
     /// If the kernel gives none.
     pub fn open() -> Result<Self, Error> {
-        let fd =
-            rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)
-                .map_err(Error::of("netlink"))?;
+        // NETLINK_ROUTE is number 0, which is what no protocol means.
+        Self::of_protocol(None)
+    }
+
+    fn of_protocol(protocol: Option<Protocol>) -> Result<Self, Error> {
+        let (raw, flags) = (SocketType::RAW, SocketFlags::CLOEXEC);
+        let fd = rustix::net::socket_with(AddressFamily::NETLINK, raw, flags, protocol)
+            .map_err(Error::of("netlink"))?;
         Ok(Self { fd, sequence: 0 })
     }
 
@@ -100,6 +106,30 @@ impl Socket {
             })?;
         }
         Ok(answers.into_iter().flatten().collect())
+    }
+
+    /// Makes one request and returns the bodies of the messages of the type `kind` that the kernel sends before its acknowledgement;
+    /// `what` names the request in an error.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn get(&mut self, what: &str, request: &Request, kind: u16) -> Result<Vec<Vec<u8>>, Error> {
+        self.sequence = self.sequence.wrapping_add(1);
+        let sequence = self.sequence;
+        let mut bytes = Vec::new();
+        push(&mut bytes, request.kind, NLM_F_REQUEST | NLM_F_ACK | request.flags, sequence, &request.body);
+        self.send(&bytes)?;
+        let (mut found, mut end) = (Vec::new(), None);
+        while end.is_none() {
+            self.receive(|message| match message.kind {
+                _ if message.sequence != sequence => {}
+                NLMSG_ERROR => end = Some(message.answer()),
+                other if other == kind => found.push(message.body.to_vec()),
+                _ => {}
+            })?;
+        }
+        end.unwrap_or(Ok(())).map_err(Error::of(what))?;
+        Ok(found)
     }
 
     /// Asks for a list and returns the bodies of its messages of the type `kind`. A list that changed while the kernel wrote it is

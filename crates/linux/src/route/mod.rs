@@ -115,6 +115,11 @@ impl Route {
         found
     }
 
+    /// The gateway that it names; `None` for hosts of the link itself, and for routes of several paths.
+    pub fn gateway(&self) -> Option<IpAddr> {
+        self.attribute(RTA_GATEWAY).and_then(crate::netlink::address_of)
+    }
+
     /// The next-hop object that it leaves by, if it names one.
     pub fn next_hop_object(&self) -> Option<u32> {
         self.number(RTA_NH_ID)

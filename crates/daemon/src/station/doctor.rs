@@ -1,0 +1,152 @@
+//! `doctor`: one line a fact, and what to do about it. Nothing is changed.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use airwatt_linux::capability::{self, Capability};
+use airwatt_linux::wireless::{Association, WirelessInterface};
+use serde::Serialize;
+
+use super::others::{self, Other};
+use super::{Doctor, wifi};
+use crate::failure::Failure;
+use crate::output;
+
+/// What is known.
+#[derive(Clone, Debug, Serialize)]
+struct Document {
+    schema: u32,
+    version: &'static str,
+    interface: String,
+    driver: Option<String>,
+    /// What is known of the driver in Linux 6.18.
+    driver_uapsd: Option<&'static str>,
+    ssid: Option<String>,
+    frequency_mhz: Option<u64>,
+    access_point: Option<String>,
+    signal_dbm: Option<i8>,
+    beacon_interval_s: Option<f64>,
+    dtim_period: Option<u64>,
+    beacon_losses: Option<u64>,
+    /// `None` if the driver has no power save.
+    power_save: Option<bool>,
+    others: Vec<Other>,
+    can_measure: bool,
+}
+
+/// What drivers do as stations about U-APSD, read in the sources of Linux 6.18.
+const DRIVERS: [(&str, &str); 12] = [
+    ("ath10k_pci", "supported, off by default"),
+    ("ath10k_snoc", "supported, off by default"),
+    ("ath11k_pci", "supported, off by default"),
+    ("ath12k_pci", "supported, off by default"),
+    ("iwlwifi", "supported, off by the module parameter uapsd_disable=3"),
+    ("wl12xx", "supported"),
+    ("wl18xx", "supported"),
+    ("wfx", "supported"),
+    ("brcmfmac", "not supported"),
+    ("mwifiex_sdio", "not supported"),
+    ("ath9k", "not supported"),
+    ("rtw_8821ce", "not supported"),
+];
+
+/// `airwattd station doctor`.
+pub(super) fn doctor(options: &Doctor) -> Result<(), Failure> {
+    let (mut wireless, interface) = wifi::find(&options.interface)?;
+    let association = wireless.association(interface.index)?;
+    // A driver without power save refuses the question.
+    let power_save = wireless.power_save(interface.index).ok();
+    let missing = capability::first_missing(&[Capability::NetAdmin, Capability::NetRaw])?;
+    let document = document(&interface, association.as_ref(), power_save, missing.is_none());
+    output::print(&if options.json {
+        serde_json::to_string_pretty(&document).expect("strings and numbers") + "\n"
+    } else {
+        table(&document)
+    });
+    Ok(())
+}
+
+fn document(
+    interface: &WirelessInterface,
+    association: Option<&Association>,
+    power_save: Option<bool>,
+    can_measure: bool,
+) -> Document {
+    let driver = wifi::driver(&interface.name);
+    let known = |driver: &String| DRIVERS.iter().find(|(name, _)| name == driver).map(|(_, says)| *says);
+    Document {
+        schema: 1,
+        version: env!("CARGO_PKG_VERSION"),
+        interface: interface.name.clone(),
+        driver_uapsd: driver.as_ref().and_then(known),
+        driver,
+        ssid: interface.ssid.clone(),
+        frequency_mhz: interface.frequency_mhz,
+        access_point: association.map(|association| association.bssid.to_string()),
+        signal_dbm: association.and_then(|association| association.signal_dbm),
+        beacon_interval_s: association
+            .and_then(|association| association.beacon_interval)
+            .map(|interval| interval.as_secs_f64()),
+        dtim_period: association.and_then(|association| association.dtim_period),
+        beacon_losses: association.and_then(|association| association.beacon_losses),
+        power_save,
+        others: others::find(Path::new("/")),
+        can_measure,
+    }
+}
+
+fn table(document: &Document) -> String {
+    let mut text = String::new();
+    let mut fact = |name: &str, value: String, advice: Option<&str>| {
+        writeln!(text, "{name:<16} {value}").expect("a string");
+        if let Some(advice) = advice {
+            writeln!(text, "{:<16} -> {advice}", "").expect("a string");
+        }
+    };
+    fact("interface", document.interface.clone(), None);
+    let driver = document.driver.clone().unwrap_or_else(|| "not known: it has no device".to_owned());
+    let uapsd = document.driver_uapsd.map_or(String::new(), |says| format!("; U-APSD: {says}"));
+    fact("driver", driver + &uapsd, None);
+    match &document.access_point {
+        None => fact("network", "not connected".to_owned(), Some("connect it, then run this again")),
+        Some(access_point) => {
+            // The kernel does not know the name where wpa_supplicant itself authenticates and associates.
+            let ssid = document.ssid.as_ref().map_or(String::new(), |ssid| format!("{ssid}, "));
+            let channel = document.frequency_mhz.map_or(String::new(), |mhz| format!(", {mhz} MHz"));
+            let signal = document.signal_dbm.map_or(String::new(), |dbm| format!(", {dbm} dBm"));
+            fact("network", format!("{ssid}access point {access_point}{channel}{signal}"), None);
+        }
+    }
+    if let Some(interval) = document.beacon_interval_s {
+        let period = document.dtim_period.unwrap_or(1);
+        let wait = format!("{:.1} ms", interval * 1e3);
+        let group = format!("{:.1} ms", interval * 1e3 * period as f64);
+        fact("beacons", format!("every {wait}; DTIM every {group} (period {period})"), None);
+        fact(
+            "",
+            format!("a sleeping radio gets a packet after up to {wait}, a multicast after up to {group}"),
+            None,
+        );
+    }
+    match document.power_save {
+        None => fact("power save", "the driver has none".to_owned(), None),
+        Some(true) => {
+            fact("power save", "on; whether the radio sleeps is not known from that".to_owned(), None)
+        }
+        Some(false) => fact(
+            "power save",
+            "off: the radio never sleeps".to_owned(),
+            Some("see what it would cost in delay: airwattd station measure"),
+        ),
+    }
+    if document.others.is_empty() {
+        fact("also sets it", "nothing that is known here".to_owned(), None);
+    }
+    for other in &document.others {
+        fact("also sets it", format!("{}: {}", other.program, other.says), other.advice);
+    }
+    let advice = (!document.can_measure).then_some("run it as root");
+    let can = if document.can_measure { "possible" } else { "not possible without privileges" };
+    fact("measuring", can.to_owned(), advice);
+    text
+}

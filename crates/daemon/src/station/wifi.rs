@@ -1,0 +1,41 @@
+//! The Wi-Fi interface that a command is about.
+
+use airwatt_linux::wireless::{Wireless, WirelessInterface};
+
+use super::Interface;
+use crate::failure::Failure;
+
+/// Opens the kernel's Wi-Fi and finds the station that `options` names, or the only one.
+pub(super) fn find(options: &Interface) -> Result<(Wireless, WirelessInterface), Failure> {
+    let mut wireless = Wireless::open()?
+        .ok_or_else(|| Failure::Missing("this kernel has no Wi-Fi (nl80211 is missing)".to_owned()))?;
+    let mut stations = wireless.interfaces()?;
+    stations.retain(|interface| interface.is_station);
+    let names: Vec<&str> = stations.iter().map(|interface| interface.name.as_str()).collect();
+    let index = match (&options.interface, names.as_slice()) {
+        (_, []) => return Err(Failure::Missing("there is no Wi-Fi interface here".to_owned())),
+        (None, [_]) => 0,
+        (None, several) => {
+            let several = several.join(", ");
+            return Err(Failure::Input(format!("--interface: expected one of {several}, got none")));
+        }
+        (Some(name), names) => names.iter().position(|known| known == name).ok_or_else(|| {
+            Failure::Input(format!("--interface: expected {}, got {name:?}", names.join(" or ")))
+        })?,
+    };
+    Ok((wireless, stations.swap_remove(index)))
+}
+
+/// The name of the interface for commands that work after it has gone.
+pub(super) fn named(options: &Interface) -> Result<String, Failure> {
+    match &options.interface {
+        Some(name) => Ok(name.clone()),
+        None => find(options).map(|(_, interface)| interface.name),
+    }
+}
+
+/// The driver's name, as sysfs has it; `None` for an interface without a device.
+pub(super) fn driver(interface: &str) -> Option<String> {
+    let link = std::fs::read_link(format!("/sys/class/net/{interface}/device/driver")).ok()?;
+    Some(link.file_name()?.to_string_lossy().into_owned())
+}

@@ -1,0 +1,182 @@
+//! Wi-Fi interfaces of this network namespace, by the kernel's nl80211 (linux/nl80211.h): what they are, the access point
+//! that a station is associated with, and the power-save setting.
+//!
+//! The setting is what the driver was told; whether the radio sleeps cannot be read. Left out: scans, keys, everything of an
+//! access point's own, and the wireless extensions, by which alone the time-out of dynamic power save can be set.
+
+use std::fmt;
+
+use airwatt_base::units::Span;
+
+use crate::Error;
+use crate::netlink::attribute::{self, Attribute};
+use crate::netlink::generic::{self, Family, number, text, value};
+
+// linux/nl80211.h: commands, attributes, and attributes of a station and of its BSS.
+const NL80211_CMD_GET_INTERFACE: u8 = 5;
+const NL80211_CMD_GET_STATION: u8 = 17;
+const NL80211_CMD_SET_POWER_SAVE: u8 = 61;
+const NL80211_CMD_GET_POWER_SAVE: u8 = 62;
+const NL80211_ATTR_IFINDEX: u16 = 3;
+const NL80211_ATTR_IFNAME: u16 = 4;
+const NL80211_ATTR_IFTYPE: u16 = 5;
+const NL80211_ATTR_MAC: u16 = 6;
+const NL80211_ATTR_STA_INFO: u16 = 21;
+const NL80211_ATTR_WIPHY_FREQ: u16 = 38;
+const NL80211_ATTR_SSID: u16 = 52;
+const NL80211_ATTR_PS_STATE: u16 = 93;
+const NL80211_IFTYPE_STATION: u64 = 2;
+const NL80211_STA_INFO_SIGNAL: u16 = 7;
+const NL80211_STA_INFO_TX_RETRIES: u16 = 11;
+const NL80211_STA_INFO_TX_FAILED: u16 = 12;
+const NL80211_STA_INFO_BSS_PARAM: u16 = 15;
+const NL80211_STA_INFO_CONNECTED_TIME: u16 = 16;
+const NL80211_STA_INFO_BEACON_LOSS: u16 = 18;
+const NL80211_STA_INFO_RX_BYTES64: u16 = 23;
+const NL80211_STA_INFO_TX_BYTES64: u16 = 24;
+const NL80211_STA_BSS_PARAM_DTIM_PERIOD: u16 = 4;
+const NL80211_STA_BSS_PARAM_BEACON_INTERVAL: u16 = 5;
+/// A time unit of 802.11 in microseconds.
+const TIME_UNIT_US: u64 = 1_024;
+
+/// The kernel's interface to Wi-Fi.
+#[derive(Debug)]
+pub struct Wireless(Family);
+
+/// An address of 802.11.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Address(pub [u8; 6]);
+
+/// A Wi-Fi interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WirelessInterface {
+    /// Its number.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// Whether it is a station of an infrastructure network (not an access point, a monitor, or a part of a mesh).
+    pub is_station: bool,
+    /// The name of its network, if it is in one.
+    pub ssid: Option<String>,
+    /// The centre of its channel in MHz.
+    pub frequency_mhz: Option<u64>,
+}
+
+/// A station's association with its access point. What a driver does not report is `None`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Association {
+    /// Address of the access point.
+    pub bssid: Address,
+    /// Strength of its signal.
+    pub signal_dbm: Option<i8>,
+    /// Time between its beacons.
+    pub beacon_interval: Option<Span>,
+    /// Each how manieth beacon is a DTIM.
+    pub dtim_period: Option<u64>,
+    /// Time since the association in seconds.
+    pub connected_s: Option<u64>,
+    /// Beacons that the driver missed.
+    pub beacon_losses: Option<u64>,
+    /// Frames that were sent again.
+    pub retries: Option<u64>,
+    /// Frames given up.
+    pub failures: Option<u64>,
+    /// Bytes received.
+    pub received_bytes: Option<u64>,
+    /// Bytes sent.
+    pub sent_bytes: Option<u64>,
+}
+
+impl Wireless {
+    /// Opens it in the network namespace of this thread; `None` if this kernel has no Wi-Fi.
+    ///
+    /// # Errors
+    /// If the kernel gives no socket.
+    pub fn open() -> Result<Option<Self>, Error> {
+        Ok(Family::open("nl80211")?.map(Self))
+    }
+
+    /// Returns the Wi-Fi interfaces.
+    ///
+    /// # Errors
+    /// If the kernel does not list them.
+    pub fn interfaces(&mut self) -> Result<Vec<WirelessInterface>, Error> {
+        let answers = self.0.list(NL80211_CMD_GET_INTERFACE, &[])?;
+        Ok(answers.iter().filter_map(|(_, attributes)| interface(attributes)).collect())
+    }
+
+    /// Returns the association of a station; `None` if it has none.
+    ///
+    /// # Errors
+    /// If there is no such interface.
+    pub fn association(&mut self, index: u32) -> Result<Option<Association>, Error> {
+        let answers = self.0.list(NL80211_CMD_GET_STATION, &[ifindex(index)])?;
+        Ok(answers.first().and_then(|(_, attributes)| association(attributes)))
+    }
+
+    /// Whether the driver was told to save power.
+    ///
+    /// # Errors
+    /// If the driver has no power save, or there is no such interface.
+    pub fn power_save(&mut self, index: u32) -> Result<bool, Error> {
+        const WHAT: &str = "reading power save";
+        let answers = self.0.command(WHAT, NL80211_CMD_GET_POWER_SAVE, &[ifindex(index)])?;
+        let state = answers.iter().find_map(|(_, attributes)| number(attributes, NL80211_ATTR_PS_STATE));
+        state.map(|state| state != 0).ok_or_else(|| Error::other(WHAT, "the kernel names no state"))
+    }
+
+    /// Tells the driver to save power, or not to. Needs `CAP_NET_ADMIN`.
+    ///
+    /// # Errors
+    /// If the driver refuses, or the privilege is missing.
+    pub fn set_power_save(&mut self, index: u32, on: bool) -> Result<(), Error> {
+        let what = if on { "switching power save on" } else { "switching power save off" };
+        let state = (NL80211_ATTR_PS_STATE, u32::from(on).to_ne_bytes().to_vec());
+        self.0.command(what, NL80211_CMD_SET_POWER_SAVE, &[ifindex(index), state]).map(drop)
+    }
+}
+
+fn ifindex(index: u32) -> Attribute {
+    (NL80211_ATTR_IFINDEX, index.to_ne_bytes().to_vec())
+}
+
+fn interface(attributes: &[Attribute]) -> Option<WirelessInterface> {
+    Some(WirelessInterface {
+        index: u32::try_from(number(attributes, NL80211_ATTR_IFINDEX)?).ok()?,
+        name: text(attributes, NL80211_ATTR_IFNAME)?,
+        is_station: number(attributes, NL80211_ATTR_IFTYPE) == Some(NL80211_IFTYPE_STATION),
+        ssid: value(attributes, NL80211_ATTR_SSID).map(|name| String::from_utf8_lossy(name).into_owned()),
+        frequency_mhz: number(attributes, NL80211_ATTR_WIPHY_FREQ),
+    })
+}
+
+fn association(attributes: &[Attribute]) -> Option<Association> {
+    let station = attribute::parse(value(attributes, NL80211_ATTR_STA_INFO)?);
+    let bss = value(&station, NL80211_STA_INFO_BSS_PARAM).map(attribute::parse).unwrap_or_default();
+    let count = |kind| number(&station, kind);
+    Some(Association {
+        bssid: Address(value(attributes, NL80211_ATTR_MAC)?.try_into().ok()?),
+        signal_dbm: value(&station, NL80211_STA_INFO_SIGNAL)
+            .and_then(|bytes| bytes.first())
+            .map(|byte| byte.cast_signed()),
+        beacon_interval: number(&bss, NL80211_STA_BSS_PARAM_BEACON_INTERVAL)
+            .map(|units| Span::from_micros(units * TIME_UNIT_US)),
+        dtim_period: generic::number(&bss, NL80211_STA_BSS_PARAM_DTIM_PERIOD),
+        connected_s: count(NL80211_STA_INFO_CONNECTED_TIME),
+        beacon_losses: count(NL80211_STA_INFO_BEACON_LOSS),
+        retries: count(NL80211_STA_INFO_TX_RETRIES),
+        failures: count(NL80211_STA_INFO_TX_FAILED),
+        received_bytes: count(NL80211_STA_INFO_RX_BYTES64),
+        sent_bytes: count(NL80211_STA_INFO_TX_BYTES64),
+    })
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, f] = self.0;
+        write!(formatter, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}")
+    }
+}
+
+#[cfg(test)]
+mod tests;
