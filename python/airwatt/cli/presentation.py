@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airwatt._core import InputError, RunError
-from airwatt._documents import FlowResult, RunResult, StationResult
+from airwatt._documents import FlowResult, HostResult, RunResult, StationResult
 from airwatt.aggregates import Number, over
 from airwatt.cli.output import note_file, print_json, show, writing
 from airwatt.results import Result, Runs
@@ -80,7 +80,10 @@ def present(result: Result | Runs, json: bool, battery: "Battery | None" = None)
     first = runs[0]
     flows = () if not first.flows else (*_flows(runs), *_overheads(runs))
     stations = () if not first.stations else _stations(runs)
-    show(_headline(first, len(runs)), *flows, *stations, *_currents(runs, battery), *_hops(runs), *_clock(result))
+    hosts = () if not first.hosts else (_hosts(runs),)
+    show(
+        _headline(first, len(runs)), *flows, *stations, *hosts, *_currents(runs, battery), *_hops(runs), *_clock(result)
+    )
 
 
 def _number(runs: Sequence[RunResult], number: Number, unit: str) -> str:
@@ -214,6 +217,24 @@ def _stations(runs: Sequence[RunResult]) -> "Iterator[Table]":
     yield table(["station", "policy", "radio", "energy", "power", "per bit", "wake-ups"], rows, left=3)
     yield table(["station", *runs[0].stations[0].state_s], times)
     yield _causes(runs)
+
+
+def _hosts(runs: Sequence[RunResult]) -> "Table":
+    """Gives what hosts drew beside their radios."""
+    from airwatt.cli.tables import table
+
+    def row(index: int, host: HostResult) -> list[str]:
+        return [
+            host.node,
+            host.profile,
+            _number(runs, lambda run: run.hosts[index].energy_j, "J"),
+            _number(runs, lambda run: run.hosts[index].idealized_energy_j, "J"),
+            _number(runs, lambda run: run.hosts[index].marginal_energy_j, "J"),
+            _percent(runs, lambda run: 1 - run.hosts[index].time_s.idle / run.simulated_s),
+        ]
+
+    rows = [row(index, host) for index, host in enumerate(runs[0].hosts)]
+    return table(["host", "profile", "energy", "without idle", "beyond idle", "busy"], rows, left=2)
 
 
 def _causes(runs: Sequence[RunResult]) -> "Table":
