@@ -154,6 +154,9 @@ class BaTaStrConfig(TypedDict, total=False):
     """Longest time between two triggers."""
     int_min: str | Quantity
     """Shortest time between two triggers."""
+    leave_below: float
+    """The change of the ratio below which active mode is left. Default `gamma`, as line 40 of the listing has
+    it: active mode has to go on bringing more."""
     n_max: int
     """Number of opportunities for active mode of which one is used although recent attempts brought nothing."""
     n_trig_max: int
@@ -229,7 +232,7 @@ class E2tcpConfig(TypedDict, total=False):
     earlier detector that it is compared with. Default `windows`."""
     counted: Literal["travelling", "missing", "span"]
     """What keeps new data out of the window. Default what travels: packets believed lost have left the link."""
-    duplicate_ack: Literal["ignored", "go-back"]
+    duplicate_ack: Literal["ignored", "go-back", "one-then-all"]
     """Without blocks, what an acknowledgement that repeats its number means. Default `ignored`."""
     error_limit: int
     """Packets newly lost in one acknowledgement up to which they are static noise; more are a burst error.
@@ -610,6 +613,9 @@ class BaTaPowerSave(TypedDict, total=False):
     """Longest time between two triggers."""
     int_min: str | Quantity
     """Shortest time between two triggers."""
+    leave_below: float
+    """The change of the ratio below which active mode is left. Default `gamma`, as line 40 of the listing has
+    it: active mode has to go on bringing more."""
     n_max: int
     """Number of opportunities for active mode of which one is used although recent attempts brought nothing."""
     n_trig_max: int

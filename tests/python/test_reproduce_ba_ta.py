@@ -12,14 +12,15 @@ from airwatt.reproduce.ba_ta import DOCUMENT, dynamics, setup
 from airwatt.reproduce.publication import Results
 
 PLACES = (
-    [f"fig2{part}.{access}" for access in ("slow", "fast", "wifi") for part in "ab"]
-    + ["fig3a", "fig3b", "eq1", "fn9", "eq2", "eq2.trend"]
+    ["head"]
+    + [f"fig2{part}.{access}" for access in ("slow", "fast", "wifi") for part in "ab"]
+    + ["sec2.1.fastrec", "fig3a", "fig3b", "eq1", "fn9", "eq2", "eq2.trend"]
     + [f"fig6{part}.{access}" for access in ("slow", "fast", "wifi") for part in "ab"]
     + ["sec2.2.3.buffering", "fig8a", "fig8b", "sec2.uplink", "alg1"]
     + ["fig10a.09", "fig10a.07", "fig10b.wifi", "fig10b.web", "sec4.1.slow", "fig11a", "fig11b", "fig11c"]
     + ["sec4.2.recovery", "fig12a", "fig12b", "fig13.buffer", "fig13.rtt"]
     + [f"fig14{part}.{what}" for part in "ab" for what in ("throughput", "energy")]
-    + ["fig15a", "fig15b", "fig16a", "fig16b", "appendix"]
+    + ["fig15a", "fig15b", "sec4.3.str-others", "fig16a", "fig16b", "appendix"]
 )
 
 ITEMS = {item.place: item for item in DOCUMENT.reproductions}

@@ -120,7 +120,7 @@ def test_one_configuration_and_no_other():
     }
     varied |= {"link.errors.good", "link.errors.bad", "link.rate", "link.delay", "tcp.delayed_ack"}
     varied |= {f"e2tcp.{key}" for key in ("min_window", "max_window", "after_timeout", "error_limit")}
-    varied |= {"e2tcp.selective", "e2tcp.header", "e2tcp.burst_reaction"}
+    varied |= {"e2tcp.selective", "e2tcp.duplicate_ack", "e2tcp.header", "e2tcp.burst_reaction"}
     examples = {item.place for item in worked_examples.REPRODUCTIONS}
     points = {point for item in DOCUMENT.reproductions if item.place not in examples for point in item.points}
     assert {point.scenario for point in points} == {"e2tcp"}

@@ -43,6 +43,10 @@ pub enum DuplicateAck {
     /// Everything that was sent for the first time and is unacknowledged is lost, and is sent again (go-back-N). Further
     /// ones mean nothing until everything that had been sent by then is acknowledged, as with NewReno's recovery point.
     GoBack,
+    /// The first missing packet is lost, and is sent again. If the acknowledgement of that packet leaves others missing that
+    /// were sent before, there was a burst: everything is lost, as above. After a timeout duplicates mean nothing until
+    /// everything that had been sent by then is acknowledged.
+    OneThenAll,
 }
 
 /// What a window field does to the largest window.

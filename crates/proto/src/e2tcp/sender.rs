@@ -104,8 +104,10 @@ pub(super) struct Sender<S> {
     infer_relost: bool,
     /// What an acknowledgement that repeats its number means; blocks make it superfluous.
     duplicate_ack: DuplicateAck,
-    /// Position after everything that a duplicate acknowledgement has shown to be lost.
-    gone_back: u64,
+    /// Up to this position duplicate acknowledgements mean nothing (RFC 6582's `recover`).
+    recover: u64,
+    /// Position after everything that had been sent when a duplicate acknowledgement showed one packet to be lost.
+    repairing: Option<u64>,
     back_off: bool,
     give_up_after: Span,
 
@@ -152,7 +154,8 @@ impl<S: SendBuffer> Sender<S> {
             counted: config.counted,
             infer_relost: config.infer_relost,
             duplicate_ack: if config.selective { DuplicateAck::Ignored } else { config.duplicate_ack },
-            gone_back: 0,
+            recover: 0,
+            repairing: None,
             back_off: config.back_off,
             give_up_after: config.give_up_after,
             una: 0,
@@ -296,10 +299,9 @@ impl<S: SendBuffer> Sender<S> {
         let all_before = self.una >= self.end;
         let (reported, highest) = self.reported(next, ack);
         let newest = self.mark_received(&reported, highest, now, statistics);
-        let report = if next == self.una && self.goes_back() {
-            self.find_all_lost(now, statistics)
-        } else {
-            self.infer_losses(highest, newest, now, statistics)
+        let report = match self.lost_without_blocks(next) {
+            0 => self.infer_losses(highest, newest, now, statistics),
+            first => self.find_lost(first, now, statistics),
         };
         self.una = next;
         self.forget_acknowledged();
@@ -398,37 +400,51 @@ impl<S: SendBuffer> Sender<S> {
                 self.set_state(index, PacketState::Lost);
             }
         }
-        statistics.losses_inferred += u64::from(report.errors);
-        statistics.burst_errors += u64::from(self.window.is_burst(report.errors));
-        statistics.static_errors += u64::from(report.errors > 0 && !self.window.is_burst(report.errors));
+        self.count(&report, statistics);
         report
     }
 
-    /// Whether a duplicate acknowledgement now means that everything is lost.
-    fn goes_back(&self) -> bool {
+    /// How many of the first packets an acknowledgement up to `next` shows to be lost, as far as they were sent for the first
+    /// time, if the peer reports no blocks.
+    fn lost_without_blocks(&mut self, next: u64) -> usize {
+        let repeated = next == self.una;
+        let partial = !repeated && self.repairing.take().is_some_and(|until| next < until);
+        let counts = repeated && self.una >= self.recover && self.counts[PacketState::Sent as usize] > 0;
         match self.duplicate_ack {
-            DuplicateAck::Ignored => false,
-            DuplicateAck::GoBack => self.counts[PacketState::Sent as usize] > 0 && self.una >= self.gone_back,
+            DuplicateAck::GoBack if counts => {
+                self.recover = self.nxt;
+                usize::MAX
+            }
+            DuplicateAck::OneThenAll if partial => usize::MAX,
+            DuplicateAck::OneThenAll if counts && self.repairing.is_none() => {
+                self.repairing = Some(self.nxt);
+                1
+            }
+            DuplicateAck::Ignored | DuplicateAck::GoBack | DuplicateAck::OneThenAll => 0,
         }
     }
 
-    /// Finds everything lost that was sent for the first time.
-    fn find_all_lost(&mut self, now: Instant, statistics: &mut Statistics) -> Report {
+    /// Finds those of the `first` packets lost that were sent for the first time.
+    fn find_lost(&mut self, first: usize, now: Instant, statistics: &mut Statistics) -> Report {
         let mut report = Report { errors: 0, since: now, now, rtt: self.rtt.mean() };
-        self.gone_back = self.nxt;
-        self.sample = None;
-        for index in 0..self.records.len() {
+        for index in 0..self.records.len().min(first) {
             let record = self.records[index];
             if record.state == PacketState::Sent {
+                self.sample = None;
                 report.errors += 1;
                 report.since = report.since.min(record.sent);
                 self.set_state(index, PacketState::Lost);
             }
         }
-        statistics.losses_inferred += u64::from(report.errors);
-        statistics.burst_errors += u64::from(self.window.is_burst(report.errors));
-        statistics.static_errors += u64::from(!self.window.is_burst(report.errors));
+        self.count(&report, statistics);
         report
+    }
+
+    fn count(&self, report: &Report, statistics: &mut Statistics) {
+        let burst = self.window.is_burst(report.errors);
+        statistics.losses_inferred += u64::from(report.errors);
+        statistics.burst_errors += u64::from(burst);
+        statistics.static_errors += u64::from(report.errors > 0 && !burst);
     }
 
     /// Removes the packets below `una`, and their bytes. A packet that is acknowledged in part is kept as a whole.
@@ -473,6 +489,10 @@ impl<S: SendBuffer> Sender<S> {
     fn on_timeout(&mut self, [from, to]: [PacketState; 2], now: Instant, timers: &mut Timers) -> bool {
         if self.back_off {
             self.rtt.back_off();
+        }
+        if self.duplicate_ack == DuplicateAck::OneThenAll {
+            self.recover = self.nxt;
+            self.repairing = None;
         }
         let first = self.records.iter().find(|record| record.state == from);
         let since = first.map_or(now, |record| record.sent);

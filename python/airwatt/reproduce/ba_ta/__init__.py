@@ -13,7 +13,9 @@ DOCUMENT = Document(
     citation="D. Camps-Mur and S. Sallent-Ribes, Enhancing the performance of TCP over Wi-Fi Power Saving Mechanisms",
     configuration=setup.CONFIGURATION,
     reproductions=(
+        figures.HEAD,
         *figures.FIGURE_2,
+        dynamics.FAST_RECOVERY,
         *dynamics.FIGURE_3,
         *equations.EQUATIONS,
         *figures.FIGURE_6,
@@ -29,6 +31,7 @@ DOCUMENT = Document(
         *figures.FIGURE_13,
         *traffic.FIGURE_14,
         *traffic.FIGURE_15,
+        traffic.OTHER_STREAMS,
         *traffic.FIGURE_16,
         equations.APPENDIX,
     ),

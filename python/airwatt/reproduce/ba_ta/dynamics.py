@@ -182,6 +182,31 @@ def _fig8b(home: str, results: Results) -> list[Claim]:
     return [claims.ascending(f"{home}.longer", "slow start and fast recovery last longer with PSM", both)]
 
 
+def _start_up() -> Reproduction:
+    """Section 2.1: what power save adds to slow start and recovery, on fast DSL and in the Wi-Fi bottleneck."""
+    points = {
+        "fast DSL": {"psm": _FAST, "active": _traced("fast", "active", queue, ("flow.application.size", "10MB"))},
+        "Wi-Fi bottleneck": _START,
+    }
+
+    def compute(item: Reproduction, results: Results) -> Outcome:
+        home, outcome, added = f"ba-ta/{item.place}", Outcome(), {}
+        for access, two in points.items():
+            both = {p: results.column(two[p], "start-up") for p in ("active", "psm")}
+            outcome.values += [
+                Value("start-up", {"access": access, "policy": p}, *mean_ci95(both[p]), "s") for p in ("active", "psm")
+            ]
+            text = f"{access}: slow start and fast recovery last longer with PSM"
+            outcome.claims.append(claims.ascending(f"{home}.longer.{access.split()[0].lower()}", text, both))
+            added[access] = [late - early for early, late in zip(both["active"], both["psm"], strict=True)]
+        text = "what PSM adds, in seconds, is more in the Wi-Fi bottleneck than on DSL"
+        outcome.claims.append(claims.ascending(f"{home}.larger", text, added))
+        return outcome
+
+    all_points = tuple(point_ for two in points.values() for point_ in two.values())
+    return Reproduction("sec2.1.fastrec", "Slow start and fast recovery with and without PSM", compute, all_points)
+
+
 def _fig10a(home: str, results: Results) -> list[Claim]:
     ours = _RATIO["0.9"]
     target = 0.9 * _mean(results, ours, "peak")
@@ -260,6 +285,7 @@ FIGURE_8B = _dynamic(
     _fig8b,
     _START["active"],
 )
+FAST_RECOVERY = _start_up()
 ESTIMATOR = _estimator()
 FIGURE_10 = (
     _dynamic("fig10a.09", "BA-TA on fast DSL over time, ratio_min 0.9", _RATIO["0.9"], _CONTROL, _SETTLES, _fig10a),

@@ -285,6 +285,48 @@ FIGURE_13 = (
     _benchmark("fig13.rtt", rtts, "Candidates over the round-trip time, normalised", {"wifi": {250.0, 310.0}}),
 )
 
+
+def _head() -> Reproduction:
+    """The abstract: where power save costs throughput, and how near BA-TA comes to the better policy in both."""
+    curves = {
+        access: {p: Curve(access, p, buffers(access), (("wifi", "fast-wifi"),)) for p in ("active", "psm", "ba-ta")}
+        for access in ACCESS_NAMES
+    }
+    points = tuple(point for some in curves.values() for curve in some.values() for point in curve.points())
+
+    def compute(item: Reproduction, results: Results) -> Outcome:
+        home, outcome = f"ba-ta/{item.place}", Outcome()
+        for access, shown in ACCESS_NAMES.items():
+            mean = {
+                (p, what): mean_ci95(curve.series(results, what).average())[0]
+                for p, curve in curves[access].items()
+                for what in ("throughput", "energy")
+            }
+            shares = {
+                "PSM over Active Mode, throughput": mean["psm", "throughput"] / mean["active", "throughput"],
+                "BA-TA over Active Mode, throughput": mean["ba-ta", "throughput"] / mean["active", "throughput"],
+                "BA-TA over PSM, energy": mean["ba-ta", "energy"] / mean["psm", "energy"],
+            }
+            outcome.values += [Value(what, {"access": shown}, share, None, "") for what, share in shares.items()]
+            fine, close, cheap = shares.values()
+            low, high, paper = (0.95, 1.05, "fine") if access == "slow" else (0.0, 0.9, "harmful")
+            text = f"{shown}: PSM's throughput over Active Mode's, average over the buffers"
+            outcome.claims += [
+                claims.between(f"{home}.{access}.psm", text, paper, fine, low, high),
+                claims.between(
+                    f"{home}.{access}.ba-ta.thr", f"{shown}: BA-TA's over Active Mode's", "close", close, 0.85, 1.15
+                ),
+                claims.between(
+                    f"{home}.{access}.ba-ta.energy", f"{shown}: BA-TA's energy over PSM's", "close", cheap, 0.0, 1.25
+                ),
+            ]
+        return outcome
+
+    return Reproduction("head", "What the abstract says of PSM and BA-TA", compute, tuple(dict.fromkeys(points)))
+
+
+HEAD = _head()
+
 _SOME_BUFFERS = Axis("buffer_packets", "buffer before the bottleneck (packets)", (20.0, 100.0))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from airwatt.reproduce import claims
 from airwatt.reproduce.ba_ta.figures import Curves, Held, figure
-from airwatt.reproduce.ba_ta.setup import ACCESS, NAMES, Axis, Curve, point
+from airwatt.reproduce.ba_ta.setup import ACCESS, ACCESS_NAMES, NAMES, Axis, Curve, point
 from airwatt.reproduce.publication import Claim, Outcome, Reproduction, Results, Value
 from airwatt.reproduce.series import Series
 from airwatt.statistics import mean_ci95
@@ -145,6 +145,43 @@ FIGURE_15 = _both(
     ("throughput", "energy"),
     (_delivered, _stream_energy),
 )
+
+_OTHER_RATES = {"slow": (0.3, 0.4), "wifi": _RATES.places}
+"""A line of 1 Mb/s takes streams below half of its rate, as fast DSL does."""
+
+
+def _other_streams() -> Reproduction:
+    """Section 4.3: figure 15b's orders on the two other access lines, by averages over the rates."""
+    curves = {
+        access: [_Stream(access, policy, _Varied(_RATES.name, _RATES.label, rates), _STREAM) for policy in _ALL]
+        for access, rates in _OTHER_RATES.items()
+    }
+
+    def compute(item: Reproduction, results: Results) -> Outcome:
+        home, outcome = f"ba-ta/{item.place}", Outcome()
+        for access, some in curves.items():
+            shown = ACCESS_NAMES[access]
+            means = {}
+            for curve in some:
+                series = curve.series(results, "energy")
+                means[curve.name] = mean_ci95(series.average())[0]
+                at: dict[str, str | float] = {"access": shown, "policy": curve.name}
+                outcome.values.append(Value("energy", at, *mean_ci95(series.average()), "J"))
+            ba_ta = means.pop(NAMES["ba-ta"])
+            active = means.pop(NAMES["active"])
+            above = [name for name, mean in means.items() if mean >= ba_ta]
+            here = ", ".join(f"{name} {claims.number(mean)}" for name, mean in means.items())
+            here += f", BA-TA {claims.number(ba_ta)}, Active Mode {claims.number(active)} J"
+            text = f"{shown}: streams cost most with Active Mode, then with BA-TA, less with all others"
+            holds = not above and ba_ta < active
+            outcome.claims.append(claims.true(f"{home}.{access}", text, "as on fast DSL", here, claims.ON_MEANS, holds))
+        return outcome
+
+    points = tuple(dict.fromkeys(point for some in curves.values() for curve in some for point in curve.points()))
+    return Reproduction("sec4.3.str-others", "Streams on slow DSL and in the Wi-Fi bottleneck", compute, points)
+
+
+OTHER_STREAMS = _other_streams()
 
 # Pages.
 

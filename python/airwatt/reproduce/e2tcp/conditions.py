@@ -5,7 +5,17 @@ from itertools import pairwise
 
 from airwatt.reproduce import claims
 from airwatt.reproduce.e2tcp.figures import Averages, Curves, Held, averages, figure, points_of, table
-from airwatt.reproduce.e2tcp.setup import AVERAGED, E2TCP, NAMES, RADIO, RELIABILITY_WINDOW, TAHOE, Curve, Settings
+from airwatt.reproduce.e2tcp.setup import (
+    AVERAGED,
+    E2TCP,
+    NAMES,
+    PRTP_WINDOW,
+    RADIO,
+    RELIABILITY_WINDOW,
+    TAHOE,
+    Curve,
+    Settings,
+)
 from airwatt.reproduce.publication import At, Claim, Outcome, Reproduction, Results, Table, Value
 from airwatt.reproduce.series import mean_text
 from airwatt.statistics import mean_ci95
@@ -356,7 +366,7 @@ def _traffic() -> tuple[Reproduction, ...]:
 # Partial reliability.
 
 _TAHOE = Curve("Tahoe", "tahoe", reliability=100.0)
-_PRTP = Curve("PRTP 90", "prtp", (("flow.reliability", "90"),), reliability=90.0)
+_PRTP = Curve("PRTP 90", "prtp", (("flow.reliability", "90"), PRTP_WINDOW), reliability=90.0)
 _E2TCP_95 = Curve("E2TCP 95", "e2tcp", (("flow.reliability", "95"), RELIABILITY_WINDOW), reliability=95.0)
 _E2TCP_90 = Curve("E2TCP 90", "e2tcp", (("flow.reliability", "90"), RELIABILITY_WINDOW), reliability=90.0)
 _PARTIAL = (_TAHOE, _PRTP, _E2TCP_95, _E2TCP_90)

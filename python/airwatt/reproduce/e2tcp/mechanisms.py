@@ -11,7 +11,7 @@ from airwatt.statistics import mean_ci95
 WINDOWS = Curve(
     "windows",
     "e2tcp",
-    (("e2tcp.selective", "false"), ("e2tcp.header", "tcp")),
+    (("e2tcp.selective", "false"), ("e2tcp.duplicate_ack", "one-then-all"), ("e2tcp.header", "tcp")),
     mechanism="window management",
 )
 SACK = Curve("+ SACK", "e2tcp", (("e2tcp.header", "tcp"),), mechanism="+ selective acknowledgements")

@@ -77,6 +77,20 @@ fn without_blocks_a_duplicate_acknowledgement_may_go_back() {
     }
 }
 
+/// Without blocks, one lost packet is sent again alone; the acknowledgement that shows a second one missing sends everything
+/// again.
+#[test]
+fn without_blocks_a_second_loss_may_show_a_burst() {
+    for (lost, resent) in [(&[20][..], 1..=1), (&[20, 22], 8..=40)] {
+        let duplicate_ack = DuplicateAck::OneThenAll;
+        let config = E2tcpConfig { selective: false, duplicate_ack, max_window: 12, ..plain() };
+        let pair = transfer(40, &config, lost);
+        let a = pair.ends[A].statistics();
+        assert!(resent.contains(&a.packets_resent), "{lost:?}: {a:?}");
+        assert_eq!((a.transmission_timeouts, a.retransmission_timeouts), (0, 0), "{lost:?}");
+    }
+}
+
 #[test]
 fn the_ladder_of_one_lost_packet() {
     let mut pair = Pair::established(&plain(), &plain())

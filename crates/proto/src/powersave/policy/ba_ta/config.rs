@@ -33,6 +33,9 @@ pub struct BaTaConfig {
     pub alpha: Ratio,
     /// The rise of the ratio that active mode has to bring; a fall by twice as much is acted on at once.
     pub gamma: Ratio,
+    /// The change of the ratio below which active mode is left. Default `gamma`, as line 40 of the listing has it: active mode
+    /// has to go on bringing more.
+    pub leave_below: Option<Ratio>,
     /// Triggers within one update time that may find nothing before the interval grows.
     pub n_trig_max: u32,
     /// The growth of the interval in that case.
@@ -58,6 +61,7 @@ impl Default for BaTaConfig {
             gain: Ratio::from_permille(900),
             alpha: Ratio::from_permille(900),
             gamma: Ratio::from_permille(100),
+            leave_below: None,
             n_trig_max: 4,
             step_min: Span::from_millis(10),
             util_min: Ratio::from_permille(900),
@@ -79,6 +83,9 @@ impl Settings for BaTaConfig {
         in_range("gain", self.gain, zero, Ratio::from_permille(10_000))?;
         in_range("alpha", self.alpha, zero, Ratio::from_permille(999))?;
         in_range("gamma", self.gamma, zero, one)?;
+        if let Some(least) = self.leave_below {
+            in_range("leave_below", least, -one, one)?;
+        }
         in_range("n_trig_max", self.n_trig_max, 1, 1_000)?;
         in_range("step_min", self.step_min, Span::from_micros(100), s(10))?;
         in_range("util_min", self.util_min, zero, one)?;

@@ -132,7 +132,7 @@ impl Controller {
         let switch = if ratio >= self.config.ratio_min {
             (seen.active && seen.utilization <= self.config.util_min).then_some(Switch::Leave)
         } else if seen.active {
-            (self.change < gamma).then_some(Switch::Leave)
+            (self.change < self.config.leave_below.unwrap_or(gamma)).then_some(Switch::Leave)
         } else {
             self.try_active_mode(seen)
         };

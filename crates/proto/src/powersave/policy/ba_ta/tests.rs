@@ -69,6 +69,18 @@ fn the_throughput_starts_from_zero_or_from_its_first_sample() {
     }
 }
 
+/// Active mode that brings no more is left, or only once it brings less.
+#[test]
+fn active_mode_is_left_below_a_change_of_the_ratio() {
+    let active = |share| Seen { active: true, ..seen(share) };
+    for (leave_below, stays, falls) in [(None, true, true), (Some(-Ratio::from_permille(100)), false, true)] {
+        let mut controller = Controller::new(BaTaConfig { leave_below, ..attempting() });
+        update(&mut controller, &active(500));
+        assert_eq!(update(&mut controller, &active(500)) == Some(Switch::Leave), stays, "{leave_below:?}");
+        assert_eq!(update(&mut controller, &active(300)) == Some(Switch::Leave), falls, "{leave_below:?}");
+    }
+}
+
 /// s001.appendix: with ratio = B / interval the interval goes to B / `ratio_min`, whatever the gain below 2 / `ratio_min`.
 #[test]
 fn the_interval_settles_where_the_ratio_is_what_is_aimed_at() {
