@@ -5,6 +5,7 @@
 //! * [`e2tcp`]: a transport for one wireless hop with small headers and partial reliability.
 //! * [`gateway`]: connections that end at an access point, and the data between them.
 //! * [`tunnel`]: all flows of a client in one tunnel, which sends them in bursts.
+//! * [`session`]: datagrams that are authenticated and encrypted between peers that know each other's keys.
 //! * [`powersave`]: 802.11 power save: the access point's side and the station's, one file a policy.
 
 #[cfg(test)]
@@ -14,5 +15,6 @@ pub mod e2tcp;
 pub mod gateway;
 pub mod powersave;
 mod reliability;
+pub mod session;
 pub mod tcp;
 pub mod tunnel;

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use airwatt_base::Seq;
 use etherparse::{LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TcpSlice, TransportSlice};
 
-use super::Inner;
 use super::wire::{self, WireError};
+use super::{Datagram, Inner};
 
 /// Addresses, protocol and ports of a packet. Fragments have no ports, since only the first one contains them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,6 +51,82 @@ impl IpPacket {
     /// The packet's bytes, for their buffer to be used again.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
+    }
+
+    /// Lowers the maximum segment size that a SYN announces to what packets of `mtu` bytes hold, so that segments of hosts
+    /// behind this one need not be fragmented. Returns whether it did.
+    pub fn clamp_segments(&mut self, mtu: u16) -> bool {
+        let headers = if self.flow.source.is_ipv4() { 40 } else { 60 };
+        let most = mtu.saturating_sub(headers);
+        let Some(place) = self.segment_size().filter(|place| place.value > most) else { return false };
+        self.bytes[place.at..place.at + 2].copy_from_slice(&most.to_be_bytes());
+        // RFC 1624. A value at an odd place is spread over two words.
+        let word = |value: u16| u32::from(if place.is_odd { value.swap_bytes() } else { value });
+        let checksum = &mut self.bytes[place.checksum_at..place.checksum_at + 2];
+        let before = u16::from_be_bytes([checksum[0], checksum[1]]);
+        let mut sum = u32::from(!before) + u32::from(!(word(place.value) as u16)) + word(most);
+        while sum > 0xffff {
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+        checksum.copy_from_slice(&(!(sum as u16)).to_be_bytes());
+        true
+    }
+
+    /// Where the maximum segment size is that this packet announces, if it is a whole TCP segment with SYN.
+    fn segment_size(&self) -> Option<SegmentSize> {
+        let (bytes, is_v4) = (self.bytes.as_slice(), self.flow.source.is_ipv4());
+        let is_fragment = is_v4 && u16::from_be_bytes([bytes[6], bytes[7]]) & 0x3fff != 0;
+        let protocol = bytes[if is_v4 { 9 } else { 6 }];
+        if protocol != TCP || is_fragment {
+            return None;
+        }
+        let tcp = if is_v4 { usize::from(bytes[0] & 0xf) * 4 } else { 40 };
+        let header = bytes.get(tcp..)?.get(..20)?;
+        let options = bytes.get(tcp + 20..tcp + usize::from(header[12] >> 4) * 4)?;
+        if header[13] & SYN == 0 {
+            return None;
+        }
+        let mut at = 0;
+        loop {
+            match *options.get(at)? {
+                0 => return None,
+                1 => at += 1,
+                2 if options.get(at + 1) == Some(&4) => {
+                    let value = u16::from_be_bytes([*options.get(at + 2)?, *options.get(at + 3)?]);
+                    let place =
+                        SegmentSize { value, at: tcp + 22 + at, is_odd: at % 2 == 1, checksum_at: tcp + 16 };
+                    return Some(place);
+                }
+                _ => at += usize::from(*options.get(at + 1)?).max(2),
+            }
+        }
+    }
+}
+
+/// Number of the protocol TCP.
+const TCP: u8 = 6;
+/// The flag SYN in byte 13 of a TCP header.
+const SYN: u8 = 2;
+
+/// The option of a maximum segment size (RFC 9293, section 3.7.1).
+#[derive(Clone, Copy, Debug)]
+struct SegmentSize {
+    value: u16,
+    /// Where the value is in the packet.
+    at: usize,
+    /// Whether the value begins in the middle of a word of the checksum.
+    is_odd: bool,
+    checksum_at: usize,
+}
+
+impl Datagram<IpPacket> {
+    /// The datagram's bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let packets: usize = self.packets.iter().map(|packet| packet.bytes.len()).sum();
+        let mut bytes = Vec::with_capacity(wire::HEADER_BYTES + packets);
+        self.header.encode(&mut bytes);
+        self.packets.iter().for_each(|packet| bytes.extend_from_slice(&packet.bytes));
+        bytes
     }
 }
 
@@ -158,6 +234,45 @@ mod tests {
         let mut closing = tcp(2_000, b"", &[]).into_bytes();
         closing[33] |= 1;
         assert!(!IpPacket::parse(closing).unwrap().supersedes(&first), "a FIN");
+    }
+
+    #[test]
+    fn a_syn_announces_segments_that_fit() {
+        use TcpOptionElement::{MaximumSegmentSize, Noop, WindowScale};
+        let syn = |v6: bool, options: &[TcpOptionElement], size: u16| {
+            let mut options = options.to_vec();
+            options.push(MaximumSegmentSize(size));
+            let mut bytes = Vec::new();
+            if v6 {
+                let builder = PacketBuilder::ipv6([1; 16], [2; 16], 64).tcp(4, 5, 7, 1_000).syn();
+                builder.options(&options).unwrap().write(&mut bytes, b"").unwrap();
+            } else {
+                let builder =
+                    PacketBuilder::ipv4([10, 0, 0, 2], [192, 0, 2, 1], 64).tcp(4, 5, 7, 1_000).syn();
+                builder.options(&options).unwrap().write(&mut bytes, b"").unwrap();
+            }
+            IpPacket::parse(bytes).unwrap()
+        };
+        // An option at an even and at an odd place; checksums are those that the library computes.
+        for options in [&[][..], &[Noop], &[WindowScale(7)]] {
+            for (v6, fits) in [(false, 1_396), (true, 1_376)] {
+                let mut packet = syn(v6, options, 1_460);
+                assert!(packet.clamp_segments(1_436));
+                assert_eq!(packet, syn(v6, options, fits));
+                assert!(!packet.clamp_segments(1_436), "it fits");
+            }
+        }
+        let mut small = syn(false, &[], 536);
+        assert!(!small.clamp_segments(1_436));
+        assert!(!tcp(1, b"data", &[MaximumSegmentSize(9_000)]).clamp_segments(1_436), "no SYN");
+        let mut damaged = syn(false, &[], 1_460).into_bytes();
+        for length in 20..damaged.len() {
+            let mut cut = damaged[..length].to_vec();
+            cut[3] = length as u8;
+            IpPacket::parse(cut).unwrap().clamp_segments(1_436);
+        }
+        damaged[41] = 0;
+        assert!(!IpPacket::parse(damaged).unwrap().clamp_segments(1_436), "an option without a length");
     }
 
     #[test]
