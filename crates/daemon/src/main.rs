@@ -1,5 +1,5 @@
 //! `airwattd`: what runs on a device. Each command is a module: `cc`, the congestion control in the running kernel;
-//! `tunnel`, all flows of a client in bursts; `station`, the Wi-Fi power save of this host.
+//! `tunnel`, all flows of a client in bursts; `station`, the Wi-Fi power save of this host; `keys`, of tunnels.
 //!
 //! What a command changes on the host it prints, remembers and can undo. Nothing here needs Python, and nothing here is part
 //! of the simulator.
@@ -8,6 +8,7 @@ mod cc;
 mod common;
 mod failure;
 mod host;
+mod keys;
 mod output;
 mod station;
 mod tunnel;
@@ -35,6 +36,12 @@ enum Command {
     /// Wi-Fi power save of this host: what the driver can do, and what power save costs in delay
     #[command(subcommand)]
     Station(station::Command),
+    /// Print a new private key of a tunnel
+    #[command(after_help = "Example:\n  umask 077; airwattd genkey > client.key")]
+    Genkey,
+    /// Print the public key of the private key on standard input
+    #[command(after_help = "Example:\n  airwattd pubkey < client.key")]
+    Pubkey,
 }
 
 fn main() -> ExitCode {
@@ -46,6 +53,8 @@ fn main() -> ExitCode {
         Command::Cc(command) => cc::run(&command),
         Command::Tunnel(command) => tunnel::run(&command),
         Command::Station(command) => station::run(&command),
+        Command::Genkey => keys::generate(),
+        Command::Pubkey => keys::public(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -74,10 +74,7 @@ impl Change {
                 let route = Route::from_bytes(body).map(|route| route.describe());
                 format!("ip route add {}", route.unwrap_or_default())
             }
-            Self::Rule(rule) => {
-                let family = if rule.ipv6 { "-6 " } else { "" };
-                format!("ip {family}rule add priority {} table {}", rule.priority, rule.table)
-            }
+            Self::Rule(rule) => format!("ip {}", rule.describe()),
             Self::PowerSave { interface, .. } => format!("iw dev {interface} set power_save on|off"),
         }
     }

@@ -3,7 +3,7 @@
 //! It reads CLOCK_MONOTONIC, which stands still while the host is suspended: timers continue after a suspend as if it had
 //! taken no time.
 
-use airwatt_base::Instant;
+use airwatt_base::{Instant, Span};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// A clock that starts at zero.
@@ -30,7 +30,23 @@ impl Clock {
     }
 }
 
+/// The time for which this host has been suspended since it was booted.
+pub fn time_suspended() -> Span {
+    // The clock that stands still is read last, so that the difference is never below zero.
+    let with_suspends = nanoseconds(ClockId::Boottime);
+    Span::from_nanos(with_suspends.saturating_sub(monotonic_ns()))
+}
+
+/// The wall-clock time since 1970.
+pub fn unix_time() -> Span {
+    Span::from_nanos(nanoseconds(ClockId::Realtime))
+}
+
 fn monotonic_ns() -> u64 {
-    let time = clock_gettime(ClockId::Monotonic);
+    nanoseconds(ClockId::Monotonic)
+}
+
+fn nanoseconds(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
 }

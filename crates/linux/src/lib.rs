@@ -11,6 +11,7 @@
 //! * [`route`]: routes as the kernel lists them, adding some, and changing one of them without touching another.
 //! * [`wireless`]: Wi-Fi interfaces, their associations, and power save.
 //! * [`undo`]: a log of changes to the host, written before each change, from which a later process can undo them.
+//! * [`random`]: random bytes of the kernel.
 //! * [`changes`]: changes of settings, routes and rules by that log, and undoing them.
 //! * [`guardian`]: a process that does so if a daemon is killed.
 //! * [`lock`]: a lock that one process holds at a time, with the name of its holder.
@@ -47,6 +48,7 @@ pub mod log;
 pub mod metrics;
 pub mod namespace;
 pub mod netlink;
+pub mod random;
 pub mod route;
 pub mod rule;
 pub mod service;

@@ -42,6 +42,25 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// The words of ip-rule(8) that add it.
+    pub fn describe(&self) -> String {
+        let mut words = String::from(if self.ipv6 { "-6 rule add" } else { "rule add" });
+        if self.inverted {
+            words += " not";
+        }
+        if let Some((address, length)) = self.source {
+            words += &format!(" from {address}/{length}");
+        }
+        if let Some(mark) = self.mark {
+            words += &format!(" fwmark {mark}");
+        }
+        words += &format!(" table {} priority {}", self.table, self.priority);
+        if let Some(length) = self.suppress_prefix_length {
+            words += &format!(" suppress_prefixlength {length}");
+        }
+        words
+    }
+
     fn request(&self, kind: u16, flags: u16) -> Request {
         let (source_length, source) =
             self.source.map_or((0, None), |(address, length)| (length, Some(address_bytes(address).1)));
@@ -81,10 +100,6 @@ impl Rule {
             inverted: flags & FIB_RULE_INVERT != 0,
             suppress_prefix_length: number(FRA_SUPPRESS_PREFIXLEN).filter(|length| *length != u32::MAX),
         })
-    }
-
-    fn describe(&self) -> String {
-        format!("rule {} to table {}", self.priority, self.table)
     }
 
     /// Adds it.

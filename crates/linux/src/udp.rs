@@ -97,6 +97,15 @@ impl Socket {
         })
     }
 
+    /// Marks the packets that it sends (`SO_MARK`), for rules of the routing policy.
+    ///
+    /// # Errors
+    /// If the capability CAP_NET_ADMIN is missing.
+    pub fn set_mark(&self, mark: u32) -> Result<(), Error> {
+        let set = nix::sys::socket::setsockopt(&self.socket, nix::sys::socket::sockopt::Mark, &mark);
+        set.map_err(|error| Error::new("mark of the UDP socket", std::io::Error::from(error)))
+    }
+
     /// Sends every datagram with a system call of its own, for comparison.
     pub fn without_batches(mut self) -> Self {
         self.segments_max = 1;

@@ -1,13 +1,18 @@
 //! The configuration of a tunnel: a TOML file, checked as a whole before anything is changed.
+//!
+//! Keys are in the file, or the private one in a file of its own. With `tunnel.plain` there are none, and addresses have to be
+//! private.
 
 use std::fmt;
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use airwatt_base::settings::Settings as _;
+use airwatt_energy::{Radio, RadioError};
 use airwatt_linux::metrics;
+use airwatt_proto::session::{PeerConfig, PublicKey, SecretKey};
 use airwatt_proto::tunnel::TunnelConfig;
 use airwatt_proto::tunnel::wire::OuterIp;
 use serde::{Deserialize, Deserializer, de};
@@ -16,6 +21,11 @@ use crate::failure::Failure;
 
 /// Bytes of an outer packet on every path that matters here.
 const OUTER_MTU: u32 = 1_500;
+/// The mark without a setting: as wg-quick, the number is that of a port.
+const FWMARK: u32 = 4_646;
+/// The smallest MTU of IPv6 (RFC 8200, section 5), and of hosts with IPv4 (RFC 791: 576 bytes).
+const MTU_MIN_V6: u16 = 1_280;
+const MTU_MIN_V4: u16 = 576;
 /// Longest name of an interface (IFNAMSIZ less its terminator).
 const NAME_BYTES_MAX: usize = 15;
 
@@ -38,11 +48,22 @@ pub(super) struct Config {
     pub(super) end: End,
     /// Address and port of the UDP socket; a client's default is any port of the address family of its peer.
     pub(super) listen: Option<SocketAddr>,
+    /// This end's private key (`airwattd genkey`).
+    #[serde(default, deserialize_with = "from_text")]
+    pub(super) private_key: Option<SecretKey>,
+    /// A file with it, relative to this one's folder.
+    pub(super) private_key_file: Option<PathBuf>,
+    /// Mark of the packets of the UDP socket, and number of the routing table and of the rules, if all destinations are
+    /// routed into the tunnel.
+    #[serde(default = "default_fwmark")]
+    pub(super) fwmark: u32,
     /// Largest inner packet in bytes; by default what fits into an outer packet of 1,500 bytes.
     pub(super) mtu: Option<u16>,
-    /// Whether this host forwards packets between the tunnel and its other interfaces (IPv4).
+    /// Whether this host forwards packets between the tunnel and its other interfaces, for each IP version of `addresses`.
     #[serde(default)]
     pub(super) forward: bool,
+    /// Name or file of a radio profile, by which `show` estimates what the bursts have saved.
+    pub(super) radio: Option<String>,
     /// Where metrics are served.
     #[serde(default, deserialize_with = "from_text")]
     pub(super) metrics: Option<metrics::Address>,
@@ -57,6 +78,12 @@ pub(super) struct Config {
 #[serde(deny_unknown_fields)]
 pub(super) struct Peer {
     pub(super) name: String,
+    /// Its public key (`airwattd pubkey`).
+    #[serde(default, deserialize_with = "from_text")]
+    pub(super) public_key: Option<PublicKey>,
+    /// A key that both share beforehand, beside the others.
+    #[serde(default, deserialize_with = "from_text")]
+    pub(super) preshared_key: Option<SecretKey>,
     /// Its address and port; without them it is found by its first datagram.
     pub(super) endpoint: Option<SocketAddr>,
     /// Inner sources that it may send, and inner destinations that are sent to it.
@@ -124,22 +151,40 @@ impl<'de> Deserialize<'de> for Prefix {
     }
 }
 
-fn from_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<metrics::Address>, D::Error> {
+fn from_text<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    T: FromStr<Err: fmt::Display>,
+    D: Deserializer<'de>,
+{
     String::deserialize(deserializer)?.parse().map(Some).map_err(de::Error::custom)
 }
 
+const fn default_fwmark() -> u32 {
+    FWMARK
+}
+
 impl Config {
-    /// Reads and checks a file.
+    /// Reads and checks a file, and the file of the private key.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let name = path.display();
-        let text = fs::read_to_string(path).map_err(|error| Failure::Input(format!("{name}: {error}")))?;
-        Self::parse(&text).map_err(|failure| match failure {
+        let in_file = |failure| match failure {
             Failure::Input(line) => Failure::Input(format!("{name}: {line}")),
             other => other,
-        })
+        };
+        let text = fs::read_to_string(path).map_err(|error| Failure::Input(format!("{name}: {error}")))?;
+        let mut config = Self::parse(&text).map_err(in_file)?;
+        if let Some(file) = &config.private_key_file {
+            let file = path.parent().unwrap_or(Path::new(".")).join(file);
+            let wrong = |error: &dyn fmt::Display| {
+                in_file(input(format!("private_key_file: {}: {error}", file.display())))
+            };
+            let text = fs::read_to_string(&file).map_err(|error| wrong(&error))?;
+            config.private_key = Some(text.parse().map_err(|error| wrong(&error))?);
+        }
+        Ok(config)
     }
 
-    fn parse(text: &str) -> Result<Self, Failure> {
+    pub(super) fn parse(text: &str) -> Result<Self, Failure> {
         let parsed = toml::Deserializer::parse(text).map_err(|error| input(error.message()))?;
         let config: Self = serde_path_to_error::deserialize(parsed).map_err(|error| {
             let path = error.path().to_string();
@@ -171,13 +216,60 @@ impl Config {
         if self.end == End::Concentrator && self.listen.is_none() {
             return Err(input("listen: expected the address and port of a concentrator, got none"));
         }
+        self.radio().map_err(|error| input(format!("radio: {error}")))?;
+        self.check_mtu()?;
         self.check_peers()?;
-        if !self.tunnel.plain {
-            return Err(Failure::Missing(
-                "tunnel.plain: encryption is missing in this version; hint: tunnel = { plain = true } is for \
-                 measurement between private addresses"
-                    .to_owned(),
-            ));
+        if self.tunnel.plain { self.check_plain() } else { self.check_keys() }
+    }
+
+    fn check_mtu(&self) -> Result<(), Failure> {
+        let fits = self.largest_mtu();
+        let is_v6 = self.addresses.iter().any(|prefix| prefix.address.is_ipv6());
+        let least = if is_v6 { MTU_MIN_V6 } else { MTU_MIN_V4 };
+        match self.mtu {
+            Some(mtu) if !(least..=fits).contains(&mtu) => {
+                Err(input(format!("mtu: expected {least} to {fits} bytes, got {mtu}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Keys are there, each once, and nobody's own.
+    fn check_keys(&self) -> Result<(), Failure> {
+        match (&self.private_key, &self.private_key_file) {
+            (None, None) => {
+                return Err(input(
+                    "private_key: expected the key of this end, got none; hint: airwattd genkey prints one",
+                ));
+            }
+            (Some(_), Some(_)) => {
+                return Err(input("private_key_file: expected none beside private_key"));
+            }
+            _ => {}
+        }
+        let own = self.private_key.as_ref().map(SecretKey::public);
+        for (index, peer) in self.peer.iter().enumerate() {
+            let wrong = |text: &str| Err(input(format!("peer.{index}.public_key: {text}")));
+            let Some(key) = peer.public_key else {
+                return wrong(
+                    "expected the key of the peer, got none; hint: airwattd pubkey prints it there",
+                );
+            };
+            if Some(key) == own {
+                return wrong("expected the key of the peer, got that of this end");
+            }
+            if self.peer[..index].iter().any(|other| other.public_key == Some(key)) {
+                return wrong("expected each key once, got one again");
+            }
+        }
+        Ok(())
+    }
+
+    /// No keys, and private addresses only.
+    fn check_plain(&self) -> Result<(), Failure> {
+        let has_keys = |peer: &Peer| peer.public_key.is_some() || peer.preshared_key.is_some();
+        if self.private_key.is_some() || self.private_key_file.is_some() || self.peer.iter().any(has_keys) {
+            return Err(input("tunnel.plain: expected no keys in a tunnel without encryption, got some"));
         }
         let outer = self.listen.into_iter().chain(self.peer.iter().filter_map(|peer| peer.endpoint));
         match outer.map(|address| address.ip()).find(|address| !is_private(*address)) {
@@ -196,9 +288,19 @@ impl Config {
                     peer.name
                 )));
             }
-            // Outer packets would be routed into the tunnel that they leave.
+            let earlier = self.peer[..index].iter().flat_map(|peer| &peer.allowed_ips);
+            let mut prefixes = earlier.map(|prefix| prefix.network());
+            if let Some(twice) =
+                prefixes.find(|prefix| peer.allowed_ips.iter().any(|own| own.network() == *prefix))
+            {
+                return Err(input(format!(
+                    "peer.{index}.allowed_ips: expected each prefix at one peer, got {twice} again"
+                )));
+            }
+            // Outer packets would be routed into the tunnel that they leave. If all destinations are, a mark prevents it.
             for endpoint in self.peer.iter().filter_map(|peer| peer.endpoint) {
-                if let Some(prefix) = peer.allowed_ips.iter().find(|prefix| prefix.contains(endpoint.ip())) {
+                let mut prefixes = peer.allowed_ips.iter().filter(|prefix| prefix.length > 0);
+                if let Some(prefix) = prefixes.find(|prefix| prefix.contains(endpoint.ip())) {
                     return Err(input(format!(
                         "peer.{index}.allowed_ips: expected prefixes without the endpoint {endpoint}, got {prefix}"
                     )));
@@ -222,10 +324,45 @@ impl Config {
         })
     }
 
+    /// Largest inner packet in bytes that fits into an outer one.
+    fn largest_mtu(&self) -> u16 {
+        (OUTER_MTU - self.tunnel.overhead_bytes(self.outer())) as u16
+    }
+
     /// Largest inner packet in bytes.
     pub(super) fn mtu(&self) -> u16 {
-        let fits = OUTER_MTU - self.tunnel.overhead_bytes(self.outer());
-        self.mtu.unwrap_or(fits as u16)
+        self.mtu.unwrap_or_else(|| self.largest_mtu())
+    }
+
+    /// Bytes of inner packets that may share a datagram. A path whose packets are smaller than usual has a smaller `mtu`.
+    pub(super) fn bundle_bytes(&self) -> u32 {
+        self.tunnel.bundle_bytes(self.outer()).min(u32::from(self.mtu()))
+    }
+
+    /// The IP versions of which all destinations are routed into the tunnel: whether each is IPv6.
+    pub(super) fn default_routes(&self) -> Vec<bool> {
+        let prefixes: Vec<&Prefix> = self.peer.iter().flat_map(|peer| &peer.allowed_ips).collect();
+        let is_whole = |ipv6: &bool| {
+            prefixes.iter().any(|prefix| prefix.length == 0 && prefix.address.is_ipv6() == *ipv6)
+        };
+        [false, true].into_iter().filter(is_whole).collect()
+    }
+
+    /// The radio by which savings are estimated.
+    pub(super) fn radio(&self) -> Result<Option<Radio>, RadioError> {
+        self.radio.as_deref().map(Radio::find).transpose()
+    }
+
+    /// The peers as sessions have them.
+    pub(super) fn session_peers(&self) -> Vec<PeerConfig> {
+        let peer = |peer: &Peer| {
+            Some(PeerConfig {
+                public_key: peer.public_key?,
+                preshared_key: peer.preshared_key.clone(),
+                endpoint: peer.endpoint,
+            })
+        };
+        self.peer.iter().filter_map(peer).collect()
     }
 }
 
@@ -234,7 +371,7 @@ fn input(line: impl Into<String>) -> Failure {
 }
 
 /// Whether the address is one of a private network, this host, or this link.
-fn is_private(address: IpAddr) -> bool {
+pub(super) fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => {
             address.is_private()

@@ -1,25 +1,22 @@
 //! The host of the tunnels: packets between the TUN device and the peers, and between the peers and the UDP socket.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
 use std::ops::ControlFlow;
 
-use airwatt_base::{Instant, TimerKind};
-use airwatt_linux::Error;
+use airwatt_base::{Instant, Span};
 use airwatt_linux::control::Control;
 use airwatt_linux::driver::Host;
 use airwatt_linux::event_loop::{Ready, Token};
 use airwatt_linux::metrics::{Metrics, Page};
 use airwatt_linux::signals::{Signal, Signals};
-use airwatt_linux::udp;
-use airwatt_proto::tunnel::wire;
-use airwatt_proto::tunnel::{Datagram, Input, IpPacket, Output, Reason};
-use serde::Serialize;
+use airwatt_linux::{Error, clock, udp};
+use airwatt_proto::tunnel::IpPacket;
 use tracing::{debug, info, warn};
 use tun_rs::SyncDevice;
 
-use super::config::{Config, Peer};
-use super::peers::{PeerInput, PeerOutput, PeerTunnel, Peers};
+use super::config::Config;
+use super::peers::{Carrier, Input, Output, Peer, Peers, Reason};
+use super::run;
 
 /// Sources of the event loop.
 pub(super) const DEVICE: Token = Token(0);
@@ -34,28 +31,8 @@ const BATCH: usize = 64;
 /// Largest packet.
 const PACKET_BYTES_MAX: usize = 65_535;
 
-/// What is known of a peer beside its machine.
-#[derive(Clone, Debug)]
-pub(super) struct PeerState {
-    pub(super) config: Peer,
-    /// Where its last acceptable datagram came from, or its configured endpoint.
-    pub(super) endpoint: Option<SocketAddr>,
-    /// Its packets whose source is not among its `allowed_ips`.
-    pub(super) refused_sources: u64,
-    /// Datagrams received.
-    pub(super) datagrams_received: u64,
-}
-
-/// What concerns no peer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Counts {
-    /// Packets of this host for which there is no peer, or whose peer's address is unknown.
-    pub(super) unroutable: u64,
-    /// Datagrams that are none, or whose sender is no peer.
-    pub(super) strange_datagrams: u64,
-    /// Packets that the device did not take.
-    pub(super) device_failures: u64,
-}
+/// A suspend that is shorter than this is left to the timers.
+const SUSPEND_LEAST: Span = Span::from_secs(1);
 
 pub(super) struct TunnelHost {
     pub(super) device: SyncDevice,
@@ -65,13 +42,13 @@ pub(super) struct TunnelHost {
     pub(super) metrics: Option<Metrics>,
     pub(super) config: Config,
     pub(super) file: std::path::PathBuf,
-    pub(super) peers: Vec<PeerState>,
-    pub(super) counts: Counts,
+    /// Packets that the device did not take.
+    pub(super) device_failures: u64,
     /// Timeouts served, by reason.
     pub(super) wakeups: BTreeMap<&'static str, u64>,
     buffer: Vec<u8>,
-    /// Bytes of the datagram that is being sent.
-    datagram: Vec<u8>,
+    /// Time that the host has been suspended for.
+    suspended: Span,
     /// What `settle` has to do, since it needs the machine.
     asked: Asked,
 }
@@ -93,7 +70,6 @@ impl TunnelHost {
         control: Control,
         metrics: Option<Metrics>,
     ) -> Self {
-        let peers = config.peer.iter().cloned().map(PeerState::new).collect();
         Self {
             device,
             socket,
@@ -102,17 +78,16 @@ impl TunnelHost {
             metrics,
             config,
             file,
-            peers,
-            counts: Counts::default(),
+            device_failures: 0,
             wakeups: BTreeMap::new(),
             buffer: vec![0; PACKET_BYTES_MAX],
-            datagram: Vec::new(),
+            suspended: clock::time_suspended(),
             asked: Asked::default(),
         }
     }
 
     /// Reads packets of this host.
-    fn read_device(&mut self, inputs: &mut Vec<(usize, PeerInput)>) -> Result<(), Error> {
+    fn read_device(&mut self, inputs: &mut Vec<Input>) -> Result<(), Error> {
         for _ in 0..BATCH {
             let length = match self.device.recv(&mut self.buffer) {
                 Ok(length) => length,
@@ -121,26 +96,28 @@ impl TunnelHost {
                 Err(error) if error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()) => break,
                 Err(error) => return Err(Error::new("TUN device", error)),
             };
-            let Ok(packet) = IpPacket::parse(self.buffer[..length].to_vec()) else { continue };
-            let to = address(packet.as_bytes(), Side::Destination);
-            match to.and_then(|to| peer_of(&self.peers, to)) {
-                Some(peer) if self.peers[peer].endpoint.is_some() => {
-                    inputs.push((peer, Input::Inner(packet)))
-                }
-                _ => self.counts.unroutable += 1,
-            }
+            inputs.extend(IpPacket::parse(self.buffer[..length].to_vec()).ok().map(Input::Packet));
         }
         Ok(())
     }
 
-    /// Reads datagrams of the peers.
-    fn read_socket(&mut self, inputs: &mut Vec<(usize, PeerInput)>) -> Result<(), Error> {
-        let (peers, counts) = (&mut self.peers, &mut self.counts);
-        self.socket.receive(|datagram| match accept(peers, datagram.from, datagram.bytes) {
-            Some((peer, input)) => inputs.push((peer, input)),
-            None => counts.strange_datagrams += 1,
+    /// Reads datagrams of the network.
+    fn read_socket(&mut self, inputs: &mut Vec<Input>) -> Result<(), Error> {
+        self.socket.receive(|datagram| {
+            inputs.push(Input::Datagram { from: datagram.from, bytes: datagram.bytes.to_vec() });
         })?;
         Ok(())
+    }
+
+    /// Notices that the host was suspended.
+    fn note_suspend(&mut self, inputs: &mut Vec<Input>) {
+        let suspended = clock::time_suspended();
+        let span = suspended.saturating_sub(self.suspended);
+        self.suspended = suspended;
+        if span >= SUSPEND_LEAST {
+            info!(seconds = span.as_secs_f64(), "the host was suspended");
+            inputs.push(Input::Resumed(span));
+        }
     }
 
     /// Takes the configuration from its file again. What the device and the socket depend on cannot change.
@@ -148,44 +125,57 @@ impl TunnelHost {
         airwatt_linux::service::reloading();
         match Config::read(&self.file) {
             Ok(config) if is_same_host(&config, &self.config) => {
-                let before: Vec<(PeerState, PeerTunnel)> =
-                    self.peers.drain(..).zip(std::mem::take(&mut machine.tunnels)).collect();
-                let same_tunnel = config.tunnel == self.config.tunnel;
-                let mut tunnels = Vec::new();
-                for peer in &config.peer {
-                    let kept = before.iter().find(|(state, _)| same_tunnel && state.config == *peer);
-                    let (state, tunnel) = kept.cloned().unwrap_or_else(|| {
-                        info!(peer = peer.name, "peer is new or has changed");
-                        (PeerState::new(peer.clone()), super::run::tunnel(&config))
-                    });
-                    self.peers.push(state);
-                    tunnels.push(tunnel);
-                }
-                *machine = Peers::new(tunnels);
-                self.config = config;
-                info!(peers = self.peers.len(), "configuration read again");
+                self.take_peers(config, machine);
+                info!(peers = self.config.peer.len(), "configuration read again");
             }
-            Ok(_) => warn!(
-                "interface, addresses, listen, mtu, forward and metrics need a restart; nothing has changed"
-            ),
+            Ok(_) => warn!("all but the peers and [tunnel] needs a restart; nothing has changed"),
             Err(failure) => warn!(%failure, "configuration not read; nothing has changed"),
         }
-        airwatt_linux::service::ready(&format!("{} peers", self.peers.len()));
+        airwatt_linux::service::ready(&format!("{} peers", self.config.peer.len()));
+    }
+
+    /// Replaces the peers. Those that have not changed keep what they hold and their sessions.
+    fn take_peers(&mut self, config: Config, machine: &mut Peers) {
+        let is_same_tunnel = config.tunnel == self.config.tunnel;
+        let before: Vec<Peer> = std::mem::take(&mut machine.peers);
+        let endpoints: Vec<_> = (0..before.len()).map(|peer| machine.endpoint(peer)).collect();
+        let kept: Vec<Option<usize>> = config
+            .peer
+            .iter()
+            .map(|peer| self.config.peer.iter().position(|old| is_same_tunnel && old == peer))
+            .collect();
+        let peer = |(new, old): (&super::config::Peer, &Option<usize>)| match old {
+            Some(old) => before[*old].clone(),
+            None => {
+                info!(peer = new.name, "peer is new or has changed");
+                Peer::new(run::tunnel(&config), new.allowed_ips.clone())
+            }
+        };
+        machine.peers = config.peer.iter().zip(&kept).map(peer).collect();
+        match &mut machine.carrier {
+            Carrier::Sealed(sessions) => sessions.set_peers(config.session_peers()),
+            Carrier::Plain(addresses) => {
+                let address = |(new, old): (&super::config::Peer, &Option<usize>)| match old {
+                    Some(old) => endpoints[*old],
+                    None => new.endpoint,
+                };
+                *addresses = config.peer.iter().zip(&kept).map(address).collect();
+            }
+        }
+        self.config = config;
     }
 }
 
 /// Whether all but the peers and the settings of the tunnel are equal.
 fn is_same_host(a: &Config, b: &Config) -> bool {
     let host = |config: &Config| Config { peer: Vec::new(), tunnel: b.tunnel, ..config.clone() };
-    host(a) == host(b)
+    // What all destinations are routed by is set up once.
+    host(a) == host(b) && a.tunnel.plain == b.tunnel.plain && a.default_routes() == b.default_routes()
 }
 
 impl Host<Peers> for TunnelHost {
-    fn receive(
-        &mut self,
-        ready: Ready,
-        inputs: &mut Vec<(usize, PeerInput)>,
-    ) -> Result<ControlFlow<()>, Error> {
+    fn receive(&mut self, ready: Ready, inputs: &mut Vec<Input>) -> Result<ControlFlow<()>, Error> {
+        self.note_suspend(inputs);
         match ready.token {
             DEVICE => self.read_device(inputs)?,
             SOCKET => self.read_socket(inputs)?,
@@ -204,41 +194,50 @@ impl Host<Peers> for TunnelHost {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn carry_out(&mut self, (peer, output): (usize, PeerOutput), _now: Instant) -> Result<(), Error> {
+    fn carry_out(&mut self, output: Output, _now: Instant) -> Result<(), Error> {
+        let name = |peer: usize| self.config.peer[peer].name.as_str();
         match output {
-            Output::Transmit(datagram) => {
-                self.datagram.clear();
-                encode(&datagram, &mut self.datagram);
-                match self.peers[peer].endpoint {
-                    Some(to) => self.socket.send(to, None, &self.datagram),
-                    None => self.counts.unroutable += 1,
-                }
-            }
+            Output::Transmit { to, bytes } => self.socket.send(to, None, &bytes),
             Output::Deliver(packet) => {
                 if self.device.send(packet.as_bytes()).is_err() {
-                    self.counts.device_failures += 1;
+                    self.device_failures += 1;
                 }
             }
-            Output::Dropped(packet, why) => debug!(bytes = packet.as_bytes().len(), ?why, "packet dropped"),
+            Output::Dropped { peer, packet, why } => {
+                debug!(peer = name(peer), bytes = packet.as_bytes().len(), ?why, "packet dropped");
+            }
+            Output::Connected(peer) => debug!(peer = name(peer), "handshake completed"),
+            Output::Moved(peer, to) => info!(peer = name(peer), %to, "peer has a new address"),
         }
         Ok(())
     }
 
-    fn settle(&mut self, machine: &mut Peers, _now: Instant) -> Result<(), Error> {
+    fn settle(&mut self, machine: &mut Peers, now: Instant) -> Result<(), Error> {
         self.socket.flush();
+        if let Carrier::Sealed(sessions) = &mut machine.carrier {
+            sessions.set_epoch(run::epoch(now));
+        }
         let asked = std::mem::take(&mut self.asked);
         if asked.reload {
             self.reload(machine);
         }
         if asked.control {
-            let document = super::show::document(self, machine);
+            let document = super::show::document(self, machine, now);
             self.control.serve(|command| match command {
                 "status" => serde_json::to_value(&document).map_err(|error| error.to_string()),
-                other => Err(format!("command: expected status, got {other}")),
+                "stop" => {
+                    // As SIGTERM, so that there is one way to end.
+                    let ended = rustix::process::kill_process(
+                        rustix::process::getpid(),
+                        rustix::process::Signal::TERM,
+                    );
+                    ended.map(|()| serde_json::json!({ "stopping": true })).map_err(|error| error.to_string())
+                }
+                other => Err(format!("command: expected status or stop, got {other}")),
             })?;
         }
         if asked.metrics {
-            let page = super::show::metrics(&super::show::document(self, machine));
+            let page = super::show::metrics(&super::show::document(self, machine, now));
             let served = self.metrics.as_mut().map(|metrics| metrics.serve(|| Page::clone(&page)));
             served.unwrap_or(Ok(()))?;
         }
@@ -247,77 +246,5 @@ impl Host<Peers> for TunnelHost {
 
     fn wakes_up(&mut self, reason: Reason) {
         *self.wakeups.entry(reason.name()).or_default() += 1;
-    }
-}
-
-impl PeerState {
-    pub(super) fn new(config: Peer) -> Self {
-        let endpoint = config.endpoint;
-        Self { config, endpoint, refused_sources: 0, datagrams_received: 0 }
-    }
-
-    fn allows(&self, address: IpAddr) -> bool {
-        self.config.allowed_ips.iter().any(|prefix| prefix.contains(address))
-    }
-}
-
-/// The peer whose longest prefix contains the address.
-fn peer_of(peers: &[PeerState], address: IpAddr) -> Option<usize> {
-    let longest = |peer: &PeerState| {
-        let fitting = peer.config.allowed_ips.iter().filter(|prefix| prefix.contains(address));
-        fitting.map(|prefix| prefix.length).max()
-    };
-    let fitting = peers.iter().enumerate().filter_map(|(index, peer)| Some((longest(peer)?, index)));
-    fitting.max_by_key(|(length, index)| (*length, std::cmp::Reverse(*index))).map(|(_, index)| index)
-}
-
-/// Reads a datagram: the peer that sent it, and what its tunnel gets. A sender that is no peer's endpoint is taken for the
-/// peer that may send its first packet, which has moved or is new; encryption will know better.
-fn accept(peers: &mut [PeerState], from: SocketAddr, bytes: &[u8]) -> Option<(usize, PeerInput)> {
-    let (header, packets) = wire::parse(bytes).ok()?;
-    let known = peers.iter().position(|peer| peer.endpoint == Some(from));
-    let peer = known.or_else(|| {
-        let first = packets.clone().next()?;
-        peer_of(peers, address(first, Side::Source)?)
-    })?;
-    let state = &mut peers[peer];
-    if state.endpoint != Some(from) {
-        info!(peer = state.config.name, %from, "peer has a new address");
-        state.endpoint = Some(from);
-    }
-    state.datagrams_received += 1;
-    let mut accepted = Vec::new();
-    for packet in packets {
-        let allowed = address(packet, Side::Source).is_some_and(|source| state.allows(source));
-        match IpPacket::parse(packet.to_vec()) {
-            Ok(packet) if allowed => accepted.push(packet),
-            _ => state.refused_sources += 1,
-        }
-    }
-    Some((peer, Input::Outer(Datagram { header, packets: accepted })))
-}
-
-fn encode(datagram: &Datagram<IpPacket>, bytes: &mut Vec<u8>) {
-    datagram.header.encode(bytes);
-    for packet in &datagram.packets {
-        bytes.extend_from_slice(packet.as_bytes());
-    }
-}
-
-/// One of the two addresses of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
-    Source,
-    Destination,
-}
-
-fn address(packet: &[u8], side: Side) -> Option<IpAddr> {
-    let second = usize::from(side == Side::Destination);
-    match packet.first()? >> 4 {
-        4 => packet.get(12 + 4 * second..16 + 4 * second)?.try_into().ok().map(|bytes: [u8; 4]| bytes.into()),
-        6 => {
-            packet.get(8 + 16 * second..24 + 16 * second)?.try_into().ok().map(|bytes: [u8; 16]| bytes.into())
-        }
-        _ => None,
     }
 }

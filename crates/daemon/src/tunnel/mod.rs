@@ -1,11 +1,11 @@
 //! `airwattd tunnel`: all flows of a client in bursts over one UDP path, so that its radio wakes up less often.
 //!
-//! The mechanism is [`airwatt_proto::tunnel`], the same machine as in simulations; this is its host: a TUN device, a UDP
-//! socket, the configuration (`config`) and who may send what (`peers`). Both ends run the same program.
-//!
-//! Left out so far: encryption. Without it a tunnel is for measurement, and runs between private addresses only.
+//! The mechanism is [`airwatt_proto::tunnel`], the same machine as in simulations, over [`airwatt_proto::session`], which
+//! authenticates and encrypts its datagrams. This is their host: a TUN device, a UDP socket, the configuration (`config`) and
+//! who may send what (`peers`). Both ends run the same program.
 
 mod config;
+mod example;
 mod host;
 mod peers;
 mod run;
@@ -25,12 +25,16 @@ const KIND: &str = "tunnel";
 pub(crate) enum Command {
     /// Run one end of a tunnel in the foreground, until SIGTERM
     Up(Up),
-    /// Show the peers of a running tunnel, and what it has counted
+    /// End a tunnel and restore the host
+    Down(Down),
+    /// Show the peers of running tunnels, and what they have counted
     Show(Show),
     /// Undo what a killed tunnel has left
     Restore(Name),
     /// Print a unit for systemd
     Unit(Unit),
+    /// Print a commented configuration
+    Example(Example),
     /// Wait for the end of the tunnel that started this, and restore the host
     #[command(hide = true)]
     Guard(Name),
@@ -41,15 +45,7 @@ pub(crate) enum Command {
   airwattd tunnel up /etc/airwatt/tunnel.toml
   airwattd tunnel up tunnel.toml --dry-run
 
-A configuration:
-  interface = \"airwatt0\"
-  addresses = [\"10.77.0.2/24\"]
-  end = \"client\"                     # or concentrator
-  tunnel = { plain = true, delay_budget = \"10ms\" }
-  [[peer]]
-  name = \"access-point\"
-  endpoint = \"192.168.1.1:4646\"
-  allowed_ips = [\"10.77.0.0/24\"]")]
+  airwattd tunnel example > tunnel.toml   # a configuration with comments")]
 pub(crate) struct Up {
     /// The configuration (TOML)
     #[arg(value_name = "FILE")]
@@ -59,9 +55,24 @@ pub(crate) struct Up {
 }
 
 #[derive(Args)]
+pub(crate) struct Down {
+    /// The configuration (TOML)
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+#[derive(Args)]
+pub(crate) struct Example {
+    /// Which end it is for
+    #[arg(value_enum, default_value = "client")]
+    end: example::End,
+}
+
+#[derive(Args)]
 pub(crate) struct Show {
-    #[command(flatten)]
-    name: Name,
+    /// The tunnel's interface; without it, all tunnels
+    #[arg(value_name = "INTERFACE")]
+    interface: Option<String>,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -87,7 +98,12 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Up(options) => run::up(options),
         Command::Show(options) => show::show(options),
         Command::Restore(name) => run::clean_up(&name.interface),
+        Command::Down(options) => run::down(&options.file),
         Command::Unit(options) => run::unit(&options.file),
+        Command::Example(options) => {
+            example::print(options.end);
+            Ok(())
+        }
         Command::Guard(name) => run::guard(&name.interface),
     }
 }

@@ -1,59 +1,352 @@
-//! The machines of all peers as one: each input and output has the place of its peer.
+//! The tunnels to all peers as one machine: packets of this host and datagrams of the network go in, and come out.
+//!
+//! ```text
+//!  packet   -> the peer by its destination -> its tunnel -> its session -> datagram
+//!  datagram -> its session -> the peer's tunnel, if the sources of its packets are the peer's -> packet
+//! ```
+//! Everything about who may send what is decided here, without a socket. With `plain = true` there are no sessions: a datagram
+//! is taken for the peer's whose address it comes from, or who may send its first packet.
 //!
 //! The next timeout is found by looking at all peers, which is right for the tens of clients of one access point.
 
-use airwatt_base::{Instant, Machine, Timeout};
-use airwatt_proto::tunnel::{Datagram, Input, IpPacket, Output, Plain, Reason, Tunnel};
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
 
-pub(super) type PeerInput = Input<IpPacket, Datagram<IpPacket>>;
-pub(super) type PeerOutput = Output<IpPacket, Datagram<IpPacket>>;
+use airwatt_base::{Instant, Machine, Span, Timeout, TimerKind as _};
+use airwatt_proto::session::{self, Sessions};
+use airwatt_proto::tunnel::{self, Datagram, DropReason, Inner as _, IpPacket, Plain, Tunnel, wire};
+use serde::Serialize;
+
+use super::config::{Prefix, is_private};
+
 pub(super) type PeerTunnel = Tunnel<Plain<IpPacket>>;
 
+/// An input.
+#[derive(Clone, Debug)]
+pub(super) enum Input {
+    /// A packet of this host.
+    Packet(IpPacket),
+    /// A datagram from the network.
+    Datagram { from: SocketAddr, bytes: Vec<u8> },
+    /// The host was suspended for this time.
+    Resumed(Span),
+}
+
+/// An output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Output {
+    /// A datagram for the network.
+    Transmit { to: SocketAddr, bytes: Vec<u8> },
+    /// A packet for this host.
+    Deliver(IpPacket),
+    /// A packet that goes no further.
+    Dropped { peer: usize, packet: IpPacket, why: DropReason },
+    /// A handshake with this peer was completed.
+    Connected(usize),
+    /// A peer has another address.
+    Moved(usize, SocketAddr),
+}
+
+/// Why the machine wakes up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reason {
+    Tunnel(tunnel::Reason),
+    Session(session::Reason),
+}
+
+impl Reason {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Tunnel(reason) => reason.name(),
+            Self::Session(reason) => reason.name(),
+        }
+    }
+}
+
+/// A peer, beside its session.
+#[derive(Clone, Debug)]
+pub(super) struct Peer {
+    pub(super) tunnel: PeerTunnel,
+    /// Inner sources that it may send, and inner destinations that are sent to it.
+    pub(super) allowed_ips: Vec<Prefix>,
+    /// Its packets whose source is not among its `allowed_ips`.
+    pub(super) refused_sources: u64,
+    /// Datagrams received.
+    pub(super) datagrams_received: u64,
+    /// When a packet for the peer came from this host, or a datagram from the peer.
+    last_activity: Instant,
+    /// Packets of this host that came while the radio would have slept without a tunnel: later after the last activity than
+    /// `sleeps_after`.
+    pub(super) packets_asleep: u64,
+}
+
+impl Peer {
+    pub(super) const fn new(tunnel: PeerTunnel, allowed_ips: Vec<Prefix>) -> Self {
+        Self {
+            tunnel,
+            allowed_ips,
+            refused_sources: 0,
+            datagrams_received: 0,
+            last_activity: Instant::ZERO,
+            packets_asleep: 0,
+        }
+    }
+
+    /// Wake-ups of the radio for packets of this host that bursts have saved: one for each packet that came while it would
+    /// have slept, against one for each burst and trigger that did not wait until it was awake. Below zero if there were
+    /// more of the latter.
+    pub(super) fn saved_wakeups(&self) -> i64 {
+        let counts = self.tunnel.counts();
+        let own = counts.full_bursts + counts.timed_out_bursts + counts.triggers + counts.keep_alives;
+        self.packets_asleep as i64 - own as i64
+    }
+
+    fn allows(&self, address: IpAddr) -> bool {
+        self.allowed_ips.iter().any(|prefix| prefix.contains(address))
+    }
+}
+
+/// How datagrams of tunnels get to the peers.
+#[derive(Clone, Debug)]
+pub(super) enum Carrier {
+    /// Authenticated and encrypted.
+    Sealed(Box<Sessions>),
+    /// As they are; the addresses of the peers.
+    Plain(Vec<Option<SocketAddr>>),
+}
+
+/// What concerns no peer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Counts {
+    /// Packets of this host for which there is no peer, or whose peer's address is unknown.
+    pub(super) unroutable: u64,
+    /// Datagrams that had no effect: forged, repeated, damaged, or not from a peer.
+    pub(super) strange_datagrams: u64,
+    /// Replies to handshakes under load.
+    pub(super) cookies: u64,
+}
+
 /// The tunnels to all peers.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Peers {
-    pub(super) tunnels: Vec<PeerTunnel>,
-    /// Tunnels that may have outputs.
-    touched: Vec<usize>,
+    pub(super) peers: Vec<Peer>,
+    pub(super) carrier: Carrier,
+    unroutable: u64,
+    strange_datagrams: u64,
+    /// Largest inner packet; segments of TCP connections are kept below it.
+    mtu: u16,
+    /// Time after which a radio without a tunnel would sleep: its transitions.
+    sleeps_after: Span,
+    outputs: VecDeque<Output>,
 }
 
 impl Peers {
-    pub(super) const fn new(tunnels: Vec<PeerTunnel>) -> Self {
-        Self { tunnels, touched: Vec::new() }
+    pub(super) const fn new(peers: Vec<Peer>, carrier: Carrier, mtu: u16, sleeps_after: Span) -> Self {
+        Self {
+            peers,
+            carrier,
+            unroutable: 0,
+            strange_datagrams: 0,
+            mtu,
+            sleeps_after,
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// What was counted.
+    pub(super) fn counts(&self) -> Counts {
+        let strangers = match &self.carrier {
+            Carrier::Sealed(sessions) => sessions.strangers(),
+            Carrier::Plain(_) => session::StrangerCounts::default(),
+        };
+        Counts {
+            unroutable: self.unroutable,
+            strange_datagrams: self.strange_datagrams + strangers.silent,
+            cookies: strangers.cookies,
+        }
+    }
+
+    /// The address of a peer.
+    pub(super) fn endpoint(&self, peer: usize) -> Option<SocketAddr> {
+        match &self.carrier {
+            Carrier::Sealed(sessions) => sessions.peer(peer).endpoint,
+            Carrier::Plain(endpoints) => endpoints[peer],
+        }
+    }
+
+    /// The state of a peer's session; `None` in plain form.
+    pub(super) fn session(&self, peer: usize) -> Option<session::PeerStatus> {
+        match &self.carrier {
+            Carrier::Sealed(sessions) => Some(sessions.peer(peer)),
+            Carrier::Plain(_) => None,
+        }
+    }
+
+    /// The peer whose longest prefix contains the address.
+    fn peer_of(&self, address: IpAddr) -> Option<usize> {
+        let longest = |peer: &Peer| {
+            let fitting = peer.allowed_ips.iter().filter(|prefix| prefix.contains(address));
+            fitting.map(|prefix| prefix.length).max()
+        };
+        let fitting = self.peers.iter().enumerate().filter_map(|(index, peer)| Some((longest(peer)?, index)));
+        fitting.max_by_key(|(length, index)| (*length, std::cmp::Reverse(*index))).map(|(_, index)| index)
+    }
+
+    /// A packet of this host.
+    fn send(&mut self, mut packet: IpPacket, now: Instant) {
+        match self.peer_of(packet.flow().destination).filter(|peer| self.endpoint(*peer).is_some()) {
+            Some(peer) => {
+                packet.clamp_segments(self.mtu);
+                let idle = now.saturating_since(self.peers[peer].last_activity);
+                self.peers[peer].packets_asleep += u64::from(idle > self.sleeps_after);
+                self.peers[peer].last_activity = now;
+                self.peers[peer].tunnel.handle_input(tunnel::Input::Inner(packet), now);
+                self.pump(peer, now);
+            }
+            None => self.unroutable += 1,
+        }
+    }
+
+    /// Takes the outputs of a tunnel.
+    fn pump(&mut self, peer: usize, now: Instant) {
+        while let Some(output) = self.peers[peer].tunnel.poll_output() {
+            match output {
+                tunnel::Output::Transmit(datagram) => self.transmit(peer, &datagram, now),
+                tunnel::Output::Deliver(mut packet) => {
+                    packet.clamp_segments(self.mtu);
+                    self.outputs.push_back(Output::Deliver(packet));
+                }
+                tunnel::Output::Dropped(packet, why) => {
+                    self.outputs.push_back(Output::Dropped { peer, packet, why });
+                }
+            }
+        }
+    }
+
+    fn transmit(&mut self, peer: usize, datagram: &Datagram<IpPacket>, now: Instant) {
+        let payload = datagram.encode();
+        match &mut self.carrier {
+            Carrier::Sealed(sessions) => {
+                // A trigger or a keep-alive asks for nothing that is not there.
+                let expects_answer = !datagram.packets.is_empty();
+                sessions.handle_input(session::Input::Send { peer, payload, expects_answer }, now);
+                self.drain_sessions(now);
+            }
+            Carrier::Plain(endpoints) => match endpoints[peer] {
+                Some(to) => self.outputs.push_back(Output::Transmit { to, bytes: payload }),
+                None => self.unroutable += 1,
+            },
+        }
+    }
+
+    /// Takes the outputs of the sessions.
+    fn drain_sessions(&mut self, now: Instant) {
+        loop {
+            let Carrier::Sealed(sessions) = &mut self.carrier else { return };
+            match sessions.poll_output() {
+                None => return,
+                Some(session::Output::Transmit { to, bytes, .. }) => {
+                    self.outputs.push_back(Output::Transmit { to, bytes });
+                }
+                Some(session::Output::Connected(peer)) => self.outputs.push_back(Output::Connected(peer)),
+                Some(session::Output::Moved(peer, to)) => self.outputs.push_back(Output::Moved(peer, to)),
+                Some(session::Output::Deliver { peer, payload }) => match wire::parse(&payload) {
+                    Ok((header, packets)) => self.receive(peer, header, packets, now),
+                    Err(_) => self.strange_datagrams += 1,
+                },
+            }
+        }
+    }
+
+    /// A datagram of a peer.
+    fn receive(&mut self, peer: usize, header: wire::Header, packets: wire::Packets<'_>, now: Instant) {
+        let state = &mut self.peers[peer];
+        state.datagrams_received += 1;
+        state.last_activity = now;
+        let mut accepted = Vec::new();
+        for packet in packets {
+            match IpPacket::parse(packet.to_vec()) {
+                Ok(packet) if state.allows(packet.flow().source) => accepted.push(packet),
+                _ => state.refused_sources += 1,
+            }
+        }
+        state.tunnel.handle_input(tunnel::Input::Outer(Datagram { header, packets: accepted }), now);
+        self.pump(peer, now);
+    }
+
+    /// A datagram in plain form.
+    fn receive_plain(&mut self, from: SocketAddr, bytes: &[u8], now: Instant) {
+        let Some((header, packets)) = wire::parse(bytes).ok().filter(|_| is_private(from.ip())) else {
+            self.strange_datagrams += 1;
+            return;
+        };
+        let Carrier::Plain(endpoints) = &self.carrier else { return };
+        let known = endpoints.iter().position(|endpoint| *endpoint == Some(from));
+        let source =
+            || IpPacket::parse(packets.clone().next()?.to_vec()).ok().map(|packet| packet.flow().source);
+        let Some(peer) = known.or_else(|| self.peer_of(source()?)) else {
+            self.strange_datagrams += 1;
+            return;
+        };
+        if let Carrier::Plain(endpoints) = &mut self.carrier
+            && endpoints[peer] != Some(from)
+        {
+            endpoints[peer] = Some(from);
+            self.outputs.push_back(Output::Moved(peer, from));
+        }
+        self.receive(peer, header, packets, now);
     }
 }
 
 impl Machine for Peers {
-    type Input = (usize, PeerInput);
-    type Output = (usize, PeerOutput);
+    type Input = Input;
+    type Output = Output;
     type Reason = Reason;
 
-    fn handle_input(&mut self, (peer, input): Self::Input, now: Instant) {
-        self.tunnels[peer].handle_input(input, now);
-        self.touched.push(peer);
+    fn handle_input(&mut self, input: Input, now: Instant) {
+        match (input, &mut self.carrier) {
+            (Input::Packet(packet), _) => self.send(packet, now),
+            (Input::Datagram { from, bytes }, Carrier::Sealed(sessions)) => {
+                sessions.handle_input(session::Input::Datagram { from, bytes }, now);
+            }
+            (Input::Datagram { from, bytes }, Carrier::Plain(_)) => self.receive_plain(from, &bytes, now),
+            (Input::Resumed(suspended), Carrier::Sealed(sessions)) => {
+                sessions.handle_input(session::Input::Resumed(suspended), now);
+            }
+            (Input::Resumed(_), Carrier::Plain(_)) => {}
+        }
+        self.drain_sessions(now);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        for (peer, tunnel) in self.tunnels.iter_mut().enumerate().rev() {
+        for peer in 0..self.peers.len() {
+            let tunnel = &mut self.peers[peer].tunnel;
             if tunnel.poll_timeout().is_some_and(|timeout| timeout.at <= now) {
                 tunnel.handle_timeout(now);
-                self.touched.push(peer);
+                self.pump(peer, now);
             }
         }
+        if let Carrier::Sealed(sessions) = &mut self.carrier {
+            sessions.handle_timeout(now);
+        }
+        self.drain_sessions(now);
     }
 
-    fn poll_output(&mut self) -> Option<Self::Output> {
-        while let Some(peer) = self.touched.last().copied() {
-            if let Some(output) = self.tunnels[peer].poll_output() {
-                return Some((peer, output));
-            }
-            self.touched.pop();
-        }
-        None
+    fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
     }
 
     fn poll_timeout(&self) -> Option<Timeout<Reason>> {
-        self.tunnels.iter().filter_map(Machine::poll_timeout).min_by_key(|timeout| timeout.at)
+        let of_tunnels = self.peers.iter().filter_map(|peer| peer.tunnel.poll_timeout());
+        let tunnels =
+            of_tunnels.map(|timeout| Timeout { at: timeout.at, reason: Reason::Tunnel(timeout.reason) });
+        let of_sessions = match &self.carrier {
+            Carrier::Sealed(sessions) => sessions.poll_timeout(),
+            Carrier::Plain(_) => None,
+        };
+        let sessions =
+            of_sessions.map(|timeout| Timeout { at: timeout.at, reason: Reason::Session(timeout.reason) });
+        tunnels.chain(sessions).min_by_key(|timeout| timeout.at)
     }
 }
 

@@ -1,7 +1,10 @@
-//! `up`: the tunnel from its start to the host restored; and who restores it if that comes to nothing.
+//! `up` and `down`: the tunnel from its start to the host restored; and who restores it if that comes to nothing.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
+use std::time::Duration;
 
+use airwatt_base::{Instant, Span};
 use airwatt_linux::capability::{self, Capability};
 use airwatt_linux::changes::{Change, Changes};
 use airwatt_linux::control::{self, Control};
@@ -10,15 +13,17 @@ use airwatt_linux::event_loop::{EventLoop, Interest};
 use airwatt_linux::guardian::{self, Guardian};
 use airwatt_linux::metrics::Metrics;
 use airwatt_linux::route::Route;
+use airwatt_linux::rule::Rule;
 use airwatt_linux::service::{self, Unit};
 use airwatt_linux::signals::Signals;
-use airwatt_linux::{interface, tun, udp};
+use airwatt_linux::{clock, interface, random, tun, udp};
+use airwatt_proto::session::Sessions;
 use airwatt_proto::tunnel::{self, Plain, Tunnel};
 use tracing::{info, warn};
 
 use super::config::{Config, End, Prefix};
 use super::host::{CONTROL, DEVICE, GUARDIAN, METRICS, SIGNALS, SOCKET, TunnelHost};
-use super::peers::{PeerTunnel, Peers};
+use super::peers::{Carrier, Peer, PeerTunnel, Peers};
 use super::{KIND, Up};
 use crate::common::{control_socket, leave_run_folder, undo_log};
 use crate::failure::Failure;
@@ -26,7 +31,15 @@ use crate::output;
 
 /// Bytes of the socket's buffers: some milliseconds at 1 Gbit/s.
 const SOCKET_BUFFER_BYTES: usize = 1 << 20;
-const FORWARDING: &str = "net/ipv4/ip_forward";
+const FORWARDING: [&str; 2] = ["net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"];
+/// Whether the mark of a packet counts when its source is validated by the routes back.
+const VALID_MARK: &str = "net/ipv4/conf/all/src_valid_mark";
+/// The main routing table, and priorities of rules just before the one that leads to it (32766).
+const TABLE_MAIN: u32 = 254;
+const PRIORITY_MAIN: u32 = 32_764;
+const PRIORITY_TUNNEL: u32 = 32_765;
+/// Time for which `down` waits for the end of a tunnel.
+const END_PATIENCE: Duration = Duration::from_secs(5);
 const PROGRAM: &str = "airwattd tunnel";
 
 /// `airwattd tunnel up`.
@@ -36,10 +49,11 @@ pub(super) fn up(options: &Up) -> Result<(), Failure> {
         return Ok(());
     }
     if options.foreground.dry_run {
-        output::print(&commands(&config));
+        output::print(&commands(&config)?);
         return Ok(());
     }
     options.foreground.log.start()?;
+    warn_of_readers(&options.file, &config);
     if let Some(missing) = capability::first_missing(&[Capability::NetAdmin])? {
         return Err(Failure::Missing(format!(
             "the capability {} is missing: run this as root",
@@ -81,13 +95,14 @@ fn serve(
         // It ends with the device.
         Route::over(index, (prefix.address, prefix.length)).add()?;
     }
-    if config.forward
-        && let Some(change) = Change::setting(FORWARDING, "1")?
-    {
+    for change in host_changes(&config, Some(index))? {
         info!(command = change.describe(), "host changed");
         changes.make(change)?;
     }
     let socket = udp::Socket::bind(config.listen(), Some(SOCKET_BUFFER_BYTES))?;
+    if !config.default_routes().is_empty() {
+        socket.set_mark(config.fwmark)?;
+    }
     let metrics = config.metrics.as_ref().map(Metrics::bind).transpose()?;
     capability::keep_only(&[Capability::NetAdmin], None)?;
     let mut events = EventLoop::new()?;
@@ -99,14 +114,30 @@ fn serve(
     if let Some(metrics) = &metrics {
         events.add(metrics, METRICS, Interest::Read)?;
     }
-    let mut machine = Peers::new(config.peer.iter().map(|_| tunnel(&config)).collect());
-    let file = options.file.clone();
-    let mut host = TunnelHost::new(config, file, device, socket, signals, control, metrics);
-    service::ready(&format!("{} peers", host.peers.len()));
-    info!(interface = host.config.interface, peers = host.peers.len(), "tunnel is up");
+    let mut machine = machine(&config, events.now())?;
+    let (name, count) = (config.interface.clone(), config.peer.len());
+    let mut host = TunnelHost::new(config, options.file.clone(), device, socket, signals, control, metrics);
+    service::ready(&format!("{count} peers"));
+    info!(interface = name, peers = count, "tunnel is up");
     driver::run(&mut machine, &mut host, &mut events)?;
     info!(wakeups = events.wakeups(), "tunnel ends");
     Ok(())
+}
+
+/// The tunnels to all peers.
+fn machine(config: &Config, now: Instant) -> Result<Peers, Failure> {
+    let peers = config.peer.iter().map(|peer| Peer::new(tunnel(config), peer.allowed_ips.clone())).collect();
+    let carrier = match &config.private_key {
+        Some(key) if !config.tunnel.plain => {
+            let mut sessions = Sessions::new(key.clone(), random::bytes()?, epoch(now));
+            sessions.set_peers(config.session_peers());
+            Carrier::Sealed(Box::new(sessions))
+        }
+        _ => Carrier::Plain(config.peer.iter().map(|peer| peer.endpoint).collect()),
+    };
+    let radio = config.radio().map_err(|error| Failure::Input(format!("radio: {error}")))?;
+    let sleeps_after = radio.map_or(Span::from_millis(1), |radio| radio.to_sleep.time + radio.wake_up.time);
+    Ok(Peers::new(peers, carrier, config.mtu(), sleeps_after))
 }
 
 /// The machine of one peer.
@@ -115,30 +146,110 @@ pub(super) fn tunnel(config: &Config) -> PeerTunnel {
         End::Client => tunnel::End::Client,
         End::Concentrator => tunnel::End::Concentrator,
     };
-    Tunnel::new(config.tunnel, end, Plain::new(config.tunnel.bundle_bytes(config.outer())))
+    Tunnel::new(config.tunnel, end, Plain::new(config.bundle_bytes()))
 }
 
-/// The prefixes of the peers that no address of the device leads to.
+/// The wall-clock time since 1970 at which the clock that shows `now` showed zero.
+pub(super) fn epoch(now: Instant) -> Span {
+    clock::unix_time().saturating_sub(now.saturating_since(Instant::ZERO))
+}
+
+/// The prefixes of the peers that no address of the device leads to. All destinations of an IP version are left to the rules.
 fn routes(config: &Config) -> Vec<Prefix> {
     let covered = |prefix: &Prefix| config.addresses.iter().any(|own| own.network() == *prefix);
     let mut routes: Vec<Prefix> =
         config.peer.iter().flat_map(|peer| &peer.allowed_ips).map(|prefix| prefix.network()).collect();
-    routes.retain(|prefix| !covered(prefix));
+    routes.retain(|prefix| prefix.length > 0 && !covered(prefix));
     routes.dedup();
     routes
 }
 
+/// Changes of the host that do not end with the device. `device` is `None` if it is not there yet.
+///
+/// If all destinations are routed into the tunnel, its own packets must not be: they have a mark, and every packet without it is
+/// looked up in a table of the tunnel, after the routes of the main table except its default. wg-quick(8) does the same.
+fn host_changes(config: &Config, device: Option<u32>) -> Result<Vec<Change>, Failure> {
+    let mut changes = Vec::new();
+    for (ipv6, name) in [false, true].into_iter().zip(FORWARDING) {
+        if config.forward && config.addresses.iter().any(|prefix| prefix.address.is_ipv6() == ipv6) {
+            changes.extend(Change::setting(name, "1")?);
+        }
+    }
+    for ipv6 in config.default_routes() {
+        if !ipv6 {
+            changes.extend(Change::setting(VALID_MARK, "1")?);
+        }
+        let everywhere: IpAddr =
+            if ipv6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+        if let Some(device) = device {
+            changes.push(Change::route(&Route::over(device, (everywhere, 0)).in_table(config.fwmark)));
+        }
+        let rule = Rule {
+            ipv6,
+            priority: PRIORITY_MAIN,
+            table: TABLE_MAIN,
+            mark: None,
+            source: None,
+            inverted: false,
+            suppress_prefix_length: Some(0),
+        };
+        changes.push(Change::Rule(Rule {
+            priority: PRIORITY_TUNNEL,
+            table: config.fwmark,
+            mark: Some(config.fwmark),
+            inverted: true,
+            suppress_prefix_length: None,
+            ..rule.clone()
+        }));
+        changes.push(Change::Rule(rule));
+    }
+    Ok(changes)
+}
+
 /// The commands that would do the same.
-fn commands(config: &Config) -> String {
+fn commands(config: &Config) -> Result<String, Failure> {
     let name = &config.interface;
     let mut lines =
         vec![format!("ip tuntap add {name} mode tun"), format!("ip link set {name} mtu {} up", config.mtu())];
     lines.extend(config.addresses.iter().map(|prefix| format!("ip address add {prefix} dev {name}")));
     lines.extend(routes(config).iter().map(|prefix| format!("ip route add {prefix} dev {name}")));
-    if config.forward {
-        lines.push(format!("sysctl -w {}=1", FORWARDING.replace('/', ".")));
+    for ipv6 in config.default_routes() {
+        let family = if ipv6 { "-6 " } else { "" };
+        lines.push(format!("ip {family}route add default dev {name} table {}", config.fwmark));
     }
-    lines.iter().map(|line| format!("[#] {line}\n")).collect()
+    lines.extend(host_changes(config, None)?.iter().map(Change::describe));
+    Ok(lines.iter().map(|line| format!("[#] {line}\n")).collect())
+}
+
+/// Warns if others can read the private key.
+fn warn_of_readers(file: &Path, config: &Config) {
+    use std::os::unix::fs::PermissionsExt as _;
+    if config.tunnel.plain {
+        return;
+    }
+    let key_file = config.private_key_file.as_ref();
+    let file =
+        key_file.map_or_else(|| file.to_owned(), |key| file.parent().unwrap_or(Path::new(".")).join(key));
+    if std::fs::metadata(&file).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0) {
+        warn!("{}: others can read the private key; hint: chmod 600", file.display());
+    }
+}
+
+/// `airwattd tunnel down`: ends the tunnel that runs, and undoes what a killed one has left.
+pub(super) fn down(file: &Path) -> Result<(), Failure> {
+    let config = Config::read(file)?;
+    let (name, socket) = (&config.interface, control_socket(KIND, &config.interface));
+    if control::ask(&socket, "stop").is_ok() {
+        let begin = std::time::Instant::now();
+        while socket.exists() || interface::index(name).is_some() {
+            if begin.elapsed() > END_PATIENCE {
+                return Err(Failure::Failed(format!("{name}: the tunnel has not ended within 5 s")));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        return Ok(());
+    }
+    clean_up(name)
 }
 
 /// Undoes what the log lists: of a tunnel that was killed together with its guardian, or of none.

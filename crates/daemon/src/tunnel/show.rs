@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use airwatt_base::Instant;
 use airwatt_linux::control;
 use airwatt_linux::metrics::Page;
 use serde::Serialize;
 
-use super::host::{Counts, TunnelHost};
-use super::peers::Peers;
+use super::config::End;
+use super::host::TunnelHost;
+use super::peers::{Carrier, Counts, Peers};
 use super::{KIND, Show};
-use crate::common::control_socket;
+use crate::common::{RUN_FOLDER, control_socket};
 use crate::failure::Failure;
 use crate::output;
 
@@ -22,9 +24,13 @@ pub(super) struct Document {
     listen: String,
     mtu_bytes: u16,
     plain: bool,
+    public_key: Option<String>,
+    fwmark: Option<u32>,
+    radio: Option<String>,
     peers: Vec<PeerRow>,
     #[serde(flatten)]
     counts: Counts,
+    device_failures: u64,
     socket: SocketRow,
     /// Timeouts served, by reason.
     wakeups: BTreeMap<&'static str, u64>,
@@ -33,7 +39,17 @@ pub(super) struct Document {
 #[derive(Clone, Debug, Serialize)]
 struct PeerRow {
     name: String,
+    public_key: Option<String>,
     endpoint: Option<String>,
+    /// Age of the session that is used.
+    handshake_age_s: Option<f64>,
+    handshakes: u64,
+    /// Datagrams that had been received before, and were refused.
+    replayed: u64,
+    /// Changes of the peer's address.
+    moves: u64,
+    /// Datagrams that found no session and no address.
+    unsent: u64,
     allowed_ips: Vec<String>,
     burst_packets: u32,
     trigger_interval_s: Option<f64>,
@@ -52,6 +68,9 @@ struct PeerRow {
     dropped: u64,
     superseded: u64,
     refused_sources: u64,
+    /// Wake-ups of the radio that bursts have saved (an estimate, at a client), and their energy by the profile `radio`.
+    saved_wakeups: Option<i64>,
+    saved_j: Option<f64>,
     held_s_mean: Option<f64>,
     held_s_max: f64,
 }
@@ -66,13 +85,27 @@ struct SocketRow {
 }
 
 /// The state of a tunnel.
-pub(super) fn document(host: &TunnelHost, machine: &Peers) -> Document {
-    let peers = host.peers.iter().zip(&machine.tunnels).map(|(state, tunnel)| {
-        let counts = tunnel.counts();
+pub(super) fn document(host: &TunnelHost, machine: &Peers, now: Instant) -> Document {
+    // The configuration was checked with its radio; a file may have gone since.
+    let radio = host.config.radio().ok().flatten();
+    let wakeup_j =
+        radio.as_ref().map(|radio| radio.wake_up.energy().as_joules() + radio.to_sleep.energy().as_joules());
+    let is_client = host.config.end == End::Client;
+    let peers = host.config.peer.iter().enumerate().map(|(index, config)| {
+        let (peer, session) = (&machine.peers[index], machine.session(index).unwrap_or_default());
+        let (tunnel, counts) = (&peer.tunnel, peer.tunnel.counts());
+        let saved_wakeups = is_client.then(|| peer.saved_wakeups());
+        let age = session.handshake_at.map(|at| now.saturating_since(at).as_secs_f64());
         PeerRow {
-            name: state.config.name.clone(),
-            endpoint: state.endpoint.map(|endpoint| endpoint.to_string()),
-            allowed_ips: state.config.allowed_ips.iter().map(ToString::to_string).collect(),
+            name: config.name.clone(),
+            public_key: config.public_key.map(|key| key.to_string()),
+            endpoint: machine.endpoint(index).map(|endpoint| endpoint.to_string()),
+            handshake_age_s: age,
+            handshakes: session.counts.handshakes,
+            replayed: session.counts.replayed,
+            moves: session.counts.moves,
+            unsent: session.counts.dropped,
+            allowed_ips: config.allowed_ips.iter().map(ToString::to_string).collect(),
             burst_packets: tunnel.burst_packets(),
             trigger_interval_s: tunnel.trigger_interval().map(|interval| interval.as_secs_f64()),
             held_packets: tunnel.held_packets(),
@@ -80,7 +113,7 @@ pub(super) fn document(host: &TunnelHost, machine: &Peers) -> Document {
             bytes_sent: counts.packet_bytes,
             packets_delivered: counts.delivered,
             datagrams_sent: counts.datagrams,
-            datagrams_received: state.datagrams_received,
+            datagrams_received: peer.datagrams_received,
             datagrams_lost: tunnel.association().lost(),
             bursts_full: counts.full_bursts,
             bursts_timed_out: counts.timed_out_bursts,
@@ -89,7 +122,9 @@ pub(super) fn document(host: &TunnelHost, machine: &Peers) -> Document {
             keep_alives: counts.keep_alives,
             dropped: counts.dropped,
             superseded: counts.superseded,
-            refused_sources: state.refused_sources,
+            refused_sources: peer.refused_sources,
+            saved_wakeups,
+            saved_j: saved_wakeups.zip(wakeup_j).map(|(count, joules)| count as f64 * joules),
             held_s_mean: (counts.packets > 0).then(|| counts.held.as_secs_f64() / counts.packets as f64),
             held_s_max: counts.held_longest.as_secs_f64(),
         }
@@ -102,8 +137,15 @@ pub(super) fn document(host: &TunnelHost, machine: &Peers) -> Document {
         listen: host.socket.address().map_or_else(|error| error.to_string(), |address| address.to_string()),
         mtu_bytes: host.config.mtu(),
         plain: host.config.tunnel.plain,
+        public_key: match &machine.carrier {
+            Carrier::Sealed(sessions) => Some(sessions.public_key().to_string()),
+            Carrier::Plain(_) => None,
+        },
+        fwmark: (!host.config.default_routes().is_empty()).then_some(host.config.fwmark),
+        radio: host.config.radio.clone(),
         peers: peers.collect(),
-        counts: host.counts,
+        counts: machine.counts(),
+        device_failures: host.device_failures,
         socket: SocketRow {
             received: socket.received,
             receive_calls: socket.receive_calls,
@@ -151,53 +193,107 @@ pub(super) fn metrics(document: &Document) -> Page {
     page
 }
 
+/// The interfaces of running tunnels, by their control sockets.
+fn running() -> Vec<String> {
+    let entries = std::fs::read_dir(RUN_FOLDER).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let interface = |name: String| Some(name.strip_prefix("tunnel-")?.strip_suffix(".sock")?.to_owned());
+    let mut interfaces: Vec<String> = names.filter_map(interface).collect();
+    interfaces.sort();
+    interfaces
+}
+
 /// `airwattd tunnel show`.
 pub(super) fn show(options: &Show) -> Result<(), Failure> {
-    let interface = &options.name.interface;
-    let document = control::ask(&control_socket(KIND, interface), "status").map_err(|error| {
-        match error.io().kind() {
+    let ask = |interface: &str| {
+        control::ask(&control_socket(KIND, interface), "status").map_err(|error| match error.io().kind() {
             std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused => {
                 Failure::Failed(format!("no tunnel runs on {interface}"))
             }
             _ => error.into(),
-        }
-    })?;
+        })
+    };
+    let documents: Vec<serde_json::Value> = match &options.interface {
+        Some(interface) => vec![ask(interface)?],
+        // One that ends meanwhile is no error.
+        None => running().iter().filter_map(|interface| ask(interface).ok()).collect(),
+    };
     if options.json {
+        let document = match (&options.interface, documents) {
+            (Some(_), mut one) => one.remove(0),
+            (None, all) => serde_json::json!({
+                "schema": 1,
+                "version": env!("CARGO_PKG_VERSION"),
+                "tunnels": all,
+            }),
+        };
         output::print(&format!("{document:#}\n"));
         return Ok(());
     }
-    let text = |value: &serde_json::Value| match value {
+    let texts: Vec<String> = documents.iter().map(text_of).collect();
+    output::print(&texts.join("\n"));
+    Ok(())
+}
+
+/// A value for people.
+fn word(value: &serde_json::Value) -> String {
+    match value {
         serde_json::Value::String(text) => text.clone(),
         serde_json::Value::Null => "-".to_owned(),
         other => other.to_string(),
-    };
-    let mut lines = vec![format!(
-        "interface: {}\n  listening: {}\n  mtu: {} bytes",
-        text(&document["interface"]),
-        text(&document["listen"]),
-        text(&document["mtu_bytes"])
-    )];
+    }
+}
+
+/// A document for people, as `wg show` has it.
+fn text_of(document: &serde_json::Value) -> String {
+    let of = |key: &str| word(&document[key]);
+    let mut lines = vec![format!("interface: {}", of("interface"))];
+    match document["plain"].as_bool() {
+        Some(true) => lines.push("  plain: neither encrypted nor authenticated".to_owned()),
+        _ => lines.push(format!("  public key: {}", of("public_key"))),
+    }
+    lines.push(format!("  listening: {}", of("listen")));
+    lines.push(format!("  mtu: {} bytes", of("mtu_bytes")));
+    if !document["fwmark"].is_null() {
+        lines.push(format!("  fwmark: {}", of("fwmark")));
+    }
     for peer in document["peers"].as_array().into_iter().flatten() {
-        let of = |key: &str| text(&peer[key]);
-        let allowed: Vec<String> = peer["allowed_ips"].as_array().into_iter().flatten().map(text).collect();
+        let of = |key: &str| word(&peer[key]);
+        lines.push(format!("\npeer: {}", of("name")));
+        if let Some(key) = peer["public_key"].as_str() {
+            lines.push(format!("  public key: {key}"));
+        }
+        let allowed: Vec<String> = peer["allowed_ips"].as_array().into_iter().flatten().map(word).collect();
+        lines.push(format!("  endpoint: {}\n  allowed ips: {}", of("endpoint"), allowed.join(", ")));
+        if let Some(age) = peer["handshake_age_s"].as_f64() {
+            lines.push(format!("  latest handshake: {age:.0} s ago"));
+        }
         lines.push(format!(
-            "peer: {}\n  endpoint: {}\n  allowed ips: {}\n  sent: {} packets in {} datagrams, {} bytes\n  received: {} \
-             packets in {} datagrams, {} lost\n  bursts: {} full, {} timed out, {} while the radio was awake; {} triggers",
-            of("name"),
-            of("endpoint"),
-            allowed.join(", "),
+            "  sent: {} packets in {} datagrams, {} bytes",
             of("packets_sent"),
             of("datagrams_sent"),
-            of("bytes_sent"),
+            of("bytes_sent")
+        ));
+        lines.push(format!(
+            "  received: {} packets in {} datagrams, {} lost",
             of("packets_delivered"),
             of("datagrams_received"),
-            of("datagrams_lost"),
+            of("datagrams_lost")
+        ));
+        lines.push(format!(
+            "  bursts: {} full, {} timed out, {} while the radio was awake; {} triggers",
             of("bursts_full"),
             of("bursts_timed_out"),
             of("bursts_awake"),
-            of("triggers"),
+            of("triggers")
         ));
+        if let Some(count) = peer["saved_wakeups"].as_i64() {
+            let energy = match (peer["saved_j"].as_f64(), document["radio"].as_str()) {
+                (Some(joules), Some(radio)) => format!(", {joules:.3} J by radio {radio}"),
+                _ => String::new(),
+            };
+            lines.push(format!("  saved: about {count} wake-ups for packets sent{energy}"));
+        }
     }
-    output::print(&format!("{}\n", lines.join("\n\n")));
-    Ok(())
+    lines.join("\n") + "\n"
 }

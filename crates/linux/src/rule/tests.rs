@@ -36,7 +36,13 @@ fn rules_are_listed_as_they_were_added_and_removed_exactly() {
             rule.add().unwrap();
             assert!(list().unwrap().contains(rule), "{rule:?} in {:?}", list().unwrap());
         }
-        assert!(plain.add().unwrap_err().to_string().starts_with("rule 100 to table 51820: File exists"));
+        assert!(
+            plain
+                .add()
+                .unwrap_err()
+                .to_string()
+                .starts_with("rule add not fwmark 7 table 51820 priority 100: ")
+        );
         for rule in &rules {
             rule.remove().unwrap();
         }

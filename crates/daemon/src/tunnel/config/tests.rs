@@ -32,7 +32,18 @@ fn what_is_wrong_is_one_line_with_its_key() {
         ("\"10ms\"", "\"10h\"", "tunnel.delay_budget: "),
         ("name = \"access-point\"", "nam = \"x\"", "peer[0].nam: unknown field"),
         ("end = \"client\"", "end = \"concentrator\"", "listen: expected the address and port"),
-        ("plain = true, ", "", "tunnel.plain: encryption is missing"),
+        ("plain = true, ", "", "private_key: expected the key of this end, got none"),
+        ("end = \"client\"", "end = \"client\"\nmtu = 1470", "mtu: expected 1280 to 1468 bytes"),
+        (
+            "end = \"client\"",
+            "end = \"client\"\nprivate_key = \"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\"",
+            "tunnel.plain: expected no keys",
+        ),
+        (
+            "end = \"client\"",
+            "end = \"client\"\nprivate_key = \"AAEC\"",
+            "private_key: expected a key of 32 bytes",
+        ),
         (
             "interface = ",
             "metrics = \"0.0.0.0:1\"\ninterface = ",
@@ -66,4 +77,59 @@ fn prefixes_contain_what_begins_alike() {
     assert_eq!(prefix("10.77.3.9/0").network(), prefix("0.0.0.0/0"));
     assert_eq!(prefix("fd00::1/0").network(), prefix("::/0"));
     assert_eq!(prefix("fd00::1/128").network(), prefix("fd00::1/128"));
+}
+
+#[test]
+fn keys_are_needed_and_none_may_be_there_twice() {
+    let own = SecretKey::from_bytes([1; 32]);
+    let other = SecretKey::from_bytes([2; 32]).public();
+    let encrypted = CLIENT
+        .replace("plain = true, ", "")
+        .replace("[[peer]]", &format!("[[peer]]\npublic_key = \"{other}\""))
+        .replace("end =", &format!("private_key = \"{}\"\nend =", own.to_text()));
+    let config = Config::parse(&encrypted).unwrap();
+    assert_eq!((config.mtu(), config.fwmark, config.bundle_bytes()), (1_436, 4_646, 1_436));
+    assert_eq!(config.session_peers()[0].public_key, other);
+    let failure = |text: &str| Config::parse(text).unwrap_err().to_string();
+    let key_of = |key: PublicKey| encrypted.replace(&other.to_string(), &key.to_string());
+    assert!(
+        failure(&key_of(own.public()))
+            .starts_with("peer.0.public_key: expected the key of the peer, got that of")
+    );
+    let without = encrypted.replace(&format!("public_key = \"{other}\""), "");
+    assert!(failure(&without).starts_with("peer.0.public_key: expected the key of the peer, got none"));
+    // Any address is allowed, and all destinations beside the endpoint's.
+    let everything = encrypted.replace("192.168.1.1", "203.0.113.1").replace("10.77.0.0/24", "0.0.0.0/0");
+    assert_eq!(Config::parse(&everything).unwrap().default_routes(), [false]);
+    let twice = encrypted.replace("end = \"client\"", "end = \"concentrator\"\nlisten = \"0.0.0.0:1\"")
+        + &format!("[[peer]]\nname = \"b\"\npublic_key = \"{other}\"\nallowed_ips = []\n");
+    assert!(failure(&twice).starts_with("peer.1.public_key: expected each key once"));
+    let prefix = twice.replace(
+        &format!("{other}\"\nallowed_ips = []"),
+        &format!("{}\"\nallowed_ips = [\"10.77.0.9/24\"]", own.public()),
+    );
+    let prefix = prefix.replace(&own.to_text(), &SecretKey::from_bytes([5; 32]).to_text());
+    assert!(
+        failure(&prefix)
+            .starts_with("peer.1.allowed_ips: expected each prefix at one peer, got 10.77.0.0/24")
+    );
+}
+
+#[test]
+fn the_examples_are_configurations() {
+    for (text, end) in [
+        (super::super::example::CLIENT, End::Client),
+        (super::super::example::CONCENTRATOR, End::Concentrator),
+    ] {
+        let (one, two) = (SecretKey::from_bytes([1; 32]), SecretKey::from_bytes([2; 32]));
+        let mut filled = text.to_owned();
+        for name in ["CLIENT", "CONCENTRATOR"] {
+            let key = if name == "CLIENT" { &one } else { &two };
+            filled = filled
+                .replace(&format!("\"{name}_PRIVATE_KEY\""), &format!("\"{}\"", key.to_text()))
+                .replace(&format!("\"{name}_PUBLIC_KEY\""), &format!("\"{}\"", key.public()));
+        }
+        assert_eq!(Config::parse(&filled).unwrap().end, end);
+        assert!(Config::parse(text).unwrap_err().to_string().contains("_key: expected a key of 32 bytes"));
+    }
 }
