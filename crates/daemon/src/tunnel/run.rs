@@ -7,6 +7,7 @@ use std::time::Duration;
 use airwatt_base::{Instant, Span};
 use airwatt_linux::capability::{self, Capability};
 use airwatt_linux::changes::{Change, Changes};
+use airwatt_linux::clock::{self, Clock};
 use airwatt_linux::control::{self, Control};
 use airwatt_linux::driver;
 use airwatt_linux::event_loop::{EventLoop, Interest};
@@ -16,7 +17,7 @@ use airwatt_linux::route::Route;
 use airwatt_linux::rule::Rule;
 use airwatt_linux::service::{self, Unit};
 use airwatt_linux::signals::Signals;
-use airwatt_linux::{clock, interface, random, tun, udp};
+use airwatt_linux::{interface, random, tun, udp};
 use airwatt_proto::session::Sessions;
 use airwatt_proto::tunnel::{self, Plain, Tunnel};
 use tracing::{info, warn};
@@ -39,7 +40,7 @@ const TABLE_MAIN: u32 = 254;
 const PRIORITY_MAIN: u32 = 32_764;
 const PRIORITY_TUNNEL: u32 = 32_765;
 /// Time for which `down` waits for the end of a tunnel.
-const END_PATIENCE: Duration = Duration::from_secs(5);
+const END_PATIENCE: Span = Span::from_secs(5);
 const PROGRAM: &str = "airwattd tunnel";
 
 /// `airwattd tunnel up`.
@@ -240,9 +241,9 @@ pub(super) fn down(file: &Path) -> Result<(), Failure> {
     let config = Config::read(file)?;
     let (name, socket) = (&config.interface, control_socket(KIND, &config.interface));
     if control::ask(&socket, "stop").is_ok() {
-        let begin = std::time::Instant::now();
+        let began = Clock::start();
         while socket.exists() || interface::index(name).is_some() {
-            if begin.elapsed() > END_PATIENCE {
+            if began.now() > Instant::ZERO + END_PATIENCE {
                 return Err(Failure::Failed(format!("{name}: the tunnel has not ended within 5 s")));
             }
             std::thread::sleep(Duration::from_millis(10));

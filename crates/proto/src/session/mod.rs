@@ -338,7 +338,7 @@ impl Sessions {
         peer.attempt = Some(Attempt { index, ephemeral, timestamp, tries });
         peer.counts.initiations += 1;
         let wait = (0..tries).fold(RETRY_FIRST, |wait, _| wait.saturating_mul(2).min(RETRY_LONGEST));
-        let jitter = u64::from(self.random.draw_u32()) * (wait.as_nanos() / 4) >> 32;
+        let jitter = (u64::from(self.random.draw_u32()) * (wait.as_nanos() / 4)) >> 32;
         peer.timers.set(Reason::Retry, now + wait + Span::from_nanos(jitter));
         self.outputs.push_back(Output::Transmit { peer: Some(id), to, bytes });
     }

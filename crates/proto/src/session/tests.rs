@@ -54,6 +54,9 @@ enum Fate {
     Late(Span),
 }
 
+/// Decides about each datagram, by its number and its bytes.
+type Path = Box<dyn FnMut(usize, &[u8]) -> Fate>;
+
 /// Two machines and a path of 10 ms between them.
 struct World {
     now: Instant,
@@ -67,7 +70,7 @@ struct World {
     /// Payloads delivered at the server and at the client, and when.
     at_server: Vec<(Instant, u32)>,
     at_client: Vec<(Instant, u32)>,
-    fate: Box<dyn FnMut(usize, &[u8]) -> Fate>,
+    fate: Path,
 }
 
 impl World {
