@@ -8,8 +8,8 @@
 //!
 //! Units: times in nanoseconds, powers in nanowatts, costs per kilobyte for 1000 bytes of IP packets.
 //!
-//! Left out: the processor does not delay packets; frequency scaling, sleep states, caches and interrupt moderation; and costs of
-//! the application.
+//! Left out: the processor does not delay packets; frequency scaling, sleep states, caches and interrupt moderation; costs of the
+//! application; and the copies of a gateway, whose packets have the addresses of the ends and count as forwarded.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

@@ -414,6 +414,10 @@ fn keys_without_effect_are_refused() {
             "--set e2tcp.max_window=30: no effect with these transports",
         ),
         (
+            ("fast-dsl", ("tcp.sack_recovery", "pipe")),
+            "--set tcp.sack_recovery=pipe: no effect with these transports",
+        ),
+        (
             ("fast-dsl", ("ackloss.threshold", "2")),
             "--set ackloss.threshold=2: no effect with these transports",
         ),

@@ -7,6 +7,7 @@
 //! translated ([`short_key`]).
 
 use airwatt_base::settings::SettingError;
+use airwatt_proto::cc::Recovery;
 use airwatt_proto::tcp::RtoClock;
 
 use super::keys::{Override, without_numbers};
@@ -73,6 +74,7 @@ const RULES: &[Rule] = &[
     rule("tcp.rto_min_ticks", has_ticks, "rto_clock \"fine\"", "\"coarse\""),
     rule("tcp.min_rto_of", |place| place.scenario.tcp.rto_clock == RtoClock::Fine, "rto_clock \"coarse\"", "\"fine\""),
     by_transport("ackloss", |place| any(place, |transport| matches!(transport, Transport::Tcp { ackloss: true, .. })), "these transports", "those with +ackloss"),
+    by_transport("tcp.sack_recovery", |place| any(place, uses_scoreboard), "these transports", "\"sack\" and \"cubic\""),
     by_transport("e2tcp", |place| any(place, |transport| transport == Transport::E2tcp), "these transports", "\"e2tcp\""),
     by_transport("gateway", |place| any(place, |transport| matches!(transport, Transport::E2tcp | Transport::Split)), "these transports", "\"e2tcp\" and \"split\""),
 ];
@@ -97,6 +99,15 @@ fn skips_beacons(place: &Place<'_>) -> bool {
 fn receives_dtims(place: &Place<'_>) -> bool {
     let mut groups = place.cells.iter().flat_map(|cell| &cell.station);
     groups.any(|group| group.receive_dtims && group.listen_interval > 1)
+}
+
+/// Whether a connection of the transport may have selective acknowledgements; that of a gateway is a choice of its own.
+fn uses_scoreboard(transport: Transport) -> bool {
+    match transport {
+        Transport::Tcp { congestion, .. } => congestion.recovery() == Recovery::Scoreboard,
+        Transport::Split | Transport::E2tcp => true,
+        _ => false,
+    }
 }
 
 fn any(place: &Place<'_>, is: fn(Transport) -> bool) -> bool {

@@ -49,7 +49,10 @@ class Varied(engine.World):
 
     def load(self, point: Point) -> Scenario:
         """The scenario of a point with these settings. Raises `InputError`."""
-        return super().load(point).replace(self._settings)
+        if isinstance(point.scenario, Scenario):
+            return point.scenario.replace([*point.overrides, *self._settings])
+        # At once: a setting of SACK alone has no effect on its own with the other transports.
+        return Scenario.load(point.scenario, [*point.overrides, *self._settings])
 
 
 def outcomes(settings: Settings, runs: int) -> dict[str, bool]:
