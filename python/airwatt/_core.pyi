@@ -35,6 +35,12 @@ class Control:
     def simulated_s(self) -> float:
         """Simulated time so far, in seconds."""
     @property
+    def bytes_read(self) -> int:
+        """Bytes of the file that have been read so far."""
+    @property
+    def bytes_total(self) -> int:
+        """Size of the file in bytes; 0 if it is not known."""
+    @property
     def events(self) -> int:
         """Events so far."""
 
@@ -174,22 +180,41 @@ def emulate(
 def analyze(
     path: str | PathLike[str],
     *,
-    station: str | None = ...,
+    stations: Sequence[str] = ...,
     radio: str | None = ...,
     policies: Sequence[str] = ...,
     settings: Sequence[tuple[str, str]] = ...,
     seed: int = ...,
+    trace: bool = ...,
+    current: str | PathLike[str] | None = ...,
+    offset: float | None = ...,
     limit: str | None = ...,
     user: str | None = ...,
     control: Control | None = ...,
 ) -> str:
-    """Analyses a capture; returns the document.
+    """Analyses a capture; returns the document, or with several stations (or `all`) one for each, as `analyses`.
+
+    With `trace` a document has a `timeline`.
 
     With `user` this process opens the file, becomes that user for good, and ends with its parent.
 
     Raises `InputError`, `RunError` if a limit is exceeded or the capture holds nothing to analyse, or
     `KeyboardInterrupt` when stopped.
     """
+
+def annotate(
+    path: str | PathLike[str],
+    file: BinaryIO,
+    *,
+    remarks: Sequence[tuple[int, str]] = ...,
+    limit: str | None = ...,
+    user: str | None = ...,
+    control: Control | None = ...,
+) -> None:
+    """Writes a copy of a capture with comments at its frames. Raises what `analyze` and the file raise."""
+
+def write_timeline_perfetto(timeline: str, findings: Sequence[tuple[str, int, int]], file: BinaryIO) -> None:
+    """Writes the time line of an analysis, as JSON, for the Perfetto viewer. Raises what the file raises."""
 
 def log_to_stderr(levels: str) -> None:
     """Writes events of the core to standard error: `debug`, or levels by module. Raises `InputError`."""

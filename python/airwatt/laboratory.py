@@ -208,38 +208,77 @@ def _comparison(name: str, rows: Sequence[dict[str, str]], runs: int, outcome: O
 def analyze(
     capture: str | os.PathLike[str],
     *,
-    station: str | None = None,
+    station: str | Sequence[str] | None = None,
     radio: str | None = None,
     policies: Sequence[str] | None = None,
     settings: Sequence[tuple[str, str]] = (),
     seed: int = 1,
+    trace: bool = False,
+    current: str | os.PathLike[str] | None = None,
+    offset: float | None = None,
     limit: str | None = None,
     user: str | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Analysis:
-    """Says what a station's radio spent, or would have spent under each policy, from a capture file.
+    """Says what a station's radio spent or would have spent under each policy, from a capture file or a folder of them.
 
-    Without `station` it takes the one that the capture leaves no doubt about; otherwise `candidates` lists them.
+    Without `station` it takes the one that the capture leaves no doubt about; otherwise `candidates` lists them. With
+    several addresses, or `"all"`, the result has `analyses`, one for each.
     Without `policies` it takes all that there are. `settings` are keys of the cell and the station with their values,
-    as in `("wifi.beacon_rate", "1Mbps")`. `limit` bounds the cost, as in `"memory=2GB,events=1e10"`, the
+    as in `("wifi.beacon_rate", "1Mbps")`. With `trace` the result can be written as a time line. `current` is
+    a measured current as CSV (PPK2, Otii), which is laid beside the prediction; it begins at `offset` seconds of the
+    capture, or where both correlate best. `limit` bounds the
+    cost, as in `"memory=2GB,events=1e10"`, the
     default of captures above 1 MB. With `user`, for which root is needed, a process of its own opens the file and
     becomes that user before it reads the first byte. Raises `InputError`, `RunError` if a limit is exceeded or nothing
     can be analysed, or `Interrupted`.
     """
     check_seeds(seed, 1)
+    stations = [station] if isinstance(station, str) else list(station or ())
 
     def job(control: Control) -> str:
         return _core.analyze(
             capture,
-            station=station,
+            stations=stations,
             radio=radio,
             policies=policies or [],
             settings=list(settings),
             seed=seed,
+            trace=trace,
+            current=current,
+            offset=offset,
             limit=limit,
             user=user,
             control=control,
         )
+
+    return Analysis(json.loads(_confined(job, user, on_progress)))
+
+
+def annotate(
+    capture: str | os.PathLike[str],
+    out: BinaryIO,
+    *,
+    remarks: Sequence[tuple[int, str]] = (),
+    limit: str | None = None,
+    user: str | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> None:
+    """Writes a copy of a capture as pcapng with comments at its 802.11 frames: states of stations, and findings.
+
+    `remarks` are further comments, each with its packet number. Raises as `analyze`, and what `out` raises.
+    """
+
+    def job(control: Control) -> str:
+        _core.annotate(capture, out, remarks=list(remarks), limit=limit, user=user, control=control)
+        out.flush()
+        return ""
+
+    _confined(job, user, on_progress)
+
+
+def _confined(job: Callable[[Control], str], user: str | None, on_progress: Callable[[Progress], None] | None) -> str:
+    """Does a job in a thread; with a user in a process of its own, which becomes that user."""
 
     def work(report: Callable[[Progress], None] | None) -> str:
         outcome = run_all([job], report)
@@ -248,9 +287,9 @@ def analyze(
         return outcome.results[0]
 
     if user is None:
-        return Analysis(json.loads(work(on_progress)))
+        return work(on_progress)
     try:
-        return Analysis(json.loads(in_child(work, on_progress)))
+        return in_child(work, on_progress)
     except KeyboardInterrupt:
         raise Interrupted(None) from None
 

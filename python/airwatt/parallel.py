@@ -37,6 +37,10 @@ class Progress(NamedTuple):
     simulated_s: float
     """Simulated time of the least advanced run under way."""
     elapsed_s: float
+    bytes_read: int = 0
+    """Bytes of the file that is read."""
+    bytes_total: int = 0
+    """Its size; 0 if it is not known or nothing is read."""
 
 
 class Outcome(NamedTuple, Generic[T]):
@@ -94,7 +98,9 @@ class _Work(Generic[T]):
         active = [self.controls[index] for index in range(self.next) if not self.done[index]]
         fraction = (done + sum(control.fraction for control in active)) / len(self.jobs)
         simulated = min((control.simulated_s for control in active), default=0.0)
-        return Progress(done, len(self.jobs), fraction, simulated, time.monotonic() - started)
+        read = sum(control.bytes_read for control in active)
+        total = sum(control.bytes_total for control in active)
+        return Progress(done, len(self.jobs), fraction, simulated, time.monotonic() - started, read, total)
 
 
 def run_all(

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from airwatt import _core
 from airwatt._core import SCHEMA, InputError, MissingFeature, Run, __version__
 from airwatt._documents import RunResult
 from airwatt.files import replacing
@@ -108,15 +109,7 @@ class Result(RunResult, _Tabular):
 
         Raises `OSError`.
         """
-        import pyarrow.parquet as pq
-
-        paths = []
-        with contextlib.ExitStack() as files:
-            for name, table in self.traces().items():
-                paths.append(Path(folder) / f"{name}.parquet")
-                out = files.enter_context(replacing(paths[-1]))
-                pq.write_table(table, out, compression="zstd")
-        return paths
+        return _write_parquet(self.traces(), folder)
 
     def _rows(self, what: str) -> list[dict[str, Any]]:
         return list(_run_rows(self._data, what))
@@ -207,9 +200,76 @@ class Comparison(Record, _Tabular):
 
 
 class Analysis(Record):
-    """What a capture says about a station's radio."""
+    """What a capture says about a station's radio, or with several stations `analyses`, one for each."""
 
     __slots__ = ()
+
+    def tables(self) -> dict[str, pa.Table]:
+        """Gives the time line as tables by name; needs `trace=True`. Times count from the first packet."""
+        import pyarrow as pa
+
+        line = self._data.get("timeline")
+        if line is None:
+            raise InputError("the analysis was not traced; its time line is kept with trace=True")
+        names = {
+            "station": line["stations"],
+            "cell": line["cells"],
+            "policy": line["policies"],
+            "state": line["states"],
+        }
+
+        def column(name: str, values: list[Any]) -> Any:
+            # A column of indices becomes one of names.
+            if name in names:
+                return pa.DictionaryArray.from_arrays(pa.array(values, pa.int32()), pa.array(names[name], pa.string()))
+            if name.endswith("_ns"):
+                return pa.array(values, pa.int64())
+            return pa.array(values)
+
+        tables = {
+            table: pa.table({name: column(name, values) for name, values in line[table].items()})
+            for table in ("modes", "frames", "beacons", "packets", "radio_states")
+        }
+        return tables | {"findings": pa.table(self._finding_columns())}
+
+    def write_tables(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Replaces the Parquet files of the time line in a folder, all of them or none. Raises `OSError`."""
+        return _write_parquet(self.tables(), folder)
+
+    def write_perfetto(self, path: str | os.PathLike[str]) -> None:
+        """Replaces a file by the time line (needs `trace=True`) for the Perfetto viewer. Raises `OSError`."""
+        if "timeline" not in self._data:
+            raise InputError("the analysis was not traced; its time line is kept with trace=True")
+        columns = self._finding_columns()
+        marks = sorted(zip(columns["time_ns"], columns["kind"], columns["packet"], strict=True))
+        with replacing(path) as out:
+            findings = [(kind, time_ns, packet) for time_ns, kind, packet in marks]
+            _core.write_timeline_perfetto(json.dumps(self._data["timeline"]), findings, out)
+
+    def _finding_columns(self) -> dict[str, list[Any]]:
+        columns: dict[str, list[Any]] = {
+            name: [] for name in ("time_ns", "packet", "kind", "certainty", "severity", "station")
+        }
+        for finding in self._data["findings"]:
+            for place in finding["occurrences"]:
+                columns["time_ns"].append(round(1e9 * place["time_s"]))
+                columns["packet"].append(place["packet"])
+                for name in ("kind", "certainty", "severity", "station"):
+                    columns[name].append(finding[name])
+        return columns
+
+
+def _write_parquet(tables: Mapping[str, pa.Table], folder: str | os.PathLike[str]) -> list[Path]:
+    """Replaces a file for each table in a folder, all of them or none; returns their paths. Raises `OSError`."""
+    import pyarrow.parquet as pq
+
+    paths = []
+    with contextlib.ExitStack() as files:
+        for name, table in tables.items():
+            paths.append(Path(folder) / f"{name}.parquet")
+            out = files.enter_context(replacing(paths[-1]))
+            pq.write_table(table, out, compression="zstd")
+    return paths
 
 
 def _run_rows(document: Mapping[str, Any], what: str) -> Iterator[dict[str, Any]]:

@@ -66,15 +66,15 @@ def test_any_argument_is_refused_or_answered(name, data):
 
 @settings(max_examples=60, deadline=10_000)
 @given(
-    station=st.none() | TEXTS,
+    stations=st.lists(TEXTS, max_size=2),
     radio=st.none() | TEXTS,
     policies=st.lists(TEXTS, max_size=2),
     seed=INTEGERS,
     limit=st.none() | TEXTS | st.sampled_from(["events=1", "events=1e18", "memory=1B", "events=-1", "memory=1e99B"]),
 )
-def test_any_question_about_a_capture_is_refused_or_answered(station, radio, policies, seed, limit):
+def test_any_question_about_a_capture_is_refused_or_answered(stations, radio, policies, seed, limit):
     refused_or_answered(
-        _core.analyze, CAPTURE, station=station, radio=radio, policies=policies or ["psm"], seed=seed, limit=limit
+        _core.analyze, CAPTURE, stations=stations, radio=radio, policies=policies or ["psm"], seed=seed, limit=limit
     )
 
 

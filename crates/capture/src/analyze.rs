@@ -4,24 +4,29 @@
 //! each policy ([`WhatIf`]).
 
 use std::fmt;
+use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use airwatt_base::{Instant, Size, Span};
+use airwatt_base::{Instant, Rate, Size, Span};
 use airwatt_energy::Radio;
-use airwatt_sim::replay::Arrival;
+use airwatt_sim::replay::{Arrival, RadioPeriod};
 use airwatt_sim::scenario::IDEAL;
 use tracing::debug;
 
+use crate::current::{self, Trace};
 use crate::error::CaptureError;
-use crate::file::Capture;
+use crate::file::{Capture, Reading};
 use crate::flows;
+use crate::group;
 use crate::limits::Limits;
 use crate::phy::Phy;
+use crate::power_save;
 use crate::replay::{SegmentArrivals, arrivals, arrivals_without, count_arrivals};
 use crate::report::{self, Analysis, GapReport, PaceReport};
 use crate::stations::{self, Station};
+use crate::timeline;
 use crate::what_if::{ARRIVAL_BYTES, CellChoice, Choice, WhatIf, choices};
 
 /// The radio of an analysis that names none.
@@ -44,9 +49,34 @@ pub struct Question<'a> {
     pub settings: &'a [(String, String)],
     /// Seed of the backoff and of the beacons' phase.
     pub seed: u64,
+    /// Whether the document has the time line.
+    pub trace: bool,
+    /// A measured current to lay beside the prediction.
+    pub current: Option<Current<'a>>,
     /// Upper bounds of memory and events.
     pub limits: Limits,
 }
+
+/// A trace of a current meter.
+#[derive(Clone, Copy, Debug)]
+pub struct Current<'a> {
+    /// Its CSV file.
+    pub path: &'a Path,
+    /// The capture's time at which it begins, in seconds; `None` to find it by correlation.
+    pub offset_s: Option<f64>,
+}
+
+/// What an analysis is at.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Progress {
+    /// It reads the capture.
+    Reading(Reading),
+    /// It replays packets; the share that is done, from 0 to 1.
+    Replaying(f64),
+}
+
+/// Gets the progress of an analysis, and answers whether to go on.
+pub type Watch<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
 
 /// Why there is no analysis. Each prints as one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +89,8 @@ pub enum AnalyzeError {
     Nothing(String),
     /// A limit is exceeded; the text says by what.
     Limit(String),
+    /// The output failed; the text says why.
+    Output(String),
     /// The caller asked to stop.
     Interrupted,
 }
@@ -69,7 +101,7 @@ impl AnalyzeError {
         match self {
             Self::Capture(error) => error.is_wrong_input(),
             Self::Option(_) => true,
-            Self::Nothing(_) | Self::Limit(_) | Self::Interrupted => false,
+            Self::Nothing(_) | Self::Limit(_) | Self::Output(_) | Self::Interrupted => false,
         }
     }
 }
@@ -78,7 +110,9 @@ impl fmt::Display for AnalyzeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Capture(error) => error.fmt(f),
-            Self::Option(text) | Self::Nothing(text) | Self::Limit(text) => f.write_str(text),
+            Self::Option(text) | Self::Nothing(text) | Self::Limit(text) | Self::Output(text) => {
+                f.write_str(text)
+            }
             Self::Interrupted => f.write_str("interrupted"),
         }
     }
@@ -95,23 +129,16 @@ impl From<CaptureError> for AnalyzeError {
     }
 }
 
-/// Analyses the capture at `path` (`-` is standard input). `watch` gets the share that is done, from 0 to 1, and answers
+/// Analyses the capture at `path` (`-` is standard input). `watch` gets the progress and answers
 /// whether to go on. If the station is unknown, the document lists the candidates and has no policies.
 ///
 /// # Errors
 /// [`AnalyzeError`]: the capture cannot be read, lacks the station or exceeds a limit, or an option is wrong.
-pub fn analyze(
-    path: &Path,
-    question: &Question<'_>,
-    watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
-) -> Result<Analysis, AnalyzeError> {
-    // An option that is wrong is reported before the file is read.
-    Options::parse(question)?;
-    let capture = Capture::open(path, &question.limits, &mut || watch(0.0))?;
-    analyze_capture(&capture, question, watch)
+pub fn analyze(path: &Path, question: &Question<'_>, watch: Watch<'_>) -> Result<Analysis, AnalyzeError> {
+    analyze_then(path, question, || Ok(()), watch)
 }
 
-/// As [`analyze`], but `opened` is called when the file is open and nothing of it has been read, so that the caller can
+/// As [`analyze`], but `opened` is called when all files are open and nothing of them has been read, so that the caller can
 /// give up privileges there ([`Capture::open_then`]).
 ///
 /// # Errors
@@ -120,11 +147,90 @@ pub fn analyze_then(
     path: &Path,
     question: &Question<'_>,
     opened: impl FnOnce() -> io::Result<()>,
-    watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
+    watch: Watch<'_>,
 ) -> Result<Analysis, AnalyzeError> {
+    // Like the capture, the trace is opened before privileges are given up, and read afterwards.
+    let file = question.current.map(|current| open_trace(current.path)).transpose()?;
+    let capture = open(path, question, opened, watch)?;
+    let trace = question.current.zip(file).map(|(current, file)| {
+        let of = file.metadata().ok().map(|metadata| metadata.len());
+        let mut is_stopped = false;
+        let mut goes_on = |bytes| {
+            is_stopped = watch(Progress::Reading(Reading { bytes, of })).is_break();
+            !is_stopped
+        };
+        let trace = Trace::read(&current.path.display().to_string(), file, &mut goes_on);
+        trace.map_err(|error| {
+            if is_stopped { AnalyzeError::Interrupted } else { AnalyzeError::Option(error.to_string()) }
+        })
+    });
+    analyze_with(&capture, question, trace.transpose()?.as_ref(), watch)
+}
+
+fn open_trace(path: &Path) -> Result<File, AnalyzeError> {
+    File::open(path).map_err(|error| AnalyzeError::Option(format!("--current {}: {error}", path.display())))
+}
+
+/// Stations that are analysed if all are asked for.
+const MOST_STATIONS: usize = 20;
+
+/// As [`analyze_then`], one analysis for each of `stations`, which are addresses, or `all` alone for every station of the
+/// capture, up to 20 with most bytes.
+///
+/// # Errors
+/// As [`analyze_then`].
+pub fn analyze_stations(
+    path: &Path,
+    question: &Question<'_>,
+    stations: &[String],
+    opened: impl FnOnce() -> io::Result<()>,
+    watch: Watch<'_>,
+) -> Result<Vec<Analysis>, AnalyzeError> {
+    let is_all = stations.iter().any(|name| name == "all");
+    for name in stations.iter().filter(|_| !is_all) {
+        Station::parse(name)?;
+    }
+    let capture = open(path, question, opened, watch)?;
+    let names: Vec<String> = if is_all {
+        stations::all(&capture).iter().take(MOST_STATIONS).map(Station::to_string).collect()
+    } else {
+        stations.to_vec()
+    };
+    if names.is_empty() {
+        return Err(no_stations(&capture));
+    }
+    let count = names.len() as f64;
+    let of_station = |(index, name): (usize, &String)| {
+        let mut watch = |progress| {
+            watch(match progress {
+                Progress::Replaying(share) => Progress::Replaying((index as f64 + share) / count),
+                reading => reading,
+            })
+        };
+        analyze_capture(&capture, &Question { station: Some(name), ..*question }, &mut watch)
+    };
+    names.iter().enumerate().map(of_station).collect()
+}
+
+/// Opens the capture. An option that is wrong is reported before.
+fn open(
+    path: &Path,
+    question: &Question<'_>,
+    opened: impl FnOnce() -> io::Result<()>,
+    watch: Watch<'_>,
+) -> Result<Capture, AnalyzeError> {
     Options::parse(question)?;
-    let capture = Capture::open_then(path, &question.limits, opened, &mut || watch(0.0))?;
-    analyze_capture(&capture, question, watch)
+    Ok(Capture::open_then(path, &question.limits, opened, &mut |reading| watch(Progress::Reading(reading)))?)
+}
+
+/// A capture whose packets cannot be analysed, and what is missing.
+fn no_stations(capture: &Capture) -> AnalyzeError {
+    let missing = if capture.is_air() {
+        "none is a data frame, a Null frame or a PS-Poll of a station; hint: capture on the channel of the access point"
+    } else {
+        "none is an IP packet from one host to another"
+    };
+    AnalyzeError::Nothing(format!("{}: of {} packets {missing}", capture.file, capture.packets_in_file))
 }
 
 /// The options of a question.
@@ -152,7 +258,16 @@ impl<'a> Options<'a> {
 pub fn analyze_capture(
     capture: &Capture,
     question: &Question<'_>,
-    watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
+    watch: Watch<'_>,
+) -> Result<Analysis, AnalyzeError> {
+    analyze_with(capture, question, None, watch)
+}
+
+fn analyze_with(
+    capture: &Capture,
+    question: &Question<'_>,
+    trace: Option<&Trace>,
+    watch: Watch<'_>,
 ) -> Result<Analysis, AnalyzeError> {
     let Options { radio_name, radio, choices } = Options::parse(question)?;
     let station = match question.station {
@@ -160,11 +275,9 @@ pub fn analyze_capture(
         None => stations::clear(capture),
     };
     let mut document = report::describe(capture, station.as_ref(), Some(&radio));
+    document.timeline = question.trace.then(|| report::timeline(capture, station.as_ref(), &radio));
     if station.is_none() && document.candidates.is_empty() {
-        return Err(AnalyzeError::Nothing(format!(
-            "{}: none of the {} packets is an IP packet or an 802.11 frame of a station",
-            capture.file, capture.packets_in_file
-        )));
+        return Err(no_stations(capture));
     }
     if let Some(station) = station {
         check_memory(capture, &station, &question.limits)?;
@@ -176,11 +289,48 @@ pub fn analyze_capture(
         let events = question.limits.events_for(capture.bytes);
         debug!(file = capture.file, %station, phy = %phy, segments = segments.len(), "replay begins");
         let cell = CellChoice { radio_name, settings: question.settings };
-        let mut what_if = WhatIf::new(capture, segments, phy, cell, question.seed, events, watch)?;
+        let mut watch = |share| watch(Progress::Replaying(share));
+        let mut what_if = WhatIf::new(capture, segments, phy, cell, question.seed, events, &mut watch)?;
+        if question.trace || trace.is_some() {
+            what_if.trace();
+        }
         document.policies = what_if.run(&choices)?;
+        let states = what_if.take_radio_states();
+        let seen = power_save::observe(capture);
+        document.group = group::report(capture, &seen, &station, &radio, beacon_rate(question, &phy));
+        if let Some(trace) = trace {
+            let observed = timeline::as_captured(capture, &seen, &station, &radio);
+            let offset_s = question.current.and_then(|current| current.offset_s);
+            let (name, periods) = prediction(question.policies, &states, observed.as_deref());
+            let compared = current::compare(trace, name, periods, &radio, offset_s);
+            document.current = Some(compared.map_err(AnalyzeError::Nothing)?);
+        }
+        if let Some(line) = &mut document.timeline {
+            line.add_radio_states(states);
+        }
         keep_alive_costs(capture, &station, &mut what_if, &mut document)?;
     }
     Ok(document)
+}
+
+/// What a measured current is compared with: the one policy that was asked for, else what was captured, else the usual one.
+fn prediction<'a>(
+    policies: &[String],
+    states: &'a [(String, Vec<RadioPeriod>)],
+    observed: Option<&'a [RadioPeriod]>,
+) -> (&'a str, &'a [RadioPeriod]) {
+    let usual = states.iter().find(|(name, _)| name == USUAL_POLICY).or(states.first());
+    let replayed = usual.map_or(("none", &[][..]), |(name, periods)| (name.as_str(), periods.as_slice()));
+    match observed {
+        Some(periods) if policies.len() != 1 => ("as captured", periods),
+        _ => replayed,
+    }
+}
+
+/// The rate of beacons that the caller sets, or that of the capture or of the band.
+fn beacon_rate(question: &Question<'_>, phy: &Phy) -> Rate {
+    let set = question.settings.iter().rev().find(|(key, _)| key == "wifi.beacon_rate");
+    set.and_then(|(_, text)| text.trim_matches('"').parse().ok()).unwrap_or(phy.beacon_rate)
 }
 
 /// Refuses a replay that would take more memory than the limit, before anything is allocated for it.

@@ -10,12 +10,13 @@ use std::net::IpAddr;
 
 use airwatt_base::{Instant, Seq};
 use airwatt_dot11::{
-    Frame, FrameKind, MacAddress, ManagementBody, Radiotap, RadiotapFlags, amsdu_subframes, check_fcs,
-    snap_payload,
+    Capability, Frame, FrameKind, MacAddress, ManagementBody, Radiotap, RadiotapFlags, WmmInfo,
+    amsdu_subframes, check_fcs, snap_payload,
 };
 use etherparse::LaxIpSlice;
 
-use crate::file::{Capture, Format, LinkType, Notes, Oversized};
+use crate::file::{Capture, Format, LinkType, Notes, Oversized, PacketSink};
+use crate::group::GroupProtocol;
 use crate::packet::{AirFrame, Beacon, Ip, Network, Packet, TcpFields, Transport};
 
 /// Layers of tags and tunnels that are decoded; deeper nesting is an attack or a loop.
@@ -84,11 +85,6 @@ impl Decoder {
         }
     }
 
-    /// Whether there are no packets yet.
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.packets.is_empty()
-    }
-
     /// Memory of the records in bytes, without that of names and of the tree of cells.
     pub(crate) const fn memory_bytes(&self) -> u64 {
         let records = self.packets.capacity() * size_of::<Packet>()
@@ -98,20 +94,54 @@ impl Decoder {
         records as u64
     }
 
-    /// Whether the records occupy more than they may.
-    pub(crate) const fn exceeds_memory(&self) -> bool {
-        self.memory_bytes() > self.memory_limit_bytes
+    /// Packets so far, of any link type.
+    pub(crate) const fn packets_in_file(&self) -> u32 {
+        self.packets_in_file
     }
 
-    /// Counts a packet of a link type that cannot be read.
-    pub(crate) fn skip(&mut self) {
-        self.packets_in_file = self.packets_in_file.saturating_add(1);
-        self.notes.skipped_link_type += 1;
+    /// Time of the first packet in nanoseconds since 1970.
+    pub(crate) fn first_unix_ns(&self) -> Option<u64> {
+        self.packets.first().map(|packet| packet.at.as_nanos())
+    }
+
+    /// Appends the records of another file. Its packets are numbered on.
+    pub(crate) fn append(&mut self, other: Self) {
+        let (frames, beacons) = (self.frames.len() as u32, self.beacons.len() as u32);
+        self.packets.extend(other.packets.into_iter().map(|packet| Packet {
+            number: packet.number.saturating_add(self.packets_in_file),
+            frame: packet.frame.map(|frame| frame + frames),
+            ..packet
+        }));
+        self.frames.extend(
+            other
+                .frames
+                .into_iter()
+                .map(|frame| AirFrame { beacon: frame.beacon.map(|beacon| beacon + beacons), ..frame }),
+        );
+        self.beacons.extend(other.beacons);
+        self.aids += other.aids;
+        self.packets_in_file = self.packets_in_file.saturating_add(other.packets_in_file);
+        self.bytes_on_link += other.bytes_on_link;
+        for link in other.link_types {
+            if !self.link_types.contains(&link) {
+                self.link_types.push(link);
+            }
+        }
+        for (bssid, network) in other.networks {
+            let beacons = self.networks.get(&bssid).map_or(0, |known| known.beacons);
+            let network = Network { beacons: network.beacons + beacons, ..network };
+            self.networks.insert(bssid, network);
+        }
+        self.notes.append(other.notes);
+    }
+
+    /// Orders the packets of several files by time.
+    pub(crate) fn sort_by_time(&mut self) {
+        self.packets.sort_by_key(|packet| packet.at);
     }
 
     /// Records a packet: its time in nanoseconds since 1970, its length on the link and the bytes that were captured.
-    pub(crate) fn record(&mut self, link: LinkType, unix_ns: Option<u64>, original: u32, data: &[u8]) {
-        self.packets_in_file = self.packets_in_file.saturating_add(1);
+    fn record(&mut self, link: LinkType, unix_ns: Option<u64>, original: u32, data: &[u8]) {
         if !self.link_types.contains(&link) {
             self.link_types.push(link);
         }
@@ -129,8 +159,16 @@ impl Decoder {
             return;
         }
         self.bytes_on_link += u64::from(wire_bytes);
-        let mut packet =
-            Packet { number, at, wire_bytes, macs: None, ip: None, frame: None, repeated: false };
+        let mut packet = Packet {
+            number,
+            at,
+            wire_bytes,
+            macs: None,
+            ip: None,
+            frame: None,
+            group: None,
+            repeated: false,
+        };
         if link.is_air() {
             self.air(link, packet, data);
             return;
@@ -147,6 +185,12 @@ impl Decoder {
             LinkType::Dot11 | LinkType::Radiotap => Layers::default(),
         };
         (packet.macs, packet.ip) = (layers.macs, layers.ip);
+        if link == LinkType::Ethernet
+            && packet.macs.is_some_and(|(_, destination)| destination.is_group())
+            && let Some(kind) = data.get(12..14)
+        {
+            packet.group = Some(GroupProtocol::of(u16::from_be_bytes([kind[0], kind[1]]), &data[14..]));
+        }
         self.packets.push(packet);
     }
 
@@ -177,11 +221,17 @@ impl Decoder {
             return;
         };
         let mut found = air_frame(&frame, length, &radiotap);
-        self.management(&frame, &mut found);
+        self.management(&frame, &mut found, whole);
         packet.macs = frame.header().source().map(|source| (source, frame.header().destination()));
         packet.frame = Some(self.frames.len() as u32);
         let header = frame.header();
         let readable = header.control.kind.has_payload() && !header.control.protected && !found.damaged;
+        let control = header.control;
+        if header.address1.is_group() && control.from_ds && !control.to_ds && control.kind.has_payload() {
+            let inside = snap_payload(frame.body()).filter(|_| readable);
+            let protocol = inside.map(|(kind, rest)| GroupProtocol::of(kind, rest));
+            packet.group = Some(protocol.unwrap_or(GroupProtocol::Encrypted));
+        }
         let amsdu = header.qos.is_some_and(|qos| qos.amsdu());
         self.frames.push(found);
         if readable && amsdu {
@@ -208,13 +258,13 @@ impl Decoder {
         }
     }
 
-    /// Reads what power save needs from management frames.
-    fn management(&mut self, frame: &Frame<'_>, found: &mut AirFrame) {
+    /// Reads what power save needs from management frames. `whole` says whether no byte of the frame is missing.
+    fn management(&mut self, frame: &Frame<'_>, found: &mut AirFrame, whole: bool) {
         if found.damaged {
             return;
         }
         match ManagementBody::decode(frame) {
-            Ok(Some(ManagementBody::Beacon { interval_tu, elements, .. })) => {
+            Ok(Some(ManagementBody::Beacon { timestamp_us, interval_tu, capability, elements })) => {
                 let Some(bssid) = found.bssid else { return };
                 let is_beacon = found.control.kind == FrameKind::Beacon;
                 let network = self.networks.entry(bssid).or_default();
@@ -237,13 +287,24 @@ impl Decoder {
                 let dtim = tim.map(|tim| (tim.dtim_count, tim.dtim_period));
                 self.aids += aids.capacity();
                 found.beacon = Some(self.beacons.len() as u32);
-                self.beacons.push(Beacon { bssid, interval_tu, dtim, aids });
+                let group = tim.is_some_and(|tim| tim.dtim_count == 0 && tim.group);
+                let is_tim_missing = tim.is_none() && whole && capability.has(Capability::ESS);
+                self.beacons.push(Beacon {
+                    bssid,
+                    interval_tu,
+                    dtim,
+                    group,
+                    is_tim_missing,
+                    timestamp_us,
+                    aids,
+                });
             }
             Ok(Some(ManagementBody::AssociationRequest { elements, .. })) => {
                 found.requested_uapsd = Some(elements.wmm().map_or(0, |wmm| wmm.station_uapsd()));
             }
-            Ok(Some(ManagementBody::AssociationResponse(response, _))) if response.status == 0 => {
+            Ok(Some(ManagementBody::AssociationResponse(response, elements))) if response.status == 0 => {
                 found.aid = Some(response.aid);
+                found.grants_uapsd = elements.wmm().is_some_and(WmmInfo::ap_uapsd);
             }
             _ => {}
         }
@@ -264,8 +325,27 @@ impl Decoder {
             beacons: self.beacons,
             networks: self.networks,
             segments: Vec::new(),
+            files: Vec::new(),
             notes: self.notes,
         }
+    }
+}
+
+impl PacketSink for Decoder {
+    fn packet(&mut self, link: u32, unix_ns: Option<u64>, original: u32, data: &[u8]) {
+        self.packets_in_file = self.packets_in_file.saturating_add(1);
+        match LinkType::from_number(link) {
+            Some(link) => self.record(link, unix_ns, original, data),
+            None => self.notes.skipped_link_type += 1,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    fn is_full(&self) -> bool {
+        self.memory_bytes() > self.memory_limit_bytes
     }
 }
 
@@ -298,10 +378,12 @@ fn air_frame(frame: &Frame<'_>, length: u32, radiotap: &Radiotap) -> AirFrame {
         eosp: from_ap && header.qos.is_some_and(|qos| qos.eosp()),
         aid: header.ps_poll_aid(),
         requested_uapsd: None,
+        grants_uapsd: false,
         beacon: None,
         air_bytes: length + FCS_BYTES,
         msdu_bytes: msdu_bytes(frame, length),
         rate: radiotap.rate(),
+        is_2ghz: radiotap.channel.map(|channel| channel.frequency_mhz < 3_000),
         preamble: radiotap.preamble(),
         sent_here: radiotap.tx_flags.is_some(),
         damaged: radiotap.flags.has(RadiotapFlags::BAD_FCS),

@@ -17,6 +17,15 @@ pub enum CaptureError {
     NotACapture(String, String),
     /// No packet of the file is of a supported link type; the number is that of the first.
     LinkType(String, u32),
+    /// A folder without capture files, or with too many.
+    Folder {
+        /// Its name.
+        folder: String,
+        /// Capture files in it.
+        files: usize,
+        /// The most that are read.
+        most: usize,
+    },
     /// The file is a capture and holds no packets that can be analysed.
     NoPackets {
         /// The file.
@@ -70,6 +79,11 @@ impl fmt::Display for CaptureError {
                 f,
                 "{file}: link type {number} is not supported; supported are {}",
                 crate::LinkType::supported()
+            ),
+            Self::Folder { folder, files, most } => write!(
+                f,
+                "{folder}: expected a folder with 1 to {most} files that are named as captures (.pcap, .pcapng, .cap, also .gz \
+                 and .zst), got {files}"
             ),
             Self::NoPackets { file, oversized: None } => write!(f, "{file}: a capture without packets"),
             Self::NoPackets { file, oversized: Some(oversized) } => {

@@ -3,22 +3,27 @@
 //! [`Capture::open`] reads a file into small records ([`Packet`], and [`AirFrame`] for 802.11) and divides it where its
 //! clock jumps ([`clock`]); [`stations`] finds the station in question; [`flows`] sums up connections and finds the
 //! exchanges that woke the radio alone; [`power_save`] follows the power save of 802.11 stations and access points;
-//! [`replay`] lists the arrivals that the simulator replays through its own access point; [`analyze`] does all of this, and
+//! [`replay`] lists the arrivals that the simulator replays through its own access point; [`timeline`] is who slept when; [`group`] prices
+//! group-addressed packets; [`current`] lays a measured current beside a prediction; [`analyze`] does all of this, and
 //! [`report`] is the resulting document. [`advise`] decides which policy to take, for a capture or a scenario. [`Limits`] bound what all of it may cost.
 //!
-//! Two bases are kept apart everywhere: *measured* is air time that follows from the frames' rates in a radiotap
-//! header; *inferred* is everything from Ethernet and IP captures, for whose packets a rate is assumed.
+//! Three bases are kept apart everywhere: *measured* is air time that follows from the frames' rates in a radiotap
+//! header; *simulated* is a replay at rates that were captured; *inferred* is a replay of packets for which a rate is
+//! assumed.
 //!
 //! Left out: decryption (encrypted frames count by size, with their cipher's overhead taken off), reassembly of IP and
 //! 802.11 fragments, and payload of any kind, of which nothing is kept.
 
 pub mod advise;
 mod analyze;
+mod annotate;
 pub mod clock;
+pub mod current;
 mod decode;
 mod error;
 mod file;
 pub mod flows;
+pub mod group;
 pub mod limits;
 mod packet;
 mod phy;
@@ -26,11 +31,16 @@ pub mod power_save;
 pub mod replay;
 pub mod report;
 pub mod stations;
+pub mod timeline;
 mod what_if;
 
-pub use analyze::{AnalyzeError, DEFAULT_RADIO, Question, TAIL, analyze, analyze_capture, analyze_then};
+pub use analyze::{
+    AnalyzeError, Current, DEFAULT_RADIO, Progress, Question, TAIL, Watch, analyze, analyze_capture,
+    analyze_stations, analyze_then,
+};
+pub use annotate::{Remark, annotate};
 pub use error::CaptureError;
-pub use file::{Capture, Format, LinkType, Notes, Oversized};
+pub use file::{Capture, CaptureFile, Format, LinkType, Notes, OnReading, Oversized, Reading};
 pub use limits::Limits;
 pub use packet::{AirFrame, Beacon, Ip, Network, Packet, TcpFields, Transport};
 pub use phy::{ASSUMED, ASSUMED_FAST, ASSUMED_SLOW};

@@ -5,6 +5,8 @@ use std::net::IpAddr;
 use airwatt_base::{Instant, Rate, Seq};
 use airwatt_dot11::{FrameControl, MacAddress, Preamble};
 
+use crate::group::GroupProtocol;
+
 /// One packet. An A-MSDU becomes one of these for each MSDU, of which the first has the frame.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Packet {
@@ -20,6 +22,8 @@ pub struct Packet {
     pub ip: Option<Ip>,
     /// Index into [`crate::Capture::frames`].
     pub frame: Option<u32>,
+    /// What a group-addressed packet is; of 802.11 frames only those of access points.
+    pub group: Option<GroupProtocol>,
     /// Whether it is an 802.11 retransmission of a frame that is in the capture: another transmission, but no other packet.
     pub repeated: bool,
 }
@@ -126,6 +130,8 @@ pub struct AirFrame {
     pub aid: Option<u16>,
     /// In an association request: the station's U-APSD access categories, one bit each; zero without WMM.
     pub requested_uapsd: Option<u8>,
+    /// In an association response: whether its WMM element grants U-APSD.
+    pub grants_uapsd: bool,
     /// Index into [`crate::Capture::beacons`].
     pub beacon: Option<u32>,
     /// Bytes of the MPDU with its FCS, to which the rate applies.
@@ -134,6 +140,8 @@ pub struct AirFrame {
     pub msdu_bytes: u32,
     /// Data rate, from radiotap.
     pub rate: Option<Rate>,
+    /// Whether it was received at 2.4 GHz, from radiotap.
+    pub is_2ghz: Option<bool>,
     /// Physical header, from radiotap.
     pub preamble: Option<Preamble>,
     /// Whether the capturing machine sent it.
@@ -151,6 +159,12 @@ pub struct Beacon {
     pub interval_tu: u16,
     /// DTIM count and DTIM period; `None` without a valid TIM.
     pub dtim: Option<(u8, u8)>,
+    /// Whether group-addressed frames follow, by the bit of a DTIM beacon.
+    pub group: bool,
+    /// Whether the whole body was captured, is an access point's, and has no TIM element.
+    pub is_tim_missing: bool,
+    /// The access point's clock in microseconds.
+    pub timestamp_us: u64,
     /// Association identifiers with their TIM bit set.
     pub aids: Vec<u16>,
 }

@@ -1,6 +1,6 @@
-//! The physical layer of a replay: measured where radiotap states the rates, assumed elsewhere.
+//! The physical layer of a replay: that of the capture if radiotap states the rates, otherwise assumed.
 //!
-//! A measured layer has the rate that carried most of the station's bytes. An assumed one is 802.11n at [`ASSUMED`], with
+//! A captured layer has the rate that carried most of the station's bytes. An assumed one is 802.11n at [`ASSUMED`], with
 //! a band from replays at [`ASSUMED_FAST`] and [`ASSUMED_SLOW`]. Left out: rate adaptation within a capture, and rates
 //! that the simulator does not have, which the next lower one replaces.
 
@@ -12,6 +12,7 @@ use airwatt_dot11::Preamble;
 use airwatt_dot11::phy::Standard;
 
 use crate::file::Capture;
+use crate::packet::Network;
 use crate::power_save;
 use crate::report::Basis;
 use crate::stations::Station;
@@ -29,6 +30,11 @@ const MEASURED_PERCENT: u64 = 50;
 /// Beacon intervals in time units that are believed; others are damage.
 const BEACON_INTERVALS_TU: std::ops::RangeInclusive<u16> = 10..=5_000;
 
+/// Beacons at 2.4 GHz if neither the capture nor the user says otherwise: the lowest basic rate of nearly all access points.
+pub(crate) const ASSUMED_BEACONS: Rate = Rate::from_bps(1_000_000);
+/// The other end of what is usual: the lowest OFDM rate, as at 5 GHz and where DSSS rates are disabled.
+pub(crate) const FAST_BEACONS: Rate = Rate::from_bps(6_000_000);
+
 /// The physical layer of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Phy {
@@ -38,18 +44,30 @@ pub(crate) struct Phy {
     /// The rate of the capture, if the simulator does not have it.
     captured: Option<Rate>,
     pub(crate) beacon_interval: Span,
+    /// DTIM period, if a beacon has it.
+    pub(crate) dtim_period: Option<u8>,
+    /// Rate of beacons.
+    pub(crate) beacon_rate: Rate,
+    /// Whether that was captured.
+    pub(crate) knows_beacon_rate: bool,
 }
 
 impl Phy {
     /// The layer of the station's packets.
     pub(crate) fn of(capture: &Capture, station: &Station) -> Self {
-        let beacon_interval = beacon_interval(capture, station);
+        let network = network(capture, station);
+        let band = Band::of(capture);
+        let captured_beacons = band.beacon_rate.filter(|rate| rate.as_bps() > 0);
+        let is_2ghz = band.is_2ghz.unwrap_or(true);
         let assumed = Self {
             basis: Basis::Inferred,
-            standard: Standard::N,
+            standard: if is_2ghz { Standard::N24 } else { Standard::N },
             rate: ASSUMED,
             captured: None,
-            beacon_interval,
+            beacon_interval: beacon_interval(network),
+            dtim_period: network.map(|network| network.dtim_period).filter(|period| *period > 0),
+            beacon_rate: captured_beacons.unwrap_or(if is_2ghz { ASSUMED_BEACONS } else { FAST_BEACONS }),
+            knows_beacon_rate: captured_beacons.is_some() || !is_2ghz,
         };
         let mut by_rate: BTreeMap<(Rate, Preamble), u64> = BTreeMap::new();
         let (mut timed, mut all) = (0, 0);
@@ -68,57 +86,125 @@ impl Phy {
         let Some(((captured, preamble), _)) = most.filter(|_| timed * 100 >= all * MEASURED_PERCENT) else {
             return assumed;
         };
+        // Without a channel the rates of beacons tell the bands apart.
+        let is_2ghz = band.is_2ghz.unwrap_or_else(|| captured_beacons.is_some_and(is_dsss));
         let standard = match preamble {
             Preamble::LongDsss | Preamble::ShortDsss => Standard::B,
+            Preamble::Ofdm if is_2ghz => Standard::G,
             Preamble::Ofdm => Standard::A,
+            _ if is_2ghz => Standard::N24,
             _ => Standard::N,
         };
         let rates = standard.rates();
-        let rate =
-            rates.iter().rev().find(|rate| **rate <= captured).or(rates.first()).copied().unwrap_or(ASSUMED);
+        let rate = rates
+            .iter()
+            .rev()
+            .find(|rate| **rate <= captured)
+            .or(rates.first())
+            .copied()
+            .unwrap_or(rate_of(standard));
         let captured = (rate != captured).then_some(captured);
-        Self { basis: Basis::Measured, standard, rate, captured, beacon_interval }
+        let default = if has_dsss(standard) { ASSUMED_BEACONS } else { FAST_BEACONS };
+        Self {
+            basis: Basis::Simulated,
+            standard,
+            rate,
+            captured,
+            beacon_rate: captured_beacons.unwrap_or(default),
+            knows_beacon_rate: captured_beacons.is_some(),
+            ..assumed
+        }
     }
 
     /// The rates to replay at: the one to report, then the ends of the band.
     pub(crate) fn rates(&self) -> Vec<Rate> {
         match self.basis {
-            Basis::Measured => vec![self.rate],
-            Basis::Inferred => vec![self.rate, ASSUMED_FAST, ASSUMED_SLOW],
+            Basis::Simulated => vec![self.rate],
+            Basis::Inferred | Basis::Measured => vec![self.rate, ASSUMED_FAST, ASSUMED_SLOW],
         }
+    }
+}
+
+/// The lowest rate of a standard, which it has.
+fn rate_of(standard: Standard) -> Rate {
+    standard.rates().first().copied().unwrap_or(ASSUMED)
+}
+
+/// Whether a standard is one of 2.4 GHz, whose beacons may have DSSS rates.
+pub(crate) const fn has_dsss(standard: Standard) -> bool {
+    matches!(standard, Standard::B | Standard::G | Standard::N24)
+}
+
+fn is_dsss(rate: Rate) -> bool {
+    [1_000_000, 2_000_000, 5_500_000, 11_000_000].contains(&rate.as_bps())
+}
+
+/// The band and the rate of beacons, as most frames show them.
+struct Band {
+    is_2ghz: Option<bool>,
+    beacon_rate: Option<Rate>,
+}
+
+impl Band {
+    fn of(capture: &Capture) -> Self {
+        let (mut low, mut high) = (0u64, 0u64);
+        let mut beacons: BTreeMap<Rate, u64> = BTreeMap::new();
+        for frame in capture.frames.iter().filter(|frame| !frame.damaged) {
+            match frame.is_2ghz {
+                Some(true) => low += 1,
+                Some(false) => high += 1,
+                None => {}
+            }
+            if let Some(rate) = frame.rate.filter(|_| frame.beacon.is_some()) {
+                *beacons.entry(rate).or_default() += 1;
+            }
+        }
+        let is_2ghz = (low + high > 0).then_some(low >= high);
+        let beacon_rate = beacons.into_iter().max_by_key(|(_, count)| *count).map(|(rate, _)| rate);
+        Self { is_2ghz, beacon_rate }
     }
 }
 
 impl fmt::Display for Phy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let standard = self.standard.name();
+        let standard = match self.standard {
+            Standard::B => "802.11b",
+            Standard::A => "802.11a",
+            Standard::G => "802.11g",
+            Standard::N => "802.11n",
+            Standard::N24 => "802.11n (2.4 GHz)",
+        };
         match (self.basis, self.captured) {
-            (Basis::Inferred, _) => {
+            (Basis::Inferred | Basis::Measured, _) => {
                 write!(f, "assumed: {standard} at {} (band: {ASSUMED_FAST} to {ASSUMED_SLOW})", self.rate)?;
             }
-            (Basis::Measured, None) => {
-                write!(f, "measured: {standard} at {}, the rate of most of the station's bytes", self.rate)?;
+            (Basis::Simulated, None) => {
+                write!(f, "{standard} at {}, the rate of most of the station's bytes", self.rate)?;
             }
-            (Basis::Measured, Some(captured)) => write!(
+            (Basis::Simulated, Some(captured)) => write!(
                 f,
-                "measured: most of the station's bytes went at {captured}, replayed at {}, the next rate of {standard} \
-                 below",
+                "most of the station's bytes went at {captured}, replayed at {}, the next rate of {standard} below",
                 self.rate
             )?,
         }
-        write!(f, "; a beacon every {}", self.beacon_interval)
+        let assumed = if self.knows_beacon_rate { "" } else { " (assumed)" };
+        write!(f, "; a beacon every {} at {}{assumed}", self.beacon_interval, self.beacon_rate)
     }
 }
 
-/// The cell's beacon interval where beacons were captured, else the usual hundred time units.
-fn beacon_interval(capture: &Capture, station: &Station) -> Span {
+/// The cell of the station, or the only one.
+fn network<'a>(capture: &'a Capture, station: &Station) -> Option<&'a Network> {
     let of_station = || {
         let Station::Mac(mac) = station else { return None };
         let record = power_save::observe(capture).stations.into_iter().find(|record| record.mac == *mac)?;
         capture.networks.get(&record.bssid?)
     };
-    let only = || capture.networks.values().next().filter(|_| capture.networks.len() == 1);
-    let units = of_station().or_else(only).map(|network| network.interval_tu);
+    of_station().or_else(|| capture.networks.values().next().filter(|_| capture.networks.len() == 1))
+}
+
+/// The cell's beacon interval if beacons were captured, otherwise the usual hundred time units.
+fn beacon_interval(network: Option<&Network>) -> Span {
+    let units = network.map(|network| network.interval_tu);
     let units = units.filter(|units| BEACON_INTERVALS_TU.contains(units)).unwrap_or(100);
     Span::from_micros(1_024) * u64::from(units)
 }

@@ -8,10 +8,14 @@ use airwatt_sim::record::EnergyByCause;
 use serde::Serialize;
 
 use crate::clock;
+use crate::current::CurrentReport;
 use crate::file::{Capture, Format};
 use crate::flows::{self, ByteClasses, Flow};
+use crate::group::GroupReport;
+use crate::packet::Packet;
 use crate::power_save::{self, Certainty, Finding, Observations, StationRecord};
 use crate::stations::{self, Candidate, Station};
+use crate::timeline::Timeline;
 
 /// Flows and candidates beyond this many are left out of the document, which counts them.
 const LIST_LIMIT: usize = 20;
@@ -24,9 +28,11 @@ const LONE_COUNT: u64 = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Basis {
-    /// From the packets' times and an assumed physical layer.
+    /// From a replay of the packets at an assumed rate.
     Inferred,
-    /// From the frames' time on the air, which radiotap headers tell.
+    /// From a replay of the packets at the rate of most of the captured bytes.
+    Simulated,
+    /// From the frames' time on the air, which follows from the rates in radiotap headers.
     Measured,
 }
 
@@ -63,6 +69,14 @@ pub struct Analysis {
     pub air: Option<AirReport>,
     /// Findings.
     pub findings: Vec<FindingReport>,
+    /// What group-addressed frames cost the station if it sleeps; `null` if there are none.
+    pub group: Option<GroupReport>,
+    /// A measured current beside the prediction, if one was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub current: Option<CurrentReport>,
+    /// Who slept when, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<Timeline>,
 }
 
 /// About the file.
@@ -74,8 +88,13 @@ pub struct CaptureReport {
     pub format: &'static str,
     /// Names of the link types.
     pub link_types: Vec<&'static str>,
+    /// Its files in order of time, if they are several, each with its first packet's number.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<(String, u32)>,
     /// Packets.
     pub packets: u32,
+    /// Packets with a readable frame or IP packet.
+    pub packets_used: u64,
     /// Their bytes on the link.
     pub bytes: u64,
     /// When it began, in seconds since 1970.
@@ -223,10 +242,12 @@ pub struct PolicyReport {
     pub basis: Basis,
     /// Energy at the stated rate.
     pub energy_j: f64,
-    /// With the fastest rate of the assumed range; `null` where the rate is known.
+    /// If all assumptions err towards less; `null` if the rate is known and nothing of weight is assumed.
     pub energy_low_j: Option<f64>,
-    /// With the slowest rate of the assumed range; `null` where the rate is known.
+    /// If all assumptions err towards more.
     pub energy_high_j: Option<f64>,
+    /// What the band consists of.
+    pub assumptions: Vec<AssumptionReport>,
     /// The energy by what it was spent on; all packets of the capture are one flow.
     pub energy_by_cause_j: EnergyByCause,
     /// Energy without what idle listening costs.
@@ -245,6 +266,23 @@ pub struct PolicyReport {
     pub packets: u64,
     /// Packets lost on the way.
     pub lost: u64,
+}
+
+/// An assumption that moves the energy by 2 % or more.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AssumptionReport {
+    /// `data rate`, `beacon rate`, `listen` or `wake-up charge`.
+    pub what: String,
+    /// What is assumed.
+    pub assumed: String,
+    /// What else is likely.
+    pub other: String,
+    /// Energy at the lower end.
+    pub energy_low_j: f64,
+    /// Energy at the upper end.
+    pub energy_high_j: f64,
+    /// The difference of both, as a share of the energy.
+    pub share: f64,
 }
 
 /// The power save that the 802.11 frames show.
@@ -363,7 +401,7 @@ pub struct FindingReport {
 pub struct OccurrenceReport {
     /// Seconds since the capture's earliest packet.
     pub time_s: f64,
-    /// Packet number, as Wireshark counts.
+    /// Packet number, as Wireshark counts. In a folder it counts through all files.
     pub packet: u32,
 }
 
@@ -372,8 +410,11 @@ pub struct OccurrenceReport {
 pub struct ExampleReport {
     /// Seconds since the capture's earliest packet.
     pub time_s: f64,
-    /// Packet number, as Wireshark counts.
+    /// Packet number, as Wireshark counts. In a folder it counts through all files.
     pub packet: u32,
+    /// In a folder: the file, and the packet's number in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<(String, u32)>,
     /// A description.
     pub detail: String,
 }
@@ -389,7 +430,7 @@ pub fn describe(capture: &Capture, station: Option<&Station>, radio: Option<&Rad
         .findings
         .iter()
         .filter(|finding| concerns(finding, station))
-        .map(|found| finding(found, radio))
+        .map(|found| finding(capture, found, radio))
         .collect();
     if let Some(station) = station {
         findings.extend(lone_findings(capture, station));
@@ -410,7 +451,15 @@ pub fn describe(capture: &Capture, station: Option<&Station>, radio: Option<&Rad
         policies: Vec::new(),
         air: capture.is_air().then(|| air(capture, &observations, station, radio)),
         findings,
+        group: None,
+        current: None,
+        timeline: None,
     }
+}
+
+/// The time line of the capture alone.
+pub(crate) fn timeline(capture: &Capture, station: Option<&Station>, radio: &Radio) -> Timeline {
+    Timeline::of(capture, &power_save::observe(capture), station, radio)
 }
 
 /// Whether a finding is about the station in question; all are where none is named or it is named by IP.
@@ -426,7 +475,9 @@ fn capture_report(capture: &Capture) -> CaptureReport {
         file: capture.file.clone(),
         format: if capture.format == Format::Pcap { "pcap" } else { "pcapng" },
         link_types: capture.link_types.iter().map(|link| link.name()).collect(),
+        files: capture.files.iter().map(|file| (file.name.clone(), file.packets_before + 1)).collect(),
         packets: capture.packets_in_file,
+        packets_used: used(capture),
         bytes: capture.bytes_on_link,
         start_unix_s: capture.start_unix_ns as f64 * 1e-9,
         covered_s: clock::covered(capture).as_secs_f64(),
@@ -442,6 +493,15 @@ fn capture_report(capture: &Capture) -> CaptureReport {
         oversized_packets: capture.notes.oversized.map_or(0, |oversized| oversized.count),
         notes: notes(capture),
     }
+}
+
+/// Packets that the analysis can use.
+fn used(capture: &Capture) -> u64 {
+    let mut last = None;
+    let is_used = |packet: &&Packet| packet.ip.is_some() || capture.frame(packet).is_some();
+    // An A-MSDU is several packets with one number.
+    let numbers = capture.packets.iter().filter(is_used).map(|packet| packet.number);
+    numbers.filter(|number| last.replace(*number) != Some(*number)).count() as u64
 }
 
 fn notes(capture: &Capture) -> Vec<String> {
@@ -556,11 +616,16 @@ fn station_report(record: &StationRecord, covered: Span, radio: Option<&Radio>) 
     }
 }
 
-fn finding(finding: &Finding, radio: Option<&Radio>) -> FindingReport {
+fn file_of(capture: &Capture, packet: u32) -> Option<(String, u32)> {
+    capture.file_of(packet).map(|(name, number)| (name.to_owned(), number))
+}
+
+fn finding(capture: &Capture, finding: &Finding, radio: Option<&Radio>) -> FindingReport {
     let kind = finding.kind;
     let described = finding.occurrences.iter().filter_map(|occurrence| {
         let detail = occurrence.detail.clone()?;
-        Some(ExampleReport { time_s: occurrence.at.as_secs_f64(), packet: occurrence.packet, detail })
+        let file = file_of(capture, occurrence.packet);
+        Some(ExampleReport { time_s: occurrence.at.as_secs_f64(), packet: occurrence.packet, file, detail })
     });
     let examples: Vec<ExampleReport> = described.collect();
     let awake = Some(finding.awake).filter(|awake| !awake.is_zero());
@@ -635,6 +700,7 @@ fn lone_findings(capture: &Capture, station: &Station) -> Vec<FindingReport> {
             examples: vec![ExampleReport {
                 time_s: lone.from.as_secs_f64(),
                 packet: lone.starts.first().map_or(0, |(_, packet)| *packet),
+                file: lone.starts.first().and_then(|(_, packet)| file_of(capture, *packet)),
                 detail: text,
             }],
         }

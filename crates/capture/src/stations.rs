@@ -202,6 +202,17 @@ pub(crate) fn station_of(frame: &AirFrame) -> Option<(MacAddress, bool)> {
     one_host.then_some((mac, sent))
 }
 
+/// Every station of the capture, those with most bytes first: by MAC address in an 802.11 capture, otherwise the private IP
+/// addresses, or all if there are none.
+pub fn all(capture: &Capture) -> Vec<Station> {
+    let of_kind = |end: &Candidate| matches!(end.station, Station::Mac(_)) == capture.is_air();
+    let ends: Vec<Station> =
+        candidates(capture).iter().filter(|end| of_kind(end)).map(|end| end.station).collect();
+    let is_private = |station: &Station| matches!(station, Station::Ip(ip) if is_private(*ip));
+    let private: Vec<Station> = ends.iter().copied().filter(is_private).collect();
+    if private.is_empty() { ends } else { private }
+}
+
 /// The station that the user named.
 pub fn named(capture: &Capture, text: &str) -> Result<Station, CaptureError> {
     let station = Station::parse(text)?;

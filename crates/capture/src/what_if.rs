@@ -11,21 +11,21 @@ use std::ops::ControlFlow;
 use airwatt_base::settings::{NoSettings, SettingError};
 use airwatt_base::{Energy, Instant, Rate, Span};
 use airwatt_dot11::phy::Standard;
-use airwatt_energy::{Cause, State, StateSeconds};
+use airwatt_energy::{Cause, Radio, State, StateSeconds};
 use airwatt_proto::powersave::PowerSaveConfig;
 use airwatt_sim::RunError;
 use airwatt_sim::net::RunProgress;
 use airwatt_sim::record::EnergyByCause;
-use airwatt_sim::replay::{Arrival, Delay, Replayed, replay};
+use airwatt_sim::replay::{Arrival, Delay, RadioPeriod, ReplayOptions, Replayed, replay};
 use airwatt_sim::scenario::{IDEAL, Scenario, policy_kinds};
 use tracing::debug;
 
 use crate::analyze::{AnalyzeError, TAIL};
 use crate::clock;
 use crate::file::Capture;
-use crate::phy::Phy;
+use crate::phy::{ASSUMED_FAST, ASSUMED_SLOW, FAST_BEACONS, Phy, has_dsss};
 use crate::replay::SegmentArrivals;
-use crate::report::{DelayReport, PolicyReport};
+use crate::report::{AssumptionReport, Basis, DelayReport, PolicyReport};
 
 /// Memory that a packet of a replay takes, in bytes: the list, the replay's copy of it and its working set, and the delays
 /// under two policies.
@@ -117,6 +117,9 @@ pub(crate) struct Total {
     delays: Vec<Option<Span>>,
     packets: u64,
     lost: u64,
+    /// The states of the radio, as times of the capture, if they were traced.
+    radio_states: Vec<RadioPeriod>,
+    radio: Option<Radio>,
 }
 
 /// What the caller says of the station and of its cell.
@@ -127,6 +130,11 @@ pub(crate) struct CellChoice<'a> {
     /// Keys of a scenario with their values.
     pub(crate) settings: &'a [(String, String)],
 }
+
+/// An assumption that moves the total by less is not reported.
+const LEAST_SHARE: f64 = 0.02;
+/// The lowest listen power that published profiles of modules have, as a share of that of receiving (SiWx917: 16.5 of 22 mA).
+const LISTEN_SHARE: f64 = 0.75;
 
 /// The tables whose keys may be set: the rest of a replay is the capture's.
 const SETTABLE: [&str; 3] = ["ap.", "wifi.", "station."];
@@ -147,6 +155,8 @@ pub(crate) struct WhatIf<'a> {
     /// Events so far, and the limit.
     events: u64,
     events_limit: u64,
+    /// The states of the radio under each policy, if they are kept.
+    radio_states: Option<Vec<(String, Vec<RadioPeriod>)>>,
 }
 
 impl<'a> WhatIf<'a> {
@@ -170,7 +180,31 @@ impl<'a> WhatIf<'a> {
                 "--set {key}: expected a key of ap, wifi or station, got {key:?}"
             )));
         }
-        Ok(Self { capture, segments, skip_gaps, phy, cell, seed, watch, done, runs, events, events_limit })
+        let radio_states = None;
+        Ok(Self {
+            capture,
+            segments,
+            skip_gaps,
+            phy,
+            cell,
+            seed,
+            watch,
+            done,
+            runs,
+            events,
+            events_limit,
+            radio_states,
+        })
+    }
+
+    /// Keeps the states of the radio under the policies of [`WhatIf::run`].
+    pub(crate) fn trace(&mut self) {
+        self.radio_states = Some(Vec::new());
+    }
+
+    /// Takes the states of the radio by policy, as times of the capture.
+    pub(crate) fn take_radio_states(&mut self) -> Vec<(String, Vec<RadioPeriod>)> {
+        self.radio_states.take().unwrap_or_default()
     }
 
     /// Replays other packets from now on.
@@ -182,28 +216,40 @@ impl<'a> WhatIf<'a> {
     pub(crate) fn run(&mut self, choices: &[Choice]) -> Result<Vec<PolicyReport>, AnalyzeError> {
         let rates = self.phy.rates();
         // Some more for the keep-alives, whose number follows from the capture.
-        self.runs = (4 + choices.len() * rates.len()) * self.segments.len().max(1);
+        self.runs = (4 + choices.len() * (rates.len() + 1)) * self.segments.len().max(1);
         let active = Choice { name: "active".to_owned(), policy: ACTIVE, lower_bound: false };
-        let awake = self.replay_all(&active, self.phy.rate)?;
+        let beacons = self.beacon_rate();
+        let awake = self.replay_all(&active, self.phy.rate, beacons, false)?;
         let mut reports = Vec::new();
         for choice in choices {
             let mut totals = Vec::new();
             for rate in &rates {
-                let mut total = self.replay_all(choice, *rate)?;
-                if !totals.is_empty() {
+                let is_first = totals.is_empty();
+                let mut total =
+                    self.replay_all(choice, *rate, beacons, is_first && self.radio_states.is_some())?;
+                if !is_first {
                     // The band is one of energy alone.
                     total.delays = Vec::new();
                 }
+                if let Some(kept) = self.radio_states.as_mut().filter(|_| !total.radio_states.is_empty()) {
+                    kept.push((choice.name.clone(), std::mem::take(&mut total.radio_states)));
+                }
                 totals.push(total);
             }
-            reports.push(self.report(&choice.name, &totals, &awake));
+            let fast_beacons = if self.assumes_beacon_rate() {
+                Some(self.replay_all(choice, self.phy.rate, FAST_BEACONS, false)?.energy_j())
+            } else {
+                None
+            };
+            let assumptions = self.assumptions(&totals, fast_beacons);
+            reports.push(self.report(&choice.name, &totals[0], &awake, assumptions));
         }
         Ok(reports)
     }
 
     /// The sum under one policy at the rate to report.
     pub(crate) fn total(&mut self, choice: &Choice) -> Result<Total, AnalyzeError> {
-        self.replay_all(choice, self.phy.rate)
+        self.replay_all(choice, self.phy.rate, self.beacon_rate(), false)
     }
 
     /// The PHY that the caller sets, or that of the capture.
@@ -214,8 +260,22 @@ impl<'a> WhatIf<'a> {
         named.unwrap_or(self.phy.standard)
     }
 
+    fn is_set(&self, key: &str) -> bool {
+        self.cell.settings.iter().any(|(set, _)| set == key)
+    }
+
+    /// The rate of beacons that the caller sets, or that of the capture or of the band.
+    fn beacon_rate(&self) -> Rate {
+        self.phy.beacon_rate
+    }
+
+    /// Whether the rate of beacons is assumed, and another one is as likely.
+    fn assumes_beacon_rate(&self) -> bool {
+        !self.phy.knows_beacon_rate && !self.is_set("wifi.beacon_rate") && has_dsss(self.standard())
+    }
+
     /// The cell of a replay. What the caller sets precedes what the capture shows, which precedes what is assumed.
-    fn scenario(&self, choice: &Choice, rate: Rate) -> Result<Scenario, AnalyzeError> {
+    fn scenario(&self, choice: &Choice, rate: Rate, beacon_rate: Rate) -> Result<Scenario, AnalyzeError> {
         let standard = self.standard();
         let rates = standard.rates();
         let rate =
@@ -226,8 +286,12 @@ impl<'a> WhatIf<'a> {
             ("ap.beacon_interval", self.phy.beacon_interval.to_string()),
             ("station.radio", self.cell.radio_name.to_owned()),
         ];
-        let is_set = |key: &str| self.cell.settings.iter().any(|(set, _)| set == key);
-        let of_capture = of_capture.into_iter().filter(|(key, _)| !is_set(key));
+        // Beacons at DSSS rates exist at 2.4 GHz only.
+        let beacons = Some(beacon_rate).filter(|rate| has_dsss(standard) || rate.as_bps() >= 6_000_000);
+        let beacons = beacons.map(|rate| ("wifi.beacon_rate", rate.to_string()));
+        let dtim = self.phy.dtim_period.map(|period| ("ap.dtim_period", period.to_string()));
+        let of_capture =
+            of_capture.into_iter().chain(beacons).chain(dtim).filter(|(key, _)| !self.is_set(key));
         let settings: Vec<(String, String)> = of_capture
             .map(|(key, value)| (key.to_owned(), value))
             .chain(self.cell.settings.iter().cloned())
@@ -239,14 +303,21 @@ impl<'a> WhatIf<'a> {
         Ok(scenario)
     }
 
-    fn replay_all(&mut self, choice: &Choice, rate: Rate) -> Result<Total, AnalyzeError> {
-        let scenario = self.scenario(choice, rate)?;
+    fn replay_all(
+        &mut self,
+        choice: &Choice,
+        rate: Rate,
+        beacons: Rate,
+        trace: bool,
+    ) -> Result<Total, AnalyzeError> {
+        let scenario = self.scenario(choice, rate, beacons)?;
         let mut total = Total::default();
         for index in 0..self.segments.len() {
-            let replayed = self.replay_segment(&scenario, index, choice, rate)?;
+            let replayed = self.replay_segment(&scenario, index, choice, rate, trace)?;
             self.events = self.events.saturating_add(replayed.events).saturating_add(SETUP_EVENTS);
             self.check_events(0, choice, rate)?;
-            total.add(self.segments[index].arrivals.len(), &replayed);
+            let from = self.capture.segments.get(index).map_or(Instant::ZERO, |segment| segment.from);
+            total.add(self.segments[index].arrivals.len(), from, &replayed);
             debug!(policy = choice.name, %rate, segment = index, events = replayed.events, "segment replayed");
             self.done += 1;
             if (self.watch)((self.done as f64 / self.runs as f64).min(1.0)).is_break() {
@@ -262,6 +333,7 @@ impl<'a> WhatIf<'a> {
         index: usize,
         choice: &Choice,
         rate: Rate,
+        trace: bool,
     ) -> Result<Replayed, AnalyzeError> {
         let segment = &self.segments[index];
         let (done, runs) = (self.done as f64, self.runs as f64);
@@ -276,7 +348,8 @@ impl<'a> WhatIf<'a> {
         };
         let duration = segment.duration.saturating_add(TAIL);
         let arrivals = segment.arrivals.clone();
-        let replayed = replay(scenario, self.seed, arrivals, duration, self.skip_gaps, &mut watch);
+        let options = ReplayOptions { skip_gaps: self.skip_gaps, trace };
+        let replayed = replay(scenario, self.seed, arrivals, duration, options, &mut watch);
         match replayed {
             Ok(replayed) => Ok(replayed),
             Err(RunError::Interrupted) => {
@@ -304,21 +377,74 @@ impl<'a> WhatIf<'a> {
         )))
     }
 
-    fn report(&self, policy: &str, totals: &[Total], awake: &Total) -> PolicyReport {
+    /// What the total rests on that neither the capture nor the caller says, as far as it moves the total by 2 % or more.
+    fn assumptions(&self, totals: &[Total], fast_beacons: Option<f64>) -> Vec<AssumptionReport> {
         let total = &totals[0];
+        let energy_j = total.energy_j();
+        let mut list = Vec::new();
+        let mut add = |what: &str, assumed: String, other: String, energies: &[f64]| {
+            let low = energies.iter().copied().fold(energy_j, f64::min);
+            let high = energies.iter().copied().fold(energy_j, f64::max);
+            let share = if energy_j > 0.0 { (high - low) / energy_j } else { 0.0 };
+            if share >= LEAST_SHARE {
+                let what = what.to_owned();
+                list.push(AssumptionReport {
+                    what,
+                    assumed,
+                    other,
+                    energy_low_j: low,
+                    energy_high_j: high,
+                    share,
+                });
+            }
+        };
+        if let [_, fast, slow] = totals {
+            let other = format!("{ASSUMED_SLOW} to {ASSUMED_FAST}");
+            add("data rate", self.phy.rate.to_string(), other, &[fast.energy_j(), slow.energy_j()]);
+        }
+        if let Some(fast) = fast_beacons {
+            add("beacon rate", self.beacon_rate().to_string(), FAST_BEACONS.to_string(), &[fast]);
+        }
+        let Some(radio) = &total.radio else { return list };
+        let is_assumed = |key: &str| radio.assumed.keys().any(|assumed| assumed == key);
+        if is_assumed("listen") {
+            let less = (radio.receive.as_watts() * LISTEN_SHARE).min(radio.listen.as_watts());
+            let saved_j = (radio.listen.as_watts() - less) * total.states.listen;
+            let other = format!("{:.0} % of receive", 100.0 * LISTEN_SHARE);
+            add("listen", "as receive".to_owned(), other, &[energy_j - saved_j]);
+        }
+        if is_assumed("wake_up") {
+            let wake_up_j = total.causes.get(&Cause::WakeUp).map_or(0.0, |energy| energy.as_joules());
+            let both = [energy_j - wake_up_j, energy_j + wake_up_j];
+            add("wake-up charge", "that of the profile".to_owned(), "none to twice".to_owned(), &both);
+        }
+        list
+    }
+
+    fn report(
+        &self,
+        policy: &str,
+        total: &Total,
+        awake: &Total,
+        assumptions: Vec<AssumptionReport>,
+    ) -> PolicyReport {
         let both = total.delays.iter().zip(&awake.delays);
         let mut added: Vec<Span> =
             both.filter_map(|(delay, awake)| Some((*delay)?.saturating_sub((*awake)?))).collect();
-        let joules = || totals.iter().map(Total::energy_j);
-        let band = totals.len() > 1;
+        let energy_j = total.energy_j();
+        // Assumptions are independent of each other: at worst all of them err to the same side.
+        let below: f64 = assumptions.iter().map(|assumption| energy_j - assumption.energy_low_j).sum();
+        let above: f64 = assumptions.iter().map(|assumption| assumption.energy_high_j - energy_j).sum();
+        let band = self.phy.basis == Basis::Inferred || !assumptions.is_empty();
         let elapsed_s = total.elapsed.as_secs_f64();
         let share = |part: f64| if elapsed_s > 0.0 { part / elapsed_s } else { 0.0 };
         PolicyReport {
             policy: policy.to_owned(),
             basis: self.phy.basis,
             energy_j: total.energy_j(),
-            energy_low_j: band.then(|| joules().fold(f64::INFINITY, f64::min)),
-            energy_high_j: band.then(|| joules().fold(0.0, f64::max)),
+            energy_low_j: band.then(|| (energy_j - below).max(0.0)),
+            energy_high_j: band.then_some(energy_j + above),
+            assumptions,
             energy_by_cause_j: EnergyByCause::of(total.causes.clone()),
             idealized_energy_j: total.idealized.as_joules(),
             average_power_w: share(total.energy_j()),
@@ -338,10 +464,11 @@ impl Total {
         self.energy.as_joules()
     }
 
-    /// Adds the replay of a segment with `packets` packets.
-    fn add(&mut self, packets: usize, replayed: &Replayed) {
+    /// Adds the replay of a segment with `packets` packets that begins at `from`.
+    fn add(&mut self, packets: usize, from: Instant, replayed: &Replayed) {
         let (ledger, radio) = (&replayed.ledger, &replayed.radio);
         self.energy += ledger.energy(radio);
+        self.radio.get_or_insert_with(|| radio.clone());
         for (cause, energy) in replayed.causes.energies(radio) {
             *self.causes.entry(cause).or_default() += energy;
         }
@@ -359,6 +486,9 @@ impl Total {
         }
         self.packets += packets as u64;
         self.lost += replayed.lost;
+        let shift = from - Instant::ZERO;
+        let moved = |period: &RadioPeriod| RadioPeriod { start: period.start + shift, ..*period };
+        self.radio_states.extend(replayed.radio_states.iter().map(moved));
     }
 }
 

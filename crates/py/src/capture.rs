@@ -5,61 +5,137 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use airwatt_capture::{AnalyzeError, Limits, Question};
+use airwatt_capture::report::Analysis;
+use airwatt_capture::timeline::Timeline;
+use airwatt_capture::{AnalyzeError, Current, Limits, Progress, Question, Watch};
 use airwatt_linux::user::User;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
-use crate::control::Control;
+use crate::control::{Control, Shared};
 use crate::errors::{AirwattError, InputError, RunError};
+use crate::output;
 
-/// Analyses a capture; returns the document. With `user` this process opens the file and then becomes that user for good,
-/// and the kernel ends it with its parent. Raises `InputError`, `RunError` if a limit is exceeded or the capture holds
-/// nothing to analyse, or `KeyboardInterrupt` when stopped.
+/// Analyses a capture; returns the document, or with several stations (or `all`) one for each, as `analyses`. With `user`
+/// this process opens the file and then becomes that user for good, and the kernel ends it with its parent. Raises
+/// `InputError`, `RunError` if a limit is exceeded or the capture holds nothing to analyse, or `KeyboardInterrupt` when
+/// stopped.
 #[pyfunction]
-#[pyo3(signature = (path, *, station = None, radio = None, policies = Vec::new(), settings = Vec::new(), seed = 1, limit = None, user = None, control = None))]
+#[pyo3(signature = (path, *, stations = Vec::new(), radio = None, policies = Vec::new(), settings = Vec::new(), seed = 1, trace = false, current = None, offset = None, limit = None, user = None, control = None))]
 #[expect(clippy::too_many_arguments, reason = "keywords of a Python function")]
 pub(crate) fn analyze(
     py: Python<'_>,
     path: PathBuf,
-    station: Option<&str>,
+    stations: Vec<String>,
     radio: Option<&str>,
     policies: Vec<String>,
     settings: Vec<(String, String)>,
     seed: u64,
+    trace: bool,
+    current: Option<PathBuf>,
+    offset: Option<f64>,
     limit: Option<&str>,
     user: Option<&str>,
     control: Option<&Control>,
 ) -> PyResult<String> {
-    let shared = control.map(|control| Arc::clone(&control.shared)).unwrap_or_default();
-    let limits = limit.map(str::parse::<Limits>).transpose();
-    let limits =
-        limits.map_err(|error| InputError::new_err(format!("--limit: {error}")))?.unwrap_or_default();
+    let limits = limits(limit)?;
     let user = user.map(named).transpose()?;
-    let question = Question { station, radio, policies: &policies, settings: &settings, seed, limits };
-    let mut signal = Ok(());
-    let outcome = py.detach(|| {
-        let mut watch = |share| {
-            // Python checks signals in the main thread only; others are stopped through their control.
-            signal = Python::attach(|py| py.check_signals());
-            let goes_on = shared.report(0, share, 0);
-            if goes_on && signal.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        };
-        match user {
-            None => airwatt_capture::analyze(&path, &question, &mut watch),
-            Some(user) => {
-                end_with_parent();
-                airwatt_capture::analyze_then(&path, &question, || give_up(&user), &mut watch)
-            }
+    let station = stations.first().filter(|_| stations.len() == 1).map(String::as_str);
+    let station = station.filter(|name| *name != "all");
+    let current = current.as_deref().map(|path| Current { path, offset_s: offset });
+    let question =
+        Question { station, radio, policies: &policies, settings: &settings, seed, trace, current, limits };
+    let is_several = station.is_none() && !stations.is_empty();
+    let shared = shared(control);
+    let work = |watch: Watch<'_>| {
+        let opened = || user.as_ref().map_or(Ok(()), give_up);
+        if is_several {
+            let analyses = airwatt_capture::analyze_stations(&path, &question, &stations, opened, watch)?;
+            return Ok(several(&analyses));
         }
+        Ok(serde_json::to_string(&airwatt_capture::analyze_then(&path, &question, opened, watch)?))
+    };
+    let document = py.detach(|| watched(&shared, work))?;
+    document.map_err(|error| AirwattError::new_err(format!("analysis: {error}")))
+}
+
+/// The document of several analyses of one capture.
+fn several(analyses: &[Analysis]) -> Result<String, serde_json::Error> {
+    let capture = analyses.first().map(|analysis| &analysis.capture);
+    let version = env!("CARGO_PKG_VERSION");
+    serde_json::to_string(
+        &serde_json::json!({ "schema": 1, "version": version, "capture": capture, "analyses": analyses }),
+    )
+}
+
+/// Writes a copy of a capture with comments at its frames into a binary file object: the state of stations, findings, and
+/// `remarks`, which are packet numbers with texts. `limit` and `user` are those of `analyze`. Raises what `analyze` and
+/// the file raise.
+#[pyfunction]
+#[pyo3(signature = (path, file, *, remarks = Vec::new(), limit = None, user = None, control = None))]
+pub(crate) fn annotate(
+    py: Python<'_>,
+    path: PathBuf,
+    file: Py<PyAny>,
+    remarks: Vec<(u32, String)>,
+    limit: Option<&str>,
+    user: Option<&str>,
+    control: Option<&Control>,
+) -> PyResult<()> {
+    let limits = limits(limit)?;
+    let user = user.map(named).transpose()?;
+    let opened = || user.as_ref().map_or(Ok(()), give_up);
+    let mut outcome = Ok(());
+    let shared = shared(control);
+    output::write(py, file, |out| {
+        let work = |watch: Watch<'_>| airwatt_capture::annotate(&path, &limits, &remarks, out, opened, watch);
+        outcome = watched(&shared, work);
+        Ok(())
+    })?;
+    outcome
+}
+
+/// Writes the time line of an analysis, as JSON, for the Perfetto viewer into a binary file object. `findings` have a name, a
+/// time in nanoseconds and a packet number, in order of time. Raises what the file raises.
+#[pyfunction]
+pub(crate) fn write_timeline_perfetto(
+    py: Python<'_>,
+    timeline: &str,
+    findings: Vec<(String, u64, u32)>,
+    file: Py<PyAny>,
+) -> PyResult<()> {
+    let line: Timeline = serde_json::from_str(timeline)
+        .map_err(|error| InputError::new_err(format!("timeline: expected that of an analysis: {error}")))?;
+    output::write(py, file, |out| line.write_perfetto(&findings, out))
+}
+
+fn limits(text: Option<&str>) -> PyResult<Limits> {
+    let limits = text.map(str::parse::<Limits>).transpose();
+    Ok(limits.map_err(|error| InputError::new_err(format!("--limit: {error}")))?.unwrap_or_default())
+}
+
+fn shared(control: Option<&Control>) -> Arc<Shared> {
+    control.map(|control| Arc::clone(&control.shared)).unwrap_or_default()
+}
+
+/// Does a piece of work, which is to be done without the interpreter's lock, and reports its progress.
+fn watched<T>(shared: &Shared, work: impl FnOnce(Watch<'_>) -> Result<T, AnalyzeError>) -> PyResult<T> {
+    let mut signal = Ok(());
+    let outcome = work(&mut |progress| {
+        // Python checks signals in the main thread only; others are stopped through their control.
+        signal = Python::attach(|py| py.check_signals());
+        let goes_on = match progress {
+            Progress::Reading(reading) => shared.report_bytes(reading.bytes, reading.of),
+            Progress::Replaying(share) => shared.report(0, share, 0),
+        };
+        if goes_on && signal.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     signal?;
-    let analysis = outcome.map_err(|error| match error {
+    outcome.map_err(|error| match error {
         AnalyzeError::Interrupted => PyKeyboardInterrupt::new_err("interrupted"),
         error if error.is_wrong_input() => InputError::new_err(error.to_string()),
         error => RunError::new_err(error.to_string()),
-    })?;
-    serde_json::to_string(&analysis).map_err(|error| AirwattError::new_err(format!("analysis: {error}")))
+    })
 }
 
 /// The user of this name. `nobody` exists even where the user database does not list it.
@@ -75,6 +151,7 @@ fn named(name: &str) -> PyResult<User> {
 
 /// Gives this process to the user.
 fn give_up(user: &User) -> io::Result<()> {
+    end_with_parent();
     user.become_user().map_err(|error| {
         let name = user.name();
         io::Error::other(format!("cannot become {name}: {error}; hint: --user root analyses it as root"))

@@ -14,6 +14,9 @@ pub(crate) struct Shared {
     /// Share of the run that is done, in millionths.
     done_ppm: AtomicU64,
     events: AtomicU64,
+    /// Bytes of a file that have been read, and its size; 0 if that is not known.
+    bytes_read: AtomicU64,
+    bytes_total: AtomicU64,
     /// Wakes a run that sleeps.
     alarm: Mutex<Option<Stop>>,
 }
@@ -41,6 +44,15 @@ impl Shared {
         self.simulated_ns.store(simulated_ns, Ordering::Relaxed);
         self.done_ppm.store((share.clamp(0.0, 1.0) * 1e6) as u64, Ordering::Relaxed);
         self.events.store(events, Ordering::Relaxed);
+        !self.cancelled.load(Ordering::Relaxed)
+    }
+}
+
+impl Shared {
+    /// Publishes how much of a file has been read. Returns false when the work was asked to stop.
+    pub(crate) fn report_bytes(&self, bytes: u64, total: Option<u64>) -> bool {
+        self.bytes_read.store(bytes, Ordering::Relaxed);
+        self.bytes_total.store(total.unwrap_or_default(), Ordering::Relaxed);
         !self.cancelled.load(Ordering::Relaxed)
     }
 }
@@ -74,6 +86,18 @@ impl Control {
     #[getter]
     fn simulated_s(&self) -> f64 {
         self.shared.simulated_ns.load(Ordering::Relaxed) as f64 / 1e9
+    }
+
+    /// Bytes of the file that have been read so far.
+    #[getter]
+    fn bytes_read(&self) -> u64 {
+        self.shared.bytes_read.load(Ordering::Relaxed)
+    }
+
+    /// Size of the file in bytes; 0 if it is not known.
+    #[getter]
+    fn bytes_total(&self) -> u64 {
+        self.shared.bytes_total.load(Ordering::Relaxed)
     }
 
     /// Events so far.

@@ -35,7 +35,7 @@ mod _core {
     #[pymodule_export]
     use crate::advise::{advise_analysis, advise_candidates, advise_choose, advise_scenario};
     #[pymodule_export]
-    use crate::capture::analyze;
+    use crate::capture::{analyze, annotate, write_timeline_perfetto};
     #[pymodule_export]
     use crate::control::Control;
     #[pymodule_export]

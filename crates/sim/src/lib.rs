@@ -13,6 +13,7 @@ pub mod engine;
 pub mod live;
 pub mod media;
 pub mod net;
+pub mod perfetto;
 pub mod record;
 pub mod replay;
 mod run;

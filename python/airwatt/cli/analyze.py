@@ -1,26 +1,30 @@
 """`airwatt analyze`: what a station's radio spent, or would have spent, from a real capture."""
 
+import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from airwatt import laboratory
 from airwatt._core import InputError
 from airwatt.cli import options
-from airwatt.cli.output import check_picture, note_file, print_json, say, show, writing
+from airwatt.cli.output import check_file, check_picture, note_file, print_json, say, show, streaming, writing
 from airwatt.cli.parameters import Argument, Option
+from airwatt.cli.presentation import holding
 from airwatt.cli.progress import bar
 from airwatt.threshold import Threshold
 
 if TYPE_CHECKING:
     from airwatt.battery import Battery
     from airwatt.cli.layout import Table
+    from airwatt.results import Analysis
 
 EPILOG = """\b
 Examples:
   airwatt analyze captures/tcp-download.pcapng
   airwatt analyze captures/tcp-download.pcapng --policy active,psm --json
+  airwatt analyze captures/tcp-download.pcapng --policy psm --plot slept.png --perfetto slept.perfetto
 """
 
 _MOST_CANDIDATES = 10
@@ -30,12 +34,17 @@ def command(
     capture: Annotated[
         str,
         Argument(
-            help="A capture file (pcap or pcapng, also .gz or .zst), or - for standard input.", show_default=False
+            help="A capture file (pcap or pcapng, also .gz or .zst), a folder of them, or - for standard input.",
+            show_default=False,
         ),
     ],
     station: Annotated[
-        str | None,
-        Option("--station", metavar="ADDR", help="IP or MAC address; default: the one that leaves no doubt."),
+        list[str] | None,
+        Option(
+            "--station",
+            metavar="ADDR",
+            help="IP or MAC address, or all; may be repeated; default: the one that leaves no doubt.",
+        ),
     ] = None,
     radio: Annotated[
         str | None, Option("--radio", metavar="NAME", help="Radio profile: a name or a TOML file.")
@@ -57,51 +66,121 @@ def command(
     limit: options.Limit = None,
     user: options.User = None,
     json: options.Json = False,
+    current: Annotated[
+        Path | None,
+        Option("--current", metavar="CSV", help="Lay a measured current (PPK2, Otii) beside the prediction."),
+    ] = None,
+    offset: Annotated[
+        float | None,
+        Option("--offset", metavar="SECONDS", help="Time of the capture at which --current begins; default: found."),
+    ] = None,
     plot: options.Plot = None,
+    perfetto: Annotated[
+        Path | None,
+        Option("--perfetto", metavar="FILE", help="Write who slept when for the Perfetto viewer."),
+    ] = None,
+    trace: Annotated[
+        Path | None,
+        Option("--trace", metavar="DIR", help="Write modes, frames, states and findings as Parquet into a folder."),
+    ] = None,
+    pcap: Annotated[
+        Path | None,
+        Option("--pcap", metavar="FILE", help="Write the capture as pcapng with comments that Wireshark shows."),
+    ] = None,
     fail_if: options.FailIf = None,
 ) -> None:
     """Say what a station's radio spent or would have spent under each policy, and what is worth knowing.
 
-    Reads Ethernet, raw IP, Linux cooked and 802.11 captures. Energy from Ethernet and IP captures is inferred from the
-    packets' times and an assumed PHY, and comes with a low and a high band; energy from radiotap is measured air time.
+    Reads Ethernet, raw IP, Linux cooked and 802.11 captures. What a policy would have spent is simulated: from the
+    packets' times and the captured rates, or an assumed PHY, which gives a low and a high band. What a station did is
+    measured if its frames have their rates.
     Of long idle times a part is simulated, so that a capture of days costs what its packets cost.
     """
     check_picture("--plot", plot)
+    check_file("--perfetto", perfetto)
+    check_file("--pcap", pcap)
+    traced = any(wanted is not None for wanted in (plot, perfetto, trace))
+    if (traced or pcap is not None) and (len(station or ()) > 1 or station == ["all"]):
+        raise InputError("--station: expected one station with --plot, --perfetto, --trace and --pcap, got several")
+    if offset is not None and current is None:
+        raise InputError("--offset: expected --current with it, got none")
+    if current is not None and (len(station or ()) > 1 or station == ["all"]):
+        raise InputError("--station: expected one station with --current, got several")
+    if pcap is not None and capture == "-":
+        raise InputError("--pcap: expected a capture in a file, which is read twice, got standard input")
     policies = options.names("--policy", policy)
     settings = options.overrides(set_)
     lasting = options.battery(battery)
     limits = [Threshold.parse(text) for text in fail_if or ()]
     reader = options.parser_of_captures(user)
-    with bar(_printable(Path(capture).name)) as on_progress:
-        analysis = laboratory.analyze(
-            capture,
-            station=station,
-            radio=radio,
-            policies=policies,
-            settings=settings,
-            seed=seed,
-            limit=limit,
-            user=reader,
-            on_progress=on_progress,
-        )
+    label = _printable(Path(capture).name or capture)
+    with holding(trace):
+        with bar(label) as on_progress:
+            analysis = laboratory.analyze(
+                capture,
+                station=station,
+                radio=radio,
+                policies=policies,
+                settings=settings,
+                seed=seed,
+                trace=traced,
+                current=current,
+                offset=offset,
+                limit=limit,
+                user=reader,
+                on_progress=on_progress,
+            )
+        _keep(analysis, plot, perfetto, trace)
+    if pcap is not None:
+        with streaming("--pcap", pcap) as out, bar(label) as on_progress:
+            assert out is not None
+            remarks = _remarks(analysis)
+            laboratory.annotate(capture, out, remarks=remarks, limit=limit, user=reader, on_progress=on_progress)
     document = analysis.to_dict()
-    if plot is not None:
-        _draw(document, plot)
-    if lasting is not None:
-        _add_lifetimes(document, lasting)
+    document.pop("timeline", None)
+    documents = document.get("analyses", [document])
+    for one in documents:
+        if lasting is not None:
+            _add_lifetimes(one, lasting)
     if json:
         print_json(document)
     else:
-        show(*_parts(document))
-    options.hold(limits, {**document, "findings": _counts(document)})
+        show(*itertools.chain.from_iterable(_parts(one) for one in documents))
+    findings = _counts(finding for one in documents for finding in one["findings"])
+    options.hold(limits, {**document, "findings": findings})
 
 
-def _counts(document: dict[str, Any]) -> dict[str, dict[str, float]]:
+def _keep(analysis: "Analysis", plot: Path | None, perfetto: Path | None, trace: Path | None) -> None:
+    """Writes the time line in the forms that were asked for. Raises `InputError` or `RunError`."""
+    if trace is not None:
+        with writing("--trace", trace):
+            paths = analysis.write_tables(trace)
+        for path in paths:
+            note_file(path)
+    if perfetto is not None:
+        with writing("--perfetto", perfetto):
+            analysis.write_perfetto(perfetto)
+        note_file(perfetto)
+    if plot is not None:
+        _draw(analysis.to_dict(), plot)
+
+
+def _remarks(analysis: "Analysis") -> list[tuple[int, str]]:
+    """The findings that do not follow from 802.11 frames: an annotated copy has the others by itself."""
+    return [
+        (place["packet"], finding["text"])
+        for finding in analysis.to_dict()["findings"]
+        if finding["kind"] == "keep-alive"
+        for place in finding["occurrences"]
+    ]
+
+
+def _counts(findings: Iterable[dict[str, Any]]) -> dict[str, dict[str, float]]:
     """Gives the number of occurrences by kind: 0 for every kind that was not found."""
     from airwatt._core import finding_kinds
 
     counts = {kind: {"count": 0.0, "possible": 0.0} for kind in finding_kinds()}
-    for finding in document["findings"]:
+    for finding in findings:
         counts[finding["kind"]]["count" if finding["certainty"] == "found" else "possible"] += finding["count"]
     return counts
 
@@ -151,9 +230,9 @@ def _printable(name: str) -> str:
 
 
 def _draw(document: dict[str, Any], plot: Path) -> None:
-    if not document["policies"]:
-        if document["station"] is not None:
-            raise InputError(f"--plot {plot}: expected a station with packets that can be replayed, got one without")
+    if document["station"] is not None and not document["policies"] and document["air"] is None:
+        raise InputError(f"--plot {plot}: expected a station with packets that can be replayed, got one without")
+    if document["station"] is None and document["air"] is None:
         say("no picture: the capture leaves doubt which station is meant; --station ADDR names it")
         return
     from airwatt.plots import analyze as picture
@@ -168,9 +247,12 @@ def _parts(document: dict[str, Any]) -> "Iterator[str | Table]":
 
     capture = document["capture"]
     lines = [
-        f"{capture['file']}: {capture['format']}, {', '.join(capture['link_types'])}, {count(capture['packets'])} "
-        f"packets, {quantity(capture['covered_s'], 's')}"
+        f"{capture['file']}: {capture['format']}, {', '.join(capture['link_types'])}, "
+        f"{count(capture['packets_used'])} of {count(capture['packets'])} packets used, "
+        f"{quantity(capture['covered_s'], 's')}"
     ]
+    if capture.get("files"):
+        lines.append(f"{count(len(capture['files']))} files, from {capture['files'][0][0]}")
     lines += [f"note: {note}" for note in capture["notes"]]
     sizes = {name: size for name, size in document["bytes"].items() if size}
     if document["station"] is not None:
@@ -184,9 +266,12 @@ def _parts(document: dict[str, Any]) -> "Iterator[str | Table]":
     if document["policies"]:
         yield _basis(document)
         yield _policies(document["policies"])
+        yield from _assumptions(document["policies"])
         yield from _currents(document)
+    yield from _measured_current(document)
+    yield from _group(document)
     if document["air"] is not None:
-        yield from _air(document["air"])
+        yield from _air(document["air"], capture["covered_s"])
     if document["findings"]:
         yield "\n".join(_finding(finding) for finding in document["findings"])
 
@@ -210,7 +295,7 @@ def _candidates(candidates: list[dict[str, Any]]) -> "Table":
 
 def _basis(document: dict[str, Any]) -> str:
     basis = ", ".join(dict.fromkeys(policy["basis"] for policy in document["policies"]))
-    return f"energy {basis}; radio {document['radio']}; {document['phy']}"
+    return f"what policies would have spent, {basis}; radio {document['radio']}; {document['phy']}"
 
 
 def _policies(policies: list[dict[str, Any]]) -> "Table":
@@ -233,7 +318,84 @@ def _policies(policies: list[dict[str, Any]]) -> "Table":
     return table(["policy", "energy", "band", "asleep", "delay +", "95 %", "wake-ups"], rows)
 
 
-def _air(air: dict[str, Any]) -> "Iterator[str | Table]":
+def _assumptions(policies: list[dict[str, Any]]) -> "Iterator[str | Table]":
+    """What the bands consist of, in the words of the policy that each assumption moves most."""
+    from airwatt.cli.tables import percent, table
+
+    most: dict[str, tuple[float, dict[str, Any], str]] = {}
+    for policy in policies:
+        for assumption in policy["assumptions"]:
+            if assumption["share"] > most.get(assumption["what"], (0.0,))[0]:
+                most[assumption["what"]] = (assumption["share"], assumption, policy["policy"])
+    if not most:
+        return
+    yield "what the bands consist of (--set and --radio replace an assumption by what you know):"
+    rows = [
+        [what, assumption["assumed"], assumption["other"], f"{percent(share)} of {policy}"]
+        for what, (share, assumption, policy) in most.items()
+    ]
+    yield table(["assumption", "assumed", "as likely", "moves at most"], rows, left=4)
+
+
+def _group(document: dict[str, Any]) -> "Iterator[str | Table]":
+    """What group-addressed frames cost a sleeping station."""
+    from airwatt.cli.tables import NOTHING, count, quantity, table
+
+    group = document["group"]
+    if group is None:
+        return
+    volts = _radio_voltage(document)
+    yield (
+        f"group-addressed frames, received after DTIM beacons while asleep ({group['rate']}, "
+        f"{quantity(group['elapsed_s'], 's')}): {quantity(group['energy_j'], 'J')}"
+    )
+    rows = []
+    for cost in group["protocols"]:
+        current = cost["average_power_w"] / volts if volts else None
+        rows.append(
+            [
+                cost["protocol"],
+                count(cost["frames"]),
+                quantity(cost["bytes"], "B"),
+                quantity(cost["air_s"], "s"),
+                quantity(cost["energy_j"], "J"),
+                quantity(cost["average_power_w"], "W"),
+                NOTHING if current is None else quantity(current, "A"),
+            ]
+        )
+    yield table(["protocol", "frames", "on the air", "air time", "energy", "power", "current"], rows)
+
+
+def _measured_current(document: dict[str, Any]) -> "Iterator[str | Table]":
+    """A measured current beside the prediction."""
+    from airwatt.cli.tables import percent, quantity, table
+
+    current = document.get("current")
+    if current is None:
+        return
+    how = "given" if current["offset_given"] else "found"
+    ratio = current["measured_c"] / current["predicted_c"] if current["predicted_c"] else 0.0
+    yield (
+        f"measured current, {current['file']}, beside {current['prediction']}: correlation "
+        f"{current['correlation']:.3f} at an offset of {current['offset_s']:.3f} s ({how}); over "
+        f"{quantity(current['overlap_s'], 's')} {quantity(current['measured_c'], 'C')} measured, "
+        f"{quantity(current['predicted_c'], 'C')} predicted: {percent(ratio)} of the prediction"
+    )
+    rows = [
+        [
+            state["state"],
+            quantity(state["time_s"], "s"),
+            quantity(state["measured_c"], "C"),
+            percent(state["share"]),
+            quantity(state["measured_c"] / state["time_s"], "A"),
+            quantity(state["predicted_c"] / state["time_s"], "A"),
+        ]
+        for state in current["states"]
+    ]
+    yield table(["predicted state", "time", "measured", "share", "current", "predicted"], rows)
+
+
+def _air(air: dict[str, Any], covered_s: float) -> "Iterator[str | Table]":
     from airwatt.cli.tables import NOTHING, count, percent, quantity, table
 
     rows = []
@@ -247,6 +409,7 @@ def _air(air: dict[str, Any]) -> "Iterator[str | Table]":
             [
                 station["mac"],
                 percent(station["in_power_save_s"] / known) if known else NOTHING,
+                quantity(known, "s") if known else NOTHING,
                 count(station["pm_changes"]),
                 count(station["ps_polls"] + station["triggers"]),
                 count(station["data_down"]),
@@ -255,14 +418,27 @@ def _air(air: dict[str, Any]) -> "Iterator[str | Table]":
             ]
         )
     measured = any(station["measured"] is not None for station in air["stations"])
-    yield "what the stations did" + (", and spent by measured air time:" if measured else ":")
-    yield table(["station", "PM = 1", "changes", "asked", "down", "up", "energy"], rows[:_MOST_CANDIDATES])
+    yield (
+        f"what the stations did, of {quantity(covered_s, 's')}"
+        + (", and spent by measured air time:" if measured else ":")
+    )
+    yield table(["station", "PM = 1", "of known", "changes", "asked", "down", "up", "energy"], rows[:_MOST_CANDIDATES])
 
 
 def _finding(finding: dict[str, Any]) -> str:
+    from airwatt.cli.tables import quantity
+
     where = finding["examples"][:1]
-    place = f" (first: packet {where[0]['packet']}, {where[0]['time_s']:.3f} s)" if where else ""
+    file = "" if not where or "file" not in where[0] else " ({}: {})".format(*where[0]["file"])
+    place = f" (first: packet {where[0]['packet']}{file}, {where[0]['time_s']:.3f} s)" if where else ""
     sure = "" if finding["certainty"] == "found" else " possible,"
     times = f" {finding['count']} times," if finding["count"] > 1 else ""
     clause = f" [{finding['clause']}]" if finding["clause"] else ""
-    return f"{finding['kind']},{sure}{times} {finding['whose']}: {finding['text']}{place}{clause}"
+    costs = []
+    if finding["delay_s"] is not None:
+        costs.append(f"{quantity(finding['delay_s'], 's')} of delay")
+    if finding["cost_j"] is not None and finding["policy"] is None:
+        costs.append(f"{quantity(finding['cost_j'], 'J')} of energy")
+    cost = f"; in all {' and '.join(costs)}" if costs else ""
+    whose = f"{finding['severity']} of the {finding['whose']}, {finding['station']}"
+    return f"{finding['kind']},{sure}{times} {whose}: {finding['text']}{place}{cost}{clause}"

@@ -28,6 +28,21 @@ def bar(label: str) -> Iterator[Callable[[Progress], None] | None]:
             shown.stop()
 
 
+def _share(progress: Progress) -> float:
+    """The share that is done: of the file until it is read, then of what is replayed."""
+    if progress.fraction or not progress.bytes_total:
+        return progress.fraction
+    return min(progress.bytes_read / progress.bytes_total, 1.0)
+
+
+def _reading(progress: Progress) -> str:
+    """What is under way with a capture: reading in bytes, then replays."""
+    if progress.fraction:
+        return f"{100 * progress.fraction:.0f} % of the replays"
+    read = f"{progress.bytes_read / 1e6:.1f}"
+    return f"{read} of {progress.bytes_total / 1e6:.1f} MB read" if progress.bytes_total else f"{read} MB read"
+
+
 class _Bar:
     """A bar that is drawn, and whose library is imported, when work has lasted long enough."""
 
@@ -41,6 +56,9 @@ class _Bar:
             return
         if self._drawn is None:
             self._start()
+        if progress.bytes_read:
+            self._drawn.update(self._task, total=1.0, completed=_share(progress), state=_reading(progress))
+            return
         state = f"{progress.done}/{progress.of} runs" if progress.of > 1 else f"{progress.simulated_s:.1f} s simulated"
         self._drawn.update(self._task, total=1.0, completed=progress.fraction, state=state)
 

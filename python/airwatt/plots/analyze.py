@@ -1,31 +1,51 @@
-"""What each policy would have spent on a capture's traffic, and the delay that it adds."""
+"""Who slept when in a capture, what each policy would have spent on its traffic, and the delay that it adds."""
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 
-from airwatt.plots import style
+from airwatt.plots import sleepers, style
 
 
 def draw(document: Mapping[str, Any], path: Path) -> None:
-    """Draws an analysis document that has policies. Raises `OSError`."""
+    """Draws an analysis document with its time line. Raises `OSError`."""
     policies = document["policies"]
+    rows = sleepers.Sleepers(document)
+    line_height = 1.1 + 0.62 * sum(rows.heights())
+    bars_height = 0.9 + 0.3 * len(policies) if policies else 0.0
     with style.styled():
-        figure = Figure(figsize=(9.6, 2.0 + 0.42 * len(policies)), layout="constrained")
-        energy, delay, time = figure.subplots(1, 3, sharey=True)
-        _energy(energy, policies)
-        _delay(delay, policies)
-        style.state_shares(time, [policy["state_s"] for policy in policies])
-        energy.set_yticks(range(len(policies)), [policy["policy"] for policy in policies])
-        energy.invert_yaxis()
-        figure.legend(*time.get_legend_handles_labels(), loc="outside upper right", ncols=5, handlelength=1.0)
-        name = Path(document["capture"]["file"]).name
-        figure.suptitle(f"{name}: {document['station']}", x=0.01, ha="left", fontsize=11, fontweight="bold")
-        figure.supxlabel(f"{document['radio']}; {document['phy']}", x=0.01, ha="left", fontsize=8, color=style.INK)
+        figure = Figure(figsize=(11, 0.9 + line_height + bars_height), layout="constrained")
+        upper: Figure | SubFigure = figure
+        if policies:
+            halves: Any = figure.subfigures(2, 1, height_ratios=[line_height, bars_height])
+            upper, lower = halves
+        grid = upper.subplots(
+            rows.rows(), 2, sharex="col", height_ratios=rows.heights(), width_ratios=[2.1, 1], squeeze=False
+        )
+        rows.draw(grid)
+        if policies:
+            energy, delay, time = lower.subplots(1, 3, sharey=True)
+            _energy(energy, policies)
+            _delay(delay, policies)
+            style.state_shares(time, [policy["state_s"] for policy in policies])
+            energy.set_yticks(range(len(policies)), [policy["policy"] for policy in policies])
+            energy.invert_yaxis()
+        legend = sleepers.handles(air=document["air"] is not None)
+        figure.legend(handles=legend, loc="outside lower center", ncols=len(legend), handlelength=1.0)
+        figure.suptitle(_title(document), x=0.01, ha="left", fontsize=11, fontweight="bold")
         style.save(figure, path)
+
+
+def _title(document: Mapping[str, Any]) -> str:
+    name = Path(document["capture"]["file"]).name
+    if document["station"] is None:
+        return f"{name}: stations as captured"
+    radio = f"{document['radio']}; {document['phy']}" if document["policies"] else ""
+    return "\n".join([f"{name}: {document['station']}", *textwrap.wrap(radio, 120)])
 
 
 def _energy(axes: Axes, policies: Sequence[Mapping[str, Any]]) -> None:
@@ -48,7 +68,7 @@ def _energy(axes: Axes, policies: Sequence[Mapping[str, Any]]) -> None:
     for index, (mean, high) in enumerate(zip(means, highs, strict=True)):
         axes.text(max(mean, high) + 0.02 * room, index, style.number(mean), va="center", fontsize=8)
     axes.set_xlim(0, 1.2 * room)
-    axes.set_title(f"energy (J), {'inferred, with band' if inferred else 'measured'}")
+    axes.set_title(f"energy (J), {'inferred, with band' if inferred else 'simulated'}")
     style.bare_y(axes)
 
 

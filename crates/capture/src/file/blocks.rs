@@ -14,7 +14,6 @@ use pcap_file::{Endianness, PcapError, TsResolution};
 
 use super::LinkType;
 use super::buffer::{Buffer, End};
-use crate::decode::Decoder;
 
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
@@ -23,8 +22,21 @@ const BLOCK_PACKET: u32 = 2;
 const BLOCK_SIMPLE_PACKET: u32 = 3;
 const BLOCK_ENHANCED_PACKET: u32 = 6;
 
+/// Takes the packets of a file.
+pub(crate) trait PacketSink {
+    /// A packet: the number of its link type, its time in nanoseconds since 1970, its length on the link, and the bytes that
+    /// were captured.
+    fn packet(&mut self, link: u32, unix_ns: Option<u64>, original: u32, data: &[u8]);
+
+    /// Whether no packet of a supported link type has come so far.
+    fn is_empty(&self) -> bool;
+
+    /// Whether no more packets are wanted.
+    fn is_full(&self) -> bool;
+}
+
 /// Reads a file of libpcap's format.
-pub(super) fn read_pcap(buffer: &mut Buffer<impl Read>, decoder: &mut Decoder) -> io::Result<End> {
+pub(super) fn read_pcap(buffer: &mut Buffer<impl Read>, sink: &mut dyn PacketSink) -> io::Result<End> {
     let parser = match buffer.next(|bytes| PcapParser::new(bytes).map(|(rest, p)| (rest.len(), p)))? {
         Ok(parser) => parser,
         Err(_) => return Ok(End::Damaged("its header is cut short")),
@@ -32,21 +44,23 @@ pub(super) fn read_pcap(buffer: &mut Buffer<impl Read>, decoder: &mut Decoder) -
     let header = parser.header();
     // The upper bits say how long the FCS is, where it is captured.
     let number = u32::from(header.datalink) & 0x03ff_ffff;
-    let Some(link) = LinkType::from_number(number) else { return Ok(End::LinkType(number)) };
+    if LinkType::from_number(number).is_none() {
+        return Ok(End::LinkType(number));
+    }
     let nanos_per_fraction = if header.ts_resolution == TsResolution::NanoSecond { 1 } else { 1_000 };
     loop {
         let next = buffer.next(|bytes| {
             let (rest, packet) = parser.next_raw_packet(bytes)?;
             let time = u64::from(packet.ts_sec) * NANOS_PER_SECOND as u64
                 + u64::from(packet.ts_frac) * nanos_per_fraction;
-            decoder.record(link, Some(time), packet.orig_len, &packet.data);
+            sink.packet(number, Some(time), packet.orig_len, &packet.data);
             Ok((rest.len(), ()))
         })?;
         if let Err(end) = next {
             return Ok(end);
         }
-        if decoder.exceeds_memory() {
-            return Ok(End::Memory);
+        if sink.is_full() {
+            return Ok(End::Full);
         }
     }
 }
@@ -101,7 +115,7 @@ fn update_interfaces(known: &mut Vec<Interface>, described: &[InterfaceDescripti
 }
 
 /// Reads a file of the pcapng format.
-pub(super) fn read_pcapng(buffer: &mut Buffer<impl Read>, decoder: &mut Decoder) -> io::Result<End> {
+pub(super) fn read_pcapng(buffer: &mut Buffer<impl Read>, sink: &mut dyn PacketSink) -> io::Result<End> {
     let mut parser = match buffer.next(|bytes| PcapNgParser::new(bytes).map(|(rest, p)| (rest.len(), p)))? {
         Ok(parser) => parser,
         Err(End::Damaged(what)) => return Ok(End::Damaged(what)),
@@ -114,19 +128,19 @@ pub(super) fn read_pcapng(buffer: &mut Buffer<impl Read>, decoder: &mut Decoder)
             let (rest, block) = parser.next_raw_block(bytes)?;
             update_interfaces(&mut known, parser.interfaces());
             let words = Words { bytes: &block.body, big: parser.section().endianness == Endianness::Big };
-            if let Some(link) = packet_block(block.type_, words, &known, decoder)? {
+            if let Some(link) = packet_block(block.type_, words, &known, sink)? {
                 unsupported.get_or_insert(link);
             }
             Ok((rest.len(), ()))
         })?;
         if let Err(end) = next {
             return Ok(match (end, unsupported) {
-                (End::Complete | End::CutShort, Some(link)) if decoder.is_empty() => End::LinkType(link),
+                (End::Complete | End::CutShort, Some(link)) if sink.is_empty() => End::LinkType(link),
                 (end, _) => end,
             });
         }
-        if decoder.exceeds_memory() {
-            return Ok(End::Memory);
+        if sink.is_full() {
+            return Ok(End::Full);
         }
     }
 }
@@ -157,7 +171,7 @@ fn packet_block(
     kind: u32,
     words: Words<'_>,
     interfaces: &[Interface],
-    decoder: &mut Decoder,
+    sink: &mut dyn PacketSink,
 ) -> Result<Option<u32>, PcapError> {
     let (index, time, original, data) = match kind {
         BLOCK_ENHANCED_PACKET | BLOCK_PACKET => {
@@ -182,14 +196,6 @@ fn packet_block(
     let Some(interface) = interfaces.get(index as usize) else {
         return Err(PcapError::InvalidField("a packet names an interface that is not described"));
     };
-    match LinkType::from_number(interface.link) {
-        Some(link) => {
-            decoder.record(link, time.map(|ticks| interface.time(ticks)), original, data);
-            Ok(None)
-        }
-        None => {
-            decoder.skip();
-            Ok(Some(interface.link))
-        }
-    }
+    sink.packet(interface.link, time.map(|ticks| interface.time(ticks)), original, data);
+    Ok(Some(interface.link).filter(|link| LinkType::from_number(*link).is_none()))
 }

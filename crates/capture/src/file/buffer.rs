@@ -11,7 +11,7 @@ const READ_BYTES: usize = 1 << 16;
 
 /// How the reading of a file ended.
 #[derive(Debug)]
-pub(super) enum End {
+pub(crate) enum End {
     /// At the end of a block.
     Complete,
     /// In the middle of a block.
@@ -20,8 +20,8 @@ pub(super) enum End {
     Damaged(&'static str),
     /// At a link type that is not supported.
     LinkType(u32),
-    /// At the limit of memory.
-    Memory,
+    /// The sink takes no more packets.
+    Full,
 }
 
 /// The part of a file that is in memory.

@@ -1,15 +1,16 @@
 //! Reading capture files: pcap and pcapng, micro- and nanoseconds, both byte orders, several interfaces.
 //!
-//! The file is read once from front to back, so that a pipe works as well, and may be compressed with gzip or Zstandard.
+//! A file is read once from front to back, so that a pipe works as well, and may be compressed with gzip or Zstandard. A folder
+//! stands for its capture files.
 //! A small record is kept of each packet; the buffer holds one block. A last packet that is cut short, and damage in the
 //! middle, end the reading: what came before is kept, and [`Notes`] says so.
 
 mod blocks;
 mod buffer;
 mod source;
+pub(crate) mod sources;
 
 use std::collections::BTreeMap;
-use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -17,9 +18,12 @@ use std::path::Path;
 use airwatt_dot11::MacAddress;
 use tracing::debug;
 
-use self::buffer::{Buffer, End};
+pub(crate) use self::blocks::PacketSink;
+use self::buffer::Buffer;
+pub(crate) use self::buffer::End;
 pub(crate) use self::source::EXPANSION_LIMIT;
-use self::source::{Expanded, Origin, Source, Threaded};
+use self::source::{Expanded, Source, Threaded};
+pub(crate) use self::sources::SourceFile;
 use crate::clock::{self, Segment};
 use crate::decode::Decoder;
 use crate::error::CaptureError;
@@ -154,29 +158,59 @@ pub struct Capture {
     pub networks: BTreeMap<MacAddress, Network>,
     /// Parts of the capture between which its clock jumps.
     pub segments: Vec<Segment>,
+    /// Its files in order of time, if they are several.
+    pub files: Vec<CaptureFile>,
     /// Its defects.
     pub notes: Notes,
 }
 
+impl Notes {
+    /// Adds the defects of another file.
+    pub(crate) fn append(&mut self, other: Self) {
+        self.truncated |= other.truncated;
+        self.damaged = self.damaged.or(other.damaged);
+        self.skipped_link_type += other.skipped_link_type;
+        self.without_time += other.without_time;
+        self.out_of_order += other.out_of_order;
+        if let Some(more) = other.oversized {
+            self.oversized.get_or_insert(Oversized { count: 0, ..more }).count += more.count;
+        }
+    }
+}
+
+/// How much of a capture has been read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// Bytes of its files so far, as they are stored.
+    pub bytes: u64,
+    /// Their size; `None` if it is not known before the end, as that of a pipe.
+    pub of: Option<u64>,
+}
+
+/// Is asked now and then whether to go on with reading.
+pub type OnReading<'a> = &'a mut dyn FnMut(Reading) -> ControlFlow<()>;
+
+/// A file of a capture that consists of several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaptureFile {
+    /// Its name.
+    pub name: String,
+    /// Packets of the files before it: its first packet has the next number.
+    pub packets_before: u32,
+}
+
 impl Capture {
-    /// Reads the capture at `path`; `-` is standard input. While it reads, it asks `goes_on` whether to.
+    /// Reads the capture at `path`; `-` is standard input, and a folder stands for its capture files in order of time. While it
+    /// reads, it asks `goes_on` whether to.
     ///
     /// # Errors
     /// [`CaptureError`]: the file is not a capture, exceeds the limits, or the caller asked to stop.
-    pub fn open(
-        path: &Path,
-        limits: &Limits,
-        goes_on: &mut dyn FnMut() -> ControlFlow<()>,
-    ) -> Result<Self, CaptureError> {
-        let (origin, metadata) = if path == Path::new("-") {
-            (Origin::StandardInput, None)
-        } else {
-            (Origin::Path(path.to_owned()), std::fs::metadata(path).ok())
-        };
-        Self::read_origin(&file_name(path), origin, metadata, limits, goes_on)
+    pub fn open(path: &Path, limits: &Limits, goes_on: OnReading<'_>) -> Result<Self, CaptureError> {
+        let sources = sources::of(path)?;
+        Self::read_sources(&file_name(path), sources, limits, goes_on)
     }
 
-    /// As [`Capture::open`], but `opened` is called when the file is open and nothing of it has been read, so that the
+    /// As [`Capture::open`], but `opened` is called when all files are open and nothing of them has been read, so that the
     /// caller can give up privileges there. Opening a named pipe blocks until there is a writer.
     ///
     /// # Errors
@@ -185,48 +219,42 @@ impl Capture {
         path: &Path,
         limits: &Limits,
         opened: impl FnOnce() -> io::Result<()>,
-        goes_on: &mut dyn FnMut() -> ControlFlow<()>,
+        goes_on: OnReading<'_>,
     ) -> Result<Self, CaptureError> {
         let name = file_name(path);
-        let failed = |error| failure(&name, &error);
-        let (origin, metadata) = if path == Path::new("-") {
-            (Origin::StandardInput, None)
-        } else {
-            let file = File::open(path).map_err(failed)?;
-            let metadata = file.metadata().ok();
-            (Origin::File(file), metadata)
-        };
-        opened().map_err(failed)?;
-        Self::read_origin(&name, origin, metadata, limits, goes_on)
+        let mut sources = sources::of(path)?;
+        for source in &mut sources {
+            source.open()?;
+        }
+        opened().map_err(|error| failure(&name, &error))?;
+        Self::read_sources(&name, sources, limits, goes_on)
     }
 
-    fn read_origin(
+    fn read_sources(
         name: &str,
-        origin: Origin,
-        metadata: Option<Metadata>,
+        sources: Vec<SourceFile>,
         limits: &Limits,
-        goes_on: &mut dyn FnMut() -> ControlFlow<()>,
+        goes_on: OnReading<'_>,
     ) -> Result<Self, CaptureError> {
-        let file_bytes = metadata.filter(Metadata::is_file).map(|file| file.len());
-        let mut is_stopped = false;
-        let mut ask = || {
-            let answer = goes_on();
-            is_stopped |= answer.is_break();
-            answer
-        };
-        let capture = Threaded::start(origin, &mut ask)
-            .map_err(|error| failure(name, &error))
-            .and_then(|threaded| Self::read_limited(name, threaded, file_bytes, limits));
-        // A decompressor reports the error of a stopped source as its own.
-        let capture = if is_stopped { Err(CaptureError::Interrupted) } else { capture };
-        match &capture {
-            Ok(read) => {
-                let (packets, memory_bytes) = (read.packets.len(), read.memory_bytes());
-                debug!(file = name, bytes = read.bytes, packets, memory_bytes, "capture read");
+        let mut parts = Vec::new();
+        let mut memory_bytes = limits.memory_bytes();
+        let (of, is_folder) = (sources::total_bytes(&sources), sources::is_folder(&sources));
+        let mut before = 0;
+        for source in sources {
+            let (file, size) = (source.name.clone(), source.bytes);
+            let mut sink = Decoder::new(memory_bytes);
+            let mut ask = |bytes| goes_on(Reading { bytes: before + bytes, of });
+            let read = read_to_sink(source, &mut sink, &mut ask);
+            match &read {
+                Ok(_) => debug!(file, packets = sink.packets_in_file(), "capture read"),
+                Err(error) => debug!(file, %error, "capture not read"),
             }
-            Err(error) => debug!(file = name, %error, "capture not read"),
+            let part = Part::new(file, sink, read?, limits)?;
+            memory_bytes = memory_bytes.saturating_sub(part.decoder.memory_bytes());
+            before += size.unwrap_or_default();
+            parts.push(part);
         }
-        capture
+        Part::join(name, parts, is_folder)
     }
 
     /// Reads a capture from bytes, within the default limits; `name` stands for the file in errors and results.
@@ -234,51 +262,23 @@ impl Capture {
     /// # Errors
     /// [`CaptureError`]: the bytes are not a capture, or it exceeds the limits.
     pub fn read(name: &str, source: impl Read) -> Result<Self, CaptureError> {
-        Self::read_limited(name, source, None, &Limits::default())
-    }
-
-    fn read_limited(
-        name: &str,
-        source: impl Read,
-        file_bytes: Option<u64>,
-        limits: &Limits,
-    ) -> Result<Self, CaptureError> {
+        let limits = Limits::default();
         let mut decoder = Decoder::new(limits.memory_bytes());
-        let source = Source::new(source, file_bytes).map_err(|error| failure(name, &error))?;
-        let mut buffer = Buffer::new(source);
-        let (format, end) = read_blocks(name, &mut buffer, &mut decoder)?;
-        let (position, bytes) = (buffer.position(), buffer.bytes_read());
-        let memory_bytes = decoder.memory_bytes();
-        let mut capture = decoder.into_capture(name, format, bytes);
-        match end {
-            End::Complete => {}
-            End::CutShort => capture.notes.truncated = true,
-            End::Damaged(what) if capture.packets_in_file == 0 => {
-                return Err(CaptureError::NotACapture(name.to_owned(), what.to_owned()));
-            }
-            End::Damaged(what) => capture.notes.damaged = Some((position, what)),
-            End::LinkType(number) => return Err(CaptureError::LinkType(name.to_owned(), number)),
-            End::Memory => {
-                return Err(CaptureError::Memory {
-                    file: name.to_owned(),
-                    packets: capture.packets_in_file,
-                    memory_bytes,
-                    limit_bytes: limits.memory_bytes(),
-                });
-            }
-        }
-        if capture.packets.is_empty() {
-            let oversized = capture.notes.oversized;
-            return Err(CaptureError::NoPackets { file: name.to_owned(), oversized });
-        }
-        clock::divide(&mut capture);
-        clock::mark_repeated(&mut capture);
-        Ok(capture)
+        let read = read_limited(name, source, None, &mut decoder)?;
+        let part = Part::new(name.to_owned(), decoder, read, &limits)?;
+        Part::join(name, vec![part], false)
     }
 
     /// The packet's 802.11 frame, unless it is damaged.
     pub fn frame(&self, packet: &Packet) -> Option<&AirFrame> {
         self.frames.get(packet.frame? as usize).filter(|frame| !frame.damaged)
+    }
+
+    /// The file of a packet and its number in it, if the capture has several files.
+    pub fn file_of(&self, packet: u32) -> Option<(&str, u32)> {
+        let after = self.files.partition_point(|file| file.packets_before < packet);
+        let file = self.files.get(after.checked_sub(1)?)?;
+        Some((&file.name, packet - file.packets_before))
     }
 
     /// Memory of the records in bytes.
@@ -297,6 +297,121 @@ impl Capture {
     }
 }
 
+/// What was read of one file.
+struct Part {
+    name: String,
+    decoder: Decoder,
+    read: FileRead,
+}
+
+impl Part {
+    /// Refuses a file that is no capture, or whose records exceed the limit of memory.
+    fn new(name: String, decoder: Decoder, read: FileRead, limits: &Limits) -> Result<Self, CaptureError> {
+        match read.end {
+            End::Damaged(what) if decoder.packets_in_file() == 0 => {
+                return Err(CaptureError::NotACapture(name, what.to_owned()));
+            }
+            End::LinkType(number) => return Err(CaptureError::LinkType(name, number)),
+            End::Full => {
+                return Err(CaptureError::Memory {
+                    file: name,
+                    packets: decoder.packets_in_file(),
+                    memory_bytes: decoder.memory_bytes(),
+                    limit_bytes: limits.memory_bytes(),
+                });
+            }
+            End::Complete | End::CutShort | End::Damaged(_) => {}
+        }
+        Ok(Self { name, decoder, read })
+    }
+
+    /// The capture of all parts, the files of a folder in order of their first packets.
+    fn join(name: &str, mut parts: Vec<Self>, is_folder: bool) -> Result<Capture, CaptureError> {
+        if is_folder {
+            parts.sort_by_key(|part| part.decoder.first_unix_ns());
+            // A tool that rotates its files leaves empty ones.
+            parts.retain(|part| part.decoder.first_unix_ns().is_some());
+        }
+        let no_packets = |oversized| CaptureError::NoPackets { file: name.to_owned(), oversized };
+        let mut parts = parts.into_iter();
+        let Some(first) = parts.next() else { return Err(no_packets(None)) };
+        let (format, mut bytes) = (first.read.format, first.read.bytes);
+        let mut files = vec![CaptureFile { name: first.name, packets_before: 0 }];
+        let mut joined = first.decoder;
+        let mut ends = vec![(first.read.end, first.read.position)];
+        for part in parts {
+            files.push(CaptureFile { name: part.name, packets_before: joined.packets_in_file() });
+            joined.append(part.decoder);
+            bytes += part.read.bytes;
+            ends.push((part.read.end, part.read.position));
+        }
+        if files.len() > 1 {
+            joined.sort_by_time();
+        }
+        let mut capture = joined.into_capture(name, format, bytes);
+        for (end, position) in ends {
+            match end {
+                End::CutShort => capture.notes.truncated = true,
+                End::Damaged(what) => {
+                    capture.notes.damaged.get_or_insert((position, what));
+                }
+                _ => {}
+            }
+        }
+        if capture.packets.is_empty() {
+            return Err(no_packets(capture.notes.oversized));
+        }
+        if files.len() > 1 {
+            capture.files = files;
+        }
+        clock::divide(&mut capture);
+        clock::mark_repeated(&mut capture);
+        Ok(capture)
+    }
+}
+
+/// How the reading of a file ended.
+pub(crate) struct FileRead {
+    pub(crate) format: Format,
+    pub(crate) end: End,
+    /// Bytes of the capture that were consumed.
+    position: u64,
+    /// Bytes of the capture that were read, decompressed.
+    bytes: u64,
+}
+
+/// Reads the packets of a file. `goes_on` is asked with the bytes of the file so far.
+pub(crate) fn read_to_sink(
+    source: SourceFile,
+    sink: &mut dyn PacketSink,
+    goes_on: &mut dyn FnMut(u64) -> ControlFlow<()>,
+) -> Result<FileRead, CaptureError> {
+    let SourceFile { name, origin, bytes, .. } = source;
+    let mut is_stopped = false;
+    let mut ask = |arrived| {
+        let answer = goes_on(arrived);
+        is_stopped |= answer.is_break();
+        answer
+    };
+    let read = Threaded::start(origin, &mut ask)
+        .map_err(|error| failure(&name, &error))
+        .and_then(|threaded| read_limited(&name, threaded, bytes, sink));
+    // A decompressor reports the error of a stopped source as its own.
+    if is_stopped { Err(CaptureError::Interrupted) } else { read }
+}
+
+fn read_limited(
+    name: &str,
+    source: impl Read,
+    file_bytes: Option<u64>,
+    sink: &mut dyn PacketSink,
+) -> Result<FileRead, CaptureError> {
+    let source = Source::new(source, file_bytes).map_err(|error| failure(name, &error))?;
+    let mut buffer = Buffer::new(source);
+    let (format, end) = read_blocks(name, &mut buffer, sink)?;
+    Ok(FileRead { format, end, position: buffer.position(), bytes: buffer.bytes_read() })
+}
+
 /// The file's name in results; bytes that are not UTF-8 are replaced.
 fn file_name(path: &Path) -> String {
     if path == Path::new("-") { "standard input".to_owned() } else { path.to_string_lossy().into_owned() }
@@ -306,7 +421,7 @@ fn file_name(path: &Path) -> String {
 fn read_blocks(
     name: &str,
     buffer: &mut Buffer<Source<'_>>,
-    decoder: &mut Decoder,
+    sink: &mut dyn PacketSink,
 ) -> Result<(Format, End), CaptureError> {
     const DAMAGE: &str = "the compressed data is damaged or cut short";
     if let Err(error) = buffer.fill_to(MAGIC_BYTES) {
@@ -316,8 +431,8 @@ fn read_blocks(
     }
     let format = format(name, buffer.rest())?;
     let end = match format {
-        Format::Pcap => blocks::read_pcap(buffer, decoder),
-        Format::PcapNg => blocks::read_pcapng(buffer, decoder),
+        Format::Pcap => blocks::read_pcap(buffer, sink),
+        Format::PcapNg => blocks::read_pcapng(buffer, sink),
     };
     match end {
         Ok(end) => Ok((format, end)),

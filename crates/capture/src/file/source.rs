@@ -50,7 +50,7 @@ impl fmt::Display for Expanded {
 impl std::error::Error for Expanded {}
 
 /// What a capture is read from.
-pub(super) enum Origin {
+pub(crate) enum Origin {
     StandardInput,
     Path(PathBuf),
     /// A file that is open already.
@@ -63,12 +63,17 @@ pub(super) struct Threaded<'a> {
     present: Vec<u8>,
     /// Bytes of `present` that were handed out.
     used: usize,
-    goes_on: &'a mut dyn FnMut() -> ControlFlow<()>,
+    /// Bytes of the file so far.
+    arrived: u64,
+    goes_on: &'a mut dyn FnMut(u64) -> ControlFlow<()>,
 }
 
 impl<'a> Threaded<'a> {
-    /// Starts to read. `goes_on` is asked while nothing arrives and after each chunk.
-    pub(super) fn start(origin: Origin, goes_on: &'a mut dyn FnMut() -> ControlFlow<()>) -> io::Result<Self> {
+    /// Starts to read. `goes_on` is asked while nothing arrives and after each chunk, with the bytes of the file so far.
+    pub(super) fn start(
+        origin: Origin,
+        goes_on: &'a mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> io::Result<Self> {
         let (sender, chunks) = sync_channel(CHUNKS_AHEAD);
         // Opening a named pipe blocks until there is a writer, so the thread does this, too.
         std::thread::Builder::new().name("capture".to_owned()).spawn(move || {
@@ -100,18 +105,21 @@ impl<'a> Threaded<'a> {
                 }
             }
         })?;
-        Ok(Self { chunks, present: Vec::new(), used: 0, goes_on })
+        Ok(Self { chunks, present: Vec::new(), used: 0, arrived: 0, goes_on })
     }
 }
 
 impl Read for Threaded<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.used == self.present.len() {
-            if (self.goes_on)().is_break() {
+            if (self.goes_on)(self.arrived).is_break() {
                 return Err(io::Error::other("interrupted"));
             }
             match self.chunks.recv_timeout(ASK_EVERY) {
-                Ok(chunk) => (self.present, self.used) = (chunk?, 0),
+                Ok(chunk) => {
+                    (self.present, self.used) = (chunk?, 0);
+                    self.arrived += self.present.len() as u64;
+                }
                 Err(RecvTimeoutError::Timeout) => continue,
                 // The thread ended after the last chunk, which is empty.
                 Err(RecvTimeoutError::Disconnected) => return Ok(0),

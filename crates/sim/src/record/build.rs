@@ -18,8 +18,8 @@ use crate::net::plan::StationPlan;
 use crate::net::route::{MediumId, NodeId};
 use crate::net::{FlowPlan, MediumKind, Network, Plan};
 use crate::record::{
-    BlockTimes, CellResult, EnergyByCause, EnergyOverhead, Fairness, FlowResult, QueueTrace, Responses,
-    RunResult, RunTrace, StationResult, WindowFairness,
+    BlockTimes, CellResult, EnergyByCause, EnergyOverhead, Fairness, FlowResult, QueueTrace, RadioInterval,
+    Responses, RunResult, RunTrace, StationResult, WindowFairness,
 };
 use crate::replay::Replayed;
 use crate::run::Run;
@@ -195,7 +195,27 @@ impl Network {
             Some(Application::Replay(replay)) => (replay.delays, replay.lost),
             _ => (Vec::new(), 0),
         };
-        Replayed { ledger, causes, radio, wakeups, delays, lost, events: self.events, skipped: Span::ZERO }
+        Replayed {
+            ledger,
+            causes,
+            radio,
+            wakeups,
+            delays,
+            lost,
+            events: self.events,
+            skipped: Span::ZERO,
+            radio_states: Vec::new(),
+        }
+    }
+
+    /// Takes the states of the first station's radio from the beginning to `end`, of a network that keeps its traces.
+    pub(crate) fn take_radio_states(
+        &mut self,
+        end: Instant,
+        scenario: &Scenario,
+        seed: u64,
+    ) -> Vec<RadioInterval> {
+        self.take_trace(end, Vec::new(), scenario, seed).radio_intervals(0)
     }
 
     /// The time of a station by state and by cause, as its result reports it.

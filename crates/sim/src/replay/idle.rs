@@ -18,10 +18,12 @@
 use std::ops::ControlFlow;
 
 use airwatt_base::{Instant, Span};
+use airwatt_energy::State;
 
-use super::Replayed;
+use super::{RadioPeriod, Replayed};
 use crate::media::Medium;
 use crate::net::{Network, Plan, RunProgress};
+use crate::record::RadioInterval;
 use crate::stack::application::{Application, Replay};
 
 /// The idle time that is measured: 600 triggers at an interval of 100 ms.
@@ -38,6 +40,8 @@ pub(super) struct Skipper {
     cycle: Span,
     /// The time skipped so far.
     skipped: Span,
+    /// When the simulated time stood still, and for how long.
+    skips: Vec<(Instant, Span)>,
     /// The accounts at both ends of the measured window.
     window: Option<Box<[Replayed; 2]>>,
     /// Events of the measured window.
@@ -53,7 +57,7 @@ impl Skipper {
         let listened =
             least_common_multiple(u64::from(station.power_save.listen_interval).max(1), dtim_period);
         let cycle = beacon_interval.saturating_mul(listened);
-        Self { gap, beacon_interval, cycle, skipped: Span::ZERO, window: None, events: 0 }
+        Self { gap, beacon_interval, cycle, skipped: Span::ZERO, skips: Vec::new(), window: None, events: 0 }
     }
 
     /// Runs the replay of `network` to its end. The result breaks if `watch` stopped it.
@@ -95,6 +99,7 @@ impl Skipper {
             self.measure(network, watch)?;
         }
         network.skip_idle(span);
+        self.skips.push((network.now, span));
         self.skipped = self.skipped.saturating_add(span);
         ControlFlow::Continue(())
     }
@@ -119,6 +124,39 @@ impl Skipper {
         self.events = after.events - before.events;
         self.window = Some(Box::new([before, after]));
         ControlFlow::Continue(())
+    }
+
+    /// The states of simulated time as states of the capture's time: what was skipped is a period of its own.
+    pub(super) fn in_capture_time(&self, states: &[RadioInterval]) -> Vec<RadioPeriod> {
+        let idle = self.window.as_deref().map_or(State::Sleep, |[before, after]| {
+            let spent = |state: &State| after.ledger.duration(*state) - before.ledger.duration(*state);
+            State::ALL.into_iter().max_by_key(spent).unwrap_or(State::Sleep)
+        });
+        let mut skips = self.skips.iter().copied().peekable();
+        let mut shift = Span::ZERO;
+        let mut periods = Vec::with_capacity(states.len() + 2 * self.skips.len());
+        for &RadioInterval { start, duration, state } in states {
+            let (mut start, end) = (start, start + duration);
+            let mut push = |start: Instant, duration: Span, state, is_simulated| {
+                if !duration.is_zero() {
+                    periods.push(RadioPeriod { start, duration, state, is_simulated });
+                }
+            };
+            while let Some((at, span)) = skips.next_if(|(at, _)| *at < end) {
+                push(start + shift, at.saturating_since(start), state, true);
+                push(at.max(start) + shift, span, idle, false);
+                (start, shift) = (at.max(start), shift + span);
+            }
+            push(start + shift, end.saturating_since(start), state, true);
+        }
+        if let Some(last) = states.last() {
+            for (_, span) in skips {
+                let start = last.start + last.duration + shift;
+                periods.push(RadioPeriod { start, duration: span, state: idle, is_simulated: false });
+                shift += span;
+            }
+        }
+        periods
     }
 
     /// Charges the time that was skipped.

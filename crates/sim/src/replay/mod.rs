@@ -9,8 +9,8 @@ pub mod idle;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use airwatt_base::Span;
-use airwatt_energy::{Causes, Ledger, Radio};
+use airwatt_base::{Instant, Span};
+use airwatt_energy::{Causes, Ledger, Radio, State};
 
 use self::idle::Skipper;
 use crate::net::{Network, Plan, RunProgress};
@@ -37,11 +37,34 @@ pub struct Replayed {
     pub events: u64,
     /// The part of the duration that was not simulated but charged as other idle time was.
     pub skipped: Span,
+    /// The states of the radio over the whole duration, if they were traced. A lower bound has none.
+    pub radio_states: Vec<RadioPeriod>,
+}
+
+/// A period that the radio of a replay spent in one state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RadioPeriod {
+    /// Its start, as time of the capture.
+    pub start: Instant,
+    /// Its duration.
+    pub duration: Span,
+    /// The state; of a period that was not simulated, the state in which idle time is spent for the most part.
+    pub state: State,
+    /// Whether it was simulated rather than charged as other idle time was.
+    pub is_simulated: bool,
+}
+
+/// What a replay keeps and leaves out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReplayOptions {
+    /// Gaps between arrivals that are longer are simulated in part, as [`idle`] says; `None` simulates everything.
+    pub skip_gaps: Option<Span>,
+    /// Whether the states of the radio are kept.
+    pub trace: bool,
 }
 
 /// Replays `arrivals` at the first station of `scenario` for `duration`. Packets that are still waiting then are neither
-/// in `delays` nor in `lost`. Gaps between arrivals that are longer than `skip_gaps` are simulated in part, as [`idle`] says;
-/// `None` simulates everything. `watch` is asked now and then whether to go on.
+/// in `delays` nor in `lost`. `watch` is asked now and then whether to go on.
 ///
 /// # Errors
 /// [`RunError::Radio`] for a radio profile that cannot be read, [`RunError::Interrupted`] where `watch` says so.
@@ -50,17 +73,29 @@ pub fn replay(
     seed: u64,
     arrivals: Vec<Arrival>,
     duration: Span,
-    skip_gaps: Option<Span>,
+    options: ReplayOptions,
     watch: &mut dyn FnMut(RunProgress) -> ControlFlow<()>,
 ) -> Result<Replayed, RunError> {
     let mut plan = Plan::new(scenario, seed).map_err(|error| RunError::Radio(error.to_string()))?;
     plan.replay(arrivals, duration);
-    let mut skipper = Skipper::new(&plan, skip_gaps);
+    let mut skipper = Skipper::new(&plan, options.skip_gaps);
+    let is_bound = plan.stations.first().is_some_and(|station| station.lower_bound);
     let mut network = Network::new(plan, seed);
+    // The radio of a lower bound is not the one that is simulated.
+    let traces = options.trace && !is_bound;
+    if traces {
+        network.trace();
+    }
     if skipper.run(&mut network, watch).is_break() {
         return Err(RunError::Interrupted);
     }
+    let states = if traces {
+        network.take_radio_states(Instant::ZERO + network.plan.duration.unwrap_or_default(), scenario, seed)
+    } else {
+        Vec::new()
+    };
     let mut replayed = network.into_replayed();
+    replayed.radio_states = skipper.in_capture_time(&states);
     skipper.charge(&mut replayed);
     Ok(replayed)
 }

@@ -6,7 +6,7 @@ fn run(policy: &str, arrivals: &[Arrival]) -> Replayed {
     let set = [("policy".to_owned(), policy.to_owned())];
     let scenario = Scenario::load("fast-dsl", &set).unwrap();
     let mut watch = |_: RunProgress| ControlFlow::Continue(());
-    replay(&scenario, 1, arrivals.to_vec(), Span::from_secs(3), None, &mut watch).unwrap()
+    replay(&scenario, 1, arrivals.to_vec(), Span::from_secs(3), ReplayOptions::default(), &mut watch).unwrap()
 }
 
 #[test]
@@ -66,8 +66,10 @@ fn replay_both(settings: &[(&str, &str)], arrivals: &[Arrival], duration: Span) 
         settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let scenario = Scenario::load("fast-dsl", &settings).unwrap();
     let mut watch = |_: RunProgress| ControlFlow::Continue(());
-    [None, Some(Span::from_secs(1))]
-        .map(|gap| replay(&scenario, 1, arrivals.to_vec(), duration, gap, &mut watch).unwrap())
+    [None, Some(Span::from_secs(1))].map(|skip_gaps| {
+        let options = ReplayOptions { skip_gaps, trace: true };
+        replay(&scenario, 1, arrivals.to_vec(), duration, options, &mut watch).unwrap()
+    })
 }
 
 fn energy_j(replayed: &Replayed) -> f64 {
@@ -88,9 +90,32 @@ fn skipped_idle_time_is_charged_as_simulated_idle_time_is() {
             assert_eq!(skipped.ledger.elapsed(), simulated.ledger.elapsed(), "{name}");
             assert_eq!((skipped.delays.len(), skipped.lost), (24, 0), "{name}");
             assert_close(&skipped, &simulated, &name);
+            for replayed in [&skipped, &simulated] {
+                assert_states_cover(replayed);
+            }
             if info.name != "uapsd" {
                 assert_delays_differ_by_backoff(&skipped, &simulated, &name);
             }
+        }
+    }
+}
+
+/// The traced states have no gap, cover the ledger's time, and agree with it where everything was simulated.
+fn assert_states_cover(replayed: &Replayed) {
+    let periods = &replayed.radio_states;
+    let mut until = Instant::ZERO;
+    for period in periods {
+        assert_eq!(period.start, until);
+        until += period.duration;
+    }
+    assert_eq!(until, Instant::ZERO + replayed.ledger.elapsed());
+    let of = |wanted: &dyn Fn(&RadioPeriod) -> bool| -> Span {
+        periods.iter().filter(|period| wanted(period)).map(|period| period.duration).sum()
+    };
+    assert_eq!(of(&|period| !period.is_simulated), replayed.skipped);
+    if replayed.skipped.is_zero() {
+        for state in State::ALL {
+            assert_eq!(of(&|period| period.state == state), replayed.ledger.duration(state), "{state:?}");
         }
     }
 }

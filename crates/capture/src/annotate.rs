@@ -1,0 +1,264 @@
+//! A copy of a capture with a comment at each 802.11 frame: the state of its station, and the findings.
+//!
+//! The copy is a pcapng file with the packets as they are, in the order of the file; Wireshark shows the comments of a packet
+//! above its layers, and `pkt_comment` filters by them. The capture is read twice: what a frame means for a finding may
+//! follow from later frames. Left out: comments and statistics of the original, and the names of its interfaces.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::Duration;
+
+use airwatt_base::Instant;
+use airwatt_dot11::{FrameKind, MacAddress};
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::PcapNgBlock;
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
+use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
+use pcap_file::{DataLink, Endianness, PcapError};
+
+use crate::analyze::{AnalyzeError, Progress};
+use crate::file::{Capture, OnReading, PacketSink, Reading, SourceFile, read_to_sink, sources};
+use crate::limits::Limits;
+use crate::packet::{AirFrame, Packet};
+use crate::power_save::{self, ModeSpan, Observations};
+use crate::report::KEEP_ALIVE;
+use crate::stations::station_of;
+
+/// Timestamps are in units of 10^-9 s.
+const NANOSECONDS: u8 = 9;
+/// Sleeping stations that the comment of a beacon names.
+const NAMED_STATIONS: usize = 6;
+
+/// A finding at a packet: packet number, and the text of its comment.
+pub type Remark = (u32, String);
+
+/// Writes the capture at `path` to `out`, with comments. `remarks` are further comments, those of the keep-alives of an
+/// analysis. `opened` is called when the files are open and nothing of them has been read.
+///
+/// # Errors
+/// [`AnalyzeError`]: the capture cannot be read twice, or `out` failed.
+pub fn annotate(
+    path: &Path,
+    limits: &Limits,
+    remarks: &[Remark],
+    out: &mut dyn io::Write,
+    opened: impl FnOnce() -> io::Result<()>,
+    watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<(), AnalyzeError> {
+    if !path.is_dir() && !path.is_file() {
+        let name = path.display();
+        return Err(AnalyzeError::Option(format!(
+            "--pcap: expected a capture in a file or a folder, which is read twice, got {name}; hint: save it to a file first"
+        )));
+    }
+    // The second reading needs files that were opened before privileges were given up.
+    let mut again = sources::of(path)?;
+    for source in &mut again {
+        source.open()?;
+    }
+    let mut on_reading = |reading: Reading| watch(Progress::Reading(reading));
+    let capture = Capture::open_then(path, limits, opened, &mut on_reading)?;
+    let comments = Comments::of(&capture, remarks);
+    copy(&capture, again, &comments, out, &mut on_reading)
+}
+
+/// Copies the packets of the files in the order in which the capture numbers them.
+fn copy(
+    capture: &Capture,
+    mut files: Vec<SourceFile>,
+    comments: &Comments<'_>,
+    out: &mut dyn io::Write,
+    on_reading: OnReading<'_>,
+) -> Result<(), AnalyzeError> {
+    let place = |source: &SourceFile| capture.files.iter().position(|file| file.name == source.name);
+    if !capture.files.is_empty() {
+        // Files without packets are not among those of the capture.
+        files.retain(|source| place(source).is_some());
+        files.sort_by_key(place);
+    }
+    let mut copier = Copier::new(out, comments).map_err(|error| AnalyzeError::Output(error.to_string()))?;
+    for file in files {
+        read_to_sink(file, &mut copier, &mut |bytes| on_reading(Reading { bytes, of: None }))?;
+    }
+    copier.finish().map_err(|error| AnalyzeError::Output(error.to_string()))
+}
+
+/// What is said of each packet.
+struct Comments<'a> {
+    capture: &'a Capture,
+    /// Indices of packets by number.
+    places: BTreeMap<u32, usize>,
+    seen: Observations,
+    /// Stations by cell and association identifier.
+    aids: BTreeMap<(MacAddress, u16), MacAddress>,
+    findings: BTreeMap<u32, Vec<String>>,
+}
+
+impl<'a> Comments<'a> {
+    fn of(capture: &'a Capture, remarks: &[Remark]) -> Self {
+        let seen = power_save::observe(capture);
+        let mut findings: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+        for finding in &seen.findings {
+            let (kind, sure) = (finding.kind, finding.certainty.name());
+            for occurrence in &finding.occurrences {
+                let detail =
+                    occurrence.detail.as_deref().map_or_else(String::new, |text| format!(": {text}"));
+                let text = format!("airwatt finding {}, {sure} [{}]{detail}", kind.name(), kind.clause());
+                findings.entry(occurrence.packet).or_default().push(text);
+            }
+        }
+        for (packet, text) in remarks {
+            findings.entry(*packet).or_default().push(format!("airwatt finding {KEEP_ALIVE}: {text}"));
+        }
+        let of_station =
+            |record: &power_save::StationRecord| Some(((record.bssid?, record.aid?), record.mac));
+        let aids = seen.stations.iter().filter_map(of_station).collect();
+        let first = |(index, packet): (usize, &Packet)| (packet.number, index);
+        // Of an A-MSDU the first packet has the frame.
+        let places = capture.packets.iter().enumerate().rev().map(first).collect();
+        Self { capture, places, seen, aids, findings }
+    }
+
+    /// The comments of a packet.
+    fn at(&self, number: u32) -> Vec<String> {
+        let packet = self.places.get(&number).and_then(|index| self.capture.packets.get(*index));
+        let frame = packet.and_then(|packet| Some((packet, self.capture.frame(packet)?)));
+        let mut comments = self.findings.get(&number).cloned().unwrap_or_default();
+        comments.extend(frame.and_then(|(packet, frame)| self.state(packet, frame)));
+        comments
+    }
+
+    fn state(&self, packet: &Packet, frame: &AirFrame) -> Option<String> {
+        if let Some(beacon) = frame.beacon.and_then(|at| self.capture.beacons.get(at as usize)) {
+            let of_cell = self.seen.stations.iter().filter(|record| record.bssid == Some(beacon.bssid));
+            let asleep = of_cell.filter(|record| self.is_asleep(record.mac, packet.at) == Some(true));
+            let names: Vec<String> = asleep.map(|record| record.mac.to_string()).collect();
+            let more = names.len().saturating_sub(NAMED_STATIONS);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let named = names.iter().take(NAMED_STATIONS).map(String::as_str).collect::<Vec<_>>().join(", ");
+            let named = if named.is_empty() { "no station".to_owned() } else { named };
+            let aids = beacon.aids.iter().map(|aid| match self.aids.get(&(beacon.bssid, *aid)) {
+                Some(mac) => mac.to_string(),
+                None => format!("AID {aid}"),
+            });
+            let waiting = aids.take(NAMED_STATIONS).collect::<Vec<_>>().join(", ");
+            let waiting = if waiting.is_empty() { "none".to_owned() } else { waiting };
+            return Some(format!("airwatt: in power save: {named}{more}; TIM bits: {waiting}"));
+        }
+        let polled = frame.transmitter.filter(|_| frame.control.kind == FrameKind::PsPoll);
+        let (mac, sent) = polled.map(|mac| (mac, true)).or_else(|| station_of(frame))?;
+        let span = self.span_at(mac, packet.at);
+        let mode = match span {
+            None => "mode not known".to_owned(),
+            Some(span) => {
+                let name = if span.in_power_save { "in power save" } else { "active" };
+                format!("{name} since {:.6} s", span.from.as_secs_f64())
+            }
+        };
+        let direction = if sent { "from" } else { "to" };
+        Some(format!("airwatt: {direction} {mac}, {mode}"))
+    }
+
+    fn span_at(&self, mac: MacAddress, at: Instant) -> Option<&ModeSpan> {
+        let spans = self.seen.modes.get(&mac)?;
+        let after = spans.partition_point(|span| span.from <= at);
+        spans.get(after.checked_sub(1)?).filter(|span| at <= span.until)
+    }
+
+    fn is_asleep(&self, mac: MacAddress, at: Instant) -> Option<bool> {
+        self.span_at(mac, at).map(|span| span.in_power_save)
+    }
+}
+
+/// Writes the packets that it takes.
+struct Copier<'a> {
+    out: PcapNgWriter<&'a mut dyn io::Write>,
+    comments: &'a Comments<'a>,
+    /// Link types in the order of the interfaces.
+    links: Vec<u32>,
+    number: u32,
+    /// The time of the packet before, in nanoseconds since 1970.
+    last_ns: u64,
+    failed: Option<io::Error>,
+}
+
+impl<'a> Copier<'a> {
+    fn new(out: &'a mut dyn io::Write, comments: &'a Comments<'a>) -> io::Result<Self> {
+        let program = concat!("airwatt ", env!("CARGO_PKG_VERSION"));
+        let section = SectionHeaderBlock {
+            endianness: Endianness::Little,
+            options: vec![
+                SectionHeaderOption::Comment(Cow::Owned(format!("{}, annotated", comments.capture.file))),
+                SectionHeaderOption::UserApplication(Cow::Borrowed(program)),
+            ],
+            ..SectionHeaderBlock::default()
+        };
+        let out = PcapNgWriter::with_section_header(out, section).map_err(io_error)?;
+        Ok(Self { out, comments, links: Vec::new(), number: 0, last_ns: 0, failed: None })
+    }
+
+    fn write(&mut self, link: u32, unix_ns: u64, original: u32, data: &[u8]) -> io::Result<()> {
+        let interface = match self.links.iter().position(|known| *known == link) {
+            Some(interface) => interface,
+            None => {
+                let description = InterfaceDescriptionBlock {
+                    linktype: DataLink::from(link),
+                    snaplen: 0,
+                    options: vec![InterfaceDescriptionOption::IfTsResol(NANOSECONDS)],
+                };
+                self.out.write_block(&description.into_block()).map_err(io_error)?;
+                self.links.push(link);
+                self.links.len() - 1
+            }
+        };
+        let comment = |text| EnhancedPacketOption::Comment(Cow::Owned(text));
+        let packet = EnhancedPacketBlock {
+            interface_id: interface as u32,
+            timestamp: Duration::from_nanos(unix_ns),
+            original_len: original,
+            data: Cow::Borrowed(data),
+            options: self.comments.at(self.number).into_iter().map(comment).collect(),
+        };
+        self.out.write_block(&packet.into_block()).map_err(io_error)?;
+        Ok(())
+    }
+
+    fn finish(self) -> io::Result<()> {
+        match self.failed {
+            Some(error) => Err(error),
+            None => self.out.into_inner().flush(),
+        }
+    }
+}
+
+impl PacketSink for Copier<'_> {
+    fn packet(&mut self, link: u32, unix_ns: Option<u64>, original: u32, data: &[u8]) {
+        self.number = self.number.saturating_add(1);
+        self.last_ns = unix_ns.unwrap_or(self.last_ns);
+        let original = original.max(u32::try_from(data.len()).unwrap_or(u32::MAX));
+        if self.failed.is_none() {
+            self.failed = self.write(link, self.last_ns, original, data).err();
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.links.is_empty()
+    }
+
+    fn is_full(&self) -> bool {
+        self.failed.is_some()
+    }
+}
+
+fn io_error(error: PcapError) -> io::Error {
+    match error {
+        PcapError::IoError(error) => error,
+        other => io::Error::other(other),
+    }
+}

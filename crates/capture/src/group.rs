@@ -1,0 +1,289 @@
+//! Group-addressed packets: which protocol sends them, and what they cost a station that sleeps.
+//!
+//! An access point sends group-addressed frames after DTIM beacons, and each station of the cell that listens to these
+//! receives all of them, whoever wants them. A packet to a group on Ethernet becomes one such frame. The cost of a frame to a
+//! sleeping station is its time on the air at the power of receiving, and the wait before it at that of listening: the beacon
+//! that precedes the frames is received anyway. Frames that the station sent itself come back to it and are left out,
+//! as are collisions, filters of the access point, and its conversion of multicast to unicast.
+
+use std::collections::BTreeMap;
+
+use airwatt_base::{Rate, Span};
+use airwatt_dot11::Preamble;
+use airwatt_dot11::airtime::frame_time;
+use airwatt_energy::Radio;
+use serde::Serialize;
+
+use crate::clock;
+use crate::file::Capture;
+use crate::packet::Packet;
+use crate::power_save::{ModeSpan, Observations};
+use crate::stations::{Direction, Station};
+
+/// What a group-addressed packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GroupProtocol {
+    /// Address resolution (RFC 826).
+    Arp,
+    /// Multicast DNS: UDP port 5353 (RFC 6762).
+    Mdns,
+    /// SSDP of UPnP: UDP port 1900.
+    Ssdp,
+    /// Link-local multicast name resolution: UDP port 5355 (RFC 4795).
+    Llmnr,
+    /// IPv6 neighbour discovery: ICMPv6 types 133 to 137 (RFC 4861).
+    NeighbourDiscovery,
+    /// Membership of groups: IGMP, and ICMPv6 types 130 to 132 and 143 (RFC 3376, RFC 3810).
+    Membership,
+    /// DHCP: UDP ports 67, 68, 546 and 547.
+    Dhcp,
+    /// Other IP packets.
+    OtherIp,
+    /// What is neither IP nor ARP.
+    Other,
+    /// A body that cannot be read.
+    Encrypted,
+}
+
+impl GroupProtocol {
+    /// Its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Arp => "arp",
+            Self::Mdns => "mdns",
+            Self::Ssdp => "ssdp",
+            Self::Llmnr => "llmnr",
+            Self::NeighbourDiscovery => "ipv6-nd",
+            Self::Membership => "igmp-mld",
+            Self::Dhcp => "dhcp",
+            Self::OtherIp => "other-ip",
+            Self::Other => "other",
+            Self::Encrypted => "encrypted",
+        }
+    }
+
+    /// The protocol of a packet of an Ethernet type, also within VLAN tags.
+    pub(crate) fn of(kind: u16, data: &[u8]) -> Self {
+        let byte = |at: usize| data.get(at).copied().unwrap_or_default();
+        match kind {
+            0x0806 => Self::Arp,
+            0x8100 | 0x88a8 if data.len() > 4 => Self::of(u16::from_be_bytes([data[2], data[3]]), &data[4..]),
+            0x0800 => {
+                let header = usize::from(byte(0) & 15) * 4;
+                Self::of_ip(byte(9), data.get(header..).unwrap_or_default())
+            }
+            // Hop-by-hop options, as of MLD, are 8 bytes and more (RFC 8200 4.3).
+            0x86dd if byte(6) == 0 => {
+                let options = 40 + 8 + usize::from(byte(41)) * 8;
+                Self::of_ip(byte(40), data.get(options..).unwrap_or_default())
+            }
+            0x86dd => Self::of_ip(byte(6), data.get(40..).unwrap_or_default()),
+            _ => Self::Other,
+        }
+    }
+
+    fn of_ip(protocol: u8, data: &[u8]) -> Self {
+        match (protocol, data) {
+            (17, [s0, s1, d0, d1, ..]) => {
+                let ports = [u16::from_be_bytes([*s0, *s1]), u16::from_be_bytes([*d0, *d1])];
+                match ports {
+                    ports if ports.contains(&5353) => Self::Mdns,
+                    ports if ports.contains(&1900) => Self::Ssdp,
+                    ports if ports.contains(&5355) => Self::Llmnr,
+                    [_, 67 | 68 | 546 | 547] => Self::Dhcp,
+                    _ => Self::OtherIp,
+                }
+            }
+            (58, [133..=137, ..]) => Self::NeighbourDiscovery,
+            (58, [130..=132 | 143, ..]) | (2, _) => Self::Membership,
+            _ => Self::OtherIp,
+        }
+    }
+}
+
+/// What group-addressed frames cost a station that sleeps.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GroupReport {
+    /// The rate at which they are sent, in words.
+    pub rate: String,
+    /// Time over which they were counted: the whole capture, or the time in which the station was in power save.
+    pub elapsed_s: f64,
+    /// The cost by protocol, the highest first.
+    pub protocols: Vec<GroupCost>,
+    /// All together.
+    pub energy_j: f64,
+    /// Energy over the time.
+    pub average_power_w: f64,
+}
+
+/// The frames of one protocol.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GroupCost {
+    /// `arp`, `mdns`, `ssdp`, `llmnr`, `ipv6-nd`, `igmp-mld`, `dhcp`, `other-ip`, `other`, `encrypted`.
+    pub protocol: &'static str,
+    /// Frames.
+    pub frames: u64,
+    /// Their bytes on the air.
+    pub bytes: u64,
+    /// Their time on the air.
+    pub air_s: f64,
+    /// Their energy.
+    pub energy_j: f64,
+    /// That over the time.
+    pub average_power_w: f64,
+}
+
+/// How group-addressed frames are sent where the capture does not say: the rate, and the mean wait for the medium.
+#[derive(Clone, Copy, Debug)]
+struct Sending {
+    rate: Rate,
+    preamble: Preamble,
+    wait: Span,
+}
+
+impl Sending {
+    /// A rate is DSSS or CCK at 1, 2, 5.5 and 11 Mb/s, otherwise OFDM. The wait is a DIFS and half the smallest contention
+    /// window: 50 us and 15.5 slots of 20 us, or 34 us and 7.5 slots of 9 us (802.11-2020 tables 16-4 and 17-21).
+    fn at(rate: Rate) -> Self {
+        let is_dsss = [1_000_000, 2_000_000, 5_500_000, 11_000_000].contains(&rate.as_bps());
+        let (preamble, wait_us) = if is_dsss { (Preamble::LongDsss, 360) } else { (Preamble::Ofdm, 101) };
+        Self { rate, preamble, wait: Span::from_micros(wait_us) }
+    }
+}
+
+/// MAC header, LLC and SNAP, and FCS of a frame, beyond the body of an Ethernet frame.
+const MAC_BYTES: u32 = 24 + 8 + 4;
+/// What CCMP adds.
+const CIPHER_BYTES: u32 = 16;
+const ETHERNET_BYTES: u32 = 14;
+
+/// The group-addressed frames of a capture, as a sleeping station receives them. `rate` is that of beacons where the capture
+/// does not state a frame's own. `None` if there are none.
+pub(crate) fn report(
+    capture: &Capture,
+    seen: &Observations,
+    station: &Station,
+    radio: &Radio,
+    rate: Rate,
+) -> Option<GroupReport> {
+    let sending = Sending::at(rate);
+    let spans = match station {
+        Station::Mac(mac) => seen.modes.get(mac).filter(|_| capture.is_air()),
+        Station::Ip(_) => None,
+    };
+    let record = seen.stations.iter().find(|record| *station == Station::Mac(record.mac));
+    let cell = record.and_then(|record| record.bssid);
+    let asleep = |packet: &Packet| spans.is_none_or(|spans| is_asleep(spans, packet));
+    let own = own_address(capture, station);
+    let mut by_protocol: BTreeMap<GroupProtocol, (u64, u64, Span)> = BTreeMap::new();
+    let mut stated = false;
+    for packet in capture.packets.iter().filter(|packet| !packet.repeated) {
+        let Some(protocol) = packet.group else { continue };
+        let is_own = packet.macs.is_some_and(|(source, _)| Some(source) == own);
+        let frame = capture.frame(packet);
+        let other_cell = frame.is_some_and(|frame| cell.is_some() && frame.bssid != cell);
+        if is_own || other_cell || !asleep(packet) {
+            continue;
+        }
+        let (bytes, air) = match frame {
+            Some(frame) => {
+                let known = frame.rate.zip(frame.preamble);
+                stated |= known.is_some();
+                let (rate, preamble) = known.unwrap_or((sending.rate, sending.preamble));
+                (frame.air_bytes, frame_time(preamble, rate, frame.air_bytes))
+            }
+            None => {
+                let bytes = packet.wire_bytes.saturating_sub(ETHERNET_BYTES) + MAC_BYTES + CIPHER_BYTES;
+                (bytes, frame_time(sending.preamble, sending.rate, bytes))
+            }
+        };
+        let entry = by_protocol.entry(protocol).or_default();
+        entry.0 += 1;
+        entry.1 += u64::from(bytes);
+        entry.2 += air;
+    }
+    if by_protocol.is_empty() {
+        return None;
+    }
+    let elapsed = spans.map_or_else(
+        || clock::covered(capture),
+        |spans| {
+            spans
+                .iter()
+                .filter(|span| span.in_power_save)
+                .map(|span| span.until.saturating_since(span.from))
+                .sum()
+        },
+    );
+    let elapsed_s = elapsed.as_secs_f64();
+    let power = |energy_j: f64| if elapsed_s > 0.0 { energy_j / elapsed_s } else { 0.0 };
+    let cost = |(protocol, (frames, bytes, air)): (GroupProtocol, (u64, u64, Span))| {
+        let energy_j = (radio.receive * air + radio.listen * (sending.wait * frames)).as_joules();
+        let (protocol, air_s) = (protocol.name(), air.as_secs_f64());
+        GroupCost { protocol, frames, bytes, air_s, energy_j, average_power_w: power(energy_j) }
+    };
+    let mut protocols: Vec<GroupCost> = by_protocol.into_iter().map(cost).collect();
+    protocols.sort_by(|a, b| b.energy_j.total_cmp(&a.energy_j));
+    let energy_j = protocols.iter().map(|cost| cost.energy_j).sum();
+    let rate = if stated { "as captured".to_owned() } else { format!("at {rate}, that of beacons") };
+    Some(GroupReport { rate, elapsed_s, protocols, energy_j, average_power_w: power(energy_j) })
+}
+
+/// Whether the station was in power save at the time of a packet.
+fn is_asleep(spans: &[ModeSpan], packet: &Packet) -> bool {
+    let after = spans.partition_point(|span| span.from <= packet.at);
+    let span = after.checked_sub(1).and_then(|at| spans.get(at));
+    span.is_some_and(|span| span.in_power_save && packet.at <= span.until)
+}
+
+/// The MAC address from which the station sends most of its packets.
+fn own_address(capture: &Capture, station: &Station) -> Option<airwatt_dot11::MacAddress> {
+    let mut counts = BTreeMap::new();
+    for packet in &capture.packets {
+        if station.direction(capture, packet) == Some(Direction::Up)
+            && let Some((source, _)) = packet.macs
+        {
+            *counts.entry(source).or_insert(0u64) += 1;
+        }
+    }
+    counts.into_iter().max_by_key(|(_, count)| *count).map(|(mac, _)| mac)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn protocols_by_their_headers() {
+        let ipv4 = |protocol: u8, payload: &[u8]| {
+            let mut bytes = vec![0; 20];
+            (bytes[0], bytes[9]) = (0x45, protocol);
+            bytes.extend_from_slice(payload);
+            bytes
+        };
+        let udp = |port: u16| ipv4(17, &[&[0x30, 0x39][..], &port.to_be_bytes(), &[0; 4]].concat());
+        let ipv6 = |next: u8, payload: &[u8]| {
+            let mut bytes = vec![0; 40];
+            bytes[6] = next;
+            bytes.extend_from_slice(payload);
+            bytes
+        };
+        for (port, protocol) in
+            [(5353, "mdns"), (1900, "ssdp"), (5355, "llmnr"), (67, "dhcp"), (9, "other-ip")]
+        {
+            assert_eq!(GroupProtocol::of(0x0800, &udp(port)).name(), protocol);
+        }
+        assert_eq!(GroupProtocol::of(0x0806, &[]).name(), "arp");
+        assert_eq!(GroupProtocol::of(0x0800, &ipv4(2, &[0x11])).name(), "igmp-mld");
+        assert_eq!(GroupProtocol::of(0x86dd, &ipv6(58, &[135, 0])).name(), "ipv6-nd");
+        assert_eq!(GroupProtocol::of(0x86dd, &ipv6(58, &[128, 0])).name(), "other-ip");
+        // MLD has a hop-by-hop option.
+        assert_eq!(
+            GroupProtocol::of(0x86dd, &ipv6(0, &[58, 0, 5, 2, 0, 0, 0, 0, 143, 0])).name(),
+            "igmp-mld"
+        );
+        assert_eq!(GroupProtocol::of(0x8100, &[0, 5, 0x08, 0x06, 0, 1]).name(), "arp");
+        assert_eq!(GroupProtocol::of(0x88cc, &[]).name(), "other");
+        assert_eq!(GroupProtocol::of(0x0800, &[0x4f]).name(), "other-ip", "cut short");
+    }
+}

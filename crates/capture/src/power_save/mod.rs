@@ -1,0 +1,56 @@
+//! What stations and access points did about power save, as an 802.11 capture shows it.
+//!
+//! The analysis follows each station's PM bit, PS-Polls, triggers and TIM bits through the frames ([`station`]) and the beacons
+//! and group-addressed frames of each cell ([`cell`]), and reports what the rules of 802.11-2020 11.1 and 11.2.3 do not
+//! allow or what wastes energy ([`finding`]). A monitor misses frames, and it does not see when a packet
+//! reaches the access point. Therefore there are the grace periods below, each occurrence names its packet, and a finding
+//! is [`Certainty::Found`] only if it follows from frames that were captured. What rests on the absence of a frame, or on
+//! a time that no frame shows, is [`Certainty::Possible`]. `docs/findings.md` has a ladder for each kind.
+//!
+//! Left out: S-APSD, TWT, and stations of ad hoc networks.
+
+mod cell;
+mod finding;
+mod observer;
+mod record;
+mod station;
+
+use airwatt_base::{Instant, Span};
+use airwatt_dot11::FrameKind;
+
+pub use self::finding::{Certainty, Finding, FindingKind, Occurrence};
+pub use self::record::{ModeSpan, Observations, StationRecord};
+use crate::file::Capture;
+use crate::packet::AirFrame;
+use observer::Observer;
+
+/// A frame may be in the access point's hardware when its station enters power save; for this long that is no fault.
+const IN_FLIGHT: Span = Span::from_millis(10);
+/// An access point responds to a request within this time, several frames of contention included.
+const PROMPT: Span = Span::from_millis(50);
+/// A frame that is not captured within two beacon intervals of the usual length counts as not sent.
+const NEVER: Span = Span::from_millis(205);
+/// A frame this soon after a station left power save was buffered before.
+const WAS_WAITING: Span = Span::from_millis(5);
+/// PM changes that follow each other within a beacon interval of the usual length save almost nothing.
+const FLAP_INTERVAL: Span = Span::from_micros(102_400);
+/// This many such changes in a row are flapping.
+const FLAP_CHANGES: u32 = 4;
+/// A time unit (802.11-2020 3.1).
+const TU: Span = Span::from_micros(1_024);
+
+/// Follows the power save of all stations of a capture; empty for captures that are not of 802.11.
+///
+/// The work is linear in the packets, up to a logarithm: a beacon is entered in its cell's log, and a station reads the
+/// totals of the beacons since its last frame when it has the next one.
+pub fn observe(capture: &Capture) -> Observations {
+    let is_ack = |frame: &AirFrame| frame.control.kind == FrameKind::Ack;
+    let mut observer = Observer::new(capture.frames.iter().any(is_ack));
+    for segment in &capture.segments {
+        observer.segment(capture, segment);
+    }
+    observer.finish()
+}
+
+/// Time and number of a packet that a finding may refer to.
+type Mark = (Instant, u32);

@@ -1,0 +1,164 @@
+//! Divides the frames of a capture among its cells and its stations.
+
+use std::collections::BTreeMap;
+
+use airwatt_base::Span;
+use airwatt_dot11::{FrameKind, MacAddress};
+
+use super::cell::Cell;
+use super::finding::{Certainty, FindingKind, Findings, find};
+use super::record::Observations;
+use super::station::StationState;
+use crate::clock::Segment;
+use crate::file::Capture;
+use crate::packet::{AirFrame, Packet};
+use crate::stations::station_of;
+
+/// A response follows its frame within this time.
+const RESPONSE: Span = Span::from_millis(5);
+
+#[derive(Default)]
+pub(super) struct Observer {
+    stations: BTreeMap<MacAddress, StationState>,
+    cells: BTreeMap<MacAddress, Cell>,
+    findings: Findings,
+    /// Whether the capture has acknowledgements; one that was made on an access point often has none.
+    hears_acks: bool,
+    /// Stations with frames in the present segment.
+    active: Vec<MacAddress>,
+}
+
+impl Observer {
+    pub(super) fn new(hears_acks: bool) -> Self {
+        Self { hears_acks, ..Self::default() }
+    }
+
+    pub(super) fn segment(&mut self, capture: &Capture, segment: &Segment) {
+        let packets = &capture.packets[segment.first..segment.end];
+        for (index, packet) in packets.iter().enumerate() {
+            let Some(frame) = capture.frame(packet) else { continue };
+            if let Some(beacon) = frame.beacon.and_then(|at| capture.beacons.get(at as usize)) {
+                self.cells.entry(beacon.bssid).or_default().beacon(packet, frame, beacon, &mut self.findings);
+                continue;
+            }
+            let next = packets.get(index + 1);
+            self.frame(capture, packet, frame, next.and_then(|next| Some((next, capture.frame(next)?))));
+            self.frame_of_access_point(packet, frame);
+        }
+        for mac in std::mem::take(&mut self.active) {
+            let Some(state) = self.stations.get_mut(&mac) else { continue };
+            state.read_beacons(&self.cells, &mut self.findings);
+            state.end_segment(segment.until, &mut self.findings);
+        }
+        for (bssid, cell) in &mut self.cells {
+            cell.end_segment(*bssid, &mut self.findings);
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Observations {
+        for state in self.stations.values_mut() {
+            state.read_beacons(&self.cells, &mut self.findings);
+        }
+        let mut seen =
+            Observations { findings: self.findings.into_values().collect(), ..Observations::default() };
+        for (mac, state) in self.stations {
+            seen.stations.push(state.record);
+            seen.modes.insert(mac, state.modes);
+        }
+        seen
+    }
+
+    fn frame(
+        &mut self,
+        capture: &Capture,
+        packet: &Packet,
+        frame: &AirFrame,
+        next: Option<(&Packet, &AirFrame)>,
+    ) {
+        let kind = frame.control.kind;
+        let has_response = next.is_some_and(|(next, response)| {
+            matches!(response.control.kind, FrameKind::Ack | FrameKind::BlockAck)
+                && Some(response.receiver) == frame.transmitter
+                && next.at.saturating_since(packet.at) < RESPONSE
+        });
+        let acknowledged = self.hears_acks.then_some(has_response);
+        if let Some(station) = frame.transmitter.filter(|_| kind == FrameKind::PsPoll) {
+            let (state, findings) = self.station(station, frame);
+            state.expire(packet.at, findings);
+            state.ps_poll(packet, frame, acknowledged, findings);
+        } else if let Some(uapsd) = frame.requested_uapsd {
+            if let Some(station) = frame.transmitter {
+                self.station(station, frame).0.record.uapsd = Some(uapsd != 0);
+            }
+        } else if let Some(aid) = frame.aid {
+            self.associated(capture, packet, frame, aid);
+        } else if matches!(kind, FrameKind::Deauthentication | FrameKind::Disassociation) {
+            for mac in [Some(frame.receiver), frame.transmitter].into_iter().flatten() {
+                if let Some(state) = self.stations.get_mut(&mac) {
+                    state.leave(packet.at, &mut self.findings);
+                }
+            }
+        } else if let Some((station, up)) = station_of(frame) {
+            let (state, findings) = self.station(station, frame);
+            state.expire(packet.at, findings);
+            state.count_air(frame, up);
+            if up {
+                state.sent_by_station(packet, frame, findings);
+            } else if !packet.repeated {
+                let cell = state.record.bssid;
+                let state = self.stations.entry(station).or_default();
+                let cell = cell.and_then(|bssid| self.cells.get(&bssid));
+                state.sent_to_station(packet, frame, acknowledged, cell, &mut self.findings);
+            }
+        }
+    }
+
+    /// An association response. An access point that announces U-APSD grants it to a station that requests it.
+    fn associated(&mut self, capture: &Capture, packet: &Packet, frame: &AirFrame, aid: u16) {
+        let (state, findings) = self.station(frame.receiver, frame);
+        state.record.aid = Some(aid);
+        let announces = frame.bssid.and_then(|bssid| capture.networks.get(&bssid)?.uapsd) == Some(true);
+        if state.record.uapsd == Some(true) && announces && !frame.grants_uapsd {
+            state.record.uapsd = Some(false);
+            let key = (FindingKind::UapsdNotGranted, Certainty::Found, frame.receiver);
+            find(findings, key, (packet.at, packet.number), || {
+                "the access point announces U-APSD and the station requested it; the association response does not have it"
+                    .to_owned()
+            });
+        }
+    }
+
+    /// A frame of an access point that is no beacon, as its cell sees it.
+    fn frame_of_access_point(&mut self, packet: &Packet, frame: &AirFrame) {
+        let control = &frame.control;
+        let from_ap = control.from_ds && !control.to_ds || control.kind == FrameKind::Action;
+        let Some(bssid) = frame.bssid.filter(|bssid| from_ap && frame.transmitter == Some(*bssid)) else {
+            return;
+        };
+        // Its first beacon may come later.
+        let cell = self.cells.entry(bssid).or_default();
+        let stations = &self.stations;
+        cell.frame(packet, frame, bssid, &mut self.findings, || {
+            stations.values().any(|state| state.record.bssid == Some(bssid) && state.is_asleep())
+        });
+    }
+
+    /// The state of the station of a frame, up to date with the beacons of its cell before the frame.
+    fn station(&mut self, mac: MacAddress, frame: &AirFrame) -> (&mut StationState, &mut Findings) {
+        let state = self.stations.entry(mac).or_default();
+        state.read_beacons(&self.cells, &mut self.findings);
+        state.record.mac = mac;
+        if !std::mem::replace(&mut state.is_active, true) {
+            self.active.push(mac);
+        }
+        if let Some(bssid) = frame.bssid.filter(|bssid| state.record.bssid != Some(*bssid)) {
+            // Another cell assigns another association identifier.
+            if state.record.bssid.is_some() {
+                state.record.aid = None;
+            }
+            state.record.bssid = Some(bssid);
+            state.beacons_read = self.cells.get(&bssid).map_or(0, |cell| cell.marks.len());
+        }
+        (state, &mut self.findings)
+    }
+}

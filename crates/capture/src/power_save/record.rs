@@ -1,0 +1,125 @@
+//! What is known of a station at the end: its counts, its modes, and the ledgers that bound its energy.
+
+use std::collections::BTreeMap;
+
+use airwatt_base::{Instant, Span};
+use airwatt_dot11::MacAddress;
+use airwatt_dot11::airtime::frame_time;
+use airwatt_energy::{Ledger, State};
+
+use super::Finding;
+use crate::packet::AirFrame;
+
+/// The power save of one station.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StationRecord {
+    /// Its address.
+    pub mac: MacAddress,
+    /// Its cell.
+    pub bssid: Option<MacAddress>,
+    /// Its association identifier, from the association or a PS-Poll.
+    pub aid: Option<u16>,
+    /// Whether it uses U-APSD, from its association or from EOSP bits; `None` if neither was captured.
+    pub uapsd: Option<bool>,
+    /// Changes of the PM bit.
+    pub pm_changes: u32,
+    /// Time during which its mode was known.
+    pub mode_known: Span,
+    /// Of that, in power save (PM = 1).
+    pub in_power_save: Span,
+    /// PS-Polls.
+    pub ps_polls: u32,
+    /// Frames that opened a service period.
+    pub triggers: u32,
+    /// Null and QoS Null frames that it sent.
+    pub nulls: u32,
+    /// Data frames with a body that it sent, without retransmissions.
+    pub data_up: u32,
+    /// Data frames with a body that were sent to it, without retransmissions.
+    pub data_down: u32,
+    /// Beacons of its access point while its association identifier was known.
+    pub beacons: u32,
+    /// Of those, with its TIM bit set.
+    pub tim_set: u32,
+    /// Time on the air of what it sent, as far as rates are known.
+    pub transmit: Span,
+    /// Time on the air of what was sent to it, and of its access point's beacons.
+    pub receive: Span,
+    /// Of both, while in power save.
+    pub awake_in_power_save: Span,
+    /// Frames counted in both.
+    pub timed_frames: u32,
+    /// Frames to and from it whose rate is not known.
+    pub untimed_frames: u32,
+}
+
+impl StationRecord {
+    /// Two ledgers of the radio over `covered`: one of a radio that sleeps whenever the station is in power save and has no
+    /// frame on the air, and one of a radio that never sleeps. Its energy lies between. `None` unless the rates of most
+    /// frames are known, since nothing is measured otherwise.
+    pub fn ledgers(&self, covered: Span) -> Option<(Ledger, Ledger)> {
+        if self.timed_frames <= self.untimed_frames {
+            return None;
+        }
+        let busy = self.transmit + self.receive;
+        let asleep = self.in_power_save.saturating_sub(self.awake_in_power_save);
+        let total = covered.max(busy + asleep);
+        let ledger = |asleep: Span| {
+            let mut ledger = Ledger::new(Instant::ZERO);
+            let mut until = Instant::ZERO;
+            let listening = total.saturating_sub(busy + asleep);
+            for (state, span) in [
+                (State::Transmit, self.transmit),
+                (State::Receive, self.receive),
+                (State::Sleep, asleep),
+                (State::Listen, listening),
+            ] {
+                until += span;
+                ledger.spend(state, until);
+            }
+            ledger
+        };
+        Some((ledger(asleep), ledger(Span::ZERO)))
+    }
+}
+
+/// A time during which the power-management mode of a station was known and did not change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ModeSpan {
+    /// Its begin.
+    pub from: Instant,
+    /// Its end.
+    pub until: Instant,
+    /// Whether the station was in power save.
+    pub in_power_save: bool,
+}
+
+/// The power save of all stations of an 802.11 capture.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Observations {
+    /// Stations in order of address.
+    pub stations: Vec<StationRecord>,
+    /// The modes of each station, in order of time.
+    pub modes: BTreeMap<MacAddress, Vec<ModeSpan>>,
+    /// Findings by kind and station.
+    pub findings: Vec<Finding>,
+}
+
+/// Time on the air of a number of frames, as far as their rates are known.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct AirTotal {
+    pub(super) span: Span,
+    pub(super) timed_frames: u32,
+    pub(super) untimed_frames: u32,
+}
+
+impl AirTotal {
+    pub(super) fn add(&mut self, frame: &AirFrame) {
+        if let (Some(rate), Some(preamble)) = (frame.rate, frame.preamble) {
+            self.span += frame_time(preamble, rate, frame.air_bytes);
+            self.timed_frames += 1;
+        } else {
+            self.untimed_frames += 1;
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! A built capture for each kind of finding, and one that nearly has it.
+
+use airwatt_dot11::{AssociationResponse, Elements};
+
+use super::*;
+
+const BEACON_US: u64 = 102_400;
+
+/// A group-addressed data frame of the access point.
+fn group(number: u16, more: bool) -> Vec<u8> {
+    frame(FrameKind::Data, false, |header| {
+        header.address1 = MacAddress::BROADCAST;
+        header.control.more_data = more;
+        header.sequence_control = Some(number << 4);
+    })
+}
+
+fn dtim(count: u8, period: u8, group: bool) -> Vec<u8> {
+    beacon_of(0, TimFields { dtim_count: count, dtim_period: period, group, aids: &[] }, None)
+}
+
+fn has(frames: &[(u64, Vec<u8>)], kind: FindingKind) -> u64 {
+    kinds(&ladder(frames)).iter().filter(|(found, _)| *found == kind).map(|(_, count)| count).sum()
+}
+
+/// ```text
+/// STA  PM=1                    PS-Poll
+/// AP          beacon(TIM bit)           Null(More Data=0)
+/// ```
+#[test]
+fn a_tim_bit_without_a_frame_is_stuck() {
+    let asleep = [(0, poll()), (1, data(1, false)), (2, null(true))];
+    let empty = || frame(FrameKind::Null, false, |_| ());
+    let with = |rest: &[(u64, Vec<u8>)]| [&asleep[..], rest].concat();
+    let stuck = with(&[(100, beacon(&[1])), (101, poll()), (103, empty())]);
+    assert_eq!(has(&stuck, FindingKind::TimStuck), 1);
+    let found =
+        findings(&ladder(&stuck)).into_iter().find(|found| found.kind == FindingKind::TimStuck).unwrap();
+    assert_eq!((found.certainty, found.awake), (Certainty::Found, Span::from_millis(2)));
+    // Without the bit the station asked in vain, which is no fault of the access point; and data is what it asks for.
+    assert_eq!(has(&with(&[(100, beacon(&[])), (101, poll()), (103, empty())]), FindingKind::TimStuck), 0);
+    assert_eq!(
+        has(&with(&[(100, beacon(&[1])), (101, poll()), (103, data(2, false))]), FindingKind::TimStuck),
+        0
+    );
+}
+
+#[test]
+fn beacons_of_access_points_have_a_tim() {
+    let bare = |capability: u16| {
+        let mut bytes = frame(FrameKind::Beacon, false, |header| header.address1 = MacAddress::BROADCAST);
+        bytes.extend_from_slice(&[0; 8]);
+        bytes.extend_from_slice(&100u16.to_le_bytes());
+        bytes.extend_from_slice(&capability.to_le_bytes());
+        Elements::push_ssid(&mut bytes, b"t");
+        bytes
+    };
+    assert_eq!(has(&[(0, bare(1)), (102, bare(1))], FindingKind::TimMissing), 2);
+    // An ad hoc network has none (IBSS is bit 1).
+    assert_eq!(has(&[(0, bare(2)), (102, bare(2))], FindingKind::TimMissing), 0);
+    // The element may be in the part that was not captured.
+    let mut cut = File::new(127).packet(0, &bare(1));
+    let at = cut.0.len() - bare(1).len() - 4;
+    let longer = (bare(1).len() as u32 + 20).to_le_bytes();
+    cut.0[at..at + 4].copy_from_slice(&longer);
+    assert_eq!(kinds(&cut.read()), []);
+}
+
+/// ```text
+/// STA  PM=1 (asleep)
+/// AP           beacon(DTIM)   group(More Data=0)   group
+/// ```
+#[test]
+fn all_but_the_last_group_frame_have_more_data() {
+    let after_dtim =
+        |more| vec![(0, null(true)), (100, dtim(0, 1, true)), (101, group(1, more)), (102, group(2, false))];
+    assert_eq!(kinds(&ladder(&after_dtim(false))), [(FindingKind::MoreDataMissing, 1)]);
+    assert_eq!(kinds(&ladder(&after_dtim(true))), []);
+    let mut nobody_sleeps = after_dtim(false);
+    nobody_sleeps[0].1 = null(false);
+    assert_eq!(kinds(&ladder(&nobody_sleeps)), []);
+    // The next one follows the next DTIM beacon.
+    let apart = [
+        (0, null(true)),
+        (100, dtim(0, 1, true)),
+        (101, group(1, false)),
+        (202, dtim(0, 1, true)),
+        (203, group(2, false)),
+    ];
+    assert_eq!(kinds(&ladder(&apart)), []);
+}
+
+#[test]
+fn an_access_point_that_announces_uapsd_grants_it() {
+    let announced = |qos_info| {
+        beacon_of(0, TimFields { dtim_count: 0, dtim_period: 1, group: false, aids: &[] }, Some(qos_info))
+    };
+    let request = |qos_info: Option<u8>| {
+        let mut bytes = frame(FrameKind::AssociationRequest, true, |_| ());
+        bytes.extend_from_slice(&[1, 0, 10, 0]);
+        if let Some(qos_info) = qos_info {
+            Elements::push_wmm(&mut bytes, qos_info);
+        }
+        bytes
+    };
+    let response = |qos_info: Option<u8>| {
+        let mut bytes = frame(FrameKind::AssociationResponse, false, |_| ());
+        AssociationResponse { capability: Capability(1), status: 0, aid: 1 }.encode(&mut bytes);
+        if let Some(qos_info) = qos_info {
+            Elements::push_wmm(&mut bytes, qos_info);
+        }
+        bytes
+    };
+    let asked = |ap, station, granted| {
+        kinds(&ladder(&[(0, announced(ap)), (10, request(station)), (11, response(granted))]))
+    };
+    assert_eq!(asked(0x80, Some(0x0f), None), [(FindingKind::UapsdNotGranted, 1)]);
+    assert_eq!(asked(0x80, Some(0x0f), Some(0)), [(FindingKind::UapsdNotGranted, 1)]);
+    assert_eq!(asked(0x80, Some(0x0f), Some(0x80)), []);
+    assert_eq!(asked(0x80, Some(0), None), [], "it did not ask");
+    assert_eq!(asked(0, Some(0x0f), None), [], "it was not announced");
+}
+
+#[test]
+fn a_station_that_sends_all_the_time_is_awake() {
+    let sends = |every: u64| {
+        let up = |number: u64| {
+            frame(FrameKind::Data, true, |header| {
+                header.control.power_management = true;
+                header.sequence_control = Some((number as u16) << 4);
+            })
+        };
+        let frames: Vec<_> = (0..30).map(|number| (20 + number * every, up(number))).collect();
+        [&[(0, null(false)), (10, null(true))], &frames[..]].concat()
+    };
+    assert_eq!(kinds(&ladder(&sends(8))), [(FindingKind::AwakeInPowerSave, 1)]);
+    assert_eq!(findings(&ladder(&sends(8)))[0].awake, Span::from_millis(29 * 8));
+    assert_eq!(kinds(&ladder(&sends(20))), [], "it may sleep for 20 ms");
+}
+
+/// ```text
+/// AP  data   beacon(DTIM, group bit)   (nothing)   beacon
+/// ```
+#[test]
+fn group_frames_that_are_announced_are_sent() {
+    let first = (0, data(1, false));
+    let nothing = [first.clone(), (100, dtim(0, 1, true)), (202, dtim(0, 1, false))];
+    assert_eq!(kinds(&ladder(&nothing)), [(FindingKind::GroupNotSent, 1)]);
+    assert_eq!(findings(&ladder(&nothing))[0].certainty, Certainty::Possible);
+    let sent = [first.clone(), (100, dtim(0, 1, true)), (103, group(1, false)), (202, dtim(0, 1, false))];
+    assert_eq!(kinds(&ladder(&sent)), []);
+    // The monitor was away, or captures beacons alone.
+    assert_eq!(kinds(&ladder(&[first, (100, dtim(0, 1, true)), (900, dtim(0, 1, false))])), []);
+    assert_eq!(kinds(&ladder(&nothing[1..])), []);
+}
+
+#[test]
+fn dtim_counts_go_on() {
+    let counts = |counts: &[(u64, u8)]| {
+        let frames: Vec<_> = counts.iter().map(|(at, count)| (*at, dtim(*count, 3, false))).collect();
+        has(&frames, FindingKind::DtimSkipped)
+    };
+    assert_eq!(counts(&[(0, 2), (102, 1), (205, 0), (307, 2), (410, 1)]), 0);
+    assert_eq!(counts(&[(0, 2), (102, 1), (205, 2), (307, 1)]), 1);
+    // The beacon between them was not captured.
+    assert_eq!(counts(&[(0, 2), (205, 0), (307, 2)]), 0);
+}
+
+/// Beacons at their target times plus `offset_us`, of which one is delayed; each beacon is captured when it is sent.
+fn beacons(offset_us: u64, count: u64, delayed: (u64, u64), without: &[u64]) -> Capture {
+    let mut file = File::new(127);
+    for number in (0..count).filter(|number| !without.contains(number)) {
+        let late = if number == delayed.0 { delayed.1 } else { 300 * (number % 3) };
+        let timestamp_us = number * BEACON_US + offset_us + late;
+        let tim = TimFields { dtim_count: 0, dtim_period: 1, group: false, aids: &[] };
+        file = file.packet(timestamp_us, &beacon_of(timestamp_us, tim, None));
+    }
+    file.read()
+}
+
+#[test]
+fn a_late_beacon_is_late_by_the_clock_of_its_access_point() {
+    let capture = beacons(40_000, 30, (12, 15_000), &[]);
+    assert_eq!(kinds(&capture), [(FindingKind::BeaconLate, 1)]);
+    let found = &findings(&capture)[0];
+    assert_eq!(found.occurrences[0].packet, 13);
+    assert!(found.delay > Span::from_millis(14) && found.delay <= Span::from_millis(15), "{}", found.delay);
+    assert_eq!(kinds(&beacons(40_000, 30, (12, 8_000), &[])), [], "a busy channel");
+    assert_eq!(kinds(&beacons(102_300, 30, (0, 0), &[])), [], "offsets next to the interval");
+}
+
+#[test]
+fn a_beacon_is_missing_if_nearly_all_others_were_captured() {
+    let capture = beacons(0, 40, (0, 0), &[20]);
+    assert_eq!(kinds(&capture), [(FindingKind::BeaconMissing, 1)]);
+    assert_eq!(findings(&capture)[0].certainty, Certainty::Possible);
+    let every_third: Vec<u64> = (0..40).filter(|number| number % 3 == 1).collect();
+    assert_eq!(kinds(&beacons(0, 40, (0, 0), &every_third)), [], "a monitor that misses many");
+    assert_eq!(kinds(&beacons(0, 40, (0, 0), &[])), []);
+}
+
+/// After its deauthentication a station is not in power save any more.
+#[test]
+fn a_station_that_left_is_not_asleep() {
+    let leave = || frame(FrameKind::Deauthentication, true, |_| ());
+    let late = |frames: &[(u64, Vec<u8>)]| has(frames, FindingKind::SentToSleeper);
+    let asleep =
+        [(0, null(false)), (10, poll()), (11, data(1, false)), (12, null(true)), (100, data(2, false))];
+    assert_eq!(late(&asleep), 1);
+    let mut left = asleep.to_vec();
+    left.insert(4, (50, leave()));
+    assert_eq!(late(&left), 0);
+}

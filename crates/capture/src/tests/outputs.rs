@@ -1,0 +1,210 @@
+//! The time line, the annotated copy, and captures of several files or stations.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use super::*;
+use crate::{Progress, analyze_stations, annotate};
+
+/// A folder that is removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("airwatt-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.0.join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn go_on(_: Progress) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+fn exchange() -> File {
+    [
+        (0, null(false)),
+        (10, null(true)),
+        (100, beacon(&[1])),
+        (101, poll()),
+        (103, data(1, false)),
+        (150, null(false)),
+    ]
+    .iter()
+    .fold(File::new(127), |file, (millis, bytes)| file.packet(millis * 1_000, bytes))
+}
+
+#[test]
+fn the_time_line_has_modes_frames_and_states() {
+    let capture = exchange().read();
+    let policies = ["psm".to_owned()];
+    let question = Question { policies: &policies, trace: true, ..Question::default() };
+    let line = analyze_capture(&capture, &question, &mut go_on).unwrap().timeline.unwrap();
+    assert_eq!(line.stations, [STATION.to_string()]);
+    let modes: Vec<_> = (0..line.modes.station.len())
+        .map(|row| {
+            (
+                line.modes.time_ns[row] / 1_000_000,
+                line.modes.duration_ns[row] / 1_000_000,
+                line.modes.in_power_save[row],
+            )
+        })
+        .collect();
+    assert_eq!(modes, [(0, 10, false), (10, 140, true)]);
+    assert_eq!(line.frames.kind, ["null", "null", "ps-poll", "data", "null"]);
+    assert_eq!(line.beacons.aids, [[1]]);
+    assert_eq!(line.policies, ["psm"]);
+    // The states follow each other without a gap, from the first packet to the end of the replay.
+    let mut until = 0;
+    for (at, length) in line.radio_states.time_ns.iter().zip(&line.radio_states.duration_ns) {
+        assert_eq!(*at, until);
+        until += length;
+    }
+    assert_eq!(until, 400_000_000);
+    let mut perfetto = Vec::new();
+    line.write_perfetto(&[("tim-stuck".to_owned(), 5, 3)], &mut perfetto).unwrap();
+    assert!(perfetto.windows(10).any(|bytes| bytes == b"power save"));
+    // Without being asked for, it is not there.
+    assert_eq!(analyze_capture(&capture, &Question::default(), &mut go_on).unwrap().timeline, None);
+}
+
+/// The copy has the packets as they are, and the comments are read by tshark where it is installed.
+#[test]
+fn the_copy_has_the_packets_and_comments() {
+    let folder = Folder::new("annotate");
+    let path = folder.write("x.pcap", &exchange().0);
+    let mut copy = Vec::new();
+    let remarks = [(3, "a remark".to_owned())];
+    annotate(&path, &Limits::default(), &remarks, &mut copy, || Ok(()), &mut go_on).unwrap();
+    let (before, after) = (exchange().read(), Capture::read("copy", &copy[..]).unwrap());
+    assert_eq!(before.packets, after.packets);
+    assert_eq!((before.frames, before.start_unix_ns), (after.frames, after.start_unix_ns));
+    let text = String::from_utf8_lossy(&copy);
+    assert!(text.contains(&format!("airwatt: in power save: {STATION}; TIM bits: {STATION}")), "{text}");
+    assert!(text.contains(&format!("airwatt: from {STATION}, in power save since 0.010000 s")), "{text}");
+    assert!(text.contains("airwatt finding keep-alive: a remark"), "{text}");
+    let pipe =
+        annotate("/dev/null".as_ref(), &Limits::default(), &[], &mut Vec::new(), || Ok(()), &mut go_on);
+    assert!(pipe.unwrap_err().to_string().contains("save it to a file"));
+}
+
+/// Files of a folder are read in order of time, whatever their names; their packets are numbered on.
+#[test]
+fn a_folder_stands_for_its_captures() {
+    let folder = Folder::new("folder");
+    let packet = udp(A, B, (1, 2), 0);
+    folder.write("b.pcap0", &File::new(101).packet(1_000, &packet).packet(2_000, &packet).0);
+    folder.write("a.pcap1", &File::new(101).packet(3_000, &packet).0);
+    folder.write("empty.pcap2", &File::new(101).0);
+    folder.write("notes.txt", b"no capture");
+    let mut sizes = Vec::new();
+    let capture = Capture::open(&folder.0, &Limits::default(), &mut |reading| {
+        sizes.push(reading.of);
+        ControlFlow::Continue(())
+    });
+    let capture = capture.unwrap();
+    assert_eq!(capture.packets.iter().map(|packet| packet.number).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(clock::covered(&capture), Span::from_millis(2));
+    let file_of =
+        |packet| capture.file_of(packet).map(|(name, number)| (name.rsplit('/').next().unwrap(), number));
+    assert_eq!([1, 2, 3].map(file_of), [Some(("b.pcap0", 1)), Some(("b.pcap0", 2)), Some(("a.pcap1", 1))]);
+    assert!(sizes.iter().all(|size| size.is_some_and(|bytes| bytes > 100)), "{sizes:?}");
+    let mut copy = Vec::new();
+    annotate(&folder.0, &Limits::default(), &[], &mut copy, || Ok(()), &mut go_on).unwrap();
+    assert_eq!(Capture::read("copy", &copy[..]).unwrap().packets, capture.packets);
+    let bare = Folder::new("bare");
+    bare.write("notes.txt", b"no capture");
+    let error = Capture::open(&bare.0, &Limits::default(), &mut |_| ControlFlow::Continue(())).unwrap_err();
+    assert!(error.is_wrong_input() && error.to_string().contains("got 0"), "{error}");
+}
+
+#[test]
+fn each_station_gets_its_analysis() {
+    let folder = Folder::new("stations");
+    let other = [192, 168, 1, 3];
+    let file = File::new(101).packet(1, &udp(A, B, (1, 2), 0)).packet(2, &udp(other, B, (1, 2), 0));
+    let path = folder.write("x.pcap", &file.0);
+    let policies = ["psm".to_owned()];
+    let question = Question { policies: &policies, ..Question::default() };
+    let stations = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let analyses = analyze_stations(&path, &question, &names, || Ok(()), &mut go_on);
+        analyses.map(|list| list.into_iter().map(|one| one.station.unwrap()).collect::<Vec<_>>())
+    };
+    let mut all = stations(&["all"]).unwrap();
+    all.sort();
+    assert_eq!(all, ["192.168.1.2", "192.168.1.3"]);
+    assert_eq!(stations(&["192.168.1.3", "192.168.1.2"]).unwrap(), ["192.168.1.3", "192.168.1.2"]);
+    assert!(stations(&["192.168.1.2", "frob"]).is_err());
+}
+
+/// An ARP request from a neighbour costs a sleeping station its air time; its own one does not count.
+#[test]
+fn group_addressed_packets_have_a_price() {
+    let with = |source: u8, kind: u16, inside: &[u8]| {
+        let mut bytes = ethernet(kind, inside);
+        bytes[..6].fill(0xff);
+        bytes[11] = source;
+        bytes
+    };
+    let own = |inside: &[u8]| {
+        let mut bytes = ethernet(0x0800, inside);
+        bytes[11] = 7;
+        bytes
+    };
+    let capture = File::new(1)
+        .packet(1, &own(&udp(A, B, (1, 2), 0)))
+        .packet(1_000_000, &with(9, 0x0806, &[0; 46]))
+        .packet(2_000_000, &with(7, 0x0806, &[0; 46]))
+        .packet(3_000_000, &with(9, 0x0800, &udp(B, [224, 0, 0, 251], (5353, 5353), 100)))
+        .read();
+    let policies = ["psm".to_owned()];
+    let question = Question { station: Some("192.168.1.2"), policies: &policies, ..Question::default() };
+    let group = analyze_capture(&capture, &question, &mut go_on).unwrap().group.unwrap();
+    let rows: Vec<_> = group.protocols.iter().map(|cost| (cost.protocol, cost.frames)).collect();
+    assert_eq!(rows, [("mdns", 1), ("arp", 1)]);
+    // 46 bytes with MAC header, LLC, cipher and FCS are 98: 784 us at 1 Mb/s after 192 us of preamble. The radio receives
+    // at 1.5 W, and waits 360 us at 0.39 W.
+    let arp = &group.protocols[1];
+    assert!((arp.air_s - 976e-6).abs() < 1e-9, "{}", arp.air_s);
+    assert!((arp.energy_j - (976e-6 * 1.5 + 360e-6 * 0.39)).abs() < 1e-9, "{}", arp.energy_j);
+    let settings = [("wifi.beacon_rate".to_owned(), "6Mbps".to_owned())];
+    let faster =
+        analyze_capture(&capture, &Question { settings: &settings, ..question }, &mut go_on).unwrap();
+    assert!(faster.group.unwrap().energy_j < group.energy_j / 3.0);
+}
+
+/// The band consists of the assumptions that it names, and an option takes one of them out.
+#[test]
+fn bands_say_what_they_consist_of() {
+    let capture =
+        File::new(101).packet(1, &udp(A, B, (1, 2), 0)).packet(9_000_000, &udp(B, A, (2, 1), 0)).read();
+    let policies = ["psm".to_owned()];
+    let question = Question { policies: &policies, radio: Some("esp32-c3"), ..Question::default() };
+    let of = |settings: &[(String, String)]| {
+        let analysis = analyze_capture(&capture, &Question { settings, ..question }, &mut go_on).unwrap();
+        analysis.policies.into_iter().next().unwrap()
+    };
+    let policy = of(&[]);
+    let names: Vec<&str> = policy.assumptions.iter().map(|assumption| assumption.what.as_str()).collect();
+    assert!(names.contains(&"beacon rate"), "{names:?}");
+    let below: f64 = policy.assumptions.iter().map(|one| policy.energy_j - one.energy_low_j).sum();
+    assert!((policy.energy_low_j.unwrap() - (policy.energy_j - below)).abs() < 1e-12);
+    assert!(policy.assumptions.iter().all(|one| one.share >= 0.02 && one.energy_low_j <= one.energy_high_j));
+    let known = of(&[("wifi.beacon_rate".to_owned(), "1Mbps".to_owned())]);
+    assert!(known.assumptions.iter().all(|one| one.what != "beacon rate"));
+    assert_eq!(known.energy_j, policy.energy_j, "1 Mb/s is what is assumed");
+}

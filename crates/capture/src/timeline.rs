@@ -1,0 +1,386 @@
+//! Who slept when: the modes, frames and beacons of an 802.11 capture, the packets of the station in question, and the states
+//! of its radio under each policy.
+//!
+//! A time line is a set of tables in columns, which the document of an analysis has if it is asked for: pictures, Parquet
+//! files and traces for the Perfetto viewer are made from it. Times are nanoseconds since the capture's earliest packet.
+//! Modes and frames are what was captured; the states of a radio are simulated.
+
+use airwatt_base::{Instant, Span};
+use airwatt_dot11::airtime::frame_time;
+use airwatt_dot11::{FrameKind, MacAddress};
+use airwatt_energy::{Radio, State};
+use airwatt_sim::perfetto::Writer;
+use airwatt_sim::replay::RadioPeriod;
+use serde::{Deserialize, Serialize};
+
+use crate::file::Capture;
+use crate::power_save::Observations;
+use crate::stations::{Direction, Station, station_of};
+
+/// The tables of a time line.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Timeline {
+    /// Addresses of stations, to which `station` is an index elsewhere.
+    pub stations: Vec<String>,
+    /// Addresses of access points, to which `cell` is an index.
+    pub cells: Vec<String>,
+    /// Policies, to which `policy` is an index.
+    pub policies: Vec<String>,
+    /// Names of the radio's states, to which `state` is an index.
+    pub states: Vec<String>,
+    /// The radio's power in each state.
+    pub powers_w: Vec<f64>,
+    /// Power-management modes that stations announced.
+    pub modes: Modes,
+    /// Frames to and from stations.
+    pub frames: Frames,
+    /// Beacons.
+    pub beacons: Beacons,
+    /// Packets of the station in question.
+    pub packets: Packets,
+    /// States of its radio under each policy.
+    pub radio_states: RadioStates,
+}
+
+/// Times in which a station's mode was known.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Modes {
+    /// Index of the station.
+    pub station: Vec<u32>,
+    /// Begin.
+    pub time_ns: Vec<u64>,
+    /// Length.
+    pub duration_ns: Vec<u64>,
+    /// Whether it was in power save.
+    pub in_power_save: Vec<bool>,
+}
+
+/// Frames to and from stations.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Frames {
+    /// Index of the station.
+    pub station: Vec<u32>,
+    /// Time.
+    pub time_ns: Vec<u64>,
+    /// Time on the air; 0 if the rate is not known.
+    pub duration_ns: Vec<u64>,
+    /// Number of the packet.
+    pub packet: Vec<u32>,
+    /// Whether the station sent it.
+    pub up: Vec<bool>,
+    /// `data`, `null`, `ps-poll`.
+    pub kind: Vec<String>,
+    /// Length of the frame.
+    pub bytes: Vec<u32>,
+    /// The PM bit.
+    pub power_management: Vec<bool>,
+    /// The More Data bit.
+    pub more_data: Vec<bool>,
+    /// The EOSP bit.
+    pub eosp: Vec<bool>,
+    /// Whether it repeats a frame that was captured.
+    pub repeated: Vec<bool>,
+}
+
+/// Beacons.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Beacons {
+    /// Index of the access point.
+    pub cell: Vec<u32>,
+    /// Time.
+    pub time_ns: Vec<u64>,
+    /// Number of the packet.
+    pub packet: Vec<u32>,
+    /// DTIM count; 255 without a TIM.
+    pub dtim_count: Vec<u8>,
+    /// Whether group-addressed frames follow.
+    pub group: Vec<bool>,
+    /// Association identifiers with their TIM bit set.
+    pub aids: Vec<Vec<u16>>,
+}
+
+/// Packets of the station in question, of any link type, without 802.11 retransmissions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Packets {
+    /// Time.
+    pub time_ns: Vec<u64>,
+    /// Number of the packet.
+    pub packet: Vec<u32>,
+    /// Whether it was sent to the station.
+    pub down: Vec<bool>,
+    /// Bytes on the link.
+    pub bytes: Vec<u32>,
+}
+
+/// States of a radio under policies.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RadioStates {
+    /// Index of the policy.
+    pub policy: Vec<u32>,
+    /// Begin.
+    pub time_ns: Vec<u64>,
+    /// Length.
+    pub duration_ns: Vec<u64>,
+    /// Index of the state.
+    pub state: Vec<u8>,
+    /// Whether it was simulated, rather than charged as other idle time was.
+    pub simulated: Vec<bool>,
+}
+
+const fn nanos(at: Instant) -> u64 {
+    at.as_nanos()
+}
+
+impl Timeline {
+    /// The tables that follow from the capture alone.
+    pub(crate) fn of(
+        capture: &Capture,
+        seen: &Observations,
+        station: Option<&Station>,
+        radio: &Radio,
+    ) -> Self {
+        let mut line = Self {
+            stations: seen.modes.keys().map(MacAddress::to_string).collect(),
+            cells: capture.networks.keys().map(MacAddress::to_string).collect(),
+            states: State::ALL.iter().map(|state| state.name().to_owned()).collect(),
+            powers_w: State::ALL.iter().map(|state| radio.power(*state).as_watts()).collect(),
+            ..Self::default()
+        };
+        for (index, spans) in (0..).zip(seen.modes.values()) {
+            for span in spans {
+                line.modes.station.push(index);
+                line.modes.time_ns.push(nanos(span.from));
+                line.modes.duration_ns.push(span.until.saturating_since(span.from).as_nanos());
+                line.modes.in_power_save.push(span.in_power_save);
+            }
+        }
+        let stations: Vec<MacAddress> = seen.modes.keys().copied().collect();
+        let cells: Vec<MacAddress> = capture.networks.keys().copied().collect();
+        for packet in &capture.packets {
+            if let Some(direction) = station.and_then(|station| station.direction(capture, packet))
+                && !packet.repeated
+            {
+                line.packets.time_ns.push(nanos(packet.at));
+                line.packets.packet.push(packet.number);
+                line.packets.down.push(direction == Direction::Down);
+                line.packets.bytes.push(packet.wire_bytes);
+            }
+            let Some(frame) = capture.frame(packet) else { continue };
+            if let Some(beacon) = frame.beacon.and_then(|at| capture.beacons.get(at as usize)) {
+                let Ok(cell) = cells.binary_search(&beacon.bssid) else { continue };
+                line.beacons.cell.push(cell as u32);
+                line.beacons.time_ns.push(nanos(packet.at));
+                line.beacons.packet.push(packet.number);
+                line.beacons.dtim_count.push(beacon.dtim.map_or(u8::MAX, |(count, _)| count));
+                line.beacons.group.push(beacon.group);
+                line.beacons.aids.push(beacon.aids.clone());
+                continue;
+            }
+            let kind = frame.control.kind;
+            let polled = frame.transmitter.filter(|_| kind == FrameKind::PsPoll).map(|mac| (mac, true));
+            let Some((mac, up)) = polled.or_else(|| station_of(frame)) else { continue };
+            let Ok(index) = stations.binary_search(&mac) else { continue };
+            let frames = &mut line.frames;
+            frames.station.push(index as u32);
+            frames.time_ns.push(nanos(packet.at));
+            let on_air = frame.rate.zip(frame.preamble);
+            let on_air = on_air.map(|(rate, preamble)| frame_time(preamble, rate, frame.air_bytes));
+            frames.duration_ns.push(on_air.map_or(0, Span::as_nanos));
+            frames.packet.push(packet.number);
+            frames.up.push(up);
+            frames.kind.push(kind_name(kind).to_owned());
+            frames.bytes.push(frame.air_bytes);
+            frames.power_management.push(frame.control.power_management);
+            frames.more_data.push(frame.control.more_data);
+            frames.eosp.push(frame.eosp);
+            frames.repeated.push(packet.repeated);
+        }
+        line
+    }
+
+    /// Adds the states of the radio under policies.
+    pub(crate) fn add_radio_states(&mut self, lines: Vec<(String, Vec<RadioPeriod>)>) {
+        for (policy, periods) in lines {
+            let index = self.policies.len() as u32;
+            self.policies.push(policy);
+            let states = &mut self.radio_states;
+            for period in periods {
+                states.policy.push(index);
+                states.time_ns.push(nanos(period.start));
+                states.duration_ns.push(period.duration.as_nanos());
+                states.state.push(period.state as u8);
+                states.simulated.push(period.is_simulated);
+            }
+        }
+    }
+
+    /// Writes the time line for the Perfetto viewer. `findings` are marks with a name, a time and a packet number.
+    ///
+    /// # Errors
+    /// Returns the errors of `out`.
+    pub fn write_perfetto(
+        &self,
+        findings: &[(String, u64, u32)],
+        out: &mut dyn std::io::Write,
+    ) -> std::io::Result<()> {
+        let mut writer = Writer::new(out);
+        let at = Instant::from_nanos;
+        let span =
+            |time_ns: &u64, duration_ns: &u64| (at(*time_ns), at(time_ns.saturating_add(*duration_ns)));
+        // A frame whose rate is not known is drawn as long as a viewer shows at all.
+        let visible = |duration_ns: &u64| *duration_ns.max(&1_000);
+        for (index, station) in (0u32..).zip(&self.stations) {
+            let parent = writer.track(&format!("station {station}, as captured"), None, None)?;
+            let modes = writer.track("announced mode", Some(parent), None)?;
+            for (row, _) in self.modes.station.iter().enumerate().filter(|(_, of)| **of == index) {
+                let name = if self.modes.in_power_save[row] { "power save" } else { "active" };
+                let (start, end) = span(&self.modes.time_ns[row], &self.modes.duration_ns[row]);
+                writer.slice(modes, name, start, end)?;
+            }
+            let frames = &self.frames;
+            for (name, up) in [("frames sent", true), ("frames received", false)] {
+                let track = writer.track(name, Some(parent), None)?;
+                let own = |row: &usize| frames.station[*row] == index && frames.up[*row] == up;
+                let mut free_from = Instant::ZERO;
+                for row in (0..frames.station.len()).filter(own) {
+                    let (start, end) = span(&frames.time_ns[row], &visible(&frames.duration_ns[row]));
+                    // Slices of one track must not overlap.
+                    let (start, end) = (start.max(free_from), end.max(free_from));
+                    free_from = end;
+                    let (kind, bytes, packet) = (&frames.kind[row], frames.bytes[row], frames.packet[row]);
+                    let more = if frames.more_data[row] { " more" } else { "" };
+                    let eosp = if frames.eosp[row] { " eosp" } else { "" };
+                    writer.slice(
+                        track,
+                        &format!("{kind} {bytes} B, packet {packet}{more}{eosp}"),
+                        start,
+                        end,
+                    )?;
+                }
+            }
+        }
+        for (index, policy) in (0u32..).zip(&self.policies) {
+            let parent = writer.track(&format!("policy {policy}, simulated"), None, None)?;
+            let states = writer.track("radio", Some(parent), None)?;
+            let power = writer.track("power", Some(parent), Some("uW"))?;
+            let radio = &self.radio_states;
+            for row in (0..radio.policy.len()).filter(|row| radio.policy[*row] == index) {
+                let (start, end) = span(&radio.time_ns[row], &radio.duration_ns[row]);
+                let state = usize::from(radio.state[row]);
+                let Some(name) = self.states.get(state) else { continue };
+                let watts = self.powers_w.get(state).copied().unwrap_or_default();
+                writer.slice(states, name, start, end)?;
+                writer.count(power, start, (watts * 1e6).round() as u64)?;
+            }
+        }
+        let track = writer.track("findings", None, None)?;
+        let mut free_from = Instant::ZERO;
+        for (name, time_ns, packet) in findings {
+            let (start, end) = span(time_ns, &1_000);
+            let (start, end) = (start.max(free_from), end.max(free_from));
+            free_from = end;
+            writer.slice(track, &format!("{name}, packet {packet}"), start, end)?;
+        }
+        Ok(())
+    }
+}
+
+/// A pause in power save that a radio cannot sleep in with a profit.
+const NAP: Span = Span::from_millis(10);
+/// Time on the air of a frame whose rate is not known: some 200 bytes at 6 Mb/s.
+const UNKNOWN_AIR: Span = Span::from_micros(300);
+
+/// The states that the radio of a station had as far as its frames show: in power save it sleeps but for its own exchanges and
+/// for DTIM beacons, otherwise it listens. `None` for a station whose mode is never known.
+pub(crate) fn as_captured(
+    capture: &Capture,
+    seen: &Observations,
+    station: &Station,
+    radio: &Radio,
+) -> Option<Vec<RadioPeriod>> {
+    let Station::Mac(mac) = station else { return None };
+    let spans = seen.modes.get(mac).filter(|spans| !spans.is_empty())?;
+    let cell = seen.stations.iter().find(|record| record.mac == *mac)?.bssid;
+    let asleep_at = |at: Instant| {
+        let after = spans.partition_point(|span| span.from <= at);
+        let span = after.checked_sub(1).and_then(|index| spans.get(index));
+        span.is_some_and(|span| span.in_power_save && at < span.until)
+    };
+    let mut line = ObservedLine { periods: Vec::new(), until: Instant::ZERO, wake_up: radio.wake_up.time };
+    for packet in &capture.packets {
+        let Some(frame) = capture.frame(packet) else { continue };
+        let beacon = frame.beacon.and_then(|at| capture.beacons.get(at as usize));
+        let is_heard = beacon.is_some_and(|beacon| {
+            let is_dtim = beacon.dtim.is_none_or(|(count, _)| count == 0);
+            Some(beacon.bssid) == cell && (is_dtim || !asleep_at(packet.at))
+        });
+        let polled = frame.control.kind == FrameKind::PsPoll && frame.transmitter == Some(*mac);
+        let own = if polled { Some((*mac, true)) } else { station_of(frame) };
+        let state = match own.filter(|(of, _)| of == mac) {
+            Some((_, true)) => State::Transmit,
+            Some((_, false)) => State::Receive,
+            None if is_heard => State::Receive,
+            None => continue,
+        };
+        let on_air = frame.rate.zip(frame.preamble);
+        let on_air =
+            on_air.map_or(UNKNOWN_AIR, |(rate, preamble)| frame_time(preamble, rate, frame.air_bytes));
+        line.fill(packet.at, spans, beacon.is_none());
+        line.push(packet.at, packet.at + on_air, state);
+    }
+    let end = capture.segments.iter().map(|segment| segment.until).max().unwrap_or(Instant::ZERO);
+    line.fill(end, spans, false);
+    Some(line.periods)
+}
+
+/// The states of a radio under construction.
+struct ObservedLine {
+    periods: Vec<RadioPeriod>,
+    until: Instant,
+    wake_up: Span,
+}
+
+impl ObservedLine {
+    fn push(&mut self, start: Instant, end: Instant, state: State) {
+        let start = start.max(self.until);
+        let duration = end.saturating_since(start);
+        if duration.is_zero() {
+            return;
+        }
+        match self.periods.last_mut() {
+            Some(last) if last.state == state => last.duration += duration,
+            _ => self.periods.push(RadioPeriod { start, duration, state, is_simulated: false }),
+        }
+        self.until = end;
+    }
+
+    /// The time up to the next frame: asleep in power save, with a wake-up at its end, otherwise listening.
+    fn fill(&mut self, at: Instant, spans: &[crate::power_save::ModeSpan], is_own: bool) {
+        if is_own && at.saturating_since(self.until) <= NAP && !self.periods.is_empty() {
+            self.push(self.until, at, State::Listen);
+            return;
+        }
+        let first = spans.partition_point(|span| span.until <= self.until);
+        for span in spans[first..].iter().take_while(|span| span.from < at) {
+            self.push(self.until, span.from, State::Listen);
+            let end = span.until.min(at);
+            if !span.in_power_save {
+                self.push(self.until, end, State::Listen);
+                continue;
+            }
+            let awake = Instant::ZERO + (end - Instant::ZERO).saturating_sub(self.wake_up);
+            self.push(self.until, awake.max(self.until), State::Sleep);
+            self.push(self.until, end, State::WakeUp);
+        }
+        self.push(self.until, at, State::Listen);
+    }
+}
+
+const fn kind_name(kind: FrameKind) -> &'static str {
+    match kind {
+        FrameKind::PsPoll => "ps-poll",
+        FrameKind::Null | FrameKind::QosNull => "null",
+        FrameKind::Data | FrameKind::QosData => "data",
+        _ => "other",
+    }
+}

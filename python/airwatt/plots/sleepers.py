@@ -1,0 +1,270 @@
+"""Who slept when: modes and frames of stations as captured, and the states of a radio under each policy.
+
+The left column is the whole capture, the right one a second of it: around the first finding, or where most packets are.
+If traffic is sparse, the axis of the left column is shortened in silent times, which are tinted, so that short
+exchanges stay visible. Radio states are drawn as shares of each dot: nothing is left out by sampling.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch
+from numpy.typing import NDArray
+
+from airwatt.plots import style
+
+Numbers = NDArray[np.float64]
+
+_DOTS = 900
+_ZOOM_S = 1.0
+_MOST_STATIONS = 6
+_MOST_POLICIES = 12
+# Silence is shortened if traffic takes a smaller share of the time than this.
+_SPARSE = 0.25
+# The share of the axis that shortened silence gets.
+_SILENT_SHARE = 0.3
+_TICKS = 7
+_TRANSITIONS = ("to-sleep", "wake-up")
+_ACTIVE, _ASLEEP = style.STATES["listen"], style.STATES["sleep"]
+
+
+class Scale(NamedTuple):
+    """A time axis: positions of knots, and the times that stand there. Linear between two knots."""
+
+    times: Numbers
+    places: Numbers
+    gaps: list[tuple[float, float]]
+    """Shortened silence, as positions."""
+
+    def place(self, times: Numbers) -> Numbers:
+        """Gives the positions of times."""
+        return np.interp(times, self.times, self.places)
+
+    def time(self, places: Numbers) -> Numbers:
+        """Gives the times at positions."""
+        return np.interp(places, self.places, self.times)
+
+
+def scale_of(times: Numbers, end: float) -> Scale:
+    """The axis of a whole capture, whose packets have these times."""
+    bare = Scale(np.array([0.0, end]), np.array([0.0, end]), [])
+    if len(times) == 0:
+        return bare
+    knots = np.unique(np.concatenate([[0.0], times, [end]]))
+    silences = np.diff(knots)
+    is_long = silences > max(1.0, end / 200)
+    busy = end - silences[is_long].sum()
+    if not is_long.any() or busy > _SPARSE * end:
+        return bare
+    # Even a capture of two packets has some width for each.
+    busy = max(busy, 1e-3)
+    around = busy / (4 * (len(silences) + 1))
+    shortened = _SILENT_SHARE * busy / is_long.sum()
+    widths = np.where(is_long, shortened, silences + around)
+    places = np.concatenate([[0.0], np.cumsum(widths)])
+    gaps = [(float(places[i]), float(places[i + 1])) for i in np.flatnonzero(is_long)]
+    return Scale(knots, places, gaps)
+
+
+def clock(seconds: float) -> str:
+    """A time on an axis: seconds, or hours and minutes of long captures."""
+    if seconds < 120:
+        return f"{seconds:.4g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+class Sleepers:
+    """The rows of the picture, from an analysis with a time line."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self.document = document
+        self.line = document["timeline"]
+        frames, packets = self.line["frames"], self.line["packets"]
+        self.packets = _seconds(packets["time_ns"])
+        self.frames = _seconds(frames["time_ns"])
+        states = self.line["radio_states"]
+        self.state_ends = _seconds(states["time_ns"]) + _seconds(states["duration_ns"])
+        self.times = np.unique(np.concatenate([self.packets, self.frames]))
+        beacons = _seconds(self.line["beacons"]["time_ns"])
+        self.end = float(max([1e-6, *(array.max() for array in (self.times, beacons) if len(array))]))
+        self.stations = self._chosen()
+        self.policies = list(self.line["policies"])[:_MOST_POLICIES]
+
+    def _chosen(self) -> list[int]:
+        """The station in question first, then those with most frames."""
+        counts = np.bincount(self.line["frames"]["station"], minlength=len(self.line["stations"]))
+        order = sorted(range(len(counts)), key=lambda index: -counts[index])
+        named = self.document["station"]
+        order.sort(key=lambda index: self.line["stations"][index] != named)
+        return [index for index in order if counts[index] or self.line["stations"][index] == named][:_MOST_STATIONS]
+
+    def rows(self) -> int:
+        """The number of panels of a column."""
+        return 1 + len(self.stations) + len(self.policies)
+
+    def heights(self) -> list[float]:
+        """Heights of the panels, relative to each other."""
+        return [0.8, *([0.7] * len(self.stations)), *([0.4] * len(self.policies))]
+
+    def zoom(self) -> tuple[float, float]:
+        """A second of the capture: around the first finding, or where most packets are."""
+        if self.end <= 2 * _ZOOM_S:
+            return (0.0, self.end)
+        places = [place["time_s"] for finding in self.document["findings"] for place in finding["occurrences"]]
+        air = self.document["air"] is not None
+        if places and air:
+            centre = min(places) + 0.2 * _ZOOM_S
+        elif len(self.times):
+            counts = np.searchsorted(self.times, self.times + _ZOOM_S) - np.arange(len(self.times))
+            centre = float(self.times[int(np.argmax(counts))]) + 0.48 * _ZOOM_S
+        else:
+            centre = _ZOOM_S / 2
+        start = min(max(centre - _ZOOM_S / 2, 0.0), self.end - _ZOOM_S)
+        return (start, start + _ZOOM_S)
+
+    def draw(self, grid: Any) -> None:
+        """Draws both columns into axes of `rows()` rows."""
+        begin, end = self.zoom()
+        whole = scale_of(self.times, self.end)
+        part = Scale(np.array([begin, end]), np.array([begin, end]), [])
+        for column, scale in enumerate((whole, part)):
+            axes = list(grid[:, column])
+            self._signals(axes[0], scale)
+            for row, station in enumerate(self.stations):
+                self._station(axes[1 + row], scale, station)
+            for row, policy in enumerate(self.policies):
+                self._policy(axes[1 + len(self.stations) + row], scale, policy)
+            for panel in axes:
+                panel.set_xlim(scale.places[0], scale.places[-1])
+                panel.tick_params(axis="y", length=0)
+                panel.grid(axis="y", visible=False)
+                panel.tick_params(axis="x", labelbottom=panel is axes[-1])
+                for left, right in scale.gaps[:400]:
+                    panel.axvspan(left, right, color="#F3F3F3", zorder=-5, linewidth=0)
+                if column:
+                    panel.set_yticks([])
+            _ticks(axes[-1], scale)
+        silent = "1 silent time" if len(whole.gaps) == 1 else f"{len(whole.gaps)} silent times"
+        shortened = f", {silent} shortened (tinted)" if whole.gaps else ""
+        grid[0, 0].set_title(f"the whole capture, {clock(self.end)}{shortened}")
+        grid[0, 1].set_title(f"{1000 * (end - begin):.0f} ms from {begin:.3f} s")
+
+    def _signals(self, axes: Axes, scale: Scale) -> None:
+        """Lanes of packets or beacons, and of findings."""
+        lanes: list[tuple[str, list[tuple[Numbers, str]]]] = []
+        beacons = _seconds(self.line["beacons"]["time_ns"])
+        if len(beacons):
+            marked = np.array([bool(aids) for aids in self.line["beacons"]["aids"]])
+            lanes.append(("beacons, TIM bits", [(beacons[~marked], style.GREY), (beacons[marked], style.VERMILION)]))
+        if not self.stations:
+            down = np.array(self.line["packets"]["down"], dtype=bool)
+            both = [(self.packets[down], style.BLUE), (self.packets[~down], style.VERMILION)]
+            lanes.append(("packets to, from", both))
+        places = [place["time_s"] for finding in self.document["findings"] for place in finding["occurrences"]]
+        lanes.append(("findings", [(np.array(places, dtype=np.float64), style.PURPLE)]))
+        for lane, (_, series) in enumerate(lanes):
+            for part, (times, colour) in enumerate(series):
+                inside = times[(times >= scale.times[0]) & (times <= scale.times[-1])]
+                height = 0.76 / len(series)
+                bottom = lane + 0.12 + height * part
+                width = 0.9 if len(inside) < 200 else 0.4
+                axes.vlines(scale.place(inside), bottom, bottom + height, color=colour, linewidth=width)
+        axes.set_ylim(len(lanes), 0)
+        axes.set_yticks([0.5 + lane for lane in range(len(lanes))], [name for name, _ in lanes])
+
+    def _station(self, axes: Axes, scale: Scale, station: int) -> None:
+        """Modes as bands, with frames from the station above the middle and to it below."""
+        modes = self.line["modes"]
+        own = [row for row, of in enumerate(modes["station"]) if of == station]
+        starts = _seconds([modes["time_ns"][row] for row in own])
+        ends = starts + _seconds([modes["duration_ns"][row] for row in own])
+        asleep = np.array([modes["in_power_save"][row] for row in own], dtype=np.float64)
+        edges = np.linspace(scale.places[0], scale.places[-1], _DOTS + 1)
+        times = scale.time(edges)
+        base = np.zeros(_DOTS + 1)
+        for colour, wanted in ((_ASLEEP, asleep), (_ACTIVE, 1 - asleep)):
+            share = _shares(starts, ends, wanted, times)
+            axes.fill_between(edges, base, base + share, step="post", color=colour, linewidth=0)
+            base = base + share
+        frames = self.line["frames"]
+        of_station = np.array(frames["station"], dtype=np.int64) == station
+        up = np.array(frames["up"], dtype=bool)
+        for wanted, low, colour in ((of_station & up, 0.5, style.VERMILION), (of_station & ~up, 0.0, style.BLUE)):
+            inside = self.frames[wanted]
+            inside = inside[(inside >= scale.times[0]) & (inside <= scale.times[-1])]
+            width = 0.8 if len(inside) < 300 else 0.3
+            axes.vlines(scale.place(inside), low, low + 0.5, color=colour, linewidth=width)
+        axes.set_ylim(0, 1)
+        axes.set_yticks([0.5], [f"{self.line['stations'][station]}\nas captured"])
+
+    def _policy(self, axes: Axes, scale: Scale, policy: str) -> None:
+        """Simulated radio states as shares of each dot."""
+        states = self.line["radio_states"]
+        own = np.array(states["policy"], dtype=np.int64) == self.line["policies"].index(policy)
+        starts = _seconds(states["time_ns"])[own]
+        ends = self.state_ends[own]
+        codes = np.array(states["state"], dtype=np.int64)[own]
+        edges = np.linspace(scale.places[0], scale.places[-1], _DOTS + 1)
+        times = scale.time(edges)
+        base = np.zeros(_DOTS + 1)
+        for state, colour in style.STATES.items():
+            names = _TRANSITIONS if state == "transition" else (state,)
+            wanted = np.isin(codes, [self.line["states"].index(name) for name in names]).astype(np.float64)
+            share = _shares(starts, ends, wanted, times)
+            axes.fill_between(edges, base, base + share, step="post", color=colour, linewidth=0)
+            base = base + share
+        axes.set_ylim(0, 1)
+        axes.set_yticks([0.5], [policy])
+
+
+def handles(air: bool) -> list[Patch]:
+    """What the colours stand for."""
+    names = {"transmit": "transmit, from the station", "receive": "receive, to the station"}
+    if air:
+        names |= {"listen": "listen, active", "sleep": "sleep, power save"}
+    return [Patch(color=colour, label=names.get(state, state)) for state, colour in style.STATES.items()]
+
+
+def _seconds(nanoseconds: Sequence[int]) -> Numbers:
+    return np.array(nanoseconds, dtype=np.float64) / 1e9
+
+
+def _shares(starts: Numbers, ends: Numbers, wanted: Numbers, times: Numbers) -> Numbers:
+    """The share of each dot that the periods of which are wanted take; the last value is that of the dot before."""
+    if len(starts) == 0:
+        return np.zeros(len(times))
+    # Periods may have gaps between them: both ends are knots.
+    knots = np.column_stack([starts, ends]).ravel()
+    spent = np.cumsum(np.column_stack([np.zeros(len(starts)), (ends - starts) * wanted]).ravel())
+    inside = np.diff(np.interp(times, knots, spent, left=0.0))
+    share = inside / np.maximum(np.diff(times), 1e-12)
+    share = np.clip(share, 0.0, 1.0)
+    return np.append(share, share[-1])
+
+
+def _is_silent(scale: Scale, place: float) -> bool:
+    return any(left < place < right for left, right in scale.gaps)
+
+
+def _ticks(axes: Axes, scale: Scale) -> None:
+    """Labels with the time; where silence is shortened, at the beginnings of what follows it."""
+    if not scale.gaps:
+        axes.set_xlabel("time (s)")
+        return
+    width = float(scale.places[-1])
+    after = [0.0, *(right for _, right in scale.gaps)]
+    # Between two silent times, and after the last one, also places at equal distances.
+    between = [place for place in np.linspace(0.0, width, 4 * _TICKS) if not _is_silent(scale, float(place))]
+    chosen: list[float] = []
+    for places, room in ((after, width / _TICKS), (between, width / _TICKS)):
+        for place in places:
+            if all(abs(place - other) >= room for other in chosen):
+                chosen.append(float(place))
+    chosen.sort()
+    labels = [clock(float(time)) for time in scale.time(np.array(chosen))]
+    axes.set_xticks(chosen, labels)
+    axes.set_xlabel("time of the capture")

@@ -1,0 +1,172 @@
+"""What `airwatt analyze` writes beside its document: time lines, annotated copies, and captures of several files."""
+
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import airwatt as library
+
+CAPTURE = "captures/tcp-download.pcapng"
+SHORT = ["analyze", CAPTURE, "--policy", "psm"]
+
+
+@pytest.fixture(scope="module")
+def air(tmp_path_factory):
+    """The frames of a simulated run, as a monitor would have captured them."""
+    path = tmp_path_factory.mktemp("air") / "air.pcapng"
+    run = library.run("fast-dsl", policy="psm-legacy", set={"flow.application.size": "100kB"}, trace=True)
+    run.write_pcapng(path)
+    return path
+
+
+def test_a_time_line_comes_in_four_forms(airwatt, tmp_path, air):
+    picture, perfetto, folder, copy = (tmp_path / name for name in ("x.png", "x.perfetto", "tables", "x.pcapng"))
+    answer = airwatt(
+        "analyze", air, "--policy", "psm-legacy", "--json",
+        "--plot", picture, "--perfetto", perfetto, "--trace", folder, "--pcap", copy,
+    )  # fmt: skip
+    assert answer.status == 0, answer.err
+    assert "timeline" not in answer.json
+    for path in (picture, perfetto, copy):
+        assert path.stat().st_size > 1000
+        assert f"wrote {path}\n" in answer.err
+    assert b"power save" in perfetto.read_bytes()
+    assert b"airwatt: from 02:" in copy.read_bytes()
+    import pyarrow.parquet as pq
+
+    names = {path.stem for path in folder.iterdir()}
+    assert names == {"modes", "frames", "beacons", "packets", "radio_states", "findings"}
+    modes = pq.read_table(folder / "modes.parquet").to_pylist()
+    (station,) = answer.json["air"]["stations"]
+    asleep = sum(row["duration_ns"] for row in modes if row["in_power_save"])
+    assert asleep / 1e9 == pytest.approx(station["in_power_save_s"])
+    states = pq.read_table(folder / "radio_states.parquet").to_pylist()
+    slept = sum(row["duration_ns"] for row in states if row["state"] == "sleep")
+    assert slept / 1e9 == pytest.approx(answer.json["policies"][0]["state_s"]["sleep"])
+
+
+def test_wireshark_shows_the_comments(airwatt, tmp_path, air):
+    if shutil.which("tshark") is None:
+        pytest.skip("tshark is not installed")
+    copy = tmp_path / "copy.pcapng"
+    assert airwatt("analyze", air, "--policy", "psm", "--pcap", copy).status == 0
+    fields = ["-T", "fields", "-e", "frame.number", "-e", "frame.time_epoch", "-e", "frame.len"]
+    shown = [
+        subprocess.run(["tshark", "-n", "-r", str(path), *fields], capture_output=True, text=True, check=False).stdout
+        for path in (air, copy)
+    ]
+    assert shown[0] == shown[1] != ""
+    comments = [
+        "tshark",
+        "-n",
+        "-r",
+        str(copy),
+        "-Y",
+        "frame.comment contains airwatt",
+        "-T",
+        "fields",
+        "-e",
+        "frame.number",
+    ]
+    found = subprocess.run(comments, capture_output=True, text=True, check=False).stdout
+    assert len(found.splitlines()) > 20
+
+
+def test_what_is_simulated_is_not_called_measured(airwatt, air):
+    shown = airwatt.output(["analyze", str(air), "--policy", "psm"])
+    head = next(line for line in shown.splitlines() if line.startswith("what policies would have spent"))
+    assert "simulated" in head
+    assert "measured" not in head
+    assert re.search(r"\d+ of \d+ packets used", " ".join(shown.split()))
+    assert "of known" in shown
+
+
+def test_a_folder_and_several_stations(airwatt, tmp_path):
+    folder = tmp_path / "rotated"
+    folder.mkdir()
+    shutil.copy(CAPTURE, folder / "x_00001.pcapng")
+    alone, joined = (
+        json.loads(airwatt("analyze", path, "--policy", "psm", "--json").out) for path in (CAPTURE, folder)
+    )
+    assert joined["policies"] == alone["policies"]
+    several = airwatt("analyze", CAPTURE, "--policy", "psm", "--station", "all", "--json").json
+    assert several["analyses"][0]["station"] == alone["station"]
+    assert several["analyses"][0]["policies"] == alone["policies"]
+    refused = airwatt("analyze", CAPTURE, "--station", "all", "--plot", tmp_path / "x.png")
+    assert refused.status == 2
+    assert refused.is_one_line("--station", "expected one station")
+    assert airwatt("analyze", "-", "--pcap", tmp_path / "x.pcapng").is_one_line("--pcap", "standard input")
+
+
+def test_an_analysis_that_was_not_traced_says_so(tmp_path):
+    analysis = library.analyze(CAPTURE, policies=["psm"])
+    with pytest.raises(library.InputError, match="trace=True"):
+        analysis.write_perfetto(tmp_path / "x.perfetto")
+
+
+def _trace_of(run, path, ahead_s, host_a):
+    """Writes what a meter would show of a simulated run: 10 samples a millisecond, begun before it, with a host."""
+    import numpy as np
+
+    states = run.traces()["radio_states"].to_pylist()
+    radio = library.radio("esp32-c3")
+    volts = radio["voltage_v"]
+    powers = {name: radio[f"{name}_w"] for name in ("transmit", "receive", "listen", "sleep")}
+    powers |= {"wake-up": radio["wake_up"]["power_w"], "to-sleep": radio["to_sleep"]["power_w"]}
+    step = 1e-4
+    ends = np.array([(row["time_ns"] + row["duration_ns"]) / 1e9 for row in states])
+    currents = np.array([powers[row["state"]] / volts for row in states])
+    times = np.arange(-ahead_s, ends[-1], step)
+    index = np.minimum(np.searchsorted(ends, times, side="right"), len(ends) - 1)
+    shown = np.where(times < 0, powers["sleep"] / volts, currents[index]) + host_a
+    lines = [f"{1e3 * (time + ahead_s):.2f},{1e6 * current:.3f}" for time, current in zip(times, shown, strict=True)]
+    path.write_text("Timestamp(ms),Current(uA)\n" + "\n".join(lines) + "\n")
+    return float((shown[times >= 0]).sum() * step)
+
+
+def test_a_measured_current_is_laid_beside_the_prediction(airwatt, tmp_path):
+    """The truth is known: the trace is that of a simulated run, and its frames are the capture."""
+    run = library.run(
+        "fast-dsl",
+        policy="psm-legacy",
+        set={"flow.application.size": "100kB", "station.radio": "esp32-c3"},
+        trace=True,
+    )
+    capture, trace = tmp_path / "run.pcapng", tmp_path / "trace.csv"
+    run.write_pcapng(capture)
+    charge_c = _trace_of(run, trace, ahead_s=0.75, host_a=0.002)
+    short = ["analyze", capture, "--radio", "esp32-c3", "--policy", "active,psm-legacy", "--current", trace]
+    answer = airwatt(*short, "--json")
+    assert answer.status == 0, answer.err
+    current = answer.json["current"]
+    assert current["prediction"] == "as captured"
+    # The capture begins with its first frame.
+    first = run.traces()["frames"].to_pylist()[0]["time_ns"] / 1e9
+    assert current["offset_s"] == pytest.approx(-0.75 - first, abs=0.003)
+    assert current["correlation"] > 0.8
+    assert current["measured_c"] == pytest.approx(charge_c, rel=0.05)
+    assert sum(state["share"] for state in current["states"]) == pytest.approx(1.0)
+    assert "measured current" in airwatt.output([str(word) for word in short])
+    given = airwatt(*short, "--offset", "5", "--json").json["current"]
+    assert (given["offset_s"], given["offset_given"]) == (5.0, True)
+    assert given["correlation"] < current["correlation"]
+    noise = tmp_path / "noise.csv"
+    noise.write_text("Timestamp(ms),Current(uA)\n" + "".join(f"{i},{(i * 7919) % 997}\n" for i in range(2000)))
+    refused = airwatt(*short[:-1], noise)
+    assert refused.status == 1
+    assert refused.is_one_line("correlates", "--offset")
+    assert airwatt("analyze", CAPTURE, "--offset", "1").is_one_line("--offset", "--current")
+
+
+def test_group_addressed_frames_and_bands_are_shown(airwatt, tmp_path):
+    capture = "../shared/captures/android.pcap"
+    from conftest import ROOT
+
+    if not (ROOT / capture).exists():
+        pytest.skip(f"{capture} is not there")
+    shown = airwatt.output(["analyze", capture, "--policy", "psm", "--radio", "esp32-c3"])
+    assert "group-addressed frames" in shown
+    assert "beacon rate" in shown
