@@ -429,7 +429,7 @@ pub fn describe(capture: &Capture, station: Option<&Station>, radio: Option<&Rad
     let mut findings: Vec<FindingReport> = observations
         .findings
         .iter()
-        .filter(|finding| concerns(finding, station))
+        .filter(|finding| concerns(finding, station, &observations))
         .map(|found| finding(capture, found, radio))
         .collect();
     if let Some(station) = station {
@@ -462,12 +462,13 @@ pub(crate) fn timeline(capture: &Capture, station: Option<&Station>, radio: &Rad
     Timeline::of(capture, &power_save::observe(capture), station, radio)
 }
 
-/// Whether a finding is about the station in question; all are where none is named or it is named by IP.
-fn concerns(finding: &Finding, station: Option<&Station>) -> bool {
-    match station {
-        Some(Station::Mac(mac)) => finding.station == *mac,
-        _ => true,
-    }
+/// Whether a finding is about the station in question or about its access point; all are where none is named or it is named
+/// by IP.
+fn concerns(finding: &Finding, station: Option<&Station>, seen: &Observations) -> bool {
+    let Some(Station::Mac(mac)) = station else { return true };
+    let is_access_point =
+        |record: &StationRecord| record.mac == *mac && record.bssid == Some(finding.station);
+    finding.station == *mac || seen.stations.iter().any(is_access_point)
 }
 
 fn capture_report(capture: &Capture) -> CaptureReport {

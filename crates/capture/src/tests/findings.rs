@@ -211,3 +211,16 @@ fn a_station_that_left_is_not_asleep() {
     left.insert(4, (50, leave()));
     assert_eq!(late(&left), 0);
 }
+
+/// What an access point does wrong concerns each of its stations, and not those of another cell.
+#[test]
+fn findings_of_an_access_point_concern_its_stations() {
+    let frames = [(0, null(true)), (100, dtim(0, 1, true)), (101, group(1, false)), (102, group(2, false))];
+    let capture = ladder(&frames);
+    let of = |station: MacAddress| {
+        let document = report::describe(&capture, Some(&Station::Mac(station)), None);
+        document.findings.iter().map(|finding| finding.kind).collect::<Vec<_>>()
+    };
+    assert_eq!(of(STATION), ["more-data-missing"]);
+    assert!(of(MacAddress([2, 0, 0, 0, 0, 9])).is_empty());
+}
