@@ -264,6 +264,15 @@ impl<'a> WhatIf<'a> {
         self.cell.settings.iter().any(|(set, _)| set == key)
     }
 
+    /// Whether the station skips beacons by what the caller sets. The DTIM period has an effect only then.
+    fn skips_beacons(&self) -> bool {
+        self.cell.settings.iter().any(|(key, value)| match key.as_str() {
+            "station.listen_interval" => value.contains("dtim"),
+            "station.receive_dtims" => value == "true",
+            _ => false,
+        })
+    }
+
     /// The rate of beacons that the caller sets, or that of the capture or of the band.
     fn beacon_rate(&self) -> Rate {
         self.phy.beacon_rate
@@ -289,7 +298,8 @@ impl<'a> WhatIf<'a> {
         // Beacons at DSSS rates exist at 2.4 GHz only.
         let beacons = Some(beacon_rate).filter(|rate| has_dsss(standard) || rate.as_bps() >= 6_000_000);
         let beacons = beacons.map(|rate| ("wifi.beacon_rate", rate.to_string()));
-        let dtim = self.phy.dtim_period.map(|period| ("ap.dtim_period", period.to_string()));
+        let dtim = self.phy.dtim_period.filter(|_| self.skips_beacons());
+        let dtim = dtim.map(|period| ("ap.dtim_period", period.to_string()));
         let of_capture =
             of_capture.into_iter().chain(beacons).chain(dtim).filter(|(key, _)| !self.is_set(key));
         let settings: Vec<(String, String)> = of_capture

@@ -13,7 +13,7 @@ changes of the transport, tunnels in runs.
 
 from airwatt.advise.answer import Advice, Candidate, Figures, Row, candidates
 from airwatt.advise.captured import advise_capture
-from airwatt.advise.question import APPLICATIONS, CAPTURES, energy, flow, quantity, scenario_of
+from airwatt.advise.question import APPLICATIONS, CAPTURES, energy, flow, is_capture, quantity, scenario_of
 from airwatt.advise.runs import CONFIRM, advise
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "candidates",
     "energy",
     "flow",
+    "is_capture",
     "quantity",
     "scenario_of",
 ]

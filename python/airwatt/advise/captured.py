@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ def advise_capture(
     *,
     station: str | None = None,
     radio: str | None = None,
+    settings: Sequence[tuple[str, str]] = (),
     seed: int = 1,
     confirm: int = CONFIRM,
     limit: str | None = None,
@@ -29,10 +30,19 @@ def advise_capture(
 ) -> Advice:
     """Finds what would have spent least on a station's captured traffic.
 
-    `limit` bounds the cost of each of the two analyses, and `user` parses the capture, as in `airwatt.analyze`. Raises
-    `InputError`, or `RunError` if the limit is exceeded.
+    `settings` are keys of the cell, as in `airwatt.analyze`. `limit` bounds the cost of each of the two analyses, and
+    `user` parses the capture, as there. Raises `InputError`, or `RunError` if the limit is exceeded.
     """
-    analyze = partial(laboratory.analyze, capture, station=station, radio=radio, seed=seed, limit=limit, user=user)
+    analyze = partial(
+        laboratory.analyze,
+        capture,
+        station=station,
+        radio=radio,
+        settings=settings,
+        seed=seed,
+        limit=limit,
+        user=user,
+    )
     first = analyze(policies=["active"]).to_dict()
     if not first["policies"]:
         there = ", ".join(str(one.get("address", one)) for one in first["candidates"][:5])

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from airwatt._core import InputError, Quantity, Scenario
 
 CAPTURES = (".pcap", ".pcapng", ".cap")
+
+
+def is_capture(source: str) -> bool:
+    """Whether a text names a capture rather than a scenario: by its end, also compressed, or since it is a folder."""
+    path = Path(source)
+    if path.is_dir():
+        return True
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in (".gz", ".zst"):
+        suffixes.pop()
+    return bool(suffixes) and suffixes[-1].rstrip("0123456789") in CAPTURES
+
+
 APPLICATIONS = {
     "bulk": ("size", "size"),
     "cbr": ("rate", "rate"),

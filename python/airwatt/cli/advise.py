@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from airwatt import laboratory
@@ -44,7 +43,7 @@ _COLUMNS = 80
 def command(
     source: Annotated[
         str | None,
-        Argument(metavar="[SCENARIO|CAPTURE]", help="A scenario, or a capture (.pcap, .pcapng); or --flow."),
+        Argument(metavar="[SCENARIO|CAPTURE]", help="A scenario, or a capture (.pcap, .pcapng, a folder); or --flow."),
     ] = None,
     delay: Annotated[
         str, Option("--delay", metavar="TIME", help="Mean delay that power save may add to packets or answers.")
@@ -52,7 +51,7 @@ def command(
     flow: Annotated[
         list[str] | None, Option("--flow", metavar="FLOW", help="A flow, see below; may be repeated.")
     ] = None,
-    radio: Annotated[str | None, Option("--radio", metavar="NAME", help="The radio (airwatt radios).")] = None,
+    radio: Annotated[str | None, Option("--radio", metavar="NAME", help="The radio: a name or a TOML file.")] = None,
     rtt: Annotated[str | None, Option("--rtt", metavar="TIME", help="Round trip of the wired path.")] = None,
     down: Annotated[str | None, Option("--down", metavar="RATE", help="Rate of the line down.")] = None,
     up: Annotated[str | None, Option("--up", metavar="RATE", help="Rate of the line up.")] = None,
@@ -89,8 +88,8 @@ def command(
     battery_j = None if battery is None else advise.energy("--battery", battery)
     settings = _settings(radio, {"wired.rtt": rtt, "wired.down.rate": down, "wired.up.rate": up}, set_)
     _check_source(source, flow)
-    if source is not None and Path(source).suffix.lower() in advise.CAPTURES:
-        _only_for_scenarios(rtt, down, up, set_)
+    if source is not None and advise.is_capture(source):
+        _only_for_scenarios(rtt, down, up)
         reader = options.parser_of_captures(user)
         with bar(source) as on_progress:
             found = advise.advise_capture(
@@ -98,6 +97,7 @@ def command(
                 budget,
                 station=station,
                 radio=radio,
+                settings=options.overrides(set_),
                 seed=seed,
                 confirm=confirm,
                 limit=limit,
@@ -157,7 +157,7 @@ def _simulated(
 
 
 def _settings(radio: str | None, path: dict[str, str | None], set_: list[str] | None) -> dict[str, str]:
-    if radio is not None:
+    if radio is not None and "/" not in radio and not radio.lower().endswith(".toml"):
         known = [str(profile.name) for profile in laboratory.radios()]
         if radio not in known:
             raise InputError(f"--radio: expected {', '.join(known)}, got {radio}")
@@ -172,8 +172,8 @@ def _check_source(source: str | None, flow: list[str] | None) -> None:
         raise InputError(f"--flow {flow[0]}: expected no scenario or capture beside it, got {source}")
 
 
-def _only_for_scenarios(rtt: str | None, down: str | None, up: str | None, set_: list[str] | None) -> None:
-    given = {"--rtt": rtt, "--down": down, "--up": up, "--set": set_}
+def _only_for_scenarios(rtt: str | None, down: str | None, up: str | None) -> None:
+    given = {"--rtt": rtt, "--down": down, "--up": up}
     for option, value in given.items():
         if value:
             raise InputError(

@@ -193,7 +193,7 @@ fn bands_say_what_they_consist_of() {
     let capture =
         File::new(101).packet(1, &udp(A, B, (1, 2), 0)).packet(9_000_000, &udp(B, A, (2, 1), 0)).read();
     let policies = ["psm".to_owned()];
-    let question = Question { policies: &policies, radio: Some("esp32-c3"), ..Question::default() };
+    let question = Question { policies: &policies, ..Question::default() };
     let of = |settings: &[(String, String)]| {
         let analysis = analyze_capture(&capture, &Question { settings, ..question }, &mut go_on).unwrap();
         analysis.policies.into_iter().next().unwrap()
@@ -204,6 +204,9 @@ fn bands_say_what_they_consist_of() {
     let below: f64 = policy.assumptions.iter().map(|one| policy.energy_j - one.energy_low_j).sum();
     assert!((policy.energy_low_j.unwrap() - (policy.energy_j - below)).abs() < 1e-12);
     assert!(policy.assumptions.iter().all(|one| one.share >= 0.02 && one.energy_low_j <= one.energy_high_j));
+    let module = Question { radio: Some("esp32-c3"), ..question };
+    let module = analyze_capture(&capture, &module, &mut go_on).unwrap();
+    assert!(module.policies[0].assumptions.iter().any(|one| one.what == "listen"), "its profile assumes it");
     let known = of(&[("wifi.beacon_rate".to_owned(), "1Mbps".to_owned())]);
     assert!(known.assumptions.iter().all(|one| one.what != "beacon rate"));
     assert_eq!(known.energy_j, policy.energy_j, "1 Mb/s is what is assumed");
