@@ -1,7 +1,7 @@
 //! Upper bounds on what an analysis may cost, so that no file can exhaust the machine.
 //!
 //! A bound counts memory or simulated events and never wall time: whether a capture is accepted must not depend on how
-//! fast the machine is. A small capture has smaller limits: it takes at most 200 MB and some 5 s.
+//! fast the machine is. A small capture has smaller limits: it takes at most 200 MB and some 6 s.
 //! Memory is what the records of the capture and its replay occupy; the interpreter, the plots and the buffers of a
 //! decompressor are left out.
 
@@ -19,8 +19,8 @@ pub const DEFAULT_EVENTS: u64 = 10_000_000_000;
 pub const SMALL_CAPTURE_BYTES: u64 = 1_000_000;
 /// Memory for a small capture.
 pub const SMALL_MEMORY_BYTES: u64 = 200_000_000;
-/// Events for a small capture: some four seconds of simulation.
-pub const SMALL_EVENTS: u64 = 25_000_000;
+/// Events for a small capture: some five seconds of simulation.
+pub const SMALL_EVENTS: u64 = 34_000_000;
 
 /// Limits as the user set them; `None` stands for the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
