@@ -167,13 +167,7 @@ impl Band {
 
 impl fmt::Display for Phy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let standard = match self.standard {
-            Standard::B => "802.11b",
-            Standard::A => "802.11a",
-            Standard::G => "802.11g",
-            Standard::N => "802.11n",
-            Standard::N24 => "802.11n (2.4 GHz)",
-        };
+        let standard = self.standard.name();
         match (self.basis, self.captured) {
             (Basis::Inferred | Basis::Measured, _) => {
                 write!(f, "assumed: {standard} at {} (band: {ASSUMED_FAST} to {ASSUMED_SLOW})", self.rate)?;
