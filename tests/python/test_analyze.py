@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 import airwatt as library
+from airwatt import laboratory
 
 CAPTURE = "captures/tcp-download.pcapng"
 SHORT = ["analyze", CAPTURE, "--policy", "psm"]
@@ -112,9 +113,10 @@ def _trace_of(run, path, ahead_s, host_a):
     import numpy as np
 
     states = run.traces()["radio_states"].to_pylist()
-    radio = library.radio("esp32-c3")
+    radio = laboratory.radio("esp32-c3")
     volts = radio["voltage_v"]
-    powers = {name: radio[f"{name}_w"] for name in ("transmit", "receive", "listen", "sleep")}
+    powers = {name: radio[f"{name}_w"] for name in ("receive", "listen", "sleep")}
+    powers["transmit"] = radio["transmit_by_rate"][1]["power_w"]
     powers |= {"wake-up": radio["wake_up"]["power_w"], "to-sleep": radio["to_sleep"]["power_w"]}
     step = 1e-4
     ends = np.array([(row["time_ns"] + row["duration_ns"]) / 1e9 for row in states])
