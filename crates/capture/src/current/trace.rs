@@ -52,7 +52,7 @@ impl Columns {
         let separator = [';', '\t', ','].into_iter().find(|separator| header.contains(*separator))?;
         let names: Vec<String> = header
             .split(separator)
-            .map(|name| name.trim().trim_matches('"').replace('\u{b5}', "u").replace('\u{3bc}', "u"))
+            .map(|name| name.trim().trim_matches('"').replace(['\u{b5}', '\u{3bc}'], "u"))
             .collect();
         let time = names.iter().position(|name| name.to_lowercase().contains("time"))?;
         let current = names.iter().position(|name| name.to_lowercase().contains("current"))?;
@@ -131,7 +131,7 @@ impl Trace {
                 failed(format!("line {number}: expected a time and a current, got {:?}", line.trim_end()))
             })?;
             bins.add(time_s, current_a).map_err(|text| failed(format!("line {number}: {text}")))?;
-            if number % 100_000 == 0 && !goes_on(bytes) {
+            if number.is_multiple_of(100_000) && !goes_on(bytes) {
                 return Err(failed("interrupted".to_owned()));
             }
         }
