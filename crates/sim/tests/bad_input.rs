@@ -61,6 +61,10 @@ fn flags_get_a_line_that_says_what_is_allowed() {
         (("wired.rtt", "-1ms"), r#"--set wired.rtt=-1ms: expected zero or more, got "-1ms""#),
         (("wired.rtt", "1h"), "--set wired.rtt=1h: expected 0ns to 100s, got 3600s"),
         (("wired.rt", "20ms"), "--set wired.rt=20ms: unknown key; hint: expected rtt, down or up"),
+        (
+            ("station.phone.distance", "3m"),
+            "--set station.phone.distance=3m: station: expected a number (0 to 0) or a key (count, ",
+        ),
         (("policy", "psmm"), "--policy psmm: expected active, timeout, psm"),
         (("transport", "quic"), "--transport quic: expected tahoe, reno, newreno, sack, cubic, "),
         (("tcp.receive_window", "1kB"), "--set tcp.receive_window=1kB: expected 1.5kB to "),

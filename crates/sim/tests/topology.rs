@@ -366,9 +366,9 @@ fn a_node_impairs_what_it_forwards() {
     let cut = run(&[cut[0], cut[1], ("duration", "10s")]);
     assert!(cut.flows[0].timeouts > 0 && cut.impairments[0].lost_in_outages > 0, "{:?}", cut.impairments);
     for (key, start) in [
-        ("cell.air.station.tablet.distance", "cell.0.station: expected a number or name ("),
-        ("cell.sky.station.distance", "cell: expected a number or name ("),
-        ("link.wir.delay", "link: expected a number or name ("),
+        ("cell.air.station.tablet.distance", "cell.0.station: expected a name or number ("),
+        ("cell.sky.station.distance", "cell: expected a name or number ("),
+        ("link.wir.delay", "link: expected a name or number ("),
     ] {
         let line = error(SMALL, &[(key, "3")]);
         assert!(line.starts_with(&format!("--set {key}=3: {start}")), "{line}");

@@ -49,7 +49,7 @@ pub(super) fn without_numbers(key: &str) -> String {
 pub(super) struct Unnamed {
     list: String,
     part: String,
-    /// Names and numbers of the tables.
+    /// Names of the tables, and the range of their numbers.
     tables: Vec<String>,
 }
 
@@ -60,12 +60,11 @@ impl Unnamed {
             names.map(str::to_owned).next()
         };
         let named: Vec<String> = items.iter().filter_map(name).collect();
-        let numbers = (0..items.len()).map(|number| number.to_string());
-        Self {
-            list,
-            part: part.to_owned(),
-            tables: named.into_iter().chain(numbers).take(MAX_NAMES).collect(),
-        }
+        let numbers = format!("0 to {}", items.len().saturating_sub(1));
+        let (shown, rest) = named.split_at(named.len().min(MAX_NAMES));
+        let more = (!rest.is_empty()).then(|| "...".to_owned());
+        let tables = shown.iter().cloned().chain(more).chain([numbers]).collect();
+        Self { list, part: part.to_owned(), tables }
     }
 
     /// The error for a part that is no key either: the list, and what may follow it.
@@ -76,7 +75,8 @@ impl Unnamed {
             return None;
         }
         let (tables, keys) = (self.tables.join(", "), known.join(", "));
-        let expected = format!("a number or name ({tables}) or a key ({keys})");
+        let what = if self.tables.len() > 1 { "a name or number" } else { "a number" };
+        let expected = format!("{what} ({tables}) or a key ({keys})");
         Some(SettingError::Syntax { key: self.list.clone(), expected, got: format!("{part:?}") })
     }
 }
