@@ -33,6 +33,7 @@ test: ## Run every check and test; quiet unless one fails
 
 test-long: build ## Run the tests that take minutes
 	@.ci/system-packages long
+	@$(BIN)/pip install --quiet 'distributed>=2024.8' # the extra `cluster`
 	@cargo test --release --workspace --quiet -- --ignored
 	@$(BIN)/python -m pytest -m long || [ $$? -eq 5 ] # 5: there is none in Python yet
 
@@ -41,11 +42,12 @@ bench: build ## Measure the engine, the shipped scenarios, and as root what ackl
 	@$(BIN)/python benches/scenarios.py
 	@$(BIN)/python benches/ackloss_overhead.py
 	@$(BIN)/python benches/models.py
+	@$(BIN)/python benches/store.py
 
-docs: build ## Write anew what pages and pictures show of results: README, docs/models, docs/powersave.md, docs/topologies.md, docs/img
+docs: build ## Write anew what pages and pictures show of results: README, docs/models, docs/powersave.md, docs/topologies.md, docs/sweeps.md, docs/scenario.md, docs/img
 	@$(BIN)/python .ci/schema_types.py
 	@$(BIN)/python .ci/pictures.py
-	@$(BIN)/python -m pytest --bless tests/python/test_readme.py tests/python/test_models_docs.py tests/python/test_powersave_docs.py tests/python/test_topologies_docs.py
+	@$(BIN)/python -m pytest --bless tests/python/test_readme.py tests/python/test_models_docs.py tests/python/test_powersave_docs.py tests/python/test_topologies_docs.py tests/python/test_sweeps_docs.py tests/python/test_keys.py
 
 bless: docs ## Write fingerprints, table snapshots and pages anew, after a change of results that was meant
 	@AIRWATT_BLESS=1 cargo test -p airwatt-sim --quiet --test fingerprints

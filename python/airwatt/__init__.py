@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     )
     from airwatt.record import Record
     from airwatt.results import Analysis, Comparison, Result, Runs
+    from airwatt.sweeps.frames import Store
+    from airwatt.sweeps.sweep import open_store, sweep
 
 __all__ = [
     "SCHEMA",
@@ -51,14 +53,17 @@ __all__ = [
     "RunError",
     "Runs",
     "Scenario",
+    "Store",
     "__version__",
     "analyze",
     "compare",
+    "open_store",
     "policies",
     "radios",
     "run",
     "scenarios",
     "schema",
+    "sweep",
     "transports",
 ]
 
@@ -83,6 +88,8 @@ _HOMES = {
         ),
         "laboratory",
     ),
+    "Store": "sweeps.frames",
+    **dict.fromkeys(("open_store", "sweep"), "sweeps.sweep"),
 }
 """The module of each name."""
 

@@ -29,6 +29,9 @@ class Control:
     def cancel(self) -> None:
         """Asks the run to stop; it raises `KeyboardInterrupt` in its own thread soon after."""
     @property
+    def cancelled(self) -> bool:
+        """Whether it was asked to stop."""
+    @property
     def fraction(self) -> float:
         """Share of the run that is done, from 0 to 1, as far as it can be known."""
     @property
@@ -103,9 +106,14 @@ class Scenario:
 
         `name` stands in errors. Raises `InputError`.
         """
+    @staticmethod
+    def from_toml(text: str, overrides: Sequence[tuple[str, str]] = ..., *, name: str = ...) -> Scenario:
+        """A scenario of a TOML text, as a file has it. `name` stands in errors. Raises `InputError`."""
     @property
     def name(self) -> str:
         """The name that result documents carry."""
+    def canonical(self) -> str:
+        """The text that decides a run together with its seed: scenarios with equal texts have equal results."""
     def replace(self, overrides: Sequence[tuple[str, str]]) -> Scenario:
         """The same scenario with `KEY=VALUE` pairs applied in order. Raises `InputError`."""
     def shortened(self, length: str) -> Scenario:

@@ -314,6 +314,19 @@ def policies() -> list[Record]:
     return _records(_core.policies())
 
 
+def possible_policies(scenario: ScenarioLike, set: Mapping[str, object] | None = None) -> list[str]:  # noqa: A002
+    """The names of the policies that a scenario can have: `active` alone without Wi-Fi, fewer without U-APSD."""
+    possible = []
+    for policy in policies():
+        try:
+            load(scenario, choices(policy["name"], None), set)
+        except InputError:
+            # What is wrong with the scenario itself is said when it runs.
+            continue
+        possible.append(policy["name"])
+    return possible or ["active"]
+
+
 def transports() -> list[Record]:
     """The transports."""
     return _records(_core.transports())

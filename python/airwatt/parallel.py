@@ -1,5 +1,8 @@
 """Several pieces of work at once, in threads: the core releases the interpreter while it works.
 
+This is the one pool of jobs: `run_each` takes jobs from an iterator and hands each result on, so that ten jobs and a
+million take the same memory; `run_all` collects the results of a list.
+
 The main thread waits, shows progress and receives Ctrl-C. An interrupt stops the work under way and keeps what is done.
 A piece of work that does not stop, because it waits for a file or a pipe, is abandoned. Left out: processes and other
 machines; a run holds everything it needs, so threads lose nothing.
@@ -10,7 +13,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from airwatt._core import Control
@@ -50,57 +53,71 @@ class Outcome(NamedTuple, Generic[T]):
     interrupted: bool = False
 
 
-class _Work(Generic[T]):
-    """The jobs, what is under way, and what came of them. The lock guards `next`; each result has one writer."""
+Keep = Callable[[int, T], None]
+"""Takes the result of a job by its number, in the thread that did it."""
 
-    def __init__(self, jobs: Sequence[Job[T]]) -> None:
-        self.jobs = jobs
-        self.controls = [Control() for _ in jobs]
-        self.results: list[T | None] = [None] * len(jobs)
-        self.errors: list[BaseException | None] = [None] * len(jobs)
-        self.done = [False] * len(jobs)
-        self.next = 0
+
+class _Work(Generic[T]):
+    """The jobs and those under way. The lock guards everything but `stopped`, which only ever becomes true."""
+
+    def __init__(self, jobs: Iterable[Job[T]], of: int, keep: Keep[T]) -> None:
+        self._jobs = enumerate(jobs)
+        self._of = of
+        self._keep = keep
+        self._active: dict[int, Control] = {}
+        self._done = 0
+        self._lock = threading.Lock()
+        self.errors: dict[int, BaseException] = {}
         self.stopped = False
-        self.lock = threading.Lock()
         self.threads = 0
         # Waited for instead of the threads: an interrupted `Thread.join` of Python 3.11 takes a live thread for ended.
         self.ended = threading.Event()
 
     def take_and_do(self) -> None:
         """Does one job after the other until none is left. The body of each thread."""
-        while (index := self._take()) is not None:
-            try:
-                self.results[index] = self.jobs[index](self.controls[index])
-            except BaseException as error:
-                self.errors[index] = error
-                self.stopped = True
-            self.done[index] = True
-        with self.lock:
+        index = -1
+        try:
+            while (taken := self._take()) is not None:
+                index, job, control = taken
+                try:
+                    self._keep(index, job(control))
+                finally:
+                    with self._lock:
+                        del self._active[index]
+                        self._done += 1
+        except BaseException as error:
+            with self._lock:
+                self.errors.setdefault(index, error)
+            self.stopped = True
+        with self._lock:
             self.threads -= 1
             if self.threads == 0:
                 self.ended.set()
 
-    def _take(self) -> int | None:
-        with self.lock:
-            if self.stopped or self.next >= len(self.jobs):
+    def _take(self) -> tuple[int, Job[T], Control] | None:
+        with self._lock:
+            found = None if self.stopped else next(self._jobs, None)
+            if found is None:
                 return None
-            self.next += 1
-            return self.next - 1
+            control = Control()
+            self._active[found[0]] = control
+            return *found, control
 
     def stop(self) -> None:
         """Has no job begin any more, and those under way end."""
         self.stopped = True
-        for control in self.controls:
-            control.cancel()
+        with self._lock:
+            for control in self._active.values():
+                control.cancel()
 
     def progress(self, started: float) -> Progress:
-        done = sum(self.done)
-        active = [self.controls[index] for index in range(self.next) if not self.done[index]]
-        fraction = (done + sum(control.fraction for control in active)) / len(self.jobs)
+        with self._lock:
+            active, done = list(self._active.values()), self._done
+        fraction = (done + sum(control.fraction for control in active)) / max(self._of, 1)
         simulated = min((control.simulated_s for control in active), default=0.0)
         read = sum(control.bytes_read for control in active)
         total = sum(control.bytes_total for control in active)
-        return Progress(done, len(self.jobs), fraction, simulated, time.monotonic() - started, read, total)
+        return Progress(done, self._of, fraction, simulated, time.monotonic() - started, read, total)
 
 
 def run_all(
@@ -113,9 +130,27 @@ def run_all(
 
     After an interrupt a job under way has `stop_s` seconds to end; then it is abandoned.
     """
-    work = _Work(jobs)
+    results: list[T | None] = [None] * len(jobs)
+    interrupted = run_each(jobs, len(jobs), results.__setitem__, on_progress, at_once, stop_s)
+    # A copy: an abandoned job may still end.
+    return Outcome(list(results), interrupted)
+
+
+def run_each(
+    jobs: Iterable[Job[T]],
+    of: int,
+    keep: Keep[T],
+    on_progress: Callable[[Progress], None] | None = None,
+    at_once: int | None = None,
+    stop_s: float = _STOP_S,
+) -> bool:
+    """Runs jobs as an iterator gives them, of which there are at most `of`, and hands each result to `keep`.
+
+    Otherwise as `run_all`. Returns whether an interrupt came before the end.
+    """
+    work = _Work(jobs, of, keep)
     # A daemon does not keep the program from ending while it waits for a pipe.
-    count = min(len(jobs), at_once or os.cpu_count() or 1)
+    count = min(of, at_once or os.cpu_count() or 1)
     threads = [threading.Thread(target=work.take_and_do, daemon=True) for _ in range(count)]
     work.threads = len(threads)
     started = time.monotonic()
@@ -136,9 +171,9 @@ def run_all(
             work.stop()
             work.ended.wait(stop_s)
     if interrupted:
-        return Outcome(list(work.results), interrupted=True)
-    for error in work.errors:
+        return True
+    for _, error in sorted(work.errors.items()):
         # The error of the job that failed, not of those that were stopped because of it.
-        if error is not None and not isinstance(error, KeyboardInterrupt):
+        if not isinstance(error, KeyboardInterrupt):
             raise error
-    return Outcome(list(work.results))
+    return False

@@ -63,7 +63,7 @@ class Threshold(NamedTuple):
             there = "; ".join(", ".join(parts) for parts in labels[:6]) or "none: rows are those of a comparison"
             raise InputError(f"--fail-if {self.text!r}: no row is {', '.join(self.row)}; there are {there}")
 
-    def check_key(self) -> None:
+    def check_key(self, option: str = "--fail-if") -> None:
         """Raises `InputError` before anything runs, unless the document of a run has numbers at the key."""
         schema = json.loads(_core.result_schema())
         names = self.key.split(".")
@@ -73,12 +73,12 @@ class Threshold(NamedTuple):
         nodes: list[Mapping[str, Any]] = [schema]
         for name in names:
             known = [key for node in nodes for key in node.get("properties", ()) if key not in NOT_MEASURED]
-            nodes = [below for node in nodes for below in _below(node, name, schema)]
+            nodes = [item for node in nodes for item in below(node, name, schema)]
             if not nodes:
                 break
         if names[0] in NOT_MEASURED or not any(map(_is_number, nodes)):
             reason = f"the result has no number {self.key}{_near(name, known)}"
-            raise InputError(f"--fail-if {self.text!r}: {reason}")
+            raise InputError(f"{option} {self.text!r}: {reason}")
 
     def _names(self, parts: Sequence[str]) -> bool:
         return set(self.row) <= set(parts)
@@ -129,7 +129,7 @@ def _means(runs: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
 _OF_EMULATION = ("realtime", "command")
 
 
-def _below(node: Mapping[str, Any], name: str, schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def below(node: Mapping[str, Any], name: str, schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Gives the schemas of what a path leads to from a node by one name, an index, or `*`."""
     found = []
     if name == "*" or name.isdigit():

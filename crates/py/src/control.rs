@@ -76,6 +76,12 @@ impl Control {
         self.shared.cancel();
     }
 
+    /// Whether it was asked to stop.
+    #[getter]
+    fn cancelled(&self) -> bool {
+        self.shared.cancelled.load(Ordering::Relaxed)
+    }
+
     /// Share of the run that is done, from 0 to 1, as far as it can be known.
     #[getter]
     fn fraction(&self) -> f64 {

@@ -17,6 +17,8 @@ enum Source {
     File(PathBuf),
     /// Keys from Python, and the name that errors give them.
     Keys(Table, String),
+    /// A TOML text, and the name that errors give it.
+    Text(String, String),
 }
 
 /// A scenario that was read and checked, and where it came from.
@@ -58,6 +60,18 @@ impl Scenario {
         Self::read(values.py(), Source::Keys(table, name.to_owned()), overrides)
     }
 
+    /// A scenario of a TOML text, as a file has it. `name` stands in errors. Raises `InputError`.
+    #[staticmethod]
+    #[pyo3(signature = (text, overrides = Vec::new(), *, name = "scenario"))]
+    fn from_toml(
+        py: Python<'_>,
+        text: String,
+        overrides: Vec<(String, String)>,
+        name: &str,
+    ) -> PyResult<Self> {
+        Self::read(py, Source::Text(text, name.to_owned()), overrides)
+    }
+
     /// The same scenario with `KEY=VALUE` pairs applied in order. Raises `InputError`.
     ///
     /// It is read again, so that an override may also undo what an earlier one made impossible.
@@ -84,6 +98,11 @@ impl Scenario {
         if expand { self.checked.expanded().to_toml() } else { self.checked.to_toml() }
     }
 
+    /// The text that decides a run together with its seed: scenarios with equal texts have equal results.
+    fn canonical(&self) -> String {
+        self.checked.canonical()
+    }
+
     /// The whole scenario, defaults filled in, as nested dicts of plain values and `Quantity`; with `expand` in the general
     /// form.
     #[pyo3(signature = (*, expand = false))]
@@ -108,6 +127,9 @@ impl Scenario {
                 Source::File(name_or_path) => read(name_or_path, &overrides),
                 Source::Keys(table, name) => {
                     Checked::from_table(table.clone(), name, &overrides).map_err(|error| error.to_string())
+                }
+                Source::Text(text, name) => {
+                    Checked::from_text(text, name, &overrides).map_err(|error| error.to_string())
                 }
             })
             .map_err(InputError::new_err)?;

@@ -22,10 +22,14 @@ COMMANDS = (
     "model",
     "advise",
     "reproduce",
+    "sweep",
     "radios",
     "scenarios",
     "policies",
     "transports",
+    "keys",
+    "init",
+    "completion",
 )
 """The commands in the order of `--help`; each is a module here with a `command` and an `EPILOG`."""
 
@@ -112,7 +116,9 @@ def _explain(error: BaseException) -> int:
     kinds = ((_core.InputError, WRONG_INPUT), (_core.MissingFeature, MISSING_FEATURE), (_core.AirwattError, FAILED))
     for kind, status in kinds:
         if isinstance(error, kind):
-            say(str(error))
+            # A file with several errors has a line for each.
+            for line in str(error).splitlines() or [""]:
+                say(line)
             return status
     # Only a line that typer read can raise its errors.
     application = sys.modules.get("airwatt.cli.application")

@@ -88,15 +88,7 @@ def _policies(scenario: str, names: list[str] | None, overrides: dict[str, str])
     """Gives the names, with every policy that the scenario can have instead of `all`, each once."""
     if names is None or "all" not in names:
         return names
-    possible = []
-    for policy in laboratory.policies():
-        try:
-            laboratory.load(scenario, laboratory.choices(policy["name"], None), list(overrides.items()))
-        except InputError:
-            # Without U-APSD, or without Wi-Fi. What is wrong with the scenario itself is said when it runs.
-            continue
-        possible.append(policy["name"])
-    everyone = possible or ["active"]
+    everyone = laboratory.possible_policies(scenario, overrides)
     return list(dict.fromkeys(policy for name in names for policy in (everyone if name == "all" else [name])))
 
 

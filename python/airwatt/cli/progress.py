@@ -50,6 +50,7 @@ class _Bar:
         self._label = label
         self._drawn: Any = None
         self._task: Any = None
+        self._begun: Progress | None = None
 
     def update(self, progress: Progress) -> None:
         if progress.elapsed_s < _PATIENCE_S:
@@ -59,8 +60,19 @@ class _Bar:
         if progress.bytes_read:
             self._drawn.update(self._task, total=1.0, completed=_share(progress), state=_reading(progress))
             return
-        state = f"{progress.done}/{progress.of} runs" if progress.of > 1 else f"{progress.simulated_s:.1f} s simulated"
+        state = self._runs(progress) if progress.of > 1 else f"{progress.simulated_s:.1f} s simulated"
         self._drawn.update(self._task, total=1.0, completed=progress.fraction, state=state)
+
+    def _runs(self, progress: Progress) -> str:
+        """How many runs are done, how many a second, and how long the rest takes at that rate."""
+        state = f"{progress.done}/{progress.of} runs"
+        if self._begun is None or progress.done < self._begun.done:
+            self._begun = progress
+        made, elapsed_s = progress.done - self._begun.done, progress.elapsed_s - self._begun.elapsed_s
+        if made < 2 or elapsed_s <= 0 or progress.done >= progress.of:
+            return state
+        left_s = (progress.of - progress.done) * elapsed_s / made
+        return f"{state}, {made / elapsed_s:.3g}/s, {_duration(left_s)} left"
 
     def stop(self) -> None:
         if self._drawn is not None:
@@ -81,3 +93,10 @@ class _Bar:
         )
         self._task = self._drawn.add_task(self._label, total=1.0, state="")
         self._drawn.start()
+
+
+def _duration(seconds: float) -> str:
+    """`40 s`, `12 min`, `3.5 h`."""
+    if seconds < 99.5:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5970 else f"{seconds / 3600:.1f} h"

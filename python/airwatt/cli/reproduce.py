@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 EPILOG = """\b
 Examples:
   airwatt reproduce list
+  airwatt reproduce list ba-ta
   airwatt reproduce e2tcp/ex4.4 e2tcp/fig4.10
 """
 
@@ -31,7 +32,8 @@ def command(
     ids: Annotated[
         list[str] | None,
         Argument(
-            metavar="[ID]...", help="What to reproduce: e2tcp/tab5.3, a whole document (e2tcp), all; list shows them."
+            metavar="[ID]...",
+            help="What to reproduce: e2tcp/tab5.3, fig13, a whole document (e2tcp), all; list shows them.",
         ),
     ] = None,
     out: Annotated[Path, Option("--out", metavar="DIR", help="Folder for pictures (PNG) and values (CSV).")] = Path(
@@ -55,11 +57,11 @@ def command(
     """
     limits = options.thresholds(fail_if)
     laboratory.check_seeds(seed, runs)
-    if not ids or ids == ["list"]:
-        _list(catalogue.choose(["all"]), runs, json)
+    if not ids or ids[0] == "list":
+        _list(catalogue.choose((ids or [])[1:] or ["all"]), runs, json)
         return
     if "list" in ids:
-        raise InputError("reproduce list: expected no other IDs beside it, got some")
+        raise InputError("reproduce list: expected list first, as in `reproduce list ba-ta`, got it after another word")
     chosen = catalogue.choose(ids)
     _check_folder(out)
     with bar("reproduce") as on_progress:

@@ -1,6 +1,7 @@
 """Which documents there are, and what an id names."""
 
 import importlib
+import re
 from collections.abc import Iterable, Sequence
 
 from airwatt._core import InputError
@@ -27,7 +28,7 @@ def choose(ids: Iterable[str]) -> list[Chosen]:
 
 
 def _named(text: str, known: Sequence[Document]) -> set[str]:
-    """The full ids behind one argument: `all`, a document, a place in it; documents by name or number."""
+    """The full ids behind one argument: `all`, a document (by name or number), a place in it, or a place alone."""
     if text == "all":
         return {document.id(item) for document in known for item in document.reproductions}
     for document in known:
@@ -36,6 +37,12 @@ def _named(text: str, known: Sequence[Document]) -> set[str]:
         for item in document.reproductions:
             if text in (document.id(item), f"{document.number}.{item.place}"):
                 return {document.id(item)}
+    # A place in any document, or all parts of one: `fig13` is `ba-ta/fig13.throughput` and its like.
+    part = re.compile(rf"(?:.*/)?{re.escape(text)}(?:[.a-z].*)?")
+    ids = {document.id(item) for document in known for item in document.reproductions}
+    parts = {id_ for id_ in ids if part.fullmatch(id_)}
+    if parts:
+        return parts
     raise InputError(f"reproduce: expected {_expected(text, known)}, got {text!r}")
 
 

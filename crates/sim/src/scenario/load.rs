@@ -1,5 +1,6 @@
 //! From a name or a file and changed keys to a checked [`Scenario`], or to one line that says what is wrong where.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
@@ -16,12 +17,17 @@ use super::{Scenario, check, effect, lower_bound};
 /// Deeper nesting than this is refused: no scenario needs it.
 const BASE_DEPTH: usize = 8;
 
-/// Why a scenario cannot run. Its display is one line.
+/// How many errors of a file are reported at once.
+const ERRORS_AT_ONCE: usize = 20;
+
+/// Why a scenario cannot run. Its display is one line, or one for each of several keys with the wrong form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioError {
     /// File and line, or the flag.
     place: String,
     message: String,
+    /// Further errors of the same file.
+    further: Vec<Self>,
 }
 
 impl ScenarioError {
@@ -31,13 +37,23 @@ impl ScenarioError {
         Self {
             place: place.into().escape_default().to_string().replace("\\'", "'").replace("\\\"", "\""),
             message,
+            further: Vec::new(),
         }
+    }
+
+    /// The first of several errors, with the others behind it. There is at least one.
+    fn with_all(errors: impl IntoIterator<Item = Self>) -> Self {
+        let mut errors = errors.into_iter();
+        let mut first = errors.next().expect("an error to report");
+        first.further = errors.filter(|error| error.message != first.message).collect();
+        first
     }
 }
 
 impl fmt::Display for ScenarioError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.message)
+        write!(f, "{}: {}", self.place, self.message)?;
+        self.further.iter().try_for_each(|error| write!(f, "\n{error}"))
     }
 }
 
@@ -91,12 +107,17 @@ impl Scenario {
         resolve_wifi(&mut table, source, &overrides)?;
         resolve_tcp_profile(&mut table, source, &overrides)?;
         lower_bound::expand(&mut table);
-        let mut scenario: Self = typed(table).map_err(|error| {
-            let misnamed = |change: &Change| {
-                let refused = change.unnamed.iter().find_map(|unnamed| unnamed.refused(&error))?;
-                Some(ScenarioError::new(keys::flag(&change.written), refused.to_string()))
+        let mut scenario: Self = typed(table.clone()).map_err(|error| {
+            let misnamed = |error: &SettingError| {
+                overrides.iter().find_map(|change: &Change| {
+                    let refused = change.unnamed.iter().find_map(|unnamed| unnamed.refused(error))?;
+                    Some(ScenarioError::new(keys::flag(&change.written), refused.to_string()))
+                })
             };
-            overrides.iter().find_map(misnamed).unwrap_or_else(|| locate(error, source, &overrides))
+            let errors = all_errors(table, error).into_iter();
+            ScenarioError::with_all(
+                errors.map(|error| misnamed(&error).unwrap_or_else(|| locate(error, source, &overrides))),
+            )
         })?;
         if scenario.name.is_empty() {
             scenario.name = Path::new(source.name)
@@ -147,6 +168,41 @@ impl Scenario {
     /// The scenario as a TOML file with every key of its form.
     pub fn to_toml(&self) -> String {
         toml::to_string(&self.to_table()).expect("a scenario has a TOML form")
+    }
+
+    /// The text that decides a run together with its seed: every key of its form but those that only describe it, followed by
+    /// the content of the radio profiles that it reads from files. Scenarios with equal texts have equal results.
+    ///
+    /// It is not the general form, which has no place for the keys of a gateway that no node has.
+    pub fn canonical(&self) -> String {
+        let described = Self { description: String::new(), source: String::new(), ..self.clone() };
+        let table = described.to_table();
+        let mut text = toml::to_string(&table).expect("a scenario has a TOML form");
+        let mut files = BTreeSet::new();
+        radio_files(&Value::Table(table), &mut files);
+        for file in files {
+            // The scenario was checked, so the file was there. Without it the run fails, whatever its key.
+            text.push_str(&std::fs::read_to_string(file).unwrap_or_default());
+        }
+        text
+    }
+}
+
+/// Collects the files that keys called `radio` name, at any depth.
+fn radio_files(value: &Value, files: &mut BTreeSet<String>) {
+    match value {
+        Value::Table(table) => {
+            files.extend(
+                table
+                    .get("radio")
+                    .and_then(Value::as_str)
+                    .filter(|radio| Radio::is_file(radio))
+                    .map(str::to_owned),
+            );
+            table.values().for_each(|below| radio_files(below, files));
+        }
+        Value::Array(items) => items.iter().for_each(|item| radio_files(item, files)),
+        _ => {}
     }
 }
 
@@ -352,6 +408,40 @@ fn typed(table: Table) -> Result<Scenario, SettingError> {
         SettingError::Unknown { key, .. } => keys::renamed(key).unwrap_or(error),
         _ => error,
     })
+}
+
+/// The error and those of further keys, which appear when the keys of the errors before are left out.
+fn all_errors(mut table: Table, first: SettingError) -> Vec<SettingError> {
+    let mut errors = vec![first];
+    while errors.len() < ERRORS_AT_ONCE {
+        let last = errors.last().map_or("", |error| error.key()).to_owned();
+        // Without a key that something else needs, an error would be one of ours.
+        if !remove(&mut table, &last) {
+            break;
+        }
+        match typed(table.clone()) {
+            Err(next) if !matches!(next, SettingError::Missing { .. } | SettingError::Conflict { .. }) => {
+                errors.push(next);
+            }
+            _ => break,
+        }
+    }
+    errors
+}
+
+/// Removes a dotted key; numbers are places in lists. Returns whether it was there.
+fn remove(table: &mut Table, key: &str) -> bool {
+    let Some((above, last)) = key.rsplit_once('.') else { return table.remove(key).is_some() };
+    let mut parts = above.split('.');
+    let mut value = parts.next().and_then(|part| table.get_mut(part));
+    for part in parts {
+        value = value.and_then(|value| match value {
+            Value::Table(below) => below.get_mut(part),
+            Value::Array(items) => part.parse::<usize>().ok().and_then(|place| items.get_mut(place)),
+            _ => None,
+        });
+    }
+    value.and_then(Value::as_table_mut).is_some_and(|below| below.remove(last).is_some())
 }
 
 /// The error's text at a place: with its key unless the place is a flag that names it.

@@ -1,0 +1,336 @@
+"""`airwatt sweep`: many runs over a grid of settings, kept in a store; and what to do with a store."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from airwatt._core import SCHEMA, InputError, __version__
+from airwatt.cli import options
+from airwatt.cli.output import check_file, note_file, print_json, print_text, say, show, writing
+from airwatt.cli.parameters import Argument, Exit, Option
+from airwatt.cli.progress import bar
+from airwatt.sweeps import grid
+from airwatt.sweeps import plan as plans
+from airwatt.sweeps import sweep as sweeps
+from airwatt.sweeps.frames import FORMATS, Status, Store, export, exported
+from airwatt.sweeps.runner import Shard
+from airwatt.sweeps.store import Files
+
+if TYPE_CHECKING:
+    from airwatt.cli.layout import Table
+
+EPILOG = """\b
+Examples:
+  airwatt sweep fast-dsl --over wired.rtt=20ms:60ms:20ms --policy active,psm
+  airwatt sweep fast-dsl --over wired.down.queue=20packets,50packets --runs 5
+  airwatt sweep status fast-dsl.sweep
+  airwatt sweep export fast-dsl.sweep --out runs.csv
+"""
+
+VERBS = ("status", "resume", "retry", "export")
+FAILED, INTERRUPTED = 1, 130
+_MOST_POINTS = 24
+"""A sweep of more points shows no table of them."""
+_MOST_FAILURES = 10
+
+
+def command(
+    words: Annotated[
+        list[str] | None,
+        Argument(
+            metavar="SCENARIO | SWEEP.toml | status|resume|retry|export DIR",
+            help="What to sweep: a scenario, or a file that describes a sweep; or what to do with a store.",
+        ),
+    ] = None,
+    over: Annotated[
+        list[str] | None,
+        Option(
+            "--over",
+            metavar="KEY=RANGE",
+            help="Values of a key: FROM:TO:STEP, FROM:TO:xFACTOR, V1,V2,...; may be repeated, for their product.",
+        ),
+    ] = None,
+    policy: Annotated[
+        str | None, Option("--policy", metavar="A,B,...", help="Power-save policies; all for every one.")
+    ] = None,
+    transport: Annotated[str | None, Option("--transport", metavar="A,B,...", help="Transports.")] = None,
+    where: Annotated[
+        list[str] | None,
+        Option(
+            "--where",
+            metavar="CONDITION",
+            help="Only points that meet it, as in 'wired.rtt < 200ms or policy == psm'; may be repeated.",
+        ),
+    ] = None,
+    set_: options.Set = None,
+    runs: Annotated[
+        int | None,
+        Option("--runs", metavar="N", help="Runs of each point, with seeds N, N+1, ...", show_default="1"),
+    ] = None,
+    seed: Annotated[int | None, Option("--seed", metavar="N", help="Seed of the first run.", show_default="1")] = None,
+    until: Annotated[
+        str | None,
+        Option(
+            "--until",
+            metavar="RULE",
+            help="Stop a point before --runs once its mean is known: 'ci95(energy_j) < 1%'.",
+        ),
+    ] = None,
+    store: Annotated[
+        Path | None, Option("--store", metavar="DIR", help="Where runs are kept.", show_default="NAME.sweep")
+    ] = None,
+    shard: Annotated[
+        str | None, Option("--shard", metavar="i/N", help="Only part i of N, for job arrays; counted from 1.")
+    ] = None,
+    dask: Annotated[
+        str | None, Option("--dask", metavar="ADDRESS", help="Run on a Dask cluster, as at tcp://host:8786.")
+    ] = None,
+    limit: options.EventLimit = None,
+    out: Annotated[
+        Path | None,
+        Option("--out", metavar="FILE", help="With export: a .csv, .parquet or .feather file; CSV is printed without."),
+    ] = None,
+    table: Annotated[
+        str | None,
+        Option("--table", metavar="NAME", help="With export: runs, flows or stations.", show_default="runs"),
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Run a scenario at every point of a grid, with many seeds; keep each run as it finishes.
+
+    Begun again, it runs what is missing. Several processes may work on one store at a time.
+    """
+    if not words:
+        raise InputError("sweep: expected a scenario, a sweep file, or status|resume|retry|export DIR, got nothing")
+    asked = {
+        "--over": over, "--policy": policy, "--transport": transport, "--where": where, "--set": set_, "--runs": runs,
+        "--seed": seed, "--until": until, "--store": store, "--shard": shard, "--dask": dask, "--limit": limit,
+        "--out": out, "--table": table,
+    }  # fmt: skip
+    given = {name for name, value in asked.items() if value is not None}
+    if words[0] in VERBS:
+        _on_store(words[0], [Path(word) for word in words[1:]], given, shard, dask, limit, out, table or "runs", json)
+        return
+    _refuse("sweep", given & {"--out", "--table"}, "it belongs to sweep export")
+    if len(words) > 1:
+        raise InputError(f"sweep: expected one scenario, got {' '.join(words)}")
+    request = grid.read(words[0]) if grid.is_sweep_file(words[0]) else grid.Request(words[0])
+    request = replace(
+        request,
+        over={**request.over, **_over(over)},
+        policy=options.names("--policy", policy) or request.policy,
+        transport=options.names("--transport", transport) or request.transport,
+        where=where or request.where,
+        set={**request.set, **dict(options.overrides(set_))},
+        runs=request.runs if runs is None else runs,
+        seed=request.seed if seed is None else seed,
+        until=until or request.until,
+    )
+    part = Shard() if shard is None else Shard.parse(shard)
+    planned = sweeps.prepare(request)
+    folder = store or Path(request.store or f"{planned.scenario}.sweep")
+    with writing("--store", folder):
+        files = Files.create(folder)
+        plans.write(planned, folder / "plans")
+    _run(files, [planned], part, dask, limit, json)
+
+
+def _on_store(
+    verb: str,
+    folders: Sequence[Path],
+    given: set[str],
+    shard: str | None,
+    dask: str | None,
+    limit: str | None,
+    out: Path | None,
+    table: str,
+    json: bool,
+) -> None:
+    allowed = {"export": {"--out", "--table"}, "status": set[str]()}.get(verb, {"--shard", "--dask", "--limit"})
+    _refuse(f"sweep {verb}", given - allowed, "it belongs to a new sweep")
+    if not folders or (len(folders) > 1 and verb != "export"):
+        raise InputError(
+            f"sweep {verb}: expected the folder of a store, got {' '.join(map(str, folders)) or 'nothing'}"
+        )
+    if verb == "export":
+        if json:
+            raise InputError("sweep export: --json: no effect with export; hint: it writes CSV, Parquet or Feather")
+        _export([Store(folder) for folder in folders], out, table)
+    elif verb == "status":
+        _show(Store(folders[0]), json)
+    else:
+        files = Files.open(folders[0])
+        part = Shard() if shard is None else Shard.parse(shard)
+        planned = [_renewed(files, plan) for plan in files.plans(texts=True)]
+        _run(files, planned, part, dask, limit, json, again=verb == "retry")
+
+
+def _refuse(command: str, given: set[str], hint: str) -> None:
+    if given:
+        raise InputError(f"{command}: {min(given)}: no effect here; hint: {hint}")
+
+
+def _over(texts: Sequence[str] | None) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in texts or ():
+        key, equals, values = text.partition("=")
+        if not equals or not key.strip():
+            raise InputError(
+                f"--over {text!r}: expected KEY=RANGE, as in wired.rtt=10ms:300ms:10ms, got no key and range"
+            )
+        if key.strip() in found:
+            raise InputError(f"--over {text!r}: expected each key once, got {key.strip()} twice")
+        found[key.strip()] = values
+    return found
+
+
+def _renewed(files: Files, plan: plans.Plan) -> plans.Plan:
+    """A plan for the core library of this process: with another one its runs are other jobs."""
+    if plan.core == plans.core_hash():
+        return plan
+    say(f"{files.folder}: made by another version of the core library, whose runs are not mixed with those of this one")
+    renewed = sweeps.again(plan)
+    plans.write(renewed, files.folder / "plans")
+    return renewed
+
+
+def _run(
+    files: Files,
+    planned: Sequence[plans.Plan],
+    part: Shard,
+    dask: str | None,
+    limit: str | None,
+    json: bool,
+    *,
+    again: bool = False,
+) -> None:
+    interrupted = False
+    with writing("--store", files.folder), bar(planned[0].scenario) as on_progress:
+        for plan in planned:
+            interrupted = sweeps.run(files, plan, sweeps.worker(dask, limit), part, on_progress, again=again)
+            if interrupted:
+                break
+    store = Store(files.folder)
+    states = store.status()
+    if json:
+        print_json(_document(store, states, interrupted))
+    else:
+        parts = _summary(store, states)
+        if interrupted:
+            parts.append(f"interrupted: what is finished is kept; airwatt sweep resume {files.folder} goes on")
+        show(*parts)
+    if interrupted:
+        raise Exit(INTERRUPTED)
+    failed = sum(state.failed for state in states)
+    if failed:
+        jobs = sum(state.jobs for state in states)
+        say(f"{failed} of {jobs} runs failed; airwatt sweep status {files.folder} says why")
+        raise Exit(FAILED)
+
+
+def _show(store: Store, json: bool) -> None:
+    states = store.status()
+    if json:
+        print_json(_document(store, states, False))
+        return
+    from airwatt.cli.tables import table
+
+    parts = _summary(store, states)
+    failures = store.failures()
+    if failures:
+        rows = [
+            [
+                ", ".join(map(str, item.settings.values())),
+                str(item.seed),
+                f"{item.wall_s:.3g} s",
+                item.error.splitlines()[-1],
+            ]
+            for item in failures[:_MOST_FAILURES]
+        ]
+        parts.append(table([", ".join(failures[0].settings), "seed", "took", "error"], rows, left=1, also_left=(3,)))
+        if len(failures) > _MOST_FAILURES:
+            parts.append(f"and {len(failures) - _MOST_FAILURES} more; --json lists them all")
+        parts.append(f"airwatt sweep retry {store.path} runs them again")
+    show(*parts)
+
+
+def _document(store: Store, states: Sequence[Status], interrupted: bool) -> dict[str, Any]:
+    document = {
+        "schema": SCHEMA,
+        "version": __version__,
+        "store": str(store.path),
+        "sweeps": [state.to_dict() for state in states],
+        "failed": [item.to_dict() for item in store.failures()],
+    }
+    return {**document, "interrupted": True} if interrupted else document
+
+
+def _summary(store: Store, states: Sequence[Status]) -> "list[str | Table]":
+    parts: list[str | Table] = []
+    lines = [_line(state) for state in states]
+    finished = sum(state.finished for state in states)
+    if finished and sum(state.points for state in states) <= _MOST_POINTS:
+        parts.append(_points(store))
+    damaged = states[-1].damaged_lines
+    if damaged:
+        lines.append(f"{damaged} damaged lines in {store.path}/journal were skipped; their runs are made again")
+    lines.append(f"store: {store.path}")
+    parts.append("\n".join(lines))
+    return parts
+
+
+def _line(state: Status) -> str:
+    from airwatt.cli.tables import count
+
+    seeds = f"{state.seeds} {'seed' if state.seeds == 1 else 'seeds'}"
+    runs = (
+        f"{count(state.points)} points, {seeds} each"
+        if state.until is None
+        else f"{count(state.points)} points, at most {seeds} each"
+    )
+    done = [f"{count(state.finished)} of {count(state.jobs)} runs finished"]
+    done += [f"{count(state.failed)} failed"] if state.failed else []
+    done += [f"{count(state.not_needed)} not needed ({state.until})"] if state.not_needed else []
+    done += [f"{count(state.missing)} missing"] if state.missing else []
+    return f"{state.scenario}, {runs}: {', '.join(done)}"
+
+
+def _points(store: Store) -> "Table":
+    from airwatt.cli.tables import estimate, table
+
+    units = {"goodput_bps": "b/s", "completed_s": "s", "energy_j": "J"}
+    rows = store.summary(list(units))
+    keys = list(rows[0][0])
+    shown = [
+        [
+            *(_setting(key, settings) for key in keys),
+            str(runs),
+            *(estimate(number, unit) for number, unit in zip(numbers, units.values(), strict=True)),
+        ]
+        for settings, runs, numbers in rows
+    ]
+    return table([*keys, "runs", "goodput", "done at", "energy"], shown, left=len(keys))
+
+
+def _setting(key: str, settings: Mapping[str, Any]) -> str:
+    value = settings[key]
+    return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _export(stores: Sequence[Store], out: Path | None, what: str) -> None:
+    if out is None:
+        import io
+
+        import pyarrow.csv
+
+        buffer = io.BytesIO()
+        pyarrow.csv.write_csv(exported(stores, what), buffer)
+        print_text(buffer.getvalue().decode())
+        return
+    if out.suffix.lower() not in FORMATS:
+        raise InputError(f"--out {out}: expected a name that ends in {', '.join(FORMATS)}")
+    check_file("--out", out)
+    with writing("--out", out):
+        export(stores, out, what)
+    note_file(out)

@@ -1,0 +1,101 @@
+"""Runs on a Dask cluster: `airwatt sweep ... --dask ADDRESS`.
+
+The scheduler takes about a millisecond a task, so that a task is as many runs as take 200 ms or more. Everything is
+kept here, in the journal of this runner; a worker gets the text of a scenario and gives back documents. A worker with
+another core library is refused, because its results would be those of other jobs.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from airwatt._core import Control, InputError, MissingFeature, RunError, Scenario
+from airwatt.sweeps.plan import Plan, core_hash
+from airwatt.sweeps.runner import Made, made
+
+TASK_S = 0.2
+_POLL_S = 0.05
+_CONNECT_S = 10.0
+
+
+class Cluster:
+    """Makes runs on the workers of a cluster."""
+
+    def __init__(self, address: str, limit: str | None) -> None:
+        try:
+            from distributed import Client
+        except ImportError:
+            raise MissingFeature("dask is not installed; `pip install airwatt[cluster]` brings it") from None
+        try:
+            self._client = Client(address, timeout=_CONNECT_S, set_as_default=False)
+        except (OSError, ValueError) as error:
+            reason = str(error).partition("\n")[0]
+            raise InputError(
+                f"--dask {address}: expected the address of a Dask scheduler, got no answer ({reason})"
+            ) from None
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._runs, self._wall_s = 0, 0.0
+
+    @property
+    def at_once(self) -> int:
+        """Two tasks a thread of the cluster, so that none waits for this process."""
+        threads: dict[str, int] = self._client.nthreads()
+        return max(1, 2 * sum(threads.values()))
+
+    def chunk(self) -> int:
+        """As many runs as take 200 ms, by the runs so far."""
+        with self._lock:
+            return math.ceil(TASK_S * self._runs / self._wall_s) if self._wall_s > 0 else 1
+
+    def make(self, plan: Plan, jobs: Sequence[int], control: Control) -> Iterable[tuple[int, Made]]:
+        """Makes runs as one task. Raises `KeyboardInterrupt` when stopped, and `RunError` if the cluster fails."""
+        assert plan.texts is not None
+        texts: dict[int, str] = {}
+        work: list[tuple[int, int]] = []
+        for job in jobs:
+            point, seed = plan.job(job)
+            texts.setdefault(point, plan.texts[point].as_py())
+            work.append((point, seed))
+        future = self._client.submit(task, plan.scenario, texts, work, core_hash(), self._limit, pure=False)
+        answer = self._answer(future, control)
+        found = [Made(*item) for item in answer]
+        with self._lock:
+            self._runs += len(found)
+            self._wall_s += sum(item.wall_s for item in found)
+        return zip(jobs, found, strict=True)
+
+    def close(self) -> None:
+        """Leaves the cluster."""
+        self._client.close()
+
+    def _answer(self, future: Any, control: Control) -> list[tuple[float, str | None, str | None]]:
+        import distributed
+
+        while True:
+            try:
+                answer: list[tuple[float, str | None, str | None]] = future.result(timeout=_POLL_S)
+                return answer
+            except (TimeoutError, distributed.TimeoutError):
+                if control.cancelled:
+                    future.cancel()
+                    raise KeyboardInterrupt from None
+            except InputError:
+                raise
+            except Exception as error:
+                raise RunError(f"--dask: {error}") from None
+
+
+def task(
+    name: str, texts: dict[int, str], work: list[tuple[int, int]], core: str, limit: str | None
+) -> list[tuple[float, str | None, str | None]]:
+    """Makes runs on a worker. Raises `InputError` for a worker with another core library."""
+    if core_hash() != core:
+        raise InputError(f"--dask: expected workers with the core library {core}, got one with {core_hash()}")
+    scenarios = {point: Scenario.from_toml(text, name=name) for point, text in texts.items()}
+    # Plain tuples: a worker and this process need not agree on more.
+    done = [made(scenarios[point], seed, limit, None) for point, seed in work]
+    return [(item.wall_s, item.run, item.error) for item in done]

@@ -1,0 +1,111 @@
+"""From result documents to columns: one row a run, a flow or a station, names as in the document joined by dots.
+
+Types come from the schema of results, so that every file of a store has the same type for a column even where all its
+values are null.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from airwatt import _core, aggregates
+from airwatt._documents import RunResult
+from airwatt.threshold import below
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TABLES = ("runs", "flows", "stations")
+KEY = ("point", "seed")
+"""The columns that name a job."""
+AGGREGATES: dict[str, aggregates.Number] = {
+    "energy_j": aggregates.energy_j,
+    "goodput_bps": aggregates.goodput_bps,
+    "completed_s": aggregates.completed_s,
+}
+"""Numbers of a run that are sums over its stations and flows, at the front of each row of runs."""
+_LEFT_OUT = frozenset({"schema", "version", "seed", "flows", "stations"})
+
+
+def rows(what: str, point: str, seed: int, document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yields the rows of one run in a table."""
+    origin = {"point": point, "seed": seed}
+    if what == "runs":
+        numbers = {name: number(RunResult(document)) for name, number in AGGREGATES.items()}
+        rest = {key: value for key, value in document.items() if key not in _LEFT_OUT}
+        yield {**origin, **numbers, **_flat(rest)}
+        return
+    for item in document[what]:
+        yield {**origin, **_flat(item)}
+
+
+def number(document: Mapping[str, Any], name: str) -> float | None:
+    """One number of a run by the name of its column, or by its path in the document; None if it is null there.
+
+    Raises `KeyError` if the run has no such number.
+    """
+    if name in AGGREGATES:
+        return AGGREGATES[name](RunResult(document))
+    value: Any = document
+    for part in name.split("."):
+        value = value[int(part)] if isinstance(value, Sequence) else value[part]
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+        raise KeyError(name)
+    return None if value is None else float(value)
+
+
+def table(what: str, found: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """Makes a table of rows."""
+    import pyarrow as pa
+
+    names = list(dict.fromkeys((*KEY, *(name for row in found for name in row))))
+    arrays = [pa.array([row.get(name) for row in found], kind(what, name)) for name in names]
+    return pa.table(arrays, names=names)
+
+
+@functools.cache
+def kind(what: str, name: str) -> pa.DataType:
+    """The type of a column."""
+    import pyarrow as pa
+
+    if name == "point":
+        return pa.string()
+    if name == "seed":
+        return pa.uint64()
+    if name in AGGREGATES and what == "runs":
+        return pa.float64()
+    schema = _schema()
+    nodes: list[Mapping[str, Any]] = [schema]
+    path = name if what == "runs" else f"{what}.0.{name}"
+    for part in path.split("."):
+        nodes = [item for node in nodes for item in below(node, part, schema)]
+    kinds: set[str] = set()
+    for node in nodes:
+        given = node.get("type", ())
+        kinds.update([given] if isinstance(given, str) else given)
+    if "number" in kinds:
+        return pa.float64()
+    if "integer" in kinds:
+        return pa.int64()
+    return pa.bool_() if "boolean" in kinds else pa.string()
+
+
+@functools.cache
+def _schema() -> Mapping[str, Any]:
+    schema: Mapping[str, Any] = json.loads(_core.result_schema())
+    return schema
+
+
+def _flat(item: Any, prefix: str = "") -> dict[str, Any]:
+    """The leaves of nested objects and lists, by their paths."""
+    fields: dict[str, Any] = {}
+    pairs = item.items() if isinstance(item, Mapping) else enumerate(item)
+    for key, value in pairs:
+        if isinstance(value, Mapping | list):
+            fields.update(_flat(value, f"{prefix}{key}."))
+        else:
+            fields[f"{prefix}{key}"] = value
+    return fields

@@ -1,0 +1,216 @@
+"""A store as tables: one row a run, a flow or a station, with the settings of its point.
+
+The name of a column with numbers ends in their unit (`wired.rtt_s`, `energy_j`). Rows are in the order of the grid; an
+export has them in the order of the job keys, without how long the computer took, so that its bytes depend on the runs
+alone.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airwatt._core import InputError, MissingFeature, Scenario
+from airwatt.files import replacing
+from airwatt.record import Record
+from airwatt.statistics import Estimate, estimate
+from airwatt.sweeps import columns
+from airwatt.sweeps.runner import Ledger
+from airwatt.sweeps.store import Files, settings
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+FORMATS = (".csv", ".parquet", ".feather")
+_NOT_EXPORTED = ("wall_s",)
+
+
+class Status(Record):
+    """How far the sweeps of a store have come."""
+
+    __slots__ = ()
+    scenario: str
+    jobs: int
+    """All runs; with `until` at most."""
+    finished: int
+    failed: int
+    not_needed: int
+    """Runs that an `until` rule saved."""
+    missing: int
+    """Runs that are still to be made."""
+    points: int
+    seeds: int
+    until: str | None
+    damaged_lines: int
+    """Lines of journals that could not be read; their runs are made again."""
+
+
+class Store:
+    """The runs of sweeps. Nothing is kept in memory: every answer is of the moment."""
+
+    def __init__(self, folder: str | os.PathLike[str], *, temporary: bool = False) -> None:
+        self.path = Path(folder)
+        self._files = Files.open(self.path)
+        if temporary:
+            # The folder goes with the last reference to the store.
+            weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+    def __repr__(self) -> str:
+        return f"<Store {self.path}>"
+
+    def __len__(self) -> int:
+        """The number of finished runs."""
+        return int(self.to_arrow("runs", ["seed"]).num_rows)
+
+    def status(self) -> list[Status]:
+        """How far each sweep has come, in the order in which they were begun. Raises `InputError`."""
+        found = []
+        for plan in self._files.plans():
+            ledger = Ledger(self._files, plan)
+            state = ledger.state()
+            document = {
+                "scenario": plan.scenario, **state._asdict(), "missing": state.missing, "points": len(plan.points),
+                "seeds": plan.runs, "until": plan.until, "damaged_lines": sum(ledger.damaged.values()),
+            }  # fmt: skip
+            found.append(Status(document))
+        return found
+
+    def to_arrow(self, what: str = "runs", names: Sequence[str] | None = None) -> pa.Table:
+        """A table of all finished runs, or of their `flows` or `stations`; `names` restricts it to these columns.
+
+        Raises `InputError`.
+        """
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if what not in columns.TABLES:
+            raise InputError(f"table: expected {', '.join(columns.TABLES)}, got {what!r}")
+        points, given = settings(self._files.plans())
+        if names is None:
+            wanted = None
+        else:
+            given = {name: given[name] for name in names if name in given}
+            wanted = list(dict.fromkeys((*columns.KEY, *(name for name in names if name not in given))))
+        table = self._files.table(what, wanted)
+        places = pc.index_in(table.column("point"), pa.array(points, pa.string()))
+        if places.null_count:
+            # Runs of an earlier core library.
+            table, places = table.filter(places.is_valid()), places.drop_null()
+        keys = pa.table({"place": places, "seed": table.column("seed")})
+        order = pc.sort_indices(keys, [("place", "ascending"), ("seed", "ascending")])
+        table, places = table.take(order), places.take(order)
+        for name, values in reversed(list(given.items())):
+            if name in table.schema.names:
+                # A policy that all stations were given is in the row of each of them as well.
+                table = table.drop_columns([name])
+            table = table.add_column(0, name, values.take(places))
+        return table.select(_ordered(table.schema.names, list(given)) if names is None else _known(table, names))
+
+    def to_pandas(self, what: str = "runs", names: Sequence[str] | None = None) -> pd.DataFrame:
+        """`to_arrow` as a data frame. Raises `InputError`, and `MissingFeature` where pandas is not installed."""
+        try:
+            import pandas  # noqa: F401
+        except ImportError:
+            raise MissingFeature("pandas is not installed; `pip install airwatt[pandas]` brings it") from None
+        return self.to_arrow(what, names).to_pandas()
+
+    def failures(self) -> list[Record]:
+        """The failed runs: `point`, `seed`, `wall_s`, `error`, and `settings` of the point."""
+        found = []
+        points, given = settings(self._files.plans())
+        places = {point: index for index, point in enumerate(points)}
+        for row in self._files.failures().to_pylist():
+            if row["point"] in places:
+                place = places[row["point"]]
+                found.append(
+                    Record({**row, "settings": {name: values[place].as_py() for name, values in given.items()}})
+                )
+        return found
+
+    def scenario(self, point: str) -> Scenario:
+        """The scenario of a point, by the key that rows have as `point`. Raises `InputError`."""
+        for plan in self._files.plans(texts=True):
+            if point in plan.points:
+                return plan.load(plan.points.index(point))
+        raise InputError(f"point: expected the key of one in {self.path}, got {point!r}")
+
+    def summary(self, names: Sequence[str]) -> list[tuple[dict[str, Any], int, list[Estimate]]]:
+        """For each point its settings, how many runs it has, and the mean and interval of some numbers of runs."""
+        keys = list(settings(self._files.plans())[1])
+        table = self.to_arrow("runs", ["point", *keys, *names]).to_pydict()
+        rows: dict[str, list[int]] = {}
+        for index, point in enumerate(table["point"]):
+            rows.setdefault(point, []).append(index)
+        return [
+            (
+                {key: table[key][mine[0]] for key in keys},
+                len(mine),
+                [estimate([table[name][index] for index in mine]) if name in table else Estimate(None, None)
+                 for name in names],
+            )
+            for mine in rows.values()
+        ]  # fmt: skip
+
+    def export(self, path: str | os.PathLike[str], what: str = "runs") -> int:
+        """Replaces a file (.csv, .parquet or .feather) by a table, sorted by job key; returns the number of its rows.
+
+        Its bytes depend on the runs alone, not on how and where they were made. Raises `InputError`, `OSError`.
+        """
+        return export([self], path, what)
+
+
+def export(stores: Sequence[Store], path: str | os.PathLike[str], what: str = "runs") -> int:
+    """Exports several stores as one, as shards with a store each have them; a run that is in several is there once."""
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.feather
+    import pyarrow.parquet as pq
+
+    form = Path(path).suffix.lower()
+    if form not in FORMATS:
+        raise InputError(f"--out {path}: expected a name that ends in {', '.join(FORMATS)}")
+    table = exported(stores, what)
+    with replacing(path) as out:
+        if form == ".parquet":
+            pq.write_table(table, out, compression="zstd")
+        elif form == ".feather":
+            pa.feather.write_feather(table, out, compression="zstd")
+        else:
+            pa.csv.write_csv(table, out)
+    return int(table.num_rows)
+
+
+def exported(stores: Sequence[Store], what: str) -> pa.Table:
+    """The table that an export writes."""
+    import pyarrow as pa
+
+    tables = [store.to_arrow(what) for store in stores]
+    table = tables[0]
+    if len(tables) > 1:
+        seen: set[tuple[str, int]] = set()
+        for index, part in enumerate(tables):
+            jobs = list(zip(part.column("point").to_pylist(), part.column("seed").to_pylist(), strict=True))
+            tables[index] = part.filter(pa.array([job not in seen for job in jobs], pa.bool_()))
+            seen.update(jobs)
+        given = list(dict.fromkeys(name for store in stores for name in settings(store._files.plans())[1]))
+        table = pa.concat_tables(tables, promote_options="permissive")
+        table = table.select(_ordered(table.schema.names, given))
+    rank = {"runs": [], "flows": ["id"], "stations": ["id"]}[what]
+    table = table.sort_by([(name, "ascending") for name in (*columns.KEY, *rank)]).combine_chunks()
+    return table.drop_columns([name for name in _NOT_EXPORTED if name in table.schema.names])
+
+
+def _ordered(names: Sequence[str], given: Sequence[str]) -> list[str]:
+    """Settings, seed, the numbers of the whole run, all else by name, and the key of the point."""
+    first = [*given, "seed", *(name for name in ("id", *columns.AGGREGATES) if name in names)]
+    return [*first, *sorted(set(names) - {*first, "point"}), "point"]
+
+
+def _known(table: pa.Table, names: Sequence[str]) -> list[str]:
+    """The columns asked for that there are. Raises `InputError` if none has runs and one is unknown."""
+    return [name for name in names if name in table.schema.names]

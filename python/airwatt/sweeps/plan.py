@@ -1,0 +1,177 @@
+"""What a sweep has to run: checked points with their keys, seeds, and the columns that the settings have in tables.
+
+A job is a point and a seed. A point's key is a hash of the canonical text of its checked scenario and of the core
+library: an equal key means an equal result, whatever file or option the setting came from. A plan is kept in the store
+(`plans/ID.json`, `plans/ID.parquet`) with the whole scenario of every point, so that a sweep goes on without the files
+that it was made from.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airwatt import _core
+from airwatt._core import SCHEMA, InputError, Quantity, Scenario, __version__
+from airwatt.files import replacing, write_text
+from airwatt.sweeps.grid import Point
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_DIGITS = 24
+"""Hexadecimal digits of a key: 96 bits, so that a million points collide with a probability of 1e-17."""
+SUFFIXES = {
+    "s": "_s", "b/s": "_bps", "B": "_bytes", "b": "_bits", "W": "_w", "J": "_j", "A": "_a", "V": "_v", "m": "_m"
+}  # fmt: skip
+"""What the name of a column ends in, by the unit of its numbers."""
+
+
+@functools.cache
+def core_hash() -> str:
+    """The hash of the core library, which decides what a scenario's results are."""
+    return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()[:_DIGITS]
+
+
+def key_of(scenario: Scenario) -> str:
+    """The key of a checked scenario under this core library."""
+    return hashlib.sha256(f"{core_hash()}\0{scenario.canonical()}".encode()).hexdigest()[:_DIGITS]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The jobs of a sweep: every point with every seed."""
+
+    id: str
+    scenario: str
+    core: str
+    points: list[str]
+    """The keys of the points, in the order of the grid."""
+    settings: pa.Table
+    """A row a point: the columns that its settings have in tables."""
+    texts: pa.Array | None
+    """The whole scenario of each point; None where a reader did not ask for it."""
+    varied: list[str]
+    """The keys that the grid varies, as a user writes them."""
+    seed: int
+    runs: int
+    until: str | None = None
+
+    @property
+    def jobs(self) -> int:
+        """How many runs it has; with `until` at most."""
+        return len(self.points) * self.runs
+
+    def job(self, number: int) -> tuple[int, int]:
+        """The point, by its number, and the seed of a job."""
+        return number // self.runs, self.seed + number % self.runs
+
+    def load(self, index: int) -> Scenario:
+        """The scenario of a point. Raises `InputError` if its key is not what was planned."""
+        assert self.texts is not None
+        loaded = Scenario.from_toml(self.texts[index].as_py(), name=self.scenario)
+        if key_of(loaded) != self.points[index]:
+            # A radio profile in a file of its own has changed, or the core library.
+            raise InputError(
+                f"{self.scenario}: expected the scenario as it was when the sweep began, got a changed one"
+            )
+        return loaded
+
+
+def plan(
+    scenarios: Iterable[tuple[Point, Scenario]], *, seed: int, runs: int, until: str | None = None, name: str
+) -> Plan:
+    """Makes the plan of checked points. Equal points are one."""
+    import pyarrow as pa
+
+    keys: dict[str, None] = {}
+    texts: list[str] = []
+    settings: list[dict[str, Any]] = []
+    varied: dict[str, None] = {}
+    for point, scenario in scenarios:
+        key = key_of(scenario)
+        varied.update(dict.fromkeys(point))
+        if key in keys:
+            continue
+        keys[key] = None
+        texts.append(scenario.to_toml())
+        settings.append(dict(column(item, value) for item, value in point.items()))
+    points = list(keys)
+    names = list(dict.fromkeys(name for row in settings for name in row))
+    table = pa.table({"point": points, **{name: _array([row.get(name) for row in settings]) for name in names}})
+    content = json.dumps([points, seed, runs, until, names, list(varied)])
+    identity = hashlib.sha256(content.encode()).hexdigest()[:16]
+    return Plan(
+        identity, name, core_hash(), points, table, pa.array(texts, pa.string()), list(varied), seed, runs, until
+    )
+
+
+def column(key: str, text: str) -> tuple[str, float | int | bool | str]:
+    """The name and the value that a setting has in tables: `("wired.rtt_s", 0.02)` for `wired.rtt` and `20ms`."""
+    text = text.strip()
+    if text.endswith("packets") and text.removesuffix("packets").strip().isdigit():
+        return f"{key}_packets", int(text.removesuffix("packets"))
+    if text in ("true", "false"):
+        return key, text == "true"
+    for number in (int, float):
+        try:
+            return key, number(text)
+        except ValueError:
+            continue
+    try:
+        quantity = Quantity(text)
+    except InputError:
+        return key, text
+    return key + SUFFIXES.get(quantity.unit, ""), quantity.value
+
+
+def _array(values: Sequence[Any]) -> pa.Array:
+    import pyarrow as pa
+
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {int, float}:
+        return pa.array([None if value is None else float(value) for value in values])
+    if len(kinds) > 1:
+        return pa.array([None if value is None else str(value) for value in values])
+    return pa.array(values)
+
+
+def write(item: Plan, folder: Path) -> None:
+    """Keeps a plan, unless it is there. Raises `OSError`."""
+    import pyarrow.parquet as pq
+
+    about = folder / f"{item.id}.json"
+    if about.exists():
+        return
+    assert item.texts is not None
+    with replacing(folder / f"{item.id}.parquet") as out:
+        pq.write_table(item.settings.append_column("scenario", item.texts), out, compression="zstd")
+    document = {
+        "schema": SCHEMA, "version": __version__, "scenario": item.scenario, "core": item.core, "varied": item.varied,
+        "seed": item.seed, "runs": item.runs, "until": item.until,
+    }  # fmt: skip
+    # Last: a plan with this file is complete.
+    write_text(about, json.dumps(document, indent=2) + "\n")
+
+
+def read(about: Path, *, texts: bool) -> Plan:
+    """Reads a plan; with `texts` also the scenarios of its points. Raises `InputError`."""
+    import pyarrow.parquet as pq
+
+    try:
+        document: Mapping[str, Any] = json.loads(about.read_text())
+        table = pq.ParquetFile(about.with_suffix(".parquet"))
+        names = [name for name in table.schema_arrow.names if name != "scenario"]
+        settings = table.read(names)
+        scenarios = table.read(["scenario"]).column(0).combine_chunks() if texts else None
+        return Plan(
+            about.stem, document["scenario"], document["core"], settings.column("point").to_pylist(), settings,
+            scenarios, document["varied"], document["seed"], document["runs"], document["until"],
+        )  # fmt: skip
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(f"{about}: expected the plan of a sweep, got a damaged file ({error})") from None

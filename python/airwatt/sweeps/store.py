@@ -1,0 +1,291 @@
+"""A store: the folder in which the runs of sweeps are kept, and the files in it.
+
+    plans/ID.json, plans/ID.parquet      what was asked for: the points with their settings and scenarios
+    runs/STEM.parquet                    finished runs, one row each
+    flows/STEM.parquet, stations/...     their flows and stations
+    failed/STEM.parquet                  failed runs with what they wrote to standard error
+    journal/RUNNER-N.jsonl               runs since the last chunk
+    runners/RUNNER, claims/BLOCK         who runs what (`runner`)
+
+A chunk is complete when its file in `runs` is there, which is written last; journals are read before chunks, and a run
+that is in both is one. So a reader needs no lock, and a writer may be killed at any moment. Chunks have the same names
+in all folders and can be read by any program that reads Parquet.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from airwatt._core import InputError
+from airwatt.files import replacing
+from airwatt.sweeps import columns, journal, plan
+from airwatt.sweeps.journal import Entry
+from airwatt.sweeps.plan import Plan
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FOLDERS = ("plans", "runs", "flows", "stations", "failed", "journal", "runners", "claims")
+SMALL_ROWS = 50_000
+"""Chunks below this size are merged,"""
+MERGE_AT = 16
+"""when there are so many of them."""
+_TRIES = 20
+
+
+class Damage(NamedTuple):
+    """A file with lines that could not be read."""
+
+    path: Path
+    lines: int
+
+
+class Files:
+    """The files of a store."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @classmethod
+    def create(cls, folder: Path) -> Files:
+        """Opens a store, made if there is none. Raises `InputError` for a folder that is none, and `OSError`."""
+        if folder.exists() and not folder.is_dir():
+            raise InputError(f"--store {folder}: expected a folder, got a file")
+        if folder.is_dir() and not (folder / "plans").is_dir() and any(folder.iterdir()):
+            raise InputError(f"--store {folder}: expected a store or an empty folder, got one with other files")
+        for name in FOLDERS:
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        return cls(folder)
+
+    @classmethod
+    def open(cls, folder: Path) -> Files:
+        """Opens a store that exists. Raises `InputError`."""
+        if not (folder / "plans").is_dir():
+            what = "no such folder" if not folder.exists() else "no store"
+            raise InputError(f"{folder}: expected the store of a sweep, got {what}")
+        return cls(folder)
+
+    def plans(self, *, texts: bool = False) -> list[Plan]:
+        """The plans for the core library that most recently made one, in the order in which they were made.
+
+        Runs by another core library are those of other jobs. Raises `InputError`.
+        """
+        about = sorted((self.folder / "plans").glob("*.json"), key=lambda path: (path.stat().st_mtime_ns, path.name))
+        if not about:
+            raise InputError(f"{self.folder}: expected the store of a sweep, got one without a plan")
+        found = [plan.read(path, texts=texts) for path in about]
+        return [item for item in found if item.core == found[-1].core]
+
+    def journals(self) -> list[Path]:
+        """The journals that there are."""
+        return sorted((self.folder / "journal").glob("*.jsonl"))
+
+    def chunks(self, what: str = "runs") -> list[str]:
+        """The stems of the complete chunks; of failed runs with `failed`."""
+        # A listing of names: with thousands of chunks paths take ten times as long.
+        names = os.listdir(self.folder / ("failed" if what == "failed" else "runs"))  # noqa: PTH208
+        return sorted(name.removesuffix(".parquet") for name in names if name.endswith(".parquet") and name[0] != ".")
+
+    def chunk(self, what: str, stem: str) -> Path:
+        """The file of a chunk."""
+        return self.folder / what / f"{stem}.parquet"
+
+    def pending(self) -> tuple[list[Entry], list[Damage]]:
+        """What the journals hold, and what of them is damaged. Raises `OSError`."""
+        entries: list[Entry] = []
+        damage = []
+        for path in self.journals():
+            try:
+                found = journal.read(path)
+            except FileNotFoundError:
+                continue  # Its chunk is there by now, and chunks are read later.
+            entries += found.entries
+            if found.damaged:
+                damage.append(Damage(path, found.damaged))
+        return entries, damage
+
+    def table(self, what: str, names: Sequence[str] | None = None) -> pa.Table:
+        """All rows of a table, of finished runs without the settings; each job once. Raises `OSError`.
+
+        `names` restricts the columns.
+        """
+        entries, _ = self.pending()
+        finished = _each_once(entries)
+        parts = self._chunk_tables(what, names)
+        found = [row for entry in finished for row in columns.rows(what, entry.point, entry.seed, entry.run or {})]
+        if found or not parts:
+            table = columns.table(what, found)
+            parts.append(
+                table if names is None else table.select([name for name in names if name in table.schema.names])
+            )
+        return _combined(parts)
+
+    def failures(self) -> pa.Table:
+        """The failed runs, with the last failure of each job, and none that finished later."""
+        import pyarrow as pa
+
+        entries, _ = self.pending()
+        parts = [self._read("failed", stem, None) for stem in self.chunks("failed")]
+        failed = [entry._asdict() for entry in entries if entry.error is not None]
+        parts.append(pa.Table.from_pylist(failed, failed_schema()))
+        rows = sorted((row for part in parts for row in part.to_pylist()), key=lambda row: row["at"])
+        last = {(row["point"], row["seed"]): row for row in rows}
+        if last:
+            done = self.table("runs", columns.KEY).to_pydict()
+            for job in zip(done["point"], done["seed"], strict=True):
+                last.pop(job, None)
+        return pa.Table.from_pylist([last[job] for job in sorted(last)], failed_schema())
+
+    def _chunk_tables(self, what: str, names: Sequence[str] | None) -> list[pa.Table]:
+        for attempt in range(_TRIES):
+            try:
+                return [self._read(what, stem, names) for stem in self.chunks()]
+            except FileNotFoundError:
+                # Merged in between: their rows are in a new chunk.
+                if attempt == _TRIES - 1:
+                    raise
+        return []
+
+    def _read(self, what: str, stem: str, names: Sequence[str] | None) -> pa.Table:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            file = pq.ParquetFile(self.chunk(what, stem))
+            known = set(file.schema_arrow.names)
+            return file.read(None if names is None else [name for name in names if name in known])
+        except (pa.ArrowInvalid, pa.ArrowException) as error:
+            raise InputError(
+                f"{self.chunk(what, stem)}: expected a chunk of runs, got a damaged file ({error})"
+            ) from None
+
+    def write_chunk(self, stem: str, entries: Sequence[Entry]) -> None:
+        """Writes a chunk of runs. Raises `OSError`."""
+        finished = _each_once(entries)
+        failed = [entry for entry in entries if entry.error is not None]
+        if failed:
+            import pyarrow as pa
+
+            table = pa.Table.from_pylist([entry._asdict() for entry in failed], failed_schema())
+            self._write("failed", stem, table)
+        if not finished:
+            return
+        for what in reversed(columns.TABLES):
+            found = [row for entry in finished for row in columns.rows(what, entry.point, entry.seed, entry.run or {})]
+            self._write(what, stem, columns.table(what, found))
+
+    def _write(self, what: str, stem: str, table: pa.Table) -> None:
+        import pyarrow.parquet as pq
+
+        with replacing(self.chunk(what, stem)) as out:
+            pq.write_table(table, out, compression="zstd")
+
+    def merge(self, stem: str, owned: Sequence[str], *, at: int = MERGE_AT) -> str | None:
+        """Merges small chunks of these, if there are `at` of them, into one; returns its stem. Raises `OSError`.
+
+        One process does so at a time; a second one leaves it at that.
+        """
+        small = [name for name in owned if rows_of(name) < SMALL_ROWS]
+        if len(small) < max(at, 2):
+            return None
+        with self._alone() as alone:
+            if not alone:
+                return None
+            small = [name for name in small if self.chunk("runs", name).exists()]
+            rows = sum(map(rows_of, small))
+            merged = f"{stem}-{rows}"
+            for what in reversed(columns.TABLES):
+                self._write(what, merged, _combined([self._read(what, name, None) for name in small]))
+            for what in columns.TABLES:
+                for name in small:
+                    self.chunk(what, name).unlink(missing_ok=True)
+            return merged
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[bool]:
+        with (self.folder / "runners" / ".merging").open("ab") as lock:
+            yield locked(lock.fileno())
+
+
+def locked(file: int) -> bool:
+    """Takes the lock of an open file, which ends with the process; whether nobody else has it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES, errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):
+            return False
+        raise
+    return True
+
+
+def rows_of(stem: str) -> int:
+    """The number of runs in a chunk, which its name ends in."""
+    return int(stem.rpartition("-")[2])
+
+
+def failed_schema() -> pa.Schema:
+    """The columns of failed runs."""
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            ("point", pa.string()),
+            ("seed", pa.uint64()),
+            ("wall_s", pa.float64()),
+            ("error", pa.string()),
+            ("at", pa.float64()),
+        ]
+    )
+
+
+def _each_once(entries: Sequence[Entry]) -> list[Entry]:
+    """The finished runs of journals; two runners may have made the same one."""
+    return list({(entry.point, entry.seed): entry for entry in entries if entry.run is not None}.values())
+
+
+def _combined(parts: Sequence[pa.Table]) -> pa.Table:
+    """Tables in one, with each job once. In each of them the rows of a job stand together, and are there once."""
+    import numpy as np
+    import pyarrow as pa
+
+    parts = [part for part in parts if part.num_rows] or list(parts[:1])
+    table = pa.concat_tables(parts, promote_options="permissive")
+    if len(parts) == 1:
+        return table
+    points = table.column("point").combine_chunks().dictionary_encode()
+    codes = points.indices.to_numpy(zero_copy_only=False).astype(np.uint64)
+    seeds = table.column("seed").to_numpy()
+    width = int(seeds.max() - seeds.min()) + 1
+    if width * len(points.dictionary) < 2**63:
+        jobs = codes * np.uint64(width) + (seeds - seeds.min())
+    else:
+        _, jobs = np.unique(np.stack([codes, seeds]), axis=1, return_inverse=True)
+    begins = np.r_[True, jobs[1:] != jobs[:-1]]
+    begins[np.cumsum([part.num_rows for part in parts])[:-1]] = True
+    places = np.flatnonzero(begins)
+    _, first = np.unique(jobs[places], return_index=True)
+    if len(first) == len(places):
+        return table
+    keep = np.zeros(len(places), bool)
+    keep[first] = True
+    return table.filter(pa.array(np.repeat(keep, np.diff(np.r_[places, len(jobs)]))))
+
+
+def settings(plans: Sequence[Plan]) -> tuple[list[str], Mapping[str, Any]]:
+    """The points of plans, each once, and the columns of their settings."""
+    import pyarrow as pa
+
+    whole = pa.concat_tables([item.settings for item in plans], promote_options="permissive")
+    points = whole.column("point").to_pylist()
+    if len(plans) > 1:
+        last = {point: index for index, point in enumerate(points)}
+        first_order = list(dict.fromkeys(points))
+        whole = whole.take(pa.array([last[point] for point in first_order]))
+        points = first_order
+    return points, {name: whole.column(name) for name in whole.schema.names if name != "point"}

@@ -1,0 +1,154 @@
+"""`airwatt.sweep` and `airwatt.open_store`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from airwatt import laboratory
+from airwatt._core import InputError, Scenario
+from airwatt.parallel import Progress
+from airwatt.sweeps import plan as plans
+from airwatt.sweeps.frames import Store
+from airwatt.sweeps.grid import Grid, Point, Request, grid
+from airwatt.sweeps.plan import Plan
+from airwatt.sweeps.runner import Here, Shard, Sweeper, Work
+from airwatt.sweeps.store import Files
+from airwatt.sweeps.until import Until
+
+OnProgress = Callable[[Progress], None] | None
+MAX_JOBS = 10_000_000
+
+
+def sweep(
+    scenario: laboratory.ScenarioLike,
+    *,
+    over: Mapping[str, Any] | None = None,
+    together: Sequence[Mapping[str, Any]] = (),
+    latin: Mapping[str, Any] | None = None,
+    policy: str | Sequence[str] | None = None,
+    transport: str | Sequence[str] | None = None,
+    where: str | Sequence[str] = (),
+    set: Mapping[str, object] | None = None,  # noqa: A002 - the name of the option
+    runs: int = 1,
+    seed: int = 1,
+    until: str | None = None,
+    store: str | os.PathLike[str] | None = None,
+    shard: str | None = None,
+    dask: str | None = None,
+    limit: str | None = None,
+    on_progress: OnProgress = None,
+) -> Store:
+    """Runs a scenario at every point of a grid with the seeds seed, seed + 1, ..., and keeps the runs in a store.
+
+    `over` has a list or a range (`"10ms:300ms:10ms"`) for each key, whose product is taken; `together` has tables of
+    lists whose values change together, `latin` a Latin hypercube (`{"points": 100, "over": {KEY: "10ms:300ms"}}`),
+    `where` conditions on the points. `policy` and `transport` are lists too; `policy="all"` is every one. `set` changes
+    keys for all points. `until` stops a point when its mean is known well enough (`"ci95(energy_j) < 1%"`).
+
+    What the store has is not run again. Without `store` the runs are kept in a temporary folder as long as the answer
+    lives. `shard` (`"2/8"`) runs a part of the blocks of jobs, `dask` runs on a Dask cluster; `limit` bounds each run,
+    as in `airwatt.run`. A run that fails is kept as failed (`Store.failures`) and stops no other.
+
+    Raises `InputError`, or `Interrupted`, after which a further call goes on where this one stopped.
+    """
+    request = Request(
+        scenario if isinstance(scenario, Scenario) else os.fspath(scenario), over or {}, together, latin, policy,
+        transport, where, set or {}, runs, seed, until,
+    )  # fmt: skip
+    part = Shard() if shard is None else Shard.parse(shard)
+    planned = prepare(request)
+    folder = Path(tempfile.mkdtemp(prefix="airwatt-") if store is None else store)
+    try:
+        files = Files.create(folder)
+        plans.write(planned, files.folder / "plans")
+        interrupted = run(files, planned, worker(dask, limit), part, on_progress)
+    except BaseException:
+        if store is None:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+    found = Store(folder, temporary=store is None)
+    if interrupted:
+        raise laboratory.Interrupted(None)
+    return found
+
+
+def open_store(folder: str | os.PathLike[str]) -> Store:
+    """Opens the store of a sweep, also while it goes on. Raises `InputError`."""
+    return Store(folder)
+
+
+def prepare(request: Request) -> Plan:
+    """Checks every point of a request. Raises `InputError`."""
+    laboratory.check_seeds(request.seed, request.runs)
+    if request.until is not None:
+        Until.parse(request.until)
+    base = laboratory.load(request.scenario, (), dict(_texts(request.set)))
+    needs_policies = request.policy is not None and "all" in request.policy
+    wanted = grid(request, laboratory.possible_policies(base) if needs_policies else [])
+    planned = plans.plan(
+        _checked(base, wanted), seed=request.seed, runs=request.runs, until=request.until, name=base.name
+    )
+    if not planned.points:
+        raise InputError("where: expected a condition that some point meets, got one that none does")
+    if planned.jobs > MAX_JOBS:
+        raise InputError(f"sweep: expected at most {MAX_JOBS} runs, got {planned.jobs}")
+    return planned
+
+
+def again(old: Plan) -> Plan:
+    """The plan of the same sweep for the core library of this process. Raises `InputError`.
+
+    The columns of its settings are taken as they are.
+    """
+    import pyarrow as pa
+
+    assert old.texts is not None
+    loaded = [Scenario.from_toml(text.as_py(), name=old.scenario) for text in old.texts]
+    new = plans.plan((({}, one) for one in loaded), seed=old.seed, runs=old.runs, until=old.until, name=old.scenario)
+    settings = old.settings.set_column(0, "point", pa.array([plans.key_of(one) for one in loaded]))
+    return replace(new, settings=settings, varied=old.varied)
+
+
+def worker(dask: str | None, limit: str | None) -> Work:
+    """What makes the runs: this process, or a Dask cluster. Raises `InputError`, `MissingFeature`."""
+    if dask is None:
+        return Here(limit)
+    from airwatt.sweeps.cluster import Cluster
+
+    return Cluster(dask, limit)
+
+
+def run(
+    files: Files, planned: Plan, work: Work, shard: Shard, on_progress: OnProgress = None, *, again: bool = False
+) -> bool:
+    """Runs what is missing of a plan; returns whether it was interrupted. Raises `OSError`."""
+    sweeper = Sweeper(files, planned, work, shard, again=again)
+    try:
+        return sweeper.run(on_progress, work.at_once)
+    finally:
+        sweeper.close()
+        work.close()
+
+
+def _texts(table: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{key}.{below}", item) for below, item in _texts(value))
+        else:
+            yield key, value
+
+
+def _checked(base: Scenario, wanted: Grid) -> Iterator[tuple[Point, Scenario]]:
+    for point in wanted.points():
+        try:
+            yield point, base.replace(list(point.items())) if point else base
+        except InputError as error:
+            # The key came from the grid, whatever the loader calls it.
+            text = str(error)
+            raise InputError(f"--over {text.removeprefix('--set ')}" if text.startswith("--set ") else text) from None

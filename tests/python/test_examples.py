@@ -1,0 +1,21 @@
+"""The programs in examples/ run as they are."""
+
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+
+import airwatt
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
+def test_an_example_runs(path, tmp_path):
+    done = subprocess.run([sys.executable, path, tmp_path], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+    assert list(tmp_path.glob("*.png"))
+
+
+def test_the_citation_names_this_version():
+    assert f"\nversion: {airwatt.__version__}\n" in (ROOT / "CITATION.cff").read_text()

@@ -1,0 +1,394 @@
+"""Sweeps: grids, the store and what survives in it, runners that help each other, tables, and wrong input."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+import zlib
+
+import pyarrow.dataset
+import pytest
+from conftest import PROGRAM, ROOT
+
+import airwatt as laboratory
+from airwatt._core import InputError, Quantity, Scenario
+from airwatt.sweeps import claims, grid, ranges
+from airwatt.sweeps.conditions import Condition
+from airwatt.sweeps.frames import Store, export
+from airwatt.sweeps.grid import Request
+from airwatt.sweeps.runner import Shard
+
+SMALL = {"flow.application.size": "20kB"}
+TINY = ["fast-dsl", "--set", "flow.application.size=20kB"]
+FIFTY = [*TINY, "--over", "wired.rtt=10ms:50ms:10ms", "--policy", "active,psm", "--runs", "5"]
+"""50 runs of milliseconds."""
+SLOW = ["fast-dsl", "--set", "flow.application.size=2MB", *FIFTY[3:]]
+"""50 runs that last long enough to be killed among them."""
+
+
+@pytest.fixture(scope="module")
+def fifty(tmp_path_factory):
+    """The bytes of the export of the 50 slower runs, made by one runner without a break."""
+    folder = tmp_path_factory.mktemp("whole")
+    laboratory.sweep(
+        "fast-dsl",
+        over={"wired.rtt": "10ms:50ms:10ms"}, policy="active,psm", runs=5, set={"flow.application.size": "2MB"},
+        store=folder / "store",
+    )  # fmt: skip
+    return exported(folder / "store")
+
+
+def exported(*stores):
+    """The bytes of an export as Parquet and as CSV."""
+    found = b""
+    for name in ("all.parquet", "all.csv"):
+        export([Store(store) for store in stores], stores[0].parent / name)
+        found += (stores[0].parent / name).read_bytes()
+    return found
+
+
+def runs_in(store):
+    """How many whole lines the journals of a store have."""
+    return sum(path.read_bytes().count(b"\n") for path in (store / "journal").glob("*.jsonl"))
+
+
+def wait_for(condition, seconds=30.0):
+    """Waits until a condition holds."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def killed(store, signal_number=signal.SIGKILL):
+    """A sweep that a signal ended when some of its 50 runs were in the journal."""
+    process = subprocess.Popen(
+        [PROGRAM, "sweep", *SLOW, "--store", store], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    wait_for(lambda: runs_in(store) >= 3)
+    process.send_signal(signal_number)
+    out, err = process.communicate(timeout=30)
+    return process.returncode, out, err
+
+
+# Grids
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("10ms:50ms:20ms", ["10ms", "30ms", "50ms"]),
+        ("0.1s:0.3s:100ms", ["100ms", "200ms", "300ms"]),
+        ("500us:2ms:0.5ms", ["0.5ms", "1ms", "1.5ms", "2ms"]),
+        ("20packets:100packets:40packets", ["20packets", "60packets", "100packets"]),
+        ("1:3:1", ["1", "2", "3"]),
+        ("3:1:-1", ["3", "2", "1"]),
+        ("1ms:1s:x10", ["1ms", "10ms", "100ms", "1000ms"]),
+        ("10ms:30ms:10ms,100ms", ["10ms", "20ms", "30ms", "100ms"]),
+        ("newreno, sack+ackloss", ["newreno", "sack+ackloss"]),
+        ("0.1:0.3:0.1", ["0.1", "0.2", "0.3"]),
+    ],
+)
+def test_ranges_are_decimal_and_keep_their_unit(text, values):
+    assert ranges.values_of("key", text) == values
+
+
+@pytest.mark.parametrize(
+    "text", ["10ms:1ms:1ms", "1ms:9ms:0ms", "1ms:5B:1ms", "1ms,,2ms", "1ms,1ms", "0ms:1s:x2", "1ms:x:1ms", "1:1e9:1"]
+)
+def test_a_wrong_range_is_said_with_its_key(text):
+    with pytest.raises(InputError, match=r"^wired\.rtt: expected"):
+        ranges.values_of("wired.rtt", text)
+
+
+def test_a_grid_is_the_product_of_its_parts_under_its_conditions(tmp_path):
+    file = tmp_path / "study.toml"
+    file.write_text(
+        'scenario = "fast-dsl"\nruns = 3\npolicy = ["active", "psm"]\nwhere = ["wired.rtt < 30ms or policy == psm"]\n'
+        '[over]\nwired.rtt = "10ms:40ms:10ms"\n'
+        '[[together]]\nwired.down.rate = ["16Mbps", "2Mbps"]\nwired.up.rate = ["1Mbps", "256kbps"]\n'
+    )
+    assert grid.is_sweep_file(str(file))
+    request = grid.read(str(file))
+    points = list(grid.grid(request, []).points())
+    assert request.runs == 3
+    assert len(points) == (2 + 4) * 2
+    assert {(point["wired.down.rate"], point["wired.up.rate"]) for point in points} == {
+        ("16Mbps", "1Mbps"),
+        ("2Mbps", "256kbps"),
+    }
+    assert not [point for point in points if point["policy"] == "active" and point["wired.rtt"] in ("30ms", "40ms")]
+
+
+def test_a_latin_hypercube_has_one_point_in_each_stratum():
+    latin = {"points": 20, "seed": 3, "over": {"wired.rtt": "10ms:210ms", "ap.dtim_period": "1:5", "x": ["a", "b"]}}
+    points = list(grid.grid(Request("fast-dsl", latin=latin), []).points())
+    assert sorted(int((float(point["wired.rtt"][:-2]) - 10) / 10) for point in points) == list(range(20))
+    assert {point["ap.dtim_period"] for point in points} == {"1", "2", "3", "4", "5"}
+    assert [point["x"] for point in points].count("a") == 10
+    assert points == list(grid.grid(Request("fast-dsl", latin=latin), []).points())
+
+
+def test_conditions_compare_quantities_numbers_and_texts():
+    point = {"wired.rtt": "20ms", "n": "3", "policy": "psm"}
+    for text in ("wired.rtt < 0.1s", "n >= 3 and policy == psm", "policy != psm or n < 4", "wired.rtt == 20000us"):
+        assert Condition(text).holds(point), text
+    for text in ("wired.rtt > 20ms", "n > 3 or policy == active"):
+        assert not Condition(text).holds(point), text
+
+
+def leaves(value, path=""):
+    """The dotted keys of a scenario's numbers, quantities and truths, with another value for each."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, below in items:
+        yield from leaves(below, f"{path}.{key}" if path else str(key))
+    if isinstance(value, bool):
+        yield path, str(not value).lower()
+    elif isinstance(value, int | float):
+        yield path, str(value + 1)
+    elif isinstance(value, Quantity):
+        yield path, str(value * 2 if value else Quantity.of(1, value.unit))
+    elif isinstance(value, str) and value.endswith("packets"):
+        yield path, f"{int(value.removesuffix('packets')) + 1}packets"
+
+
+@pytest.mark.parametrize("name", ["fast-dsl", "e2tcp", "two-hops", "web"])
+def test_every_setting_changes_the_key_of_a_point(name):
+    """A setting that the canonical text lost would give two different runs one place in the store."""
+    base = Scenario.load(name, [])
+    changed = 0
+    for key, value in leaves(base.to_dict()):
+        try:
+            other = base.replace([(key, value)])
+        except InputError:
+            continue  # It has no effect on this scenario, or has to change with another key.
+        changed += 1
+        assert other.canonical() != base.canonical(), f"{key}={value}"
+    assert changed > 10
+    assert base.replace([("description", "other")]).canonical() == base.canonical()
+
+
+def test_the_content_of_a_radio_file_is_part_of_the_key(tmp_path, airwatt):
+    radio = tmp_path / "mine.toml"
+    text = (ROOT / "radios" / "ar5004.toml").read_text()
+    radio.write_text(text)
+    before = Scenario.load("fast-dsl", [("station.radio", str(radio))]).canonical()
+    radio.write_text(text + "\n# a comment changes it too\n")
+    assert Scenario.load("fast-dsl", [("station.radio", str(radio))]).canonical() != before
+
+
+# Sweeps and stores
+
+
+def test_a_sweep_becomes_a_data_frame(tmp_path):
+    store = laboratory.sweep(
+        "fast-dsl",
+        over={"wired.rtt": "10ms:30ms:10ms", "wired.down.queue": ["20packets", "50packets"]},
+        policy="all", set=SMALL, runs=2, store=tmp_path / "store", where="policy != twt",
+    )  # fmt: skip
+    frame = store.to_pandas()
+    policies = [policy.name for policy in laboratory.policies() if policy.name != "twt"]
+    assert len(frame) == len(store) == 3 * 2 * len(policies) * 2
+    assert list(frame.columns[:4]) == ["policy", "wired.rtt_s", "wired.down.queue_packets", "seed"]
+    assert set(frame["wired.rtt_s"]) == {0.01, 0.02, 0.03}
+    one = frame[(frame.policy == "psm") & (frame["wired.rtt_s"] == 0.02) & (frame["wired.down.queue_packets"] == 50)]
+    alone = laboratory.run(
+        "fast-dsl", policy="psm", seed=2, set={**SMALL, "wired.rtt": "20ms", "wired.down.queue": "50packets"}
+    )
+    assert one[one.seed == 2].energy_j.item() == alone.stations[0].energy_j
+    assert one[one.seed == 2].goodput_bps.item() == alone.flows[0].goodput_bps
+    stations = store.to_pandas("stations")
+    assert {"wired.rtt_s", "energy_by_cause_j.doze", "policy"} <= set(stations.columns)
+    assert store.to_arrow("flows", ["policy", "goodput_bps"]).schema.names == ["policy", "goodput_bps"]
+    assert store.scenario(one.point.iloc[0]).to_dict()["wired"]["rtt"] == "20ms"
+
+
+def test_what_is_there_is_not_run_again(tmp_path):
+    given = {"over": {"wired.rtt": ["10ms", "20ms"]}, "set": SMALL, "store": tmp_path / "store"}
+    first = (
+        laboratory.sweep("fast-dsl", runs=2, **given).to_arrow("runs", ["wired.rtt_s", "seed", "wall_s"]).to_pylist()
+    )
+    given["over"] = {"wired.rtt": ["20ms", "10ms", "30ms"]}
+    store = laboratory.sweep("fast-dsl", runs=3, **given)
+    second = store.to_arrow("runs", ["wired.rtt_s", "seed", "wall_s"]).to_pylist()
+    assert len(second) == 9
+    assert all(row in second for row in first)
+    assert [state.missing for state in store.status()] == [0, 0]
+
+
+def test_a_store_is_parquet_for_everybody(tmp_path):
+    laboratory.sweep("fast-dsl", over={"wired.rtt": ["10ms", "20ms"]}, set=SMALL, runs=2, store=tmp_path / "store")
+    table = pyarrow.dataset.dataset(tmp_path / "store" / "runs", format="parquet").to_table()
+    assert table.num_rows == 4
+    assert {"point", "seed", "energy_j"} <= set(table.schema.names)
+
+
+def test_killed_in_the_middle_it_goes_on_and_loses_nothing(tmp_path, airwatt, fifty):
+    store = tmp_path / "store"
+    status, _, _ = killed(store)
+    assert status == -signal.SIGKILL
+    kept = {line for path in (store / "journal").glob("*.jsonl") for line in path.read_bytes().splitlines()}
+    assert 3 <= len(kept) < 50
+    answer = airwatt("sweep", "resume", store, "--json")
+    assert answer.json["sweeps"][0]["finished"] == 50
+    # How long a run took differs from one time to the next: what was kept is what is there now.
+    walls = laboratory.open_store(store).to_arrow("runs", ["wall_s"]).column(0).to_pylist()
+    assert {json.loads(line[9:])["run"]["wall_s"] for line in kept} <= set(walls)
+    assert exported(store) == fifty
+    assert not list((store / "claims").iterdir())
+
+
+def test_an_interrupt_keeps_what_is_finished(tmp_path):
+    status, out, err = killed(tmp_path / "store", signal.SIGINT)
+    assert status == 130
+    assert err == "airwatt: interrupted\n"
+    assert "sweep resume" in out
+    assert 3 <= len(laboratory.open_store(tmp_path / "store")) < 50
+
+
+def test_two_runners_help_each_other(tmp_path, fifty):
+    store = tmp_path / "store"
+    words = [PROGRAM, "sweep", *SLOW, "--store", store]
+    both = [subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in range(2)]
+    assert [(process.communicate()[1], process.returncode) for process in both] == [(b"", 0), (b"", 0)]
+    chunks = [path.name for path in (store / "runs").iterdir()]
+    # Nothing was done twice.
+    assert sum(int(name.removesuffix(".parquet").rpartition("-")[2]) for name in chunks) == 50
+    assert exported(store) == fifty
+
+
+def test_shards_with_a_store_each_export_the_same_bytes(tmp_path, airwatt, fifty):
+    stores = [tmp_path / "one", tmp_path / "two"]
+    for index, store in enumerate(stores, 1):
+        assert airwatt("sweep", *SLOW, "--store", store, "--shard", f"{index}/2").status == 0
+    assert sum(len(laboratory.open_store(store)) for store in stores) == 50
+    assert exported(*stores) == fifty
+
+
+def test_a_damaged_line_is_reported_and_only_its_run_is_made_again(tmp_path, airwatt, fifty):
+    store = tmp_path / "store"
+    killed(store)
+    (path,) = (store / "journal").glob("*.jsonl")
+    lines = path.read_bytes().split(b"\n")
+    lines[1] = lines[1].replace(b'"wall_s"', b'"wall_x"')
+    path.write_bytes(b"\n".join(lines))
+    before = json.loads(airwatt("sweep", "status", store, "--json").out)["sweeps"][0]
+    assert before["damaged_lines"] == 1
+    assert before["finished"] == len([line for line in lines if line and int(line[:8], 16) == zlib.crc32(line[9:])])
+    assert "1 damaged line" in airwatt("sweep", "status", store).out
+    assert airwatt("sweep", "resume", store).status == 0
+    assert exported(store) == fifty
+    assert [found.suffix for found in (store / "journal").iterdir()] == [".damaged"]
+
+
+def test_failed_runs_are_kept_with_their_reason_and_can_be_tried_again(tmp_path, airwatt):
+    store = tmp_path / "store"
+    words = ["sweep", *TINY, "--over", "time_limit=1ms,10s", "--runs", "2", "--store", store]
+    answer = airwatt(*words)
+    assert answer.status == 1
+    assert "2 of 4 runs failed" in answer.err
+    shown = airwatt("sweep", "status", store)
+    assert shown.status == 0
+    assert "time_limit" in shown.out
+    failed = json.loads(airwatt("sweep", "status", store, "--json").out)["failed"]
+    assert [item["settings"]["time_limit_s"] for item in failed] == [0.001, 0.001]
+    assert all(item["wall_s"] > 0 and "time_limit" in item["error"] for item in failed)
+    # They are not tried again unless one asks for it.
+    assert airwatt("sweep", "resume", store).status == 1
+    assert json.loads(airwatt("sweep", "status", store, "--json").out)["failed"] == failed
+    assert airwatt("sweep", "retry", store).status == 1
+    again = json.loads(airwatt("sweep", "status", store, "--json").out)["failed"]
+    assert [item["wall_s"] for item in again] != [item["wall_s"] for item in failed]
+    assert len(again) == 2
+
+
+def test_a_rule_stops_points_whose_mean_is_known(tmp_path):
+    given = {"over": {"wired.rtt": ["10ms", "40ms"]}, "policy": ["psm"], "set": SMALL}
+    rule = "ci95(energy_j) < 10%"
+    store = laboratory.sweep("fast-dsl", **given, runs=40, until=rule, store=tmp_path / "store")
+    (state,) = store.status()
+    assert state.missing == 0
+    assert state.finished + state.not_needed == 80
+    assert state.not_needed > 0
+    for _, runs, (energy,) in store.summary(["energy_j"]):
+        assert 5 <= runs <= 40
+        assert runs == 40 or energy.ci95 < 0.1 * energy.mean
+    finished = len(store)
+    assert len(laboratory.sweep("fast-dsl", **given, runs=40, until=rule, store=tmp_path / "store")) == finished
+
+
+# Claims
+
+
+def test_a_claim_expires_without_a_heartbeat_and_not_before(tmp_path):
+    for name in ("runners", "claims"):
+        (tmp_path / name).mkdir()
+    one, other = claims.Runner(tmp_path), claims.Runner(tmp_path)
+    assert one.claim("block")
+    assert not other.claim("block")
+    # Its process hangs: the lock is held, the heartbeat is old.
+    old = time.time() - claims.EXPIRES_S - 5
+    os.utime(tmp_path / "runners" / one.name, (old, old))
+    assert other.claim("block")
+    assert not one.claim("block")
+    other.release("block")
+    assert one.claim("block")
+    one.close()
+    # It has ended: its claim is void at once.
+    assert other.claim("block")
+    other.close()
+
+
+# What a user can get wrong
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], ["expected a scenario"]),
+        (["no-such"], ["no-such", "no such scenario"]),
+        (["fast-dsl", "--over", "wired.rtt"], ["--over", "KEY=RANGE"]),
+        (["fast-dsl", "--over", "wired.rtt=10"], ["--over wired.rtt=10", "unit"]),
+        (["fast-dsl", "--over", "wired.rtx=10ms"], ["--over wired.rtx=10ms", "unknown key"]),
+        (["fast-dsl", "--over", "wired.rtt=10ms:1ms:1ms"], ["wired.rtt", "step"]),
+        (["fast-dsl", "--over", "wired.rtt=10ms", "--over", "wired.rtt=20ms"], ["wired.rtt", "twice"]),
+        (["fast-dsl", "--policy", "nap"], ["nap"]),
+        (["fast-dsl", "--where", "policy = psm"], ["where", "KEY OP VALUE"]),
+        (["fast-dsl", "--where", "policy == psm"], ["where", "varied"]),
+        (["fast-dsl", "--policy", "psm,active", "--where", "policy == ideal"], ["where", "none"]),
+        (["fast-dsl", "--until", "energy_j < 1"], ["until", "ci95(KEY)"]),
+        (["fast-dsl", "--until", "ci95(energy) < 1%"], ["until", "energy"]),
+        (["fast-dsl", "--runs", "0"], ["runs: 0"]),
+        (["fast-dsl", "--shard", "3/2"], ["shard", "i/N"]),
+        (["fast-dsl", "--store", "README.md"], ["--store README.md", "folder"]),
+        (["fast-dsl", "--store", "docs"], ["--store docs", "other files"]),
+        (["fast-dsl", "--out", "x.csv"], ["--out", "export"]),
+        (["fast-dsl", "slow-dsl"], ["expected one scenario"]),
+        (["status"], ["expected the folder of a store"]),
+        (["status", "no-such"], ["no-such", "no such folder"]),
+        (["status", "docs"], ["docs", "no store"]),
+        (["resume", "docs", "--runs", "3"], ["--runs", "no effect"]),
+        (["export", "docs", "--out", "x.xls"], ["docs"]),
+    ],
+)
+def test_wrong_input_is_one_line(airwatt, words, said):
+    answer = airwatt("sweep", *words)
+    assert answer.status == 2
+    assert answer.is_one_line(*said), answer.err
+    assert not (ROOT / "fast-dsl.sweep").exists()
+
+
+def test_a_sweep_file_with_an_unknown_key_is_refused(tmp_path, airwatt):
+    file = tmp_path / "study.toml"
+    file.write_text('scenario = "fast-dsl"\nrun = 3\n[over]\nwired.rtt = "10ms"\n')
+    answer = airwatt("sweep", file)
+    assert answer.status == 2
+    assert answer.is_one_line("study.toml", "run: unknown key")
+
+
+def test_shards_are_counted_from_one():
+    assert Shard.parse("2/8") == Shard(2, 8)
+    for text in ("0/2", "2", "a/b", "3/2"):
+        with pytest.raises(InputError, match=r"^shard: expected i/N"):
+            Shard.parse(text)
