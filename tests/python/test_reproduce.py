@@ -197,7 +197,7 @@ def test_the_list_has_what_each_costs(airwatt):
     shown = airwatt("reproduce", "list")
     assert shown.out == airwatt("reproduce").out
     assert max(map(len, shown.out.splitlines())) <= 80
-    assert airwatt("reproduce", "list", "all").status == 2
+    assert airwatt("reproduce", "all", "list").status == 2
 
 
 def test_out_must_be_a_folder(airwatt, tmp_path):
@@ -256,3 +256,15 @@ def test_an_endpoint_acknowledges_what_it_receives_and_its_time_does_not_go_back
 def test_what_cannot_be_counted_is_refused(call):
     with pytest.raises(_core.InputError):
         call()
+
+
+def test_a_place_alone_names_all_of_its_parts(airwatt):
+    def ids(*words):
+        return [item["id"] for item in airwatt("reproduce", "list", *words, "--json").json["reproductions"]]
+
+    assert {"ba-ta/fig13.buffer", "ba-ta/fig13.rtt"} <= set(ids("fig13"))
+    assert ids("ba-ta/fig13") == ["ba-ta/fig13.buffer", "ba-ta/fig13.rtt"]
+    assert ids("fig2.4") == ["hashimoto-2013/fig2.4a", "hashimoto-2013/fig2.4b", "hashimoto-2013/fig2.4c"]
+    assert all(id_.startswith("ba-ta/") for id_ in ids("ba-ta"))
+    assert airwatt("reproduce", "list", "ba-ta/fig1").status == 2
+    assert airwatt("reproduce", "fig13", "list").status == 2

@@ -201,6 +201,8 @@ def test_a_sweep_becomes_a_data_frame(tmp_path):
     stations = store.to_pandas("stations")
     assert {"wired.rtt_s", "energy_by_cause_j.doze", "policy"} <= set(stations.columns)
     assert store.to_arrow("flows", ["policy", "goodput_bps"]).schema.names == ["policy", "goodput_bps"]
+    with pytest.raises(InputError, match=r"^column: expected one that the store has, got 'energy'"):
+        store.to_arrow("runs", ["energy"])
     assert store.scenario(one.point.iloc[0]).to_dict()["wired"]["rtt"] == "20ms"
 
 
@@ -314,8 +316,12 @@ def test_a_rule_stops_points_whose_mean_is_known(tmp_path):
     for _, runs, (energy,) in store.summary(["energy_j"]):
         assert 5 <= runs <= 40
         assert runs == 40 or energy.ci95 < 0.1 * energy.mean
-    finished = len(store)
-    assert len(laboratory.sweep("fast-dsl", **given, runs=40, until=rule, store=tmp_path / "store")) == finished
+    # It is the same rule by the path of the number, and by what the store has.
+    for same in (rule, "ci95(stations.0.energy_j) < 10%"):
+        finished = len(store)
+        again = laboratory.sweep("fast-dsl", **given, runs=40, until=same, store=tmp_path / "store")
+        assert len(again) == finished
+        assert [state.missing for state in again.status()] == [0] * len(again.status())
 
 
 # Claims
@@ -359,7 +365,7 @@ def test_a_claim_expires_without_a_heartbeat_and_not_before(tmp_path):
         (["fast-dsl", "--policy", "psm,active", "--where", "policy == ideal"], ["where", "none"]),
         (["fast-dsl", "--until", "energy_j < 1"], ["until", "ci95(KEY)"]),
         (["fast-dsl", "--until", "ci95(energy) < 1%"], ["until", "energy"]),
-        (["fast-dsl", "--runs", "0"], ["runs: 0"]),
+        (["fast-dsl", "--runs", "0"], ["runs: expected", "got 0"]),
         (["fast-dsl", "--shard", "3/2"], ["shard", "i/N"]),
         (["fast-dsl", "--store", "README.md"], ["--store README.md", "folder"]),
         (["fast-dsl", "--store", "docs"], ["--store docs", "other files"]),
@@ -392,3 +398,20 @@ def test_shards_are_counted_from_one():
     for text in ("0/2", "2", "a/b", "3/2"):
         with pytest.raises(InputError, match=r"^shard: expected i/N"):
             Shard.parse(text)
+
+
+@pytest.mark.long
+def test_a_dask_cluster_makes_the_same_runs(tmp_path, airwatt, fifty):
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        store = tmp_path / "store"
+        assert airwatt("sweep", *SLOW, "--store", store, "--dask", cluster.scheduler_address).status == 0
+    assert exported(store) == fifty
+
+
+@pytest.mark.long
+def test_no_cluster_is_said_in_one_line(airwatt, tmp_path):
+    pytest.importorskip("distributed")
+    answer = airwatt("sweep", *TINY, "--store", tmp_path / "store", "--dask", "tcp://127.0.0.1:1")
+    assert answer.status == 2
+    assert answer.is_one_line("--dask tcp://127.0.0.1:1", "scheduler")

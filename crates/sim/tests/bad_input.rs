@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use airwatt_sim::scenario::{Scenario, shipped};
+use airwatt_sim::scenario::{Scenario, ScenarioError, shipped};
 use airwatt_sim::{RunError, RunOptions, run};
 use proptest::prelude::*;
 
@@ -317,10 +317,36 @@ const WORDS: [&str; 24] = [
     "99999999999999999999",
 ];
 
+/// Whether every line of an error names the file, and none is there twice.
+fn each_line_has_its_place(error: &ScenarioError, file: &str) -> bool {
+    let text = error.to_string();
+    let lines: Vec<&str> = text.split('\n').collect();
+    lines.iter().enumerate().all(|(index, line)| {
+        line.starts_with(&format!("{file}:")) && line.len() > file.len() + 2 && !lines[..index].contains(line)
+    })
+}
+
+/// Every key with the wrong form is reported at once, with its line; an error that only follows from another one is not.
+#[test]
+fn all_keys_with_the_wrong_form_are_reported() {
+    let text = "base = \"fast-dsl\"\nspeed = 3\n[wired]\nrtt = 20\n[ap]\nbuffer = \"many\"\nuapsd = true\n[tcp]\nmtu = \"x\"\n";
+    let error = Scenario::from_text(text, "wrong.toml", &[]).expect_err("four keys are wrong").to_string();
+    let lines: Vec<&str> = error.split('\n').collect();
+    assert_eq!(lines.len(), 4, "{error}");
+    for place in [
+        "wrong.toml:2: speed: ",
+        "wrong.toml:4: wired.rtt: ",
+        "wrong.toml:6: ap.buffer: ",
+        "wrong.toml:9: tcp.mtu: ",
+    ] {
+        assert!(lines.iter().any(|line| line.starts_with(place)), "{error}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Values of a shipped file replaced by others, right and wrong: an error of one line, or a run. Never a panic.
+    /// Values of a shipped file replaced by others, right and wrong: an error with a line for each key, or a run. Never a panic.
     #[test]
     fn exchanged_values_never_panic(which in 0..shipped().len(), changes in prop::collection::vec((0_usize..60, 0..WORDS.len()), 1..4)) {
         let mut lines: Vec<String> = shipped()[which].text.lines().map(str::to_owned).collect();
@@ -333,7 +359,7 @@ proptest! {
         }
         match Scenario::from_text(&lines.join("\n"), "mutated.toml", &[]) {
             Ok(scenario) => run_shortly(&scenario),
-            Err(error) => prop_assert!(!error.to_string().contains('\n'), "{error}"),
+            Err(error) => prop_assert!(each_line_has_its_place(&error, "mutated.toml"), "{error}"),
         }
     }
 
@@ -349,7 +375,7 @@ proptest! {
         let text = String::from_utf8_lossy(&bytes);
         match Scenario::from_text(&text, "damaged.toml", &[]) {
             Ok(scenario) => run_shortly(&scenario),
-            Err(error) => prop_assert!(!error.to_string().contains('\n'), "{error}"),
+            Err(error) => prop_assert!(each_line_has_its_place(&error, "damaged.toml"), "{error}"),
         }
     }
 

@@ -190,16 +190,17 @@ def exported(stores: Sequence[Store], what: str) -> pa.Table:
     import pyarrow as pa
 
     tables = [store.to_arrow(what) for store in stores]
-    table = tables[0]
     if len(tables) > 1:
         seen: set[tuple[str, int]] = set()
         for index, part in enumerate(tables):
             jobs = list(zip(part.column("point").to_pylist(), part.column("seed").to_pylist(), strict=True))
             tables[index] = part.filter(pa.array([job not in seen for job in jobs], pa.bool_()))
             seen.update(jobs)
-        given = list(dict.fromkeys(name for store in stores for name in settings(store._files.plans())[1]))
-        table = pa.concat_tables(tables, promote_options="permissive")
-        table = table.select(_ordered(table.schema.names, given))
+    table = pa.concat_tables(tables, promote_options="permissive")
+    plans = {plan.id: plan for store in stores for plan in store._files.plans()}
+    given = list(settings(list(plans.values()))[1])
+    # The settings of several sweeps have no order but that of their names.
+    table = table.select(_ordered(table.schema.names, given if len(plans) == 1 else sorted(given)))
     rank = {"runs": [], "flows": ["id"], "stations": ["id"]}[what]
     table = table.sort_by([(name, "ascending") for name in (*columns.KEY, *rank)]).combine_chunks()
     return table.drop_columns([name for name in _NOT_EXPORTED if name in table.schema.names])
@@ -212,5 +213,11 @@ def _ordered(names: Sequence[str], given: Sequence[str]) -> list[str]:
 
 
 def _known(table: pa.Table, names: Sequence[str]) -> list[str]:
-    """The columns asked for that there are. Raises `InputError` if none has runs and one is unknown."""
-    return [name for name in names if name in table.schema.names]
+    """The columns asked for that there are. Raises `InputError` for one that no run has."""
+    known = table.schema.names
+    missing = next((name for name in names if name not in known), None)
+    if missing is not None and table.num_rows:
+        raise InputError(
+            f"column: expected one that the store has, got {missing!r}; hint: to_arrow().schema.names lists them"
+        )
+    return [name for name in names if name in known]

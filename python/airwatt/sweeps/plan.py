@@ -142,11 +142,12 @@ def _array(values: Sequence[Any]) -> pa.Array:
 
 
 def write(item: Plan, folder: Path) -> None:
-    """Keeps a plan, unless it is there. Raises `OSError`."""
+    """Keeps a plan. One that is there becomes the most recent one. Raises `OSError`."""
     import pyarrow.parquet as pq
 
     about = folder / f"{item.id}.json"
     if about.exists():
+        about.touch()
         return
     assert item.texts is not None
     with replacing(folder / f"{item.id}.parquet") as out:

@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 from airwatt import _core
 from airwatt._core import AirwattError, Control, InputError, Scenario
 from airwatt.parallel import Job, Progress, run_each
-from airwatt.sweeps import columns, journal
+from airwatt.sweeps import journal
 from airwatt.sweeps.claims import Runner
 from airwatt.sweeps.journal import Entry, Journal
 from airwatt.sweeps.plan import Plan
@@ -218,15 +218,8 @@ class Ledger:
         self._set(entry.point, entry.seed, _FAILED if entry.run is None else _FINISHED, value)
 
     def _read_chunk(self, stem: str) -> None:
-        import pyarrow.parquet as pq
-
-        wanted = list(columns.KEY)
-        known = pq.ParquetFile(self._files.chunk("runs", stem)).schema_arrow.names
-        if self.until is not None and self.until.key in known:
-            wanted.append(self.until.key)
-        table = pq.ParquetFile(self._files.chunk("runs", stem)).read(wanted)
-        values = table.column(2).to_pylist() if len(wanted) == 3 else [None] * table.num_rows
-        for point, seed, value in zip(table.column(0).to_pylist(), table.column(1).to_pylist(), values, strict=True):
+        keys, numbers = self._files.numbers(stem, None if self.until is None else self.until.key)
+        for (point, seed), value in zip(keys, numbers, strict=True):
             self._set(point, seed, _FINISHED, value)
 
     def _set(self, point: str, seed: int, state: int, value: float | None = None) -> None:
@@ -335,13 +328,9 @@ class Sweeper:
         started = time.monotonic()
         jobs = sum(len(self._jobs(block)) for block in self._blocks)
 
-        def report(_: Progress) -> None:
+        def report(_: Progress | None = None) -> None:
             if on_progress is not None:
-                done = (
-                    sum(not self.ledger.is_missing(job) for block in self._blocks for job in self._jobs(block))
-                    if jobs < self._plan.jobs
-                    else jobs - self.ledger.states.count(_MISSING)
-                )
+                done = jobs - self._missing()
                 on_progress(Progress(done, jobs, done / max(jobs, 1), 0.0, time.monotonic() - started))
 
         try:
@@ -351,7 +340,7 @@ class Sweeper:
                     return False
                 # What is missing is claimed by others; if they end before they are done it is taken over.
                 time.sleep(WAIT_S)
-                report(Progress(0, 0, 0.0, 0.0, 0.0))
+                report()
         except KeyboardInterrupt:
             pass
         return True
@@ -360,6 +349,14 @@ class Sweeper:
         """Brings everything to chunks and ends this runner. Raises `OSError`."""
         self._keeper.close([stem for stem in self._files.chunks() if self._has_ended(stem.rsplit("-", 2)[0])])
         self._runner.close()
+
+    def _missing(self) -> int:
+        """How many jobs of the shard are to be run; counted in C, since it is asked for twenty times a second."""
+        states = self.ledger.states
+        if self._blocks.step == 1:
+            return states.count(_MISSING)
+        mine = map(self._jobs, self._blocks)
+        return sum(states[jobs.start : jobs.stop].count(_MISSING) for jobs in mine)
 
     def _jobs(self, block: int) -> range:
         return range(block * self._size, min((block + 1) * self._size, self._plan.jobs))

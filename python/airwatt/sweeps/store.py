@@ -126,6 +126,27 @@ class Files:
             )
         return _combined(parts)
 
+    def numbers(self, stem: str, name: str | None) -> tuple[list[tuple[str, int]], list[float | None]]:
+        """The runs of a chunk, and of each one number by its path in the result document. Raises `OSError`."""
+        what, _, below = (name or "").partition(".")
+        if what not in ("flows", "stations"):
+            table = self._read("runs", stem, [*columns.KEY, *([name] if name else [])])
+            jobs = list(zip(*(table.column(key).to_pylist() for key in columns.KEY), strict=True))
+            known = name is not None and name in table.schema.names
+            return jobs, table.column(name).to_pylist() if known else [None] * len(jobs)
+        place, _, column = below.partition(".")
+        table = self._read(what, stem, [*columns.KEY, column])
+        values: dict[tuple[str, int], list[float | None]] = {}
+        if column in table.schema.names:
+            for point, seed, value in zip(
+                *(table.column(key).to_pylist() for key in (*columns.KEY, column)), strict=True
+            ):
+                values.setdefault((point, seed), []).append(value)
+        jobs = self.numbers(stem, None)[0]
+        index = int(place)
+        mine = [values.get(job, []) for job in jobs]
+        return jobs, [found[index] if index < len(found) else None for found in mine]
+
     def failures(self) -> pa.Table:
         """The failed runs, with the last failure of each job, and none that finished later."""
         import pyarrow as pa

@@ -45,7 +45,11 @@ impl ScenarioError {
     fn with_all(errors: impl IntoIterator<Item = Self>) -> Self {
         let mut errors = errors.into_iter();
         let mut first = errors.next().expect("an error to report");
-        first.further = errors.filter(|error| error.message != first.message).collect();
+        for error in errors {
+            if error.message != first.message && !first.further.contains(&error) {
+                first.further.push(error);
+            }
+        }
         first
     }
 }
