@@ -399,6 +399,9 @@ fn a_poll_without_response_is_reported_unless_it_was_acknowledged() {
     let of_poll = |rest: &[(u64, Vec<u8>)]| kinds(&ladder(&[&asleep[..], rest].concat()));
     let unanswered = (FindingKind::PsPollUnanswered, 1);
     assert!(of_poll(&[(400, beacon(&[])), (401, null(true)), (402, ack())]).contains(&unanswered));
+    // Timestamps of a monitor put another frame before the acknowledgement.
+    let between = [(101, beacon(&[])), (101, ack()), (400, beacon(&[])), (401, null(true))];
+    assert!(!of_poll(&between).contains(&unanswered));
     // A capture without any acknowledgement says nothing of this one.
     assert!(!of_poll(&[(400, beacon(&[])), (401, null(true))]).contains(&unanswered));
     assert!(!of_poll(&[(101, ack()), (400, beacon(&[])), (401, null(true))]).contains(&unanswered));

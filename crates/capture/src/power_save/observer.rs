@@ -16,6 +16,8 @@ use crate::stations::station_of;
 
 /// A response follows its frame within this time.
 const RESPONSE: Span = Span::from_millis(5);
+/// The response is one of this many packets after its frame: a monitor's timestamps may put others before it.
+const RESPONSE_WITHIN: usize = 4;
 
 #[derive(Default)]
 pub(super) struct Observer {
@@ -41,8 +43,9 @@ impl Observer {
                 self.cells.entry(beacon.bssid).or_default().beacon(packet, frame, beacon, &mut self.findings);
                 continue;
             }
-            let next = packets.get(index + 1);
-            self.frame(capture, packet, frame, next.and_then(|next| Some((next, capture.frame(next)?))));
+            let following = packets.iter().skip(index + 1).take(RESPONSE_WITHIN);
+            let following = following.filter_map(|next| Some((next, capture.frame(next)?)));
+            self.frame(capture, packet, frame, following);
             self.frame_of_access_point(packet, frame);
         }
         for mac in std::mem::take(&mut self.active) {
@@ -68,15 +71,16 @@ impl Observer {
         seen
     }
 
-    fn frame(
+    /// `following` are the packets after the frame, among which its acknowledgement is.
+    fn frame<'c>(
         &mut self,
         capture: &Capture,
         packet: &Packet,
         frame: &AirFrame,
-        next: Option<(&Packet, &AirFrame)>,
+        mut following: impl Iterator<Item = (&'c Packet, &'c AirFrame)>,
     ) {
         let kind = frame.control.kind;
-        let has_response = next.is_some_and(|(next, response)| {
+        let has_response = following.any(|(next, response)| {
             matches!(response.control.kind, FrameKind::Ack | FrameKind::BlockAck)
                 && Some(response.receiver) == frame.transmitter
                 && next.at.saturating_since(packet.at) < RESPONSE
