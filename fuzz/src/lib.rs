@@ -6,6 +6,7 @@
 
 #[path = "../operations.rs"]
 mod operations;
+mod session;
 mod targets;
 
 use std::path::{Path, PathBuf};
@@ -47,6 +48,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "scenario", run: targets::scenario, dictionary: targets::SCENARIO_WORDS, longest: 4_096 },
     Target { name: "e2tcp_header", run: targets::e2tcp_header, dictionary: &[], longest: 512 },
     Target { name: "e2tcp_connection", run: targets::e2tcp_connection, dictionary: &[], longest: 1_024 },
+    Target { name: "base_station", run: targets::base_station, dictionary: &[], longest: 1_024 },
     Target { name: "tunnel_datagram", run: targets::tunnel_datagram, dictionary: &[], longest: 2_048 },
 ];
 

@@ -311,11 +311,29 @@ def e2tcp_size(packet: bytes, *, tcp_headers: bool = ...) -> int:
 class E2tcpEndpoint:
     """One end of an established E2TCP connection that is handed packets and the time. Its payload is zeros."""
 
-    def __new__(cls, *, payload_bytes: int = ..., initial_rto_s: float | None = ...) -> E2tcpEndpoint: ...
+    def __new__(
+        cls,
+        *,
+        payload_bytes: int = ...,
+        initial_rto_s: float | None = ...,
+        reliability: int = ...,
+        reliability_window: int | None = ...,
+    ) -> E2tcpEndpoint: ...
     def write(self, length: int, at_s: float = ...) -> list[bytes]:
         """The application writes `length` bytes. Returns the packets that are sent at once."""
     def receive(self, packet: bytes, at_s: float = ...) -> list[bytes]:
         """A packet arrives. Returns the packets that are sent at once. Raises `InputError` for bytes that are none."""
+    def wake(self, at_s: float) -> list[bytes]:
+        """Serves the timers that are due. Returns the packets that are sent at once."""
+    @property
+    def position(self) -> int:
+        """Bytes of the peer's stream that the application has, or that were given up."""
+    @property
+    def gaps(self) -> list[tuple[int, int]]:
+        """What was given up and has not arrived since: the first byte of each gap, and the one after its last."""
+    @property
+    def unacknowledged(self) -> int:
+        """The bytes that were written and are not acknowledged."""
     def timers(self) -> list[tuple[str, float]]:
         """The armed timers: name, and the time in seconds at which it expires."""
 

@@ -353,7 +353,9 @@ class FlowGroup(TypedDict, total=False):
         "cubic+ackloss",
         "prtp",
         "split",
+        "snoop",
         "e2tcp",
+        "e2tcp-base",
         "udp",
     ]
     """Transport: a name that `airwatt transports` lists."""
@@ -361,10 +363,12 @@ class FlowGroup(TypedDict, total=False):
     """A wired path that these flows share among themselves, instead of the scenario's."""
 
 class Gateway(TypedDict, total=False):
-    """The gateway at the access point, where connections of `split` and `e2tcp` meet."""
+    """The gateway at the access point: where connections of `split`, `e2tcp` and `e2tcp-base` meet, and the
+    agent of `snoop`."""
 
     buffer: str | Quantity
-    """Data that it holds for each connection at most, beside what it has not read yet."""
+    """Data that it holds for each connection at most, beside what it has not read yet; with `snoop`, copies
+    that it keeps."""
     cell: str
     """The cell or point-to-point link for which it is: flows that leave its node over another one have end-to-
     end connections. Default: any."""
@@ -381,11 +385,13 @@ class Gateway(TypedDict, total=False):
         "cubic+ackloss",
         "prtp",
         "split",
+        "snoop",
         "e2tcp",
+        "e2tcp-base",
         "udp",
     ]
-    """TCP between server and gateway, and on the last hop of `split`: a name that `airwatt transports`
-    lists."""
+    """TCP between server and gateway, on the last hop of `split`, and from end to end with `snoop`: a name that
+    `airwatt transports` lists."""
 
 class HostCommands(TypedDict, total=False):
     """The commands of one host of an emulation, each as the shell reads it."""
@@ -475,10 +481,12 @@ class Link(TypedDict, total=False):
     """Of a point-to-point link: rate of each direction, counted over whole packets."""
 
 class GatewayMiddlebox(TypedDict, total=False):
-    """ends TCP connections and continues them over the last hop, for split and e2tcp"""
+    """ends TCP connections and continues them over the last hop, for split, e2tcp and e2tcp-base; keeps copies
+    for snoop"""
 
     buffer: str | Quantity
-    """Data that it holds for each connection at most, beside what it has not read yet."""
+    """Data that it holds for each connection at most, beside what it has not read yet; with `snoop`, copies
+    that it keeps."""
     cell: str
     """The cell or point-to-point link for which it is: flows that leave its node over another one have end-to-
     end connections. Default: any."""
@@ -496,11 +504,13 @@ class GatewayMiddlebox(TypedDict, total=False):
         "cubic+ackloss",
         "prtp",
         "split",
+        "snoop",
         "e2tcp",
+        "e2tcp-base",
         "udp",
     ]
-    """TCP between server and gateway, and on the last hop of `split`: a name that `airwatt transports`
-    lists."""
+    """TCP between server and gateway, on the last hop of `split`, and from end to end with `snoop`: a name that
+    `airwatt transports` lists."""
 
 MiddleboxConfig: TypeAlias = GatewayMiddlebox
 
@@ -873,7 +883,7 @@ class Scenario(TypedDict, total=False):
     flow: Sequence[FlowGroup]
     """Flows, one table a group."""
     gateway: Gateway
-    """The gateway at the access point, where connections of `split` and `e2tcp` meet."""
+    """The gateway at the access point, for `split`, `snoop`, `e2tcp` and `e2tcp-base`."""
     host: Sequence[HostCommands]
     """What hosts run in an emulation, one table a host; a simulation has no use for it."""
     link: PointToPoint | Sequence[Link]

@@ -3,7 +3,8 @@
 //! * [`cc`]: congestion control, one file an algorithm.
 //! * [`tcp`]: the TCP sender and receiver that the congestion controls steer.
 //! * [`e2tcp`]: a transport for one wireless hop with small headers and partial reliability.
-//! * [`gateway`]: connections that end at an access point, and the data between them.
+//! * [`end`]: one end of a connection, whatever its transport.
+//! * [`gateway`]: what a base station does for the connections of its mobiles: relays, local retransmission.
 //! * [`tunnel`]: all flows of a client in one tunnel, which sends them in bursts.
 //! * [`session`]: datagrams that are authenticated and encrypted between peers that know each other's keys.
 //! * [`powersave`]: 802.11 power save: the access point's side and the station's, one file a policy.
@@ -12,6 +13,7 @@
 mod bad_path;
 pub mod cc;
 pub mod e2tcp;
+pub mod end;
 pub mod gateway;
 pub mod powersave;
 mod reliability;

@@ -8,8 +8,8 @@ use std::net::IpAddr;
 use airwatt_base::settings::Settings;
 use airwatt_base::{Instant, Machine, Seq, Span, TimerKind};
 use airwatt_proto::e2tcp::{
-    Acknowledgement, Addresses, Block, Connection, ControlFlags, E2tcpConfig, E2tcpTimer, Endpoint, Header,
-    Input, Output, Packet, Table, TableConfig, TableInput, TableOutput,
+    Acknowledgement, Addresses, Block, Connection, ControlFlags, E2tcpConfig, E2tcpTimer, Endpoint, Event,
+    Header, Input, Output, Packet, Table, TableConfig, TableInput, TableOutput,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -124,20 +124,31 @@ fn decoded(packet: &[u8]) -> PyResult<Packet> {
 pub(crate) struct E2tcpEndpoint {
     connection: Connection,
     now: Instant,
+    delivered: u64,
+    /// Ranges of the stream that were given up and have not arrived since: the first byte, and the one after the last.
+    missing: Vec<(u64, u64)>,
 }
 
 #[pymethods]
 impl E2tcpEndpoint {
-    /// An endpoint whose timers begin with `initial_rto_s`; the other settings are the defaults.
+    /// An endpoint whose timers begin with `initial_rto_s`, and whose application wants `reliability` per cent of what it
+    /// receives, of the last `reliability_window` packets or over the life of the connection; the other settings are the defaults.
     #[new]
-    #[pyo3(signature = (*, payload_bytes = 1000, initial_rto_s = None))]
-    fn new(payload_bytes: u16, initial_rto_s: Option<f64>) -> PyResult<Self> {
-        let mut config = E2tcpConfig { payload: payload_bytes, ..E2tcpConfig::default() };
+    #[pyo3(signature = (*, payload_bytes = 1000, initial_rto_s = None, reliability = 100, reliability_window = None))]
+    fn new(
+        payload_bytes: u16,
+        initial_rto_s: Option<f64>,
+        reliability: u8,
+        reliability_window: Option<u32>,
+    ) -> PyResult<Self> {
+        let mut config =
+            E2tcpConfig { payload: payload_bytes, reliability, reliability_window, ..E2tcpConfig::default() };
         if let Some(seconds) = initial_rto_s {
             config.initial_rto = span("initial_rto_s", seconds)?;
         }
         config.check().map_err(wrong)?;
-        Ok(Self { connection: Connection::established(config.clone(), &config, 0), now: Instant::ZERO })
+        let connection = Connection::established(config.clone(), &config, 0);
+        Ok(Self { connection, now: Instant::ZERO, delivered: 0, missing: Vec::new() })
     }
 
     /// The application writes `length` bytes at `at_s`. Returns the packets that are sent at once.
@@ -157,6 +168,31 @@ impl E2tcpEndpoint {
         self.handle(py, Input::Packet(decoded(packet)?, ()), at_s)
     }
 
+    /// Serves the timers that are due at `at_s`. Returns the packets that are sent at once.
+    fn wake<'py>(&mut self, py: Python<'py>, at_s: f64) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        self.advance(at_s)?;
+        self.connection.handle_timeout(self.now);
+        Ok(self.packets(py))
+    }
+
+    /// Bytes of the peer's stream that the application has, or that were given up: how far the stream is.
+    #[getter]
+    fn position(&self) -> u64 {
+        self.delivered
+    }
+
+    /// The gaps in what the application has: the first missing byte of each, counted from 0, and the one after the last.
+    #[getter]
+    fn gaps(&self) -> Vec<(u64, u64)> {
+        self.missing.clone()
+    }
+
+    /// The bytes that were written and are not acknowledged.
+    #[getter]
+    fn unacknowledged(&self) -> u64 {
+        self.connection.unacknowledged_bytes()
+    }
+
     /// The time at which each armed timer expires, in seconds, by the timer's name.
     fn timers(&self) -> Vec<(&'static str, f64)> {
         E2tcpTimer::ALL
@@ -173,21 +209,51 @@ impl E2tcpEndpoint {
         input: Input,
         at_s: f64,
     ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        self.advance(at_s)?;
+        self.connection.handle_input(input, self.now);
+        Ok(self.packets(py))
+    }
+
+    fn advance(&mut self, at_s: f64) -> PyResult<()> {
         let now = Instant::ZERO + span("at_s", at_s)?;
         if now < self.now {
             return Err(wrong(format!("at_s: expected {} or later, got {at_s}", self.now.as_secs_f64())));
         }
         self.now = now;
-        self.connection.handle_input(input, now);
+        Ok(())
+    }
+
+    /// The packets that are sent now; notes what the application gets, and what it does not.
+    fn packets<'py>(&mut self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
         let mut packets = Vec::new();
         while let Some(output) = self.connection.poll_output() {
-            if let Output::Transmit(packet) = output {
-                let mut bytes = Vec::new();
-                packet.header.encode(None, &vec![0; usize::from(packet.len)], &mut bytes);
-                packets.push(PyBytes::new(py, &bytes));
+            match output {
+                Output::Transmit(packet) => {
+                    let mut bytes = Vec::new();
+                    packet.header.encode(None, &vec![0; usize::from(packet.len)], &mut bytes);
+                    packets.push(PyBytes::new(py, &bytes));
+                }
+                Output::Event(Event::Delivered { bytes }) => self.delivered += bytes,
+                Output::Event(Event::Gap { bytes, .. }) => {
+                    // Positions are those of the stream, whose gaps and data come in order.
+                    self.missing.push((self.delivered, self.delivered + bytes));
+                    self.delivered += bytes;
+                }
+                Output::Event(Event::Late { at, bytes }) => {
+                    let (start, end) = (at, at + bytes);
+                    self.missing = self
+                        .missing
+                        .iter()
+                        .flat_map(|(from, to)| {
+                            [(*from, start.clamp(*from, *to)), (end.clamp(*from, *to), *to)]
+                        })
+                        .filter(|(from, to)| from < to)
+                        .collect();
+                }
+                Output::Event(_) => {}
             }
         }
-        Ok(packets)
+        packets
     }
 }
 

@@ -87,10 +87,10 @@ fn a_receiver_that_can_do_without_gets_at_least_its_share() {
     }
 }
 
-/// Over a wire, E2TCP stands behind a gateway, and so does TCP that is split there.
+/// Over a wire, E2TCP stands behind a gateway, and so does TCP that is split there or has an agent there.
 #[test]
-fn connections_that_end_at_the_base_station_carry_everything() {
-    for transport in ["split", "e2tcp"] {
+fn connections_that_a_base_station_serves_carry_everything() {
+    for transport in ["split", "snoop", "e2tcp", "e2tcp-base"] {
         for direction in ["down", "up"] {
             for policy in ["active", "psm"] {
                 let changes = [
@@ -131,6 +131,9 @@ fn splitting_hides_the_bad_hop_from_a_long_path() {
     let (whole, split, gateway) = (goodput("newreno"), goodput("split"), goodput("e2tcp"));
     assert!(split > 1.5 * whole, "split {split}, from end to end {whole}");
     assert!(gateway > split, "E2TCP on the hop {gateway}, TCP on it {split}");
+    let (snoop, base_only) = (goodput("snoop"), goodput("e2tcp-base"));
+    assert!(snoop > 1.5 * whole, "Snoop {snoop}, from end to end {whole}");
+    assert!(base_only > 1.5 * whole, "E2TCP at the base station alone {base_only}, from end to end {whole}");
 }
 
 /// A gateway holds no more than its buffer for a hop, so that a long hop carries a buffer in each of its round trips.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from airwatt._core import InputError
 from airwatt.reproduce.publication import Document, Reproduction
 
-DOCUMENTS = ("hashimoto_2013", "ba_ta", "e2tcp", "hashimoto_2010", "singh_2002")
+DOCUMENTS = ("hashimoto_2013", "ba_ta", "e2tcp", "hashimoto_2010", "singh_2002", "e2tcp_gateway")
 """Modules of this package, each with a `DOCUMENT`."""
 
 Chosen = tuple[Document, Reproduction]

@@ -8,7 +8,7 @@ use airwatt_base::{Instant, Seq};
 
 use super::connection::{Connection, E2tcpTimer, Event, State};
 use super::receiver::Text;
-use super::wire::{Acknowledgement, Packet};
+use super::wire::{Acknowledgement, Level, Packet};
 use crate::tcp::{ReceiveBuffer, SendBuffer};
 
 impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
@@ -45,11 +45,20 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         };
         self.id = packet.header.connection;
         self.receiver.synchronize(seq);
+        self.obey(packet);
         self.note_window(packet);
         self.receiver.ack_due = true;
         self.state = State::SynReceived;
         self.sender.open();
         true
+    }
+
+    /// Takes over how much of its data the peer wants to arrive, if that is for the peer to say.
+    fn obey(&mut self, packet: &Packet) {
+        if self.config.obeys_peer {
+            let percent = packet.header.reliability.map_or(100, Level::percent);
+            self.receiver.set_reliability(percent, self.config.reliability_window);
+        }
     }
 
     /// Takes the window field of a SYN without acknowledgement, which is valid from the SYN on.
@@ -74,6 +83,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         let (true, Some(seq)) = (header.control.syn(), header.sequence) else { return false };
         self.id = header.connection;
         self.receiver.synchronize(seq);
+        self.obey(packet);
         self.receiver.ack_due = true;
         if let Some(ack) = header.acknowledgement {
             self.take_acknowledgement(&ack, packet, now);

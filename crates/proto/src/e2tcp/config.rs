@@ -166,6 +166,14 @@ pub struct E2tcpConfig {
     /// Least share of the bytes that the application wants to have, in per cent. Default 100.
     #[serde(skip)]
     pub reliability: u8,
+    /// The reliability in per cent that this end asks its peer to be content with, for the data that this end sends. Its SYN
+    /// carries it. Default `None`: all data are to arrive.
+    #[serde(skip)]
+    pub asks: Option<u8>,
+    /// Whether the peer's SYN, and not `reliability`, says how much must arrive here: all, unless it carries a number. Default
+    /// no; a base station obeys, because it receives for somebody else.
+    #[serde(skip)]
+    pub obeys_peer: bool,
     /// Packets over which the share is counted. Default `None`: over the life of the connection.
     #[serde(skip)]
     pub reliability_window: Option<u32>,
@@ -225,6 +233,8 @@ impl Default for E2tcpConfig {
             duplicate_ack: DuplicateAck::default(),
             header: HeaderForm::default(),
             reliability: 100,
+            asks: None,
+            obeys_peer: false,
             reliability_window: None,
             receive_window: 65_535,
             receive_buffer: 2 * 65_535,
@@ -282,6 +292,7 @@ impl Settings for E2tcpConfig {
         self.check_times()?;
         in_range("payload", self.payload, 1, 65_000)?;
         in_range("reliability", self.reliability, 0, 100)?;
+        in_range("asks", self.asks.unwrap_or(100), 0, 100)?;
         in_range("receive_window", self.receive_window, 1, 1 << 30)?;
         in_range("receive_buffer", self.receive_buffer, self.receive_window, 1 << 31)?;
         in_range("assumed_window", self.assumed_window, 1, 1 << 30)?;

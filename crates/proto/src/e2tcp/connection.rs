@@ -15,7 +15,7 @@ use super::rtt::RttEstimator;
 use super::sender::{Outgoing, Sender};
 use super::statistics::Statistics;
 use super::window::BurstState;
-use super::wire::{Acknowledgement, ControlFlags, Header, IpVersion, Packet};
+use super::wire::{Acknowledgement, ControlFlags, Header, IpVersion, Level, Packet};
 use crate::tcp::{Lengths, ReceiveBuffer, ReceiveBytes, SendBuffer, SendBytes};
 
 timer_kinds! {
@@ -390,6 +390,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         if out.control.syn() {
             // A SYN that is retransmitted after the agreement still has to be matched to its connection.
             header.addresses = self.addresses;
+            header.reliability = self.config.asks.and_then(Level::new);
         }
         if self.state == State::SynSent {
             // The peer's sequence numbers are not known yet, but the window can be announced.
@@ -446,6 +447,22 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         if silent {
             self.finish(Some(Event::TimedOut));
         }
+    }
+}
+
+impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
+    /// The payload of `packet`. Must be called when the packet is sent, before the next input, because its bytes may be
+    /// acknowledged and discarded later.
+    pub fn payload_of(&self, packet: &Packet) -> S::Payload {
+        let data = packet.header.sequence.filter(|_| packet.len > 0);
+        let at = data.map_or(0, |seq| self.sender.offset(seq, packet.len));
+        self.sender.buffer.payload(at, usize::from(packet.len))
+    }
+
+    /// The first `bytes` bytes that are in order and not yet read, or as many as there are; skipped bytes are zeros.
+    /// [`Input::Read`] then reports that they were taken.
+    pub fn front(&self, bytes: u64) -> R::Data {
+        self.receiver.buffer.front(bytes.min(self.readable_bytes()))
     }
 }
 

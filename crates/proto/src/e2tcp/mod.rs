@@ -45,5 +45,5 @@ pub use table::{ConnectionKey, Refusal, Table, TableConfig, TableInput, TableOut
 pub use window::BurstState;
 pub use wire::{
     Acknowledgement, Addresses, Block, ControlFlags, Endpoint, HEADER_MAX_V4, HEADER_MAX_V6, Header,
-    HeaderError, IpVersion, Packet,
+    HeaderError, IpVersion, Level, Packet,
 };

@@ -95,6 +95,11 @@ impl<R: ReceiveBuffer> Receiver<R> {
         self.edge = 1 + self.largest_window;
     }
 
+    /// The share of the data that must arrive becomes another one. Nothing has arrived yet.
+    pub(super) fn set_reliability(&mut self, percent: u8, window: Option<u32>) {
+        self.reliability = Reliability::new(percent, window);
+    }
+
     /// The sequence number of the peer's SYN; `None` before it arrives.
     pub(super) fn initial_sequence(&self) -> Option<Seq> {
         self.irs

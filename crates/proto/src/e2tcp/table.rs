@@ -129,6 +129,21 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
         self.slots.values().filter(|slot| slot.connection.state() != State::Closed).count()
     }
 
+    /// Whether every identifier is in use.
+    pub fn is_full(&self) -> bool {
+        self.in_use() == IDENTIFIERS
+    }
+
+    /// The connection to which a packet of the peer belongs: by its addresses if it carries them, otherwise by its identifier.
+    pub fn key_of(&self, addresses: Option<Addresses>, id: u8) -> Option<ConnectionKey> {
+        addresses.map_or(self.identifiers[usize::from(id)], |addresses| self.find(addresses.swapped()))
+    }
+
+    /// Whether a packet with these addresses opens a connection that this end considers open: the peer has restarted.
+    pub fn restarts(&self, addresses: Addresses, packet: &Packet) -> bool {
+        self.find(addresses.swapped()).is_some_and(|key| self.peer_has_restarted(key, packet))
+    }
+
     /// Number of packets that belonged to no connection and got no answer.
     pub fn dropped(&self) -> u64 {
         self.dropped

@@ -5,21 +5,23 @@
 //!
 //! ```text
 //! flags 1 | extra flags 1 | connection 1 | addresses 4+4 (or 16+16) | ports 2+2 | sequence 4 | urgent 2 |
-//! acknowledgement 4 | first block 2+2 | second block 2+2 | window 2 | checksum 2
+//! acknowledgement 4 | first block 2+2 | second block 2+2 | window 2 | reliability 1 | checksum 2
 //! ```
 //!
 //! Numbers are big-endian. The bits of the flags, from the most significant: `R` addresses are IPv6, `E` extra flags, `F`
 //! addresses and ports, `S` sequence number, `U` urgent pointer, `AA` acknowledgement (00 none, 01 number, 10 number and one
-//! block, 11 number and two blocks), `W` window. Of the extra flags the last three are used: RST, SYN, FIN.
+//! block, 11 number and two blocks), `W` window. Of the extra flags the last four are used: L (a reliability is present), RST,
+//! SYN, FIN.
 //!
-//! The thesis reserves `R` for IPv6 without defining its use, and has no reset. Both are defined by this project and
-//! described in `docs/e2tcp.md`. Left out: IP options and fragments, which a single hop does not need.
+//! The thesis reserves `R` for IPv6 without defining its use, has no reset, and does not say how a base station learns the
+//! reliability of an upload. All three are defined by this project and described in `docs/e2tcp.md`. Left out: IP options and fragments, which a single hop does not need.
 //!
 //! Bytes from the network are hostile: [`Header::decode`] returns an error for anything that is not exactly a header of
 //! this form, and never panics.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::num::NonZeroU8;
 
 use airwatt_base::Seq;
 
@@ -38,6 +40,8 @@ const SHIFT_A: u8 = 1;
 /// A window is present.
 const FLAG_W: u8 = 0x01;
 
+/// A reliability is present.
+const EXTRA_LEVEL: u8 = 0x08;
 const EXTRA_RST: u8 = 0x04;
 const EXTRA_SYN: u8 = 0x02;
 const EXTRA_FIN: u8 = 0x01;
@@ -181,6 +185,26 @@ impl ControlFlags {
     }
 }
 
+/// A reliability: the share of the data that must arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Level {
+    /// One more than the per cent, so that a header without one is no longer.
+    above: NonZeroU8,
+}
+
+impl Level {
+    /// A share in per cent; `None` above 100.
+    pub fn new(percent: u8) -> Option<Self> {
+        let above = NonZeroU8::new(percent.checked_add(1)?)?;
+        (percent <= 100).then_some(Self { above })
+    }
+
+    /// The share in per cent.
+    pub const fn percent(self) -> u8 {
+        self.above.get() - 1
+    }
+}
+
 /// A decoded header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
@@ -199,6 +223,8 @@ pub struct Header {
     pub acknowledgement: Option<Acknowledgement>,
     /// Window in bytes beyond the acknowledgement number, if it has changed.
     pub window: Option<u16>,
+    /// Of a SYN: how much of its sender's data must arrive, if that is not all.
+    pub reliability: Option<Level>,
 }
 
 impl Header {
@@ -212,6 +238,7 @@ impl Header {
             urgent: None,
             acknowledgement: None,
             window: None,
+            reliability: None,
         }
     }
 
@@ -227,6 +254,7 @@ impl Header {
             + 4 * usize::from(self.sequence.is_some())
             + 2 * usize::from(self.urgent.is_some())
             + 2 * usize::from(self.window.is_some())
+            + usize::from(self.level().is_some())
     }
 
     /// Appends the packet of this header and `payload` to `out`. `addresses` are the packet's; they are written if the
@@ -235,7 +263,7 @@ impl Header {
         let written = addresses.filter(|_| self.addresses.is_some());
         assert_eq!(written.map(|both| both.version()), self.addresses, "the header's addresses are given");
         let start = out.len();
-        let extra = self.control.0;
+        let extra = self.control.0 | if self.level().is_some() { EXTRA_LEVEL } else { 0 };
         out.push(self.flags());
         if extra != 0 {
             out.push(extra);
@@ -263,11 +291,17 @@ impl Header {
         if let Some(window) = self.window {
             out.extend_from_slice(&window.to_be_bytes());
         }
+        out.extend(self.level().map(Level::percent));
         let at = out.len();
         out.extend_from_slice(&[0, 0]);
         out.extend_from_slice(payload);
         let sum = checksum(&out[start..], at - start);
         out[at..at + 2].copy_from_slice(&sum.to_be_bytes());
+    }
+
+    /// The reliability as far as it is written: of a SYN.
+    fn level(&self) -> Option<Level> {
+        self.reliability.filter(|_| self.control.syn())
     }
 
     fn flags(&self) -> u8 {
@@ -301,13 +335,15 @@ impl Header {
     pub fn decode(packet: &[u8]) -> Result<(Self, Option<Addresses>, &[u8]), HeaderError> {
         let mut reader = Reader { packet, at: 0 };
         let flags = reader.u8()?;
-        let control = if flags & FLAG_E != 0 { reader.control()? } else { ControlFlags::NONE };
+        let (control, level) =
+            if flags & FLAG_E != 0 { reader.control()? } else { (ControlFlags::NONE, false) };
         let connection = reader.u8()?;
         let addresses = reader.addresses(flags)?;
         let sequence = if flags & FLAG_S != 0 { Some(Seq::new(reader.u32()?)) } else { None };
         let urgent = if flags & FLAG_U != 0 { Some(reader.u16()?) } else { None };
         let acknowledgement = reader.acknowledgement(flags >> SHIFT_A & 0b11)?;
         let window = if flags & FLAG_W != 0 { Some(reader.u16()?) } else { None };
+        let reliability = if level { Some(reader.level()?) } else { None };
         let at = reader.at;
         let sum = reader.u16()?;
         if sum != checksum(packet, at) {
@@ -315,8 +351,16 @@ impl Header {
         }
         let payload = &packet[reader.at..];
         let version = addresses.map(|both| both.version());
-        let header =
-            Self { connection, addresses: version, control, sequence, urgent, acknowledgement, window };
+        let header = Self {
+            connection,
+            addresses: version,
+            control,
+            sequence,
+            urgent,
+            acknowledgement,
+            window,
+            reliability,
+        };
         header.check(payload.len())?;
         Ok((header, addresses, payload))
     }
@@ -406,15 +450,25 @@ impl Reader<'_> {
         self.take().map(u32::from_be_bytes)
     }
 
-    fn control(&mut self) -> Result<ControlFlags, HeaderError> {
+    /// Reads the extra flags: those of a connection's state, and whether a reliability follows.
+    fn control(&mut self) -> Result<(ControlFlags, bool), HeaderError> {
         let bits = self.u8()?;
-        if bits & !(EXTRA_RST | EXTRA_SYN | EXTRA_FIN) != 0 {
+        if bits & !(EXTRA_LEVEL | EXTRA_RST | EXTRA_SYN | EXTRA_FIN) != 0 {
             return Err(HeaderError::Reserved);
         }
-        if bits == 0 {
+        // Without SYN the bit has no meaning and is reserved.
+        if bits & EXTRA_LEVEL != 0 && bits & EXTRA_SYN == 0 {
+            return Err(HeaderError::Reserved);
+        }
+        let control = ControlFlags(bits & !EXTRA_LEVEL);
+        if control == ControlFlags::NONE {
             return Err(HeaderError::Combination("extra flags without a flag"));
         }
-        Ok(ControlFlags(bits))
+        Ok((control, bits & EXTRA_LEVEL != 0))
+    }
+
+    fn level(&mut self) -> Result<Level, HeaderError> {
+        Level::new(self.u8()?).ok_or(HeaderError::Combination("a reliability above 100"))
     }
 
     fn addresses(&mut self, flags: u8) -> Result<Option<Addresses>, HeaderError> {

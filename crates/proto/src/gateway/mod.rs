@@ -1,41 +1,41 @@
-//! A gateway between a wired network and wireless hosts: it ends each connection of a wired host and carries its data on
-//! over a connection of its own to the wireless host (I-TCP; the gateway of E2TCP).
+//! What a base station does for the connections of its mobiles.
 //!
-//! ```text
-//!  wired host ------ wired leg | relay | wireless leg ~~~~~~ wireless host
-//! ```
-//! Each pair of legs is a relay. The gateway reads from one leg and writes to the other as long as the data that the
-//! other has not delivered yet fits its buffer, so that a slow leg holds the fast one back through its window.
+//! * [`Gateway`] and [`BaseStation`] split connections: each ends at the base station and is carried on over a connection of its
+//!   own to the mobile, so that each hop has its own flow control, congestion control and recovery (I-TCP; the base station of
+//!   E2TCP). The decisions about one connection are a [`Relay`]. A gateway has a fixed set of relays; a base station finds its
+//!   connections in the packets that pass, and has limits.
+//! * [`Translated`] is an end with E2TCP's rules for a mobile that speaks TCP alone.
+//! * [`Snoop`] leaves connections whole, keeps copies of what passes and retransmits it over the last hop.
 //!
-//! A gateway is generic over its legs: in the simulator both are machines of this crate, and on a device the wired leg can
-//! be a stream of the kernel. Left out: the data that the gateway holds when a host moves to another gateway, and the
-//! passing on of the end of a stream.
+//! All are generic over what they carry: lengths in the simulator, bytes on a device. Left out: the data that a base station
+//! holds when a mobile moves to another one, and the urgent pointer, which the TCP of this crate does not have.
 
-mod leg;
+mod base_station;
+mod relay;
+mod snoop;
+#[cfg(test)]
+mod tests;
+mod translate;
 
 use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Machine, Schedule, Slot, Timeout};
 
-pub use leg::{Leg, LegEvent, LegOutput, Wireless, WirelessPacket};
+pub use base_station::{
+    BaseStation, BaseStationConfig, BaseStationInput, BaseStationOutput, BaseStationTimer, Counters, Ending,
+};
+pub use relay::{Relay, Side, Verdict};
+pub use snoop::{Snoop, SnoopConfig, SnoopInput, SnoopOutput, SnoopStatistics, SnoopTimer};
+pub use translate::Translated;
+
+use crate::end::{End, EndEvent, EndOutput};
 
 /// Index of a relay in its gateway.
 pub type RelayId = u32;
 
-/// The leg of a relay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// The connection to the wired host.
-    Wired,
-    /// The connection to the wireless host.
-    Wireless,
-}
-
 /// An input of a gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input<W, S> {
-    /// The connections of a relay are opened: the wired one by the gateway, the wireless one by the wireless host.
-    Open(RelayId),
     /// A packet of the wired host has arrived.
     FromWired(RelayId, W),
     /// A packet of the wireless host has arrived.
@@ -55,19 +55,20 @@ pub enum Output<W, S> {
     Lost(RelayId),
 }
 
-/// Two connections, and the data between them.
+/// A relay with its legs.
 #[derive(Clone, Debug)]
-struct Relay<W, S> {
+struct Relayed<W: End, S: End> {
+    relay: Relay,
     wired: W,
     wireless: S,
+    /// The packet that opens the connection, until it may be answered.
+    held: (Option<W::Packet>, Option<S::Packet>),
 }
 
 /// A gateway with wired legs `W` and wireless legs `S`.
 #[derive(Clone, Debug)]
-pub struct Gateway<W: Leg, S: Leg> {
-    relays: Vec<Relay<W, S>>,
-    /// Bytes that a relay holds for one leg at most.
-    buffer: u64,
+pub struct Gateway<W: End, S: End> {
+    relays: Vec<Relayed<W, S>>,
     /// The timers of all legs, two slots for each relay.
     schedule: Schedule,
     outputs: VecDeque<Output<W::Packet, S::Packet>>,
@@ -81,13 +82,19 @@ const fn leg_of(slot: Slot) -> (RelayId, Side) {
     (slot / 2, if slot.is_multiple_of(2) { Side::Wired } else { Side::Wireless })
 }
 
-impl<W: Leg, S: Leg> Gateway<W, S> {
+impl<W: End, S: End<Data = W::Data>> Gateway<W, S> {
     /// A gateway with these relays, each of a wired and a wireless leg, and a buffer of `buffer` bytes for each direction
-    /// of each relay.
-    pub fn new(buffer: u64, relays: impl IntoIterator<Item = (W, S)>) -> Self {
-        let relays: Vec<_> = relays.into_iter().map(|(wired, wireless)| Relay { wired, wireless }).collect();
+    /// of each relay. The legs either stand, or are opened by the first packet from either side.
+    pub fn new(buffer: u64, stand: bool, relays: impl IntoIterator<Item = (W, S)>) -> Self {
+        let relay = |(wired, wireless)| Relayed {
+            relay: Relay::new(buffer, stand),
+            wired,
+            wireless,
+            held: (None, None),
+        };
+        let relays: Vec<_> = relays.into_iter().map(relay).collect();
         let schedule = Schedule::new(2 * relays.len());
-        let mut gateway = Self { relays, buffer, schedule, outputs: VecDeque::new() };
+        let mut gateway = Self { relays, schedule, outputs: VecDeque::new() };
         for slot in 0..2 * gateway.relays.len() as Slot {
             gateway.update_timer(slot);
         }
@@ -115,83 +122,137 @@ impl<W: Leg, S: Leg> Gateway<W, S> {
     }
 
     /// Takes the outputs of a leg.
-    fn collect(&mut self, id: RelayId, side: Side) {
-        let relay = &mut self.relays[id as usize];
-        match side {
-            Side::Wired => {
-                while let Some(output) = relay.wired.poll() {
-                    self.outputs.extend(match output {
-                        LegOutput::Transmit(packet) => Some(Output::ToWired(id, packet)),
-                        LegOutput::Event(event) => report(id, event),
-                    });
-                }
+    fn collect(&mut self, id: RelayId, side: Side, now: Instant) {
+        loop {
+            let relayed = &mut self.relays[id as usize];
+            let event = match side {
+                Side::Wired => match relayed.wired.poll() {
+                    Some(EndOutput::Transmit(packet)) => {
+                        self.outputs.push_back(Output::ToWired(id, packet));
+                        continue;
+                    }
+                    Some(EndOutput::Event(event)) => event,
+                    None => break,
+                },
+                Side::Wireless => match relayed.wireless.poll() {
+                    Some(EndOutput::Transmit(packet)) => {
+                        self.outputs.push_back(Output::ToWireless(id, packet));
+                        continue;
+                    }
+                    Some(EndOutput::Event(event)) => event,
+                    None => break,
+                },
+            };
+            if let EndEvent::GaveUp(bytes) = event {
+                self.outputs.push_back(Output::GaveUp(id, bytes));
             }
-            Side::Wireless => {
-                while let Some(output) = relay.wireless.poll() {
-                    self.outputs.extend(match output {
-                        LegOutput::Transmit(packet) => Some(Output::ToWireless(id, packet)),
-                        LegOutput::Event(event) => report(id, event),
-                    });
-                }
+            let Relayed { relay, wired, wireless, .. } = relayed;
+            if let Some(verdict) = relay.on_event(side, event, wired, wireless, now) {
+                self.execute(id, verdict, now);
             }
         }
         self.update_timer(slot(id, side));
     }
 
-    /// Reads what one leg has received and writes it to the other, as far as the buffer has room.
+    fn execute(&mut self, id: RelayId, verdict: Verdict, now: Instant) {
+        let relayed = &mut self.relays[id as usize];
+        match verdict {
+            Verdict::Admit(Side::Wired) => {
+                relayed.wired.listen(now);
+                if let Some(first) = relayed.held.0.take() {
+                    relayed.wired.receive(first, now);
+                }
+                self.collect(id, Side::Wired, now);
+            }
+            Verdict::Admit(Side::Wireless) => {
+                relayed.wireless.listen(now);
+                if let Some(first) = relayed.held.1.take() {
+                    relayed.wireless.receive(first, now);
+                }
+                self.collect(id, Side::Wireless, now);
+            }
+            Verdict::Refuse(side) => {
+                let held = std::mem::take(&mut relayed.held);
+                self.outputs.extend(match side {
+                    Side::Wired => {
+                        held.0.and_then(|first| W::refusal(&first)).map(|no| Output::ToWired(id, no))
+                    }
+                    Side::Wireless => {
+                        held.1.and_then(|first| S::refusal(&first)).map(|no| Output::ToWireless(id, no))
+                    }
+                });
+                self.outputs.push_back(Output::Lost(id));
+            }
+            Verdict::Forget(_) => {
+                relayed.held = (None, None);
+                self.outputs.push_back(Output::Lost(id));
+            }
+            Verdict::Lost(_) => {
+                self.collect(id, Side::Wired, now);
+                self.collect(id, Side::Wireless, now);
+                self.outputs.push_back(Output::Lost(id));
+            }
+            Verdict::Done => {}
+        }
+    }
+
+    /// Carries on what has arrived, as far as the buffers have room.
     fn carry_on(&mut self, id: RelayId, now: Instant) {
-        let Relay { wired, wireless } = &mut self.relays[id as usize];
-        let down = wired.readable().min(self.buffer.saturating_sub(wireless.unacknowledged()));
-        if down > 0 {
-            wired.read(down, now);
-            wireless.write(down, now);
-            self.collect(id, Side::Wired);
-            self.collect(id, Side::Wireless);
-        }
-        let Relay { wired, wireless } = &mut self.relays[id as usize];
-        let up = wireless.readable().min(self.buffer.saturating_sub(wired.unacknowledged()));
-        if up > 0 {
-            wireless.read(up, now);
-            wired.write(up, now);
-            self.collect(id, Side::Wireless);
-            self.collect(id, Side::Wired);
+        loop {
+            let Relayed { relay, wired, wireless, .. } = &mut self.relays[id as usize];
+            if !relay.step(wired, wireless, now) {
+                break;
+            }
+            self.collect(id, Side::Wired, now);
+            self.collect(id, Side::Wireless, now);
         }
     }
 
-    /// Opens the connections of a relay.
-    fn open(&mut self, id: RelayId, now: Instant) {
-        self.relays[id as usize].wired.open(now);
-        self.collect(id, Side::Wired);
-        self.relays[id as usize].wireless.listen(now);
-        self.collect(id, Side::Wireless);
+    /// A packet from the wired host. The first one is held, and the wireless leg opened.
+    fn take_from_wired(&mut self, id: RelayId, packet: W::Packet, now: Instant) {
+        let Relayed { relay, wired, wireless, held } = &mut self.relays[id as usize];
+        if relay.is_waiting() {
+            relay.begin(Side::Wired, now);
+            held.0 = Some(packet);
+            wireless.open(now);
+            return self.collect(id, Side::Wireless, now);
+        }
+        // What its sender repeats meanwhile says nothing new.
+        if relay.opened_by() != Some(Side::Wired) {
+            wired.receive(packet, now);
+            self.collect(id, Side::Wired, now);
+        }
+    }
+
+    /// As [`Gateway::take_from_wired`], for the other side.
+    fn take_from_wireless(&mut self, id: RelayId, packet: S::Packet, now: Instant) {
+        let Relayed { relay, wired, wireless, held } = &mut self.relays[id as usize];
+        if relay.is_waiting() {
+            relay.begin(Side::Wireless, now);
+            held.1 = Some(packet);
+            wired.open(now);
+            return self.collect(id, Side::Wired, now);
+        }
+        if relay.opened_by() != Some(Side::Wireless) {
+            wireless.receive(packet, now);
+            self.collect(id, Side::Wireless, now);
+        }
     }
 }
 
-/// What the driver of a gateway learns of an event of a leg.
-const fn report<W, S>(relay: RelayId, event: LegEvent) -> Option<Output<W, S>> {
-    match event {
-        LegEvent::GaveUp(bytes) => Some(Output::GaveUp(relay, bytes)),
-        LegEvent::Lost => Some(Output::Lost(relay)),
-        LegEvent::Other => None,
-    }
-}
-
-impl<W: Leg, S: Leg> Machine for Gateway<W, S> {
+impl<W: End, S: End<Data = W::Data>> Machine for Gateway<W, S> {
     type Input = Input<W::Packet, S::Packet>;
     type Output = Output<W::Packet, S::Packet>;
     type Reason = (RelayId, Side);
 
     fn handle_input(&mut self, input: Self::Input, now: Instant) {
         let id = match input {
-            Input::Open(relay) => return self.open(relay, now),
             Input::FromWired(relay, packet) => {
-                self.relays[relay as usize].wired.receive(packet, now);
-                self.collect(relay, Side::Wired);
+                self.take_from_wired(relay, packet, now);
                 relay
             }
             Input::FromWireless(relay, packet) => {
-                self.relays[relay as usize].wireless.receive(packet, now);
-                self.collect(relay, Side::Wireless);
+                self.take_from_wireless(relay, packet, now);
                 relay
             }
         };
@@ -206,7 +267,7 @@ impl<W: Leg, S: Leg> Machine for Gateway<W, S> {
                 Side::Wired => relay.wired.handle_timeout(now),
                 Side::Wireless => relay.wireless.handle_timeout(now),
             }
-            self.collect(id, side);
+            self.collect(id, side, now);
             self.carry_on(id, now);
         }
     }
@@ -219,6 +280,3 @@ impl<W: Leg, S: Leg> Machine for Gateway<W, S> {
         self.schedule.first().map(|(at, slot)| Timeout { at, reason: leg_of(slot) })
     }
 }
-
-#[cfg(test)]
-mod tests;

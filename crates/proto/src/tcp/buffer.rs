@@ -10,18 +10,25 @@ use std::fmt::Debug;
 pub trait SendBuffer: Clone + Debug + Send + Default {
     /// The data of one write by the application.
     type Data: Clone + Debug;
+    /// The payload of a segment that is sent.
+    type Payload: Clone + Debug + PartialEq;
 
     /// Appends `data` to the buffer, and returns its length in bytes.
     fn append(&mut self, data: Self::Data) -> u64;
 
     /// Discards the first `bytes`, which are acknowledged.
     fn release(&mut self, bytes: u64);
+
+    /// The `len` bytes at an offset of `at` bytes from the first unacknowledged one.
+    fn payload(&self, at: usize, len: usize) -> Self::Payload;
 }
 
 /// Holds the data that was received and not yet read, the data beyond gaps, and the skipped data that arrived late.
 pub trait ReceiveBuffer: Clone + Debug + Send + Default {
     /// The payload of a segment.
-    type Payload: Clone + Debug;
+    type Payload: Clone + Debug + PartialEq;
+    /// A part of the data in order.
+    type Data: Clone + Debug;
     /// Whether the buffer stores bytes that the application has to fetch. If so, received data never counts as read at
     /// once.
     const KEEPS: bool;
@@ -37,6 +44,9 @@ pub trait ReceiveBuffer: Clone + Debug + Send + Default {
     /// Marks the next `bytes` after the data in order as in order too, whether they arrived or were skipped.
     fn advance(&mut self, bytes: u64);
 
+    /// The first `bytes` of the data in order, which the application has not read.
+    fn front(&self, bytes: u64) -> Self::Data;
+
     /// Discards the first `bytes` of the data in order, which the application has read.
     fn consume(&mut self, bytes: u64);
 
@@ -50,16 +60,20 @@ pub struct Lengths;
 
 impl SendBuffer for Lengths {
     type Data = u64;
+    type Payload = ();
 
     fn append(&mut self, bytes: u64) -> u64 {
         bytes
     }
 
     fn release(&mut self, _bytes: u64) {}
+
+    fn payload(&self, _at: usize, _len: usize) {}
 }
 
 impl ReceiveBuffer for Lengths {
     type Payload = ();
+    type Data = u64;
     const KEEPS: bool = false;
 
     fn store(&mut self, _at: u64, _payload: &(), _from: usize, _len: usize) {}
@@ -67,6 +81,10 @@ impl ReceiveBuffer for Lengths {
     fn store_late(&mut self, _position: u64, _behind: u64, _payload: &(), _from: usize, _len: usize) {}
 
     fn advance(&mut self, _bytes: u64) {}
+
+    fn front(&self, bytes: u64) -> u64 {
+        bytes
+    }
 
     fn consume(&mut self, _bytes: u64) {}
 
@@ -90,6 +108,7 @@ impl SendBytes {
 
 impl SendBuffer for SendBytes {
     type Data = Vec<u8>;
+    type Payload = Vec<u8>;
 
     fn append(&mut self, data: Vec<u8>) -> u64 {
         let len = data.len() as u64;
@@ -99,6 +118,12 @@ impl SendBuffer for SendBytes {
 
     fn release(&mut self, bytes: u64) {
         self.bytes.drain(..bytes as usize);
+    }
+
+    fn payload(&self, at: usize, len: usize) -> Vec<u8> {
+        let mut payload = Vec::with_capacity(len);
+        self.copy(at, len, &mut payload);
+        payload
     }
 }
 
@@ -127,6 +152,7 @@ impl ReceiveBytes {
 
 impl ReceiveBuffer for ReceiveBytes {
     type Payload = Vec<u8>;
+    type Data = Vec<u8>;
     const KEEPS: bool = true;
 
     fn store(&mut self, at: u64, payload: &Vec<u8>, from: usize, len: usize) {
@@ -157,6 +183,12 @@ impl ReceiveBuffer for ReceiveBytes {
         if self.bytes.len() < self.in_order {
             self.bytes.resize(self.in_order, 0);
         }
+    }
+
+    fn front(&self, bytes: u64) -> Vec<u8> {
+        let mut front = Vec::with_capacity(bytes as usize);
+        copy_range(&self.bytes, 0, self.in_order.min(bytes as usize), &mut front);
+        front
     }
 
     fn consume(&mut self, bytes: u64) {

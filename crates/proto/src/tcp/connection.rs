@@ -303,11 +303,18 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         }
     }
 
-    /// Section 3.10.5: sends a reset and closes the connection.
+    /// Section 3.10.5: sends a reset and closes the connection. Also where both ends have closed and data or the FIN are not
+    /// acknowledged yet, where the section sends none: the peer would wait for them for ever.
     fn abort(&mut self) {
         if matches!(
             self.state,
-            State::SynReceived | State::Established | State::FinWait1 | State::FinWait2 | State::CloseWait
+            State::SynReceived
+                | State::Established
+                | State::FinWait1
+                | State::FinWait2
+                | State::CloseWait
+                | State::Closing
+                | State::LastAck
         ) {
             let seq = self.sender.next_sequence();
             let ack = self.receiver.acknowledgement();
@@ -444,6 +451,21 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
             TcpTimer::DelayedAck => self.receiver.due = AckDue::Now,
             TcpTimer::TimeWait => self.finish(Some(Event::Closed)),
         }
+    }
+}
+
+impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
+    /// The payload of `segment`. Must be called when the segment is sent, before the next input, because its bytes may be
+    /// acknowledged and discarded later.
+    pub fn payload_of(&self, segment: &Segment) -> S::Payload {
+        let at = if segment.len > 0 { self.sender.offset(segment.seq) } else { 0 };
+        self.sender.buffer.payload(at, usize::from(segment.len))
+    }
+
+    /// The first `bytes` bytes that are in order and not yet read, or as many as there are; skipped bytes are zeros.
+    /// [`Input::Read`] then reports that they were taken.
+    pub fn front(&self, bytes: u64) -> R::Data {
+        self.receiver.buffer.front(bytes.min(self.readable_bytes()))
     }
 }
 

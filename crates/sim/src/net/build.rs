@@ -16,7 +16,7 @@ use crate::media::errors::{ErrorConfig, ErrorModel};
 use crate::media::{Direction, Medium, Pipe, PointToPoint, Wire};
 use crate::stack::application::{ApplicationId, Role};
 use crate::stack::impairment::Impairment;
-use crate::stack::middlebox::{GatewayBox, Middlebox, MiddleboxId, RelayPlan, TunnelBox};
+use crate::stack::middlebox::{GatewayBox, Middlebox, MiddleboxId, ServedFlow, TunnelBox};
 use crate::stack::socket::{End, Socket, SocketId};
 use crate::stack::transport::{Transport, Udp};
 
@@ -71,15 +71,15 @@ impl Network {
             unfinished: 0,
             plan,
         };
-        let mut relays = vec![Vec::new(); network.plan.gateways.len()];
+        let mut served = vec![Vec::new(); network.plan.gateways.len()];
         for index in 0..network.plan.flows.len() {
-            let relay = network.add_flow(index, seed);
-            if let (Some(relay), Some(gateway)) = (relay, network.plan.flows[index].gateway) {
-                relays[gateway].push(relay);
+            let flow = network.add_flow(index, seed);
+            if let Some(gateway) = network.plan.flows[index].gateway {
+                served[gateway].push(flow);
             }
         }
-        for (gateway, relays) in relays.into_iter().enumerate() {
-            network.add_gateway(gateway, relays);
+        for (gateway, flows) in served.into_iter().enumerate() {
+            network.add_gateway(gateway, flows);
         }
         for index in 0..network.plan.impairments.len() {
             network.add_impairment(index, seed);
@@ -91,8 +91,8 @@ impl Network {
         network
     }
 
-    /// Adds the application, the sockets and the record of a flow. Returns the relay that its connection needs, if any.
-    fn add_flow(&mut self, index: usize, seed: u64) -> Option<RelayPlan> {
+    /// Adds the application, the sockets and the record of a flow. Returns what a gateway on its way has to know of it.
+    fn add_flow(&mut self, index: usize, seed: u64) -> ServedFlow {
         let flow = self.plan.flows[index].clone();
         let mut meter = Meter::new(Instant::ZERO + self.plan.measure_from);
         if self.plan.bins {
@@ -105,16 +105,11 @@ impl Network {
         let server = End { address: Address(flow.server), port: port(FIRST_LISTENING_PORT, index) };
         let client = End { address: Address(flow.client), port: port(FIRST_OPENING_PORT, index) };
         let endpoints = endpoints(&flow);
-        let relay = endpoints.relay.map(|(wired, wireless)| RelayPlan {
-            server,
-            station: client,
-            flow: index as FlowLabel,
-            wired,
-            wireless,
-        });
+        let served = ServedFlow { server, station: client, flow: index as FlowLabel, legs: endpoints.relay };
+        let is_whole = served.legs.is_none();
         let role = |down| if down { Role::Sender } else { Role::Receiver };
         let [listening, opening] = [
-            ("server", endpoints.server, flow.server, server, client, role(flow.down), relay.is_none()),
+            ("server", endpoints.server, flow.server, server, client, role(flow.down), is_whole),
             ("client", endpoints.client, flow.client, client, server, role(!flow.down), true),
         ]
         .map(|(name, transport, node, local, remote, role, counted)| {
@@ -143,27 +138,26 @@ impl Network {
             machine: plan::application(&flow, seed, index),
             sockets: if flow.down { [listening, opening] } else { [opening, listening] },
             handshake: handshake.then_some([listening, opening]),
-            gateway: flow.gateway.filter(|_| relay.is_some()).map(|gateway| gateway as MiddleboxId),
             slot,
             finished: false,
         });
-        relay
+        served
     }
 
-    /// Adds a gateway with the connections that it splits. Middlebox n is gateway n of the plan.
-    fn add_gateway(&mut self, index: usize, relays: Vec<RelayPlan>) {
-        if relays.is_empty() {
+    /// Adds a gateway with the connections that it serves. Middlebox n is gateway n of the plan.
+    fn add_gateway(&mut self, index: usize, flows: Vec<ServedFlow>) {
+        if flows.is_empty() {
             return;
         }
         let id = self.middleboxes.len() as MiddleboxId;
         let slot = self.sources.len() as Slot;
-        let plan::GatewayPlan { node, buffer } = self.plan.gateways[index];
+        let plan::GatewayPlan { node, buffer, handshake } = self.plan.gateways[index];
         let name = match index {
             0 => "gateway".to_owned(),
             _ => format!("{}/gateway", self.plan.nodes[usize::from(node)].name),
         };
         self.sources.push(Source::new(Owner::Middlebox(id), &name));
-        let machine = Middlebox::Gateway(Box::new(GatewayBox::new(buffer, relays)));
+        let machine = Middlebox::Gateway(Box::new(GatewayBox::new(buffer, !handshake, flows)));
         self.middleboxes.push(MiddleboxEntry { machine, node, slot });
         self.nodes[usize::from(node)].tap = Some(id);
     }

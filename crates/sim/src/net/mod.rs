@@ -27,6 +27,7 @@ use std::ops::ControlFlow;
 
 use airwatt_base::{Instant, Machine, Schedule, Size, Slot, Span};
 use airwatt_energy::HostLedger;
+use airwatt_proto::end::AnyEnd;
 use airwatt_proto::powersave::{StationId, Window};
 use airwatt_proto::tcp;
 
@@ -108,8 +109,6 @@ pub(crate) struct ApplicationEntry {
     pub(crate) sockets: [SocketId; 2],
     /// The socket that waits for the connection, and the one that opens it, if connections begin with a handshake.
     handshake: Option<[SocketId; 2]>,
-    /// The gateway that opens its own connections then.
-    gateway: Option<MiddleboxId>,
     slot: Slot,
     /// Whether it is finite and was over after the last event.
     finished: bool,
@@ -524,7 +523,8 @@ impl Network {
         };
         for flow in downloads {
             let [_, receiver] = self.applications[flow as usize].sockets;
-            if let Transport::Tcp(connection) = &mut self.sockets[receiver as usize].transport {
+            let transport = &mut self.sockets[receiver as usize].transport;
+            if let Transport::Connection { end: AnyEnd::Tcp(connection), .. } = transport {
                 connection.handle_input(tcp::Input::Grant(share), self.now);
                 self.drain_socket(receiver);
             }
@@ -601,30 +601,19 @@ impl Network {
         if record.started.is_none() {
             record.started = Some(now);
             entry.machine.begin(now);
-            let (handshake, gateway) = (entry.handshake, entry.gateway);
-            if let Some([listening, opening]) = handshake {
-                self.open_connection(id, listening, opening, gateway);
+            if let Some([listening, opening]) = entry.handshake {
+                self.open_connection(listening, opening);
             }
         }
         self.applications[id as usize].machine.handle_timeout(now);
         self.serve_calls(id);
     }
 
-    /// Opens the connection of a flow. With a gateway both its connections are opened at the same time.
-    fn open_connection(
-        &mut self,
-        flow: FlowLabel,
-        listening: SocketId,
-        opening: SocketId,
-        gateway: Option<MiddleboxId>,
-    ) {
+    /// Opens the connection of a flow.
+    fn open_connection(&mut self, listening: SocketId, opening: SocketId) {
         let now = self.now;
         self.sockets[listening as usize].transport.listen(now);
         self.drain_socket(listening);
-        if let Some(gateway) = gateway {
-            self.middleboxes[usize::from(gateway)].machine.open(flow, now);
-            self.drain_middlebox(gateway);
-        }
         self.sockets[opening as usize].transport.open(now);
         self.drain_socket(opening);
     }

@@ -6,6 +6,7 @@
 
 use airwatt_base::{Instant, Seq};
 use airwatt_proto::e2tcp;
+use airwatt_proto::end::AnyPacket;
 use airwatt_proto::tcp::Segment;
 use airwatt_proto::tunnel;
 
@@ -79,7 +80,25 @@ impl Packet {
     }
 }
 
+impl From<AnyPacket> for Payload {
+    fn from(packet: AnyPacket) -> Self {
+        match packet {
+            AnyPacket::Tcp(segment, ()) => Self::Tcp(segment),
+            AnyPacket::E2tcp(packet, ()) => Self::E2tcp(packet),
+        }
+    }
+}
+
 impl Payload {
+    /// The packet of a connection, if it is one.
+    pub const fn of_connection(self) -> Option<AnyPacket> {
+        match self {
+            Self::Tcp(segment) => Some(AnyPacket::Tcp(segment, ())),
+            Self::E2tcp(packet) => Some(AnyPacket::E2tcp(packet, ())),
+            Self::Datagram(_) | Self::Carried(..) | Self::Bytes(_) => None,
+        }
+    }
+
     /// Sequence number of the last byte of the data that the packet carries; `None` if it carries none.
     pub fn last_byte(&self) -> Option<Seq> {
         match self {

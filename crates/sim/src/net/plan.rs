@@ -104,6 +104,8 @@ pub struct GatewayPlan {
     pub node: NodeId,
     /// The most that it holds for each connection, in bytes.
     pub buffer: u64,
+    /// Whether connections begin with a SYN exchange.
+    pub handshake: bool,
 }
 
 /// One impairment of a [`Plan`].

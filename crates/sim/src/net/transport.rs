@@ -2,6 +2,8 @@
 
 use airwatt_proto::cc::Algorithm;
 use airwatt_proto::e2tcp::{self, E2tcpConfig, HeaderForm, IpVersion};
+use airwatt_proto::end::AnyEnd;
+use airwatt_proto::gateway::Translated;
 use airwatt_proto::tcp::{self, TcpConfig};
 
 use crate::scenario::{FlowGroup, Gateway, Scenario, Transport};
@@ -24,6 +26,13 @@ pub enum ConnectionPlan {
         /// The endpoint on the station's side.
         station_side: Box<E2tcpConfig>,
     },
+    /// E2TCP's rules at the server's side, TCP at the station's.
+    Translated {
+        /// The endpoint on the server's side.
+        server_side: Box<E2tcpConfig>,
+        /// The endpoint on the station's side.
+        station_side: Box<TcpConfig>,
+    },
 }
 
 impl ConnectionPlan {
@@ -32,24 +41,43 @@ impl ConnectionPlan {
         match self {
             Self::Tcp { server_side, station_side } => {
                 let end = |own: &TcpConfig, peer: &TcpConfig| {
-                    Endpoint::Tcp(Box::new(if handshake {
+                    Endpoint::tcp(if handshake {
                         tcp::Connection::new(own.clone())
                     } else {
                         tcp::Connection::established(own.clone(), peer)
-                    }))
+                    })
                 };
                 (end(server_side, station_side), end(station_side, server_side))
             }
             Self::E2tcp { server_side, station_side } => {
-                let end = |own: &E2tcpConfig, peer: &E2tcpConfig| Endpoint::E2tcp {
-                    connection: Box::new(if handshake {
+                let end = |own: &E2tcpConfig, peer: &E2tcpConfig| Endpoint::Connection {
+                    end: AnyEnd::E2tcp(Box::new(if handshake {
                         e2tcp::Connection::new(own.clone(), 0, IpVersion::V4)
                     } else {
                         e2tcp::Connection::established(own.clone(), peer, 0)
-                    }),
+                    })),
                     tcp_headers: own.header == HeaderForm::Tcp,
                 };
                 (end(server_side, station_side), end(station_side, server_side))
+            }
+            Self::Translated { server_side, station_side } => {
+                let headers = station_side.header_bytes;
+                let base = (**server_side).clone();
+                // What the station knows of the base station's end.
+                let seen = TcpConfig {
+                    initial_sequence: base.initial_sequence,
+                    receive_window: base.receive_window,
+                    ..(**station_side).clone()
+                };
+                let (base, station) = if handshake {
+                    (Translated::new(base, headers), tcp::Connection::new((**station_side).clone()))
+                } else {
+                    let station = tcp::Connection::established((**station_side).clone(), &seen);
+                    (Translated::established(base, headers, station_side.initial_sequence), station)
+                };
+                let base =
+                    Endpoint::Connection { end: AnyEnd::Translated(Box::new(base)), tcp_headers: false };
+                (base, Endpoint::tcp(station))
             }
         }
     }
@@ -87,13 +115,26 @@ pub(super) fn connections(
         }
         Transport::E2tcp => {
             let is_relayed = gateway.is_some();
-            let payload = u16::try_from(scenario.tcp.mss()).unwrap_or(u16::MAX);
-            let end = scenario.e2tcp.derived(payload, group.reliability);
-            let end = E2tcpConfig { reliability_window: group.reliability_window, ..end };
-            let near = E2tcpConfig { read_at_once: down || !is_relayed, ..end.clone() };
+            let end = e2tcp_end(scenario, group);
+            // The base station receives for somebody else, and so as much as the station's SYN asks for.
+            let near = E2tcpConfig {
+                read_at_once: down || !is_relayed,
+                obeys_peer: is_relayed && scenario.tcp.handshake,
+                ..end.clone()
+            };
+            let end = E2tcpConfig { asks: Some(end.reliability).filter(|asked| *asked < 100), ..end };
             let hop = ConnectionPlan::E2tcp { server_side: Box::new(near), station_side: Box::new(end) };
             if is_relayed { vec![to_server(), hop] } else { vec![hop] }
         }
+        Transport::E2tcpBase => {
+            let near = E2tcpConfig { read_at_once: down, ..e2tcp_end(scenario, group) };
+            let hop = ConnectionPlan::Translated {
+                server_side: Box::new(near),
+                station_side: Box::new(with(Algorithm::Sack, false)),
+            };
+            vec![to_server(), hop]
+        }
+        Transport::Snoop => vec![whole(at_gateway())],
         Transport::Tcp { congestion, ackloss } => vec![whole(with(congestion, ackloss))],
         Transport::Prtp => {
             vec![whole(TcpConfig {
@@ -104,6 +145,13 @@ pub(super) fn connections(
         }
         Transport::Udp => unreachable!("datagrams have no connection"),
     }
+}
+
+/// The settings of either end of a flow's E2TCP.
+fn e2tcp_end(scenario: &Scenario, group: &FlowGroup) -> E2tcpConfig {
+    let payload = u16::try_from(scenario.tcp.mss()).unwrap_or(u16::MAX);
+    let end = scenario.e2tcp.derived(payload, group.reliability);
+    E2tcpConfig { reliability_window: group.reliability_window, ..end }
 }
 
 /// A connection from end to end.

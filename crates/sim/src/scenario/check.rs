@@ -313,8 +313,8 @@ fn short_flow(scenario: &Scenario, group: &FlowGroup, stations: u32) -> Checked 
         (application, Transport::Udp) if application.is_saturated() && scenario.wifi.is_none() => {
             Err(SettingError::conflict("application.kind", "link", "\"saturated\" needs [wifi]"))
         }
-        (_, Transport::Split) if scenario.wired.is_none() && group.wired.is_none() => {
-            let why = "\"split\" needs [wired]: its connections meet between two hops";
+        (_, transport) if transport.needs_gateway() && scenario.wired.is_none() && group.wired.is_none() => {
+            let why = format!("{:?} needs [wired]: its gateway is between two hops", transport.name());
             Err(SettingError::conflict("transport", "no [wired]", why))
         }
         _ => Ok(()),
@@ -331,7 +331,7 @@ fn neighbours(scenario: &Scenario, group: &FlowGroup) -> Checked {
     if scenario.wired.is_none() && group.wired.is_none() {
         return Err(SettingError::no_effect("neighbours", "a server at the access point", "[wired]"));
     }
-    if matches!(group.transport, Transport::Split | Transport::E2tcp) {
+    if group.transport.uses_gateway() {
         let name = format!("{:?}", group.transport.name());
         return Err(SettingError::conflict("transport", "neighbours", format!("{name} is for the last hop")));
     }

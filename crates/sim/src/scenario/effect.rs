@@ -75,8 +75,8 @@ const RULES: &[Rule] = &[
     rule("tcp.min_rto_of", |place| place.scenario.tcp.rto_clock == RtoClock::Fine, "rto_clock \"coarse\"", "\"fine\""),
     by_transport("ackloss", |place| any(place, |transport| matches!(transport, Transport::Tcp { ackloss: true, .. })), "these transports", "those with +ackloss"),
     by_transport("tcp.sack_recovery", |place| any(place, uses_scoreboard), "these transports", "\"sack\" and \"cubic\""),
-    by_transport("e2tcp", |place| any(place, |transport| transport == Transport::E2tcp), "these transports", "\"e2tcp\""),
-    by_transport("gateway", |place| any(place, |transport| matches!(transport, Transport::E2tcp | Transport::Split)), "these transports", "\"e2tcp\" and \"split\""),
+    by_transport("e2tcp", |place| any(place, Transport::has_e2tcp), "these transports", "\"e2tcp\" and \"e2tcp-base\""),
+    by_transport("gateway", |place| any(place, Transport::uses_gateway), "these transports", "\"split\", \"snoop\", \"e2tcp\" and \"e2tcp-base\""),
 ];
 
 fn has_cell(place: &Place<'_>) -> bool {
@@ -105,8 +105,7 @@ fn receives_dtims(place: &Place<'_>) -> bool {
 fn uses_scoreboard(transport: Transport) -> bool {
     match transport {
         Transport::Tcp { congestion, .. } => congestion.recovery() == Recovery::Scoreboard,
-        Transport::Split | Transport::E2tcp => true,
-        _ => false,
+        other => other.uses_gateway(),
     }
 }
 

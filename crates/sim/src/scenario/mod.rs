@@ -100,7 +100,7 @@ pub struct Scenario {
     /// E2TCP at both ends of its flows. A packet carries `tcp.mtu` less `tcp.header` bytes.
     #[serde(default)]
     pub e2tcp: E2tcpConfig,
-    /// The gateway at the access point, where connections of `split` and `e2tcp` meet.
+    /// The gateway at the access point, for `split`, `snoop`, `e2tcp` and `e2tcp-base`.
     #[serde(default)]
     pub gateway: Gateway,
     /// A tunnel between the access point and each station: all packets between them pass through it, in bursts.

@@ -8,9 +8,7 @@
 //! since what is measured at the head of the air does not go on.
 
 use super::topology::{Cell, CellMode, Link, LinkKind, MiddleboxConfig, NodeGroup, Topology};
-use super::{
-    AccessPoint, Direction, FlowGroup, Names, PointToPoint, Scenario, StationGroup, Transport, Wifi, Wired,
-};
+use super::{AccessPoint, Direction, FlowGroup, Names, PointToPoint, Scenario, StationGroup, Wifi, Wired};
 
 const SERVER: &str = "server";
 const ACCESS_POINT: &str = "access-point";
@@ -74,7 +72,7 @@ fn own_tables(scenario: &Scenario) -> Topology {
 
 /// The gateway at the access point, if connections meet there.
 fn gateway(scenario: &Scenario) -> Option<MiddleboxConfig> {
-    let is_split = |group: &FlowGroup| matches!(group.transport, Transport::Split | Transport::E2tcp);
+    let is_split = |group: &FlowGroup| group.transport.uses_gateway();
     let has_wire = |group: &FlowGroup| scenario.wired.is_some() || group.wired.is_some();
     let used = scenario.flow.iter().any(|group| is_split(group) && has_wire(group));
     let cell = if scenario.wifi.is_some() { AIR } else { LINK }.to_owned();

@@ -93,7 +93,7 @@ pub struct StaticRoute {
 kinds! {
     /// A machine at a node through which packets pass, and by which they are changed.
     pub enum MiddleboxConfig by "kind" {
-        "gateway" => Gateway(Gateway), "ends TCP connections and continues them over the last hop, for split and e2tcp";
+        "gateway" => Gateway(Gateway), "ends TCP connections and continues them over the last hop, for split, e2tcp and e2tcp-base; keeps copies for snoop";
     }
 }
 

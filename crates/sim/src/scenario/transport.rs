@@ -21,8 +21,12 @@ pub enum Transport {
     Prtp,
     /// Two TCP connections that meet at the base station.
     Split,
+    /// TCP from end to end, with a Snoop agent at the base station.
+    Snoop,
     /// The energy-efficient TCP for the hop, behind a gateway where there is a wire.
     E2tcp,
+    /// E2TCP's rules at the base station alone, with TCP at the station.
+    E2tcpBase,
     /// Datagrams without any control.
     Udp,
 }
@@ -35,10 +39,16 @@ impl Default for Transport {
 
 impl Transport {
     /// Transports that are no TCP from end to end, with names and a line each.
-    const OTHERS: [(Self, &'static str, &'static str); 4] = [
+    const OTHERS: [(Self, &'static str, &'static str); 6] = [
         (Self::Prtp, "prtp", "NewReno whose receiver acknowledges past gaps down to its reliability (PRTP)"),
         (Self::Split, "split", "TCP to the base station, and TCP of its own from there (I-TCP)"),
+        (Self::Snoop, "snoop", "TCP from end to end; the base station retransmits over the last hop (Snoop)"),
         (Self::E2tcp, "e2tcp", "E2TCP over the last hop, behind a gateway where a wire comes before it"),
+        (
+            Self::E2tcpBase,
+            "e2tcp-base",
+            "as e2tcp, but the station has TCP with SACK: only the base station is changed",
+        ),
         (Self::Udp, "udp", "datagrams without any control"),
     ];
 
@@ -71,6 +81,21 @@ impl Transport {
             Self::Tcp { ackloss: true, .. } => "the same, and lost ACKs halve its window",
             other => other.other().1,
         }
+    }
+
+    /// Whether it uses a gateway that its packets pass.
+    pub const fn uses_gateway(self) -> bool {
+        matches!(self, Self::Split | Self::Snoop | Self::E2tcp | Self::E2tcpBase)
+    }
+
+    /// Whether it cannot do without a gateway.
+    pub const fn needs_gateway(self) -> bool {
+        matches!(self, Self::Split | Self::Snoop | Self::E2tcpBase)
+    }
+
+    /// Whether E2TCP's rules hold at one of its ends.
+    pub const fn has_e2tcp(self) -> bool {
+        matches!(self, Self::E2tcp | Self::E2tcpBase)
     }
 
     /// Whether its receiver can do without a share of the data.
@@ -112,13 +137,14 @@ impl JsonSchema for Transport {
     }
 }
 
-/// The gateway at the access point, where connections of `split` and `e2tcp` meet.
+/// The gateway at the access point: where connections of `split`, `e2tcp` and `e2tcp-base` meet, and the agent of `snoop`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Gateway {
-    /// TCP between server and gateway, and on the last hop of `split`: a name that `airwatt transports` lists.
+    /// TCP between server and gateway, on the last hop of `split`, and from end to end with `snoop`: a name that `airwatt
+    /// transports` lists.
     pub transport: Transport,
-    /// Data that it holds for each connection at most, beside what it has not read yet.
+    /// Data that it holds for each connection at most, beside what it has not read yet; with `snoop`, copies that it keeps.
     pub buffer: Size,
     /// The cell or point-to-point link for which it is: flows that leave its node over another one have end-to-end connections.
     /// Default: any.

@@ -2,7 +2,8 @@
 //!
 //! It translates and decides nothing. A packet of another transport is ignored.
 
-use airwatt_base::{Instant, Machine, Span};
+use airwatt_base::{Instant, Span};
+use airwatt_proto::end::{AnyEnd, AnyPacket, End, EndEvent, EndOutput, Stream};
 use airwatt_proto::{e2tcp, tcp};
 
 use crate::net::packet::Payload;
@@ -10,13 +11,11 @@ use crate::net::packet::Payload;
 /// The transport of one socket.
 #[derive(Clone, Debug)]
 pub enum Transport {
-    /// An end of a TCP connection.
-    Tcp(Box<tcp::Connection>),
-    /// An end of an E2TCP connection.
-    E2tcp {
+    /// An end of a connection.
+    Connection {
         /// The end.
-        connection: Box<e2tcp::Connection>,
-        /// Whether packets are charged with TCP's headers instead of their own.
+        end: AnyEnd,
+        /// Whether packets of E2TCP are charged with TCP's headers instead of their own.
         tcp_headers: bool,
     },
     /// Datagrams.
@@ -81,86 +80,69 @@ pub struct SenderWindow {
 }
 
 impl Transport {
+    /// An end of a TCP connection.
+    pub fn tcp(end: tcp::Connection) -> Self {
+        Self::Connection { end: AnyEnd::Tcp(Box::new(end)), tcp_headers: false }
+    }
+
     /// Waits for the peer to open the connection.
     pub fn listen(&mut self, now: Instant) {
-        match self {
-            Self::Tcp(end) => end.handle_input(tcp::Input::Listen, now),
-            Self::E2tcp { connection, .. } => connection.handle_input(e2tcp::Input::Listen, now),
-            Self::Udp(_) => {}
+        if let Self::Connection { end, .. } = self {
+            end.listen(now);
         }
     }
 
     /// Opens the connection.
     pub fn open(&mut self, now: Instant) {
-        match self {
-            Self::Tcp(end) => end.handle_input(tcp::Input::Open, now),
-            Self::E2tcp { connection, .. } => connection.handle_input(e2tcp::Input::Open, now),
-            Self::Udp(_) => {}
+        if let Self::Connection { end, .. } = self {
+            end.open(now);
         }
     }
 
     /// Sends `bytes` bytes of data.
     pub fn write(&mut self, bytes: u64, now: Instant) {
-        match self {
-            Self::Tcp(end) => end.handle_input(tcp::Input::Write(bytes), now),
-            Self::E2tcp { connection, .. } => connection.handle_input(e2tcp::Input::Write(bytes), now),
-            Self::Udp(_) => {}
+        if let Self::Connection { end, .. } = self {
+            end.write(bytes, now);
         }
     }
 
     /// Processes a packet of the peer.
     pub fn receive(&mut self, payload: Payload, now: Instant) {
-        match (self, payload) {
-            (Self::Tcp(end), Payload::Tcp(segment)) => {
-                end.handle_input(tcp::Input::Segment(segment, ()), now);
-            }
-            (Self::E2tcp { connection, .. }, Payload::E2tcp(packet)) => {
-                connection.handle_input(e2tcp::Input::Packet(packet, ()), now);
-            }
-            _ => {}
+        let Self::Connection { end, .. } = self else { return };
+        if let Some(packet) = payload.of_connection() {
+            end.receive(packet, now);
         }
     }
 
     /// Serves the timers that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
-        match self {
-            Self::Tcp(end) => end.handle_timeout(now),
-            Self::E2tcp { connection, .. } => connection.handle_timeout(now),
-            Self::Udp(_) => {}
+        if let Self::Connection { end, .. } = self {
+            end.handle_timeout(now);
         }
     }
 
     /// The time of the next timer.
     pub fn due(&self) -> Option<Instant> {
         match self {
-            Self::Tcp(end) => end.poll_timeout().map(|timeout| timeout.at),
-            Self::E2tcp { connection, .. } => connection.poll_timeout().map(|timeout| timeout.at),
+            Self::Connection { end, .. } => end.due(),
             Self::Udp(_) => None,
         }
     }
 
     /// The next output.
     pub fn poll_output(&mut self) -> Option<TransportOutput> {
+        let Self::Connection { end, tcp_headers } = self else { return None };
         loop {
-            let translated = match self {
-                Self::Tcp(end) => match end.poll_output()? {
-                    tcp::Output::Transmit(segment) => {
-                        let bytes = end.config().packet_bytes(&segment);
-                        Some(TransportOutput::Transmit(Payload::Tcp(segment), bytes))
+            match end.poll()? {
+                EndOutput::Transmit(packet) => {
+                    let bytes = packet_bytes(end, &packet, *tcp_headers);
+                    return Some(TransportOutput::Transmit(packet.into(), bytes));
+                }
+                EndOutput::Event(event) => {
+                    if let Some(event) = socket_event(event) {
+                        return Some(TransportOutput::Event(event));
                     }
-                    tcp::Output::Event(event) => tcp_event(event).map(TransportOutput::Event),
-                },
-                Self::E2tcp { connection, tcp_headers } => match connection.poll_output()? {
-                    e2tcp::Output::Transmit(packet) => {
-                        let bytes = e2tcp_bytes(&packet, *tcp_headers);
-                        Some(TransportOutput::Transmit(Payload::E2tcp(packet), bytes))
-                    }
-                    e2tcp::Output::Event(event) => e2tcp_event(event).map(TransportOutput::Event),
-                },
-                Self::Udp(_) => return None,
-            };
-            if translated.is_some() {
-                return translated;
+                }
             }
         }
     }
@@ -168,7 +150,7 @@ impl Transport {
     /// The counters of a sender.
     pub fn counts(&self) -> SenderCounts {
         match self {
-            Self::Tcp(end) => {
+            Self::Connection { end: AnyEnd::Tcp(end), .. } => {
                 let counted = end.statistics();
                 SenderCounts {
                     sent: counted.segments_sent,
@@ -178,7 +160,8 @@ impl Transport {
                     rtt_mean: counted.rtt_mean(),
                 }
             }
-            Self::E2tcp { connection, .. } => {
+            Self::Connection { end, .. } => {
+                let Some(connection) = e2tcp_of(end) else { return SenderCounts::default() };
                 let counted = connection.statistics();
                 SenderCounts {
                     sent: counted.data_packets_sent,
@@ -195,10 +178,11 @@ impl Transport {
     /// The window of a sender.
     pub fn window(&self) -> SenderWindow {
         match self {
-            Self::Tcp(end) => {
+            Self::Connection { end: AnyEnd::Tcp(end), .. } => {
                 SenderWindow { window: end.cwnd(), threshold: end.ssthresh(), flight: end.flight() }
             }
-            Self::E2tcp { connection, .. } => {
+            Self::Connection { end, .. } => {
+                let Some(connection) = e2tcp_of(end) else { return SenderWindow::default() };
                 let payload = u32::from(connection.config().payload);
                 let bytes = |packets: u32| packets.saturating_mul(payload);
                 SenderWindow {
@@ -226,25 +210,32 @@ pub fn e2tcp_bytes(packet: &e2tcp::Packet, tcp_headers: bool) -> u32 {
     TCP_HEADERS + TCP_BLOCK * blocks + u32::from(packet.len)
 }
 
-const fn tcp_event(event: tcp::Event) -> Option<SocketEvent> {
-    match event {
-        tcp::Event::Delivered { bytes } => Some(SocketEvent::Delivered(bytes)),
-        tcp::Event::Gap { bytes, .. } => Some(SocketEvent::Skipped(bytes)),
-        tcp::Event::Late { bytes, .. } => Some(SocketEvent::Late(bytes)),
-        tcp::Event::AllAcknowledged => Some(SocketEvent::AllAcknowledged),
-        tcp::Event::Reset | tcp::Event::TimedOut => Some(SocketEvent::Lost),
-        tcp::Event::Connected | tcp::Event::PeerClosed | tcp::Event::Closed => None,
+/// The E2TCP connection of an end, if it has one.
+fn e2tcp_of(end: &AnyEnd) -> Option<&e2tcp::Connection> {
+    match end {
+        AnyEnd::Tcp(_) => None,
+        AnyEnd::E2tcp(connection) => Some(connection),
+        AnyEnd::Translated(translated) => Some(translated.inner()),
     }
 }
 
-const fn e2tcp_event(event: e2tcp::Event) -> Option<SocketEvent> {
-    use e2tcp::Event;
+/// The length in bytes of the IP packet that `end` sends.
+pub(crate) fn packet_bytes(end: &AnyEnd, packet: &AnyPacket, tcp_headers: bool) -> u32 {
+    match (packet, end) {
+        (AnyPacket::Tcp(segment, ()), AnyEnd::Tcp(end)) => end.config().packet_bytes(segment),
+        (AnyPacket::Tcp(segment, ()), AnyEnd::Translated(end)) => end.packet_bytes(segment),
+        (AnyPacket::Tcp(..), AnyEnd::E2tcp(_)) => unreachable!("an end of E2TCP sends E2TCP"),
+        (AnyPacket::E2tcp(packet, ()), _) => e2tcp_bytes(packet, tcp_headers),
+    }
+}
+
+const fn socket_event(event: EndEvent) -> Option<SocketEvent> {
     match event {
-        Event::Delivered { bytes } => Some(SocketEvent::Delivered(bytes)),
-        Event::Gap { bytes, .. } => Some(SocketEvent::Skipped(bytes)),
-        Event::Late { bytes, .. } => Some(SocketEvent::Late(bytes)),
-        Event::AllAcknowledged => Some(SocketEvent::AllAcknowledged),
-        Event::Refused | Event::Reset | Event::TimedOut => Some(SocketEvent::Lost),
-        Event::Connected | Event::Urgent { .. } | Event::PeerClosed | Event::Closed => None,
+        EndEvent::Delivered(bytes) => Some(SocketEvent::Delivered(bytes)),
+        EndEvent::GaveUp(bytes) => Some(SocketEvent::Skipped(bytes)),
+        EndEvent::Late(bytes) => Some(SocketEvent::Late(bytes)),
+        EndEvent::AllAcknowledged => Some(SocketEvent::AllAcknowledged),
+        EndEvent::Reset | EndEvent::TimedOut => Some(SocketEvent::Lost),
+        EndEvent::Connected | EndEvent::Urgent | EndEvent::PeerClosed | EndEvent::Closed => None,
     }
 }

@@ -66,7 +66,7 @@ prop_compose! {
         });
         let control = [ControlFlags::NONE, ControlFlags::SYN, ControlFlags::FIN, ControlFlags::RST][usize::from(control)];
         let addresses = Some(IpVersion::V4).filter(|_| addressed || control.syn());
-        Header { connection: id, addresses, control, sequence, urgent, acknowledgement, window }
+        Header { connection: id, addresses, control, sequence, urgent, acknowledgement, window, reliability: None }
     }
 }
 

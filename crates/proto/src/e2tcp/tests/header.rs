@@ -213,6 +213,7 @@ prop_compose! {
         urgent in prop::option::of(any::<u16>()),
         acknowledgement in prop::option::of(any_acknowledgement()),
         window in prop::option::of(any::<u16>()),
+        level in prop::option::of(0_u8..=100),
         payload in prop::collection::vec(any::<u8>(), 0..50),
     ) -> (Header, Option<Addresses>, Vec<u8>) {
         let control = [ControlFlags::NONE, ControlFlags::SYN, ControlFlags::FIN, ControlFlags::RST][usize::from(control)];
@@ -227,6 +228,7 @@ prop_compose! {
             urgent: urgent.filter(|_| !payload.is_empty()),
             acknowledgement,
             window: window.filter(|_| acknowledgement.is_some() || control.syn()),
+            reliability: level.and_then(Level::new).filter(|_| control.syn()),
         };
         (header, addresses, payload)
     }

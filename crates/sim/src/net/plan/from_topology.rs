@@ -323,11 +323,11 @@ struct Gateways(Vec<GatewayPlan>);
 
 impl Gateways {
     /// The index of the gateway at a node.
-    fn at(&mut self, node: NodeId, settings: &Gateway) -> usize {
+    fn at(&mut self, node: NodeId, settings: &Gateway, handshake: bool) -> usize {
         if let Some(index) = self.0.iter().position(|gateway| gateway.node == node) {
             return index;
         }
-        self.0.push(GatewayPlan { node, buffer: settings.buffer.as_bytes() });
+        self.0.push(GatewayPlan { node, buffer: settings.buffer.as_bytes(), handshake });
         self.0.len() - 1
     }
 }
@@ -341,11 +341,11 @@ fn flow(
 ) -> FlowPlan {
     let group = &topology.flow[flow.group];
     let tcp = scenario.tcp.config();
-    let splits = matches!(group.transport, Transport::Split | Transport::E2tcp);
-    let gateway = flow.gateway.filter(|_| splits).map(|node| {
+    let used = group.transport.uses_gateway();
+    let gateway = flow.gateway.filter(|_| used).map(|node| {
         let table = &topology.node[resolved.nodes[usize::from(node)].group];
         let MiddleboxConfig::Gateway(settings) = &table.middlebox[0];
-        (gateways.at(node, settings), settings)
+        (gateways.at(node, settings, scenario.tcp.handshake), settings)
     });
     let connections =
         || transport::connections(scenario, group, &tcp, flow.down, gateway.map(|(_, settings)| settings));

@@ -214,11 +214,10 @@ impl Resolved {
             }
         }
         match table.transport {
-            Transport::Split if gateway.is_none() => conflict(
-                "transport",
-                "this path",
-                "\"split\" needs a gateway between its ends: node.middlebox",
-            ),
+            transport if transport.needs_gateway() && gateway.is_none() => {
+                let why = format!("{:?} needs a gateway between its ends: node.middlebox", transport.name());
+                conflict("transport", "this path", &why)
+            }
             Transport::E2tcp if !path.iter().any(is_wireless) => {
                 conflict("transport", "this path", "\"e2tcp\" is for wireless hops")
             }

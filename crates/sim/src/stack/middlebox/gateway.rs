@@ -1,24 +1,25 @@
-//! The gateway of [`airwatt_proto::gateway`] at an access point, in the names of the hosts on either side.
+//! The gateway of [`airwatt_proto::gateway`] at a base station, in the names of the hosts on either side: the connections that it
+//! splits, and those for which it is a Snoop agent.
 
 use std::collections::BTreeMap;
 
-use airwatt_base::{Instant, Machine};
-use airwatt_proto::gateway::{Gateway, Input, Output, RelayId, Wireless, WirelessPacket};
-use airwatt_proto::tcp;
+use airwatt_base::{Instant, Machine, Schedule, Slot};
+use airwatt_proto::end::{AnyEnd, AnyPacket};
+use airwatt_proto::gateway::{Gateway, Input, Output, RelayId, Snoop, SnoopConfig, SnoopInput, SnoopOutput};
 
 use super::MiddleboxOutput;
 use crate::net::packet::{Endpoints, FlowLabel, Packet, Payload};
 use crate::stack::socket::End;
-use crate::stack::transport::{Transport, e2tcp_bytes};
+use crate::stack::transport::{Transport, packet_bytes};
 
-/// A relay to be: the connection's ends, its flow, and the gateway's two legs.
+/// A connection that a gateway serves: its ends, its flow, and the gateway's two legs; without legs the connection stays whole.
 #[derive(Clone, Debug)]
-pub(crate) struct RelayPlan {
+pub(crate) struct ServedFlow {
     pub(crate) server: End,
     pub(crate) station: End,
     pub(crate) flow: FlowLabel,
-    pub(crate) wired: Transport,
-    pub(crate) wireless: Transport,
+    /// The wired and the wireless leg.
+    pub(crate) legs: Option<(Transport, Transport)>,
 }
 
 /// The ends and the flow of a relay.
@@ -49,74 +50,103 @@ impl RelayEnds {
     }
 }
 
-/// A gateway and the connections that it splits.
+/// What is done with a connection.
+#[derive(Clone, Copy, Debug)]
+enum Service {
+    Relay(RelayId),
+    /// The index of its agent.
+    Snoop(usize),
+}
+
+/// A gateway and the connections that it serves.
 #[derive(Clone, Debug)]
 pub(crate) struct GatewayBox {
-    machine: Gateway<tcp::Connection, Wireless>,
+    machine: Gateway<AnyEnd, AnyEnd>,
     ends: Vec<RelayEnds>,
-    /// The relay of each connection by the endpoints of its packets, and whether they come from the server.
-    relays: BTreeMap<Endpoints, (RelayId, bool)>,
+    /// An agent for each connection that stays whole. Its payload is the packet, which goes on as it is.
+    agents: Vec<Snoop<Packet>>,
+    /// The timers of the agents.
+    schedule: Schedule,
+    /// What is done with each connection by the endpoints of its packets, and whether they come from the server.
+    served: BTreeMap<Endpoints, (Service, bool)>,
 }
 
 impl GatewayBox {
-    /// A gateway of these connections, which holds `buffer` bytes for each at most.
-    pub(crate) fn new(buffer: u64, plans: Vec<RelayPlan>) -> Self {
-        let mut relays = BTreeMap::new();
-        let mut ends = Vec::with_capacity(plans.len());
-        let mut legs = Vec::with_capacity(plans.len());
-        for RelayPlan { server, station, flow, wired, wireless } in plans {
-            let id = ends.len() as RelayId;
+    /// A gateway of these connections, which holds `buffer` bytes for each at most. `stand` says whether they stand from the
+    /// beginning.
+    pub(crate) fn new(buffer: u64, stand: bool, flows: Vec<ServedFlow>) -> Self {
+        let mut served = BTreeMap::new();
+        let (mut ends, mut legs, mut agents) = (Vec::new(), Vec::new(), Vec::new());
+        for ServedFlow { server, station, flow, legs: own } in flows {
+            let service = match own {
+                Some((wired, wireless)) => {
+                    let ((wired, _), (wireless, tcp_headers)) = (connection(wired), connection(wireless));
+                    legs.push((wired, wireless));
+                    ends.push(RelayEnds { server, station, flow, tcp_headers });
+                    Service::Relay(ends.len() as RelayId - 1)
+                }
+                None => {
+                    agents.push(Snoop::new(SnoopConfig { memory: buffer, ..SnoopConfig::default() }));
+                    Service::Snoop(agents.len() - 1)
+                }
+            };
             let down = (server.address, server.port, station.address, station.port);
             let up = (station.address, station.port, server.address, server.port);
-            relays.insert(down, (id, true));
-            relays.insert(up, (id, false));
-            let Transport::Tcp(wired) = wired else { unreachable!("the wired leg of a relay is TCP") };
-            let (wireless, tcp_headers) = match wireless {
-                Transport::Tcp(leg) => (Wireless::Tcp(leg), false),
-                Transport::E2tcp { connection, tcp_headers } => (Wireless::E2tcp(connection), tcp_headers),
-                Transport::Udp(_) => unreachable!("datagrams are not relayed"),
-            };
-            legs.push((*wired, wireless));
-            ends.push(RelayEnds { server, station, flow, tcp_headers });
+            served.insert(down, (service, true));
+            served.insert(up, (service, false));
         }
-        Self { machine: Gateway::new(buffer, legs), ends, relays }
+        let schedule = Schedule::new(agents.len());
+        Self { machine: Gateway::new(buffer, stand, legs), ends, agents, schedule, served }
     }
 
     pub(super) fn wants(&self, packet: &Packet) -> bool {
-        self.relays.contains_key(&packet.endpoints())
+        self.served.contains_key(&packet.endpoints())
     }
 
     pub(super) fn handle_packet(&mut self, packet: Packet, now: Instant) {
-        let Some(&(relay, from_server)) = self.relays.get(&packet.endpoints()) else { return };
-        let input = match packet.payload {
-            Payload::Tcp(segment) if from_server => Input::FromWired(relay, segment),
-            Payload::Tcp(segment) => Input::FromWireless(relay, WirelessPacket::Tcp(segment)),
-            Payload::E2tcp(inner) => Input::FromWireless(relay, WirelessPacket::E2tcp(inner)),
-            Payload::Datagram(_) | Payload::Carried(..) | Payload::Bytes(_) => return,
-        };
-        self.machine.handle_input(input, now);
+        let Some(&(service, from_server)) = self.served.get(&packet.endpoints()) else { return };
+        let Some(inner) = packet.payload.of_connection() else { return };
+        match (service, inner) {
+            (Service::Relay(relay), inner) => {
+                let input = if from_server { Input::FromWired } else { Input::FromWireless };
+                self.machine.handle_input(input(relay, inner), now);
+            }
+            (Service::Snoop(agent), AnyPacket::Tcp(segment, ())) => {
+                let input = if from_server { SnoopInput::FromWired } else { SnoopInput::FromWireless };
+                self.agents[agent].handle_input(input(segment, packet), now);
+                self.update_timer(agent);
+            }
+            (Service::Snoop(_), AnyPacket::E2tcp(..)) => {}
+        }
     }
 
-    pub(super) fn open(&mut self, flow: FlowLabel, now: Instant) {
-        if let Some(relay) = self.ends.iter().position(|ends| ends.flow == flow) {
-            self.machine.handle_input(Input::Open(relay as RelayId), now);
-        }
+    fn update_timer(&mut self, agent: usize) {
+        let due = self.agents[agent].poll_timeout().map(|timeout| timeout.at);
+        self.schedule.put(agent as Slot, due);
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         self.machine.handle_timeout(now);
+        while let Some((_, agent)) = self.schedule.first().filter(|(at, _)| *at <= now) {
+            self.agents[agent as usize].handle_timeout(now);
+            self.update_timer(agent as usize);
+        }
     }
 
     pub(super) fn poll_output(&mut self, now: Instant) -> Option<MiddleboxOutput> {
-        Some(match self.machine.poll_output()? {
-            Output::ToWired(relay, segment) => {
-                let bytes = self.machine.wired(relay).config().packet_bytes(&segment);
-                let packet = self.ends[relay as usize].packet(false, Payload::Tcp(segment), bytes, now);
+        let Some(output) = self.machine.poll_output() else {
+            return self.agents.iter_mut().find_map(|agent| agent.poll_output().map(snooped));
+        };
+        Some(match output {
+            Output::ToWired(relay, packet) => {
+                let bytes = packet_bytes(self.machine.wired(relay), &packet, false);
+                let packet = self.ends[relay as usize].packet(false, packet.into(), bytes, now);
                 MiddleboxOutput::Transmit { packet, counted: false }
             }
             Output::ToWireless(relay, packet) => {
-                let (payload, bytes) = self.wireless_packet(relay, packet);
-                let packet = self.ends[relay as usize].packet(true, payload, bytes, now);
+                let ends = &self.ends[relay as usize];
+                let bytes = packet_bytes(self.machine.wireless(relay), &packet, ends.tcp_headers);
+                let packet = ends.packet(true, packet.into(), bytes, now);
                 MiddleboxOutput::Transmit { packet, counted: true }
             }
             Output::GaveUp(relay, bytes) => MiddleboxOutput::GaveUp(self.ends[relay as usize].flow, bytes),
@@ -124,20 +154,27 @@ impl GatewayBox {
         })
     }
 
-    /// The payload and the length in bytes of an IP packet to a station.
-    fn wireless_packet(&self, relay: RelayId, packet: WirelessPacket) -> (Payload, u32) {
-        match (packet, self.machine.wireless(relay)) {
-            (WirelessPacket::Tcp(segment), Wireless::Tcp(leg)) => {
-                (Payload::Tcp(segment), leg.config().packet_bytes(&segment))
-            }
-            (WirelessPacket::Tcp(_), Wireless::E2tcp(_)) => unreachable!("an E2TCP leg sends E2TCP"),
-            (WirelessPacket::E2tcp(inner), _) => {
-                (Payload::E2tcp(inner), e2tcp_bytes(&inner, self.ends[relay as usize].tcp_headers))
-            }
-        }
-    }
-
     pub(super) fn due(&self) -> Option<Instant> {
-        self.machine.poll_timeout().map(|timeout| timeout.at)
+        let relays = self.machine.poll_timeout().map(|timeout| timeout.at);
+        let agents = self.schedule.first().map(|(at, _)| at);
+        relays.into_iter().chain(agents).min()
+    }
+}
+
+/// The end of a connection, and whether its packets are charged with TCP's headers.
+fn connection(transport: Transport) -> (AnyEnd, bool) {
+    match transport {
+        Transport::Connection { end, tcp_headers } => (end, tcp_headers),
+        Transport::Udp(_) => unreachable!("datagrams are not relayed"),
+    }
+}
+
+/// What an agent's output is for the network. A retransmission of the agent counts as sent for its flow.
+const fn snooped(output: SnoopOutput<Packet>) -> MiddleboxOutput {
+    match output {
+        SnoopOutput::ToWired(_, packet) => MiddleboxOutput::Transmit { packet, counted: false },
+        SnoopOutput::ToWireless { payload, copy, .. } => {
+            MiddleboxOutput::Transmit { packet: payload, counted: copy }
+        }
     }
 }

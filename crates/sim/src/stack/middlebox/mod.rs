@@ -15,7 +15,7 @@ use crate::net::packet::{FlowLabel, Packet};
 use crate::net::route::Route;
 use crate::net::store::Store;
 
-pub(crate) use gateway::{GatewayBox, RelayPlan};
+pub(crate) use gateway::{GatewayBox, ServedFlow};
 pub(crate) use tunnel::{TunnelBox, TunnelCounts};
 
 /// Index of a middlebox in its network.
@@ -24,7 +24,7 @@ pub(crate) type MiddleboxId = u16;
 /// One middlebox.
 #[derive(Clone, Debug)]
 pub(crate) enum Middlebox {
-    /// A gateway that splits connections.
+    /// A gateway that splits connections, or keeps copies of what passes.
     Gateway(Box<GatewayBox>),
     /// One end of a tunnel.
     Tunnel(Box<TunnelBox>),
@@ -63,14 +63,6 @@ impl Middlebox {
         match self {
             Self::Gateway(gateway) => gateway.handle_packet(packet, now),
             Self::Tunnel(tunnel) => tunnel.handle_packet(packet, store, now),
-        }
-    }
-
-    /// Opens the connections of a flow.
-    pub(crate) fn open(&mut self, flow: FlowLabel, now: Instant) {
-        match self {
-            Self::Gateway(gateway) => gateway.open(flow, now),
-            Self::Tunnel(_) => {}
         }
     }
 

@@ -1,13 +1,14 @@
-//! A relay between two hosts, and the contract.
+//! Relays of a gateway between hosts that count lengths, and the contract.
 
 use airwatt_base::testkit::check_machine;
 use airwatt_base::{Instant, Machine, Span};
 
-use super::*;
 use crate::e2tcp::{self, E2tcpConfig};
+use crate::end::{AnyEnd, AnyPacket, End, EndOutput, Stream};
+use crate::gateway::*;
 use crate::tcp::{self, TcpConfig};
 
-type Relayed = Gateway<tcp::Connection, Wireless>;
+type Relayed = Gateway<tcp::Connection, AnyEnd>;
 
 const MS: Span = Span::from_millis(1);
 
@@ -19,20 +20,21 @@ fn wired_config() -> TcpConfig {
 fn gateway(buffer: u64) -> Relayed {
     let wired = tcp::Connection::established(wired_config(), &TcpConfig::default());
     let wireless = e2tcp::Connection::established(E2tcpConfig::default(), &E2tcpConfig::default(), 0);
-    Gateway::new(buffer, [(wired, Wireless::E2tcp(Box::new(wireless)))])
+    Gateway::new(buffer, true, [(wired, AnyEnd::E2tcp(Box::new(wireless)))])
 }
 
 /// A server of `bytes` bytes, a gateway and a station, all at the same place: packets take 1 ms. Returns what the station
 /// received and the most that the gateway held.
 fn relay(bytes: u64, buffer: u64) -> (u64, u64) {
     let mut gateway = gateway(buffer);
-    let mut server = tcp::Connection::established(TcpConfig::default(), &wired_config());
+    let mut server: tcp::Connection = tcp::Connection::established(TcpConfig::default(), &wired_config());
     let mut station: e2tcp::Connection =
         e2tcp::Connection::established(E2tcpConfig::default(), &E2tcpConfig::default(), 0);
     let (mut now, mut received, mut held) = (Instant::ZERO, 0, 0);
-    Leg::write(&mut server, bytes, now);
-    let mut inputs: Vec<Input<tcp::Segment, WirelessPacket>> = Vec::new();
-    let (mut to_server, mut to_station): (Vec<tcp::Segment>, Vec<e2tcp::Packet>) = Default::default();
+    Stream::write(&mut server, bytes, now);
+    let mut inputs: Vec<Input<(tcp::Segment, ()), AnyPacket>> = Vec::new();
+    let mut to_server: Vec<(tcp::Segment, ())> = Vec::new();
+    let mut to_station: Vec<(e2tcp::Packet, ())> = Vec::new();
     for _ in 0..100_000 {
         for segment in to_server.drain(..) {
             server.receive(segment, now);
@@ -40,18 +42,18 @@ fn relay(bytes: u64, buffer: u64) -> (u64, u64) {
         for packet in to_station.drain(..) {
             station.receive(packet, now);
         }
-        Leg::handle_timeout(&mut server, now);
-        Leg::handle_timeout(&mut station, now);
+        End::handle_timeout(&mut server, now);
+        End::handle_timeout(&mut station, now);
         let mut arriving = std::mem::take(&mut inputs);
-        while let Some(output) = Leg::poll(&mut server) {
-            if let LegOutput::Transmit(segment) = output {
+        while let Some(output) = End::poll(&mut server) {
+            if let EndOutput::Transmit(segment) = output {
                 inputs.push(Input::FromWired(0, segment));
             }
         }
         while let Some(output) = station.poll_output() {
             match output {
                 e2tcp::Output::Transmit(packet) => {
-                    inputs.push(Input::FromWireless(0, WirelessPacket::E2tcp(packet)));
+                    inputs.push(Input::FromWireless(0, AnyPacket::E2tcp(packet, ())));
                 }
                 e2tcp::Output::Event(e2tcp::Event::Delivered { bytes }) => received += bytes,
                 e2tcp::Output::Event(_) => {}
@@ -64,7 +66,7 @@ fn relay(bytes: u64, buffer: u64) -> (u64, u64) {
         while let Some(output) = gateway.poll_output() {
             match output {
                 Output::ToWired(_, segment) => to_server.push(segment),
-                Output::ToWireless(_, WirelessPacket::E2tcp(packet)) => to_station.push(packet),
+                Output::ToWireless(_, AnyPacket::E2tcp(packet, ())) => to_station.push((packet, ())),
                 other => panic!("{other:?}"),
             }
         }
@@ -90,7 +92,7 @@ fn a_relay_carries_everything_within_its_buffer() {
 fn a_gateway_keeps_the_contract() {
     let at = |ms| Instant::from_millis(ms);
     let data = e2tcp::Header { sequence: Some(airwatt_base::Seq::new(1_000)), ..e2tcp::Header::new(0) };
-    let data = WirelessPacket::E2tcp(e2tcp::Packet { header: data, len: 1_000 });
+    let data = AnyPacket::E2tcp(e2tcp::Packet { header: data, len: 1_000 }, ());
     let segment = tcp::Segment {
         seq: TcpConfig::default().initial_sequence + 1,
         ack: wired_config().initial_sequence + 1,
@@ -101,10 +103,9 @@ fn a_gateway_keeps_the_contract() {
         timestamps: None,
     };
     let inputs = [
-        (at(0), Input::FromWired(0, segment)),
+        (at(0), Input::FromWired(0, (segment, ()))),
         (at(5), Input::FromWireless(0, data)),
-        (at(900), Input::FromWired(0, segment)),
-        (at(950), Input::Open(0)),
+        (at(900), Input::FromWired(0, (segment, ()))),
     ];
     let outputs = check_machine(|| gateway(4_000), &inputs, at(10_000));
     assert!(outputs.iter().any(|(_, output)| matches!(output, Output::ToWireless(..))), "{outputs:?}");

@@ -1,0 +1,355 @@
+//! One end of a connection, whatever its transport: what sockets, gateways and relays need of it.
+//!
+//! [`Stream`] is what a user of an end does with its data, [`End`] adds packets and timers, and [`AnyEnd`] is an end of one of
+//! the transports that there are. Data and payloads are those of the end's buffers: lengths in the simulator, bytes on a
+//! device. Left out: what only one transport has (urgent data, grants of a power-save policy), for which there is the
+//! transport's own interface.
+
+use std::fmt::Debug;
+
+use airwatt_base::{Instant, Machine};
+
+use crate::gateway::Translated;
+use crate::tcp::{Lengths, ReceiveBuffer, SendBuffer};
+use crate::{e2tcp, tcp};
+
+/// The calls of the user of a connection.
+pub trait Stream {
+    /// A piece of the data: a length, or bytes.
+    type Data;
+
+    /// Opens the connection.
+    fn open(&mut self, now: Instant);
+    /// Waits for the peer to open the connection.
+    fn listen(&mut self, now: Instant);
+    /// Sends data.
+    fn write(&mut self, data: Self::Data, now: Instant);
+    /// Takes up to `bytes` bytes out of the receive buffer. Given-up ones are zeros.
+    fn read(&mut self, bytes: u64, now: Instant) -> Self::Data;
+    /// Has nothing more to write. What was written is still delivered.
+    fn close(&mut self, now: Instant);
+    /// Ends the connection; the peer gets a reset.
+    fn abort(&mut self, now: Instant);
+    /// Bytes in the receive buffer that can be read, given-up ones included.
+    fn readable(&self) -> u64;
+    /// Bytes written and not acknowledged yet.
+    fn unacknowledged(&self) -> u64;
+}
+
+/// One end of a connection.
+pub trait End: Stream + Clone + Debug + Send {
+    /// What it sends and receives, payload included.
+    type Packet: Clone + Debug + PartialEq;
+
+    /// Processes a packet of the peer.
+    fn receive(&mut self, packet: Self::Packet, now: Instant);
+    /// The packet that refuses a connection which this packet would open; `None` if there is none.
+    fn refusal(packet: &Self::Packet) -> Option<Self::Packet>;
+    /// Serves the timers that are due.
+    fn handle_timeout(&mut self, now: Instant);
+    /// The next output.
+    fn poll(&mut self) -> Option<EndOutput<Self::Packet>>;
+    /// The time of the next timer.
+    fn due(&self) -> Option<Instant>;
+}
+
+/// An output of an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndOutput<P> {
+    /// A packet to send.
+    Transmit(P),
+    /// An event of the connection.
+    Event(EndEvent),
+}
+
+/// What happened on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndEvent {
+    /// The connection is established.
+    Connected,
+    /// This many bytes more are in order.
+    Delivered(u64),
+    /// This many bytes were given up, as the reliability permits.
+    GaveUp(u64),
+    /// This many bytes that had been given up arrived after all.
+    Late(u64),
+    /// The peer has, or has given up, everything written so far.
+    AllAcknowledged,
+    /// The peer has closed its direction, and all its data is in order.
+    PeerClosed,
+    /// The peer has marked data as urgent.
+    Urgent,
+    /// The peer refused the connection or reset it.
+    Reset,
+    /// The peer did not answer, and the connection was given up.
+    TimedOut,
+    /// Both directions are closed, and the connection no longer exists.
+    Closed,
+}
+
+impl From<tcp::Event> for EndEvent {
+    fn from(event: tcp::Event) -> Self {
+        match event {
+            tcp::Event::Connected => Self::Connected,
+            tcp::Event::Delivered { bytes } => Self::Delivered(bytes),
+            tcp::Event::Gap { bytes, .. } => Self::GaveUp(bytes),
+            tcp::Event::Late { bytes, .. } => Self::Late(bytes),
+            tcp::Event::AllAcknowledged => Self::AllAcknowledged,
+            tcp::Event::PeerClosed => Self::PeerClosed,
+            tcp::Event::Reset => Self::Reset,
+            tcp::Event::TimedOut => Self::TimedOut,
+            tcp::Event::Closed => Self::Closed,
+        }
+    }
+}
+
+impl From<e2tcp::Event> for EndEvent {
+    fn from(event: e2tcp::Event) -> Self {
+        use e2tcp::Event;
+        match event {
+            Event::Connected => Self::Connected,
+            Event::Delivered { bytes } => Self::Delivered(bytes),
+            Event::Gap { bytes, .. } => Self::GaveUp(bytes),
+            Event::Late { bytes, .. } => Self::Late(bytes),
+            Event::AllAcknowledged => Self::AllAcknowledged,
+            Event::PeerClosed => Self::PeerClosed,
+            Event::Urgent { .. } => Self::Urgent,
+            Event::Refused | Event::Reset => Self::Reset,
+            Event::TimedOut => Self::TimedOut,
+            Event::Closed => Self::Closed,
+        }
+    }
+}
+
+/// The calls of [`Stream`] as inputs of a connection of `$transport`.
+macro_rules! stream_by_inputs {
+    ($transport:ident) => {
+        impl<S, R> Stream for $transport::Connection<S, R>
+        where
+            S: SendBuffer<Data = R::Data, Payload = R::Payload>,
+            R: ReceiveBuffer,
+        {
+            type Data = R::Data;
+
+            fn open(&mut self, now: Instant) {
+                self.handle_input($transport::Input::Open, now);
+            }
+
+            fn listen(&mut self, now: Instant) {
+                self.handle_input($transport::Input::Listen, now);
+            }
+
+            fn write(&mut self, data: R::Data, now: Instant) {
+                self.handle_input($transport::Input::Write(data), now);
+            }
+
+            fn read(&mut self, bytes: u64, now: Instant) -> R::Data {
+                let data = self.front(bytes);
+                self.handle_input($transport::Input::Read(bytes), now);
+                data
+            }
+
+            fn close(&mut self, now: Instant) {
+                self.handle_input($transport::Input::Close, now);
+            }
+
+            fn abort(&mut self, now: Instant) {
+                self.handle_input($transport::Input::Abort, now);
+            }
+
+            fn readable(&self) -> u64 {
+                self.readable_bytes()
+            }
+
+            fn unacknowledged(&self) -> u64 {
+                self.unacknowledged_bytes()
+            }
+        }
+    };
+}
+
+stream_by_inputs!(tcp);
+stream_by_inputs!(e2tcp);
+
+impl<S, R> End for tcp::Connection<S, R>
+where
+    S: SendBuffer<Data = R::Data, Payload = R::Payload>,
+    R: ReceiveBuffer,
+{
+    type Packet = (tcp::Segment, R::Payload);
+
+    fn receive(&mut self, (segment, payload): Self::Packet, now: Instant) {
+        self.handle_input(tcp::Input::Segment(segment, payload), now);
+    }
+
+    fn refusal((segment, _): &Self::Packet) -> Option<Self::Packet> {
+        Some((segment.reset()?, S::default().payload(0, 0)))
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        Machine::handle_timeout(self, now);
+    }
+
+    fn poll(&mut self) -> Option<EndOutput<Self::Packet>> {
+        Some(match self.poll_output()? {
+            tcp::Output::Transmit(segment) => EndOutput::Transmit((segment, self.payload_of(&segment))),
+            tcp::Output::Event(event) => EndOutput::Event(event.into()),
+        })
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.poll_timeout().map(|timeout| timeout.at)
+    }
+}
+
+impl<S, R> End for e2tcp::Connection<S, R>
+where
+    S: SendBuffer<Data = R::Data, Payload = R::Payload>,
+    R: ReceiveBuffer,
+{
+    type Packet = (e2tcp::Packet, R::Payload);
+
+    fn receive(&mut self, (packet, payload): Self::Packet, now: Instant) {
+        self.handle_input(e2tcp::Input::Packet(packet, payload), now);
+    }
+
+    fn refusal((packet, _): &Self::Packet) -> Option<Self::Packet> {
+        Some((packet.refusal()?, S::default().payload(0, 0)))
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        Machine::handle_timeout(self, now);
+    }
+
+    fn poll(&mut self) -> Option<EndOutput<Self::Packet>> {
+        Some(match self.poll_output()? {
+            e2tcp::Output::Transmit(packet) => EndOutput::Transmit((packet, self.payload_of(&packet))),
+            e2tcp::Output::Event(event) => EndOutput::Event(event.into()),
+        })
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.poll_timeout().map(|timeout| timeout.at)
+    }
+}
+
+/// An end of either transport.
+#[derive(Clone, Debug)]
+pub enum AnyEnd<S: SendBuffer = Lengths, R: ReceiveBuffer = Lengths> {
+    /// TCP.
+    Tcp(Box<tcp::Connection<S, R>>),
+    /// E2TCP.
+    E2tcp(Box<e2tcp::Connection<S, R>>),
+    /// E2TCP's rules in TCP's segments, for a peer that knows TCP alone.
+    Translated(Box<Translated<S, R>>),
+}
+
+/// A packet of an [`AnyEnd`], with its payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnyPacket<P = ()> {
+    /// A TCP segment.
+    Tcp(tcp::Segment, P),
+    /// An E2TCP packet.
+    E2tcp(e2tcp::Packet, P),
+}
+
+macro_rules! each {
+    ($self:expr, $end:ident => $call:expr) => {
+        match $self {
+            AnyEnd::Tcp($end) => $call,
+            AnyEnd::E2tcp($end) => $call,
+            AnyEnd::Translated($end) => $call,
+        }
+    };
+}
+
+impl<S, R> Stream for AnyEnd<S, R>
+where
+    S: SendBuffer<Data = R::Data, Payload = R::Payload>,
+    R: ReceiveBuffer,
+{
+    type Data = R::Data;
+
+    fn open(&mut self, now: Instant) {
+        each!(self, end => Stream::open(&mut **end, now));
+    }
+
+    fn listen(&mut self, now: Instant) {
+        each!(self, end => Stream::listen(&mut **end, now));
+    }
+
+    fn write(&mut self, data: R::Data, now: Instant) {
+        each!(self, end => Stream::write(&mut **end, data, now));
+    }
+
+    fn read(&mut self, bytes: u64, now: Instant) -> R::Data {
+        each!(self, end => Stream::read(&mut **end, bytes, now))
+    }
+
+    fn close(&mut self, now: Instant) {
+        each!(self, end => Stream::close(&mut **end, now));
+    }
+
+    fn abort(&mut self, now: Instant) {
+        each!(self, end => Stream::abort(&mut **end, now));
+    }
+
+    fn readable(&self) -> u64 {
+        each!(self, end => end.readable())
+    }
+
+    fn unacknowledged(&self) -> u64 {
+        each!(self, end => end.unacknowledged())
+    }
+}
+
+impl<S, R> End for AnyEnd<S, R>
+where
+    S: SendBuffer<Data = R::Data, Payload = R::Payload>,
+    R: ReceiveBuffer,
+{
+    type Packet = AnyPacket<R::Payload>;
+
+    /// Ignores a packet of the other transport.
+    fn receive(&mut self, packet: Self::Packet, now: Instant) {
+        match (self, packet) {
+            (Self::Tcp(end), AnyPacket::Tcp(segment, payload)) => end.receive((segment, payload), now),
+            (Self::Translated(end), AnyPacket::Tcp(segment, payload)) => end.receive((segment, payload), now),
+            (Self::E2tcp(end), AnyPacket::E2tcp(packet, payload)) => end.receive((packet, payload), now),
+            _ => {}
+        }
+    }
+
+    fn refusal(packet: &Self::Packet) -> Option<Self::Packet> {
+        let nothing = || S::default().payload(0, 0);
+        match packet {
+            AnyPacket::Tcp(segment, _) => Some(AnyPacket::Tcp(segment.reset()?, nothing())),
+            AnyPacket::E2tcp(packet, _) => Some(AnyPacket::E2tcp(packet.refusal()?, nothing())),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        each!(self, end => End::handle_timeout(&mut **end, now));
+    }
+
+    fn poll(&mut self) -> Option<EndOutput<Self::Packet>> {
+        Some(match self {
+            Self::Tcp(end) => end.poll()?.map(|(segment, payload)| AnyPacket::Tcp(segment, payload)),
+            Self::E2tcp(end) => end.poll()?.map(|(packet, payload)| AnyPacket::E2tcp(packet, payload)),
+            Self::Translated(end) => end.poll()?.map(|(segment, payload)| AnyPacket::Tcp(segment, payload)),
+        })
+    }
+
+    fn due(&self) -> Option<Instant> {
+        each!(self, end => end.due())
+    }
+}
+
+impl<P> EndOutput<P> {
+    fn map<Q>(self, wrap: impl FnOnce(P) -> Q) -> EndOutput<Q> {
+        match self {
+            Self::Transmit(packet) => EndOutput::Transmit(wrap(packet)),
+            Self::Event(event) => EndOutput::Event(event),
+        }
+    }
+}
