@@ -427,7 +427,7 @@ fn keys_without_effect_are_refused() {
     let cases = [
         (
             ("fast-dsl", ("ap.dtim_period", "3")),
-            "--set ap.dtim_period=3: no effect with stations that receive every beacon; hint: it belongs to station.receive_dtims",
+            "--set ap.dtim_period=3: no effect with stations that receive every beacon; hint: it belongs to station.listen_interval \"dtim\"",
         ),
         (
             ("fast-dsl", ("station.0.receive_dtims", "true")),

@@ -7,7 +7,7 @@ use airwatt_proto::powersave::PowerSaveConfig;
 
 use super::resolve::Resolved;
 use super::{
-    AccessPoint, FlowGroup, PathLoss, PointToPoint, Scenario, StationGroup, Transport, Wifi, Wired,
+    AccessPoint, FlowGroup, ListenInterval, PathLoss, PointToPoint, Scenario, StationGroup, Transport, Wifi, Wired,
     WiredDirection, general,
 };
 use crate::net::meter::BIN;
@@ -260,7 +260,10 @@ pub(super) fn station(ap: &AccessPoint, group: &StationGroup) -> Checked {
     in_range("distance", group.distance.as_millimetres(), 0, MAX_DISTANCE_MM)
         .map_err(|_| SettingError::out_of_range("distance", group.distance, "0m to 30km"))?;
     packets_only("buffer", group.buffer)?;
-    in_range("listen_interval", group.listen_interval, 1, 65_535)
+    match group.listen_interval {
+        ListenInterval::Beacons(count) => in_range("listen_interval", count, 1, 65_535),
+        ListenInterval::Dtim => Ok(()),
+    }
 }
 
 fn flows(scenario: &Scenario) -> Checked {

@@ -12,7 +12,7 @@ use airwatt_proto::tcp::RtoClock;
 
 use super::keys::{Override, without_numbers};
 use super::topology::{Cell, CellMode, Topology};
-use super::{Scenario, StationGroup, Transport};
+use super::{ListenInterval, Scenario, StationGroup, Transport};
 
 /// What a key belongs to.
 struct Place<'a> {
@@ -61,7 +61,7 @@ const BSS: &str = "\"infrastructure\"";
 #[rustfmt::skip]
 const RULES: &[Rule] = &[
     rule("ap", has_cell, "a [link]", "[wifi]"),
-    rule("ap.dtim_period", receives_dtims, BEACONS, "station.receive_dtims"),
+    rule("ap.dtim_period", receives_dtims, BEACONS, "station.listen_interval \"dtim\""),
     rule("station.receive_dtims", skips_beacons, BEACONS, "a station.listen_interval above 1"),
     rule("station.listen_interval", has_cell, "a [link]", "[wifi]"),
     rule("station.listen_interval", has_access_point, AD_HOC, BSS),
@@ -92,13 +92,19 @@ fn has_ticks(place: &Place<'_>) -> bool {
 }
 
 fn skips_beacons(place: &Place<'_>) -> bool {
-    let skips = |group: &StationGroup| group.listen_interval > 1;
-    place.station.map_or_else(|| place.cells.iter().flat_map(|cell| &cell.station).any(skips), skips)
+    place.station.map_or_else(|| place.cells.iter().flat_map(|cell| &cell.station).any(skips_some), skips_some)
+}
+
+/// Whether the listen interval skips beacons whatever they are.
+fn skips_some(group: &StationGroup) -> bool {
+    matches!(group.listen_interval, ListenInterval::Beacons(count) if count > 1)
 }
 
 fn receives_dtims(place: &Place<'_>) -> bool {
     let mut groups = place.cells.iter().flat_map(|cell| &cell.station);
-    groups.any(|group| group.receive_dtims && group.listen_interval > 1)
+    groups.any(|group| {
+        group.listen_interval == ListenInterval::Dtim || (group.receive_dtims && skips_some(group))
+    })
 }
 
 /// Whether a connection of the transport may have selective acknowledgements; that of a gateway is a choice of its own.

@@ -14,6 +14,7 @@ mod effect;
 mod general;
 mod keys;
 mod link;
+mod listen_interval;
 mod load;
 mod lower_bound;
 mod names;
@@ -34,6 +35,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use link::{Links, PointToPoint};
+pub use listen_interval::ListenInterval;
 pub use load::ScenarioError;
 pub use lower_bound::{IDEAL, policy_kinds};
 pub use names::Names;
@@ -302,8 +304,8 @@ pub struct StationGroup {
     pub distance: Distance,
     /// Packets in a station's own transmission queue.
     pub buffer: QueueLimit,
-    /// Beacons from one that is received to the next: 1 receives each.
-    pub listen_interval: u32,
+    /// Beacons from one that is received to the next: 1 receives each, `"dtim"` the DTIM beacons only (`ap.dtim_period`).
+    pub listen_interval: ListenInterval,
     /// Whether every DTIM beacon is received as well (`ap.dtim_period`), as required to receive group-addressed frames.
     pub receive_dtims: bool,
     /// What the policy does not see: `service` (More Data, EOSP and the end of service periods), `tim`, `air-time`. An interface
@@ -323,7 +325,7 @@ impl Default for StationGroup {
             radio: "broadcom-4311".to_owned(),
             distance: Distance::from_millimetres(4_000),
             buffer: large_queue(),
-            listen_interval: 1,
+            listen_interval: ListenInterval::Beacons(1),
             receive_dtims: false,
             hide: Vec::new(),
             lower_bound: false,

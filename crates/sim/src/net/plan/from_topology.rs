@@ -296,7 +296,7 @@ fn station(
             wake_time: radio.wake_up.time,
             min_awake: radio.min_awake,
             beacon_window: radio.beacon_wait,
-            listen_interval: group.listen_interval,
+            listen_interval: group.listen_interval.beacons(dtim_period),
             dtim_period: group.receive_dtims.then_some(u32::from(dtim_period)),
             start: Instant::ZERO + Span::from_secs_f64(drawn * POWER_SAVE_START_SPREAD_S),
             hidden: group.hide.iter().fold(Abilities::NONE, |hidden, fact| hidden | fact.ability()),
