@@ -2,7 +2,7 @@
 //!
 //! Clauses are those of IEEE 802.11-2020. 802.11n is HT-mixed format in 20 MHz channels with long guard interval and
 //! binary convolutional coding; frames at non-HT rates (control responses, beacons) go out as OFDM, and at 2.4 GHz also as
-//! DSSS and CCK with the long preamble.
+//! DSSS and CCK, with the long preamble or the short one.
 //! Left out: 40 MHz, short guard interval, greenfield, protection frames, the transmitters' turnaround inside SIFS.
 
 use airwatt_base::{Rate, Span};
@@ -78,6 +78,8 @@ const OFDM_SYMBOL: Span = micros(4);
 const OFDM_PREAMBLE: Span = micros(20);
 /// Silence that ERP-OFDM appends so that 802.11b's SIFS still fits a decoder (18.3.2.4).
 const ERP_SIGNAL_EXTENSION: Span = micros(6);
+/// Short PLCP preamble and header, for all rates but 1 Mbit/s (16.2.2.3).
+const DSSS_SHORT_PREAMBLE: Span = micros(96);
 /// Long PLCP preamble and header at 1 Mbit/s (16.2.2.2).
 const DSSS_PREAMBLE: Span = micros(192);
 
@@ -120,6 +122,11 @@ impl Standard {
     /// Whether the PHY is of the 2.4 GHz band.
     pub const fn is_2_4_ghz(self) -> bool {
         matches!(self, Self::B | Self::G | Self::N24)
+    }
+
+    /// The rate that beacons have in most access points: the lowest that every station of the band receives.
+    pub const fn default_beacon_rate(self) -> Rate {
+        Rate::from_bps(if self.is_2_4_ghz() { 1_000_000 } else { 6_000_000 })
     }
 
     /// The rates that a beacon or a control frame may have, ascending: at 2.4 GHz those of 802.11b too.
@@ -219,6 +226,16 @@ pub struct Format {
 }
 
 impl Format {
+    /// The same with the short preamble, if the rate is one of 802.11b above 1 Mbit/s.
+    #[must_use]
+    pub fn with_short_preamble(mut self) -> Self {
+        let lowest = DSSS_RATES[0];
+        if self.preamble == DSSS_PREAMBLE && self.bits_per_kilosymbol > lowest {
+            self.preamble = DSSS_SHORT_PREAMBLE;
+        }
+        self
+    }
+
     /// Training fields and headers, with any signal extension.
     pub const fn preamble(&self) -> Span {
         self.preamble

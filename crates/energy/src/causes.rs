@@ -177,7 +177,7 @@ impl Causes {
     /// and its own frames in the proportions of the run's.
     pub fn of_bound(bound: &Ledger, run: &Self) -> Self {
         let mut proportions = run.clone();
-        for cause in [Cause::Beacon, Cause::Overhearing] {
+        for cause in [Cause::Beacon, Cause::Group, Cause::Overhearing] {
             proportions.fixed[cause.index().expect("it is no flow")] = Spent::default();
         }
         let listening = State::Listen as usize;

@@ -56,7 +56,8 @@ fn predictions_are_those_of_the_documentation() {
     }
     let page =
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/radios.md")).unwrap();
-    let radios = "esp32 esp32-c2 esp32-c3 esp32-c5 esp32-c5-5ghz esp32-c6 esp32-s3 siwx917 cyw43439 cc3130 nrf7002";
+    let radios =
+        "esp32 esp32-c2 esp32-c3 esp32-c5 esp32-c5-5ghz esp32-c6 esp32-s3 siwx917 cyw43439 cc3130 nrf7002";
     for radio in radios.split(' ') {
         let row = page.lines().find(|line| line.starts_with(&format!("| `{radio}` |"))).unwrap();
         let figures: Vec<f64> =

@@ -6,7 +6,7 @@
 use std::ops::ControlFlow;
 use std::process::Command;
 
-use airwatt_sim::media::cell::frame::{Kind, Node, TracedFrame};
+use airwatt_sim::media::cell::frame::{BeaconContent, Kind, Node, TracedFrame};
 use airwatt_sim::net::packet::Payload;
 use airwatt_sim::record::RunTrace;
 use airwatt_sim::scenario::Scenario;
@@ -115,6 +115,7 @@ fn the_fields_of_power_save_are_those_of_the_run() {
         let nanos = frame.start.as_nanos();
         assert_eq!(line[0], format!("{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000));
         let subtype = match frame.kind {
+            Kind::Group => "0x0020",
             Kind::Beacon => "0x0008",
             Kind::PsPoll => "0x001a",
             Kind::Rts => "0x001b",
@@ -129,7 +130,7 @@ fn the_fields_of_power_save_are_those_of_the_run() {
         if matches!(frame.kind, Kind::Data | Kind::QosNull) && frame.from == Node::AccessPoint {
             assert!(is(&line[5], frame.flags.eosp), "{line:?}");
         }
-        if let Some((dtim_count, marked)) = &frame.beacon {
+        if let Some(BeaconContent { dtim_count, marked, .. }) = &frame.beacon {
             assert_eq!((&line[6], &line[7]), (&dtim_count.to_string(), &"1".to_owned()));
             // In hexadecimal, of as many digits as the version likes.
             let aids = line[8].split(',').filter_map(|aid| u32::from_str_radix(aid.get(2..)?, 16).ok());

@@ -54,3 +54,13 @@ fn every_rate_has_a_frame_time_and_higher_rates_are_not_slower() {
     assert_eq!(Standard::N.mcs(mbps("65Mbps")), Some(7));
     assert_eq!(Standard::N.mcs(mbps("24Mbps")), None);
 }
+
+/// A beacon of 143 bytes at 2 Mb/s: 572 us behind a preamble of 192 us, or of 96 us. At 1 Mb/s the preamble is always long.
+#[test]
+fn the_short_preamble_takes_half_the_time_above_1_mbps() {
+    let format = |rate| Standard::G.format(mbps(rate)).unwrap();
+    let times = |rate| [format(rate).time(143), format(rate).with_short_preamble().time(143)];
+    assert_eq!(times("2Mbps"), [764, 668].map(Span::from_micros));
+    assert_eq!(times("1Mbps"), [1_336, 1_336].map(Span::from_micros));
+    assert_eq!(times("6Mbps"), [format("6Mbps").time(143); 2]);
+}

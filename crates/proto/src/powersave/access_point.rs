@@ -22,8 +22,13 @@
 //! queue still holds for it is recalled ([`AccessPointOutput::Recall`]) and buffered, in its old order and ahead of what
 //! comes later. Without that the frames would be tried in vain one by one, and come back among younger ones.
 //!
+//! # Group-addressed frames
+//! They are sent at once while no station is in power save. Otherwise they are buffered, DTIM beacons announce them by the group
+//! bit of the TIM, and all of them are released when the DTIM beacon has been sent (802.11-2020 11.2.3.4). The buffer holds
+//! as many as that of one station.
+//!
 //! Left out: ageing of buffered packets (802.11-2020 11.2.3.6 lets an access point discard them after at least the listen
-//! interval), group-addressed frames after DTIM beacons, a limit to the frames of a period, and queues by access
+//! interval), a limit to the frames of a period, and queues by access
 //! category.
 
 use std::collections::VecDeque;
@@ -90,6 +95,16 @@ pub enum AccessPointInput<P> {
         /// What.
         packet: P,
     },
+    /// A group-addressed packet came for the stations of the BSS.
+    DeliverGroup {
+        /// The packet.
+        packet: P,
+    },
+    /// A beacon has been sent; after a DTIM beacon with the group bit the buffered group-addressed packets are released.
+    BeaconSent {
+        /// Whether its group bit was set.
+        group: bool,
+    },
     /// An uplink frame was received correctly.
     Heard {
         /// From whom.
@@ -150,6 +165,16 @@ pub enum AccessPointOutput<P> {
         station: StationId,
         /// What.
         frame: Downlink<P>,
+    },
+    /// Send this group-addressed packet, after those that were released before it.
+    TransmitGroup {
+        /// The packet.
+        packet: P,
+    },
+    /// This group-addressed packet will not be sent: the buffer was full.
+    DroppedGroup {
+        /// The packet.
+        packet: P,
     },
     /// Take every frame for this station whose first attempt has not started out of the transmission queue, and hand it back
     /// by [`AccessPointInput::Recalled`]: the station sleeps.
@@ -214,6 +239,8 @@ struct Peer<P> {
 pub struct AccessPoint<P> {
     config: AccessPointConfig,
     peers: Vec<Peer<P>>,
+    /// Group-addressed packets that wait for a DTIM beacon.
+    group: VecDeque<P>,
     /// Number of the next beacon, from 0 at [`AccessPointConfig::first_beacon`].
     beacon: u64,
     timers: TimerTable<AccessPointTimer, 1>,
@@ -227,7 +254,14 @@ impl<P: Copy + Debug> AccessPoint<P> {
         assert!(config.dtim_period > 0, "a DTIM period is at least one beacon");
         let mut timers = TimerTable::new();
         timers.set(AccessPointTimer::Beacon, config.first_beacon);
-        Self { config, peers: Vec::new(), beacon: 0, timers, outputs: VecDeque::new() }
+        Self {
+            config,
+            peers: Vec::new(),
+            group: VecDeque::new(),
+            beacon: 0,
+            timers,
+            outputs: VecDeque::new(),
+        }
     }
 
     /// Associates a station, awake, with or without U-APSD on all access categories. Identifiers count from 0.
@@ -259,6 +293,12 @@ impl<P: Copy + Debug> AccessPoint<P> {
     /// has not been released. With every category delivery-enabled it covers all of them (802.11-2020 11.2.3.5).
     pub fn tim(&self, station: StationId) -> bool {
         !self.peer(station).buffer.is_empty()
+    }
+
+    /// The group bit of the TIM in a DTIM beacon that starts now: whether group-addressed frames follow it (802.11-2020
+    /// 9.4.2.5).
+    pub fn group_bit(&self) -> bool {
+        !self.group.is_empty()
     }
 
     /// Packets in the station's power-save buffer.
@@ -307,6 +347,20 @@ impl<P: Copy + Debug> AccessPoint<P> {
             });
         }
         peer.buffer.push_back(packet);
+    }
+
+    fn deliver_group(&mut self, packet: P) {
+        if !self.peers.iter().any(|peer| peer.pm) {
+            return self.outputs.push_back(AccessPointOutput::TransmitGroup { packet });
+        }
+        if self.group.len() >= self.config.ps_buffer as usize {
+            return self.outputs.push_back(AccessPointOutput::DroppedGroup { packet });
+        }
+        self.group.push_back(packet);
+    }
+
+    fn release_group(&mut self) {
+        self.outputs.extend(self.group.drain(..).map(|packet| AccessPointOutput::TransmitGroup { packet }));
     }
 
     fn heard(&mut self, station: StationId, pm: bool, kind: Heard) {
@@ -447,6 +501,9 @@ impl<P: Copy + Debug> Machine for AccessPoint<P> {
     fn handle_input(&mut self, input: Self::Input, _now: Instant) {
         match input {
             AccessPointInput::Deliver { station, packet } => self.deliver(station, packet),
+            AccessPointInput::DeliverGroup { packet } => self.deliver_group(packet),
+            AccessPointInput::BeaconSent { group: true } => self.release_group(),
+            AccessPointInput::BeaconSent { group: false } => {}
             AccessPointInput::Heard { station, pm, kind } => self.heard(station, pm, kind),
             AccessPointInput::Started { station } => self.started(station),
             AccessPointInput::Sent { station, frame, flags, delivered } => {

@@ -152,6 +152,8 @@ pub(super) struct MacRadio {
     /// Frames that wait for the radio to wake up.
     held: Vec<PowerSaveFrame>,
     awaiting_beacon: bool,
+    /// Group-addressed frames are due.
+    awaiting_group: bool,
     /// Target time of the beacon that [`StationTimer::Beacon`] wakes for.
     beacon_at: Instant,
     /// When the station last learned the access point's time: from a beacon, or by its association.
@@ -183,6 +185,7 @@ impl MacRadio {
             controls: VecDeque::new(),
             held: Vec::new(),
             awaiting_beacon: false,
+            awaiting_group: false,
             beacon_at: config.first_beacon,
             synchronized_at: Instant::ZERO,
             stay_until: Instant::ZERO,
@@ -220,8 +223,11 @@ impl MacRadio {
 
     /// Handles a beacon. If the TIM is set for a station that is in active mode, the access point has not received its
     /// announcement, so the station repeats it.
-    pub(super) fn beacon(&mut self, tim: bool, now: Instant) {
+    pub(super) fn beacon(&mut self, tim: bool, group: bool, now: Instant) {
         self.synchronized_at = now;
+        if group {
+            self.expect_group(now);
+        }
         if self.awaiting_beacon {
             self.awaiting_beacon = false;
             self.timers.stop(StationTimer::BeaconWindow);
@@ -246,6 +252,29 @@ impl MacRadio {
         self.awaiting_beacon = false;
         self.counts.beacons_missed += 1;
         self.schedule_beacon(now, 1);
+    }
+
+    /// Handles a group-addressed frame.
+    pub(super) fn group_received(&mut self, more_data: bool, now: Instant) {
+        if !self.awaiting_group {
+            return;
+        }
+        if more_data {
+            self.expect_group(now);
+        } else {
+            self.end_group();
+        }
+    }
+
+    /// Handles the end of group-addressed frames, or [`StationTimer::GroupFrames`] if the last one did not come.
+    pub(super) fn end_group(&mut self) {
+        self.awaiting_group = false;
+        self.timers.stop(StationTimer::GroupFrames);
+    }
+
+    fn expect_group(&mut self, now: Instant) {
+        self.awaiting_group = true;
+        self.timers.set(StationTimer::GroupFrames, now + self.config.supervision);
     }
 
     /// Handles a downlink frame. Returns whether it is the last one that was expected.
@@ -323,7 +352,8 @@ impl MacRadio {
             && self.service == Service::None
             && self.backlog == 0
             && self.controls.is_empty()
-            && !self.awaiting_beacon;
+            && !self.awaiting_beacon
+            && !self.awaiting_group;
         if !idle || !self.worth_dozing(now) {
             return;
         }
@@ -465,6 +495,8 @@ impl MacRadio {
     pub(super) fn purpose(&self) -> Purpose {
         if self.serves() {
             Purpose::Service
+        } else if self.awaiting_group {
+            Purpose::Group
         } else if self.awaiting_beacon {
             Purpose::Beacon
         } else if self.timers.is_running(StationTimer::Inactivity) {
@@ -510,6 +542,7 @@ impl MacRadio {
         self.pm = false;
         self.announced = false;
         self.awaiting_beacon = false;
+        self.end_group();
         self.service = Service::None;
         self.trigger_at = None;
         for timer in [

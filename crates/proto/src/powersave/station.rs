@@ -15,7 +15,10 @@
 //! * Answers [`StationOutput::MeasureAirTime`] by [`StationInput::AirTime`], after the drain.
 //! * Carries [`StationOutput::Window`] to the receivers of the station's connections.
 //!
-//! Left out: association, group-addressed traffic, the error of the clock between beacons (its guard time is kept, but the
+//! A station that receives a DTIM beacon whose group bit is set stays awake until a group-addressed frame says that no more
+//! follow, or until none has come for [`StationConfig::supervision`] (802.11-2020 11.2.3.7).
+//!
+//! Left out: association, the error of the clock between beacons (its guard time is kept, but the
 //! beacon is where the target time says), and keep-alive frames against the access point's inactivity limit.
 
 use airwatt_base::{Instant, Machine, Span, Timeout, timer_kinds};
@@ -44,6 +47,8 @@ timer_kinds! {
         Update = "update",
         /// When to doze because the radio has been awake for its minimum time.
         MinimumAwake = "minimum-awake",
+        /// When to give up on group-addressed frames that do not come.
+        GroupFrames = "group-frames",
     }
 }
 
@@ -66,6 +71,13 @@ pub enum StationInput {
     Beacon {
         /// Whether this station's TIM bit is set.
         tim: bool,
+        /// Whether group-addressed frames follow: the group bit of a DTIM beacon.
+        group: bool,
+    },
+    /// A group-addressed frame was received.
+    Group {
+        /// Whether more of them follow.
+        more_data: bool,
     },
     /// A unicast downlink frame was received correctly.
     Received {
@@ -148,6 +160,8 @@ pub struct Adaptation {
 pub enum Purpose {
     /// A service period is open, or the answer to a PS-Poll is expected.
     Service,
+    /// Group-addressed frames are due.
+    Group,
     /// A beacon is due.
     Beacon,
     /// The radio sleeps when a time without traffic is over.
@@ -271,6 +285,7 @@ impl Station {
             }
             StationTimer::Inactivity => self.fact(Fact::Timer(PolicyTimer::Inactivity), now),
             StationTimer::Update => self.fact(Fact::Timer(PolicyTimer::Update), now),
+            StationTimer::GroupFrames => self.radio.end_group(),
             // Every timer is followed by the decision to doze.
             StationTimer::MinimumAwake => {}
             StationTimer::Trigger => {
@@ -289,12 +304,13 @@ impl Machine for Station {
 
     fn handle_input(&mut self, input: StationInput, now: Instant) {
         match input {
-            StationInput::Beacon { tim } => {
-                self.radio.beacon(tim, now);
+            StationInput::Beacon { tim, group } => {
+                self.radio.beacon(tim, group, now);
                 if self.radio.sees(Abilities::SEE_TIM) {
                     self.fact(Fact::Beacon { tim }, now);
                 }
             }
+            StationInput::Group { more_data } => self.radio.group_received(more_data, now),
             StationInput::Received { bytes, flags, null } => self.received(bytes, flags, null, now),
             StationInput::Sent { frame, delivered } => {
                 self.radio.sent(frame, delivered, now);

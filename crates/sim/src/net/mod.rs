@@ -36,7 +36,7 @@ pub use plan::{Content, FlowPlan, MediumKind, Plan, Traffic};
 pub use store::{Store, Ticket};
 
 use crate::engine::Fingerprint;
-use crate::media::cell::frame::{Node as AirNode, TracedFrame};
+use crate::media::cell::frame::{BeaconContent, Node as AirNode, TracedFrame};
 use crate::media::cell::{CellTrace, RadioEvent};
 use crate::media::{Direction, Medium, MediumOutput};
 use crate::stack::application::{Application, ApplicationId, Fate, Request, Role};
@@ -244,7 +244,7 @@ impl Network {
             frame.medium = id;
             node(&mut frame.from);
             node(&mut frame.to);
-            if let Some((_, marked)) = &mut frame.beacon {
+            if let Some(BeaconContent { marked, .. }) = &mut frame.beacon {
                 marked.iter_mut().for_each(number);
             }
         }
@@ -485,7 +485,7 @@ impl Network {
                     self.lose(&inner);
                 }
             }
-            Payload::Tcp(_) | Payload::E2tcp(_) | Payload::Datagram(_) => {}
+            Payload::Tcp(_) | Payload::E2tcp(_) | Payload::Datagram(_) | Payload::Group(_) => {}
         }
         let Some(record) = self.records.get_mut(packet.flow as usize) else { return };
         record.acks_lost += u64::from(packet.payload.is_pure_ack());

@@ -9,6 +9,8 @@ use airwatt_proto::e2tcp;
 use airwatt_proto::end::AnyPacket;
 use airwatt_proto::tcp::Segment;
 use airwatt_proto::tunnel;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::route::Address;
 use super::store::Ticket;
@@ -60,6 +62,29 @@ pub enum Payload {
     Carried(Ticket, tunnel::Header),
     /// The bytes of a packet of an external host, which the store holds.
     Bytes(Ticket),
+    /// A group-addressed packet of a neighbour. It exists at an access point only and is not routed.
+    Group(GroupPacket),
+}
+
+/// A group-addressed packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupPacket {
+    /// What it is.
+    pub kind: GroupKind,
+    /// The number of the neighbour that sent it.
+    pub host: u32,
+}
+
+/// What a group-addressed packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GroupKind {
+    /// An ARP request (RFC 826).
+    Arp,
+    /// Multicast DNS (RFC 6762).
+    Mdns,
+    /// A neighbour solicitation of IPv6 (RFC 4861).
+    NeighbourDiscovery,
 }
 
 /// Addresses and ports of a packet, which tell flows apart in a queue.
@@ -72,6 +97,13 @@ impl Packet {
         let payload = Payload::Datagram(number);
         let [src, dst] = [Address(0), Address(1)];
         Self { src, dst, sport: 0, dport: 0, flow: 0, bytes, sent, class: 0, ecn: 0, payload }
+    }
+
+    /// A group-addressed packet of a neighbour, which no node routes.
+    pub(crate) const fn group(kind: GroupKind, host: u32, bytes: u32, sent: Instant) -> Self {
+        let payload = Payload::Group(GroupPacket { kind, host });
+        let [src, dst] = [Address(0), Address(0)];
+        Self { src, dst, sport: 0, dport: 0, flow: NO_FLOW, bytes, sent, class: 0, ecn: 0, payload }
     }
 
     /// Addresses and ports of sender and receiver.
@@ -104,7 +136,7 @@ impl Payload {
         match self {
             Self::Tcp(segment) => (segment.len > 0).then(|| segment.seq + u32::from(segment.len) - 1),
             Self::E2tcp(packet) => packet.header.sequence.filter(|_| packet.len > 0),
-            Self::Datagram(_) | Self::Carried(..) | Self::Bytes(_) => None,
+            Self::Datagram(_) | Self::Carried(..) | Self::Bytes(_) | Self::Group(_) => None,
         }
     }
 
@@ -113,7 +145,7 @@ impl Payload {
         match self {
             Self::Tcp(segment) => segment.len > 0,
             Self::E2tcp(packet) => packet.len > 0,
-            Self::Datagram(_) | Self::Carried(..) | Self::Bytes(_) => true,
+            Self::Datagram(_) | Self::Carried(..) | Self::Bytes(_) | Self::Group(_) => true,
         }
     }
 
@@ -124,7 +156,7 @@ impl Payload {
             Self::E2tcp(packet) => {
                 packet.header.acknowledgement.map_or(0, |ack| ack.blocks.iter().flatten().count() as u32)
             }
-            Self::Datagram(_) | Self::Carried(..) | Self::Bytes(_) => 0,
+            Self::Datagram(_) | Self::Carried(..) | Self::Bytes(_) | Self::Group(_) => 0,
         }
     }
 
@@ -137,7 +169,7 @@ impl Payload {
                     && packet.header.control == e2tcp::ControlFlags::NONE
                     && packet.header.acknowledgement.is_some()
             }
-            Self::Datagram(_) | Self::Carried(..) | Self::Bytes(_) => false,
+            Self::Datagram(_) | Self::Carried(..) | Self::Bytes(_) | Self::Group(_) => false,
         }
     }
 }

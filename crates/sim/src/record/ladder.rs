@@ -20,7 +20,7 @@ use airwatt_energy::State;
 
 use super::RunTrace;
 use super::timeline::Outcome;
-use crate::media::cell::frame::{Node, TracedFrame};
+use crate::media::cell::frame::{BeaconContent, Node, TracedFrame};
 
 impl RunTrace {
     /// Formats the frames and radio state changes that begin in `from..to`, in order of time, one line each.
@@ -96,8 +96,8 @@ impl RunTrace {
         if let Some(packet) = frame.packet {
             let _ = write!(line, " {} B", packet.bytes);
         }
-        if let Some((dtim_count, marked)) = &frame.beacon {
-            let _ = write!(line, " dtim {dtim_count}");
+        if let Some(BeaconContent { dtim_count, group, marked }) = &frame.beacon {
+            let _ = write!(line, " dtim {dtim_count}{}", if *group { " group" } else { "" });
             let marked: Vec<String> = marked.iter().map(|station| format!("sta{station}")).collect();
             if !marked.is_empty() {
                 let _ = write!(line, " tim {}", marked.join(" "));

@@ -68,6 +68,7 @@ impl Network {
                     .and_then(|bss| bss.shared_radio)
                     .and_then(|number| self.plan.station_of(cell.medium, number)),
                 standard: config.standard,
+                short_preamble: config.short_preamble,
                 beacon_interval: config.power_save.beacon_interval,
                 dtim_period: config.power_save.dtim_period,
                 uapsd: cell.uapsd,

@@ -79,6 +79,8 @@ pub struct CellSetting {
     pub shared_radio: Option<StationId>,
     /// The PHY.
     pub standard: Standard,
+    /// Whether frames at rates of 802.11b have the short preamble.
+    pub short_preamble: bool,
     /// Time between beacons.
     pub beacon_interval: Span,
     /// Number of beacon intervals between DTIM beacons.

@@ -11,6 +11,7 @@
 //! save, which are replaced by one element of zeros. A header of 40 bytes has no room for window scaling: windows above
 //! 65,535 are then written as 65,535.
 
+mod group;
 mod mac;
 mod packet;
 
@@ -34,7 +35,7 @@ use super::{CellSetting, RunTrace, Setting};
 use crate::media::cell::RadioEvent;
 use crate::media::cell::frame::TracedFrame;
 use crate::net::route::MediumId;
-use airwatt_dot11::phy::Standard;
+use airwatt_dot11::phy::{Format, Standard};
 
 #[cfg(test)]
 mod tests;
@@ -256,13 +257,15 @@ fn encode_mpdu(
 fn radiotap(cell: &CellSetting, frame: &TracedFrame, outcome: Outcome, has_fcs: bool) -> Radiotap {
     let flag = |set: bool, flag: u8| if set { flag } else { 0 };
     let broken = flag(is_broken(outcome), RadiotapFlags::BAD_FCS);
+    let has_short_preamble = format(cell, frame) != cell.standard.format(frame.rate);
+    let short = flag(has_short_preamble, RadiotapFlags::SHORT_PREAMBLE);
     let mcs = cell.standard.mcs(frame.rate).map(|index| {
         let field = McsField::new(index, Bandwidth::Mhz20, GuardInterval::Long);
         McsField { known: field.known | MCS_KNOWN_ABSENT, ..field }
     });
     Radiotap {
-        tsft_us: Some(first_bit_us(cell.standard, frame)),
-        flags: RadiotapFlags(broken | flag(has_fcs, RadiotapFlags::FCS)),
+        tsft_us: Some(first_bit_us(cell, frame)),
+        flags: RadiotapFlags(broken | short | flag(has_fcs, RadiotapFlags::FCS)),
         // Rates without an index are multiples of 500 kbit/s up to 54 Mbit/s.
         rate_500kbps: mcs.is_none().then(|| (frame.rate.as_bps() / 500_000) as u8),
         channel: Some(channel(cell)),
@@ -271,8 +274,14 @@ fn radiotap(cell: &CellSetting, frame: &TracedFrame, outcome: Outcome, has_fcs: 
     }
 }
 
+/// How the frame is laid out.
+fn format(cell: &CellSetting, frame: &TracedFrame) -> Option<Format> {
+    let format = cell.standard.format(frame.rate)?;
+    Some(if cell.short_preamble { format.with_short_preamble() } else { format })
+}
+
 /// The time in microseconds at which the preamble of a frame ends.
-fn first_bit_us(standard: Standard, frame: &TracedFrame) -> u64 {
-    let preamble = standard.format(frame.rate).map_or(Span::ZERO, |format| format.training());
+fn first_bit_us(cell: &CellSetting, frame: &TracedFrame) -> u64 {
+    let preamble = format(cell, frame).map_or(Span::ZERO, |format| format.training());
     (frame.start + preamble).as_nanos() / 1_000
 }

@@ -242,8 +242,8 @@ fn beacons(setting: &Setting, frames: &[&TracedFrame]) -> Table {
     let rows: Vec<(&TracedFrame, u32, u32)> = frames
         .iter()
         .filter_map(|frame| {
-            let (dtim_count, marked) = frame.beacon.as_ref()?;
-            Some((*frame, u32::from(*dtim_count), marked.len() as u32))
+            let content = frame.beacon.as_ref()?;
+            Some((*frame, u32::from(content.dtim_count), content.marked.len() as u32))
         })
         .collect();
     table(

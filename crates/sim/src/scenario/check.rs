@@ -7,8 +7,8 @@ use airwatt_proto::powersave::PowerSaveConfig;
 
 use super::resolve::Resolved;
 use super::{
-    AccessPoint, FlowGroup, ListenInterval, PathLoss, PointToPoint, Scenario, StationGroup, Transport, Wifi, Wired,
-    WiredDirection, general,
+    AccessPoint, FlowGroup, ListenInterval, PathLoss, PointToPoint, Scenario, StationGroup, Transport, Wifi,
+    Wired, WiredDirection, general,
 };
 use crate::net::meter::BIN;
 use crate::stack::application::Pattern;
@@ -103,7 +103,9 @@ pub(super) fn access_point(ap: &AccessPoint) -> Checked {
         packets_only("power_save_buffer", buffer)?;
     }
     in_range("beacon_interval", ap.beacon_interval, Span::from_millis(10), MAX_BEACON_INTERVAL)?;
-    in_range("dtim_period", ap.dtim_period, 1, 255)
+    in_range("dtim_period", ap.dtim_period, 1, 255)?;
+    let mut tables = ap.group.iter().enumerate();
+    tables.try_for_each(|(index, table)| table.check().map_err(|error| error.under(index).under("group")))
 }
 
 /// The interval lies within the run, and windows within the interval.
@@ -187,6 +189,7 @@ pub(super) fn wifi(wifi: &Wifi) -> Checked {
         ("data_rate", Some(wifi.data_rate), &data),
         ("control_rate", wifi.control_rate, &control),
         ("beacon_rate", wifi.beacon_rate, &control),
+        ("group_rate", wifi.group_rate, &control),
     ];
     for (key, rate, rates) in given {
         if let Some(rate) = rate.filter(|rate| !rates.contains(rate)) {

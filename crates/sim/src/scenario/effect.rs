@@ -62,6 +62,8 @@ const BSS: &str = "\"infrastructure\"";
 const RULES: &[Rule] = &[
     rule("ap", has_cell, "a [link]", "[wifi]"),
     rule("ap.dtim_period", receives_dtims, BEACONS, "station.listen_interval \"dtim\""),
+    rule("wifi.group_rate", has_group_traffic, "an access point without group traffic", "ap.group"),
+    rule("wifi.short_preamble", is_2_4_ghz, "a PHY of 5 GHz", "802.11b, 802.11g and 802.11n-2.4GHz"),
     rule("station.receive_dtims", skips_beacons, BEACONS, "a station.listen_interval above 1"),
     rule("station.listen_interval", has_cell, "a [link]", "[wifi]"),
     rule("station.listen_interval", has_access_point, AD_HOC, BSS),
@@ -87,12 +89,22 @@ fn has_access_point(place: &Place<'_>) -> bool {
     place.cells.iter().all(|cell| cell.mode == CellMode::Infrastructure)
 }
 
+fn has_group_traffic(place: &Place<'_>) -> bool {
+    place.cells.iter().any(|cell| cell.access_point.as_ref().is_some_and(|ap| !ap.group.is_empty()))
+}
+
+fn is_2_4_ghz(place: &Place<'_>) -> bool {
+    place.cells.iter().any(|cell| cell.wifi.standard.is_2_4_ghz())
+}
+
 fn has_ticks(place: &Place<'_>) -> bool {
     place.scenario.tcp.rto_clock == RtoClock::Coarse
 }
 
 fn skips_beacons(place: &Place<'_>) -> bool {
-    place.station.map_or_else(|| place.cells.iter().flat_map(|cell| &cell.station).any(skips_some), skips_some)
+    place
+        .station
+        .map_or_else(|| place.cells.iter().flat_map(|cell| &cell.station).any(skips_some), skips_some)
 }
 
 /// Whether the listen interval skips beacons whatever they are.
@@ -102,9 +114,10 @@ fn skips_some(group: &StationGroup) -> bool {
 
 fn receives_dtims(place: &Place<'_>) -> bool {
     let mut groups = place.cells.iter().flat_map(|cell| &cell.station);
-    groups.any(|group| {
+    let receives = |group: &StationGroup| {
         group.listen_interval == ListenInterval::Dtim || (group.receive_dtims && skips_some(group))
-    })
+    };
+    has_group_traffic(place) || groups.any(receives)
 }
 
 /// Whether a connection of the transport may have selective acknowledgements; that of a gateway is a choice of its own.

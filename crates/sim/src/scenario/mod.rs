@@ -12,6 +12,7 @@
 mod check;
 mod effect;
 mod general;
+mod group_traffic;
 mod keys;
 mod link;
 mod listen_interval;
@@ -34,6 +35,7 @@ use airwatt_proto::tunnel::TunnelConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use group_traffic::{GroupKind, GroupTraffic};
 pub use link::{Links, PointToPoint};
 pub use listen_interval::ListenInterval;
 pub use load::ScenarioError;
@@ -185,8 +187,13 @@ pub struct Wifi {
     pub data_rate: Rate,
     /// Rate of RTS, CTS and ACK. Default: the highest mandatory rate that is not above `data_rate`.
     pub control_rate: Option<Rate>,
-    /// Rate of beacons. Default: the lowest mandatory rate.
+    /// Rate of beacons. Default: 1 Mbit/s at 2.4 GHz, as access points come, and 6 Mbit/s at 5 GHz.
     pub beacon_rate: Option<Rate>,
+    /// Rate of group-addressed frames. Default: that of beacons.
+    pub group_rate: Option<Rate>,
+    /// Whether frames at 2, 5.5 and 11 Mbit/s have the short preamble of 96 us instead of 192 us. Frames at 1 Mbit/s never have.
+    #[serde(default)]
+    pub short_preamble: bool,
     /// How backoff slots are counted: `dcf` when they have passed idle, `edca` at their beginning.
     #[serde(default)]
     pub access: AccessMethod,
@@ -255,6 +262,9 @@ pub struct AccessPoint {
     pub beacon_interval: Span,
     /// Every how many beacons group-addressed frames follow.
     pub dtim_period: u8,
+    /// Group-addressed packets of neighbours, one table a kind. Default: none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub group: Vec<GroupTraffic>,
     /// Whether the access point offers U-APSD.
     pub uapsd: bool,
     /// In a `[[cell]]`: the node that is the access point.
@@ -281,6 +291,7 @@ impl Default for AccessPoint {
             power_save_buffer: None,
             beacon_interval: Span::from_micros(102_400),
             dtim_period: 1,
+            group: Vec::new(),
             uapsd: true,
             node: None,
             radio: None,

@@ -288,6 +288,9 @@ impl Air {
                         self.note(format!("refused {packet}"));
                     }
                 }
+                AccessPointOutput::TransmitGroup { .. } | AccessPointOutput::DroppedGroup { .. } => {
+                    unreachable!("nothing is addressed to a group")
+                }
                 AccessPointOutput::Recall { station } => self.recalls.push(station),
                 AccessPointOutput::Beacon { .. } => self.beacon_waits = true,
                 AccessPointOutput::Dropped { packet, why, .. } => {
@@ -512,7 +515,7 @@ impl Air {
         for station in 0..self.clients.len() {
             if fate == Fate::Delivered && self.clients[station].radio == Radio::Awake {
                 let tim = self.ap.tim(station as StationId);
-                self.station_input(station as StationId, StationInput::Beacon { tim });
+                self.station_input(station as StationId, StationInput::Beacon { tim, group: false });
             }
         }
     }

@@ -91,7 +91,7 @@ fn an_active_station_asks_for_nothing_ever() {
         (Instant::from_millis(2), StationInput::Received { bytes: 1500, flags, null: false }),
         (Instant::from_millis(3), StationInput::Sent { frame: Uplink::Data { bytes: 52 }, delivered: true }),
         (Instant::from_millis(3), StationInput::Backlog { frames: 0 }),
-        (Instant::from_millis(4), StationInput::Beacon { tim: false }),
+        (Instant::from_millis(4), StationInput::Beacon { tim: false, group: false }),
     ];
     assert_eq!(check_machine(make, &inputs, Instant::from_secs(10)), []);
     assert!(!make().pm());
@@ -134,7 +134,7 @@ fn wakeups_of_an_idle_hour_are_counted_exactly() {
                 let beacon = at + config.sleep_clock.guard;
                 station.handle_input(StationInput::Awake, at);
                 assert!(station.poll_output().is_none(), "{name} stays awake for the beacon");
-                station.handle_input(StationInput::Beacon { tim: false }, beacon);
+                station.handle_input(StationInput::Beacon { tim: false, group: false }, beacon);
                 assert_eq!(station.poll_output(), Some(StationOutput::Doze));
             }
         }
@@ -372,7 +372,7 @@ fn after_a_missed_beacon_the_very_next_is_heard() {
     assert_eq!(serve(&mut station, ms(310), StationTimer::BeaconWindow), [StationOutput::Doze]);
     assert_eq!(serve(&mut station, ms(400), StationTimer::Beacon), [StationOutput::Wake]);
     station.handle_input(StationInput::Awake, ms(400));
-    station.handle_input(StationInput::Beacon { tim: false }, ms(401));
+    station.handle_input(StationInput::Beacon { tim: false, group: false }, ms(401));
     assert_eq!(outputs(&mut station), [StationOutput::Doze]);
     assert_eq!(serve(&mut station, ms(600), StationTimer::Beacon), [StationOutput::Wake]);
     assert_eq!(station.counts().beacons_missed, 1);
@@ -397,7 +397,7 @@ fn the_guard_grows_with_the_time_slept() {
     assert_eq!(next(&station), at);
     assert_eq!(serve(&mut station, at, StationTimer::Beacon), [StationOutput::Wake]);
     station.handle_input(StationInput::Awake, ms(250));
-    station.handle_input(StationInput::Beacon { tim: false }, ms(250));
+    station.handle_input(StationInput::Beacon { tim: false, group: false }, ms(250));
     assert_eq!(outputs(&mut station), [StationOutput::Doze]);
     let at = ms(500) - Span::from_micros(500);
     assert_eq!(next(&station), at);
@@ -421,12 +421,12 @@ fn a_radio_stays_awake_for_its_minimum_time() {
     let mut station = dozing(config, PSM);
     assert_eq!(serve(&mut station, ms(99), StationTimer::Beacon), [StationOutput::Wake]);
     station.handle_input(StationInput::Awake, ms(99));
-    station.handle_input(StationInput::Beacon { tim: false }, ms(101));
+    station.handle_input(StationInput::Beacon { tim: false, group: false }, ms(101));
     assert_eq!(outputs(&mut station), []);
     assert_eq!(serve(&mut station, ms(102), StationTimer::MinimumAwake), [StationOutput::Doze]);
     assert_eq!(serve(&mut station, ms(199), StationTimer::Beacon), [StationOutput::Wake]);
     station.handle_input(StationInput::Awake, ms(199));
-    station.handle_input(StationInput::Beacon { tim: false }, ms(203));
+    station.handle_input(StationInput::Beacon { tim: false, group: false }, ms(203));
     assert_eq!(outputs(&mut station), [StationOutput::Doze], "a late beacon leaves nothing to wait for");
 }
 
@@ -445,7 +445,7 @@ fn who_receives_group_frames_wakes_for_every_dtim() {
     for beacon in [300, 600, 900, 1_000, 1_200] {
         assert_eq!(serve(&mut station, ms(beacon), StationTimer::Beacon), [StationOutput::Wake]);
         station.handle_input(StationInput::Awake, ms(beacon));
-        station.handle_input(StationInput::Beacon { tim: false }, ms(beacon + 1));
+        station.handle_input(StationInput::Beacon { tim: false, group: false }, ms(beacon + 1));
         assert_eq!(outputs(&mut station), [StationOutput::Doze]);
     }
 }
@@ -546,4 +546,56 @@ fn an_old_end_of_period_does_not_end_a_new_one() {
     assert_eq!(released(&mut ap), [Downlink::NullData]);
     finish(&mut ap, Downlink::Packet(0), old, true);
     assert_eq!(start(&mut ap), ServiceFlags { more_data: false, eosp: true });
+}
+
+/// While a station is in power save, group-addressed packets wait for the DTIM beacon, as many as the buffer holds.
+#[test]
+fn group_addressed_packets_wait_for_a_dtim_beacon_while_a_station_is_in_power_save() {
+    let config = AccessPointConfig { ps_buffer: 2, dtim_period: 2, ..AccessPointConfig::default() };
+    let mut ap = AccessPoint::<u32>::new(config);
+    let station = ap.add_station(false);
+    let now = Instant::from_millis(1);
+    let deliver = |ap: &mut AccessPoint<u32>, packet| {
+        ap.handle_input(AccessPointInput::DeliverGroup { packet }, now);
+        ap.poll_output()
+    };
+    assert_eq!(deliver(&mut ap, 1), Some(AccessPointOutput::TransmitGroup { packet: 1 }));
+    ap.handle_input(AccessPointInput::Heard { station, pm: true, kind: Heard::Null }, now);
+    assert!(!ap.group_bit());
+    assert_eq!(deliver(&mut ap, 2), None);
+    assert_eq!(deliver(&mut ap, 3), None);
+    assert_eq!(deliver(&mut ap, 4), Some(AccessPointOutput::DroppedGroup { packet: 4 }));
+    assert!(ap.group_bit());
+    ap.handle_input(AccessPointInput::BeaconSent { group: false }, now);
+    assert_eq!(ap.poll_output(), None);
+    ap.handle_input(AccessPointInput::BeaconSent { group: true }, now);
+    assert_eq!(ap.poll_output(), Some(AccessPointOutput::TransmitGroup { packet: 2 }));
+    assert_eq!(ap.poll_output(), Some(AccessPointOutput::TransmitGroup { packet: 3 }));
+    assert_eq!((ap.poll_output(), ap.group_bit()), (None, false));
+}
+
+/// A station stays awake after a beacon with the group bit until More Data is clear, or for the supervision time after the last
+/// frame that it received.
+#[test]
+fn a_station_stays_awake_for_group_addressed_frames() {
+    let ms = Instant::from_millis;
+    let config = StationConfig { sleep_clock: SleepClock::fixed(Span::ZERO), ..StationConfig::default() };
+    let mut station = dozing(config, PSM);
+    let beacon = |station: &mut Station, at| {
+        assert_eq!(serve(station, at, StationTimer::Beacon), [StationOutput::Wake]);
+        station.handle_input(StationInput::Awake, at);
+        station.handle_input(StationInput::Beacon { tim: false, group: true }, at);
+        assert_eq!((outputs(station), station.purpose()), (vec![], Purpose::Group));
+    };
+    let receive = |station: &mut Station, more_data, at| {
+        station.handle_input(StationInput::Group { more_data }, at);
+        outputs(station)
+    };
+    beacon(&mut station, ms(100));
+    assert_eq!(receive(&mut station, true, ms(102)), []);
+    assert_eq!(receive(&mut station, false, ms(103)), [StationOutput::Doze]);
+    beacon(&mut station, ms(200));
+    assert_eq!(receive(&mut station, true, ms(202)), []);
+    assert_eq!(serve(&mut station, ms(252), StationTimer::GroupFrames), [StationOutput::Doze]);
+    assert_eq!(receive(&mut station, true, ms(253)), [], "nothing is expected any more");
 }

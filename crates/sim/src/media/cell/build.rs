@@ -9,7 +9,7 @@ use super::channel::Channel;
 use super::config::{Bss, CellConfig, CellStation};
 use super::contention::{Access, ContenderId, Contention};
 use super::frame::Node;
-use super::mac::{AccessPointMac, Category, Mac, PeerMac, StationMac};
+use super::mac::{AccessPointMac, Category, GroupSources, Mac, PeerMac, StationMac};
 use super::radio::Radios;
 use super::sniffer::Sniffer;
 use super::{Cell, Contender, FIRST_BEACON, StationPlace};
@@ -29,9 +29,9 @@ impl Cell {
     pub fn with_access_points(name: &str, bsss: &[Bss], seed: u64) -> Self {
         let first = &bsss.first().expect("a cell has an access point").config;
         let of_channel = |config: &CellConfig| {
-            let CellConfig { standard, data_rate, control_rate, beacon_rate, access_method, txop, .. } =
-                *config;
-            (standard, data_rate, control_rate, beacon_rate, access_method, txop)
+            let CellConfig { standard, data_rate, control_rate, beacon_rate, group_rate, .. } = *config;
+            let CellConfig { short_preamble, access_method, txop, .. } = *config;
+            (standard, data_rate, control_rate, beacon_rate, group_rate, short_preamble, access_method, txop)
         };
         let stations: usize = bsss.iter().map(|bss| bss.stations.len()).sum();
         let mut cell = Self::empty(name, first, bsss.len(), stations, seed);
@@ -103,7 +103,8 @@ impl Cell {
         self.sniffer.add(Node::AccessPoint, self.access_points.len());
         let slot = FIRST_BEACON + self.access_points.len() as Slot;
         let first_station = self.stations.len() as StationId;
-        let mac = AccessPointMac::new(config, member, first_station, [data, beacon], radio, slot);
+        let sources = GroupSources::new(&config.group, name, seed);
+        let mac = AccessPointMac::new(config, member, first_station, [data, beacon], radio, slot, sources);
         self.schedule.put(slot, mac.next_timeout());
         self.access_points.push(member);
         self.macs.push(Mac::AccessPoint(Box::new(mac)));

@@ -289,7 +289,7 @@ impl Channel {
         };
         if ppdu.to == Receiver::Group {
             self.print.add(contender << 32);
-            parts.push(Kind::Beacon, start, plan.data_time, true, true);
+            parts.push(ppdu.kind, start, plan.data_time, true, true);
             self.airborne.add(start, start + plan.data_time);
             let end = start + plan.data_time;
             let tim_end =
@@ -388,6 +388,7 @@ impl Channel {
         let format = match ppdu.kind {
             Kind::PsPoll => &times.control,
             Kind::Beacon => &times.beacon,
+            Kind::Group => &times.group,
             _ => &times.data,
         };
         let FrameTimes { rts: rts_time, cts: cts_time, ack: ack_time, .. } = *times;
@@ -449,6 +450,7 @@ struct FrameTimes {
     data: Format,
     control: Format,
     beacon: Format,
+    group: Format,
     rts: Span,
     cts: Span,
     ack: Span,
@@ -464,7 +466,10 @@ struct FrameTimes {
 impl FrameTimes {
     fn new(config: &CellConfig) -> Self {
         let timing = config.standard.timing();
-        let format = |rate| config.standard.format(rate).expect("a checked scenario has rates of its PHY");
+        let format = |rate| {
+            let format = config.standard.format(rate).expect("a checked scenario has rates of its PHY");
+            if config.short_preamble { format.with_short_preamble() } else { format }
+        };
         let lowest = format(timing.lowest_rate);
         let control = format(config.control_rate);
         Self {
@@ -474,6 +479,7 @@ impl FrameTimes {
             cts: control.time(CTS_BYTES),
             ack: control.time(ACK_BYTES),
             beacon: format(config.beacon_rate),
+            group: format(config.group_rate),
             slot: timing.slot,
             sifs: timing.sifs,
             rx_start_delay: timing.rx_start_delay,
@@ -567,7 +573,7 @@ impl Plan {
         match kind {
             Kind::Rts => self.sifs + self.cts_time + after_cts,
             Kind::Cts => after_cts,
-            Kind::Ack | Kind::Beacon => Span::ZERO,
+            Kind::Ack | Kind::Beacon | Kind::Group => Span::ZERO,
             _ => after_data,
         }
     }

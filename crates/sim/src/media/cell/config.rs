@@ -6,7 +6,7 @@ use airwatt_energy::Radio;
 use airwatt_proto::powersave::{self as ps, AccessPointConfig, PowerSaveConfig, StationId};
 
 use super::contention::{Access, AccessMethod};
-use super::mac::QueueDiscipline;
+use super::mac::{GroupSourceConfig, QueueDiscipline};
 
 /// Settings of a cell.
 #[derive(Clone, Debug)]
@@ -19,6 +19,10 @@ pub struct CellConfig {
     pub control_rate: Rate,
     /// Rate of beacons.
     pub beacon_rate: Rate,
+    /// Rate of group-addressed frames.
+    pub group_rate: Rate,
+    /// Whether frames at rates of 802.11b have the short preamble.
+    pub short_preamble: bool,
     /// How backoff slots are counted.
     pub access_method: AccessMethod,
     /// The access point's access parameters for data.
@@ -48,6 +52,8 @@ pub struct CellConfig {
     pub station_buffer: u32,
     /// Power save at the access point.
     pub power_save: AccessPointConfig,
+    /// Group-addressed packets that come to the access point.
+    pub group: Vec<GroupSourceConfig>,
 }
 
 /// Settings of a station.

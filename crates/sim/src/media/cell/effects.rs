@@ -57,6 +57,7 @@ impl<'a> Effects<'a> {
     pub(super) fn set_purpose(&mut self, radio: RadioId, purpose: Purpose, now: Instant) {
         let cause = match purpose {
             Purpose::Service => Cause::Service,
+            Purpose::Group => Cause::Group,
             Purpose::Beacon => Cause::Beacon,
             Purpose::TimeoutTail => Cause::TimeoutTail,
             Purpose::Idle => Cause::Idle,

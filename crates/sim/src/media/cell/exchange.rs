@@ -8,7 +8,7 @@ use airwatt_energy::{BeaconReception, Cause};
 
 use super::channel::{Parts, Step};
 use super::contention::ContenderId;
-use super::frame::{Ppdu, Receiver};
+use super::frame::{Kind, Ppdu, Receiver};
 use super::mac::{Category, Mac};
 use super::radio::RadioId;
 use super::{Cell, Contender};
@@ -143,7 +143,11 @@ impl Cell {
     /// The frame of a successful exchange has arrived.
     fn ppdu_arrived(&mut self, now: Instant) {
         let ppdu = self.channel.ppdus()[self.channel.current()];
-        let Receiver::Member(to) = ppdu.to else { return self.beacon_arrived(&ppdu, now) };
+        let to = match (ppdu.to, ppdu.kind) {
+            (Receiver::Member(to), _) => to,
+            (Receiver::Group, Kind::Beacon) => return self.beacon_arrived(&ppdu, now),
+            (Receiver::Group, _) => return self.group_frame_arrived(&ppdu, now),
+        };
         let (macs, mut out) = self.split();
         let ends = [usize::from(ppdu.from), usize::from(to)];
         let [sender, receiver] = macs.get_disjoint_mut(ends).expect("a frame has two ends");
@@ -159,6 +163,28 @@ impl Cell {
         let Mac::AccessPoint(access_point) = &macs[ppdu.from as usize] else { return };
         for station in access_point.stations() {
             self.beacon_received(ppdu.from, station, BeaconReception::Whole, start, now);
+        }
+        self.contention.succeeded(ppdu.contender);
+        self.release(now);
+    }
+
+    /// A group-addressed frame has arrived at the stations of its BSS.
+    fn group_frame_arrived(&mut self, ppdu: &Ppdu, now: Instant) {
+        let start = now - self.channel.plan(ppdu).frame();
+        let (macs, mut out) = self.split();
+        macs[ppdu.from as usize].conclude(ppdu, true, now, &mut out);
+        let Mac::AccessPoint(access_point) = &macs[ppdu.from as usize] else { return };
+        for station in access_point.stations() {
+            if let Some(radio) = self.radio_of(Receiver::Member(station)) {
+                if !self.radios.hears(radio, start) {
+                    continue;
+                }
+                self.radios.heard_group(radio, Cause::Group, start, now, self.channel.airborne());
+            }
+            let (macs, mut out) = self.split();
+            if let Mac::Station(mac) = &mut macs[station as usize] {
+                mac.group_received(ppdu.flags.more_data, now, &mut out);
+            }
         }
         self.contention.succeeded(ppdu.contender);
         self.release(now);
@@ -195,9 +221,9 @@ impl Cell {
         }
         let (macs, mut out) = self.split();
         let Mac::AccessPoint(sender) = &macs[access_point as usize] else { return };
-        let tim = sender.tim(station);
+        let (tim, group) = (sender.tim(station), sender.group_bit());
         if let Mac::Station(mac) = &mut macs[station as usize] {
-            mac.beacon(tim, now, &mut out);
+            mac.beacon(tim, group, now, &mut out);
         }
     }
 

@@ -20,6 +20,8 @@ pub const PS_POLL_BYTES: u32 = 20;
 pub const QOS_NULL_BYTES: u32 = 30;
 /// Null: the same without QoS control.
 pub const NULL_BYTES: u32 = 28;
+/// The QoS Control field, which group-addressed frames do without (9.2.4.1.3, 10.2.3).
+const QOS_CONTROL_BYTES: u32 = 2;
 /// A beacon without its TIM: header 24, fixed fields 12, SSID of 8 characters 10, rates 10, DS parameter 3, EDCA parameter set
 /// 20, HT elements 54, FCS 4 (9.3.3.2).
 pub const BEACON_BYTES: u32 = 137;
@@ -97,10 +99,14 @@ pub enum Body {
     Control(PowerSaveFrame),
     /// A QoS Null or Null from the access point: the answer to a trigger or poll if nothing is buffered.
     NullData,
+    /// A group-addressed packet.
+    Group(Packet),
     /// A beacon.
     Beacon {
         /// Beacons before the next DTIM beacon; 0 in a DTIM beacon.
         dtim_count: u8,
+        /// The group bit of its TIM.
+        group: bool,
         /// Number of stations for which the TIM has room.
         stations: u32,
     },
@@ -114,6 +120,7 @@ impl Ppdu {
             Kind::Data if self.flow == NO_FLOW => Cause::External,
             Kind::Data => Cause::Flow(self.flow),
             Kind::Beacon => Cause::Beacon,
+            Kind::Group => Cause::Group,
             _ => Cause::Service,
         }
     }
@@ -135,6 +142,7 @@ impl Body {
             Self::Control(PowerSaveFrame::PsPoll) => Kind::PsPoll,
             Self::Control(PowerSaveFrame::PmNull { .. }) => Kind::Null,
             Self::Control(PowerSaveFrame::Trigger) | Self::NullData => Kind::QosNull,
+            Self::Group(_) => Kind::Group,
             Self::Beacon { .. } => Kind::Beacon,
         }
     }
@@ -144,6 +152,7 @@ impl Body {
     pub const fn frame_bytes(&self, overhead: u32) -> u32 {
         match self {
             Self::Data(packet) => packet.bytes + overhead,
+            Self::Group(packet) => packet.bytes + overhead - QOS_CONTROL_BYTES,
             Self::Control(PowerSaveFrame::Trigger) | Self::NullData => QOS_NULL_BYTES,
             Self::Control(PowerSaveFrame::PmNull { .. }) => NULL_BYTES,
             Self::Control(PowerSaveFrame::PsPoll) => PS_POLL_BYTES,
@@ -169,6 +178,8 @@ pub enum Kind {
     Null,
     /// PS-Poll.
     PsPoll,
+    /// Group-addressed Data.
+    Group,
     /// Beacon.
     Beacon,
     /// Request to send.
@@ -187,6 +198,7 @@ impl Kind {
             Self::QosNull => "qos-null",
             Self::Null => "null",
             Self::PsPoll => "ps-poll",
+            Self::Group => "group",
             Self::Beacon => "beacon",
             Self::Rts => "rts",
             Self::Cts => "cts",
@@ -241,6 +253,17 @@ pub struct TracedFrame {
     pub nav: Span,
     /// The IP packet inside.
     pub packet: Option<Packet>,
-    /// Beacons: stations whose TIM bit is set, and the DTIM count.
-    pub beacon: Option<(u8, Vec<StationId>)>,
+    /// What a beacon says; `None` for other frames.
+    pub beacon: Option<BeaconContent>,
+}
+
+/// The TIM of a beacon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BeaconContent {
+    /// Beacons before the next DTIM beacon; 0 in a DTIM beacon.
+    pub dtim_count: u8,
+    /// Whether group-addressed frames follow.
+    pub group: bool,
+    /// The stations whose bit is set.
+    pub marked: Vec<StationId>,
 }

@@ -24,10 +24,10 @@
 //! next access), then the beacon timers of the access points, then each station's power-save machine and its radio.
 //!
 //! Modelled: AIFS, contention windows, freezing, post-backoff, collisions, EIFS, ACK and ACK time-out, RTS/CTS, retry
-//! limit, TXOP bursts, propagation delay, a frame error probability per attempt, beacons that contend, sleeping
-//! receivers, path loss with capture at the access point. Left out: hidden stations, frame aggregation and block
+//! limit, TXOP bursts, propagation delay, a frame error probability per attempt, beacons that contend, group-addressed
+//! frames, sleeping receivers, path loss with capture at the access point. Left out: hidden stations, frame aggregation and block
 //! acknowledgement, rate adaptation, several access categories in one station, lost acknowledgements (an attempt fails as a
-//! whole), errors in beacons and control frames. All stations receive each other.
+//! whole), errors in beacons, control frames and group-addressed frames. All stations receive each other.
 
 mod build;
 mod cause_account;
@@ -56,8 +56,8 @@ pub use self::config::{Bss, CellConfig, CellStation};
 use self::contention::{ContenderId, Contention};
 use self::effects::Effects;
 use self::frame::TracedFrame;
-pub use self::mac::QueueDiscipline;
 use self::mac::{Category, Mac};
+pub use self::mac::{GroupSourceConfig, QueueDiscipline};
 pub use self::radio::RadioEvent;
 use self::radio::{RadioId, Radios};
 use self::sniffer::Sniffer;
@@ -355,7 +355,8 @@ impl Cell {
     pub fn is_at_rest(&self) -> bool {
         self.macs.iter().all(|mac| match mac {
             Mac::Station(mac) => mac.power_save().is_at_rest(),
-            Mac::AccessPoint(_) | Mac::Peer(_) => true,
+            Mac::AccessPoint(mac) => !mac.has_sources(),
+            Mac::Peer(_) => true,
         })
     }
 

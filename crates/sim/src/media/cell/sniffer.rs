@@ -6,7 +6,7 @@ use airwatt_proto::powersave::{Adaptation, ServiceFlags, StationId};
 use super::CellTrace;
 use super::channel::{Parts, Plan};
 use super::config::CellConfig;
-use super::frame::{ACK_BYTES, Body, Kind, Node, Ppdu, RTS_BYTES, Receiver, TracedFrame};
+use super::frame::{ACK_BYTES, BeaconContent, Body, Kind, Node, Ppdu, RTS_BYTES, Receiver, TracedFrame};
 use crate::net::route::Member;
 /// Records frames and queue lengths.
 #[derive(Clone, Debug)]
@@ -14,6 +14,7 @@ pub(super) struct Sniffer {
     data_rate: Rate,
     control_rate: Rate,
     beacon_rate: Rate,
+    group_rate: Rate,
     /// The members of the cell, with the indices of their BSSs.
     nodes: Vec<(Node, u16)>,
     trace: Option<Box<CellTrace>>,
@@ -22,8 +23,8 @@ pub(super) struct Sniffer {
 impl Sniffer {
     /// Makes a sniffer that records nothing yet.
     pub(super) fn new(config: &CellConfig) -> Self {
-        let CellConfig { data_rate, control_rate, beacon_rate, .. } = *config;
-        Self { data_rate, control_rate, beacon_rate, nodes: Vec::new(), trace: None }
+        let CellConfig { data_rate, control_rate, beacon_rate, group_rate, .. } = *config;
+        Self { data_rate, control_rate, beacon_rate, group_rate, nodes: Vec::new(), trace: None }
     }
 
     /// Adds the next member, which belongs to this BSS.
@@ -64,14 +65,16 @@ impl Sniffer {
             Receiver::Group => Node::All,
         };
         let beacon = match body {
-            Body::Beacon { dtim_count, .. } => Some((*dtim_count, marked)),
+            Body::Beacon { dtim_count, group, .. } => {
+                Some(BeaconContent { dtim_count: *dtim_count, group: *group, marked })
+            }
             _ => None,
         };
         for part in parts.iter() {
             let (from, to) = if part.by_sender { (sender, receiver) } else { (receiver, sender) };
             let is_body = !matches!(part.kind, Kind::Rts | Kind::Cts | Kind::Ack);
             let packet = match body {
-                Body::Data(packet) if is_body => Some(*packet),
+                Body::Data(packet) | Body::Group(packet) if is_body => Some(*packet),
                 _ => None,
             };
             trace.frames.push(TracedFrame {
@@ -85,6 +88,7 @@ impl Sniffer {
                 rate: match part.kind {
                     Kind::Rts | Kind::Cts | Kind::Ack | Kind::PsPoll => self.control_rate,
                     Kind::Beacon => self.beacon_rate,
+                    Kind::Group => self.group_rate,
                     _ => self.data_rate,
                 },
                 bytes: match part.kind {
@@ -97,7 +101,7 @@ impl Sniffer {
                 pm: is_body && ppdu.pm,
                 flags: if is_body { ppdu.flags } else { ServiceFlags::default() },
                 sequence: ppdu.sequence,
-                nav: if beacon.is_some() { Span::ZERO } else { plan.nav(part.kind) },
+                nav: if ppdu.to == Receiver::Group { Span::ZERO } else { plan.nav(part.kind) },
                 packet,
                 beacon: beacon.clone(),
             });

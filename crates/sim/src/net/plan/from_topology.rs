@@ -11,7 +11,7 @@ use super::{
 };
 use crate::media::cell::contention::Access;
 use crate::media::cell::propagation;
-use crate::media::cell::{Bss, CellConfig, CellStation};
+use crate::media::cell::{Bss, CellConfig, CellStation, GroupSourceConfig};
 use crate::media::{CrossTraffic, Direction, PipeConfig, PointToPointConfig};
 use crate::net::route::{MediumId, NodeId};
 use crate::net::transport;
@@ -20,8 +20,8 @@ use crate::scenario::resolve::{
 };
 use crate::scenario::short;
 use crate::scenario::{
-    AccessPoint, Cell, Gateway, Link, MiddleboxConfig, Scenario, StationGroup, Topology, Transport, Wifi,
-    WiredDirection,
+    AccessPoint, Cell, Gateway, GroupTraffic, Link, MiddleboxConfig, Scenario, StationGroup, Topology,
+    Transport, Wifi, WiredDirection,
 };
 use crate::stack::application::Pattern;
 
@@ -232,13 +232,16 @@ fn cell_config(cell: &Cell, beacons: &Beacons<'_>) -> CellConfig {
         cw_max: wifi.cw_max.unwrap_or(timing.cw_max),
     };
     let bytes = |size: Size| u32::try_from(size.as_bytes()).unwrap_or(u32::MAX);
+    let beacon_rate = wifi.beacon_rate.unwrap_or_else(|| standard.default_beacon_rate());
     let ap_buffer = packets(access_point.buffer);
     let first = Access { aifs: timing.sifs + timing.slot, cw_min: 0, cw_max: 0 };
     CellConfig {
         standard,
         data_rate,
         control_rate: wifi.control_rate.unwrap_or_else(|| standard.control_rate(data_rate)),
-        beacon_rate: wifi.beacon_rate.unwrap_or(timing.lowest_rate),
+        beacon_rate,
+        group_rate: wifi.group_rate.unwrap_or(beacon_rate),
+        short_preamble: wifi.short_preamble,
         access_method: wifi.access,
         ap_access: if access_point.priority { first } else { access },
         station_access: access,
@@ -258,7 +261,13 @@ fn cell_config(cell: &Cell, beacons: &Beacons<'_>) -> CellConfig {
             dtim_period: access_point.dtim_period,
             first_beacon,
         },
+        group: access_point.group.iter().map(group_source).collect(),
     }
+}
+
+fn group_source(traffic: &GroupTraffic) -> GroupSourceConfig {
+    let GroupTraffic { kind, hosts, interval, .. } = *traffic;
+    GroupSourceConfig { kind, hosts, interval, bytes: traffic.packet().as_bytes() as u32 }
 }
 
 /// The stations of a cell.

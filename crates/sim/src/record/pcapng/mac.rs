@@ -4,11 +4,10 @@ use airwatt_dot11::{
     BeaconFields, Capability, Elements, FrameControl, FrameKind, Header, MacAddress, QosControl, TimFields,
     encapsulate,
 };
-use airwatt_proto::powersave::StationId;
 
-use super::{FCS_BYTES, first_bit_us, packet};
-use crate::media::cell::frame::{Kind, Node, TracedFrame};
-use crate::net::packet::Payload;
+use super::{FCS_BYTES, first_bit_us, group, packet};
+use crate::media::cell::frame::{BeaconContent, Kind, Node, TracedFrame};
+use crate::net::packet::{GroupPacket, Payload};
 use crate::record::{CellSetting, Setting};
 use airwatt_dot11::phy::Standard;
 
@@ -61,15 +60,17 @@ fn address(setting: &Setting, cell: &CellSetting, node: Node) -> MacAddress {
 /// unknown bytes.
 pub(super) fn encode(setting: &Setting, cell: &CellSetting, frame: &TracedFrame, out: &mut Vec<u8>) -> usize {
     header(setting, cell, frame).encode(out);
-    if let Some((dtim_count, marked)) = &frame.beacon {
-        beacon(setting, cell, frame, (*dtim_count, marked), out);
+    if let Some(content) = &frame.beacon {
+        beacon(setting, cell, frame, content, out);
         fill(out, (frame.bytes as usize).saturating_sub(FCS_BYTES));
     }
     let Some(packet) = &frame.packet else { return out.len() };
-    encapsulate(
-        if matches!(packet.payload, Payload::E2tcp(_)) { ETHER_TYPE_E2TCP } else { ETHER_TYPE_IPV4 },
-        out,
-    );
+    let ether_type = match packet.payload {
+        Payload::E2tcp(_) => ETHER_TYPE_E2TCP,
+        Payload::Group(neighbour) => group::ether_type(neighbour),
+        _ => ETHER_TYPE_IPV4,
+    };
+    encapsulate(ether_type, out);
     let whole = out.len() + packet.bytes as usize;
     packet::encode(setting, packet, out);
     whole
@@ -85,6 +86,7 @@ fn kind_of(frame: &TracedFrame) -> FrameKind {
                 FrameKind::QosData
             }
         }
+        Kind::Group => FrameKind::Data,
         Kind::QosNull => FrameKind::QosNull,
         Kind::Null => FrameKind::Null,
         Kind::PsPoll => FrameKind::PsPoll,
@@ -92,6 +94,14 @@ fn kind_of(frame: &TracedFrame) -> FrameKind {
         Kind::Rts => FrameKind::Rts,
         Kind::Cts => FrameKind::Cts,
         Kind::Ack => FrameKind::Ack,
+    }
+}
+
+/// The group-addressed packet in a frame.
+fn neighbour(frame: &TracedFrame) -> Option<GroupPacket> {
+    match frame.packet?.payload {
+        Payload::Group(packet) => Some(packet),
+        _ => None,
     }
 }
 
@@ -106,7 +116,8 @@ fn header(setting: &Setting, cell: &CellSetting, frame: &TracedFrame) -> Header 
     let has_ds = kind.is_data() && cell.access_point.is_some();
     control.to_ds = has_ds && from_station;
     control.from_ds = has_ds && !from_station;
-    let mut header = Header::new(control, address(setting, cell, frame.to));
+    let to = neighbour(frame).map_or_else(|| address(setting, cell, frame.to), group::destination);
+    let mut header = Header::new(control, to);
     header.duration_id = match (frame.kind, frame.from) {
         // The field contains the AID with both top bits set (9.2.4.2).
         (Kind::PsPoll, Node::Station(station)) => 0xc000 | setting.stations[station as usize].aid,
@@ -114,7 +125,11 @@ fn header(setting: &Setting, cell: &CellSetting, frame: &TracedFrame) -> Header 
     };
     header.address2 = Some(address(setting, cell, frame.from));
     // Null frames end at the access point; packets go further.
-    let end = if frame.packet.is_some() && has_ds { ROUTER } else { bssid(setting, cell) };
+    let end = match neighbour(frame) {
+        Some(packet) => group::source(packet),
+        None if frame.packet.is_some() && has_ds => ROUTER,
+        None => bssid(setting, cell),
+    };
     header.address3 = Some(end);
     header.sequence_control = Some(frame.sequence << 4);
     header.qos = Some(QosControl::new(BEST_EFFORT).with_eosp(frame.flags.eosp));
@@ -125,7 +140,7 @@ fn beacon(
     setting: &Setting,
     cell: &CellSetting,
     frame: &TracedFrame,
-    (dtim_count, marked): (u8, &[StationId]),
+    &BeaconContent { dtim_count, group, ref marked }: &BeaconContent,
     out: &mut Vec<u8>,
 ) {
     let aids: Vec<u16> = marked.iter().map(|station| setting.stations[*station as usize].aid).collect();
@@ -137,15 +152,16 @@ fn beacon(
     };
     let short_slot =
         if matches!(cell.standard, Standard::G | Standard::N24) { Capability::SHORT_SLOT } else { 0 };
+    let short_preamble = if cell.short_preamble { Capability::SHORT_PREAMBLE } else { 0 };
     let header_us = BEACON_HEADER_BITS * 1_000_000 / frame.rate.as_bps();
     BeaconFields {
-        timestamp_us: first_bit_us(cell.standard, frame) + header_us,
+        timestamp_us: first_bit_us(cell, frame) + header_us,
         interval_tu: ((cell.beacon_interval.as_nanos() + TIME_UNIT_NS / 2) / TIME_UNIT_NS) as u16,
-        capability: Capability(Capability::ESS | short_slot),
+        capability: Capability(Capability::ESS | short_slot | short_preamble),
         ssid: SSID,
         rates,
         ds_channel,
-        tim: TimFields { dtim_count, dtim_period: cell.dtim_period, group: false, aids: &aids },
+        tim: TimFields { dtim_count, dtim_period: cell.dtim_period, group, aids: &aids },
         wmm: Some(if cell.uapsd { WMM_UAPSD } else { 0 }),
     }
     .encode(out);

@@ -7,14 +7,15 @@ use std::net::{IpAddr, Ipv4Addr};
 use airwatt_proto::e2tcp::{Addresses, Endpoint};
 use airwatt_proto::tcp::{Flags, Segment};
 
+use super::group;
 use crate::net::packet::{Packet, Payload};
 use crate::net::route::Address;
 use crate::record::Setting;
 
 const PROTOCOL_TCP: u8 = 6;
-const PROTOCOL_UDP: u8 = 17;
+pub(super) const PROTOCOL_UDP: u8 = 17;
 /// IPv4 and TCP headers without options, and the largest size of the options of either (RFC 791 3.1, RFC 9293 3.1).
-const IP_HEADER_BYTES: usize = 20;
+pub(super) const IP_HEADER_BYTES: usize = 20;
 const TCP_HEADER_BYTES: usize = 20;
 const MAX_OPTION_BYTES: usize = 40;
 const OPTION_END: u8 = 0;
@@ -50,6 +51,7 @@ pub(super) fn encode(setting: &Setting, packet: &Packet, out: &mut Vec<u8>) {
             e2tcp.header.encode(addresses, &ZEROS[..usize::from(e2tcp.len)], out);
             out.truncate(out.len() - usize::from(e2tcp.len));
         }
+        Payload::Group(neighbour) => group::encode(*neighbour, packet, out),
         Payload::Bytes(ticket) => out.extend_from_slice(&setting.packets[ticket.index()]),
         Payload::Datagram(_) | Payload::Carried(..) => {
             ends.ip(packet, PROTOCOL_UDP, IP_HEADER_BYTES, out);
@@ -83,13 +85,13 @@ impl Headers {
 }
 
 /// Addresses and ports of sender and receiver.
-struct Ends {
-    from: (Ipv4Addr, u16),
-    to: (Ipv4Addr, u16),
+pub(super) struct Ends {
+    pub(super) from: (Ipv4Addr, u16),
+    pub(super) to: (Ipv4Addr, u16),
 }
 
 impl Ends {
-    fn ip(&self, packet: &Packet, protocol: u8, header: usize, out: &mut Vec<u8>) {
+    pub(super) fn ip(&self, packet: &Packet, protocol: u8, header: usize, out: &mut Vec<u8>) {
         const DONT_FRAGMENT: u16 = 0x4000;
         const TIME_TO_LIVE: u8 = 64;
         let start = out.len();
@@ -134,7 +136,7 @@ impl Ends {
         self.transport_checksum(packet, PROTOCOL_TCP, headers.ip, start, start + 16, out);
     }
 
-    fn udp(&self, packet: &Packet, out: &mut Vec<u8>) {
+    pub(super) fn udp(&self, packet: &Packet, out: &mut Vec<u8>) {
         let start = out.len();
         self.ports(out);
         let length = (packet.bytes as u16).saturating_sub(IP_HEADER_BYTES as u16);

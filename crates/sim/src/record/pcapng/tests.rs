@@ -5,7 +5,7 @@ use airwatt_dot11::{Frame, ManagementBody, check_fcs, snap_payload};
 use pcap_file::pcapng::PcapNgReader;
 
 use super::*;
-use crate::media::cell::frame::{Kind, Node};
+use crate::media::cell::frame::{BeaconContent, Kind, Node};
 use crate::scenario::Scenario;
 
 fn traced(scenario: &str, changes: &[(&str, &str)]) -> RunTrace {
@@ -63,7 +63,7 @@ fn what_was_written_is_what_was_on_the_air() {
             }
             None => assert!(whole),
         }
-        if let Some((dtim_count, marked)) = &frame.beacon {
+        if let Some(BeaconContent { dtim_count, marked, .. }) = &frame.beacon {
             let Ok(Some(ManagementBody::Beacon { elements, .. })) = ManagementBody::decode(&decoded) else {
                 panic!("not a beacon");
             };

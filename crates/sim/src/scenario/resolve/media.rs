@@ -383,6 +383,8 @@ fn difference(one: &Wifi, other: &Wifi) -> Option<(&'static str, String, String)
             ("data_rate", wifi.data_rate.to_string()),
             ("control_rate", wifi.control_rate.map_or_else(|| "none".to_owned(), |rate| rate.to_string())),
             ("beacon_rate", wifi.beacon_rate.map_or_else(|| "none".to_owned(), |rate| rate.to_string())),
+            ("group_rate", wifi.group_rate.map_or_else(|| "none".to_owned(), |rate| rate.to_string())),
+            ("short_preamble", wifi.short_preamble.to_string()),
             ("access", format!("{:?}", wifi.access).to_lowercase()),
             ("txop", wifi.txop.to_string()),
             ("mac_overhead", wifi.mac_overhead.to_string()),

@@ -1,13 +1,19 @@
 //! The MAC of an access point: its BSS, transmission queue and beacons, and the access point's side of power save.
 //!
 //! The stations of the BSS are the members that follow the access point's own.
+//!
+//! Group-addressed frames have the access of beacons, PIFS without backoff, as in access points whose queue of them is released by
+//! the end of a DTIM beacon. Beacons go first. Both share a counter of sequence numbers (802.11-2020 10.3.2.14.2).
 
 use airwatt_base::{Instant, Machine, Slot};
 use airwatt_proto::powersave::{
     AccessPoint, AccessPointInput, AccessPointOutput, Downlink, Heard, Loss, StationId,
 };
 
+use std::collections::VecDeque;
+
 use super::downlink::DownlinkQueue;
+use super::group::GroupSources;
 use super::{Category, FrameLimits};
 use crate::media::cell::config::CellConfig;
 use crate::media::cell::contention::ContenderId;
@@ -34,6 +40,13 @@ pub(crate) struct AccessPointMac {
     queue: DownlinkQueue,
     /// The DTIM count of the beacon that waits or is on the air.
     beacon: Option<u8>,
+    /// The group bit in the TIM of the present or last beacon.
+    group_bit: bool,
+    /// Group-addressed packets that have been released, the next one first.
+    group: VecDeque<Packet>,
+    sources: GroupSources,
+    /// The last sequence number of beacons and group-addressed frames.
+    sequence: u16,
     /// Stations whose released frames the full queue has discarded, until power save has been notified.
     refused: Vec<StationId>,
     buffer_drops: u64,
@@ -49,6 +62,7 @@ impl AccessPointMac {
         [data, beacon]: [ContenderId; 2],
         radio: Option<RadioId>,
         slot: Slot,
+        sources: GroupSources,
     ) -> Self {
         Self {
             member,
@@ -65,6 +79,10 @@ impl AccessPointMac {
             power_save: AccessPoint::new(config.power_save),
             queue: DownlinkQueue::new(config.ap_queue, config.ap_buffer),
             beacon: None,
+            group_bit: false,
+            group: VecDeque::new(),
+            sources,
+            sequence: 0,
             refused: Vec::new(),
             buffer_drops: 0,
             given_up: 0,
@@ -76,9 +94,20 @@ impl AccessPointMac {
         self.power_save.add_station(uapsd);
     }
 
-    /// The time of the next beacon.
+    /// The time of the next beacon or group-addressed packet.
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
-        self.power_save.poll_timeout().map(|timeout| timeout.at)
+        let beacon = self.power_save.poll_timeout().map(|timeout| timeout.at);
+        beacon.into_iter().chain(self.sources.next()).min()
+    }
+
+    /// Whether packets come to the access point by themselves.
+    pub(crate) fn has_sources(&self) -> bool {
+        !self.sources.is_empty()
+    }
+
+    /// Whether the present or last beacon announces group-addressed frames.
+    pub(crate) const fn group_bit(&self) -> bool {
+        self.group_bit
     }
 
     /// Packets that were dropped because a buffer was full.
@@ -125,7 +154,7 @@ impl AccessPointMac {
     pub(super) fn has_frame(&self, category: Category) -> bool {
         match category {
             Category::Data => self.queue.front().is_some(),
-            Category::Beacon => self.beacon.is_some(),
+            Category::Beacon => self.beacon.is_some() || !self.group.is_empty(),
         }
     }
 
@@ -136,18 +165,25 @@ impl AccessPointMac {
                 Some(self.limits.ppdu(mpdu, self.member, self.data_contender, false))
             }
             Category::Beacon => {
-                let body = self.next_beacon()?;
-                let mpdu = Mpdu::new(self.member, body, self.queue.sequence());
+                let body = self.next_broadcast()?;
+                let mut mpdu = Mpdu::new(self.member, body, self.sequence);
+                // More Data is for stations in power save only (802.11-2020 9.2.4.1.8).
+                let is_group = matches!(body, Body::Group(_));
+                mpdu.flags.more_data = is_group && self.group.len() > 1 && self.has_sleeping_station();
                 let ppdu = self.limits.ppdu(&mpdu, self.member, self.beacon_contender, false);
                 Some(Ppdu { to: Receiver::Group, rts: false, ..ppdu })
             }
         }
     }
 
-    /// The beacon that waits or is on the air.
-    pub(super) fn next_beacon(&self) -> Option<Body> {
-        let dtim_count = self.beacon?;
-        Some(Body::Beacon { dtim_count, stations: self.power_save.stations() })
+    /// The beacon or group-addressed packet that is next or on the air.
+    pub(super) fn next_broadcast(&self) -> Option<Body> {
+        let Some(dtim_count) = self.beacon else { return self.group.front().copied().map(Body::Group) };
+        Some(Body::Beacon { dtim_count, group: self.group_bit, stations: self.power_save.stations() })
+    }
+
+    fn has_sleeping_station(&self) -> bool {
+        (0..self.power_save.stations()).any(|station| self.power_save.asleep(station))
     }
 
     /// The first frame of the transmission queue.
@@ -165,6 +201,12 @@ impl AccessPointMac {
             let head = self.queue.front_mut().expect("the frame is still there");
             head.flags = flags;
             head.stamped = true;
+        }
+        if category == Category::Beacon {
+            self.sequence = (self.sequence + 1) & 0xfff;
+            if let Some(dtim_count) = self.beacon {
+                self.group_bit = dtim_count == 0 && self.power_save.group_bit();
+            }
         }
         self.next_ppdu(category).expect("a sender has a frame")
     }
@@ -198,9 +240,16 @@ impl AccessPointMac {
         out: &mut Effects<'_>,
     ) -> bool {
         if ppdu.contender == self.beacon_contender {
-            // A beacon is not acknowledged, so it is not repeated after a collision.
-            self.beacon = None;
-            out.sent_all(self.beacon_contender, self.radio, now);
+            // Nobody acknowledges these frames, so they are not repeated after a collision.
+            if ppdu.kind == Kind::Beacon {
+                self.beacon = None;
+                self.notify(AccessPointInput::BeaconSent { group: self.group_bit }, now, out);
+            } else {
+                self.group.pop_front();
+            }
+            if !self.has_frame(Category::Beacon) {
+                out.sent_all(self.beacon_contender, self.radio, now);
+            }
             return true;
         }
         if !acknowledged {
@@ -229,6 +278,9 @@ impl AccessPointMac {
 
     pub(super) fn handle_timeout(&mut self, now: Instant, out: &mut Effects<'_>) {
         self.power_save.handle_timeout(now);
+        while let Some(packet) = self.sources.take(now) {
+            self.power_save.handle_input(AccessPointInput::DeliverGroup { packet }, now);
+        }
         self.apply_power_save(now, out);
     }
 
@@ -248,6 +300,11 @@ impl AccessPointMac {
                 AccessPointOutput::Transmit { station, frame: Downlink::NullData } => {
                     self.enqueue(station, Body::NullData, now, out);
                 }
+                AccessPointOutput::TransmitGroup { packet } => {
+                    self.group.push_back(packet);
+                    out.join(self.beacon_contender, self.radio, now);
+                }
+                AccessPointOutput::DroppedGroup { .. } => self.buffer_drops += 1,
                 AccessPointOutput::Recall { station } => recalled = Some(station),
                 AccessPointOutput::Beacon { dtim_count } => {
                     self.beacon = Some(dtim_count);

@@ -114,11 +114,6 @@ impl DownlinkQueue {
         self.frames.len() + self.flows.as_ref().map_or(0, FqCodel::len)
     }
 
-    /// The last sequence number that was assigned.
-    pub(super) const fn sequence(&self) -> u16 {
-        self.sequence
-    }
-
     fn number(&mut self, mut mpdu: Mpdu) {
         self.sequence = (self.sequence + 1) & 0xfff;
         mpdu.sequence = self.sequence;

@@ -8,6 +8,7 @@
 
 mod access_point;
 mod downlink;
+mod group;
 mod peer;
 mod queue;
 mod station;
@@ -16,6 +17,8 @@ use airwatt_base::{Instant, Span};
 
 pub(super) use self::access_point::AccessPointMac;
 pub use self::downlink::QueueDiscipline;
+pub use self::group::GroupSourceConfig;
+pub(super) use self::group::GroupSources;
 pub(super) use self::peer::PeerMac;
 pub(super) use self::station::StationMac;
 use super::channel::Parts;
@@ -27,12 +30,12 @@ use super::radio::RadioId;
 use crate::net::packet::Packet;
 use crate::net::route::Member;
 
-/// What a contender sends: the frames of the data queue, or beacons.
+/// What a contender sends: the frames of the data queue, or beacons and group-addressed frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Category {
     /// Data, control and Null frames.
     Data,
-    /// Beacons.
+    /// Beacons, and group-addressed frames after them.
     Beacon,
 }
 
@@ -127,7 +130,7 @@ impl Mac {
     /// What the next frame carries; `None` if no frame waits.
     pub(super) fn next_body(&self, category: Category) -> Option<Body> {
         match self {
-            Self::AccessPoint(mac) if category == Category::Beacon => mac.next_beacon(),
+            Self::AccessPoint(mac) if category == Category::Beacon => mac.next_broadcast(),
             _ => self.front().map(|mpdu| mpdu.body),
         }
     }

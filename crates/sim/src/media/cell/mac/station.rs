@@ -86,9 +86,14 @@ impl StationMac {
         self.join(now, out);
     }
 
-    /// Handles a beacon in which the station's bit of the TIM is `tim`.
-    pub(crate) fn beacon(&mut self, tim: bool, now: Instant, out: &mut Effects<'_>) {
-        self.notify(StationInput::Beacon { tim }, now, out);
+    /// Handles a beacon in which the station's bit of the TIM is `tim`. `group`: group-addressed frames follow it.
+    pub(crate) fn beacon(&mut self, tim: bool, group: bool, now: Instant, out: &mut Effects<'_>) {
+        self.notify(StationInput::Beacon { tim, group }, now, out);
+    }
+
+    /// Handles a group-addressed frame.
+    pub(crate) fn group_received(&mut self, more_data: bool, now: Instant, out: &mut Effects<'_>) {
+        self.notify(StationInput::Group { more_data }, now, out);
     }
 
     /// The power-management mode that the receiver of a frame of this station notes when it has arrived.
@@ -164,7 +169,7 @@ impl StationMac {
                 let frame = Uplink::Control(control);
                 self.notify(StationInput::Sent { frame, delivered }, now, out);
             }
-            Body::NullData | Body::Beacon { .. } => {}
+            Body::NullData | Body::Group(_) | Body::Beacon { .. } => {}
         }
     }
 
