@@ -1,4 +1,4 @@
-"""Draws the pictures of the README, of docs/topologies.md and of docs/models anew, each with the command of its page.
+"""Draws the pictures of the README, of docs/topologies.md, docs/office.md and docs/models anew, each with the command of its page.
 
 Left out: docs/img/ackloss-rates.png and emulation-fig2.9a.png, which need root and real time (their pages say how they
 are made), and bata-*.png, which tests/reference/bata_figures.py draws from a sweep of minutes.
@@ -15,6 +15,7 @@ IMAGES = Path(__file__).parents[1] / "docs" / "img"
 TOPOLOGIES = ("two-hops", "two-cells", "two-access-points", "four-in-a-row")
 COMMANDS = {
     "compare.png": ["compare", "fast-dsl", "--policy", "active,psm"],
+    "office.png": ["compare", "office", "--vary", "station.listen_interval=1,3,10"],
     "timeline.png": ["run", "fast-dsl", "--policy", "psm"],
     **{f"{name}.png": ["scenarios", name] for name in TOPOLOGIES},
     **{f"models/{name}.png": ["model", name, "--validate"] for name in models.ALL},

@@ -71,6 +71,25 @@ def retransmitted(run: RunResult) -> float:
     return math.fsum(flow.segments_retransmitted for flow in run.flows)
 
 
+def causes(runs: Sequence[RunResult]) -> list[tuple[str, float]]:
+    """Shares of the energy of all stations over several runs by cause, the largest first, without those of nothing."""
+    energies: dict[str, float] = {}
+    for run in runs:
+        for station in run.stations:
+            for name, spent in station.energy_by_cause_j.items():
+                added_j = math.fsum(spent.values()) if name == "flow" else spent
+                label = cause_name(name)
+                energies[label] = energies.get(label, 0.0) + added_j
+    total = math.fsum(energies.values()) or 1.0
+    found = [(name, energy_j / total) for name, energy_j in energies.items() if energy_j]
+    return sorted(found, key=lambda entry: -entry[1])
+
+
+def cause_name(name: str) -> str:
+    """A cause as tables and pictures have it."""
+    return "packets of flows" if name == "flow" else name.replace("_", " ")
+
+
 def over(runs: Sequence[RunResult], number: Number) -> Estimate:
     """The mean and interval of one number over several runs."""
     return estimate([number(run) for run in runs])

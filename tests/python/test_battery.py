@@ -85,3 +85,36 @@ def test_analyze_has_a_battery_and_thresholds_of_findings(airwatt):
     assert wrong.status == 2
     assert "findings.frob.count" in wrong.err
     assert airwatt(*short, "--set", "flow.0.start=1s").status == 2
+
+
+def test_compare_says_what_each_choice_costs_and_why(airwatt):
+    shown = airwatt.output(["compare", "idle", "--policy", "active,psm", "--battery", "1000mAh@3.7V"])
+    # 84 mA, 13,320 J at 84 mA x 3.3 V; 1.4 mA, at 4.62 mW.
+    assert all(words in shown for words in ("84.00 mA", "13.3 h", "1.40 mA", "33.4 days", "mostly for")), shown
+    assert "idle 99" in shown
+    assert "goodput" not in shown
+    document = airwatt("compare", "idle", "--policy", "active,psm", "--battery", "1000mAh", "--json").json
+    active, psm = document["battery"]["rows"]
+    assert active["choice"] == {"policy": "active"}
+    assert active["average_current_a"] == pytest.approx(84e-3)
+    assert psm["lasts_s"] == pytest.approx(3600 * 1000 / 1.4, rel=0.002)
+
+
+def test_a_host_beside_the_radio_is_a_cause_with_a_share(airwatt):
+    shown = airwatt.output(["run", "idle", "--battery", "1000mAh,load=0.6mA"])
+    # 1.4 mA and 0.6 mA: 2 mA, of which the host has 30 %, 48 mAh and 14.4 mAh a day.
+    assert all(words in shown for words in ("2.00 mA", "48 mAh", "20.8 days")), shown
+    host = next(line for line in shown.splitlines() if line.startswith("host and sensors"))
+    assert "30.0 %" in host
+    assert "14.4 mAh" in host
+
+
+def test_models_have_charges_of_their_powers_and_energies(airwatt):
+    shown = airwatt.output(["model", "tcp-energy", "--radio", "esp32-c3", "--battery", "1000mAh"])
+    document = airwatt("model", "tcp-energy", "--radio", "esp32-c3", "--battery", "1000mAh", "--json").json
+    energy_j = document["points"][0]["results"]["cam_j"]
+    assert document["battery"]["points"][0]["cam_j"]["times"] == pytest.approx(11_880 / energy_j)
+    assert f"{energy_j / 3.3 / 3.6:.4g} mAh" in shown
+    wrong = airwatt("model", "ack-gap", "--battery", "1000mAh@3.7V")
+    assert wrong.status == 2
+    assert wrong.is_one_line("expected a model with a power or an energy")

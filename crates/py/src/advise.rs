@@ -19,7 +19,11 @@ pub(crate) fn advise_candidates() -> String {
 fn candidate(candidate: &Candidate) -> Value {
     let parameters =
         candidate.setting.iter().map(|(key, value)| ((*key).to_owned(), json!(value.to_string())));
-    json!({ "policy": candidate.policy, "parameters": Value::Object(parameters.collect()) })
+    json!({
+        "policy": candidate.policy,
+        "parameters": Value::Object(parameters.collect()),
+        "listen_interval": candidate.listen_interval,
+    })
 }
 
 /// What the models give for a scenario, as JSON: candidates, which of them to simulate, and tunnels.

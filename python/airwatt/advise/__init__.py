@@ -13,7 +13,8 @@ changes of the transport, tunnels in runs.
 
 from airwatt.advise.answer import Advice, Candidate, Figures, Row, candidates
 from airwatt.advise.captured import advise_capture
-from airwatt.advise.question import APPLICATIONS, CAPTURES, energy, flow, is_capture, quantity, scenario_of
+from airwatt.advise.keep_alives import KeepAlives, interval_of
+from airwatt.advise.question import APPLICATIONS, CAPTURES, flow, is_capture, quantity, scenario_of
 from airwatt.advise.runs import CONFIRM, advise
 
 __all__ = [
@@ -23,12 +24,13 @@ __all__ = [
     "Advice",
     "Candidate",
     "Figures",
+    "KeepAlives",
     "Row",
     "advise",
     "advise_capture",
     "candidates",
-    "energy",
     "flow",
+    "interval_of",
     "is_capture",
     "quantity",
     "scenario_of",

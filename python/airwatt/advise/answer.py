@@ -7,10 +7,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airwatt import _core
 from airwatt._core import SCHEMA, __version__
+from airwatt.advise import platforms
+
+if TYPE_CHECKING:
+    from airwatt.advise.keep_alives import KeepAlives
+    from airwatt.battery import Battery
 
 
 @dataclass(frozen=True)
@@ -19,11 +24,15 @@ class Candidate:
 
     policy: str
     parameters: tuple[tuple[str, str], ...] = ()
+    listen_interval: int | None = None
+    """In beacons; None for that of the scenario or, in a replay, every beacon."""
 
     @property
     def overrides(self) -> list[tuple[str, str]]:
         """As keys of a scenario."""
-        return [("policy", self.policy), *((f"station.power_save.{key}", value) for key, value in self.parameters)]
+        listening = [] if self.listen_interval is None else [("station.listen_interval", str(self.listen_interval))]
+        own = [(f"station.power_save.{key}", value) for key, value in self.parameters]
+        return [("policy", self.policy), *own, *listening]
 
 
 @dataclass(frozen=True)
@@ -74,7 +83,11 @@ class Advice:
     """Delay bounds in s, and the power of the tunnel in W."""
     from_capture: bool = False
     """Replayed packets take the place of simulated flows."""
-    battery_j: float | None = None
+    battery: Battery | None = None
+    voltage_v: float | None = None
+    """Of the radio's profile."""
+    keep_alives: list[KeepAlives] = field(default_factory=list)
+    """What keep-alives cost, for each candidate that was run."""
     _choice: dict[str, Any] = field(default_factory=dict)
     """The decision of the core, by indices of rows."""
 
@@ -140,10 +153,10 @@ class Advice:
         """How long the radio alone could run on the battery: with the advice, and always awake."""
         ranked, awake = self.ranked, [row for row in self.rows if row.candidate.policy == "active"]
         named = {"as advised": ranked[:1], "active": awake[:1]}
-        if self.battery_j is None:
+        if self.battery is None:
             return {}
         return {
-            name: self.battery_j / row.simulation.power_w
+            name: self.battery.lasts_s(row.simulation.power_w, self.voltage_v)
             for name, rows in named.items()
             for row in rows
             if row.simulation and row.simulation.power_w > 0
@@ -170,14 +183,23 @@ class Advice:
             "delay_disagreements": [self._shown(row) for row in self.late],
             "ideal": None if self.bound is None else vars(self.bound),
             "battery_lasts_s": self.battery_lasts_s,
+            "settings": platforms.settings(ranked[0].candidate) if ranked else [],
+            "keep_alives": [one.to_dict() for one in self.keep_alives],
             "tunnel": self.tunnel,
             "tunnel_curve": [{"delay_bound_s": bound, "power_w": power} for bound, power in self.tunnel_curve],
         }
+
+    def current_a(self, row: Row) -> float | None:
+        """Mean current of a candidate's radio; None without a voltage or a run."""
+        volts = self.voltage_v if self.battery is None else self.battery.voltage(self.voltage_v)
+        return row.simulation.power_w / volts if row.simulation is not None and volts else None
 
     def _shown(self, row: Row) -> dict[str, Any]:
         return {
             "policy": row.candidate.policy,
             "parameters": dict(row.candidate.parameters),
+            "listen_interval": row.candidate.listen_interval,
+            "average_current_a": self.current_a(row),
             "model": None if row.model is None else vars(row.model),
             "simulation": None if row.simulation is None else vars(row.simulation),
             "model_error": self.model_error(row),
@@ -203,4 +225,4 @@ def rows_of(plan: dict[str, Any]) -> list[Row]:
 
 
 def _candidate(entry: dict[str, Any]) -> Candidate:
-    return Candidate(entry["policy"], tuple(entry["parameters"].items()))
+    return Candidate(entry["policy"], tuple(entry["parameters"].items()), entry["listen_interval"])

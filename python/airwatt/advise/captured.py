@@ -51,14 +51,21 @@ def advise_capture(
         )
     rows = rows_of(json.loads(_core.advise_analysis(first, budget_s, confirm)))
     confirmed = [row for row in rows if row.confirm]
-    names = {_name(row.candidate): row for row in confirmed}
-    document = analyze(policies=[*names, "ideal"], on_progress=on_progress).to_dict()
-    advice = Advice(budget_s, str(capture), document["radio"], rows, 1, seed, from_capture=True)
-    for replay in document["policies"]:
-        if replay["policy"] == "ideal":
-            advice.bound = _figures(replay)
-        else:
-            names[replay["policy"]].simulation = _figures(replay)
+    radio_name = str(first["radio"])
+    advice = Advice(
+        budget_s, str(capture), radio_name, rows, 1, seed, from_capture=True, voltage_v=first.get("voltage_v")
+    )
+    # A listen interval is a setting of the cell: replays of one have an analysis of their own.
+    for beacons in dict.fromkeys([None, *(row.candidate.listen_interval for row in confirmed)]):
+        names = {_name(row.candidate): row for row in confirmed if row.candidate.listen_interval == beacons}
+        own = [] if beacons is None else [("station.listen_interval", str(beacons))]
+        asked = [*names, "ideal"] if beacons is None else list(names)
+        document = analyze(policies=asked, settings=[*settings, *own], on_progress=on_progress).to_dict()
+        for replay in document["policies"]:
+            if replay["policy"] == "ideal":
+                advice.bound = _figures(replay)
+            else:
+                names[replay["policy"]].simulation = _figures(replay)
     return advice.decide()
 
 

@@ -47,17 +47,6 @@ def quantity(option: str, text: str, kind: str) -> float:
     return read
 
 
-def energy(option: str, text: str) -> float:
-    """Reads an energy, `11.4Wh` or `40kJ`, in joules. Raises `InputError`."""
-    try:
-        read = Quantity(text, "energy").value
-    except InputError:
-        read = 0.0
-    if read <= 0:
-        raise InputError(f"{option}: expected an energy above zero with J or Wh, as in 11.4Wh, got {text!r}")
-    return read
-
-
 def flow(text: str) -> dict[str, Any]:
     """Reads `DIRECTION:APPLICATION:AMOUNT[:PACKET]`, as in `up:cbr:64kbps:160B`. Raises `InputError`."""
     parts = text.split(":")

@@ -76,11 +76,12 @@ def advise(
     confirm: int = CONFIRM,
     set: Mapping[str, object] | None = None,  # noqa: A002 - the name of the option
     limit: str | None = None,
+    keep_alive_s: float | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Advice:
     """Finds what spends least on a scenario's traffic within a delay budget. Raises `InputError`, `RunError`.
 
-    `limit` bounds each run, as in `airwatt.run`.
+    `limit` bounds each run, as in `airwatt.run`. With `keep_alive_s` keep-alives of this mean interval are priced.
     """
     laboratory.check_seeds(seed, runs)
     loaded = laboratory.load(scenario, (), set)
@@ -108,6 +109,12 @@ def advise(
     advice = Advice(
         budget_s, loaded.name, ", ".join(sorted({one["radio"] for one in text["station"]})), rows, runs, seed
     )
+    advice.voltage_v = laboratory.radio(text["station"][0]["radio"]).voltage_v
+    if keep_alive_s is not None:
+        from airwatt.advise import keep_alives
+
+        candidates = [row.candidate for row in confirmed if row.simulation]
+        advice.keep_alives = keep_alives.price(loaded, candidates, keep_alive_s, seed)
     advice.bound = None if isinstance(least, str) else _figures(least, awake)
     advice.tunnel, advice.tunnel_curve = plan["tunnel"], plan["tunnel_curve"]
     return advice.decide()

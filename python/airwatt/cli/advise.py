@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated
 
 from airwatt import laboratory
@@ -14,7 +14,7 @@ from airwatt.cli.parameters import Argument, Exit, Option
 from airwatt.cli.progress import bar
 
 if TYPE_CHECKING:
-    from airwatt.advise import Advice, Row
+    from airwatt.advise import Advice, Candidate, Row
     from airwatt.cli.layout import Table
 
 EPILOG = """\b
@@ -33,7 +33,8 @@ Examples:
   airwatt advise --delay 100ms --flow down:request-response:1s --runs 5
   airwatt advise slow-dsl --delay 50ms --set flow.application.size=2MB --radio ar5004
   airwatt advise captures/tcp-download.pcapng --delay 30ms
-  airwatt advise --delay 1s --flow down:interactive:30s --battery 11.4Wh
+  airwatt advise --delay 1s --flow down:interactive:30s --battery 1000mAh@3.7V
+  airwatt advise idle --delay 1s --keep-alive 30s --battery 1000mAh
 """
 
 FAILED = 1
@@ -62,10 +63,18 @@ def command(
         int, Option("--confirm", metavar="N", min=1, help="How many of the models' best are simulated.")
     ] = 4,
     station: Annotated[str | None, Option("--station", metavar="ADDR", help="The station in a capture.")] = None,
-    battery: Annotated[
-        str | None,
-        Option("--battery", metavar="ENERGY", help="Say how long the radio alone could run on it, as in 11.4Wh."),
+    cross: Annotated[
+        str | None, Option("--cross", metavar="RATE", help="Traffic of others on the line down, which delays packets.")
     ] = None,
+    loss: Annotated[
+        str | None,
+        Option("--loss", metavar="SHARE", help="Share of the attempts at a frame on the air that fail, 0 to below 1."),
+    ] = None,
+    keep_alive: Annotated[
+        str | None,
+        Option("--keep-alive", metavar="TIME", help="Price keep-alives of this mean interval, and of longer ones."),
+    ] = None,
+    battery: options.Battery = None,
     set_: options.Set = None,
     seed: options.Seed = 1,
     runs: options.Runs = 3,
@@ -85,11 +94,31 @@ def command(
     limits = options.thresholds(fail_if)
     check_picture("--plot", plot)
     budget = advise.quantity("--delay", delay, "time")
-    battery_j = None if battery is None else advise.energy("--battery", battery)
-    settings = _settings(radio, {"wired.rtt": rtt, "wired.down.rate": down, "wired.up.rate": up}, set_)
+    lasting = options.battery(battery)
+    keep_alive_s = None if keep_alive is None else advise.interval_of(keep_alive)
+    settings = _settings(
+        radio,
+        {
+            "wired.rtt": rtt,
+            "wired.down.rate": down,
+            "wired.up.rate": up,
+            "wired.down.cross.rate": cross,
+            "wifi.frame_error_rate": loss,
+        },
+        set_,
+    )
     _check_source(source, flow)
     if source is not None and advise.is_capture(source):
-        _only_for_scenarios(rtt, down, up)
+        _only_for_scenarios(
+            {
+                "--rtt": rtt,
+                "--down": down,
+                "--up": up,
+                "--cross": cross,
+                "--loss": loss,
+                "--keep-alive": keep_alive,
+            }
+        )
         reader = options.parser_of_captures(user)
         with bar(source) as on_progress:
             found = advise.advise_capture(
@@ -108,8 +137,8 @@ def command(
         for option, value in {"--station": station, "--user": user}.items():
             if value is not None:
                 raise InputError(f"{option} {value}: expected a capture beside it, got none")
-        found = _simulated(source, flow or [], settings, duration, limit, (budget, runs, seed, confirm))
-    found.battery_j = battery_j
+        found = _simulated(source, flow or [], settings, duration, limit, keep_alive_s, (budget, runs, seed, confirm))
+    found.battery = lasting
     document = found.to_dict()
     if plot is not None:
         from airwatt.plots import advise as picture
@@ -132,6 +161,7 @@ def _simulated(
     settings: dict[str, str],
     duration: str,
     limit: str | None,
+    keep_alive_s: float | None,
     how: tuple[float, int, int, int],
 ) -> Advice:
     """Gives the advice for a scenario, or for one that the flows make."""
@@ -152,6 +182,7 @@ def _simulated(
             confirm=confirm,
             set=settings or None,
             limit=limit,
+            keep_alive_s=keep_alive_s,
             on_progress=on_progress,
         )
 
@@ -172,8 +203,7 @@ def _check_source(source: str | None, flow: list[str] | None) -> None:
         raise InputError(f"--flow {flow[0]}: expected no scenario or capture beside it, got {source}")
 
 
-def _only_for_scenarios(rtt: str | None, down: str | None, up: str | None) -> None:
-    given = {"--rtt": rtt, "--down": down, "--up": up}
+def _only_for_scenarios(given: Mapping[str, object]) -> None:
     for option, value in given.items():
         if value:
             raise InputError(
@@ -195,7 +225,10 @@ def _parts(found: Advice) -> Iterator[str | Table]:
     kept = [index for index in range(len(heads)) if modelled or index != 5]
     rows = [[cells[index] for index in kept] for cells in (_cells(rows, found) for rows in _grouped(confirmed))]
     yield table([heads[index] for index in kept], rows, left=1)
+    yield from _charges(found, confirmed)
     yield from _verdict(found)
+    yield from _keep_alives(found)
+    yield from _how_to_set(found)
     skipped = [row for row in found.rows if not row.simulation]
     if skipped:
         names = ", ".join(_name(row) for row in skipped)
@@ -242,7 +275,68 @@ def _percent(share: float) -> str:
 
 
 def _name(row: Row) -> str:
-    return " ".join([row.candidate.policy, *(value for _, value in row.candidate.parameters)])
+    return _candidate_name(row.candidate)
+
+
+def _candidate_name(candidate: Candidate) -> str:
+    skipping = [] if candidate.listen_interval is None else [f"every {candidate.listen_interval} beacons"]
+    return " ".join([candidate.policy, *(value for _, value in candidate.parameters), *skipping])
+
+
+def _charges(found: Advice, confirmed: list[Row]) -> Iterator[Table]:
+    """Current and charge a day of each candidate, and how long the battery lasts."""
+    from airwatt.cli import charge
+    from airwatt.cli.tables import table
+
+    if not charge.has_any([found.voltage_v], found.battery):
+        return
+    rows = [
+        ["\n".join(map(_name, rows)), *charge.cells(figures.power_w, found.voltage_v, found.battery)]
+        for rows in _grouped(confirmed)
+        if (figures := rows[0].simulation) is not None
+    ]
+    yield table(["policy", *charge.heads(found.battery)], rows)
+
+
+def _keep_alives(found: Advice) -> Iterator[str | Table]:
+    from airwatt.cli import charge
+    from airwatt.cli.tables import quantity, table
+
+    if not found.keep_alives:
+        return
+    volts = found.voltage_v if found.battery is None else found.battery.voltage(found.voltage_v)
+
+    def amount(energy_j: float) -> str:
+        return charge.charge(energy_j, volts) if volts else quantity(energy_j, "J")
+
+    first = found.keep_alives[0]
+    longer = [interval_s for interval_s in first.day_j if interval_s != first.interval_s]
+    rows = [
+        [
+            _candidate_name(one.candidate),
+            quantity(one.one_j, "J"),
+            amount(one.day_j[one.interval_s]),
+            *(amount(one.saved_j[interval_s]) for interval_s in longer),
+        ]
+        for one in found.keep_alives
+    ]
+    yield f"keep-alives that the station sends each {quantity(first.interval_s, 's')}, without other traffic:"
+    heads = [
+        "policy",
+        "one costs",
+        "a day",
+        *(f"each {quantity(interval_s, 's')} saves a day" for interval_s in longer),
+    ]
+    yield table(heads, rows)
+
+
+def _how_to_set(found: Advice) -> Iterator[str]:
+    """How the best candidate is set on each platform."""
+    from airwatt.advise import platforms
+
+    if found.ranked:
+        text = [f"to set {_name(found.ranked[0])}:", *platforms.lines(found.ranked[0].candidate)]
+        yield "\n".join(textwrap.fill(line, _COLUMNS, subsequent_indent="    ") for line in text)
 
 
 def _verdict(found: Advice) -> Iterator[str]:
@@ -261,7 +355,7 @@ def _verdict(found: Advice) -> Iterator[str]:
         lines.append(f"runner-up  {_name(found.runner_up)}: {_costs(found, found.runner_up)}{chance}")
     if found.bound is not None:
         lines.append(f"ideal      {quantity(found.bound.energy_j, 'J')}: {_ideal(found)}")
-    if found.battery_j is not None and best.simulation is not None:
+    if found.battery is not None and best.simulation is not None:
         lines.append(f"battery    {_lasts(found)}")
     lines += _more_delay(found)
     if found.tunnel is not None:
@@ -292,15 +386,11 @@ def _ideal(found: Advice) -> str:
 
 
 def _lasts(found: Advice) -> str:
-    lasting = found.battery_lasts_s
-    times = ", ".join(f"{name} {_long(seconds)}" for name, seconds in lasting.items())
-    return f"{(found.battery_j or 0.0) / 3600:.3g} Wh last the radio alone: {times}"
+    from airwatt.battery import lasting
 
-
-def _long(seconds: float) -> str:
-    """Writes a duration: in hours up to two days, then in days."""
-    hours = seconds / 3600
-    return f"{hours:.3g} h" if hours < 48 else f"{hours / 24:.3g} days"
+    assert found.battery is not None
+    times = ", ".join(f"{name} {lasting(seconds)}" for name, seconds in found.battery_lasts_s.items())
+    return f"{found.battery.text} lasts: {times}"
 
 
 def _costs(found: Advice, row: Row) -> str:

@@ -1,6 +1,8 @@
 """`airwatt compare`: the same traffic under several choices, side by side."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +15,7 @@ from airwatt.cli.progress import bar
 from airwatt.results import ComparedRow, Comparison
 
 if TYPE_CHECKING:
+    from airwatt.battery import Battery
     from airwatt.cli.layout import Table
 
 EPILOG = """\b
@@ -20,6 +23,7 @@ Examples:
   airwatt compare fast-dsl --policy active,psm
   airwatt compare fast-dsl --policy active,psm --runs 5 --plot compare.png
   airwatt compare fast-dsl --policy all
+  airwatt compare idle --policy active,timeout,psm --battery 1000mAh@3.7V
 """
 
 
@@ -40,9 +44,11 @@ def command(
     limit: options.EventLimit = None,
     json: options.Json = False,
     plot: options.Plot = None,
+    battery: options.Battery = None,
     fail_if: options.FailIf = None,
 ) -> None:
     """Run the same traffic under each choice. Several kinds of choice make their product."""
+    lasting = options.battery(battery)
     check_picture("--plot", plot)
     chosen = {
         "policy": _policies(scenario, options.names("--policy", policy), dict(options.overrides(set_))),
@@ -76,9 +82,9 @@ def command(
             picture.draw(comparison, plot)
         note_file(plot)
     if json:
-        print_json(comparison.to_dict())
+        print_json(comparison.to_dict() | ({} if lasting is None else {"battery": _battery(comparison, lasting)}))
     else:
-        _print_table(comparison)
+        _print_table(comparison, lasting)
     if interrupted is not None:
         raise interrupted
     options.hold(limits, comparison)
@@ -104,7 +110,7 @@ def _varied(texts: Sequence[str] | None) -> dict[str, list[str]]:
     return varied
 
 
-def _print_table(comparison: Comparison) -> None:
+def _print_table(comparison: Comparison, battery: Battery | None) -> None:
     from airwatt import aggregates
     from airwatt.cli.tables import count, estimate, percent, table
 
@@ -114,10 +120,13 @@ def _print_table(comparison: Comparison) -> None:
     reference, head = (bounds[0].mean, "ideal +") if len(bounds) == 1 else (energies[0].mean, "")
     everything = [run for row in comparison.rows for run in row.runs]
     answers, streams = (all(map(kind, everything)) for kind in (aggregates.answers, aggregates.streams))
+    flows = any(run.flows for run in everything)
     served: list[aggregates.Number] = (
         [partial(aggregates.response_s, percentile=percentile) for percentile in aggregates.PERCENTILES]
         if answers or streams
         else [aggregates.completed_s]
+        if flows
+        else []
     )
     rows = []
     for row, energy in zip(comparison.rows, energies, strict=True):
@@ -125,26 +134,77 @@ def _print_table(comparison: Comparison) -> None:
         rows.append(
             [
                 *row.choice.values(),
-                *([] if answers else [estimate(aggregates.over(runs, aggregates.goodput_bps), "b/s")]),
+                *([] if answers or not flows else [estimate(aggregates.over(runs, aggregates.goodput_bps), "b/s")]),
                 *(estimate(aggregates.over(runs, number), "s", short=len(served) > 1) for number in served),
                 estimate(energy, "J"),
                 _relative(energy.mean, reference),
                 percent(aggregates.over(runs, partial(aggregates.share, state="sleep")).mean),
                 *([] if streams else [count(aggregates.over(runs, aggregates.wakeups).mean)]),
-                *([] if answers or streams else [count(aggregates.over(runs, aggregates.retransmitted).mean)]),
+                *(
+                    []
+                    if answers or streams or not flows
+                    else [count(aggregates.over(runs, aggregates.retransmitted).mean)]
+                ),
             ]
         )
-    choices = list(comparison.rows[0].choice)
+    choices = _short(list(comparison.rows[0].choice))
     first, last = ["goodput", "done at"], ["wake-ups", "resent"]
     if answers:
         first, last = list(aggregates.PERCENTILES), ["wake-ups"]
     elif streams:
         first, last = ["goodput", *aggregates.PERCENTILES], []
+    elif not flows:
+        first, last = [], ["wake-ups"]
     heads = [*choices, *first, "energy", head, "asleep", *last]
     parts: list[str | Table] = [_headline(comparison), table(heads, rows, left=len(choices))]
+    parts += _currents(comparison, battery)
     if comparison.interrupted:
         parts.append("interrupted: the rows above are what was finished")
     show(*parts)
+
+
+def _currents(comparison: Comparison, battery: Battery | None) -> Iterator[Table]:
+    """Current and charge a day of the mean station, how long its battery lasts, and what most was spent on."""
+    from airwatt.cli import charge
+    from airwatt.cli.tables import table
+
+    rows = [row for row in comparison.rows if row.runs and row.runs[0].stations]
+    volts = [charge.voltage(row.runs[0]) for row in rows]
+    if not charge.has_any(volts, battery):
+        return
+    cells = [
+        [*row.choice.values(), *charge.cells(charge.power_w(row.runs), radio_v, battery), charge.mostly(row.runs)]
+        for row, radio_v in zip(rows, volts, strict=True)
+    ]
+    choices = _short(list(rows[0].choice))
+    heads = [*choices, *charge.heads(battery), "mostly for"]
+    yield table(heads, cells, left=len(choices), also_left=[len(heads) - 1])
+
+
+def _battery(comparison: Comparison, battery: Battery) -> dict[str, object]:
+    """How long the battery of the mean station lasts under each choice, for the JSON document."""
+    from airwatt.cli import charge
+
+    rows = [
+        {"choice": dict(row.choice), **charge.document(charge.power_w(row.runs), charge.voltage(row.runs[0]), battery)}
+        for row in comparison.rows
+        if row.runs and row.runs[0].stations
+    ]
+    return {"text": battery.text, "rows": rows}
+
+
+def _short(keys: list[str]) -> list[str]:
+    """The last parts of keys, as many as tell them apart: `mean_gap` instead of `flow.application.mean_gap`."""
+
+    def tail(key: str, count: int) -> str:
+        return ".".join(key.split(".")[-count:])
+
+    def least(key: str) -> str:
+        counts = range(1, key.count(".") + 2)
+        unique = (tail(key, n) for n in counts if [tail(other, n) for other in keys].count(tail(key, n)) == 1)
+        return next(unique, key)
+
+    return [least(key) for key in keys]
 
 
 def _is_ideal(row: ComparedRow) -> bool:

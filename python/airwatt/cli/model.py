@@ -14,6 +14,7 @@ from airwatt.cli.parameters import Argument, Exit, Option
 from airwatt.record import Record
 
 if TYPE_CHECKING:
+    from airwatt.battery import Battery
     from airwatt.models import Model
 
 EPILOG = """\b
@@ -28,6 +29,7 @@ Examples:
   airwatt model tcp-energy --param p=0.001 --param m=1,2,5,10
   airwatt model tcp-energy --param rtt=50ms:300ms:5ms --plot energy.png
   airwatt model sctp-tunnel --param q=0.1 --param up=1.2Mbps:8Mbps:400kbps
+  airwatt model tcp-energy --radio esp32-c3 --battery 1000mAh
   airwatt model mac-frame --validate
 """
 
@@ -60,6 +62,7 @@ def command(
         Option("--runs", metavar="N", help="With --validate: runs of each point. [default: the model's]"),
     ] = None,
     seed: Annotated[int, Option("--seed", metavar="N", help="With --validate: seed of the first run.")] = 1,
+    battery: options.Battery = None,
     json: options.Json = False,
     plot: options.Plot = None,
 ) -> None:
@@ -71,12 +74,14 @@ def command(
 
     check_picture("--plot", plot)
     if name == "list":
-        _refuse_with_list(param, radio, results, plot, describe, validate)
+        _refuse_with_list(param, radio, results, plot, describe, validate, battery)
         _print_list(json)
         return
     model = models.find(name)
     if validate:
-        _refuse_with_validate({"--param": param, "--radio": radio, "--show": results, "--describe": describe})
+        _refuse_with_validate(
+            {"--param": param, "--radio": radio, "--show": results, "--describe": describe, "--battery": battery}
+        )
         _validate(model, runs, seed, json, plot)
         return
     if runs is not None:
@@ -84,6 +89,8 @@ def command(
     if describe:
         _print_description(model, json)
         return
+    lasting = options.battery(battery)
+    radio_v = _voltage(radio)
     given = _given(model, param)
     if radio is not None:
         powers = {key: [value] for key, value in models.radio(radio).items() if key in model.parameters}
@@ -98,12 +105,73 @@ def command(
         with writing("--plot", plot):
             picture.draw(document, model, shown if results else None, plot)
         note_file(plot)
+    if lasting is not None:
+        document["battery"] = _battery(model, document, lasting, radio_v)
     if json:
         print_json(document)
     elif len(document["points"]) == 1:
         _print_point(model, document, shown if results else list(model.results))
+        _print_charges(model, document, lasting, radio_v)
     else:
         _print_points(model, document, shown)
+        _print_charges(model, document, lasting, radio_v)
+
+
+def _voltage(radio: str | None) -> float | None:
+    """The voltage of a radio's profile."""
+    from airwatt import laboratory
+
+    return None if radio is None else laboratory.radio(radio).voltage_v
+
+
+def _battery(model: Model, document: Mapping[str, Any], battery: Battery, radio_v: float | None) -> dict[str, Any]:
+    """How long the battery lasts at each power, and for how many times each energy it is enough, by point."""
+    from airwatt.cli import charge
+
+    units = {name: field.unit for name, field in model.results.items() if field.unit in ("W", "J")}
+    if not units:
+        raise InputError(f"--battery {battery.text}: expected a model with a power or an energy, got {model.name}")
+    usable_j = battery.capacity_j(radio_v) * (1 - battery.cutoff)
+
+    def of(name: str, value: float) -> dict[str, Any]:
+        if units[name] == "W":
+            return charge.document(value, radio_v, battery)
+        return {"times": usable_j / value if value > 0 else None}
+
+    points = [
+        {"at": point["at"], **{name: of(name, point["results"][name]) for name in units}}
+        for point in document["points"]
+    ]
+    return {"text": battery.text, "points": points}
+
+
+def _print_charges(model: Model, document: Mapping[str, Any], battery: Battery | None, radio_v: float | None) -> None:
+    """Currents of the model's powers and charges of its energies, where a voltage or a battery is known."""
+    from airwatt.cli import charge
+    from airwatt.cli.tables import NOTHING, count, table
+
+    if not charge.has_any([radio_v], battery):
+        return
+    volts = radio_v if battery is None else battery.voltage(radio_v)
+    powers, energies = [], []
+    for point in document["points"][:MAX_ROWS]:
+        place = [_text(model.parameters[name], value) for name, value in point["at"].items()]
+        for name, field in model.results.items():
+            value = point["results"][name]
+            if field.unit == "W":
+                powers.append([*place, name, *charge.cells(value, radio_v, battery)])
+            elif field.unit == "J":
+                times = battery.capacity_j(radio_v) * (1 - battery.cutoff) / value if battery and value > 0 else None
+                enough = (
+                    [] if battery is None else [NOTHING if times is None else f"{count(float(round(times)))} times"]
+                )
+                energies.append([*place, name, charge.charge(value, volts), *enough])
+    varied = [model.parameters[name].short_name for name in document["points"][0]["at"]]
+    if powers:
+        show(table([*varied, "power", *charge.heads(battery)], powers, left=len(varied) + 1))
+    if energies:
+        enough = [] if battery is None else [f"{battery.text} is enough for"]
+        show(table([*varied, "energy", "charge", *enough], energies, left=len(varied) + 1))
 
 
 def solve(model: Model, given: Mapping[str, Sequence[float]]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from airwatt._core import InputError, RunError
 from airwatt._documents import FlowResult, HostResult, RunResult, StationResult
-from airwatt.aggregates import Number, over
+from airwatt.aggregates import Number, cause_name, over
 from airwatt.cli.output import note_file, print_json, show, writing
 from airwatt.results import Result, Runs
 
@@ -79,7 +79,7 @@ def present(result: Result | Runs, json: bool, battery: "Battery | None" = None)
         return
     first = runs[0]
     flows = () if not first.flows else (*_flows(runs), *_overheads(runs))
-    stations = () if not first.stations else _stations(runs)
+    stations = () if not first.stations else _stations(runs, battery)
     hosts = () if not first.hosts else (_hosts(runs),)
     show(
         _headline(first, len(runs)), *flows, *stations, *hosts, *_currents(runs, battery), *_hops(runs), *_clock(result)
@@ -205,7 +205,7 @@ def _whole(runs: Sequence[RunResult], number: Number) -> str:
     return count(round(over(runs, number).mean or 0))
 
 
-def _stations(runs: Sequence[RunResult]) -> "Iterator[Table]":
+def _stations(runs: Sequence[RunResult], battery: "Battery | None") -> "Iterator[Table]":
     from airwatt.cli.tables import percent, table
 
     rows, times = [], []
@@ -216,7 +216,7 @@ def _stations(runs: Sequence[RunResult]) -> "Iterator[Table]":
         times.append([_name(runs[0], station), *(percent(time / (sum(spent) or 1.0)) for time in spent)])
     yield table(["station", "policy", "radio", "energy", "power", "per bit", "wake-ups"], rows, left=3)
     yield table(["station", *runs[0].stations[0].state_s], times)
-    yield _causes(runs)
+    yield _causes(runs, battery)
 
 
 def _hosts(runs: Sequence[RunResult]) -> "Table":
@@ -237,19 +237,33 @@ def _hosts(runs: Sequence[RunResult]) -> "Table":
     return table(["host", "profile", "energy", "without idle", "beyond idle", "busy"], rows, left=2)
 
 
-def _causes(runs: Sequence[RunResult]) -> "Table":
-    """Yields what the energy of all stations together was spent on."""
-    from airwatt.cli.tables import percent, table
+def _causes(runs: Sequence[RunResult], battery: "Battery | None") -> "Table":
+    """What the energy of all stations together was spent on, and what that is in a day."""
+    from airwatt.battery import SECONDS_A_DAY
+    from airwatt.cli import charge
+    from airwatt.cli.tables import percent, quantity, table
 
-    fixed = [name for name in runs[0].stations[0].energy_by_cause_j if name != "flow"]
-    energies = {name.replace("_", " "): _spent_on(name) for name in fixed} | {"packets of flows": _spent_on_flows}
-    total = sum(over(runs, energy).mean or 0.0 for energy in energies.values()) or 1.0
+    first = runs[0]
+    radio_v = charge.voltage(first)
+    volts = radio_v if battery is None else battery.voltage(radio_v)
+    host_j = 0.0 if battery is None else battery.extra_w(radio_v) * first.simulated_s * len(first.stations)
+    fixed = [name for name in first.stations[0].energy_by_cause_j if name != "flow"]
+    energies = {cause_name(name): _spent_on(name) for name in fixed}
+    energies[cause_name("flow")] = _spent_on_flows
+    total = host_j + sum(over(runs, energy).mean or 0.0 for energy in energies.values()) or 1.0
+    days = first.simulated_s / SECONDS_A_DAY
+
+    def row(name: str, text: str, mean_j: float) -> list[str]:
+        return [name, text, percent(mean_j / total), *([charge.charge(mean_j / days, volts)] if volts else [])]
+
     rows = []
     for name, energy in energies.items():
         mean = over(runs, energy).mean
         if mean:
-            rows.append([name, _number(runs, energy, "J"), percent(mean / total)])
-    return table(["cause", "energy", "share"], rows)
+            rows.append(row(name, _number(runs, energy, "J"), mean))
+    if host_j:
+        rows.append(row("host and sensors", quantity(host_j, "J"), host_j))
+    return table(["cause", "energy", "share", *(["a day"] if volts else [])], rows)
 
 
 def _spent_on(cause: str) -> Number:
@@ -273,47 +287,33 @@ def _station(runs: Sequence[RunResult], index: int) -> list[str]:
     ]
 
 
-def _voltage(run: RunResult, index: int) -> float | None:
-    """Computes the voltage of a station's radio from its power and its current."""
-    station = run.stations[index]
-    current = station.average_current_a
-    return station.average_power_w / current if current else None
-
-
 def _currents(runs: Sequence[RunResult], battery: "Battery | None") -> "Iterator[Table]":
-    """Yields current and charge a day of stations whose radio has a voltage, and how long the battery lasts."""
-    from airwatt.battery import lasting
-    from airwatt.cli.tables import NOTHING, quantity, table
+    """Current and charge a day of stations whose radio has a voltage, and how long the battery lasts."""
+    from airwatt.cli import charge
+    from airwatt.cli.tables import table
 
     first = runs[0]
-    volts = [_voltage(first, index) for index in range(len(first.stations))]
-    if battery is None and not any(volts):
+    volts = [charge.voltage(first, index) for index in range(len(first.stations))]
+    if not charge.has_any(volts, battery):
         return
-    rows = []
-    for index, station in enumerate(first.stations):
-        power_w = over(runs, lambda run, index=index: run.stations[index].average_power_w).mean or 0.0  # type: ignore[misc]
-        voltage = volts[index] if battery is None else battery.voltage(volts[index])
-        current = power_w / voltage if voltage else None
-        rows.append(
-            [
-                _name(first, station),
-                quantity(current, "A"),
-                NOTHING if current is None else f"{current * 24e3:.4g} mAh",
-                *([] if battery is None else [lasting(battery.lasts_s(power_w, volts[index]))]),
-            ]
-        )
-    yield table(["station", "current", "charge a day", *([] if battery is None else [f"{battery.text} lasts"])], rows)
+    rows = [
+        [_name(first, station), *charge.cells(charge.power_w(runs, index), volts[index], battery)]
+        for index, station in enumerate(first.stations)
+    ]
+    yield table(["station", *charge.heads(battery)], rows)
 
 
 def _battery(runs: Sequence[RunResult], battery: "Battery") -> dict[str, object]:
-    """Gives how long the battery lasts for each station, for the JSON document."""
+    """How long the battery lasts for each station, for the JSON document."""
+    from airwatt.cli import charge
+
     first = runs[0]
-    lasts = []
-    for index, station in enumerate(first.stations):
-        power_w = over(runs, lambda run, index=index: run.stations[index].average_power_w).mean or 0.0  # type: ignore[misc]
-        lasts.append({"id": station.id, "lasts_s": battery.lasts_s(power_w, _voltage(first, index))})
-    capacity_j = battery.capacity_j(_voltage(first, 0)) if first.stations else battery.energy_j
-    return {"text": battery.text, "capacity_j": capacity_j, "stations": lasts}
+    stations = [
+        {"id": station.id, **charge.document(charge.power_w(runs, index), charge.voltage(first, index), battery)}
+        for index, station in enumerate(first.stations)
+    ]
+    capacity_j = battery.capacity_j(charge.voltage(first)) if first.stations else battery.energy_j
+    return {"text": battery.text, "capacity_j": capacity_j, "stations": stations}
 
 
 def _name(run: RunResult, station: StationResult) -> str:

@@ -22,7 +22,9 @@ def draw(comparison: Comparison, path: Path) -> None:
         figure = Figure(figsize=(9.6, height), layout="constrained")
         throughput, energy, time = figure.subplots(1, 3, sharey=True)
         everything = [run for row in rows for run in row.runs]
-        if all(map(aggregates.answers, everything)):
+        if not any(run.flows for run in everything):
+            _causes(throughput, rows)
+        elif all(map(aggregates.answers, everything)):
             _percentiles(throughput, rows, "answers")
         elif all(map(aggregates.streams, everything)):
             _percentiles(throughput, rows, "blocks")
@@ -50,6 +52,29 @@ def _title(comparison: Comparison) -> str:
     seed = comparison.rows[0].runs[0].seed
     note = f"mean of {runs} runs, 95 % confidence intervals" if runs > 1 else f"seed {seed}"
     return f"{comparison.scenario}: {' × '.join(comparison.rows[0].choice)}  ({note})"
+
+
+def _causes(axes: Axes, rows: Sequence[ComparedRow]) -> None:
+    """The causes of the energy in per cent, for scenarios without flows, whose throughput is nothing."""
+    shares = [dict(aggregates.causes(row.runs)) for row in rows]
+    names = sorted(
+        {name for share in shares for name in share}, key=lambda name: -max(s.get(name, 0.0) for s in shares)
+    )
+    shown = names[: len(style.LINES) - 1]
+    left = [0.0] * len(rows)
+    for name, colour in zip([*shown, "others"], style.LINES, strict=False):
+        widths = [
+            100 * (share.get(name, 0.0) if name != "others" else sum(v for n, v in share.items() if n not in shown))
+            for share in shares
+        ]
+        if max(widths) > 0:
+            axes.barh(range(len(rows)), widths, left=left, height=0.62, color=colour, label=name)
+        left = [a + b for a, b in zip(left, widths, strict=True)]
+    axes.set_xlim(0, 100)
+    axes.set_title("energy by cause (%)")
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, handlelength=1.0)
+    axes.grid(visible=False)
+    axes.tick_params(axis="y", length=0)
 
 
 def _bound(axes: Axes, rows: Sequence[ComparedRow]) -> None:

@@ -195,6 +195,13 @@ impl Traffic {
 
 /// What the models give for a candidate; `None` if none describes it.
 pub(super) fn estimate(traffic: &Traffic, candidate: &Candidate) -> Option<Modelled> {
+    // Beacons that are skipped are beacons that come more rarely.
+    let skipping = candidate.listen_interval.map(|beacons| {
+        let factor = f64::from(beacons);
+        let (beacon_s, down_wait_s) = (traffic.beacon_s * factor, traffic.down_wait_s * factor);
+        Traffic { beacon_s, down_wait_s, ..traffic.clone() }
+    });
+    let traffic = skipping.as_ref().unwrap_or(traffic);
     let elapsed_s = traffic.elapsed_s;
     let rest_s = (elapsed_s - traffic.busy_s).max(0.0);
     let awake_j = traffic.spent_j(rest_s, 0.0, 0.0);

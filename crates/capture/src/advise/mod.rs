@@ -36,6 +36,9 @@ const INTERVALS: [Span; 5] = [
     Span::from_millis(40),
     Span::from_millis(80),
 ];
+/// Numbers of beacon intervals from one beacon that is received to the next, beside every beacon, that are candidates: DTIM beacons
+/// that are skipped if the access point announces each beacon as one. 3 and 10 are the intervals of makers' data sheets.
+const LISTEN_INTERVALS: [u32; 2] = [3, 10];
 /// A modelled delay that exceeds the budget by less than this is left to the simulation.
 const UNDECIDED_S: f64 = 0.001;
 /// Number of candidates beyond the budget that are simulated too, to find out what more delay would save.
@@ -50,6 +53,8 @@ pub struct Candidate {
     pub policy: &'static str,
     /// The setting that differs from the policy's defaults: its key and value.
     pub setting: Option<(&'static str, Span)>,
+    /// The listen interval in beacons, if not every beacon is received.
+    pub listen_interval: Option<u32>,
 }
 
 impl Candidate {
@@ -58,12 +63,17 @@ impl Candidate {
         let mut found = Vec::new();
         for policy in PowerSaveConfig::KINDS.iter().map(|kind| kind.name) {
             let mut with = |key, values: &[Span]| {
-                found.extend(values.iter().map(|&value| Self { policy, setting: Some((key, value)) }));
+                let one = |&value| Self { policy, setting: Some((key, value)), listen_interval: None };
+                found.extend(values.iter().map(one));
             };
             match policy {
                 "timeout" => with("timeout", &TIMEOUTS),
                 "uapsd" => with("interval", &INTERVALS),
-                _ => found.push(Self { policy, setting: None }),
+                "psm" | "psm-legacy" => {
+                    let intervals = std::iter::once(None).chain(LISTEN_INTERVALS.map(Some));
+                    found.extend(intervals.map(|listen_interval| Self { policy, setting: None, listen_interval }));
+                }
+                _ => found.push(Self { policy, setting: None, listen_interval: None }),
             }
         }
         found

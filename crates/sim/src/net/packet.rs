@@ -127,7 +127,7 @@ impl Payload {
         match self {
             Self::Tcp(segment) => Some(AnyPacket::Tcp(segment, ())),
             Self::E2tcp(packet) => Some(AnyPacket::E2tcp(packet, ())),
-            Self::Datagram(_) | Self::Carried(..) | Self::Bytes(_) => None,
+            Self::Datagram(_) | Self::Carried(..) | Self::Bytes(_) | Self::Group(_) => None,
         }
     }
 

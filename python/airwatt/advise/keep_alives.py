@@ -1,0 +1,115 @@
+"""Keep-alives priced: what one costs under each candidate, and what other intervals would save.
+
+A keep-alive is a small question of the station over TCP that its server answers, at random times with the mean
+interval. Its cost is the difference of energy to a station without traffic, divided by their number. Left out:
+keep-alives of the access point and of TCP, which come at fixed times, and batching with other traffic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from airwatt import _core, aggregates, laboratory
+from airwatt._core import InputError, Scenario
+from airwatt.advise.answer import Candidate
+from airwatt.battery import SECONDS_A_DAY
+from airwatt.parallel import run_all
+from airwatt.results import Result
+
+FACTORS = (1, 2, 4)
+"""Multiples of the interval that are run."""
+_COUNT = 20
+"""Keep-alives in a run, on average: enough that their random number is known to a fifth."""
+_MESSAGE = "2B"
+"""Data of a PINGREQ and of a PINGRESP (MQTT 3.1.1 sections 3.12 and 3.13)."""
+
+
+@dataclass(frozen=True)
+class KeepAlives:
+    """Keep-alives under one candidate."""
+
+    candidate: Candidate
+    interval_s: float
+    one_j: float
+    """What one costs, at the interval that was asked for."""
+    day_j: dict[float, float]
+    """What those of a day cost, by interval in seconds."""
+
+    @property
+    def saved_j(self) -> dict[float, float]:
+        """What a longer interval saves in a day."""
+        return {interval_s: self.day_j[self.interval_s] - day_j for interval_s, day_j in self.day_j.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the document."""
+        return {
+            "policy": self.candidate.policy,
+            "parameters": dict(self.candidate.parameters),
+            "listen_interval": self.candidate.listen_interval,
+            "interval_s": self.interval_s,
+            "one_j": self.one_j,
+            "days": [{"interval_s": interval_s, "energy_j": day_j} for interval_s, day_j in self.day_j.items()],
+        }
+
+
+def price(scenario: Scenario, candidates: list[Candidate], interval_s: float, seed: int = 1) -> list[KeepAlives]:
+    """Prices keep-alives of this mean interval, and of its multiples. Raises `InputError` or `RunError`."""
+    duration_s = _COUNT * interval_s * max(FACTORS)
+    jobs = []
+    for candidate in candidates:
+        for factor in (None, *FACTORS):
+            one = _scenario(scenario, candidate, None if factor is None else factor * interval_s, duration_s)
+            jobs.append(_job(one, seed))
+    outcome = run_all(jobs)
+    if outcome.interrupted:
+        raise laboratory.Interrupted(None)
+    found = []
+    each = len(FACTORS) + 1
+    for place, candidate in enumerate(candidates):
+        idle, *loaded = outcome.results[place * each : (place + 1) * each]
+        assert idle is not None
+        added = [(run[0] - idle[0], run[1]) for run in loaded if run is not None]
+        costs = [max(0.0, energy_j) / count if count else 0.0 for energy_j, count in added]
+        days = {
+            factor * interval_s: cost * SECONDS_A_DAY / (factor * interval_s)
+            for factor, cost in zip(FACTORS, costs, strict=True)
+        }
+        found.append(KeepAlives(candidate, interval_s, costs[0], days))
+    return found
+
+
+def _scenario(scenario: Scenario, candidate: Candidate, interval_s: float | None, duration_s: float) -> Scenario:
+    keep_alive = {
+        "direction": "down",
+        "application": {
+            "kind": "request-response",
+            "mean_gap": f"{interval_s}s",
+            "request": _MESSAGE,
+            "response": _MESSAGE,
+        },
+    }
+    keys = scenario.to_dict() | {"duration": f"{duration_s}s", "flow": [] if interval_s is None else [keep_alive]}
+    for key in ("measure_from", "fairness_windows", "fairness_capacity"):
+        keys.pop(key, None)
+    return Scenario.of(keys, candidate.overrides, name="--keep-alive")
+
+
+def _job(scenario: Scenario, seed: int) -> Any:
+    def job(control: _core.Control) -> tuple[float, int]:
+        result = Result(_core.run(scenario, seed, control=control))
+        asked = sum(flow.responses or 0 for flow in result.flows)
+        return aggregates.energy_j(result), asked
+
+    return job
+
+
+def interval_of(text: str) -> float:
+    """Reads `--keep-alive`, a time from 1 s to a day. Raises `InputError`."""
+    try:
+        interval_s = float(_core.Quantity(text, "time").value)
+    except InputError:
+        interval_s = 0.0
+    if not 1 <= interval_s <= SECONDS_A_DAY / 4:
+        raise InputError(f"--keep-alive {text!r}: expected a time from 1s to 6h, got another")
+    return interval_s

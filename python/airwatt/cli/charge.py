@@ -1,0 +1,95 @@
+"""Currents, charges and lifetimes beside powers and energies, in the same columns for runs, comparisons and advice.
+
+A power is a current at the voltage of the radio's profile, or without one at that of the battery. Without either there
+are no currents, but a battery whose capacity is an energy still has a lifetime.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from airwatt.aggregates import causes, over
+from airwatt.battery import SECONDS_A_DAY, lasting
+from airwatt.cli.tables import NOTHING, quantity
+
+if TYPE_CHECKING:
+    from airwatt._documents import RunResult
+    from airwatt.battery import Battery
+
+_MILLIAMPERE_HOUR_C = 3.6
+_SMALL_MAH = 0.01
+_WORTH_NAMING = 0.1
+"""Share of the energy from which a cause is named in a row."""
+
+
+def voltage(run: RunResult, index: int = 0) -> float | None:
+    """The voltage of a station's radio, as its power and its current have it; None without one."""
+    station = run.stations[index]
+    current = station.average_current_a
+    return station.average_power_w / current if current else None
+
+
+def has_any(volts: Sequence[float | None], battery: Battery | None) -> bool:
+    """Whether there is anything to say of currents or lifetimes."""
+    return battery is not None or any(volts)
+
+
+def heads(battery: Battery | None) -> list[str]:
+    """The headings of `cells`."""
+    host = ["host", "together"] if battery is not None and (battery.load_a or battery.load_w) else []
+    return ["current", *host, "charge a day", *([] if battery is None else [f"{battery.text} lasts"])]
+
+
+def cells(power_w: float | None, radio_v: float | None, battery: Battery | None) -> list[str]:
+    """A radio's current, its host's if the battery feeds one, the charge of a day, and how long the battery lasts."""
+    if power_w is None:
+        return [NOTHING] * len(heads(battery))
+    volts = radio_v if battery is None else battery.voltage(radio_v)
+    extra_w = 0.0 if battery is None else battery.extra_w(radio_v)
+    loaded = battery is not None and bool(battery.load_a or battery.load_w)
+    powers = [power_w, extra_w, power_w + extra_w] if loaded else [power_w]
+    return [
+        *(quantity(power / volts if volts else None, "A") for power in powers),
+        charge((power_w + extra_w) * SECONDS_A_DAY, volts),
+        *([] if battery is None else [lasting(battery.lasts_s(power_w, radio_v))]),
+    ]
+
+
+def charge(energy_j: float | None, volts: float | None) -> str:
+    """Writes an energy as a charge: `33.6 mAh`."""
+    if energy_j is None or not volts:
+        return NOTHING
+    charge_mah = energy_j / volts / _MILLIAMPERE_HOUR_C
+    if 0 < abs(charge_mah) < _SMALL_MAH:
+        return f"{1e3 * charge_mah:.3g} µAh"
+    return f"{charge_mah:.4g} mAh"
+
+
+def document(power_w: float, radio_v: float | None, battery: Battery) -> dict[str, Any]:
+    """The same for JSON."""
+    volts = battery.voltage(radio_v)
+    extra_w = battery.extra_w(radio_v)
+    return {
+        "lasts_s": battery.lasts_s(power_w, radio_v),
+        "average_current_a": power_w / volts if volts else None,
+        "host_current_a": extra_w / volts if volts else None,
+        "charge_per_day_c": (power_w + extra_w) * SECONDS_A_DAY / volts if volts else None,
+    }
+
+
+def power_w(runs: Sequence[RunResult], index: int | None = None) -> float:
+    """Mean power of one station, or of all of them, over several runs."""
+
+    def of(run: RunResult) -> float:
+        stations = run.stations if index is None else [run.stations[index]]
+        return sum(station.average_power_w for station in stations) / max(1, len(stations))
+
+    return over(runs, of).mean or 0.0
+
+
+def mostly(runs: Sequence[RunResult]) -> str:
+    """What most of the energy of all stations was spent on: `idle 98 %`, with every cause of a tenth or more."""
+    kept = [entry for place, entry in enumerate(causes(runs)) if entry[1] >= _WORTH_NAMING or not place]
+    # The unit stays beside its number.
+    return ", ".join(f"{name} {100 * share:.0f}\N{NO-BREAK SPACE}%" for name, share in kept) or NOTHING
