@@ -14,6 +14,8 @@ class AccessPoint(TypedDict, total=False):
     """Packets in the transmission queue, which all stations share."""
     dtim_period: int
     """Every how many beacons group-addressed frames follow."""
+    group: Sequence[GroupTraffic]
+    """Group-addressed packets of neighbours, one table a kind. Default: none."""
     node: str
     """In a `[[cell]]`: the node that is the access point."""
     power_save_buffer: str | Quantity
@@ -393,6 +395,20 @@ class Gateway(TypedDict, total=False):
     """TCP between server and gateway, on the last hop of `split`, and from end to end with `snoop`: a name that
     `airwatt transports` lists."""
 
+class GroupTraffic(TypedDict, total=False):
+    """Group-addressed packets of one kind."""
+
+    hosts: int
+    """Number of hosts that send them."""
+    interval: str | Quantity
+    """Mean time between two packets of one host. The times between are exponentially distributed."""
+    kind: Literal["arp", "mdns", "neighbour-discovery"]
+    """What the packets are: `arp`, `mdns` or `neighbour-discovery`."""
+    packet: str | Quantity
+    """Length of a packet in the frame, without the MAC and LLC headers. Default: ARP 46 bytes, since an
+    Ethernet frame is padded; mDNS 200 bytes, assumed; neighbour discovery 72 bytes, a solicitation with the
+    sender's address (RFC 4861 4.3)."""
+
 class HostCommands(TypedDict, total=False):
     """The commands of one host of an emulation, each as the shell reads it."""
 
@@ -700,8 +716,9 @@ class StationGroup(TypedDict, total=False):
     hide: Sequence[Literal["service", "tim", "air-time"]]
     """What the policy does not see: `service` (More Data, EOSP and the end of service periods), `tim`, `air-
     time`. An interface of Linux hides all three."""
-    listen_interval: int
-    """Beacons from one that is received to the next: 1 receives each."""
+    listen_interval: int | Literal["dtim"]
+    """Beacons from one that is received to the next: 1 receives each, `"dtim"` the DTIM beacons only
+    (`ap.dtim_period`)."""
     lower_bound: bool
     """Whether the result reports the station's lower bound instead of what its radio spent under `active`.
     Policy `ideal` stands for both."""
@@ -808,7 +825,7 @@ class Wifi(TypedDict, total=False):
     ap_rts_threshold: str | Quantity
     """The access point sends RTS before MPDUs longer than this; default never."""
     beacon_rate: str | Quantity
-    """Rate of beacons. Default: the lowest mandatory rate."""
+    """Rate of beacons. Default: 1 Mbit/s at 2.4 GHz, as access points come, and 6 Mbit/s at 5 GHz."""
     channel: str
     """The radio channel, by any name. Cells on one channel share it and receive each other; a cell without a
     channel has one of its own."""
@@ -822,6 +839,8 @@ class Wifi(TypedDict, total=False):
     """Rate of data frames."""
     frame_error_rate: float
     """Probability that one attempt at a frame fails for noise, 0 to below 1."""
+    group_rate: str | Quantity
+    """Rate of group-addressed frames. Default: that of beacons."""
     mac_overhead: str | Quantity
     """What a data MPDU adds to an IP packet: QoS MAC header 26, LLC and SNAP 8, FCS 4 bytes."""
     path_loss: PathLoss
@@ -829,6 +848,9 @@ class Wifi(TypedDict, total=False):
     is heard."""
     retry_limit: int
     """Retransmissions of a frame before it is given up."""
+    short_preamble: bool
+    """Whether frames at 2, 5.5 and 11 Mbit/s have the short preamble of 96 us instead of 192 us. Frames at 1
+    Mbit/s never have."""
     standard: Literal["802.11b", "802.11a", "802.11g", "802.11n", "802.11n-2.4GHz"]
     """The PHY, which gives slot, SIFS and frame times."""
     station_rts_threshold: str | Quantity

@@ -15,7 +15,7 @@ from airwatt._core import InputError, Quantity
 SECONDS_A_DAY = 86_400.0
 _MONTH_S = 365.25 / 12 * SECONDS_A_DAY
 _MILLIAMPERE_HOURS = re.compile(r"(?P<number>[0-9.]+(?:[eE][+-]?[0-9]+)?)\s*(?P<unit>mAh|Ah)(?:@(?P<voltage>.+))?")
-_FORM = "CAPACITY[,self-discharge=P%][,cutoff=P%][,load=CURRENT], as in 1000mAh@3.7V,self-discharge=2%,load=0.5mA"
+_FORM = "CAPACITY[,self-discharge=P%][,cutoff=P%][,load=CURRENT], as in 1000mAh@3.7V,load=0.5mA or 3.7Wh"
 
 
 class Battery(NamedTuple):

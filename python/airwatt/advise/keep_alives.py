@@ -1,8 +1,9 @@
 """Keep-alives priced: what one costs under each candidate, and what other intervals would save.
 
 A keep-alive is a small question of the station over TCP that its server answers, at random times with the mean
-interval. Its cost is the difference of energy to a station without traffic, divided by their number. Left out:
-keep-alives of the access point and of TCP, which come at fixed times, and batching with other traffic.
+interval. Its cost is the difference of energy to a station without traffic, divided by their number. A longer interval
+saves in proportion, since one costs the same as long as the interval is longer than the time-outs of the policy. Left
+out: keep-alives of the access point and of TCP, which come at fixed times, and batching with other traffic.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from airwatt.parallel import run_all
 from airwatt.results import Result
 
 FACTORS = (1, 2, 4)
-"""Multiples of the interval that are run."""
-_COUNT = 20
-"""Keep-alives in a run, on average: enough that their random number is known to a fifth."""
+"""Multiples of the interval that are priced."""
+_COUNT = 40
+"""Keep-alives in a run, on average."""
 _MESSAGE = "2B"
 """Data of a PINGREQ and of a PINGRESP (MQTT 3.1.1 sections 3.12 and 3.13)."""
 
@@ -32,9 +33,13 @@ class KeepAlives:
     candidate: Candidate
     interval_s: float
     one_j: float
-    """What one costs, at the interval that was asked for."""
-    day_j: dict[float, float]
-    """What those of a day cost, by interval in seconds."""
+    """What one costs."""
+
+    @property
+    def day_j(self) -> dict[float, float]:
+        """What those of a day cost, by interval in seconds."""
+        intervals = [factor * self.interval_s for factor in FACTORS]
+        return {interval_s: self.one_j * SECONDS_A_DAY / interval_s for interval_s in intervals}
 
     @property
     def saved_j(self) -> dict[float, float]:
@@ -55,27 +60,20 @@ class KeepAlives:
 
 def price(scenario: Scenario, candidates: list[Candidate], interval_s: float, seed: int = 1) -> list[KeepAlives]:
     """Prices keep-alives of this mean interval, and of its multiples. Raises `InputError` or `RunError`."""
-    duration_s = _COUNT * interval_s * max(FACTORS)
-    jobs = []
-    for candidate in candidates:
-        for factor in (None, *FACTORS):
-            one = _scenario(scenario, candidate, None if factor is None else factor * interval_s, duration_s)
-            jobs.append(_job(one, seed))
+    jobs = [
+        _job(_scenario(scenario, candidate, wanted, _COUNT * interval_s), seed)
+        for candidate in candidates
+        for wanted in (None, interval_s)
+    ]
     outcome = run_all(jobs)
     if outcome.interrupted:
         raise laboratory.Interrupted(None)
     found = []
-    each = len(FACTORS) + 1
-    for place, candidate in enumerate(candidates):
-        idle, *loaded = outcome.results[place * each : (place + 1) * each]
+    for candidate, idle, loaded in zip(candidates, outcome.results[::2], outcome.results[1::2], strict=True):
         assert idle is not None
-        added = [(run[0] - idle[0], run[1]) for run in loaded if run is not None]
-        costs = [max(0.0, energy_j) / count if count else 0.0 for energy_j, count in added]
-        days = {
-            factor * interval_s: cost * SECONDS_A_DAY / (factor * interval_s)
-            for factor, cost in zip(FACTORS, costs, strict=True)
-        }
-        found.append(KeepAlives(candidate, interval_s, costs[0], days))
+        assert loaded is not None
+        added_j, count = loaded[0] - idle[0], loaded[1]
+        found.append(KeepAlives(candidate, interval_s, max(0.0, added_j) / count if count else 0.0))
     return found
 
 

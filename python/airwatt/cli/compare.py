@@ -27,6 +27,10 @@ Examples:
 """
 
 
+_HEADING = 20
+"""Longest key that is a heading as it stands."""
+
+
 def command(
     scenario: options.Scenario,
     policy: Annotated[
@@ -194,7 +198,7 @@ def _battery(comparison: Comparison, battery: Battery) -> dict[str, object]:
 
 
 def _short(keys: list[str]) -> list[str]:
-    """The last parts of keys, as many as tell them apart: `mean_gap` instead of `flow.application.mean_gap`."""
+    """Long keys by their last parts, as many as tell them apart: `mean_gap` instead of `flow.application.mean_gap`."""
 
     def tail(key: str, count: int) -> str:
         return ".".join(key.split(".")[-count:])
@@ -204,7 +208,7 @@ def _short(keys: list[str]) -> list[str]:
         unique = (tail(key, n) for n in counts if [tail(other, n) for other in keys].count(tail(key, n)) == 1)
         return next(unique, key)
 
-    return [least(key) for key in keys]
+    return [key if len(key) <= _HEADING else least(key) for key in keys]
 
 
 def _is_ideal(row: ComparedRow) -> bool:

@@ -60,7 +60,9 @@ def _causes(axes: Axes, rows: Sequence[ComparedRow]) -> None:
     names = sorted(
         {name for share in shares for name in share}, key=lambda name: -max(s.get(name, 0.0) for s in shares)
     )
-    shown = names[: len(style.LINES) - 1]
+    # What nobody could see is among the others.
+    visible = [name for name in names if max(share.get(name, 0.0) for share in shares) >= 0.005]
+    shown = visible[: len(style.LINES) - 1]
     left = [0.0] * len(rows)
     for name, colour in zip([*shown, "others"], style.LINES, strict=False):
         widths = [

@@ -182,6 +182,12 @@ impl Traffic {
         })
     }
 
+    /// The same packets if of so many beacons only one is received. Beacons that are skipped are beacons that come more rarely.
+    pub(super) fn listening(&self, beacons: Option<u32>) -> Self {
+        let factor = f64::from(beacons.unwrap_or(1));
+        Self { beacon_s: self.beacon_s * factor, down_wait_s: self.down_wait_s * factor, ..self.clone() }
+    }
+
     /// Energy of a radio that sleeps for `asleep_s` of the rest, receives the beacons meanwhile, and wakes `wakes` times.
     fn spent_j(&self, rest_s: f64, asleep_s: f64, wakes: f64) -> f64 {
         let radio = &self.radio;
@@ -195,13 +201,6 @@ impl Traffic {
 
 /// What the models give for a candidate; `None` if none describes it.
 pub(super) fn estimate(traffic: &Traffic, candidate: &Candidate) -> Option<Modelled> {
-    // Beacons that are skipped are beacons that come more rarely.
-    let skipping = candidate.listen_interval.map(|beacons| {
-        let factor = f64::from(beacons);
-        let (beacon_s, down_wait_s) = (traffic.beacon_s * factor, traffic.down_wait_s * factor);
-        Traffic { beacon_s, down_wait_s, ..traffic.clone() }
-    });
-    let traffic = skipping.as_ref().unwrap_or(traffic);
     let elapsed_s = traffic.elapsed_s;
     let rest_s = (elapsed_s - traffic.busy_s).max(0.0);
     let awake_j = traffic.spent_j(rest_s, 0.0, 0.0);

@@ -71,7 +71,11 @@ impl Candidate {
                 "uapsd" => with("interval", &INTERVALS),
                 "psm" | "psm-legacy" => {
                     let intervals = std::iter::once(None).chain(LISTEN_INTERVALS.map(Some));
-                    found.extend(intervals.map(|listen_interval| Self { policy, setting: None, listen_interval }));
+                    found.extend(intervals.map(|listen_interval| Self {
+                        policy,
+                        setting: None,
+                        listen_interval,
+                    }));
                 }
                 _ => found.push(Self { policy, setting: None, listen_interval: None }),
             }
@@ -141,8 +145,8 @@ impl Plan {
     pub fn of_scenario(scenario: &Scenario, budget_s: f64, confirm: usize) -> Self {
         let setting = Setting::of(scenario);
         let model = |candidate: &Candidate| {
-            let traffic = setting.as_ref()?.traffic(candidate.policy)?;
-            estimate(&traffic, candidate)
+            let setting = setting.as_ref()?.listening(candidate.listen_interval);
+            estimate(&setting.traffic(candidate.policy)?, candidate)
         };
         let candidates = asked(model, budget_s, confirm);
         let Some(setting) = setting else {
@@ -166,7 +170,9 @@ impl Plan {
     pub fn of_capture(captured: &CapturedTraffic, budget_s: f64, confirm: usize) -> Self {
         let radio = Radio::find(&captured.radio).ok();
         let traffic = radio.and_then(|radio| Traffic::of_capture(captured, model_radio(&radio)));
-        let model = |candidate: &Candidate| estimate(traffic.as_ref()?, candidate);
+        let model = |candidate: &Candidate| {
+            estimate(&traffic.as_ref()?.listening(candidate.listen_interval), candidate)
+        };
         let candidates = asked(model, budget_s, confirm);
         Self { candidates, tunnel: None, tunnel_curve: Vec::new() }
     }
@@ -194,7 +200,7 @@ fn asked(model: impl Fn(&Candidate) -> Option<Modelled>, budget_s: f64, confirm:
     candidates
 }
 
-/// The candidates without a model, the best of each policy, of all within the budget, and of those beyond it. A model that
+/// The candidates without a model, the best of each policy and listen interval, of all within the budget, and of those beyond it. A model that
 /// is wrong about a policy is wrong about all of its settings, so no policy is left out because of its model.
 fn to_confirm(candidates: &[Asked], budget_s: f64, confirm: usize) -> Vec<usize> {
     let mut chosen: Vec<usize> =
@@ -205,11 +211,11 @@ fn to_confirm(candidates: &[Asked], budget_s: f64, confirm: usize) -> Vec<usize>
         .filter_map(|(index, asked)| asked.model.map(|model| (index, model)))
         .collect();
     modelled.sort_by(|(_, one), (_, other)| one.energy_j.total_cmp(&other.energy_j));
-    let mut policies = Vec::new();
+    let mut kinds = Vec::new();
     for &(index, _) in &modelled {
-        let policy = candidates[index].candidate.policy;
-        if !policies.contains(&policy) {
-            policies.push(policy);
+        let Candidate { policy, listen_interval, .. } = candidates[index].candidate;
+        if !kinds.contains(&(policy, listen_interval)) {
+            kinds.push((policy, listen_interval));
             chosen.push(index);
         }
     }

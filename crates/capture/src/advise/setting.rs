@@ -104,6 +104,11 @@ impl Setting {
         })
     }
 
+    /// The same with beacons that come more rarely, as they do for a station that skips some.
+    pub(super) fn listening(&self, beacons: Option<u32>) -> Self {
+        Self { beacon_s: self.beacon_s * f64::from(beacons.unwrap_or(1)), ..self.clone() }
+    }
+
     fn exchange(&self, up_bytes: f64, down_bytes: f64) -> Option<Exchange> {
         exchange(&self.radio, self.rates, up_bytes, down_bytes)
     }
