@@ -1,4 +1,4 @@
-"""Draws the pictures of the README, docs/topologies.md, docs/office.md and docs/models anew, each by its page's command.
+"""Draws the pictures of the README, docs/topologies.md, docs/office.md and docs/models anew, by the command of each.
 
 Left out: docs/img/ackloss-rates.png and emulation-fig2.9a.png, which need root and real time (their pages say how they
 are made), and bata-*.png, which tests/reference/bata_figures.py draws from a sweep of minutes.
