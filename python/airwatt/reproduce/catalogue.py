@@ -41,7 +41,8 @@ def _named(text: str, known: Sequence[Document]) -> set[str]:
     part = re.compile(rf"(?:.*/)?{re.escape(text)}(?:[.a-z].*)?")
     ids = {document.id(item) for document in known for item in document.reproductions}
     parts = {id_ for id_ in ids if part.fullmatch(id_)}
-    if parts:
+    # Nothing before the end of a place is no part of it.
+    if parts and text and not text.endswith("/"):
         return parts
     raise InputError(f"reproduce: expected {_expected(text, known)}, got {text!r}")
 

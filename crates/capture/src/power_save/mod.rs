@@ -1,8 +1,8 @@
 //! What stations and access points did about power save, as an 802.11 capture shows it.
 //!
-//! The analysis follows each station's PM bit, PS-Polls, triggers and TIM bits through the frames ([`station`]) and the beacons
-//! and group-addressed frames of each cell ([`cell`]), and reports what the rules of 802.11-2020 11.1 and 11.2.3 do not
-//! allow or what wastes energy ([`finding`]). A monitor misses frames, and it does not see when a packet
+//! The analysis follows each station's PM bit, PS-Polls, triggers and TIM bits through the frames (`station`) and the beacons
+//! and group-addressed frames of each cell (`cell`), and reports what the rules of 802.11-2020 11.1 and 11.2.3 do not
+//! allow or what wastes energy (`finding`). A monitor misses frames, and it does not see when a packet
 //! reaches the access point. Therefore there are the grace periods below, each occurrence names its packet, and a finding
 //! is [`Certainty::Found`] only if it follows from frames that were captured. What rests on the absence of a frame, or on
 //! a time that no frame shows, is [`Certainty::Possible`]. `docs/findings.md` has a ladder for each kind.
