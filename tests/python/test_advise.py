@@ -218,7 +218,8 @@ def test_uapsd_is_triggered_without_packets_down_too():
 
 def test_a_delay_that_is_far_off_is_a_disagreement():
     found = advise.advise_capture(ROOT / "captures" / "tcp-download.pcapng", 0.03)
-    assert [each.candidate.policy for each in found.late] == ["psm-legacy"]
+    # With every listen interval that was replayed.
+    assert {each.candidate.policy for each in found.late} == {"psm-legacy"}
     assert found.to_dict()["delay_disagreements"][0]["policy"] == "psm-legacy"
 
 

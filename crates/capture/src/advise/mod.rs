@@ -145,7 +145,7 @@ impl Plan {
     pub fn of_scenario(scenario: &Scenario, budget_s: f64, confirm: usize) -> Self {
         let setting = Setting::of(scenario);
         let model = |candidate: &Candidate| {
-            let setting = setting.as_ref()?.listening(candidate.listen_interval);
+            let setting = setting.as_ref()?.listening(candidate.listen_interval)?;
             estimate(&setting.traffic(candidate.policy)?, candidate)
         };
         let candidates = asked(model, budget_s, confirm);
