@@ -42,6 +42,12 @@ class Answer:
     def json(self):
         return json.loads(self.out)
 
+    def is_lines(self) -> bool:
+        """Whether standard error is lines of ours, one an error, and standard output is empty."""
+        lines = self.err.splitlines()
+        ours = all(line.startswith("airwatt: ") and "internal error" not in line for line in lines)
+        return self.out == "" and bool(lines) and ours
+
     def is_one_line(self, *words: str) -> bool:
         """Whether standard error is one line of ours that contains the words, and standard output is empty."""
         lines = self.err.splitlines()

@@ -188,7 +188,7 @@ def test_mutated_scenarios_never_show_a_traceback(airwatt, tmp_path, edits):
     # The test is about reading: a valid scenario may take long to run.
     answer = airwatt("run", path, "--show-config")
     assert answer.status in (0, 2), answer
-    assert answer.status == 0 or answer.is_one_line(), answer
+    assert answer.status == 0 or answer.is_lines(), answer
 
 
 @settings(max_examples=40, deadline=10_000, suppress_health_check=[HealthCheck.function_scoped_fixture])

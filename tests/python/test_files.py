@@ -240,6 +240,9 @@ def test_a_folder_of_traces_belongs_to_one_run(program, airwatt, tmp_path):
     until = time.monotonic() + 20
     answer = airwatt("run", "fast-dsl", "--set", "flow.application.size=20kB", "--trace", tmp_path)
     while answer.status == 0 and time.monotonic() < until:
+        # On a busy machine this run may have had the folder when the long one asked for it.
+        if first.poll() is not None:
+            first = program("run", "fast-dsl", *long, "--trace", tmp_path)
         time.sleep(0.2)
         answer = airwatt("run", "fast-dsl", "--set", "flow.application.size=20kB", "--trace", tmp_path)
     assert answer.status == 1

@@ -181,7 +181,9 @@ def _lines(draw):
         if isinstance(parameter, Option)
         for option in parameter.names
     ]
-    words = st.one_of(_WORDS, st.sampled_from(options), st.sampled_from(options).map("{}=7".format))
+    # A command may have no options.
+    named = [st.sampled_from(options), st.sampled_from(options).map("{}=7".format)] if options else []
+    words = st.one_of(_WORDS, *named)
     return name, draw(st.lists(words, max_size=6))
 
 

@@ -24,7 +24,7 @@ EPILOG = """\b
 Examples:
   airwatt analyze captures/tcp-download.pcapng
   airwatt analyze captures/tcp-download.pcapng --policy active,psm --json
-  airwatt analyze captures/tcp-download.pcapng --policy psm --plot slept.png --perfetto slept.perfetto
+  airwatt analyze captures/tcp-download.pcapng --plot slept.png
 """
 
 _MOST_CANDIDATES = 10
