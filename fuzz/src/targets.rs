@@ -159,7 +159,10 @@ pub(crate) fn scenario(bytes: &[u8]) -> Feature {
         ]),
         Err(error) => {
             let text = error.to_string();
-            assert!(!text.contains('\n') && !text.is_empty(), "one line: {text:?}");
+            assert!(
+                !text.is_empty() && text.lines().all(|line| !line.trim().is_empty()),
+                "a line each: {text:?}"
+            );
             text_feature(&text)
         }
     }

@@ -19,8 +19,8 @@ pub const DEFAULT_EVENTS: u64 = 10_000_000_000;
 pub const SMALL_CAPTURE_BYTES: u64 = 1_000_000;
 /// Memory for a small capture.
 pub const SMALL_MEMORY_BYTES: u64 = 200_000_000;
-/// Events for a small capture: some five seconds of simulation.
-pub const SMALL_EVENTS: u64 = 34_000_000;
+/// Events for a small capture: some five to seven seconds of simulation.
+pub const SMALL_EVENTS: u64 = 33_000_000;
 
 /// Limits as the user set them; `None` stands for the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -515,7 +515,13 @@ where
             // While the opening is held, what its sender repeats says nothing new; a reset takes it back.
             if entry.relay.opened_by() != Some(Side::Wired) {
                 entry.wired.receive((segment, payload), now);
+                // A reset of an opening that was admitted has put the leg back to listening (RFC 9293 3.10.7.4), which is no event
+                // of it; nobody comes any more.
+                let taken_back = segment.flags.has(Flags::RST) && entry.wired.state() == tcp::State::Listen;
                 self.collect_wired(addresses, now);
+                if taken_back {
+                    return self.abort(addresses, Ending::Lost, now);
+                }
                 self.carry_on(addresses, now);
             } else if segment.flags.has(Flags::RST) {
                 self.abort(addresses, Ending::Lost, now);

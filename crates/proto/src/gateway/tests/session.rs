@@ -349,6 +349,20 @@ fn a_base_station_keeps_the_contract() {
     assert!(outputs.iter().any(|(_, output)| matches!(output, BaseStationOutput::Ended(..))), "{outputs:?}");
 }
 
+/// Found by the property below: the opener had gone when the answer came, and the mobile's probes kept its leg for ever.
+#[test]
+fn an_opener_that_leaves_before_its_answer_leaves_nothing() {
+    let (exact, late) = (Badness { lose: 0, double: 0, delay: 0 }, Badness { lose: 0, double: 0, delay: 36 });
+    let config = BaseStationConfig { buffer: 48_526, ..BaseStationConfig::default() };
+    let rig = Rig::new(config, E2tcpConfig::default()).with(166_288_678_075_860_433, exact, late);
+    let mut rig = rig.with_data(49_815, 52_414);
+    rig.open_from_server();
+    rig.run(Instant::from_millis(21));
+    rig.abort(0);
+    rig.run(at_s(20_000));
+    assert_eq!(rig.base.connections(), (0, 0));
+}
+
 fn any_badness() -> impl Strategy<Value = Badness> {
     (0_u32..250, 0_u32..100, 0_u32..150).prop_map(|(lose, double, delay)| Badness { lose, double, delay })
 }
