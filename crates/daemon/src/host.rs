@@ -9,9 +9,9 @@ use crate::output;
 
 const DEFAULT_CONTROL: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
-/// Fails with the name of the first privilege that is missing.
-pub(crate) fn need_privileges() -> Result<(), Failure> {
-    match capability::first_missing(&[Capability::SysAdmin, Capability::NetAdmin])? {
+/// Fails with the name of the first of `needed` that is missing.
+pub(crate) fn need(needed: &[Capability]) -> Result<(), Failure> {
+    match capability::first_missing(needed)? {
         None => Ok(()),
         Some(missing) => {
             Err(Failure::Missing(format!("the capability {} is missing: run this as root", missing.name())))

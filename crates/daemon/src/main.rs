@@ -8,6 +8,7 @@ mod cc;
 mod common;
 mod failure;
 mod host;
+mod instance;
 mod keys;
 mod output;
 mod station;

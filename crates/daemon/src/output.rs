@@ -4,10 +4,21 @@
 
 use std::io::Write;
 
+use serde::Serialize;
+
 /// Writes a result to standard output.
 pub(crate) fn print(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// Writes a result to standard output: one JSON document, or what `table` makes of it.
+pub(crate) fn print_document<T: Serialize>(document: &T, json: bool, table: impl FnOnce(&T) -> String) {
+    print(&if json {
+        serde_json::to_string_pretty(document).expect("documents have strings as keys") + "\n"
+    } else {
+        table(document)
+    });
 }
 
 /// Writes a line about what is being done to standard error.

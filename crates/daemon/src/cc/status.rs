@@ -89,11 +89,7 @@ pub(super) fn run(options: &Status) -> Result<(), Failure> {
         connections: Vec::new(),
     };
     let document = Document { connections: connections(&document.loaded)?, ..document };
-    output::print(&if options.json {
-        serde_json::to_string_pretty(&document).expect("strings and numbers") + "\n"
-    } else {
-        table(&document)
-    });
+    output::print_document(&document, options.json, table);
     Ok(())
 }
 

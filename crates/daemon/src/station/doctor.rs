@@ -58,11 +58,7 @@ pub(super) fn doctor(options: &Doctor) -> Result<(), Failure> {
     let power_save = wireless.power_save(interface.index).ok();
     let missing = capability::first_missing(&[Capability::NetAdmin, Capability::NetRaw])?;
     let document = document(&interface, association.as_ref(), power_save, missing.is_none());
-    output::print(&if options.json {
-        serde_json::to_string_pretty(&document).expect("strings and numbers") + "\n"
-    } else {
-        table(&document)
-    });
+    output::print_document(&document, options.json, table);
     Ok(())
 }
 

@@ -19,10 +19,12 @@ use clap::{Args, Subcommand};
 
 use crate::common::Log;
 use crate::failure::Failure;
+use crate::instance::Instance;
 
-/// The kind of daemon, in the names of its files.
-const KIND: &str = "station";
-const PROGRAM: &str = "airwattd station";
+/// What runs on an interface.
+fn instance(name: &str) -> Instance<'_> {
+    Instance { kind: "station", program: "airwattd station", name }
+}
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -105,7 +107,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Doctor(options) => doctor::doctor(options),
         Command::Measure(options) => measure::measure(options),
         Command::Reflect(options) => reflect::reflect(options),
-        Command::Restore(options) => measure::clean_up(&wifi::named(options)?),
-        Command::Guard(options) => measure::guard(&wifi::named(options)?),
+        Command::Restore(options) => instance(&wifi::named(options)?).clean_up(),
+        Command::Guard(options) => instance(&wifi::named(options)?).guard(),
     }
 }

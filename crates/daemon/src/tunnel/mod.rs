@@ -17,9 +17,15 @@ use clap::{Args, Subcommand};
 
 use crate::common::Foreground;
 use crate::failure::Failure;
+use crate::instance::Instance;
 
 /// The kind of daemon, in the names of its files.
 const KIND: &str = "tunnel";
+
+/// The daemon of an interface.
+fn instance(name: &str) -> Instance<'_> {
+    Instance { kind: KIND, program: "airwattd tunnel", name }
+}
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -97,13 +103,13 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
     match command {
         Command::Up(options) => run::up(options),
         Command::Show(options) => show::show(options),
-        Command::Restore(name) => run::clean_up(&name.interface),
+        Command::Restore(name) => instance(&name.interface).clean_up(),
         Command::Down(options) => run::down(&options.file),
         Command::Unit(options) => run::unit(&options.file),
         Command::Example(options) => {
             example::print(options.end);
             Ok(())
         }
-        Command::Guard(name) => run::guard(&name.interface),
+        Command::Guard(name) => instance(&name.interface).guard(),
     }
 }

@@ -11,7 +11,7 @@ use airwatt_linux::clock::{self, Clock};
 use airwatt_linux::control::{self, Control};
 use airwatt_linux::driver;
 use airwatt_linux::event_loop::{EventLoop, Interest};
-use airwatt_linux::guardian::{self, Guardian};
+use airwatt_linux::guardian::Guardian;
 use airwatt_linux::metrics::Metrics;
 use airwatt_linux::route::Route;
 use airwatt_linux::rule::Rule;
@@ -25,9 +25,10 @@ use tracing::{info, warn};
 use super::config::{Config, End, Prefix};
 use super::host::{CONTROL, DEVICE, GUARDIAN, METRICS, SIGNALS, SOCKET, TunnelHost};
 use super::peers::{Carrier, Peer, PeerTunnel, Peers};
-use super::{KIND, Up};
-use crate::common::{control_socket, leave_run_folder, undo_log};
+use super::{Up, instance};
 use crate::failure::Failure;
+use crate::host;
+use crate::instance::{self, Started};
 use crate::output;
 
 /// Bytes of the socket's buffers: some milliseconds at 1 Gbit/s.
@@ -41,7 +42,6 @@ const PRIORITY_MAIN: u32 = 32_764;
 const PRIORITY_TUNNEL: u32 = 32_765;
 /// Time for which `down` waits for the end of a tunnel.
 const END_PATIENCE: Span = Span::from_secs(5);
-const PROGRAM: &str = "airwattd tunnel";
 
 /// `airwattd tunnel up`.
 pub(super) fn up(options: &Up) -> Result<(), Failure> {
@@ -55,22 +55,13 @@ pub(super) fn up(options: &Up) -> Result<(), Failure> {
     }
     options.foreground.log.start()?;
     warn_of_readers(&options.file, &config);
-    if let Some(missing) = capability::first_missing(&[Capability::NetAdmin])? {
-        return Err(Failure::Missing(format!(
-            "the capability {} is missing: run this as root",
-            missing.name()
-        )));
-    }
+    host::need(&[Capability::NetAdmin])?;
     let name = config.interface.clone();
     let signals = Signals::take()?;
-    // Refuses a second tunnel of this name before anything has changed.
-    let control = Control::bind(&control_socket(KIND, &name))?;
-    let guardian = Guardian::start(&["tunnel", "guard", &name])?;
-    restore(&name)?;
-    let (mut changes, _) = Changes::open(&undo_log(KIND, &name), PROGRAM)?;
+    let Started { control, guardian, mut changes } = instance(&name).start(&["tunnel", "guard", &name])?;
     let done = serve(config, options, signals, control, &guardian, &mut changes);
     service::stopping();
-    undo(&mut changes)?;
+    instance::undo(&mut changes)?;
     done
 }
 
@@ -239,7 +230,7 @@ fn warn_of_readers(file: &Path, config: &Config) {
 /// `airwattd tunnel down`: ends the tunnel that runs, and undoes what a killed one has left.
 pub(super) fn down(file: &Path) -> Result<(), Failure> {
     let config = Config::read(file)?;
-    let (name, socket) = (&config.interface, control_socket(KIND, &config.interface));
+    let (name, socket) = (&config.interface, instance(&config.interface).control_socket());
     if control::ask(&socket, "stop").is_ok() {
         let began = Clock::start();
         while socket.exists() || interface::index(name).is_some() {
@@ -250,34 +241,7 @@ pub(super) fn down(file: &Path) -> Result<(), Failure> {
         }
         return Ok(());
     }
-    clean_up(name)
-}
-
-/// Undoes what the log lists: of a tunnel that was killed together with its guardian, or of none.
-fn restore(interface: &str) -> Result<(), Failure> {
-    let (mut changes, damage) = Changes::open(&undo_log(KIND, interface), PROGRAM)?;
-    for line in damage {
-        warn!("{line}");
-    }
-    undo(&mut changes)
-}
-
-fn undo(changes: &mut Changes) -> Result<(), Failure> {
-    let failed = changes.undo()?.join("; ");
-    leave_run_folder();
-    if failed.is_empty() { Ok(()) } else { Err(Failure::Failed(failed)) }
-}
-
-/// Removes what a killed tunnel has left: its control socket, and what its undo log lists.
-pub(super) fn clean_up(interface: &str) -> Result<(), Failure> {
-    control::remove_dead(&control_socket(KIND, interface));
-    restore(interface)
-}
-
-/// The life of the guardian.
-pub(super) fn guard(interface: &str) -> Result<(), Failure> {
-    guardian::watch()?;
-    clean_up(interface)
+    instance(name).clean_up()
 }
 
 /// `airwattd tunnel unit`.

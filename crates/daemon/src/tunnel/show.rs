@@ -10,9 +10,9 @@ use serde::Serialize;
 use super::config::End;
 use super::host::TunnelHost;
 use super::peers::{Carrier, Counts, Peers};
-use super::{KIND, Show};
-use crate::common::{RUN_FOLDER, control_socket};
+use super::{KIND, Show, instance};
 use crate::failure::Failure;
+use crate::instance::running;
 use crate::output;
 
 /// What the daemon reports.
@@ -193,30 +193,22 @@ pub(super) fn metrics(document: &Document) -> Page {
     page
 }
 
-/// The interfaces of running tunnels, by their control sockets.
-fn running() -> Vec<String> {
-    let entries = std::fs::read_dir(RUN_FOLDER).into_iter().flatten().flatten();
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let interface = |name: String| Some(name.strip_prefix("tunnel-")?.strip_suffix(".sock")?.to_owned());
-    let mut interfaces: Vec<String> = names.filter_map(interface).collect();
-    interfaces.sort();
-    interfaces
-}
-
 /// `airwattd tunnel show`.
 pub(super) fn show(options: &Show) -> Result<(), Failure> {
     let ask = |interface: &str| {
-        control::ask(&control_socket(KIND, interface), "status").map_err(|error| match error.io().kind() {
-            std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused => {
-                Failure::Failed(format!("no tunnel runs on {interface}"))
+        control::ask(&instance(interface).control_socket(), "status").map_err(|error| {
+            match error.io().kind() {
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused => {
+                    Failure::Failed(format!("no tunnel runs on {interface}"))
+                }
+                _ => error.into(),
             }
-            _ => error.into(),
         })
     };
     let documents: Vec<serde_json::Value> = match &options.interface {
         Some(interface) => vec![ask(interface)?],
         // One that ends meanwhile is no error.
-        None => running().iter().filter_map(|interface| ask(interface).ok()).collect(),
+        None => running(KIND).iter().filter_map(|interface| ask(interface).ok()).collect(),
     };
     if options.json {
         let document = match (&options.interface, documents) {

@@ -15,25 +15,24 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use airwatt_base::Instant;
 use airwatt_base::units::Span;
 use airwatt_linux::capability::{self, Capability};
-use airwatt_linux::changes::{Change, Changes};
-use airwatt_linux::control::{self, Control};
+use airwatt_linux::changes::Change;
 use airwatt_linux::driver::{self, Host};
 use airwatt_linux::event_loop::{EventLoop, Interest, Ready, Token};
-use airwatt_linux::guardian::{self, Guardian};
+use airwatt_linux::guardian::Guardian;
 use airwatt_linux::signals::{Signal, Signals};
 use airwatt_linux::wireless::{Association, Wireless, WirelessInterface};
 use airwatt_linux::{Error, link, route};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use serde::Serialize;
-use tracing::{debug, info, warn};
+use tracing::{debug, info};
 
 use self::schedule::{Input, Output, Schedule};
 use self::statistics::{Doze, Estimate, Summary};
 use super::probe::{self, Probe};
-use super::{KIND, Measure, PROGRAM, wifi};
-use crate::common::{control_socket, leave_run_folder, undo_log};
+use super::{Measure, instance, wifi};
 use crate::failure::Failure;
-use crate::output;
+use crate::instance::{self, Started};
+use crate::{host, output};
 
 const SOCKET: Token = Token(0);
 const SIGNALS: Token = Token(1);
@@ -209,12 +208,7 @@ pub(super) fn entropy() -> u64 {
 /// `airwattd station measure`.
 pub(super) fn measure(options: &Measure) -> Result<(), Failure> {
     let (mut wireless, interface) = wifi::find(&options.interface)?;
-    for needed in [Capability::NetAdmin, Capability::NetRaw] {
-        if let Some(missing) = capability::first_missing(&[needed])? {
-            let name = missing.name();
-            return Err(Failure::Missing(format!("the capability {name} is missing: run this as root")));
-        }
-    }
+    host::need(&[Capability::NetAdmin, Capability::NetRaw])?;
     let name = interface.name.clone();
     let association = wireless
         .association(interface.index)?
@@ -222,11 +216,8 @@ pub(super) fn measure(options: &Measure) -> Result<(), Failure> {
     options.log.start()?;
     let (prober, probes_to) = prober(options, &interface)?;
     let signals = Signals::take()?;
-    // Refuses a second measurement before anything has changed.
-    let _control = Control::bind(&control_socket(KIND, &name))?;
-    let guardian = Guardian::start(&["station", "guard", "--interface", &name])?;
-    restore(&name)?;
-    let (mut changes, _) = Changes::open(&undo_log(KIND, &name), PROGRAM)?;
+    let Started { control: _control, guardian, mut changes } =
+        instance(&name).start(&["station", "guard", "--interface", &name])?;
     let before = wireless.power_save(interface.index)?;
     changes.make(Change::PowerSave { interface: name.clone(), before })?;
     capability::keep_only(&[Capability::NetAdmin], None)?;
@@ -249,14 +240,10 @@ pub(super) fn measure(options: &Measure) -> Result<(), Failure> {
         switched: false,
     };
     let done = serve(&mut host, &mut schedule, &guardian);
-    undo(&mut changes)?;
+    instance::undo(&mut changes)?;
     done?;
     let document = document(options, &host, &association, &schedule, probes_to);
-    output::print(&if options.json {
-        serde_json::to_string_pretty(&document).expect("strings and numbers") + "\n"
-    } else {
-        table(&document)
-    });
+    output::print_document(&document, options.json, table);
     match document.settings.iter().any(|summary| summary.p50.is_none()) {
         true => Err(Failure::Failed(format!("no answer came from {}", document.probes_to))),
         false => Ok(()),
@@ -393,31 +380,4 @@ fn table(document: &Document) -> String {
 
 pub(super) fn on_or_off(on: bool) -> &'static str {
     if on { "on" } else { "off" }
-}
-
-/// Undoes what the log of a killed measurement lists.
-fn restore(interface: &str) -> Result<(), Failure> {
-    let (mut changes, damage) = Changes::open(&undo_log(KIND, interface), PROGRAM)?;
-    for line in damage {
-        warn!("{line}");
-    }
-    undo(&mut changes)
-}
-
-fn undo(changes: &mut Changes) -> Result<(), Failure> {
-    let failed = changes.undo()?.join("; ");
-    leave_run_folder();
-    if failed.is_empty() { Ok(()) } else { Err(Failure::Failed(failed)) }
-}
-
-/// Removes what a killed measurement has left.
-pub(super) fn clean_up(interface: &str) -> Result<(), Failure> {
-    control::remove_dead(&control_socket(KIND, interface));
-    restore(interface)
-}
-
-/// The life of the guardian.
-pub(super) fn guard(interface: &str) -> Result<(), Failure> {
-    guardian::watch()?;
-    clean_up(interface)
 }

@@ -1,0 +1,97 @@
+//! One daemon of a kind on one interface: its control socket, the log of what it has changed on the host, and its guardian.
+//!
+//! A daemon holds its control socket before it changes anything, so that a second one of the same name is refused. It
+//! starts a guardian next, then undoes what an earlier one left that was killed together with its guardian, and writes
+//! each of its own changes to the log before it makes it.
+
+use std::path::PathBuf;
+
+use airwatt_linux::changes::Changes;
+use airwatt_linux::control::{self, Control};
+use airwatt_linux::guardian::{self, Guardian};
+use tracing::warn;
+
+use crate::failure::Failure;
+
+/// The folder of control sockets and undo logs. It is gone after a restart, as the changes are.
+const RUN_FOLDER: &str = "/run/airwatt";
+
+/// The name of a daemon that may run: its files under [`RUN_FOLDER`] follow from it.
+#[derive(Clone, Copy)]
+pub(crate) struct Instance<'a> {
+    /// The command, such as `tunnel`.
+    pub(crate) kind: &'static str,
+    /// As the undo log names the program.
+    pub(crate) program: &'static str,
+    /// The interface.
+    pub(crate) name: &'a str,
+}
+
+/// The names of the daemons of a kind that run, sorted, by their control sockets.
+pub(crate) fn running(kind: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(RUN_FOLDER).into_iter().flatten().flatten();
+    let files = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let name =
+        |file: String| Some(file.strip_prefix(kind)?.strip_prefix('-')?.strip_suffix(".sock")?.to_owned());
+    let mut names: Vec<String> = files.filter_map(name).collect();
+    names.sort();
+    names
+}
+
+/// A daemon that has started, and has not changed the host yet.
+pub(crate) struct Started {
+    pub(crate) control: Control,
+    pub(crate) guardian: Guardian,
+    pub(crate) changes: Changes,
+}
+
+impl Instance<'_> {
+    /// Its control socket.
+    pub(crate) fn control_socket(&self) -> PathBuf {
+        format!("{RUN_FOLDER}/{}-{}.sock", self.kind, self.name).into()
+    }
+
+    fn undo_log(&self) -> PathBuf {
+        format!("{RUN_FOLDER}/{}-{}.jsonl", self.kind, self.name).into()
+    }
+
+    /// Starts the daemon's guardian (this program with the arguments `guard`), and restores what a killed daemon left.
+    ///
+    /// # Errors
+    /// If a daemon of this name runs, or the guardian or the restoration fails.
+    pub(crate) fn start(&self, guard: &[&str]) -> Result<Started, Failure> {
+        let control = Control::bind(&self.control_socket())?;
+        let guardian = Guardian::start(guard)?;
+        self.restore()?;
+        let (changes, _) = Changes::open(&self.undo_log(), self.program)?;
+        Ok(Started { control, guardian, changes })
+    }
+
+    /// Undoes what the log lists.
+    fn restore(&self) -> Result<(), Failure> {
+        let (mut changes, damage) = Changes::open(&self.undo_log(), self.program)?;
+        for line in damage {
+            warn!("{line}");
+        }
+        undo(&mut changes)
+    }
+
+    /// Removes what a killed daemon has left: its control socket, and what its log lists.
+    pub(crate) fn clean_up(&self) -> Result<(), Failure> {
+        control::remove_dead(&self.control_socket());
+        self.restore()
+    }
+
+    /// The life of the guardian.
+    pub(crate) fn guard(&self) -> Result<(), Failure> {
+        guardian::watch()?;
+        self.clean_up()
+    }
+}
+
+/// Undoes all changes, and removes the folder of the daemons if nothing is in it any more.
+pub(crate) fn undo(changes: &mut Changes) -> Result<(), Failure> {
+    let failed = changes.undo()?.join("; ");
+    let _ = std::fs::remove_dir(RUN_FOLDER);
+    if failed.is_empty() { Ok(()) } else { Err(Failure::Failed(failed)) }
+}
