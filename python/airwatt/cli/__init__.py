@@ -11,8 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from airwatt.cli import process
-
-DONE, FAILED, WRONG_INPUT, THRESHOLD, MISSING_FEATURE, INTERRUPTED = 0, 1, 2, 3, 4, 130
+from airwatt.cli.status import DONE, FAILED, INTERRUPTED, MISSING_FEATURE, WRONG_INPUT
 
 COMMANDS = (
     "run",

@@ -12,6 +12,7 @@ from airwatt.cli import options
 from airwatt.cli.output import check_picture, note_file, print_json, show, writing
 from airwatt.cli.parameters import Argument, Exit, Option
 from airwatt.cli.progress import bar
+from airwatt.cli.status import FAILED
 
 if TYPE_CHECKING:
     from airwatt.advise import Advice, Candidate, Row
@@ -37,7 +38,6 @@ Examples:
   airwatt advise idle --delay 1s --keep-alive 30s --battery 1000mAh
 """
 
-FAILED = 1
 _COLUMNS = 80
 
 

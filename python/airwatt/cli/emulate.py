@@ -15,6 +15,7 @@ from airwatt.cli.parameters import Argument, Exit, Option
 from airwatt.cli.presentation import holding, keep, present
 from airwatt.cli.process import interruptible
 from airwatt.cli.progress import bar
+from airwatt.cli.status import FAILED, INTERRUPTED
 from airwatt.results import Result
 
 EPILOG = """\b
@@ -23,8 +24,6 @@ Examples:
   airwatt emulate fast-dsl --policy psm -- ping -c 10 server
   airwatt emulate wifi-bottleneck --shell station0
 """
-
-FAILED, INTERRUPTED = 1, 130
 
 
 def command(

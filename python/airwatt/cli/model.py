@@ -11,6 +11,7 @@ from airwatt._core import SCHEMA, InputError, __version__
 from airwatt.cli import options
 from airwatt.cli.output import check_picture, note_file, print_json, show, writing
 from airwatt.cli.parameters import Argument, Exit, Option
+from airwatt.cli.status import FAILED
 from airwatt.record import Record
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ Examples:
   airwatt model mac-frame --validate
 """
 
-FAILED = 1
 MAX_POINTS = 1_000_000
 # A table of more rows than this is no table; the document has them all.
 MAX_ROWS = 200

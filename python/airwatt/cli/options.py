@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from airwatt._core import InputError
 from airwatt.battery import Battery as _Battery
 from airwatt.cli.parameters import Argument, Exit, Option
+from airwatt.cli.status import THRESHOLD
 
 if TYPE_CHECKING:
     from airwatt.threshold import Threshold
@@ -76,8 +77,6 @@ EventLimit = Annotated[
         show_default=False,
     ),
 ]
-
-THRESHOLD_STATUS = 3
 
 
 def battery(text: str | None) -> _Battery | None:
@@ -162,4 +161,4 @@ def hold(limits: "Iterable[Threshold]", result: Mapping[str, Any]) -> None:
                 say(f"--fail-if {limit.text!r}: {row}{reason}")
                 tripped = True
     if tripped:
-        raise Exit(THRESHOLD_STATUS)
+        raise Exit(THRESHOLD)

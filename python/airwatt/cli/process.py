@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator
 from types import FrameType
 
-_INTERRUPTED = 130
+from airwatt.cli.status import INTERRUPTED
 
 
 def prepare() -> None:
@@ -58,7 +58,7 @@ def _raise(_signal: int, _frame: FrameType | None) -> None:
 def _end(_signal: int, _frame: FrameType | None) -> None:
     with contextlib.suppress(OSError):
         os.write(2, b"airwatt: interrupted\n")
-    os._exit(_INTERRUPTED)
+    os._exit(INTERRUPTED)
 
 
 def _open_standard_streams() -> None:

@@ -11,6 +11,7 @@ from airwatt.cli import options
 from airwatt.cli.output import print_json, show, writing
 from airwatt.cli.parameters import Argument, Exit, Option
 from airwatt.cli.progress import bar
+from airwatt.cli.status import FAILED, INTERRUPTED
 from airwatt.reproduce import catalogue, document, engine
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ Examples:
   airwatt reproduce e2tcp/ex4.4 e2tcp/fig4.10
 """
 
-FAILED, INTERRUPTED = 1, 130
 _COLUMNS = 80
 
 

@@ -10,6 +10,7 @@ from airwatt.cli import options
 from airwatt.cli.output import check_file, note_file, print_json, print_text, say, show, writing
 from airwatt.cli.parameters import Argument, Exit, Option
 from airwatt.cli.progress import bar
+from airwatt.cli.status import FAILED, INTERRUPTED
 from airwatt.sweeps import grid
 from airwatt.sweeps import plan as plans
 from airwatt.sweeps import sweep as sweeps
@@ -29,7 +30,6 @@ Examples:
 """
 
 VERBS = ("status", "resume", "retry", "export")
-FAILED, INTERRUPTED = 1, 130
 _MOST_POINTS = 24
 """A sweep of more points shows no table of them."""
 _MOST_FAILURES = 10
