@@ -82,7 +82,7 @@ def run(
     """
     check_seeds(seed, runs)
     loaded = load(scenario, choices(policy, transport), set)
-    jobs = [_job(loaded, seed + i, trace and i == 0, pcapng if i == 0 else None, limit) for i in range(runs)]
+    jobs = [job(loaded, seed + i, trace and i == 0, pcapng if i == 0 else None, limit) for i in range(runs)]
     outcome = run_all(jobs, on_progress)
     results = [Result(finished) for finished in outcome.results if finished is not None]
     if outcome.interrupted:
@@ -111,7 +111,7 @@ def compare(
     check_seeds(seed, runs)
     rows = product(policy=policy, transport=transport, vary=vary)
     loaded = [load(scenario, list(row.items()), set) for row in rows]
-    jobs = [_job(item, seed + i, limit=limit) for item in loaded for i in range(runs)]
+    jobs = [job(item, seed + i, limit=limit) for item in loaded for i in range(runs)]
     outcome = run_all(jobs, on_progress)
     return _comparison(loaded[0].name, rows, runs, outcome)
 
@@ -183,13 +183,14 @@ def emulate(
     return Result(finished)
 
 
-def _job(
+def job(
     scenario: Scenario,
     seed: int,
     trace: bool = False,
     pcapng: BinaryIO | None = None,
     limit: str | None = None,
 ) -> Callable[[Control], Run]:
+    """A run for `run_all`."""
     return lambda control: _core.run(scenario, seed, trace=trace, pcapng=pcapng, limit=limit, control=control)
 
 

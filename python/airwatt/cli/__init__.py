@@ -22,6 +22,7 @@ COMMANDS = (
     "advise",
     "reproduce",
     "sweep",
+    "report",
     "radios",
     "scenarios",
     "policies",

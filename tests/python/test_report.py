@@ -1,0 +1,324 @@
+"""`airwatt report`: what the page holds, what it is made of, and what a browser makes of it."""
+
+import base64
+import json
+import re
+import zlib
+
+import browser
+import numpy as np
+import pyarrow as pa
+import pytest
+from conftest import ROOT, SHORT
+
+import airwatt as package
+from airwatt.report import answers, timeline
+from airwatt.report.pack import Pack
+from airwatt.report.study import Choice
+from airwatt.statistics import Estimate
+
+CAPTURE = ROOT / "captures" / "tcp-download.pcapng"
+KINDS = {"u8": "u1", "u16": "<u2", "u32": "<u4", "f32": "<f4", "f64": "<f8"}
+
+
+class Page:
+    """A report as its script reads it."""
+
+    def __init__(self, path):
+        self.text = path.read_text()
+        (view,) = re.findall(r'<script type="application/json" id="view">(.*?)</script>', self.text, re.DOTALL)
+        (arrays,) = re.findall(r'id="arrays">(.*?)</script>', self.text, re.DOTALL)
+        self.view = json.loads(view)
+        self._blob = zlib.decompress(base64.b64decode(arrays)) if arrays else b""
+
+    def array(self, index):
+        place = self.view["arrays"][index]
+        offset, length = place["offset"], place["length"]
+        if place["kind"] != "time":
+            return np.frombuffer(self._blob, KINDS[place["kind"]], length, offset)
+        low = np.frombuffer(self._blob, "<u4", length, offset).astype(np.int64)
+        high = np.frombuffer(self._blob, "<u4", length, offset + 4 * length).astype(np.int64)
+        return np.cumsum((high << 32) + low)
+
+
+@pytest.fixture
+def report(airwatt, tmp_path):
+    def make(*arguments):
+        path = tmp_path / "report.html"
+        answer = airwatt("report", *arguments, "-o", path)
+        assert answer.status == 0, answer.err
+        return Page(path)
+
+    return make
+
+
+def lane(study, label, of=0):
+    return next(one for one in study["timelines"][of]["lanes"] if one["label"] == label)
+
+
+def spent(page, found):
+    """Nanoseconds in each kind of a lane of states."""
+    start = page.array(found["start"])
+    durations = np.diff(np.append(start, found["end_ns"]))
+    return dict(
+        zip(found["names"], np.bincount(page.array(found["code"]), durations, len(found["names"])), strict=True)
+    )
+
+
+def test_a_scenario_is_simulated_and_its_page_has_the_numbers_of_compare(airwatt, report):
+    asked = ["fast-dsl", *SHORT, "--policy", "active,psm,ideal", "--runs", "2"]
+    page = report(*asked, "--battery", "1000mAh@3.7V")
+    (study,) = page.view["studies"]
+    rows = airwatt("compare", *asked, "--json").json["rows"]
+    assert [choice["label"] for choice in study["choices"]] == ["active", "psm", "ideal"]
+    for choice, row in zip(study["choices"], rows, strict=True):
+        energies = [run["stations"][0]["energy_j"] for run in row["runs"]]
+        assert choice["values"]["energy_j"] == pytest.approx(energies)
+        assert choice["metrics"]["energy_j"][0] == pytest.approx(sum(energies) / 2)
+        assert sum(choice["causes"].values()) == pytest.approx(sum(energies) / 2)
+        bounds = [run["stations"][0]["lower_bound_j"] for run in row["runs"]]
+        assert choice["metrics"]["bound_j"][0] == pytest.approx(sum(bounds) / 2)
+        assert choice["metrics"]["lasts_s"][0] > 3600
+    assert [choice["label"] for choice in study["choices"] if choice["best"]] == ["psm"]
+    assert study["answers"][0].startswith("psm spends least of 2 choices")
+    assert any("1000mAh@3.7V lasts" in text for text in study["answers"])
+
+
+def test_its_time_line_has_every_nanosecond_of_the_ledger_and_every_frame(report):
+    page = report("fast-dsl", *SHORT, "--policy", "psm")
+    (study,) = page.view["studies"]
+    run = package.run("fast-dsl", policy="psm", set={"flow.application.size": "1MB"}, trace=True)
+    radio = spent(page, lane(study, "radio of station 0"))
+    assert {name: ns / 1e9 for name, ns in radio.items()} == pytest.approx(dict(run.stations[0].state_s), abs=1e-9)
+    frames = [one for one in study["timelines"][0]["lanes"] if one["kind"] == "frames"]
+    assert sum(len(page.array(one["start"])) for one in frames) == run.traces()["frames"].num_rows
+    channel = spent(page, lane(study, "channel"))
+    busy = channel["one frame on the air"] + channel["a collision"]
+    assert busy / sum(channel.values()) == pytest.approx(run.cell.airtime_utilization, rel=1e-6)
+    outcomes = next(table for table in study["tables"] if table["id"] == "frames")
+    assert sum(row[3] for row in outcomes["rows"]) == run.traces()["frames"].num_rows
+
+
+def test_a_page_with_fewer_points_keeps_durations_and_says_what_it_leaves_out(report):
+    whole = report("fast-dsl", *SHORT, "--policy", "psm")
+    part = report("fast-dsl", *SHORT, "--policy", "psm", "--points", "1000")
+    of_whole, of_part = (spent(page, lane(page.view["studies"][0], "radio of station 0")) for page in (whole, part))
+    assert of_part == pytest.approx(of_whole, abs=3e4)
+    note = part.view["studies"][0]["timelines"][0]["note"]
+    assert "--points keeps more" in note
+    assert whole.view["studies"][0]["timelines"][0]["note"] == ""
+
+
+def test_thinned_periods_keep_the_time_in_each_state():
+    random = np.random.default_rng(1)
+    start = np.concatenate([[0], np.cumsum(random.integers(1, 10**6, 50_000))])
+    code = random.integers(0, 5, len(start)).astype(np.uint8)
+    window = timeline.window_of([start], int(start[-1]) + 500, 10_000)
+    kept, kinds = timeline.thinned(start, code, 5, window)
+
+    def totals(times, codes):
+        return np.bincount(codes, np.diff(np.append(times, window.whole)), 5)
+
+    assert len(kept) < 35_000
+    assert (np.diff(kept) >= 0).all()
+    assert totals(kept, kinds) == pytest.approx(totals(start, code), abs=len(kept))
+    inside = (start > window.begin) & (start < window.end)
+    assert np.isin(start[inside], kept).all()
+
+
+def test_a_channel_is_idle_busy_or_has_a_collision():
+    edges, code = timeline.occupancy(np.array([10, 40, 45, 80]), np.array([20, 10, 20, 5]))
+    assert list(zip(edges.tolist(), code.tolist(), strict=True)) == [
+        (0, 0), (10, 1), (30, 0), (40, 1), (45, 2), (50, 1), (65, 0), (80, 1), (85, 0),
+    ]  # fmt: skip
+
+
+def test_instants_of_days_are_exact():
+    pack = Pack()
+    times = np.array([0, 1, 4_294_967_296, 4_294_967_297, 8 * 86_400 * 10**9])
+    place = pack.places[pack.add_times(times)]
+    blob = zlib.decompress(base64.b64decode(pack.text()))
+    low = np.frombuffer(blob, "<u4", 5, place["offset"]).astype(np.int64)
+    high = np.frombuffer(blob, "<u4", 5, place["offset"] + 20).astype(np.int64)
+    assert (np.cumsum((high << 32) + low) == times).all()
+    with pytest.raises(ValueError, match="rise"):
+        pack.add_times([2, 1])
+
+
+def test_an_open_difference_is_said_to_be_open():
+    def choice(label, energy, ci95):
+        return Choice(label, {"energy_j": Estimate(energy, ci95), "power_w": Estimate(energy / 10, None)})
+
+    near = answers.of_choices([choice("a", 1.0, 0.2), choice("b", 1.1, 0.2), choice("c", 3.0, 0.1)], None)
+    assert "Between a and b the runs leave it open" in near[0].replace("Between it", "Between a")
+    assert "leave it open" not in answers.of_choices([choice("a", 1.0, 0.01), choice("b", 1.1, 0.01)], None)[0]
+    assert "the same" in answers.of_choices([choice("a", 1.0, 0.0), choice("b", 1.0, 0.0)], None)[0]
+
+
+def test_results_traces_and_captures_are_accepted(airwatt, report, tmp_path):
+    traces, analysed = tmp_path / "traces", tmp_path / "analysed"
+    for name, arguments in {
+        "run.json": ["run", "fast-dsl", *SHORT, "--policy", "psm", "--trace", traces],
+        "runs.json": ["run", "fast-dsl", *SHORT, "--policy", "uapsd", "--runs", "2"],
+        "compare.json": ["compare", "web", "--set", "duration=5s", "--policy", "active,psm"],
+        "analyze.json": ["analyze", CAPTURE, "--policy", "psm,ideal", "--trace", analysed],
+    }.items():
+        (tmp_path / name).write_text(airwatt(*arguments, "--json").out)
+    names = ["run.json", "traces", "runs.json", "compare.json", "analyze.json", "analysed"]
+    page = report(*(tmp_path / name for name in names))
+    dsl, web, capture = page.view["studies"]
+    assert [choice["label"] for choice in dsl["choices"]] == ["psm", "uapsd"]
+    assert len(dsl["timelines"]) == 1
+    assert [choice["label"] for choice in web["choices"]] == ["active", "psm"]
+    assert capture["kind"] == "capture"
+    assert {"psm: radio", "packets"} <= {one["label"] for one in capture["timelines"][0]["lanes"]}
+    assert capture["choices"][1]["metrics"]["excess"][0] == 1.0
+
+
+def test_a_capture_is_analysed(report):
+    page = report(CAPTURE, "--policy", "active,psm,ideal")
+    (study,) = page.view["studies"]
+    document = package.analyze(CAPTURE, policies=["active", "psm", "ideal"]).to_dict()
+    assert [choice["metrics"]["energy_j"][0] for choice in study["choices"]] == [
+        policy["energy_j"] for policy in document["policies"]
+    ]
+    assert any("keep-alive" in text for text in study["answers"])
+    radio = spent(page, lane(study, "psm: radio"))
+    assert radio["sleep"] > radio["receive"] > 0
+
+
+def test_a_store_gives_means_over_its_settings(airwatt, report, tmp_path):
+    store = tmp_path / "some.sweep"
+    over = ["--over", "wired.rtt=20ms:60ms:20ms", "--policy", "active,psm", "--runs", "3"]
+    assert airwatt("sweep", "fast-dsl", *SHORT, *over, "--store", store).status == 0
+    page = report(store)
+    (study,) = page.view["studies"]
+    assert len(study["choices"]) == 6
+    sweep = study["sweep"]
+    assert [one["label"] for one in sweep["settings"]] == ["policy", "wired.rtt"]
+    frame = package.open_store(store).to_pandas()
+    grouped = frame.groupby(["policy", "wired.rtt_s"], sort=False).energy_j
+    metric = sweep["metrics"][0]
+    assert page.array(metric["mean"]) == pytest.approx(grouped.mean().to_numpy())
+    ci95 = 4.302652729911275 * grouped.std().to_numpy() / 3**0.5
+    assert page.array(metric["ci95"]) == pytest.approx(ci95, rel=1e-6)
+    policies = sweep["settings"][0]
+    assert [policies["values"][code] for code in page.array(policies["codes"])] == ["active"] * 3 + ["psm"] * 3
+    assert "psm at 3 (100.0 %)" in study["answers"][-1]
+
+
+def test_a_page_asks_nobody_for_anything_and_has_its_licence(report):
+    page = report("idle", "--set", "duration=5s", "--policy", "psm")
+    assert "default-src 'none'" in page.text
+    assert "connect-src 'none'" in page.text
+    without_data = re.sub(r'<link rel="icon" href="data:,">', "", page.text)
+    assert not re.search(r"<(link|img|iframe|object|embed)\b", without_data)
+    assert not re.search(r"\b(src|href)=[\"']?(https?:|//)", page.text)
+    assert "Copyright (c) 2022 Leon Sorokin" in page.text
+    assert page.text.count("<script") == page.text.count("</script>") == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("{", "line 1"),
+        ('{"schema": 1}', "another JSON document"),
+        ('{"schema": 9}', "schema"),
+        ('{"schema": 1, "scenario": "x", "runs": []}', "runs"),
+        ('{"schema": 1, "scenario": "x", "runs": [{}]}', "document of each run"),
+        ('{"schema": 1, "scenario": "x", "stations": 5}', "document of each run"),
+        ("[" * 100_000, "JSON"),
+    ],
+)
+def test_a_wrong_document_is_one_line(airwatt, tmp_path, content, words):
+    (tmp_path / "x.json").write_text(content)
+    answer = airwatt("report", tmp_path / "x.json", "-o", tmp_path / "x.html")
+    assert answer.status == 2
+    assert answer.is_one_line("x.json", words)
+    assert not (tmp_path / "x.html").exists()
+
+
+def test_what_is_no_source_is_one_line_and_leaves_the_old_page(airwatt, tmp_path):
+    page = tmp_path / "x.html"
+    page.write_text("old")
+    (tmp_path / "empty").mkdir()
+    for source in (tmp_path / "empty", "no-such", tmp_path / "none.json"):
+        answer = airwatt("report", source, "-o", page)
+        assert answer.status == 2
+        assert answer.is_one_line(str(source))
+    assert airwatt("report", "idle", "-o", tmp_path / "x.pdf").is_one_line("--out", ".html")
+    assert airwatt("report", "idle", "-o", tmp_path / "none" / "x.html").status == 2
+    assert page.read_text() == "old"
+
+
+needs_chromium = pytest.mark.skipif(browser.PROGRAM is None, reason="chromium is not installed")
+
+
+@pytest.mark.long
+@needs_chromium
+def test_a_browser_shows_it_without_errors_and_without_a_network(report, tmp_path):
+    report("fast-dsl", "--set", "flow.application.size=5MB", "--policy", "active,psm,ideal", "--runs", "2")
+    with browser.Browser() as page:
+        page.open(f"file://{tmp_path / 'report.html'}")
+        assert page.evaluate("document.querySelectorAll('section').length") >= 7
+        # The time line has data from the whole run down to single frames.
+        page.evaluate("airwatt.lines[0].choose(2)")
+        told = page.evaluate("airwatt.lines[0].lanes.map((lane) => lane.spent(0, airwatt.lines[0].end))")
+        assert any("sleep" in text for text in told)
+        page.evaluate("document.querySelector('.timeline canvas').focus()")
+        for key in ("ArrowDown", "n", "n"):
+            page.press(key)
+        page.evaluate("(() => { const l = airwatt.lines[0]; l.show(l.cursor - 2000, l.cursor + 200000); })()")
+        page.wait("document.querySelector('.readout').textContent.includes('frame from')")
+        assert page.evaluate("airwatt.lines[0].to - airwatt.lines[0].from") == pytest.approx(202_000, abs=1)
+        assert page.evaluate("document.querySelector('.timeline canvas').getContext('2d') !== null")
+        page.wait("location.hash.includes('time=2')")
+        page.press("t")
+        assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+        page.press("?")
+        assert page.evaluate("document.getElementById('shortcuts').open")
+        # Every control has a name; nothing is wider than a narrow screen.
+        unnamed = "[...document.querySelectorAll('button, select, canvas, [role=img]')].filter("
+        unnamed += "(one) => !(one.textContent.trim() || one.ariaLabel || one.labels?.length)).length"
+        assert page.evaluate(unnamed) == 0
+        page.screenshot(tmp_path / "narrow.png", width=360)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        assert page.pdf().startswith(b"%PDF")
+        assert page.errors == []
+        assert [url[:5] for url in page.requests if not url.startswith("data:")] == ["file:"]
+
+
+@pytest.mark.long
+@needs_chromium
+def test_a_page_with_a_million_points_is_ready_within_five_seconds(tmp_path):
+    random = np.random.default_rng(1)
+    count = 1_000_000
+    start = np.concatenate([[0], np.cumsum(random.integers(1_000, 20_000_000, count - 1))])
+    states = ["transmit", "receive", "listen", "sleep", "to-sleep", "wake-up"]
+    code = pa.DictionaryArray.from_arrays(pa.array(random.integers(0, 6, count), pa.int32()), pa.array(states))
+    radios = {
+        "time_ns": start,
+        "duration_ns": np.diff(start, append=start[-1] + 1),
+        "station": np.zeros(count, np.uint32),
+        "state": code,
+    }
+    run = package.run("idle", set={"duration": "1s"}, trace=True)
+    traces = {**run.traces(), "radio_states": pa.table(radios)}
+    from airwatt.report.page import report as page_of
+    from airwatt.report.runs import Group, study_of
+
+    pack = Pack()
+    study = study_of("a million", [Group("idle", [], traces)], pack, None, 2 * count)
+    path = tmp_path / "million.html"
+    path.write_text(page_of([study], pack, "test"))
+    assert path.stat().st_size < 8_000_000
+    with browser.Browser() as page:
+        ready_s = page.open(f"file://{path}")
+        points = page.evaluate("airwatt.lines[0].lanes.reduce((sum, lane) => sum + lane.points, 0)")
+        assert points >= count
+        begun = "(() => { const t = performance.now(); airwatt.lines[0].draw(); return performance.now() - t; })()"
+        drawn_ms = page.evaluate(begun)
+        print(f"ready after {ready_s:.2f} s, drawn in {drawn_ms:.0f} ms")
+        assert ready_s < 5
+        assert drawn_ms < 1000
+        assert page.errors == []
