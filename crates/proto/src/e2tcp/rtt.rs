@@ -72,7 +72,7 @@ impl RttEstimator {
         self.doublings = (self.doublings + 1).min(62);
     }
 
-    /// Ends the back-off after an acknowledgement.
+    /// Ends the back-off, after the acknowledgement of a packet that was sent once.
     pub fn restore(&mut self) {
         self.doublings = 0;
     }

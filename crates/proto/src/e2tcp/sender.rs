@@ -60,6 +60,8 @@ struct Record {
     sent: Instant,
     /// Whether it is sent at once, whatever else is in flight.
     at_once: bool,
+    /// Whether it was sent more than once, so that an acknowledgement does not say which transmission has arrived.
+    repeated: bool,
 }
 
 impl Record {
@@ -287,7 +289,6 @@ impl<S: SendBuffer> Sender<S> {
     ) -> Progress {
         let next = self.position(ack.number) + 1;
         self.silent_since = None;
-        self.rtt.restore();
         if next < self.una as i64 {
             // The acknowledgement is outdated.
             return Progress::default();
@@ -341,6 +342,10 @@ impl<S: SendBuffer> Sender<S> {
 
     /// Marks the packets that are reported for the first time, and takes an RTT sample if the measured packet is the
     /// last sent of them. Returns the ordinal of the last transmission among them.
+    ///
+    /// A packet that was sent once ends the back-off of the timeout. One that was repeated does not (Karn and Partridge 1987): its
+    /// acknowledgement may be that of an early copy, and a timeout that is shorter than the queue of the link would go on
+    /// filling it with copies.
     fn mark_received(
         &mut self,
         reported: &[(u64, u64); 3],
@@ -357,6 +362,9 @@ impl<S: SendBuffer> Sender<S> {
             let covered = reported.iter().any(|(start, end)| *start <= record.start && record.end <= *end);
             if record.state != PacketState::Reported && covered {
                 newest = newest.max(Some(record.order));
+                if !record.repeated {
+                    self.rtt.restore();
+                }
                 self.set_state(index, PacketState::Reported);
             }
         }
@@ -630,6 +638,7 @@ impl<S: SendBuffer> Sender<S> {
             None => return None,
         };
         statistics.probes_sent += 1;
+        self.records[index].repeated = true;
         Some(self.outgoing(index, statistics, true))
     }
 
@@ -645,6 +654,7 @@ impl<S: SendBuffer> Sender<S> {
             order: 0,
             sent: now,
             at_once: false,
+            repeated: false,
         });
         self.counts[PacketState::Sent as usize] += 1;
     }
@@ -659,6 +669,7 @@ impl<S: SendBuffer> Sender<S> {
     ) -> Outgoing {
         let again = self.records[index].state != PacketState::Sent;
         self.records[index].at_once = false;
+        self.records[index].repeated = again;
         let due = now.saturating_add(self.rtt.rto());
         if self.records[index].state == PacketState::Lost {
             self.set_state(index, PacketState::Retransmitted);

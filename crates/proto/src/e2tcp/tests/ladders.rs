@@ -239,6 +239,21 @@ fn timeouts_double_only_if_asked_for() {
     }
 }
 
+/// A round trip that becomes longer than the timeout is learned, since the acknowledgements of copies do not end the back-off.
+#[test]
+fn a_slower_path_is_not_filled_with_copies() {
+    let config = E2tcpConfig::default();
+    let slower = Fate::Delay(Span::from_millis(700));
+    let mut pair = Pair::established(&config, &config)
+        .with(move |who, n, _| if who == A && n > 20 { slower.clone() } else { Fate::Arrive });
+    pair.input(A, Input::Write(pattern(200_000)));
+    pair.finish();
+    assert_eq!(pair.streams[B].bytes, pattern(200_000));
+    let a = pair.ends[A].statistics();
+    assert!(a.packets_resent < 100, "{} of 200 packets were sent again", a.packets_resent);
+    assert!(pair.ends[A].rto() >= Span::from_millis(800), "{}", pair.ends[A].rto());
+}
+
 #[test]
 fn the_window_can_grow_by_one_a_window() {
     let config = E2tcpConfig { increase: Increase::PerWindow, ..plain() };
