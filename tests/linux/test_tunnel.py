@@ -250,6 +250,35 @@ def test_the_tunnel_ends_with_its_guardian_and_a_later_one_finds_what_both_left(
     assert pair.forwards() == "0"
 
 
+def test_a_late_guardian_leaves_the_next_tunnel_alone(pair):
+    process = pair.up("ap")
+    (guardian,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    os.kill(int(guardian), signal.SIGSTOP)
+    process.kill()
+    process.wait()
+    pair.up("ap")
+    os.kill(int(guardian), signal.SIGCONT)
+    # Nobody waits for it here: it stays as a zombie where this process is its parent.
+    await_true(
+        lambda: not Path(f"/proc/{guardian}/cmdline").exists() or not Path(f"/proc/{guardian}/cmdline").read_bytes()
+    )
+    assert pair.forwards() == "1"
+    assert pair.has_device("ap")
+    assert pair.show("ap")["peers"]
+
+
+def test_of_tunnels_started_at_the_same_time_one_runs(pair):
+    words = ["ip", "netns", "exec", pair.names["ap"], str(DAEMON), "tunnel", "up", str(pair.file("ap"))]
+    started = [subprocess.Popen(words, stderr=subprocess.PIPE, text=True) for _ in range(6)]
+    pair.running += started
+    await_true(lambda: sum(process.poll() is not None for process in started) == 5)
+    refused = [process for process in started if process.poll() is not None]
+    assert {process.returncode for process in refused} == {1}
+    assert all("another daemon listens there" in process.stderr.read() for process in refused)
+    assert pair.show("ap")["peers"]
+    assert pair.forwards() == "1"
+
+
 def test_only_the_privilege_for_restoring_stays(pair):
     process = pair.up("ap")
     status = dict(

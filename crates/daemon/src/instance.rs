@@ -2,19 +2,37 @@
 //!
 //! A daemon holds its control socket before it changes anything, so that a second one of the same name is refused. It
 //! starts a guardian next, then undoes what an earlier one left that was killed together with its guardian, and writes
-//! each of its own changes to the log before it makes it.
+//! each of its own changes to the log before it makes it. All of that, and what a guardian restores, happens under a lock:
+//! a late guardian finds the next daemon running and leaves its changes alone.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use airwatt_base::Span;
 use airwatt_linux::changes::Changes;
 use airwatt_linux::control::{self, Control};
 use airwatt_linux::guardian::{self, Guardian};
+use airwatt_linux::lock::{Lock, LockError};
 use tracing::warn;
 
 use crate::failure::Failure;
 
 /// The folder of control sockets and undo logs. It is gone after a restart, as the changes are.
 const RUN_FOLDER: &str = "/run/airwatt";
+/// Time for which a program waits for its turn.
+const LOCK_PATIENCE: Span = Span::from_secs(10);
+
+/// Waits until no other program of airwatt starts, ends or restores the host.
+///
+/// # Errors
+/// If another one holds the lock all the time, or the folder of the lock cannot be used.
+pub(crate) fn lock() -> Result<Lock, Failure> {
+    Lock::acquire(Path::new(RUN_FOLDER), LOCK_PATIENCE).map_err(|error| match error {
+        LockError::Held(holder) => {
+            Failure::Failed(format!("{RUN_FOLDER} is locked by {holder}; waited {LOCK_PATIENCE}"))
+        }
+        LockError::Folder(error) => error.into(),
+    })
+}
 
 /// The name of a daemon that may run: its files under [`RUN_FOLDER`] follow from it.
 #[derive(Clone, Copy)]
@@ -60,6 +78,7 @@ impl Instance<'_> {
     /// # Errors
     /// If a daemon of this name runs, or the guardian or the restoration fails.
     pub(crate) fn start(&self, guard: &[&str]) -> Result<Started, Failure> {
+        let _lock = lock()?;
         let control = Control::bind(&self.control_socket())?;
         let guardian = Guardian::start(guard)?;
         self.restore()?;
@@ -76,9 +95,15 @@ impl Instance<'_> {
         undo(&mut changes)
     }
 
-    /// Removes what a killed daemon has left: its control socket, and what its log lists.
+    /// Removes what a killed daemon has left: its control socket, and what its log lists. Does nothing while one runs.
     pub(crate) fn clean_up(&self) -> Result<(), Failure> {
-        control::remove_dead(&self.control_socket());
+        if !Path::new(RUN_FOLDER).exists() {
+            return Ok(());
+        }
+        let _lock = lock()?;
+        if control::remove_dead(&self.control_socket()) {
+            return Ok(());
+        }
         self.restore()
     }
 

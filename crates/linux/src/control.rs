@@ -35,7 +35,7 @@ pub struct Control {
 
 impl Control {
     /// Listens at `path`, in a folder that is created with mode 0700 if there is none. A socket that a killed daemon left
-    /// is replaced.
+    /// is replaced: whoever may start two daemons at the same time holds a lock meanwhile.
     ///
     /// # Errors
     /// If another daemon listens there, or the folder is not private.
@@ -81,11 +81,13 @@ impl Drop for Control {
     }
 }
 
-/// Removes the socket at `path` if nobody listens there any more.
-pub fn remove_dead(path: &Path) {
-    if UnixStream::connect(path).is_err() {
+/// Removes the socket at `path` unless a daemon listens there, and returns whether one does.
+pub fn remove_dead(path: &Path) -> bool {
+    let is_alive = UnixStream::connect(path).is_ok();
+    if !is_alive {
         let _ = std::fs::remove_file(path);
     }
+    is_alive
 }
 
 /// The client's end: asks the daemon at `path` and returns its document.

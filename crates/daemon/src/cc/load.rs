@@ -9,8 +9,9 @@ use airwatt_linux::{interface, namespace};
 
 use super::changes::{self, Change};
 use super::kernel::{self, Outcome};
-use super::{Load, NAMES, lock};
+use super::{Load, NAMES};
 use crate::failure::Failure;
+use crate::instance::lock;
 use crate::{host, output};
 
 pub(super) fn run(options: &Load) -> Result<(), Failure> {

@@ -17,18 +17,12 @@ mod sockets;
 mod status;
 mod unload;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use airwatt_base::Span;
-use airwatt_linux::lock::{Lock, LockError};
 use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
 
-/// The folder that `load` and `unload` lock. It is the same for every state file, as there is one kernel.
-const LOCK_FOLDER: &str = "/run/airwatt";
-/// Time for which a second `load` or `unload` waits.
-const LOCK_PATIENCE: Span = Span::from_secs(10);
 /// The default of the undo log. It is gone after a restart, as the changes are.
 const STATE_FILE: &str = "/run/airwatt/cc.jsonl";
 
@@ -108,16 +102,6 @@ pub(crate) struct State {
 /// Whether the congestion control of this name is one of ours.
 fn is_ours(name: &str) -> bool {
     NAMES.contains(&name)
-}
-
-/// Waits until no other `load` or `unload` runs.
-fn lock() -> Result<Lock, Failure> {
-    Lock::acquire(Path::new(LOCK_FOLDER), LOCK_PATIENCE).map_err(|error| match error {
-        LockError::Held(holder) => {
-            Failure::Failed(format!("{LOCK_FOLDER} is locked by {holder}; waited {LOCK_PATIENCE}"))
-        }
-        LockError::Folder(error) => error.into(),
-    })
 }
 
 /// Runs one command.

@@ -14,8 +14,9 @@ use airwatt_linux::{namespace, route};
 use airwatt_proto::cc::AckLossConfig;
 
 use super::changes::{self, Change, Remains, direct};
-use super::{NAMES, Unload, is_ours, kernel, lock, sockets};
+use super::{NAMES, Unload, is_ours, kernel, sockets};
 use crate::failure::Failure;
+use crate::instance::lock;
 use crate::{host, output};
 
 /// The kernel frees a link some milliseconds after its name is removed: pauses of 10 ms until then.
