@@ -23,6 +23,7 @@ COMMANDS = (
     "reproduce",
     "sweep",
     "report",
+    "explore",
     "radios",
     "scenarios",
     "policies",

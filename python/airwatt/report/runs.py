@@ -71,11 +71,11 @@ def _question(scenario: str, groups: Sequence[Group]) -> str:
     seed = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
     radios = ", ".join(dict.fromkeys(station.radio for run in runs for station in run.stations))
     radio = f", radio {radios}" if radios else ""
-    if len(groups) == 1:
-        return f"What does {groups[0].label} spend on {scenario}? ({times}, {seed}{radio})"
     # A bound is no candidate.
-    named = ", ".join(group.label for group in groups if group.label != "ideal") or "them"
-    return f"Which of {named} spends least on {scenario}? ({times}, {seed}{radio})"
+    named = [group.label for group in groups if group.label != "ideal"] or [groups[0].label]
+    if len(named) == 1:
+        return f"What does {named[0]} spend on {scenario}? ({times}, {seed}{radio})"
+    return f"Which of {', '.join(named)} spends least on {scenario}? ({times}, {seed}{radio})"
 
 
 def _notes(groups: Sequence[Group]) -> list[str]:

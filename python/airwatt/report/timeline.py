@@ -310,7 +310,8 @@ def _note(window: Window, line: RunLines) -> str:
     if not window.is_everything:
         texts.append(
             f"Frames, and periods to the nanosecond, from {window.begin / 1e9:.3f} s to {window.end / 1e9:.3f} s; "
-            "outside, times are exact over a few thousandths of the run, in no order within them. --points keeps more."
+            "outside, times are exact over a few thousandths of the run, in no order within them. "
+            "airwatt report --points keeps more."
         )
     if len(line.stations) > MOST_STATIONS:
         texts.append(f"The radios of {MOST_STATIONS} of {len(line.stations)} stations.")

@@ -160,13 +160,13 @@ function rememberPlace(lines) {
   }, 200);
 }
 
-function recallPlace(lines) {
+function recallPlace(lines, scrolls = true) {
   const found = /^(\d+):(\d+)-(\d+)$/.exec(linkParts().get("time") ?? "");
   if (!found || !lines.length) return;
   const [index, from, to] = found.slice(1).map(Number);
   if (index < lines[0].timelines.length) lines[0].choose(index);
   lines[0].show(from, to);
-  lines[0].root.scrollIntoView();
+  if (scrolls) lines[0].root.scrollIntoView();
 }
 
 /** What the fragment of the address keeps, as `#/key=value&...`; other fragments are names of sections. */

@@ -1,0 +1,250 @@
+"""`airwatt explore`: what the server answers and refuses, what the models and the simulation give, and how it ends."""
+
+import http.client
+import json
+import signal
+import socket
+import threading
+import time
+from urllib.parse import urlencode, urlsplit
+
+import browser
+import pytest
+from conftest import ROOT, SHORT
+
+from airwatt import InputError, Scenario, keys, laboratory
+from airwatt.explore import answers, controls
+from airwatt.explore.server import Explorer, Server
+from airwatt.explore.simulation import LIMIT
+
+CAPTURE = ROOT / "captures" / "tcp-download.pcapng"
+OVERRIDES = [("flow.application.size", "1MB")]
+
+
+def source(**more):
+    given = {
+        "capture": False, "text": "fast-dsl", "name": "fast-dsl", "set": OVERRIDES, "seed": 1, "station": None,
+        "radio": None, "battery": None, "user": None, "limit": LIMIT,
+    }  # fmt: skip
+    return given | more
+
+
+@pytest.fixture(scope="module")
+def served():
+    explorer = Explorer(source(), laboratory.load("fast-dsl", OVERRIDES))
+    server = Server(explorer, 0)
+    yield server
+    server.close()
+    explorer.close()
+
+
+def get(server, place, host=None, token=None, method="GET", **query):
+    address = urlsplit(server.address)
+    connection = http.client.HTTPConnection("127.0.0.1", address.port, timeout=60)
+    path = (f"/{token}/" if token is not None else address.path) + place
+    headers = {} if host is None else {"Host": host}
+    connection.request(method, f"{path}?{urlencode(query)}" if query else path, headers=headers)
+    answer = connection.getresponse()
+    body = answer.read()
+    connection.close()
+    return answer, json.loads(body) if "json" in answer.headers["Content-Type"] else body.decode()
+
+
+def test_every_main_key_is_one_of_the_schema():
+    known = {key.path for key in keys.all_keys()}
+    assert {controls._FORMS.get(path, path) for path in controls.MAIN} <= known
+
+
+def takes(scenario, pair):
+    try:
+        return isinstance(scenario.replace([pair]), Scenario)
+    except InputError:
+        return False
+
+
+def test_sliders_have_the_value_of_the_scenario_and_values_that_it_takes():
+    scenario = laboratory.load("fast-dsl")
+    found = {control.key: control for control in controls.of_scenario(scenario)}
+    assert {"policy", "station.radio", "wired.rtt", "wired.down.queue", "flow.application.size"} <= found.keys()
+    own = {key: control.values[control.start] for key, control in found.items()}
+    assert own["wired.rtt"] == "20ms"
+    assert own["wired.down.queue"] == "50packets"
+    assert own["flow.transport"] == "newreno"
+    for control in found.values():
+        assert len(set(control.values)) == len(control.values) > 1
+        # One of its ends, at least, is a value that the loader takes.
+        ends = [(control.key, control.values[place]) for place in (0, -1)]
+        assert any(takes(scenario, end) for end in ends), control.key
+    # A listen interval in words is kept, and what has no effect has no slider.
+    idle = {control.key: control for control in controls.of_scenario(laboratory.load("idle"))}
+    assert idle["station.listen_interval"].values[-1] == "dtim"
+    assert "ap.dtim_period" in idle
+    assert "ap.dtim_period" not in found
+
+
+def test_models_answer_for_a_transfer_and_not_for_what_they_do_not_know():
+    rows = {row["label"]: row for row in answers.of_scenario(laboratory.load("fast-dsl"))["rows"]}
+    slower = answers.of_scenario(laboratory.load("fast-dsl", [("wired.rtt", "200ms")]))["rows"]
+    assert rows["active"]["power_w"] > rows["psm"]["power_w"]
+    assert {row["label"]: row for row in slower}["psm"]["goodput_bps"] < rows["psm"]["goodput_bps"]
+    assert answers.of_scenario(laboratory.load("web"))["rows"] == []
+
+
+def test_only_this_machine_with_the_token_is_answered(served):
+    port = urlsplit(served.address).port
+    assert get(served, "")[0].status == 200
+    assert get(served, "", host=f"localhost:{port}")[0].status == 200
+    for host in ("example.com", f"example.com:{port}", "127.0.0.1", f"127.0.0.1:{port + 1}", ""):
+        assert get(served, "", host=host)[0].status == 403, host
+    for token in ("", "x", "../x", "%00"):
+        assert get(served, "", token=token)[0].status == 404, token
+    assert get(served, "none")[0].status == 404
+    assert get(served, "models", method="POST")[0].status == 501
+    answer, page = get(served, "")
+    assert "connect-src 'self'" in page
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert answer.headers["Referrer-Policy"] == "no-referrer"
+
+
+def test_models_and_simulation_answer_over_http(served):
+    rtt = next(one for one in controls.of_scenario(laboratory.load("fast-dsl", OVERRIDES)) if one.key == "wired.rtt")
+    _, models = get(served, "models", **{"wired.rtt": rtt.values[-1]})
+    assert "psm" in {row["label"] for row in models["rows"]}
+    _, answer = get(served, "simulate", policy="psm", trace="1")
+    (study,) = answer["view"]["studies"]
+    run = laboratory.run("fast-dsl", policy="psm", set=dict(OVERRIDES))
+    energy_j = {choice["label"]: choice["metrics"]["energy_j"][0] for choice in study["choices"]}
+    assert energy_j.keys() == {"active", "psm", "ideal"}
+    assert energy_j["psm"] == run.stations[0].energy_j
+    assert [line["label"] for line in study["timelines"]] == ["psm: everything"]
+    assert answer["arrays"]
+    _, everyone = get(served, "simulate", all="1", trace="0")
+    assert len(everyone["view"]["studies"][0]["choices"]) > 6
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ({"wired.rtt": "21ms"}, "its slider"),
+        ({"station.radio": "/etc/passwd"}, "its slider"),
+        ({"base": "web"}, "without a slider"),
+        ({"policy": "none"}, "its slider"),
+    ],
+)
+def test_what_has_no_slider_is_refused(served, query, words):
+    for place in ("models", "simulate"):
+        answer, document = get(served, place, **query)
+        assert answer.status == 400
+        assert words in document["error"]
+
+
+def test_a_newer_question_ends_an_older_one():
+    long = [("duration", "60s")]
+    explorer = Explorer(source(set=long, text="saturation", limit="events=1e9"), laboratory.load("saturation", long))
+    durations = next(one.values for one in explorer.controls if one.key == "duration")
+    try:
+        old = {}
+        thread = threading.Thread(
+            target=lambda: old.update(explorer.simulate([("all", "1"), ("duration", durations[-1])]))
+        )
+        thread.start()
+        # It has begun when the process has had the time to start; if not, it is superseded before it begins.
+        time.sleep(1)
+        new = explorer.simulate([("duration", durations[0])])
+        thread.join(30)
+        assert not thread.is_alive()
+        assert old == {"superseded": True}
+        assert "view" in new
+    finally:
+        explorer.close()
+
+
+def test_what_takes_too_long_is_shortened_and_says_so():
+    explorer = Explorer(source(set=[], text="saturation", limit="events=2e4"), laboratory.load("saturation"))
+    try:
+        answer = explorer.simulate([("trace", "0")])
+        assert any("Shortened to" in note for note in answer["view"]["studies"][0]["notes"])
+    finally:
+        explorer.close()
+
+
+def test_a_capture_is_explored():
+    explorer = Explorer(source(capture=True, text=str(CAPTURE), name="tcp-download.pcapng", set=[]), None)
+    try:
+        rows = {row["label"]: row for row in explorer.models([])["rows"]}
+        assert rows["psm"]["power_w"] < rows["active"]["power_w"]
+        answer = explorer.simulate([("station.listen_interval", "3"), ("trace", "1")])
+        study = answer["view"]["studies"][0]
+        replay = laboratory.analyze(CAPTURE, policies=["psm"], settings=[("station.listen_interval", "3")]).to_dict()
+        energy_j = {choice["label"]: choice["metrics"]["energy_j"][0] for choice in study["choices"]}
+        assert energy_j["psm"] == replay["policies"][0]["energy_j"]
+    finally:
+        explorer.close()
+
+
+def test_ctrl_c_ends_it_and_its_processes(program):
+    process = program("explore", "fast-dsl", *SHORT)
+    address = process.stdout.readline().strip()
+    assert address.startswith("http://127.0.0.1:")
+    port = urlsplit(address).port
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection.request("GET", urlsplit(address).path)
+    assert connection.getresponse().status == 200
+    connection.close()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert "Ctrl-C ends" in err
+    assert "Traceback" not in err
+    with socket.socket() as closed:
+        assert closed.connect_ex(("127.0.0.1", port)) != 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["no-such"], "no-such"),
+        (["fast-dsl", "--port", "70000"], "--port"),
+        (["fast-dsl", "--set", "frob=1"], "frob"),
+        (["fast-dsl", "--radio", "ar5004"], "capture"),
+        (["fast-dsl", "--battery", "x"], "--battery"),
+        (["none.pcap"], "none.pcap"),
+    ],
+)
+def test_a_wrong_line_is_one_line(airwatt, arguments, words):
+    answer = airwatt("explore", *arguments)
+    assert answer.status == 2
+    assert answer.is_one_line(words)
+
+
+def test_a_port_in_use_is_one_line(airwatt, served):
+    port = urlsplit(served.address).port
+    answer = airwatt("explore", "fast-dsl", "--port", port)
+    assert answer.status == 2
+    assert answer.is_one_line(f"--port {port}")
+
+
+@pytest.mark.long
+@pytest.mark.skipif(browser.PROGRAM is None, reason="chromium is not installed")
+def test_a_browser_drags_a_slider_and_a_link_shows_the_same(served):
+    rests = "/^simulated in [^;]*$/.test(document.getElementById('status').textContent)"
+    energy = "airwatt.view.studies[0].choices.map((choice) => choice.metrics.energy_j[0])"
+    drag = """(() => { const slider = document.getElementById('control-wired.rtt');
+        for (let step = 0; step < 12; step++) {
+            slider.value = String(Number(slider.value) + 1); slider.dispatchEvent(new Event('input')); } })()"""
+    with browser.Browser() as page:
+        page.open(served.address)
+        page.wait(rests)
+        before = page.evaluate(energy)
+        page.evaluate(drag)
+        page.wait(f"!{rests}")
+        page.wait(rests)
+        after, link = page.evaluate(energy), page.evaluate("location.hash")
+        assert after != before
+        assert "wired.rtt=" in link
+        page.call("Page.navigate", url="about:blank")
+        page.open(served.address + link)
+        page.wait(rests)
+        assert page.evaluate(energy) == after
+        assert page.errors == []
+        assert all(url.startswith((served.address, "about:", "data:")) for url in page.requests)
