@@ -3,11 +3,9 @@
 import zlib
 
 import pytest
-from conftest import ROOT
 
 import reproductions
 from airwatt import _core
-from airwatt.reproduce import document, engine
 from airwatt.reproduce.ba_ta import DOCUMENT, dynamics, setup
 from airwatt.reproduce.publication import Results
 
@@ -50,8 +48,7 @@ def results():
 
 
 def test_every_entry_is_there_once():
-    assert list(ITEMS) == PLACES
-    assert len(DOCUMENT.reproductions) == len(PLACES)
+    reproductions.check_entries(DOCUMENT, PLACES)
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -61,10 +58,7 @@ def test_each_gives_finite_values_and_claims_with_ids_of_their_own(place, result
 
 
 def test_files_are_written(results, tmp_path):
-    for place in ("fig2a.fast", "fig8a", "fig10a.09", "fig13.rtt", "fig16a"):
-        finished = engine.Finished(DOCUMENT, ITEMS[place], ITEMS[place].compute(ITEMS[place], results))
-        written = document.write(finished, tmp_path)
-        assert [path.suffix for path in written] == [".csv", ".png"]
+    reproductions.check_files(DOCUMENT, ("fig2a.fast", "fig8a", "fig10a.09", "fig13.rtt", "fig16a"), results, tmp_path)
 
 
 def test_what_is_counted_holds():
@@ -95,13 +89,11 @@ def test_one_configuration_and_no_other():
 
 
 def test_every_point_is_a_scenario_that_loads():
-    for point in {point for item in DOCUMENT.reproductions for point in item.points}:
-        _core.Scenario.load(point.scenario, list(point.overrides))
+    reproductions.check_points(DOCUMENT.reproductions)
 
 
 def test_the_documentation_has_the_configuration():
-    text = (ROOT / "docs" / "reproductions" / "ba-ta.md").read_text()
-    assert setup.CONFIGURATION in text
+    reproductions.check_page("ba-ta", setup.CONFIGURATION)
 
 
 def test_numbers_of_traces():

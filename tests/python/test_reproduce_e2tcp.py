@@ -3,11 +3,9 @@
 import zlib
 
 import pytest
-from conftest import ROOT
 
 import reproductions
-from airwatt import _core
-from airwatt.reproduce import document, engine
+from airwatt.reproduce import engine
 from airwatt.reproduce.e2tcp import DOCUMENT, setup, worked_examples
 from airwatt.reproduce.publication import Results
 
@@ -74,8 +72,7 @@ def results():
 
 
 def test_every_entry_is_there_once():
-    assert list(ITEMS) == PLACES
-    assert len(DOCUMENT.reproductions) == len(PLACES)
+    reproductions.check_entries(DOCUMENT, PLACES)
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -85,14 +82,8 @@ def test_each_gives_finite_values_and_claims_with_ids_of_their_own(place, result
     reproductions.check_printed(outcome)
 
 
-def test_tables_fit_and_files_are_written(results, tmp_path):
-    from airwatt.cli import reproduce
-
-    for place in ("fig5.5", "fig5.39", "fig5.43", "tab5.4", "ch6.share"):
-        finished = engine.Finished(DOCUMENT, ITEMS[place], ITEMS[place].compute(ITEMS[place], results))
-        written = document.write(finished, tmp_path)
-        assert [path.suffix for path in written] == [".csv", ".png"]
-        assert reproduce._wrapped(finished.reproduction.shows).count("\n") == 0
+def test_titles_fit_and_files_are_written(results, tmp_path):
+    reproductions.check_files(DOCUMENT, ("fig5.5", "fig5.39", "fig5.43", "tab5.4", "ch6.share"), results, tmp_path)
 
 
 def test_the_worked_examples_hold():
@@ -135,8 +126,7 @@ def test_points_of_the_default_set_up_are_shared():
 
 
 def test_the_documentation_has_the_configuration():
-    text = (ROOT / "docs" / "reproductions" / "e2tcp.md").read_text()
-    assert setup.CONFIGURATION in text
+    reproductions.check_page("e2tcp", setup.CONFIGURATION)
 
 
 def test_averages_are_over_points_of_the_figures():
@@ -145,5 +135,4 @@ def test_averages_are_over_points_of_the_figures():
 
 
 def test_every_point_is_a_scenario_that_loads():
-    for point in {point for item in DOCUMENT.reproductions for point in item.points}:
-        _core.Scenario.load(point.scenario, list(point.overrides))
+    reproductions.check_points(DOCUMENT.reproductions)

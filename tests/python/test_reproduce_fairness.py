@@ -6,8 +6,8 @@ import math
 import zlib
 
 import pytest
-from conftest import ROOT
 
+import reproductions
 from airwatt import _core
 from airwatt.reproduce import hashimoto_2010, hashimoto_2013
 from airwatt.reproduce.hashimoto_2010 import setup
@@ -77,9 +77,7 @@ def test_what_is_counted_on_paper_holds_but_for_one_property():
 
 
 def test_every_point_is_a_scenario_and_one_runs():
-    points = {point for _, item in DOCUMENTS.values() for point in item.points}
-    for point in points:
-        _core.Scenario.load(point.scenario, list(point.overrides))
+    points = reproductions.check_points(item for _, item in DOCUMENTS.values())
     assert len(points) < 200
     short = [("duration", "2s"), ("measure_from", "1s"), ("fairness_windows", '["100ms"]')]
     point = setup.point(5, setup.METHOD, (), "500ms")
@@ -90,5 +88,4 @@ def test_every_point_is_a_scenario_and_one_runs():
 
 
 def test_the_page_has_the_configuration():
-    page = (ROOT / "docs" / "reproductions" / "hashimoto-2010.md").read_text()
-    assert setup.CONFIGURATION.strip() in page
+    reproductions.check_page("hashimoto-2010", setup.CONFIGURATION)

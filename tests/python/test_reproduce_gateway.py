@@ -10,6 +10,7 @@ from conftest import ROOT
 
 import reproductions
 from airwatt import _core
+from airwatt.reproduce.e2tcp.setup import LINK_BPS
 from airwatt.reproduce.e2tcp_gateway import DOCUMENT, setup
 from airwatt.reproduce.publication import Results
 
@@ -45,7 +46,7 @@ def test_each_gives_finite_values_and_claims_with_ids_of_their_own(place, result
 
 def test_windows_are_what_the_configuration_says():
     for delay_ms, packets in setup.WINDOWS.items():
-        held = 2 * delay_ms * 1e-3 * setup.LINK_BPS / (8 * 1040)
+        held = 2 * delay_ms * 1e-3 * LINK_BPS / (8 * 1040)
         assert packets == 20 + -(-held // 1)
 
 

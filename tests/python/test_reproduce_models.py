@@ -5,7 +5,6 @@ import random
 import tomllib
 
 import pytest
-from conftest import ROOT
 
 import reproductions
 from airwatt import _core
@@ -107,5 +106,4 @@ def test_the_gaps_of_a_run_are_those_of_its_acknowledgements():
 
 
 def test_the_page_has_the_configuration():
-    page = (ROOT / "docs" / "reproductions" / "hashimoto-2013.md").read_text()
-    assert readings.CONFIGURATION.strip() in page
+    reproductions.check_page("hashimoto-2013", readings.CONFIGURATION)

@@ -86,20 +86,27 @@ def measure(document: Mapping[str, Any]) -> Numbers:
     """What is kept of a run: overheads and efficiencies in per cent, delays in milliseconds."""
     flow = document["flows"][0]
     data, time = float(flow["data_overhead"]), float(flow["time_overhead"])
-    numbers = {
+    numbers = overheads(flow) | {
+        "latency with own bits": 1000 * float(flow["delivery_full_s_mean"]),
+        "resent": float(flow["segments_retransmitted"]),
+        "timeouts": float(flow["timeouts"]),
+    }
+    for radio in RADIOS:
+        numbers[f"EE {radio}"] = 100 * _core.energy_efficiency(data, time, radio)
+    return numbers
+
+
+def overheads(flow: Mapping[str, Any]) -> Numbers:
+    """Overheads of a flow in per cent, its throughput in Mb/s, its latency in ms, and the bytes that it skipped."""
+    data, time = float(flow["data_overhead"]), float(flow["time_overhead"])
+    return {
         "DO": 100 * data,
         "TO": 100 * time,
         "throughput": 1e-6 * LINK_BPS / (1 + time),
         "latency": 1000 * float(flow["delivery_s_mean"]),
-        "latency with own bits": 1000 * float(flow["delivery_full_s_mean"]),
         "skipped": float(flow["bytes_skipped"]),
-        "resent": float(flow["segments_retransmitted"]),
-        "timeouts": float(flow["timeouts"]),
+        **{f"EO {radio}": 100 * float(flow["energy_overhead"][radio]) for radio in RADIOS},
     }
-    for radio, overhead in flow["energy_overhead"].items():
-        numbers[f"EO {radio}"] = 100 * float(overhead)
-        numbers[f"EE {radio}"] = 100 * _core.energy_efficiency(data, time, radio)
-    return numbers
 
 
 UNITS = {"throughput": "Mbps", "latency": "ms", "latency with own bits": "ms"}
@@ -111,10 +118,10 @@ def seconds(value: float) -> str:
     return f"{round(1000 * value)}ms"
 
 
-def errors(error: str, good_s: float) -> Settings:
-    """The error model of scenario A or B at a good-state length."""
+def errors(error: str, good_s: float, link: str = "link") -> Settings:
+    """The error model of scenario A or B at a good-state length; `link` is the table of the link."""
     bad_s = 0.1 if error == "A" else good_s / 10
-    return (("link.errors.good", seconds(good_s)), ("link.errors.bad", seconds(bad_s)))
+    return ((f"{link}.errors.good", seconds(good_s)), (f"{link}.errors.bad", seconds(bad_s)))
 
 
 def point(transport: str, error: str, good_s: float, settings: Settings = (), cost_s: float = COST_S) -> Point:

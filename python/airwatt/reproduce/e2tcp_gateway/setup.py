@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from airwatt._core import Scenario
-from airwatt.reproduce.e2tcp.setup import AVERAGED, LINK_BPS, RADIOS, seconds
+from airwatt.reproduce.e2tcp.setup import AVERAGED, errors, overheads
 from airwatt.reproduce.publication import Numbers, Point
 
 CONFIGURATION = """\
@@ -135,19 +135,7 @@ def keys(way: Way, path: Path) -> dict[str, Any]:
 
 def measure(document: Mapping[str, Any]) -> Numbers:
     """What is kept of a run: overheads in per cent, megabits per second, milliseconds, and the mobile's joules."""
-    flow, station = document["flows"][0], document["stations"][0]
-    data, time = float(flow["data_overhead"]), float(flow["time_overhead"])
-    numbers = {
-        "DO": 100 * data,
-        "TO": 100 * time,
-        "throughput": 1e-6 * LINK_BPS / (1 + time),
-        "latency": 1000 * float(flow["delivery_s_mean"]),
-        "energy": float(station["energy_j"]),
-        "skipped": float(flow["bytes_skipped"]),
-    }
-    for radio in RADIOS:
-        numbers[f"EO {radio}"] = 100 * float(flow["energy_overhead"][radio])
-    return numbers
+    return overheads(document["flows"][0]) | {"energy": float(document["stations"][0]["energy_j"])}
 
 
 @functools.cache
@@ -158,9 +146,7 @@ def scenario(way: Way, path: Path) -> Scenario:
 
 def point(way: Way, path: Path, error: str, good_s: float) -> Point:
     """A point of the grid."""
-    bad_s = 0.1 if error == "A" else good_s / 10
-    lengths = (("link.hop.errors.good", seconds(good_s)), ("link.hop.errors.bad", seconds(bad_s)))
-    return Point(scenario(way, path), lengths, measure, COST_S)
+    return Point(scenario(way, path), errors(error, good_s, "link.hop"), measure, COST_S)
 
 
 def points(way: Way, path: Path, error: str) -> tuple[Point, ...]:
