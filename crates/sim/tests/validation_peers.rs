@@ -23,7 +23,9 @@ fn peer(job: &str, simulator: &str, quantity: &str) -> f64 {
 /// Mean goodput in Mbit/s over five seeds.
 fn download(set: &[(&str, &str)]) -> Mean {
     let scenario = scenario("reference-download", set);
-    Mean::of(&in_parallel(&[1, 2, 3, 4, 5], |seed| simulate(&scenario, *seed).result.flows[0].goodput_bps / 1e6))
+    Mean::of(&in_parallel(&[1, 2, 3, 4, 5], |seed| {
+        simulate(&scenario, *seed).result.flows[0].goodput_bps / 1e6
+    }))
 }
 
 /// A receive window of 128 KiB keeps more in flight than the path holds and overflows no buffer: what is compared is
