@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 RUST := $(shell find crates -name '*.rs' -o -name '*.c' -o -name '*.h' -o -name Cargo.toml) $(shell find hosts radios scenarios -name '*.toml' 2>/dev/null)
 
-.PHONY: help build demo test test-long bench docs bless fuzz clean
+.PHONY: help build demo wheel deb test test-long bench docs bless fuzz clean
 .DEFAULT_GOAL := help
 
 help: ## Print this list
@@ -27,6 +27,16 @@ demo: build ## Build, run the main job, and say where the pictures are
 	@$(BIN)/airwatt analyze captures/tcp-download.pcapng --plot $(OUT)/analyze.png 2>$(OUT)/demo.log || { cat $(OUT)/demo.log; exit 1; }
 	@echo
 	@echo 'Pictures: $(OUT)/compare.png $(OUT)/analyze.png'
+
+WHEEL_OUT := target/wheels
+
+wheel: build ## Build the Python package with its core (abi3: one file for Python 3.11 and newer) into target/wheels
+	@rm -rf $(WHEEL_OUT)
+	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin build --release --out $(WHEEL_OUT) >$(VENV)/wheel.log 2>&1 || { cat $(VENV)/wheel.log >&2; exit 1; }
+	@ls $(WHEEL_OUT)/*.whl
+
+deb: wheel ## Build the Debian package for this system's Python into target/debian
+	@packaging/debian/build $$(ls $(WHEEL_OUT)/*.whl) $(DAEMON) $(CURDIR)/$(BIN)/python target/debian
 
 test: ## Run every check and test; quiet unless one fails
 	@.ci/check
