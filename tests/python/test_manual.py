@@ -41,7 +41,9 @@ def test_the_daemon_has_pages_of_section_8(pages):
 
 
 @pytest.mark.parametrize(
-    "reader", [["mandoc", "-T", "lint", "-W", "warning"], ["groff", "-man", "-Tutf8", "-ww", "-z"]], ids=["mandoc", "groff"]
+    "reader",
+    [["mandoc", "-T", "lint", "-W", "warning"], ["groff", "-man", "-Tutf8", "-ww", "-z"]],
+    ids=["mandoc", "groff"],
 )
 def test_a_reader_of_manual_pages_has_nothing_to_say(pages, reader):
     if shutil.which(reader[0]) is None:

@@ -39,7 +39,9 @@ def test_it_installs_and_runs_without_a_compiler(wheel, tmp_path):
     environment["HOME"] = os.environ.get("HOME", str(tmp_path))
 
     def run(*command, **extra):
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment, **extra)
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment, **extra
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -39,6 +39,13 @@ pub(crate) fn complete(arguments: &Completion, mut program: clap::Command) {
     output::print(&String::from_utf8_lossy(&script));
 }
 
+/// A page with the usual names of sections, without the empty lines at which mandoc(1) warns.
+fn finished(page: &str, name: &str) -> String {
+    let page = page.replace(".br\n\n.br\n", ".sp\n").replace(".SH EXTRA\n", ".SH EXAMPLES\n");
+    let program = if name == "airwattd" { "airwatt (1)" } else { "airwattd (8)" };
+    format!("{page}.SH SEE ALSO\n.BR {program}\n")
+}
+
 /// Writes a page for each command.
 pub(crate) fn write(arguments: &Manual, program: clap::Command) -> Result<(), Failure> {
     let mut program = program.disable_help_subcommand(true);
@@ -58,7 +65,7 @@ fn pages(folder: &Path, date: &str, command: &clap::Command) -> Result<(), Failu
     let mut text = Vec::new();
     let file = folder.join(format!("{name}.{SECTION}"));
     page.render(&mut text)
-        .and_then(|()| std::fs::write(&file, text))
+        .and_then(|()| std::fs::write(&file, finished(&String::from_utf8_lossy(&text), &name)))
         .map_err(|error| Failure::Input(format!("{}: {error}", file.display())))?;
     command
         .get_subcommands()
