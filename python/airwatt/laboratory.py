@@ -210,6 +210,7 @@ def job(
     limit: str | None = None,
     chosen: Choice = _LISTED,
 ) -> Callable[[Control], Run]:
+    """A run for `run_all`."""
     return lambda control: _core.run(
         scenario,
         seed,

@@ -11,13 +11,23 @@ use super::{Failure, class_name, copied, hooks, instance};
 /// The name of the base class in `airwatt.own`.
 const BASE: &str = "CongestionControl";
 
-/// The kinds of loss repair, by name, with the rule that a congestion control has where it overrides nothing.
-const RECOVERIES: [(&str, Recovery, fn(Classic) -> Box<dyn WindowRule>); 4] = [
-    ("go-back", Recovery::GoBack, |classic| Box::new(Tahoe::new(classic))),
-    ("first-ack", Recovery::FirstAck, |classic| Box::new(Reno::new(classic))),
-    ("partial-acks", Recovery::PartialAcks, |classic| Box::new(NewReno::new(classic))),
-    ("scoreboard", Recovery::Scoreboard, |classic| Box::new(Sack::new(classic))),
+/// The kinds of loss repair, by name.
+const RECOVERIES: [(&str, Recovery); 4] = [
+    ("go-back", Recovery::GoBack),
+    ("first-ack", Recovery::FirstAck),
+    ("partial-acks", Recovery::PartialAcks),
+    ("scoreboard", Recovery::Scoreboard),
 ];
+
+/// The rule that a congestion control has where it overrides nothing.
+fn rule(recovery: Recovery, classic: Classic) -> Box<dyn WindowRule> {
+    match recovery {
+        Recovery::GoBack => Box::new(Tahoe::new(classic)),
+        Recovery::FirstAck => Box::new(Reno::new(classic)),
+        Recovery::PartialAcks => Box::new(NewReno::new(classic)),
+        Recovery::Scoreboard => Box::new(Sack::new(classic)),
+    }
+}
 
 /// Largest window in bytes (RFC 7323 section 2.3).
 const WINDOW_MAX: u32 = 1 << 30;
@@ -27,16 +37,16 @@ pub(super) fn own(factory: &Bound<'_, PyAny>, failure: &Failure) -> PyResult<Own
     let sample = instance(factory, BASE)?;
     let name = class_name(&sample)?;
     let recovery: String = sample.getattr("recovery")?.extract()?;
-    let Some((_, recovery, rule)) = RECOVERIES.iter().find(|(known, ..)| *known == recovery) else {
-        let known = RECOVERIES.map(|(known, ..)| known).join(", ");
+    let Some((_, recovery)) = RECOVERIES.iter().copied().find(|(known, _)| *known == recovery) else {
+        let known = RECOVERIES.map(|(known, _)| known).join(", ");
         let text = format!("{name}.recovery: expected one of {known}, got {recovery:?}");
         return Err(PyValueError::new_err(text));
     };
     let (factory, failure) = (factory.clone().unbind(), failure.clone());
-    Ok(OwnCongestionControl::new(&name, *recovery, move |classic| {
+    Ok(OwnCongestionControl::new(&name, recovery, move |classic| {
         Box::new(Python::attach(|py| {
             let made = instance(factory.bind(py), BASE);
-            PythonRule::or_inert(py, made, rule(classic), &failure)
+            PythonRule::or_inert(py, made, rule(recovery, classic), &failure)
         }))
     }))
 }
