@@ -299,6 +299,12 @@ class FlowResult(Record):
     latency_s_mean: float | None
     """Mean time of data packets from host to host; of a flow whose connection ends at the base station, over
     the last leg."""
+    latency_s_p50: float | None
+    """Median in seconds."""
+    latency_s_p95: float | None
+    """95th percentile in seconds."""
+    latency_s_p99: float | None
+    """99th percentile in seconds."""
     measured_bps: float | None
     """Delivered bits over the measured interval, if the scenario sets one."""
     response_s_mean: float | None

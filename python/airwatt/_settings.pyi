@@ -326,7 +326,9 @@ class FlowGroup(TypedDict, total=False):
     count: int
     """With `from` and `to`: number of flows between each pair of nodes. Default: 1."""
     direction: Literal["down", "up"]
-    """Towards the station or from it; in the short form, instead of `from` and `to`."""
+    """Towards the station or from it; in the short form, instead of `from` and `to`. Of `web` and `request-
+    response` it is the direction of the responses: with `down` the station asks and the server answers, with
+    `up` the server asks the station."""
     neighbours: int
     """Number of hosts on a wire at the access point, instead of stations. Their flows share the wired path with
     those of the stations and never come to the air."""
@@ -874,6 +876,9 @@ class WiredDirection(TypedDict, total=False):
 
     cross: Cross
     """Traffic of others over that link, which never comes to the air."""
+    jitter: str | Quantity
+    """Mean of a random delay of each packet beside the fixed one, exponentially distributed; packets keep their
+    order."""
     queue: str | Quantity
     """Drop-tail queue before that link; the packet in transmission is not counted."""
     rate: str | Quantity
@@ -908,6 +913,8 @@ class Scenario(TypedDict, total=False):
     """The gateway at the access point, for `split`, `snoop`, `e2tcp` and `e2tcp-base`."""
     host: Sequence[HostCommands]
     """What hosts run in an emulation, one table a host; a simulation has no use for it."""
+    latency_percentiles: bool
+    """Whether the result has percentiles of the time of data packets from host to host, beside its mean."""
     link: PointToPoint | Sequence[Link]
     """Short form: a point-to-point wireless link to the one station, instead of `wifi`. General form: the links
     between nodes, as `[[link]]`."""

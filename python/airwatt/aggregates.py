@@ -1,7 +1,8 @@
 """A run in a handful of numbers: sums over its flows and stations, for tables and pictures side by side."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from airwatt._documents import FlowResult, RunResult
 from airwatt.statistics import Estimate, estimate
@@ -72,14 +73,18 @@ def retransmitted(run: RunResult) -> float:
 
 
 def causes(runs: Sequence[RunResult]) -> list[tuple[str, float]]:
-    """Shares of the energy of all stations over several runs by cause, the largest first, without those of nothing."""
+    """Shares of the energy of all stations over several runs by cause, as `cause_shares` has them."""
+    return cause_shares([station.energy_by_cause_j for run in runs for station in run.stations])
+
+
+def cause_shares(energies_by_cause_j: Iterable[Mapping[str, Any]]) -> list[tuple[str, float]]:
+    """Shares of the energy by cause, the largest first, without those of nothing. All flows are one cause."""
     energies: dict[str, float] = {}
-    for run in runs:
-        for station in run.stations:
-            for name, spent in station.energy_by_cause_j.items():
-                added_j = math.fsum(spent.values()) if name == "flow" else spent
-                label = cause_name(name)
-                energies[label] = energies.get(label, 0.0) + added_j
+    for by_cause_j in energies_by_cause_j:
+        for name, spent in by_cause_j.items():
+            added_j = math.fsum(spent.values()) if name == "flow" else spent
+            label = cause_name(name)
+            energies[label] = energies.get(label, 0.0) + added_j
     total = math.fsum(energies.values()) or 1.0
     found = [(name, energy_j / total) for name, energy_j in energies.items() if energy_j]
     return sorted(found, key=lambda entry: -entry[1])

@@ -204,6 +204,12 @@ class Analysis(Record):
 
     __slots__ = ()
 
+    @property
+    def of_stations(self) -> list[Analysis]:
+        """The analysis of each station: itself, if it is one of a single station."""
+        several = self._data.get("analyses")
+        return [self] if several is None else [Analysis(one) for one in several]
+
     def tables(self) -> dict[str, pa.Table]:
         """Gives the time line as tables by name; needs `trace=True`. Times count from the first packet."""
         import pyarrow as pa

@@ -96,7 +96,13 @@ def test_a_folder_and_several_stations(airwatt, tmp_path):
     several = airwatt("analyze", CAPTURE, "--policy", "psm", "--station", "all", "--json").json
     assert several["analyses"][0]["station"] == alone["station"]
     assert several["analyses"][0]["policies"] == alone["policies"]
-    refused = airwatt("analyze", CAPTURE, "--station", "all", "--plot", tmp_path / "x.png")
+    both = ["--station", "192.168.7.2", "--station", "198.51.100.10", "--policy", "psm"]
+    kept = airwatt("analyze", CAPTURE, *both, "--plot", tmp_path / "x.png", "--trace", tmp_path / "traces")
+    assert kept.status == 0, kept.err
+    for address in ("192.168.7.2", "198.51.100.10"):
+        assert (tmp_path / f"x-{address}.png").exists()
+        assert (tmp_path / "traces" / address / "radio_states.parquet").exists()
+    refused = airwatt("analyze", CAPTURE, *both, "--current", tmp_path / "x.csv")
     assert refused.status == 2
     assert refused.is_one_line("--station", "expected one station")
     assert airwatt("analyze", "-", "--pcap", tmp_path / "x.pcapng").is_one_line("--pcap", "standard input")

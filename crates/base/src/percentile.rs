@@ -1,6 +1,9 @@
 //! Percentiles by the nearest-rank method: the least sample that the given share of all samples does not exceed.
 //!
-//! A percentile is always one of the samples; nothing is interpolated.
+//! A percentile is always one of the samples; nothing is interpolated. A [`Histogram`] gives the
+//! end of the bucket that has it.
+
+use crate::Span;
 
 /// The rank, from 1 to `count`, of the sample that is the percentile. Zero if there are no samples.
 pub const fn rank(count: u64, percent: u64) -> u64 {
@@ -35,6 +38,56 @@ pub fn of_buckets(counts: &[u64], percent: u64) -> Option<usize> {
         seen += count;
         seen >= rank && rank > 0
     })
+}
+
+/// Times in buckets of equal ratio, from a microsecond on, for percentiles of any number of samples in little memory.
+///
+/// ```
+/// use airwatt_base::{Span, percentile::Histogram};
+/// let mut times = Histogram::default();
+/// (1..=100).for_each(|ms| times.add(Span::from_millis(ms)));
+/// let p95_s = times.percentile_s(95).unwrap();
+/// assert!((0.095..0.096).contains(&p95_s));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Histogram {
+    counts: Vec<u64>,
+    greatest: Span,
+}
+
+impl Histogram {
+    /// The binary digits of a time that tell buckets apart, after the first: a percentile is at most 1/128 too high.
+    const DIGITS: u32 = 7;
+
+    /// Adds a time.
+    pub fn add(&mut self, time: Span) {
+        let bucket = Self::bucket(time);
+        if self.counts.len() <= bucket {
+            self.counts.resize(bucket + 1, 0);
+        }
+        self.counts[bucket] += 1;
+        self.greatest = self.greatest.max(time);
+    }
+
+    /// A percentile in seconds, to the precision of a bucket; `None` if it is empty.
+    pub fn percentile_s(&self, percent: u64) -> Option<f64> {
+        let bucket = of_buckets(&self.counts, percent)?;
+        Some(Self::upper(bucket).min(self.greatest).as_secs_f64())
+    }
+
+    /// Times below a microsecond share the first bucket.
+    fn bucket(time: Span) -> usize {
+        let units = (time.as_nanos() >> 3).max(1 << Self::DIGITS);
+        let shift = units.ilog2() - Self::DIGITS;
+        ((shift as usize) << Self::DIGITS) + ((units >> shift) as usize - (1 << Self::DIGITS))
+    }
+
+    /// The upper end of a bucket.
+    fn upper(bucket: usize) -> Span {
+        let (shift, digits) = (bucket >> Self::DIGITS, bucket & ((1 << Self::DIGITS) - 1));
+        let end = ((1 << Self::DIGITS) + digits as u128 + 1) << (shift + 3);
+        Span::from_nanos(u64::try_from(end - 1).unwrap_or(u64::MAX))
+    }
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub const DEFAULT_RADIO: &str = "broadcom-4311";
 /// beacon intervals. It counts like the rest, under every policy alike.
 pub const TAIL: Span = Span::from_millis(250);
 
-/// What an analysis is to find out about a capture.
+/// The question that an analysis answers about a capture.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Question<'a> {
     /// The station by its IP or MAC address; `None` for the only one that the capture leaves no doubt about.
@@ -66,7 +66,7 @@ pub struct Current<'a> {
     pub offset_s: Option<f64>,
 }
 
-/// What an analysis is at.
+/// The stage that an analysis has reached.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Progress {
     /// It reads the capture.
@@ -78,7 +78,7 @@ pub enum Progress {
 /// Gets the progress of an analysis, and answers whether to go on.
 pub type Watch<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
 
-/// Why there is no analysis. Each prints as one line.
+/// The reasons for which there is no analysis. Each prints as one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnalyzeError {
     /// The capture.
@@ -313,7 +313,7 @@ fn analyze_with(
     Ok(document)
 }
 
-/// What a measured current is compared with: the one policy that was asked for, else what was captured, else the usual one.
+/// The prediction that a measured current is compared with: the one policy that was asked for, else what was captured, else the usual one.
 fn prediction<'a>(
     policies: &[String],
     states: &'a [(String, Vec<RadioPeriod>)],

@@ -89,7 +89,7 @@ fn copy(
     copier.finish().map_err(|error| AnalyzeError::Output(error.to_string()))
 }
 
-/// What is said of each packet.
+/// The comments of each packet.
 struct Comments<'a> {
     capture: &'a Capture,
     /// Indices of packets by number.

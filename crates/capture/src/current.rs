@@ -36,7 +36,7 @@ pub struct CurrentReport {
     pub file: String,
     /// Samples in it.
     pub samples: u64,
-    /// What the measurement is compared with: a policy, or `as captured`.
+    /// The prediction that the measurement is compared with: a policy, or `as captured`.
     pub prediction: String,
     /// The capture's time at which the trace begins, in seconds; negative if it begins before the first packet.
     pub offset_s: f64,

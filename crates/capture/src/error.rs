@@ -6,7 +6,7 @@ use airwatt_base::Size;
 
 use crate::file::{EXPANSION_LIMIT, Oversized};
 
-/// Why a capture could not be analysed.
+/// The reasons for which a capture cannot be analysed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CaptureError {
     /// The file could not be opened or read; the text is the system's reason.

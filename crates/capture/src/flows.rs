@@ -248,7 +248,7 @@ pub(crate) fn endpoints(ip: &Ip) -> (u8, Endpoint, Endpoint) {
 pub struct LoneExchanges {
     /// The peer's address and port.
     pub peer: String,
-    /// How many there were.
+    /// Their number.
     pub count: u64,
     /// IP bytes of all.
     pub bytes: u64,

@@ -17,10 +17,11 @@ use serde::Serialize;
 use crate::clock;
 use crate::file::Capture;
 use crate::packet::Packet;
+use crate::phy::is_dsss;
 use crate::power_save::{ModeSpan, Observations};
 use crate::stations::{Direction, Station};
 
-/// What a group-addressed packet is.
+/// The protocol of a group-addressed packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GroupProtocol {
     /// Address resolution (RFC 826).
@@ -39,7 +40,7 @@ pub enum GroupProtocol {
     Dhcp,
     /// Other IP packets.
     OtherIp,
-    /// What is neither IP nor ARP.
+    /// Packets that are neither IP nor ARP.
     Other,
     /// A body that cannot be read.
     Encrypted,
@@ -101,7 +102,7 @@ impl GroupProtocol {
     }
 }
 
-/// What group-addressed frames cost a station that sleeps.
+/// The cost of group-addressed frames to a station that sleeps.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GroupReport {
     /// The rate at which they are sent, in words.
@@ -133,7 +134,7 @@ pub struct GroupCost {
     pub average_power_w: f64,
 }
 
-/// How group-addressed frames are sent where the capture does not say: the rate, and the mean wait for the medium.
+/// The sending of group-addressed frames where the capture does not say: the rate, and the mean wait for the medium.
 #[derive(Clone, Copy, Debug)]
 struct Sending {
     rate: Rate,
@@ -145,15 +146,15 @@ impl Sending {
     /// A rate is DSSS or CCK at 1, 2, 5.5 and 11 Mb/s, otherwise OFDM. The wait is a DIFS and half the smallest contention
     /// window: 50 us and 15.5 slots of 20 us, or 34 us and 7.5 slots of 9 us (802.11-2020 tables 16-4 and 17-21).
     fn at(rate: Rate) -> Self {
-        let is_dsss = [1_000_000, 2_000_000, 5_500_000, 11_000_000].contains(&rate.as_bps());
-        let (preamble, wait_us) = if is_dsss { (Preamble::LongDsss, 360) } else { (Preamble::Ofdm, 101) };
+        let (preamble, wait_us) =
+            if is_dsss(rate) { (Preamble::LongDsss, 360) } else { (Preamble::Ofdm, 101) };
         Self { rate, preamble, wait: Span::from_micros(wait_us) }
     }
 }
 
 /// MAC header, LLC and SNAP, and FCS of a frame, beyond the body of an Ethernet frame.
 const MAC_BYTES: u32 = 24 + 8 + 4;
-/// What CCMP adds.
+/// The bytes that CCMP adds.
 const CIPHER_BYTES: u32 = 16;
 const ETHERNET_BYTES: u32 = 14;
 

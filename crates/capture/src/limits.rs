@@ -1,7 +1,8 @@
 //! Upper bounds on what an analysis may cost, so that no file can exhaust the machine.
 //!
 //! A bound counts memory or simulated events and never wall time: whether a capture is accepted must not depend on how
-//! fast the machine is. A small capture has smaller limits: it takes at most 200 MB and some 6 s.
+//! fast the machine is. A small capture has smaller limits: it takes at most 200 MB and some seconds. Replays that only widen a
+//! band are left out where they would exceed the limit.
 //! Memory is what the records of the capture and its replay occupy; the interpreter, the plots and the buffers of a
 //! decompressor are left out.
 
@@ -19,8 +20,8 @@ pub const DEFAULT_EVENTS: u64 = 10_000_000_000;
 pub const SMALL_CAPTURE_BYTES: u64 = 1_000_000;
 /// Memory for a small capture.
 pub const SMALL_MEMORY_BYTES: u64 = 200_000_000;
-/// Events for a small capture: some five to seven seconds of simulation.
-pub const SMALL_EVENTS: u64 = 33_000_000;
+/// Events for a small capture: some three seconds of simulation.
+pub const SMALL_EVENTS: u64 = 15_000_000;
 
 /// Limits as the user set them; `None` stands for the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,7 +51,7 @@ impl Limits {
     }
 }
 
-/// Why a text is not a list of limits.
+/// The reason for which a text is not a list of limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseLimitsError(String);
 

@@ -22,7 +22,7 @@ pub struct Packet {
     pub ip: Option<Ip>,
     /// Index into [`crate::Capture::frames`].
     pub frame: Option<u32>,
-    /// What a group-addressed packet is; of 802.11 frames only those of access points.
+    /// The protocol of a group-addressed packet; of 802.11 frames only those of access points.
     pub group: Option<GroupProtocol>,
     /// Whether it is an 802.11 retransmission of a frame that is in the capture: another transmission, but no other packet.
     pub repeated: bool,
@@ -37,7 +37,7 @@ pub struct Ip {
     pub destination: IpAddr,
     /// Bytes from the IP header on, as the header states them.
     pub bytes: u32,
-    /// What it carries.
+    /// Its transport header.
     pub transport: Transport,
 }
 

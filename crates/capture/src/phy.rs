@@ -9,6 +9,7 @@ use std::fmt;
 
 use airwatt_base::{Rate, Span};
 use airwatt_dot11::Preamble;
+use airwatt_dot11::airtime::frame_time;
 use airwatt_dot11::phy::Standard;
 
 use crate::file::Capture;
@@ -135,8 +136,17 @@ pub(crate) const fn has_dsss(standard: Standard) -> bool {
     matches!(standard, Standard::B | Standard::G | Standard::N24)
 }
 
-fn is_dsss(rate: Rate) -> bool {
+pub(crate) fn is_dsss(rate: Rate) -> bool {
     [1_000_000, 2_000_000, 5_500_000, 11_000_000].contains(&rate.as_bps())
+}
+
+/// The bytes of a usual beacon with its FCS.
+const BEACON_BYTES: u32 = 143;
+
+/// The time of a beacon on the air.
+pub(crate) fn beacon_time(rate: Rate) -> Span {
+    let preamble = if is_dsss(rate) { Preamble::LongDsss } else { Preamble::Ofdm };
+    frame_time(preamble, rate, BEACON_BYTES)
 }
 
 /// The band and the rate of beacons, as most frames show them.

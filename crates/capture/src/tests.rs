@@ -264,6 +264,10 @@ fn quantiles_are_samples() {
 // --- 802.11 ---
 
 fn frame(kind: FrameKind, up: bool, set: impl Fn(&mut Header)) -> Vec<u8> {
+    frame_with(&Radiotap { rate_500kbps: Some(48), ..Radiotap::default() }, kind, up, set)
+}
+
+fn frame_with(radiotap: &Radiotap, kind: FrameKind, up: bool, set: impl Fn(&mut Header)) -> Vec<u8> {
     let mut control = FrameControl::new(kind);
     if kind.is_data() {
         (control.to_ds, control.from_ds) = (up, !up);
@@ -274,7 +278,6 @@ fn frame(kind: FrameKind, up: bool, set: impl Fn(&mut Header)) -> Vec<u8> {
     header.address3 = Some(AP);
     set(&mut header);
     let mut bytes = Vec::new();
-    let radiotap = Radiotap { rate_500kbps: Some(48), ..Radiotap::default() };
     radiotap.encode(&mut bytes);
     header.encode(&mut bytes);
     if kind.has_payload() {
@@ -394,17 +397,22 @@ fn a_frame_of_unknown_arrival_is_possible_only() {
 
 #[test]
 fn a_poll_without_response_is_reported_unless_it_was_acknowledged() {
-    let asleep = [(0, poll()), (1, data(1, false)), (2, null(true)), (100, beacon(&[1])), (101, poll())];
+    // A station without a response repeats its PS-Poll.
+    let polls = [(100, beacon(&[1])), (101, poll()), (103, poll())];
+    let asleep = [&[(0, poll()), (1, data(1, false)), (2, null(true))][..], &polls].concat();
     let ack = || frame(FrameKind::Ack, false, |header| (header.address2, header.address3) = (None, None));
     let of_poll = |rest: &[(u64, Vec<u8>)]| kinds(&ladder(&[&asleep[..], rest].concat()));
     let unanswered = (FindingKind::PsPollUnanswered, 1);
     assert!(of_poll(&[(400, beacon(&[])), (401, null(true)), (402, ack())]).contains(&unanswered));
     // Timestamps of a monitor put another frame before the acknowledgement.
-    let between = [(101, beacon(&[])), (101, ack()), (400, beacon(&[])), (401, null(true))];
+    let between = [(103, beacon(&[])), (103, ack()), (400, beacon(&[])), (401, null(true))];
     assert!(!of_poll(&between).contains(&unanswered));
     // A capture without any acknowledgement says nothing of this one.
     assert!(!of_poll(&[(400, beacon(&[])), (401, null(true))]).contains(&unanswered));
-    assert!(!of_poll(&[(101, ack()), (400, beacon(&[])), (401, null(true))]).contains(&unanswered));
+    assert!(!of_poll(&[(103, ack()), (400, beacon(&[])), (401, null(true))]).contains(&unanswered));
+    // It did not repeat it: the monitor missed the acknowledgement.
+    let once = [&asleep[..5], &[(400, beacon(&[])), (401, null(true)), (402, ack())]].concat();
+    assert!(!kinds(&ladder(&once)).contains(&unanswered));
 }
 
 /// DTIM count 1: group-addressed frames wait for the next beacon while a station of the cell sleeps.
@@ -421,6 +429,16 @@ fn group_frames_follow_dtim_beacons() {
     assert_eq!(kinds(&ladder(&sleeping(0))), []);
     let awake = [(0, null(false)), (100, beacon_with(1, &[])), (103, group())];
     assert_eq!(kinds(&ladder(&awake)), [], "nobody sleeps");
+    // The access point's own capture has the time at which its driver handed the frame over.
+    let own = Radiotap { tx_flags: Some(airwatt_dot11::TxFlags(0)), ..Radiotap::default() };
+    let sent_here =
+        frame_with(&own, FrameKind::Data, false, |header| header.address1 = MacAddress::BROADCAST);
+    let certainty = |sent| {
+        let frames = [(0, null(true)), (100, beacon_with(1, &[])), (103, sent)];
+        findings(&ladder(&frames))[0].certainty
+    };
+    assert_eq!(certainty(group()), Certainty::Found);
+    assert_eq!(certainty(sent_here), Certainty::Possible);
 }
 
 /// The kinds of the documentation are those of the code, and each has a section with a ladder.
@@ -451,9 +469,12 @@ fn a_ps_poll_exchange_is_in_order() {
     ]);
     assert_eq!(kinds(&capture), []);
     let record = power_save::observe(&capture).stations[0];
-    assert_eq!((record.aid, record.ps_polls, record.tim_set, record.data_down), (Some(1), 2, 1, 2));
+    assert_eq!(
+        (record.aid, record.counts.ps_polls, record.counts.tim_set, record.counts.data_down),
+        (Some(1), 2, 1, 2)
+    );
     assert_eq!(record.in_power_save, Span::from_millis(108));
-    assert_eq!(record.pm_changes, 1);
+    assert_eq!(record.counts.pm_changes, 1);
     let (low, high) = record.ledgers(clock::covered(&capture)).unwrap();
     assert_eq!(low.elapsed(), clock::covered(&capture));
     assert_eq!(high.elapsed(), low.elapsed());

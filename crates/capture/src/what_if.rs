@@ -117,12 +117,31 @@ pub(crate) struct Total {
     delays: Vec<Option<Span>>,
     packets: u64,
     lost: u64,
+    /// Events that were simulated.
+    events: u64,
     /// The states of the radio, as times of the capture, if they were traced.
     radio_states: Vec<RadioPeriod>,
     radio: Option<Radio>,
 }
 
-/// What the caller says of the station and of its cell.
+/// The energies of replays with other assumptions.
+#[derive(Clone, Debug, Default)]
+struct Bands {
+    /// At the fast and at the slow end of the data rates; empty if the rate is known.
+    data_rate_j: Vec<f64>,
+    /// With fast beacons, if their rate is assumed.
+    fast_beacons_j: Option<f64>,
+    /// The assumptions whose replays the limit of events excludes.
+    left_out: Vec<&'static str>,
+}
+
+const DATA_RATE: &str = "data rate";
+const BEACON_RATE: &str = "beacon rate";
+
+/// The share of the limit of events that bands may use; the rest is for the costs of keep-alives.
+const BAND_SHARE: (u64, u64) = (4, 5);
+
+/// The settings of the station and of its cell that the caller gives.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CellChoice<'a> {
     /// Radio profile: a name or a file.
@@ -212,44 +231,75 @@ impl<'a> WhatIf<'a> {
         self.segments = segments;
     }
 
-    /// The report of each policy.
+    /// The report of each policy. What is reported is replayed under all policies first, then what the bands need, as far as the
+    /// limit of events permits.
     pub(crate) fn run(&mut self, choices: &[Choice]) -> Result<Vec<PolicyReport>, AnalyzeError> {
-        let rates = self.phy.rates();
         // Some more for the keep-alives, whose number follows from the capture.
-        self.runs = (4 + choices.len() * (rates.len() + 1)) * self.segments.len().max(1);
+        self.runs = (4 + choices.len() * (self.phy.rates().len() + 1)) * self.segments.len().max(1);
         let active = Choice { name: "active".to_owned(), policy: ACTIVE, lower_bound: false };
-        let beacons = self.beacon_rate();
-        let awake = self.replay_all(&active, self.phy.rate, beacons, false)?;
-        let mut reports = Vec::new();
+        let awake = self.total(&active)?;
+        let mut totals = Vec::new();
         for choice in choices {
-            let mut totals = Vec::new();
-            for rate in &rates {
-                let is_first = totals.is_empty();
-                let mut total =
-                    self.replay_all(choice, *rate, beacons, is_first && self.radio_states.is_some())?;
-                if !is_first {
-                    // The band is one of energy alone.
-                    total.delays = Vec::new();
-                }
-                if let Some(kept) = self.radio_states.as_mut().filter(|_| !total.radio_states.is_empty()) {
-                    kept.push((choice.name.clone(), std::mem::take(&mut total.radio_states)));
-                }
-                totals.push(total);
-            }
-            let fast_beacons = if self.assumes_beacon_rate() {
-                Some(self.replay_all(choice, self.phy.rate, FAST_BEACONS, false)?.energy_j())
+            let is_awake = choice.policy == ACTIVE && !choice.lower_bound && self.radio_states.is_none();
+            let mut total = if is_awake {
+                awake.clone()
             } else {
-                None
+                self.replay_traced(choice, self.radio_states.is_some())?
             };
-            let assumptions = self.assumptions(&totals, fast_beacons);
-            reports.push(self.report(&choice.name, &totals[0], &awake, assumptions));
+            if let Some(kept) = self.radio_states.as_mut().filter(|_| !total.radio_states.is_empty()) {
+                kept.push((choice.name.clone(), std::mem::take(&mut total.radio_states)));
+            }
+            let added = total.added_delay(&awake);
+            // The delays of all policies together would take more memory than the packets.
+            total.delays = Vec::new();
+            totals.push((total, added));
+        }
+        let mut reports = Vec::new();
+        for (choice, (total, added)) in choices.iter().zip(&totals) {
+            let bands = self.bands(choice, total)?;
+            let assumptions = self.assumptions(total, &bands);
+            reports.push(self.report(&choice.name, total, *added, assumptions, bands.left_out));
         }
         Ok(reports)
     }
 
+    /// The replays under one policy with other assumptions. One that would exceed the limit of events is left out: it takes about
+    /// as many as that of `total`.
+    fn bands(&mut self, choice: &Choice, total: &Total) -> Result<Bands, AnalyzeError> {
+        let mut bands = Bands::default();
+        let rates = self.phy.rates();
+        let fits = |what_if: &Self, replays: u64| {
+            let events = total.events.saturating_mul(replays);
+            what_if.events.saturating_add(events) <= what_if.events_limit / BAND_SHARE.1 * BAND_SHARE.0
+        };
+        if let [_, fast, slow] = rates[..] {
+            if fits(self, 2) {
+                let beacons = self.beacon_rate();
+                for rate in [fast, slow] {
+                    bands.data_rate_j.push(self.replay_all(choice, rate, beacons, false)?.energy_j());
+                }
+            } else {
+                bands.left_out.push(DATA_RATE);
+            }
+        }
+        if self.assumes_beacon_rate() {
+            if fits(self, 1) {
+                let replayed = self.replay_all(choice, self.phy.rate, FAST_BEACONS, false)?;
+                bands.fast_beacons_j = Some(replayed.energy_j());
+            } else {
+                bands.left_out.push(BEACON_RATE);
+            }
+        }
+        Ok(bands)
+    }
+
+    fn replay_traced(&mut self, choice: &Choice, trace: bool) -> Result<Total, AnalyzeError> {
+        self.replay_all(choice, self.phy.rate, self.beacon_rate(), trace)
+    }
+
     /// The sum under one policy at the rate to report.
     pub(crate) fn total(&mut self, choice: &Choice) -> Result<Total, AnalyzeError> {
-        self.replay_all(choice, self.phy.rate, self.beacon_rate(), false)
+        self.replay_traced(choice, false)
     }
 
     /// The PHY that the caller sets, or that of the capture.
@@ -324,7 +374,9 @@ impl<'a> WhatIf<'a> {
         let mut total = Total::default();
         for index in 0..self.segments.len() {
             let replayed = self.replay_segment(&scenario, index, choice, rate, trace)?;
-            self.events = self.events.saturating_add(replayed.events).saturating_add(SETUP_EVENTS);
+            let events = replayed.events.saturating_add(SETUP_EVENTS);
+            self.events = self.events.saturating_add(events);
+            total.events = total.events.saturating_add(events);
             self.check_events(0, choice, rate)?;
             let from = self.capture.segments.get(index).map_or(Instant::ZERO, |segment| segment.from);
             total.add(self.segments[index].arrivals.len(), from, &replayed);
@@ -387,9 +439,8 @@ impl<'a> WhatIf<'a> {
         )))
     }
 
-    /// What the total rests on that neither the capture nor the caller says, as far as it moves the total by 2 % or more.
-    fn assumptions(&self, totals: &[Total], fast_beacons: Option<f64>) -> Vec<AssumptionReport> {
-        let total = &totals[0];
+    /// The assumptions of the total that neither the capture nor the caller replaces, as far as they move it by 2 % or more.
+    fn assumptions(&self, total: &Total, bands: &Bands) -> Vec<AssumptionReport> {
         let energy_j = total.energy_j();
         let mut list = Vec::new();
         let mut add = |what: &str, assumed: String, other: String, energies: &[f64]| {
@@ -408,12 +459,10 @@ impl<'a> WhatIf<'a> {
                 });
             }
         };
-        if let [_, fast, slow] = totals {
-            let other = format!("{ASSUMED_SLOW} to {ASSUMED_FAST}");
-            add("data rate", self.phy.rate.to_string(), other, &[fast.energy_j(), slow.energy_j()]);
-        }
-        if let Some(fast) = fast_beacons {
-            add("beacon rate", self.beacon_rate().to_string(), FAST_BEACONS.to_string(), &[fast]);
+        let other = format!("{ASSUMED_SLOW} to {ASSUMED_FAST}");
+        add(DATA_RATE, self.phy.rate.to_string(), other, &bands.data_rate_j);
+        if let Some(fast_j) = bands.fast_beacons_j {
+            add(BEACON_RATE, self.beacon_rate().to_string(), FAST_BEACONS.to_string(), &[fast_j]);
         }
         let Some(radio) = &total.radio else { return list };
         let is_assumed = |key: &str| radio.assumed.keys().any(|assumed| assumed == key);
@@ -435,17 +484,17 @@ impl<'a> WhatIf<'a> {
         &self,
         policy: &str,
         total: &Total,
-        awake: &Total,
+        added_delay_s: Option<DelayReport>,
         assumptions: Vec<AssumptionReport>,
+        left_out: Vec<&'static str>,
     ) -> PolicyReport {
-        let both = total.delays.iter().zip(&awake.delays);
-        let mut added: Vec<Span> =
-            both.filter_map(|(delay, awake)| Some((*delay)?.saturating_sub((*awake)?))).collect();
         let energy_j = total.energy_j();
         // Assumptions are independent of each other: at worst all of them err to the same side.
         let below: f64 = assumptions.iter().map(|assumption| energy_j - assumption.energy_low_j).sum();
         let above: f64 = assumptions.iter().map(|assumption| assumption.energy_high_j - energy_j).sum();
-        let band = self.phy.basis == Basis::Inferred || !assumptions.is_empty();
+        let has_band = self.phy.basis == Basis::Inferred || !assumptions.is_empty();
+        // A band without one of its assumptions would claim too much.
+        let band = has_band && left_out.is_empty();
         let elapsed_s = total.elapsed.as_secs_f64();
         let share = |part: f64| if elapsed_s > 0.0 { part / elapsed_s } else { 0.0 };
         PolicyReport {
@@ -455,12 +504,13 @@ impl<'a> WhatIf<'a> {
             energy_low_j: band.then(|| (energy_j - below).max(0.0)),
             energy_high_j: band.then_some(energy_j + above),
             assumptions,
+            left_out,
             energy_by_cause_j: EnergyByCause::of(total.causes.clone()),
             idealized_energy_j: total.idealized.as_joules(),
             average_power_w: share(total.energy_j()),
             sleep_share: share(total.asleep.as_secs_f64()),
             state_s: total.states,
-            added_delay_s: DelayReport::of(&mut added),
+            added_delay_s,
             wakeups: total.wakeups.clone(),
             packets: total.packets,
             lost: total.lost,
@@ -472,6 +522,14 @@ impl Total {
     /// Energy in joules.
     pub(crate) fn energy_j(&self) -> f64 {
         self.energy.as_joules()
+    }
+
+    /// The delay of each packet beyond that of a radio that is always awake.
+    fn added_delay(&self, awake: &Self) -> Option<DelayReport> {
+        let both = self.delays.iter().zip(&awake.delays);
+        let mut added: Vec<Span> =
+            both.filter_map(|(delay, awake)| Some((*delay)?.saturating_sub((*awake)?))).collect();
+        DelayReport::of(&mut added)
     }
 
     /// Adds the replay of a segment with `packets` packets that begins at `from`.

@@ -251,7 +251,7 @@ fn measured_and_inferred_are_labelled_apart() {
     let air = document.air.expect("802.11");
     let measured = air.stations[0].measured.expect("rates are known");
     assert!(0.0 < measured.energy_low_j && measured.energy_low_j < measured.energy_high_j);
-    assert!(air.stations[0].tim_set > 0);
+    assert!(air.stations[0].counts.tim_set > 0);
 }
 
 #[test]

@@ -18,7 +18,6 @@ mod log;
 mod models;
 mod output;
 mod overhead;
-mod own;
 mod quantity;
 mod run;
 mod scenario;
@@ -59,8 +58,6 @@ mod _core {
     use crate::overhead::{
         data_overhead, efficiency, energy_efficiency, energy_overhead, radio_mixes, time_overhead,
     };
-    #[pymodule_export]
-    use crate::own::{Acknowledged, CongestionWindow, Radio};
     #[pymodule_export]
     use crate::quantity::Quantity;
     #[pymodule_export]

@@ -13,7 +13,6 @@ pub mod engine;
 pub mod live;
 pub mod media;
 pub mod net;
-mod own;
 pub mod perfetto;
 pub mod record;
 pub mod replay;
@@ -21,5 +20,4 @@ mod run;
 pub mod scenario;
 pub mod stack;
 
-pub use own::OwnMechanisms;
-pub use run::{Run, RunError, RunOptions, StreamError, run, run_to_pcapng, run_with};
+pub use run::{Run, RunError, RunOptions, StreamError, run, run_to_pcapng};

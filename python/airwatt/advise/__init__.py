@@ -7,11 +7,13 @@ from host to host of the flow that is delayed most, compared with a radio that n
 answers, to the time of a page or an answer.
 
 From a capture (`captured`) the models know the packets' own pace, and the replay of `analyze` takes the place of
-runs: packets are as they were, and only their waiting for the radio is added. Left out: policies of other stations,
+runs: packets are as they were, and only their waiting for the radio is added. What can be set beside the power save
+(`beside`: delayed acknowledgements, bursts) is run with the best candidate. Left out: policies of other stations,
 changes of the transport, tunnels in runs.
 """
 
 from airwatt.advise.answer import Advice, Candidate, Figures, Row, candidates
+from airwatt.advise.beside import SETTINGS, Beside
 from airwatt.advise.captured import advise_capture
 from airwatt.advise.keep_alives import KeepAlives, interval_of
 from airwatt.advise.question import APPLICATIONS, CAPTURES, flow, is_capture, quantity, scenario_of
@@ -21,7 +23,9 @@ __all__ = [
     "APPLICATIONS",
     "CAPTURES",
     "CONFIRM",
+    "SETTINGS",
     "Advice",
+    "Beside",
     "Candidate",
     "Figures",
     "KeepAlives",

@@ -14,6 +14,7 @@ from airwatt._core import SCHEMA, __version__
 from airwatt.advise import platforms
 
 if TYPE_CHECKING:
+    from airwatt.advise.beside import Beside
     from airwatt.advise.keep_alives import KeepAlives
     from airwatt.battery import Battery
 
@@ -46,10 +47,14 @@ class Figures:
     energy_ci95_j: float | None = None
     delay_ci95_s: float | None = None
     delay_p95_s: float | None = None
+    """What it adds to the 95th percentile of the time of packets, answers or blocks."""
+    delay_p99_s: float | None = None
     energy_low_j: float | None = None
     energy_high_j: float | None = None
     """The band that a capture's unknowns leave."""
     goodput_ci95_bps: float | None = None
+    causes: dict[str, float] | None = None
+    """Shares of the energy by cause, the largest first; None from a model."""
 
 
 @dataclass
@@ -88,6 +93,8 @@ class Advice:
     """Of the radio's profile."""
     keep_alives: list[KeepAlives] = field(default_factory=list)
     """What keep-alives cost, for each candidate that was run."""
+    beside: list[Beside] = field(default_factory=list)
+    """What can be set beside the best candidate, if it was run."""
     _choice: dict[str, Any] = field(default_factory=dict)
     """The decision of the core, by indices of rows."""
 
@@ -184,6 +191,7 @@ class Advice:
             "ideal": None if self.bound is None else vars(self.bound),
             "battery_lasts_s": self.battery_lasts_s,
             "settings": platforms.settings(ranked[0].candidate) if ranked else [],
+            "beside": [one.to_dict(self.budget_s) for one in self.beside],
             "keep_alives": [one.to_dict() for one in self.keep_alives],
             "tunnel": self.tunnel,
             "tunnel_curve": [{"delay_bound_s": bound, "power_w": power} for bound, power in self.tunnel_curve],

@@ -12,6 +12,7 @@ from airwatt import _core, laboratory
 from airwatt._core import InputError
 from airwatt.advise.answer import Advice, Candidate, Figures, rows_of
 from airwatt.advise.runs import CONFIRM
+from airwatt.aggregates import cause_shares
 from airwatt.parallel import Progress
 
 
@@ -53,7 +54,7 @@ def advise_capture(
     confirmed = [row for row in rows if row.confirm]
     radio_name = str(first["radio"])
     advice = Advice(
-        budget_s, str(capture), radio_name, rows, 1, seed, from_capture=True, voltage_v=first.get("voltage_v")
+        budget_s, str(capture), radio_name, rows, 1, seed, from_capture=True, voltage_v=first["radio_voltage_v"]
     )
     # A listen interval is a setting of the cell: replays of one have an analysis of their own.
     for beacons in dict.fromkeys([None, *(row.candidate.listen_interval for row in confirmed)]):
@@ -76,12 +77,14 @@ def _name(candidate: Candidate) -> str:
 
 def _figures(replay: dict[str, Any]) -> Figures:
     # A capture may have no packet that both replays delivered.
-    delay = replay["added_delay_s"] or {"mean": 0.0, "p95": None}
+    delay = replay["added_delay_s"] or {"mean": 0.0, "p95": None, "p99": None}
     return Figures(
         replay["energy_j"],
         replay["average_power_w"],
         delay["mean"],
         delay_p95_s=delay["p95"],
+        delay_p99_s=delay["p99"],
         energy_low_j=replay["energy_low_j"],
         energy_high_j=replay["energy_high_j"],
+        causes=dict(cause_shares([replay["energy_by_cause_j"]])),
     )

@@ -1,19 +1,22 @@
 """How a candidate is set on what device makers use, or that a platform has no setting for it.
 
-Linux: `iw`, and `iwconfig` for the time-out of mac80211's dynamic power save; NetworkManager; ESP-IDF
-(`esp_wifi_set_ps`, `listen_interval` of `wifi_sta_config_t`, `CONFIG_ESP_WIFI_SLP_*`); nRF Connect SDK (the `wifi ps*`
-commands of Zephyr, `wifi_ps_params` in code); and hostapd for what the access point decides. Settings have the names of
-their documentation; a driver or a firmware may ignore them.
+Sources, as of this version: iw(8), iwconfig(8) and net/wireless/wext-compat.c for the time-out of mac80211's dynamic
+power save; `NMSettingWireless:powersave` of libnm; ESP-IDF's components/esp_wifi/Kconfig (the least active time is 8 to
+60 ms) and `wifi_ps_type_t`; subsys/net/l2/wifi/wifi_shell.c and `wifi_ps_params` of Zephyr, which nRF Connect SDK uses;
+and the commented hostapd.conf. docs/advise.md has them as a table. A driver or a firmware may ignore a setting.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from airwatt.advise.answer import Candidate
 
 _NONE = "has no setting for it"
+_ESP_LONGEST_MS = 60
+"""The end of the range of CONFIG_ESP_WIFI_SLP_DEFAULT_MIN_ACTIVE_TIME."""
 PLATFORMS = ("iw", "NetworkManager", "ESP-IDF", "nRF Connect SDK", "hostapd")
 
 
@@ -24,7 +27,23 @@ def settings(candidate: Candidate) -> list[dict[str, str | None]]:
 
 def lines(candidate: Candidate) -> list[str]:
     """The same as text, a line for each platform."""
-    return [f"{name}: {how or _NONE}" for name, how in zip(PLATFORMS, _how(candidate), strict=True)]
+    return described(_how(candidate))
+
+
+def described(settings: Sequence[str | None]) -> list[str]:
+    """The settings of each platform as lines."""
+    return [f"{name}: {how or _NONE}" for name, how in zip(PLATFORMS, settings, strict=True)]
+
+
+def _esp_timeout(wait_ms: int) -> str:
+    mode = "esp_wifi_set_ps(WIFI_PS_MIN_MODEM)"
+    if wait_ms <= _ESP_LONGEST_MS:
+        active = f"CONFIG_ESP_WIFI_SLP_DEFAULT_MIN_ACTIVE_TIME={wait_ms}"
+        return f"{mode}, CONFIG_ESP_WIFI_SLP_IRAM_OPT=y and {active}"
+    return (
+        f"{mode} and esp_wifi_set_sleep_min_active_time({1000 * wait_ms}) of esp_private/wifi.h; its Kconfig option "
+        f"ends at {_ESP_LONGEST_MS} ms"
+    )
 
 
 def _how(candidate: Candidate) -> tuple[str | None, ...]:
@@ -44,7 +63,7 @@ def _how(candidate: Candidate) -> tuple[str | None, ...]:
         return (
             f"iw dev wlan0 set power_save on; the time-out only by iwconfig wlan0 power timeout {count}m",
             "802-11-wireless.powersave 3; it cannot set the time-out",
-            f"esp_wifi_set_ps(WIFI_PS_MIN_MODEM) and CONFIG_ESP_WIFI_SLP_DEFAULT_MIN_ACTIVE_TIME={count}",
+            _esp_timeout(int(count)),
             f"wifi ps_timeout {count}, then wifi ps on",
             "nothing to set",
         )
@@ -53,8 +72,9 @@ def _how(candidate: Candidate) -> tuple[str | None, ...]:
             return (
                 "iw dev wlan0 set power_save on; iwconfig wlan0 power timeout 0",
                 None,
-                "esp_wifi_set_ps(WIFI_PS_MIN_MODEM) with the least CONFIG_ESP_WIFI_SLP_DEFAULT_MIN_ACTIVE_TIME",
-                f"wifi ps_mode {'WMM' if candidate.policy == 'psm' else 'legacy'}, wifi ps on",
+                f"{_esp_timeout(8)}, its least value; it receives DTIM beacons only",
+                f"wifi ps_mode {'WMM' if candidate.policy == 'psm' else 'legacy'}, wifi ps_timeout 0, wifi ps on; "
+                "it receives DTIM beacons only",
                 "uapsd_advertisement_enabled=1" if candidate.policy == "psm" else "nothing to set",
             )
         return (

@@ -67,10 +67,14 @@ def flow(text: str) -> dict[str, Any]:
     return {"direction": direction, "application": sent, **transport}
 
 
+_AIR = {"standard": "802.11n-2.4GHz", "data_rate": "65Mbps", "aifsn": 3}
+"""What is assumed of the air, as by `airwatt analyze`: one stream at 2.4 GHz. Beacons then have 1 Mb/s."""
+
+
 def scenario_of(flows: Sequence[str], settings: Mapping[str, str], duration: str) -> Scenario:
     """Makes a scenario of flows over a line and an access point. Raises `InputError`."""
     read = [flow(text) for text in flows]
-    values: dict[str, object] = {"base": "fast-dsl", "name": "advice", "flow": read}
+    values: dict[str, object] = {"base": "fast-dsl", "name": "advice", "flow": read, "wifi": dict(_AIR)}
     if any(one["application"]["kind"] != "bulk" for one in read):
         quantity("--duration", duration, "time")
         values["duration"] = duration

@@ -31,7 +31,6 @@ COMMANDS = (
     "keys",
     "init",
     "completion",
-    "help",
 )
 """The commands in the order of `--help`; each is a module here with a `command` and an `EPILOG`."""
 

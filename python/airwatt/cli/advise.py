@@ -26,12 +26,14 @@ A flow: down or up, then one of
   streaming:RATE             media in blocks           down:streaming:1Mbps
   web:GAP                    pages, time between them  down:web:7s
   request-response:GAP       small questions           down:request-response:1s
+The direction of web and request-response is that of the answers: with down the
+station asks, with up it answers.
 
 \b
 Examples:
   airwatt advise --delay 20ms --flow down:bulk:5MB
   airwatt advise --delay 15ms --flow up:cbr:64kbps:160B --flow down:cbr:64kbps:160B
-  airwatt advise --delay 100ms --flow down:request-response:1s --runs 5
+  airwatt advise --delay 100ms --flow down:request-response:1s --rtt 80ms --jitter 20ms --runs 5
   airwatt advise slow-dsl --delay 50ms --set flow.application.size=2MB --radio ar5004
   airwatt advise captures/tcp-download.pcapng --delay 30ms
   airwatt advise --delay 1s --flow down:interactive:30s --battery 1000mAh@3.7V
@@ -70,6 +72,10 @@ def command(
         str | None,
         Option("--loss", metavar="SHARE", help="Share of the attempts at a frame on the air that fail, 0 to below 1."),
     ] = None,
+    jitter: Annotated[
+        str | None,
+        Option("--jitter", metavar="TIME", help="Mean random delay of a round trip beside --rtt, half of it each way."),
+    ] = None,
     keep_alive: Annotated[
         str | None,
         Option("--keep-alive", metavar="TIME", help="Price keep-alives of this mean interval, and of longer ones."),
@@ -104,6 +110,7 @@ def command(
             "wired.up.rate": up,
             "wired.down.cross.rate": cross,
             "wifi.frame_error_rate": loss,
+            **_jitter(jitter),
         },
         set_,
     )
@@ -116,6 +123,7 @@ def command(
                 "--up": up,
                 "--cross": cross,
                 "--loss": loss,
+                "--jitter": jitter,
                 "--keep-alive": keep_alive,
             }
         )
@@ -187,6 +195,14 @@ def _simulated(
         )
 
 
+def _jitter(text: str | None) -> dict[str, str | None]:
+    """Half of the mean random delay in each direction."""
+    from airwatt import advise
+
+    half = None if text is None else f"{advise.quantity('--jitter', text, 'time') / 2:.9f}s"
+    return {"wired.down.jitter": half, "wired.up.jitter": half}
+
+
 def _settings(radio: str | None, path: dict[str, str | None], set_: list[str] | None) -> dict[str, str]:
     if radio is not None and "/" not in radio and not radio.lower().endswith(".toml"):
         known = [str(profile.name) for profile in laboratory.radios()]
@@ -219,14 +235,16 @@ def _parts(found: Advice) -> Iterator[str | Table]:
     origin = ", by replay of its packets" if found.from_capture else f", {found.runs} runs from seed {found.seed}"
     asked = f"{found.source}, radio {found.radio}: at most {quantity(found.budget_s, 's')} of added delay{origin}"
     yield textwrap.fill(asked, _COLUMNS)
-    heads = ["policy", "energy", "power", "delay +", "95 %" if found.from_capture else "goodput", "model", ""]
-    # Not everything has a model beside it.
+    heads = ["policy", "energy", "power", "delay +", "95 %", "goodput", "model", ""]
+    # A replay has no goodput, and not everything has a model beside it.
     modelled = any(row.model is not None for row in confirmed)
-    kept = [index for index in range(len(heads)) if modelled or index != 5]
+    left_out = {5 for _ in range(found.from_capture)} | {6 for _ in range(not modelled)}
+    kept = [index for index in range(len(heads)) if index not in left_out]
     rows = [[cells[index] for index in kept] for cells in (_cells(rows, found) for rows in _grouped(confirmed))]
     yield table([heads[index] for index in kept], rows, left=1)
     yield from _charges(found, confirmed)
     yield from _verdict(found)
+    yield from _beside(found)
     yield from _keep_alives(found)
     yield from _how_to_set(found)
     skipped = [row for row in found.rows if not row.simulation]
@@ -247,23 +265,33 @@ def _grouped(rows: list[Row]) -> list[list[Row]]:
     return groups
 
 
+_NO_DELAY_S = 0.000_1
+"""A shorter delay is none: a frame and its acknowledgement take longer."""
+
+
+def _delay(delay_s: float | None, ci95_s: float | None = None) -> str:
+    from airwatt.cli.tables import quantity
+
+    if delay_s is not None and delay_s < _NO_DELAY_S:
+        return quantity(0.0, "s")
+    return quantity(delay_s, "s", ci95_s)
+
+
 def _cells(rows: list[Row], found: Advice) -> list[str]:
     from airwatt.cli.tables import NOTHING, quantity
 
     row = rows[0]
     figures = row.simulation
     assert figures is not None
-    last, last_ci95, unit = figures.goodput_bps, figures.goodput_ci95_bps, "b/s"
-    if found.from_capture:
-        last, last_ci95, unit = figures.delay_p95_s, None, "s"
     errors = [NOTHING if error is None else _percent(error) for error in map(found.model_error, rows)]
     verdict = "" if row in found.ranked else "over"
     return [
         "\n".join(_name(each) for each in rows),
         quantity(figures.energy_j, "J", figures.energy_ci95_j),
         quantity(figures.power_w, "W"),
-        quantity(max(0.0, figures.delay_s), "s", figures.delay_ci95_s),
-        quantity(last, unit, last_ci95),
+        _delay(figures.delay_s, figures.delay_ci95_s),
+        _delay(figures.delay_p95_s),
+        quantity(figures.goodput_bps, "b/s", figures.goodput_ci95_bps),
         errors[0] if len(set(errors)) == 1 else "\n".join(errors),
         "best" if found.ranked[:1] == [row] else verdict,
     ]
@@ -284,18 +312,39 @@ def _candidate_name(candidate: Candidate) -> str:
 
 
 def _charges(found: Advice, confirmed: list[Row]) -> Iterator[Table]:
-    """Current and charge a day of each candidate, and how long the battery lasts."""
+    """What each candidate spends most on; current and charge a day, and how long the battery lasts."""
     from airwatt.cli import charge
     from airwatt.cli.tables import table
 
-    if not charge.has_any([found.voltage_v], found.battery):
-        return
-    rows = [
-        ["\n".join(map(_name, rows)), *charge.cells(figures.power_w, found.voltage_v, found.battery)]
+    groups = [
+        ("\n".join(map(_name, rows)), figures)
         for rows in _grouped(confirmed)
         if (figures := rows[0].simulation) is not None
     ]
-    yield table(["policy", *charge.heads(found.battery)], rows)
+    if charge.has_any([found.voltage_v], found.battery):
+        rows = [[name, *charge.cells(figures.power_w, found.voltage_v, found.battery)] for name, figures in groups]
+        yield table(["policy", *charge.heads(found.battery)], rows)
+    yield charge.causes_table([(name, figures.causes or {}) for name, figures in groups])
+
+
+def _beside(found: Advice) -> Iterator[str | Table]:
+    """What TCP and bursts change beside the best candidate."""
+    from airwatt.cli.tables import quantity, table
+
+    if not found.beside:
+        return
+    rows = [
+        [
+            one.setting.name,
+            quantity(one.figures.energy_j, "J", one.figures.energy_ci95_j),
+            _percent(one.change),
+            _delay(one.figures.delay_s),
+            "over" if one.figures.delay_s > found.budget_s else "set it too" if one.is_better(found.budget_s) else "",
+        ]
+        for one in found.beside
+    ]
+    yield f"beside {_name(found.ranked[0])}, what TCP and bursts change:"
+    yield table(["setting", "energy", "change", "delay +", ""], rows, left=1)
 
 
 def _keep_alives(found: Advice) -> Iterator[str | Table]:
@@ -336,6 +385,9 @@ def _how_to_set(found: Advice) -> Iterator[str]:
 
     if found.ranked:
         text = [f"to set {_name(found.ranked[0])}:", *platforms.lines(found.ranked[0].candidate)]
+        for one in found.beside:
+            if one.is_better(found.budget_s):
+                text += [f"to set {one.setting.name}:", *platforms.described(one.setting.how)]
         yield "\n".join(textwrap.fill(line, _COLUMNS, subsequent_indent="    ") for line in text)
 
 

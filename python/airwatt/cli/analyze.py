@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from airwatt import laboratory
 from airwatt._core import InputError
 from airwatt.cli import options
-from airwatt.cli.output import check_file, check_picture, note_file, print_json, say, show, streaming, writing
+from airwatt.cli.output import check_file, check_picture, print_json, say, show, streaming, writing
 from airwatt.cli.parameters import Argument, Option
-from airwatt.cli.presentation import holding
+from airwatt.cli.presentation import holding, keep
 from airwatt.cli.progress import bar
 from airwatt.threshold import Threshold
 
@@ -100,12 +100,10 @@ def command(
     check_file("--perfetto", perfetto)
     check_file("--pcap", pcap)
     traced = any(wanted is not None for wanted in (plot, perfetto, trace))
-    if (traced or pcap is not None) and (len(station or ()) > 1 or station == ["all"]):
-        raise InputError("--station: expected one station with --plot, --perfetto, --trace and --pcap, got several")
     if offset is not None and current is None:
         raise InputError("--offset: expected --current with it, got none")
     if current is not None and (len(station or ()) > 1 or station == ["all"]):
-        raise InputError("--station: expected one station with --current, got several")
+        raise InputError("--station: expected one station with --current, whose current it is, got several")
     if pcap is not None and capture == "-":
         raise InputError("--pcap: expected a capture in a file, which is read twice, got standard input")
     policies = options.names("--policy", policy)
@@ -130,7 +128,7 @@ def command(
                 user=reader,
                 on_progress=on_progress,
             )
-        _keep(analysis, plot, perfetto, trace)
+        _keep(analysis.of_stations, plot, perfetto, trace)
     if pcap is not None:
         with streaming("--pcap", pcap) as out, bar(label) as on_progress:
             assert out is not None
@@ -145,31 +143,35 @@ def command(
     if json:
         print_json(document)
     else:
-        show(*itertools.chain.from_iterable(_parts(one) for one in documents))
+        show(*itertools.chain.from_iterable(_parts(one, lasting) for one in documents))
     findings = _counts(finding for one in documents for finding in one["findings"])
     options.hold(limits, {**document, "findings": findings})
 
 
-def _keep(analysis: "Analysis", plot: Path | None, perfetto: Path | None, trace: Path | None) -> None:
-    """Writes the time line in the forms that were asked for. Raises `InputError` or `RunError`."""
-    if trace is not None:
-        with writing("--trace", trace):
-            paths = analysis.write_tables(trace)
-        for path in paths:
-            note_file(path)
-    if perfetto is not None:
-        with writing("--perfetto", perfetto):
-            analysis.write_perfetto(perfetto)
-        note_file(perfetto)
-    if plot is not None:
-        _draw(analysis.to_dict(), plot)
+def _keep(analyses: "list[Analysis]", plot: Path | None, perfetto: Path | None, trace: Path | None) -> None:
+    """Writes the time lines in the forms that were asked for, of several stations with their addresses in the names.
+
+    Raises `InputError` or `RunError`.
+    """
+    for analysis in analyses:
+        names: list[Path | None] = [plot if plot is None or _has_picture(analysis, plot) else None, perfetto, trace]
+        if len(analyses) > 1:
+            address = str(analysis["station"]).replace(":", "-")
+            names = [name and name.with_name(f"{name.stem}-{address}{name.suffix}") for name in names[:2]]
+            names.append(trace and trace / address)
+            if trace is not None:
+                with writing("--trace", trace):
+                    (trace / address).mkdir(exist_ok=True)
+        picture, line, folder = names
+        keep(analysis, folder, None, line, picture)
 
 
 def _remarks(analysis: "Analysis") -> list[tuple[int, str]]:
     """The findings that do not follow from 802.11 frames: an annotated copy has the others by itself."""
     return [
         (place["packet"], finding["text"])
-        for finding in analysis.to_dict()["findings"]
+        for one in analysis.of_stations
+        for finding in one.to_dict()["findings"]
         if finding["kind"] == "keep-alive"
         for place in finding["occurrences"]
     ]
@@ -198,30 +200,20 @@ def _add_lifetimes(document: dict[str, Any], battery: "Battery") -> None:
         policy["battery_lasts_s"] = battery.lasts_s(policy["average_power_w"], volts)
 
 
-def _currents(document: dict[str, Any]) -> "Iterator[Table]":
-    """Yields power, current and charge a day of each policy, and how long the battery lasts."""
-    from airwatt.battery import lasting
-    from airwatt.cli.tables import NOTHING, quantity, table
+def _currents(document: dict[str, Any], battery: "Battery | None") -> "Iterator[Table]":
+    """Yields what each policy's energy was spent on, and its current, charge a day and lifetime on the battery."""
+    from airwatt.aggregates import cause_shares
+    from airwatt.cli import charge
+    from airwatt.cli.tables import quantity, table
 
-    volts, battery = _radio_voltage(document), document.get("battery")
-    if volts is None and battery is None:
-        return
-    if battery is not None:
-        volts = battery["voltage_v"]
-    rows = []
-    for policy in document["policies"]:
-        current = policy["average_power_w"] / volts if volts else None
-        rows.append(
-            [
-                policy["policy"],
-                quantity(policy["average_power_w"], "W"),
-                quantity(current, "A"),
-                NOTHING if current is None else f"{current * 24e3:.4g} mAh",
-                *([] if battery is None else [lasting(policy["battery_lasts_s"])]),
-            ]
-        )
-    heads = ["policy", "power", "current", "charge a day"]
-    yield table([*heads, *([] if battery is None else [f"{battery['text']} lasts"])], rows)
+    policies = document["policies"]
+    volts = _radio_voltage(document)
+    if charge.has_any([volts], battery):
+        powers = [(policy["policy"], policy["average_power_w"]) for policy in policies]
+        rows = [[name, quantity(power_w, "W"), *charge.cells(power_w, volts, battery)] for name, power_w in powers]
+        yield table(["policy", "power", *charge.heads(battery)], rows)
+    shares = [(policy["policy"], dict(cause_shares([policy["energy_by_cause_j"]]))) for policy in policies]
+    yield charge.causes_table(shares)
 
 
 def _printable(name: str) -> str:
@@ -229,20 +221,18 @@ def _printable(name: str) -> str:
     return os.fsencode(name).decode(errors="replace")
 
 
-def _draw(document: dict[str, Any], plot: Path) -> None:
+def _has_picture(analysis: "Analysis", plot: Path) -> bool:
+    """Whether there is something to draw. Raises `InputError` if the station has nothing."""
+    document = analysis.to_dict()
     if document["station"] is not None and not document["policies"] and document["air"] is None:
         raise InputError(f"--plot {plot}: expected a station with packets that can be replayed, got one without")
     if document["station"] is None and document["air"] is None:
         say("no picture: the capture leaves doubt which station is meant; --station ADDR names it")
-        return
-    from airwatt.plots import analyze as picture
-
-    with writing("--plot", plot):
-        picture.draw(document, plot)
-    note_file(plot)
+        return False
+    return True
 
 
-def _parts(document: dict[str, Any]) -> "Iterator[str | Table]":
+def _parts(document: dict[str, Any], battery: "Battery | None") -> "Iterator[str | Table]":
     from airwatt.cli.tables import count, quantity
 
     capture = document["capture"]
@@ -266,8 +256,8 @@ def _parts(document: dict[str, Any]) -> "Iterator[str | Table]":
     if document["policies"]:
         yield _basis(document)
         yield _policies(document["policies"])
+        yield from _currents(document, battery)
         yield from _assumptions(document["policies"])
-        yield from _currents(document)
     yield from _measured_current(document)
     yield from _group(document)
     if document["air"] is not None:
@@ -327,6 +317,7 @@ def _assumptions(policies: list[dict[str, Any]]) -> "Iterator[str | Table]":
         for assumption in policy["assumptions"]:
             if assumption["share"] > most.get(assumption["what"], (0.0,))[0]:
                 most[assumption["what"]] = (assumption["share"], assumption, policy["policy"])
+    yield from _left_out(policies)
     if not most:
         return
     yield "what the bands consist of (--set and --radio replace an assumption by what you know):"
@@ -335,6 +326,17 @@ def _assumptions(policies: list[dict[str, Any]]) -> "Iterator[str | Table]":
         for what, (share, assumption, policy) in most.items()
     ]
     yield table(["assumption", "assumed", "as likely", "moves at most"], rows, left=4)
+
+
+def _left_out(policies: list[dict[str, Any]]) -> Iterator[str]:
+    """The policies without a band, since its replays would exceed the limit of events."""
+    without = [policy["policy"] for policy in policies if policy["left_out"]]
+    if without:
+        what = dict.fromkeys(name for policy in policies for name in policy["left_out"])
+        yield (
+            f"no band for {', '.join(without)}: replays with another {' and another '.join(what)} would exceed the "
+            "limit of events; --limit events=COUNT raises it"
+        )
 
 
 def _group(document: dict[str, Any]) -> "Iterator[str | Table]":
@@ -347,7 +349,7 @@ def _group(document: dict[str, Any]) -> "Iterator[str | Table]":
     volts = _radio_voltage(document)
     yield (
         f"group-addressed frames, received after DTIM beacons while asleep ({group['rate']}, "
-        f"{quantity(group['elapsed_s'], 's')}): {quantity(group['energy_j'], 'J')}"
+        f"{quantity(group['elapsed_s'], 's')}): {quantity(group['energy_j'], 'J')} beside the energies above"
     )
     rows = []
     for cost in group["protocols"]:

@@ -6,19 +6,21 @@ are no currents, but a battery whose capacity is an energy still has a lifetime.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from airwatt.aggregates import causes, over
+from airwatt.aggregates import over
 from airwatt.battery import SECONDS_A_DAY, lasting
-from airwatt.cli.tables import NOTHING, quantity
+from airwatt.cli.tables import NOTHING, quantity, table
 
 if TYPE_CHECKING:
     from airwatt._documents import RunResult
     from airwatt.battery import Battery
+    from airwatt.cli.layout import Table
 
 _MILLIAMPERE_HOUR_C = 3.6
 _SMALL_MAH = 0.01
+_MOST_CAUSES = 6
 _WORTH_NAMING = 0.1
 """Share of the energy from which a cause is named in a row."""
 
@@ -88,8 +90,28 @@ def power_w(runs: Sequence[RunResult], index: int | None = None) -> float:
     return over(runs, of).mean or 0.0
 
 
-def mostly(runs: Sequence[RunResult]) -> str:
-    """What most of the energy of all stations was spent on: `idle 98 %`, with every cause of a tenth or more."""
-    kept = [entry for place, entry in enumerate(causes(runs)) if entry[1] >= _WORTH_NAMING or not place]
+def mostly(shares: Sequence[tuple[str, float]]) -> str:
+    """What most of the energy was spent on: `idle 98 %`, with every cause of a tenth or more."""
+    kept = [entry for place, entry in enumerate(shares) if entry[1] >= _WORTH_NAMING or not place]
+    return ", ".join(f"{name} {_whole(share)}" for name, share in kept) or NOTHING
+
+
+def _whole(share: float) -> str:
     # The unit stays beside its number.
-    return ", ".join(f"{name} {100 * share:.0f}\N{NO-BREAK SPACE}%" for name, share in kept) or NOTHING
+    return f"{100 * share:.0f}\N{NO-BREAK SPACE}%" if share else NOTHING
+
+
+def causes_table(rows: Sequence[tuple[str, Mapping[str, float]]]) -> Table:
+    """The shares of the energy by cause, a row for each choice: the causes with most in one of them, and the others."""
+    most: dict[str, float] = {}
+    for _, shares in rows:
+        for name, share in shares.items():
+            most[name] = max(share, most.get(name, 0.0))
+    named = [name for name, share in sorted(most.items(), key=lambda entry: -entry[1]) if share >= _WORTH_NAMING]
+    named = named[:_MOST_CAUSES]
+    others = [sum(share for name, share in shares.items() if name not in named) for _, shares in rows]
+    cells = [
+        [choice, *(_whole(shares.get(name, 0.0)) for name in named), _whole(rest)]
+        for (choice, shares), rest in zip(rows, others, strict=True)
+    ]
+    return table(["energy for", *named, "others"], cells)

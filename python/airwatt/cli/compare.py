@@ -169,6 +169,7 @@ def _print_table(comparison: Comparison, battery: Battery | None) -> None:
 
 def _currents(comparison: Comparison, battery: Battery | None) -> Iterator[Table]:
     """Current and charge a day of the mean station, how long its battery lasts, and what most was spent on."""
+    from airwatt.aggregates import causes
     from airwatt.cli import charge
     from airwatt.cli.tables import table
 
@@ -177,7 +178,11 @@ def _currents(comparison: Comparison, battery: Battery | None) -> Iterator[Table
     if not charge.has_any(volts, battery):
         return
     cells = [
-        [*row.choice.values(), *charge.cells(charge.power_w(row.runs), radio_v, battery), charge.mostly(row.runs)]
+        [
+            *row.choice.values(),
+            *charge.cells(charge.power_w(row.runs), radio_v, battery),
+            charge.mostly(causes(row.runs)),
+        ]
         for row, radio_v in zip(rows, volts, strict=True)
     ]
     choices = _short(list(rows[0].choice))

@@ -16,6 +16,7 @@ from airwatt.results import Result, Runs
 if TYPE_CHECKING:
     from airwatt.battery import Battery
     from airwatt.cli.layout import Table
+    from airwatt.results import Analysis
 
 
 @contextlib.contextmanager
@@ -47,7 +48,13 @@ def holding(trace: Path | None) -> Iterator[None]:
         os.close(folder)
 
 
-def keep(result: Result, trace: Path | None, pcap: Path | None, perfetto: Path | None, plot: Path | None) -> None:
+def keep(
+    result: "Result | Analysis",
+    trace: Path | None,
+    pcap: Path | None,
+    perfetto: Path | None,
+    plot: Path | None,
+) -> None:
     """Writes the traces that were asked for. Raises `InputError` or `RunError` where a file cannot be written."""
     if trace is not None:
         with writing("--trace", trace):
@@ -55,6 +62,7 @@ def keep(result: Result, trace: Path | None, pcap: Path | None, perfetto: Path |
         for path in paths:
             note_file(path)
     if pcap is not None:
+        assert isinstance(result, Result)
         with writing("--pcap", pcap):
             result.write_pcapng(pcap)
         note_file(pcap)
@@ -63,11 +71,20 @@ def keep(result: Result, trace: Path | None, pcap: Path | None, perfetto: Path |
             result.write_perfetto(perfetto)
         note_file(perfetto)
     if plot is not None:
+        with writing("--plot", plot):
+            _draw(result, plot)
+        note_file(plot)
+
+
+def _draw(result: "Result | Analysis", plot: Path) -> None:
+    if isinstance(result, Result):
         from airwatt.plots import timeline
 
-        with writing("--plot", plot):
-            timeline.draw(result, result.traces(), plot)
-        note_file(plot)
+        timeline.draw(result, result.traces(), plot)
+    else:
+        from airwatt.plots import analyze
+
+        analyze.draw(result.to_dict(), plot)
 
 
 def present(result: Result | Runs, json: bool, battery: "Battery | None" = None) -> None:

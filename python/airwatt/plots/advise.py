@@ -56,7 +56,14 @@ def _candidates(axes: Axes, found: Advice) -> None:
     if any(row.model for row in rows):
         axes.plot([], [], "o", color=style.GREY, markersize=4, markerfacecolor="white", label="the model's word")
     most = [figures.energy_j for row in rows for figures in (row.simulation, row.model) if figures]
-    axes.set_ylim(0, 1.06 * max(most, default=1.0))
+    delays_ms = [1e3 * figures.delay_s for row in rows for figures in (row.simulation, row.model) if figures]
+    style.decades(axes, delays_ms)
+    if min(most, default=0.0) > 0 and max(most) >= 20 * min(most):
+        axes.set_yscale("log")
+        axes.set_ylim(0.8 * min(most), 1.2 * max(most))
+        axes.yaxis.set_major_formatter("{x:g}")
+    else:
+        axes.set_ylim(0, 1.06 * max(most, default=1.0))
     axes.set_xlabel("added delay (ms)")
     axes.set_title("energy (J)")
     axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)

@@ -8,6 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
+from airwatt.aggregates import cause_shares
 from airwatt.plots import sleepers, style
 
 
@@ -16,7 +17,7 @@ def draw(document: Mapping[str, Any], path: Path) -> None:
     policies = document["policies"]
     rows = sleepers.Sleepers(document)
     line_height = 1.1 + 0.62 * sum(rows.heights())
-    bars_height = 0.9 + 0.3 * len(policies) if policies else 0.0
+    bars_height = 1.7 + 0.3 * len(policies) if policies else 0.0
     with style.styled():
         figure = Figure(figsize=(11, 0.9 + line_height + bars_height), layout="constrained")
         upper: Figure | SubFigure = figure
@@ -45,15 +46,19 @@ def _title(document: Mapping[str, Any]) -> str:
     if document["station"] is None:
         return f"{name}: stations as captured"
     radio = f"{document['radio']}; {document['phy']}" if document["policies"] else ""
-    return "\n".join([f"{name}: {document['station']}", *textwrap.wrap(radio, 120)])
+    return "\n".join([f"{name}: {document['station']}", *textwrap.wrap(radio, 100)])
 
 
 def _energy(axes: Axes, policies: Sequence[Mapping[str, Any]]) -> None:
     """Bars at the stated rate; where the rate is assumed, the band from the fastest to the slowest one."""
     means = [policy["energy_j"] for policy in policies]
+    shares = [dict(cause_shares([policy["energy_by_cause_j"]])) for policy in policies]
+    energies_j = [
+        {name: mean_j * share for name, share in one.items()} for mean_j, one in zip(means, shares, strict=True)
+    ]
+    style.cause_bars(axes, energies_j)
     lows = [policy["energy_j"] if policy["energy_low_j"] is None else policy["energy_low_j"] for policy in policies]
     highs = [policy["energy_j"] if policy["energy_high_j"] is None else policy["energy_high_j"] for policy in policies]
-    axes.barh(range(len(policies)), means, height=0.62, color=style.ENERGY)
     inferred = any(policy["energy_low_j"] is not None for policy in policies)
     if inferred:
         # A policy may happen to spend more at the fastest rate than at the stated one: a band has no negative side.
@@ -68,7 +73,7 @@ def _energy(axes: Axes, policies: Sequence[Mapping[str, Any]]) -> None:
     for index, (mean, high) in enumerate(zip(means, highs, strict=True)):
         axes.text(max(mean, high) + 0.02 * room, index, style.number(mean), va="center", fontsize=8)
     axes.set_xlim(0, 1.2 * room)
-    axes.set_title(f"energy (J), {'inferred, with band' if inferred else 'simulated'}")
+    axes.set_title(f"energy (J) by cause, {'inferred, with band' if inferred else 'simulated'}")
     style.bare_y(axes)
 
 
@@ -91,6 +96,8 @@ def _delay(axes: Axes, policies: Sequence[Mapping[str, Any]]) -> None:
             va="center",
             fontsize=8,
         )
-    axes.set_xlim(-0.03 * (largest or 1.0), 1.25 * (largest or 1.0))
+    known = [policy["added_delay_s"] for policy in policies if policy["added_delay_s"] is not None]
+    if not style.decades(axes, [1000 * delay[key] for delay in known for key in ("mean", "p95")]):
+        axes.set_xlim(-0.03 * (largest or 1.0), 1.25 * (largest or 1.0))
     axes.set_title("added delay (ms): mean, 50 to 95 %")
     style.bare_y(axes)

@@ -56,25 +56,10 @@ def _title(comparison: Comparison) -> str:
 
 def _causes(axes: Axes, rows: Sequence[ComparedRow]) -> None:
     """The causes of the energy in per cent, for scenarios without flows, whose throughput is nothing."""
-    shares = [dict(aggregates.causes(row.runs)) for row in rows]
-    names = sorted(
-        {name for share in shares for name in share}, key=lambda name: -max(s.get(name, 0.0) for s in shares)
-    )
-    # What nobody could see is among the others.
-    visible = [name for name in names if max(share.get(name, 0.0) for share in shares) >= 0.005]
-    shown = visible[: len(style.LINES) - 1]
-    left = [0.0] * len(rows)
-    for name, colour in zip([*shown, "others"], style.LINES, strict=False):
-        widths = [
-            100 * (share.get(name, 0.0) if name != "others" else sum(v for n, v in share.items() if n not in shown))
-            for share in shares
-        ]
-        if max(widths) > 0:
-            axes.barh(range(len(rows)), widths, left=left, height=0.62, color=colour, label=name)
-        left = [a + b for a, b in zip(left, widths, strict=True)]
+    shares = [aggregates.causes(row.runs) for row in rows]
+    style.cause_bars(axes, [{name: 100 * share for name, share in one} for one in shares])
     axes.set_xlim(0, 100)
     axes.set_title("energy by cause (%)")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, handlelength=1.0)
     axes.grid(visible=False)
     axes.tick_params(axis="y", length=0)
 

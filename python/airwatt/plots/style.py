@@ -37,6 +37,21 @@ STATES = {
 }
 """One colour a radio state, the same in every picture."""
 
+CAUSES = {
+    "packets of flows": BLUE,
+    "retransmission": "#0A2F51",
+    "contention": GREEN,
+    "service": PURPLE,
+    "beacon": SKY,
+    "group": VERMILION,
+    "overhearing": "#9C6B30",
+    "timeout tail": YELLOW,
+    "idle": ORANGE,
+    "wake up": INK,
+    "doze": "#DDE3E8",
+}
+"""One colour a cause of energy, in the order in which bars have them; others are grey."""
+
 DPI = 150
 
 _SETTINGS: dict[str, Any] = {
@@ -98,6 +113,30 @@ def state_shares(axes: Axes, rows: Sequence[Mapping[str, float]]) -> None:
     axes.set_title("radio state (% of time)")
     axes.grid(visible=False)
     axes.tick_params(axis="y", length=0)
+
+
+def cause_bars(axes: Axes, rows: Sequence[Mapping[str, float]]) -> None:
+    """Draws amounts by cause, a bar a row, with a legend below."""
+    left = [0.0] * len(rows)
+    names = [*CAUSES, *sorted({name for row in rows for name in row} - CAUSES.keys())]
+    for name in names:
+        widths = [row.get(name, 0.0) for row in rows]
+        # What nobody could see has no place in the legend.
+        if max(widths, default=0.0) >= 0.005 * max((sum(row.values()) for row in rows), default=0.0):
+            axes.barh(range(len(rows)), widths, left=left, height=0.62, color=CAUSES.get(name, GREY), label=name)
+        left = [a + b for a, b in zip(left, widths, strict=True)]
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=3, handlelength=1.0)
+
+
+def decades(axes: Axes, values: Sequence[float], least: float = 1.0) -> bool:
+    """Makes the x axis logarithmic, and linear below `least`, if the values above it span two decades; says whether."""
+    seen = [value for value in values if value > 0]
+    if not seen or max(seen) < 100 * max(min(seen), least / 10):
+        return False
+    axes.set_xscale("symlog", linthresh=least)
+    axes.set_xlim(-0.1 * least, 5 * max(seen))
+    axes.xaxis.set_major_formatter("{x:g}")
+    return True
 
 
 def save(figure: Any, path: Path) -> None:

@@ -11,7 +11,7 @@ const LATE_S: f64 = 0.005;
 /// A delay below this is none: a frame and its acknowledgement take longer.
 const NO_DELAY_S: f64 = 0.000_1;
 
-/// What was found out about a candidate. Intervals are half widths at 95 %; `None` for a single run.
+/// The figures of a candidate that was run. Intervals are half widths at 95 %; `None` for a single run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figures {
     /// Energy of all stations.

@@ -10,7 +10,7 @@ use airwatt_models::radio::Radio;
 use super::{Candidate, CapturedTraffic, Modelled};
 use crate::report::GapReport;
 
-/// Time of a beacon on the air, approximately.
+/// Time of a beacon of a replay on the air, approximately: at 6 Mb/s, since the document of an analysis does not have its rate.
 const BEACON_S: f64 = 0.000_15;
 /// 100 time units: the beacon interval of a replay, also if the capture shows no beacons.
 const USUAL_BEACON_S: f64 = 0.1024;
@@ -59,7 +59,7 @@ pub(super) fn exchange(radio: &Radio, rates: Rates, up_bytes: f64, down_bytes: f
     })
 }
 
-/// When packets come, as far as the timers of a policy depend on it.
+/// The times of packets, as far as the timers of a policy depend on them.
 #[derive(Clone, Debug)]
 pub(super) enum Pace {
     /// Packets spread over the time, as a scenario describes them.
@@ -74,7 +74,7 @@ pub(super) enum Pace {
 }
 
 impl Pace {
-    /// How long a radio sleeps that stays awake for `timeout_s` after each packet, and how often.
+    /// The time for which a radio sleeps that stays awake for `timeout_s` after each packet, and the number of times.
     fn asleep(&self, timeout_s: f64, rest_s: f64) -> (f64, f64) {
         match self {
             // All or nothing: between all packets, or never.
@@ -134,7 +134,7 @@ pub(super) struct Traffic {
     pub(super) elapsed_s: f64,
     pub(super) goodput_bps: Option<f64>,
     pub(super) down_packets: f64,
-    /// How often packets wake a radio that sleeps at once; `None` if each packet that is polled for does.
+    /// The number of times that packets wake a radio that sleeps at once; `None` if each packet that is polled for does.
     pub(super) wakes: Option<f64>,
     pub(super) busy_s: f64,
     pub(super) frames_j: f64,
@@ -149,6 +149,8 @@ pub(super) struct Traffic {
     pub(super) late_share: f64,
     pub(super) radio: Radio,
     pub(super) beacon_s: f64,
+    /// Time of a beacon on the air.
+    pub(super) beacon_air_s: f64,
     pub(super) guard_s: f64,
 }
 
@@ -178,6 +180,7 @@ impl Traffic {
             late_share: if packets > 0.0 { down / packets } else { 0.0 },
             radio,
             beacon_s: USUAL_BEACON_S,
+            beacon_air_s: BEACON_S,
             guard_s: GUARD_S,
         })
     }
@@ -193,13 +196,13 @@ impl Traffic {
         let radio = &self.radio;
         let wake_j = radio.transition_j();
         let above_w = radio.listen_w - radio.sleep_w;
-        let beacons_j = asleep_s / self.beacon_s * ((self.guard_s + BEACON_S) * above_w + wake_j);
+        let beacons_j = asleep_s / self.beacon_s * ((self.guard_s + self.beacon_air_s) * above_w + wake_j);
         let resting_j = radio.listen_w * (rest_s - asleep_s) + radio.sleep_w * asleep_s;
         self.frames_j + resting_j + beacons_j + wakes * wake_j
     }
 }
 
-/// What the models give for a candidate; `None` if none describes it.
+/// The figures that the models give for a candidate; `None` if none describes it.
 pub(super) fn estimate(traffic: &Traffic, candidate: &Candidate) -> Option<Modelled> {
     let elapsed_s = traffic.elapsed_s;
     let rest_s = (elapsed_s - traffic.busy_s).max(0.0);

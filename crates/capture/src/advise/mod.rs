@@ -88,7 +88,7 @@ impl Candidate {
     }
 }
 
-/// What a model gives for a candidate.
+/// The figures that a model gives for a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Modelled {
     /// Energy of the station.
@@ -129,7 +129,7 @@ pub struct Tunnel {
     pub trigger_interval_s: f64,
 }
 
-/// What the models give before anything runs.
+/// The plan that the models give before anything runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// All candidates.
@@ -178,7 +178,7 @@ impl Plan {
     }
 }
 
-/// What an analysis gives of a station's packets.
+/// The figures of a station's packets that an analysis gives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CapturedTraffic {
     /// Name of the radio profile, or its file.

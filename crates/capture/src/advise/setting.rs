@@ -13,13 +13,14 @@ use airwatt_sim::scenario::{ApplicationConfig, Direction, Scenario, Transport};
 
 use super::estimate::{Exchange, Pace, Rates, Traffic, exchange};
 use super::{Tunnel, model_radio};
+use crate::phy;
 
 /// Rate of acknowledgements on the air, unless the scenario sets one: the highest mandatory rate of 802.11a.
 const CONTROL_BPS: f64 = 24e6;
 /// Queue of the line that is assumed if its limit is in bytes.
 const QUEUE_PACKETS: f64 = 50.0;
 
-/// What the models need of a scenario.
+/// The values of a scenario that the models need.
 #[derive(Clone, Debug)]
 pub(super) struct Setting {
     rtt_s: f64,
@@ -27,6 +28,7 @@ pub(super) struct Setting {
     up_bps: f64,
     queue_packets: f64,
     beacon_s: f64,
+    beacon_air_s: f64,
     guard_s: f64,
     mtu_bytes: f64,
     header_bytes: f64,
@@ -90,6 +92,10 @@ impl Setting {
                 QueueLimit::Bytes(_) => QUEUE_PACKETS,
             },
             beacon_s: scenario.ap.beacon_interval.as_secs_f64(),
+            beacon_air_s: phy::beacon_time(
+                wifi.beacon_rate.unwrap_or_else(|| wifi.standard.default_beacon_rate()),
+            )
+            .as_secs_f64(),
             guard_s: radio.sleep_clock.guard_after(scenario.ap.beacon_interval).as_secs_f64(),
             mtu_bytes: tcp.mtu.as_bytes() as f64,
             header_bytes: tcp.header.as_bytes() as f64,
@@ -141,7 +147,7 @@ impl Setting {
         Some(share.min(waiting.ok()?.throughput_bps))
     }
 
-    /// How long the flows last under a policy, and the bytes of each bulk flow in that time.
+    /// The time that the flows last under a policy, and the bytes of each bulk flow in that time.
     fn lengths(&self, policy: &str) -> Option<(f64, Vec<Option<f64>>)> {
         let payload_bytes = self.mtu_bytes - self.header_bytes;
         let mut elapsed_s = self.duration_s.unwrap_or(0.0);
@@ -203,6 +209,7 @@ impl Setting {
             late_share: 1.0,
             radio: self.radio,
             beacon_s: self.beacon_s,
+            beacon_air_s: self.beacon_air_s,
             guard_s: self.guard_s,
         })
     }

@@ -16,6 +16,8 @@ fn traces_of_both_meters() {
     assert_eq!((ppk.samples, ppk.current_a), (4, vec![2e-3, 5e-4, 5e-4, 1e-4]));
     let otii = read("\"Timestamp\";\"Main current (A)\"\n5.000;0.1\n5.001;0.2\n").unwrap();
     assert_eq!(otii.current_a, [0.1, 0.2]);
+    let exported = read("Timestamp,Value\n0.00000,0.1\n0.00100,0.2\n").unwrap();
+    assert_eq!(exported.current_a, [0.1, 0.2]);
     for (text, problem) in [
         ("", "Timestamp(ms),Current(uA)"),
         ("a,b\n1,2\n", "Timestamp(ms),Current(uA)"),

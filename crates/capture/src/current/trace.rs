@@ -1,8 +1,9 @@
 //! Traces of current meters: CSV with a column of times and a column of currents.
 //!
-//! The first line names the columns and their units: `Timestamp(ms),Current(uA)` as the PPK2's application writes it, or a
-//! time without a unit, which is seconds, and a current in amperes, as Otii writes them. Fields are divided by
-//! commas, semicolons or tabs; other columns are left out. A file of any length is read as a stream, and means of 1 ms are kept.
+//! The first line names the columns and their units: `Timestamp(ms),Current(uA)` as the PPK2's application writes it, or
+//! `Timestamp,Value` as Otii writes them, a file for each channel ("Main current - Arc.csv"), in seconds and amperes. A column
+//! without a unit is in these. Fields are divided by commas, semicolons or tabs; other columns are left out. A file of any
+//! length is read as a stream, and means of 1 ms are kept.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
@@ -25,7 +26,7 @@ pub struct Trace {
     pub current_a: Vec<f32>,
 }
 
-/// Why a trace cannot be read; one line.
+/// The reason for which a trace cannot be read; one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceError(pub String);
 
@@ -37,7 +38,7 @@ impl fmt::Display for TraceError {
 
 impl std::error::Error for TraceError {}
 
-/// Where the columns are, and their units in seconds and amperes.
+/// The places of the columns, and their units in seconds and amperes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Columns {
     separator: char,
@@ -54,8 +55,9 @@ impl Columns {
             .split(separator)
             .map(|name| name.trim().trim_matches('"').replace(['\u{b5}', '\u{3bc}'], "u"))
             .collect();
-        let time = names.iter().position(|name| name.to_lowercase().contains("time"))?;
-        let current = names.iter().position(|name| name.to_lowercase().contains("current"))?;
+        let named = |wanted: &str| names.iter().position(|name| name.to_lowercase().contains(wanted));
+        let current = named("current").or_else(|| names.iter().position(|name| name == "Value"))?;
+        let time = named("time")?;
         let time_unit_s = match unit(&names[time]) {
             None | Some("s") => 1.0,
             Some("ms") => 1e-3,
@@ -113,7 +115,8 @@ impl Trace {
         let mut bytes = next(&mut lines, &mut line).map_err(unreadable)?;
         let columns = Columns::of(&line).ok_or_else(|| {
             failed(
-                "expected a first line with a time and a current, as in Timestamp(ms),Current(uA)".to_owned(),
+                "expected a first line with a time and a current, as in Timestamp(ms),Current(uA) or Timestamp,Value"
+                    .to_owned(),
             )
         })?;
         let mut bins = Bins::default();

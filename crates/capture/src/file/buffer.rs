@@ -6,10 +6,10 @@ use pcap_file::PcapError;
 
 /// A block longer than this is damage: capture tools end at 256 KiB for a packet.
 const BLOCK_LIMIT: usize = 16 << 20;
-/// How much is read at a time.
+/// The size of one read.
 const READ_BYTES: usize = 1 << 16;
 
-/// How the reading of a file ended.
+/// The way in which the reading of a file ended.
 #[derive(Debug)]
 pub(crate) enum End {
     /// At the end of a block.

@@ -42,7 +42,7 @@ pub enum Format {
     PcapNg,
 }
 
-/// What a packet of a capture begins with (the registry's numbers, tcpdump.org/linktypes.html).
+/// The header that a packet of a capture begins with (the registry's numbers, tcpdump.org/linktypes.html).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LinkType {
     /// 0 and 108: BSD loopback, four bytes of address family.
@@ -146,7 +146,7 @@ pub struct Capture {
     pub packets_in_file: u32,
     /// Bytes of all packets as they were on the link; those whose length is impossible are left out.
     pub bytes_on_link: u64,
-    /// When the earliest packet was, in nanoseconds since 1970.
+    /// The time of the earliest packet, in nanoseconds since 1970.
     pub start_unix_ns: u64,
     /// Packets in order of time within each segment.
     pub packets: Vec<Packet>,
@@ -178,7 +178,7 @@ impl Notes {
     }
 }
 
-/// How much of a capture has been read.
+/// The part of a capture that has been read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// Bytes of its files so far, as they are stored.
@@ -297,7 +297,7 @@ impl Capture {
     }
 }
 
-/// What was read of one file.
+/// The contents of one file.
 struct Part {
     name: String,
     decoder: Decoder,
@@ -370,7 +370,7 @@ impl Part {
     }
 }
 
-/// How the reading of a file ended.
+/// The way in which the reading of a file ended.
 pub(crate) struct FileRead {
     pub(crate) format: Format,
     pub(crate) end: End,

@@ -30,11 +30,11 @@ const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 /// The upper bytes of the magic number of a skippable frame, 0x184d2a50 to 0x184d2a5f, little-endian (RFC 8878 3.1.2).
 const ZSTD_SKIPPABLE_MAGIC: &[u8] = &[0x2a, 0x4d, 0x18];
 
-/// How much the reading thread hands over at a time.
+/// The size of the pieces that the reading thread hands over.
 const CHUNK_BYTES: usize = 1 << 18;
 /// Chunks that may wait to be analysed.
 const CHUNKS_AHEAD: usize = 2;
-/// How often a reader that waits for bytes asks whether to go on.
+/// The time after which a reader that waits for bytes asks whether to go on.
 const ASK_EVERY: Duration = Duration::from_millis(50);
 
 /// The decompressed data exceeds [`EXPANSION_LIMIT`].
@@ -49,7 +49,7 @@ impl fmt::Display for Expanded {
 
 impl std::error::Error for Expanded {}
 
-/// What a capture is read from.
+/// The source of a capture's bytes.
 pub(crate) enum Origin {
     StandardInput,
     Path(PathBuf),
@@ -135,7 +135,7 @@ impl Read for Threaded<'_> {
     }
 }
 
-/// What is known of a file while it is read.
+/// The state of a file while it is read.
 #[derive(Debug, Default)]
 struct Progress {
     /// Bytes of the file so far.

@@ -134,8 +134,21 @@ impl Cell {
             return;
         }
         if count > 0 {
-            find(findings, (FindingKind::GroupNotAfterDtim, Certainty::Found, bssid), mark, || {
-                format!("{after} after a beacon with DTIM count {count}, while a station was in power save")
+            // The machine that sends a frame captures it and the beacon when its driver hands them over or has them back,
+            // which is not the order on the air.
+            let (certainty, unknown) = if frame.sent_here {
+                (
+                    Certainty::Possible,
+                    "; sent by the capturing machine, so that its time on the air is not known",
+                )
+            } else {
+                (Certainty::Found, "")
+            };
+            find(findings, (FindingKind::GroupNotAfterDtim, certainty, bssid), mark, || {
+                let after_ms = 1e3 * after.as_secs_f64();
+                format!(
+                    "{after_ms:.1} ms after a beacon with DTIM count {count}, while a station was in power save{unknown}"
+                )
             });
         } else if let Some((last, sequence, false)) = before
             && sequence != frame.sequence_control
@@ -226,7 +239,7 @@ impl Cell {
         range.filter(|place| set.binary_search(&(*place as u32)).is_err()).map(|place| self.marks[place])
     }
 
-    /// How many beacons from `from` on have the TIM bit of `aid`, and the first of them.
+    /// The number of beacons from `from` on with the TIM bit of `aid`, and the first of them.
     pub(super) fn tim_since(&self, from: usize, aid: u16) -> (u32, Option<Mark>) {
         let places = self.tim.get(&aid).map_or(&[][..], Vec::as_slice);
         let set = &places[places.partition_point(|place| (*place as usize) < from)..];

@@ -51,7 +51,7 @@ pub enum FindingKind {
     BeaconMissing,
 }
 
-/// What distinguishes a kind in results.
+/// The fields of a result that follow from the kind of a finding.
 struct Rule {
     name: &'static str,
     clause: &'static str,
@@ -134,7 +134,7 @@ impl FindingKind {
     }
 }
 
-/// How sure a finding is.
+/// The certainty of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Certainty {
     /// It follows from frames that were captured.
@@ -171,7 +171,7 @@ pub struct Finding {
     pub kind: FindingKind,
     /// The station; the access point if the finding concerns all of its stations.
     pub station: MacAddress,
-    /// How sure it is.
+    /// Its certainty.
     pub certainty: Certainty,
     /// The occurrences in order of time.
     pub occurrences: Vec<Occurrence>,

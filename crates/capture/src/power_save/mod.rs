@@ -19,7 +19,7 @@ use airwatt_base::{Instant, Span};
 use airwatt_dot11::FrameKind;
 
 pub use self::finding::{Certainty, Finding, FindingKind, Occurrence};
-pub use self::record::{ModeSpan, Observations, StationRecord};
+pub use self::record::{ModeSpan, Observations, ObservedCounts, StationRecord};
 use crate::file::Capture;
 use crate::packet::AirFrame;
 use observer::Observer;

@@ -1,4 +1,4 @@
-//! What is known of a station at the end: its counts, its modes, and the ledgers that bound its energy.
+//! The state of a station at the end: its counts, its modes, and the ledgers that bound its energy.
 
 use std::collections::BTreeMap;
 
@@ -6,6 +6,7 @@ use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
 use airwatt_dot11::airtime::frame_time;
 use airwatt_energy::{Ledger, State};
+use serde::Serialize;
 
 use super::Finding;
 use crate::packet::AirFrame;
@@ -21,12 +22,29 @@ pub struct StationRecord {
     pub aid: Option<u16>,
     /// Whether it uses U-APSD, from its association or from EOSP bits; `None` if neither was captured.
     pub uapsd: Option<bool>,
-    /// Changes of the PM bit.
-    pub pm_changes: u32,
     /// Time during which its mode was known.
     pub mode_known: Span,
     /// Of that, in power save (PM = 1).
     pub in_power_save: Span,
+    /// Its frames and changes, counted.
+    pub counts: ObservedCounts,
+    /// Time on the air of what it sent, as far as rates are known.
+    pub transmit: Span,
+    /// Time on the air of what was sent to it, and of its access point's beacons.
+    pub receive: Span,
+    /// Of both, while in power save.
+    pub awake_in_power_save: Span,
+    /// Frames counted in both.
+    pub timed_frames: u32,
+    /// Frames to and from it whose rate is not known.
+    pub untimed_frames: u32,
+}
+
+/// The frames and changes of a station, counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ObservedCounts {
+    /// Changes of the PM bit.
+    pub pm_changes: u32,
     /// PS-Polls.
     pub ps_polls: u32,
     /// Frames that opened a service period.
@@ -41,16 +59,6 @@ pub struct StationRecord {
     pub beacons: u32,
     /// Of those, with its TIM bit set.
     pub tim_set: u32,
-    /// Time on the air of what it sent, as far as rates are known.
-    pub transmit: Span,
-    /// Time on the air of what was sent to it, and of its access point's beacons.
-    pub receive: Span,
-    /// Of both, while in power save.
-    pub awake_in_power_save: Span,
-    /// Frames counted in both.
-    pub timed_frames: u32,
-    /// Frames to and from it whose rate is not known.
-    pub untimed_frames: u32,
 }
 
 impl StationRecord {

@@ -15,8 +15,11 @@ use crate::packet::{AirFrame, Packet};
 const NAP: Span = Span::from_millis(10);
 /// A station in power save that sends or acknowledges without such a pause for this long is awake.
 const BUSY: Span = Span::from_millis(100);
+/// A PS-Poll this soon after another one without a response is the same one, sent again. Control frames need not have the
+/// Retry bit (802.11-2020 9.2.4.1).
+const POLL_AGAIN: Span = Span::from_millis(20);
 
-/// What is known of a station at one time.
+/// The state of a station at one time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StationState {
     pub(super) record: StationRecord,
@@ -32,7 +35,9 @@ pub(super) struct StationState {
     polled: Option<Mark>,
     /// Whether that PS-Poll was acknowledged.
     poll_acknowledged: bool,
-    /// When a frame with the More Data bit said that another one was buffered.
+    /// Whether the station sent that PS-Poll again, as it does if it receives no response.
+    poll_repeated: bool,
+    /// The time of a frame whose More Data bit announced another buffered frame.
     buffered_since: Option<Instant>,
     /// A service period that is open, and whether there were frames in it.
     service: Option<(Mark, bool)>,
@@ -43,7 +48,7 @@ pub(super) struct StationState {
     /// Beacons since the station entered power save, and whether one had its TIM bit.
     beacons_asleep: u32,
     announced_asleep: bool,
-    /// When it left power save, with the two values above.
+    /// The time at which it left power save, with the two values above.
     woke: Option<(Instant, u32, bool)>,
     /// The last PM change, and the number of changes that followed each other closely.
     last_change: Option<Instant>,
@@ -70,8 +75,8 @@ impl StationState {
         let Some(aid) = self.record.aid else { return };
         let beacons = (cell.marks.len() - from) as u32;
         let (set, first) = cell.tim_since(from, aid);
-        self.record.beacons += beacons;
-        self.record.tim_set += set;
+        self.record.counts.beacons += beacons;
+        self.record.counts.tim_set += set;
         if self.is_asleep() {
             self.beacons_asleep += beacons;
             self.announced_asleep |= set > 0;
@@ -170,11 +175,13 @@ impl StationState {
     pub(super) fn expire(&mut self, now: Instant, findings: &mut Findings) {
         if let Some(mark) = self.polled.filter(|(at, _)| now.saturating_since(*at) > NEVER) {
             self.polled = None;
-            // A frame that was promised is another finding.
-            if !self.poll_acknowledged && self.promised.is_none() {
+            // A frame that was promised is another finding. A station without a response sends its PS-Poll again: if it
+            // did not, the monitor missed the response.
+            if self.poll_repeated && !self.poll_acknowledged && self.promised.is_none() {
                 let key = (FindingKind::PsPollUnanswered, Certainty::Possible, self.record.mac);
                 find(findings, key, mark, || {
-                    "neither an acknowledgement nor data followed the PS-Poll".to_owned()
+                    "the station repeated its PS-Poll, and neither an acknowledgement nor data followed"
+                        .to_owned()
                 });
             }
         }
@@ -221,11 +228,14 @@ impl StationState {
         findings: &mut Findings,
     ) {
         self.count_air(frame, true);
-        if packet.repeated {
+        let is_repetition = self.polled.is_some_and(|(at, _)| packet.at.saturating_since(at) <= POLL_AGAIN);
+        if packet.repeated || is_repetition {
+            self.poll_repeated = true;
             self.poll_acknowledged |= acknowledged != Some(false);
             return;
         }
-        self.record.ps_polls += 1;
+        self.poll_repeated = false;
+        self.record.counts.ps_polls += 1;
         self.is_awake_at((packet.at, packet.number), findings);
         self.record.aid = frame.aid.or(self.record.aid);
         self.polled = Some((packet.at, packet.number));
@@ -237,8 +247,8 @@ impl StationState {
         let kind = frame.control.kind;
         let asleep = frame.control.power_management;
         if !packet.repeated {
-            self.record.nulls += u32::from(matches!(kind, FrameKind::Null | FrameKind::QosNull));
-            self.record.data_up += u32::from(kind.has_payload());
+            self.record.counts.nulls += u32::from(matches!(kind, FrameKind::Null | FrameKind::QosNull));
+            self.record.counts.data_up += u32::from(kind.has_payload());
         }
         self.has_data |= kind.has_payload();
         let before = self.mode.map(|(mode, _)| mode);
@@ -251,7 +261,7 @@ impl StationState {
             if let Some((mark, _)) = self.service {
                 self.end_service(mark, findings);
             }
-            self.record.triggers += 1;
+            self.record.counts.triggers += 1;
             self.service = Some(((packet.at, packet.number), false));
             self.request_buffered(packet.at);
         }
@@ -275,7 +285,7 @@ impl StationState {
         if !known {
             return;
         }
-        self.record.pm_changes += 1;
+        self.record.counts.pm_changes += 1;
         let close = self.last_change.is_some_and(|last| at.saturating_since(last) <= FLAP_INTERVAL);
         self.close_changes = if close { self.close_changes + 1 } else { 1 };
         let active = at.saturating_since(self.last_change.unwrap_or(at));
@@ -313,8 +323,8 @@ impl StationState {
         }
         self.has_data |= frame.control.kind.has_payload();
         if frame.control.kind.has_payload() {
-            self.record.data_down += 1;
-            self.check_announced(mark, cell, findings);
+            self.record.counts.data_down += 1;
+            self.check_announced(mark, frame, cell, findings);
             self.check_waiting(mark, frame, findings);
             self.check_asleep(mark, acknowledged, findings);
             self.check_late(mark, findings);
@@ -358,7 +368,9 @@ impl StationState {
         let Some((true, since)) = self.mode else { return };
         let allowed = self.polled.is_some() || self.service.is_some();
         // A station whose U-APSD is not known may have opened a service period by any QoS frame.
-        if allowed || self.record.uapsd.is_none() && self.record.ps_polls == 0 && acknowledged == Some(true) {
+        if allowed
+            || self.record.uapsd.is_none() && self.record.counts.ps_polls == 0 && acknowledged == Some(true)
+        {
             return;
         }
         let asleep = mark.0.saturating_since(since);
@@ -378,11 +390,13 @@ impl StationState {
     /// A frame is known to be buffered from the time of a frame before it with the More Data bit until it is sent. Each
     /// beacon in between has to have the station's TIM bit. Stations with U-APSD may have access categories that the TIM
     /// does not announce (802.11-2020 11.2.3.6), so theirs is possible only.
-    fn check_announced(&self, mark: Mark, cell: Option<&Cell>, findings: &mut Findings) {
+    fn check_announced(&self, mark: Mark, frame: &AirFrame, cell: Option<&Cell>, findings: &mut Findings) {
         let (Some(since), Some(aid), Some(cell)) = (self.buffered_since, self.record.aid, cell) else {
             return;
         };
-        let certainty = if self.record.uapsd == Some(true) { Certainty::Possible } else { Certainty::Found };
+        // The machine that sends a frame captures it and the beacons at other times than those on the air.
+        let is_doubtful = self.record.uapsd == Some(true) || frame.sent_here;
+        let certainty = if is_doubtful { Certainty::Possible } else { Certainty::Found };
         let key = (FindingKind::TimNeverSet, certainty, self.record.mac);
         let mut first = true;
         for beacon in cell.without_tim(since + IN_FLIGHT, mark.0, aid) {

@@ -211,3 +211,29 @@ fn bands_say_what_they_consist_of() {
     assert!(known.assumptions.iter().all(|one| one.what != "beacon rate"));
     assert_eq!(known.energy_j, policy.energy_j, "1 Mb/s is what is assumed");
 }
+
+/// What is reported is replayed before what only makes a band, so that a limit of events takes the band first.
+#[test]
+fn a_limit_of_events_takes_the_bands_first() {
+    let capture =
+        File::new(101).packet(1, &udp(A, B, (1, 2), 0)).packet(900_000_000, &udp(B, A, (2, 1), 0)).read();
+    let policies = ["psm".to_owned(), "timeout".to_owned()];
+    let with = |events| {
+        let limits = Limits { events: Some(events), ..Limits::default() };
+        let question = Question { policies: &policies, limits, ..Question::default() };
+        analyze_capture(&capture, &question, &mut go_on)
+    };
+    let whole = with(1_000_000_000).unwrap().policies;
+    assert!(whole.iter().all(|policy| policy.left_out.is_empty() && policy.energy_low_j.is_some()));
+    // Enough for what is reported, whatever that takes, and not for the bands.
+    let enough = (1..40).map(|step| step * 10_000).find(|events| with(*events).is_ok()).unwrap();
+    let less = with(enough).unwrap().policies;
+    for (one, other) in less.iter().zip(&whole) {
+        assert_eq!(
+            (one.energy_j, one.left_out.as_slice()),
+            (other.energy_j, &["data rate", "beacon rate"][..])
+        );
+        assert_eq!((one.energy_low_j, one.energy_high_j), (None, None));
+    }
+    assert!(matches!(with(100), Err(AnalyzeError::Limit(_))));
+}

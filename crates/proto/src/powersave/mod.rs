@@ -10,7 +10,6 @@
 
 mod access_point;
 mod mac_radio;
-mod own;
 mod policy;
 mod radio;
 mod ratio;
@@ -23,7 +22,6 @@ pub use access_point::{
     Loss,
 };
 pub use mac_radio::{StationConfig, StationCounts};
-pub use own::{AnyPolicy, OwnPolicy, StationPolicy};
 pub use policy::{
     BaTaConfig, BaTaStrConfig, Policy, PowerSaveConfig, PowerSavePolicy, PsmThrottlingConfig, StreamConfig,
     TimeoutConfig, UapsdConfig,

@@ -4,11 +4,12 @@
 //! first-in-first-out transmitter at a fixed rate knows at arrival when each packet will leave, the only wake-up is a
 //! packet's arrival at the far end: one a packet. A damaged packet takes its time like any other and is dropped where it
 //! arrives. Cross traffic shares the queue and the transmitter and is heard of nowhere else, so it needs no wake-ups: what
-//! has come since is taken in before each packet. Left out: framing overhead, reordering.
+//! has come since is taken in before each packet. Jitter delays each packet by a random time, and packets keep their order, as
+//! behind a queue of others. Left out: framing overhead, reordering.
 
 use std::collections::VecDeque;
 
-use airwatt_base::{Instant, Machine, QueueLimit, Rate, Size, Span, Timeout};
+use airwatt_base::{Instant, Machine, QueueLimit, Rate, Size, Span, Stream, Timeout};
 
 use super::errors::ErrorModel;
 use crate::net::packet::Packet;
@@ -27,6 +28,8 @@ pub struct PipeConfig {
     pub cut_through: bool,
     /// Traffic of others.
     pub cross: Option<CrossTraffic>,
+    /// Mean of a random delay of each packet beside `delay`.
+    pub jitter: Span,
 }
 
 /// Packets of others at a constant rate, which take their place in the queue and their time on the wire.
@@ -101,6 +104,8 @@ pub struct Pipe {
     errors: ErrorModel,
     /// When the next packet of the cross traffic comes.
     next_cross: Option<Instant>,
+    /// The mean of the random delay in seconds, its numbers, and when the last packet arrives.
+    jitter: Option<(f64, Stream, Instant)>,
     in_flight: VecDeque<Travelling>,
     /// Packets that the full queue has dropped and that are not reported yet.
     dropped: VecDeque<Packet>,
@@ -121,12 +126,29 @@ impl Pipe {
             free_at: Instant::ZERO,
             errors,
             next_cross: config.cross.map(|cross| cross.first),
+            jitter: None,
             in_flight: VecDeque::new(),
             dropped: VecDeque::new(),
             served: Instant::ZERO,
             statistics: PipeStatistics::default(),
             trace: None,
         }
+    }
+
+    /// The same link with the random numbers of its jitter, without which it has none.
+    #[must_use]
+    pub fn with_jitter(self, numbers: Stream) -> Self {
+        let mean_s = self.config.jitter.as_secs_f64();
+        Self { jitter: (mean_s > 0.0).then_some((mean_s, numbers, Instant::ZERO)), ..self }
+    }
+
+    /// When a packet arrives that leaves the transmitter then.
+    fn arrival(&mut self, leaves: Instant) -> Instant {
+        let arrives = leaves + self.config.delay;
+        let Some((mean_s, numbers, last)) = &mut self.jitter else { return arrives };
+        // Packets do not overtake each other.
+        *last = (arrives + Span::from_secs_f64(numbers.exponential(*mean_s))).max(*last);
+        *last
     }
 
     /// Keeps the queue length over time from now on.
@@ -236,12 +258,8 @@ impl Machine for Pipe {
         let leaves = if self.config.cut_through { begins } else { self.free_at };
         let damaged = self.errors.corrupts(begins);
         self.statistics.damaged += u64::from(damaged);
-        self.in_flight.push_back(Travelling {
-            arrives: leaves + self.config.delay,
-            began: begins,
-            damaged,
-            packet,
-        });
+        let arrives = self.arrival(leaves);
+        self.in_flight.push_back(Travelling { arrives, began: begins, damaged, packet });
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -301,6 +319,7 @@ mod tests {
             queue: QueueLimit::Packets(2),
             cut_through: false,
             cross: None,
+            jitter: Span::ZERO,
         };
         let inputs: Vec<_> = (1..=4).map(|number| (Instant::ZERO, packet(number))).collect();
         let done = check_machine(|| Pipe::new(config, no_errors()), &inputs, Instant::from_secs(1));
@@ -322,6 +341,7 @@ mod tests {
             queue: QueueLimit::Packets(9),
             cut_through: true,
             cross: None,
+            jitter: Span::ZERO,
         };
         let inputs = [(Instant::ZERO, packet(1)), (Instant::ZERO, packet(2))];
         let done = check_machine(|| Pipe::new(config, no_errors()), &inputs, Instant::from_secs(1));
@@ -338,6 +358,7 @@ mod tests {
             queue: QueueLimit::Packets(9),
             cut_through: false,
             cross: None,
+            jitter: Span::ZERO,
         };
         let all = ErrorModel::new(ErrorConfig::Uniform(UniformErrors { error_rate: 1.0 }), 1, "link", "down");
         let inputs = [(Instant::ZERO, packet(1)), (Instant::ZERO, packet(2))];
@@ -355,6 +376,7 @@ mod tests {
             queue: QueueLimit::Packets(9),
             cut_through: false,
             cross: None,
+            jitter: Span::ZERO,
         };
         let mut link = Pipe::new(config, no_errors());
         link.trace();
@@ -373,10 +395,34 @@ mod tests {
             queue: limit,
             cut_through: false,
             cross: None,
+            jitter: Span::ZERO,
         };
         let mut link = Pipe::new(config, no_errors());
         (1..=4).for_each(|number| link.handle_input(packet(number), Instant::ZERO));
         assert_eq!(link.statistics().dropped, 1);
+    }
+
+    #[test]
+    fn jitter_delays_packets_and_keeps_their_order() {
+        let config = PipeConfig {
+            rate: None,
+            delay: Span::from_millis(5),
+            queue: QueueLimit::Packets(9),
+            cut_through: false,
+            cross: None,
+            jitter: Span::from_millis(10),
+        };
+        let inputs: Vec<_> =
+            (0..2_000).map(|number| (Instant::from_millis(3 * number), packet(number))).collect();
+        let link = || Pipe::new(config, no_errors()).with_jitter(Stream::new(1, "jitter"));
+        let done = check_machine(link, &inputs, Instant::from_secs(60));
+        let numbers: Vec<_> = done.iter().map(|(_, output)| *output).collect();
+        let in_order: Vec<_> = (0..2_000).map(|number| arrived(number, 3 * number)).collect();
+        assert_eq!(numbers, in_order);
+        // Exponential delays of 10 ms each; who waits for a slower one before it arrives with it, so the mean is higher.
+        let delays = done.iter().zip(&inputs).map(|((out, _), (into, _))| *out - *into);
+        let mean_ms = 1e3 * delays.sum::<Span>().as_secs_f64() / 2_000.0 - 5.0;
+        assert!((10.0..25.0).contains(&mean_ms), "{mean_ms} ms");
     }
 
     /// 1500 bytes take 12 ms, packets of others 6 ms. Theirs come at 1, 11 (the queue is full), 21 and 31 ms:
@@ -394,6 +440,7 @@ mod tests {
             queue: QueueLimit::Packets(2),
             cut_through: false,
             cross: Some(cross),
+            jitter: Span::ZERO,
         };
         let inputs = [(ms(0), packet(1)), (ms(10), packet(2)), (ms(11), packet(3))];
         let done = check_machine(|| Pipe::new(config, no_errors()), &inputs, Instant::from_secs(1));

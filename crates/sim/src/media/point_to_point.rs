@@ -64,7 +64,8 @@ impl PointToPoint {
         let PointToPointConfig { rate, delay, queue, cut_through, .. } = config;
         let link = |direction| {
             let errors = ErrorModel::new(config.errors.clone(), seed, name, direction);
-            Pipe::new(PipeConfig { rate: Some(rate), delay, queue, cut_through, cross: None }, errors)
+            let (rate, jitter) = (Some(rate), Span::ZERO);
+            Pipe::new(PipeConfig { rate, delay, queue, cut_through, cross: None, jitter }, errors)
         };
         let (down, up) = (link("down"), link("up"));
         Self { config, down, up, radio: RadioTime::new(radio), begun: Instant::ZERO }

@@ -1,5 +1,6 @@
 //! From a plan to the machines of a network.
 
+use airwatt_base::percentile::Histogram;
 use airwatt_base::{Instant, Schedule, Slot, Span, Stream};
 use airwatt_proto::tunnel;
 
@@ -98,7 +99,9 @@ impl Network {
         if self.plan.bins {
             meter.keep_bins();
         }
-        self.records.push(FlowRecord::new(meter));
+        let mut record = FlowRecord::new(meter);
+        record.latencies = self.plan.latency_percentiles.then(Histogram::default);
+        self.records.push(record);
         let id = index as ApplicationId;
         let slot = self.sources.len() as Slot;
         self.sources.push(Source::new(Owner::Application(id), &format!("flow/{index}/application")));
@@ -217,7 +220,12 @@ fn machine(medium: &MediumPlan, seed: u64) -> Medium {
     match &medium.kind {
         MediumKind::Wire(pipes) => {
             let no_errors = || ErrorModel::new(ErrorConfig::default(), seed, "wire", "");
-            Medium::Wire(Box::new(Wire { pipes: pipes.map(|pipe| Pipe::new(pipe, no_errors())) }))
+            let [down, up] = pipes;
+            let pipe = |way: &str, config| {
+                let jitter = Stream::new(seed, &format!("{}/{way}/jitter", medium.name));
+                Pipe::new(config, no_errors()).with_jitter(jitter)
+            };
+            Medium::Wire(Box::new(Wire { pipes: [pipe("down", *down), pipe("up", *up)] }))
         }
         MediumKind::PointToPoint(config, station) => Medium::PointToPoint(Box::new(PointToPoint::new(
             &medium.name,

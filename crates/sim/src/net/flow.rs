@@ -3,6 +3,7 @@
 //! The network counts in four places only: a socket transmits, a data packet arrives at the receiving socket, the
 //! receiving socket delivers, and a packet is lost.
 
+use airwatt_base::percentile::Histogram;
 use airwatt_base::{Instant, Span};
 
 use super::delivery::Deliveries;
@@ -36,6 +37,8 @@ pub struct FlowRecord {
     /// Sum of the latencies of the packets that arrived, from the sending to the receiving host; with a gateway, from the
     /// gateway.
     pub latency: Span,
+    /// The distribution of these latencies, if it is wanted.
+    pub latencies: Option<Histogram>,
     /// Pure acknowledgements lost.
     pub acks_lost: u64,
     /// Bytes of IP packets sent in both directions; with a gateway, on its wireless side.
@@ -61,10 +64,20 @@ impl FlowRecord {
             packets_arrived: 0,
             packets_lost: 0,
             latency: Span::ZERO,
+            latencies: None,
             acks_lost: 0,
             bytes_sent: 0,
             deliveries: Deliveries::default(),
             meter,
+        }
+    }
+
+    /// Enters a packet with data that arrived after this time.
+    pub(crate) fn arrive(&mut self, latency: Span) {
+        self.packets_arrived += 1;
+        self.latency += latency;
+        if let Some(latencies) = &mut self.latencies {
+            latencies.add(latency);
         }
     }
 

@@ -34,7 +34,6 @@ use airwatt_proto::tcp;
 pub use external::Delivery;
 pub use plan::{Content, FlowPlan, MediumKind, Plan, Traffic};
 pub use store::{Store, Ticket};
-pub use transport::ConnectionPlan;
 
 use crate::engine::Fingerprint;
 use crate::media::cell::frame::{BeaconContent, Node as AirNode, TracedFrame};
@@ -470,9 +469,7 @@ impl Network {
             return self.receive_datagram(id, packet, udp.header_bytes);
         }
         if socket.role == Role::Receiver && packet.payload.has_data() {
-            let record = &mut self.records[socket.flow as usize];
-            record.packets_arrived += 1;
-            record.latency += self.now - packet.sent;
+            self.records[socket.flow as usize].arrive(self.now - packet.sent);
         }
         self.messages.push_back(Message::Deliver { socket: id, payload: packet.payload });
     }
@@ -657,8 +654,7 @@ impl Network {
         let (role, latency) = (socket.role, now - packet.sent);
         let record = &mut self.records[socket.flow as usize];
         let payload = u64::from(packet.bytes - header_bytes);
-        record.packets_arrived += 1;
-        record.latency += latency;
+        record.arrive(latency);
         record.received += payload;
         record.meter.add(payload, now);
         self.settle_datagram(packet.flow, number, Fate::Arrived(role, latency));

@@ -4,8 +4,6 @@
 
 mod from_topology;
 
-use std::borrow::Cow;
-
 use airwatt_base::Span;
 use airwatt_energy::{Host, RadioError};
 use airwatt_proto::powersave::StationId;
@@ -50,6 +48,8 @@ pub struct Plan {
     pub time_limit: Span,
     /// The time at which throughputs begin to be measured.
     pub measure_from: Span,
+    /// Whether the latencies of packets are kept for their percentiles.
+    pub latency_percentiles: bool,
     /// Whether what arrives is kept in bins.
     pub bins: bool,
 }
@@ -218,19 +218,6 @@ pub struct FlowPlan {
     pub start: Span,
     /// It begins up to this much later, drawn.
     pub start_spread: Span,
-}
-
-impl FlowPlan {
-    /// The name of its transport, or that of a congestion control from outside.
-    pub fn transport_name(&self) -> Cow<'static, str> {
-        let own = match &self.traffic {
-            Traffic::Transfer { connections, .. } => {
-                connections.iter().find_map(ConnectionPlan::own_congestion)
-            }
-            _ => None,
-        };
-        own.map_or_else(|| self.transport.name().into(), |own| own.name().to_owned().into())
-    }
 }
 
 /// What a flow carries.

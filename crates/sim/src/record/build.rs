@@ -18,8 +18,8 @@ use crate::net::plan::StationPlan;
 use crate::net::route::{MediumId, NodeId};
 use crate::net::{FlowPlan, MediumKind, Network, Plan};
 use crate::record::{
-    BlockTimes, CellResult, EnergyByCause, EnergyOverhead, Fairness, FlowResult, QueueTrace, RadioInterval,
-    Responses, RunResult, RunTrace, StationResult, WindowFairness,
+    BlockTimes, CellResult, EnergyByCause, EnergyOverhead, Fairness, FlowResult, Latencies, QueueTrace,
+    RadioInterval, Responses, RunResult, RunTrace, StationResult, WindowFairness,
 };
 use crate::replay::Replayed;
 use crate::run::Run;
@@ -358,13 +358,13 @@ impl Network {
             Application::Saturation(_) => FlowResult {
                 bytes_delivered: record.received,
                 goodput_bps: rate_of(record.received, self.since(flow.start).as_secs_f64()),
-                ..FlowResult::empty(id, flow.station, flow.down, flow.transport_name())
+                ..FlowResult::empty(id, flow.station, flow.down, flow.transport.name())
             },
             Application::Replay(replay) => {
                 let sum: Span = replay.delays.iter().map(|delay| delay.delay).sum();
                 FlowResult {
                     latency_s_mean: mean_s(sum, replay.delays.len() as u64),
-                    ..FlowResult::empty(id, flow.station, flow.down, flow.transport_name())
+                    ..FlowResult::empty(id, flow.station, flow.down, flow.transport.name())
                 }
             }
         }
@@ -396,6 +396,7 @@ impl Network {
             completed_s: record.completed.map(Instant::as_secs_f64),
             connection_lost: record.failed,
             latency_s_mean: mean_s(record.latency, record.packets_arrived),
+            latencies: record.latencies.as_ref().and_then(Latencies::of),
             delivery_s_mean: record.deliveries.mean_s(),
             delivery_full_s_mean: record.deliveries.full_mean_s(),
             rtt_s_mean: counts.rtt_mean.map(Span::as_secs_f64),
@@ -407,7 +408,7 @@ impl Network {
             ack_loss_halvings: counts.ack_losses.1,
             responses,
             blocks: blocks.map(BlockTimes::from),
-            ..FlowResult::empty(id, flow.station, flow.down, flow.transport_name())
+            ..FlowResult::empty(id, flow.station, flow.down, flow.transport.name())
         }
         .with_overheads(
             Size::from_bytes(record.bytes_sent),
@@ -427,8 +428,9 @@ impl Network {
             goodput_bps: rate_of(record.received, elapsed.as_secs_f64()),
             completed_s: record.completed.map(Instant::as_secs_f64),
             latency_s_mean: mean_s(record.latency, record.packets_arrived),
+            latencies: record.latencies.as_ref().and_then(Latencies::of),
             segments_sent: record.packets_sent,
-            ..FlowResult::empty(id, flow.station, flow.down, flow.transport_name())
+            ..FlowResult::empty(id, flow.station, flow.down, flow.transport.name())
         }
         .with_overheads(
             Size::from_bytes(record.bytes_sent),
@@ -458,11 +460,7 @@ impl Network {
             name: place.name.clone(),
             node: self.node_name(place.node).to_owned(),
             cell: place.cell.clone(),
-            policy: if place.lower_bound {
-                IDEAL.name.into()
-            } else {
-                station.policy.name().to_owned().into()
-            },
+            policy: if place.lower_bound { IDEAL.name } else { station.policy.name() },
             radio: radio.name.clone(),
             energy_j,
             idealized_energy_j: ledger.idealized_energy(radio).as_joules(),

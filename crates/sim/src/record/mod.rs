@@ -17,8 +17,8 @@ mod tunnels;
 pub(crate) use pcapng::PcapngStream;
 pub use result::{
     AccessPointResult, BlockTimes, CellResult, EnergyByCause, EnergyOverhead, Fairness, FlowResult,
-    HostResult, ImpairmentResult, LinkDirection, LinkResult, NamedCell, Responses, RunResult, StationResult,
-    WindowFairness,
+    HostResult, ImpairmentResult, Latencies, LinkDirection, LinkResult, NamedCell, Responses, RunResult,
+    StationResult, WindowFairness,
 };
 pub use tables::{Column, Table, Values};
 pub use timeline::{Outcome, RadioInterval};

@@ -3,10 +3,10 @@
 //! Numbers are SI base units with the unit in the key. `wall_s` apart, a document depends on the scenario and the seed
 //! alone. A mean over nothing is `null`.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use airwatt_base::{Energy, Span, percentile};
+use airwatt_base::percentile::{self, Histogram};
+use airwatt_base::{Energy, Span};
 use airwatt_energy::{Cause, HostSeconds, StateSeconds};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -77,7 +77,7 @@ pub struct FlowResult {
     /// point, or else from the node that waits for the connection.
     pub direction: &'static str,
     /// Transport's name.
-    pub transport: Cow<'static, str>,
+    pub transport: &'static str,
     /// Payload delivered in order to the receiving application, in bytes. Headers never count.
     pub bytes_delivered: u64,
     /// Payload in bytes that the receiver acknowledged without having it, as permitted by `reliability`.
@@ -93,6 +93,9 @@ pub struct FlowResult {
     pub connection_lost: bool,
     /// Mean time of data packets from host to host; of a flow whose connection ends at the base station, over the last leg.
     pub latency_s_mean: Option<f64>,
+    /// Percentiles of these times, if the scenario asks for them.
+    #[serde(flatten)]
+    pub latencies: Option<Latencies>,
     /// Over a point-to-point link: mean time of data packets from the first bit of their first sending to their arrival,
     /// without the time that the transmission itself takes.
     pub delivery_s_mean: Option<f64>,
@@ -129,19 +132,14 @@ pub struct FlowResult {
 
 impl FlowResult {
     /// The result of a flow that has carried nothing.
-    pub fn empty(
-        id: u32,
-        station: impl Into<Option<u32>>,
-        down: bool,
-        transport: impl Into<Cow<'static, str>>,
-    ) -> Self {
+    pub fn empty(id: u32, station: impl Into<Option<u32>>, down: bool, transport: &'static str) -> Self {
         Self {
             id,
             station: station.into(),
             from: String::new(),
             to: String::new(),
             direction: if down { "down" } else { "up" },
-            transport: transport.into(),
+            transport,
             bytes_delivered: 0,
             bytes_skipped: 0,
             goodput_bps: 0.0,
@@ -149,6 +147,7 @@ impl FlowResult {
             completed_s: None,
             connection_lost: false,
             latency_s_mean: None,
+            latencies: None,
             delivery_s_mean: None,
             delivery_full_s_mean: None,
             rtt_s_mean: None,
@@ -164,6 +163,28 @@ impl FlowResult {
             time_overhead: None,
             energy_overhead: None,
         }
+    }
+}
+
+/// Percentiles of the time of data packets from host to host, each at most 0.8 % too high.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Latencies {
+    /// Median in seconds.
+    pub latency_s_p50: f64,
+    /// 95th percentile in seconds.
+    pub latency_s_p95: f64,
+    /// 99th percentile in seconds.
+    pub latency_s_p99: f64,
+}
+
+impl Latencies {
+    /// The percentiles of these times; `None` if there are none.
+    pub fn of(times: &Histogram) -> Option<Self> {
+        Some(Self {
+            latency_s_p50: times.percentile_s(50)?,
+            latency_s_p95: times.percentile_s(95)?,
+            latency_s_p99: times.percentile_s(99)?,
+        })
     }
 }
 
@@ -252,7 +273,7 @@ pub struct StationResult {
     /// The name of its cell or point-to-point link.
     pub cell: String,
     /// Power-save policy.
-    pub policy: Cow<'static, str>,
+    pub policy: &'static str,
     /// Radio profile.
     pub radio: String,
     /// Energy over the whole run.

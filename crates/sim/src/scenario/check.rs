@@ -154,6 +154,7 @@ fn wired(wired: &Wired, table: &str) -> Checked {
 pub(super) fn wired_direction(direction: &WiredDirection) -> Checked {
     in_range("rate", direction.rate, MIN_RATE, MAX_RATE)?;
     queue("queue", direction.queue)?;
+    in_range("jitter", direction.jitter.unwrap_or_default(), Span::ZERO, MAX_ROUND_TRIP)?;
     if let Some(cross) = &direction.cross {
         in_range("cross.rate", cross.rate, MIN_RATE, direction.rate)?;
         let (least, most) = (Size::from_bytes(20), Size::from_bytes(65_535));

@@ -77,6 +77,8 @@ pub struct Scenario {
     pub time_limit: Span,
     /// From when on throughputs and fairness are measured. Default: a flow's throughput from its start.
     pub measure_from: Option<Span>,
+    /// Whether the result has percentiles of the time of data packets from host to host, beside its mean.
+    pub latency_percentiles: Option<bool>,
     /// Windows of the sliding-window method, which averages each fairness index over the positions of a window: whole
     /// multiples of 100 ms.
     #[serde(default)]
@@ -164,6 +166,8 @@ pub struct WiredDirection {
     pub queue: QueueLimit,
     /// Traffic of others over that link, which never comes to the air.
     pub cross: Option<Cross>,
+    /// Mean of a random delay of each packet beside the fixed one, exponentially distributed; packets keep their order.
+    pub jitter: Option<Span>,
 }
 
 /// Packets of others at a constant rate over a wired link.
@@ -362,7 +366,8 @@ pub struct FlowGroup {
     pub neighbours: Option<u32>,
     /// A wired path that these flows share among themselves, instead of the scenario's.
     pub wired: Option<Wired>,
-    /// Towards the station or from it; in the short form, instead of `from` and `to`.
+    /// Towards the station or from it; in the short form, instead of `from` and `to`. Of `web` and `request-response` it is the
+    /// direction of the responses: with `down` the station asks and the server answers, with `up` the server asks the station.
     pub direction: Option<Direction>,
     /// Transport: a name that `airwatt transports` lists.
     #[serde(default)]

@@ -65,6 +65,7 @@ pub(super) fn plan(scenario: &Scenario, seed: u64) -> Result<Plan, RadioError> {
         duration: scenario.duration,
         time_limit: scenario.time_limit,
         measure_from: scenario.measure_from.unwrap_or_default(),
+        latency_percentiles: scenario.latency_percentiles.unwrap_or(false),
         bins: !scenario.fairness_windows.is_empty(),
     })
 }
@@ -200,6 +201,7 @@ fn wire(link: &Link, seed: u64) -> MediumKind {
             queue: direction.queue,
             cut_through: false,
             cross: cross_traffic(direction, &format!("{}/{way}", link.name), seed),
+            jitter: direction.jitter.unwrap_or_default(),
         }
     };
     MediumKind::Wire([pipe("down", &link.forth), pipe("up", &link.back)])
@@ -311,7 +313,7 @@ fn station(
             hidden: group.hide.iter().fold(Abilities::NONE, |hidden, fact| hidden | fact.ability()),
             ..powersave::StationConfig::default()
         },
-        policy: if wifi.is_some() { group.power_save } else { PowerSaveConfig::Active(NoSettings {}) }.into(),
+        policy: if wifi.is_some() { group.power_save } else { PowerSaveConfig::Active(NoSettings {}) },
         radio,
         propagation: Distance::propagation(group.distance),
         signal_dbm: wifi.and_then(|wifi| signal_dbm(wifi, group.distance)),

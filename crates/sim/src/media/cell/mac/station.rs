@@ -47,7 +47,7 @@ impl StationMac {
             id,
             access_point,
             slot,
-            power_save: Station::new(station.power_save, station.policy.clone()),
+            power_save: Station::new(station.power_save, station.policy),
             air_time: ps::AirTime::default(),
             queue: FrameQueue::new(member, contender, limits, config.station_buffer),
             given_up: 0,

@@ -1,0 +1,183 @@
+//! The file, its segments, its flows, and the addresses that may be the station.
+
+use airwatt_base::Span;
+use serde::Serialize;
+
+use crate::clock;
+use crate::file::{Capture, Format};
+use crate::flows::Flow;
+use crate::packet::Packet;
+use crate::stations::{Candidate, Station};
+
+/// About the file.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CaptureReport {
+    /// Its name as given.
+    pub file: String,
+    /// `pcap` or `pcapng`.
+    pub format: &'static str,
+    /// Names of the link types.
+    pub link_types: Vec<&'static str>,
+    /// Its files in order of time, if they are several, each with its first packet's number.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<(String, u32)>,
+    /// Packets.
+    pub packets: u32,
+    /// Packets with a readable frame or IP packet.
+    pub packets_used: u64,
+    /// Their bytes on the link.
+    pub bytes: u64,
+    /// The time of its first packet, in seconds since 1970.
+    pub start_unix_s: f64,
+    /// Time that it covers, without the gaps between segments.
+    pub covered_s: f64,
+    /// Its segments.
+    pub segments: Vec<SegmentReport>,
+    /// Packets that were left out because they state an impossible length.
+    pub oversized_packets: u32,
+    /// Defects of the file, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// A segment of the capture.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SegmentReport {
+    /// Seconds since the capture's earliest packet.
+    pub from_s: f64,
+    /// Its length.
+    pub duration_s: f64,
+    /// Packets in it.
+    pub packets: usize,
+}
+
+/// An address that may be the station.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CandidateReport {
+    /// IP or MAC address.
+    pub address: String,
+    /// `ip` or `mac`.
+    pub kind: &'static str,
+    /// Packets to and from it.
+    pub packets: u64,
+    /// Bytes that it sent.
+    pub bytes_sent: u64,
+    /// Bytes that were sent to it.
+    pub bytes_received: u64,
+}
+
+/// A flow.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlowReport {
+    /// Protocol.
+    pub protocol: String,
+    /// The endpoint that sent the first packet.
+    pub first: String,
+    /// The other endpoint.
+    pub second: String,
+    /// Seconds since the capture's earliest packet.
+    pub from_s: f64,
+    /// Last packet.
+    pub until_s: f64,
+    /// IP bytes from first to second.
+    pub bytes_forth: u64,
+    /// IP bytes from second to first.
+    pub bytes_back: u64,
+    /// TCP segments that were retransmitted, in both directions.
+    pub retransmissions: u64,
+    /// Round trip of the handshake.
+    pub handshake_rtt_s: Option<f64>,
+    /// Whether packets of only one direction were captured.
+    pub one_sided: bool,
+}
+pub(super) fn capture_report(capture: &Capture) -> CaptureReport {
+    CaptureReport {
+        file: capture.file.clone(),
+        format: if capture.format == Format::Pcap { "pcap" } else { "pcapng" },
+        link_types: capture.link_types.iter().map(|link| link.name()).collect(),
+        files: capture.files.iter().map(|file| (file.name.clone(), file.packets_before + 1)).collect(),
+        packets: capture.packets_in_file,
+        packets_used: used(capture),
+        bytes: capture.bytes_on_link,
+        start_unix_s: capture.start_unix_ns as f64 * 1e-9,
+        covered_s: clock::covered(capture).as_secs_f64(),
+        segments: capture
+            .segments
+            .iter()
+            .map(|segment| SegmentReport {
+                from_s: segment.from.as_secs_f64(),
+                duration_s: segment.duration().as_secs_f64(),
+                packets: segment.end - segment.first,
+            })
+            .collect(),
+        oversized_packets: capture.notes.oversized.map_or(0, |oversized| oversized.count),
+        notes: notes(capture),
+    }
+}
+
+/// Packets that the analysis can use.
+fn used(capture: &Capture) -> u64 {
+    let mut last = None;
+    let is_used = |packet: &&Packet| packet.ip.is_some() || capture.frame(packet).is_some();
+    // An A-MSDU is several packets with one number.
+    let numbers = capture.packets.iter().filter(is_used).map(|packet| packet.number);
+    numbers.filter(|number| last.replace(*number) != Some(*number)).count() as u64
+}
+
+fn notes(capture: &Capture) -> Vec<String> {
+    let notes = &capture.notes;
+    let mut list = Vec::new();
+    if notes.truncated {
+        list.push("the last packet is cut short and was left out".to_owned());
+    }
+    if let Some((position, what)) = notes.damaged {
+        list.push(format!("damaged at byte {position} ({what}): the rest was not read"));
+    }
+    if capture.segments.len() > 1 {
+        list.push(format!(
+            "the clock jumps: {} segments are analysed one by one, and the time between them is not counted",
+            capture.segments.len()
+        ));
+    }
+    if let Some(oversized) = notes.oversized {
+        list.push(format!("left out: {oversized}"));
+    }
+    if notes.out_of_order > 0 {
+        list.push(format!("{} packets were out of order and were sorted by time", notes.out_of_order));
+    }
+    if notes.without_time > 0 {
+        list.push(format!("{} packets have no time and got that of the packet before", notes.without_time));
+    }
+    if notes.skipped_link_type > 0 {
+        let supported = crate::LinkType::supported();
+        list.push(format!(
+            "{} packets of other link types were left out; supported are {supported}",
+            notes.skipped_link_type
+        ));
+    }
+    list
+}
+
+pub(super) fn candidate(candidate: &Candidate) -> CandidateReport {
+    CandidateReport {
+        address: candidate.station.to_string(),
+        kind: if matches!(candidate.station, Station::Ip(_)) { "ip" } else { "mac" },
+        packets: candidate.packets,
+        bytes_sent: candidate.bytes_sent,
+        bytes_received: candidate.bytes_received,
+    }
+}
+
+pub(super) fn flow(flow: &Flow) -> FlowReport {
+    FlowReport {
+        protocol: flow.protocol_name(),
+        first: flow.first.to_string(),
+        second: flow.second.to_string(),
+        from_s: flow.from.as_secs_f64(),
+        until_s: flow.until.as_secs_f64(),
+        bytes_forth: flow.forward.bytes,
+        bytes_back: flow.reverse.bytes,
+        retransmissions: flow.forward.retransmissions + flow.reverse.retransmissions,
+        handshake_rtt_s: flow.handshake_rtt.map(Span::as_secs_f64),
+        one_sided: flow.is_one_sided(),
+    }
+}

@@ -1,0 +1,174 @@
+//! Findings: what follows from the frames, and small exchanges that wake the radio for themselves alone.
+
+use std::collections::BTreeMap;
+
+use airwatt_base::Span;
+use airwatt_energy::Radio;
+use serde::Serialize;
+
+use crate::file::Capture;
+use crate::flows;
+use crate::power_save::{self, Certainty, Finding, Observations, StationRecord};
+use crate::stations::Station;
+
+/// Peers whose lone exchanges are reported.
+const LONE_LIMIT: usize = 5;
+/// Lone exchanges with one peer from which on they are a finding.
+const LONE_COUNT: u64 = 3;
+/// A finding.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FindingReport {
+    /// Its kind.
+    pub kind: &'static str,
+    /// The clause of the standard that has the rule; empty if none has.
+    pub clause: &'static str,
+    /// `error` if the standard does not allow it, `warning` if it wastes energy or time, `note` otherwise.
+    pub severity: &'static str,
+    /// `found` if it follows from captured frames, `possible` if it rests on one that the monitor may have missed or on a time
+    /// that it cannot see.
+    pub certainty: &'static str,
+    /// The device that causes it: `access point`, `station` or `peer`.
+    pub whose: &'static str,
+    /// The station concerned.
+    pub station: String,
+    /// Number of occurrences.
+    pub count: u64,
+    /// A description.
+    pub text: String,
+    /// Its cost. Of keep-alives under the policy of [`FindingReport::policy`]: the energy of the replay less that of one without
+    /// them. Of late deliveries: the station listened for the delay. `null` if nothing is known.
+    pub cost_j: Option<f64>,
+    /// Under which policy that is: `timeout`, which chips run, or else of those asked for the one that spends least.
+    pub policy: Option<String>,
+    /// The cost under each policy that was asked for; `null` if it is smaller than what the replays can tell apart.
+    pub costs_j: BTreeMap<String, Option<f64>>,
+    /// Time by which frames were late, over all occurrences; `null` if the kind has none.
+    pub delay_s: Option<f64>,
+    /// The first few times, each with a description.
+    pub examples: Vec<ExampleReport>,
+    /// All times.
+    pub occurrences: Vec<OccurrenceReport>,
+}
+
+/// The place of one occurrence of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct OccurrenceReport {
+    /// Seconds since the capture's earliest packet.
+    pub time_s: f64,
+    /// Packet number, as Wireshark counts. In a folder it counts through all files.
+    pub packet: u32,
+}
+
+/// One occurrence of a finding.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ExampleReport {
+    /// Seconds since the capture's earliest packet.
+    pub time_s: f64,
+    /// Packet number, as Wireshark counts. In a folder it counts through all files.
+    pub packet: u32,
+    /// In a folder: the file, and the packet's number in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<(String, u32)>,
+    /// A description.
+    pub detail: String,
+}
+/// Whether a finding is about the station in question or about its access point; all are where none is named or it is named
+/// by IP.
+pub(super) fn concerns(finding: &Finding, station: Option<&Station>, seen: &Observations) -> bool {
+    let Some(Station::Mac(mac)) = station else { return true };
+    let is_access_point =
+        |record: &StationRecord| record.mac == *mac && record.bssid == Some(finding.station);
+    finding.station == *mac || seen.stations.iter().any(is_access_point)
+}
+
+fn file_of(capture: &Capture, packet: u32) -> Option<(String, u32)> {
+    capture.file_of(packet).map(|(name, number)| (name.to_owned(), number))
+}
+
+pub(super) fn finding(capture: &Capture, finding: &Finding, radio: Option<&Radio>) -> FindingReport {
+    let kind = finding.kind;
+    let described = finding.occurrences.iter().filter_map(|occurrence| {
+        let detail = occurrence.detail.clone()?;
+        let file = file_of(capture, occurrence.packet);
+        Some(ExampleReport { time_s: occurrence.at.as_secs_f64(), packet: occurrence.packet, file, detail })
+    });
+    let examples: Vec<ExampleReport> = described.collect();
+    let awake = Some(finding.awake).filter(|awake| !awake.is_zero());
+    FindingReport {
+        kind: kind.name(),
+        clause: kind.clause(),
+        severity: kind.severity(),
+        certainty: finding.certainty.name(),
+        whose: kind.cause(),
+        station: finding.station.to_string(),
+        count: finding.occurrences.len() as u64,
+        text: examples.first().map(|example| example.detail.clone()).unwrap_or_default(),
+        cost_j: awake.zip(radio).map(|(awake, radio)| (radio.listen * awake).as_joules()),
+        policy: None,
+        costs_j: BTreeMap::new(),
+        delay_s: Some(finding.delay).filter(|delay| !delay.is_zero()).map(Span::as_secs_f64),
+        examples,
+        occurrences: finding
+            .occurrences
+            .iter()
+            .map(|occurrence| OccurrenceReport {
+                time_s: occurrence.at.as_secs_f64(),
+                packet: occurrence.packet,
+            })
+            .collect(),
+    }
+}
+
+/// Peers with enough lone exchanges for a finding, the most frequent first, and the number of all bursts.
+pub(crate) fn keep_alives(capture: &Capture, station: &Station) -> (Vec<flows::LoneExchanges>, u64) {
+    let (mut list, bursts) = flows::lone_exchanges(capture, station);
+    list.retain(|lone| lone.count >= LONE_COUNT);
+    list.truncate(LONE_LIMIT);
+    (list, bursts)
+}
+
+/// The kind of findings about small exchanges that wake the radio for themselves alone.
+pub const KEEP_ALIVE: &str = "keep-alive";
+
+/// The names of all kinds of findings.
+pub fn finding_kinds() -> impl Iterator<Item = &'static str> {
+    power_save::FindingKind::ALL.into_iter().map(power_save::FindingKind::name).chain([KEEP_ALIVE])
+}
+
+/// Small exchanges that woke the radio for themselves alone.
+pub(super) fn lone_findings(capture: &Capture, station: &Station) -> Vec<FindingReport> {
+    let (list, bursts) = keep_alives(capture, station);
+    let report = |lone: &flows::LoneExchanges| {
+        let every = lone.mean_interval().map_or(0.0, Span::as_secs_f64);
+        let text = format!(
+            "small exchanges with {} woke the radio {} of {bursts} times, every {every:.1} s on average, for {} bytes",
+            lone.peer, lone.count, lone.bytes
+        );
+        FindingReport {
+            kind: KEEP_ALIVE,
+            clause: "",
+            severity: "note",
+            certainty: Certainty::Found.name(),
+            whose: "peer",
+            station: station.to_string(),
+            count: lone.count,
+            text: text.clone(),
+            cost_j: None,
+            policy: None,
+            costs_j: BTreeMap::new(),
+            delay_s: None,
+            occurrences: lone
+                .starts
+                .iter()
+                .map(|&(at, packet)| OccurrenceReport { time_s: at.as_secs_f64(), packet })
+                .collect(),
+            examples: vec![ExampleReport {
+                time_s: lone.from.as_secs_f64(),
+                packet: lone.starts.first().map_or(0, |(_, packet)| *packet),
+                file: lone.starts.first().and_then(|(_, packet)| file_of(capture, *packet)),
+                detail: text,
+            }],
+        }
+    };
+    list.iter().map(report).collect()
+}

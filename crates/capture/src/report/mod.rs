@@ -1,0 +1,124 @@
+//! The document that `analyze` prints: schema 1, numbers in SI base units with the unit in the key.
+
+mod air;
+mod capture;
+mod finding;
+mod policy;
+
+use airwatt_base::Voltage;
+use airwatt_energy::Radio;
+use serde::Serialize;
+
+pub use self::air::{AirReport, MeasuredReport, NetworkReport, StationReport};
+pub use self::capture::{CandidateReport, CaptureReport, FlowReport, SegmentReport};
+pub(crate) use self::finding::keep_alives;
+pub use self::finding::{ExampleReport, FindingReport, KEEP_ALIVE, OccurrenceReport, finding_kinds};
+pub use self::policy::{AssumptionReport, DelayReport, GapReport, PaceReport, PolicyReport};
+use crate::current::CurrentReport;
+use crate::file::Capture;
+use crate::flows::{self, ByteClasses};
+use crate::group::GroupReport;
+use crate::power_save;
+use crate::stations::{self, Station};
+use crate::timeline::Timeline;
+
+/// Flows and candidates beyond this many are left out of the document, which counts them.
+const LIST_LIMIT: usize = 20;
+
+/// The source of a figure of energy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Basis {
+    /// From a replay of the packets at an assumed rate.
+    Inferred,
+    /// From a replay of the packets at the rate of most of the captured bytes.
+    Simulated,
+    /// From the frames' time on the air, which follows from the rates in radiotap headers.
+    Measured,
+}
+
+/// The analysis of one capture.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Analysis {
+    /// 1.
+    pub schema: u32,
+    /// The project's version.
+    pub version: &'static str,
+    /// The file.
+    pub capture: CaptureReport,
+    /// The station; `null` if the capture leaves doubt and none was named.
+    pub station: Option<String>,
+    /// The addresses to choose from, those with most bytes first.
+    pub candidates: Vec<CandidateReport>,
+    /// IP bytes by class: of the station, or of the whole capture without one.
+    pub bytes: ByteClasses,
+    /// Number of flows.
+    pub flow_count: usize,
+    /// The flows with most bytes.
+    pub flows: Vec<FlowReport>,
+    /// Radio profile.
+    pub radio: Option<String>,
+    /// The supply voltage of its profile, which turns powers into currents.
+    pub radio_voltage_v: Option<f64>,
+    /// The source of the frames' rates, in words.
+    pub phy: Option<String>,
+    /// The times of the station's packets; `null` without a station.
+    pub pace: Option<PaceReport>,
+    /// The energy that each policy would have spent.
+    pub policies: Vec<PolicyReport>,
+    /// The power save that 802.11 frames show of each station; `null` for other captures.
+    pub air: Option<AirReport>,
+    /// Findings.
+    pub findings: Vec<FindingReport>,
+    /// The cost of group-addressed frames to the station if it sleeps; `null` if there are none.
+    pub group: Option<GroupReport>,
+    /// A measured current beside the prediction, if one was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub current: Option<CurrentReport>,
+    /// The time line of stations and radios, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<Timeline>,
+}
+
+/// The document without energy figures: everything that follows from the capture alone. `radio` adds what the
+/// stations of a radiotap capture really spent.
+pub fn describe(capture: &Capture, station: Option<&Station>, radio: Option<&Radio>) -> Analysis {
+    let (mut list, bytes) = flows::flows(capture, station);
+    let flow_count = list.len();
+    list.sort_by_key(|flow| std::cmp::Reverse(flow.bytes()));
+    let observations = power_save::observe(capture);
+    let mut findings: Vec<FindingReport> = observations
+        .findings
+        .iter()
+        .filter(|found| finding::concerns(found, station, &observations))
+        .map(|found| finding::finding(capture, found, radio))
+        .collect();
+    if let Some(station) = station {
+        findings.extend(finding::lone_findings(capture, station));
+    }
+    Analysis {
+        schema: 1,
+        version: env!("CARGO_PKG_VERSION"),
+        capture: capture::capture_report(capture),
+        station: station.map(Station::to_string),
+        candidates: stations::candidates(capture).iter().take(LIST_LIMIT).map(capture::candidate).collect(),
+        bytes,
+        flow_count,
+        flows: list.iter().take(LIST_LIMIT).map(capture::flow).collect(),
+        radio: radio.map(|radio| radio.name.clone()),
+        radio_voltage_v: radio.and_then(|radio| radio.voltage).map(Voltage::as_volts),
+        phy: None,
+        pace: None,
+        policies: Vec::new(),
+        air: capture.is_air().then(|| air::air(capture, &observations, station, radio)),
+        findings,
+        group: None,
+        current: None,
+        timeline: None,
+    }
+}
+
+/// The time line of the capture alone.
+pub(crate) fn timeline(capture: &Capture, station: Option<&Station>, radio: &Radio) -> Timeline {
+    Timeline::of(capture, &power_save::observe(capture), station, radio)
+}
