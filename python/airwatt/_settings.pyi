@@ -664,6 +664,26 @@ class BaTaStrPowerSave(TypedDict, total=False):
 
     policy: Literal["ba-ta+str"]
 
+class LatencyGuardPowerSave(TypedDict, total=False):
+    """as timeout, but active while interactive flows or saturating traffic last (airwattd station)"""
+
+    answer: str | Quantity
+    """The time for which the radio stays awake for the answer to a packet of a keep-alive. Default 300 ms, a
+    round trip to another continent."""
+    bound: str | Quantity
+    """The longest time for which a packet of an interactive flow may wait for the radio. If beacons come at
+    least as often, power save keeps the bound by itself. Default 30 ms."""
+    hold: str | Quantity
+    """The time for which a flow counts as interactive after its last packet. Default 2 s, the pause of somebody
+    who types."""
+    policy: Literal["latency-guard"]
+    saturation: str | Quantity
+    """The throughput of all flows together from which on the air counts as saturated. Default 10 Mbit/s; the
+    daemon takes 30 % of the rate of the link."""
+    timeout: str | Quantity
+    """Time without traffic after which the driver's own power save sleeps. A device has a timeout of its own,
+    and this one is for simulations only. Default 100 ms, as in Linux mac80211."""
+
 class PsmThrottlingPowerSave(TypedDict, total=False):
     """active, but shapes streams that their server throttles into bursts"""
 
@@ -693,6 +713,7 @@ PowerSaveConfig: TypeAlias = (
     | UapsdPowerSave
     | BaTaPowerSave
     | BaTaStrPowerSave
+    | LatencyGuardPowerSave
     | PsmThrottlingPowerSave
 )
 

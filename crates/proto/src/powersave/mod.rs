@@ -9,6 +9,7 @@
 //! and delivery-enabled or none), and limits to a service period's length.
 
 mod access_point;
+mod guard;
 mod mac_radio;
 mod policy;
 mod radio;
@@ -21,6 +22,7 @@ pub use access_point::{
     AccessPoint, AccessPointConfig, AccessPointInput, AccessPointOutput, AccessPointTimer, Downlink, Heard,
     Loss,
 };
+pub use guard::{Demand, FlowClass, FlowSample, GuardCounts, LatencyGuard, LatencyGuardConfig, Volume};
 pub use mac_radio::{StationConfig, StationCounts};
 pub use policy::{
     BaTaConfig, BaTaStrConfig, Policy, PowerSaveConfig, PowerSavePolicy, PsmThrottlingConfig, StreamConfig,

@@ -9,18 +9,19 @@
 //! less sight can reach. Hiding changes what the policy sees and nothing of what the MAC does with a frame, with one
 //! exception: a MAC that does not report service periods also does not hold back a trigger because one is open.
 //!
-//! Left out: abilities that no policy uses yet, such as the time-out of a driver's own power save and target wake time.
+//! Left out: abilities that no policy uses yet, such as target wake time.
 
 use std::ops::{BitOr, BitOrAssign};
 
 use airwatt_base::{Instant, Span, named_values};
 
 use super::ServiceFlags;
+use super::guard::FlowSample;
 use super::station::{AirTime, StationTimer, Uplink, Window};
 
 /// What a device can do and see, as a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Abilities(u8);
+pub struct Abilities(u16);
 
 impl Abilities {
     /// Nothing.
@@ -39,8 +40,13 @@ impl Abilities {
     pub const POLL: Self = Self(1 << 5);
     /// Limits what the peers of the station's connections may send.
     pub const GRANT: Self = Self(1 << 6);
-    /// Everything.
-    pub const ALL: Self = Self((1 << 7) - 1);
+    /// Reports the packets of each flow ([`Fact::Flow`]).
+    pub const SEE_FLOWS: Self = Self(1 << 7);
+    /// Everything that a MAC of this project does and sees.
+    pub const ALL: Self = Self((1 << 8) - 1);
+    /// Saves power by itself while it is in power save: it sleeps after a time without traffic, wakes to send, and fetches what
+    /// a beacon announces. So do the drivers and the firmware of Linux.
+    pub const DYNAMIC_PS: Self = Self(1 << 8);
 
     /// Whether all of `others` are in the set.
     pub const fn contains(self, others: Self) -> bool {
@@ -169,6 +175,8 @@ pub enum Fact {
     },
     /// The answer to [`Radio::measure_air_time`].
     AirTime(AirTime),
+    /// Packets of a flow were sent or received. Needs [`Abilities::SEE_FLOWS`].
+    Flow(FlowSample),
     /// A timer that the policy set has expired.
     Timer(PolicyTimer),
 }

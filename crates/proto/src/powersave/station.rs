@@ -23,6 +23,7 @@
 
 use airwatt_base::{Instant, Machine, Span, Timeout, timer_kinds};
 
+use super::guard::FlowSample;
 use super::mac_radio::{MacRadio, StationConfig, StationCounts};
 use super::policy::{PowerSaveConfig, PowerSavePolicy};
 use super::radio::{Abilities, Fact, PolicyTimer};
@@ -104,6 +105,9 @@ pub enum StationInput {
     Awake,
     /// The answer to [`StationOutput::MeasureAirTime`].
     AirTime(AirTime),
+    /// A packet of a flow was handed to the MAC or received; after [`StationInput::Backlog`] or [`StationInput::Received`]
+    /// of the same packet. Only if [`Station::sees_flows`].
+    Flow(FlowSample),
 }
 
 /// What the station's radio has done for its own traffic since any fixed beginning. Only differences count, so a driver
@@ -190,6 +194,7 @@ pub enum StationOutput {
 pub struct Station {
     radio: MacRadio,
     uapsd: bool,
+    sees_flows: bool,
     policy: PowerSavePolicy,
 }
 
@@ -206,6 +211,7 @@ impl Station {
         let mut station = Self {
             radio: MacRadio::new(config, uapsd),
             uapsd,
+            sees_flows: policy.needs().contains(Abilities::SEE_FLOWS),
             policy: PowerSavePolicy::new(policy, config.start),
         };
         station.fact(Fact::Start, config.start);
@@ -221,6 +227,11 @@ impl Station {
     /// Whether the policy needs U-APSD negotiated on all access categories.
     pub fn uapsd(&self) -> bool {
         self.uapsd
+    }
+
+    /// Whether the policy decides by flows, so that [`StationInput::Flow`] is needed.
+    pub fn sees_flows(&self) -> bool {
+        self.sees_flows
     }
 
     /// Whether the radio is awake as far as the machine knows: neither dozing nor waking up.
@@ -322,6 +333,7 @@ impl Machine for Station {
             }
             StationInput::Awake => self.radio.awake(now),
             StationInput::AirTime(air_time) => self.fact(Fact::AirTime(air_time), now),
+            StationInput::Flow(sample) => self.fact(Fact::Flow(sample), now),
         }
         self.radio.doze_if_idle(now);
     }

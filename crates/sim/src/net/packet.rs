@@ -106,6 +106,14 @@ impl Packet {
         Self { src, dst, sport: 0, dport: 0, flow: NO_FLOW, bytes, sent, class: 0, ecn: 0, payload }
     }
 
+    /// The differentiated services code point that access points map to the packet's user priority (RFC 8325 section 4.3).
+    pub const fn dscp(&self) -> u8 {
+        match self.class {
+            6 | 7 => 46,
+            class => class << 3,
+        }
+    }
+
     /// Addresses and ports of sender and receiver.
     pub const fn endpoints(&self) -> Endpoints {
         (self.src, self.sport, self.dst, self.dport)

@@ -5,6 +5,7 @@ use airwatt_base::settings::NoSettings;
 
 use super::Policy;
 use crate::powersave::radio::{Abilities, Fact, Radio};
+use crate::powersave::station::StationTimer;
 
 #[derive(Clone, Debug)]
 pub(in crate::powersave) struct Active;
@@ -17,5 +18,10 @@ impl Policy for Active {
         Self
     }
 
-    fn fact(&mut self, _radio: &mut dyn Radio, _fact: Fact, _now: Instant) {}
+    fn fact(&mut self, radio: &mut dyn Radio, fact: Fact, _now: Instant) {
+        // A station begins in active mode; a driver may have been found in power save.
+        if fact == Fact::Start {
+            radio.set_power_save(false, StationTimer::Announce);
+        }
+    }
 }

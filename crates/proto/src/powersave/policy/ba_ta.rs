@@ -122,7 +122,9 @@ impl<C> BaTa<C> {
             return;
         }
         let interval = self.controller.interval();
-        let beacons_suffice = interval >= radio.listening_interval() && sees(radio, Abilities::SEE_TIM);
+        // A driver that saves power by itself fetches what a beacon announces.
+        let fetches = sees(radio, Abilities::SEE_TIM) || sees(radio, Abilities::DYNAMIC_PS);
+        let beacons_suffice = interval >= radio.listening_interval() && fetches;
         let at = (self.trigger_from + interval).max(now);
         radio.set_timer(PolicyTimer::Trigger, (!beacons_suffice).then_some(at));
     }

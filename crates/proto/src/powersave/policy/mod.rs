@@ -6,6 +6,7 @@
 
 mod active;
 mod ba_ta;
+mod latency_guard;
 mod psm;
 mod psm_legacy;
 mod psm_throttling;
@@ -19,6 +20,7 @@ pub use self::ba_ta::{BaTaConfig, BaTaStrConfig, StreamConfig};
 pub use self::psm_throttling::PsmThrottlingConfig;
 pub use self::timeout::TimeoutConfig;
 pub use self::uapsd::UapsdConfig;
+use super::guard::{LatencyGuard, LatencyGuardConfig};
 use super::radio::{Abilities, Fact, Observable, Radio};
 use super::station::Adaptation;
 
@@ -41,6 +43,8 @@ kinds! {
             "U-APSD with a trigger interval that follows the path's bottleneck, awake where that pays";
         "ba-ta+str" => BaTaStr(BaTaStrConfig) by Box<ba_ta::BaTaStr>,
             "as ba-ta, and distinguishes application-limited streams from slow paths";
+        "latency-guard" => LatencyGuard(LatencyGuardConfig) by Box<latency_guard::GuardedTimeout>,
+            "as timeout, but active while interactive flows or saturating traffic last (airwattd station)";
         "psm-throttling" => PsmThrottling(PsmThrottlingConfig) by psm_throttling::PsmThrottling,
             "active, but shapes streams that their server throttles into bursts";
     }
@@ -70,6 +74,11 @@ pub trait Policy: Sized {
     fn adaptation(&self, _radio: &dyn Radio) -> Option<Adaptation> {
         None
     }
+
+    /// The latency guard of a policy that has one.
+    fn guard(&self) -> Option<&LatencyGuard> {
+        None
+    }
 }
 
 /// Large policies are kept behind a pointer, so that a station that runs a small one stays small.
@@ -86,6 +95,9 @@ impl<P: Policy> Policy for Box<P> {
     fn adaptation(&self, radio: &dyn Radio) -> Option<Adaptation> {
         P::adaptation(self, radio)
     }
+    fn guard(&self) -> Option<&LatencyGuard> {
+        P::guard(self)
+    }
 }
 
 impl PowerSavePolicy {
@@ -97,6 +109,11 @@ impl PowerSavePolicy {
     /// What the policy has estimated; `None` if it does not adapt.
     pub fn adaptation(&self, radio: &dyn Radio) -> Option<Adaptation> {
         with_policy!(self, policy => policy.adaptation(radio))
+    }
+
+    /// The latency guard of a policy that has one.
+    pub fn guard(&self) -> Option<&LatencyGuard> {
+        with_policy!(self, policy => policy.guard())
     }
 }
 

@@ -178,6 +178,7 @@ impl Air {
         self.run_until(Instant::from_micros(at_us));
         self.clients[station as usize].data.push_back(packet);
         self.report_backlog(station);
+        self.report_flow(station, true);
         self.start_next();
     }
 
@@ -341,6 +342,18 @@ impl Air {
     fn report_backlog(&mut self, station: StationId) {
         let frames = self.clients[station as usize].data.len() as u32;
         self.station_input(station, StationInput::Backlog { frames });
+    }
+
+    /// All packets are of one flow.
+    fn report_flow(&mut self, station: StationId, is_sent: bool) {
+        if !self.clients[station as usize].machine.sees_flows() {
+            return;
+        }
+        let (now, volume) = (self.now, Volume { packets: 1, bytes: 1_500 });
+        let [sent, received] =
+            if is_sent { [volume, Volume::default()] } else { [Volume::default(), volume] };
+        let sample = FlowSample { flow: 1, dscp: 0, sent, received, first: now, last: now };
+        self.station_input(station, StationInput::Flow(sample));
     }
 
     fn drain_station(&mut self, station: usize) {
@@ -532,6 +545,9 @@ impl Air {
                     station,
                     StationInput::Received { bytes: if null { 0 } else { 1500 }, flags, null },
                 );
+                if !null {
+                    self.report_flow(station, false);
+                }
             }
             Frame::Up { station, frame, pm } => {
                 let kind = match frame {

@@ -54,7 +54,7 @@ fn every_listed_policy_parses_and_describes_itself() {
     }
     assert_eq!(
         "psmm".parse::<PowerSaveConfig>().unwrap_err().to_string(),
-        r#"expected active, timeout, psm, psm-legacy, uapsd, ba-ta, ba-ta+str or psm-throttling, got "psmm""#
+        r#"expected active, timeout, psm, psm-legacy, uapsd, ba-ta, ba-ta+str, latency-guard or psm-throttling, got "psmm""#
     );
 }
 
@@ -69,7 +69,7 @@ fn policies_say_what_they_need_to_see() {
     for name in ["active", "uapsd", "ba-ta", "ba-ta+str"] {
         assert_eq!(needs(name), [""; 0], "{name}");
     }
-    for name in ["timeout", "psm", "psm-throttling"] {
+    for name in ["timeout", "psm", "latency-guard", "psm-throttling"] {
         assert_eq!(needs(name), ["tim"], "{name}");
     }
     assert_eq!(needs("psm-legacy"), ["service", "tim"]);
@@ -106,6 +106,7 @@ fn wakeups_of_an_idle_hour_are_counted_exactly() {
         ("psm", 10, 3_600),
         ("psm-legacy", 1, 36_000),
         ("timeout", 1, 35_999),
+        ("latency-guard", 1, 35_999),
         ("ba-ta", 1, 36_000),
         ("ba-ta+str", 1, 36_000),
         ("psm-throttling", 1, 36_000),

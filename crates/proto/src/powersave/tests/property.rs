@@ -1,14 +1,14 @@
 //! Random traffic over a lossy air: nothing is lost without account, nobody waits for ever, nobody sleeps on a backlog
 //! (the air asserts the last whenever a radio falls asleep).
 
-use airwatt_base::{Instant, Span, Stream};
+use airwatt_base::{Instant, Rate, Span, Stream};
 use proptest::prelude::*;
 
 use super::air::{Air, Radio};
 use super::{ACTIVE, PSM, PSM_LEGACY};
 use crate::powersave::{
-    BaTaConfig, BaTaStrConfig, PowerSaveConfig, PsmThrottlingConfig, Ratio, StationId, TimeoutConfig,
-    UapsdConfig,
+    BaTaConfig, BaTaStrConfig, LatencyGuardConfig, PowerSaveConfig, PsmThrottlingConfig, Ratio, StationId,
+    TimeoutConfig, UapsdConfig,
 };
 
 /// After the traffic the air is perfect for so long: every repair needs at most a few beacons, and the policies of this test
@@ -34,6 +34,15 @@ fn policy() -> impl Strategy<Value = PowerSaveConfig> {
         Just(PSM),
         Just(PSM_LEGACY),
         (2_u64..150).prop_map(|ms| PowerSaveConfig::Uapsd(UapsdConfig { interval: Span::from_millis(ms) })),
+        (1_u64..200, 100_u64..3_000, 1_u64..100).prop_map(|(timeout, hold, saturation)| {
+            PowerSaveConfig::LatencyGuard(LatencyGuardConfig {
+                timeout: Span::from_millis(timeout),
+                hold: Span::from_millis(hold),
+                answer: Span::from_millis(50),
+                saturation: Rate::from_bps(saturation * 100_000),
+                ..LatencyGuardConfig::default()
+            })
+        }),
         ba_ta().prop_map(PowerSaveConfig::BaTa),
         ba_ta().prop_map(|ba_ta| PowerSaveConfig::BaTaStr(BaTaStrConfig { ba_ta, ..Default::default() })),
         (100_u64..2_000, 1_u32..6).prop_map(|(ms, used_up_max)| {

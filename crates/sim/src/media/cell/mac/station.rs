@@ -2,7 +2,7 @@
 
 use airwatt_base::{Instant, Machine, Slot, Span};
 use airwatt_proto::powersave::{
-    self as ps, PowerSaveFrame, Station, StationId, StationInput, StationOutput, Uplink,
+    self as ps, FlowSample, PowerSaveFrame, Station, StationId, StationInput, StationOutput, Uplink, Volume,
 };
 
 use super::FrameLimits;
@@ -29,7 +29,16 @@ pub(crate) struct StationMac {
     /// What its own frames, and the waiting for them, took of the air.
     air_time: ps::AirTime,
     queue: FrameQueue,
+    /// The packet of the frame that is being received, for policies that decide by flows.
+    arrived: Option<Packet>,
     given_up: u64,
+}
+
+/// A packet as policies see it.
+fn sample(packet: &Packet, is_sent: bool, now: Instant) -> FlowSample {
+    let volume = Volume { packets: 1, bytes: packet.bytes.into() };
+    let [sent, received] = if is_sent { [volume, Volume::default()] } else { [Volume::default(), volume] };
+    FlowSample { flow: packet.flow.into(), dscp: packet.dscp(), sent, received, first: now, last: now }
 }
 
 impl StationMac {
@@ -50,6 +59,7 @@ impl StationMac {
             power_save: Station::new(station.power_save, station.policy),
             air_time: ps::AirTime::default(),
             queue: FrameQueue::new(member, contender, limits, config.station_buffer),
+            arrived: None,
             given_up: 0,
         }
     }
@@ -76,6 +86,9 @@ impl StationMac {
             return;
         }
         self.notify(StationInput::Backlog { frames: self.queue.packets() }, now, out);
+        if self.power_save.sees_flows() {
+            self.notify(StationInput::Flow(sample(&packet, true, now)), now, out);
+        }
         self.join(now, out);
     }
 
@@ -127,8 +140,9 @@ impl StationMac {
         self.next_ppdu().expect("a sender has a frame")
     }
 
-    pub(super) fn receive(&self, packet: Option<&Packet>, out: &mut Effects<'_>) {
+    pub(super) fn receive(&mut self, packet: Option<&Packet>, out: &mut Effects<'_>) {
         if let Some(packet) = packet {
+            self.arrived = self.power_save.sees_flows().then_some(*packet);
             out.emit(CellOutput::ToStation { station: self.id, packet: *packet });
         }
     }
@@ -139,6 +153,9 @@ impl StationMac {
         let null = ppdu.kind != Kind::Data;
         let bytes = if null { 0 } else { self.queue.packet_bytes(ppdu) };
         self.notify(StationInput::Received { bytes, flags: ppdu.flags, null }, now, out);
+        if let Some(packet) = self.arrived.take() {
+            self.notify(StationInput::Flow(sample(&packet, false, now)), now, out);
+        }
     }
 
     pub(super) fn conclude(&mut self, acknowledged: bool, now: Instant, out: &mut Effects<'_>) -> bool {
