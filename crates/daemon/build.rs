@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 
 /// The programs, each an object of its own that the binary embeds.
-const PROGRAMS: [&str; 2] = ["ackloss", "sockets"];
+const PROGRAMS: [&str; 3] = ["ackloss", "sockets", "station"];
 
 fn main() {
     println!("cargo::rerun-if-changed=bpf");

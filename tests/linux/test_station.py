@@ -1,5 +1,7 @@
 """`airwattd station` where there is no Wi-Fi, and the reflector. What needs Wi-Fi is in `test_wifi.py`."""
 
+import configparser
+import shutil
 import signal
 import socket
 import struct
@@ -8,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from lab import DAEMON, call
+from lab import DAEMON, ROOT, call
 
 pytestmark = pytest.mark.skipif(not DAEMON.exists(), reason="airwattd is not built: make build")
 
@@ -20,9 +22,11 @@ def has_wifi() -> bool:
 
 
 @pytest.mark.skipif(has_wifi(), reason="this host has Wi-Fi")
-@pytest.mark.parametrize("verb", ["doctor", "measure"])
-def test_without_wifi_each_verb_says_so_in_one_line(verb):
-    done = call(DAEMON, "station", verb, check=False)
+@pytest.mark.parametrize(
+    "words", [[], ["run"], ["run", "--dry-run"], ["doctor"], ["measure"], ["status"], ["report"], ["off"], ["on"]]
+)
+def test_without_wifi_each_verb_says_so_in_one_line(words):
+    done = call(DAEMON, "station", *words, check=False)
     assert (done.returncode, done.stdout) == (4, "")
     assert len(done.stderr.splitlines()) == 1
     assert "Wi-Fi" in done.stderr
@@ -34,6 +38,9 @@ def test_wrong_input_is_one_line():
         ["measure", "--reflector", "192.168.1.1"],
         ["measure", "--reflector", "192.168.1.1:1", "--target", "192.168.1.1"],
         ["reflect", "--listen", "here"],
+        ["run", "/nowhere/station.toml"],
+        ["--check", "--dry-run"],
+        ["status", "wlan0"],
     ):
         done = call(DAEMON, "station", *words, check=False)
         assert done.returncode == 2, words
@@ -84,3 +91,33 @@ def test_the_reflector_answers_late_says_how_late_and_nothing_else():
         reflector.send_signal(signal.SIGTERM)
         assert reflector.wait(5) == 0
         reflector.stderr.close()
+
+
+def test_a_configuration_is_checked_without_wifi(tmp_path):
+    config = tmp_path / "station.toml"
+    config.write_text('[power_save]\npolicy = "latency-guard"\nbound = "20ms"\n')
+    assert call(DAEMON, "station", config, "--check", check=False).returncode == 0
+    config.write_text('[power_save]\npolicy = "latency-guard"\nbound = "20"\n')
+    done = call(DAEMON, "station", "run", config, "--check", check=False)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert f"{config}: power_save" in done.stderr
+
+
+def test_the_unit_ships_and_is_hardened(tmp_path):
+    shipped = ROOT / "packaging/systemd/airwattd-station.service"
+    assert call(DAEMON, "station", "unit").stdout == shipped.read_text()
+    if not shutil.which("systemd-analyze"):
+        pytest.skip("systemd-analyze is not installed")
+    unit = tmp_path / shipped.name
+    # What the unit runs has to exist for the analysis.
+    unit.write_text(shipped.read_text().replace("/usr/bin/airwattd", str(DAEMON)))
+    words = ["systemd-analyze", "security", "--offline=true", "--threshold=25", "--no-pager", unit]
+    done = call(*words, check=False)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-2000:]
+
+
+def test_networkmanager_is_told_to_leave_power_save_alone():
+    text = (ROOT / "packaging/NetworkManager/90-airwatt-station.conf").read_text()
+    parsed = configparser.ConfigParser()
+    parsed.read_string(text)
+    assert dict(parsed["connection-airwatt-station"]) == {"match-device": "type:wifi", "wifi.powersave": "1"}

@@ -1,21 +1,23 @@
 """`airwattd station` over a kernel's own Wi-Fi (mac80211_hwsim): an access point in a namespace, and a station.
 
+The doctor, the measurement, and the daemon: what it does to delays, and how it lives with others who set power save.
+
 Skipped where the kernel has no simulated radios; `test_wifi_debian.py` runs it in a virtual machine.
 """
 
-import contextlib
 import json
 import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lab import DAEMON, call
+from lab import DAEMON, HERE, call
 
 AP, STATION = "10.55.0.1", "10.55.0.2"
 HOSTAPD = """interface=wlan0
@@ -39,7 +41,7 @@ pytestmark = [
 ]
 
 
-@contextlib.contextmanager
+@pytest.fixture(scope="module", autouse=True)
 def cell() -> Iterator[None]:
     """An access point, and a station that is associated with it; probes reach the access point by its address."""
     folder = Path(tempfile.mkdtemp())
@@ -77,40 +79,192 @@ def power_save() -> str:
 
 
 def test_the_doctor_the_measurement_and_the_host_restored():
-    with cell():
-        found = json.loads(call(DAEMON, "station", "doctor", "--json").stdout)
-        assert (found["interface"], found["driver"]) == ("wlan1", "mac80211_hwsim")
-        assert (found["beacon_interval_s"], found["dtim_period"], found["power_save"]) == (0.1024, 2, False)
-        print(call(DAEMON, "station", "doctor").stdout)
+    found = json.loads(call(DAEMON, "station", "doctor", "--json").stdout)
+    assert (found["interface"], found["driver"]) == ("wlan1", "mac80211_hwsim")
+    assert (found["beacon_interval_s"], found["dtim_period"], found["power_save"]) == (0.1024, 2, False)
+    print(call(DAEMON, "station", "doctor").stdout)
 
-        reflector = subprocess.Popen(
-            ["ip", "netns", "exec", "ap", DAEMON, "station", "reflect"], stderr=subprocess.PIPE
-        )
-        measure = [DAEMON, "station", "measure", "--minutes", "1", "--block-seconds", "10", "--reflector", f"{AP}:4647"]
-        assert b"4647" in reflector.stderr.readline()
-        found = json.loads(call(*measure, "--json", timeout=300).stdout)
-        print(json.dumps(found, indent=1))
-        off, on = found["settings"]
-        assert found["complete"]
-        assert off["lost"] + on["lost"] <= 2
-        # With power save on an answer waits for the next beacon: half an interval on average.
-        assert off["p50"]["value_s"] < 0.02 < on["p50"]["value_s"] - off["p50"]["value_s"] < 0.09
-        assert on["p95"]["value_s"] < 0.25
-        assert found["radio"] == "sleeps"
-        assert power_save() == "off"
+    reflector = subprocess.Popen(["ip", "netns", "exec", "ap", DAEMON, "station", "reflect"], stderr=subprocess.PIPE)
+    measure = [DAEMON, "station", "measure", "--minutes", "1", "--block-seconds", "10", "--reflector", f"{AP}:4647"]
+    assert b"4647" in reflector.stderr.readline()
+    found = json.loads(call(*measure, "--json", timeout=300).stdout)
+    print(json.dumps(found, indent=1))
+    off, on = found["settings"]
+    assert found["complete"]
+    assert off["lost"] + on["lost"] <= 2
+    # With power save on an answer waits for the next beacon: half an interval on average.
+    assert off["p50"]["value_s"] < 0.02 < on["p50"]["value_s"] - off["p50"]["value_s"] < 0.09
+    assert on["p95"]["value_s"] < 0.25
+    assert found["radio"] == "sleeps"
+    assert power_save() == "off"
 
-        for last in (signal.SIGTERM, signal.SIGKILL):
-            call("iw", "dev", "wlan1", "set", "power_save", "on")
-            process = subprocess.Popen(measure, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            changed = time.monotonic() + 60
-            while power_save() == "on" and time.monotonic() < changed:
-                time.sleep(0.1)
-            assert power_save() == "off", "the block with power save off comes"
-            process.send_signal(last)
-            process.wait()
-            restored = time.monotonic() + 2
-            while power_save() == "off" and time.monotonic() < restored:
-                time.sleep(0.05)
-            assert power_save() == "on", f"{last!r}"
-        reflector.terminate()
-        reflector.communicate()
+    for last in (signal.SIGTERM, signal.SIGKILL):
+        call("iw", "dev", "wlan1", "set", "power_save", "on")
+        process = subprocess.Popen(measure, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        changed = time.monotonic() + 60
+        while power_save() == "on" and time.monotonic() < changed:
+            time.sleep(0.1)
+        assert power_save() == "off", "the block with power save off comes"
+        process.send_signal(last)
+        process.wait()
+        restored = time.monotonic() + 2
+        while power_save() == "off" and time.monotonic() < restored:
+            time.sleep(0.05)
+        assert power_save() == "on", f"{last!r}"
+    reflector.terminate()
+    reflector.communicate()
+
+
+class Station:
+    """`with Station() as station:` runs the daemon on wlan1, with a state folder of its own."""
+
+    def __init__(self, folder: Path, config: str = 'observe = "0s"'):
+        self.folder = folder
+        self.environment = os.environ | {"STATE_DIRECTORY": str(folder / "state")}
+        (folder / "station.toml").write_text(config + "\n")
+
+    def command(self, *words: object) -> list[str]:
+        return [str(DAEMON), "station", *map(str, words), "--interface", "wlan1"]
+
+    def call(self, *words: object) -> subprocess.CompletedProcess[str]:
+        command = self.command(*words)
+        return subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=60, check=False)
+
+    def __enter__(self) -> "Station":
+        log = (self.folder / "station.log").open("w")
+        with log:
+            command = self.command("run", self.folder / "station.toml", "-v")
+            self.process = subprocess.Popen(command, env=self.environment, stdout=log, stderr=log)
+        await_true(lambda: self.call("status").returncode == 0, "the daemon answers", 30)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.terminate()
+            assert self.process.wait(20) == 0, self.log()
+
+    def log(self) -> str:
+        return (self.folder / "station.log").read_text()
+
+    def status(self) -> dict:
+        done = self.call("status", "--json")
+        assert done.returncode == 0, done.stderr + self.log()
+        return json.loads(done.stdout)
+
+
+def await_true(condition, what: str, seconds: float = 15.0) -> None:
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, what
+        time.sleep(0.05)
+
+
+def round_trips(count: int, interval: float) -> list[float]:
+    """Round trips in milliseconds of echo requests of the access point to the station, without the first, sorted."""
+    words = ["ip", "netns", "exec", "ap", sys.executable, HERE / "echo.py", STATION, count, interval]
+    lines = call(*words, timeout=300).stdout.splitlines()
+    assert lines.count("-") <= 2, lines
+    return sorted(float(line) for line in lines[1:] if line != "-")
+
+
+def test_the_daemon_follows_the_traffic_and_restores_the_host(tmp_path):
+    medians = {}
+    for setting in ("off", "on"):
+        call("iw", "dev", "wlan1", "set", "power_save", setting)
+        times = round_trips(25, 0.4)
+        medians[setting] = times[len(times) // 2]
+    call("iw", "dev", "wlan1", "set", "power_save", "off")
+
+    station = Station(tmp_path)
+    with station:
+        await_true(lambda: power_save() == "on", "power save is the rule on a quiet link")
+        # Somebody pings: interactive from the first packet on, so the others meet a radio that is awake.
+        times = round_trips(25, 0.4)
+        medians["with airwatt"] = times[len(times) // 2]
+        assert station.status()["demand"] == "interactive"
+        await_true(lambda: power_save() == "on", "two seconds after the last packet")
+        print("median round trip [ms] of echo requests to the station each 0.4 s:", medians)
+        assert medians["with airwatt"] < medians["on"] - 20
+
+        # The peer's rare requests: each one waits for its beacon, and says so of the radio.
+        for number in range(14):
+            round_trips(1, 0)
+            time.sleep(3 + 0.137 * number)
+        found = station.status()
+        print(station.call("status").stdout)
+        assert found["radio_in_power_save"] == "sleeps", found["arrivals"]
+        assert found["counts"]["unsolicited"] >= 10
+        assert found["counts"]["rewrites"] == 0, "nobody else has set it"
+        # Some milliseconds on a real processor.
+        assert found["reaction"]["count"] >= 3
+        assert found["reaction"]["max_s"] < 0.5
+        assert found["with"]["asleep_share"]["likely"] > 0.3
+        assert found["self"]["power_w"] < 0.05, "under an emulated processor; 1 mW on a real one"
+
+        second = station.call("run")
+        assert (second.returncode, len(second.stderr.splitlines())) == (1, 1), second.stderr
+        # Idle, it wakes up once each 5 s, and no packet leaves.
+        sent = Path("/sys/class/net/wlan1/statistics/tx_packets")
+        time.sleep(3)
+        before, packets = station.status()["self"]["wakeups_by_reason"], int(sent.read_text())
+        time.sleep(12)
+        after = station.status()["self"]["wakeups_by_reason"]
+        assert sum(after.values()) - sum(before.values()) <= 4, (before, after)
+        assert int(sent.read_text()) - packets <= 2, "neighbour discovery apart, nothing is sent"
+    assert power_save() == "off", "as it was found"
+
+    for found in ("on", "off"):
+        call("iw", "dev", "wlan1", "set", "power_save", found)
+        with Station(tmp_path) as station:
+            if found == "on":
+                round_trips(3, 0.3)
+                await_true(lambda: power_save() == "off", "active mode")
+            else:
+                await_true(lambda: power_save() == "on", "power save")
+            station.process.kill()
+            station.process.wait()
+            await_true(lambda state=found: power_save() == state, "the guardian restores it", 2)
+
+
+def test_the_daemon_lives_with_others_and_with_interfaces_that_go(tmp_path):
+    call("iw", "dev", "wlan1", "set", "power_save", "off")
+    with Station(tmp_path) as station:
+        await_true(lambda: power_save() == "on", "power save")
+        # As NetworkManager does at a connection: once. Then as a script that insists.
+        call("iw", "dev", "wlan1", "set", "power_save", "off")
+        await_true(lambda: power_save() == "on", "set again")
+        for _ in range(6):
+            if station.status()["state"] == "aside":
+                break
+            call("iw", "dev", "wlan1", "set", "power_save", "off")
+            await_true(lambda: power_save() == "on" or station.status()["state"] == "aside", "set again, or aside")
+        found = station.status()
+        assert (found["state"], found["power_save"], power_save()) == ("aside", False, "off")
+        assert found["counts"]["rewrites"] == 5
+
+    with Station(tmp_path) as station:
+        await_true(lambda: power_save() == "on", "power save")
+        call("ip", "link", "set", "wlan1", "down")
+        call("ip", "link", "set", "wlan1", "up")
+        await_true(lambda: "Connected" in call("iw", "dev", "wlan1", "link").stdout, "wpa_supplicant connects", 60)
+        await_true(lambda: station.status()["access_point"] is not None, "the daemon knows")
+        assert power_save() == "on"
+        call("ip", "link", "set", "wlan1", "down")
+        call("iw", "dev", "wlan1", "del")
+        await_true(lambda: station.status()["counts"].get("vanished") == 1, "the interface is gone")
+        call("iw", "phy", "phy1", "interface", "add", "wlan1", "type", "managed")
+        time.sleep(1)
+        assert station.status()["access_point"] is None
+        assert station.process.poll() is None, station.log()
+        call("ip", "link", "set", "wlan1", "up")
+        before = power_save()
+        done = station.call("off")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert station.process.wait(20) == 0, station.log()
+        assert power_save() == before
+        # And it stays off.
+        again = station.call("run")
+        assert (again.returncode, len(again.stderr.splitlines())) == (0, 1), again.stderr
+        assert "station on" in station.call("status").stderr
+        assert station.call("on").returncode == 0
+        assert station.call("report").returncode == 0

@@ -17,8 +17,8 @@ typedef __u32 __be32;
 typedef __u32 __wsum;
 typedef _Bool bool;
 
-/* Map types that bpf_helpers.h may name; none is used. */
-enum bpf_map_type { BPF_MAP_TYPE_UNSPEC };
+/* Map types that are used here. */
+enum bpf_map_type { BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_LRU_HASH = 9, BPF_MAP_TYPE_RINGBUF = 27 };
 
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>

@@ -47,10 +47,19 @@ pub(crate) struct Instance<'a> {
 
 /// The names of the daemons of a kind that run, sorted, by their control sockets.
 pub(crate) fn running(kind: &str) -> Vec<String> {
+    with_file(kind, ".sock")
+}
+
+/// The names of the daemons of a kind that have changed the host, sorted, by their logs: those that run or were killed.
+pub(crate) fn with_log(kind: &str) -> Vec<String> {
+    with_file(kind, ".jsonl")
+}
+
+fn with_file(kind: &str, ending: &str) -> Vec<String> {
     let entries = std::fs::read_dir(RUN_FOLDER).into_iter().flatten().flatten();
     let files = entries.filter_map(|entry| entry.file_name().into_string().ok());
     let name =
-        |file: String| Some(file.strip_prefix(kind)?.strip_prefix('-')?.strip_suffix(".sock")?.to_owned());
+        |file: String| Some(file.strip_prefix(kind)?.strip_prefix('-')?.strip_suffix(ending)?.to_owned());
     let mut names: Vec<String> = files.filter_map(name).collect();
     names.sort();
     names

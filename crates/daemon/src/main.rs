@@ -34,9 +34,8 @@ enum Command {
     /// All flows of a client in bursts over one UDP path, so that its radio wakes up less often
     #[command(subcommand)]
     Tunnel(tunnel::Command),
-    /// Wi-Fi power save of this host: what the driver can do, and what power save costs in delay
-    #[command(subcommand)]
-    Station(station::Command),
+    /// Wi-Fi power save of this host: a daemon that follows the traffic, and what power save costs in delay
+    Station(station::Station),
     /// Print a new private key of a tunnel
     #[command(after_help = "Example:\n  umask 077; airwattd genkey > client.key")]
     Genkey,
@@ -53,7 +52,7 @@ fn main() -> ExitCode {
     let done = match arguments.command {
         Command::Cc(command) => cc::run(&command),
         Command::Tunnel(command) => tunnel::run(&command),
-        Command::Station(command) => station::run(&command),
+        Command::Station(station) => station::run(&station),
         Command::Genkey => keys::generate(),
         Command::Pubkey => keys::public(),
     };

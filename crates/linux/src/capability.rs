@@ -16,6 +16,8 @@ pub enum Capability {
     NetRaw = 13,
     /// `CAP_SYS_ADMIN`: BPF on older kernels, mounts, namespaces.
     SysAdmin = 21,
+    /// `CAP_BPF`: BPF programs and maps, since Linux 5.8.
+    Bpf = 39,
 }
 
 impl Capability {
@@ -25,6 +27,7 @@ impl Capability {
             Self::NetAdmin => "CAP_NET_ADMIN",
             Self::NetRaw => "CAP_NET_RAW",
             Self::SysAdmin => "CAP_SYS_ADMIN",
+            Self::Bpf => "CAP_BPF",
         }
     }
 

@@ -23,6 +23,11 @@ impl Clock {
         Instant::from_nanos(monotonic_ns() - self.began_ns)
     }
 
+    /// What this clock showed when CLOCK_MONOTONIC showed `monotonic_ns`; zero for a time before the start.
+    pub fn at_monotonic_ns(&self, monotonic_ns: u64) -> Instant {
+        Instant::from_nanos(monotonic_ns.saturating_sub(self.began_ns))
+    }
+
     /// The time on CLOCK_MONOTONIC at which this clock shows `at`.
     pub(crate) fn absolute(&self, at: Instant) -> Timespec {
         let ns = self.began_ns.saturating_add(at.as_nanos());
@@ -40,6 +45,11 @@ pub fn time_suspended() -> Span {
 /// The wall-clock time since 1970.
 pub fn unix_time() -> Span {
     Span::from_nanos(nanoseconds(ClockId::Realtime))
+}
+
+/// The CPU time of this process, all threads together.
+pub fn cpu_time() -> Span {
+    Span::from_nanos(nanoseconds(ClockId::ProcessCPUTime))
 }
 
 fn monotonic_ns() -> u64 {

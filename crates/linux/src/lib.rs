@@ -27,7 +27,8 @@
 //! * [`control`], [`metrics`]: a control socket with JSON lines, and counters for Prometheus.
 //! * [`service`], [`log`]: messages to systemd and the text of a unit, and events on standard error.
 //!
-//! No code here is unsafe.
+//! To see packets:
+//! * [`packet_tap`]: a BPF program that sees the packets of an interface. The only module with unsafe code.
 
 #![cfg(target_os = "linux")]
 
@@ -48,6 +49,7 @@ pub mod log;
 pub mod metrics;
 pub mod namespace;
 pub mod netlink;
+pub mod packet_tap;
 pub mod random;
 pub mod route;
 pub mod rule;

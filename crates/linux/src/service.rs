@@ -43,6 +43,11 @@ pub struct Unit<'a> {
 impl Unit<'_> {
     /// The text of the unit: everything that the daemon does not need is forbidden (systemd.exec(5)).
     pub fn text(&self) -> String {
+        self.text_with(&[])
+    }
+
+    /// The same with further lines of its section `[Service]`.
+    pub fn text_with(&self, more: &[&str]) -> String {
         let Self { description, start, restore, .. } = self;
         let names: Vec<&str> = self.capabilities.iter().map(|capability| capability.name()).collect();
         let names = names.join(" ");
@@ -58,7 +63,7 @@ impl Unit<'_> {
         for device in self.devices {
             let _ = writeln!(text, "DeviceAllow={device} rw");
         }
-        for line in HARDENING {
+        for line in HARDENING.iter().chain(more) {
             let _ = writeln!(text, "{line}");
         }
         text + "\n[Install]\nWantedBy=multi-user.target\n"

@@ -5,16 +5,23 @@
 //! access point's own, and the wireless extensions, by which alone the time-out of dynamic power save can be set.
 
 use std::fmt;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use airwatt_base::units::Span;
 
 use crate::Error;
 use crate::netlink::attribute::{self, Attribute};
-use crate::netlink::generic::{self, Family, number, text, value};
+use crate::netlink::generic::{self, Answer, Events, Family, number, text, value};
 
 // linux/nl80211.h: commands, attributes, and attributes of a station and of its BSS.
 const NL80211_CMD_GET_INTERFACE: u8 = 5;
+const NL80211_CMD_NEW_INTERFACE: u8 = 7;
+const NL80211_CMD_DEL_INTERFACE: u8 = 8;
 const NL80211_CMD_GET_STATION: u8 = 17;
+const NL80211_CMD_TRIGGER_SCAN: u8 = 33;
+const NL80211_CMD_CONNECT: u8 = 46;
+const NL80211_CMD_ROAM: u8 = 47;
+const NL80211_CMD_DISCONNECT: u8 = 48;
 const NL80211_CMD_SET_POWER_SAVE: u8 = 61;
 const NL80211_CMD_GET_POWER_SAVE: u8 = 62;
 const NL80211_ATTR_IFINDEX: u16 = 3;
@@ -27,6 +34,7 @@ const NL80211_ATTR_SSID: u16 = 52;
 const NL80211_ATTR_PS_STATE: u16 = 93;
 const NL80211_IFTYPE_STATION: u64 = 2;
 const NL80211_STA_INFO_SIGNAL: u16 = 7;
+const NL80211_STA_INFO_TX_BITRATE: u16 = 8;
 const NL80211_STA_INFO_TX_RETRIES: u16 = 11;
 const NL80211_STA_INFO_TX_FAILED: u16 = 12;
 const NL80211_STA_INFO_BSS_PARAM: u16 = 15;
@@ -36,6 +44,10 @@ const NL80211_STA_INFO_RX_BYTES64: u16 = 23;
 const NL80211_STA_INFO_TX_BYTES64: u16 = 24;
 const NL80211_STA_BSS_PARAM_DTIM_PERIOD: u16 = 4;
 const NL80211_STA_BSS_PARAM_BEACON_INTERVAL: u16 = 5;
+const NL80211_RATE_INFO_BITRATE: u16 = 1;
+const NL80211_RATE_INFO_BITRATE32: u16 = 5;
+/// The unit of these rates.
+const RATE_UNIT_BPS: u64 = 100_000;
 /// A time unit of 802.11 in microseconds.
 const TIME_UNIT_US: u64 = 1_024;
 
@@ -85,6 +97,55 @@ pub struct Association {
     pub received_bytes: Option<u64>,
     /// Bytes sent.
     pub sent_bytes: Option<u64>,
+    /// The rate of the last frame sent in bit/s.
+    pub sent_rate_bps: Option<u64>,
+}
+
+/// Something that happened to an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// An interface was added or changed.
+    Added,
+    /// The interface with this number was removed.
+    Removed(u32),
+    /// The interface with this number was connected, has roamed, or was disconnected.
+    Association(u32),
+    /// The interface with this number scans.
+    Scan(u32),
+    /// Events were lost: anything may have happened.
+    Lost,
+}
+
+/// Events of all Wi-Fi interfaces, as a source of an event loop.
+#[derive(Debug)]
+pub struct WirelessEvents(Events);
+
+impl WirelessEvents {
+    /// Returns what has happened, without waiting.
+    ///
+    /// # Errors
+    /// If the socket fails.
+    pub fn read(&mut self) -> Result<Vec<Event>, Error> {
+        let Some(messages) = self.0.read()? else { return Ok(vec![Event::Lost]) };
+        Ok(messages.iter().filter_map(event).collect())
+    }
+}
+
+impl AsFd for WirelessEvents {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+fn event((command, attributes): &Answer) -> Option<Event> {
+    let index = number(attributes, NL80211_ATTR_IFINDEX).and_then(|index| u32::try_from(index).ok())?;
+    match *command {
+        NL80211_CMD_NEW_INTERFACE => Some(Event::Added),
+        NL80211_CMD_DEL_INTERFACE => Some(Event::Removed(index)),
+        NL80211_CMD_CONNECT | NL80211_CMD_ROAM | NL80211_CMD_DISCONNECT => Some(Event::Association(index)),
+        NL80211_CMD_TRIGGER_SCAN => Some(Event::Scan(index)),
+        _ => None,
+    }
 }
 
 impl Wireless {
@@ -94,6 +155,14 @@ impl Wireless {
     /// If the kernel gives no socket.
     pub fn open() -> Result<Option<Self>, Error> {
         Ok(Family::open("nl80211")?.map(Self))
+    }
+
+    /// Subscribes to events of all Wi-Fi interfaces.
+    ///
+    /// # Errors
+    /// If the kernel gives no socket.
+    pub fn events(&self) -> Result<WirelessEvents, Error> {
+        self.0.events(&["config", "mlme", "scan"]).map(WirelessEvents)
     }
 
     /// Returns the Wi-Fi interfaces.
@@ -168,6 +237,11 @@ fn association(attributes: &[Attribute]) -> Option<Association> {
         failures: count(NL80211_STA_INFO_TX_FAILED),
         received_bytes: count(NL80211_STA_INFO_RX_BYTES64),
         sent_bytes: count(NL80211_STA_INFO_TX_BYTES64),
+        sent_rate_bps: value(&station, NL80211_STA_INFO_TX_BITRATE).map(attribute::parse).and_then(|rate| {
+            let units = number(&rate, NL80211_RATE_INFO_BITRATE32)
+                .or_else(|| number(&rate, NL80211_RATE_INFO_BITRATE))?;
+            Some(units * RATE_UNIT_BPS)
+        }),
     })
 }
 

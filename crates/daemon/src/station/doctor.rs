@@ -8,7 +8,7 @@ use airwatt_linux::wireless::{Association, WirelessInterface};
 use serde::Serialize;
 
 use super::others::{self, Other};
-use super::{Doctor, wifi};
+use super::{Doctor, drivers, wifi};
 use crate::failure::Failure;
 use crate::output;
 
@@ -19,8 +19,11 @@ struct Document {
     version: &'static str,
     interface: String,
     driver: Option<String>,
-    /// What is known of the driver in Linux 6.18.
+    /// What is known of the driver beforehand.
     driver_uapsd: Option<&'static str>,
+    driver_note: Option<&'static str>,
+    /// A report of power save that hangs the device.
+    driver_trouble: Option<&'static str>,
     ssid: Option<String>,
     frequency_mhz: Option<u64>,
     access_point: Option<String>,
@@ -33,22 +36,6 @@ struct Document {
     others: Vec<Other>,
     can_measure: bool,
 }
-
-/// What drivers do as stations about U-APSD, read in the sources of Linux 6.18.
-const DRIVERS: [(&str, &str); 12] = [
-    ("ath10k_pci", "supported, off by default"),
-    ("ath10k_snoc", "supported, off by default"),
-    ("ath11k_pci", "supported, off by default"),
-    ("ath12k_pci", "supported, off by default"),
-    ("iwlwifi", "supported, off by the module parameter uapsd_disable=3"),
-    ("wl12xx", "supported"),
-    ("wl18xx", "supported"),
-    ("wfx", "supported"),
-    ("brcmfmac", "not supported"),
-    ("mwifiex_sdio", "not supported"),
-    ("ath9k", "not supported"),
-    ("rtw_8821ce", "not supported"),
-];
 
 /// `airwattd station doctor`.
 pub(super) fn doctor(options: &Doctor) -> Result<(), Failure> {
@@ -69,12 +56,14 @@ fn document(
     can_measure: bool,
 ) -> Document {
     let driver = wifi::driver(&interface.name);
-    let known = |driver: &String| DRIVERS.iter().find(|(name, _)| name == driver).map(|(_, says)| *says);
+    let known = driver.as_deref().and_then(drivers::known);
     Document {
         schema: 1,
         version: env!("CARGO_PKG_VERSION"),
         interface: interface.name.clone(),
-        driver_uapsd: driver.as_ref().and_then(known),
+        driver_uapsd: known.map(|driver| driver.uapsd),
+        driver_note: known.and_then(|driver| driver.note),
+        driver_trouble: known.and_then(|driver| driver.trouble),
         driver,
         ssid: interface.ssid.clone(),
         frequency_mhz: interface.frequency_mhz,
@@ -101,8 +90,14 @@ fn table(document: &Document) -> String {
     };
     fact("interface", document.interface.clone(), None);
     let driver = document.driver.clone().unwrap_or_else(|| "not known: it has no device".to_owned());
-    let uapsd = document.driver_uapsd.map_or(String::new(), |says| format!("; U-APSD: {says}"));
-    fact("driver", driver + &uapsd, None);
+    fact("driver", driver, None);
+    for line in [document.driver_uapsd, document.driver_note].into_iter().flatten() {
+        fact("", line.to_owned(), None);
+    }
+    if let Some(report) = document.driver_trouble {
+        let advice = "the daemon refuses it unless the configuration has despite_trouble = true";
+        fact("", format!("power save may hang this device: {report}"), Some(advice));
+    }
     match &document.access_point {
         None => fact("network", "not connected".to_owned(), Some("connect it, then run this again")),
         Some(access_point) => {
@@ -132,7 +127,9 @@ fn table(document: &Document) -> String {
         Some(false) => fact(
             "power save",
             "off: the radio never sleeps".to_owned(),
-            Some("see what it would cost in delay: airwattd station measure"),
+            Some(
+                "let it follow the traffic: airwattd station; what it costs in delay: airwattd station measure",
+            ),
         ),
     }
     if document.others.is_empty() {

@@ -1,51 +1,131 @@
-//! `airwattd station`: Wi-Fi power save of this host, what its driver can do, and what power save costs in delay.
+//! `airwattd station`: the Wi-Fi power save of this host, which follows its traffic.
 //!
-//! `doctor` says what is known of the interface without changing anything. `measure` switches power save on and off in
+//! `run`, the default, is the daemon (`run`, `controller`, `host`, `observer`): a policy of `airwatt_proto::powersave` over the
+//! driver's power save. `status` and `report` prove what it brings (`book`, `doze`, `show`), `off` ends it for good. `doctor` says
+//! what is known of the interface without changing anything. `measure` switches power save on and off in
 //! blocks of random order, sends probes meanwhile, and says with confidence intervals how long answers take under each;
 //! `reflect`, on a wired host, answers its probes late, so that they meet a radio that sleeps.
 //!
-//! Left out so far: the daemon that adapts power save to the traffic.
+//! Left out: the timeout of dynamic power save, which cannot be read back and so not be restored, and U-APSD triggers.
 
+mod book;
+mod config;
+mod controller;
 mod doctor;
+mod doze;
+mod drivers;
+mod host;
 mod measure;
+mod observer;
 mod others;
 mod probe;
 mod reflect;
+mod run;
+mod show;
+mod state;
 mod wifi;
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 
+use airwatt_base::Span;
 use clap::{Args, Subcommand};
 
-use crate::common::Log;
+use crate::common::{Foreground, Log};
 use crate::failure::Failure;
 use crate::instance::Instance;
+use crate::output;
+
+/// The kind of daemon, in the names of its files.
+const KIND: &str = "station";
+/// The interval of beacons of nearly all access points, for drivers that do not report it.
+const BEACON_INTERVAL: Span = Span::from_micros(102_400);
+/// Where packages put the program.
+const PROGRAM_PATH: &str = "/usr/bin/airwattd";
 
 /// What runs on an interface.
 fn instance(name: &str) -> Instance<'_> {
-    Instance { kind: "station", program: "airwattd station", name }
+    Instance { kind: KIND, program: "airwattd station", name }
+}
+
+fn on_or_off(on: bool) -> &'static str {
+    if on { "on" } else { "off" }
+}
+
+#[derive(Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "Examples:
+  airwattd station --dry-run
+  airwattd station doctor
+  airwattd station status"
+)]
+pub(crate) struct Station {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    run: Run,
 }
 
 #[derive(Subcommand)]
-pub(crate) enum Command {
+enum Command {
+    /// Run the daemon in the foreground, until SIGTERM (the default)
+    Run(Run),
+    /// Show what the daemon does, what it brings, and what it costs
+    Status(Show),
+    /// Show what the daemon has brought, also while none runs
+    Report(Show),
+    /// End the daemon, restore power save, and keep the daemon from starting again
+    Off(Interface),
+    /// Let the daemon start again after `off`
+    On(Interface),
+    /// Print the unit for systemd
+    Unit,
     /// Say what the Wi-Fi interface and its driver can do, and who else sets power save; nothing is changed
     Doctor(Doctor),
     /// Measure the delay with power save off and on, in turns; power save is restored afterwards
     Measure(Measure),
     /// Answer probes of `measure` after a random time; for a wired host in the same network
     Reflect(Reflect),
-    /// Undo what a killed measurement has left
+    /// Undo what a killed daemon or measurement has left
     Restore(Interface),
-    /// Wait for the end of the measurement that started this, and restore the host
+    /// Wait for the end of the daemon or measurement that started this, and restore the host
     #[command(hide = true)]
     Guard(Interface),
 }
 
 #[derive(Args)]
 #[command(after_help = "Examples:
+  airwattd station run --interface wlan0 --verbose
+  airwattd station run --dry-run")]
+struct Run {
+    #[command(flatten)]
+    interface: Interface,
+    /// The configuration (TOML); none is needed
+    #[arg(value_name = "CONFIG")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    foreground: Foreground,
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  airwattd station status
+  airwattd station report --json")]
+struct Show {
+    #[command(flatten)]
+    interface: Interface,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:
   airwattd station doctor
   airwattd station doctor --interface wlan0 --json")]
-pub(crate) struct Doctor {
+struct Doctor {
     #[command(flatten)]
     interface: Interface,
     /// Print one JSON document
@@ -61,7 +141,7 @@ pub(crate) struct Doctor {
 Without a reflector the probes are echo requests to the gateway. The station itself starts these exchanges,
 and its radio is awake when the answer comes: they show what power save costs a host that asks, not what it
 costs a host that is asked.")]
-pub(crate) struct Measure {
+struct Measure {
     #[command(flatten)]
     interface: Interface,
     /// How long to measure
@@ -86,7 +166,7 @@ pub(crate) struct Measure {
 #[derive(Args)]
 #[command(after_help = "Example:
   airwattd station reflect --listen 192.168.1.10:4647")]
-pub(crate) struct Reflect {
+struct Reflect {
     /// Address and port to listen on
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:4647")]
     listen: SocketAddr,
@@ -95,19 +175,35 @@ pub(crate) struct Reflect {
 }
 
 #[derive(Args)]
-pub(crate) struct Interface {
+struct Interface {
     /// The Wi-Fi interface; needed only where there are several
     #[arg(long, value_name = "NAME")]
     interface: Option<String>,
 }
 
 /// Runs one command.
-pub(crate) fn run(command: &Command) -> Result<(), Failure> {
+pub(crate) fn run(station: &Station) -> Result<(), Failure> {
+    let Some(command) = &station.command else { return run::run(&station.run) };
     match command {
+        Command::Run(options) => run::run(options),
+        Command::Status(options) => show::status(options),
+        Command::Report(options) => show::report(options),
+        Command::Off(options) => run::off(options),
+        Command::On(options) => run::on(options),
+        Command::Unit => {
+            output::print(&run::unit(PROGRAM_PATH));
+            Ok(())
+        }
         Command::Doctor(options) => doctor::doctor(options),
         Command::Measure(options) => measure::measure(options),
         Command::Reflect(options) => reflect::reflect(options),
-        Command::Restore(options) => instance(&wifi::named(options)?).clean_up(),
+        Command::Restore(options) => restore(options),
         Command::Guard(options) => instance(&wifi::named(options)?).guard(),
     }
+}
+
+/// Undoes what was left on the named interface, or on all. What has left nothing needs no Wi-Fi.
+fn restore(options: &Interface) -> Result<(), Failure> {
+    let names = options.interface.clone().map_or_else(|| crate::instance::with_log(KIND), |name| vec![name]);
+    names.iter().try_for_each(|name| instance(name).clean_up())
 }

@@ -13,12 +13,24 @@ const GENL_ID_CTRL: u16 = 0x10;
 const CTRL_CMD_GETFAMILY: u8 = 3;
 const CTRL_ATTR_FAMILY_ID: u16 = 1;
 const CTRL_ATTR_FAMILY_NAME: u16 = 2;
+const CTRL_ATTR_MCAST_GROUPS: u16 = 7;
+const CTRL_ATTR_MCAST_GRP_NAME: u16 = 1;
+const CTRL_ATTR_MCAST_GRP_ID: u16 = 2;
 /// Size of `struct genlmsghdr`: command, version, and two reserved bytes.
 const GENLMSGHDR: usize = 4;
 
 /// A family of commands, with a socket to send them.
 #[derive(Debug)]
 pub struct Family {
+    socket: Socket,
+    id: u16,
+    /// Its multicast groups: names and numbers.
+    groups: Vec<(String, u32)>,
+}
+
+/// Events of a family, as a source of an event loop.
+#[derive(Debug)]
+pub struct Events {
     socket: Socket,
     id: u16,
 }
@@ -42,14 +54,33 @@ impl Family {
             Err(error) if error.io().kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        let id = answers
-            .iter()
-            .filter_map(|bytes| parse(bytes))
-            .find_map(|(_, attributes)| number(&attributes, CTRL_ATTR_FAMILY_ID));
+        let answers: Vec<Answer> = answers.iter().filter_map(|bytes| parse(bytes)).collect();
+        let id = answers.iter().find_map(|(_, attributes)| number(attributes, CTRL_ATTR_FAMILY_ID));
+        let groups = answers.iter().filter_map(|(_, attributes)| value(attributes, CTRL_ATTR_MCAST_GROUPS));
+        let groups = groups.flat_map(attribute::parse).filter_map(|(_, group)| {
+            let group = attribute::parse(&group);
+            let id = number(&group, CTRL_ATTR_MCAST_GRP_ID)?;
+            Some((text(&group, CTRL_ATTR_MCAST_GRP_NAME)?, u32::try_from(id).ok()?))
+        });
+        let groups = groups.collect();
         match id.map(u16::try_from) {
-            Some(Ok(id)) => Ok(Some(Self { socket, id })),
+            Some(Ok(id)) => Ok(Some(Self { socket, id, groups })),
             _ => Err(Error::other(name, "the kernel names no number for this family")),
         }
+    }
+
+    /// Subscribes to events of these groups. A group that the family does not have is left out.
+    ///
+    /// # Errors
+    /// If the kernel gives no socket.
+    pub fn events(&self, groups: &[&str]) -> Result<Events, Error> {
+        let wanted = self.groups.iter().filter(|(name, _)| groups.contains(&name.as_str()));
+        // The address has the first 32 groups; the numbers of generic families are given out from 1 on.
+        let mask =
+            wanted.filter(|(_, id)| (1..=32).contains(id)).fold(0, |mask, (_, id)| mask | 1 << (id - 1));
+        let socket = Socket::of_protocol(Some(protocol::GENERIC))?;
+        socket.join(mask)?;
+        Ok(Events { socket, id: self.id })
     }
 
     /// Sends a command and returns the answers; `what` names it in an error.
@@ -74,6 +105,23 @@ impl Family {
     pub fn list(&mut self, command: u8, attributes: &[Attribute]) -> Result<Vec<Answer>, Error> {
         let answers = self.socket.dump(self.id, &body(command, attributes), self.id)?;
         Ok(answers.iter().filter_map(|bytes| parse(bytes)).collect())
+    }
+}
+
+impl Events {
+    /// Returns the events that have arrived, without waiting; `None` if some were lost.
+    ///
+    /// # Errors
+    /// If the socket fails.
+    pub fn read(&mut self) -> Result<Option<Vec<Answer>>, Error> {
+        let received = self.socket.receive_now(self.id)?;
+        Ok(received.map(|bodies| bodies.iter().filter_map(|bytes| parse(bytes)).collect()))
+    }
+}
+
+impl std::os::fd::AsFd for Events {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 

@@ -8,7 +8,7 @@ pub mod generic;
 
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::netlink::SocketAddrNetlink;
@@ -174,13 +174,41 @@ impl Socket {
         .map_err(Error::of("netlink"))
     }
 
-    /// Reads one datagram and calls `each` for its messages.
+    /// Receives what is sent to these multicast groups, one bit each, from now on.
+    fn join(&self, groups: u32) -> Result<(), Error> {
+        rustix::net::bind(&self.fd, &SocketAddrNetlink::new(0, groups)).map_err(Error::of("netlink"))
+    }
+
+    /// Returns the bodies of the messages of type `kind` that have arrived, without waiting; `None` if some were lost.
+    fn receive_now(&self, kind: u16) -> Result<Option<Vec<Vec<u8>>>, Error> {
+        let mut found = Vec::new();
+        loop {
+            let mut each = |message: &Message<'_>| {
+                if message.kind == kind {
+                    found.push(message.body.to_vec());
+                }
+            };
+            match self.receive_with(RecvFlags::DONTWAIT, &mut each) {
+                Ok(()) => {}
+                Err(error) if error.io().kind() == io::ErrorKind::WouldBlock => return Ok(Some(found)),
+                Err(error) if error.io().raw_os_error() == Some(Errno::NOBUFS.raw_os_error()) => {
+                    return Ok(None);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Waits for one datagram and calls `each` for its messages.
     fn receive(&self, mut each: impl FnMut(&Message<'_>)) -> Result<(), Error> {
+        self.receive_with(RecvFlags::empty(), &mut each)
+    }
+
+    fn receive_with(&self, flags: RecvFlags, each: &mut dyn FnMut(&Message<'_>)) -> Result<(), Error> {
         let mut buffer = vec![0; RECEIVE_BUFFER];
-        let (length, _) = rustix::io::retry_on_intr(|| {
-            rustix::net::recv(&self.fd, buffer.as_mut_slice(), RecvFlags::empty())
-        })
-        .map_err(Error::of("netlink"))?;
+        let (length, _) =
+            rustix::io::retry_on_intr(|| rustix::net::recv(&self.fd, buffer.as_mut_slice(), flags))
+                .map_err(Error::of("netlink"))?;
         let mut rest = &buffer[..length];
         while let Some((header, _)) = rest.split_first_chunk::<HEADER>() {
             let size = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]) as usize;
@@ -196,6 +224,12 @@ impl Socket {
             rest = rest.get(size.next_multiple_of(4)..).unwrap_or(&[]);
         }
         Ok(())
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 }
 

@@ -27,9 +27,10 @@ use serde::Serialize;
 use tracing::{debug, info};
 
 use self::schedule::{Input, Output, Schedule};
-use self::statistics::{Doze, Estimate, Summary};
+use self::statistics::{Estimate, Summary};
+use super::doze::Doze;
 use super::probe::{self, Probe};
-use super::{Measure, instance, wifi};
+use super::{BEACON_INTERVAL, Measure, instance, on_or_off, wifi};
 use crate::failure::Failure;
 use crate::instance::{self, Started};
 use crate::{host, output};
@@ -37,8 +38,6 @@ use crate::{host, output};
 const SOCKET: Token = Token(0);
 const SIGNALS: Token = Token(1);
 const GUARDIAN: Token = Token(2);
-/// Where the driver does not report the interval of beacons, nearly all access points have this one.
-const BEACON_INTERVAL: Span = Span::from_micros(102_400);
 
 /// What a measurement found.
 #[derive(Clone, Debug, Serialize)]
@@ -376,8 +375,4 @@ fn table(document: &Document) -> String {
         line("the measurement was ended early".to_owned());
     }
     text
-}
-
-pub(super) fn on_or_off(on: bool) -> &'static str {
-    if on { "on" } else { "off" }
 }

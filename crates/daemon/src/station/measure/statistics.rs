@@ -8,6 +8,8 @@ use airwatt_base::percentile;
 use airwatt_base::units::Span;
 use serde::Serialize;
 
+use crate::station::doze::Doze;
+
 /// Fewer probes say nothing about the slowest in a hundred.
 const P99_SAMPLES: usize = 300;
 /// The two-sided 95 % point of the normal distribution.
@@ -65,18 +67,6 @@ fn estimate(sorted: &[Span], percent: u64) -> Option<Estimate> {
         low_s: at((middle - half).floor()),
         high_s: at((middle + half).ceil() + 1.0),
     })
-}
-
-/// What a measurement through a reflector says about the radio.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Doze {
-    /// Answers wait for beacons: the radio sleeps.
-    Sleeps,
-    /// They do not, although power save is on.
-    StaysAwake,
-    /// The samples do not decide it.
-    Unknown,
 }
 
 impl Doze {

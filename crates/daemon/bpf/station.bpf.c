@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+/*
+ * The packets of a Wi-Fi interface, counted by flow, for `airwattd station`.
+ *
+ * It is the filter of a packet socket, and it accepts no packet: the socket stays empty, and the daemon wakes up only for
+ * the events that it asked for. The filter ends with its socket, so that a killed daemon leaves nothing behind, which a filter
+ * of tc would. Times are those of CLOCK_MONOTONIC in nanoseconds.
+ *
+ * Left out: packets in tunnels (the outer flow counts), IPv6 extension headers and fragments (they count as a flow
+ * without ports), and a packet socket's own view: it sees what the driver was given, and what it handed up.
+ */
+#include "kernel.h"
+#include <bpf/bpf_endian.h>
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+/* linux/bpf.h, whose order is fixed: the context of a socket filter up to the last member that is read. */
+struct __sk_buff {
+	__u32 len;
+	__u32 pkt_type;
+	__u32 mark;
+	__u32 queue_mapping;
+	__u32 protocol;
+};
+
+/* linux/if_packet.h */
+#define PACKET_HOST 0
+#define PACKET_OUTGOING 4
+#define ETH_P_IP 0x0800
+#define ETH_P_IPV6 0x86dd
+#define PROTO_ICMP 1
+#define PROTO_TCP 6
+#define PROTO_UDP 17
+#define PROTO_ICMP6 58
+#define BPF_RB_NO_WAKEUP 1
+#define BPF_RB_FORCE_WAKEUP 2
+
+enum { false, true };
+
+#define FLOWS 1024
+#define TAILS 3
+#define BUCKETS 80
+#define PERIODS 2
+/* The bulk window in nanoseconds, and the silence after which a packet of the peer shows where the beacons are. */
+#define BULK_WINDOW 250000000ULL
+#define SILENCE 500000000ULL
+
+/* crates/daemon/src/station/observer.rs decodes these, in host byte order unless they say otherwise. */
+struct key {
+	__u8 local[16];
+	__u8 remote[16];
+	__be16 local_port;
+	__be16 remote_port;
+	__u8 protocol;
+	__u8 version;
+	__u16 spare;
+};
+
+struct flow {
+	/* First packet after the last pause, and last packet. */
+	__u64 episode;
+	__u64 last;
+	__u64 sent_packets;
+	__u64 sent_bytes;
+	__u64 received_packets;
+	__u64 received_bytes;
+	/* The packet whose answer is waited for: when it was sent (0: none), and what answers it. */
+	__u64 asked_at;
+	__u32 asked;
+	/* The end of what was sent, so that a retransmission is recognised. */
+	__u32 edge;
+	__u32 dscp;
+	__u32 spare;
+};
+
+/* Which packets of a flow the daemon asked to be woken for; of a flow without an entry, all. */
+enum { WAKE_ALWAYS, WAKE_SENT, WAKE_AFTER_PAUSE, WAKE_NEVER };
+
+struct control {
+	__u64 pause;
+	__u64 bulk_bytes;
+	__u64 tails[TAILS];
+	/* Whether the next packet that the daemon asked for wakes it; cleared when it does. */
+	__u32 armed;
+	/* The period that delays are counted in. */
+	__u32 period;
+	/* Whether power save is on, so that the time of a packet after a silence says something. */
+	__u32 saves;
+	__u32 spare;
+};
+
+struct totals {
+	__u64 packets;
+	__u64 bytes;
+	__u64 last;
+	/* Time within each tail after a packet. */
+	__u64 awake[TAILS];
+	__u64 bulk_began;
+	__u64 bulk_bytes;
+};
+
+enum { EVENT_ACTIVITY, EVENT_AFTER_SILENCE };
+
+struct event {
+	__u64 at;
+	__u32 kind;
+	__u32 spare;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, FLOWS);
+	__type(key, struct key);
+	__type(value, struct flow);
+} flows SEC(".maps");
+
+/* Written by the daemon only, so that it never overwrites a counter. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, FLOWS);
+	__type(key, struct key);
+	__type(value, __u32);
+} wakes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct control);
+} control SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct totals);
+} totals SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PERIODS * BUCKETS);
+	__type(key, __u32);
+	__type(value, __u64);
+} delays SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 16384);
+} events SEC(".maps");
+
+/* What the headers say. */
+struct packet {
+	struct key key;
+	__u32 dscp;
+	__u32 transport;
+	bool group;
+};
+
+static __always_inline bool read_v4(struct __sk_buff *skb, bool sent, struct packet *p)
+{
+	__u8 h[20];
+
+	if (bpf_skb_load_bytes(skb, 0, h, sizeof(h)))
+		return false;
+	p->dscp = h[1] >> 2;
+	p->key.version = 4;
+	p->key.protocol = h[9];
+	__builtin_memcpy(p->key.local, sent ? h + 12 : h + 16, 4);
+	__builtin_memcpy(p->key.remote, sent ? h + 16 : h + 12, 4);
+	p->group = h[16] >= 224;
+	/* Of a fragment after the first, what follows is no transport header. */
+	p->transport = (h[6] & 0x1f) || h[7] ? 0 : (h[0] & 15) * 4;
+	return true;
+}
+
+static __always_inline bool read_v6(struct __sk_buff *skb, bool sent, struct packet *p)
+{
+	__u8 h[40];
+
+	if (bpf_skb_load_bytes(skb, 0, h, sizeof(h)))
+		return false;
+	p->dscp = (h[0] & 15) << 2 | h[1] >> 6;
+	p->key.version = 6;
+	p->key.protocol = h[6];
+	__builtin_memcpy(p->key.local, sent ? h + 8 : h + 24, 16);
+	__builtin_memcpy(p->key.remote, sent ? h + 24 : h + 8, 16);
+	p->group = h[24] == 0xff;
+	p->transport = 40;
+	return true;
+}
+
+static __always_inline __u32 big(const __u8 *at)
+{
+	return (__u32)at[0] << 24 | (__u32)at[1] << 16 | (__u32)at[2] << 8 | at[3];
+}
+
+/* Four buckets an octave from 64 microseconds on; what is shorter is in the first. */
+static __always_inline __u32 bucket(__u64 nanos)
+{
+	__u64 us = nanos / 1000;
+	__u32 octave = 6, index;
+
+	if (us < 64)
+		return 0;
+	if (us >> 25)
+		return BUCKETS - 1;
+	for (int i = 7; i < 25; i++)
+		if (us >> i)
+			octave = i;
+	index = (octave - 6) * 4 + ((us >> (octave - 2)) & 3) + 1;
+	return index < BUCKETS ? index : BUCKETS - 1;
+}
+
+static __always_inline void answered(struct flow *flow, const struct control *c, __u64 now)
+{
+	__u32 index = (c->period ? BUCKETS : 0) + bucket(now - flow->asked_at);
+	__u64 *count = bpf_map_lookup_elem(&delays, &index);
+
+	flow->asked_at = 0;
+	if (count)
+		__sync_fetch_and_add(count, 1);
+}
+
+/* Round trips of TCP by what is acknowledged. A segment that is sent again is not timed (RFC 6298, Karn's algorithm). */
+static __always_inline void time_tcp(struct __sk_buff *skb, const struct packet *p, struct flow *flow, bool sent,
+				     const struct control *c, __u64 now)
+{
+	__u8 h[14];
+	__u32 end;
+	__s32 payload;
+
+	if (bpf_skb_load_bytes(skb, p->transport, h, sizeof(h)))
+		return;
+	if (!sent) {
+		if (flow->asked_at && (h[13] & 0x10) && (__s32)(big(h + 8) - flow->asked) >= 0)
+			answered(flow, c, now);
+		return;
+	}
+	payload = skb->len - p->transport - (h[12] >> 4) * 4;
+	end = big(h + 4) + payload + (h[13] & 2 ? 1 : 0);
+	if (payload <= 0 && !(h[13] & 2))
+		return;
+	if (flow->edge && (__s32)(end - flow->edge) <= 0) {
+		flow->asked_at = 0;
+		return;
+	}
+	flow->edge = end ? end : 1;
+	if (!flow->asked_at) {
+		flow->asked = end;
+		flow->asked_at = now;
+	}
+}
+
+static __always_inline void time_echo(const __u8 *h, struct flow *flow, bool sent, bool v4, const struct control *c,
+				      __u64 now)
+{
+	__u32 number = big(h + 4);
+
+	if (sent && h[0] == (v4 ? 8 : 128)) {
+		flow->asked = number;
+		flow->asked_at = now;
+	} else if (!sent && h[0] == (v4 ? 0 : 129) && flow->asked_at && flow->asked == number) {
+		answered(flow, c, now);
+	}
+}
+
+/* Counts time awake and the throughput. Returns whether the throughput is worth a wake-up. */
+static __always_inline bool count(struct totals *t, const struct control *c, __u32 bytes, __u64 now, __u64 *gap)
+{
+	*gap = t->last && now > t->last ? now - t->last : 0;
+	for (int i = 0; i < TAILS; i++)
+		t->awake[i] += *gap < c->tails[i] ? *gap : c->tails[i];
+	t->last = now;
+	t->packets++;
+	t->bytes += bytes;
+	if (now - t->bulk_began > BULK_WINDOW) {
+		t->bulk_began = now;
+		t->bulk_bytes = 0;
+	}
+	t->bulk_bytes += bytes;
+	return c->bulk_bytes && t->bulk_bytes > c->bulk_bytes;
+}
+
+static __always_inline bool is_wanted(const struct key *key, bool sent, bool after_pause)
+{
+	__u32 *wake = bpf_map_lookup_elem(&wakes, key);
+
+	if (!wake)
+		return true;
+	switch (*wake) {
+	case WAKE_ALWAYS:
+		return true;
+	case WAKE_SENT:
+		return sent;
+	case WAKE_AFTER_PAUSE:
+		return after_pause;
+	}
+	return false;
+}
+
+static __always_inline void report(__u32 kind, __u64 now, __u64 flags)
+{
+	struct event e = { .at = now, .kind = kind };
+
+	bpf_ringbuf_output(&events, &e, sizeof(e), flags);
+}
+
+SEC("socket")
+int observe(struct __sk_buff *skb)
+{
+	bool sent = skb->pkt_type == PACKET_OUTGOING, v4 = skb->protocol == bpf_htons(ETH_P_IP), is_new = false;
+	bool woken, after_pause;
+	struct packet p = {};
+	__u8 h[8] = {};
+	__u32 zero = 0;
+	__u64 now = bpf_ktime_get_ns(), gap = 0;
+	struct control *c = bpf_map_lookup_elem(&control, &zero);
+	struct totals *t = bpf_map_lookup_elem(&totals, &zero);
+	struct flow *flow;
+
+	if (!c || !t || (!sent && skb->pkt_type != PACKET_HOST))
+		return 0;
+	if (v4 ? !read_v4(skb, sent, &p) : skb->protocol != bpf_htons(ETH_P_IPV6) || !read_v6(skb, sent, &p))
+		return 0;
+	woken = count(t, c, skb->len, now, &gap);
+	if (!sent && gap >= SILENCE && c->saves)
+		report(EVENT_AFTER_SILENCE, now, BPF_RB_NO_WAKEUP);
+	if (p.group)
+		return 0;
+	if (p.transport && !bpf_skb_load_bytes(skb, p.transport, h, sizeof(h))) {
+		if (p.key.protocol == PROTO_TCP || p.key.protocol == PROTO_UDP) {
+			__builtin_memcpy(&p.key.local_port, sent ? h : h + 2, 2);
+			__builtin_memcpy(&p.key.remote_port, sent ? h + 2 : h, 2);
+		} else if (p.key.protocol == PROTO_ICMP || p.key.protocol == PROTO_ICMP6) {
+			/* The identifier of an echo request, if it is one. */
+			__builtin_memcpy(&p.key.local_port, h + 4, 2);
+		}
+	}
+	flow = bpf_map_lookup_elem(&flows, &p.key);
+	if (!flow) {
+		struct flow fresh = { .episode = now, .last = now };
+
+		is_new = true;
+		bpf_map_update_elem(&flows, &p.key, &fresh, 0);
+		flow = bpf_map_lookup_elem(&flows, &p.key);
+		if (!flow)
+			return 0;
+	}
+	after_pause = is_new || now - flow->last >= c->pause;
+	if (after_pause)
+		flow->episode = now;
+	flow->last = now;
+	flow->dscp = p.dscp;
+	__sync_fetch_and_add(sent ? &flow->sent_packets : &flow->received_packets, 1);
+	__sync_fetch_and_add(sent ? &flow->sent_bytes : &flow->received_bytes, skb->len);
+	if (p.key.protocol == PROTO_TCP && p.transport)
+		time_tcp(skb, &p, flow, sent, c, now);
+	else if (p.key.protocol == (v4 ? PROTO_ICMP : PROTO_ICMP6))
+		time_echo(h, flow, sent, v4, c, now);
+	if (c->armed && (woken || is_wanted(&p.key, sent, after_pause))) {
+		c->armed = 0;
+		/* Without force a record after one that did not wake would not wake either. */
+		report(EVENT_ACTIVITY, now, BPF_RB_FORCE_WAKEUP);
+	}
+	return 0;
+}

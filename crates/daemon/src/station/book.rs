@@ -1,0 +1,246 @@
+//! What the daemon keeps about the time before it acts and the time since: delays, time asleep, and energy.
+//!
+//! A driver does not say when its radio sleeps. The time asleep is estimated: with power save on the radio sleeps from a
+//! while after each packet until the next one. How long that while is, its *tail*, differs from driver to driver, so that
+//! each figure has a band: from the longest to the shortest of [`TAILS`], and 100 ms, mac80211's, as the likely one.
+//!
+//! Left out: time and energy of the frames themselves, which are the same under every setting as far as this host can see, and
+//! the wake-ups for group-addressed frames.
+
+use airwatt_base::{Instant, Span, percentile};
+use airwatt_energy::Radio;
+use serde::{Deserialize, Serialize};
+
+use super::observer::{BUCKETS, Histogram, TAILS, Totals, bucket_end_s};
+
+/// Time for which a radio is awake to receive a beacon: the guard time of its clock and a beacon of 1 ms, without changing
+/// state.
+const BEACON_TIME: Span = Span::from_micros(1_500);
+const LIKELY: usize = 1;
+
+/// One period, in nanoseconds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Period {
+    pub(super) elapsed: u64,
+    /// Time with power save on.
+    saves: u64,
+    /// Time within each tail after a packet, with power save on.
+    awake: [u64; 3],
+    /// The same with any setting.
+    tails: [u64; 3],
+    pub(super) packets: u64,
+    delays: Vec<u64>,
+}
+
+impl Default for Period {
+    fn default() -> Self {
+        Self { elapsed: 0, saves: 0, awake: [0; 3], tails: [0; 3], packets: 0, delays: vec![0; BUCKETS] }
+    }
+}
+
+/// A share or a power: its likely value and its band.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct Band {
+    pub(super) low: f64,
+    pub(super) likely: f64,
+    pub(super) high: f64,
+}
+
+impl Band {
+    fn of(values: [f64; 3]) -> Self {
+        let (low, high) = values
+            .iter()
+            .fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(*value), high.max(*value)));
+        Self { low, likely: values[LIKELY], high }
+    }
+}
+
+/// Percentiles of round trips; each is the upper end of its bucket, at most a quarter above the true value.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct Delays {
+    pub(super) round_trips: u64,
+    pub(super) p50_s: Option<f64>,
+    pub(super) p95_s: Option<f64>,
+    pub(super) p99_s: Option<f64>,
+}
+
+/// A period as documents have it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct PeriodRow {
+    pub(super) elapsed_s: f64,
+    pub(super) packets: u64,
+    pub(super) power_save_share: f64,
+    pub(super) asleep_share: Option<Band>,
+    pub(super) power_w: Option<Band>,
+    pub(super) delay: Delays,
+}
+
+/// Fewer round trips say nothing about the slowest in a hundred.
+const P99_ROUND_TRIPS: u64 = 300;
+
+impl Period {
+    /// Adds delays.
+    pub(super) fn add_delays(&mut self, more: &Histogram) {
+        for (count, more) in self.delays.iter_mut().zip(more) {
+            *count += more;
+        }
+    }
+
+    fn delay(&self) -> Delays {
+        let round_trips: u64 = self.delays.iter().sum();
+        let of = |percent| percentile::of_buckets(&self.delays, percent).map(bucket_end_s);
+        let p99_s = (round_trips >= P99_ROUND_TRIPS).then(|| of(99)).flatten();
+        Delays { round_trips, p50_s: of(50), p95_s: of(95), p99_s }
+    }
+
+    /// The share of the time asleep, by tail.
+    fn asleep(&self) -> [f64; 3] {
+        self.awake.map(|awake| self.saves.saturating_sub(awake) as f64 / self.elapsed.max(1) as f64)
+    }
+
+    /// The same if power save had been `on` all the time.
+    fn asleep_if(&self, on: bool) -> [f64; 3] {
+        let share = |tail: u64| self.elapsed.saturating_sub(tail) as f64 / self.elapsed.max(1) as f64;
+        if on { self.tails.map(share) } else { [0.0; 3] }
+    }
+
+    pub(super) fn row(&self, radio: Option<&Radio>, beacons: Span, stays_awake: bool) -> PeriodRow {
+        let asleep = if stays_awake { [0.0; 3] } else { self.asleep() };
+        let saves = self.saves as f64 / self.elapsed.max(1) as f64;
+        let known = self.elapsed > 0;
+        PeriodRow {
+            elapsed_s: self.elapsed as f64 * 1e-9,
+            packets: self.packets,
+            power_save_share: saves,
+            asleep_share: known.then(|| Band::of(asleep)),
+            power_w: radio.filter(|_| known).map(|radio| power(radio, asleep, saves, beacons)),
+            delay: self.delay(),
+        }
+    }
+
+    /// The power that the setting as found would have taken for the same packets.
+    pub(super) fn power_as_found(&self, radio: &Radio, found: bool, beacons: Span) -> Option<Band> {
+        let saves = f64::from(u8::from(found));
+        (self.elapsed > 0).then(|| power(radio, self.asleep_if(found), saves, beacons))
+    }
+}
+
+/// Mean power of a radio that neither sends nor receives packets, by tail.
+fn power(radio: &Radio, asleep: [f64; 3], saves: f64, beacons: Span) -> Band {
+    let (sleep, listen) = (radio.sleep.as_watts(), radio.listen.as_watts());
+    let change = radio.wake_up.energy() + radio.to_sleep.energy();
+    let beacon_j = change.as_joules() + (listen - sleep) * BEACON_TIME.as_secs_f64();
+    let per_second = saves / beacons.as_secs_f64().max(1e-3);
+    Band::of(asleep.map(|asleep| {
+        // A radio that is awake anyway pays nothing for a beacon.
+        let beacons_w = beacon_j * per_second * if saves > 0.0 { (asleep / saves).min(1.0) } else { 0.0 };
+        asleep * sleep + (1.0 - asleep) * listen + beacons_w
+    }))
+}
+
+/// The book of one interface.
+#[derive(Clone, Debug)]
+pub(super) struct Book {
+    /// Before the daemon acts, and since.
+    pub(super) periods: [Period; 2],
+    since: Instant,
+    totals: Totals,
+    saves: bool,
+    acting: bool,
+}
+
+impl Book {
+    /// A book that begins with periods of earlier runs.
+    pub(super) fn new(periods: [Period; 2], now: Instant, saves: bool) -> Self {
+        Self { periods, since: now, totals: Totals::default(), saves, acting: false }
+    }
+
+    /// Books the time until now, under the setting that was in force.
+    pub(super) fn advance(&mut self, totals: Totals, now: Instant) {
+        let elapsed = now.saturating_since(self.since).as_nanos();
+        let period = &mut self.periods[usize::from(self.acting)];
+        period.elapsed += elapsed;
+        period.packets += totals.packets.saturating_sub(self.totals.packets);
+        if self.saves {
+            period.saves += elapsed;
+        }
+        let (from, until) = (tails_until(&self.totals, self.since), tails_until(&totals, now));
+        for index in 0..TAILS.len() {
+            let tail = until[index].saturating_sub(from[index]).as_nanos().min(elapsed);
+            period.tails[index] += tail;
+            if self.saves {
+                period.awake[index] += tail;
+            }
+        }
+        (self.since, self.totals) = (now, totals);
+    }
+
+    /// Notes the setting and the period from now on. Call [`Book::advance`] first.
+    pub(super) fn set(&mut self, saves: bool, acting: bool) {
+        (self.saves, self.acting) = (saves, acting);
+    }
+}
+
+/// Time within each tail after a packet, up to `now`.
+fn tails_until(totals: &Totals, now: Instant) -> [Span; 3] {
+    let since = totals.last.map_or(Span::ZERO, |last| now.saturating_since(last));
+    std::array::from_fn(|index| totals.awake[index] + since.min(TAILS[index]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn totals(last_ms: u64, packets: u64, awake_ms: [u64; 3]) -> Totals {
+        Totals { packets, last: Some(Instant::from_millis(last_ms)), awake: awake_ms.map(Span::from_millis) }
+    }
+
+    #[test]
+    fn a_packet_keeps_a_radio_in_power_save_awake_for_its_tail() {
+        let mut book = Book::new(Default::default(), Instant::ZERO, true);
+        book.set(true, true);
+        // One packet at 1 s.
+        book.advance(totals(1_000, 1, [0; 3]), Instant::from_secs(10));
+        let row = book.periods[1].row(None, Span::from_millis(100), false);
+        let asleep = row.asleep_share.unwrap();
+        assert!((asleep.high - 0.998).abs() < 1e-9 && (asleep.likely - 0.99).abs() < 1e-9);
+        assert!((asleep.low - 0.975).abs() < 1e-9);
+        // Nothing more: asleep all the time.
+        book.advance(totals(1_000, 1, [0; 3]), Instant::from_secs(20));
+        assert_eq!(book.periods[1].awake[1], 100_000_000);
+    }
+
+    #[test]
+    fn a_radio_in_active_mode_is_awake_and_one_that_only_claims_to_sleep_too() {
+        let mut book = Book::new(Default::default(), Instant::ZERO, false);
+        book.advance(totals(0, 0, [0; 3]), Instant::from_secs(10));
+        let radio = Radio::find("ar5004").unwrap();
+        let row = book.periods[0].row(Some(&radio), Span::from_millis(100), false);
+        assert_eq!(row.asleep_share, Some(Band { low: 0.0, likely: 0.0, high: 0.0 }));
+        assert!((row.power_w.unwrap().likely - radio.listen.as_watts()).abs() < 1e-9);
+        book.set(true, true);
+        book.advance(totals(0, 0, [0; 3]), Instant::from_secs(20));
+        let period = &book.periods[1];
+        assert!(
+            period.row(Some(&radio), Span::from_millis(100), true).power_w.unwrap().likely
+                > 0.99 * radio.listen.as_watts()
+        );
+        let sleeping = period.row(Some(&radio), Span::from_millis(100), false).power_w.unwrap();
+        let found = period.power_as_found(&radio, false, Span::from_millis(100)).unwrap();
+        assert!(sleeping.high < 0.5 * found.low);
+    }
+
+    #[test]
+    fn percentiles_need_enough_round_trips() {
+        let mut period = Period::default();
+        let mut delays = [0; BUCKETS];
+        delays[20] = 99;
+        period.add_delays(&delays);
+        assert_eq!(period.delay().p50_s, Some(bucket_end_s(20)));
+        assert_eq!(period.delay().p99_s, None);
+        delays[40] = 201;
+        period.add_delays(&delays);
+        assert_eq!(period.delay().p99_s, Some(bucket_end_s(40)));
+    }
+}

@@ -1,0 +1,129 @@
+//! The configuration of the station daemon. Every key has a default, so that no file is needed.
+
+use std::path::Path;
+use std::str::FromStr;
+
+use airwatt_base::Span;
+use airwatt_base::settings::Settings as _;
+use airwatt_energy::Radio;
+use airwatt_linux::metrics;
+use airwatt_proto::powersave::{LatencyGuardConfig, PowerSaveConfig};
+use serde::{Deserialize, Deserializer, de};
+
+use super::controller;
+use crate::failure::Failure;
+
+/// The configuration.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Config {
+    /// The Wi-Fi interface; needed only if there are several.
+    pub(super) interface: Option<String>,
+    /// The policy with its settings, as in a scenario.
+    pub(super) power_save: PowerSaveConfig,
+    /// The time for which the daemon only counts, as something to compare with, the first time that it runs on an interface.
+    pub(super) observe: Span,
+    /// Whether the daemon runs on a driver whose power save is known to hang the device.
+    pub(super) despite_trouble: bool,
+    /// The radio profile by which energy is estimated.
+    pub(super) radio: String,
+    /// Where metrics for Prometheus are served.
+    #[serde(deserialize_with = "address")]
+    pub(super) metrics: Option<metrics::Address>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            interface: None,
+            power_save: PowerSaveConfig::LatencyGuard(LatencyGuardConfig::default()),
+            observe: Span::from_secs(300),
+            despite_trouble: false,
+            radio: "ar5004".to_owned(),
+            metrics: None,
+        }
+    }
+}
+
+fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<metrics::Address>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    metrics::Address::from_str(&text).map(Some).map_err(de::Error::custom)
+}
+
+impl Config {
+    /// Reads and checks a file; without one, the defaults.
+    pub(super) fn read(path: Option<&Path>) -> Result<Self, Failure> {
+        let Some(path) = path else { return Ok(Self::default()) };
+        let name = path.display();
+        let text =
+            std::fs::read_to_string(path).map_err(|error| Failure::Input(format!("{name}: {error}")))?;
+        Self::parse(&text).map_err(|line| Failure::Input(format!("{name}: {line}")))
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let parsed = toml::Deserializer::parse(text).map_err(|error| error.message().to_owned())?;
+        let config: Self = serde_path_to_error::deserialize(parsed).map_err(|error| {
+            let (path, what) = (error.path().to_string(), error.inner().message());
+            if path == "." { what.to_owned() } else { format!("{path}: {what}") }
+        })?;
+        config.power_save.check().map_err(|error| format!("power_save.{error}"))?;
+        if !controller::runs(&config.power_save) {
+            let name = config.power_save.name();
+            return Err(format!("power_save.policy: expected latency-guard or active, got {name:?}"));
+        }
+        if config.observe > Span::from_secs(86_400) {
+            return Err(format!("observe: expected at most 86400 s, got {}", config.observe));
+        }
+        Radio::find(&config.radio).map_err(|error| format!("radio: {error}"))?;
+        Ok(config)
+    }
+
+    /// The profile, which was checked; a file may have gone since.
+    pub(super) fn radio(&self) -> Option<Radio> {
+        Radio::find(&self.radio).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_is_read() {
+        let text = r#"
+            interface = "wlan0"
+            observe = "0s"
+            radio = "cyw43439"
+            metrics = "127.0.0.1:9471"
+            [power_save]
+            policy = "latency-guard"
+            hold = "3s"
+        "#;
+        let config = Config::parse(text).unwrap();
+        assert_eq!(config.interface.as_deref(), Some("wlan0"));
+        assert_eq!(config.observe, Span::ZERO);
+        let guard = LatencyGuardConfig { hold: Span::from_secs(3), ..Default::default() };
+        assert_eq!(config.power_save, PowerSaveConfig::LatencyGuard(guard));
+        assert_eq!(Config::parse("").unwrap(), Config::default());
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_key() {
+        let cases = [
+            ("observe = 5", "observe: "),
+            ("obsrve = '5s'", "unknown field `obsrve`"),
+            ("observe = '2d'", "observe"),
+            ("metrics = '192.0.2.1:80'", "metrics: expected unix:PATH or a loopback address"),
+            ("radio = 'nothing'", "radio: "),
+            ("[power_save]\npolicy = 'latency-guard'\nhold = '1h'", "power_save.hold: expected"),
+            (
+                "[power_save]\npolicy = 'ba-ta'",
+                "power_save.policy: expected latency-guard or active, got \"ba-ta\"",
+            ),
+        ];
+        for (text, expected) in cases {
+            let line = Config::parse(text).unwrap_err();
+            assert!(line.contains(expected) && line.lines().count() == 1, "{text}: {line}");
+        }
+    }
+}

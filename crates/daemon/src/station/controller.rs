@@ -1,0 +1,579 @@
+//! What the daemon decides, without input or output of its own: a policy of `airwatt_proto::powersave` over the power save of a
+//! driver, and the rules of living with others who set it too.
+//!
+//! ```text
+//!   before ---- the time of observation ends ---> acting <--- a while later --- aside
+//!                                                    |                            ^
+//!                                                    +--- others set it again and again
+//! ```
+//! *Before* acting, the daemon only counts, so that there is something to compare with. While *acting*, it reads the setting
+//! every [`CHECK`]: if another program has changed it, it sets it again; if that happens [`REWRITES_MAX`] times within
+//! [`REWRITES_WITHIN`], it stands *aside* for [`ASIDE`] and leaves the setting to the other program.
+//!
+//! Left out: who the other program is, which the kernel does not say.
+
+use std::collections::VecDeque;
+
+use airwatt_base::{Instant, Machine, Span, Timeout};
+use airwatt_proto::powersave::{
+    Abilities, Demand, Fact, FlowClass, FlowSample, GuardCounts, PolicyTimer, PowerSaveConfig,
+    PowerSavePolicy, Radio, StationTimer, Window,
+};
+
+/// Time between two looks at the setting. There is no event for it. A wake-up of 200 µJ each 5 s is 40 µW.
+const CHECK: Span = Span::from_secs(5);
+/// Changes by others within this time that make the daemon stand aside, and for how long it does.
+const REWRITES_MAX: usize = 5;
+const REWRITES_WITHIN: Span = Span::from_secs(60);
+const ASIDE: Span = Span::from_secs(600);
+
+/// What comes in.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Input {
+    /// The answer to [`Output::ReadFlows`], or packets that the program in the kernel has reported.
+    Flows(Vec<FlowSample>),
+    /// The answer to [`Output::ReadSetting`].
+    Setting {
+        /// Whether power save is on.
+        found: bool,
+        /// Whether it was on when the daemon set or read it last.
+        known: bool,
+    },
+    /// The driver did not switch power save.
+    Refused,
+    /// The interface is connected, or connected to another access point: beacons come at this interval.
+    Associated(PowerSaveConfig, Span),
+    /// The interface is not connected, or is gone.
+    Left,
+    /// The interface has come back, and its power save is on or off.
+    Found(bool),
+}
+
+/// What goes out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Output {
+    /// Switch power save.
+    PowerSave(bool),
+    /// Hand in [`Input::Flows`], even if there are none.
+    ReadFlows,
+    /// Hand in [`Input::Setting`].
+    ReadSetting,
+    /// The state has changed.
+    Changed(State),
+}
+
+/// Why it wakes up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reason {
+    /// The policy decides anew.
+    Policy,
+    /// The setting is looked at.
+    Check,
+    /// The time of observation is over.
+    Begin,
+    /// The time aside is over.
+    Resume,
+}
+
+impl Reason {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Policy => "policy",
+            Self::Check => "check",
+            Self::Begin => "begin",
+            Self::Resume => "resume",
+        }
+    }
+}
+
+/// What the daemon is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// It counts, and leaves the setting as it was found, until this time.
+    Before(Instant),
+    /// Its policy decides.
+    Acting,
+    /// Another program decides, until this time.
+    Aside(Instant),
+}
+
+impl State {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Before(_) => "before",
+            Self::Acting => "acting",
+            Self::Aside(_) => "aside",
+        }
+    }
+}
+
+/// The driver's power save, as a policy acts on it.
+#[derive(Clone, Debug)]
+struct DriverRadio {
+    /// Whether power save is to be on.
+    on: bool,
+    listening_interval: Span,
+    update_at: Option<Instant>,
+    outputs: VecDeque<Output>,
+}
+
+impl Radio for DriverRadio {
+    fn abilities(&self) -> Abilities {
+        Abilities::SWITCH | Abilities::SEE_FLOWS | Abilities::DYNAMIC_PS
+    }
+    fn in_power_save(&self) -> bool {
+        self.on
+    }
+    fn backlog(&self) -> u32 {
+        0
+    }
+    fn in_service(&self) -> Option<bool> {
+        None
+    }
+    fn listening_interval(&self) -> Span {
+        self.listening_interval
+    }
+    fn set_power_save(&mut self, on: bool, _why: StationTimer) {
+        if on != self.on {
+            self.on = on;
+            self.outputs.push_back(Output::PowerSave(on));
+        }
+    }
+    fn trigger(&mut self, _why: StationTimer) {}
+    fn poll(&mut self, _why: StationTimer) {}
+    fn set_timer(&mut self, timer: PolicyTimer, at: Option<Instant>) {
+        if timer == PolicyTimer::Update {
+            self.update_at = at;
+        }
+    }
+    fn measure_air_time(&mut self) {}
+    fn grant(&mut self, _window: Window) {}
+}
+
+/// What it has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    /// Times that power save was switched.
+    pub(super) switches: u64,
+    /// Changes of the setting by other programs.
+    pub(super) rewrites: u64,
+    /// Times that the driver refused.
+    pub(super) refusals: u64,
+}
+
+/// The policies that a driver's power save can run: those that need nothing else than to switch it and to see flows.
+pub(super) fn runs(policy: &PowerSaveConfig) -> bool {
+    let offered = Abilities::SWITCH | Abilities::SEE_FLOWS | Abilities::SEE_TIM;
+    // The driver answers the TIM by itself; a policy that only waits for it would do nothing.
+    offered.contains(policy.needs()) && policy.name() != "timeout"
+}
+
+/// The state of the daemon on one interface.
+#[derive(Clone, Debug)]
+pub(super) struct Controller {
+    state: State,
+    radio: DriverRadio,
+    /// `None` while the interface is not connected.
+    policy: Option<PowerSavePolicy>,
+    /// Counts of guards of earlier associations.
+    earlier: GuardCounts,
+    check_at: Instant,
+    /// Whether the policy's timer has expired and waits for the flows.
+    reading: bool,
+    /// When others changed the setting.
+    rewritten: VecDeque<Instant>,
+    /// Whether the driver refused the last switch.
+    refused: bool,
+    counts: Counts,
+}
+
+impl Controller {
+    /// A daemon that observes until `acts_at`. `on` is the setting as it was found.
+    pub(super) fn new(on: bool, acts_at: Instant) -> Self {
+        let outputs = VecDeque::new();
+        Self {
+            state: State::Before(acts_at),
+            radio: DriverRadio { on, listening_interval: Span::MAX, update_at: None, outputs },
+            policy: None,
+            earlier: GuardCounts::default(),
+            check_at: acts_at.saturating_add(CHECK),
+            reading: false,
+            rewritten: VecDeque::new(),
+            refused: false,
+            counts: Counts::default(),
+        }
+    }
+
+    pub(super) const fn state(&self) -> State {
+        self.state
+    }
+
+    pub(super) const fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Whether the next packet that its classes make interesting is to wake it.
+    pub(super) fn waits_for_packets(&self) -> bool {
+        self.acts() && self.policy.is_some() && self.radio.update_at.is_none() && !self.reading
+    }
+
+    /// Why active mode is demanded.
+    pub(super) fn demand(&self) -> Option<Demand> {
+        self.policy.as_ref().filter(|_| self.acts()).and_then(PowerSavePolicy::guard)?.demand()
+    }
+
+    /// The class of a flow.
+    pub(super) fn class(&self, flow: u64) -> Option<FlowClass> {
+        self.policy.as_ref().and_then(PowerSavePolicy::guard)?.class(flow)
+    }
+
+    /// The classes of the flows that had a packet lately.
+    pub(super) fn flows(&self, now: Instant) -> Vec<FlowClass> {
+        let guard = self.policy.as_ref().and_then(PowerSavePolicy::guard);
+        guard.map(|guard| guard.flows(now).collect()).unwrap_or_default()
+    }
+
+    /// What the guard has counted.
+    pub(super) fn guard_counts(&self) -> GuardCounts {
+        let guard = self.policy.as_ref().and_then(PowerSavePolicy::guard);
+        let (a, b) = (self.earlier, guard.map_or_else(GuardCounts::default, |guard| guard.counts()));
+        GuardCounts {
+            demands: std::array::from_fn(|index| a.demands[index] + b.demands[index]),
+            unsolicited: a.unsolicited + b.unsolicited,
+        }
+    }
+
+    fn acts(&self) -> bool {
+        self.state == State::Acting
+    }
+
+    fn fact(&mut self, fact: Fact, now: Instant) {
+        if let Some(policy) = &mut self.policy {
+            let switches = self.radio.outputs.len();
+            policy.fact(&mut self.radio, fact, now);
+            self.counts.switches += (self.radio.outputs.len() - switches) as u64;
+        }
+    }
+
+    fn enter(&mut self, state: State, now: Instant) {
+        self.state = state;
+        self.reading = false;
+        self.radio.update_at = None;
+        self.radio.outputs.push_back(Output::Changed(state));
+        if state == State::Acting {
+            self.check_at = now + CHECK;
+            self.fact(Fact::Start, now);
+        }
+    }
+
+    fn associated(&mut self, policy: PowerSaveConfig, listening_interval: Span, now: Instant) {
+        self.earlier = self.guard_counts();
+        self.radio.listening_interval = listening_interval;
+        self.radio.update_at = None;
+        self.reading = false;
+        self.policy = Some(PowerSavePolicy::new(policy, now));
+        if self.acts() {
+            self.fact(Fact::Start, now);
+        }
+    }
+
+    fn left(&mut self) {
+        self.earlier = self.guard_counts();
+        self.policy = None;
+        self.radio.update_at = None;
+        self.reading = false;
+    }
+
+    fn flows_read(&mut self, samples: &[FlowSample], now: Instant) {
+        let reading = std::mem::take(&mut self.reading);
+        if !self.acts() {
+            return;
+        }
+        for sample in samples {
+            self.fact(Fact::Flow(*sample), now);
+        }
+        if reading && self.radio.update_at.is_some_and(|at| at <= now) {
+            self.radio.update_at = None;
+            self.fact(Fact::Timer(PolicyTimer::Update), now);
+        }
+    }
+
+    /// Handles the setting as it was read: whether another program has changed it, or the driver did not take it.
+    fn setting(&mut self, found: bool, known: bool, now: Instant) {
+        let refused = std::mem::take(&mut self.refused);
+        if !self.acts() || self.policy.is_none() {
+            return;
+        }
+        if found != known {
+            self.counts.rewrites += 1;
+            self.rewritten.push_back(now);
+            while self.rewritten.front().is_some_and(|at| now.saturating_since(*at) > REWRITES_WITHIN) {
+                self.rewritten.pop_front();
+            }
+            if self.rewritten.len() >= REWRITES_MAX {
+                self.rewritten.clear();
+                self.radio.on = found;
+                return self.enter(State::Aside(now + ASIDE), now);
+            }
+        }
+        if (refused || found != known) && found != self.radio.on {
+            self.radio.outputs.push_back(Output::PowerSave(self.radio.on));
+        }
+    }
+
+    fn next_state(&self) -> Option<(Instant, Reason)> {
+        match self.state {
+            State::Before(at) => Some((at, Reason::Begin)),
+            State::Aside(at) => Some((at, Reason::Resume)),
+            State::Acting => self.policy.is_some().then_some((self.check_at, Reason::Check)),
+        }
+    }
+}
+
+impl Machine for Controller {
+    type Input = Input;
+    type Output = Output;
+    type Reason = Reason;
+
+    fn handle_input(&mut self, input: Input, now: Instant) {
+        match input {
+            Input::Flows(samples) => self.flows_read(&samples, now),
+            Input::Setting { found, known } => self.setting(found, known, now),
+            // The next look at the setting finds the difference and tries again.
+            Input::Refused => {
+                self.refused = true;
+                self.counts.refusals += 1;
+            }
+            Input::Associated(policy, listening_interval) => self.associated(policy, listening_interval, now),
+            Input::Left => self.left(),
+            Input::Found(on) => self.radio.on = on,
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if self.radio.update_at.is_some_and(|at| at <= now) && !self.reading {
+            self.reading = true;
+            self.radio.outputs.push_back(Output::ReadFlows);
+        }
+        match self.next_state() {
+            Some((at, Reason::Check)) if at <= now => {
+                self.check_at = now + CHECK;
+                self.radio.outputs.push_back(Output::ReadSetting);
+            }
+            Some((at, _)) if at <= now => self.enter(State::Acting, now),
+            _ => {}
+        }
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        self.radio.outputs.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Timeout<Reason>> {
+        let policy = self.radio.update_at.filter(|_| !self.reading).map(|at| (at, Reason::Policy));
+        let (at, reason) = policy.into_iter().chain(self.next_state()).min_by_key(|(at, _)| *at)?;
+        Some(Timeout { at, reason })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airwatt_base::testkit::check_machine;
+    use airwatt_proto::powersave::{LatencyGuardConfig, Volume};
+
+    use super::*;
+
+    const BEACONS: Span = Span::from_micros(102_400);
+
+    fn policy() -> PowerSaveConfig {
+        PowerSaveConfig::LatencyGuard(LatencyGuardConfig::default())
+    }
+
+    fn ms(at: u64) -> Instant {
+        Instant::from_millis(at)
+    }
+
+    fn keystroke(at: u64) -> Input {
+        let sent = Volume { packets: 1, bytes: 92 };
+        let (received, at) = (Volume::default(), ms(at));
+        Input::Flows(vec![FlowSample { flow: 1, dscp: 18, sent, received, first: at, last: at }])
+    }
+
+    /// A driver whose setting others can change.
+    struct Rig {
+        controller: Controller,
+        setting: bool,
+        /// As the daemon set or read it last.
+        known: bool,
+        log: Vec<(u64, Output)>,
+        now: Instant,
+        wakeups: u64,
+    }
+
+    impl Rig {
+        fn new(found: bool, acts_at: u64) -> Self {
+            let mut controller = Controller::new(found, ms(acts_at));
+            controller.handle_input(Input::Associated(policy(), BEACONS), Instant::ZERO);
+            Self { controller, setting: found, known: found, log: Vec::new(), now: Instant::ZERO, wakeups: 0 }
+        }
+
+        fn drain(&mut self) {
+            while let Some(output) = self.controller.poll_output() {
+                self.log.push((self.now.as_nanos() / 1_000_000, output));
+                match output {
+                    Output::PowerSave(on) => (self.setting, self.known) = (on, on),
+                    Output::ReadFlows => self.controller.handle_input(Input::Flows(Vec::new()), self.now),
+                    Output::ReadSetting => {
+                        let input = Input::Setting { found: self.setting, known: self.known };
+                        self.known = self.setting;
+                        self.controller.handle_input(input, self.now);
+                    }
+                    Output::Changed(_) => {}
+                }
+            }
+        }
+
+        fn run_until(&mut self, until: u64) {
+            while let Some(at) =
+                self.controller.poll_timeout().map(|timeout| timeout.at).filter(|at| *at <= ms(until))
+            {
+                self.now = at;
+                self.wakeups += 1;
+                self.controller.handle_timeout(at);
+                self.drain();
+            }
+            self.now = ms(until);
+        }
+
+        fn input(&mut self, input: Input, at: u64) {
+            self.run_until(at);
+            self.controller.handle_input(input, self.now);
+            self.drain();
+        }
+
+        fn switches(&self) -> Vec<(u64, bool)> {
+            let switch = |(at, output): &(u64, Output)| match output {
+                Output::PowerSave(on) => Some((*at, *on)),
+                _ => None,
+            };
+            self.log.iter().filter_map(switch).collect()
+        }
+    }
+
+    #[test]
+    fn it_observes_then_saves_power_and_stays_awake_for_somebody_who_types() {
+        let mut rig = Rig::new(false, 60_000);
+        rig.input(keystroke(30_000), 30_000);
+        assert_eq!(rig.switches(), [], "nothing is touched while it observes");
+        rig.input(keystroke(70_000), 70_000);
+        rig.run_until(80_000);
+        assert_eq!(rig.switches(), [(60_000, true), (70_000, false), (72_000, true)]);
+    }
+
+    #[test]
+    fn a_quiet_hour_costs_a_look_at_the_setting_each_five_seconds_and_nothing_else() {
+        let mut rig = Rig::new(true, 0);
+        rig.run_until(3_600_000);
+        assert_eq!(rig.switches(), []);
+        assert_eq!(rig.wakeups, 1 + 720);
+    }
+
+    #[test]
+    fn it_is_a_machine_of_the_contract() {
+        let make = || {
+            let mut controller = Controller::new(true, ms(100));
+            controller.handle_input(Input::Associated(policy(), BEACONS), Instant::ZERO);
+            controller
+        };
+        let outputs = check_machine(make, &[], ms(1_000));
+        assert_eq!(outputs, [(ms(100), Output::Changed(State::Acting))]);
+    }
+
+    #[test]
+    fn what_another_program_sets_is_set_again_until_it_insists() {
+        let mut rig = Rig::new(true, 0);
+        rig.run_until(1_000);
+        rig.setting = false;
+        rig.run_until(6_000);
+        assert!(rig.setting, "set again");
+        rig.run_until(600_000);
+        for round in 0..4 {
+            rig.setting = false;
+            rig.run_until(600_001 + round * 5_000);
+            rig.run_until(605_000 + round * 5_000);
+        }
+        assert!(rig.setting);
+        rig.setting = false;
+        rig.run_until(625_000);
+        assert!(!rig.setting, "the other program has it");
+        assert!(matches!(rig.controller.state(), State::Aside(_)));
+        rig.input(keystroke(630_000), 630_000);
+        let switches = rig.switches().len();
+        rig.run_until(1_220_000);
+        assert_eq!(rig.switches().len(), switches, "nothing is touched for ten minutes");
+        rig.run_until(1_226_000);
+        assert!(rig.setting && rig.controller.state() == State::Acting);
+        assert_eq!(rig.controller.counts().rewrites, 6);
+    }
+
+    #[test]
+    fn a_driver_that_refuses_is_asked_again_at_the_next_look() {
+        let mut rig = Rig::new(true, 0);
+        rig.input(keystroke(1_000), 1_000);
+        // It said no.
+        (rig.setting, rig.known) = (true, true);
+        rig.input(Input::Refused, 1_001);
+        rig.run_until(5_000);
+        assert_eq!(rig.switches(), [(1_000, false), (3_000, true)]);
+        rig.input(keystroke(6_000), 6_000);
+        (rig.setting, rig.known) = (true, true);
+        rig.input(Input::Refused, 6_001);
+        for at in (7_000..20_000).step_by(1_000) {
+            rig.input(keystroke(at), at);
+        }
+        assert!(!rig.setting);
+        assert_eq!((rig.controller.counts().refusals, rig.controller.counts().rewrites), (2, 0));
+    }
+
+    /// The flows and the setting are read at the same time: the setting that was read is that of before.
+    #[test]
+    fn a_look_at_the_setting_beside_a_decision_is_no_change_by_others() {
+        let mut rig = Rig::new(true, 0);
+        rig.run_until(4_000);
+        rig.controller.handle_input(keystroke(4_999), ms(4_999));
+        rig.controller.handle_input(Input::Setting { found: true, known: true }, ms(5_000));
+        rig.drain();
+        assert_eq!(rig.switches(), [(4_000, false)]);
+        assert_eq!(rig.controller.counts().rewrites, 0);
+    }
+
+    #[test]
+    fn without_an_association_nothing_happens_and_the_next_one_starts_afresh() {
+        let mut rig = Rig::new(true, 0);
+        rig.input(keystroke(1_000), 1_000);
+        rig.input(Input::Left, 1_500);
+        rig.run_until(1_000_000);
+        assert_eq!(rig.controller.poll_timeout(), None);
+        assert!(!rig.setting);
+        rig.input(Input::Associated(policy(), BEACONS), 1_000_000);
+        assert!(rig.setting, "power save is the rule");
+    }
+
+    #[test]
+    fn beacons_as_frequent_as_the_bound_need_no_active_mode() {
+        let mut controller = Controller::new(true, Instant::ZERO);
+        controller.handle_input(Input::Associated(policy(), Span::from_millis(20)), Instant::ZERO);
+        let mut rig = Rig { controller, ..Rig::new(true, 0) };
+        rig.input(keystroke(1_000), 1_000);
+        rig.run_until(10_000);
+        assert_eq!(rig.switches(), []);
+    }
+
+    #[test]
+    fn policies_that_a_driver_cannot_run_are_known() {
+        let names = PowerSaveConfig::KINDS.iter().map(|kind| kind.name);
+        let run: Vec<&str> =
+            names.filter(|name| runs(&PowerSaveConfig::named(name).expect("it is listed"))).collect();
+        assert_eq!(run, ["active", "latency-guard"]);
+    }
+}

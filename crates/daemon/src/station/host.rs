@@ -1,0 +1,567 @@
+//! The host of the controller: the driver, the program that counts packets, and the control socket.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use airwatt_base::{Instant, Machine, Rate, Span};
+use airwatt_linux::changes::{Change, Changes};
+use airwatt_linux::clock::{self, Clock};
+use airwatt_linux::control::Control;
+use airwatt_linux::driver::Host;
+use airwatt_linux::event_loop::{Ready, Token};
+use airwatt_linux::metrics::Metrics;
+use airwatt_linux::signals::{Signal, Signals};
+use airwatt_linux::wireless::{Association, Event as WirelessEvent, Wireless, WirelessEvents};
+use airwatt_linux::{Error, service};
+use airwatt_proto::powersave::{Demand, LatencyGuardConfig, PowerSaveConfig};
+use tracing::{info, warn};
+
+use super::book::Book;
+use super::config::Config;
+use super::controller::{Controller, Input, Output, Reason, State};
+use super::doze::{Arrivals, Doze};
+use super::observer::{Event, Observer, Orders};
+use super::show::{self, Document, Own, Reaction};
+use super::{BEACON_INTERVAL, on_or_off, state, wifi};
+use crate::failure::Failure;
+
+/// Sources of the event loop.
+pub(super) const OBSERVER: Token = Token(0);
+pub(super) const SIGNALS: Token = Token(1);
+pub(super) const CONTROL: Token = Token(2);
+pub(super) const METRICS: Token = Token(3);
+pub(super) const GUARDIAN: Token = Token(4);
+pub(super) const WIRELESS: Token = Token(5);
+
+/// A suspend that is shorter than this is left to the timers.
+const SUSPEND_LEAST: Span = Span::from_secs(1);
+/// Time between two writes of the book.
+const KEEP: Span = Span::from_secs(600);
+/// The share of the link's rate from which on traffic saturates the air, as a divisor of ten: what TCP gets of 54 Mbit/s
+/// is about half, and the rate that the driver reports is that of its last frame.
+const SATURATION_TENTHS: u64 = 3;
+/// The window over which the program in the kernel adds up bulk, as a divisor of a second.
+const BULK_WINDOWS_PER_S: u64 = 4;
+
+pub(super) struct StationHost {
+    pub(super) config: Config,
+    pub(super) file: Option<PathBuf>,
+    pub(super) name: String,
+    /// `None` while the interface is gone.
+    index: Option<u32>,
+    /// The setting as it was found.
+    pub(super) found: bool,
+    /// The setting as it is, as far as this daemon knows.
+    on: bool,
+    pub(super) wireless: Wireless,
+    pub(super) events: WirelessEvents,
+    pub(super) observer: Observer,
+    pub(super) signals: Signals,
+    pub(super) control: Control,
+    pub(super) metrics: Option<Metrics>,
+    changes: Changes,
+    /// Whether the time of observation is over.
+    has_acted: bool,
+    association: Option<Association>,
+    arrivals: Arrivals,
+    pub(super) book: Book,
+    clock: Clock,
+    /// Inputs that outputs asked for.
+    pending: Vec<Input>,
+    /// The packet that the daemon was woken for, until active mode is reached.
+    activity: Option<Instant>,
+    /// The orders that the program has: whether it wakes the daemon, the period, and the setting.
+    armed: Option<(bool, bool, bool)>,
+    asked: Asked,
+    counts: BTreeMap<&'static str, u64>,
+    reaction: Reaction,
+    by_reason: BTreeMap<&'static str, u64>,
+    wakeups: u64,
+    suspended: Span,
+    kept_at: Instant,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Asked {
+    control: bool,
+    metrics: bool,
+    reload: bool,
+    /// The interface or its association may have changed.
+    look: bool,
+}
+
+/// What the host begins with.
+pub(super) struct Parts {
+    pub(super) config: Config,
+    pub(super) file: Option<PathBuf>,
+    pub(super) name: String,
+    pub(super) index: u32,
+    pub(super) found: bool,
+    pub(super) wireless: Wireless,
+    pub(super) observer: Observer,
+    pub(super) signals: Signals,
+    pub(super) control: Control,
+    pub(super) metrics: Option<Metrics>,
+    pub(super) changes: Changes,
+    pub(super) clock: Clock,
+}
+
+fn as_error(failure: &Failure) -> Error {
+    Error::other("the station daemon", &failure.to_string())
+}
+
+impl StationHost {
+    pub(super) fn new(parts: Parts, book: Book) -> Result<Self, Error> {
+        let events = parts.wireless.events()?;
+        Ok(Self {
+            config: parts.config,
+            file: parts.file,
+            name: parts.name,
+            index: Some(parts.index),
+            found: parts.found,
+            on: parts.found,
+            events,
+            wireless: parts.wireless,
+            observer: parts.observer,
+            signals: parts.signals,
+            control: parts.control,
+            metrics: parts.metrics,
+            changes: parts.changes,
+            has_acted: false,
+            association: None,
+            arrivals: Arrivals::new(BEACON_INTERVAL),
+            book,
+            clock: parts.clock,
+            pending: Vec::new(),
+            activity: None,
+            armed: None,
+            asked: Asked { look: true, ..Asked::default() },
+            counts: BTreeMap::new(),
+            reaction: Reaction::default(),
+            by_reason: BTreeMap::new(),
+            wakeups: 0,
+            suspended: clock::time_suspended(),
+            kept_at: Instant::ZERO,
+        })
+    }
+
+    fn count(&mut self, what: &'static str) {
+        *self.counts.entry(what).or_default() += 1;
+    }
+
+    /// Restores the setting.
+    pub(super) fn restore(&mut self) -> Result<(), Failure> {
+        crate::instance::undo(&mut self.changes)
+    }
+
+    fn guard_config(&self) -> LatencyGuardConfig {
+        match self.config.power_save {
+            PowerSaveConfig::LatencyGuard(config) => config,
+            _ => LatencyGuardConfig::default(),
+        }
+    }
+
+    /// The policy on this association: without a setting, saturation is a share of the link's rate.
+    fn policy(&self) -> PowerSaveConfig {
+        let PowerSaveConfig::LatencyGuard(mut guard) = self.config.power_save else {
+            return self.config.power_save;
+        };
+        let rate =
+            self.association.and_then(|association| association.sent_rate_bps).filter(|rate| *rate > 0);
+        if let Some(rate) = rate.filter(|_| guard.saturation == LatencyGuardConfig::default().saturation) {
+            guard.saturation = Rate::from_bps(rate * SATURATION_TENTHS / 10);
+        }
+        PowerSaveConfig::LatencyGuard(guard)
+    }
+
+    fn beacon_interval(&self) -> Span {
+        self.association.and_then(|association| association.beacon_interval).unwrap_or(BEACON_INTERVAL)
+    }
+
+    /// Books the time until now.
+    fn keep_book(&mut self, now: Instant) -> Result<(), Error> {
+        let totals = self.observer.totals().map_err(|failure| as_error(&failure))?;
+        self.book.advance(totals, now);
+        Ok(())
+    }
+
+    fn switch(&mut self, on: bool, now: Instant) -> Result<(), Error> {
+        let Some(index) = self.index else { return Ok(()) };
+        match self.wireless.set_power_save(index, on) {
+            Ok(()) => {
+                self.keep_book(now)?;
+                self.on = on;
+                self.book.set(on, self.has_acted);
+                if let Some(asked) = self.activity.take().filter(|_| !on) {
+                    let took = self.clock.now().saturating_since(asked);
+                    self.reaction.count += 1;
+                    self.reaction.max_s = self.reaction.max_s.max(took.as_secs_f64());
+                    self.reaction.over_bound += u64::from(took > self.guard_config().bound);
+                }
+                info!(power_save = on_or_off(on), "switched");
+            }
+            Err(error) if error.io().raw_os_error() == Some(rustix::io::Errno::NODEV.raw_os_error()) => {
+                self.asked.look = true;
+            }
+            Err(error) => {
+                warn!(%error, "refused");
+                self.pending.push(Input::Refused);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the setting, which others may have changed.
+    fn read_setting(&mut self, now: Instant) -> Result<(), Error> {
+        let Some(index) = self.index else { return Ok(()) };
+        match self.wireless.power_save(index) {
+            Ok(found) => {
+                // New orders each time: a report that was lost would leave the daemon asleep.
+                self.armed = None;
+                let mut inputs = Vec::new();
+                self.read_events(&mut inputs)?;
+                self.pending.append(&mut inputs);
+                let known = self.on;
+                if found != known {
+                    warn!(power_save = on_or_off(found), "another program has switched power save");
+                    self.keep_book(now)?;
+                    self.on = found;
+                    self.book.set(found, self.has_acted);
+                }
+                self.pending.push(Input::Setting { found, known });
+            }
+            Err(_) => self.asked.look = true,
+        }
+        Ok(())
+    }
+
+    /// Looks for the interface and its association anew.
+    fn look(&mut self, machine: &mut Controller, now: Instant) -> Result<(), Error> {
+        let interfaces = self.wireless.interfaces()?;
+        let found = interfaces.iter().find(|interface| interface.name == self.name && interface.is_station);
+        let index = found.map(|interface| interface.index);
+        if index != self.index {
+            self.association = None;
+            machine.handle_input(Input::Left, now);
+            self.index = None;
+            match index {
+                // One that goes again meanwhile is looked for at the next event.
+                Some(index) => match self.take(index, machine, now) {
+                    Ok(()) => self.index = Some(index),
+                    Err(error) => warn!(%error, "the interface cannot be used yet"),
+                },
+                None => {
+                    warn!(interface = self.name, "the interface is gone");
+                    self.count("vanished");
+                }
+            }
+        }
+        let index = self.index;
+        let association = match index {
+            Some(index) => self.wireless.association(index).unwrap_or(None),
+            None => None,
+        };
+        let place = |association: &Association| (association.bssid, association.beacon_interval);
+        if association.as_ref().map(place) == self.association.as_ref().map(place) && !self.asked.reload {
+            return Ok(());
+        }
+        if association.is_some() && self.association.is_some() {
+            self.count("roams");
+        }
+        self.association = association;
+        self.armed = None;
+        match association {
+            Some(association) => {
+                info!(access_point = %association.bssid, "connected");
+                self.arrivals = Arrivals::new(self.beacon_interval());
+                machine.handle_input(Input::Associated(self.policy(), self.beacon_interval()), now);
+            }
+            None => machine.handle_input(Input::Left, now),
+        }
+        Ok(())
+    }
+
+    /// Takes over an interface that has come back, which is another one to the kernel: its setting is as it is found now.
+    fn take(&mut self, index: u32, machine: &mut Controller, now: Instant) -> Result<(), Error> {
+        info!(interface = self.name, "the interface is back");
+        let before = self.wireless.power_save(index)?;
+        // What was changed went with the interface. The entry goes before a new one comes.
+        self.changes.undo()?;
+        self.wireless.set_power_save(index, before)?;
+        self.changes.make(Change::PowerSave { interface: self.name.clone(), before })?;
+        self.observer.attach(index).map_err(|failure| as_error(&failure))?;
+        (self.found, self.on) = (before, before);
+        machine.handle_input(Input::Found(before), now);
+        Ok(())
+    }
+
+    /// Orders of the program in the kernel, if they have changed.
+    fn arm(&mut self, machine: &Controller) -> Result<(), Error> {
+        let orders = (machine.waits_for_packets(), self.has_acted, self.on);
+        if self.armed == Some(orders) {
+            return Ok(());
+        }
+        let saturation = match self.policy() {
+            PowerSaveConfig::LatencyGuard(guard) => guard.saturation.as_bps(),
+            _ => 0,
+        };
+        let (armed, acting, saves) = orders;
+        self.observer
+            .arm(Orders {
+                pause: self.guard_config().hold,
+                bulk_bytes: saturation / 8 / BULK_WINDOWS_PER_S,
+                armed,
+                acting,
+                saves,
+            })
+            .map_err(|failure| as_error(&failure))?;
+        self.armed = Some(orders);
+        Ok(())
+    }
+
+    fn read_flows(&mut self) -> Result<Vec<airwatt_proto::powersave::FlowSample>, Error> {
+        self.observer.read().map_err(|failure| as_error(&failure))
+    }
+
+    /// What was reported since the last wake-up. Reports that do not wake are read whenever the daemon is awake, so that they
+    /// never fill the buffer.
+    fn read_events(&mut self, inputs: &mut Vec<Input>) -> Result<(), Error> {
+        let events = self.observer.events().map_err(|failure| as_error(&failure))?;
+        for event in events {
+            match event {
+                Event::AfterSilence(at) => {
+                    self.arrivals.add(at);
+                    // It may have waited for its beacon.
+                    self.count("unsolicited");
+                }
+                Event::Activity(at) => {
+                    self.activity = Some(at);
+                    // The program wakes once for each order.
+                    self.armed = None;
+                }
+            }
+        }
+        if self.activity.is_some() {
+            inputs.push(Input::Flows(self.read_flows()?));
+        }
+        Ok(())
+    }
+
+    fn note_suspend(&mut self, inputs: &mut Vec<Input>) -> Result<(), Error> {
+        let suspended = clock::time_suspended();
+        let span = suspended.saturating_sub(self.suspended);
+        self.suspended = suspended;
+        if span >= SUSPEND_LEAST {
+            info!(seconds = span.as_secs_f64(), "the host was suspended");
+            self.count("suspends");
+            self.asked.look = true;
+            let now = self.clock.now();
+            self.read_setting(now)?;
+            inputs.append(&mut self.pending);
+        }
+        Ok(())
+    }
+
+    fn reload(&mut self) {
+        service::reloading();
+        match Config::read(self.file.as_deref()) {
+            Ok(config) => {
+                self.config = Config { interface: self.config.interface.clone(), ..config };
+                self.asked.look = true;
+                info!("configuration read again");
+            }
+            Err(failure) => {
+                self.asked.reload = false;
+                warn!(%failure, "configuration not read; nothing has changed");
+            }
+        }
+        service::ready(&self.name);
+    }
+
+    pub(super) fn document(&mut self, machine: &Controller, now: Instant) -> Result<Document, Error> {
+        self.keep_book(now)?;
+        let mut flows: BTreeMap<&'static str, u64> = BTreeMap::new();
+        for class in machine.flows(now) {
+            *flows.entry(class.name()).or_default() += 1;
+        }
+        let (switches, guard) = (machine.counts(), machine.guard_counts());
+        let mut counts = self.counts.clone();
+        counts.extend([
+            ("switches", switches.switches),
+            ("rewrites", switches.rewrites),
+            ("refusals", switches.refusals),
+        ]);
+        let demands = [Demand::Interactive, Demand::Answer, Demand::Saturation];
+        counts.extend(demands.map(|demand| (demand.name(), guard.demands[demand as usize])));
+        let (radio, beacons) = (self.config.radio(), self.beacon_interval());
+        let periods = self.periods()?;
+        let stays_awake = self.arrivals.verdict() == Doze::StaysAwake;
+        let row = |index: usize| periods[index].row(radio.as_ref(), beacons, stays_awake);
+        let mut reaction = self.reaction;
+        reaction.bound_s = self.guard_config().bound.as_secs_f64();
+        let uptime = now.saturating_since(Instant::ZERO).as_secs_f64();
+        Ok(Document {
+            schema: 1,
+            version: env!("CARGO_PKG_VERSION"),
+            interface: self.name.clone(),
+            driver: wifi::driver(&self.name),
+            access_point: self.association.map(|association| association.bssid.to_string()),
+            beacon_interval_s: self.association.map(|_| beacons.as_secs_f64()),
+            policy: self.config.power_save.name(),
+            state: machine.state().name(),
+            power_save: self.on,
+            power_save_found: self.found,
+            demand: machine.demand().map(Demand::name),
+            radio_in_power_save: self.arrivals.verdict(),
+            arrivals: self.arrivals.len(),
+            radio: self.config.radio.clone(),
+            before: row(0),
+            with: row(1),
+            as_found_power_w: radio
+                .as_ref()
+                .and_then(|radio| periods[1].power_as_found(radio, self.found, beacons)),
+            flows,
+            counts,
+            reaction,
+            own: Own::new(uptime, self.wakeups, self.by_reason.clone(), clock::cpu_time().as_secs_f64()),
+        })
+    }
+
+    /// The periods with the delays of this run.
+    fn periods(&self) -> Result<[super::book::Period; 2], Error> {
+        let mut periods = self.book.periods.clone();
+        let delays = self.observer.delays().map_err(|failure| as_error(&failure))?;
+        periods.iter_mut().zip(&delays).for_each(|(period, delays)| period.add_delays(delays));
+        Ok(periods)
+    }
+
+    /// Writes the book for reports and for the next daemon.
+    pub(super) fn keep(&mut self, machine: &Controller, now: Instant) -> Result<(), Error> {
+        let document = self.document(machine, now)?;
+        let document = serde_json::to_value(document).expect("numbers and texts");
+        state::write(&self.name, self.found, &self.periods()?, document);
+        self.kept_at = now;
+        Ok(())
+    }
+
+    fn drain(&mut self, machine: &mut Controller, now: Instant) -> Result<(), Error> {
+        while let Some(output) = machine.poll_output() {
+            self.carry_out(output, now)?;
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, machine: &Controller, now: Instant, asked: Asked) -> Result<(), Error> {
+        let document = self.document(machine, now)?;
+        if asked.metrics {
+            let page = show::metrics(&document);
+            if let Some(metrics) = &mut self.metrics {
+                metrics.serve(|| page.clone())?;
+            }
+        }
+        if !asked.control {
+            return Ok(());
+        }
+        self.control.serve(|command| match command {
+            "status" => serde_json::to_value(&document).map_err(|error| error.to_string()),
+            "stop" => {
+                // As SIGTERM, so that there is one way to end.
+                let own = rustix::process::getpid();
+                let ended = rustix::process::kill_process(own, rustix::process::Signal::TERM);
+                ended.map(|()| serde_json::json!({ "stopping": true })).map_err(|error| error.to_string())
+            }
+            other => Err(format!("command: expected status or stop, got {other}")),
+        })
+    }
+}
+
+impl Host<Controller> for StationHost {
+    fn receive(&mut self, ready: Ready, inputs: &mut Vec<Input>) -> Result<ControlFlow<()>, Error> {
+        self.wakeups += 1;
+        self.note_suspend(inputs)?;
+        match ready.token {
+            OBSERVER => self.read_events(inputs)?,
+            CONTROL => self.asked.control = true,
+            METRICS => self.asked.metrics = true,
+            GUARDIAN => return Err(Error::other("the guardian", "it has ended; so does this")),
+            WIRELESS => {
+                for event in self.events.read()? {
+                    match event {
+                        WirelessEvent::Scan(index) if Some(index) == self.index => self.count("scans"),
+                        WirelessEvent::Scan(_) => {}
+                        _ => self.asked.look = true,
+                    }
+                }
+            }
+            _ => {
+                while let Some(signal) = self.signals.next()? {
+                    match signal {
+                        Signal::Reload => self.asked.reload = true,
+                        Signal::Terminate => return Ok(ControlFlow::Break(())),
+                    }
+                }
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn carry_out(&mut self, output: Output, now: Instant) -> Result<(), Error> {
+        match output {
+            Output::PowerSave(on) => self.switch(on, now)?,
+            Output::ReadFlows => {
+                let samples = self.read_flows()?;
+                self.pending.push(Input::Flows(samples));
+            }
+            Output::ReadSetting => self.read_setting(now)?,
+            Output::Changed(state) => {
+                self.keep_book(now)?;
+                if state == State::Acting {
+                    self.has_acted = true;
+                    // Packets of the time before are nobody's business now.
+                    drop(self.read_flows()?);
+                }
+                if let State::Aside(_) = state {
+                    warn!("another program sets power save again and again; it has it for ten minutes");
+                }
+                self.book.set(self.on, self.has_acted);
+                service::ready(&format!("{}: {}", self.name, state.name()));
+            }
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self, machine: &mut Controller, now: Instant) -> Result<(), Error> {
+        let asked = std::mem::take(&mut self.asked);
+        if asked.reload {
+            self.asked.reload = true;
+            self.reload();
+        }
+        if asked.look || self.asked.look {
+            self.look(machine, now)?;
+            self.asked = Asked::default();
+        }
+        self.drain(machine, now)?;
+        while !self.pending.is_empty() {
+            for input in std::mem::take(&mut self.pending) {
+                machine.handle_input(input, now);
+                self.drain(machine, now)?;
+            }
+        }
+        self.activity = None;
+        self.observer.want(|flow| machine.class(flow)).map_err(|failure| as_error(&failure))?;
+        self.arm(machine)?;
+        if asked.control || asked.metrics {
+            self.answer(machine, now, asked)?;
+        }
+        if now.saturating_since(self.kept_at) >= KEEP {
+            self.keep(machine, now)?;
+        }
+        Ok(())
+    }
+
+    fn wakes_up(&mut self, reason: Reason) {
+        self.wakeups += 1;
+        *self.by_reason.entry(reason.name()).or_default() += 1;
+    }
+}

@@ -1,0 +1,306 @@
+//! The packets of an interface by flow, as `bpf/station.bpf.c` counts them in the kernel.
+//!
+//! The program sleeps with everybody else: it wakes the daemon for the first packet that it was [armed](Observer::arm)
+//! for, and for no other until it is armed again. Everything else is read when the daemon is awake anyway.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::rc::Rc;
+
+use airwatt_base::{Instant, Span};
+use airwatt_linux::clock::Clock;
+use airwatt_linux::packet_tap::PacketTap;
+use airwatt_proto::powersave::{FlowClass, FlowSample, Volume};
+use libbpf_rs::{
+    MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, ProgramType, RingBuffer,
+    RingBufferBuilder,
+};
+
+use crate::failure::Failure;
+
+/// An object as the linker placed it, aligned as the structures that libbpf reads in it.
+#[repr(align(8))]
+struct Embedded<T: ?Sized>(T);
+
+static OBJECT: &Embedded<[u8]> = &Embedded(*include_bytes!(concat!(env!("OUT_DIR"), "/station.bpf.o")));
+
+/// Size of `struct key`.
+const KEY: usize = 40;
+/// Flows that are read in one system call.
+const BATCH: u32 = 128;
+/// The tails by which time awake is counted: the shortest that is known of a driver's firmware, mac80211's, and a long one.
+pub(super) const TAILS: [Span; 3] = [Span::from_millis(20), Span::from_millis(100), Span::from_millis(250)];
+/// Buckets of a histogram of delays.
+pub(super) const BUCKETS: usize = 80;
+const EVENT_ACTIVITY: u32 = 0;
+
+/// Delays by bucket: four an octave from 64 µs on.
+pub(super) type Histogram = [u64; BUCKETS];
+
+/// What the program counted of all packets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Totals {
+    pub(super) packets: u64,
+    /// Time of the last packet; `None` before the first.
+    pub(super) last: Option<Instant>,
+    /// Time within each of [`TAILS`] after a packet, up to the last packet.
+    pub(super) awake: [Span; 3],
+}
+
+/// What the daemon asks of the program.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Orders {
+    /// The pause between two episodes of a flow.
+    pub(super) pause: Span,
+    /// Bytes within a quarter of a second that are worth a wake-up; 0: none are.
+    pub(super) bulk_bytes: u64,
+    /// Whether the next packet that is wanted wakes the daemon.
+    pub(super) armed: bool,
+    /// Whether delays count for the time with the daemon, or for the time before.
+    pub(super) acting: bool,
+    /// Whether power save is on.
+    pub(super) saves: bool,
+}
+
+/// Something that the program reported.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Event {
+    /// A packet that the daemon was to be woken for.
+    Activity(Instant),
+    /// A packet of a peer after a silence of half a second in power save.
+    AfterSilence(Instant),
+}
+
+/// A flow as it was read last.
+#[derive(Clone, Copy)]
+struct Known {
+    number: u64,
+    sent: Volume,
+    received: Volume,
+    last: Instant,
+    class: Option<FlowClass>,
+}
+
+/// The program at work.
+pub(super) struct Observer {
+    // The tap is closed before the program.
+    tap: Option<PacketTap>,
+    object: Object,
+    flows: MapHandle,
+    wakes: MapHandle,
+    control: MapHandle,
+    totals: MapHandle,
+    delays: MapHandle,
+    events: MapHandle,
+    ring: RingBuffer<'static>,
+    arrived: Rc<RefCell<Vec<[u8; 16]>>>,
+    clock: Clock,
+    known: BTreeMap<[u8; KEY], Known>,
+    next: u64,
+}
+
+fn missing(error: impl std::fmt::Display) -> Failure {
+    Failure::Missing(format!("counting packets in the kernel (eBPF): {error}"))
+}
+
+impl Observer {
+    /// Loads the program. Needs `CAP_BPF`, or `CAP_SYS_ADMIN` before Linux 5.8.
+    pub(super) fn load(clock: Clock) -> Result<Self, Failure> {
+        libbpf_rs::set_print(None);
+        let mut open = ObjectBuilder::default().open_memory(&OBJECT.0).map_err(missing)?;
+        for mut program in open.progs_mut() {
+            program.set_prog_type(ProgramType::SocketFilter);
+        }
+        let object = OpenObject::load(open).map_err(missing)?;
+        let map = |name: &str| {
+            let map = object.maps().find(|map| map.name() == name).expect("the object has these maps");
+            MapHandle::try_from(&map).map_err(missing)
+        };
+        let (flows, wakes, control) = (map("flows")?, map("wakes")?, map("control")?);
+        let (totals, delays, events) = (map("totals")?, map("delays")?, map("events")?);
+        let arrived = Rc::new(RefCell::new(Vec::new()));
+        let sink = Rc::clone(&arrived);
+        let mut builder = RingBufferBuilder::new();
+        builder
+            .add(&events, move |bytes: &[u8]| {
+                sink.borrow_mut().extend(bytes.first_chunk::<16>());
+                0
+            })
+            .map_err(missing)?;
+        let ring = builder.build().map_err(missing)?;
+        let known = BTreeMap::new();
+        Ok(Self {
+            tap: None,
+            object,
+            flows,
+            wakes,
+            control,
+            totals,
+            delays,
+            events,
+            ring,
+            arrived,
+            clock,
+            known,
+            next: 0,
+        })
+    }
+
+    /// Observes this interface from now on, and no other.
+    pub(super) fn attach(&mut self, index: u32) -> Result<(), Failure> {
+        self.tap = None;
+        let program = self.object.progs().next().expect("the object has a program");
+        self.tap = Some(PacketTap::attach(program.as_fd(), index)?);
+        Ok(())
+    }
+
+    /// Gives the program new orders.
+    pub(super) fn arm(&self, orders: Orders) -> Result<(), Failure> {
+        let mut bytes = Vec::with_capacity(56);
+        let words = [orders.pause.as_nanos(), orders.bulk_bytes];
+        for word in words.into_iter().chain(TAILS.map(Span::as_nanos)) {
+            bytes.extend_from_slice(&word.to_ne_bytes());
+        }
+        for flag in [orders.armed, orders.acting, orders.saves, false] {
+            bytes.extend_from_slice(&u32::from(flag).to_ne_bytes());
+        }
+        self.control.update(&0_u32.to_ne_bytes(), &bytes, MapFlags::ANY).map_err(missing)
+    }
+
+    /// Returns what the program has reported, without waiting.
+    pub(super) fn events(&self) -> Result<Vec<Event>, Failure> {
+        self.ring.consume().map_err(missing)?;
+        let arrived = std::mem::take(&mut *self.arrived.borrow_mut());
+        Ok(arrived
+            .iter()
+            .map(|bytes| {
+                let at = self.clock.at_monotonic_ns(word(bytes, 0));
+                match half(bytes, 8) {
+                    EVENT_ACTIVITY => Event::Activity(at),
+                    _ => Event::AfterSilence(at),
+                }
+            })
+            .collect())
+    }
+
+    /// Returns the packets of each flow since the last call.
+    pub(super) fn read(&mut self) -> Result<Vec<FlowSample>, Failure> {
+        let entries = self.flows.lookup_batch(BATCH, MapFlags::ANY, MapFlags::ANY).map_err(missing)?;
+        let entries: Vec<([u8; KEY], Vec<u8>)> =
+            entries.filter_map(|(key, value)| Some((key.try_into().ok()?, value))).collect();
+        let mut known = std::mem::take(&mut self.known);
+        let mut samples = Vec::new();
+        for (key, value) in entries {
+            let time = |at| self.clock.at_monotonic_ns(word(&value, at));
+            let volume = |at| Volume { packets: word(&value, at), bytes: word(&value, at + 8) };
+            let (episode, last, sent, received) = (time(0), time(8), volume(16), volume(32));
+            let before = known.remove(&key).filter(|before| before.sent.packets <= sent.packets);
+            let before = before.unwrap_or_else(|| {
+                self.next += 1;
+                let zero = Volume::default();
+                Known { number: self.next, sent: zero, received: zero, last: episode, class: None }
+            });
+            let since = |now: Volume, before: Volume| Volume {
+                packets: now.packets.saturating_sub(before.packets),
+                bytes: now.bytes.saturating_sub(before.bytes),
+            };
+            let sample = FlowSample {
+                flow: before.number,
+                dscp: half(&value, 64) as u8,
+                sent: since(sent, before.sent),
+                received: since(received, before.received),
+                // Before a pause the packets are those of the last reading, so their first one is unknown.
+                first: episode.max(before.last),
+                last,
+            };
+            if sample.sent.packets + sample.received.packets > 0 {
+                samples.push(sample);
+            }
+            self.known.insert(key, Known { sent, received, last, ..before });
+        }
+        samples.sort_by_key(|sample| (sample.last, sample.flow));
+        Ok(samples)
+    }
+
+    /// Asks to be woken for the packets of a flow that its class makes interesting.
+    pub(super) fn want(&mut self, classes: impl Fn(u64) -> Option<FlowClass>) -> Result<(), Failure> {
+        for (key, flow) in &mut self.known {
+            let class = classes(flow.number);
+            if class == flow.class {
+                continue;
+            }
+            flow.class = class;
+            let wake: u32 = match class {
+                None | Some(FlowClass::Interactive) => 0,
+                Some(FlowClass::KeepAlive) => 1,
+                Some(FlowClass::Bulk) => 2,
+                Some(FlowClass::Background) => 3,
+            };
+            self.wakes.update(key, &wake.to_ne_bytes(), MapFlags::ANY).map_err(missing)?;
+        }
+        Ok(())
+    }
+
+    /// Returns what was counted of all packets.
+    pub(super) fn totals(&self) -> Result<Totals, Failure> {
+        let value = self.totals.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).map_err(missing)?;
+        let value = value.unwrap_or_default();
+        if value.len() < 48 {
+            return Err(missing("the totals have another form"));
+        }
+        Ok(Totals {
+            packets: word(&value, 0),
+            last: Some(word(&value, 16)).filter(|at| *at > 0).map(|at| self.clock.at_monotonic_ns(at)),
+            awake: [24, 32, 40].map(|at| Span::from_nanos(word(&value, at))),
+        })
+    }
+
+    /// Returns the delays before, and with the daemon.
+    pub(super) fn delays(&self) -> Result<[Histogram; 2], Failure> {
+        let mut histograms = [[0; BUCKETS]; 2];
+        for (index, count) in histograms.iter_mut().flatten().enumerate() {
+            let key = (index as u32).to_ne_bytes();
+            let value = self.delays.lookup(&key, MapFlags::ANY).map_err(missing)?;
+            *count = value.map_or(0, |value| word(&value, 0));
+        }
+        Ok(histograms)
+    }
+}
+
+/// Readable when the program has reported something that wakes.
+impl AsFd for Observer {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.events.as_fd()
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> u64 {
+    u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+fn half(bytes: &[u8], at: usize) -> u32 {
+    u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+/// The upper end of a bucket in seconds.
+pub(super) fn bucket_end_s(index: usize) -> f64 {
+    let quarter = |index: usize| 64e-6 * f64::from(1_u32 << (index / 4)) * (1.0 + (index % 4) as f64 / 4.0);
+    quarter(index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_follow_each_other_by_a_quarter_of_an_octave() {
+        assert!((bucket_end_s(0) - 64e-6).abs() < 1e-12);
+        assert!((bucket_end_s(1) - 80e-6).abs() < 1e-12);
+        assert!((bucket_end_s(4) - 128e-6).abs() < 1e-12);
+        for index in 1..BUCKETS {
+            let ratio = bucket_end_s(index) / bucket_end_s(index - 1);
+            assert!((1.14..=1.26).contains(&ratio), "{index}: {ratio}");
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! `status` and `report`: what the daemon does, what it has measured before it acted and since, and what it costs itself.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use airwatt_linux::control;
+use airwatt_linux::metrics::Page;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::book::{Band, PeriodRow};
+use super::doze::Doze;
+use super::{KIND, Show, instance, on_or_off, state, wifi};
+use crate::failure::Failure;
+use crate::output;
+
+/// Energy of a wake-up of the processor, and power of a processor that works: what the daemon is charged for itself.
+pub(super) const WAKEUP_J: f64 = 200e-6;
+pub(super) const CPU_W: f64 = 1.0;
+
+/// What the daemon reports.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Document {
+    pub(super) schema: u32,
+    pub(super) version: &'static str,
+    pub(super) interface: String,
+    pub(super) driver: Option<String>,
+    pub(super) access_point: Option<String>,
+    pub(super) beacon_interval_s: Option<f64>,
+    pub(super) policy: &'static str,
+    /// `before`, `acting` or `aside`.
+    pub(super) state: &'static str,
+    pub(super) power_save: bool,
+    pub(super) power_save_found: bool,
+    /// Why active mode is demanded now.
+    pub(super) demand: Option<&'static str>,
+    /// Whether the radio sleeps in power save, and the arrivals that say so.
+    pub(super) radio_in_power_save: Doze,
+    pub(super) arrivals: usize,
+    pub(super) radio: String,
+    pub(super) before: PeriodRow,
+    pub(super) with: PeriodRow,
+    /// Power that the setting as found would have taken for the packets of `with`.
+    pub(super) as_found_power_w: Option<Band>,
+    /// Flows that had a packet lately, by class.
+    pub(super) flows: BTreeMap<&'static str, u64>,
+    pub(super) counts: BTreeMap<&'static str, u64>,
+    pub(super) reaction: Reaction,
+    #[serde(rename = "self")]
+    pub(super) own: Own,
+}
+
+/// The time from a packet that asks for active mode to the driver's answer.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(super) struct Reaction {
+    pub(super) bound_s: f64,
+    pub(super) count: u64,
+    pub(super) max_s: f64,
+    pub(super) over_bound: u64,
+}
+
+/// What the daemon costs.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Own {
+    pub(super) uptime_s: f64,
+    pub(super) wakeups: u64,
+    pub(super) wakeups_by_reason: BTreeMap<&'static str, u64>,
+    pub(super) cpu_s: f64,
+    pub(super) power_w: f64,
+}
+
+impl Own {
+    pub(super) fn new(
+        uptime_s: f64,
+        wakeups: u64,
+        by_reason: BTreeMap<&'static str, u64>,
+        cpu_s: f64,
+    ) -> Self {
+        let joules = wakeups as f64 * WAKEUP_J + cpu_s * CPU_W;
+        Self { uptime_s, wakeups, wakeups_by_reason: by_reason, cpu_s, power_w: joules / uptime_s.max(1e-3) }
+    }
+}
+
+/// The same for Prometheus.
+pub(super) fn metrics(document: &Document) -> Page {
+    let mut page = Page::default();
+    let labels: [(&str, &str); 1] = [("interface", &document.interface)];
+    let flag = |value: bool| f64::from(u8::from(value));
+    page.gauge(
+        "airwatt_station_power_save",
+        "Whether power save is on.",
+        [(&labels[..], flag(document.power_save))],
+    );
+    let acting = flag(document.state == "acting");
+    page.gauge("airwatt_station_acting", "Whether the policy decides.", [(&labels[..], acting)]);
+    for (name, help, value) in [
+        (
+            "asleep_share",
+            "Estimated share of the time asleep.",
+            document.with.asleep_share.map(|band| band.likely),
+        ),
+        ("power_watts", "Estimated power of the radio.", document.with.power_w.map(|band| band.likely)),
+        ("self_power_watts", "Power of the daemon itself.", Some(document.own.power_w)),
+        ("delay_p95_seconds", "95th percentile of round trips.", document.with.delay.p95_s),
+    ] {
+        page.gauge(&format!("airwatt_station_{name}"), help, value.map(|value| (&labels[..], value)));
+    }
+    for (name, count) in &document.counts {
+        page.counter(
+            &format!("airwatt_station_{name}_total"),
+            "See docs/station.md.",
+            [(&labels[..], *count)],
+        );
+    }
+    page
+}
+
+/// The interface that is asked for, or the only one on which a daemon runs.
+fn interface(options: &Show) -> Result<String, Failure> {
+    if let Some(name) = &options.interface.interface {
+        return Ok(name.clone());
+    }
+    let mut running = crate::instance::running(KIND);
+    match running.len() {
+        1 => Ok(running.remove(0)),
+        0 => wifi::named(&options.interface),
+        _ => Err(Failure::Input(format!("--interface: expected one of {}, got none", running.join(", ")))),
+    }
+}
+
+fn ask(name: &str) -> Result<Value, Failure> {
+    control::ask(&instance(name).control_socket(), "status").map_err(|error| match error.io().kind() {
+        std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused => {
+            let off = if state::is_off(name) { "; it was switched off: airwattd station on" } else { "" };
+            Failure::Failed(format!("no station daemon runs on {name}{off}"))
+        }
+        _ => error.into(),
+    })
+}
+
+/// `airwattd station status`.
+pub(super) fn status(options: &Show) -> Result<(), Failure> {
+    let document = ask(&interface(options)?)?;
+    output::print_document(&document, options.json, |document| {
+        format!("{}\n{}", head(document), proof(document))
+    });
+    Ok(())
+}
+
+/// `airwattd station report`: as `status`, and of the last daemon if none runs.
+pub(super) fn report(options: &Show) -> Result<(), Failure> {
+    let name = interface(options)?;
+    let document = match (ask(&name), state::read(&name)) {
+        (Ok(document), _) => document,
+        (Err(_), Some(stored)) if !stored.document.is_null() => stored.document,
+        (Err(failure), _) => return Err(failure),
+    };
+    output::print_document(&document, options.json, proof);
+    Ok(())
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or("-")
+}
+
+fn head(document: &Value) -> String {
+    let mut lines = String::new();
+    let mut line = |name: &str, value: String| writeln!(lines, "{name:<16} {value}").expect("a string");
+    line("interface", format!("{} ({})", text(&document["interface"]), text(&document["driver"])));
+    line("policy", text(&document["policy"]).to_owned());
+    let state = match text(&document["state"]) {
+        "before" => "counting only, to have something to compare with",
+        "aside" => "standing aside: another program sets power save again and again",
+        _ => "acting",
+    };
+    line("state", state.to_owned());
+    let found = on_or_off(document["power_save_found"] == true);
+    let demand =
+        document["demand"].as_str().map_or(String::new(), |why| format!(", because of {why} traffic"));
+    let now = on_or_off(document["power_save"] == true);
+    line("power save", format!("{now}{demand} (found {found})"));
+    let flows: Vec<String> = document["flows"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(class, count)| format!("{count} {class}"))
+        .collect();
+    line("flows", if flows.is_empty() { "none".to_owned() } else { flows.join(", ") });
+    let own = &document["self"];
+    line(
+        "own cost",
+        format!(
+            "{:.3} mW: {} wake-ups and {:.2} s of CPU in {:.0} s",
+            own["power_w"].as_f64().unwrap_or(0.0) * 1e3,
+            own["wakeups"],
+            own["cpu_s"].as_f64().unwrap_or(0.0),
+            own["uptime_s"].as_f64().unwrap_or(0.0)
+        ),
+    );
+    lines
+}
+
+fn number(value: &Value, factor: f64, digits: usize) -> String {
+    value.as_f64().map_or_else(|| "-".to_owned(), |value| format!("{:.digits$}", value * factor))
+}
+
+fn band(value: &Value, factor: f64, digits: usize) -> String {
+    if value.is_null() {
+        return "-".to_owned();
+    }
+    let of = |key: &str| number(&value[key], factor, digits);
+    let (low, likely, high) = (of("low"), of("likely"), of("high"));
+    if low == high { likely } else { format!("{likely} ({low} to {high})") }
+}
+
+/// The table of before and with, and what it does not say.
+fn proof(document: &Value) -> String {
+    let mut lines = String::new();
+    let mut line = |line: String| writeln!(lines, "{line}").expect("a string");
+    let (before, with) = (&document["before"], &document["with"]);
+    let mut row = |name: &str, of: &dyn Fn(&Value) -> String| {
+        line(format!("{name:<24} {:>22} {:>22}", of(before), of(with)));
+    };
+    row("", &|period| {
+        if std::ptr::eq(period, before) { "before".to_owned() } else { "with airwatt".to_owned() }
+    });
+    row("time [min]", &|period| number(&period["elapsed_s"], 1.0 / 60.0, 1));
+    row("round trips", &|period| period["delay"]["round_trips"].to_string());
+    for percent in ["p50", "p95", "p99"] {
+        row(&format!("  {percent} [ms], at most"), &|period| {
+            number(&period["delay"][format!("{percent}_s")], 1e3, 1)
+        });
+    }
+    row("power save on [%]", &|period| number(&period["power_save_share"], 100.0, 1));
+    row("asleep [%], estimated", &|period| band(&period["asleep_share"], 100.0, 1));
+    row("power [mW], estimated", &|period| band(&period["power_w"], 1e3, 0));
+    if !document["as_found_power_w"].is_null() {
+        line(format!(
+            "for the same packets the setting as found would have taken {} mW",
+            band(&document["as_found_power_w"], 1e3, 0)
+        ));
+    }
+    line(format!("power by the radio profile {}; bands: tails of 20 to 250 ms", text(&document["radio"])));
+    line(match text(&document["radio_in_power_save"]) {
+        "sleeps" => "the radio sleeps in power save: packets after a silence arrive after beacons".to_owned(),
+        "stays-awake" => "the radio STAYS AWAKE although power save is on: packets arrive at any time;\n  \
+             nothing is saved with this driver, see docs/station.md"
+            .to_owned(),
+        _ => format!(
+            "whether the radio sleeps in power save is not known yet ({} of 10 to 20 arrivals)",
+            document["arrivals"]
+        ),
+    });
+    let count = |key: &str| document["counts"][key].as_u64().unwrap_or(0);
+    line(format!(
+        "{} first packets of peers after a silence may have waited for a beacon (up to {} ms)",
+        count("unsolicited"),
+        number(&document["beacon_interval_s"], 1e3, 0)
+    ));
+    let reaction = &document["reaction"];
+    line(format!(
+        "active mode came within {} ms of the packet that asked for it ({} times, {} over {} ms)",
+        number(&reaction["max_s"], 1e3, 1),
+        reaction["count"],
+        reaction["over_bound"],
+        number(&reaction["bound_s"], 1e3, 0),
+    ));
+    if count("rewrites") > 0 {
+        line(format!("another program changed power save {} times", count("rewrites")));
+    }
+    if count("refusals") > 0 {
+        line(format!("the driver refused to switch power save {} times", count("refusals")));
+    }
+    if count("scans") > 0 {
+        line(format!("{} scans, each of which delays packets by up to 150 ms", count("scans")));
+    }
+    lines
+}

@@ -1,0 +1,73 @@
+//! What outlives a daemon: its book, and whether it was switched off. Both are files in one folder, which systemd names in
+//! `STATE_DIRECTORY`.
+
+use std::path::PathBuf;
+
+use airwatt_linux::folder::Folder;
+use serde::{Deserialize, Serialize};
+use tracing::warn;
+
+use super::book::Period;
+use crate::failure::Failure;
+
+const FOLDER: &str = "/var/lib/airwatt";
+const SCHEMA: u32 = 1;
+
+/// The book of an interface as a file has it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Stored {
+    schema: u32,
+    /// The setting as it was found.
+    pub(super) found: bool,
+    pub(super) periods: [Period; 2],
+    /// The last document of the daemon, for reports while none runs.
+    pub(super) document: serde_json::Value,
+}
+
+fn folder() -> PathBuf {
+    // Of several, which no unit of this project has, the first.
+    let named = std::env::var("STATE_DIRECTORY").ok();
+    named.and_then(|names| Some(names.split(':').next()?.into())).unwrap_or_else(|| FOLDER.into())
+}
+
+fn book_file(interface: &str) -> String {
+    format!("station-{interface}.json")
+}
+
+fn off_file(interface: &str) -> String {
+    format!("station-{interface}.off")
+}
+
+/// Reads the book of an interface; `None` if there is none that fits.
+pub(super) fn read(interface: &str) -> Option<Stored> {
+    let bytes = Folder::open(&folder()).ok()??.read(&book_file(interface)).ok()??;
+    let stored: Stored = serde_json::from_slice(&bytes).ok()?;
+    (stored.schema == SCHEMA).then_some(stored)
+}
+
+/// Writes it. What fails is only worth a warning: the daemon works without.
+pub(super) fn write(interface: &str, found: bool, periods: &[Period; 2], document: serde_json::Value) {
+    let stored = Stored { schema: SCHEMA, found, periods: periods.clone(), document };
+    let text = serde_json::to_vec(&stored).expect("numbers and texts");
+    let written = Folder::create(&folder()).and_then(|folder| folder.write(&book_file(interface), &text));
+    if let Err(error) = written {
+        warn!(%error, "the book is not kept");
+    }
+}
+
+/// Whether the daemon was switched off on this interface.
+pub(super) fn is_off(interface: &str) -> bool {
+    folder().join(off_file(interface)).exists()
+}
+
+/// Switches it off, or on again, for this and all later starts.
+pub(super) fn set_off(interface: &str, off: bool) -> Result<(), Failure> {
+    if off {
+        return Ok(Folder::create(&folder())?.write(&off_file(interface), b"")?);
+    }
+    match Folder::open(&folder())? {
+        Some(folder) => Ok(folder.remove(&off_file(interface))?),
+        None => Ok(()),
+    }
+}

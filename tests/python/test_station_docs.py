@@ -1,0 +1,27 @@
+"""The simulations of docs/station.md are the output of their commands, and its sentences agree with them."""
+
+import re
+
+from conftest import ROOT
+
+import pages
+
+PAGE = ROOT / "docs" / "station.md"
+
+
+def test_the_tables_are_what_the_commands_print(airwatt, request):
+    pages.check(PAGE, airwatt.output, request.config.getoption("--bless"))
+
+
+def test_what_the_page_says_of_them():
+    tail, comb = (output for _, output in pages.shown(PAGE.read_text()))
+
+    def column(output: str, policy: str) -> list[str]:
+        return re.split(r"\s{2,}", next(line for line in output.splitlines() if line.startswith(policy + " ")))
+
+    # The reported tail: p50 49 to 127 ms, p99 0.8 to 2 s.
+    assert column(tail, "timeout:timeout=2s")[1:3] == ["116 ms", "952 ms"]
+    assert column(tail, "latency-guard:timeout=2s")[1].startswith("21.")
+    # The guard removes the comb: its slowest answer is as fast as with power save off.
+    assert column(comb, "latency-guard:timeout=20ms")[1:4] == column(comb, "active")[1:4]
+    assert column(comb, "timeout:timeout=20ms")[3] != column(comb, "active")[3]
