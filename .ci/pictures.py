@@ -1,8 +1,7 @@
 """Draws the pictures of the README, docs/topologies.md, docs/office.md and docs/models anew, by the command of each.
 
 Left out: docs/img/ackloss-rates.png and emulation-fig2.9a.png, which need root and real time (their pages say how they
-are made), and bata-*.png, which tests/reference/bata_figures.py draws from a sweep of minutes. The picture of a
-report is taken in a browser; without Chromium it stays as it is.
+are made). The picture of a report is taken in a browser; without Chromium it stays as it is.
 """
 
 import sys

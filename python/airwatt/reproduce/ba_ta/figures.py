@@ -33,11 +33,17 @@ def two_policies(access: str, axis: Axis) -> tuple[Curve, ...]:
 
 
 def figure(
-    place: str, shows: str, curves: Sequence[Curve], what: str, held: Held, by: Sequence[str] = ("policy", "wifi")
+    place: str,
+    shows: str,
+    curves: Sequence[Curve],
+    what: str,
+    held: Held,
+    by: Sequence[str] = ("policy", "wifi"),
+    beside: Sequence[Curve] = (),
 ) -> Reproduction:
-    """One quantity of several curves."""
+    """One quantity of several curves; claims may also need the runs of the curves `beside`, which are not shown."""
     axis = curves[0].axis
-    points = tuple(dict.fromkeys(point for curve in curves for point in curve.points()))
+    points = tuple(dict.fromkeys(point for curve in (*curves, *beside) for point in curve.points()))
 
     def compute(item: Reproduction, results: Results) -> Outcome:
         series = {curve.name: curve.series(results, what) for curve in curves}
@@ -72,6 +78,18 @@ def _below(home: str, curves: Curves, lower: str, higher: str, wifi: str, slight
     return claims.lower_everywhere(name, curves[f"{lower}, {wifi}"], [curves[f"{higher}, {wifi}"]], slight)
 
 
+def _worst_first(home: str, curves: Curves) -> list[Claim]:
+    """PSM's share of Active's throughput is least at the smallest buffer."""
+    found = []
+    for wifi in SETS:
+        active, psm = curves[f"active, {wifi}"], curves[f"psm, {wifi}"]
+        shares = {x: psm.mean(x) / active.mean(x) for x in psm.xs}
+        least = min(shares, key=shares.__getitem__)
+        text = f"{wifi}: buffer at which PSM's throughput over Active's is least"
+        found.append(claims.exactly(f"{home}.worst.{wifi.split()[0]}", text, psm.xs[0], least, "packets"))
+    return found
+
+
 def _psm_saves(home: str, curves: Curves, _results: Results) -> list[Claim]:
     return [_below(home, curves, "psm", "active", wifi) for wifi in SETS]
 
@@ -96,11 +114,21 @@ def _fast_buffers(home: str, curves: Curves, _results: Results) -> list[Claim]:
     found.append(claims.lower_everywhere(f"{home}.slower", psm, [curves["psm, slow Wi-Fi"]]))
     share = psm.mean(20) / curves["active, fast Wi-Fi"].mean(20)
     text = "fast Wi-Fi, 20 packets: PSM's throughput over Active's"
+    found += _worst_first(home, curves)
     return [*found, claims.between(f"{home}.small", text, "worst at small buffers", share, 0.0, 0.8)]
 
 
 def _fast_energy(home: str, curves: Curves, results: Results) -> list[Claim]:
     found = _psm_saves(home, curves, results)
+    slow_dsl = {curve.name: curve.series(results, "energy") for curve in SLOW_DSL}
+    for wifi in SETS:
+        active, psm = f"active, {wifi}", f"psm, {wifi}"
+        xs = slow_dsl[psm].xs
+        here = {x: curves[psm].mean(x) / curves[active].mean(x) for x in xs}
+        there = {x: slow_dsl[psm].mean(x) / slow_dsl[active].mean(x) for x in xs}
+        shown = "; ".join(f"{x:g}: {claims.number(here[x])} and {claims.number(there[x])}" for x in xs)
+        name, text = f"{home}.saves-less.{wifi.split()[0]}", f"{wifi}: PSM's energy over Active's, and on slow DSL"
+        found.append(claims.true(name, text, "higher", shown, claims.ON_MEANS, all(here[x] > there[x] for x in xs)))
     found += [
         claims.lower_everywhere(f"{home}.wifi.{p}", curves[f"{p}, fast Wi-Fi"], [curves[f"{p}, slow Wi-Fi"]])
         for p in ("active", "psm")
@@ -110,6 +138,7 @@ def _fast_energy(home: str, curves: Curves, results: Results) -> list[Claim]:
 
 def _wifi_buffers(home: str, curves: Curves, _results: Results) -> list[Claim]:
     found = [_below(home, curves, "psm", "active", wifi) for wifi in SETS]
+    found += _worst_first(home, curves)
     for name, lower, higher in (("active", "slow", "fast"), ("psm", "fast", "slow")):
         low, high = curves[f"{name}, {lower} Wi-Fi"], curves[f"{name}, {higher} Wi-Fi"]
         found.append(claims.lower_everywhere(f"{home}.wifi.{name}", low, [high]))
@@ -151,18 +180,26 @@ def _ripple(one: Series, above: float = 110.0) -> float:
 
 def _rtt_throughput(home: str, curves: Curves, _results: Results) -> list[Claim]:
     found = [_below(home, curves, "psm", "active", wifi, slight=True) for wifi in SETS]
-    text = "fast Wi-Fi: PSM's largest rise after a low beyond 110 ms"
-    rise = _ripple(curves["psm, fast Wi-Fi"])
-    found.append(claims.between(f"{home}.ripple", text, "ripple, 0.15 at least", rise, 0.15, 10.0))
+    for name, wifi in ((f"{home}.ripple", "fast Wi-Fi"), (f"{home}.ripple.slow", "slow Wi-Fi")):
+        text = f"{wifi}: PSM's largest rise after a low beyond 110 ms"
+        rise = _ripple(curves[f"psm, {wifi}"])
+        found.append(claims.between(name, text, "ripple, 0.15 at least", rise, 0.15, 10.0))
     for wifi in SETS:
         active = curves[f"active, {wifi}"]
         ratio = active.mean(active.xs[-1]) / active.mean(active.xs[0])
         text = f"{wifi}: Active's throughput at 310 ms over that at 10 ms"
         found.append(claims.between(f"{home}.falls.{wifi.split()[0]}", text, "falls", ratio, 0.0, 0.95))
+        bad = [f"{late:g}" for early, late in pairwise(active.xs) if active.mean(late) >= active.mean(early)]
+        name, text = (
+            f"{home}.falls.steps.{wifi.split()[0]}",
+            f"{wifi}: Active's throughput falls with each step of the RTT",
+        )
+        here = f"not at {', '.join(bad)}" if bad else "at each"
+        found.append(claims.true(name, text, "decreasing", here, claims.ON_MEANS, not bad))
     return found
 
 
-def _wifi_rtt(home: str, curves: Curves, _results: Results) -> list[Claim]:
+def _wifi_rtt(home: str, curves: Curves, results: Results) -> list[Claim]:
     slow, fast = curves["psm, slow Wi-Fi"], curves["psm, fast Wi-Fi"]
     found = [
         claims.true(
@@ -179,7 +216,27 @@ def _wifi_rtt(home: str, curves: Curves, _results: Results) -> list[Claim]:
     for rtt, paper in ((90.0, 9.0), (190.0, 4.5), (250.0, 3.0)):
         text = f"fast Wi-Fi: PSM at {rtt:g} ms, equation 6"
         found.append(claims.within(f"{home}.eq6.{rtt:g}ms", text, paper, fast.mean(rtt), 0.2, "Mbps"))
-    return found
+    avoiding = AVOIDANCE.series(results, "throughput")
+    bad = {}
+    for x in (x for x in avoiding.xs if x <= 300):
+        # Three quarters of the buffer in each of the beacon intervals that a round trip takes.
+        equation = 9.0 / (x // 100 + 1)
+        if abs(avoiding.mean(x) / equation - 1) > 0.2:
+            bad[x] = f"{x:g} ms: {claims.number(avoiding.mean(x))} of {claims.number(equation)}"
+    text = "fast Wi-Fi: PSM in congestion avoidance from the beginning, equation 6 at each RTT"
+    here = "; ".join(bad.values()) or "everywhere"
+    return [*found, claims.true(f"{home}.eq6.avoidance", text, "everywhere", here, "20 %", not bad)]
+
+
+SLOW_DSL = two_policies("slow", buffers("slow"))
+"""Figure 2, left."""
+
+AVOIDANCE = Curve(
+    "wifi", "psm", rtts("wifi"), (("wifi", "fast-wifi"), ("tcp.initial_ssthresh", "72400B")), "psm, from 50 packets"
+)
+"""Congestion avoidance from the beginning: 50 packets of 1448 bytes are half of the access point's buffer."""
+
+_BESIDE: dict[str, Sequence[Curve]] = {"fig2b.fast": SLOW_DSL, "fig6a.wifi": (AVOIDANCE,)}
 
 
 _HELD: dict[str, tuple[Held, Held]] = {
@@ -198,8 +255,10 @@ def _base(number: str, axis: Callable[[str], Axis], over: str) -> list[Reproduct
         curves = two_policies(access, axis(access))
         throughput, energy = _HELD[f"{number}.{access}"]
         shows = f"over the {over}, {shown}: Active Mode and Wi-Fi PSM"
-        made.append(figure(f"{number}a.{access}", f"Throughput {shows}", curves, "throughput", throughput))
-        made.append(figure(f"{number}b.{access}", f"Energy {shows}", curves, "energy", energy))
+        both = ((f"{number}a.{access}", "throughput", throughput), (f"{number}b.{access}", "energy", energy))
+        for place, what, held in both:
+            beside = _BESIDE.get(place, ())
+            made.append(figure(place, f"{what.capitalize()} {shows}", curves, what, held, beside=beside))
     return made
 
 

@@ -12,8 +12,9 @@ from airwatt.reproduce.publication import Numbers, Point
 CONFIGURATION = """\
 A server sends 20 MB to the mobile: server - 100 Mb/s, 5, 20 or 100 ms one way, 0 or 1 % of packets lost in
 either direction - base station - the hop of the thesis - mobile.
-* The hop, its errors (scenarios A and B) and E2TCP are those of `reproduce e2tcp`; the averages are over the
-  same good states: A 300 10 5 4 3 2 1 s, B 20 10 5 4 3 2 1 s.
+* The hop, its errors (scenarios A and B) and E2TCP are those of `reproduce e2tcp`, but for one rule: E2TCP's
+  window grows by a packet with each window of acknowledgements here, with each fifth acknowledgement there.
+  The averages are over the same good states: A 300 10 5 4 3 2 1 s, B 20 10 5 4 3 2 1 s.
 * TCP has the timers of the ns-2 of 2001. Its window is the published one of 20 packets and, beyond it,
   what the wired leg holds at 1 Mb/s: 22, 25 and 45 packets at 5, 20 and 100 ms. With 20 packets a path of
   100 ms would be limited to half of the hop's rate, and splitting would gain from that alone.
