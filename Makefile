@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 RUST := $(shell find crates -name '*.rs' -o -name '*.c' -o -name '*.h' -o -name Cargo.toml) $(shell find hosts radios scenarios -name '*.toml' 2>/dev/null)
 
-.PHONY: help build demo test test-long bench docs bless fuzz clean
+.PHONY: help build demo wheel deb test test-long bench docs bless fuzz clean
 .DEFAULT_GOAL := help
 
 help: ## Print this list
@@ -28,6 +28,16 @@ demo: build ## Build, run the main job, and say where the pictures are
 	@echo
 	@echo 'Pictures: $(OUT)/compare.png $(OUT)/analyze.png'
 
+WHEEL_OUT := target/wheels
+
+wheel: build ## Build the Python package with its core (abi3: one file for Python 3.11 and newer) into target/wheels
+	@rm -rf $(WHEEL_OUT)
+	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin build --release --out $(WHEEL_OUT) >$(VENV)/wheel.log 2>&1 || { cat $(VENV)/wheel.log >&2; exit 1; }
+	@ls $(WHEEL_OUT)/*.whl
+
+deb: wheel ## Build the Debian package for this system's Python into target/debian
+	@packaging/debian/build $$(ls $(WHEEL_OUT)/*.whl) $(DAEMON) $(CURDIR)/$(BIN)/python target/debian
+
 test: ## Run every check and test; quiet unless one fails
 	@.ci/check
 
@@ -44,12 +54,12 @@ bench: build ## Measure the engine, the shipped scenarios, and as root what ackl
 	@$(BIN)/python benches/models.py
 	@$(BIN)/python benches/store.py
 
-docs: build ## Write anew what pages and pictures show of results: README, docs/models, docs/powersave.md, docs/topologies.md, docs/sweeps.md, docs/scenario.md, docs/hosts.md, docs/img
+docs: build ## Write anew what pages and pictures show of results: README, docs/models, docs/tutorials, docs/powersave.md, docs/topologies.md, docs/sweeps.md, docs/scenario.md, docs/hosts.md, docs/img
 	@$(BIN)/python .ci/schema_types.py
 	@$(BIN)/python .ci/pictures.py
 	@$(BIN)/python tests/reference/hosts_page.py
 	@$(BIN)/python tests/reference/ns3/compare.py --tables
-	@$(BIN)/python -m pytest --bless tests/python/test_readme.py tests/python/test_models_docs.py tests/python/test_powersave_docs.py tests/python/test_topologies_docs.py tests/python/test_office_docs.py tests/python/test_sweeps_docs.py tests/python/test_keys.py
+	@$(BIN)/python -m pytest --bless tests/python/test_readme.py tests/python/test_models_docs.py tests/python/test_powersave_docs.py tests/python/test_topologies_docs.py tests/python/test_office_docs.py tests/python/test_sweeps_docs.py tests/python/test_keys.py tests/python/test_tutorials.py
 
 bless: docs ## Write fingerprints, table snapshots and pages anew, after a change of results that was meant
 	@AIRWATT_BLESS=1 cargo test -p airwatt-sim --quiet --test fingerprints

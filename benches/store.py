@@ -1,4 +1,4 @@
-"""How long a store of a million runs takes to open: `python benches/store.py [RUNS]`.
+"""How long a store of a million runs takes to open, and its report to write: `python benches/store.py [RUNS]`.
 
 The store is made of copies of one real run with other numbers, in chunks of 50 000, as runners leave them.
 """
@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import airwatt
+from airwatt import report
 from airwatt.sweeps import plan
 from airwatt.sweeps.store import SMALL_ROWS, Files
 
@@ -30,6 +31,7 @@ def main(runs: int) -> None:
             "open and read five columns": lambda: airwatt.open_store(place).to_arrow("runs", names),
             "status": store.status,
             "all columns": store.to_arrow,
+            "report": lambda: report.write(Path(folder) / "report.html", [str(place)]),
         }.items():
             wall, cpu = time.perf_counter(), time.process_time()
             read()
@@ -42,7 +44,7 @@ def make(place: Path, runs: int) -> None:
     """Fills a store."""
     points = -(-runs // SEEDS)
     one = airwatt.sweep("fast-dsl", set={"flow.application.size": "1MB"}, over={"wired.rtt": "20ms"}, policy=["psm"])
-    row = one.to_arrow().drop_columns(["policy", "wired.rtt_s"])
+    models = {what: one.to_arrow(what).drop_columns(["policy", "wired.rtt_s"]) for what in ("runs", "stations")}
     files = Files.create(place)
     keys = [f"{index:024x}" for index in range(points)]
     settings = {"point": keys, "policy": ["psm"] * points, "wired.rtt_s": np.arange(points) * 1e-3}
@@ -53,15 +55,16 @@ def make(place: Path, runs: int) -> None:
     for number, first in enumerate(range(0, runs, SMALL_ROWS)):
         rows = min(SMALL_ROWS, runs - first)
         jobs = np.arange(first, first + rows)
-        columns = {
-            name: values.take(pa.array(np.zeros(rows, np.int64)))
-            for name, values in zip(row.schema.names, row.columns, strict=True)
-        }
-        columns["point"] = pa.array([keys[job // SEEDS] for job in jobs])
-        columns["seed"] = pa.array(1 + jobs % SEEDS, pa.uint64())
-        for name in ("energy_j", "goodput_bps", "completed_s", "wall_s"):
-            columns[name] = pa.array(random.random(rows))
-        pq.write_table(pa.table(columns), files.chunk("runs", f"x-0-{number:06d}-{rows}"), compression="zstd")
+        for what, row in models.items():
+            columns = {
+                name: values.take(pa.array(np.zeros(rows, np.int64)))
+                for name, values in zip(row.schema.names, row.columns, strict=True)
+            }
+            columns["point"] = pa.array([keys[job // SEEDS] for job in jobs])
+            columns["seed"] = pa.array(1 + jobs % SEEDS, pa.uint64())
+            for name in ("energy_j", "goodput_bps", "completed_s", "wall_s") if what == "runs" else ():
+                columns[name] = pa.array(random.random(rows))
+            pq.write_table(pa.table(columns), files.chunk(what, f"x-0-{number:06d}-{rows}"), compression="zstd")
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         schema,
         transports,
     )
+    from airwatt.own import CongestionControl, Policy
     from airwatt.record import Record
     from airwatt.results import Analysis, Comparison, Result, Runs
     from airwatt.sweeps.frames import Store
@@ -44,9 +45,11 @@ __all__ = [
     "AirwattError",
     "Analysis",
     "Comparison",
+    "CongestionControl",
     "InputError",
     "Interrupted",
     "MissingFeature",
+    "Policy",
     "Quantity",
     "Record",
     "Result",
@@ -72,6 +75,7 @@ _HOMES = {
         ("SCHEMA", "AirwattError", "InputError", "MissingFeature", "Quantity", "RunError", "Scenario", "__version__"),
         "_core",
     ),
+    **dict.fromkeys(("CongestionControl", "Policy"), "own"),
     "Record": "record",
     **dict.fromkeys(("Analysis", "Comparison", "Result", "Runs"), "results"),
     **dict.fromkeys(

@@ -1,10 +1,11 @@
 """What the Rust core gives to Python. Documents cross as JSON text, columns as raw little-endian buffers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, BinaryIO, final, overload
 
 from airwatt import _settings
+from airwatt.own import CongestionControl, Policy
 
 __version__: str
 SCHEMA: int
@@ -163,12 +164,15 @@ def run(
     trace: bool = ...,
     pcapng: BinaryIO | None = ...,
     limit: str | None = ...,
+    policy: Callable[[], Policy] | None = ...,
+    congestion: Callable[[], CongestionControl] | None = ...,
     control: Control | None = ...,
 ) -> Run:
     """Simulates. Lets other threads run meanwhile; raises `RunError`, or `KeyboardInterrupt` when stopped.
 
     Into `pcapng`, a binary file object, the frames on the air are written while the run goes on. `limit` bounds the
-    events, as in `events=1e9`; beyond it the run fails.
+    events, as in `events=1e9`; beyond it the run fails. `policy` and `congestion` make mechanisms written in Python,
+    which take the place of those of the scenario; it raises what they raise.
     """
 
 def emulate(
@@ -306,6 +310,108 @@ def e2tcp_decode(packet: bytes) -> tuple[str, bytes]:
 
 def e2tcp_size(packet: bytes, *, tcp_headers: bool = ...) -> int:
     """The size in bytes that the simulator gives a packet; `tcp_headers` that of a TCP segment with its content."""
+
+@final
+class Radio:
+    """A station's radio, while its policy handles a fact. Times are in nanoseconds, sizes in bytes.
+
+    `why` is the reason under which a wake-up is counted, if a request wakes the radio; a name of `wakeups_by_reason`.
+    """
+
+    @property
+    def now_ns(self) -> int:
+        """The simulated time."""
+    @property
+    def in_power_save(self) -> bool:
+        """Whether the station is in power save: its frames carry PM = 1."""
+    @property
+    def backlog(self) -> int:
+        """The number of the user's frames that wait to be sent."""
+    @property
+    def in_service(self) -> bool | None:
+        """Whether a service period is open or a poll's answer is expected; None if the station hides it."""
+    @property
+    def listening_interval_ns(self) -> int:
+        """The longest time between two beacons that the station receives."""
+    def set_power_save(self, on: bool, *, why: str | None = ...) -> None:
+        """Enters or leaves power save, and announces it. In power save the radio dozes whenever nothing is pending.
+
+        Needs `switch`.
+        """
+    def trigger(self, *, why: str | None = ...) -> None:
+        """Asks for a service period, unless one is open or asked for. Needs `trigger`."""
+    def poll(self, *, why: str | None = ...) -> None:
+        """Asks for one buffered frame, unless one is expected or asked for. Needs `poll`."""
+    def set_timer(self, timer: str, at_ns: int | None) -> None:
+        """Sets the timer `inactivity`, `trigger` (which wakes the radio, in time) or `update`; None stops it.
+
+        Raises `ValueError` for a time in the past; in `on_timer` also for the present.
+        """
+    def measure_air_time(self) -> None:
+        """Asks for `on_air_time`, which comes after the present fact. Needs `air-time`."""
+    def grant(self, nbytes: int | None) -> None:
+        """Lets the peers of the station's connections send this many bytes; None removes the limit. Needs `grant`."""
+
+@final
+class CongestionWindow:
+    """The congestion window of a sender, while its congestion control handles an event, in bytes.
+
+    Its `on_...` methods do what the algorithm of this package does that repairs losses in the same way.
+    """
+
+    @property
+    def cwnd(self) -> int:
+        """The congestion window: one segment to 2^30 bytes. Raises `ValueError` for another number."""
+    @cwnd.setter
+    def cwnd(self, nbytes: int) -> None: ...
+    @property
+    def ssthresh(self) -> int:
+        """The slow-start threshold; 2^32 - 1 before the first loss."""
+    @ssthresh.setter
+    def ssthresh(self, nbytes: int) -> None: ...
+    @property
+    def mss(self) -> int:
+        """The maximum segment size."""
+    @property
+    def in_slow_start(self) -> bool:
+        """Whether the window still grows exponentially: it is below the threshold."""
+    def is_used_by(self, flight: int) -> bool:
+        """Whether less than a segment of the window was free with `flight` bytes in flight (RFC 7661 section 4)."""
+    def half_of(self, flight: int) -> int:
+        """Half of the data in flight, but at least two segments (RFC 5681 equation (4))."""
+    def on_ack(self, ack: Acknowledged) -> None:
+        """Grows as RFC 5681 says, unless the sender did not use the window."""
+    def on_enter_recovery(self, flight: int, duplicates: int) -> None:
+        """Reduces window and threshold at the start of fast recovery."""
+    def on_duplicate_ack(self) -> None:
+        """Inflates the window by a segment, if the algorithm does that."""
+    def on_partial_ack(self, ack: Acknowledged) -> None:
+        """Deflates the window by what was acknowledged, if the algorithm does that."""
+    def on_leave_recovery(self) -> None:
+        """Sets the window to the threshold."""
+    def on_timeout(self, flight: int, reduces: bool, recovering: bool) -> None:
+        """Sets the threshold, if the timeout `reduces` it, and the loss window of one segment."""
+    def on_ack_loss(self) -> None:
+        """Halves the window after lost acknowledgements."""
+    def on_idle(self, restart_window: int) -> None:
+        """Reduces the window to at most `restart_window` bytes."""
+
+@final
+class Acknowledged:
+    """An acknowledgement of new data."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes acknowledged for the first time."""
+    @property
+    def flight(self) -> int:
+        """Bytes that were in flight before it arrived."""
+    @property
+    def now_ns(self) -> int:
+        """Time of arrival in nanoseconds."""
+    @property
+    def srtt_ns(self) -> int:
+        """The smoothed round-trip time in nanoseconds; 0 before the first sample."""
 
 @final
 class E2tcpEndpoint:

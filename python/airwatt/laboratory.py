@@ -9,6 +9,7 @@ from typing import Any, BinaryIO, Literal, overload
 from airwatt import _core
 from airwatt._core import Control, InputError, Run, Scenario
 from airwatt.confined import in_child
+from airwatt.own import Choice, PolicyChoice, TransportChoice, choice, name_of
 from airwatt.parallel import Outcome, Progress, run_all
 from airwatt.record import Record
 from airwatt.results import Analysis, Comparison, Result, Runs
@@ -16,6 +17,8 @@ from airwatt.results import Analysis, Comparison, Result, Runs
 MAX_SEED = 2**64 - 1
 MAX_RUNS = 100_000
 _HOSTS_END_S = 15.0
+_MECHANISMS = ("policy", "transport")
+_LISTED = Choice([])
 
 ScenarioLike = str | os.PathLike[str] | Scenario
 
@@ -32,8 +35,8 @@ class Interrupted(KeyboardInterrupt):
 def run(
     scenario: ScenarioLike,
     *,
-    policy: str | None = ...,
-    transport: str | None = ...,
+    policy: PolicyChoice | None = ...,
+    transport: TransportChoice | None = ...,
     seed: int = ...,
     runs: Literal[1] = ...,
     set: Mapping[str, object] | None = ...,
@@ -46,8 +49,8 @@ def run(
 def run(
     scenario: ScenarioLike,
     *,
-    policy: str | None = ...,
-    transport: str | None = ...,
+    policy: PolicyChoice | None = ...,
+    transport: TransportChoice | None = ...,
     seed: int = ...,
     runs: int,
     set: Mapping[str, object] | None = ...,
@@ -59,8 +62,8 @@ def run(
 def run(
     scenario: ScenarioLike,
     *,
-    policy: str | None = None,
-    transport: str | None = None,
+    policy: PolicyChoice | None = None,
+    transport: TransportChoice | None = None,
     seed: int = 1,
     runs: int = 1,
     set: Mapping[str, object] | None = None,  # noqa: A002 - the name of the option
@@ -71,8 +74,10 @@ def run(
 ) -> Result | Runs:
     """Simulates a scenario: the name of one that ships, a file, or a `Scenario`.
 
-    `policy` and `transport` go to all stations and flows; `set` overrides any key of the scenario (`{"wired.rtt":
-    "20ms"}`). With `runs` over 1 the seeds are seed, seed + 1, ... and the answer is a `Runs` with means and 95 %
+    `policy` and `transport` go to all stations and flows: each a name, or a class derived from `airwatt.Policy` or
+    `airwatt.CongestionControl`, whose exceptions are raised as they are. `set` overrides any key of the scenario
+    (`{"wired.rtt": "20ms"}`). With `runs` over 1 the seeds are seed, seed + 1, ... and the answer is a `Runs` with
+    means and 95 %
     confidence intervals. `trace` keeps what the first run did (`Result.traces`, `Result.write_pcapng`); it
     does not change the result. Into `pcapng`, a binary file, the frames of the first run are written while it goes on,
     in memory that does not grow with it; it excludes `trace`. A run of more events than `limit` says
@@ -81,8 +86,10 @@ def run(
     Raises `InputError`, `RunError`, or `Interrupted` with what was finished.
     """
     check_seeds(seed, runs)
-    loaded = load(scenario, choices(policy, transport), set)
-    jobs = [job(loaded, seed + i, trace and i == 0, pcapng if i == 0 else None, limit) for i in range(runs)]
+    chosen = choice(policy, transport)
+    loaded = load(scenario, chosen.overrides, set)
+    first = (trace, pcapng)
+    jobs = [job(loaded, seed + i, *(first if i == 0 else (False, None)), limit, chosen) for i in range(runs)]
     outcome = run_all(jobs, on_progress)
     results = [Result(finished) for finished in outcome.results if finished is not None]
     if outcome.interrupted:
@@ -93,8 +100,8 @@ def run(
 def compare(
     scenario: ScenarioLike,
     *,
-    policy: Sequence[str] | None = None,
-    transport: Sequence[str] | None = None,
+    policy: Sequence[PolicyChoice] | None = None,
+    transport: Sequence[TransportChoice] | None = None,
     vary: Mapping[str, Sequence[object]] | None = None,
     seed: int = 1,
     runs: int = 1,
@@ -104,14 +111,26 @@ def compare(
 ) -> Comparison:
     """Runs the same traffic under each choice; several kinds of choice make their product.
 
+    A choice of `policy` or `transport` is a name, or a class as in `run`, which has the name of the class.
+
     `limit` holds for each run, as in `run`.
 
     Raises `InputError`, `RunError`, or `Interrupted` with what was finished.
     """
     check_seeds(seed, runs)
-    rows = product(policy=policy, transport=transport, vary=vary)
-    loaded = [load(scenario, list(row.items()), set) for row in rows]
-    jobs = [job(item, seed + i, limit=limit) for item in loaded for i in range(runs)]
+    policies = {name_of(item): item for item in policy or ()}
+    transports = {name_of(item): item for item in transport or ()}
+    rows = product(policy=_names(policy), transport=_names(transport), vary=vary)
+    chosen = [choice(policies.get(row.get("policy", "")), transports.get(row.get("transport", ""))) for row in rows]
+    loaded = [
+        load(scenario, [*item.overrides, *((key, row[key]) for key in row if key not in _MECHANISMS)], set)
+        for row, item in zip(rows, chosen, strict=True)
+    ]
+    jobs = [
+        job(item, seed + i, limit=limit, chosen=made)
+        for item, made in zip(loaded, chosen, strict=True)
+        for i in range(runs)
+    ]
     outcome = run_all(jobs, on_progress)
     return _comparison(loaded[0].name, rows, runs, outcome)
 
@@ -189,9 +208,26 @@ def job(
     trace: bool = False,
     pcapng: BinaryIO | None = None,
     limit: str | None = None,
+    chosen: Choice = _LISTED,
 ) -> Callable[[Control], Run]:
     """A run for `run_all`."""
-    return lambda control: _core.run(scenario, seed, trace=trace, pcapng=pcapng, limit=limit, control=control)
+    return lambda control: _core.run(
+        scenario,
+        seed,
+        trace=trace,
+        pcapng=pcapng,
+        limit=limit,
+        policy=chosen.policy,
+        congestion=chosen.congestion,
+        control=control,
+    )
+
+
+def _names(choices: Sequence[str | Callable[[], object]] | None) -> Sequence[str] | None:
+    """Gives the names of choices; anything but a list as it is, for the error."""
+    if choices is None or isinstance(choices, str):
+        return choices
+    return [name_of(item) for item in choices]
 
 
 def _comparison(name: str, rows: Sequence[dict[str, str]], runs: int, outcome: Outcome[Run]) -> Comparison:

@@ -14,7 +14,7 @@ def test_an_example_runs(path, tmp_path):
     done = subprocess.run([sys.executable, path, tmp_path], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout
-    assert list(tmp_path.glob("*.png"))
+    assert list(tmp_path.glob("*.png")) or "savefig" not in path.read_text()
 
 
 def test_the_citation_names_this_version():

@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 
 import airwatt as library
 from airwatt.plots import compare as compare_picture
-from airwatt.plots.reproduce import make_room_for_legends
+from airwatt.plots.reproduce import _bars, make_room_for_legends
+from airwatt.reproduce.publication import Bars, Value
 
 CAPTURE = "captures/tcp-download.pcapng"
 
@@ -80,3 +81,11 @@ def test_a_legend_is_never_clipped(entries, label):
     assert box.x1 < figure.bbox.x1
     assert box.y0 > 0
     assert axes.get_position().width * figure.get_size_inches()[0] == pytest.approx(width_inches)
+
+
+def test_ten_kinds_of_bars_look_different():
+    axes = Figure().subplots()
+    values = [Value("energy", {"transport": f"t{kind}", "place": "here"}, 1.0 + kind, None, "J") for kind in range(10)]
+    _bars(axes, Bars("energy", "place", ("transport",), "J"), values, [])
+    looks = {(bar.get_facecolor(), bar.get_hatch()) for bar in axes.patches}
+    assert len(looks) == 10

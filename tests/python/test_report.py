@@ -202,6 +202,9 @@ def test_a_store_gives_means_over_its_settings(airwatt, report, tmp_path):
     assert page.array(metric["mean"]) == pytest.approx(grouped.mean().to_numpy())
     ci95 = 4.302652729911275 * grouped.std().to_numpy() / 3**0.5
     assert page.array(metric["ci95"]) == pytest.approx(ci95, rel=1e-6)
+    stations = package.open_store(store).to_pandas("stations")
+    flows = stations.groupby(["policy", "wired.rtt_s"], sort=False)["energy_by_cause_j.flow.0"].mean()
+    assert [choice["causes"]["flow"] for choice in study["choices"]] == pytest.approx(flows.to_list())
     policies = sweep["settings"][0]
     assert [policies["values"][code] for code in page.array(policies["codes"])] == ["active"] * 3 + ["psm"] * 3
     assert "psm at 3 (100.0 %)" in study["answers"][-1]
@@ -216,6 +219,16 @@ def test_a_page_asks_nobody_for_anything_and_has_its_licence(report):
     assert not re.search(r"\b(src|href)=[\"']?(https?:|//)", page.text)
     assert "Copyright (c) 2022 Leon Sorokin" in page.text
     assert page.text.count("<script") == page.text.count("</script>") == 3
+
+
+def test_names_are_no_markup(airwatt, report, tmp_path):
+    document = airwatt("run", "idle", "--set", "duration=1s", "--json").json
+    document["scenario"] = "</script><script>alert(1)</script><b>"
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    page = report(tmp_path / "x.json")
+    assert page.view["title"] == document["scenario"]
+    assert "alert(1)</script>" not in page.text
+    assert page.text.count("</script>") == 3
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,14 @@ mod failure;
 mod host;
 mod instance;
 mod keys;
+mod manual;
 mod output;
 mod station;
 mod tunnel;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// The mechanisms of airwatt on this machine.
 #[derive(Parser)]
@@ -42,6 +43,11 @@ enum Command {
     /// Print the public key of the private key on standard input
     #[command(after_help = "Example:\n  airwattd pubkey < client.key")]
     Pubkey,
+    /// Print the completion script of a shell
+    Completion(manual::Completion),
+    /// Write the manual pages into a folder
+    #[command(hide = true)]
+    Manual(manual::Manual),
 }
 
 fn main() -> ExitCode {
@@ -55,6 +61,11 @@ fn main() -> ExitCode {
         Command::Station(station) => station::run(&station),
         Command::Genkey => keys::generate(),
         Command::Pubkey => keys::public(),
+        Command::Completion(arguments) => {
+            manual::complete(&arguments, Arguments::command());
+            Ok(())
+        }
+        Command::Manual(arguments) => manual::write(&arguments, Arguments::command()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -394,7 +394,7 @@ mod tests {
         ladder.segment(5, false, "FA", at(2_000), 100, 500, true);
         ladder.segment(10, true, "FA", 100, at(2_501), 0, true);
         let flow = ladder.flow();
-        assert_eq!((flow.direction, flow.station, flow.transport), ("down", Some(0), "tcp"));
+        assert_eq!((flow.direction, flow.station, &*flow.transport), ("down", Some(0), "tcp"));
         assert_eq!(flow.bytes_delivered, 2_500);
         assert_eq!((flow.segments_sent, flow.segments_retransmitted, flow.timeouts), (4, 1, 1));
         assert_eq!(flow.acks_lost, 1);
@@ -440,7 +440,7 @@ mod tests {
             (port == 5_001).then_some(KnownFlow { id: 4, transport: "udp", responses: None })
         })[0]
             .result;
-        assert_eq!((flow.id, flow.transport, flow.bytes_delivered, flow.segments_sent), (4, "udp", 200, 3));
+        assert_eq!((flow.id, &*flow.transport, flow.bytes_delivered, flow.segments_sent), (4, "udp", 200, 3));
     }
 
     #[test]

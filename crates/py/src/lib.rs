@@ -18,6 +18,7 @@ mod log;
 mod models;
 mod output;
 mod overhead;
+mod own;
 mod quantity;
 mod run;
 mod scenario;
@@ -58,6 +59,8 @@ mod _core {
     use crate::overhead::{
         data_overhead, efficiency, energy_efficiency, energy_overhead, radio_mixes, time_overhead,
     };
+    #[pymodule_export]
+    use crate::own::{Acknowledged, CongestionWindow, Radio};
     #[pymodule_export]
     use crate::quantity::Quantity;
     #[pymodule_export]

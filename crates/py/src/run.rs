@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use crate::control::{Control, Shared};
 use crate::errors::{AirwattError, InputError, RunError};
 use crate::output;
+use crate::own::Mechanisms;
 use crate::scenario::Scenario;
 use crate::trace::{self, Column};
 use crate::whole::Whole;
@@ -59,9 +60,11 @@ impl Run {
 }
 
 /// Simulates. Lets other threads run meanwhile; raises `RunError`, or `KeyboardInterrupt` when stopped. Into `pcapng`, a
-/// binary file object, the frames on the air are written while the run goes on; raises what it raises.
+/// binary file object, the frames on the air are written while the run goes on; raises what it raises. `policy` and `congestion`
+/// make mechanisms written in Python, which take the place of those of the scenario; raises what they raise.
 #[pyfunction]
-#[pyo3(signature = (scenario, seed, *, trace = false, pcapng = None, limit = None, control = None))]
+#[pyo3(signature = (scenario, seed, *, trace = false, pcapng = None, limit = None, policy = None, congestion = None, control = None))]
+#[expect(clippy::too_many_arguments, reason = "the keywords of a Python function")]
 pub(crate) fn run(
     py: Python<'_>,
     scenario: &Scenario,
@@ -69,12 +72,23 @@ pub(crate) fn run(
     trace: bool,
     pcapng: Option<Py<PyAny>>,
     limit: Option<&str>,
+    policy: Option<&Bound<'_, PyAny>>,
+    congestion: Option<&Bound<'_, PyAny>>,
     control: Option<&Control>,
 ) -> PyResult<Run> {
     let seed = seed.within("seed", 0, u64::MAX)?;
     let events_limit = events_limit(limit)?;
     let shared = control.map(|control| Arc::clone(&control.shared)).unwrap_or_default();
     let checked = &scenario.checked;
+    if policy.is_some() || congestion.is_some() {
+        if pcapng.is_some() {
+            return Err(InputError::new_err(
+                "pcapng: expected a run without mechanisms in Python; hint: trace=True keeps frames",
+            ));
+        }
+        let mechanisms = Mechanisms::of(policy, congestion)?;
+        return run_with(checked, seed, trace, events_limit, &mechanisms, &shared);
+    }
     let Some(file) = pcapng else {
         return py.detach(|| {
             measured(&shared, events_limit, |on_progress| {
@@ -100,6 +114,27 @@ pub(crate) fn run(
         failure
     })?;
     finished.unwrap_or_else(|| Err(AirwattError::new_err("run: has no result")))
+}
+
+/// Simulates with mechanisms written in Python. It keeps the interpreter, since letting it go and taking it back for each call
+/// would cost more than the calls.
+fn run_with(
+    checked: &sim::scenario::Scenario,
+    seed: u64,
+    trace: bool,
+    events_limit: u64,
+    mechanisms: &Mechanisms,
+    shared: &Shared,
+) -> PyResult<Run> {
+    let Mechanisms { own, failure } = mechanisms;
+    let outcome = measured(shared, events_limit, |on_progress| {
+        let mut watch = |progress| {
+            if failure.happened() { ControlFlow::Break(()) } else { on_progress(progress) }
+        };
+        sim::run_with(checked, own, seed, &mut sim::RunOptions { trace, on_progress: &mut watch })
+    });
+    // An exception explains whatever else went wrong.
+    failure.take().map_or(outcome, Err)
 }
 
 /// The largest number of events of a run, as a limit states it.
@@ -147,6 +182,7 @@ fn measured(
     }
     let sim::Run { mut result, trace, .. } = outcome.map_err(|error| match error {
         sim::RunError::Interrupted => PyKeyboardInterrupt::new_err("interrupted"),
+        sim::RunError::Mechanism(message) => InputError::new_err(message),
         other => RunError::new_err(other.to_string()),
     })?;
     result.wall_s = started.elapsed().as_secs_f64();

@@ -13,6 +13,7 @@ pub mod engine;
 pub mod live;
 pub mod media;
 pub mod net;
+mod own;
 pub mod perfetto;
 pub mod record;
 pub mod replay;
@@ -20,4 +21,5 @@ mod run;
 pub mod scenario;
 pub mod stack;
 
-pub use run::{Run, RunError, RunOptions, StreamError, run, run_to_pcapng};
+pub use own::OwnMechanisms;
+pub use run::{Run, RunError, RunOptions, StreamError, run, run_to_pcapng, run_with};

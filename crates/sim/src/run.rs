@@ -8,6 +8,7 @@ use tracing::{debug, warn};
 
 use crate::engine::Fingerprints;
 use crate::net::{Ending, Network, Plan, RunProgress};
+use crate::own::OwnMechanisms;
 use crate::record::{PcapngStream, RunResult, RunTrace};
 use crate::scenario::Scenario;
 
@@ -49,6 +50,8 @@ pub enum RunError {
     },
     /// A radio profile could not be read.
     Radio(String),
+    /// A mechanism from outside does not fit the scenario.
+    Mechanism(String),
     /// Whoever watched the run broke it off.
     Interrupted,
 }
@@ -60,7 +63,7 @@ impl fmt::Display for RunError {
             Self::ConnectionLost { scenario, flow } => {
                 write!(f, "{scenario}: flow {flow} lost its connection before it was complete")
             }
-            Self::Radio(message) => f.write_str(message),
+            Self::Radio(message) | Self::Mechanism(message) => f.write_str(message),
             Self::Interrupted => f.write_str("interrupted"),
         }
     }
@@ -73,7 +76,21 @@ impl std::error::Error for RunError {}
 /// # Errors
 /// [`RunError`] where the run did not come to its end.
 pub fn run(scenario: &Scenario, seed: u64, options: &mut RunOptions) -> Result<Run, RunError> {
-    let plan = Plan::new(scenario, seed).map_err(|error| RunError::Radio(error.to_string()))?;
+    run_with(scenario, &OwnMechanisms::default(), seed, options)
+}
+
+/// Runs `scenario` with `seed` and mechanisms from outside.
+///
+/// # Errors
+/// [`RunError`] where the run did not come to its end, or the mechanisms do not fit the scenario.
+pub fn run_with(
+    scenario: &Scenario,
+    own: &OwnMechanisms,
+    seed: u64,
+    options: &mut RunOptions,
+) -> Result<Run, RunError> {
+    let mut plan = Plan::new(scenario, seed).map_err(|error| RunError::Radio(error.to_string()))?;
+    own.put_into(&mut plan).map_err(RunError::Mechanism)?;
     let mut network = Network::new(plan, seed);
     if options.trace {
         network.trace();

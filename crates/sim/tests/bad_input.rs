@@ -478,3 +478,22 @@ fn old_keys_in_files_get_the_new_one() {
     let line = Scenario::from_text(text, "my.toml", &[]).unwrap_err().to_string();
     assert_eq!(line, "my.toml:3: station.0.policy: renamed; hint: write station.power_save.policy");
 }
+
+/// Each value out of range has a line, also where a key has no default to take its place; the same key is not repeated.
+#[test]
+fn all_values_of_a_file_that_are_out_of_range_are_reported_at_once() {
+    let text = "base = \"fast-dsl\"\n\n[wired]\nrtt = \"1000s\"\n\n[wifi]\nbase = \"fast-wifi\"\nretry_limit = 1000\n\n[[station]]\n\
+                power_save = { policy = \"timeout\", timeout = \"3h\" }\ndistance = \"400km\"\n";
+    let lines = Scenario::from_text(text, "my.toml", &[]).unwrap_err().to_string();
+    let lines: Vec<&str> = lines.lines().collect();
+    let begins = [
+        "my.toml:4: wired.rtt: ",
+        "my.toml:8: wifi.retry_limit: ",
+        "my.toml:11: station.0.power_save.timeout: ",
+    ];
+    assert_eq!(lines.len(), 4, "{lines:?}");
+    for (line, begin) in lines.iter().zip(begins) {
+        assert!(line.starts_with(begin) && line.contains("expected "), "{line}");
+    }
+    assert!(lines[3].starts_with("my.toml:12: station.0.distance: "), "{lines:?}");
+}

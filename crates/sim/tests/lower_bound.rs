@@ -116,7 +116,7 @@ fn ideal_stands_for_active_with_its_bound() {
     assert_eq!((scenario.station[0].power_save.name(), scenario.station[0].lower_bound), ("active", true));
     assert!(!scenario.station[1].lower_bound);
     let names = |scenario: &Scenario| {
-        simulate(scenario, 1).result.stations.iter().map(|station| station.policy).collect::<Vec<_>>()
+        simulate(scenario, 1).result.stations.iter().map(|station| station.policy.clone()).collect::<Vec<_>>()
     };
     assert_eq!(names(&scenario)[3..5], ["ideal", "psm"]);
     let written = Scenario::from_text(&scenario.to_toml(), "written", &[]).unwrap();

@@ -4,9 +4,10 @@
 use std::ops::ControlFlow;
 use std::process::Command;
 
+use airwatt_proto::cc::{NewReno, OwnCongestionControl};
 use airwatt_sim::record::FlowResult;
 use airwatt_sim::scenario::{Scenario, Transport};
-use airwatt_sim::{Run, RunOptions, run};
+use airwatt_sim::{OwnMechanisms, Run, RunOptions, run, run_with};
 
 const FAMILY: [&str; 5] = ["tahoe", "reno", "newreno", "sack", "cubic"];
 
@@ -34,6 +35,28 @@ fn each_transport_is_listed_runs_and_is_named() {
         assert_eq!(flow.bytes_delivered, 5_000_000);
         assert!(flow.segments_retransmitted > 0, "{name} lost nothing on a path that drops");
     }
+}
+
+/// A congestion control from outside takes the trajectory of the same one inside, and has its own name.
+#[test]
+fn an_own_congestion_control_runs_as_a_listed_one() {
+    let changes =
+        [("transport", "newreno"), ("wired.down.queue", "20packets"), ("flow.application.size", "1MB")];
+    let scenario =
+        Scenario::load("fast-dsl", &changes.map(|(key, value)| (key.to_owned(), value.to_owned()))).unwrap();
+    let with = |own: &OwnMechanisms| {
+        let mut go_on = |_| ControlFlow::Continue(());
+        run_with(&scenario, own, 1, &mut RunOptions { trace: false, on_progress: &mut go_on }).unwrap()
+    };
+    let congestion = Some(OwnCongestionControl::of::<NewReno>("mine"));
+    let (listed, own) =
+        (with(&OwnMechanisms::default()), with(&OwnMechanisms { congestion, ..OwnMechanisms::default() }));
+    // The result document has the name, and so another fingerprint.
+    let trajectory = |run: &Run| (run.fingerprints.events, run.fingerprints.frames, run.fingerprints.radios);
+    assert_eq!(trajectory(&listed), trajectory(&own));
+    assert_eq!(listed.result.stations, own.result.stations);
+    assert!(listed.result.flows[0].segments_retransmitted > 0);
+    assert_eq!(own.result.flows[0].transport, "mine");
 }
 
 /// With `+ackloss` a sender whose acknowledgements are lost on their way halves its window. Without losses it does not.

@@ -31,6 +31,7 @@ COMMANDS = (
     "keys",
     "init",
     "completion",
+    "help",
 )
 """The commands in the order of `--help`; each is a module here with a `command` and an `EPILOG`."""
 

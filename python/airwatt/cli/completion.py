@@ -12,6 +12,7 @@ from airwatt._core import InputError
 from airwatt.cli import COMMANDS
 from airwatt.cli.output import print_text
 from airwatt.cli.parameters import Argument, Option, declared
+from airwatt.cli.topics import TOPICS
 
 EPILOG = """\b
 Examples:
@@ -44,6 +45,7 @@ def _names() -> dict[str, list[str]]:
         "radios": [item["name"] for item in laboratory.radios()],
         "sweep": ["status", "resume", "retry", "export", *scenarios],
         "completion": list(SHELLS),
+        "help": [*COMMANDS, *TOPICS],
     }
     return names | dict.fromkeys(("run", "compare", "emulate", "scenarios"), scenarios)
 

@@ -50,6 +50,7 @@ _SMOOTH = 20
 _LONGEST_LEGEND = 40
 """With more entries than this a legend has two columns."""
 _MARGIN_INCHES = 0.1
+_HATCHES = ("", "/////", ".....", "xxxxx")
 _DASHES = ("-", "--", ":", "-.")
 
 
@@ -237,6 +238,10 @@ def _bars(axes: Axes, picture: Bars, values: Sequence[Value], published: Sequenc
             width=0.92 * width,
             yerr=[value.ci95 or 0.0 for value in shown],
             color=style.LINES[index % len(style.LINES)],
+            # Colours come again with hatches.
+            hatch=_HATCHES[index // len(style.LINES) % len(_HATCHES)],
+            edgecolor="white",
+            linewidth=0,
             error_kw={"elinewidth": 0.9, "capsize": 2, "ecolor": style.INK},
             label=_name(picture.by, key),
         )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from airwatt._core import RunError
+from airwatt._documents import EnergyByCause
 from airwatt.battery import Battery
 from airwatt.cli.tables import percent
 from airwatt.report import answers, numbers
@@ -35,6 +36,12 @@ _MOST_CHOICES = 24
 _MOST_ROWS = 2_000
 _CAUSE, _STATE = "energy_by_cause_j.", "state_s."
 _SUMS = ("lower_bound_j", "average_power_w", "wakeups")
+_FIXED_CAUSES = tuple(name for name in EnergyByCause.__annotations__ if name not in ("_parts", "flow"))
+_STATION_COLUMNS = [
+    "point", "energy_j", *_SUMS, "average_current_a", *(f"{_STATE}{state}" for state in STATES),
+    *(f"{_CAUSE}{cause}" for cause in _FIXED_CAUSES),
+]  # fmt: skip
+"""What is read of stations, which are many. The energy of flows is what the other causes leave of the total."""
 _RUN_METRICS = (
     numbers.ENERGY, numbers.BOUND, numbers.EXCESS, numbers.DONE, numbers.GOODPUT, numbers.POWER, numbers.CURRENT,
     numbers.CHARGE, numbers.LASTS, numbers.ASLEEP, numbers.WAKEUPS,
@@ -46,7 +53,7 @@ def study_of(store: Store, name: str, pack: Pack, battery: Battery | None) -> St
     table = store.to_arrow("runs", _run_columns(store))
     if not table.num_rows:
         raise RunError(f"{name}: expected a store with finished runs, got one without")
-    grid = Grid(table, store.to_arrow("stations"), battery)
+    grid = Grid(table, store.to_arrow("stations", _STATION_COLUMNS), battery)
     choices, pooled = grid.choices()
     answers.mark_best(choices)
     status = store.status()
@@ -114,8 +121,10 @@ class Grid:
         names = stations.schema.names
         codes, keys = labelled(stations["point"])
         place = np.array([points.get(key, -1) for key in keys])[codes] if keys else np.zeros(0, np.int64)
-        sums = [name for name in names if name in _SUMS or name.startswith((_CAUSE, _STATE))]
+        sums = ["energy_j", *_SUMS, *(name for name in names if name.startswith((_CAUSE, _STATE)))]
         self.sums = {name: _sum(place, _numbers(stations[name]), self.points) / self.runs for name in sums}
+        fixed = [self.sums[f"{_CAUSE}{cause}"] for cause in _FIXED_CAUSES]
+        self.sums[f"{_CAUSE}flow"] = np.maximum(self.sums.pop("energy_j") - np.sum(fixed, axis=0), 0.0)
         count = _sum(place, np.ones(len(place)), self.points) / self.runs
         energy = self.metrics["energy_j"][0]
         none = np.full(self.points, np.nan)
@@ -175,7 +184,7 @@ class Grid:
         words = words or next((one for one in self.settings if len(one.values) <= _MOST_CHOICES), None)
         if words is None:
             return [
-                self._choice("all points", np.arange(self.points))
+                self._choice("every point", np.arange(self.points))
             ], "Numbers are means over all points of the grid."
         found = [
             self._choice(words.text(code), np.flatnonzero(words.codes == code)) for code in range(len(words.values))
@@ -197,11 +206,11 @@ class Grid:
         metrics = {key: Estimate(mean(self.metrics[key][0]), interval(key)) for key in self.metrics}
         own = self._run == points[0]
         values = {name: column[own].tolist() for name, column in self.values.items()} if single else {}
-        causes: dict[str, float] = {}
-        for name, column in self.sums.items():
-            if name.startswith(_CAUSE):
-                cause = name.removeprefix(_CAUSE).partition(".")[0]
-                causes[cause] = causes.get(cause, 0.0) + float(np.nan_to_num(column[points]).mean())
+        causes = {
+            name.removeprefix(_CAUSE): float(np.nan_to_num(column[points]).mean())
+            for name, column in self.sums.items()
+            if name.startswith(_CAUSE)
+        }
         states = {
             state: float(np.nan_to_num(self.sums[f"{_STATE}{state}"][points]).mean())
             for state in STATES

@@ -1,25 +1,30 @@
 //! The part that all algorithms share: the window of RFC 5681, which grows by slow start and congestion avoidance, and
 //! the reactions to a timeout and to idleness. A [`WindowRule`] defines where an algorithm differs.
 
+use std::fmt;
+
 use super::{Acknowledged, CongestionConfig, CongestionWindow, Growth, Recovery};
 
 /// The window with RFC 5681's growth.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Classic {
-    pub(super) window: CongestionWindow,
+pub struct Classic {
+    /// The window and the threshold.
+    pub window: CongestionWindow,
     growth: Growth,
     /// Bytes acknowledged in congestion avoidance that have not yet increased the window.
     counted: u32,
 }
 
 impl Classic {
-    pub(super) fn new(config: &CongestionConfig) -> Self {
+    /// The window of a new connection.
+    pub fn new(config: &CongestionConfig) -> Self {
         let CongestionConfig { mss, initial_window, initial_ssthresh, growth, .. } = *config;
         let window = CongestionWindow { cwnd: initial_window, ssthresh: initial_ssthresh, mss };
         Self { window, growth, counted: 0 }
     }
 
-    pub(super) fn on_ack(&mut self, ack: Acknowledged) {
+    /// Grows the window by slow start or congestion avoidance, unless the sender did not use it.
+    pub fn on_ack(&mut self, ack: Acknowledged) {
         if !self.window.is_used_by(ack.flight) {
             return;
         }
@@ -32,7 +37,7 @@ impl Classic {
 
     /// RFC 5681 equation (2): grows by at most one segment for each ACK. A receiver that splits its ACKs, or an ACK of
     /// much data that had arrived before a timeout, thus causes no burst.
-    pub(super) fn slow_start(&mut self, bytes: u32) {
+    pub fn slow_start(&mut self, bytes: u32) {
         self.window.grow(bytes.min(self.window.mss));
     }
 
@@ -56,51 +61,72 @@ impl Classic {
 
     /// RFC 5681 section 3.2 step 2: sets the threshold to half of the data in flight, and resets the count of
     /// acknowledged bytes.
-    pub(super) fn halve(&mut self, flight: u32) {
+    pub fn halve(&mut self, flight: u32) {
         self.window.ssthresh = self.window.half_of(flight);
         self.counted = 0;
     }
 
     /// RFC 5681 section 3.2 step 3: sets the window to the threshold plus the segments that have left the network.
-    pub(super) fn inflate(&mut self, duplicates: u32) {
+    pub fn inflate(&mut self, duplicates: u32) {
         self.window.cwnd = self.window.ssthresh;
         self.window.grow(duplicates.saturating_mul(self.window.mss));
     }
 
     /// Sets the window to the threshold.
-    pub(super) fn deflate(&mut self) {
+    pub fn deflate(&mut self) {
         self.window.cwnd = self.window.ssthresh;
         self.counted = 0;
     }
 
     /// Sets the loss window, and this threshold.
-    pub(super) fn enter_loss(&mut self, ssthresh: u32) {
+    pub fn enter_loss(&mut self, ssthresh: u32) {
         self.window.ssthresh = ssthresh;
         self.window.set_loss_window();
         self.counted = 0;
     }
 
-    fn on_idle(&mut self, restart_window: u32) {
+    /// RFC 5681 section 3.1: sets the threshold by equation (4), and the loss window of one segment. Unless the timeout
+    /// `reduces` the threshold, it is kept: a further timeout for the same segment carries no new information. In fast recovery the flight
+    /// includes the data that the inflated window released, several times what the path carries. Equation (4) is a
+    /// bound ("no more than"), so the threshold that the first loss set is kept, as in Linux. Otherwise a recovery of
+    /// many losses would repeatedly end in the same overshoot.
+    pub fn on_timeout(&mut self, flight: u32, reduces: bool, recovering: bool) {
+        let CongestionWindow { ssthresh, .. } = self.window;
+        let half = self.window.half_of(flight);
+        let lowered = if recovering { half.min(ssthresh) } else { half };
+        self.enter_loss(if reduces { lowered } else { ssthresh });
+    }
+
+    /// Algorithm 1 of the thesis that [`super::AckLoss`] follows: halves the window, to at least one segment, and sets
+    /// the threshold to it.
+    pub fn on_ack_loss(&mut self) {
+        let CongestionWindow { cwnd, mss, .. } = self.window;
+        self.window.ssthresh = (cwnd / 2).max(mss);
+        self.deflate();
+    }
+
+    /// RFC 5681 section 4.1: the window falls back to at most this number of bytes.
+    pub fn on_idle(&mut self, restart_window: u32) {
         self.window.cwnd = self.window.cwnd.min(restart_window);
         self.counted = 0;
     }
 }
 
-/// The hooks of one algorithm; [`super::CongestionControl`] documents when each is called.
-pub(super) trait WindowRule {
-    /// How the sender repairs losses.
-    const RECOVERY: Recovery;
-
-    fn new(classic: Classic) -> Self;
-
+/// The hooks of one algorithm; [`super::CongestionControl`] documents when each is called. What an algorithm does not
+/// override is RFC 5681.
+pub trait WindowRule: fmt::Debug + Send + Sync + CloneRule {
+    /// The shared part.
     fn classic(&self) -> &Classic;
 
+    /// The shared part, to be changed.
     fn classic_mut(&mut self) -> &mut Classic;
 
+    /// See [`super::CongestionControl::on_ack`].
     fn on_ack(&mut self, ack: Acknowledged) {
         self.classic_mut().on_ack(ack);
     }
 
+    /// See [`super::CongestionControl::enter_recovery`].
     fn enter_recovery(&mut self, flight: u32, duplicates: u32);
 
     /// Only algorithms that inflate the window override this.
@@ -109,32 +135,45 @@ pub(super) trait WindowRule {
     /// Only algorithms that inflate the window override this.
     fn on_partial_ack(&mut self, _ack: Acknowledged) {}
 
+    /// See [`super::CongestionControl::leave_recovery`].
     fn leave_recovery(&mut self) {
         self.classic_mut().deflate();
     }
 
-    /// RFC 5681 section 3.1: sets the threshold by equation (4), and the loss window of one segment. Unless the timeout
-    /// `reduces` the threshold, it is kept: a further timeout for the same segment carries no new information. In fast recovery the flight
-    /// includes the data that the inflated window released, several times what the path carries. Equation (4) is a
-    /// bound ("no more than"), so the threshold that the first loss set is kept, as in Linux. Otherwise a recovery of
-    /// many losses would repeatedly end in the same overshoot.
+    /// See [`super::CongestionControl::on_timeout`].
     fn on_timeout(&mut self, flight: u32, reduces: bool, recovering: bool) {
-        let CongestionWindow { ssthresh, .. } = self.classic().window;
-        let half = self.classic().window.half_of(flight);
-        let lowered = if recovering { half.min(ssthresh) } else { half };
-        self.classic_mut().enter_loss(if reduces { lowered } else { ssthresh });
+        self.classic_mut().on_timeout(flight, reduces, recovering);
     }
 
-    /// Algorithm 1 of the thesis that [`super::AckLoss`] follows: halves the window, to at least one segment, and sets
-    /// the threshold to it.
+    /// See [`super::CongestionControl::on_ack_loss`].
     fn on_ack_loss(&mut self) {
-        let CongestionWindow { cwnd, mss, .. } = self.classic().window;
-        self.classic_mut().window.ssthresh = (cwnd / 2).max(mss);
-        self.classic_mut().deflate();
+        self.classic_mut().on_ack_loss();
     }
 
+    /// See [`super::CongestionControl::on_idle`].
     fn on_idle(&mut self, restart_window: u32) {
         self.classic_mut().on_idle(restart_window);
+    }
+}
+
+/// A [`WindowRule`] that a connection begins with.
+pub trait Algorithmic: WindowRule + Sized {
+    /// How the sender repairs losses.
+    const RECOVERY: Recovery;
+
+    /// The rule of a new connection.
+    fn new(classic: Classic) -> Self;
+}
+
+/// Copies a rule whose type is not known. Implemented for every rule that is `Clone`.
+pub trait CloneRule {
+    /// A copy with the same state.
+    fn boxed_clone(&self) -> Box<dyn WindowRule>;
+}
+
+impl<R: WindowRule + Clone + 'static> CloneRule for R {
+    fn boxed_clone(&self) -> Box<dyn WindowRule> {
+        Box::new(self.clone())
     }
 }
 

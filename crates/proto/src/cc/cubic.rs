@@ -9,7 +9,7 @@
 
 use airwatt_base::{Instant, Span};
 
-use super::classic::{Classic, WindowRule, over_classic};
+use super::classic::{Algorithmic, Classic, WindowRule, over_classic};
 use super::{Acknowledged, CongestionWindow, Recovery};
 
 /// C = 0.4 segments per second cubed (RFC 9438 section 5.1), as a fraction.
@@ -142,15 +142,17 @@ impl Cubic {
     }
 }
 
-impl WindowRule for Cubic {
+impl Algorithmic for Cubic {
     /// RFC 9438 leaves the recovery open (section 3.1 asks for RFC 6675 or better); the scoreboard is that of Linux.
     const RECOVERY: Recovery = Recovery::Scoreboard;
-
-    over_classic!();
 
     fn new(classic: Classic) -> Self {
         Self { classic, epoch: None, w_max: None, prior: 0 }
     }
+}
+
+impl WindowRule for Cubic {
+    over_classic!();
 
     fn on_ack(&mut self, ack: Acknowledged) {
         if !self.classic.window.is_used_by(ack.flight) {

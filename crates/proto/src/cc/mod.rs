@@ -14,6 +14,7 @@ mod ackloss;
 mod classic;
 mod cubic;
 mod newreno;
+mod own;
 mod reno;
 mod sack;
 mod tahoe;
@@ -26,9 +27,10 @@ pub use ackloss::{
     AckLoss, AckLossConfig, AckLossRule, AckLossState, Advance, Counting, SegmentsPerAck, StretchConfig,
     TimestampEvidence,
 };
-use classic::{Classic, WindowRule};
+pub use classic::{Algorithmic, Classic, CloneRule, WindowRule};
 pub use cubic::Cubic;
 pub use newreno::NewReno;
+pub use own::{OwnCongestionControl, OwnRule};
 pub use reno::Reno;
 pub use sack::Sack;
 pub use tahoe::Tahoe;
@@ -177,7 +179,7 @@ macro_rules! algorithms {
             /// How the sender repairs losses.
             pub const fn recovery(self) -> Recovery {
                 match self {
-                    $(Self::$algorithm => <$rule as WindowRule>::RECOVERY),+
+                    $(Self::$algorithm => <$rule as Algorithmic>::RECOVERY),+
                 }
             }
         }
@@ -185,7 +187,9 @@ macro_rules! algorithms {
         /// A congestion control of any algorithm.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum CongestionControl {
-            $(#[doc = $text] $algorithm($rule)),+
+            $(#[doc = $text] $algorithm($rule),)+
+            /// One from outside this crate.
+            Own(OwnRule),
         }
 
         impl CongestionControl {
@@ -193,7 +197,26 @@ macro_rules! algorithms {
             pub fn new(config: &CongestionConfig) -> Self {
                 let classic = Classic::new(config);
                 match config.algorithm {
-                    $(Algorithm::$algorithm => Self::$algorithm(<$rule as WindowRule>::new(classic))),+
+                    $(Algorithm::$algorithm => Self::$algorithm(<$rule as Algorithmic>::new(classic))),+
+                }
+            }
+
+            /// Creates one from outside this crate for a new connection. The algorithm of `config` has no effect.
+            pub fn own(own: &OwnCongestionControl, config: &CongestionConfig) -> Self {
+                Self::Own(own.make(Classic::new(config)))
+            }
+
+            fn classic(&self) -> &Classic {
+                match self {
+                    $(Self::$algorithm(rule) => rule.classic(),)+
+                    Self::Own(rule) => rule.as_rule().classic(),
+                }
+            }
+
+            fn classic_mut(&mut self) -> &mut Classic {
+                match self {
+                    $(Self::$algorithm(rule) => rule.classic_mut(),)+
+                    Self::Own(rule) => rule.as_rule_mut().classic_mut(),
                 }
             }
         }
@@ -205,7 +228,11 @@ macro_rules! algorithms {
         macro_rules! dispatch {
             ($d control:expr, $d rule:ident => $d call:expr) => {
                 match $d control {
-                    $(CongestionControl::$algorithm($d rule) => $d call),+
+                    $(CongestionControl::$algorithm($d rule) => $d call,)+
+                    CongestionControl::Own(own) => {
+                        let $d rule = own.as_rule_mut();
+                        $d call
+                    }
                 }
             };
         }
@@ -224,7 +251,7 @@ algorithms! {
 impl CongestionControl {
     /// The current window and threshold.
     pub fn window(&self) -> &CongestionWindow {
-        &dispatch!(self, control => control.classic()).window
+        &self.classic().window
     }
 
     /// The congestion window in bytes.
@@ -286,12 +313,12 @@ impl CongestionControl {
     pub fn undo(&mut self, before: &Self) {
         let cwnd = self.cwnd();
         self.clone_from(before);
-        let window = &mut dispatch!(self, control => control.classic_mut()).window;
+        let window = &mut self.classic_mut().window;
         window.cwnd = window.cwnd.max(cwnd);
     }
 
     /// A SYN was lost: the first window is one segment (RFC 5681 section 3.1).
     pub fn on_lost_syn(&mut self) {
-        dispatch!(self, control => control.classic_mut()).window.set_loss_window();
+        self.classic_mut().window.set_loss_window();
     }
 }

@@ -4,7 +4,7 @@
 //! Option (1) avoids a burst if little is in flight, but continues from there in slow start; the simulations with which
 //! this project is compared use option (2).
 
-use super::classic::{Classic, WindowRule, over_classic};
+use super::classic::{Algorithmic, Classic, WindowRule, over_classic};
 use super::{Acknowledged, Recovery};
 
 /// The window of NewReno.
@@ -13,14 +13,16 @@ pub struct NewReno {
     pub(super) classic: Classic,
 }
 
-impl WindowRule for NewReno {
+impl Algorithmic for NewReno {
     const RECOVERY: Recovery = Recovery::PartialAcks;
-
-    over_classic!();
 
     fn new(classic: Classic) -> Self {
         Self { classic }
     }
+}
+
+impl WindowRule for NewReno {
+    over_classic!();
 
     /// RFC 6582 section 3.2 step 2, RFC 5681 section 3.2 steps 2 and 3.
     fn enter_recovery(&mut self, flight: u32, duplicates: u32) {

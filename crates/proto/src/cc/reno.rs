@@ -5,7 +5,7 @@
 //! 4.3BSD and of the simulators of the 1990s.
 
 use super::Recovery;
-use super::classic::{Classic, WindowRule, over_classic};
+use super::classic::{Algorithmic, Classic, WindowRule, over_classic};
 
 /// The window of Reno.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,14 +13,16 @@ pub struct Reno {
     pub(super) classic: Classic,
 }
 
-impl WindowRule for Reno {
+impl Algorithmic for Reno {
     const RECOVERY: Recovery = Recovery::FirstAck;
-
-    over_classic!();
 
     fn new(classic: Classic) -> Self {
         Self { classic }
     }
+}
+
+impl WindowRule for Reno {
+    over_classic!();
 
     /// RFC 5681 section 3.2 steps 2 and 3.
     fn enter_recovery(&mut self, flight: u32, duplicates: u32) {

@@ -2,7 +2,7 @@
 //! inflated.
 
 use super::Recovery;
-use super::classic::{Classic, WindowRule, over_classic};
+use super::classic::{Algorithmic, Classic, WindowRule, over_classic};
 
 /// The window of a sender with selective acknowledgements.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,14 +10,16 @@ pub struct Sack {
     pub(super) classic: Classic,
 }
 
-impl WindowRule for Sack {
+impl Algorithmic for Sack {
     const RECOVERY: Recovery = Recovery::Scoreboard;
-
-    over_classic!();
 
     fn new(classic: Classic) -> Self {
         Self { classic }
     }
+}
+
+impl WindowRule for Sack {
+    over_classic!();
 
     /// RFC 6675 section 5 step (4.2): reduces the window to half of the data in flight at once.
     fn enter_recovery(&mut self, flight: u32, _duplicates: u32) {

@@ -5,7 +5,7 @@
 //! waited for the timer.)
 
 use super::Recovery;
-use super::classic::{Classic, WindowRule, over_classic};
+use super::classic::{Algorithmic, Classic, WindowRule, over_classic};
 
 /// The window of Tahoe.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,14 +13,16 @@ pub struct Tahoe {
     pub(super) classic: Classic,
 }
 
-impl WindowRule for Tahoe {
+impl Algorithmic for Tahoe {
     const RECOVERY: Recovery = Recovery::GoBack;
-
-    over_classic!();
 
     fn new(classic: Classic) -> Self {
         Self { classic }
     }
+}
+
+impl WindowRule for Tahoe {
+    over_classic!();
 
     fn enter_recovery(&mut self, flight: u32, _duplicates: u32) {
         let half = self.classic.window.half_of(flight);

@@ -11,6 +11,7 @@
 mod access_point;
 mod guard;
 mod mac_radio;
+mod own;
 mod policy;
 mod radio;
 mod ratio;
@@ -24,6 +25,7 @@ pub use access_point::{
 };
 pub use guard::{Demand, FlowClass, FlowSample, GuardCounts, LatencyGuard, LatencyGuardConfig, Volume};
 pub use mac_radio::{StationConfig, StationCounts};
+pub use own::{AnyPolicy, OwnPolicy, StationPolicy};
 pub use policy::{
     BaTaConfig, BaTaStrConfig, Policy, PowerSaveConfig, PowerSavePolicy, PsmThrottlingConfig, StreamConfig,
     TimeoutConfig, UapsdConfig,

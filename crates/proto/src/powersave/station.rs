@@ -2,7 +2,7 @@
 //!
 //! The machine is a skeleton ([`MacRadio`]) that every policy shares: it wakes the radio for beacons and for uplink frames,
 //! follows service periods and poll answers, announces the power-management mode, and dozes when nothing is pending.
-//! A [policy](PowerSaveConfig) decides the rest: when to be in power save, when to trigger or poll.
+//! A [policy](StationPolicy) decides the rest: when to be in power save, when to trigger or poll.
 //!
 //! # What the driver does
 //! * Hands in every correctly received beacon and unicast frame, and every own frame when it is acknowledged or given
@@ -25,7 +25,7 @@ use airwatt_base::{Instant, Machine, Span, Timeout, timer_kinds};
 
 use super::guard::FlowSample;
 use super::mac_radio::{MacRadio, StationConfig, StationCounts};
-use super::policy::{PowerSaveConfig, PowerSavePolicy};
+use super::own::{PolicyAtWork, StationPolicy};
 use super::radio::{Abilities, Fact, PolicyTimer};
 use super::{PowerSaveFrame, ServiceFlags};
 
@@ -195,13 +195,14 @@ pub struct Station {
     radio: MacRadio,
     uapsd: bool,
     sees_flows: bool,
-    policy: PowerSavePolicy,
+    policy: PolicyAtWork,
 }
 
 impl Station {
     /// A station that starts awake. Panics if the beacon, listen or DTIM interval is zero, if a setting of the policy is out of
     /// range, or if the policy needs what [`StationConfig::hidden`] hides.
-    pub fn new(config: StationConfig, policy: PowerSaveConfig) -> Self {
+    pub fn new(config: StationConfig, policy: impl Into<StationPolicy>) -> Self {
+        let policy = policy.into();
         assert!(
             policy.needs().without(config.hidden) == policy.needs(),
             "{} needs what is hidden",
@@ -212,7 +213,7 @@ impl Station {
             radio: MacRadio::new(config, uapsd),
             uapsd,
             sees_flows: policy.needs().contains(Abilities::SEE_FLOWS),
-            policy: PowerSavePolicy::new(policy, config.start),
+            policy: policy.begin(config.start),
         };
         station.fact(Fact::Start, config.start);
         station.radio.started();

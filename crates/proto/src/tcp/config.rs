@@ -3,7 +3,10 @@
 use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_base::{Seq, Span};
 
-use crate::cc::{AckLossConfig, Algorithm, CongestionConfig, Growth, Recovery, UNLIMITED};
+use crate::cc::{
+    AckLossConfig, Algorithm, CongestionConfig, CongestionControl, Growth, OwnCongestionControl, Recovery,
+    UNLIMITED,
+};
 use crate::tcp::Segment;
 
 /// When a receiver may wait before it acknowledges (RFC 9293 section 3.8.6.3, RFC 5681 section 4.2).
@@ -144,6 +147,8 @@ pub struct TcpConfig {
     pub reliability_window: Option<u32>,
     /// The congestion control. Default NewReno.
     pub congestion: Algorithm,
+    /// A congestion control from outside this crate, in place of `congestion`. Default none.
+    pub own_congestion: Option<OwnCongestionControl>,
     /// Whether, and how, lost acknowledgements halve the window ([`crate::cc::AckLoss`]). Default not.
     pub ackloss: Option<AckLossConfig>,
     /// How congestion avoidance counts. Default by bytes.
@@ -210,6 +215,7 @@ impl Default for TcpConfig {
             reliability: 100,
             reliability_window: None,
             congestion: Algorithm::default(),
+            own_congestion: None,
             ackloss: None,
             growth: Growth::default(),
             initial_window: InitialWindow::default(),
@@ -277,11 +283,27 @@ impl TcpConfig {
 
     /// Whether this end tells what arrived behind gaps: where its congestion control would read it from the peer.
     pub(super) fn reports_sack(&self) -> bool {
-        self.congestion.recovery() == Recovery::Scoreboard
+        self.recovery() == Recovery::Scoreboard
+    }
+
+    /// How losses are repaired.
+    pub(super) fn recovery(&self) -> Recovery {
+        self.own_congestion
+            .as_ref()
+            .map_or_else(|| self.congestion.recovery(), OwnCongestionControl::recovery)
+    }
+
+    /// The congestion control of a new connection.
+    pub(super) fn congestion_control(&self) -> CongestionControl {
+        let config = self.congestion_config();
+        match &self.own_congestion {
+            Some(own) => CongestionControl::own(own, &config),
+            None => CongestionControl::new(&config),
+        }
     }
 
     /// What the congestion control starts from.
-    pub(super) fn congestion_config(&self) -> CongestionConfig {
+    fn congestion_config(&self) -> CongestionConfig {
         CongestionConfig {
             algorithm: self.congestion,
             mss: self.mss,

@@ -144,7 +144,7 @@ impl<S: SendBuffer> Sender<S> {
     pub(super) fn new(config: &TcpConfig) -> Self {
         Self {
             buffer: S::default(),
-            control: CongestionControl::new(&config.congestion_config()),
+            control: config.congestion_control(),
             ackloss: config.ackloss.map(|ackloss| Box::new(AckLoss::new(ackloss, config.mss))),
             rtt: RttEstimator::new(config),
             iss: config.initial_sequence,
@@ -169,7 +169,7 @@ impl<S: SendBuffer> Sender<S> {
             sample_from: 0,
             timed: None,
             last_sent: None,
-            recovery: config.congestion.recovery(),
+            recovery: config.recovery(),
             scoreboard: Scoreboard::new(config.dup_ack_threshold, config.mss),
             undo: None,
             timed_out: false,

@@ -34,6 +34,7 @@ use airwatt_proto::tcp;
 pub use external::Delivery;
 pub use plan::{Content, FlowPlan, MediumKind, Plan, Traffic};
 pub use store::{Store, Ticket};
+pub use transport::ConnectionPlan;
 
 use crate::engine::Fingerprint;
 use crate::media::cell::frame::{BeaconContent, Node as AirNode, TracedFrame};

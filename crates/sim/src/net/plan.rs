@@ -4,6 +4,8 @@
 
 mod from_topology;
 
+use std::borrow::Cow;
+
 use airwatt_base::Span;
 use airwatt_energy::{Host, RadioError};
 use airwatt_proto::powersave::StationId;
@@ -218,6 +220,19 @@ pub struct FlowPlan {
     pub start: Span,
     /// It begins up to this much later, drawn.
     pub start_spread: Span,
+}
+
+impl FlowPlan {
+    /// The name of its transport, or that of a congestion control from outside.
+    pub fn transport_name(&self) -> Cow<'static, str> {
+        let own = match &self.traffic {
+            Traffic::Transfer { connections, .. } => {
+                connections.iter().find_map(ConnectionPlan::own_congestion)
+            }
+            _ => None,
+        };
+        own.map_or_else(|| self.transport.name().into(), |own| own.name().to_owned().into())
+    }
 }
 
 /// What a flow carries.

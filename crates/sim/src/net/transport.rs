@@ -1,6 +1,6 @@
 //! From a scenario's transports to the ends of connections.
 
-use airwatt_proto::cc::Algorithm;
+use airwatt_proto::cc::{Algorithm, OwnCongestionControl};
 use airwatt_proto::e2tcp::{self, E2tcpConfig, HeaderForm, IpVersion};
 use airwatt_proto::end::AnyEnd;
 use airwatt_proto::gateway::Translated;
@@ -36,6 +36,14 @@ pub enum ConnectionPlan {
 }
 
 impl ConnectionPlan {
+    /// The congestion control from outside that its senders use, if there is one.
+    pub fn own_congestion(&self) -> Option<&OwnCongestionControl> {
+        match self {
+            Self::Tcp { server_side, .. } => server_side.own_congestion.as_ref(),
+            Self::E2tcp { .. } | Self::Translated { .. } => None,
+        }
+    }
+
     /// The endpoint on the server's side and the one on the station's: closed before a handshake, otherwise established.
     pub(super) fn endpoints(&self, handshake: bool) -> (Endpoint, Endpoint) {
         match self {

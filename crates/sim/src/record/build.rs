@@ -358,13 +358,13 @@ impl Network {
             Application::Saturation(_) => FlowResult {
                 bytes_delivered: record.received,
                 goodput_bps: rate_of(record.received, self.since(flow.start).as_secs_f64()),
-                ..FlowResult::empty(id, flow.station, flow.down, flow.transport.name())
+                ..FlowResult::empty(id, flow.station, flow.down, flow.transport_name())
             },
             Application::Replay(replay) => {
                 let sum: Span = replay.delays.iter().map(|delay| delay.delay).sum();
                 FlowResult {
                     latency_s_mean: mean_s(sum, replay.delays.len() as u64),
-                    ..FlowResult::empty(id, flow.station, flow.down, flow.transport.name())
+                    ..FlowResult::empty(id, flow.station, flow.down, flow.transport_name())
                 }
             }
         }
@@ -408,7 +408,7 @@ impl Network {
             ack_loss_halvings: counts.ack_losses.1,
             responses,
             blocks: blocks.map(BlockTimes::from),
-            ..FlowResult::empty(id, flow.station, flow.down, flow.transport.name())
+            ..FlowResult::empty(id, flow.station, flow.down, flow.transport_name())
         }
         .with_overheads(
             Size::from_bytes(record.bytes_sent),
@@ -430,7 +430,7 @@ impl Network {
             latency_s_mean: mean_s(record.latency, record.packets_arrived),
             latencies: record.latencies.as_ref().and_then(Latencies::of),
             segments_sent: record.packets_sent,
-            ..FlowResult::empty(id, flow.station, flow.down, flow.transport.name())
+            ..FlowResult::empty(id, flow.station, flow.down, flow.transport_name())
         }
         .with_overheads(
             Size::from_bytes(record.bytes_sent),
@@ -460,7 +460,11 @@ impl Network {
             name: place.name.clone(),
             node: self.node_name(place.node).to_owned(),
             cell: place.cell.clone(),
-            policy: if place.lower_bound { IDEAL.name } else { station.policy.name() },
+            policy: if place.lower_bound {
+                IDEAL.name.into()
+            } else {
+                station.policy.name().to_owned().into()
+            },
             radio: radio.name.clone(),
             energy_j,
             idealized_energy_j: ledger.idealized_energy(radio).as_joules(),

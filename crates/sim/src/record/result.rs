@@ -3,6 +3,7 @@
 //! Numbers are SI base units with the unit in the key. `wall_s` apart, a document depends on the scenario and the seed
 //! alone. A mean over nothing is `null`.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use airwatt_base::percentile::{self, Histogram};
@@ -77,7 +78,7 @@ pub struct FlowResult {
     /// point, or else from the node that waits for the connection.
     pub direction: &'static str,
     /// Transport's name.
-    pub transport: &'static str,
+    pub transport: Cow<'static, str>,
     /// Payload delivered in order to the receiving application, in bytes. Headers never count.
     pub bytes_delivered: u64,
     /// Payload in bytes that the receiver acknowledged without having it, as permitted by `reliability`.
@@ -132,14 +133,19 @@ pub struct FlowResult {
 
 impl FlowResult {
     /// The result of a flow that has carried nothing.
-    pub fn empty(id: u32, station: impl Into<Option<u32>>, down: bool, transport: &'static str) -> Self {
+    pub fn empty(
+        id: u32,
+        station: impl Into<Option<u32>>,
+        down: bool,
+        transport: impl Into<Cow<'static, str>>,
+    ) -> Self {
         Self {
             id,
             station: station.into(),
             from: String::new(),
             to: String::new(),
             direction: if down { "down" } else { "up" },
-            transport,
+            transport: transport.into(),
             bytes_delivered: 0,
             bytes_skipped: 0,
             goodput_bps: 0.0,
@@ -273,7 +279,7 @@ pub struct StationResult {
     /// The name of its cell or point-to-point link.
     pub cell: String,
     /// Power-save policy.
-    pub policy: &'static str,
+    pub policy: Cow<'static, str>,
     /// Radio profile.
     pub radio: String,
     /// Energy over the whole run.

@@ -20,7 +20,7 @@ const BASE_DEPTH: usize = 8;
 /// How many errors of a file are reported at once.
 const ERRORS_AT_ONCE: usize = 20;
 
-/// Why a scenario cannot run. Its display is one line, or one for each of several keys with the wrong form.
+/// Why a scenario cannot run. Its display is one line, or one for each of several keys with the wrong form or a value out of range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioError {
     /// File and line, or the flag.
@@ -118,7 +118,7 @@ impl Scenario {
                     Some(ScenarioError::new(keys::flag(&change.written), refused.to_string()))
                 })
             };
-            let errors = all_errors(table, error).into_iter();
+            let errors = all_errors(table.clone(), error).into_iter();
             ScenarioError::with_all(
                 errors.map(|error| misnamed(&error).unwrap_or_else(|| locate(error, source, &overrides))),
             )
@@ -129,9 +129,13 @@ impl Scenario {
                 .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
         }
         let numbered: Vec<Override> = overrides.iter().map(|change| change.numbered.clone()).collect();
-        check::check(&scenario)
-            .and_then(|()| effect::check(&scenario, &written, &numbered))
-            .map_err(|error| locate(error, source, &overrides))?;
+        let checked = |scenario: &Self| {
+            check::check(scenario).and_then(|()| effect::check(scenario, &written, &numbered))
+        };
+        checked(&scenario).map_err(|error| {
+            let errors = all_range_errors(table, error, checked).into_iter();
+            ScenarioError::with_all(errors.map(|error| locate(error, source, &overrides)))
+        })?;
         Ok(scenario)
     }
 
@@ -420,7 +424,7 @@ fn all_errors(mut table: Table, first: SettingError) -> Vec<SettingError> {
     while errors.len() < ERRORS_AT_ONCE {
         let last = errors.last().map_or("", |error| error.key()).to_owned();
         // Without a key that something else needs, an error would be one of ours.
-        if !remove(&mut table, &last) {
+        if remove(&mut table, &last).is_none() {
             break;
         }
         match typed(table.clone()) {
@@ -433,9 +437,64 @@ fn all_errors(mut table: Table, first: SettingError) -> Vec<SettingError> {
     errors
 }
 
-/// Removes a dotted key; numbers are places in lists. Returns whether it was there.
-fn remove(table: &mut Table, key: &str) -> bool {
-    let Some((above, last)) = key.rsplit_once('.') else { return table.remove(key).is_some() };
+/// The error and those of further values out of range, which appear when the keys of the errors before have other values: their
+/// defaults, or where there is none the least value that is allowed.
+fn all_range_errors(
+    mut table: Table,
+    first: SettingError,
+    check: impl Fn(&Scenario) -> Result<(), SettingError>,
+) -> Vec<SettingError> {
+    let mut errors = vec![first];
+    while errors.len() < ERRORS_AT_ONCE {
+        let Some(SettingError::OutOfRange { key, allowed, .. }) = errors.last() else { break };
+        let mut without = table.clone();
+        let Some(value) = remove(&mut without, key) else { break };
+        if typed(without.clone()).is_ok() {
+            table = without;
+        } else if let Some(least) = least_of(allowed, &value) {
+            *entry(&mut table, key).expect("a key that was removed from the copy") = least;
+        }
+        match typed(table.clone()).and_then(|scenario| check(&scenario)) {
+            Err(next @ SettingError::OutOfRange { .. })
+                if errors.iter().all(|known| known.key() != next.key()) =>
+            {
+                errors.push(next);
+            }
+            _ => break,
+        }
+    }
+    errors
+}
+
+/// The first value of a range such as `0s to 100s`, in the form that `value` has.
+fn least_of(allowed: &str, value: &Value) -> Option<Value> {
+    let (least, _) = allowed.split_once(" to ")?;
+    match value {
+        Value::String(_) => Some(Value::String(least.to_owned())),
+        Value::Integer(_) => least.parse().ok().map(Value::Integer),
+        Value::Float(_) => least.parse().ok().map(Value::Float),
+        _ => None,
+    }
+}
+
+/// The value of a dotted key.
+fn entry<'a>(table: &'a mut Table, key: &str) -> Option<&'a mut Value> {
+    match key.rsplit_once('.') {
+        Some((above, last)) => table_of(table, above)?.get_mut(last),
+        None => table.get_mut(key),
+    }
+}
+
+/// Removes a dotted key; numbers are places in lists. Returns its value if it was there.
+fn remove(table: &mut Table, key: &str) -> Option<Value> {
+    match key.rsplit_once('.') {
+        Some((above, last)) => table_of(table, above)?.remove(last),
+        None => table.remove(key),
+    }
+}
+
+/// The table of a dotted key.
+fn table_of<'a>(table: &'a mut Table, above: &str) -> Option<&'a mut Table> {
     let mut parts = above.split('.');
     let mut value = parts.next().and_then(|part| table.get_mut(part));
     for part in parts {
@@ -445,7 +504,7 @@ fn remove(table: &mut Table, key: &str) -> bool {
             _ => None,
         });
     }
-    value.and_then(Value::as_table_mut).is_some_and(|below| below.remove(last).is_some())
+    value.and_then(Value::as_table_mut)
 }
 
 /// The error's text at a place: with its key unless the place is a flag that names it.

@@ -52,7 +52,7 @@ function legend(entries) {
 /** The values of single runs as dots, or as bands from 5 to 95 % and 25 to 75 % if there are many; mean and interval. */
 function distribution(rows, unit) {
   const all = rows.flatMap((row) => [...row.values, row.value[0] - (row.value[1] ?? 0), row.value[0] + (row.value[1] ?? 0)]);
-  let [low, high] = all.reduce(([least, most], value) => [Math.min(least, value), Math.max(most, value)], [Infinity, -Infinity]);
+  const [low, high] = extent(all);
   const isLogarithmic = low > 0 && high / low > 30;
   const place = (value) => (isLogarithmic ? Math.log(Math.max(value, low)) : value);
   const room = 0.04 * (place(high) - place(low) || Math.abs(place(high)) || 1);

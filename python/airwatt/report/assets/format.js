@@ -77,6 +77,17 @@ function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim() || "#888";
 }
 
+/** The least and the greatest of the numbers that are some; a spread of 10^5 arguments would be too many for a call. */
+function extent(values) {
+  let [low, high] = [Infinity, -Infinity];
+  for (const value of values) {
+    if (value === null || value === undefined || Number.isNaN(value)) continue;
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  return [low, high];
+}
+
 /** Calls a function at most once a frame of the display. */
 function oncePerFrame(work) {
   let waiting = false;

@@ -126,10 +126,10 @@ class SweepView {
       const label = this.chosen.series < 0 ? metric.label : shownSetting(settings[this.chosen.series], settings[this.chosen.series].values[index]);
       return { label, y, low: edge(-1), high: edge(1) };
     });
-    const spans = (values) => { const known = values.filter((value) => value !== null); return Math.min(...known) > 0 && Math.max(...known) / Math.min(...known) > 30; };
+    const spansDecades = (values) => { const [low, high] = extent(values); return low > 0 && high / low > 30; };
     curves(this.place, {
       x, xLabel: across.label, xUnit: across.unit, yLabel: metric.label, yUnit: metric.unit, series,
-      logX: across.numeric && spans(x), logY: spans(series.flatMap(({ y, low }) => [...y, ...low])),
+      logX: across.numeric && spansDecades(x), logY: spansDecades(series.flatMap(({ y, low }) => y.concat(low))),
       categories: across.numeric ? null : across.values.map((value) => shownSetting(across, value)),
     });
   }
@@ -137,8 +137,7 @@ class SweepView {
   heat(metric, table) {
     const { settings } = this.sweep;
     const [across, down] = [settings[this.chosen.x], settings[this.chosen.series]];
-    const known = table.flat().filter((point) => point !== null).map((point) => metric.mean[point]).filter((value) => !Number.isNaN(value));
-    const [low, high] = [Math.min(...known), Math.max(...known)];
+    const [low, high] = extent(table.flat().map((point) => (point === null ? null : metric.mean[point])));
     const cell = (point) => {
       const value = point === null ? NaN : metric.mean[point];
       if (Number.isNaN(value)) return el("div", {}, NOTHING);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use airwatt_base::{Schedule, Slot, Stream};
-use airwatt_proto::powersave::{PowerSaveConfig, StationId};
+use airwatt_proto::powersave::{StationId, StationPolicy};
 
 use super::channel::Channel;
 use super::config::{Bss, CellConfig, CellStation};
@@ -39,16 +39,14 @@ impl Cell {
         for bss in bsss {
             assert_eq!(of_channel(&bss.config), of_channel(first), "one channel has one PHY");
             if let Some(id) = bss.shared_radio {
-                let policy = policies.get(id as usize).expect("the station is in an earlier BSS");
-                assert!(
-                    matches!(policy, PowerSaveConfig::Active(_)),
-                    "the radio of an access point does not sleep"
-                );
+                let policy: &StationPolicy =
+                    policies.get(id as usize).expect("the station is in an earlier BSS");
+                assert!(policy.never_sleeps(), "the radio of an access point does not sleep");
             }
             cell.add_access_point(bss, seed);
             for station in &bss.stations {
                 cell.add_station(&bss.config, station, seed);
-                policies.push(station.policy);
+                policies.push(station.policy.clone());
             }
         }
         cell

@@ -3,7 +3,7 @@
 use airwatt_base::{Rate, Span};
 use airwatt_dot11::phy::Standard;
 use airwatt_energy::Radio;
-use airwatt_proto::powersave::{self as ps, AccessPointConfig, PowerSaveConfig, StationId};
+use airwatt_proto::powersave::{self as ps, AccessPointConfig, StationId, StationPolicy};
 
 use super::contention::{Access, AccessMethod};
 use super::mac::{GroupSourceConfig, QueueDiscipline};
@@ -64,7 +64,7 @@ pub struct CellStation {
     /// Its power-save machine.
     pub power_save: ps::StationConfig,
     /// Its power-save policy.
-    pub policy: PowerSaveConfig,
+    pub policy: StationPolicy,
     /// Its radio profile.
     pub radio: Radio,
     /// Propagation delay to the access point.

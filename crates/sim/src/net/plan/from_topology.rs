@@ -313,7 +313,7 @@ fn station(
             hidden: group.hide.iter().fold(Abilities::NONE, |hidden, fact| hidden | fact.ability()),
             ..powersave::StationConfig::default()
         },
-        policy: if wifi.is_some() { group.power_save } else { PowerSaveConfig::Active(NoSettings {}) },
+        policy: if wifi.is_some() { group.power_save } else { PowerSaveConfig::Active(NoSettings {}) }.into(),
         radio,
         propagation: Distance::propagation(group.distance),
         signal_dbm: wifi.and_then(|wifi| signal_dbm(wifi, group.distance)),

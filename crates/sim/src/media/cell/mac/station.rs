@@ -56,7 +56,7 @@ impl StationMac {
             id,
             access_point,
             slot,
-            power_save: Station::new(station.power_save, station.policy),
+            power_save: Station::new(station.power_save, station.policy.clone()),
             air_time: ps::AirTime::default(),
             queue: FrameQueue::new(member, contender, limits, config.station_buffer),
             arrived: None,

@@ -1,0 +1,74 @@
+//! Manual pages and completion scripts of `airwattd`, from the same declarations as `--help`.
+//!
+//! Left out: pages of formats (section 5). `airwattd tunnel example` prints a commented configuration.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use clap_mangen::Man;
+
+use crate::failure::Failure;
+use crate::output;
+
+/// The section of programs that change the host.
+const SECTION: &str = "8";
+
+#[derive(Args)]
+#[command(after_help = "Example:
+  airwattd completion bash > /etc/bash_completion.d/airwattd")]
+pub(crate) struct Completion {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    shell: clap_complete::Shell,
+}
+
+#[derive(Args)]
+pub(crate) struct Manual {
+    /// The folder for the pages
+    #[arg(value_name = "FOLDER")]
+    folder: PathBuf,
+    /// The date of the pages, as in 2026-01-31
+    #[arg(long, value_name = "DATE")]
+    date: String,
+}
+
+/// Prints the completion script of a shell.
+pub(crate) fn complete(arguments: &Completion, mut program: clap::Command) {
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut program, "airwattd", &mut script);
+    output::print(&String::from_utf8_lossy(&script));
+}
+
+/// A page with the usual names of sections, without the empty lines at which mandoc(1) warns.
+fn finished(page: &str, name: &str) -> String {
+    let page = page.replace(".br\n\n.br\n", ".sp\n").replace(".SH EXTRA\n", ".SH EXAMPLES\n");
+    let program = if name == "airwattd" { "airwatt (1)" } else { "airwattd (8)" };
+    format!("{page}.SH SEE ALSO\n.BR {program}\n")
+}
+
+/// Writes a page for each command.
+pub(crate) fn write(arguments: &Manual, program: clap::Command) -> Result<(), Failure> {
+    let mut program = program.disable_help_subcommand(true);
+    program.build();
+    pages(&arguments.folder, &arguments.date, &program)
+}
+
+fn pages(folder: &Path, date: &str, command: &clap::Command) -> Result<(), Failure> {
+    let name = command.get_display_name().unwrap_or("airwattd").to_owned();
+    let source = concat!("airwattd ", env!("CARGO_PKG_VERSION"));
+    let page = Man::new(command.clone())
+        .title(name.to_uppercase())
+        .section(SECTION)
+        .date(date)
+        .source(source)
+        .manual("airwatt");
+    let mut text = Vec::new();
+    let file = folder.join(format!("{name}.{SECTION}"));
+    page.render(&mut text)
+        .and_then(|()| std::fs::write(&file, finished(&String::from_utf8_lossy(&text), &name)))
+        .map_err(|error| Failure::Input(format!("{}: {error}", file.display())))?;
+    command
+        .get_subcommands()
+        .filter(|inner| !inner.is_hide_set())
+        .try_for_each(|inner| pages(folder, date, inner))
+}

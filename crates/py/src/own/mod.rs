@@ -1,0 +1,125 @@
+//! Mechanisms written in Python: power-save policies and congestion controls.
+//!
+//! A run calls them in the thread that makes it, which keeps the interpreter until the run ends. The first exception that one
+//! raises is kept, ends the run and is raised by it, with its traceback. After it the mechanisms are not called any more.
+//!
+//! Hooks that a class does not override are not called: the machines of `airwatt_proto` then do what they do without it.
+
+mod congestion;
+mod policy;
+mod radio;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use airwatt_sim::OwnMechanisms;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyType};
+
+pub(crate) use congestion::{Acknowledged, CongestionWindow};
+pub(crate) use radio::Radio;
+
+/// The first exception of a run's mechanisms.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Failure(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// Whether there is one. It is read before each call, and so without a lock.
+    happened: AtomicBool,
+    error: Mutex<Option<PyErr>>,
+}
+
+impl Failure {
+    fn note(&self, error: PyErr) {
+        let mut kept = self.0.error.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.0.happened.swap(true, Ordering::Relaxed) {
+            *kept = Some(error);
+        }
+    }
+
+    /// Whether an exception was raised.
+    pub(crate) fn happened(&self) -> bool {
+        self.0.happened.load(Ordering::Relaxed)
+    }
+
+    /// The exception, once.
+    pub(crate) fn take(&self) -> Option<PyErr> {
+        self.0.error.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// The mechanisms of a run, and where their exceptions are kept.
+pub(crate) struct Mechanisms {
+    pub(crate) own: OwnMechanisms,
+    pub(crate) failure: Failure,
+}
+
+impl Mechanisms {
+    /// Makes one instance of each to read what it needs. Raises `TypeError` for what is no mechanism, and what making it raises.
+    pub(crate) fn of(
+        policy: Option<&Bound<'_, PyAny>>,
+        congestion: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let failure = Failure::default();
+        let own = OwnMechanisms {
+            policy: policy.map(|factory| policy::own(factory, &failure)).transpose()?,
+            congestion: congestion.map(|factory| congestion::own(factory, &failure)).transpose()?,
+        };
+        Ok(Self { own, failure })
+    }
+}
+
+/// An instance that `factory` makes, if it is one of `airwatt.own.{base}`.
+fn instance<'py>(factory: &Bound<'py, PyAny>, base: &str) -> PyResult<Bound<'py, PyAny>> {
+    let made = factory.call0()?;
+    if made.is_instance(base_class(factory.py(), base)?.as_any())? {
+        return Ok(made);
+    }
+    let text = format!(
+        "expected a class derived from airwatt.{base}, or a function that makes one, got {}",
+        factory.repr()?
+    );
+    Err(PyTypeError::new_err(text))
+}
+
+fn base_class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyType>> {
+    Ok(py.import("airwatt.own")?.getattr(name)?.cast_into::<PyType>()?)
+}
+
+/// The name of an instance's class.
+fn class_name(made: &Bound<'_, PyAny>) -> PyResult<String> {
+    Ok(made.get_type().name()?.to_string())
+}
+
+/// The method of an instance that overrides the one of `base`; `None` if it does not.
+fn hook(
+    made: &Bound<'_, PyAny>,
+    base: &Bound<'_, PyType>,
+    name: &Bound<'_, PyString>,
+) -> PyResult<Option<Py<PyAny>>> {
+    let inherited = made.get_type().getattr(name)?.is(&base.getattr(name)?);
+    // An instance may have a function of its own in place of the method.
+    let shadowed = made.getattr("__dict__").is_ok_and(|own| own.contains(name).unwrap_or(false));
+    if inherited && !shadowed { Ok(None) } else { Ok(Some(made.getattr(name)?.unbind())) }
+}
+
+/// The methods of an instance that override those of `base`, in the order of `names`.
+fn hooks<const N: usize>(
+    made: &Bound<'_, PyAny>,
+    base: &str,
+    names: [&str; N],
+) -> PyResult<[Option<Py<PyAny>>; N]> {
+    let base = base_class(made.py(), base)?;
+    let mut found = [const { None }; N];
+    for (place, name) in found.iter_mut().zip(names) {
+        *place = hook(made, &base, &PyString::new(made.py(), name))?;
+    }
+    Ok(found)
+}
+
+/// A deep copy of an instance.
+fn copied<'py>(made: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    made.py().import("copy")?.call_method1("deepcopy", (made,))
+}

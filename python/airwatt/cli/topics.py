@@ -1,0 +1,68 @@
+"""What several commands have in common, a text for each topic: for `airwatt help TOPIC` and for the manual pages."""
+
+from typing import NamedTuple
+
+
+class Topic(NamedTuple):
+    """One topic: a line that says what it is about, and paragraphs; indented lines stay as they are."""
+
+    title: str
+    text: str
+
+
+TOPICS = {
+    "scenario": Topic(
+        "scenario files",
+        """A scenario says what is simulated: a wired path, an access point, stations and what their flows carry. It is
+a TOML file. `airwatt init` writes one with comments, `airwatt scenarios` lists those that ship, `airwatt
+keys PATTERN` explains keys, and `airwatt run SCENARIO --show-config` prints a scenario with all its
+defaults.
+
+A file usually starts from another scenario and changes some keys:
+
+  base = "fast-dsl"
+
+  [wired]
+  rtt = "50ms"
+
+  [[station]]
+  power_save = { policy = "psm" }
+
+The same can be said on the command line, with list positions from 0:
+
+  airwatt run fast-dsl --set wired.rtt=50ms --set station.0.buffer=50packets
+
+An unknown key, a value out of its range and a key without effect are errors; all errors of a file are
+reported at once. Paths in a file are relative to the file.""",
+    ),
+    "quantities": Topic(
+        "numbers with units",
+        """A number that measures something has its unit: 20ms, 16Mbps, 1500B, 50MB, 390mW, 100packets, 3m. A bare
+number there is an error. MB is 10^6 bytes, MiB is 2^20.
+
+Results have SI base units, with the unit last in the name: energy_j, goodput_bps, rtt_s_mean.""",
+    ),
+    "seeds": Topic(
+        "repeatable runs",
+        """A run depends on the scenario and the seed alone: `--seed N` (default 1) repeats it to the bit, on any
+machine. `--runs N` takes the seeds N, N+1, ... and reports means with 95 % confidence intervals.""",
+    ),
+    "exit-status": Topic(
+        "exit status",
+        """  0    done
+  1    it ran and failed: a claim missed, a limit exceeded
+  2    the input is wrong: a scenario, an option, a file
+  3    an expression of --fail-if is true
+  4    a privilege, a kernel feature or an optional package is missing
+  130  interrupted; what was finished is kept
+
+What is wrong is one line on standard error, with the place, the value and what is expected.""",
+    ),
+    "environment": Topic(
+        "environment",
+        """  NO_COLOR     set to anything: no colour
+  AIRWATT_LOG  levels of the log on standard error, as in debug or
+               airwatt_sim=debug; -v is info, -vv is debug""",
+    ),
+}
+"""The topics in the order of `airwatt help`."""

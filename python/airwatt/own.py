@@ -1,0 +1,180 @@
+"""Base classes of mechanisms that are written in Python: a power-save policy, a congestion control.
+
+A run makes one instance for each station, or for each TCP sender, and calls its methods as events happen. What a
+class does not override it takes from the machines of the core, and costs nothing. An instance has to depend on nothing
+but what it is given: no clock, no randomness without a fixed seed. Otherwise a run is no longer repeatable.
+
+Times are integers in nanoseconds, sizes are integers in bytes, as in the machines. docs/own-mechanisms.md shows how to
+write one and how much slower it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+
+from airwatt._core import InputError
+
+if TYPE_CHECKING:
+    from airwatt._core import Acknowledged, CongestionWindow, Radio
+
+Ability = Literal["switch", "tim", "service", "air-time", "trigger", "poll", "grant"]
+Timer = Literal["inactivity", "trigger", "update"]
+Frame = Literal["data", "trigger", "pm-null", "ps-poll"]
+Recovery = Literal["go-back", "first-ack", "partial-acks", "scoreboard"]
+
+
+class Policy:
+    """How a station saves power: facts come in, and it acts through the radio.
+
+    The radio has handled a fact before the policy is given it, and decides to doze afterwards. A wake-up that a request
+    causes is counted under a reason that follows from the fact, or under `why`.
+    """
+
+    needs: ClassVar[Collection[Ability]] = ()
+    """What it does with the radio (`switch`, `trigger`, `poll`, `grant`) and what it cannot do without (`tim`,
+    `service`, `air-time`). A request that is not listed here is refused."""
+
+    def on_start(self, radio: Radio) -> None:
+        """The station begins. Only the mode and timers may be set."""
+
+    def on_beacon(self, radio: Radio, tim: bool) -> None:
+        """A beacon was received; `tim` says whether it announces frames for this station."""
+
+    def on_received(
+        self, radio: Radio, nbytes: int, null: bool, more_data: bool | None, end_of_service: bool | None
+    ) -> None:
+        """A unicast frame was received, with an IP packet of `nbytes`; a Null frame has none.
+
+        `more_data` and `end_of_service` are bits of its header; None if the station hides them.
+        """
+
+    def on_sent(self, radio: Radio, frame: Frame, nbytes: int, delivered: bool) -> None:
+        """An own frame left the MAC: acknowledged (`delivered`), or given up at the retry limit."""
+
+    def on_backlog(self, radio: Radio) -> None:
+        """The number of the user's frames that wait (`radio.backlog`) has changed."""
+
+    def on_service_ended(self, radio: Radio, more_data: bool | None, end_of_service: bool | None) -> None:
+        """A service period, or the wait for a poll's answer, is over. The bits are those of its last frame.
+
+        Both are None if that frame did not come in time.
+        """
+
+    def on_air_time(self, radio: Radio, transmit_ns: int, receive_ns: int, backoff_ns: int) -> None:
+        """The answer to `radio.measure_air_time`: what the station's own frames took since the beginning."""
+
+    def on_timer(self, radio: Radio, timer: Timer) -> None:
+        """A timer that the policy set has expired."""
+
+
+class CongestionControl:
+    """The congestion window of a TCP sender: one method for each event, which changes the window that it is given.
+
+    A method that is not overridden does what the algorithm of this package does whose `recovery` it has, and so does
+    `super()`: Tahoe (`go-back`), Reno (`first-ack`), NewReno (`partial-acks`) or SACK (`scoreboard`).
+    """
+
+    recovery: ClassVar[Recovery] = "partial-acks"
+    """How the sender repairs losses that duplicate acknowledgements indicate.
+
+    * `go-back`: it retransmits everything from the loss on, in slow start.
+    * `first-ack`: fast recovery until the first acknowledgement of new data.
+    * `partial-acks`: fast recovery until everything in flight at its start is acknowledged.
+    * `scoreboard`: the same, by selective acknowledgements.
+    """
+    ackloss: ClassVar[bool] = False
+    """Whether the detector of lost acknowledgements stands beside it."""
+
+    def on_ack(self, window: CongestionWindow, ack: Acknowledged) -> None:
+        """New data was acknowledged outside fast recovery."""
+        window.on_ack(ack)
+
+    def on_enter_recovery(self, window: CongestionWindow, flight: int, duplicates: int) -> None:
+        """Duplicate acknowledgements indicated a loss; the lost segment is about to be retransmitted.
+
+        `flight` bytes are in flight, of which `duplicates` segments have left the network.
+        """
+        window.on_enter_recovery(flight, duplicates)
+
+    def on_duplicate_ack(self, window: CongestionWindow) -> None:
+        """One more duplicate acknowledgement arrived in fast recovery: a segment has left the network."""
+        window.on_duplicate_ack()
+
+    def on_partial_ack(self, window: CongestionWindow, ack: Acknowledged) -> None:
+        """New data was acknowledged in fast recovery, but not all that was in flight when it began."""
+        window.on_partial_ack(ack)
+
+    def on_leave_recovery(self, window: CongestionWindow) -> None:
+        """Fast recovery is over."""
+        window.on_leave_recovery()
+
+    def on_timeout(self, window: CongestionWindow, flight: int, reduces: bool, recovering: bool) -> None:
+        """The retransmission timer expired with `flight` bytes in flight.
+
+        `reduces` says whether the threshold is computed anew, `recovering` whether fast recovery was under way.
+        """
+        window.on_timeout(flight, reduces, recovering)
+
+    def on_ack_loss(self, window: CongestionWindow) -> None:
+        """Acknowledgements are being lost; comes only with `ackloss`."""
+        window.on_ack_loss()
+
+    def on_idle(self, window: CongestionWindow, restart_window: int) -> None:
+        """The sender was idle for longer than the retransmission timeout and starts again."""
+        window.on_idle(restart_window)
+
+
+PolicyChoice = str | Callable[[], Policy]
+"""The name of a policy, or a class derived from `Policy`, or a function that makes an instance of one."""
+TransportChoice = str | Callable[[], CongestionControl]
+"""The name of a transport, or a class derived from `CongestionControl`, or a function that makes an instance of one."""
+
+
+class Choice(NamedTuple):
+    """A policy and a transport as a run takes them: overrides of the scenario, and what is written in Python."""
+
+    overrides: list[tuple[str, str]]
+    policy: Callable[[], Policy] | None = None
+    congestion: Callable[[], CongestionControl] | None = None
+
+
+_STAND_INS: dict[str, str] = {"go-back": "tahoe", "first-ack": "reno", "partial-acks": "newreno", "scoreboard": "sack"}
+
+
+def choice(policy: PolicyChoice | None, transport: TransportChoice | None) -> Choice:
+    """Reads a choice. A scenario is checked with a listed mechanism that needs the same. Raises `InputError`."""
+    overrides: list[tuple[str, str]] = []
+    own_policy = own_congestion = None
+    if isinstance(policy, str):
+        overrides.append(("policy", policy))
+    elif policy is not None:
+        own_policy = policy
+        needs = _attribute(policy, "policy", Policy, "needs")
+        overrides.append(("policy", "uapsd" if "trigger" in needs else "timeout"))
+    if isinstance(transport, str):
+        overrides.append(("transport", transport))
+    elif transport is not None:
+        own_congestion = transport
+        recovery = _attribute(transport, "transport", CongestionControl, "recovery")
+        ackloss = _attribute(transport, "transport", CongestionControl, "ackloss")
+        overrides.append(("transport", _STAND_INS.get(recovery, "newreno") + ("+ackloss" if ackloss else "")))
+    return Choice(overrides, own_policy, own_congestion)
+
+
+def name_of(chosen: str | Callable[[], object]) -> str:
+    """The name that a choice has in a comparison."""
+    return chosen if isinstance(chosen, str) else getattr(chosen, "__name__", repr(chosen))
+
+
+def _attribute(factory: Callable[[], object], keyword: str, base: type, name: str) -> Any:
+    """Gives a class attribute of what a factory makes; of a function, of an instance that it makes."""
+    made: object = factory
+    expected = f"expected a name, or a class derived from airwatt.{base.__name__}"
+    if not isinstance(factory, type):
+        if not callable(factory):
+            raise InputError(f"{keyword}: {expected}, got {factory!r}; hint: the class itself, not an instance")
+        made = factory()
+    if not (isinstance(made, type) and issubclass(made, base)) and not isinstance(made, base):
+        raise InputError(f"{keyword}: {expected}, got {factory!r}")
+    return getattr(made, name)

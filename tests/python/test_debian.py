@@ -1,0 +1,126 @@
+"""The Debian package in a fresh Debian: installed, used, removed, purged. Needs root, debootstrap and a mirror."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(os.geteuid() != 0, reason="a fresh Debian root needs root"),
+    pytest.mark.skipif(shutil.which("debootstrap") is None, reason="debootstrap is not installed"),
+    pytest.mark.xdist_group("wheel"),
+]
+
+RELEASE = dict(line.rstrip().split("=", 1) for line in Path("/etc/os-release").read_text().splitlines() if "=" in line)
+BARE = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
+BARE |= {key: value for key, value in os.environ.items() if key.lower().endswith("_proxy")}
+
+
+def mirror():
+    """Where this system gets Debian's packages from."""
+    folder = Path("/etc/apt/sources.list.d")
+    sources = [Path("/etc/apt/sources.list"), folder / "debian.sources", *folder.glob("*.list")]
+    words = [word for path in sources if path.is_file() for word in path.read_text().split()]
+    found = [word for word in words if word.startswith("http") and word.rstrip("/").endswith("/debian")]
+    return found[0] if found else "http://deb.debian.org/debian"
+
+
+@pytest.fixture(scope="module")
+def package():
+    done = subprocess.run(["make", "deb"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return ROOT / done.stdout.splitlines()[-1]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    place = tmp_path_factory.mktemp("debian")
+    command = ["debootstrap", "--variant=minbase", "--include=python3,ca-certificates,man-db"]
+    done = subprocess.run(
+        [*command, RELEASE["VERSION_CODENAME"], place, mirror()], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        pytest.skip(f"debootstrap: {done.stdout.splitlines()[-1:]} {done.stderr[-200:]}")
+    # apt as this system reaches its mirror.
+    for name in ("apt.conf", "apt.conf.d"):
+        source = Path("/etc/apt") / name
+        if source.is_dir():
+            shutil.copytree(source, place / "etc/apt" / name, dirs_exist_ok=True)
+        elif source.exists():
+            shutil.copy(source, place / "etc/apt" / name)
+    # Manual pages are left out of small images; this test reads one.
+    for path in (place / "etc/dpkg/dpkg.cfg.d").glob("*"):
+        path.unlink()
+    subprocess.run(["mount", "--bind", "/proc", place / "proc"], check=True)
+    yield place
+    subprocess.run(["umount", place / "proc"], check=True)
+
+
+@pytest.fixture
+def inside(root):
+    def run(*command, status=0, user=None):
+        switched = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if user else []
+        done = subprocess.run(
+            ["chroot", root, *switched, *command],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=BARE | {"HOME": "/tmp"},
+        )
+        assert done.returncode == status, done.stdout + done.stderr
+        return done.stdout
+
+    return run
+
+
+def files(root):
+    """What lies in the places that a package may fill."""
+    return {
+        str(path.relative_to(root))
+        for part in ("etc", "usr", "opt", "var/lib/airwatt")
+        for path in (root / part).rglob("*")
+        if "__pycache__" not in path.parts and not path.match("etc/ld.so.cache")
+    }
+
+
+def test_the_package_installs_runs_is_removed_and_purged(package, root, inside):
+    shutil.copy(package, root / "tmp")
+    inside("apt-get", "update", "-q")
+    # Its dependencies stay when it goes, so they come first.
+    depends = inside("dpkg-deb", "--field", f"/tmp/{package.name}", "Depends")
+    inside("apt-get", "install", "-qy", *(part.split()[0] for part in depends.split(",")))
+    before = files(root)
+    inside("apt-get", "install", "-qy", f"/tmp/{package.name}")
+
+    assert '"energy_j"' in inside(
+        "airwatt", "run", "fast-dsl", "--set", "flow.application.size=2MB", "--json", user="nobody"
+    )
+    assert "psm" in inside(
+        "airwatt", "compare", "fast-dsl", "--policy", "active,psm", "--plot", "/tmp/x.png", user="nobody"
+    )
+    assert inside("airwattd", "--version").startswith("airwattd ")
+    assert "airwattd tunnel up" in inside("airwattd", "tunnel", "up", "--help")
+    assert "AIRWATT-RUN(1)" in inside("man", "airwatt-run")
+    assert "AIRWATTD(8)" in inside("man", "8", "airwattd")
+    assert "KEYS" in inside("man", "5", "airwatt-scenario")
+    for shell in ("bash-completion/completions", "fish/vendor_completions.d"):
+        assert list((root / "usr/share" / shell).glob("airwattd*"))
+    units = {path.name for path in (root / "usr/lib/systemd/system").glob("airwattd*")}
+    assert {"airwattd-cc@.service", "airwattd-tunnel@.service"} <= units
+    assert not list((root / "etc/systemd").rglob("airwattd*")), "a unit is enabled"
+    tunnel = (root / "usr/lib/systemd/system/airwattd-tunnel@.service").read_text()
+    assert "ExecStart=/usr/bin/airwattd tunnel up /etc/airwatt/%i.toml" in tunnel
+
+    key = root / "etc/airwatt/key.toml"
+    key.write_text("# a configuration\n")
+    inside("apt-get", "remove", "-qy", "airwatt")
+    assert key.exists(), "a configuration outlives the removal"
+    assert not (root / "usr/bin/airwatt").exists()
+    inside("apt-get", "purge", "-qy", "airwatt")
+    left = files(root) - before
+    assert not {name for name in left if "airwatt" in name}, left
+    assert not (root / "usr/lib/airwatt").exists()

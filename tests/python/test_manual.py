@@ -1,0 +1,68 @@
+"""Manual pages and `airwatt help`: from the declarations of the commands, and clean to groff and mandoc."""
+
+import shutil
+import subprocess
+
+import pytest
+from conftest import ROOT
+
+from airwatt.cli import COMMANDS, manual
+from airwatt.cli.topics import TOPICS
+
+DAEMON = ROOT / "target" / "release" / "airwattd"
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("man")
+    for name, text in manual.pages("2026-01-31").items():
+        (folder / name).write_text(text)
+    if DAEMON.exists():
+        subprocess.run([DAEMON, "manual", folder, "--date", "2026-01-31"], check=True)
+    return folder
+
+
+def test_each_command_has_a_page_with_its_options_and_examples(pages):
+    for name in COMMANDS:
+        text = (pages / f"airwatt-{name}.1").read_text()
+        assert f"airwatt {name}" in text
+        assert ".SH EXAMPLES" in text
+    assert r"\-\-fail\-if" in (pages / "airwatt-run.1").read_text()
+    assert r"\fBwired.rtt\fR" in (pages / "airwatt-scenario.5").read_text()
+    assert "listen_voltage" in (pages / "airwatt-radio.5").read_text() or "[" in (pages / "airwatt-radio.5").read_text()
+
+
+@pytest.mark.skipif(not DAEMON.exists(), reason="airwattd is not built")
+def test_the_daemon_has_pages_of_section_8(pages):
+    names = {path.name for path in pages.glob("*.8")}
+    assert {"airwattd.8", "airwattd-cc-load.8", "airwattd-tunnel-up.8", "airwattd-station-doctor.8"} <= names
+    assert not any("guard" in name or "manual" in name for name in names), "hidden commands have no page"
+    assert "airwattd tunnel up" in (pages / "airwattd-tunnel-up.8").read_text().replace("\\-", "-")
+
+
+@pytest.mark.parametrize(
+    "reader",
+    [["mandoc", "-T", "lint", "-W", "warning"], ["groff", "-man", "-Tutf8", "-ww", "-z"]],
+    ids=["mandoc", "groff"],
+)
+def test_a_reader_of_manual_pages_has_nothing_to_say(pages, reader):
+    if shutil.which(reader[0]) is None:
+        pytest.skip(f"{reader[0]} is not installed")
+    files = sorted(map(str, pages.iterdir()))
+    done = subprocess.run([*reader, *files], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+def test_help_shows_a_command_a_topic_or_the_list(airwatt):
+    listed = airwatt.output(["help"])
+    assert all(f"  {name} " in listed for name in (*COMMANDS, *TOPICS))
+    assert airwatt.output(["help", "compare"]) == airwatt.output(["compare", "--help"])
+    for name in TOPICS:
+        assert airwatt.output(["help", name]).strip()
+        assert all(len(line) <= 80 for line in airwatt.output(["help", name]).splitlines()), name
+
+
+def test_help_for_what_there_is_not_says_what_is_near(airwatt):
+    answer = airwatt("help", "senario")
+    assert answer.status == 2
+    assert answer.is_one_line("help 'senario'", "hint: did you mean scenario?")

@@ -1,0 +1,235 @@
+"""Policies and congestion controls written in Python: the same trajectories as those of the core, and their errors."""
+
+import contextlib
+import importlib.util
+import io
+import re
+import traceback
+
+import pytest
+from conftest import ROOT
+
+import airwatt
+
+SMALL = {"flow.application.size": "400kB"}
+LOSSY = {"flow.application.size": "1MB", "wired.down.queue": "8packets", "wifi.frame_error_rate": "0.1"}
+
+
+def example():
+    spec = importlib.util.spec_from_file_location("own_mechanisms", ROOT / "examples" / "own_mechanisms.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+OWN = example()
+
+
+class Psm(airwatt.Policy):
+    """Triggers and power save from the start, as policy `psm`."""
+
+    needs = ("switch", "trigger", "tim")
+
+    def on_start(self, radio):
+        radio.set_power_save(True)
+
+    def on_beacon(self, radio, tim):
+        if tim:
+            radio.trigger()
+
+    def on_service_ended(self, radio, more_data, end_of_service):
+        if more_data:
+            radio.trigger()
+
+
+class PsmLegacy(airwatt.Policy):
+    """One PS-Poll a frame, as policy `psm-legacy`."""
+
+    needs = ("switch", "poll", "tim", "service")
+
+    def on_start(self, radio):
+        radio.set_power_save(True)
+
+    def on_beacon(self, radio, tim):
+        if tim:
+            radio.poll()
+
+    def on_service_ended(self, radio, more_data, end_of_service):
+        if more_data:
+            radio.poll()
+
+
+def recorded(**choice):
+    """The document of a run without its names and the clock, and what was on the air and in the windows."""
+    result = airwatt.run("fast-dsl", trace=True, **choice)
+    document = result.to_dict()
+    document.pop("wall_s")
+    names = [document["stations"][0].pop("policy"), document["flows"][0].pop("transport")]
+    tables = {name: table.to_pydict() for name, table in result.traces().items()}
+    return names, document, tables
+
+
+@pytest.mark.parametrize(
+    ("keyword", "shipped", "own", "keys"),
+    [
+        ("policy", "timeout", OWN.Timeout, SMALL),
+        ("policy", "timeout", OWN.Timeout, {**SMALL, "wired.rtt": "300ms", "wifi.frame_error_rate": "0.2"}),
+        ("policy", "psm", Psm, SMALL),
+        ("policy", "psm-legacy", PsmLegacy, SMALL),
+        ("transport", "reno", OWN.Reno, LOSSY),
+    ],
+    ids=["timeout", "timeout-lossy", "psm", "psm-legacy", "reno"],
+)
+def test_a_mechanism_in_python_takes_the_trajectory_of_the_same_in_the_core(keyword, shipped, own, keys):
+    (_, document, tables), (names, again, seen) = (recorded(**{keyword: each}, set=keys) for each in (shipped, own))
+    assert own.__name__ in names
+    assert again == document
+    assert seen == tables
+
+
+@pytest.mark.parametrize(
+    ("recovery", "shipped"),
+    [("go-back", "tahoe"), ("first-ack", "reno"), ("partial-acks", "newreno"), ("scoreboard", "sack")],
+)
+def test_what_a_congestion_control_does_not_override_is_the_algorithm_with_its_recovery(recovery, shipped):
+    class Silent(airwatt.CongestionControl):
+        pass
+
+    class Outspoken(airwatt.CongestionControl):
+        def on_ack(self, window, ack):
+            super().on_ack(window, ack)
+
+        def on_enter_recovery(self, window, flight, duplicates):
+            super().on_enter_recovery(window, flight, duplicates)
+
+        def on_duplicate_ack(self, window):
+            super().on_duplicate_ack(window)
+
+        def on_partial_ack(self, window, ack):
+            super().on_partial_ack(window, ack)
+
+        def on_leave_recovery(self, window):
+            super().on_leave_recovery(window)
+
+        def on_timeout(self, window, flight, reduces, recovering):
+            super().on_timeout(window, flight, reduces, recovering)
+
+    Silent.recovery = Outspoken.recovery = recovery
+    _, document, tables = recorded(transport=shipped, set=LOSSY)
+    assert document["flows"][0]["segments_retransmitted"] > 0
+    for own in (Silent, Outspoken):
+        _, again, seen = recorded(transport=own, set=LOSSY)
+        assert (again, seen) == (document, tables)
+
+
+def test_a_class_stands_beside_names_in_a_comparison_and_repeats_with_seeds():
+    compared = airwatt.compare("fast-dsl", policy=["timeout", OWN.Timeout], runs=2, set=SMALL)
+    shipped, own = compared.rows
+    assert own.choice == {"policy": "Timeout"}
+    assert own.summary["stations.0.energy_j"] == shipped.summary["stations.0.energy_j"]
+
+
+def test_a_function_can_make_instances_with_settings():
+    shipped = airwatt.run("fast-dsl", policy="timeout", set={**SMALL, "station.0.power_save.timeout": "30ms"})
+    own = airwatt.run("fast-dsl", policy=lambda: OWN.Timeout(30 * OWN.MS), set=SMALL)
+    assert own.stations[0].energy_j == shipped.stations[0].energy_j
+
+
+def test_an_exception_comes_back_with_its_traceback():
+    class Careless(airwatt.Policy):
+        needs = ("switch",)
+
+        def on_received(self, radio, *facts):
+            self.divide(len(facts))
+
+        def divide(self, number):
+            return number / 0
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        airwatt.run("fast-dsl", policy=Careless)
+    assert [frame.name for frame in traceback.extract_tb(caught.tb)][-2:] == ["on_received", "divide"]
+
+
+def test_an_exception_of_a_congestion_control_and_of_making_one_comes_back():
+    class Forgetful(airwatt.CongestionControl):
+        def on_ack(self, window, ack):
+            window.cwnd = self.missing
+
+    class Unmakeable(airwatt.Policy):
+        made = 0
+
+        def __init__(self):
+            Unmakeable.made += 1
+            if Unmakeable.made > 1:
+                raise LookupError("no second one")
+
+    with pytest.raises(AttributeError, match="missing"):
+        airwatt.run("fast-dsl", transport=Forgetful, set=SMALL)
+    with pytest.raises(LookupError, match="no second one"):
+        airwatt.run("fast-dsl", policy=Unmakeable, set=SMALL)
+
+
+def policy_with(needs=("switch",), **methods):
+    return type("Mine", (airwatt.Policy,), {"needs": needs, **methods})
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        (policy_with(needs=("telepathy",)), ("Mine.needs", "switch", "telepathy")),
+        (policy_with(on_start=lambda self, radio: radio.trigger()), ('"trigger"', "needs")),
+        (policy_with(on_start=lambda self, radio: radio.set_timer("tea", 5)), ("timer", "inactivity", '"tea"')),
+        (policy_with(on_beacon=lambda self, radio, tim: radio.set_timer("update", 5)), ("at_ns", "now_ns")),
+        (policy_with(on_start=lambda self, radio: radio.set_power_save(True, why="tea")), ("why", "beacon", '"tea"')),
+    ],
+)
+def test_what_a_policy_may_not_do_says_why(policy, words):
+    with pytest.raises((ValueError, RuntimeError)) as caught:
+        airwatt.run("fast-dsl", policy=policy, set=SMALL)
+    assert all(word in str(caught.value) for word in words)
+
+
+def test_a_timer_that_never_lets_time_pass_is_refused():
+    class Busy(airwatt.Policy):
+        def on_start(self, radio):
+            radio.set_timer("update", radio.now_ns)
+
+        def on_timer(self, radio, timer):
+            radio.set_timer("update", radio.now_ns)
+
+    with pytest.raises(ValueError, match="at_ns"):
+        airwatt.run("fast-dsl", policy=Busy, set=SMALL)
+
+
+@pytest.mark.parametrize("cwnd", [-1, 0, 1_447, 2**30 + 1])
+def test_a_window_out_of_its_range_is_refused(cwnd):
+    class Wrong(airwatt.CongestionControl):
+        def on_ack(self, window, ack):
+            window.cwnd = cwnd
+
+    with pytest.raises(ValueError, match="cwnd: expected 1448 to 1073741824 bytes"):
+        airwatt.run("fast-dsl", transport=Wrong, set=SMALL)
+
+
+def test_what_is_no_class_of_a_mechanism_is_an_input_error():
+    for wrong in (OWN.Timeout(), OWN.Reno, int, 5):
+        with pytest.raises(airwatt.InputError, match=r"policy: expected a name, .* airwatt\.Policy, got"):
+            airwatt.run("fast-dsl", policy=wrong)
+    with pytest.raises(airwatt.InputError, match=r"transport: .*airwatt\.CongestionControl"):
+        airwatt.run("fast-dsl", transport=OWN.Timeout)
+
+
+def test_a_mechanism_that_a_scenario_cannot_use_is_an_input_error():
+    with pytest.raises(airwatt.InputError, match=r"policy Psm: needs 'tim', which station\.hide hides|needs \"tim\""):
+        airwatt.run("fast-dsl", policy=Psm, set={**SMALL, "station.0.hide": ["tim"]})
+
+
+def test_the_python_of_the_page_runs():
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "own-mechanisms.md").read_text(), re.DOTALL)
+    assert len(blocks) == 2
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile("\n".join(blocks), "own-mechanisms.md", "exec"), {"__name__": "page"})
+    *rows, transport = printed.getvalue().splitlines()
+    assert [row.split()[0] for row in rows] == ["active", "psm", "Nap"]
+    assert transport == "Gentle"
