@@ -33,7 +33,7 @@ VARIANTS: Mapping[str, Settings] = {
     "reordering by 2 packets": (("node.c.impairment.reorder_depth", "2"),),
     "reordering by 5 packets": (("node.c.impairment.reorder_depth", "5"),),
     "SACK of RFC 6675": (("tcp.sack_recovery", "rfc6675"),),
-    "no cost of SACK": (("node.a.host_energy.sack_block", "0us"),),
+    "20 us for a SACK block": (("node.a.host_energy.sack_block", "20us"),),
 }
 
 
