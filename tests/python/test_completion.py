@@ -22,7 +22,8 @@ def test_bash_completes_commands_options_and_names(airwatt):
     assert set(COMMANDS) <= set(completed(script, "airwatt "))
     assert completed(script, "airwatt sw") == ["sweep"]
     assert {"--over", "--store", "--until"} <= set(completed(script, "airwatt sweep --"))
-    assert "fast-dsl" in completed(script, "airwatt run fa")
+    for command in ("run", "report", "explore"):
+        assert "fast-dsl" in completed(script, f"airwatt {command} fa")
     assert completed(script, "airwatt run x --policy psm-l") == ["psm-legacy"]
     assert "status" in completed(script, "airwatt sweep st")
 

@@ -47,7 +47,7 @@ def _names() -> dict[str, list[str]]:
         "completion": list(SHELLS),
         "help": [*COMMANDS, *TOPICS],
     }
-    return names | dict.fromkeys(("run", "compare", "emulate", "scenarios"), scenarios)
+    return names | dict.fromkeys(("run", "compare", "emulate", "report", "explore", "scenarios"), scenarios)
 
 
 def _options(name: str) -> dict[str, str]:

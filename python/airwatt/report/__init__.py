@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from airwatt.files import write_text
 
+if TYPE_CHECKING:
+    from airwatt.report.sources import Options
+
 
 def write(
-    path: str | os.PathLike[str], sources: Sequence[str], options: object = None, *, made: str = "report"
+    path: str | os.PathLike[str], sources: Sequence[str], options: Options | None = None, *, made: str = "report"
 ) -> None:
     """Replaces a file by the report of sources. Raises `InputError`, `RunError`, `OSError`, or `Interrupted`."""
     from airwatt.report.pack import Pack
     from airwatt.report.page import report
-    from airwatt.report.sources import Options, studies_of
+    from airwatt.report.sources import studies_of
 
     pack = Pack()
-    studies = studies_of(sources, options if isinstance(options, Options) else Options(), pack)
+    studies = studies_of(sources, options, pack)
     write_text(path, report(studies, pack, made))

@@ -62,8 +62,9 @@ class _Found:
     """Where traces that follow go."""
 
 
-def studies_of(sources: Sequence[str], options: Options, pack: Pack) -> list[Study]:
+def studies_of(sources: Sequence[str], options: Options | None, pack: Pack) -> list[Study]:
     """Reads or simulates all sources. Raises `InputError`, `RunError`, or `Interrupted`."""
+    options = options or Options()
     found = _Found()
     for source in sources:
         _read(source, options, found)
