@@ -84,6 +84,9 @@ def _how(candidate: Candidate) -> tuple[str | None, ...]:
             f"wifi ps_listen_interval {beacons} before connecting, wifi ps_wakeup_mode listen_interval, wifi ps on",
             f"dtim_period={beacons} has the same effect for stations that receive DTIM beacons",
         )
+    if candidate.policy == "latency-guard":
+        daemon = "airwattd station (docs/station.md)"
+        return (daemon, f"{daemon}, with its drop-in file", None, None, "nothing to set")
     # Only the access point's part of U-APSD has a setting that is common to drivers.
     access_point = "uapsd_advertisement_enabled=1" if candidate.policy != "psm-throttling" else "nothing to set"
     return (None, None, None, "wifi ps_mode WMM; its firmware decides when to trigger", access_point)
