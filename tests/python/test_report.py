@@ -187,6 +187,25 @@ def test_a_capture_is_analysed(report):
     assert radio["sleep"] > radio["receive"] > 0
 
 
+def test_frames_and_modes_of_stations_are_shown_as_captured(report):
+    captures = ROOT.parent / "shared" / "captures"
+    if not captures.exists():
+        pytest.skip("the captures are not here")
+    path = captures / "radiotap-ap-ping-ps.pcapng"
+    page = report(path, "--policy", "psm")
+    (study,) = page.view["studies"]
+    line = package.analyze(path, policies=["psm"], trace=True).tables()
+    frames = [one for one in study["timelines"][0]["lanes"] if one["label"].endswith("frames as captured")]
+    assert frames
+    assert sum(len(page.array(one["start"])) for one in frames) <= line["frames"].num_rows
+    first = frames[0]
+    mine = [
+        name == first["label"].removesuffix(": frames as captured") for name in line["frames"]["station"].to_pylist()
+    ]
+    assert len(page.array(first["start"])) == sum(mine)
+    assert any(one["label"].endswith("mode as captured") for one in study["timelines"][0]["lanes"])
+
+
 def test_a_store_gives_means_over_its_settings(airwatt, report, tmp_path):
     store = tmp_path / "some.sweep"
     over = ["--over", "wired.rtt=20ms:60ms:20ms", "--policy", "active,psm", "--runs", "3"]

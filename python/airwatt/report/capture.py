@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -150,7 +150,7 @@ def _timeline(document: Mapping[str, Any], traces: Mapping[str, pa.Table], pack:
     duration = np.asarray(states["duration_ns"], dtype=np.int64)
     ends = [int(part.max()) for part in times.values() if len(part)] or [1]
     end = max([*ends, *(times["radio_states"] + duration).tolist()[-1:], 1])
-    lanes = [*_mark_lanes(traces, times, pack), *_mode_lanes(document, traces, times, pack)]
+    lanes = [*_mark_lanes(traces, times, pack), *_station_lanes(document, traces, times, pack)]
     policy, policies = timeline.labelled(states["policy"])
     code = timeline.coded(states["state"], timeline.state_code)
     share = max(1, points // max(1, len(policies)))
@@ -215,26 +215,57 @@ def _marks(label: str, time: Array, code: Array, names: Any, colours: Any, pack:
     return timeline.marks_lane(label, time[order], code[order], names, colours, pack)
 
 
-def _mode_lanes(
+_FRAMES = (
+    ("data from the station", "state-transmit"),
+    ("data to the station", "state-receive"),
+    ("Null", "series-3"),
+    ("PS-Poll", "outcome-beacon"),
+    ("repeated", "outcome-asleep"),
+)
+"""What a captured frame can be; one that repeats another is that alone."""
+
+
+def _station_lanes(
     document: Mapping[str, Any], traces: Mapping[str, pa.Table], times: Mapping[str, Array], pack: Pack
 ) -> list[dict[str, Any]]:
-    """The mode that each station announced, the station in question first."""
-    modes = traces["modes"]
-    station, stations = timeline.labelled(modes["station"])
-    duration = np.asarray(modes["duration_ns"], dtype=np.int64)
+    """The mode that each station announced and its frames as captured, the station in question first."""
+    modes, frames = traces["modes"], traces.get("frames")
+    of_mode, stations = timeline.labelled(modes["station"])
     asleep = np.asarray(modes["in_power_save"]).astype(np.uint8)
     order = sorted(range(len(stations)), key=lambda index: stations[index] != document["station"])
     lanes = []
     for index in order[: timeline.MOST_STATIONS]:
-        own = np.flatnonzero(station == index)
-        own = own[np.argsort(times["modes"][own], kind="stable")]
-        if len(own):
-            lanes.append(
-                {
-                    "kind": "spans", "label": f"{stations[index]}: mode as captured",
-                    "start": pack.add_times(times["modes"][own]), "duration": pack.add(duration[own], "f64"),
-                    "code": pack.add(asleep[own], "u8"), "names": ["active", "power save"],
-                    "colours": ["state-listen", "state-sleep"],
-                }
-            )  # fmt: skip
+        name = stations[index]
+        mode = of_mode == index
+        lanes += _spans(f"{name}: mode as captured", modes, times["modes"], mode, asleep, _MODES, pack)
+        if frames is not None:
+            of_frame, named = timeline.labelled(frames["station"])
+            own = of_frame == (named.index(name) if name in named else -1)
+            lanes += _spans(f"{name}: frames as captured", frames, times["frames"], own, _kinds(frames), _FRAMES, pack)
     return lanes
+
+
+_MODES = (("active", "state-listen"), ("power save", "state-sleep"))
+
+
+def _kinds(frames: pa.Table) -> Array:
+    up = np.asarray(frames["up"]).astype(bool)
+    kind, kinds = timeline.labelled(frames["kind"])
+    special = {"null": 2, "ps-poll": 3}
+    code = np.array([special.get(name, -1) for name in kinds] or [-1])[kind]
+    code = np.where(code >= 0, code, np.where(up, 0, 1))
+    return np.where(np.asarray(frames["repeated"]).astype(bool), 4, code).astype(np.uint8)
+
+
+def _spans(
+    label: str, table: pa.Table, time: Array, own: Array, code: Array, kinds: Sequence[tuple[str, str]], pack: Pack
+) -> list[dict[str, Any]]:
+    """A lane of periods with gaps between them, if there are any."""
+    rows = np.flatnonzero(own)
+    rows = rows[np.argsort(time[rows], kind="stable")]
+    duration = np.asarray(table["duration_ns"], dtype=np.int64)[rows]
+    lane = {
+        "kind": "spans", "label": label, "start": pack.add_times(time[rows]), "duration": pack.add(duration, "f64"),
+        "code": pack.add(code[rows], "u8"), "names": [name for name, _ in kinds], "colours": [one for _, one in kinds],
+    }  # fmt: skip
+    return [lane] if len(rows) else []

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 OnProgress = Callable[[Progress], None] | None
 _RUN_TRACES = ("congestion_window", "queues", "radio_states", "triggers", "beacons", "frames")
-_CAPTURE_TRACES = ("modes", "beacons", "packets", "radio_states", "findings")
+_CAPTURE_TRACES = ("modes", "frames", "beacons", "packets", "radio_states", "findings")
 _ACCEPTED = "a store, a result of run, compare or analyze --json, a folder of traces, a scenario or a capture"
 
 

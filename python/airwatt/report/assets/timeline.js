@@ -19,7 +19,7 @@ function laneLegends(lanes) {
     if (isLevels && lane.series.length < 2) continue;
     const names = isLevels ? lane.series.map(({ name }) => name) : lane.names;
     const colours = isLevels ? names.map((_, place) => `series-${place % 10}`) : lane.colours;
-    const heading = { states: lane.label.includes("radio") ? "radio" : lane.label, frames: "frames", spans: "mode" }[lane.kind] ?? lane.label;
+    const heading = { states: lane.label.includes("radio") ? "radio" : lane.label, frames: "frames", spans: lane.label.endsWith("frames as captured") ? "frames" : "mode" }[lane.kind] ?? lane.label;
     groups.set(`${heading}|${names}`, [heading, names.map((name, place) => [colours[place], name])]);
   }
   return [...groups.values()].map(([heading, entries]) => {
