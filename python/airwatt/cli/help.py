@@ -2,13 +2,12 @@
 
 import difflib
 import textwrap
-from importlib import import_module
 from typing import Annotated
 
 from airwatt._core import InputError
 from airwatt.cli.output import print_text
 from airwatt.cli.parameters import Argument
-from airwatt.cli.topics import TOPICS
+from airwatt.cli.topics import TOPICS, about
 
 EPILOG = """\b
 Examples:
@@ -25,7 +24,7 @@ def command(
     from airwatt.cli import COMMANDS
 
     if topic is None:
-        lines = [(name, _first_line(name)) for name in COMMANDS]
+        lines = [(name, about(name)) for name in COMMANDS]
         shared = [(name, item.title) for name, item in TOPICS.items()]
         print_text(f"Commands:\n{_list(lines)}\nTopics:\n{_list(shared)}")
     elif topic in COMMANDS:
@@ -39,11 +38,6 @@ def command(
         close = difflib.get_close_matches(topic, known, n=1)
         hint = f"hint: did you mean {close[0]}?" if close else "hint: airwatt help lists both"
         raise InputError(f"help {topic!r}: expected a command or a topic, got neither; {hint}")
-
-
-def _first_line(name: str) -> str:
-    """What a command does, in a line that fits beside its name."""
-    return (import_module(f"airwatt.cli.{name}").command.__doc__ or "").partition("\n")[0].rstrip(".")
 
 
 def _filled(text: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any, get_args
 from airwatt import _core, keys
 from airwatt.cli import COMMANDS
 from airwatt.cli.parameters import Argument, Option, Parameter, declared
-from airwatt.cli.topics import TOPICS
+from airwatt.cli.topics import TOPICS, about
 
 _OTHER_PAGES = ("airwatt-scenario(5)", "airwatt-radio(5)", "airwattd(8)")
 _ABOUT = "what a Wi-Fi radio spends on TCP, who gets the bandwidth, and what can be done about it"
@@ -102,8 +102,7 @@ def _radio(date: str) -> str:
 
 
 def _about(name: str) -> str:
-    text = inspect.cleandoc(import_module(f"airwatt.cli.{name}").command.__doc__ or "")
-    first = " ".join(text.partition("\n\n")[0].split()).partition(". ")[0].rstrip(".")
+    first = about(name)
     return first[:1].lower() + first[1:]
 
 

@@ -1,5 +1,7 @@
-"""What several commands have in common, a text for each topic: for `airwatt help TOPIC` and for the manual pages."""
+"""What commands do, and what several of them have in common: for `airwatt help TOPIC` and for the manual pages."""
 
+import inspect
+from importlib import import_module
 from typing import NamedTuple
 
 
@@ -66,3 +68,9 @@ What is wrong is one line on standard error, with the place, the value and what 
     ),
 }
 """The topics in the order of `airwatt help`."""
+
+
+def about(command: str) -> str:
+    """What a command does: the first sentence of its help."""
+    text = inspect.cleandoc(import_module(f"airwatt.cli.{command}").command.__doc__ or "")
+    return " ".join(text.partition("\n\n")[0].split()).partition(". ")[0].rstrip(".")
