@@ -112,6 +112,7 @@ def test_the_package_installs_runs_is_removed_and_purged(package, root, inside):
     units = {path.name for path in (root / "usr/lib/systemd/system").glob("airwattd*")}
     assert {"airwattd-cc@.service", "airwattd-tunnel@.service"} <= units
     assert not list((root / "etc/systemd").rglob("airwattd*")), "a unit is enabled"
+    assert list((root / "usr/lib/NetworkManager/conf.d").glob("*airwatt*"))
     tunnel = (root / "usr/lib/systemd/system/airwattd-tunnel@.service").read_text()
     assert "ExecStart=/usr/bin/airwattd tunnel up /etc/airwatt/%i.toml" in tunnel
 
