@@ -6,7 +6,7 @@ use airwatt_proto::e2tcp;
 use airwatt_proto::tunnel::{Inner, IpPacket, wire};
 use airwatt_sim::scenario::Scenario;
 
-use crate::{Feature, operations, session};
+use crate::{Feature, operations, proxies, session};
 
 /// The order of magnitude of a count, so that features stay few.
 fn magnitude(count: usize) -> u64 {
@@ -229,6 +229,20 @@ pub(crate) fn base_station(bytes: &[u8]) -> Feature {
         magnitude(counters.dropped as usize),
         magnitude(counters.undelivered as usize),
         magnitude(counters.given_up as usize),
+    ])
+}
+
+/// Two split-connection proxies: the path between them, their hosts, and time, eight bytes each.
+pub(crate) fn split_proxy(bytes: &[u8]) -> Feature {
+    let [mobile, base] = proxies::run(bytes);
+    feature(&[
+        magnitude((mobile.begun + base.begun) as usize),
+        magnitude((mobile.relayed + base.relayed) as usize),
+        magnitude((mobile.passed + base.passed) as usize),
+        magnitude((mobile.dropped + base.dropped) as usize),
+        magnitude((mobile.restarts + base.restarts) as usize),
+        magnitude((mobile.undelivered + base.undelivered) as usize),
+        magnitude((mobile.declined + base.declined) as usize),
     ])
 }
 

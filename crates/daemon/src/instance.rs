@@ -5,16 +5,22 @@
 //! each of its own changes to the log before it makes it. All of that, and what a guardian restores, happens under a lock:
 //! a late guardian finds the next daemon running and leaves its changes alone.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use airwatt_base::Span;
+use airwatt_base::{Instant, Span};
 use airwatt_linux::changes::Changes;
+use airwatt_linux::clock::Clock;
 use airwatt_linux::control::{self, Control};
 use airwatt_linux::guardian::{self, Guardian};
+use airwatt_linux::interface;
 use airwatt_linux::lock::{Lock, LockError};
+use serde_json::{Value, json};
 use tracing::warn;
 
 use crate::failure::Failure;
+use crate::output;
 
 /// The folder of control sockets and undo logs. It is gone after a restart, as the changes are.
 const RUN_FOLDER: &str = "/run/airwatt";
@@ -116,11 +122,71 @@ impl Instance<'_> {
         self.restore()
     }
 
+    /// What the daemon reports of its state.
+    fn status(&self) -> Result<Value, Failure> {
+        control::ask(&self.control_socket(), "status").map_err(|error| match error.io().kind() {
+            ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
+                Failure::Failed(format!("no {} runs on {}", self.kind, self.name))
+            }
+            _ => error.into(),
+        })
+    }
+
+    /// Ends the daemon and waits for its end, or cleans up after one that was killed.
+    pub(crate) fn stop(&self, patience: Span) -> Result<(), Failure> {
+        let socket = self.control_socket();
+        if control::ask(&socket, "stop").is_err() {
+            return self.clean_up();
+        }
+        let began = Clock::start();
+        while socket.exists() || interface::index(self.name).is_some() {
+            if began.now() > Instant::ZERO + patience {
+                let Self { kind, name, .. } = self;
+                return Err(Failure::Failed(format!("{name}: the {kind} has not ended within {patience}")));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+
     /// The life of the guardian.
     pub(crate) fn guard(&self) -> Result<(), Failure> {
         guardian::watch()?;
         self.clean_up()
     }
+}
+
+/// Prints the state of one daemon, or of all of a kind: as JSON, or as `text` makes it of each document. `plural` is the key of all.
+///
+/// # Errors
+/// If the one does not run.
+pub(crate) fn show(
+    kind: &'static str,
+    one: Option<&Instance<'_>>,
+    plural: &str,
+    json: bool,
+    text: fn(&Value) -> String,
+) -> Result<(), Failure> {
+    let documents: Vec<Value> = match one {
+        Some(instance) => vec![instance.status()?],
+        None => {
+            let names = running(kind);
+            let instance = |name| Instance { kind, program: "", name };
+            // One that ends meanwhile is no error.
+            names.iter().filter_map(|name| instance(name).status().ok()).collect()
+        }
+    };
+    if json {
+        let document = match (one, documents) {
+            (Some(_), mut one) => one.remove(0),
+            (None, all) => json!({ "schema": 1, "version": env!("CARGO_PKG_VERSION"), plural: all }),
+        };
+        output::print(&format!("{document:#}\n"));
+    } else {
+        let texts: Vec<String> = documents.iter().map(text).collect();
+        output::print(&texts.join("\n"));
+    }
+    Ok(())
 }
 
 /// Undoes all changes, and removes the folder of the daemons if nothing is in it any more.

@@ -1,5 +1,5 @@
 //! `airwattd`: what runs on a device. Each command is a module: `cc`, the congestion control in the running kernel;
-//! `tunnel`, all flows of a client in bursts; `station`, the Wi-Fi power save of this host; `keys`, of tunnels.
+//! `tunnel`, all flows of a client in bursts; `gateway`, TCP over E2TCP between a base station and its mobiles; `station`, the Wi-Fi power save of this host; `keys`, of tunnels and gateways.
 //!
 //! What a command changes on the host it prints, remembers and can undo. Nothing here needs Python, and nothing here is part
 //! of the simulator.
@@ -7,11 +7,13 @@
 mod cc;
 mod common;
 mod failure;
+mod gateway;
 mod host;
 mod instance;
 mod keys;
 mod manual;
 mod output;
+mod settings;
 mod station;
 mod tunnel;
 
@@ -37,7 +39,10 @@ enum Command {
     Tunnel(tunnel::Command),
     /// Wi-Fi power save of this host: a daemon that follows the traffic, and what power save costs in delay
     Station(station::Station),
-    /// Print a new private key of a tunnel
+    /// TCP connections of mobiles over E2TCP between a base station and the mobiles, so that losses cost less energy
+    #[command(subcommand)]
+    Gateway(gateway::Command),
+    /// Print a new private key of a tunnel or a gateway
     #[command(after_help = "Example:\n  umask 077; airwattd genkey > client.key")]
     Genkey,
     /// Print the public key of the private key on standard input
@@ -59,6 +64,7 @@ fn main() -> ExitCode {
         Command::Cc(command) => cc::run(&command),
         Command::Tunnel(command) => tunnel::run(&command),
         Command::Station(station) => station::run(&station),
+        Command::Gateway(command) => gateway::run(&command),
         Command::Genkey => keys::generate(),
         Command::Pubkey => keys::public(),
         Command::Completion(arguments) => {

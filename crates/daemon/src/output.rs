@@ -30,3 +30,12 @@ pub(crate) fn progress(line: &str) {
 pub(crate) fn error(line: &str) {
     progress(&format!("airwattd: {}", line.replace('\n', " ")));
 }
+
+/// A value of a document for people.
+pub(crate) fn word(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::String(text) => text.clone(),
+        serde_json::Value::Null => "-".to_owned(),
+        other => other.to_string(),
+    }
+}

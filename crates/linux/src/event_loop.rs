@@ -33,8 +33,12 @@ pub struct Token(pub u64);
 pub enum Interest {
     /// It can be read; reported again until it has been read.
     Read,
+    /// It can be written to.
+    Write,
     /// It can be read, or written to.
     ReadWrite,
+    /// Nothing but errors, and that both directions have ended, which are always reported.
+    Errors,
 }
 
 /// A source that is ready.
@@ -48,10 +52,44 @@ pub struct Ready {
     pub writable: bool,
 }
 
+/// The sources of a loop: a handle by which others than the owner of the loop register theirs.
+#[derive(Debug)]
+pub struct Sources {
+    epoll: OwnedFd,
+}
+
+impl Sources {
+    /// Waits for `source` from now on. It must live as long as it is registered, and not be registered twice.
+    ///
+    /// # Errors
+    /// If the kernel refuses, as for a regular file.
+    pub fn add(&self, source: impl AsFd, token: Token, interest: Interest) -> Result<(), Error> {
+        epoll::add(&self.epoll, source, epoll::EventData::new_u64(token.0), flags(interest))
+            .map_err(Error::of("epoll"))
+    }
+
+    /// Changes what a registered source is waited for.
+    ///
+    /// # Errors
+    /// If the source is not registered.
+    pub fn modify(&self, source: impl AsFd, token: Token, interest: Interest) -> Result<(), Error> {
+        epoll::modify(&self.epoll, source, epoll::EventData::new_u64(token.0), flags(interest))
+            .map_err(Error::of("epoll"))
+    }
+
+    /// No longer waits for a source. A source that is closed everywhere needs no removal.
+    ///
+    /// # Errors
+    /// If the source is not registered.
+    pub fn remove(&self, source: impl AsFd) -> Result<(), Error> {
+        epoll::delete(&self.epoll, source).map_err(Error::of("epoll"))
+    }
+}
+
 /// An event loop with a clock.
 #[derive(Debug)]
 pub struct EventLoop {
-    epoll: OwnedFd,
+    sources: Sources,
     timer: OwnedFd,
     clock: Clock,
     /// The time for which the timer is set.
@@ -81,7 +119,7 @@ impl EventLoop {
         )
         .map_err(Error::of("epoll"))?;
         Ok(Self {
-            epoll,
+            sources: Sources { epoll },
             timer,
             clock: Clock::start(),
             set: None,
@@ -106,13 +144,12 @@ impl EventLoop {
         self.wakeups
     }
 
-    /// Waits for `source` from now on. It must live as long as it is registered, and not be registered twice.
+    /// Waits for `source` from now on, as [`Sources::add`].
     ///
     /// # Errors
     /// If the kernel refuses, as for a regular file.
     pub fn add(&self, source: impl AsFd, token: Token, interest: Interest) -> Result<(), Error> {
-        epoll::add(&self.epoll, source, epoll::EventData::new_u64(token.0), flags(interest))
-            .map_err(Error::of("epoll"))
+        self.sources.add(source, token, interest)
     }
 
     /// Changes what a registered source is waited for.
@@ -120,8 +157,7 @@ impl EventLoop {
     /// # Errors
     /// If the source is not registered.
     pub fn modify(&self, source: impl AsFd, token: Token, interest: Interest) -> Result<(), Error> {
-        epoll::modify(&self.epoll, source, epoll::EventData::new_u64(token.0), flags(interest))
-            .map_err(Error::of("epoll"))
+        self.sources.modify(source, token, interest)
     }
 
     /// No longer waits for a source. A source that is closed everywhere needs no removal.
@@ -129,7 +165,16 @@ impl EventLoop {
     /// # Errors
     /// If the source is not registered.
     pub fn remove(&self, source: impl AsFd) -> Result<(), Error> {
-        epoll::delete(&self.epoll, source).map_err(Error::of("epoll"))
+        self.sources.remove(source)
+    }
+
+    /// A handle of the sources.
+    ///
+    /// # Errors
+    /// If the kernel has no file descriptor left.
+    pub fn sources(&self) -> Result<Sources, Error> {
+        let epoll = rustix::io::fcntl_dupfd_cloexec(&self.sources.epoll, 0).map_err(Error::of("epoll"))?;
+        Ok(Sources { epoll })
     }
 
     /// Creates a handle by which other threads wake this loop; each wake-up is reported as `token` being readable.
@@ -149,7 +194,7 @@ impl EventLoop {
     pub fn wake_by(&mut self, waker: &Waker, token: Token) -> Result<(), Error> {
         // Edge-triggered, because each write is an edge and the counter is never read.
         let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
-        epoll::add(&self.epoll, &*waker.0, epoll::EventData::new_u64(token.0), flags)
+        epoll::add(&self.sources.epoll, &*waker.0, epoll::EventData::new_u64(token.0), flags)
             .map_err(Error::of("epoll"))?;
         self.wakers.push(waker.clone());
         Ok(())
@@ -169,7 +214,7 @@ impl EventLoop {
         let mut events =
             [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) };
                 READY_AT_ONCE];
-        let count = match epoll::wait(&self.epoll, &mut events[..], is_due.then_some(&zero)) {
+        let count = match epoll::wait(&self.sources.epoll, &mut events[..], is_due.then_some(&zero)) {
             Err(Errno::INTR) => 0,
             count => count.map_err(Error::of("epoll"))?,
         };
@@ -214,13 +259,15 @@ impl EventLoop {
 /// Readable when a source is ready, so that a loop can be a source of another one.
 impl AsFd for EventLoop {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.epoll.as_fd()
+        self.sources.epoll.as_fd()
     }
 }
 
 fn flags(interest: Interest) -> epoll::EventFlags {
     match interest {
         Interest::Read => epoll::EventFlags::IN,
+        Interest::Write => epoll::EventFlags::OUT,
+        Interest::Errors => epoll::EventFlags::empty(),
         Interest::ReadWrite => epoll::EventFlags::IN | epoll::EventFlags::OUT,
     }
 }

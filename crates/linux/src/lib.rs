@@ -9,6 +9,9 @@
 //! * [`netlink`]: requests to the kernel by netlink, and their replies.
 //! * [`link`], [`rule`]: interfaces with their addresses, and the rules of the routing policy.
 //! * [`route`]: routes as the kernel lists them, adding some, and changing one of them without touching another.
+//! * [`nftables`]: a table of packet rules that vanishes with the process.
+//! * [`transparent`]: TCP sockets with the addresses of others, and packets as they are.
+//! * [`sock_diag`]: what the kernel counts of TCP connections.
 //! * [`wireless`]: Wi-Fi interfaces, their associations, and power save.
 //! * [`undo`]: a log of changes to the host, written before each change, from which a later process can undo them.
 //! * [`random`]: random bytes of the kernel.
@@ -49,12 +52,15 @@ pub mod log;
 pub mod metrics;
 pub mod namespace;
 pub mod netlink;
+pub mod nftables;
 pub mod packet_tap;
 pub mod random;
 pub mod route;
 pub mod rule;
 pub mod service;
 pub mod signals;
+pub mod sock_diag;
+pub mod transparent;
 pub mod tun;
 pub mod udp;
 pub mod undo;

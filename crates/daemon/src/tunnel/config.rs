@@ -3,11 +3,8 @@
 //! Keys are in the file, or the private one in a file of its own. With `tunnel.plain` there are none, and addresses have to be
 //! private.
 
-use std::fmt;
-use std::fs;
-use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
+use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use airwatt_base::settings::Settings as _;
 use airwatt_energy::{Radio, RadioError};
@@ -15,9 +12,10 @@ use airwatt_linux::metrics;
 use airwatt_proto::session::{PeerConfig, PublicKey, SecretKey};
 use airwatt_proto::tunnel::TunnelConfig;
 use airwatt_proto::tunnel::wire::OuterIp;
-use serde::{Deserialize, Deserializer, de};
+use serde::Deserialize;
 
 use crate::failure::Failure;
+use crate::settings::{Keyed, Prefix, check_interface, from_text, input, is_private, parse_toml};
 
 /// Bytes of an outer packet on every path that matters here.
 const OUTER_MTU: u32 = 1_500;
@@ -26,8 +24,6 @@ const FWMARK: u32 = 4_646;
 /// The smallest MTU of IPv6 (RFC 8200, section 5), and of hosts with IPv4 (RFC 791: 576 bytes).
 const MTU_MIN_V6: u16 = 1_280;
 const MTU_MIN_V4: u16 = 576;
-/// Longest name of an interface (IFNAMSIZ less its terminator).
-const NAME_BYTES_MAX: usize = 15;
 
 /// Which end this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -90,120 +86,26 @@ pub(super) struct Peer {
     pub(super) allowed_ips: Vec<Prefix>,
 }
 
-/// An address with the length of its prefix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Prefix {
-    pub(super) address: IpAddr,
-    pub(super) length: u8,
-}
-
-impl Prefix {
-    pub(super) fn contains(self, address: IpAddr) -> bool {
-        let shared = |a: u128, b: u128, bits: u8| {
-            let length = self.length.min(bits);
-            length == 0 || (a ^ b) >> (bits - length) == 0
-        };
-        match (self.address, address) {
-            (IpAddr::V4(a), IpAddr::V4(b)) => shared(u32::from(a).into(), u32::from(b).into(), 32),
-            (IpAddr::V6(a), IpAddr::V6(b)) => shared(a.into(), b.into(), 128),
-            _ => false,
-        }
-    }
-
-    /// The prefix without the bits after it, as routes have it.
-    pub(super) fn network(self) -> Self {
-        let masked = |bits: u128, width: u8| match width - self.length {
-            0 => bits,
-            shift if u32::from(shift) >= u128::BITS => 0,
-            shift => bits >> shift << shift,
-        };
-        let address = match self.address {
-            IpAddr::V4(address) => IpAddr::V4((masked(u32::from(address).into(), 32) as u32).into()),
-            IpAddr::V6(address) => IpAddr::V6(masked(address.into(), 128).into()),
-        };
-        Self { address, ..self }
-    }
-}
-
-impl FromStr for Prefix {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("expected a prefix as 10.77.0.2/24 or fd00::2/64, got {text}");
-        let (address, length) =
-            text.split_once('/').map_or((text, None), |(address, length)| (address, Some(length)));
-        let address: IpAddr = address.parse().map_err(|_| wrong())?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        let length = length.map_or(Ok(most), str::parse).map_err(|_| wrong())?;
-        if length > most { Err(wrong()) } else { Ok(Self { address, length }) }
-    }
-}
-
-impl fmt::Display for Prefix {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}/{}", self.address, self.length)
-    }
-}
-
-impl<'de> Deserialize<'de> for Prefix {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
-    }
-}
-
-fn from_text<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
-where
-    T: FromStr<Err: fmt::Display>,
-    D: Deserializer<'de>,
-{
-    String::deserialize(deserializer)?.parse().map(Some).map_err(de::Error::custom)
-}
-
 const fn default_fwmark() -> u32 {
     FWMARK
 }
 
-impl Config {
-    /// Reads and checks a file, and the file of the private key.
-    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
-        let name = path.display();
-        let in_file = |failure| match failure {
-            Failure::Input(line) => Failure::Input(format!("{name}: {line}")),
-            other => other,
-        };
-        let text = fs::read_to_string(path).map_err(|error| Failure::Input(format!("{name}: {error}")))?;
-        let mut config = Self::parse(&text).map_err(in_file)?;
-        if let Some(file) = &config.private_key_file {
-            let file = path.parent().unwrap_or(Path::new(".")).join(file);
-            let wrong = |error: &dyn fmt::Display| {
-                in_file(input(format!("private_key_file: {}: {error}", file.display())))
-            };
-            let text = fs::read_to_string(&file).map_err(|error| wrong(&error))?;
-            config.private_key = Some(text.parse().map_err(|error| wrong(&error))?);
-        }
-        Ok(config)
-    }
-
-    pub(super) fn parse(text: &str) -> Result<Self, Failure> {
-        let parsed = toml::Deserializer::parse(text).map_err(|error| input(error.message()))?;
-        let config: Self = serde_path_to_error::deserialize(parsed).map_err(|error| {
-            let path = error.path().to_string();
-            let what = error.inner().message();
-            if path == "." { input(what) } else { input(format!("{path}: {what}")) }
-        })?;
+impl Keyed for Config {
+    fn parse(text: &str) -> Result<Self, Failure> {
+        let config: Self = parse_toml(text)?;
         config.check()?;
         Ok(config)
     }
 
+    fn key(&mut self) -> (Option<PathBuf>, &mut Option<SecretKey>) {
+        (self.private_key_file.clone(), &mut self.private_key)
+    }
+}
+
+impl Config {
     fn check(&self) -> Result<(), Failure> {
         self.tunnel.check().map_err(|error| input(format!("tunnel.{error}")))?;
-        let length = self.interface.len();
-        if !(1..=NAME_BYTES_MAX).contains(&length) || self.interface.contains(['/', ' ', '.']) {
-            return Err(input(format!(
-                "interface: expected a name of 1 to {NAME_BYTES_MAX} bytes, got {:?}",
-                self.interface
-            )));
-        }
+        check_interface(&self.interface)?;
         if self.peer.is_empty() || self.end == End::Client && self.peer.len() > 1 {
             let expected = if self.end == End::Client { "one peer" } else { "one peer or more" };
             return Err(input(format!("peer: expected {expected}, got {}", self.peer.len())));
@@ -363,28 +265,6 @@ impl Config {
             })
         };
         self.peer.iter().filter_map(peer).collect()
-    }
-}
-
-fn input(line: impl Into<String>) -> Failure {
-    Failure::Input(line.into())
-}
-
-/// Whether the address is one of a private network, this host, or this link.
-pub(super) fn is_private(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(address) => {
-            address.is_private()
-                || address.is_loopback()
-                || address.is_link_local()
-                || address.is_unspecified()
-        }
-        IpAddr::V6(address) => {
-            address.is_unique_local()
-                || address.is_loopback()
-                || address.is_unicast_link_local()
-                || address.is_unspecified()
-        }
     }
 }
 

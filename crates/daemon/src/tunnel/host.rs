@@ -17,6 +17,7 @@ use tun_rs::SyncDevice;
 use super::config::Config;
 use super::peers::{Carrier, Input, Output, Peer, Peers, Reason};
 use super::run;
+use crate::settings::Keyed as _;
 
 /// Sources of the event loop.
 pub(super) const DEVICE: Token = Token(0);

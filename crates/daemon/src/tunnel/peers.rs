@@ -17,7 +17,7 @@ use airwatt_proto::session::{self, Sessions};
 use airwatt_proto::tunnel::{self, Datagram, DropReason, Inner as _, IpPacket, Plain, Tunnel, wire};
 use serde::Serialize;
 
-use super::config::{Prefix, is_private};
+use crate::settings::{Prefix, is_private};
 
 pub(super) type PeerTunnel = Tunnel<Plain<IpPacket>>;
 

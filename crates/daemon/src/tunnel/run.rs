@@ -2,13 +2,12 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
-use std::time::Duration;
 
 use airwatt_base::{Instant, Span};
 use airwatt_linux::capability::{self, Capability};
 use airwatt_linux::changes::{Change, Changes};
-use airwatt_linux::clock::{self, Clock};
-use airwatt_linux::control::{self, Control};
+use airwatt_linux::clock;
+use airwatt_linux::control::Control;
 use airwatt_linux::driver;
 use airwatt_linux::event_loop::{EventLoop, Interest};
 use airwatt_linux::guardian::Guardian;
@@ -20,9 +19,9 @@ use airwatt_linux::signals::Signals;
 use airwatt_linux::{interface, random, tun, udp};
 use airwatt_proto::session::Sessions;
 use airwatt_proto::tunnel::{self, Plain, Tunnel};
-use tracing::{info, warn};
+use tracing::info;
 
-use super::config::{Config, End, Prefix};
+use super::config::{Config, End};
 use super::host::{CONTROL, DEVICE, GUARDIAN, METRICS, SIGNALS, SOCKET, TunnelHost};
 use super::peers::{Carrier, Peer, PeerTunnel, Peers};
 use super::{Up, instance};
@@ -30,6 +29,7 @@ use crate::failure::Failure;
 use crate::host;
 use crate::instance::{self, Started};
 use crate::output;
+use crate::settings::{Keyed as _, Prefix, warn_of_readers};
 
 /// Bytes of the socket's buffers: some milliseconds at 1 Gbit/s.
 const SOCKET_BUFFER_BYTES: usize = 1 << 20;
@@ -54,7 +54,9 @@ pub(super) fn up(options: &Up) -> Result<(), Failure> {
         return Ok(());
     }
     options.foreground.log.start()?;
-    warn_of_readers(&options.file, &config);
+    if !config.tunnel.plain {
+        warn_of_readers(&options.file, config.private_key_file.as_ref());
+    }
     host::need(&[Capability::NetAdmin])?;
     let name = config.interface.clone();
     let signals = Signals::take()?;
@@ -213,35 +215,10 @@ fn commands(config: &Config) -> Result<String, Failure> {
     Ok(lines.iter().map(|line| format!("[#] {line}\n")).collect())
 }
 
-/// Warns if others can read the private key.
-fn warn_of_readers(file: &Path, config: &Config) {
-    use std::os::unix::fs::PermissionsExt as _;
-    if config.tunnel.plain {
-        return;
-    }
-    let key_file = config.private_key_file.as_ref();
-    let file =
-        key_file.map_or_else(|| file.to_owned(), |key| file.parent().unwrap_or(Path::new(".")).join(key));
-    if std::fs::metadata(&file).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0) {
-        warn!("{}: others can read the private key; hint: chmod 600", file.display());
-    }
-}
-
 /// `airwattd tunnel down`: ends the tunnel that runs, and undoes what a killed one has left.
 pub(super) fn down(file: &Path) -> Result<(), Failure> {
     let config = Config::read(file)?;
-    let (name, socket) = (&config.interface, instance(&config.interface).control_socket());
-    if control::ask(&socket, "stop").is_ok() {
-        let began = Clock::start();
-        while socket.exists() || interface::index(name).is_some() {
-            if began.now() > Instant::ZERO + END_PATIENCE {
-                return Err(Failure::Failed(format!("{name}: the tunnel has not ended within 5 s")));
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        return Ok(());
-    }
-    instance(name).clean_up()
+    instance(&config.interface).stop(END_PATIENCE)
 }
 
 /// `airwattd tunnel unit`.

@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 
 use airwatt_base::Instant;
-use airwatt_linux::control;
 use airwatt_linux::metrics::Page;
 use serde::Serialize;
 
 use super::config::End;
 use super::host::TunnelHost;
 use super::peers::{Carrier, Counts, Peers};
-use super::{KIND, Show, instance};
+use super::{KIND, Show};
 use crate::failure::Failure;
-use crate::instance::running;
-use crate::output;
+use crate::instance;
+use crate::output::word;
 
 /// What the daemon reports.
 #[derive(Clone, Debug, Serialize)]
@@ -195,45 +194,8 @@ pub(super) fn metrics(document: &Document) -> Page {
 
 /// `airwattd tunnel show`.
 pub(super) fn show(options: &Show) -> Result<(), Failure> {
-    let ask = |interface: &str| {
-        control::ask(&instance(interface).control_socket(), "status").map_err(|error| {
-            match error.io().kind() {
-                std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused => {
-                    Failure::Failed(format!("no tunnel runs on {interface}"))
-                }
-                _ => error.into(),
-            }
-        })
-    };
-    let documents: Vec<serde_json::Value> = match &options.interface {
-        Some(interface) => vec![ask(interface)?],
-        // One that ends meanwhile is no error.
-        None => running(KIND).iter().filter_map(|interface| ask(interface).ok()).collect(),
-    };
-    if options.json {
-        let document = match (&options.interface, documents) {
-            (Some(_), mut one) => one.remove(0),
-            (None, all) => serde_json::json!({
-                "schema": 1,
-                "version": env!("CARGO_PKG_VERSION"),
-                "tunnels": all,
-            }),
-        };
-        output::print(&format!("{document:#}\n"));
-        return Ok(());
-    }
-    let texts: Vec<String> = documents.iter().map(text_of).collect();
-    output::print(&texts.join("\n"));
-    Ok(())
-}
-
-/// A value for people.
-fn word(value: &serde_json::Value) -> String {
-    match value {
-        serde_json::Value::String(text) => text.clone(),
-        serde_json::Value::Null => "-".to_owned(),
-        other => other.to_string(),
-    }
+    let one = options.interface.as_deref().map(super::instance);
+    instance::show(KIND, one.as_ref(), "tunnels", options.json, text_of)
 }
 
 /// A document for people, as `wg show` has it.

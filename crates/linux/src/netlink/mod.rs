@@ -32,6 +32,10 @@ pub const NLM_F_CREATE: u16 = 0x400;
 /// Puts it behind its equals.
 pub const NLM_F_APPEND: u16 = 0x800;
 
+// linux/netfilter/nfnetlink.h.
+const NFNL_MSG_BATCH_BEGIN: u16 = 0x10;
+const NFNL_MSG_BATCH_END: u16 = 0x11;
+
 // Address families in messages.
 pub(crate) const AF_INET: u8 = 2;
 pub(crate) const AF_INET6: u8 = 10;
@@ -70,7 +74,7 @@ impl Socket {
         Self::of_protocol(None)
     }
 
-    fn of_protocol(protocol: Option<Protocol>) -> Result<Self, Error> {
+    pub(crate) fn of_protocol(protocol: Option<Protocol>) -> Result<Self, Error> {
         let (raw, flags) = (SocketType::RAW, SocketFlags::CLOEXEC);
         let fd = rustix::net::socket_with(AddressFamily::NETLINK, raw, flags, protocol)
             .map_err(Error::of("netlink"))?;
@@ -106,6 +110,44 @@ impl Socket {
             })?;
         }
         Ok(answers.into_iter().flatten().collect())
+    }
+
+    /// Makes the requests of a netfilter subsystem as one transaction (nfnetlink): all of them or none. `what` names it in an error.
+    ///
+    /// # Errors
+    /// The first refusal of the kernel.
+    pub fn batch(&mut self, what: &str, subsystem: u16, requests: &[Request]) -> Result<(), Error> {
+        let first = self.sequence.wrapping_add(1);
+        self.sequence = self.sequence.wrapping_add(requests.len() as u32 + 2);
+        let [high, low] = subsystem.to_be_bytes();
+        // struct nfgenmsg with the number of the subsystem.
+        let boundary = [0, 0, high, low];
+        let mut bytes = Vec::new();
+        push(&mut bytes, NFNL_MSG_BATCH_BEGIN, NLM_F_REQUEST, first, &boundary);
+        let mut sequence = first;
+        for request in requests {
+            sequence = sequence.wrapping_add(1);
+            let flags = NLM_F_REQUEST | NLM_F_ACK | request.flags;
+            push(&mut bytes, request.kind, flags, sequence, &request.body);
+        }
+        push(&mut bytes, NFNL_MSG_BATCH_END, NLM_F_REQUEST, sequence.wrapping_add(1), &boundary);
+        self.send(&bytes)?;
+        // The beginning is answered only if the whole is refused.
+        let (mut missing, mut refused, mut is_over) = (requests.len(), None, false);
+        while missing > 0 && !is_over {
+            self.receive(|message| {
+                let index = message.sequence.wrapping_sub(first) as usize;
+                if message.kind != NLMSG_ERROR || index > requests.len() {
+                    return;
+                }
+                is_over |= index == 0;
+                missing -= usize::from(index > 0).min(missing);
+                if let Err(error) = message.answer() {
+                    refused.get_or_insert(error);
+                }
+            })?;
+        }
+        refused.map_or(Ok(()), |error| Err(Error::new(what, error)))
     }
 
     /// Makes one request and returns the bodies of the messages of the type `kind` that the kernel sends before its acknowledgement;

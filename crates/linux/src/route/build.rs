@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use super::{
     RTA_DST, RTA_GATEWAY, RTA_METRICS, RTA_OIF, RTA_PRIORITY, RTA_TABLE, RTM_DELROUTE, RTM_NEWROUTE, RTMSG,
-    RTN_UNICAST, Route,
+    RTN_LOCAL, RTN_UNICAST, Route,
 };
 use crate::Error;
 use crate::netlink::{self, AF_INET, AF_INET6, Request, address_bytes, attribute};
@@ -15,6 +15,7 @@ const RTPROT_KERNEL: u8 = 2;
 const RTPROT_STATIC: u8 = 4;
 const RT_SCOPE_UNIVERSE: u8 = 0;
 const RT_SCOPE_LINK: u8 = 253;
+const RT_SCOPE_HOST: u8 = 254;
 /// The table of a route is its attribute.
 const RT_TABLE_UNSPEC: u8 = 0;
 
@@ -57,6 +58,14 @@ impl Route {
         }
         route.attributes.push((RTA_OIF, interface.to_ne_bytes().to_vec()));
         route.in_table(super::RT_TABLE_MAIN)
+    }
+
+    /// The route to this host itself: packets to the prefix are received, whatever their destination.
+    #[must_use]
+    pub const fn local(mut self) -> Self {
+        self.header[6] = RT_SCOPE_HOST;
+        self.header[7] = RTN_LOCAL;
+        self
     }
 
     /// The route by way of a gateway.

@@ -37,6 +37,7 @@ const RTA_EXPIRES: u16 = 23;
 const RTA_NH_ID: u16 = 30;
 const RTAX_CC_ALGO: u16 = 16;
 const RTN_UNICAST: u8 = 1;
+const RTN_LOCAL: u8 = 2;
 const RT_TABLE_MAIN: u32 = 254;
 const RT_TABLE_LOCAL: u32 = 255;
 /// The flags of a next hop that are settings, not states: RTNH_F_PERVASIVE and RTNH_F_ONLINK.
@@ -194,7 +195,8 @@ impl Route {
     /// One line for messages, in the words of ip-route(8).
     pub fn describe(&self) -> String {
         let (address, length) = self.destination();
-        let mut line = format!("{address}/{length}");
+        let kind = if self.header[KIND] == RTN_LOCAL { "local " } else { "" };
+        let mut line = format!("{kind}{address}/{length}");
         for index in self.interfaces() {
             line += &format!(" dev {}", interface::name(index));
         }

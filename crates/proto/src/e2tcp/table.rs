@@ -47,6 +47,8 @@ pub enum TableInput<D = u64, P = ()> {
     Unlisten(Endpoint),
     /// Opens a connection from the sender to the receiver of the addresses.
     Open(Addresses),
+    /// The same with a reliability of its own, in per cent: of what this end receives, and, if it is not all, of what it sends.
+    OpenWith(Addresses, u8, Option<u8>),
     /// A packet has arrived, with its addresses if it carries them, and its payload.
     Packet(Packet, Option<Addresses>, P),
     /// A user call. Ignored if there is no such connection.
@@ -204,10 +206,21 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
     // Connections.
 
     fn add(&mut self, id: u8, addresses: Addresses, active: bool, now: Instant) -> ConnectionKey {
+        let config = self.config.connection.clone();
+        self.add_with(config, id, addresses, active, now)
+    }
+
+    fn add_with(
+        &mut self,
+        mut config: E2tcpConfig,
+        id: u8,
+        addresses: Addresses,
+        active: bool,
+        now: Instant,
+    ) -> ConnectionKey {
         let key = ConnectionKey(self.next_key);
         self.next_key += 1;
         let ticks = (now.as_nanos() / 4_000) as u32;
-        let mut config = self.config.connection.clone();
         config.initial_sequence = Seq::new(config.initial_sequence.value()) + ticks;
         let connection = Connection::new(config, id, addresses.version());
         self.slots.insert(key, Slot { connection, addresses, active, proposals: 0 });
@@ -243,7 +256,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
             .map(|(key, _)| *key)
     }
 
-    fn open(&mut self, addresses: Addresses, now: Instant) {
+    fn open(&mut self, addresses: Addresses, config: E2tcpConfig, now: Instant) {
         if self.find(addresses).is_some() {
             self.outputs.push_back(TableOutput::Refused(addresses, Refusal::InUse));
             return;
@@ -252,7 +265,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
             self.outputs.push_back(TableOutput::Refused(addresses, Refusal::Full));
             return;
         };
-        let key = self.add(id, addresses, true, now);
+        let key = self.add_with(config, id, addresses, true, now);
         self.outputs.push_back(TableOutput::Opened(key, addresses));
         self.call(key, Input::Open, now);
     }
@@ -426,7 +439,11 @@ impl<S: SendBuffer, R: ReceiveBuffer> Machine for Table<S, R> {
             TableInput::Unlisten(endpoint) => {
                 self.listening.remove(&endpoint);
             }
-            TableInput::Open(addresses) => self.open(addresses, now),
+            TableInput::Open(addresses) => self.open(addresses, self.config.connection.clone(), now),
+            TableInput::OpenWith(addresses, reliability, asks) => {
+                let config = E2tcpConfig { reliability, asks, ..self.config.connection.clone() };
+                self.open(addresses, config, now);
+            }
             TableInput::Packet(packet, addresses, payload) => self.on_packet(packet, addresses, payload, now),
             TableInput::Call(key, input) => self.call(key, input, now),
         }

@@ -14,17 +14,18 @@
 //! Left out: drawing initial sequence numbers (the driver gives a base, and they rise by one every 4 us), and a mobile that comes
 //! back with another address.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
 use airwatt_base::{Instant, Machine, Span, Timeout};
 
 use super::relay::{Relay, Side, Verdict};
+use super::table_leg::TableLeg;
+use super::timer_queue::TimerQueue;
 use crate::e2tcp::{
-    Addresses, ConnectionKey, E2tcpConfig, Input as E2tcpInput, Packet, Table, TableConfig, TableInput,
-    TableOutput,
+    Addresses, ConnectionKey, E2tcpConfig, Packet, Table, TableConfig, TableInput, TableOutput,
 };
-use crate::end::{End, EndEvent, EndOutput, Stream};
+use crate::end::{End, EndEvent, EndOutput, Stream as _};
 use crate::tcp::{self, Flags, Lengths, ReceiveBuffer, Segment, SendBuffer, TcpConfig};
 
 /// Settings of a base station.
@@ -147,32 +148,6 @@ pub enum BaseStationTimer {
     Idle(Addresses),
 }
 
-/// The timers, in order of time.
-#[derive(Clone, Debug, Default)]
-struct Timers {
-    order: BTreeSet<(Instant, BaseStationTimer)>,
-    at: BTreeMap<BaseStationTimer, Instant>,
-}
-
-impl Timers {
-    fn put(&mut self, timer: BaseStationTimer, at: Option<Instant>) {
-        let old = match at {
-            Some(at) => self.at.insert(timer, at),
-            None => self.at.remove(&timer),
-        };
-        if let Some(old) = old {
-            self.order.remove(&(old, timer));
-        }
-        if let Some(at) = at {
-            self.order.insert((at, timer));
-        }
-    }
-
-    fn first(&self) -> Option<(Instant, BaseStationTimer)> {
-        self.order.first().copied()
-    }
-}
-
 /// One relayed connection.
 #[derive(Clone, Debug)]
 struct Entry<S: SendBuffer, R: ReceiveBuffer> {
@@ -188,71 +163,6 @@ struct Entry<S: SendBuffer, R: ReceiveBuffer> {
     stands: [bool; 2],
 }
 
-/// The wireless leg of an entry.
-struct TableLeg<'a, S: SendBuffer, R: ReceiveBuffer> {
-    table: &'a mut Table<S, R>,
-    key: Option<ConnectionKey>,
-}
-
-impl<S, R> TableLeg<'_, S, R>
-where
-    S: SendBuffer<Data = R::Data, Payload = R::Payload>,
-    R: ReceiveBuffer,
-{
-    fn call(&mut self, input: E2tcpInput<R::Data, R::Payload>, now: Instant) {
-        if let Some(key) = self.key {
-            self.table.handle_input(TableInput::Call(key, input), now);
-        }
-    }
-}
-
-impl<S, R> Stream for TableLeg<'_, S, R>
-where
-    S: SendBuffer<Data = R::Data, Payload = R::Payload>,
-    R: ReceiveBuffer,
-{
-    type Data = R::Data;
-
-    fn open(&mut self, now: Instant) {
-        self.call(E2tcpInput::Open, now);
-    }
-
-    fn listen(&mut self, now: Instant) {
-        self.call(E2tcpInput::Listen, now);
-    }
-
-    fn write(&mut self, data: R::Data, now: Instant) {
-        self.call(E2tcpInput::Write(data), now);
-    }
-
-    fn read(&mut self, bytes: u64, now: Instant) -> R::Data {
-        let connection = self.key.and_then(|key| self.table.connection(key));
-        let data = connection.map_or_else(|| R::default().front(0), |connection| connection.front(bytes));
-        self.call(E2tcpInput::Read(bytes), now);
-        data
-    }
-
-    fn close(&mut self, now: Instant) {
-        self.call(E2tcpInput::Close, now);
-    }
-
-    fn abort(&mut self, now: Instant) {
-        self.call(E2tcpInput::Abort, now);
-    }
-
-    fn readable(&self) -> u64 {
-        self.key
-            .and_then(|key| self.table.connection(key))
-            .map_or(0, |connection| connection.readable_bytes())
-    }
-
-    fn unacknowledged(&self) -> u64 {
-        self.key
-            .and_then(|key| self.table.connection(key))
-            .map_or(0, |connection| connection.unacknowledged_bytes())
-    }
-}
-
 /// A base station with send buffers `S` and receive buffers `R`.
 #[derive(Clone, Debug)]
 pub struct BaseStation<S: SendBuffer = Lengths, R: ReceiveBuffer = Lengths> {
@@ -264,7 +174,7 @@ pub struct BaseStation<S: SendBuffer = Lengths, R: ReceiveBuffer = Lengths> {
     /// The connection of a wireless leg.
     keys: BTreeMap<(IpAddr, ConnectionKey), Addresses>,
     half_open: usize,
-    timers: Timers,
+    timers: TimerQueue<BaseStationTimer>,
     counters: Counters,
     outputs: VecDeque<BaseStationOutput<R::Payload>>,
 }
@@ -285,7 +195,7 @@ where
             tables: BTreeMap::new(),
             keys: BTreeMap::new(),
             half_open: 0,
-            timers: Timers::default(),
+            timers: TimerQueue::default(),
             counters: Counters::default(),
             outputs: VecDeque::new(),
         }

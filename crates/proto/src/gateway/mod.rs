@@ -4,6 +4,8 @@
 //!   own to the mobile, so that each hop has its own flow control, congestion control and recovery (I-TCP; the base station of
 //!   E2TCP). The decisions about one connection are a [`Relay`]. A gateway has a fixed set of relays; a base station finds its
 //!   connections in the packets that pass, and has limits.
+//! * A [`SplitProxy`] is one end of the same on a device, whose plain connections are sockets of the host's kernel; the packets
+//!   that open them are [`Opening`]s, and what the two ends send each other are [`Message`]s.
 //! * [`Translated`] is an end with E2TCP's rules for a mobile that speaks TCP alone.
 //! * [`Snoop`] leaves connections whole, keeps copies of what passes and retransmits it over the last hop.
 //!
@@ -11,10 +13,17 @@
 //! holds when a mobile moves to another one, and the urgent pointer, which the TCP of this crate does not have.
 
 mod base_station;
+mod message;
+mod opening;
 mod relay;
 mod snoop;
+mod socket_leg;
+mod split_proxy;
+
+mod table_leg;
 #[cfg(test)]
 mod tests;
+mod timer_queue;
 mod translate;
 
 use std::collections::VecDeque;
@@ -24,8 +33,14 @@ use airwatt_base::{Instant, Machine, Schedule, Slot, Timeout};
 pub use base_station::{
     BaseStation, BaseStationConfig, BaseStationInput, BaseStationOutput, BaseStationTimer, Counters, Ending,
 };
+pub use message::Message;
+pub use opening::Opening;
 pub use relay::{Relay, Side, Verdict};
 pub use snoop::{Snoop, SnoopConfig, SnoopInput, SnoopOutput, SnoopStatistics, SnoopTimer};
+pub use split_proxy::{
+    ConnectFailure, ConnectionId, ConnectionRow, ProxyCounters, ProxyTimer, Shares, SplitProxy,
+    SplitProxyConfig, SplitProxyInput, SplitProxyOutput,
+};
 pub use translate::Translated;
 
 use crate::end::{End, EndEvent, EndOutput};

@@ -4,4 +4,5 @@ mod relayed;
 mod rig;
 mod session;
 mod snoop;
+mod split_proxy;
 mod translated;

@@ -1,0 +1,398 @@
+//! The configuration of a gateway: a TOML file, checked as a whole before anything is changed.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use airwatt_base::settings::{self, Settings as _};
+use airwatt_base::{Rate, Seq, Size, Span};
+use airwatt_energy::{Radio, RadioError};
+use airwatt_linux::metrics;
+use airwatt_proto::e2tcp::{Addresses, E2tcpConfig};
+use airwatt_proto::gateway::SplitProxyConfig;
+use airwatt_proto::session::{OVERHEAD_BYTES, PeerConfig, PublicKey, SecretKey};
+use clap::ValueEnum;
+use serde::Deserialize;
+
+use crate::failure::Failure;
+use crate::settings::{Keyed, Prefix, check_interface, from_text, input, is_private, parse_toml};
+
+/// The first of three marks without a setting.
+const FWMARK: u32 = 4_747;
+/// Bytes of an outer packet on every path that matters here.
+const OUTER_MTU: u16 = 1_500;
+/// IPv6 and UDP headers, which are the longer ones.
+const OUTER_HEADERS: u16 = 48;
+/// The longest E2TCP header of a data packet that acknowledges with two blocks and a window, and has no addresses.
+const E2TCP_HEADER: u16 = 26;
+/// The range of outer packets.
+const MTU_MIN: u16 = 576;
+
+/// Which end this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Mode {
+    /// The base station: an access point, or a host through which its packets pass
+    Base,
+    /// The mobile
+    Mobile,
+}
+
+/// The configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Config {
+    /// Name of the TUN device through which openings pass, and of the gateway.
+    pub(super) interface: String,
+    pub(super) mode: Option<Mode>,
+    /// Address and port of the UDP socket; a mobile's default is any port.
+    pub(super) listen: Option<SocketAddr>,
+    /// This end's private key (`airwattd genkey`).
+    #[serde(default, deserialize_with = "from_text")]
+    pub(super) private_key: Option<SecretKey>,
+    /// A file with it, relative to this one's folder.
+    pub(super) private_key_file: Option<PathBuf>,
+    /// Neither encrypted nor authenticated: for measurement, between private addresses.
+    #[serde(default)]
+    pub(super) plain: bool,
+    /// Of a mobile: its addresses whose connections are relayed.
+    #[serde(default)]
+    pub(super) addresses: Vec<Prefix>,
+    /// The first of three consecutive marks of packets, of which two are also numbers of routing tables.
+    #[serde(default = "default_fwmark")]
+    pub(super) fwmark: u32,
+    /// Name or file of a radio profile, and the rate of its frames, by which `status` estimates joules.
+    pub(super) radio: Option<String>,
+    #[serde(default = "default_rate")]
+    pub(super) rate: Rate,
+    /// Where metrics are served.
+    #[serde(default, deserialize_with = "from_text")]
+    pub(super) metrics: Option<metrics::Address>,
+    /// Of a mobile: a socket by which programs of every user open connections with a reliability.
+    pub(super) local: Option<PathBuf>,
+    #[serde(default)]
+    pub(super) gateway: Gateway,
+    #[serde(default)]
+    pub(super) e2tcp: E2tcpConfig,
+    #[serde(default)]
+    pub(super) peer: Vec<Peer>,
+}
+
+/// Limits.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Gateway {
+    /// Data that a connection holds in each direction.
+    #[serde(with = "settings::bytes")]
+    pub(super) buffer: u32,
+    pub(super) half_open: usize,
+    pub(super) idle: Span,
+    pub(super) fallback: Span,
+    /// Time for which connections may finish after SIGTERM.
+    pub(super) drain: Span,
+    /// Largest outer packet in bytes.
+    pub(super) mtu: u16,
+}
+
+impl Default for Gateway {
+    fn default() -> Self {
+        let proxy = SplitProxyConfig::default();
+        Self {
+            buffer: proxy.buffer,
+            half_open: proxy.half_open,
+            idle: proxy.idle,
+            fallback: proxy.fallback,
+            drain: Span::from_secs(5),
+            mtu: OUTER_MTU,
+        }
+    }
+}
+
+/// The other end.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Peer {
+    pub(super) name: String,
+    /// Its public key (`airwattd pubkey`).
+    #[serde(default, deserialize_with = "from_text")]
+    pub(super) public_key: Option<PublicKey>,
+    /// A key that both share beforehand, beside the others.
+    #[serde(default, deserialize_with = "from_text")]
+    pub(super) preshared_key: Option<SecretKey>,
+    /// Its address and port; without them it is found by its first datagram.
+    pub(super) endpoint: Option<SocketAddr>,
+    /// At a base station: the mobile's addresses.
+    #[serde(default)]
+    pub(super) allowed_ips: Vec<Prefix>,
+}
+
+const fn default_fwmark() -> u32 {
+    FWMARK
+}
+
+const fn default_rate() -> Rate {
+    Rate::from_bps(54_000_000)
+}
+
+impl Keyed for Config {
+    fn parse(text: &str) -> Result<Self, Failure> {
+        parse_toml(text)
+    }
+
+    fn key(&mut self) -> (Option<PathBuf>, &mut Option<SecretKey>) {
+        (self.private_key_file.clone(), &mut self.private_key)
+    }
+}
+
+impl Config {
+    /// Takes the mode of the command line, and checks the whole.
+    pub(super) fn checked(mut self, mode: Option<Mode>) -> Result<Self, Failure> {
+        match (self.mode, mode) {
+            (Some(in_file), Some(given)) if in_file != given => {
+                let got = if given == Mode::Base { "base" } else { "mobile" };
+                return Err(input(format!("--mode: expected the mode of the configuration, got {got}")));
+            }
+            (None, None) => {
+                return Err(input("mode: expected \"base\" or \"mobile\", got none; hint: or --mode"));
+            }
+            (None, given) => self.mode = given,
+            _ => {}
+        }
+        self.check()?;
+        Ok(self)
+    }
+
+    pub(super) fn is_base(&self) -> bool {
+        self.mode == Some(Mode::Base)
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        check_interface(&self.interface)?;
+        self.check_limits()?;
+        if self.is_base() {
+            self.check_base()?
+        } else {
+            self.check_mobile()?
+        }
+        for (index, peer) in self.peer.iter().enumerate() {
+            if self.peer[..index].iter().any(|other| other.name == peer.name) {
+                let name = &peer.name;
+                return Err(input(format!("peer.{index}.name: expected each name once, got {name} again")));
+            }
+        }
+        self.radio().map_err(|error| input(format!("radio: {error}")))?;
+        if self.plain { self.check_plain() } else { self.check_keys() }
+    }
+
+    fn check_limits(&self) -> Result<(), Failure> {
+        let Gateway { buffer, half_open, mtu, .. } = self.gateway;
+        if !(4_096..=64 << 20).contains(&buffer) {
+            let got = Size::from_bytes(buffer.into());
+            return Err(input(format!("gateway.buffer: expected 4 KiB to 64 MiB, got {got}")));
+        }
+        if half_open == 0 {
+            return Err(input("gateway.half_open: expected 1 or more connections, got 0"));
+        }
+        if !(MTU_MIN..=OUTER_MTU * 6).contains(&mtu) {
+            return Err(input(format!("gateway.mtu: expected {MTU_MIN} to 9000 bytes, got {mtu}")));
+        }
+        if self.rate.as_bps() == 0 {
+            return Err(input("rate: expected a rate above 0, got 0"));
+        }
+        if self.fwmark == 0 || self.fwmark > u32::MAX - 2 {
+            return Err(input(format!("fwmark: expected 1 to 4294967293, got {}", self.fwmark)));
+        }
+        self.proxy(0, 0).wireless.check().map_err(|error| input(format!("e2tcp.{error}")))
+    }
+
+    fn check_base(&self) -> Result<(), Failure> {
+        if self.listen.is_none() {
+            return Err(input("listen: expected the address and port of a base station, got none"));
+        }
+        if self.local.is_some() {
+            return Err(input("local: expected none at a base station; hint: programs run at the mobile"));
+        }
+        if !self.addresses.is_empty() {
+            return Err(input("addresses: expected none at a base station; hint: allowed_ips of each peer"));
+        }
+        if self.peer.is_empty() {
+            return Err(input("peer: expected one mobile or more, got 0"));
+        }
+        for (index, peer) in self.peer.iter().enumerate() {
+            if peer.allowed_ips.is_empty() {
+                return Err(input(format!(
+                    "peer.{index}.allowed_ips: expected the mobile's addresses, got none"
+                )));
+            }
+            let earlier = self.peer[..index].iter().flat_map(|peer| &peer.allowed_ips);
+            let mut shared = earlier.filter(|prefix| {
+                peer.allowed_ips
+                    .iter()
+                    .any(|own| own.contains(prefix.address) || prefix.contains(own.address))
+            });
+            if let Some(twice) = shared.next() {
+                return Err(input(format!(
+                    "peer.{index}.allowed_ips: expected each address at one peer, got {twice} again"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_mobile(&self) -> Result<(), Failure> {
+        let [peer] = &self.peer[..] else {
+            return Err(input(format!("peer: expected one base station, got {}", self.peer.len())));
+        };
+        if peer.endpoint.is_none() {
+            return Err(input(
+                "peer.0.endpoint: expected the address and port of the base station, got none",
+            ));
+        }
+        if !peer.allowed_ips.is_empty() {
+            return Err(input("peer.0.allowed_ips: expected none at a mobile; hint: addresses"));
+        }
+        if self.addresses.is_empty() {
+            return Err(input("addresses: expected the mobile's own addresses, got none"));
+        }
+        Ok(())
+    }
+
+    /// Keys are there, and nobody's own.
+    fn check_keys(&self) -> Result<(), Failure> {
+        let Some(own) = self.private_key.as_ref().map(SecretKey::public) else {
+            return if self.private_key_file.is_some() {
+                Ok(())
+            } else {
+                Err(input(
+                    "private_key: expected the key of this end, got none; hint: airwattd genkey prints one",
+                ))
+            };
+        };
+        for (index, peer) in self.peer.iter().enumerate() {
+            let wrong = |text: &str| Err(input(format!("peer.{index}.public_key: {text}")));
+            match peer.public_key {
+                None => return wrong("expected the key of the peer, got none"),
+                Some(key) if key == own => {
+                    return wrong("expected the key of the peer, got that of this end");
+                }
+                key if self.peer[..index].iter().any(|other| other.public_key == key) => {
+                    return wrong("expected each key once, got one again");
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// No keys, and private addresses only.
+    fn check_plain(&self) -> Result<(), Failure> {
+        let has_keys = |peer: &Peer| peer.public_key.is_some() || peer.preshared_key.is_some();
+        if self.private_key.is_some() || self.private_key_file.is_some() || self.peer.iter().any(has_keys) {
+            return Err(input("plain: expected no keys in a gateway without encryption, got some"));
+        }
+        let outer = self.listen.into_iter().chain(self.peer.iter().filter_map(|peer| peer.endpoint));
+        match outer.map(|address| address.ip()).find(|address| !is_private(*address)) {
+            Some(address) => Err(input(format!(
+                "plain: expected private or loopback addresses for a gateway without encryption, got {address}"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    // What follows from the settings.
+
+    /// The address of the UDP socket.
+    pub(super) fn listen(&self) -> SocketAddr {
+        let is_v6 =
+            self.peer.iter().find_map(|peer| peer.endpoint).is_some_and(|endpoint| endpoint.is_ipv6());
+        let any = if is_v6 { ([0_u16; 8], 0).into() } else { ([0, 0, 0, 0], 0).into() };
+        self.listen.unwrap_or(any)
+    }
+
+    /// The mark of openings on their way to the device, of segments for this host, and of this process's own packets.
+    pub(super) const fn marks(&self) -> [u32; 3] {
+        [self.fwmark, self.fwmark + 1, self.fwmark + 2]
+    }
+
+    /// The addresses of all mobiles.
+    pub(super) fn prefixes(&self) -> impl Iterator<Item = Prefix> + '_ {
+        self.addresses.iter().chain(self.peer.iter().flat_map(|peer| &peer.allowed_ips)).copied()
+    }
+
+    /// The IP versions of these: whether each is IPv6.
+    pub(super) fn versions(&self) -> Vec<bool> {
+        let is_there = |ipv6: &bool| self.prefixes().any(|prefix| prefix.address.is_ipv6() == *ipv6);
+        [false, true].into_iter().filter(is_there).collect()
+    }
+
+    /// The peer through which a connection goes that is opened on this side.
+    pub(super) fn peer_of(&self, addresses: Addresses) -> Option<usize> {
+        if !self.is_base() {
+            return self.is_own(addresses.sender().ip).then_some(0);
+        }
+        self.peer.iter().position(|peer| peer.has(addresses.receiver().ip))
+    }
+
+    /// Whether the peer may open this connection: a mobile from its addresses, a base station to this host's.
+    pub(super) fn permits(&self, peer: usize, addresses: Addresses) -> bool {
+        if self.is_base() {
+            self.peer[peer].has(addresses.sender().ip)
+        } else {
+            self.is_own(addresses.receiver().ip)
+        }
+    }
+
+    fn is_own(&self, address: IpAddr) -> bool {
+        self.addresses.iter().any(|prefix| prefix.contains(address))
+    }
+
+    /// The settings of the machine.
+    pub(super) fn proxy(&self, epoch: u64, initial_sequence: u32) -> SplitProxyConfig {
+        let Gateway { buffer, half_open, idle, fallback, mtu, .. } = self.gateway;
+        let overhead = if self.plain { 0 } else { OVERHEAD_BYTES as u16 };
+        let wireless = E2tcpConfig {
+            payload: mtu - OUTER_HEADERS - overhead - E2TCP_HEADER,
+            obeys_peer: self.is_base(),
+            initial_sequence: Seq::new(initial_sequence),
+            // Identifiers are scarce: 256 for a mobile.
+            linger: Span::from_secs(1),
+            ..self.e2tcp.clone()
+        };
+        let admission = SplitProxyConfig::default().admission;
+        SplitProxyConfig {
+            wireless,
+            buffer,
+            half_open,
+            idle,
+            fallback,
+            admission,
+            shows_presence: self.plain,
+            epoch,
+        }
+    }
+
+    /// The radio by which joules are estimated.
+    pub(super) fn radio(&self) -> Result<Option<Radio>, RadioError> {
+        self.radio.as_deref().map(Radio::find).transpose()
+    }
+
+    /// The peers as sessions have them.
+    pub(super) fn session_peers(&self) -> Vec<PeerConfig> {
+        let peer = |peer: &Peer| {
+            Some(PeerConfig {
+                public_key: peer.public_key?,
+                preshared_key: peer.preshared_key.clone(),
+                endpoint: peer.endpoint,
+            })
+        };
+        self.peer.iter().filter_map(peer).collect()
+    }
+}
+
+impl Peer {
+    pub(super) fn has(&self, address: IpAddr) -> bool {
+        self.allowed_ips.iter().any(|prefix| prefix.contains(address))
+    }
+}
+
+#[cfg(test)]
+mod tests;

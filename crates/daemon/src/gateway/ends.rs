@@ -1,0 +1,263 @@
+//! Both sides of this end as one machine: the proxy, and the carrier that takes its messages to the peers and back.
+//!
+//! ```text
+//!  message -> session -> datagram        datagram -> session -> message
+//! ```
+//! With `plain = true` there are no sessions: a datagram is the peer's whose address it comes from, or, at a base station, whose
+//! `allowed_ips` contain that address.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use airwatt_base::{Instant, Machine, Span, Timeout, TimerKind as _};
+use airwatt_proto::gateway::{ProxyTimer, SplitProxy, SplitProxyInput, SplitProxyOutput};
+use airwatt_proto::session::{self, Sessions};
+
+use crate::settings::is_private;
+
+/// An input.
+#[derive(Clone, Debug)]
+pub(super) enum Input {
+    /// A datagram from the network.
+    Datagram { from: SocketAddr, bytes: Vec<u8> },
+    /// Anything of this host for the proxy.
+    Proxy(SplitProxyInput),
+    /// The host was suspended for this time.
+    Resumed(Span),
+    /// The time at which draining ends.
+    DrainUntil(Instant),
+}
+
+/// An output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Output {
+    /// A datagram for the network.
+    Transmit { to: SocketAddr, bytes: Vec<u8> },
+    /// Something for this host to do.
+    Proxy(SplitProxyOutput),
+    /// A peer has another address.
+    Moved(usize, SocketAddr),
+    /// Draining has taken its time.
+    Drained,
+}
+
+/// Why the machine wakes up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reason {
+    Proxy(ProxyTimer),
+    Session(session::Reason),
+    Drain,
+}
+
+impl Reason {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Proxy(timer) => timer.name(),
+            Self::Session(reason) => reason.name(),
+            Self::Drain => "drain",
+        }
+    }
+}
+
+/// How messages get to the peers.
+#[derive(Clone, Debug)]
+pub(super) enum Carrier {
+    /// Authenticated and encrypted.
+    Sealed(Box<Sessions>),
+    /// As they are.
+    Plain(Vec<PlainPeer>),
+}
+
+/// A peer without keys.
+#[derive(Clone, Debug)]
+pub(super) struct PlainPeer {
+    pub(super) endpoint: Option<SocketAddr>,
+    pub(super) config: super::config::Peer,
+}
+
+/// One end of a gateway.
+#[derive(Clone, Debug)]
+pub(super) struct Ends {
+    pub(super) proxy: SplitProxy,
+    pub(super) carrier: Carrier,
+    /// Authenticated datagrams of each peer so far, to notice those that carry no message.
+    received: Vec<u64>,
+    /// Datagrams that are no peer's.
+    pub(super) strange_datagrams: u64,
+    /// Bytes of datagrams sent to and received from each peer.
+    pub(super) traffic: Vec<[u64; 2]>,
+    /// Whether this end greets: the other end answers.
+    greets: bool,
+    drain_until: Option<Instant>,
+    outputs: VecDeque<Output>,
+}
+
+impl Ends {
+    pub(super) fn new(proxy: SplitProxy, carrier: Carrier, peers: usize, greets: bool) -> Self {
+        Self {
+            proxy,
+            carrier,
+            received: vec![0; peers],
+            strange_datagrams: 0,
+            traffic: vec![[0; 2]; peers],
+            greets,
+            drain_until: None,
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// The address of a peer.
+    pub(super) fn endpoint(&self, peer: usize) -> Option<SocketAddr> {
+        match &self.carrier {
+            Carrier::Sealed(sessions) => sessions.peer(peer).endpoint,
+            Carrier::Plain(peers) => peers[peer].endpoint,
+        }
+    }
+
+    /// The state of a peer's session; `None` without encryption.
+    pub(super) fn session(&self, peer: usize) -> Option<session::PeerStatus> {
+        match &self.carrier {
+            Carrier::Sealed(sessions) => Some(sessions.peer(peer)),
+            Carrier::Plain(_) => None,
+        }
+    }
+
+    /// Takes the outputs of proxy and sessions until both are silent, also after calls of the proxy's own methods.
+    pub(super) fn pump(&mut self, now: Instant) {
+        loop {
+            if let Some(output) = self.proxy.poll_output() {
+                match output {
+                    SplitProxyOutput::Transmit(peer, payload, expects_answer) => {
+                        self.transmit(peer, payload, expects_answer, now);
+                    }
+                    other => self.outputs.push_back(Output::Proxy(other)),
+                }
+                continue;
+            }
+            let Carrier::Sealed(sessions) = &mut self.carrier else { return };
+            let Some(output) = sessions.poll_output() else { return };
+            match output {
+                session::Output::Transmit { peer, to, bytes } => {
+                    if let Some(peer) = peer {
+                        self.traffic[peer][0] += bytes.len() as u64;
+                    }
+                    self.outputs.push_back(Output::Transmit { to, bytes });
+                }
+                session::Output::Deliver { peer, payload } => {
+                    self.proxy.handle_input(SplitProxyInput::Message(peer, payload), now);
+                }
+                session::Output::Connected(peer) => {
+                    self.proxy.handle_input(SplitProxyInput::Heard(peer), now);
+                    if self.greets {
+                        self.proxy.handle_input(SplitProxyInput::Greet(peer), now);
+                    }
+                }
+                session::Output::Moved(peer, to) => self.outputs.push_back(Output::Moved(peer, to)),
+            }
+        }
+    }
+
+    fn transmit(&mut self, peer: usize, payload: Vec<u8>, expects_answer: bool, now: Instant) {
+        match &mut self.carrier {
+            Carrier::Sealed(sessions) => {
+                sessions.handle_input(session::Input::Send { peer, payload, expects_answer }, now);
+            }
+            Carrier::Plain(peers) => {
+                if let Some(to) = peers[peer].endpoint {
+                    self.traffic[peer][0] += payload.len() as u64;
+                    self.outputs.push_back(Output::Transmit { to, bytes: payload });
+                }
+            }
+        }
+    }
+
+    fn receive(&mut self, from: SocketAddr, bytes: Vec<u8>, now: Instant) {
+        let length = bytes.len() as u64;
+        match &mut self.carrier {
+            Carrier::Sealed(sessions) => {
+                sessions.handle_input(session::Input::Datagram { from, bytes }, now);
+                for peer in 0..self.received.len() {
+                    let received = sessions.peer(peer).counts.received;
+                    if received != self.received[peer] {
+                        self.received[peer] = received;
+                        self.traffic[peer][1] += length;
+                        self.proxy.handle_input(SplitProxyInput::Heard(peer), now);
+                    }
+                }
+            }
+            Carrier::Plain(peers) => {
+                let is_from = |peer: &PlainPeer| peer.endpoint == Some(from);
+                let found = peers
+                    .iter()
+                    .position(is_from)
+                    .or_else(|| peers.iter().position(|peer| peer.config.has(from.ip())))
+                    .filter(|_| is_private(from.ip()));
+                let Some(peer) = found else {
+                    self.strange_datagrams += 1;
+                    return;
+                };
+                if peers[peer].endpoint.replace(from) != Some(from) {
+                    self.outputs.push_back(Output::Moved(peer, from));
+                }
+                self.traffic[peer][1] += length;
+                self.proxy.handle_input(SplitProxyInput::Message(peer, bytes), now);
+            }
+        }
+    }
+}
+
+impl Machine for Ends {
+    type Input = Input;
+    type Output = Output;
+    type Reason = Reason;
+
+    fn handle_input(&mut self, input: Input, now: Instant) {
+        match input {
+            Input::Datagram { from, bytes } => self.receive(from, bytes, now),
+            // A connection for a peer that nobody has heard of goes as plain TCP.
+            Input::Proxy(SplitProxyInput::Opening(peer, opening)) if self.endpoint(peer).is_none() => {
+                self.outputs.push_back(Output::Proxy(SplitProxyOutput::Pass(opening)));
+            }
+            Input::Proxy(input) => self.proxy.handle_input(input, now),
+            Input::Resumed(suspended) => {
+                if let Carrier::Sealed(sessions) = &mut self.carrier {
+                    sessions.handle_input(session::Input::Resumed(suspended), now);
+                }
+            }
+            Input::DrainUntil(until) => {
+                self.drain_until = Some(until);
+                self.proxy.handle_input(SplitProxyInput::Drain, now);
+            }
+        }
+        self.pump(now);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if self.drain_until.is_some_and(|until| until <= now) {
+            self.drain_until = None;
+            self.outputs.push_back(Output::Drained);
+        }
+        self.proxy.handle_timeout(now);
+        if let Carrier::Sealed(sessions) = &mut self.carrier {
+            sessions.handle_timeout(now);
+        }
+        self.pump(now);
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Timeout<Reason>> {
+        let proxy = self.proxy.poll_timeout();
+        let proxy = proxy.map(|timeout| Timeout { at: timeout.at, reason: Reason::Proxy(timeout.reason) });
+        let session = match &self.carrier {
+            Carrier::Sealed(sessions) => sessions.poll_timeout(),
+            Carrier::Plain(_) => None,
+        };
+        let session =
+            session.map(|timeout| Timeout { at: timeout.at, reason: Reason::Session(timeout.reason) });
+        let drain = self.drain_until.map(|at| Timeout { at, reason: Reason::Drain });
+        proxy.into_iter().chain(session).chain(drain).min_by_key(|timeout| timeout.at)
+    }
+}

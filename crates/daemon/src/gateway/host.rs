@@ -1,0 +1,435 @@
+//! The host of a gateway: packets that open connections, sockets, and datagrams of the peers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::ops::ControlFlow;
+
+use airwatt_base::{Instant, Machine as _, Span};
+use airwatt_linux::clock::{self, Clock};
+use airwatt_linux::control::Control;
+use airwatt_linux::driver::Host;
+use airwatt_linux::event_loop::{Ready, Sources, Token, Waker};
+use airwatt_linux::metrics::{Metrics, Page};
+use airwatt_linux::signals::{Signal, Signals};
+use airwatt_linux::transparent::{self, PacketSender};
+use airwatt_linux::{Error, udp};
+use airwatt_proto::e2tcp::{Addresses, Endpoint};
+use airwatt_proto::gateway::{
+    ConnectFailure, ConnectionId, Opening, SplitProxyInput as In, SplitProxyOutput as Out,
+};
+use tracing::{debug, info};
+use tun_rs::SyncDevice;
+
+use super::config::Config;
+use super::ends::{Carrier, Ends, Input, Output, Reason};
+use super::local::{Frames, Local, Request};
+use super::run;
+use super::sockets::{FIRST_CONNECTION, Received, Sockets};
+
+/// Sources of the event loop.
+pub(super) const DEVICE: Token = Token(0);
+pub(super) const SOCKET: Token = Token(1);
+pub(super) const SIGNALS: Token = Token(2);
+pub(super) const CONTROL: Token = Token(3);
+pub(super) const METRICS: Token = Token(4);
+pub(super) const GUARDIAN: Token = Token(5);
+pub(super) const LISTENERS: Token = Token(6);
+pub(super) const LOCAL: Token = Token(7);
+pub(super) const END: Token = Token(8);
+
+/// Packets read from the device before the other sources have their turn.
+const BATCH: usize = 64;
+/// Largest packet.
+const PACKET_BYTES_MAX: usize = 65_535;
+/// A suspend that is shorter than this is left to the timers.
+const SUSPEND_LEAST: Span = Span::from_secs(1);
+
+/// What a gateway works with.
+pub(super) struct Parts {
+    pub(super) device: SyncDevice,
+    pub(super) socket: udp::Socket,
+    pub(super) packets: PacketSender,
+    pub(super) sockets: Sockets,
+    pub(super) local: Option<Local>,
+    pub(super) signals: Signals,
+    pub(super) control: Control,
+    pub(super) metrics: Option<Metrics>,
+    /// Ends the driver when everything is drained.
+    pub(super) waker: Waker,
+}
+
+pub(super) struct GatewayHost {
+    pub(super) parts: Parts,
+    pub(super) config: Config,
+    /// The sources of the event loop.
+    events: Sources,
+    clock: Clock,
+    /// Timeouts served, by reason.
+    pub(super) wakeups: BTreeMap<&'static str, u64>,
+    /// Packets that the kernel did not take.
+    pub(super) packet_failures: u64,
+    buffer: Vec<u8>,
+    /// Time that the host has been suspended for.
+    suspended: Span,
+    /// What follows from outputs, for the next time when the machine may be called.
+    deferred: Vec<In>,
+    /// Connections whose sockets have something to do.
+    busy: BTreeSet<ConnectionId>,
+    /// Programs whose connections are being opened, by the addresses of the connections.
+    calls: BTreeMap<Addresses, (std::os::unix::net::UnixStream, std::os::fd::OwnedFd)>,
+    is_draining: bool,
+    is_over: bool,
+    asked: Asked,
+}
+
+/// What `settle` has to do, since it needs the machine.
+#[derive(Clone, Copy, Debug, Default)]
+struct Asked {
+    control: bool,
+    metrics: bool,
+}
+
+impl GatewayHost {
+    pub(super) fn new(parts: Parts, config: Config, events: Sources, clock: Clock) -> Self {
+        Self {
+            parts,
+            config,
+            events,
+            clock,
+            wakeups: BTreeMap::new(),
+            packet_failures: 0,
+            buffer: vec![0; PACKET_BYTES_MAX],
+            suspended: clock::time_suspended(),
+            deferred: Vec::new(),
+            busy: BTreeSet::new(),
+            calls: BTreeMap::new(),
+            is_draining: false,
+            is_over: false,
+            asked: Asked::default(),
+        }
+    }
+
+    // Inputs.
+
+    /// Reads the packets that open connections.
+    fn read_device(&mut self, inputs: &mut Vec<Input>) -> Result<(), Error> {
+        for _ in 0..BATCH {
+            let length = match self.parts.device.recv(&mut self.buffer) {
+                Ok(length) => length,
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => break,
+                // Somebody brought the interface down.
+                Err(error) if error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()) => break,
+                Err(error) => return Err(Error::new("TUN device", error)),
+            };
+            let Some(opening) = Opening::parse(&self.buffer[..length]) else { continue };
+            match self.config.peer_of(opening.addresses()) {
+                Some(peer) => inputs.push(Input::Proxy(In::Opening(peer, opening))),
+                None => self.send_packet(opening.addresses().receiver().ip, opening.packet()),
+            }
+        }
+        Ok(())
+    }
+
+    fn read_socket(&mut self, inputs: &mut Vec<Input>) -> Result<(), Error> {
+        self.parts.socket.receive(|datagram| {
+            inputs.push(Input::Datagram { from: datagram.from, bytes: datagram.bytes.to_vec() });
+        })?;
+        Ok(())
+    }
+
+    fn read_connection(&mut self, ready: Ready, inputs: &mut Vec<Input>) {
+        let id = ready.token.0 - FIRST_CONNECTION;
+        if let Some(outcome) = self.parts.sockets.finish_connecting(id) {
+            inputs.push(Input::Proxy(match outcome {
+                Ok(()) => In::Connected(id),
+                Err(failure) => self.fail(id, failure),
+            }));
+            return;
+        }
+        self.busy.insert(id);
+        if !ready.readable {
+            return;
+        }
+        match self.parts.sockets.read(id) {
+            Received::Data(data) => inputs.push(Input::Proxy(In::Received(id, data))),
+            Received::End => inputs.push(Input::Proxy(In::PeerClosed(id))),
+            Received::Nothing => {}
+            Received::Lost => {
+                let lost = self.fail(id, ConnectFailure::Refused);
+                inputs.push(Input::Proxy(lost));
+            }
+        }
+    }
+
+    /// The socket of a connection has failed.
+    fn fail(&mut self, id: ConnectionId, failure: ConnectFailure) -> In {
+        self.parts.sockets.close(id, true, self.clock.now());
+        In::Failed(id, failure)
+    }
+
+    /// Takes programs that want connections with a reliability.
+    fn read_local(&mut self, inputs: &mut Vec<Input>) -> Result<(), Error> {
+        let Some(local) = &mut self.parts.local else { return Ok(()) };
+        for (mut stream, request) in local.accept(&self.events)? {
+            let opened = request.and_then(|request| self.call_of(request));
+            match opened {
+                Ok((addresses, port, shares)) => {
+                    inputs.push(Input::Proxy(In::Open(0, addresses, shares)));
+                    self.calls.insert(addresses, (stream, port));
+                }
+                Err(why) => {
+                    let line = format!("error {why}\n");
+                    let _ = std::io::Write::write_all(&mut stream, line.as_bytes());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The addresses of a program's connection, and the port that is reserved for it.
+    fn call_of(
+        &self,
+        request: Request,
+    ) -> Result<(Addresses, std::os::fd::OwnedFd, airwatt_proto::gateway::Shares), String> {
+        let is_same_version = |own: &&crate::settings::Prefix| own.address.is_ipv6() == request.to.is_ipv6();
+        let own = self.config.addresses.iter().find(is_same_version);
+        let own = own.ok_or_else(|| "this host relays no connections of that IP version".to_owned())?;
+        let (port, from) = transparent::reserve_port(own.address).map_err(|error| error.to_string())?;
+        let end = |address: std::net::SocketAddr| Endpoint { ip: address.ip(), port: address.port() };
+        let addresses = Addresses::new(end(from), end(request.to)).ok_or("expected one IP version")?;
+        Ok((addresses, port, request.shares))
+    }
+
+    fn note_suspend(&mut self, inputs: &mut Vec<Input>) {
+        let suspended = clock::time_suspended();
+        let span = suspended.saturating_sub(self.suspended);
+        self.suspended = suspended;
+        if span >= SUSPEND_LEAST {
+            info!(seconds = span.as_secs_f64(), "the host was suspended");
+            inputs.push(Input::Resumed(span));
+        }
+    }
+
+    /// SIGTERM: connections may finish; the second one ends them.
+    fn stop(&mut self, inputs: &mut Vec<Input>) {
+        if self.is_draining {
+            self.is_over = true;
+        } else {
+            self.is_draining = true;
+            inputs.push(Input::DrainUntil(self.clock.now() + self.config.gateway.drain));
+        }
+    }
+
+    // Outputs.
+
+    fn send_packet(&mut self, to: IpAddr, packet: &[u8]) {
+        if let Err(error) = self.parts.packets.send(to, packet) {
+            self.packet_failures += 1;
+            debug!(%to, %error, "packet not sent");
+        }
+    }
+
+    fn carry_out_proxy(&mut self, output: Out, now: Instant) -> Result<(), Error> {
+        match output {
+            Out::Connect(id, peer, addresses) => self.connect(id, peer, addresses),
+            Out::Admit(id, opening) => {
+                self.parts.sockets.expect(id, opening.addresses())?;
+                if self.parts.device.send(opening.packet()).is_err() {
+                    self.packet_failures += 1;
+                }
+            }
+            Out::Pass(opening) => self.send_packet(opening.addresses().receiver().ip, opening.packet()),
+            Out::Refuse(opening) => self.send_packet(opening.addresses().sender().ip, &opening.reset()),
+            Out::Unreachable(opening) => {
+                self.send_packet(opening.addresses().sender().ip, &opening.unreachable());
+            }
+            Out::Opened(id, addresses) => {
+                if let Some((stream, port)) = self.calls.remove(&addresses) {
+                    self.parts.sockets.add_local(id, stream, port, &self.events)?;
+                    self.tell(id, |frames| frames.push_line("ok"));
+                }
+            }
+            Out::Gap(id, at, bytes) => {
+                self.tell(id, |frames| frames.push(b'G', at, bytes, &[]));
+            }
+            Out::Late(id, at, data) => {
+                self.tell(id, |frames| frames.push(b'L', at, data.len() as u64, &data));
+            }
+            Out::Reset(id) => self.parts.sockets.close(id, true, now),
+            Out::Close(id) => self.parts.sockets.close(id, false, now),
+            Out::Ended(id, addresses, ending) => {
+                debug!(id, from = ?addresses.sender(), to = ?addresses.receiver(), ?ending, "connection ended");
+                if let Some((mut stream, _)) = self.calls.remove(&addresses) {
+                    let line = format!("error {}\n", super::status::ending(ending));
+                    let _ = std::io::Write::write_all(&mut stream, line.as_bytes());
+                }
+            }
+            Out::Transmit(..) => {}
+        }
+        Ok(())
+    }
+
+    /// Adds to what the program of a connection is told beside its data.
+    fn tell(&mut self, id: ConnectionId, push: impl FnOnce(&mut Frames)) {
+        if let Some(frames) = self.parts.sockets.frames(id) {
+            push(frames);
+            self.busy.insert(id);
+        }
+    }
+
+    /// Opens a connection for a peer, if it may.
+    fn connect(&mut self, id: ConnectionId, peer: usize, addresses: Addresses) {
+        // The kernel would take packets for an address of this host past the rules for those of the peer's network.
+        let is_elsewhere = !self.config.is_base() || !transparent::is_local(addresses.receiver().ip);
+        let permitted = is_elsewhere && self.config.permits(peer, addresses);
+        let result = if permitted {
+            self.parts.sockets.connect(id, addresses, &self.events)
+        } else {
+            Err(ConnectFailure::Declined)
+        };
+        if let Err(failure) = result {
+            let failed = self.fail(id, failure);
+            self.deferred.push(failed);
+        }
+    }
+
+    // Sockets.
+
+    /// Writes what the connections have, and waits for what they can use.
+    fn serve_connections(&mut self, machine: &mut Ends, now: Instant) -> Result<(), Error> {
+        loop {
+            self.busy.extend(machine.proxy.take_changed());
+            let Some(id) = self.busy.pop_first() else { return Ok(()) };
+            if !self.parts.sockets.has(id) {
+                continue;
+            }
+            let waits = self.write(machine, id, now);
+            if self.parts.sockets.has(id) {
+                let room = machine.proxy.room(id);
+                self.parts.sockets.wait_for(id, room, waits, &self.events)?;
+            }
+        }
+    }
+
+    /// Writes as much as goes. Returns whether more waits.
+    fn write(&mut self, machine: &mut Ends, id: ConnectionId, now: Instant) -> bool {
+        loop {
+            let bytes = machine.proxy.outgoing(id);
+            let length = bytes.len();
+            match self.parts.sockets.write(id, bytes) {
+                Ok(0) if length > 0 => return true,
+                Ok(0) => break,
+                Ok(count) => machine.proxy.note_written(id, count, now),
+                Err(_) => {
+                    let lost = self.fail(id, ConnectFailure::Refused);
+                    machine.handle_input(Input::Proxy(lost), now);
+                    return false;
+                }
+            }
+        }
+        if machine.proxy.take_shutdown(id, now) {
+            self.parts.sockets.shut(id);
+        }
+        false
+    }
+
+    fn answer(&mut self, machine: &Ends, now: Instant) -> Result<(), Error> {
+        let asked = std::mem::take(&mut self.asked);
+        if asked.control {
+            let document = super::status::document(self, machine, now);
+            self.parts.control.serve(|command| match command {
+                "status" => serde_json::to_value(&document).map_err(|error| error.to_string()),
+                "stop" => {
+                    // As SIGTERM, so that there is one way to end.
+                    let ended = rustix::process::kill_process(
+                        rustix::process::getpid(),
+                        rustix::process::Signal::TERM,
+                    );
+                    ended.map(|()| serde_json::json!({ "stopping": true })).map_err(|error| error.to_string())
+                }
+                other => Err(format!("command: expected status or stop, got {other}")),
+            })?;
+        }
+        if asked.metrics {
+            let page = super::status::metrics(&super::status::document(self, machine, now));
+            let served = self.parts.metrics.as_mut().map(|metrics| metrics.serve(|| Page::clone(&page)));
+            served.unwrap_or(Ok(()))?;
+        }
+        Ok(())
+    }
+}
+
+impl Host<Ends> for GatewayHost {
+    fn receive(&mut self, ready: Ready, inputs: &mut Vec<Input>) -> Result<ControlFlow<()>, Error> {
+        self.note_suspend(inputs);
+        match ready.token {
+            DEVICE => self.read_device(inputs)?,
+            SOCKET => self.read_socket(inputs)?,
+            LISTENERS => {
+                let accepted = self.parts.sockets.accept(&self.events)?;
+                inputs.extend(accepted.into_iter().map(|id| Input::Proxy(In::Accepted(id))));
+            }
+            LOCAL => self.read_local(inputs)?,
+            CONTROL => self.asked.control = true,
+            METRICS => self.asked.metrics = true,
+            GUARDIAN => return Err(Error::other("the guardian", "it has ended; so does this")),
+            SIGNALS => {
+                while let Some(signal) = self.parts.signals.next()? {
+                    match signal {
+                        Signal::Reload => info!("nothing is read again; a change needs a restart"),
+                        Signal::Terminate => self.stop(inputs),
+                    }
+                }
+            }
+            END => {
+                inputs.push(Input::Proxy(In::Abort));
+                return Ok(ControlFlow::Break(()));
+            }
+            _ => self.read_connection(ready, inputs),
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn carry_out(&mut self, output: Output, now: Instant) -> Result<(), Error> {
+        match output {
+            Output::Transmit { to, bytes } => self.parts.socket.send(to, None, &bytes),
+            Output::Proxy(output) => self.carry_out_proxy(output, now)?,
+            Output::Moved(peer, to) => {
+                info!(peer = self.config.peer[peer].name, %to, "peer has a new address");
+            }
+            Output::Drained => self.is_over = true,
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self, machine: &mut Ends, now: Instant) -> Result<(), Error> {
+        loop {
+            for input in std::mem::take(&mut self.deferred) {
+                machine.handle_input(Input::Proxy(input), now);
+            }
+            self.serve_connections(machine, now)?;
+            machine.pump(now);
+            while let Some(output) = machine.poll_output() {
+                self.carry_out(output, now)?;
+            }
+            self.busy.extend(machine.proxy.take_changed());
+            if self.deferred.is_empty() && self.busy.is_empty() {
+                break;
+            }
+        }
+        self.parts.sockets.forget_flows(now);
+        if let Carrier::Sealed(sessions) = &mut machine.carrier {
+            sessions.set_epoch(run::epoch(now));
+        }
+        self.parts.socket.flush();
+        self.answer(machine, now)?;
+        if self.is_over || self.is_draining && machine.proxy.connections().0 == 0 {
+            self.parts.waker.wake();
+        }
+        Ok(())
+    }
+
+    fn wakes_up(&mut self, reason: Reason) {
+        *self.wakeups.entry(reason.name()).or_default() += 1;
+    }
+}

@@ -1,0 +1,52 @@
+use super::*;
+
+#[test]
+fn a_request_names_a_server_and_two_shares() {
+    let request = parse("open 192.0.2.1 80 90 100").unwrap();
+    assert_eq!((request.to.to_string().as_str(), request.shares.wanted), ("192.0.2.1:80", 90));
+    assert_eq!(parse("open 2001:db8::1 443 0 50").unwrap().shares.offered, 50);
+    for wrong in ["", "open", "open host 80 1 1", "open 192.0.2.1 65536 1 1", "close 192.0.2.1 80 1 1"] {
+        assert!(parse(wrong).unwrap_err().starts_with("expected open ADDRESS PORT"), "{wrong}");
+    }
+    let error = parse("open 192.0.2.1 80 101 100").unwrap_err();
+    assert_eq!(error, "expected reliabilities of 0 to 100 per cent, got 101 and 100");
+}
+
+/// Takes a few bytes at a time.
+struct Slow(Vec<u8>, usize);
+
+impl Write for Slow {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.1 += 1;
+        if self.1.is_multiple_of(3) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let count = bytes.len().min(7);
+        self.0.extend_from_slice(&bytes[..count]);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn frames_are_whole_whatever_the_stream_takes() {
+    let (mut frames, mut stream) = (Frames::default(), Slow(Vec::new(), 0));
+    frames.push_line("ok");
+    frames.push(b'G', 3, 2, &[]);
+    let data = b"abc\0\0fghij";
+    let mut taken = 0;
+    while taken < data.len() || frames.has_pending() {
+        taken += frames.write(&mut stream, &data[taken..]).unwrap();
+    }
+    frames.push(b'L', 3, 2, b"de");
+    while frames.has_pending() {
+        frames.write(&mut stream, &[]).unwrap();
+    }
+    let mut expected = b"ok\nG\0\0\0\0\0\0\0\x03\0\0\0\x02D\0\0\0\0\0\0\0\0\0\0\0\x0a".to_vec();
+    expected.extend_from_slice(data);
+    expected.extend_from_slice(b"L\0\0\0\0\0\0\0\x03\0\0\0\x02de");
+    assert_eq!(stream.0, expected);
+}

@@ -1,0 +1,120 @@
+//! `airwattd gateway`: TCP connections of mobiles over E2TCP between a base station and the mobiles.
+//!
+//! The mechanism is [`airwatt_proto::gateway::SplitProxy`], over [`airwatt_proto::session`], which authenticates and encrypts what
+//! the two ends send each other. This is its host: sockets of the kernel on one side (`sockets`), a UDP socket on the other
+//! (`ends`), the rules that lead connections here (`rules`), and the configuration (`config`). Both ends run the same program.
+//!
+//! A connection is not accepted before the host beyond has accepted it. A rule leads the SYN, and nothing else, into a TUN device,
+//! where this process holds it. When the other end has connected, the SYN is written back to the device and a rule of TPROXY
+//! hands it to a listening socket, with both addresses kept; from then on the kernel's TCP does the work. All of this ends with the
+//! process: the device and the table of rules belong to it.
+
+mod config;
+mod ends;
+mod example;
+mod host;
+mod local;
+mod rules;
+mod run;
+mod sockets;
+mod status;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use self::config::Mode;
+use crate::common::Foreground;
+use crate::failure::Failure;
+use crate::instance::Instance;
+
+/// The kind of daemon, in the names of its files.
+const KIND: &str = "gateway";
+
+/// The gateway on an interface.
+const fn instance(interface: &str) -> Instance<'_> {
+    Instance { kind: KIND, program: "airwattd gateway", name: interface }
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Run one end in the foreground, until SIGTERM
+    Up(Up),
+    /// End a gateway: its connections may finish, then the host is restored
+    Down(File),
+    /// Show running gateways: connections, bytes, retransmissions, and joules at the mobile
+    Status(Status),
+    /// Undo what a killed gateway has left
+    Restore(Name),
+    /// Print a unit for systemd
+    Unit(File),
+    /// Print a commented configuration
+    Example(Example),
+    /// Wait for the end of the gateway that started this, and restore the host
+    #[command(hide = true)]
+    Guard(Name),
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  airwattd gateway up /etc/airwatt/gateway.toml
+  airwattd gateway up gateway.toml --mode mobile --dry-run
+
+  airwattd gateway example base > gateway.toml   # a configuration with comments")]
+pub(crate) struct Up {
+    /// The configuration (TOML)
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Which end this is, if the file does not say so
+    #[arg(long, value_enum)]
+    mode: Option<Mode>,
+    #[command(flatten)]
+    foreground: Foreground,
+}
+
+#[derive(Args)]
+pub(crate) struct File {
+    /// The configuration (TOML)
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+#[derive(Args)]
+pub(crate) struct Example {
+    /// Which end it is for
+    #[arg(value_enum, default_value = "mobile")]
+    mode: Mode,
+}
+
+#[derive(Args)]
+pub(crate) struct Status {
+    /// The gateway's interface; without it, all gateways
+    #[arg(value_name = "INTERFACE")]
+    interface: Option<String>,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Name {
+    /// The gateway's interface
+    #[arg(value_name = "INTERFACE")]
+    interface: String,
+}
+
+/// Runs one command.
+pub(crate) fn run(command: &Command) -> Result<(), Failure> {
+    match command {
+        Command::Up(options) => run::up(options),
+        Command::Down(options) => run::down(&options.file),
+        Command::Status(options) => status::status(options),
+        Command::Restore(name) => instance(&name.interface).clean_up(),
+        Command::Unit(options) => run::unit(&options.file),
+        Command::Example(options) => {
+            example::print(options.mode);
+            Ok(())
+        }
+        Command::Guard(name) => instance(&name.interface).guard(),
+    }
+}

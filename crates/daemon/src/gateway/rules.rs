@@ -1,0 +1,162 @@
+//! The rules, routes and settings that lead connections here. The table of rules and the device end with the process; the rules of
+//! the routing policy and one table of routes are undone by it, or by its guardian, and lead nothing anywhere meanwhile.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use airwatt_linux::changes::Change;
+use airwatt_linux::interface;
+use airwatt_linux::nftables::{Chain, Contents, Hook, Term};
+use airwatt_linux::route::Route;
+use airwatt_linux::rule::Rule;
+
+use super::config::Config;
+use crate::failure::Failure;
+use crate::settings::Prefix;
+
+/// The sets of flows that are delivered to this host.
+const SETS: [&str; 2] = ["relayed4", "relayed6"];
+/// After the translation of addresses at arrival (-100), so that mobiles behind one are found by their own addresses.
+const PRIORITY_ARRIVING: i32 = -90;
+/// Where packets of this host are marked (`mangle`).
+const PRIORITY_OUTPUT: i32 = -150;
+/// Types of ICMP messages: destination unreachable, which with IPv4 includes that a packet is too big, and packet too big.
+const ICMP_UNREACHABLE: u8 = 3;
+const ICMP_V6_UNREACHABLE: u8 = 1;
+const ICMP_V6_TOO_BIG: u8 = 2;
+/// Priorities of the rules of the routing policy: before that of the main table (32766).
+const PRIORITY_OPENING: u32 = 32_762;
+const PRIORITY_RELAYED: u32 = 32_763;
+
+/// The table of rules. `device` is the index of the TUN device, and `listeners` the addresses of the transparent sockets.
+///
+/// A SYN is led to the device, wherever it comes from, and one from the device to a listener. Further segments of relayed
+/// connections are delivered to this host; everything else goes its way.
+pub(super) fn table(config: &Config, device: u32, listeners: &[SocketAddr]) -> Contents {
+    let [opening, relayed, own] = config.marks();
+    let mut arriving = Vec::new();
+    for listener in listeners {
+        arriving.push(vec![
+            Term::Family(listener.is_ipv6()),
+            Term::Interface(device),
+            Term::Tcp,
+            Term::Opens,
+            Term::Tproxy(*listener),
+            Term::SetMark(relayed),
+            Term::Accept,
+        ]);
+    }
+    let for_device = |prefix: Prefix, is_source: bool| {
+        let (address, length) = (prefix.network().address, prefix.length);
+        let place =
+            if is_source { Term::Source(address, length) } else { Term::Destination(address, length) };
+        vec![Term::Tcp, Term::Opens, place, Term::NotForThisHost, Term::SetMark(opening), Term::Accept]
+    };
+    let relayed_flows = |is_v6: &bool| {
+        let set = SETS[usize::from(*is_v6)];
+        vec![Term::Family(*is_v6), Term::Tcp, Term::InSet(set, *is_v6), Term::SetMark(relayed), Term::Accept]
+    };
+    // What routers, and this host, say about segments that were sent with a mobile's address.
+    let errors_of = |is_v6: &bool| {
+        let kinds = if *is_v6 { &[ICMP_V6_UNREACHABLE, ICMP_V6_TOO_BIG][..] } else { &[ICMP_UNREACHABLE] };
+        let (set, is_v6) = (SETS[usize::from(*is_v6)], *is_v6);
+        kinds.iter().map(move |kind| {
+            let error = Term::ErrorOf(set, is_v6, *kind);
+            vec![Term::Family(is_v6), error, Term::SetMark(relayed), Term::Accept]
+        })
+    };
+    let versions = config.versions();
+    let mut leaving = vec![vec![Term::Mark(own), Term::Accept]];
+    if config.is_base() {
+        arriving.extend(config.prefixes().map(|prefix| for_device(prefix, false)));
+        arriving.extend(versions.iter().flat_map(errors_of));
+        leaving.extend(versions.iter().flat_map(errors_of));
+    } else {
+        leaving.extend(config.prefixes().map(|prefix| for_device(prefix, true)));
+        leaving.extend(versions.iter().map(relayed_flows));
+    }
+    arriving.extend(versions.iter().map(relayed_flows));
+    let chain = |name, hook, priority, rules| Chain { name, hook, priority, rules };
+    let chains = vec![
+        chain("arriving", Hook::Prerouting, PRIORITY_ARRIVING, arriving),
+        chain("leaving", Hook::Output, PRIORITY_OUTPUT, leaving),
+    ];
+    Contents { name: table_name(&config.interface), sets: SETS, chains }
+}
+
+fn table_name(interface: &str) -> String {
+    format!("airwatt-{interface}")
+}
+
+fn everywhere(is_v6: bool) -> IpAddr {
+    if is_v6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() }
+}
+
+/// Routes into the device, which end with it.
+pub(super) fn device_routes(config: &Config, device: u32) -> Vec<Route> {
+    let [opening, ..] = config.marks();
+    let route = |is_v6: bool| Route::over(device, (everywhere(is_v6), 0)).in_table(opening);
+    config.versions().into_iter().map(route).collect()
+}
+
+/// Changes that do not end with the device.
+pub(super) fn changes(config: &Config) -> Result<Vec<Change>, Failure> {
+    let [opening, relayed, _] = config.marks();
+    let loopback =
+        interface::index("lo").ok_or_else(|| Failure::Failed("lo: there is no such interface".to_owned()))?;
+    let mut changes = Vec::new();
+    for ipv6 in config.versions() {
+        let rule = |priority, mark| {
+            Change::Rule(Rule {
+                ipv6,
+                priority,
+                table: mark,
+                mark: Some(mark),
+                source: None,
+                inverted: false,
+                suppress_prefix_length: None,
+            })
+        };
+        changes.push(Change::route(&Route::over(loopback, (everywhere(ipv6), 0)).local().in_table(relayed)));
+        changes.push(rule(PRIORITY_OPENING, opening));
+        changes.push(rule(PRIORITY_RELAYED, relayed));
+    }
+    Ok(changes)
+}
+
+/// Settings of the device, with which they end. Openings that come back from it have addresses of this host as their source, or
+/// such that no route leads back to.
+const DEVICE_SETTINGS: [(&str, &str); 2] = [("accept_local", "1"), ("rp_filter", "2")];
+
+/// Makes them.
+pub(super) fn set_up_device(interface: &str) -> Result<(), Failure> {
+    for (name, value) in DEVICE_SETTINGS {
+        let path = format!("/proc/sys/net/ipv4/conf/{interface}/{name}");
+        fs::write(&path, value).map_err(|error| Failure::of_io(&path, &error))?;
+    }
+    Ok(())
+}
+
+/// The commands that would do all of this.
+pub(super) fn commands(config: &Config) -> Result<String, Failure> {
+    let name = &config.interface;
+    let [opening, ..] = config.marks();
+    let mut lines = vec![
+        format!("ip tuntap add {name} mode tun"),
+        format!("ip address add {}/32 dev {name}", super::run::DEVICE_ADDRESS),
+        format!("ip link set {name} up"),
+    ];
+    lines.extend(
+        DEVICE_SETTINGS.iter().map(|(key, value)| format!("sysctl -w net.ipv4.conf.{name}.{key}={value}")),
+    );
+    for ipv6 in config.versions() {
+        let family = if ipv6 { "-6 " } else { "" };
+        lines.push(format!("ip {family}route add default dev {name} table {opening}"));
+    }
+    lines.extend(changes(config)?.iter().map(Change::describe));
+    let listeners: Vec<SocketAddr> =
+        config.versions().into_iter().map(|is_v6| super::sockets::loopback(is_v6, 0)).collect();
+    let table = table(config, 0, &listeners).to_string().replace("iif if0", &format!("iif {name}"));
+    let rules = format!("nft -i <<'END'\n{table}END\n");
+    Ok(lines.iter().map(|line| format!("[#] {line}\n")).collect::<String>() + "[#] " + &rules)
+}

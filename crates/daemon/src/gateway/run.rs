@@ -1,0 +1,219 @@
+//! `up` and `down`: the gateway from its start to the host restored.
+
+use std::path::Path;
+
+use airwatt_base::{Instant, Span};
+use airwatt_linux::capability::{self, Capability};
+use airwatt_linux::changes::Changes;
+use airwatt_linux::clock;
+use airwatt_linux::control::Control;
+use airwatt_linux::driver;
+use airwatt_linux::event_loop::{EventLoop, Interest};
+use airwatt_linux::guardian::Guardian;
+use airwatt_linux::metrics::Metrics;
+use airwatt_linux::nftables::Table;
+use airwatt_linux::service::{self, Unit};
+use airwatt_linux::signals::Signals;
+use airwatt_linux::transparent::{self, PacketSender};
+use airwatt_linux::{interface, random, tun, udp};
+use airwatt_proto::gateway::{SplitProxy, SplitProxyInput};
+use airwatt_proto::session::Sessions;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tracing::info;
+
+use super::config::{Config, Mode};
+use super::ends::{Carrier, Ends, Input, PlainPeer};
+use super::host::{
+    CONTROL, DEVICE, END, GUARDIAN, GatewayHost, LISTENERS, LOCAL, METRICS, Parts, SIGNALS, SOCKET,
+};
+use super::local::Local;
+use super::sockets::{Sockets, loopback};
+use super::{Up, instance, rules};
+use crate::failure::Failure;
+use crate::instance::{self, Started};
+use crate::settings::{Keyed as _, warn_of_readers};
+use crate::{host, output};
+
+/// Bytes of the UDP socket's buffers: some milliseconds at 1 Gbit/s.
+const SOCKET_BUFFER_BYTES: usize = 4 << 20;
+/// Largest packet of the device: what opens connections is shorter.
+const DEVICE_MTU: u16 = 1_500;
+/// The dummy address of IPv4 (RFC 7600): from an interface without one the kernel takes no packets if it validates sources.
+pub(super) const DEVICE_ADDRESS: std::net::Ipv4Addr = std::net::Ipv4Addr::new(192, 0, 0, 8);
+/// Time for which `down` waits beyond that for connections to finish.
+const END_PATIENCE: Span = Span::from_secs(5);
+const PRIVILEGES: [Capability; 2] = [Capability::NetAdmin, Capability::NetRaw];
+
+/// Reads the configuration of a file.
+fn read(file: &Path, mode: Option<Mode>) -> Result<Config, Failure> {
+    Config::read(file)?.checked(mode).map_err(|failure| match failure {
+        Failure::Input(line) if !line.starts_with("--") => {
+            Failure::Input(format!("{}: {line}", file.display()))
+        }
+        other => other,
+    })
+}
+
+/// `airwattd gateway up`.
+pub(super) fn up(options: &Up) -> Result<(), Failure> {
+    let config = read(&options.file, options.mode)?;
+    if options.foreground.check {
+        return Ok(());
+    }
+    if options.foreground.dry_run {
+        output::print(&rules::commands(&config)?);
+        return Ok(());
+    }
+    options.foreground.log.start()?;
+    if !config.plain {
+        warn_of_readers(&options.file, config.private_key_file.as_ref());
+    }
+    host::need(&PRIVILEGES)?;
+    let name = config.interface.clone();
+    let signals = Signals::take()?;
+    let Started { control, guardian, mut changes } = instance(&name).start(&["gateway", "guard", &name])?;
+    let done = serve(config, signals, control, &guardian, &mut changes);
+    service::stopping();
+    instance::undo(&mut changes)?;
+    done
+}
+
+/// Sets everything up and relays until a signal ends it.
+fn serve(
+    config: Config,
+    signals: Signals,
+    control: Control,
+    guardian: &Guardian,
+    changes: &mut Changes,
+) -> Result<(), Failure> {
+    allow_descriptors();
+    let mut events = EventLoop::new()?;
+    let mut machine = machine(&config, events.now())?;
+    let socket = udp::Socket::bind(config.listen(), Some(SOCKET_BUFFER_BYTES))?;
+    let metrics = config.metrics.as_ref().map(Metrics::bind).transpose()?;
+    let local = config.local.as_deref().map(Local::bind).transpose()?;
+    let settings = tun::Settings {
+        name: config.interface.clone(),
+        addresses: vec![(DEVICE_ADDRESS.into(), 32)],
+        mtu: DEVICE_MTU,
+        offload: false,
+    };
+    let device = tun::create(&settings)?;
+    rules::set_up_device(&config.interface)?;
+    let [.., own] = config.marks();
+    let packets = PacketSender::open(own)?;
+    let sockets = lead_connections_here(&config, changes)?;
+    capability::keep_only(&PRIVILEGES, None)?;
+    let waker = events.waker(END)?;
+    events.add(&device, DEVICE, Interest::Read)?;
+    events.add(&socket, SOCKET, Interest::Read)?;
+    events.add(&signals, SIGNALS, Interest::Read)?;
+    events.add(&control, CONTROL, Interest::Read)?;
+    events.add(guardian, GUARDIAN, Interest::Read)?;
+    for listener in &sockets.listeners {
+        events.add(listener, LISTENERS, Interest::Read)?;
+    }
+    if let Some(local) = &local {
+        events.add(&local.listener, LOCAL, Interest::Read)?;
+    }
+    if let Some(metrics) = &metrics {
+        events.add(metrics, METRICS, Interest::Read)?;
+    }
+    let (name, count) = (config.interface.clone(), config.peer.len());
+    let (sources, clock) = (events.sources()?, events.clock());
+    let parts = Parts { device, socket, packets, sockets, local, signals, control, metrics, waker };
+    if !config.is_base() {
+        use airwatt_base::Machine as _;
+        machine.handle_input(Input::Proxy(SplitProxyInput::Greet(0)), events.now());
+    }
+    let mut host = GatewayHost::new(parts, config, sources, clock);
+    service::ready(&format!("{count} peers"));
+    info!(interface = name, peers = count, "gateway is up");
+    driver::run(&mut machine, &mut host, &mut events)?;
+    info!(wakeups = events.wakeups(), "gateway ends");
+    Ok(())
+}
+
+/// The listeners, and the rules and routes that lead connections to them.
+fn lead_connections_here(config: &Config, changes: &mut Changes) -> Result<Sockets, Failure> {
+    let [.., own] = config.marks();
+    let listeners = config
+        .versions()
+        .into_iter()
+        .map(|is_v6| transparent::listen(loopback(is_v6, 0), own))
+        .collect::<Result<Vec<_>, _>>()?;
+    let addresses = listeners
+        .iter()
+        .map(std::net::TcpListener::local_addr)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| Failure::of_io("listener", &error))?;
+    let index = interface::index(&config.interface)
+        .ok_or_else(|| Failure::Failed(format!("{}: the device has gone", config.interface)))?;
+    for route in rules::device_routes(config, index) {
+        route.add()?;
+    }
+    for change in rules::changes(config)? {
+        info!(command = change.describe(), "host changed");
+        changes.make(change)?;
+    }
+    // Last, since from now on connections come.
+    let table = Table::create(rules::table(config, index, &addresses))?;
+    Ok(Sockets::new(listeners, table, own, config.gateway.buffer))
+}
+
+/// A connection needs a descriptor: as many as this process may have.
+fn allow_descriptors() {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    // Fewer are a limit, and no error.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+}
+
+fn machine(config: &Config, now: Instant) -> Result<Ends, Failure> {
+    let drawn: [u8; 32] = random::bytes()?;
+    let (epoch, rest) = drawn.split_first_chunk().expect("32 bytes");
+    let (sequence, _) = rest.split_first_chunk().expect("24 bytes");
+    let proxy = config.proxy(u64::from_ne_bytes(*epoch), u32::from_ne_bytes(*sequence));
+    let carrier = match &config.private_key {
+        Some(key) => {
+            let mut sessions = Sessions::new(key.clone(), random::bytes()?, self::epoch(now));
+            sessions.set_peers(config.session_peers());
+            Carrier::Sealed(Box::new(sessions))
+        }
+        None => {
+            let peer =
+                |peer: &super::config::Peer| PlainPeer { endpoint: peer.endpoint, config: peer.clone() };
+            Carrier::Plain(config.peer.iter().map(peer).collect())
+        }
+    };
+    let count = config.peer.len();
+    Ok(Ends::new(SplitProxy::new(proxy, count), carrier, count, !config.is_base()))
+}
+
+/// The wall-clock time since 1970 at which the clock that shows `now` showed zero.
+pub(super) fn epoch(now: Instant) -> Span {
+    clock::unix_time().saturating_sub(now.saturating_since(Instant::ZERO))
+}
+
+/// `airwattd gateway down`: ends the gateway that runs, and undoes what a killed one has left.
+pub(super) fn down(file: &Path) -> Result<(), Failure> {
+    let config = Config::read(file)?;
+    instance(&config.interface).stop(config.gateway.drain + END_PATIENCE)
+}
+
+/// `airwattd gateway unit`.
+pub(super) fn unit(file: &Path) -> Result<(), Failure> {
+    let config = read(file, None)?;
+    let file = file.canonicalize().map_err(|error| Failure::of_io(&file.display().to_string(), &error))?;
+    let program = std::env::current_exe().map_err(|error| Failure::of_io("this program", &error))?;
+    let (program, file, name) = (program.display(), file.display(), &config.interface);
+    let unit = Unit {
+        description: &format!("airwatt gateway {name}"),
+        start: &format!("{program} gateway up {file}"),
+        restore: &format!("{program} gateway restore {name}"),
+        capabilities: &PRIVILEGES,
+        families: &["AF_INET", "AF_INET6"],
+        devices: &["/dev/net/tun"],
+    };
+    output::print(&unit.text());
+    Ok(())
+}

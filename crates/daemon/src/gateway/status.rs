@@ -1,0 +1,289 @@
+//! `status`: the connections of a running gateway, as the daemon reports them on its control socket.
+//!
+//! Joules are estimates: the bytes of E2TCP that the mobile sends and receives, with IP, UDP and the session around each packet,
+//! at the rate of the configuration and the powers of its radio profile. Frame preambles, acknowledgements of the MAC, contention
+//! and listening are left out, so that they are a lower bound by which connections can be compared.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use airwatt_base::Instant;
+use airwatt_energy::Radio;
+use airwatt_linux::metrics::Page;
+use airwatt_linux::sock_diag;
+use airwatt_proto::gateway::{ConnectionRow, Ending};
+use airwatt_proto::session::OVERHEAD_BYTES;
+use serde::Serialize;
+
+use super::ends::Ends;
+use super::host::GatewayHost;
+use super::sockets::socket_address;
+use super::{KIND, Status};
+use crate::failure::Failure;
+use crate::instance;
+use crate::output::word;
+
+/// IPv4 and UDP headers.
+const OUTER_HEADERS: u64 = 28;
+
+/// What the daemon reports.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Document {
+    schema: u32,
+    version: &'static str,
+    interface: String,
+    mode: &'static str,
+    plain: bool,
+    radio: Option<String>,
+    peers: Vec<PeerRow>,
+    connections: Vec<Row>,
+    half_open: usize,
+    connections_begun: u64,
+    connections_relayed: u64,
+    connections_passed: u64,
+    connections_declined: u64,
+    over_limit: u64,
+    messages_dropped: u64,
+    undelivered_bytes: u64,
+    given_up_bytes: u64,
+    peer_restarts: u64,
+    strange_datagrams: u64,
+    packet_failures: u64,
+    /// Timeouts served, by reason.
+    wakeups: BTreeMap<&'static str, u64>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct PeerRow {
+    name: String,
+    endpoint: Option<String>,
+    handshake_age_s: Option<f64>,
+    heard_age_s: Option<f64>,
+    moves: u64,
+    datagram_bytes_sent: u64,
+    datagram_bytes_received: u64,
+}
+
+/// A connection. The wired leg is the kernel's, the wireless one E2TCP's.
+#[derive(Clone, Debug, Serialize)]
+struct Row {
+    peer: String,
+    from: String,
+    to: String,
+    opened_here: bool,
+    stands: bool,
+    age_s: f64,
+    bytes_from_host: u64,
+    bytes_to_host: u64,
+    held_bytes: u64,
+    packets_sent: u64,
+    packets_received: u64,
+    packets_resent: u64,
+    /// Bytes of E2TCP sent beyond the payload that was sent once, in per cent of it.
+    overhead_percent: Option<f64>,
+    rtt_s_mean: Option<f64>,
+    bytes_skipped: u64,
+    /// Retransmissions of the kernel's leg.
+    wired_retransmissions: Option<u32>,
+    mobile_j: Option<f64>,
+}
+
+/// Segments sent again, by the addresses of a socket.
+type Resent = BTreeMap<(SocketAddr, SocketAddr), u32>;
+
+/// The addresses of this host's socket: it stands for the host beyond.
+fn wired_leg(row: &ConnectionRow) -> (SocketAddr, SocketAddr) {
+    let (from, to) = (socket_address(row.addresses.sender()), socket_address(row.addresses.receiver()));
+    if row.is_own { (to, from) } else { (from, to) }
+}
+
+/// The state of a gateway.
+pub(super) fn document(host: &GatewayHost, machine: &Ends, now: Instant) -> Document {
+    let config = &host.config;
+    // The configuration was checked with its radio; a file may have gone since.
+    let radio = config.radio().ok().flatten();
+    let counters = machine.proxy.counters();
+    let peers = config.peer.iter().enumerate().map(|(index, peer)| {
+        let session = machine.session(index).unwrap_or_default();
+        let age = |at: Option<Instant>| at.map(|at| now.saturating_since(at).as_secs_f64());
+        let [sent, received] = machine.traffic[index];
+        PeerRow {
+            name: peer.name.clone(),
+            endpoint: machine.endpoint(index).map(|endpoint| endpoint.to_string()),
+            handshake_age_s: age(session.handshake_at),
+            heard_age_s: age(machine.proxy.heard(index)),
+            moves: session.counts.moves,
+            datagram_bytes_sent: sent,
+            datagram_bytes_received: received,
+        }
+    });
+    // A kernel that does not list them leaves the numbers out.
+    let resent = sock_diag::tcp_retransmissions().unwrap_or_default();
+    let rows = machine.proxy.rows().map(|row| of_row(host, &row, radio.as_ref(), &resent, now));
+    Document {
+        schema: 1,
+        version: env!("CARGO_PKG_VERSION"),
+        interface: config.interface.clone(),
+        mode: if config.is_base() { "base" } else { "mobile" },
+        plain: config.plain,
+        radio: config.radio.clone(),
+        peers: peers.collect(),
+        connections: rows.collect(),
+        half_open: machine.proxy.connections().1,
+        connections_begun: counters.begun,
+        connections_relayed: counters.relayed,
+        connections_passed: counters.passed,
+        connections_declined: counters.declined,
+        over_limit: counters.over_limit,
+        messages_dropped: counters.dropped,
+        undelivered_bytes: counters.undelivered,
+        given_up_bytes: counters.given_up,
+        peer_restarts: counters.restarts,
+        strange_datagrams: machine.strange_datagrams,
+        packet_failures: host.packet_failures,
+        wakeups: host.wakeups.clone(),
+    }
+}
+
+fn of_row(
+    host: &GatewayHost,
+    row: &ConnectionRow,
+    radio: Option<&Radio>,
+    resent: &Resent,
+    now: Instant,
+) -> Row {
+    let wireless = row.wireless.unwrap_or_default();
+    let useful = wireless.payload_sent - wireless.payload_resent;
+    let percent = |extra: u64| 100.0 * extra as f64 / useful as f64;
+    let around = OUTER_HEADERS + if host.config.plain { 0 } else { OVERHEAD_BYTES as u64 };
+    // What was received is known without its headers: those of data packets are 8 bytes and more.
+    let sent = wireless.bytes_sent + wireless.packets_sent * around;
+    let received = wireless.bytes_delivered + wireless.packets_received * (around + 8);
+    let [transmitted, taken] = if host.config.is_base() { [received, sent] } else { [sent, received] };
+    let joules = radio.map(|radio| {
+        let seconds = |bytes: u64| 8.0 * bytes as f64 / host.config.rate.as_bps() as f64;
+        radio.transmit.as_watts() * seconds(transmitted) + radio.receive.as_watts() * seconds(taken)
+    });
+    Row {
+        peer: host.config.peer[row.peer].name.clone(),
+        from: socket_address(row.addresses.sender()).to_string(),
+        to: socket_address(row.addresses.receiver()).to_string(),
+        opened_here: row.is_own,
+        stands: row.stands,
+        age_s: now.saturating_since(row.began).as_secs_f64(),
+        bytes_from_host: row.socket_bytes[0],
+        bytes_to_host: row.socket_bytes[1],
+        held_bytes: row.held_bytes.iter().sum(),
+        packets_sent: wireless.packets_sent,
+        packets_received: wireless.packets_received,
+        packets_resent: wireless.packets_resent,
+        overhead_percent: (useful > 0).then(|| percent(wireless.bytes_sent - useful)),
+        rtt_s_mean: wireless.rtt_mean().map(|rtt| rtt.as_secs_f64()),
+        bytes_skipped: wireless.bytes_skipped,
+        wired_retransmissions: resent.get(&wired_leg(row)).copied(),
+        mobile_j: joules,
+    }
+}
+
+/// The same for Prometheus.
+pub(super) fn metrics(document: &Document) -> Page {
+    let mut page = Page::default();
+    let labels = [("interface", document.interface.as_str())];
+    let mut count = |name: &str, help: &str, value: u64| page.counter(name, help, [(&labels[..], value)]);
+    count("airwatt_gateway_connections_begun_total", "Openings that were held.", document.connections_begun);
+    count(
+        "airwatt_gateway_connections_relayed_total",
+        "Connections that stood on both legs.",
+        document.connections_relayed,
+    );
+    count(
+        "airwatt_gateway_connections_passed_total",
+        "Openings that went as plain TCP.",
+        document.connections_passed,
+    );
+    count(
+        "airwatt_gateway_undelivered_bytes_total",
+        "Bytes that were acknowledged and not delivered.",
+        document.undelivered_bytes,
+    );
+    count(
+        "airwatt_gateway_given_up_bytes_total",
+        "Bytes replaced by zeros, as applications permit.",
+        document.given_up_bytes,
+    );
+    page
+}
+
+/// How a connection ended, for people.
+pub(super) const fn ending(ending: Ending) -> &'static str {
+    match ending {
+        Ending::Closed => "closed",
+        Ending::Refused => "refused",
+        Ending::Unanswered => "no answer",
+        Ending::Unreachable => "unreachable",
+        Ending::Lost(_) => "reset",
+        Ending::Idle(_) => "idle for too long",
+    }
+}
+
+/// `airwattd gateway status`.
+pub(super) fn status(options: &Status) -> Result<(), Failure> {
+    let one = options.interface.as_deref().map(super::instance);
+    instance::show(KIND, one.as_ref(), "gateways", options.json, text_of)
+}
+
+/// A document for people, within 80 columns for addresses of IPv4.
+fn text_of(document: &serde_json::Value) -> String {
+    let of = |key: &str| word(&document[key]);
+    let mut lines = vec![format!("interface: {}\n  mode: {}", of("interface"), of("mode"))];
+    if document["plain"] == true {
+        lines.push("  plain: neither encrypted nor authenticated".to_owned());
+    }
+    lines.push(format!(
+        "  connections: {} relayed so far, {} passed as plain TCP, {} half open",
+        of("connections_relayed"),
+        of("connections_passed"),
+        of("half_open")
+    ));
+    for peer in document["peers"].as_array().into_iter().flatten() {
+        let of = |key: &str| word(&peer[key]);
+        lines.push(format!("\npeer: {}\n  endpoint: {}", of("name"), of("endpoint")));
+        if let Some(age) = peer["heard_age_s"].as_f64() {
+            lines.push(format!("  last heard of: {age:.0} s ago"));
+        }
+        lines.push(format!(
+            "  datagrams: {} bytes sent, {} received",
+            of("datagram_bytes_sent"),
+            of("datagram_bytes_received")
+        ));
+    }
+    for row in document["connections"].as_array().into_iter().flatten() {
+        let of = |key: &str| word(&row[key]);
+        let state = if row["stands"] == true { "" } else { " (half open)" };
+        lines.push(format!("\n{} -> {}{state}", of("from"), of("to")));
+        lines.push(format!(
+            "  host: {} bytes from it, {} to it, {} sent again",
+            of("bytes_from_host"),
+            of("bytes_to_host"),
+            of("wired_retransmissions")
+        ));
+        let number = |key: &str, digits: usize| {
+            row[key].as_f64().map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
+        };
+        lines.push(format!(
+            "  E2TCP: {} packets sent, {} again, overhead {} %, held {} bytes",
+            of("packets_sent"),
+            of("packets_resent"),
+            number("overhead_percent", 1),
+            of("held_bytes")
+        ));
+        if row["mobile_j"].is_number() {
+            lines.push(format!(
+                "  mobile: about {} J by radio {}",
+                number("mobile_j", 4),
+                word(&document["radio"])
+            ));
+        }
+    }
+    lines.join("\n") + "\n"
+}

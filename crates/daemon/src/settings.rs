@@ -1,0 +1,166 @@
+//! What the configurations of daemons have in common: reading a file with the private key beside it, prefixes, and error texts.
+
+use std::fmt;
+use std::fs;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use airwatt_proto::session::SecretKey;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, de};
+use tracing::warn;
+
+use crate::failure::Failure;
+
+/// Longest name of an interface (IFNAMSIZ less its terminator).
+const NAME_BYTES_MAX: usize = 15;
+
+/// A configuration with a private key, which may be in a file of its own.
+pub(crate) trait Keyed: Sized {
+    /// Reads and checks a text.
+    fn parse(text: &str) -> Result<Self, Failure>;
+    /// The file of the private key, relative to the folder of the configuration, and the place for the key.
+    fn key(&mut self) -> (Option<PathBuf>, &mut Option<SecretKey>);
+
+    /// Reads and checks a file, and the file of the private key.
+    fn read(path: &Path) -> Result<Self, Failure> {
+        let name = path.display();
+        let in_file = |failure| match failure {
+            Failure::Input(line) => Failure::Input(format!("{name}: {line}")),
+            other => other,
+        };
+        let text = fs::read_to_string(path).map_err(|error| input(format!("{name}: {error}")))?;
+        let mut config = Self::parse(&text).map_err(in_file)?;
+        if let (Some(file), key) = config.key() {
+            let file = path.parent().unwrap_or(Path::new(".")).join(file);
+            let wrong = |error: &dyn fmt::Display| {
+                in_file(input(format!("private_key_file: {}: {error}", file.display())))
+            };
+            let text = fs::read_to_string(&file).map_err(|error| wrong(&error))?;
+            *key = Some(text.parse().map_err(|error| wrong(&error))?);
+        }
+        Ok(config)
+    }
+}
+
+/// Warns if others can read the private key, which is in `path` or in a file beside it.
+pub(crate) fn warn_of_readers(path: &Path, key_file: Option<&PathBuf>) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let file =
+        key_file.map_or_else(|| path.to_owned(), |key| path.parent().unwrap_or(Path::new(".")).join(key));
+    if fs::metadata(&file).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0) {
+        warn!("{}: others can read the private key; hint: chmod 600", file.display());
+    }
+}
+
+/// Reads a text as TOML. An error is one line with the key.
+pub(crate) fn parse_toml<T: DeserializeOwned>(text: &str) -> Result<T, Failure> {
+    let parsed = toml::Deserializer::parse(text).map_err(|error| input(error.message()))?;
+    serde_path_to_error::deserialize(parsed).map_err(|error| {
+        let path = error.path().to_string();
+        let what = error.inner().message();
+        if path == "." { input(what) } else { input(format!("{path}: {what}")) }
+    })
+}
+
+/// Checks the name of an interface that a daemon creates.
+pub(crate) fn check_interface(name: &str) -> Result<(), Failure> {
+    if (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.contains(['/', ' ', '.']) {
+        return Ok(());
+    }
+    Err(input(format!("interface: expected a name of 1 to {NAME_BYTES_MAX} bytes, got {name:?}")))
+}
+
+/// An address with the length of its prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Prefix {
+    pub(crate) address: IpAddr,
+    pub(crate) length: u8,
+}
+
+impl Prefix {
+    pub(crate) fn contains(self, address: IpAddr) -> bool {
+        let shared = |a: u128, b: u128, bits: u8| {
+            let length = self.length.min(bits);
+            length == 0 || (a ^ b) >> (bits - length) == 0
+        };
+        match (self.address, address) {
+            (IpAddr::V4(a), IpAddr::V4(b)) => shared(u32::from(a).into(), u32::from(b).into(), 32),
+            (IpAddr::V6(a), IpAddr::V6(b)) => shared(a.into(), b.into(), 128),
+            _ => false,
+        }
+    }
+
+    /// The prefix without the bits after it, as routes have it.
+    pub(crate) fn network(self) -> Self {
+        let masked = |bits: u128, width: u8| match width - self.length {
+            0 => bits,
+            shift if u32::from(shift) >= u128::BITS => 0,
+            shift => bits >> shift << shift,
+        };
+        let address = match self.address {
+            IpAddr::V4(address) => IpAddr::V4((masked(u32::from(address).into(), 32) as u32).into()),
+            IpAddr::V6(address) => IpAddr::V6(masked(address.into(), 128).into()),
+        };
+        Self { address, ..self }
+    }
+}
+
+impl FromStr for Prefix {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("expected a prefix as 10.77.0.2/24 or fd00::2/64, got {text}");
+        let (address, length) =
+            text.split_once('/').map_or((text, None), |(address, length)| (address, Some(length)));
+        let address: IpAddr = address.parse().map_err(|_| wrong())?;
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        let length = length.map_or(Ok(most), str::parse).map_err(|_| wrong())?;
+        if length > most { Err(wrong()) } else { Ok(Self { address, length }) }
+    }
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.address, self.length)
+    }
+}
+
+impl<'de> Deserialize<'de> for Prefix {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+/// A value that has a text.
+pub(crate) fn from_text<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    T: FromStr<Err: fmt::Display>,
+    D: Deserializer<'de>,
+{
+    String::deserialize(deserializer)?.parse().map(Some).map_err(de::Error::custom)
+}
+
+/// Wrong input, in one line.
+pub(crate) fn input(line: impl Into<String>) -> Failure {
+    Failure::Input(line.into())
+}
+
+/// Whether the address is one of a private network, this host, or this link.
+pub(crate) fn is_private(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => {
+            address.is_private()
+                || address.is_loopback()
+                || address.is_link_local()
+                || address.is_unspecified()
+        }
+        IpAddr::V6(address) => {
+            address.is_unique_local()
+                || address.is_loopback()
+                || address.is_unicast_link_local()
+                || address.is_unspecified()
+        }
+    }
+}

@@ -1,0 +1,498 @@
+//! One table of nf_tables (nft(8)) that belongs to this process: the kernel removes it, with everything in it, when the process
+//! ends, also after SIGKILL (the flag `owner`). `nft flush ruleset` leaves it alone.
+//!
+//! A rule is a list of terms: conditions, and what is done with a packet that meets them all. Known are the terms that programs of
+//! this project need, each with its text in the language of nft(8). Sets hold the addresses and ports of TCP connections, and
+//! change while the rules stand.
+//!
+//! Left out: everything else of nf_tables. The libraries that exist are under a copyleft licence (`rustables`), need a C library
+//! (`nftnl`), or start `nft`, whose tables cannot have an owner that outlives it (`nftables`).
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+
+use rustix::net::netlink as protocol;
+
+use crate::Error;
+use crate::netlink::attribute;
+use crate::netlink::{NLM_F_APPEND, NLM_F_CREATE, Request, Socket, address_bytes};
+
+// linux/netfilter/nf_tables.h: messages, and attributes as they are used.
+const SUBSYSTEM: u16 = 10;
+const NEWTABLE: u16 = 0;
+const NEWCHAIN: u16 = 3;
+const NEWRULE: u16 = 6;
+const NEWSET: u16 = 9;
+const NEWSETELEM: u16 = 12;
+const DELSETELEM: u16 = 14;
+const NFPROTO_INET: u8 = 1;
+const TABLE_FLAG_OWNER: u32 = 2;
+/// NFTA_DATA_VALUE, and NFTA_LIST_ELEM.
+const VALUE: u16 = 1;
+const ELEMENT: u16 = 1;
+/// The register of verdicts, and those of four bytes each.
+const VERDICT_REGISTER: u32 = 0;
+const REGISTER: u32 = 8;
+const NF_ACCEPT: u32 = 1;
+/// Bases of payloads.
+const NETWORK_HEADER: u32 = 1;
+const TRANSPORT_HEADER: u32 = 2;
+// Keys of `meta`.
+const META_MARK: u32 = 3;
+const META_INTERFACE: u32 = 4;
+const META_FAMILY: u32 = 15;
+const META_PROTOCOL: u32 = 16;
+const TCP: u8 = 6;
+const ICMP: u8 = 1;
+const ICMP_V6: u8 = 58;
+/// The flags FIN, SYN, RST and ACK of a TCP header.
+const FLAGS_MASK: u8 = 0x17;
+const FLAG_SYN: u8 = 0x02;
+const FIB_ADDRESS_TYPE: u32 = 3;
+const FIB_OF_DESTINATION: u32 = 2;
+const RTN_LOCAL: u32 = 2;
+
+/// One term of a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Term {
+    /// The packet is of IPv6 (true) or IPv4.
+    Family(bool),
+    /// It came in by the interface with this index.
+    Interface(u32),
+    /// It has this mark.
+    Mark(u32),
+    /// It is a TCP segment.
+    Tcp,
+    /// It opens a TCP connection: of FIN, SYN, RST and ACK only SYN is set. ECN bits do not count.
+    Opens,
+    /// Its source is within the prefix.
+    Source(IpAddr, u8),
+    /// Its destination is within the prefix.
+    Destination(IpAddr, u8),
+    /// Its destination is no address of this host.
+    NotForThisHost,
+    /// Source and destination, with their ports, are in the set with this name, for IPv6 (true) or IPv4.
+    InSet(&'static str, bool),
+    /// It is an ICMP error of this type about a segment that answers a flow of the set: what the kernel needs for connections whose
+    /// local address is another host's.
+    ErrorOf(&'static str, bool, u8),
+    /// It gets this mark.
+    SetMark(u32),
+    /// It goes to the transparent socket that listens there.
+    Tproxy(SocketAddr),
+    /// It is accepted.
+    Accept,
+}
+
+impl fmt::Display for Term {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let family = |is_v6: bool| if is_v6 { "ip6" } else { "ip" };
+        match self {
+            Self::Family(is_v6) => write!(out, "meta nfproto {}", if *is_v6 { "ipv6" } else { "ipv4" }),
+            Self::Interface(index) => write!(out, "iif {}", crate::interface::name(*index)),
+            Self::Mark(mark) => write!(out, "meta mark {mark}"),
+            Self::Tcp => out.write_str("meta l4proto tcp"),
+            Self::Opens => out.write_str("tcp flags & (fin|syn|rst|ack) == syn"),
+            Self::Source(address, length) => {
+                write!(out, "{} saddr {address}/{length}", family(address.is_ipv6()))
+            }
+            Self::Destination(address, length) => {
+                write!(out, "{} daddr {address}/{length}", family(address.is_ipv6()))
+            }
+            Self::NotForThisHost => out.write_str("fib daddr type != local"),
+            Self::InSet(set, is_v6) => {
+                let ip = family(*is_v6);
+                write!(out, "{ip} saddr . tcp sport . {ip} daddr . tcp dport @{set}")
+            }
+            // The quoted packet's destination, destination port, source and source port.
+            Self::ErrorOf(set, false, kind) => {
+                write!(out, "icmp type {kind} @th,192,32 . @th,240,16 . @th,160,32 . @th,224,16 @{set}")
+            }
+            Self::ErrorOf(set, true, kind) => {
+                write!(out, "icmpv6 type {kind} @th,256,128 . @th,400,16 . @th,128,128 . @th,384,16 @{set}")
+            }
+            Self::SetMark(mark) => write!(out, "meta mark set {mark}"),
+            Self::Tproxy(to) => write!(out, "tproxy {} to {to}", family(to.is_ipv6())),
+            Self::Accept => out.write_str("accept"),
+        }
+    }
+}
+
+impl Term {
+    /// Appends the expressions of the term.
+    fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Family(is_v6) => {
+                meta(META_FAMILY, out);
+                compare(&[if *is_v6 { 10 } else { 2 }], true, out);
+            }
+            Self::Interface(index) => {
+                meta(META_INTERFACE, out);
+                compare(&index.to_ne_bytes(), true, out);
+            }
+            Self::Mark(mark) => {
+                meta(META_MARK, out);
+                compare(&mark.to_ne_bytes(), true, out);
+            }
+            Self::Tcp => {
+                meta(META_PROTOCOL, out);
+                compare(&[TCP], true, out);
+            }
+            Self::Opens => {
+                payload(TRANSPORT_HEADER, 13, 1, REGISTER, out);
+                mask(&[FLAGS_MASK], out);
+                compare(&[FLAG_SYN], true, out);
+            }
+            Self::Source(address, length) => prefix(*address, *length, false, out),
+            Self::Destination(address, length) => prefix(*address, *length, true, out),
+            Self::NotForThisHost => {
+                expression(
+                    "fib",
+                    &numbers(&[(1, REGISTER), (2, FIB_ADDRESS_TYPE), (3, FIB_OF_DESTINATION)]),
+                    out,
+                );
+                compare(&RTN_LOCAL.to_ne_bytes(), false, out);
+            }
+            Self::InSet(set, is_v6) => {
+                let (at, bytes) = if *is_v6 { (8, 16) } else { (12, 4) };
+                let places = [
+                    (NETWORK_HEADER, at, bytes),
+                    (TRANSPORT_HEADER, 0, 2),
+                    (NETWORK_HEADER, at + bytes, bytes),
+                    (TRANSPORT_HEADER, 2, 2),
+                ];
+                look_up(places, set, out);
+            }
+            Self::ErrorOf(set, is_v6, kind) => {
+                // The quoted packet follows the 8 bytes of the message's own header.
+                let (protocol, source, bytes, ports) =
+                    if *is_v6 { (ICMP_V6, 16, 16, 48) } else { (ICMP, 20, 4, 28) };
+                meta(META_PROTOCOL, out);
+                compare(&[protocol], true, out);
+                payload(TRANSPORT_HEADER, 0, 1, REGISTER, out);
+                compare(&[*kind], true, out);
+                let places = [
+                    (TRANSPORT_HEADER, source + bytes, bytes),
+                    (TRANSPORT_HEADER, ports + 2, 2),
+                    (TRANSPORT_HEADER, source, bytes),
+                    (TRANSPORT_HEADER, ports, 2),
+                ];
+                look_up(places, set, out);
+            }
+            Self::SetMark(mark) => {
+                immediate(REGISTER, &mark.to_ne_bytes(), out);
+                expression("meta", &numbers(&[(2, META_MARK), (3, REGISTER)]), out);
+            }
+            Self::Tproxy(to) => {
+                let (family, address) = address_bytes(to.ip());
+                let port_register = REGISTER + 4;
+                immediate(REGISTER, &address, out);
+                immediate(port_register, &to.port().to_be_bytes(), out);
+                let attributes = numbers(&[(1, u32::from(family)), (2, REGISTER), (3, port_register)]);
+                expression("tproxy", &attributes, out);
+            }
+            Self::Accept => {
+                // NFTA_DATA_VERDICT with NFTA_VERDICT_CODE.
+                let mut verdict = Vec::new();
+                nested(&mut verdict, 2, &numbers(&[(1, NF_ACCEPT)]));
+                let mut attributes = numbers(&[(1, VERDICT_REGISTER)]);
+                nested(&mut attributes, 2, &verdict);
+                expression("immediate", &attributes, out);
+            }
+        }
+    }
+}
+
+/// Where the rules of a chain see packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hook {
+    /// Packets that arrive, before they are routed.
+    Prerouting,
+    /// Packets of this host. Those that get another mark are routed again.
+    Output,
+}
+
+/// A chain of rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chain {
+    /// Its name.
+    pub name: &'static str,
+    /// Where it is called.
+    pub hook: Hook,
+    /// Its place among the chains of the hook.
+    pub priority: i32,
+    /// Its rules.
+    pub rules: Vec<Vec<Term>>,
+}
+
+/// Addresses and ports of the segments of a connection: source and destination.
+pub type Flow = (SocketAddr, SocketAddr);
+
+/// What a table holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contents {
+    /// Its name.
+    pub name: String,
+    /// Sets of flows of IPv4 and of IPv6.
+    pub sets: [&'static str; 2],
+    /// Its chains.
+    pub chains: Vec<Chain>,
+}
+
+/// The same in the language of nft(8).
+impl fmt::Display for Contents {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(out, "table inet {} {{\n    flags owner", self.name)?;
+        for (set, kind) in self.sets.iter().zip(["ipv4_addr", "ipv6_addr"]) {
+            writeln!(out, "    set {set} {{ type {kind} . inet_service . {kind} . inet_service; }}")?;
+        }
+        for chain in &self.chains {
+            let (kind, hook) = match chain.hook {
+                Hook::Prerouting => ("filter", "prerouting"),
+                Hook::Output => ("route", "output"),
+            };
+            writeln!(
+                out,
+                "    chain {} {{\n        type {kind} hook {hook} priority {};",
+                chain.name, chain.priority
+            )?;
+            for rule in &chain.rules {
+                let terms: Vec<String> = rule.iter().map(ToString::to_string).collect();
+                writeln!(out, "        {}", terms.join(" "))?;
+            }
+            writeln!(out, "    }}")?;
+        }
+        writeln!(out, "}}")
+    }
+}
+
+/// A table of this process.
+#[derive(Debug)]
+pub struct Table {
+    socket: Socket,
+    contents: Contents,
+}
+
+impl Table {
+    /// Creates a table with its sets, chains and rules at once, in the network namespace of this thread.
+    ///
+    /// # Errors
+    /// If the kernel lacks nf_tables or one of the terms, there is a table of this name, or a privilege is missing.
+    pub fn create(contents: Contents) -> Result<Self, Error> {
+        let mut socket = Socket::of_protocol(Some(protocol::NETFILTER))?;
+        let mut requests = vec![contents.table()];
+        requests.extend(contents.sets.iter().enumerate().map(|(index, set)| contents.set(index, set)));
+        for chain in &contents.chains {
+            requests.push(contents.chain(chain));
+            requests.extend(chain.rules.iter().map(|rule| contents.rule(chain.name, rule)));
+        }
+        socket.batch(&format!("nf_tables: table {}", contents.name), SUBSYSTEM, &requests)?;
+        Ok(Self { socket, contents })
+    }
+
+    /// Adds flows to the sets of their IP versions.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn add(&mut self, flows: &[Flow]) -> Result<(), Error> {
+        self.change(NEWSETELEM, NLM_F_CREATE, flows)
+    }
+
+    /// Removes flows.
+    ///
+    /// # Errors
+    /// If one of them is in no set.
+    pub fn remove(&mut self, flows: &[Flow]) -> Result<(), Error> {
+        self.change(DELSETELEM, 0, flows)
+    }
+
+    fn change(&mut self, message: u16, flags: u16, flows: &[Flow]) -> Result<(), Error> {
+        let of_version = |is_v6: bool| {
+            let keys: Vec<Vec<u8>> = flows
+                .iter()
+                .filter(|(source, _)| source.is_ipv6() == is_v6)
+                .map(|(source, destination)| key(*source, *destination))
+                .collect();
+            (!keys.is_empty()).then(|| self.contents.elements(message, flags, is_v6, &keys))
+        };
+        let requests: Vec<Request> = [false, true].into_iter().filter_map(of_version).collect();
+        self.socket.batch(&format!("nf_tables: sets of {}", self.contents.name), SUBSYSTEM, &requests)
+    }
+}
+
+impl Contents {
+    fn request(message: u16, flags: u16, attributes: &[u8]) -> Request {
+        // struct nfgenmsg: family, version, and the number of a resource that is not used.
+        let body = [&[NFPROTO_INET, 0, 0, 0], attributes].concat();
+        Request { kind: SUBSYSTEM << 8 | message, flags, body }
+    }
+
+    fn table(&self) -> Request {
+        let mut attributes = Vec::new();
+        text(&mut attributes, 1, &self.name);
+        number(&mut attributes, 2, TABLE_FLAG_OWNER);
+        Self::request(NEWTABLE, NLM_F_CREATE | crate::netlink::NLM_F_EXCL, &attributes)
+    }
+
+    fn set(&self, index: usize, set: &str) -> Request {
+        let mut attributes = Vec::new();
+        text(&mut attributes, 1, &self.name);
+        text(&mut attributes, 2, set);
+        // No flags; a type that only nft(8) reads; the length of a key; an identifier.
+        let key_bytes = [16, 40][index];
+        for (kind, value) in [(3, 0), (4, 0), (5, key_bytes), (10, 1 + index as u32)] {
+            number(&mut attributes, kind, value);
+        }
+        Self::request(NEWSET, NLM_F_CREATE, &attributes)
+    }
+
+    fn chain(&self, chain: &Chain) -> Request {
+        let (kind, hook) = match chain.hook {
+            Hook::Prerouting => ("filter", 0),
+            Hook::Output => ("route", 3),
+        };
+        let mut attributes = Vec::new();
+        text(&mut attributes, 1, &self.name);
+        text(&mut attributes, 3, chain.name);
+        nested(&mut attributes, 4, &numbers(&[(1, hook), (2, chain.priority as u32)]));
+        number(&mut attributes, 5, NF_ACCEPT);
+        text(&mut attributes, 7, kind);
+        Self::request(NEWCHAIN, NLM_F_CREATE, &attributes)
+    }
+
+    fn rule(&self, chain: &str, terms: &[Term]) -> Request {
+        let mut expressions = Vec::new();
+        for term in terms {
+            term.encode(&mut expressions);
+        }
+        let mut attributes = Vec::new();
+        text(&mut attributes, 1, &self.name);
+        text(&mut attributes, 2, chain);
+        nested(&mut attributes, 4, &expressions);
+        Self::request(NEWRULE, NLM_F_CREATE | NLM_F_APPEND, &attributes)
+    }
+
+    fn elements(&self, message: u16, flags: u16, is_v6: bool, keys: &[Vec<u8>]) -> Request {
+        let mut list = Vec::new();
+        for key in keys {
+            // NFTA_SET_ELEM_KEY.
+            let (mut value, mut element) = (Vec::new(), Vec::new());
+            attribute::push(&mut value, VALUE, key);
+            nested(&mut element, 1, &value);
+            nested(&mut list, ELEMENT, &element);
+        }
+        let mut attributes = Vec::new();
+        text(&mut attributes, 1, &self.name);
+        text(&mut attributes, 2, self.sets[usize::from(is_v6)]);
+        nested(&mut attributes, 3, &list);
+        Self::request(message, flags, &attributes)
+    }
+}
+
+/// The key of a flow in a set: each field padded to four bytes.
+fn key(source: SocketAddr, destination: SocketAddr) -> Vec<u8> {
+    let mut key = Vec::with_capacity(40);
+    for end in [source, destination] {
+        key.extend(address_bytes(end.ip()).1);
+        key.extend(end.port().to_be_bytes());
+        key.extend([0, 0]);
+    }
+    key
+}
+
+/// The attribute is a list of attributes (NLA_F_NESTED).
+fn nested(out: &mut Vec<u8>, kind: u16, value: &[u8]) {
+    attribute::push(out, kind | 0x8000, value);
+}
+
+fn number(out: &mut Vec<u8>, kind: u16, value: u32) {
+    attribute::push(out, kind, &value.to_be_bytes());
+}
+
+fn numbers(list: &[(u16, u32)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (kind, value) in list {
+        number(&mut out, *kind, *value);
+    }
+    out
+}
+
+fn text(out: &mut Vec<u8>, kind: u16, value: &str) {
+    attribute::push(out, kind, &[value.as_bytes(), &[0]].concat());
+}
+
+fn expression(name: &str, attributes: &[u8], out: &mut Vec<u8>) {
+    let mut element = Vec::new();
+    text(&mut element, 1, name);
+    nested(&mut element, 2, attributes);
+    nested(out, ELEMENT, &element);
+}
+
+/// Reads a property of the packet.
+fn meta(key: u32, out: &mut Vec<u8>) {
+    expression("meta", &numbers(&[(1, REGISTER), (2, key)]), out);
+}
+
+fn payload(base: u32, at: u32, bytes: u32, register: u32, out: &mut Vec<u8>) {
+    expression("payload", &numbers(&[(1, register), (2, base), (3, at), (4, bytes)]), out);
+}
+
+/// Ends the rule unless the bytes at these places, each in registers of four bytes, are in the set.
+fn look_up(places: [(u32, u32, u32); 4], set: &str, out: &mut Vec<u8>) {
+    let mut register = REGISTER;
+    for (base, at, bytes) in places {
+        payload(base, at, bytes, register, out);
+        register += bytes.div_ceil(4);
+    }
+    let mut attributes = Vec::new();
+    text(&mut attributes, 1, set);
+    number(&mut attributes, 2, REGISTER);
+    expression("lookup", &attributes, out);
+}
+
+fn data(value: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    attribute::push(&mut out, VALUE, value);
+    out
+}
+
+/// Ends the rule unless the register has this value, or has another one.
+fn compare(value: &[u8], is_equal: bool, out: &mut Vec<u8>) {
+    let mut attributes = numbers(&[(1, REGISTER), (2, u32::from(!is_equal))]);
+    nested(&mut attributes, 3, &data(value));
+    expression("cmp", &attributes, out);
+}
+
+/// Keeps the bits of the register that are set in `bits`.
+fn mask(bits: &[u8], out: &mut Vec<u8>) {
+    let mut attributes = numbers(&[(1, REGISTER), (2, REGISTER), (3, bits.len() as u32)]);
+    nested(&mut attributes, 4, &data(bits));
+    nested(&mut attributes, 5, &data(&vec![0; bits.len()]));
+    expression("bitwise", &attributes, out);
+}
+
+fn immediate(register: u32, value: &[u8], out: &mut Vec<u8>) {
+    let mut attributes = numbers(&[(1, register)]);
+    nested(&mut attributes, 2, &data(value));
+    expression("immediate", &attributes, out);
+}
+
+fn prefix(address: IpAddr, length: u8, is_destination: bool, out: &mut Vec<u8>) {
+    let (_, bytes) = address_bytes(address);
+    let count = bytes.len() as u32;
+    meta(META_FAMILY, out);
+    compare(&[if address.is_ipv6() { 10 } else { 2 }], true, out);
+    let first = if address.is_ipv6() { 8 } else { 12 };
+    payload(NETWORK_HEADER, first + count * u32::from(is_destination), count, REGISTER, out);
+    let bits = |index: usize| {
+        let kept = u32::from(length).saturating_sub(8 * index as u32).min(8);
+        (0xff00_u32 >> kept) as u8
+    };
+    let ones: Vec<u8> = (0..bytes.len()).map(bits).collect();
+    let network: Vec<u8> = bytes.iter().zip(&ones).map(|(byte, one)| byte & one).collect();
+    mask(&ones, out);
+    compare(&network, true, out);
+}
+
+#[cfg(test)]
+mod tests;

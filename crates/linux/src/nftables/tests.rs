@@ -1,0 +1,43 @@
+use super::*;
+
+#[test]
+fn a_flow_is_a_key_of_words() {
+    let v4 = key("10.0.0.1:80".parse().unwrap(), "10.0.0.2:443".parse().unwrap());
+    assert_eq!(v4, [10, 0, 0, 1, 0, 80, 0, 0, 10, 0, 0, 2, 1, 187, 0, 0]);
+    assert_eq!(key("[::1]:1".parse().unwrap(), "[::2]:2".parse().unwrap()).len(), 40);
+}
+
+#[test]
+fn a_rule_is_a_list_of_expressions() {
+    let mut bytes = Vec::new();
+    Term::Opens.encode(&mut bytes);
+    let names: Vec<String> = attribute::parse(&bytes)
+        .iter()
+        .map(|(_, element)| String::from_utf8(attribute::parse(element)[0].1.clone()).unwrap())
+        .collect();
+    assert_eq!(names, ["payload\0", "bitwise\0", "cmp\0"]);
+}
+
+#[test]
+fn the_text_is_that_of_nft() {
+    let contents = Contents {
+        name: "test".to_owned(),
+        sets: ["four", "six"],
+        chains: vec![Chain {
+            name: "arriving",
+            hook: Hook::Prerouting,
+            priority: -90,
+            rules: vec![
+                vec![Term::Tcp, Term::Opens, Term::Destination([10, 0, 0, 0].into(), 8), Term::SetMark(7)],
+                vec![Term::Family(true), Term::InSet("six", true), Term::Accept],
+            ],
+        }],
+    };
+    let text = contents.to_string();
+    assert!(text.contains("type filter hook prerouting priority -90;"), "{text}");
+    assert!(
+        text.contains("tcp flags & (fin|syn|rst|ack) == syn ip daddr 10.0.0.0/8 meta mark set 7"),
+        "{text}"
+    );
+    assert!(text.contains("ip6 saddr . tcp sport . ip6 daddr . tcp dport @six accept"), "{text}");
+}

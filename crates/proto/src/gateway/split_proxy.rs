@@ -1,0 +1,939 @@
+//! One end of a gateway on a device: connections of the host's own TCP on one side, E2TCP with the other end on the other side. A
+//! split-connection proxy (RFC 3135, section 3.1.1).
+//!
+//! ```text
+//!  application ==TCP== SplitProxy ~~~E2TCP over a carrier~~~ SplitProxy ==TCP== server
+//!              mobile's kernel                       base station's kernel
+//! ```
+//! Both ends are this machine. The kernel's connections are the host's: it opens them, reads them and writes them, as outputs say
+//! and inputs report. The decisions about a connection are a [`Relay`]'s, as in [`super::BaseStation`], whose wired legs are TCP
+//! connections of this crate.
+//!
+//! * **Opening.** A SYN of the kernel's side is held ([`Opening`]) until the other end has connected, and then admitted, refused,
+//!   reported unreachable, or left unanswered, as the host beyond did. An opening that the other end declines, or does not answer
+//!   to for a time ([`SplitProxyConfig::fallback`]), goes as plain TCP, and so does everything while an end drains.
+//! * **Who may open.** The host refuses what a peer may not open ([`ConnectFailure::Declined`]), before it connects.
+//! * **Bounds.** A connection holds at most `buffer` bytes in each direction, half at either leg; half-open connections, and
+//!   those of a peer (256, identifiers have a byte), are limited. Beyond the limits connections go as plain TCP.
+//! * **Restarts.** Each end draws a number when it starts. A peer that comes with another number has forgotten its connections:
+//!   they are reset.
+//!
+//! Left out: the carrier, which authenticates peers and knows their addresses; and urgent data.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use airwatt_base::{Instant, Machine, Span, Timeout};
+
+use super::message::Message;
+use super::opening::Opening;
+use super::relay::{Relay, Side, Verdict};
+use super::socket_leg::SocketLeg;
+use super::table_leg::TableLeg;
+use super::timer_queue::TimerQueue;
+use super::{BaseStationConfig, Ending};
+use crate::e2tcp::{
+    self, Addresses, ConnectionKey, E2tcpConfig, Event, Packet, Statistics, Table, TableConfig, TableInput,
+    TableOutput,
+};
+use crate::end::{EndEvent, Stream as _};
+use crate::tcp::{ReceiveBytes, SendBytes};
+
+/// A connection of a proxy. Numbers are not used again.
+pub type ConnectionId = u64;
+
+/// Time between two attempts to reach a silent peer; openings in between go as plain TCP at once.
+const RETRY_SILENT: Span = Span::from_secs(5);
+/// Most bytes that the host reads at once.
+const READ_MAX: u64 = 65_536;
+
+/// Settings of a proxy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SplitProxyConfig {
+    /// The E2TCP legs. Receive window and buffer are derived from `buffer`.
+    pub wireless: E2tcpConfig,
+    /// Data that a connection holds in each direction, in bytes, from 4 KiB: half at either leg. Default 256 KiB.
+    pub buffer: u32,
+    /// Connections that have not been set up on both legs, at most. Default 4,096.
+    pub half_open: usize,
+    /// Time without data or acknowledgements that ends a connection. Default as [`BaseStationConfig::idle`].
+    pub idle: Span,
+    /// Time without a sign of the peer after which an opening goes as plain TCP. Default 1.5 s.
+    pub fallback: Span,
+    /// Time for the kernel's connection to be established after it was admitted. Default 10 s.
+    pub admission: Span,
+    /// Whether an opening of a peer is answered at once by a sign of life, as carriers without sessions need it. Default no.
+    pub shows_presence: bool,
+    /// The number of this start.
+    pub epoch: u64,
+}
+
+impl Default for SplitProxyConfig {
+    fn default() -> Self {
+        let base = BaseStationConfig::default();
+        Self {
+            wireless: E2tcpConfig::default(),
+            buffer: base.buffer,
+            half_open: base.half_open,
+            idle: base.idle,
+            fallback: Span::from_millis(1_500),
+            admission: Span::from_secs(10),
+            shows_presence: false,
+            epoch: 0,
+        }
+    }
+}
+
+impl SplitProxyConfig {
+    fn half(&self) -> u32 {
+        self.buffer.max(4_096) / 2
+    }
+
+    /// The settings of E2TCP with windows within the buffer.
+    fn table(&self) -> TableConfig {
+        let half = self.half();
+        let receive_window = self.wireless.receive_window.min(half / 2).min(u32::from(u16::MAX));
+        let wireless = self.wireless.clone();
+        TableConfig {
+            connection: E2tcpConfig { receive_window, receive_buffer: half, read_at_once: false, ..wireless },
+        }
+    }
+}
+
+/// How much of the data of a connection must arrive, in per cent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shares {
+    /// Of what this end receives.
+    pub wanted: u8,
+    /// Of what this end sends.
+    pub offered: u8,
+}
+
+/// Why a connection of the kernel could not be opened, or was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConnectFailure {
+    /// The host reset it.
+    Refused,
+    /// The host did not answer.
+    TimedOut,
+    /// The network cannot reach the host.
+    Unreachable,
+    /// This end does not relay connections to there.
+    Declined,
+}
+
+/// An input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SplitProxyInput {
+    /// A SYN of the kernel's side for this peer.
+    Opening(usize, Opening),
+    /// An application opens a connection through this peer by itself, for which it needs no SYN.
+    Open(usize, Addresses, Shares),
+    /// The connection that was admitted is established.
+    Accepted(ConnectionId),
+    /// The connection that the host was asked to open is established.
+    Connected(ConnectionId),
+    /// The kernel's connection has failed.
+    Failed(ConnectionId, ConnectFailure),
+    /// Data of the kernel's connection.
+    Received(ConnectionId, Vec<u8>),
+    /// The kernel's peer has closed its direction.
+    PeerClosed(ConnectionId),
+    /// A message of a peer.
+    Message(usize, Vec<u8>),
+    /// Anything came from the peer.
+    Heard(usize),
+    /// This end greets the peer: a session with it has begun.
+    Greet(usize),
+    /// From now on openings go as plain TCP.
+    Drain,
+    /// All connections are reset.
+    Abort,
+}
+
+/// An output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SplitProxyOutput {
+    /// A message for a peer, and whether the peer will answer it.
+    Transmit(usize, Vec<u8>, bool),
+    /// A connection is to be opened between these addresses, for this peer.
+    Connect(ConnectionId, usize, Addresses),
+    /// The SYN goes to the kernel, which accepts the connection.
+    Admit(ConnectionId, Opening),
+    /// The application's own connection is established.
+    Opened(ConnectionId, Addresses),
+    /// The SYN goes on as plain TCP.
+    Pass(Opening),
+    /// The SYN is answered by a reset.
+    Refuse(Opening),
+    /// The SYN is answered by an ICMP message.
+    Unreachable(Opening),
+    /// Bytes `at` to `at + bytes` of what the application will read are missing, and zeros in their place.
+    Gap(ConnectionId, u64, u64),
+    /// Bytes that had been missing have arrived.
+    Late(ConnectionId, u64, Vec<u8>),
+    /// The kernel's connection is to be reset, or given up.
+    Reset(ConnectionId),
+    /// The kernel's connection is closed in both directions and is no longer needed.
+    Close(ConnectionId),
+    /// A connection is over.
+    Ended(ConnectionId, Addresses, Ending),
+}
+
+/// What a proxy has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProxyCounters {
+    /// Connections whose opening was held.
+    pub begun: u64,
+    /// Connections that stood on both legs.
+    pub relayed: u64,
+    /// Openings that went as plain TCP.
+    pub passed: u64,
+    /// Of these, and of declined ones, those beyond a limit.
+    pub over_limit: u64,
+    /// Openings of peers that are not relayed.
+    pub declined: u64,
+    /// Messages without an effect.
+    pub dropped: u64,
+    /// Bytes that were acknowledged to their sender and not delivered.
+    pub undelivered: u64,
+    /// Bytes that were given up, and replaced by zeros.
+    pub given_up: u64,
+    /// Times that a peer had forgotten its connections.
+    pub restarts: u64,
+}
+
+/// What a timer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ProxyTimer {
+    /// When to serve the E2TCP connections of a peer.
+    Peer(usize),
+    /// When to give up an opening.
+    Opening(ConnectionId),
+    /// When to end a silent connection.
+    Idle(ConnectionId),
+}
+
+impl ProxyTimer {
+    /// Its name, for counts of wake-ups.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Peer(_) => "e2tcp",
+            Self::Opening(_) => "opening",
+            Self::Idle(_) => "idle",
+        }
+    }
+}
+
+/// The state of a connection, for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionRow {
+    /// Its number.
+    pub id: ConnectionId,
+    /// The peer.
+    pub peer: usize,
+    /// From the host that opened it to the other.
+    pub addresses: Addresses,
+    /// Whether it was opened on this side.
+    pub is_own: bool,
+    /// Whether both legs stand.
+    pub stands: bool,
+    /// Bytes read from and written to the kernel's connection.
+    pub socket_bytes: [u64; 2],
+    /// Data that is held, towards the peer and towards the kernel's connection.
+    pub held_bytes: [u64; 2],
+    /// The counters of the E2TCP leg, if there is one.
+    pub wireless: Option<Statistics>,
+    /// When the connection began.
+    pub began: Instant,
+}
+
+/// How a connection of the kernel's side came.
+#[derive(Clone, Debug, PartialEq)]
+enum Origin {
+    /// By its SYN, held until it may be answered.
+    Syn(Option<Opening>),
+    /// By the call of an application.
+    Call(Shares),
+    /// From the peer: its SYN, held until it may be answered.
+    Peer(Option<Packet>),
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    peer: usize,
+    addresses: Addresses,
+    origin: Origin,
+    relay: Relay,
+    leg: SocketLeg,
+    key: Option<ConnectionKey>,
+    stands: [bool; 2],
+    began: Instant,
+    /// The kernel's connection no longer exists.
+    is_socket_over: bool,
+}
+
+impl Entry {
+    fn is_half_open(&self) -> bool {
+        self.stands != [true; 2]
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Peer {
+    table: Table<SendBytes, ReceiveBytes>,
+    /// The number of its start.
+    epoch: Option<u64>,
+    /// When anything last came from it.
+    heard: Option<Instant>,
+    /// When it was last found silent.
+    silent_since: Option<Instant>,
+}
+
+/// A proxy.
+#[derive(Clone, Debug)]
+pub struct SplitProxy {
+    config: SplitProxyConfig,
+    peers: Vec<Peer>,
+    entries: BTreeMap<ConnectionId, Entry>,
+    by_addresses: BTreeMap<(usize, Addresses), ConnectionId>,
+    by_key: BTreeMap<(usize, ConnectionKey), ConnectionId>,
+    next_id: ConnectionId,
+    half_open: usize,
+    is_draining: bool,
+    timers: TimerQueue<ProxyTimer>,
+    counters: ProxyCounters,
+    /// Connections whose sockets the host has to look at: there is something to write, to close, or room to read.
+    changed: Vec<ConnectionId>,
+    outputs: VecDeque<SplitProxyOutput>,
+}
+
+impl SplitProxy {
+    /// A proxy with this many peers. Panics if the settings of E2TCP do not pass their checks.
+    pub fn new(config: SplitProxyConfig, peers: usize) -> Self {
+        let peer =
+            |_| Peer { table: Table::new(config.table()), epoch: None, heard: None, silent_since: None };
+        let peers = (0..peers).map(peer).collect();
+        Self {
+            config,
+            peers,
+            entries: BTreeMap::new(),
+            by_addresses: BTreeMap::new(),
+            by_key: BTreeMap::new(),
+            next_id: 0,
+            half_open: 0,
+            is_draining: false,
+            timers: TimerQueue::default(),
+            counters: ProxyCounters::default(),
+            changed: Vec::new(),
+            outputs: VecDeque::new(),
+        }
+    }
+
+    // Getters.
+
+    /// The counters.
+    pub const fn counters(&self) -> &ProxyCounters {
+        &self.counters
+    }
+
+    /// Connections, and how many of them do not stand on both legs yet.
+    pub fn connections(&self) -> (usize, usize) {
+        (self.entries.len(), self.half_open)
+    }
+
+    /// The connections, oldest first.
+    pub fn rows(&self) -> impl Iterator<Item = ConnectionRow> + '_ {
+        self.entries.iter().map(|(id, entry)| {
+            let wireless = entry.key.and_then(|key| self.peers[entry.peer].table.connection(key));
+            let towards_peer = wireless.map_or(0, e2tcp::Connection::unacknowledged_bytes);
+            let from_peer = wireless.map_or(0, e2tcp::Connection::readable_bytes);
+            ConnectionRow {
+                id: *id,
+                peer: entry.peer,
+                addresses: entry.addresses,
+                is_own: !matches!(entry.origin, Origin::Peer(_)),
+                stands: !entry.is_half_open(),
+                socket_bytes: [entry.leg.received, entry.leg.sent],
+                held_bytes: [entry.leg.readable() + towards_peer, entry.leg.unacknowledged() + from_peer],
+                wireless: wireless.map(|connection| *connection.statistics()),
+                began: entry.began,
+            }
+        })
+    }
+
+    /// When anything last came from the peer.
+    pub fn heard(&self, peer: usize) -> Option<Instant> {
+        self.peers[peer].heard
+    }
+
+    /// Bytes that the host may read from the connection now; 0 if there is no room.
+    pub fn room(&self, id: ConnectionId) -> u64 {
+        let Some(entry) = self.entries.get(&id).filter(|entry| !entry.is_half_open()) else { return 0 };
+        if entry.leg.peer_closed || entry.leg.readable() > 0 {
+            return 0;
+        }
+        let wireless = entry.key.and_then(|key| self.peers[entry.peer].table.connection(key));
+        let held = wireless.map_or(0, e2tcp::Connection::unacknowledged_bytes);
+        // Small pieces of room are left to grow.
+        let room = u64::from(self.config.half()).saturating_sub(held).min(READ_MAX);
+        if room < READ_MAX.min(u64::from(self.config.half()) / 8) { 0 } else { room }
+    }
+
+    // Methods of the host between inputs, as settling permits them.
+
+    /// Connections whose sockets have something to do, since the last call.
+    pub fn take_changed(&mut self) -> Vec<ConnectionId> {
+        std::mem::take(&mut self.changed)
+    }
+
+    /// The next bytes for the kernel's connection.
+    pub fn outgoing(&self, id: ConnectionId) -> &[u8] {
+        self.entries.get(&id).map_or(&[], |entry| entry.leg.outgoing())
+    }
+
+    /// The kernel has taken the first `bytes` of [`SplitProxy::outgoing`].
+    pub fn note_written(&mut self, id: ConnectionId, bytes: usize, now: Instant) {
+        if let Some(entry) = self.entries.get_mut(&id) {
+            entry.leg.note_written(bytes);
+            entry.relay.note_packet(now);
+            self.carry_on(id, now);
+        }
+    }
+
+    /// Whether the host is to close its direction of the kernel's connection; it is then taken to have done so.
+    pub fn take_shutdown(&mut self, id: ConnectionId, now: Instant) -> bool {
+        let Some(entry) = self.entries.get_mut(&id).filter(|entry| entry.leg.is_to_shut()) else {
+            return false;
+        };
+        entry.leg.shut = true;
+        self.end_socket_if_closed(id, now);
+        true
+    }
+
+    // Connections.
+
+    /// Adds a connection whose opening is held, if the limit permits.
+    fn add(
+        &mut self,
+        peer: usize,
+        addresses: Addresses,
+        origin: Origin,
+        now: Instant,
+    ) -> Option<ConnectionId> {
+        if self.half_open >= self.config.half_open {
+            self.counters.over_limit += 1;
+            return None;
+        }
+        let (id, side) = (
+            self.next_id,
+            match origin {
+                Origin::Peer(_) => Side::Wireless,
+                Origin::Syn(_) | Origin::Call(_) => Side::Wired,
+            },
+        );
+        self.next_id += 1;
+        let mut relay = Relay::new(u64::from(self.config.half()), false);
+        relay.begin(side, now);
+        let idle_at = relay.idle_at(self.config.idle);
+        let entry = Entry {
+            peer,
+            addresses,
+            origin,
+            relay,
+            leg: SocketLeg::default(),
+            key: None,
+            stands: [false; 2],
+            began: now,
+            is_socket_over: false,
+        };
+        self.entries.insert(id, entry);
+        self.by_addresses.insert((peer, addresses), id);
+        self.timers.put(ProxyTimer::Idle(id), Some(idle_at));
+        self.half_open += 1;
+        self.counters.begun += 1;
+        Some(id)
+    }
+
+    fn remove(&mut self, id: ConnectionId, ending: Ending) {
+        let Some(entry) = self.entries.remove(&id) else { return };
+        self.half_open -= usize::from(entry.is_half_open());
+        self.by_addresses.remove(&(entry.peer, entry.addresses));
+        self.timers.put(ProxyTimer::Opening(id), None);
+        self.timers.put(ProxyTimer::Idle(id), None);
+        if let Some(key) = entry.key {
+            self.by_key.remove(&(entry.peer, key));
+        }
+        if let Ending::Lost(bytes) | Ending::Idle(bytes) = ending {
+            self.counters.undelivered += bytes;
+        }
+        if !entry.is_socket_over {
+            self.outputs.push_back(SplitProxyOutput::Reset(id));
+        }
+        self.outputs.push_back(SplitProxyOutput::Ended(id, entry.addresses, ending));
+    }
+
+    /// Resets both legs.
+    fn abort(&mut self, id: ConnectionId, ending: fn(u64) -> Ending, now: Instant) {
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        let peer = entry.peer;
+        let mut wireless = TableLeg { table: &mut self.peers[peer].table, key: entry.key };
+        let lost = entry.relay.abort(&mut entry.leg, &mut wireless, now);
+        self.collect(peer, now);
+        self.remove(id, ending(lost));
+    }
+
+    /// Ends an opening of this side whose SYN is answered by `answer`.
+    fn end_opening(
+        &mut self,
+        id: ConnectionId,
+        answer: Option<fn(Opening) -> SplitProxyOutput>,
+        ending: Ending,
+        now: Instant,
+    ) {
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        if let (Origin::Syn(opening), Some(answer)) = (&mut entry.origin, answer) {
+            self.outputs.extend(opening.take().map(answer));
+        }
+        let peer = entry.peer;
+        TableLeg { table: &mut self.peers[peer].table, key: entry.key }.abort(now);
+        self.remove(id, ending);
+        self.collect(peer, now);
+    }
+
+    fn pass(&mut self, id: ConnectionId, now: Instant) {
+        self.counters.passed += 1;
+        self.end_opening(id, Some(SplitProxyOutput::Pass), Ending::Unanswered, now);
+    }
+
+    // Outputs of E2TCP.
+
+    fn collect(&mut self, peer: usize, now: Instant) {
+        loop {
+            let table = &mut self.peers[peer].table;
+            let Some(output) = table.poll_output() else {
+                let due = table.poll_timeout().map(|timeout| timeout.at);
+                return self.timers.put(ProxyTimer::Peer(peer), due);
+            };
+            match output {
+                TableOutput::Transmit(key, packet, addresses) => {
+                    let connection = key.and_then(|key| table.connection(key));
+                    let payload =
+                        connection.map_or_else(Vec::new, |connection| connection.payload_of(&packet));
+                    let expects_answer = packet.sequence_length() > 0;
+                    self.transmit(peer, &Message::Packet(packet, addresses, payload), expects_answer);
+                }
+                TableOutput::Opened(key, addresses) => self.note_key(peer, addresses, key),
+                TableOutput::Accepted(key, addresses) => self.note_key(peer, addresses.swapped(), key),
+                TableOutput::Refused(..) => {}
+                TableOutput::Event(key, event) => {
+                    if let Some(id) = self.by_key.get(&(peer, key)).copied() {
+                        self.on_wireless_event(id, event, now);
+                    }
+                }
+            }
+        }
+    }
+
+    fn note_key(&mut self, peer: usize, addresses: Addresses, key: ConnectionKey) {
+        if let Some(id) = self.by_addresses.get(&(peer, addresses)).copied()
+            && let Some(entry) = self.entries.get_mut(&id)
+        {
+            entry.key = Some(key);
+            self.by_key.insert((peer, key), id);
+        }
+    }
+
+    fn transmit(&mut self, peer: usize, message: &Message, expects_answer: bool) {
+        self.outputs.push_back(SplitProxyOutput::Transmit(peer, message.encode(), expects_answer));
+    }
+
+    fn on_wireless_event(&mut self, id: ConnectionId, event: Event, now: Instant) {
+        let Some(entry) = self.entries.get(&id) else { return };
+        let is_call = matches!(entry.origin, Origin::Call(_));
+        match event {
+            Event::Gap { at, bytes } => {
+                self.counters.given_up += bytes;
+                if is_call {
+                    self.outputs.push_back(SplitProxyOutput::Gap(id, at, bytes));
+                }
+            }
+            Event::Late { at, .. } if is_call => {
+                let connection = entry.key.and_then(|key| self.peers[entry.peer].table.connection(key));
+                let pieces = connection.map_or(&[][..], |connection| connection.late());
+                let late = pieces.iter().find(|(place, _)| *place == at);
+                self.outputs.extend(late.map(|(at, bytes)| SplitProxyOutput::Late(id, *at, bytes.clone())));
+            }
+            _ => {}
+        }
+        self.on_event(id, Side::Wireless, event.into(), now);
+    }
+
+    // The relay.
+
+    fn on_event(&mut self, id: ConnectionId, side: Side, event: EndEvent, now: Instant) {
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        if event == EndEvent::Connected && !entry.stands[side as usize] {
+            entry.stands[side as usize] = true;
+            if entry.stands == [true; 2] {
+                self.half_open -= 1;
+                self.counters.relayed += 1;
+                self.timers.put(ProxyTimer::Opening(id), None);
+                self.changed.push(id);
+            }
+        }
+        let mut wireless = TableLeg { table: &mut self.peers[entry.peer].table, key: entry.key };
+        let verdict = entry.relay.on_event(side, event, &mut entry.leg, &mut wireless, now);
+        if let Some(verdict) = verdict {
+            self.execute(id, verdict, now);
+        }
+    }
+
+    fn execute(&mut self, id: ConnectionId, verdict: Verdict, now: Instant) {
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        let peer = entry.peer;
+        match verdict {
+            Verdict::Admit(Side::Wired) => self.admit_own(id, now),
+            Verdict::Admit(Side::Wireless) => {
+                let Origin::Peer(packet) = &mut entry.origin else { return };
+                let Some(packet) = packet.take() else { return };
+                let (addresses, at) = (entry.addresses, entry.addresses.receiver());
+                let table = &mut self.peers[peer].table;
+                table.handle_input(TableInput::Listen(at), now);
+                table.handle_input(TableInput::Packet(packet, Some(addresses), Vec::new()), now);
+                table.handle_input(TableInput::Unlisten(at), now);
+                self.collect(peer, now);
+            }
+            Verdict::Refuse(Side::Wired) => {
+                self.end_opening(id, Some(SplitProxyOutput::Refuse), Ending::Refused, now);
+            }
+            Verdict::Refuse(Side::Wireless) => {
+                let Origin::Peer(packet) = &mut entry.origin else { return };
+                let (refusal, addresses) =
+                    (packet.take().and_then(|packet| packet.refusal()), entry.addresses);
+                if let Some(refusal) = refusal {
+                    let message = Message::Packet(refusal, Some(addresses.swapped()), Vec::new());
+                    self.transmit(peer, &message, false);
+                }
+                self.remove(id, Ending::Refused);
+            }
+            Verdict::Forget(_) => self.end_opening(id, None, Ending::Unanswered, now),
+            Verdict::Lost(bytes) => {
+                self.collect(peer, now);
+                self.remove(id, Ending::Lost(bytes));
+            }
+            Verdict::Done => self.remove(id, Ending::Closed),
+        }
+    }
+
+    /// The other end has connected: the opening of this side may be answered.
+    fn admit_own(&mut self, id: ConnectionId, now: Instant) {
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        match &mut entry.origin {
+            Origin::Syn(opening) => {
+                let admitted = opening.take().map(|opening| SplitProxyOutput::Admit(id, opening));
+                self.outputs.extend(admitted);
+                self.timers.put(ProxyTimer::Opening(id), Some(now + self.config.admission));
+            }
+            Origin::Call(_) => {
+                let addresses = entry.addresses;
+                self.outputs.push_back(SplitProxyOutput::Opened(id, addresses));
+                self.on_event(id, Side::Wired, EndEvent::Connected, now);
+            }
+            Origin::Peer(_) => {}
+        }
+    }
+
+    /// Carries on what has arrived on a connection, as far as the buffers have room.
+    fn carry_on(&mut self, id: ConnectionId, now: Instant) {
+        while let Some(entry) = self.entries.get_mut(&id) {
+            let peer = entry.peer;
+            let mut wireless = TableLeg { table: &mut self.peers[peer].table, key: entry.key };
+            if !entry.relay.step(&mut entry.leg, &mut wireless, now) {
+                break;
+            }
+            self.collect(peer, now);
+        }
+        self.changed.push(id);
+    }
+
+    fn end_socket_if_closed(&mut self, id: ConnectionId, now: Instant) {
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        if entry.leg.peer_closed && entry.leg.shut && !entry.is_socket_over {
+            entry.is_socket_over = true;
+            self.outputs.push_back(SplitProxyOutput::Close(id));
+            let peer = entry.peer;
+            self.on_event(id, Side::Wired, EndEvent::Closed, now);
+            self.collect(peer, now);
+        }
+    }
+
+    // Inputs.
+
+    fn open_own(&mut self, peer: usize, opening: Opening, now: Instant) {
+        let addresses = opening.addresses();
+        if let Some(id) = self.by_addresses.get(&(peer, addresses)).copied() {
+            // A repetition says nothing new while the first is held. Later the client has begun anew, or did not get the
+            // answer to what was admitted.
+            let Some(entry) = self.entries.get_mut(&id) else { return };
+            if entry.relay.opened_by().is_some() {
+                return;
+            }
+            if entry.is_half_open() {
+                return self.outputs.push_back(SplitProxyOutput::Admit(id, opening));
+            }
+            self.abort(id, Ending::Lost, now);
+        }
+        let state = &self.peers[peer];
+        let is_silent = state.silent_since.is_some_and(|since| now.saturating_since(since) < RETRY_SILENT);
+        let is_full = state.table.is_full();
+        self.counters.over_limit += u64::from(is_full && !self.is_draining);
+        let id = if self.is_draining || is_silent || is_full {
+            None
+        } else {
+            self.add(peer, addresses, Origin::Syn(None), now)
+        };
+        let Some(id) = id else {
+            self.counters.passed += 1;
+            return self.outputs.push_back(SplitProxyOutput::Pass(opening));
+        };
+        if let Some(entry) = self.entries.get_mut(&id) {
+            entry.origin = Origin::Syn(Some(opening));
+        }
+        self.begin(id, peer, TableInput::Open(addresses), now);
+    }
+
+    fn open_for_application(&mut self, peer: usize, addresses: Addresses, shares: Shares, now: Instant) {
+        let Some(id) = self.add(peer, addresses, Origin::Call(shares), now) else { return };
+        let asks = (shares.offered < 100).then_some(shares.offered);
+        self.begin(id, peer, TableInput::OpenWith(addresses, shares.wanted, asks), now);
+        if self.entries.get(&id).is_some_and(|entry| entry.key.is_none()) {
+            self.end_opening(id, None, Ending::Refused, now);
+        }
+    }
+
+    fn begin(&mut self, id: ConnectionId, peer: usize, open: TableInput<Vec<u8>, Vec<u8>>, now: Instant) {
+        self.timers.put(ProxyTimer::Opening(id), Some(now + self.config.fallback));
+        self.peers[peer].table.handle_input(open, now);
+        self.collect(peer, now);
+    }
+
+    fn take_message(&mut self, peer: usize, bytes: &[u8], now: Instant) {
+        self.note_heard(peer, now);
+        match Message::decode(bytes) {
+            None => self.counters.dropped += 1,
+            Some(Message::Present) => {}
+            Some(Message::Started { epoch, answers }) => self.on_started(peer, epoch, answers, now),
+            Some(Message::Unreachable(addresses)) => {
+                if let Some(id) = self.own_opening(peer, addresses) {
+                    self.end_opening(id, Some(SplitProxyOutput::Unreachable), Ending::Unreachable, now);
+                }
+            }
+            Some(Message::Declined(addresses)) => {
+                if let Some(id) = self.own_opening(peer, addresses) {
+                    self.pass(id, now);
+                }
+            }
+            Some(Message::Packet(packet, addresses, payload)) => {
+                self.take_packet(peer, packet, addresses, payload, now);
+            }
+        }
+    }
+
+    /// The opening of this side with these addresses that waits for the peer.
+    fn own_opening(&self, peer: usize, addresses: Addresses) -> Option<ConnectionId> {
+        let id = *self.by_addresses.get(&(peer, addresses))?;
+        (self.entries.get(&id)?.relay.opened_by() == Some(Side::Wired)).then_some(id)
+    }
+
+    fn note_heard(&mut self, peer: usize, now: Instant) {
+        self.peers[peer].heard = Some(now);
+        self.peers[peer].silent_since = None;
+    }
+
+    fn on_started(&mut self, peer: usize, epoch: u64, answers: bool, now: Instant) {
+        let before = self.peers[peer].epoch.replace(epoch);
+        if before.is_some_and(|before| before != epoch) {
+            self.counters.restarts += 1;
+            // Those that this end has just begun are on their way to the new one.
+            let is_old = |entry: &&Entry| entry.peer == peer && entry.relay.opened_by() != Some(Side::Wired);
+            let ids: Vec<ConnectionId> =
+                self.entries.iter().filter(|(_, entry)| is_old(entry)).map(|(id, _)| *id).collect();
+            for id in ids {
+                self.abort(id, Ending::Lost, now);
+            }
+        }
+        if !answers {
+            let epoch = self.config.epoch;
+            self.transmit(peer, &Message::Started { epoch, answers: true }, false);
+        }
+    }
+
+    fn take_packet(
+        &mut self,
+        peer: usize,
+        packet: Packet,
+        addresses: Option<Addresses>,
+        payload: Vec<u8>,
+        now: Instant,
+    ) {
+        let opens = packet.header.control.syn() && packet.header.acknowledgement.is_none();
+        if let Some(addresses) = addresses.filter(|_| opens) {
+            if self.peers[peer].table.restarts(addresses, &packet)
+                && let Some(id) = self.by_addresses.get(&(peer, addresses)).copied()
+            {
+                self.abort(id, Ending::Lost, now);
+            }
+            match self.by_addresses.get(&(peer, addresses)).and_then(|id| self.entries.get_mut(id)) {
+                Some(entry) if entry.relay.opened_by() == Some(Side::Wireless) => {
+                    return entry.relay.note_packet(now);
+                }
+                Some(_) => {}
+                None => return self.open_for_peer(peer, packet, addresses, now),
+            }
+        }
+        let table = &mut self.peers[peer].table;
+        let key = table.key_of(addresses, packet.header.connection);
+        table.handle_input(TableInput::Packet(packet, addresses, payload), now);
+        self.collect(peer, now);
+        match key.and_then(|key| self.by_key.get(&(peer, key)).copied()) {
+            Some(id) => {
+                if let Some(entry) = self.entries.get_mut(&id) {
+                    entry.relay.note_packet(now);
+                }
+                self.carry_on(id, now);
+            }
+            None => self.counters.dropped += 1,
+        }
+    }
+
+    fn open_for_peer(&mut self, peer: usize, packet: Packet, addresses: Addresses, now: Instant) {
+        let id =
+            if self.is_draining { None } else { self.add(peer, addresses, Origin::Peer(Some(packet)), now) };
+        let Some(id) = id else { return self.decline(peer, addresses) };
+        if self.config.shows_presence {
+            self.transmit(peer, &Message::Present, false);
+        }
+        self.outputs.push_back(SplitProxyOutput::Connect(id, peer, addresses));
+    }
+
+    fn decline(&mut self, peer: usize, addresses: Addresses) {
+        self.counters.declined += 1;
+        self.transmit(peer, &Message::Declined(addresses), false);
+    }
+
+    fn on_failure(&mut self, id: ConnectionId, failure: ConnectFailure, now: Instant) {
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        entry.is_socket_over = true;
+        let (peer, addresses) = (entry.peer, entry.addresses);
+        let is_opening = entry.relay.opened_by() == Some(Side::Wireless);
+        match failure {
+            ConnectFailure::Unreachable if is_opening => {
+                self.transmit(peer, &Message::Unreachable(addresses), false);
+                self.remove(id, Ending::Unreachable);
+            }
+            ConnectFailure::Declined if is_opening => {
+                self.decline(peer, addresses);
+                self.remove(id, Ending::Unanswered);
+            }
+            ConnectFailure::TimedOut => self.on_event(id, Side::Wired, EndEvent::TimedOut, now),
+            _ => self.on_event(id, Side::Wired, EndEvent::Reset, now),
+        }
+    }
+
+    /// The time for an opening is over.
+    fn on_opening_timeout(&mut self, id: ConnectionId, now: Instant) {
+        let Some(entry) = self.entries.get(&id) else { return };
+        if entry.relay.opened_by() != Some(Side::Wired) {
+            // It was admitted, and its client has gone.
+            return self.abort(id, Ending::Lost, now);
+        }
+        let peer = entry.peer;
+        let is_there = self.peers[peer].heard.is_some_and(|heard| heard >= entry.began);
+        if is_there {
+            return;
+        }
+        self.peers[peer].silent_since = Some(now);
+        self.pass(id, now);
+    }
+
+    fn abort_all(&mut self, now: Instant) {
+        self.is_draining = true;
+        let ids: Vec<ConnectionId> = self.entries.keys().copied().collect();
+        for id in ids {
+            self.abort(id, Ending::Lost, now);
+        }
+    }
+}
+
+impl Machine for SplitProxy {
+    type Input = SplitProxyInput;
+    type Output = SplitProxyOutput;
+    type Reason = ProxyTimer;
+
+    fn handle_input(&mut self, input: Self::Input, now: Instant) {
+        match input {
+            SplitProxyInput::Opening(peer, opening) => self.open_own(peer, opening, now),
+            SplitProxyInput::Open(peer, addresses, shares) => {
+                self.open_for_application(peer, addresses, shares, now);
+            }
+            SplitProxyInput::Accepted(id) | SplitProxyInput::Connected(id) => {
+                self.on_event(id, Side::Wired, EndEvent::Connected, now);
+                self.carry_on(id, now);
+            }
+            SplitProxyInput::Failed(id, failure) => self.on_failure(id, failure, now),
+            SplitProxyInput::Received(id, data) => {
+                if let Some(entry) = self.entries.get_mut(&id) {
+                    entry.leg.push(data);
+                    entry.relay.note_packet(now);
+                    self.carry_on(id, now);
+                }
+            }
+            SplitProxyInput::PeerClosed(id) => {
+                if let Some(entry) = self.entries.get_mut(&id) {
+                    entry.leg.peer_closed = true;
+                    self.on_event(id, Side::Wired, EndEvent::PeerClosed, now);
+                    self.carry_on(id, now);
+                    self.end_socket_if_closed(id, now);
+                }
+            }
+            SplitProxyInput::Message(peer, bytes) => self.take_message(peer, &bytes, now),
+            SplitProxyInput::Heard(peer) => self.note_heard(peer, now),
+            SplitProxyInput::Greet(peer) => {
+                let epoch = self.config.epoch;
+                self.transmit(peer, &Message::Started { epoch, answers: false }, true);
+            }
+            SplitProxyInput::Drain => self.is_draining = true,
+            SplitProxyInput::Abort => self.abort_all(now),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some((_, timer)) = self.timers.first().filter(|(at, _)| *at <= now) {
+            self.timers.put(timer, None);
+            match timer {
+                ProxyTimer::Peer(peer) => {
+                    self.peers[peer].table.handle_timeout(now);
+                    self.collect(peer, now);
+                }
+                ProxyTimer::Opening(id) => self.on_opening_timeout(id, now),
+                ProxyTimer::Idle(id) => {
+                    let Some(entry) = self.entries.get(&id) else { continue };
+                    let at = entry.relay.idle_at(self.config.idle);
+                    if at <= now {
+                        self.abort(id, Ending::Idle, now);
+                    } else {
+                        self.timers.put(timer, Some(at));
+                    }
+                }
+            }
+        }
+    }
+
+    fn poll_output(&mut self) -> Option<SplitProxyOutput> {
+        self.outputs.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Timeout<ProxyTimer>> {
+        self.timers.first().map(|(at, reason)| Timeout { at, reason })
+    }
+}

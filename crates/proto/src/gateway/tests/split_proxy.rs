@@ -1,0 +1,350 @@
+//! Two proxies with a path between them, and hosts on either side.
+
+use etherparse::PacketBuilder;
+
+use super::super::{
+    ConnectFailure, ConnectionId, Message, Opening, Shares, SplitProxy, SplitProxyConfig,
+    SplitProxyInput as In, SplitProxyOutput as Out,
+};
+use crate::e2tcp::{Addresses, E2tcpConfig, Endpoint};
+use airwatt_base::{Instant, Machine as _, Span, Stream};
+
+const DELAY: Span = Span::from_millis(5);
+/// The mobile's end, and the base station's.
+const M: usize = 0;
+const B: usize = 1;
+
+fn opening(port: u16) -> Opening {
+    let mut bytes = Vec::new();
+    let builder = PacketBuilder::ipv4([10, 0, 0, 2], [192, 0, 2, 1], 64).tcp(port, 80, 7, 64_000).syn();
+    builder.write(&mut bytes, &[]).unwrap();
+    Opening::parse(&bytes).unwrap()
+}
+
+fn config(epoch: u64) -> SplitProxyConfig {
+    let wireless =
+        E2tcpConfig { obeys_peer: epoch == 1, linger: Span::from_secs(1), ..E2tcpConfig::default() };
+    SplitProxyConfig { wireless, epoch, ..SplitProxyConfig::default() }
+}
+
+/// What the server does with a connection.
+#[derive(Clone, Copy)]
+enum Server {
+    Answers,
+    Fails(ConnectFailure),
+    Silent,
+}
+
+struct Rig {
+    now: Instant,
+    ends: [SplitProxy; 2],
+    path: std::collections::BTreeMap<(Instant, u64), (usize, Vec<u8>)>,
+    order: u64,
+    loss: f64,
+    draw: Stream,
+    server: Server,
+    /// What each end's host has read of each connection, and whether it has ended.
+    read: [std::collections::BTreeMap<ConnectionId, (Vec<u8>, bool)>; 2],
+    log: Vec<String>,
+    /// Connections that the server has.
+    served: Vec<ConnectionId>,
+    admitted: Vec<ConnectionId>,
+}
+
+impl Rig {
+    fn new() -> Self {
+        Self {
+            now: Instant::ZERO,
+            ends: [SplitProxy::new(config(0), 1), SplitProxy::new(config(1), 1)],
+            path: Default::default(),
+            order: 0,
+            loss: 0.0,
+            draw: Stream::new(1, "path"),
+            server: Server::Answers,
+            read: Default::default(),
+            log: Vec::new(),
+            served: Vec::new(),
+            admitted: Vec::new(),
+        }
+    }
+
+    fn input(&mut self, end: usize, input: In) {
+        self.ends[end].handle_input(input, self.now);
+        self.settle(end);
+    }
+
+    fn settle(&mut self, end: usize) {
+        loop {
+            let mut follows = Vec::new();
+            while let Some(output) = self.ends[end].poll_output() {
+                self.carry_out(end, output, &mut follows);
+            }
+            for id in self.ends[end].take_changed() {
+                let bytes = self.ends[end].outgoing(id).to_vec();
+                let stream = self.read[end].entry(id).or_default();
+                stream.0.extend_from_slice(&bytes);
+                self.ends[end].note_written(id, bytes.len(), self.now);
+                if self.ends[end].take_shutdown(id, self.now) {
+                    self.read[end].entry(id).or_default().1 = true;
+                }
+            }
+            let idle = follows.is_empty();
+            for input in follows {
+                self.ends[end].handle_input(input, self.now);
+            }
+            if idle && self.ends[end].clone().poll_output().is_none() {
+                return;
+            }
+        }
+    }
+
+    fn carry_out(&mut self, end: usize, output: Out, follows: &mut Vec<In>) {
+        match output {
+            Out::Transmit(_, bytes, _) => {
+                if !self.draw.chance(self.loss) {
+                    self.order += 1;
+                    self.path.insert((self.now + DELAY, self.order), (1 - end, bytes));
+                }
+            }
+            Out::Connect(id, _, _) => match self.server {
+                Server::Answers => {
+                    self.served.push(id);
+                    follows.push(In::Connected(id));
+                }
+                Server::Fails(failure) => follows.push(In::Failed(id, failure)),
+                Server::Silent => {}
+            },
+            Out::Admit(id, _) => {
+                self.admitted.push(id);
+                follows.push(In::Accepted(id));
+            }
+            Out::Ended(..) | Out::Close(_) => {}
+            other => {
+                let text = format!("{other:?}");
+                self.log.push(text.split('(').next().unwrap_or_default().to_owned());
+            }
+        }
+    }
+
+    /// Runs for a time.
+    fn run(&mut self, span: Span) {
+        let until = self.now + span;
+        for _ in 0..2_000_000 {
+            let arrival = self.path.keys().next().map_or(Instant::FOREVER, |(at, _)| *at);
+            let timeout = |end: usize| self.ends[end].poll_timeout().map_or(Instant::FOREVER, |at| at.at);
+            let next = arrival.min(timeout(M)).min(timeout(B));
+            if next > until {
+                self.now = until;
+                return;
+            }
+            self.now = next;
+            if arrival == next {
+                let (_, (end, bytes)) = self.path.pop_first().unwrap();
+                self.input(end, In::Message(0, bytes));
+            } else {
+                let end = if timeout(M) == next { M } else { B };
+                self.ends[end].handle_timeout(next);
+                self.settle(end);
+            }
+        }
+        panic!("never silent");
+    }
+
+    fn open(&mut self, port: u16) -> ConnectionId {
+        self.input(M, In::Opening(0, opening(port)));
+        self.run(Span::from_millis(50));
+        *self.admitted.last().expect("it was admitted")
+    }
+}
+
+fn pattern(bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|at| (at * 7 + at / 251) as u8).collect()
+}
+
+#[test]
+fn a_connection_is_answered_when_the_server_has_answered() {
+    let mut rig = Rig::new();
+    rig.server = Server::Silent;
+    rig.input(M, In::Opening(0, opening(1)));
+    rig.run(Span::from_secs(1));
+    assert!(rig.admitted.is_empty() && rig.log.is_empty(), "{:?}", rig.log);
+    rig.input(B, In::Connected(0));
+    rig.run(Span::from_secs(1));
+    assert_eq!(rig.admitted, [0]);
+    assert_eq!((rig.ends[M].connections(), rig.ends[B].connections()), ((1, 0), (1, 0)));
+}
+
+#[test]
+fn bytes_and_the_ends_of_streams_come_through_a_path_that_loses_a_fifth() {
+    let mut rig = Rig::new();
+    rig.loss = 0.2;
+    rig.input(M, In::Opening(0, opening(1)));
+    rig.run(Span::from_secs(20));
+    let (id, served) = (rig.admitted[0], rig.served[0]);
+    let data = pattern(300_000);
+    for (end, id) in [(M, id), (B, served)] {
+        let mut rest = data.as_slice();
+        while !rest.is_empty() {
+            let room = rig.ends[end].room(id) as usize;
+            let (now, later) = rest.split_at(room.min(rest.len()));
+            if now.is_empty() {
+                rig.run(Span::from_millis(100));
+                continue;
+            }
+            rig.input(end, In::Received(id, now.to_vec()));
+            rest = later;
+        }
+    }
+    rig.input(M, In::PeerClosed(id));
+    rig.run(Span::from_secs(60));
+    assert_eq!(rig.read[B][&served], (data.clone(), true), "half closed");
+    assert_eq!(rig.ends[M].connections().0, 1, "the other direction goes on");
+    rig.input(B, In::PeerClosed(served));
+    rig.run(Span::from_secs(60));
+    assert_eq!(rig.read[M][&id], (data, true));
+    assert_eq!((rig.ends[M].connections(), rig.ends[B].connections()), ((0, 0), (0, 0)));
+    assert_eq!(rig.ends[M].counters().undelivered + rig.ends[B].counters().undelivered, 0);
+}
+
+#[test]
+fn refusals_come_through_as_what_they_are() {
+    let cases = [
+        (ConnectFailure::Refused, "Refuse"),
+        (ConnectFailure::Unreachable, "Unreachable"),
+        (ConnectFailure::Declined, "Pass"),
+    ];
+    for (failure, answer) in cases {
+        let mut rig = Rig::new();
+        rig.server = Server::Fails(failure);
+        rig.input(M, In::Opening(0, opening(1)));
+        rig.run(Span::from_secs(3));
+        assert_eq!(rig.log.first().map(String::as_str), Some(answer));
+        assert_eq!((rig.ends[M].connections().0, rig.ends[B].connections().0), (0, 0), "{answer}");
+    }
+    let mut rig = Rig::new();
+    rig.server = Server::Fails(ConnectFailure::TimedOut);
+    rig.input(M, In::Opening(0, opening(1)));
+    rig.run(Span::from_millis(500));
+    assert!(!rig.log.iter().any(|line| line == "Refuse"), "{:?}", rig.log);
+}
+
+#[test]
+fn without_a_base_station_connections_go_as_plain_tcp() {
+    let mut rig = Rig::new();
+    rig.loss = 1.0;
+    rig.input(M, In::Opening(0, opening(1)));
+    rig.run(Span::from_secs(1));
+    assert!(rig.log.is_empty());
+    rig.run(Span::from_secs(1));
+    assert_eq!(rig.log, ["Reset", "Pass"].iter().rev().map(ToString::to_string).collect::<Vec<_>>());
+    rig.log.clear();
+    rig.input(M, In::Opening(0, opening(2)));
+    assert_eq!(rig.log, ["Pass"], "at once, as long as it is silent");
+    rig.loss = 0.0;
+    rig.run(Span::from_secs(6));
+    rig.open(3);
+}
+
+#[test]
+fn limits_pass_connections_on() {
+    let mut rig = Rig::new();
+    for port in 0..256 {
+        rig.open(port);
+    }
+    rig.input(M, In::Opening(0, opening(300)));
+    assert_eq!(rig.log, ["Pass"]);
+    assert_eq!(rig.ends[M].counters().over_limit, 1);
+    rig.input(M, In::Drain);
+    rig.input(M, In::Opening(0, opening(301)));
+    assert_eq!(rig.log, ["Pass", "Pass"]);
+}
+
+#[test]
+fn a_flood_of_openings_stays_within_the_limit() {
+    let mut rig = Rig::new();
+    rig.server = Server::Silent;
+    rig.ends[M] = SplitProxy::new(SplitProxyConfig { half_open: 16, ..config(0) }, 1);
+    for port in 0..1_000 {
+        rig.input(M, In::Opening(0, opening(port)));
+    }
+    assert_eq!(rig.ends[M].connections(), (16, 16));
+    assert_eq!(rig.log.len(), 984);
+}
+
+#[test]
+fn a_peer_that_has_forgotten_its_connections_resets_them() {
+    let mut rig = Rig::new();
+    rig.input(M, In::Greet(0));
+    let id = rig.open(1);
+    rig.input(M, In::Received(id, pattern(1_000)));
+    rig.run(Span::from_millis(50));
+    rig.ends[B] = SplitProxy::new(SplitProxyConfig { epoch: 9, ..config(1) }, 1);
+    rig.input(M, In::Greet(0));
+    rig.run(Span::from_millis(50));
+    assert_eq!(rig.ends[M].counters().restarts, 1);
+    assert_eq!(rig.ends[M].connections().0, 0);
+    assert_eq!(rig.log, ["Reset"]);
+    rig.open(2);
+}
+
+#[test]
+fn a_program_may_do_without_a_share_of_its_data() {
+    let mut rig = Rig::new();
+    let end = |ip: [u8; 4], port| Endpoint { ip: ip.into(), port };
+    let addresses = Addresses::new(end([10, 0, 0, 2], 4_000), end([192, 0, 2, 1], 80)).unwrap();
+    rig.input(M, In::Open(0, addresses, Shares { wanted: 70, offered: 100 }));
+    rig.run(Span::from_millis(50));
+    let served = rig.served[0];
+    rig.loss = 0.1;
+    let data = pattern(60_000);
+    rig.input(B, In::Received(served, data.clone()));
+    rig.run(Span::from_secs(20));
+    let gaps = rig.log.iter().filter(|line| *line == "Gap").count();
+    assert!(gaps > 0, "{:?}", rig.log);
+    let (read, _) = &rig.read[M][&0];
+    assert_eq!(read.len(), data.len());
+    let missing = read.iter().zip(&data).filter(|(got, sent)| got != sent).count();
+    assert!(missing > 0 && missing <= 30 * data.len() / 100, "{missing} bytes");
+}
+
+#[test]
+fn a_message_has_one_meaning() {
+    let addresses = opening(1).addresses();
+    let messages = [
+        Message::Started { epoch: 5, answers: true },
+        Message::Unreachable(addresses),
+        Message::Declined(addresses.swapped()),
+        Message::Present,
+    ];
+    for message in messages {
+        let bytes = message.encode();
+        assert_eq!(Message::decode(&bytes), Some(message));
+        for length in 0..bytes.len() {
+            assert_eq!(Message::decode(&bytes[..length]), None);
+        }
+    }
+}
+
+#[test]
+fn refusals_of_an_opening_are_what_kernels_send() {
+    let opening = opening(5_555);
+    let reset = opening.reset();
+    let reset = etherparse::PacketHeaders::from_ip_slice(&reset).unwrap();
+    let tcp = reset.transport.unwrap().tcp().unwrap();
+    assert!(tcp.rst && tcp.ack && !tcp.syn);
+    assert_eq!((tcp.source_port, tcp.destination_port, tcp.acknowledgment_number), (80, 5_555, 8));
+    let unreachable = opening.unreachable();
+    let headers = etherparse::PacketHeaders::from_ip_slice(&unreachable).unwrap();
+    let icmp = headers.transport.unwrap().icmpv4().unwrap();
+    assert_eq!((icmp.icmp_type.header_len(), &unreachable[20], &unreachable[21]), (8, &3, &1));
+    assert!(unreachable.ends_with(opening.packet()));
+    // What opens nothing is no opening.
+    for flags in [0x12_u8, 0x06, 0x03, 0x10] {
+        let mut other = opening.packet().to_vec();
+        other[33] = flags;
+        assert_eq!(Opening::parse(&other), None);
+    }
+    let mut with_ecn = opening.packet().to_vec();
+    with_ecn[33] = 0xc2;
+    assert!(Opening::parse(&with_ecn).is_some());
+}

@@ -1,0 +1,223 @@
+"""`airwattd gateway` between a server, a base station and a mobile: unmodified programs over real kernels, truthful
+refusals, losses, restarts, moves, and the host restored after every end."""
+
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from lab import call, missing
+
+from gateway_lab import BASE, HERE, MOBILE, MOBILE_V6, PORT, SERVER, SERVER_V6, Lab, await_true
+
+REASON = missing()
+pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
+
+
+@pytest.fixture
+def lab(tmp_path):
+    with Lab(tmp_path) as lab:
+        yield lab
+
+
+def left_over(lab: Lab, end: str) -> list[str]:
+    """What a gateway has added to this host."""
+    rules = lab.run(end, "ip", "rule").stdout + lab.run(end, "ip", "-6", "rule").stdout
+    routes = lab.run(end, "ip", "route", "show", "table", "4748", check=False).stdout
+    devices = [lab.interfaces[end]] if lab.interfaces[end] in lab.run(end, "ip", "-br", "link").stdout else []
+    return re.findall("474[78]", rules) + routes.split() + devices
+
+
+def test_connections_are_relayed_with_both_addresses_and_refusals_are_true(lab):
+    lab.up("base", "mobile")
+    lab.serve()
+    assert lab.echo(300_000) == "{'same': 1}\n"
+    refused = lab.echo(10, port=5001)
+    assert refused == "{'ConnectionRefusedError': 1}\n"
+    mobile, base = lab.status("mobile"), lab.status("base")
+    assert (mobile["connections_relayed"], base["connections_relayed"]) == (1, 1)
+    assert (mobile["connections_passed"], mobile["connections_begun"]) == (0, 2)
+    assert mobile["undelivered_bytes"] == base["undelivered_bytes"] == 0
+    # An address without a host: the base station's kernel says so after a while, and so does the mobile's end.
+    code = "import socket; socket.create_connection(('10.96.0.77', 80), 10)"
+    assert "No route to host" in lab.run("mobile", sys.executable, "-c", code, check=False).stderr
+    assert lab.end("mobile", signal.SIGTERM) == lab.end("base", signal.SIGTERM) == 0
+    assert left_over(lab, "mobile") == left_over(lab, "base") == []
+    assert lab.echo(1_000) == "{'same': 1}\n", "without a gateway"
+
+
+def test_both_ip_versions_and_connections_to_the_mobile(lab):
+    lab.up("base", "mobile")
+    lab.serve(address=SERVER_V6)
+    assert lab.echo(50_000, address=SERVER_V6) == "{'same': 1}\n"
+    lab.serve(host="mobile", address=MOBILE)
+    lab.serve(host="mobile", address=MOBILE_V6)
+    assert lab.echo(50_000, host="server", address=MOBILE) == "{'same': 1}\n"
+    assert lab.echo(50_000, host="server", address=MOBILE_V6) == "{'same': 1}\n"
+    assert lab.echo(10, host="server", address=MOBILE, port=5001) == "{'ConnectionRefusedError': 1}\n"
+    assert lab.status("base")["connections_relayed"] == 3
+
+
+def test_the_server_sees_plain_tcp_of_the_mobile(lab):
+    lab.up("base", "mobile")
+    lab.serve()
+    # Linux and IPv4 alone: a packet socket that sees what the server's interface sees.
+    words = (sys.executable, HERE / "lan_capture.py", "wired", "30")
+    capture = lab.start("server", *words, stdout=subprocess.PIPE, text=True)
+    assert capture.stdout.readline() == "ready\n"
+    assert lab.echo(20_000) == "{'same': 1}\n"
+    seen = capture.communicate(timeout=10)[0].splitlines()
+    assert {line.split()[0] for line in seen} == {"tcp"}
+    assert {frozenset(line.split()[1:3]) for line in seen} == {frozenset({MOBILE, SERVER})}
+
+
+def test_curl_and_many_connections_over_a_path_that_loses_bursts(lab):
+    # States whose period divides no timeout.
+    relay = (sys.executable, HERE / "lossy_relay.py", MOBILE, 4000, BASE["air"], PORT, 187, 10, 1, 80, 3)
+    process = lab.start("mobile", *relay, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    lab.write("mobile", endpoint=f"{MOBILE}:4000")
+    lab.up("base", "mobile")
+    lab.serve()
+    assert lab.echo(3_000, 200, 100) == "{'same': 200}\n"
+    file = lab.folder / "page"
+    file.write_bytes(bytes(range(256)) * 800)
+    lab.start(
+        "server", sys.executable, "-m", "http.server", "8000", "--directory", lab.folder, stderr=subprocess.DEVNULL
+    )
+    got = lab.folder / "got"
+    words = ("curl", "-sS", "--retry", 20, "--retry-connrefused", "-o", got, f"http://{SERVER}:8000/page")
+    lab.run("mobile", *words)
+    assert got.read_bytes() == file.read_bytes()
+    rows = lab.status("base")["connections"] + lab.status("mobile")["connections"]
+    assert sum(row["packets_resent"] for row in rows) > 0, "something was lost"
+
+
+@pytest.mark.parametrize("end", ["mobile", "base"])
+def test_a_killed_end_fails_open_and_comes_back(lab, end):
+    lab.up("base", "mobile")
+    lab.serve()
+    assert lab.echo(1_000) == "{'same': 1}\n"
+    lab.end(end, signal.SIGKILL)
+    await_true(lambda: left_over(lab, end) == [])
+    assert lab.echo(1_000) == "{'same': 1}\n", "as plain TCP"
+    lab.up(end)
+    relayed = lab.status("mobile")["connections_relayed"]
+    await_true(lambda: lab.echo(1_000) == "{'same': 1}\n" and lab.status("mobile")["connections_relayed"] > relayed, 15)
+
+
+def test_connections_may_finish_after_sigterm(lab):
+    lab.up("base", "mobile")
+    lab.serve()
+    code = f"""
+import socket, sys
+here = socket.create_connection(("{SERVER}", 5000))
+here.sendall(b"a"); assert here.recv(9) == b"a"
+print("open", flush=True)
+sys.stdin.readline()
+here.sendall(b"b"); assert here.recv(9) == b"b"
+here.shutdown(socket.SHUT_WR); assert here.recv(9) == b""
+"""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    program = lab.start("mobile", sys.executable, "-c", code, **pipes)
+    assert program.stdout.readline() == "open\n"
+    daemon = lab.running["mobile"]
+    daemon.send_signal(signal.SIGTERM)
+    assert lab.echo(1_000) == "{'same': 1}\n", "new ones are plain"
+    program.communicate("go\n", timeout=10)
+    assert program.returncode == 0
+    assert lab.end("mobile", signal.SIGCONT) == 0, "and it ends by itself"
+
+
+def test_a_mobile_that_changes_its_address_keeps_its_connections(lab):
+    # The address of the connections stays on the host; that of the path changes.
+    call("ip", "-n", lab.names["mobile"], "address", "add", f"{MOBILE}/32", "dev", "lo")
+    call("ip", "-n", lab.names["base"], "route", "add", f"{MOBILE}/32", "dev", "air")
+    lab.up("base", "mobile")
+    lab.serve()
+    code = f"""
+import socket, sys
+here = socket.socket(); here.bind(("{MOBILE}", 0)); here.connect(("{SERVER}", 5000))
+for line in sys.stdin:
+    here.sendall(b"x" * 5000)
+    got = b""
+    while len(got) < 5000: got += here.recv(9000)
+    print("same", flush=True)
+"""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    program = lab.start("mobile", sys.executable, "-c", code, **pipes)
+
+    def exchange() -> str:
+        program.stdin.write("go\n")
+        program.stdin.flush()
+        return program.stdout.readline()
+
+    assert exchange() == "same\n"
+    before = lab.status("base")["peers"][0]["endpoint"]
+    mobile = lab.names["mobile"]
+    call("ip", "-n", mobile, "address", "delete", f"{MOBILE}/24", "dev", "air")
+    call("ip", "-n", mobile, "address", "add", "10.97.0.3/24", "dev", "air")
+    call("ip", "-n", mobile, "route", "add", "default", "via", BASE["air"])
+    assert exchange() == "same\n"
+    after = lab.status("base")["peers"][0]["endpoint"]
+    assert before.startswith(f"{MOBILE}:")
+    assert after.startswith("10.97.0.3:")
+
+
+def test_programs_open_connections_with_a_reliability(lab):
+    relay = (sys.executable, HERE / "lossy_relay.py", MOBILE, 4000, BASE["air"], PORT, 100, 1, 8, 8, 5)
+    process = lab.start("mobile", *relay, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    path = lab.folder / "programs.sock"
+    lab.write("mobile", top=f'local = "{path}"', endpoint=f"{MOBILE}:4000")
+    lab.up("base", "mobile")
+    lab.serve()
+    code = f"""
+from airwatt import partial
+with partial.connect("{path}", "{SERVER}", 5000, wanted=80) as stream:
+    stream.write(b"x" * 400_000)
+    stream.end()
+    data = gaps = 0
+    for piece in stream:
+        if piece.kind == "gap": gaps += piece.length
+        elif piece.kind == "data": data += piece.length
+        elif piece.kind == "late": gaps -= piece.length
+print(data, gaps)
+try:
+    partial.connect("{path}", "{SERVER}", 5001, wanted=80)
+except ConnectionError as error:
+    print(error)
+"""
+    data, gaps, *why = lab.run("mobile", sys.executable, "-c", code).stdout.split()
+    assert int(data) == 400_000
+    assert 0 < int(gaps) <= 80_000
+    assert " ".join(why) == "refused"
+
+
+def test_strangers_cannot_reset_or_inject(lab):
+    lab.up("base", "mobile")
+    lab.serve()
+    code = f"""
+import os, socket
+here = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for length in range(1, 400):
+    here.sendto(os.urandom(length), ("{BASE["air"]}", {PORT}))
+"""
+    lab.run("server", sys.executable, "-c", code)
+    assert lab.echo(50_000) == "{'same': 1}\n"
+    # A segment with a guessed number, as a host beside the path would send it, is the kernel's to refuse.
+    assert lab.status("base")["connections_relayed"] == 1
+
+
+@pytest.mark.long
+def test_ten_thousand_connections_in_sequence(lab):
+    lab.up("base", "mobile")
+    lab.serve()
+    began = time.monotonic()
+    assert lab.echo(500, 10_000, 8, timeout=600) == "{'same': 10000}\n"
+    print(f"{10_000 / (time.monotonic() - began):.0f} connections/s")
+    mobile = lab.status("mobile")
+    assert mobile["connections_relayed"] + mobile["connections_passed"] == 10_000
+    await_true(lambda: lab.status("mobile")["connections"] == [], 30)
