@@ -86,11 +86,7 @@ def _read(source: str, options: Options, found: _Found) -> None:
     elif source == "-" or _is_document(path):
         _read_document(source, found)
     elif is_capture(source):
-        analysis = laboratory.analyze(
-            source, policies=options.policies, settings=list(options.set), seed=options.seed, trace=True,
-            limit=options.limit, user=options.user, on_progress=options.on_progress,
-        )  # fmt: skip
-        found.analyses.append((analysis.to_dict(), analysis.tables()))
+        _read_capture(source, options, found)
     else:
         _simulate(source, options, found)
 
@@ -117,7 +113,7 @@ def _read_folder(path: Path, options: Options, found: _Found) -> None:
     kind = _RUN_TRACES if names >= set(_RUN_TRACES) else _CAPTURE_TRACES if names >= set(_CAPTURE_TRACES) else None
     if kind is None:
         if any(is_capture(str(file)) for file in path.iterdir() if file.is_file()):
-            _read_capture_folder(path, options, found)
+            _read_capture(str(path), options, found)
             return
         raise InputError(f"{path}: expected {_ACCEPTED}, got a folder that is none of them")
     tables = _tables(path, kind)
@@ -132,9 +128,10 @@ def _read_folder(path: Path, options: Options, found: _Found) -> None:
         found.groups.setdefault(path.name, []).append(runs.Group(path.name, [], tables))
 
 
-def _read_capture_folder(path: Path, options: Options, found: _Found) -> None:
+def _read_capture(source: str, options: Options, found: _Found) -> None:
+    """Analyses a capture, or a folder of them."""
     analysis = laboratory.analyze(
-        path, policies=options.policies, settings=list(options.set), seed=options.seed, trace=True,
+        source, policies=options.policies, settings=list(options.set), seed=options.seed, trace=True,
         limit=options.limit, user=options.user, on_progress=options.on_progress,
     )  # fmt: skip
     found.analyses.append((analysis.to_dict(), analysis.tables()))
