@@ -15,7 +15,8 @@ PAGES = {"device": 4, "distribution": 2, "research": 3, "access-point": 3}
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(tmp_path, monkeypatch, airwatt):
+    # After `airwatt`, which goes to the root of the checkout.
     shutil.copytree(ROOT / "captures", tmp_path / "captures")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
