@@ -45,6 +45,8 @@ def root(tmp_path_factory):
     )
     if done.returncode:
         pytest.skip(f"debootstrap: {done.stdout.splitlines()[-1:]} {done.stderr[-200:]}")
+    # The folder of a test is for root alone; here others run programs.
+    place.chmod(0o755)
     # apt as this system reaches its mirror.
     for name in ("apt.conf", "apt.conf.d"):
         source = Path("/etc/apt") / name
