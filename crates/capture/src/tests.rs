@@ -520,6 +520,18 @@ fn a_service_period_ends_with_eosp() {
     assert_eq!(kinds(&ladder(&good)), []);
     let missing = [(0, trigger()), (1, reply(true)), (50, trigger()), (51, reply(false)), (400, beacon(&[]))];
     assert_eq!(kinds(&ladder(&missing)), [(FindingKind::EospMissing, 1)]);
+    // The frames of a burst are triggers each; the access point ends their one period when it has its turn.
+    let burst = [
+        (0, trigger()),
+        (1, reply(true)),
+        (50, trigger()),
+        (51, trigger()),
+        (52, trigger()),
+        (53, reply(true)),
+    ];
+    assert_eq!(kinds(&ladder(&burst)), []);
+    let unanswered = [(0, trigger()), (1, reply(true)), (50, trigger()), (80, trigger()), (81, reply(true))];
+    assert_eq!(kinds(&ladder(&unanswered)), [(FindingKind::EospMissing, 1)]);
 }
 
 #[test]

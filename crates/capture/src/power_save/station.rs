@@ -18,6 +18,19 @@ const BUSY: Span = Span::from_millis(100);
 /// A PS-Poll this soon after another one without a response is the same one, sent again. Control frames need not have the
 /// Retry bit (802.11-2020 9.2.4.1).
 const POLL_AGAIN: Span = Span::from_millis(20);
+/// A trigger that follows the last frame of an open service period within this time belongs to it: uplink frames of a burst
+/// are triggers each, and the access point has not had its turn (802.11-2020 11.2.3.5.2).
+const SAME_PERIOD: Span = Span::from_millis(20);
+
+/// A service period that a trigger has opened (U-APSD, 802.11-2020 11.2.3.5).
+#[derive(Clone, Copy, Debug)]
+struct ServicePeriod {
+    trigger: Mark,
+    /// Whether the access point sent anything in it.
+    answered: bool,
+    /// Time of its last frame so far, in either direction.
+    last: Instant,
+}
 
 /// The state of a station at one time.
 #[derive(Clone, Debug, Default)]
@@ -39,8 +52,8 @@ pub(super) struct StationState {
     poll_repeated: bool,
     /// The time of a frame whose More Data bit announced another buffered frame.
     buffered_since: Option<Instant>,
-    /// A service period that is open, and whether there were frames in it.
-    service: Option<(Mark, bool)>,
+    /// A service period that is open.
+    service: Option<ServicePeriod>,
     /// A frame with the More Data bit; and when the station requested what it announced.
     promised: Option<(Mark, Option<Instant>)>,
     /// The first beacon with the TIM bit since the last delivery; and when the station requested the frames.
@@ -194,19 +207,31 @@ impl StationState {
                 "More Data was set, the station requested the frame, and none was captured".to_owned()
             });
         }
-        if let Some((mark, _)) = self.service.filter(|((since, _), _)| now.saturating_since(*since) > NEVER) {
-            self.end_service(mark, findings);
+        if self.service.is_some_and(|period| now.saturating_since(period.trigger.0) > NEVER) {
+            self.end_service(findings);
         }
     }
 
     /// Ends a service period without EOSP.
-    fn end_service(&mut self, mark: Mark, findings: &mut Findings) {
-        let Some((_, anything)) = self.service.take() else { return };
-        let what = if anything { "frames were sent" } else { "nothing was sent" };
+    fn end_service(&mut self, findings: &mut Findings) {
+        let Some(period) = self.service.take() else { return };
+        let what = if period.answered { "frames were sent" } else { "nothing was sent" };
         let key = (FindingKind::EospMissing, Certainty::Possible, self.record.mac);
-        find(findings, key, mark, || {
+        find(findings, key, period.trigger, || {
             format!("the station's trigger opened a service period, {what}, and no EOSP ended it")
         });
+    }
+
+    /// A trigger opens a service period, unless one is open in which frames are still being exchanged.
+    fn trigger(&mut self, packet: &Packet, findings: &mut Findings) {
+        match &mut self.service {
+            Some(period) if packet.at.saturating_since(period.last) <= SAME_PERIOD => period.last = packet.at,
+            _ => {
+                self.end_service(findings);
+                let trigger = (packet.at, packet.number);
+                self.service = Some(ServicePeriod { trigger, answered: false, last: packet.at });
+            }
+        }
     }
 
     /// The station requests what is buffered: by PS-Poll, by trigger or by leaving power save.
@@ -258,11 +283,8 @@ impl StationState {
         if before != Some(asleep) {
             self.change_mode(packet, asleep, findings);
         } else if asleep && kind.is_qos() && self.record.uapsd == Some(true) && !packet.repeated {
-            if let Some((mark, _)) = self.service {
-                self.end_service(mark, findings);
-            }
             self.record.counts.triggers += 1;
-            self.service = Some(((packet.at, packet.number), false));
+            self.trigger(packet, findings);
             self.request_buffered(packet.at);
         }
     }
@@ -337,8 +359,8 @@ impl StationState {
         }
         self.check_stuck(mark, frame, findings);
         self.polled = None;
-        if let Some((_, anything)) = &mut self.service {
-            *anything = true;
+        if let Some(period) = &mut self.service {
+            (period.answered, period.last) = (true, mark.0);
         }
         if frame.eosp {
             self.service = None;
