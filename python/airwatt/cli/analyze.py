@@ -398,14 +398,14 @@ def _measured_current(document: dict[str, Any]) -> "Iterator[str | Table]":
 
 
 def _air(air: dict[str, Any], covered_s: float) -> "Iterator[str | Table]":
-    from airwatt.cli.tables import NOTHING, count, percent, quantity, table
+    from airwatt.cli.tables import NOTHING, count, percent, quantity, span, table
 
     rows = []
     for station in air["stations"]:
         measured = station["measured"]
         energy = NOTHING
         if measured is not None:
-            energy = " to ".join(quantity(measured[f"energy_{bound}_j"], "J") for bound in ("low", "high"))
+            energy = span(measured["energy_low_j"], measured["energy_high_j"], "J")
         known = station["mode_known_s"]
         rows.append(
             [
