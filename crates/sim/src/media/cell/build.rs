@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use airwatt_base::{Schedule, Slot, Stream};
+use airwatt_base::{Instant, Schedule, Slot, Stream};
 use airwatt_proto::powersave::{StationId, StationPolicy};
 
 use super::channel::Channel;
@@ -12,7 +12,7 @@ use super::frame::Node;
 use super::mac::{AccessPointMac, Category, GroupSources, Mac, PeerMac, StationMac};
 use super::radio::Radios;
 use super::sniffer::Sniffer;
-use super::{Cell, Contender, FIRST_BEACON, StationPlace};
+use super::{Cell, Contender, StationPlace};
 use crate::net::route::Member;
 impl Cell {
     /// Makes a cell with one access point at time zero. Its random streams derive from `seed`.
@@ -62,7 +62,7 @@ impl Cell {
     }
 
     fn empty(name: &str, config: &CellConfig, access_points: usize, stations: usize, seed: u64) -> Self {
-        let first_station_slot = FIRST_BEACON + access_points as Slot;
+        let first_station_slot = access_points as Slot;
         Self {
             macs: Vec::with_capacity(access_points + stations),
             access_points: Vec::new(),
@@ -72,6 +72,7 @@ impl Cell {
             channel: Channel::new(config, Stream::new(seed, &format!("{name}/noise"))),
             contention: Contention::new(config.standard.timing().slot, config.access_method),
             radios: Radios::default(),
+            medium_due: Instant::FOREVER,
             schedule: Schedule::new(first_station_slot as usize + 2 * stations),
             first_station_slot,
             outputs: VecDeque::new(),
@@ -99,7 +100,7 @@ impl Cell {
         }
         self.channel.add_access_point();
         self.sniffer.add(Node::AccessPoint, self.access_points.len());
-        let slot = FIRST_BEACON + self.access_points.len() as Slot;
+        let slot = self.access_points.len() as Slot;
         let first_station = self.stations.len() as StationId;
         let sources = GroupSources::new(&config.group, name, seed);
         let mac = AccessPointMac::new(config, member, first_station, [data, beacon], radio, slot, sources);

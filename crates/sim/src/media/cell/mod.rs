@@ -20,7 +20,7 @@
 //! * a sender waits for its ACKTimeout (10.3.2.11),
 //! * the receiver of a broken frame defers for EIFS.
 //!
-//! What is due at one instant is served in the order of the schedule: the channel first (the next step of an exchange, or the
+//! What is due at one instant is served in this order: the channel first (the next step of an exchange, or the
 //! next access), then the beacon timers of the access points, then each station's power-save machine and its radio.
 //!
 //! Modelled: AIFS, contention windows, freezing, post-backoff, collisions, EIFS, ACK and ACK time-out, RTS/CTS, retry
@@ -184,9 +184,6 @@ pub struct CellTrace {
     pub ap_power_save: Vec<(Instant, u32)>,
 }
 
-const MEDIUM: Slot = 0;
-const FIRST_BEACON: Slot = 1;
-
 /// What sends when a contender has won: a category of the frames of a MAC, by a radio.
 #[derive(Clone, Copy, Debug)]
 struct Contender {
@@ -219,6 +216,10 @@ pub struct Cell {
     channel: Channel,
     contention: Contention,
     radios: Radios,
+    /// The time of the channel's next step or access; [`Instant::FOREVER`] if there is none. It changes with nearly every event,
+    /// so it is kept apart from the schedule.
+    medium_due: Instant,
+    /// The timers of the access points, then those of the stations.
     schedule: Schedule,
     /// The slot of the first station's power-save timers. The next one is that of its radio; those of other stations follow.
     first_station_slot: Slot,
@@ -393,13 +394,10 @@ impl Cell {
     }
 
     fn serve(&mut self, slot: Slot, now: Instant) {
-        if slot == MEDIUM {
-            return self.step(now);
-        }
         let place = slot.checked_sub(self.first_station_slot);
         let member = match place {
             Some(place) => self.stations[place as usize / 2].member,
-            None => self.access_points[(slot - FIRST_BEACON) as usize],
+            None => self.access_points[slot as usize],
         };
         let (macs, mut out) = self.split();
         match &mut macs[member as usize] {
@@ -410,7 +408,15 @@ impl Cell {
 
     fn update_medium_timer(&mut self) {
         let next = self.channel.next_step().or_else(|| self.contention.next_access());
-        self.schedule.put(MEDIUM, next);
+        self.medium_due = next.unwrap_or(Instant::FOREVER);
+    }
+
+    /// The time of the first timer, and its slot; `None` stands for the channel, which is first at equal times.
+    fn first_timer(&self) -> Option<(Instant, Option<Slot>)> {
+        match self.schedule.first() {
+            Some((at, slot)) if at < self.medium_due => Some((at, Some(slot))),
+            _ => (self.medium_due < Instant::FOREVER).then_some((self.medium_due, None)),
+        }
     }
 }
 
@@ -447,8 +453,11 @@ impl Machine for Cell {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        while let Some((_, slot)) = self.schedule.first().filter(|(at, _)| *at <= now) {
-            self.serve(slot, now);
+        while let Some((_, slot)) = self.first_timer().filter(|(at, _)| *at <= now) {
+            match slot {
+                Some(slot) => self.serve(slot, now),
+                None => self.step(now),
+            }
             self.update_medium_timer();
         }
     }
@@ -458,13 +467,13 @@ impl Machine for Cell {
     }
 
     fn poll_timeout(&self) -> Option<Timeout<CellTimer>> {
-        let (at, slot) = self.schedule.first()?;
+        let (at, slot) = self.first_timer()?;
         let first_station = self.first_station_slot;
         let reason = match slot {
-            MEDIUM => CellTimer::Medium,
-            _ if slot < first_station => CellTimer::Beacon,
-            _ if (slot - first_station).is_multiple_of(2) => CellTimer::PowerSave,
-            _ => CellTimer::Radio,
+            None => CellTimer::Medium,
+            Some(slot) if slot < first_station => CellTimer::Beacon,
+            Some(slot) if (slot - first_station).is_multiple_of(2) => CellTimer::PowerSave,
+            Some(_) => CellTimer::Radio,
         };
         Some(Timeout { at, reason })
     }
