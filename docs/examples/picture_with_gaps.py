@@ -6,19 +6,27 @@ are lost). Both ends are the E2TCP of the simulator and of the base station, han
 are those of the thesis' radio at the player.
 
     python docs/examples/picture_with_gaps.py FILE.png [SEED]
+
+Over a real hop the player uses the local socket of `airwattd gateway` at a mobile, and a server sends the picture to
+whoever connects; joules are not measured then:
+
+    python docs/examples/picture_with_gaps.py --serve ADDRESS PORT
+    python docs/examples/picture_with_gaps.py FILE.png --gateway SOCKET ADDRESS PORT
 """
 
 import heapq
 import json
 import random
+import socket
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from airwatt import _core
+from airwatt import _core, partial
 
 RATE_BPS = 1e6
 DELAY_S = 0.05
@@ -29,6 +37,8 @@ PAYLOAD_BYTES = 960
 """A packet is a line of the picture."""
 LAST_PACKETS = 50
 """The share that must arrive is counted over so many packets."""
+RELIABILITIES = (100, 95, 90)
+"""Shares in per cent that the player wants."""
 TRANSFERS = 20
 """Seconds and joules are means over so many transfers; the picture is that of the first."""
 
@@ -66,9 +76,11 @@ class Outcome:
 
     reliability: int
     seconds: float
-    joules: float
+    joules: float | None
+    """`None` over a real hop."""
     gaps: list[tuple[int, int]]
-    resent: int
+    resent: int | None
+    """Packets that were sent again; `None` over a real hop."""
 
     @property
     def missing_bytes(self) -> int:
@@ -110,6 +122,37 @@ def transfer(size: int, reliability: int, seed: int) -> Outcome:
     return Outcome(reliability, now, joules(now, ways), player.gaps, data - -(-size // PAYLOAD_BYTES))
 
 
+def serve(address: str, port: int) -> None:
+    """Sends the picture to everyone who connects. Raises `OSError`."""
+    data = picture().tobytes()
+    with socket.create_server((address, port)) as server:
+        print("ready", flush=True)
+        while True:
+            with server.accept()[0] as client:
+                client.sendall(data)
+
+
+def fetch(path: str, address: str, port: int, reliability: int) -> tuple[Outcome, np.ndarray]:
+    """Gets the picture through a gateway: what came of it, and the picture. Raises `OSError`."""
+    began = time.monotonic()
+    pixels = bytearray(WIDTH * HEIGHT)
+    is_missing = np.zeros(WIDTH * HEIGHT, dtype=bool)
+    with partial.connect(path, address, port, wanted=reliability) as stream:
+        stream.end()
+        for piece in stream:
+            start, end = piece.position, piece.position + piece.length
+            if piece.kind == "gap":
+                is_missing[start:end] = True
+                continue
+            pixels[start:end] = piece.data
+            if piece.kind == "late":
+                is_missing[start:end] = False
+    edges = np.flatnonzero(np.diff(is_missing, prepend=False, append=False)).tolist()
+    gaps = list(zip(edges[::2], edges[1::2], strict=True))
+    grey = np.frombuffer(pixels, dtype=np.uint8).reshape(HEIGHT, WIDTH)
+    return Outcome(reliability, time.monotonic() - began, None, gaps, None), grey
+
+
 def _timers(ends: tuple[_core.E2tcpEndpoint, _core.E2tcpEndpoint]) -> Iterator[tuple[float, int]]:
     for index, end in enumerate(ends):
         yield from ((at, index) for _, at in end.timers())
@@ -132,49 +175,72 @@ def shown(grey: np.ndarray, gaps: list[tuple[int, int]]) -> np.ndarray:
 
 
 def mean(transfers: list[Outcome]) -> Outcome:
-    """The first transfer, with the means of all for seconds, joules and packets sent again."""
+    """The first simulated transfer, with the means of all for seconds, joules and packets sent again."""
     first, count = transfers[0], len(transfers)
     return Outcome(
         first.reliability,
         sum(one.seconds for one in transfers) / count,
-        sum(one.joules for one in transfers) / count,
+        sum(one.joules or 0.0 for one in transfers) / count,
         first.gaps,
-        round(sum(one.resent for one in transfers) / count),
+        round(sum(one.resent or 0 for one in transfers) / count),
     )
 
 
-def draw(outcomes: list[Outcome], path: Path) -> None:
+def draw(outcomes: list[Outcome], grey: np.ndarray, path: Path) -> None:
     """Draws what arrived, beside each other. Raises `OSError`."""
     from matplotlib.figure import Figure
 
-    grey = picture()
     figure = Figure(figsize=(11, 3.2), layout="constrained")
     for axes, outcome in zip(figure.subplots(1, len(outcomes)), outcomes, strict=True):
         axes.imshow(shown(grey, outcome.gaps))
         axes.set_axis_off()
-        saved = 1 - outcome.joules / outcomes[0].joules
-        line = f"{outcome.joules:.1f} J" + (f", {100 * saved:.0f} % saved" if outcome.reliability < 100 else "")
+        line = f"{outcome.seconds:.1f} s"
+        if outcome.joules and outcomes[0].joules:
+            saved = 1 - outcome.joules / outcomes[0].joules
+            line += f", {outcome.joules:.1f} J" + (f", {100 * saved:.0f} % saved" if outcome.reliability < 100 else "")
         missing = 100 * outcome.missing_bytes / grey.size
-        axes.set_title(
-            f"{outcome.reliability} %: {missing:.1f} % missing\n{outcome.seconds:.1f} s, {line}", fontsize=10
-        )
+        axes.set_title(f"{outcome.reliability} %: {missing:.1f} % missing\n{line}", fontsize=10)
     figure.savefig(path, dpi=90)
 
 
-def main(arguments: list[str]) -> int:
+def report(outcome: Outcome) -> None:
+    """Prints one line about a transfer."""
+    words = [f"{outcome.reliability:3} %: {outcome.seconds:5.2f} s"]
+    if outcome.joules is not None:
+        words += [f"{outcome.joules:5.2f} J", f"{outcome.resent} packets sent again"]
+    print(", ".join(words) + f"; of the picture {outcome.missing_bytes} bytes are missing")
+
+
+def simulate(seed: int) -> list[Outcome]:
     """Sends the picture with each reliability, over the same channels."""
-    if not 1 <= len(arguments) <= 2 or (len(arguments) == 2 and not arguments[1].isdecimal()):
-        print("arguments: expected FILE.png [SEED]", file=sys.stderr)
-        return 2
-    seed = int(arguments[1]) if len(arguments) == 2 else 1
     seeds = range(seed, seed + TRANSFERS)
-    outcomes = [mean([transfer(WIDTH * HEIGHT, share, one) for one in seeds]) for share in (100, 95, 90)]
-    draw(outcomes, Path(arguments[0]))
-    for outcome in outcomes:
-        print(
-            f"{outcome.reliability:3} %: {outcome.seconds:5.2f} s, {outcome.joules:5.2f} J, "
-            f"{outcome.resent} packets sent again; of the picture {outcome.missing_bytes} bytes are missing"
-        )
+    return [mean([transfer(WIDTH * HEIGHT, share, one) for one in seeds]) for share in RELIABILITIES]
+
+
+def main(arguments: list[str]) -> int:
+    """Simulates the transfers, gets them through a gateway, or is the server for that."""
+    try:
+        match arguments:
+            case ["--serve", address, port] if port.isdecimal():
+                serve(address, int(port))
+            case [file, "--gateway", path, address, port] if port.isdecimal():
+                fetched = [fetch(path, address, int(port), share) for share in RELIABILITIES]
+                outcomes = [outcome for outcome, _ in fetched]
+                draw(outcomes, fetched[0][1], Path(file))
+                for outcome in outcomes:
+                    report(outcome)
+            case [file, *seed] if not file.startswith("-") and len(seed) <= 1 and all(map(str.isdecimal, seed)):
+                outcomes = simulate(int(seed[0]) if seed else 1)
+                draw(outcomes, picture(), Path(file))
+                for outcome in outcomes:
+                    report(outcome)
+            case _:
+                expected = "FILE.png [SEED], FILE.png --gateway SOCKET ADDRESS PORT, or --serve ADDRESS PORT"
+                print(f"arguments: expected {expected}", file=sys.stderr)
+                return 2
+    except OSError as error:
+        print(error, file=sys.stderr)
+        return 1
     return 0
 
 

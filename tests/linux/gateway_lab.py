@@ -133,6 +133,13 @@ class Lab:
         assert process.stdout.readline() == "ready\n"
         return process
 
+    def relay(self, *numbers: int) -> subprocess.Popen:
+        """A relay that loses datagrams, at port 4000 of the mobile; see lossy_relay.py."""
+        words = (sys.executable, HERE / "lossy_relay.py", MOBILE, 4000, BASE["air"], PORT, *numbers)
+        process = self.start("mobile", *words, stdout=subprocess.PIPE, text=True)
+        assert process.stdout.readline() == "ready\n"
+        return process
+
     def echo(self, *arguments: object, host: str = "mobile", address: str = "", port: int = 5000, timeout=60) -> str:
         """Sends bytes to the echo server and compares; see gateway_echo.py."""
         words = (sys.executable, HERE / "gateway_echo.py", address or SERVER, port, *arguments)

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 DAEMON = ROOT / "target/release/airwattd"
@@ -31,6 +33,15 @@ def missing() -> str | None:
     if not Path("/sys/kernel/btf/vmlinux").exists():
         return "this kernel has no BTF"
     return None
+
+
+def check_exposure(unit: Path) -> None:
+    """Asks systemd how much a unit is exposed: 2.5 of 10 at most."""
+    if not shutil.which("systemd-analyze"):
+        pytest.skip("systemd-analyze is not installed")
+    words = ["systemd-analyze", "security", "--offline=true", "--threshold=25", "--no-pager", unit]
+    done = call(*words, check=False)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-2000:]
 
 
 def call(*command: object, check: bool = True, timeout: float = 60) -> subprocess.CompletedProcess[str]:

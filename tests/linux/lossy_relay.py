@@ -1,9 +1,10 @@
 """`lossy_relay.py LISTEN_ADDRESS PORT TARGET_ADDRESS PORT GOOD BAD LOSS_GOOD LOSS_BAD SEED` forwards datagrams between
 one client and a target, and loses some: LOSS_GOOD of a hundred in good states of GOOD ms, LOSS_BAD in
-bad states of BAD ms."""
+bad states of BAD ms. After SIGUSR1 everything from the target is lost."""
 
 import random
 import selectors
+import signal
 import socket
 import sys
 import time
@@ -19,6 +20,15 @@ inner.bind((address, int(port)))
 outer.connect((target, int(target_port)))
 period_s, good_s = (float(good_ms) + float(bad_ms)) / 1000, float(good_ms) / 1000
 client = None
+is_deaf = False
+
+
+def be_deaf(*_: object) -> None:
+    global is_deaf
+    is_deaf = True
+
+
+signal.signal(signal.SIGUSR1, be_deaf)
 
 
 def is_lost() -> bool:
@@ -39,7 +49,7 @@ with selectors.DefaultSelector() as selector:
                         outer.send(data)
                 else:
                     data = outer.recv(65535)
-                    if client and not is_lost():
+                    if client and not is_deaf and not is_lost():
                         inner.sendto(data, client)
             except OSError:
                 pass
