@@ -243,12 +243,13 @@ impl Cell {
     /// Member `from` transmits a packet to member `to`: an access point to one of its stations, a station to its access point,
     /// or a station of an ad-hoc network to another.
     pub fn transmit(&mut self, from: Member, to: Member, packet: Packet, now: Instant) {
-        let input = match &self.macs[from as usize] {
-            Mac::AccessPoint(_) => CellInput::Down { station: self.station_of(to), packet },
-            Mac::Station(_) => CellInput::Up { station: self.station_of(from), packet },
-            Mac::Peer(_) => CellInput::Peer { from: self.station_of(from), to: self.station_of(to), packet },
-        };
-        self.handle_input(input, now);
+        let (macs, mut out) = self.split();
+        match &mut macs[from as usize] {
+            Mac::AccessPoint(mac) => mac.deliver(to, packet, now, &mut out),
+            Mac::Station(mac) => mac.enqueue(packet, now, &mut out),
+            Mac::Peer(mac) => mac.enqueue(to, packet, now, &mut out),
+        }
+        self.update_medium_timer();
     }
 
     /// Whether there is an output.
@@ -274,12 +275,6 @@ impl Cell {
             });
         }
         self.outputs.clear();
-    }
-
-    /// The number of the station that is this member.
-    fn station_of(&self, member: Member) -> StationId {
-        let access_points = self.access_points.iter().filter(|other| **other < member).count();
-        StationId::from(member) - access_points as StationId
     }
 
     /// The member that is this station.
@@ -429,27 +424,16 @@ impl Machine for Cell {
         match input {
             CellInput::Down { station, packet } => {
                 let StationPlace { member, access_point } = self.stations[station as usize];
-                let (macs, mut out) = self.split();
-                if let Mac::AccessPoint(mac) = &mut macs[access_point as usize] {
-                    mac.deliver(member, packet, now, &mut out);
-                }
+                self.transmit(access_point, member, packet, now);
             }
             CellInput::Up { station, packet } => {
-                let StationPlace { member, .. } = self.stations[station as usize];
-                let (macs, mut out) = self.split();
-                if let Mac::Station(mac) = &mut macs[member as usize] {
-                    mac.enqueue(packet, now, &mut out);
-                }
+                let StationPlace { member, access_point } = self.stations[station as usize];
+                self.transmit(member, access_point, packet, now);
             }
             CellInput::Peer { from, to, packet } => {
-                let [from, to] = [from, to].map(|station| self.stations[station as usize].member);
-                let (macs, mut out) = self.split();
-                if let Mac::Peer(mac) = &mut macs[from as usize] {
-                    mac.enqueue(to, packet, now, &mut out);
-                }
+                self.transmit(self.member_of(from), self.member_of(to), packet, now);
             }
         }
-        self.update_medium_timer();
     }
 
     fn handle_timeout(&mut self, now: Instant) {
