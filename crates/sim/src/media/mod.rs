@@ -163,7 +163,7 @@ impl Medium {
         match self {
             Self::Wire(wire) => wire.pipes[direction as usize].poll_timeout().map(|timeout| timeout.at),
             Self::PointToPoint(hop) => hop.poll_timeout().map(|timeout| timeout.at),
-            Self::Cell(cell) => cell.poll_timeout().map(|timeout| timeout.at),
+            Self::Cell(cell) => Some(cell.due()).filter(|at| *at < Instant::FOREVER),
         }
     }
 }

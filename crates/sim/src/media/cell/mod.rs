@@ -406,12 +406,10 @@ impl Cell {
         self.medium_due = next.unwrap_or(Instant::FOREVER);
     }
 
-    /// The time of the first timer, and its slot; `None` stands for the channel, which is first at equal times.
-    fn first_timer(&self) -> Option<(Instant, Option<Slot>)> {
-        match self.schedule.first() {
-            Some((at, slot)) if at < self.medium_due => Some((at, Some(slot))),
-            _ => (self.medium_due < Instant::FOREVER).then_some((self.medium_due, None)),
-        }
+    /// The time of the next wake-up; [`Instant::FOREVER`] if there is none.
+    #[inline]
+    pub(super) fn due(&self) -> Instant {
+        self.schedule.first().map_or(self.medium_due, |(at, _)| at.min(self.medium_due))
     }
 }
 
@@ -437,10 +435,12 @@ impl Machine for Cell {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        while let Some((_, slot)) = self.first_timer().filter(|(at, _)| *at <= now) {
-            match slot {
-                Some(slot) => self.serve(slot, now),
-                None => self.step(now),
+        loop {
+            // The channel is first at equal times.
+            match self.schedule.first() {
+                Some((at, slot)) if at < self.medium_due && at <= now => self.serve(slot, now),
+                _ if self.medium_due <= now => self.step(now),
+                _ => return,
             }
             self.update_medium_timer();
         }
@@ -451,14 +451,16 @@ impl Machine for Cell {
     }
 
     fn poll_timeout(&self) -> Option<Timeout<CellTimer>> {
-        let (at, slot) = self.first_timer()?;
+        let at = self.due();
         let first_station = self.first_station_slot;
-        let reason = match slot {
-            None => CellTimer::Medium,
-            Some(slot) if slot < first_station => CellTimer::Beacon,
-            Some(slot) if (slot - first_station).is_multiple_of(2) => CellTimer::PowerSave,
-            Some(_) => CellTimer::Radio,
+        let reason = match self.schedule.first() {
+            Some((timer, slot)) if timer < self.medium_due => match slot.checked_sub(first_station) {
+                None => CellTimer::Beacon,
+                Some(place) if place.is_multiple_of(2) => CellTimer::PowerSave,
+                Some(_) => CellTimer::Radio,
+            },
+            _ => CellTimer::Medium,
         };
-        Some(Timeout { at, reason })
+        (at < Instant::FOREVER).then_some(Timeout { at, reason })
     }
 }
