@@ -107,6 +107,21 @@ def test_a_killed_end_fails_open_and_comes_back(lab, end):
     await_true(lambda: lab.echo(1_000) == "{'same': 1}\n" and lab.status("mobile")["connections_relayed"] > relayed, 15)
 
 
+def test_a_mobile_that_falls_back_is_not_in_the_way_of_its_own_connection(lab):
+    """The base station has connected to the server when the mobile, which hears nothing, goes on as plain TCP with the
+    same addresses and ports."""
+    relay = lab.relay(1000, 1, 0, 0, 1)
+    lab.write("mobile", gateway='fallback = "300ms"', endpoint=f"{MOBILE}:4000")
+    lab.up("base", "mobile")
+    lab.serve()
+    assert lab.echo(1_000) == "{'same': 1}\n"
+    relay.send_signal(signal.SIGUSR1)
+    assert lab.echo(1_000, timeout=8) == "{'same': 1}\n"
+    mobile, base = lab.status("mobile"), lab.status("base")
+    assert (mobile["connections_passed"], base["connections_begun"]) == (1, 2)
+    assert [row for row in base["connections"] if not row["stands"]] == []
+
+
 def test_connections_may_finish_after_sigterm(lab):
     lab.up("base", "mobile")
     lab.serve()

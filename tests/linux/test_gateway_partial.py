@@ -1,13 +1,13 @@
 """Programs that can do without some of their data, by the local socket of a running `airwattd gateway`: Python, C, the
-example of the documentation."""
+example of the documentation; and the unit that lets the daemon create that socket."""
 
 import subprocess
 import sys
 
 import pytest
-from lab import ROOT, call, missing
+from lab import DAEMON, ROOT, call, check_exposure, missing
 
-from gateway_lab import MOBILE, SERVER, Lab
+from gateway_lab import KEYS, MOBILE, SERVER, Lab
 
 REASON = missing()
 pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
@@ -92,3 +92,16 @@ def test_the_example_shows_a_picture_with_gaps(lab):
     assert file.read_bytes().startswith(b"\x89PNG")
     refused = lab.run("mobile", *words, 5001, check=False)
     assert (refused.returncode, refused.stderr) == (1, "refused\n")
+
+
+def test_the_unit_is_hardened_and_may_create_the_socket(tmp_path):
+    configuration = tmp_path / "gateway.toml"
+    text = call(DAEMON, "gateway", "example", "mobile").stdout.replace("# local =", "local =")
+    for name, key in (("MOBILE_PRIVATE_KEY", KEYS["mobile"][0]), ("BASE_PUBLIC_KEY", KEYS["base"][1])):
+        text = text.replace(name, key)
+    configuration.write_text(text)
+    configuration.chmod(0o600)
+    unit = tmp_path / "airwatt-gateway.service"
+    unit.write_text(call(DAEMON, "gateway", "unit", configuration).stdout)
+    assert "ReadWritePaths=/run\n" in unit.read_text()
+    check_exposure(unit)

@@ -112,11 +112,15 @@ def test_the_package_installs_runs_is_removed_and_purged(package, root, inside):
     for shell in ("bash-completion/completions", "fish/vendor_completions.d"):
         assert list((root / "usr/share" / shell).glob("airwattd*"))
     units = {path.name for path in (root / "usr/lib/systemd/system").glob("airwattd*")}
-    assert {"airwattd-cc@.service", "airwattd-tunnel@.service"} <= units
+    assert {"airwattd-cc@.service", "airwattd-gateway@.service", "airwattd-tunnel@.service"} <= units
     assert not list((root / "etc/systemd").rglob("airwattd*")), "a unit is enabled"
     assert list((root / "usr/lib/NetworkManager/conf.d").glob("*airwatt*"))
     tunnel = (root / "usr/lib/systemd/system/airwattd-tunnel@.service").read_text()
     assert "ExecStart=/usr/bin/airwattd tunnel up /etc/airwatt/%i.toml" in tunnel
+    gateway = (root / "usr/lib/systemd/system/airwattd-gateway@.service").read_text()
+    assert "ExecStart=/usr/bin/airwattd gateway up /etc/airwatt/gateway-%i.toml" in gateway
+    assert "NAME" not in gateway
+    assert "ReadWritePaths=/run\n" in gateway
 
     key = root / "etc/airwatt/key.toml"
     key.write_text("# a configuration\n")

@@ -73,6 +73,8 @@ pub enum Term {
     NotForThisHost,
     /// Source and destination, with their ports, are in the set with this name, for IPv6 (true) or IPv4.
     InSet(&'static str, bool),
+    /// The same of the other direction: destination and source, with their ports, are in the set.
+    AnswersSet(&'static str, bool),
     /// It is an ICMP error of this type about a segment that answers a flow of the set: what the kernel needs for connections whose
     /// local address is another host's.
     ErrorOf(&'static str, bool, u8),
@@ -103,6 +105,10 @@ impl fmt::Display for Term {
             Self::InSet(set, is_v6) => {
                 let ip = family(*is_v6);
                 write!(out, "{ip} saddr . tcp sport . {ip} daddr . tcp dport @{set}")
+            }
+            Self::AnswersSet(set, is_v6) => {
+                let ip = family(*is_v6);
+                write!(out, "{ip} daddr . tcp dport . {ip} saddr . tcp sport @{set}")
             }
             // The quoted packet's destination, destination port, source and source port.
             Self::ErrorOf(set, false, kind) => {
@@ -153,15 +159,13 @@ impl Term {
                 );
                 compare(&RTN_LOCAL.to_ne_bytes(), false, out);
             }
-            Self::InSet(set, is_v6) => {
+            Self::InSet(set, is_v6) | Self::AnswersSet(set, is_v6) => {
                 let (at, bytes) = if *is_v6 { (8, 16) } else { (12, 4) };
-                let places = [
-                    (NETWORK_HEADER, at, bytes),
-                    (TRANSPORT_HEADER, 0, 2),
-                    (NETWORK_HEADER, at + bytes, bytes),
-                    (TRANSPORT_HEADER, 2, 2),
-                ];
-                look_up(places, set, out);
+                let source = [(NETWORK_HEADER, at, bytes), (TRANSPORT_HEADER, 0, 2)];
+                let destination = [(NETWORK_HEADER, at + bytes, bytes), (TRANSPORT_HEADER, 2, 2)];
+                let is_answer = matches!(self, Self::AnswersSet(..));
+                let ([a, b], [c, d]) = if is_answer { (destination, source) } else { (source, destination) };
+                look_up([a, b, c, d], set, out);
             }
             Self::ErrorOf(set, is_v6, kind) => {
                 // The quoted packet follows the 8 bytes of the message's own header.

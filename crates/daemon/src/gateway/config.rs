@@ -332,6 +332,11 @@ impl Config {
         self.peer.iter().position(|peer| peer.has(addresses.receiver().ip))
     }
 
+    /// At a base station: the peer that opens this connection itself.
+    pub(super) fn mobile_of(&self, addresses: Addresses) -> Option<usize> {
+        self.peer.iter().position(|peer| self.is_base() && peer.has(addresses.sender().ip))
+    }
+
     /// Whether the peer may open this connection: a mobile from its addresses, a base station to this host's.
     pub(super) fn permits(&self, peer: usize, addresses: Addresses) -> bool {
         if self.is_base() {

@@ -122,9 +122,13 @@ impl GatewayHost {
                 Err(error) => return Err(Error::new("TUN device", error)),
             };
             let Some(opening) = Opening::parse(&self.buffer[..length]) else { continue };
-            match self.config.peer_of(opening.addresses()) {
-                Some(peer) => inputs.push(Input::Proxy(In::Opening(peer, opening))),
-                None => self.send_packet(opening.addresses().receiver().ip, opening.packet()),
+            let addresses = opening.addresses();
+            if let Some(peer) = self.config.peer_of(addresses) {
+                inputs.push(Input::Proxy(In::Opening(peer, opening)));
+            } else if let Some(peer) = self.config.mobile_of(addresses) {
+                inputs.push(Input::Proxy(In::PlainOpening(peer, opening)));
+            } else {
+                self.send_packet(addresses.receiver().ip, opening.packet());
             }
         }
         Ok(())
@@ -238,7 +242,10 @@ impl GatewayHost {
                     self.packet_failures += 1;
                 }
             }
-            Out::Pass(opening) => self.send_packet(opening.addresses().receiver().ip, opening.packet()),
+            Out::Pass(opening) => {
+                self.parts.sockets.release(opening.addresses());
+                self.send_packet(opening.addresses().receiver().ip, opening.packet());
+            }
             Out::Refuse(opening) => self.send_packet(opening.addresses().sender().ip, &opening.reset()),
             Out::Unreachable(opening) => {
                 self.send_packet(opening.addresses().sender().ip, &opening.unreachable());

@@ -31,7 +31,8 @@ const PRIORITY_RELAYED: u32 = 32_763;
 /// The table of rules. `device` is the index of the TUN device, and `listeners` the addresses of the transparent sockets.
 ///
 /// A SYN is led to the device, wherever it comes from, and one from the device to a listener. Further segments of relayed
-/// connections are delivered to this host; everything else goes its way.
+/// connections are delivered to this host; everything else goes its way. A SYN of a mobile with the addresses of a relayed
+/// connection is led to the device as well: the mobile has fallen back to plain TCP.
 pub(super) fn table(config: &Config, device: u32, listeners: &[SocketAddr]) -> Contents {
     let [opening, relayed, own] = config.marks();
     let mut arriving = Vec::new();
@@ -52,6 +53,10 @@ pub(super) fn table(config: &Config, device: u32, listeners: &[SocketAddr]) -> C
             if is_source { Term::Source(address, length) } else { Term::Destination(address, length) };
         vec![Term::Tcp, Term::Opens, place, Term::NotForThisHost, Term::SetMark(opening), Term::Accept]
     };
+    let plain_openings = |is_v6: &bool| {
+        let again = Term::AnswersSet(SETS[usize::from(*is_v6)], *is_v6);
+        vec![Term::Family(*is_v6), Term::Tcp, Term::Opens, again, Term::SetMark(opening), Term::Accept]
+    };
     let relayed_flows = |is_v6: &bool| {
         let set = SETS[usize::from(*is_v6)];
         vec![Term::Family(*is_v6), Term::Tcp, Term::InSet(set, *is_v6), Term::SetMark(relayed), Term::Accept]
@@ -68,6 +73,7 @@ pub(super) fn table(config: &Config, device: u32, listeners: &[SocketAddr]) -> C
     let versions = config.versions();
     let mut leaving = vec![vec![Term::Mark(own), Term::Accept]];
     if config.is_base() {
+        arriving.extend(versions.iter().map(plain_openings));
         arriving.extend(config.prefixes().map(|prefix| for_device(prefix, false)));
         arriving.extend(versions.iter().flat_map(errors_of));
         leaving.extend(versions.iter().flat_map(errors_of));

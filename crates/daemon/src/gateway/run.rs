@@ -214,6 +214,11 @@ pub(super) fn unit(file: &Path) -> Result<(), Failure> {
         families: &["AF_INET", "AF_INET6"],
         devices: &["/dev/net/tun"],
     };
-    output::print(&unit.text());
+    // The folder of the socket of programs.
+    let writable = config.local.as_deref().and_then(Path::parent);
+    let writable = writable.map(|folder| format!("ReadWritePaths={}", folder.display()));
+    let mut more = vec!["UMask=0077", "PrivateMounts=yes", "SystemCallFilter=~@privileged"];
+    more.extend(writable.as_deref());
+    output::print(&unit.text_with(&more));
     Ok(())
 }

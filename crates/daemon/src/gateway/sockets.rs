@@ -313,6 +313,16 @@ impl Sockets {
         }
     }
 
+    /// The connection goes as plain TCP: segments of a predecessor with its addresses are led here no longer.
+    pub(super) fn release(&mut self, addresses: Addresses) {
+        let (from, to) = (socket_address(addresses.sender()), socket_address(addresses.receiver()));
+        for flow in [(from, to), (to, from)] {
+            if self.leaving.remove(&flow).is_some() {
+                let _ = self.table.remove(&[flow]);
+            }
+        }
+    }
+
     /// Forgets the flows of connections that ended some time ago.
     pub(super) fn forget_flows(&mut self, now: Instant) {
         let is_over = |(_, until): &(&Flow, &Instant)| **until <= now;

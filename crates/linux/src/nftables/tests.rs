@@ -30,6 +30,7 @@ fn the_text_is_that_of_nft() {
             rules: vec![
                 vec![Term::Tcp, Term::Opens, Term::Destination([10, 0, 0, 0].into(), 8), Term::SetMark(7)],
                 vec![Term::Family(true), Term::InSet("six", true), Term::Accept],
+                vec![Term::AnswersSet("four", false), Term::Accept],
             ],
         }],
     };
@@ -39,5 +40,6 @@ fn the_text_is_that_of_nft() {
         text.contains("tcp flags & (fin|syn|rst|ack) == syn ip daddr 10.0.0.0/8 meta mark set 7"),
         "{text}"
     );
+    assert!(text.contains("ip daddr . tcp dport . ip saddr . tcp sport @four accept"), "{text}");
     assert!(text.contains("ip6 saddr . tcp sport . ip6 daddr . tcp dport @six accept"), "{text}");
 }

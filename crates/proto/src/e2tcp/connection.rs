@@ -249,6 +249,12 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.sender.rtt.rto()
     }
 
+    /// When the connection began to linger, or last repeated an acknowledgement while it did.
+    pub(super) fn lingers_since(&self) -> Option<Instant> {
+        let until = self.poll_timeout().filter(|_| self.state == State::Linger)?.at;
+        Some(Instant::ZERO + until.saturating_since(Instant::ZERO).saturating_sub(self.config.linger))
+    }
+
     /// Bytes written and not yet acknowledged.
     pub fn unacknowledged_bytes(&self) -> u64 {
         self.sender.unacknowledged()

@@ -7,7 +7,10 @@
 //! same time, the identifier of the lower endpoint is used.
 //!
 //! The 257th connection is refused: on the opening side by [`TableOutput::Refused`] before a packet is sent, on the
-//! other side by a reset. A closed connection keeps its identifier while it lingers ([`super::E2tcpConfig::linger`]).
+//! other side by a reset. A closed connection keeps its identifier while it lingers ([`super::E2tcpConfig::linger`]), unless
+//! another needs it: the one that has lingered longest gives its identifier up once it has lingered for its timeout, in which
+//! the peer would have repeated a FIN whose acknowledgement was lost. A packet that comes later all the same is none of the new
+//! connection's: its SYN carries addresses, and its sequence numbers are others.
 //!
 //! A packet with addresses is matched by them alone, one without by its identifier. A packet without addresses and with
 //! an unknown identifier is dropped without an answer. A SYN with another sequence number for an established connection
@@ -131,9 +134,27 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
         self.slots.values().filter(|slot| slot.connection.state() != State::Closed).count()
     }
 
-    /// Whether every identifier is in use.
-    pub fn is_full(&self) -> bool {
-        self.in_use() == IDENTIFIERS
+    /// Whether every identifier is in use, and none can be given up.
+    pub fn is_full(&self, now: Instant) -> bool {
+        self.in_use() == IDENTIFIERS && self.longest_lingering(now).is_none()
+    }
+
+    /// The connection that has lingered longest, if that was long enough.
+    fn longest_lingering(&self, now: Instant) -> Option<ConnectionKey> {
+        let since = |slot: &Slot<S, R>| slot.connection.lingers_since();
+        let lingering = self.slots.iter().filter_map(|(key, slot)| Some((since(slot)?, *key)));
+        let (since, key) = lingering.min()?;
+        let rto = self.slots.get(&key)?.connection.rto();
+        (now >= since.saturating_add(rto)).then_some(key)
+    }
+
+    /// Frees an identifier if all are in use and one can be given up.
+    fn make_room(&mut self, now: Instant) {
+        if self.lowest_free().is_none()
+            && let Some(key) = self.longest_lingering(now)
+        {
+            self.end(key);
+        }
     }
 
     /// The connection to which a packet of the peer belongs: by its addresses if it carries them, otherwise by its identifier.
@@ -261,6 +282,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
             self.outputs.push_back(TableOutput::Refused(addresses, Refusal::InUse));
             return;
         }
+        self.make_room(now);
         let Some(id) = self.lowest_free() else {
             self.outputs.push_back(TableOutput::Refused(addresses, Refusal::Full));
             return;
@@ -388,6 +410,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
 
     /// Selects the identifier for a connection for which the peer proposes `proposed`.
     fn identifier_for(&mut self, proposed: u8, addresses: Addresses, now: Instant) -> IdentifierChoice {
+        self.make_room(now);
         let Some(holder) = self.identifiers[usize::from(proposed)] else {
             return IdentifierChoice::Take(proposed);
         };

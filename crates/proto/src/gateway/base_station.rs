@@ -230,7 +230,7 @@ where
 
     /// Adds a connection whose opening by `side` is held, if the limits permit.
     fn add(&mut self, addresses: Addresses, side: Side, now: Instant) -> bool {
-        let full = self.tables.get(&addresses.sender().ip).is_some_and(|table| table.is_full());
+        let full = self.tables.get(&addresses.sender().ip).is_some_and(|table| table.is_full(now));
         if full || self.half_open >= self.config.half_open {
             self.counters.over_limit += 1;
             return false;

@@ -6,6 +6,7 @@
 //! 0x81 | addresses and ports                       the receiver of this opening cannot be reached
 //! 0x82 | addresses and ports                       this opening is not relayed; it may go as plain TCP
 //! 0x83                                             this end is there
+//! 0x84 | addresses and ports                       this opening went as plain TCP after all
 //! ```
 //! The first byte of an E2TCP packet has none of these values: with the bit for IPv6 alone, without addresses, it is reserved.
 //! Addresses and ports are as in E2TCP's header: sender, receiver, ports; the length says which IP version they are of.
@@ -18,6 +19,7 @@ const STARTED: u8 = 0x80;
 const UNREACHABLE: u8 = 0x81;
 const DECLINED: u8 = 0x82;
 const PRESENT: u8 = 0x83;
+const WITHDRAWN: u8 = 0x84;
 
 /// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +39,8 @@ pub enum Message {
     Declined(Addresses),
     /// The sender is there, and has nothing to say yet.
     Present,
+    /// The sender of this message opened the connection and did not wait any longer: it went as plain TCP.
+    Withdrawn(Addresses),
 }
 
 impl Message {
@@ -56,6 +60,7 @@ impl Message {
             Self::Unreachable(addresses) => push_addresses(UNREACHABLE, *addresses, &mut bytes),
             Self::Declined(addresses) => push_addresses(DECLINED, *addresses, &mut bytes),
             Self::Present => bytes.push(PRESENT),
+            Self::Withdrawn(addresses) => push_addresses(WITHDRAWN, *addresses, &mut bytes),
         }
         bytes
     }
@@ -75,6 +80,7 @@ impl Message {
             }
             UNREACHABLE => Self::Unreachable(read_addresses(rest)?),
             DECLINED => Self::Declined(read_addresses(rest)?),
+            WITHDRAWN => Self::Withdrawn(read_addresses(rest)?),
             PRESENT => rest.is_empty().then_some(Self::Present)?,
             _ => {
                 let (header, addresses, payload) = Header::decode(bytes).ok()?;

@@ -11,7 +11,9 @@
 //!
 //! * **Opening.** A SYN of the kernel's side is held ([`Opening`]) until the other end has connected, and then admitted, refused,
 //!   reported unreachable, or left unanswered, as the host beyond did. An opening that the other end declines, or does not answer
-//!   to for a time ([`SplitProxyConfig::fallback`]), goes as plain TCP, and so does everything while an end drains.
+//!   to for a time ([`SplitProxyConfig::fallback`]), goes as plain TCP, and so does everything while an end drains. The other end
+//!   may have connected by then, with the same addresses and ports, and gives that connection up: when it is told so, or when it
+//!   sees the plain SYN itself, whichever comes through first.
 //! * **Who may open.** The host refuses what a peer may not open ([`ConnectFailure::Declined`]), before it connects.
 //! * **Bounds.** A connection holds at most `buffer` bytes in each direction, half at either leg; half-open connections, and
 //!   those of a peer (256, identifiers have a byte), are limited. Beyond the limits connections go as plain TCP.
@@ -126,6 +128,8 @@ pub enum ConnectFailure {
 pub enum SplitProxyInput {
     /// A SYN of the kernel's side for this peer.
     Opening(usize, Opening),
+    /// A SYN on its way from this peer's side as plain TCP, with the addresses of a connection that this end knows or knew.
+    PlainOpening(usize, Opening),
     /// An application opens a connection through this peer by itself, for which it needs no SYN.
     Open(usize, Addresses, Shares),
     /// The connection that was admitted is established.
@@ -685,7 +689,7 @@ impl SplitProxy {
         }
         let state = &self.peers[peer];
         let is_silent = state.silent_since.is_some_and(|since| now.saturating_since(since) < RETRY_SILENT);
-        let is_full = state.table.is_full();
+        let is_full = state.table.is_full(now);
         self.counters.over_limit += u64::from(is_full && !self.is_draining);
         let id = if self.is_draining || is_silent || is_full {
             None
@@ -733,9 +737,21 @@ impl SplitProxy {
                     self.pass(id, now);
                 }
             }
+            Some(Message::Withdrawn(addresses)) => self.withdraw(peer, addresses, now),
             Some(Message::Packet(packet, addresses, payload)) => {
                 self.take_packet(peer, packet, addresses, payload, now);
             }
+        }
+    }
+
+    /// The peer's opening with these addresses went as plain TCP. A connection that stands was not, whatever a SYN says that
+    /// anybody can send.
+    fn withdraw(&mut self, peer: usize, addresses: Addresses, now: Instant) {
+        let Some(id) = self.by_addresses.get(&(peer, addresses)).copied() else { return };
+        let is_opening =
+            |entry: &Entry| matches!(entry.origin, Origin::Peer(_)) && !entry.stands[Side::Wireless as usize];
+        if self.entries.get(&id).is_some_and(is_opening) {
+            self.abort(id, |_| Ending::Unanswered, now);
         }
     }
 
@@ -853,7 +869,9 @@ impl SplitProxy {
             return;
         }
         self.peers[peer].silent_since = Some(now);
+        let addresses = entry.addresses;
         self.pass(id, now);
+        self.transmit(peer, &Message::Withdrawn(addresses), false);
     }
 
     fn abort_all(&mut self, now: Instant) {
@@ -873,6 +891,10 @@ impl Machine for SplitProxy {
     fn handle_input(&mut self, input: Self::Input, now: Instant) {
         match input {
             SplitProxyInput::Opening(peer, opening) => self.open_own(peer, opening, now),
+            SplitProxyInput::PlainOpening(peer, opening) => {
+                self.withdraw(peer, opening.addresses(), now);
+                self.outputs.push_back(SplitProxyOutput::Pass(opening));
+            }
             SplitProxyInput::Open(peer, addresses, shares) => {
                 self.open_for_application(peer, addresses, shares, now);
             }

@@ -141,6 +141,32 @@ fn the_257th_connection_is_refused_on_either_side() {
 }
 
 #[test]
+fn a_connection_that_lingers_gives_its_identifier_up_when_all_are_in_use() {
+    let mut net = Net::new();
+    for port in 0..256 {
+        net.input(A, TableInput::Open(between(port, 80)));
+    }
+    net.run(Instant::ZERO + DELAY * 10);
+    let (ours, theirs) = (net.keys[A][7], net.keys[B][7]);
+    net.input(A, TableInput::Call(ours, Input::Close));
+    net.run(net.now + DELAY * 2);
+    net.input(B, TableInput::Call(theirs, Input::Close));
+    net.run(net.now + DELAY);
+    assert_eq!(net.hosts[A].connection(ours).unwrap().state(), State::Linger);
+    net.input(A, TableInput::Open(between(300, 80)));
+    assert_eq!(net.log.pop().unwrap(), "A refuses: Full", "its acknowledgement may have been lost");
+    let rto = net.hosts[A].connection(ours).unwrap().rto();
+    assert!(rto < E2tcpConfig::default().linger, "{rto:?}");
+    net.run(net.now + rto);
+    net.input(A, TableInput::Open(between(300, 80)));
+    net.run(net.now + DELAY * 3);
+    let key = *net.keys[A].last().unwrap();
+    let connection = net.hosts[A].connection(key).unwrap();
+    assert_eq!((connection.state(), connection.id()), (State::Established, 7));
+    assert!(net.events[A].contains(&(ours, Event::Closed)));
+}
+
+#[test]
 fn an_identifier_in_use_is_answered_with_another() {
     let mut net = Net::new();
     net.input(A, TableInput::Open(between(1, 80)));

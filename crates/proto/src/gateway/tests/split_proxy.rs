@@ -245,6 +245,43 @@ fn without_a_base_station_connections_go_as_plain_tcp() {
     rig.open(3);
 }
 
+/// A mobile that hears nothing, while the base station hears everything and has connected to the server.
+fn fallen_back() -> Rig {
+    let mut rig = Rig::new();
+    rig.input(M, In::Opening(0, opening(1)));
+    rig.run(DELAY * 3 / 2);
+    assert_eq!(rig.served, [0]);
+    rig.path.clear();
+    rig.loss = 1.0;
+    rig.run(Span::from_secs(2));
+    assert_eq!(rig.log, ["Pass", "Reset"], "of the mobile alone: what it told the base station was lost");
+    assert_eq!(rig.ends[B].connections().0, 1);
+    rig.log.clear();
+    rig
+}
+
+#[test]
+fn a_plain_opening_ends_the_connection_that_the_base_station_has_in_its_place() {
+    let mut rig = fallen_back();
+    rig.input(B, In::PlainOpening(0, opening(1)));
+    assert_eq!(rig.log, ["Reset", "Pass"], "the server has to forget the first before the second comes");
+    assert_eq!(rig.ends[B].connections(), (0, 0));
+}
+
+#[test]
+fn a_withdrawn_opening_ends_at_the_base_station_and_one_that_stands_does_not() {
+    let mut rig = fallen_back();
+    let message = Message::Withdrawn(opening(1).addresses()).encode();
+    rig.input(B, In::Message(0, message.clone()));
+    assert_eq!((rig.log.as_slice(), rig.ends[B].connections()), (&["Reset".to_owned()][..], (0, 0)));
+    let mut rig = Rig::new();
+    rig.open(1);
+    rig.input(B, In::PlainOpening(0, opening(1)));
+    rig.input(B, In::Message(0, message));
+    assert_eq!(rig.ends[B].connections(), (1, 0), "anybody can send a SYN");
+    assert_eq!(rig.log, ["Pass"]);
+}
+
 #[test]
 fn limits_pass_connections_on() {
     let mut rig = Rig::new();
@@ -315,6 +352,7 @@ fn a_message_has_one_meaning() {
         Message::Unreachable(addresses),
         Message::Declined(addresses.swapped()),
         Message::Present,
+        Message::Withdrawn(addresses),
     ];
     for message in messages {
         let bytes = message.encode();
