@@ -105,9 +105,14 @@ impl Period {
         if on { self.tails.map(share) } else { [0.0; 3] }
     }
 
+    /// The share of the time with power save on; `None` before any time has passed.
+    pub(super) fn power_save_share(&self) -> Option<f64> {
+        (self.elapsed > 0).then(|| self.saves as f64 / self.elapsed as f64)
+    }
+
     pub(super) fn row(&self, radio: Option<&Radio>, beacons: Span, stays_awake: bool) -> PeriodRow {
         let asleep = if stays_awake { [0.0; 3] } else { self.asleep() };
-        let saves = self.saves as f64 / self.elapsed.max(1) as f64;
+        let saves = self.power_save_share().unwrap_or(0.0);
         let known = self.elapsed > 0;
         PeriodRow {
             elapsed_s: self.elapsed as f64 * 1e-9,

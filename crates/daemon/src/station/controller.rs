@@ -45,8 +45,11 @@ pub(super) enum Input {
     Associated(PowerSaveConfig, Span),
     /// The interface is not connected, or is gone.
     Left,
-    /// The interface has come back, and its power save is on or off.
+    /// Power save is on or off for another reason than this controller: the interface has come back, or a measurement has
+    /// switched it.
     Found(bool),
+    /// A measurement lets the policy act from now on, or only observe.
+    Act(bool),
 }
 
 /// What goes out.
@@ -347,6 +350,8 @@ impl Machine for Controller {
             Input::Associated(policy, listening_interval) => self.associated(policy, listening_interval, now),
             Input::Left => self.left(),
             Input::Found(on) => self.radio.on = on,
+            Input::Act(true) => self.enter(State::Acting, now),
+            Input::Act(false) => self.enter(State::Before(Instant::FOREVER), now),
         }
     }
 

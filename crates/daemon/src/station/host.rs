@@ -53,7 +53,7 @@ pub(super) struct StationHost {
     /// The setting as it was found.
     pub(super) found: bool,
     /// The setting as it is, as far as this daemon knows.
-    on: bool,
+    pub(super) on: bool,
     pub(super) wireless: Wireless,
     pub(super) events: WirelessEvents,
     pub(super) observer: Observer,
@@ -61,9 +61,9 @@ pub(super) struct StationHost {
     pub(super) control: Control,
     pub(super) metrics: Option<Metrics>,
     changes: Changes,
-    /// Whether the time of observation is over.
+    /// Whether the time is booked as with the daemon, which it is since the end of the observation.
     has_acted: bool,
-    association: Option<Association>,
+    pub(super) association: Option<Association>,
     arrivals: Arrivals,
     pub(super) book: Book,
     clock: Clock,
@@ -83,7 +83,7 @@ pub(super) struct StationHost {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Asked {
+pub(super) struct Asked {
     control: bool,
     metrics: bool,
     reload: bool,
@@ -180,13 +180,13 @@ impl StationHost {
     }
 
     /// Books the time until now.
-    fn keep_book(&mut self, now: Instant) -> Result<(), Error> {
+    pub(super) fn keep_book(&mut self, now: Instant) -> Result<(), Error> {
         let totals = self.observer.totals().map_err(|failure| as_error(&failure))?;
         self.book.advance(totals, now);
         Ok(())
     }
 
-    fn switch(&mut self, on: bool, now: Instant) -> Result<(), Error> {
+    pub(super) fn switch(&mut self, on: bool, now: Instant) -> Result<(), Error> {
         let Some(index) = self.index else { return Ok(()) };
         match self.wireless.set_power_save(index, on) {
             Ok(()) => {
@@ -452,6 +452,31 @@ impl StationHost {
         Ok(())
     }
 
+    /// Brings the controller up to date with what has happened, and the program in the kernel with the controller. Returns what
+    /// was asked of the daemon meanwhile.
+    pub(super) fn follow(&mut self, machine: &mut Controller, now: Instant) -> Result<Asked, Error> {
+        let asked = std::mem::take(&mut self.asked);
+        if asked.reload {
+            self.asked.reload = true;
+            self.reload();
+        }
+        if asked.look || self.asked.look {
+            self.look(machine, now)?;
+            self.asked = Asked::default();
+        }
+        self.drain(machine, now)?;
+        while !self.pending.is_empty() {
+            for input in std::mem::take(&mut self.pending) {
+                machine.handle_input(input, now);
+                self.drain(machine, now)?;
+            }
+        }
+        self.activity = None;
+        self.observer.want(|flow| machine.class(flow)).map_err(|failure| as_error(&failure))?;
+        self.arm(machine)?;
+        Ok(asked)
+    }
+
     fn answer(&mut self, machine: &Controller, now: Instant, asked: Asked) -> Result<(), Error> {
         let document = self.document(machine, now)?;
         if asked.metrics {
@@ -516,13 +541,16 @@ impl Host<Controller> for StationHost {
             Output::ReadSetting => self.read_setting(now)?,
             Output::Changed(state) => {
                 self.keep_book(now)?;
-                if state == State::Acting {
-                    self.has_acted = true;
-                    // Packets of the time before are nobody's business now.
-                    drop(self.read_flows()?);
-                }
-                if let State::Aside(_) = state {
-                    warn!("another program sets power save again and again; it has it for ten minutes");
+                match state {
+                    State::Before(_) => self.has_acted = false,
+                    State::Acting => {
+                        self.has_acted = true;
+                        // Packets of the time before are nobody's business now.
+                        drop(self.read_flows()?);
+                    }
+                    State::Aside(_) => {
+                        warn!("another program sets power save again and again; it has it for ten minutes");
+                    }
                 }
                 self.book.set(self.on, self.has_acted);
                 service::ready(&format!("{}: {}", self.name, state.name()));
@@ -532,25 +560,7 @@ impl Host<Controller> for StationHost {
     }
 
     fn settle(&mut self, machine: &mut Controller, now: Instant) -> Result<(), Error> {
-        let asked = std::mem::take(&mut self.asked);
-        if asked.reload {
-            self.asked.reload = true;
-            self.reload();
-        }
-        if asked.look || self.asked.look {
-            self.look(machine, now)?;
-            self.asked = Asked::default();
-        }
-        self.drain(machine, now)?;
-        while !self.pending.is_empty() {
-            for input in std::mem::take(&mut self.pending) {
-                machine.handle_input(input, now);
-                self.drain(machine, now)?;
-            }
-        }
-        self.activity = None;
-        self.observer.want(|flow| machine.class(flow)).map_err(|failure| as_error(&failure))?;
-        self.arm(machine)?;
+        let asked = self.follow(machine, now)?;
         if asked.control || asked.metrics {
             self.answer(machine, now, asked)?;
         }

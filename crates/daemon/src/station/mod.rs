@@ -2,7 +2,7 @@
 //!
 //! `run`, the default, is the daemon (`run`, `controller`, `host`, `observer`): a policy of `airwatt_proto::powersave` over the
 //! driver's power save. `status` and `report` prove what it brings (`book`, `doze`, `show`), `off` ends it for good. `doctor` says
-//! what is known of the interface without changing anything. `measure` switches power save on and off in
+//! what is known of the interface without changing anything. `measure` has power save off, on, and under the daemon's policy in
 //! blocks of random order, sends probes meanwhile, and says with confidence intervals how long answers take under each;
 //! `reflect`, on a wired host, answers its probes late, so that they meet a radio that sleeps.
 //!
@@ -26,6 +26,7 @@ mod state;
 mod wifi;
 
 use std::net::{IpAddr, SocketAddr};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use airwatt_base::Span;
@@ -33,7 +34,7 @@ use clap::{Args, Subcommand};
 
 use crate::common::{Foreground, Log};
 use crate::failure::Failure;
-use crate::instance::Instance;
+use crate::instance::{Instance, Started};
 use crate::output;
 
 /// The kind of daemon, in the names of its files.
@@ -46,6 +47,19 @@ const PROGRAM_PATH: &str = "/usr/bin/airwattd";
 /// What runs on an interface.
 fn instance(name: &str) -> Instance<'_> {
     Instance { kind: KIND, program: "airwattd station", name }
+}
+
+/// Starts the daemon or a measurement on an interface, which is refused while another one has it.
+fn start(name: &str) -> Result<Started, Failure> {
+    let instance = instance(name);
+    instance.start(&["station", "guard", "--interface", name]).map_err(|failure| {
+        if UnixStream::connect(instance.control_socket()).is_err() {
+            return failure;
+        }
+        Failure::Failed(format!(
+            "{name}: the station daemon or a measurement already runs there; hint: end it first (systemctl stop airwattd-station, or Ctrl-C)"
+        ))
+    })
 }
 
 fn on_or_off(on: bool) -> &'static str {
@@ -84,7 +98,7 @@ enum Command {
     Unit,
     /// Say what the Wi-Fi interface and its driver can do, and who else sets power save; nothing is changed
     Doctor(Doctor),
-    /// Measure the delay with power save off and on, in turns; power save is restored afterwards
+    /// Measure the delay with power save off, on and under airwatt, in turns; power save is restored afterwards
     Measure(Measure),
     /// Answer probes of `measure` after a random time; for a wired host in the same network
     Reflect(Reflect),
@@ -147,7 +161,7 @@ struct Measure {
     /// How long to measure
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1440))]
     minutes: u64,
-    /// Seconds between two switches of power save
+    /// Seconds for which a setting lasts at a time
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(5..=600))]
     block_seconds: u64,
     /// Where `airwattd station reflect` runs: a host that is connected by cable to the access point

@@ -20,15 +20,15 @@ use super::config::Config;
 use super::controller::Controller;
 use super::host::{CONTROL, GUARDIAN, METRICS, OBSERVER, Parts, SIGNALS, StationHost, WIRELESS};
 use super::observer::Observer;
-use super::{Interface, KIND, Run, drivers, instance, on_or_off, state, wifi};
+use super::{Interface, KIND, Run, drivers, instance, on_or_off, start, state, wifi};
 use crate::failure::Failure;
 use crate::instance::Started;
 use crate::{host, output};
 
 /// Time for which `off` waits for the end of a daemon.
 const END_PATIENCE: Span = Span::from_secs(5);
-/// What the daemon needs for as long as it runs: the setting, the packet socket, and the maps of its program.
-const NEEDS: [Capability; 3] = [Capability::NetAdmin, Capability::NetRaw, Capability::Bpf];
+/// What the daemon and a measurement need for as long as they run: the setting, the packet socket, and the maps of its program.
+pub(super) const NEEDS: [Capability; 3] = [Capability::NetAdmin, Capability::NetRaw, Capability::Bpf];
 
 /// `airwattd station`.
 pub(super) fn run(options: &Run) -> Result<(), Failure> {
@@ -63,8 +63,7 @@ pub(super) fn run(options: &Run) -> Result<(), Failure> {
     }
     host::need(&NEEDS)?;
     let signals = Signals::take()?;
-    let Started { control, guardian, mut changes } =
-        instance(&name).start(&["station", "guard", "--interface", &name])?;
+    let Started { control, guardian, mut changes } = start(&name)?;
     let found = wireless.power_save(interface.index).map_err(|error| no_power_save(&name, &error))?;
     changes.make(Change::PowerSave { interface: name.clone(), before: found })?;
     let tried = try_driver(&mut wireless, interface.index, found, &name);

@@ -1,10 +1,12 @@
-//! `measure`: the delay of answers with power save off and on, in turns on the running machine.
+//! `measure`: the delay of answers with power save off, on, and under the daemon's policy, in turns on the running machine.
 //!
-//! `schedule` says when to switch and when to probe, `statistics` what the delays mean; this is their host. Power save is
-//! restored at the end, at SIGTERM, and by the guardian after SIGKILL.
+//! `schedule` says whose block it is and when to probe, `turns` lets the daemon's controller act in its own blocks, and
+//! `statistics` says what the delays mean. This is their host; what the controller asks for is done by the daemon's. Power save
+//! is restored at the end, at SIGTERM, and by the guardian after SIGKILL.
 
 mod schedule;
 mod statistics;
+mod turns;
 
 use std::fmt::Write as _;
 use std::io::ErrorKind;
@@ -12,32 +14,37 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use airwatt_base::Instant;
 use airwatt_base::units::Span;
-use airwatt_linux::capability::{self, Capability};
+use airwatt_base::{Instant, Machine as _};
+use airwatt_linux::capability;
 use airwatt_linux::changes::Change;
 use airwatt_linux::driver::{self, Host};
 use airwatt_linux::event_loop::{EventLoop, Interest, Ready, Token};
 use airwatt_linux::guardian::Guardian;
-use airwatt_linux::signals::{Signal, Signals};
-use airwatt_linux::wireless::{Association, Wireless, WirelessInterface};
+use airwatt_linux::signals::Signals;
+use airwatt_linux::wireless::{Association, WirelessInterface};
 use airwatt_linux::{Error, link, route};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use serde::Serialize;
 use tracing::{debug, info};
 
-use self::schedule::{Input, Output, Schedule};
+use self::schedule::{Schedule, Setting};
 use self::statistics::{Estimate, Summary};
+use self::turns::{Input, Output, Turns};
+use super::book::Book;
+use super::config::Config;
 use super::doze::Doze;
+use super::host::{GUARDIAN, OBSERVER, Parts, SIGNALS, StationHost, WIRELESS};
+use super::observer::Observer;
 use super::probe::{self, Probe};
-use super::{BEACON_INTERVAL, Measure, instance, on_or_off, wifi};
+use super::run::NEEDS;
+use super::{BEACON_INTERVAL, Measure, on_or_off, start, wifi};
 use crate::failure::Failure;
-use crate::instance::{self, Started};
+use crate::instance::Started;
 use crate::{host, output};
 
-const SOCKET: Token = Token(0);
-const SIGNALS: Token = Token(1);
-const GUARDIAN: Token = Token(2);
+/// A source of the event loop beside those of the daemon.
+const PROBES: Token = Token(6);
 
 /// What a measurement found.
 #[derive(Clone, Debug, Serialize)]
@@ -55,7 +62,7 @@ struct Document {
     reflector: bool,
     /// Whether it ran to its end.
     complete: bool,
-    settings: [Summary; 2],
+    settings: [Summary; 3],
     radio: Doze,
 }
 
@@ -132,63 +139,71 @@ impl Prober {
 }
 
 struct MeasureHost {
-    wireless: Wireless,
-    interface: WirelessInterface,
+    /// The daemon's host, which has the interface and does what the controller asks for.
+    station: StationHost,
     prober: Prober,
-    signals: Signals,
     nonce: u64,
     complete: bool,
-    switched: bool,
+    begun: bool,
 }
 
-impl Host<Schedule> for MeasureHost {
-    fn receive(&mut self, ready: Ready, inputs: &mut Vec<Input>) -> Result<ControlFlow<()>, Error> {
-        match ready.token {
-            SOCKET => {
-                while let Some(answer) = self.prober.receive() {
-                    inputs.extend(
-                        answer
-                            .filter(|(probe, _)| probe.nonce == self.nonce)
-                            .map(|(probe, waited)| Input::Answer { number: probe.number, waited }),
-                    );
-                }
-                Ok(ControlFlow::Continue(()))
-            }
-            GUARDIAN => Err(Error::other("the guardian", "it has ended; so does this")),
-            _ => {
-                let mut flow = ControlFlow::Continue(());
-                while let Some(signal) = self.signals.next()? {
-                    if signal == Signal::Terminate {
-                        flow = ControlFlow::Break(());
-                    }
-                }
-                Ok(flow)
-            }
+impl MeasureHost {
+    fn begin(&mut self, setting: Setting, now: Instant) -> Result<(), Error> {
+        info!(setting = setting.name(), "block begins");
+        self.begun = true;
+        let on = match setting {
+            Setting::Airwatt => return Ok(()),
+            setting => setting == Setting::On,
+        };
+        self.station.switch(on, now)?;
+        // Delays under another setting than the block's would be booked wrongly.
+        match self.station.on == on {
+            true => Ok(()),
+            false => Err(Error::other(
+                self.station.name.clone(),
+                &format!("power save cannot be switched {}", on_or_off(on)),
+            )),
         }
     }
+}
 
-    fn carry_out(&mut self, output: Output, _: Instant) -> Result<(), Error> {
+impl Host<Turns> for MeasureHost {
+    fn receive(&mut self, ready: Ready, inputs: &mut Vec<Input>) -> Result<ControlFlow<()>, Error> {
+        if ready.token != PROBES {
+            let mut asked = Vec::new();
+            let flow = self.station.receive(ready, &mut asked)?;
+            inputs.extend(asked.into_iter().map(Input::Controller));
+            return Ok(flow);
+        }
+        while let Some(answer) = self.prober.receive() {
+            let own = answer.filter(|(probe, _)| probe.nonce == self.nonce);
+            inputs.extend(own.map(|(probe, waited)| {
+                Input::Schedule(schedule::Input::Answer { number: probe.number, waited })
+            }));
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn carry_out(&mut self, output: Output, now: Instant) -> Result<(), Error> {
         match output {
-            Output::Switch(on) => {
-                self.wireless.set_power_save(self.interface.index, on)?;
-                info!(power_save = on, "block begins");
-                self.switched = true;
-            }
-            Output::Send(number) => {
+            Output::Controller(output) => self.station.carry_out(output, now)?,
+            Output::Schedule(schedule::Output::Begin(setting)) => self.begin(setting, now)?,
+            Output::Schedule(schedule::Output::Send(number)) => {
                 // A probe that cannot be sent, as while the interface roams, is a lost one.
                 if let Err(error) = self.prober.send(Probe { number, nonce: self.nonce }) {
                     debug!(%error, number, "probe not sent");
                 }
             }
-            Output::End => self.complete = true,
+            Output::Schedule(schedule::Output::End) => self.complete = true,
         }
         Ok(())
     }
 
-    fn settle(&mut self, machine: &mut Schedule, now: Instant) -> Result<(), Error> {
-        if std::mem::take(&mut self.switched) {
-            airwatt_base::Machine::handle_input(machine, Input::Switched, now);
+    fn settle(&mut self, machine: &mut Turns, now: Instant) -> Result<(), Error> {
+        if std::mem::take(&mut self.begun) {
+            machine.schedule.handle_input(schedule::Input::Switched, now);
         }
+        self.station.follow(&mut machine.controller, now)?;
         // The driver has nothing to wait for any more; this ends it at once.
         if self.complete {
             return Err(Error::new("the measurement", ErrorKind::Interrupted));
@@ -207,7 +222,7 @@ pub(super) fn entropy() -> u64 {
 /// `airwattd station measure`.
 pub(super) fn measure(options: &Measure) -> Result<(), Failure> {
     let (mut wireless, interface) = wifi::find(&options.interface)?;
-    host::need(&[Capability::NetAdmin, Capability::NetRaw])?;
+    host::need(&NEEDS)?;
     let name = interface.name.clone();
     let association = wireless
         .association(interface.index)?
@@ -215,33 +230,47 @@ pub(super) fn measure(options: &Measure) -> Result<(), Failure> {
     options.log.start()?;
     let (prober, probes_to) = prober(options, &interface)?;
     let signals = Signals::take()?;
-    let Started { control: _control, guardian, mut changes } =
-        instance(&name).start(&["station", "guard", "--interface", &name])?;
-    let before = wireless.power_save(interface.index)?;
-    changes.make(Change::PowerSave { interface: name.clone(), before })?;
-    capability::keep_only(&[Capability::NetAdmin], None)?;
-    let seconds = options.minutes * 60;
-    let mut schedule =
-        Schedule::new(Span::from_secs(seconds), Span::from_secs(options.block_seconds), entropy());
+    let Started { control, guardian, mut changes } = start(&name)?;
+    let found = wireless.power_save(interface.index)?;
+    changes.make(Change::PowerSave { interface: name.clone(), before: found })?;
+    let mut events = EventLoop::new()?;
+    let clock = events.clock();
+    let mut observer = Observer::load(clock)?;
+    observer.attach(interface.index)?;
+    capability::keep_only(&NEEDS, None)?;
+    let (config, index) = (Config::default(), interface.index);
+    let (file, metrics) = (None, None);
+    let parts = Parts {
+        config,
+        file,
+        name,
+        index,
+        found,
+        wireless,
+        observer,
+        signals,
+        control,
+        metrics,
+        changes,
+        clock,
+    };
+    let station = StationHost::new(parts, Book::new(Default::default(), clock.now(), found))?;
+    let mut host = MeasureHost { station, prober, nonce: entropy(), complete: false, begun: false };
+    let length = Span::from_secs(options.minutes * 60);
+    let schedule = Schedule::new(length, Span::from_secs(options.block_seconds), entropy());
     output::progress(&format!(
-        "{name}: power save is {} and is switched every {} s for {:.0} s; probes to {probes_to}",
-        on_or_off(before),
+        "{}: power save is {} now; off, on and airwatt take turns of {} s for {:.0} s; probes to {probes_to}",
+        host.station.name,
+        on_or_off(found),
         options.block_seconds,
         schedule.length().as_secs_f64(),
     ));
-    let mut host = MeasureHost {
-        wireless,
-        interface,
-        prober,
-        signals,
-        nonce: entropy(),
-        complete: false,
-        switched: false,
-    };
-    let done = serve(&mut host, &mut schedule, &guardian);
-    instance::undo(&mut changes)?;
+    let mut turns = Turns::new(schedule, found);
+    let done = serve(&mut host, &mut turns, &guardian, &mut events);
+    host.station.keep_book(clock.now())?;
+    host.station.restore()?;
     done?;
-    let document = document(options, &host, &association, &schedule, probes_to);
+    let document = document(options, &host, &association, &turns.schedule, probes_to);
     output::print_document(&document, options.json, table);
     match document.settings.iter().any(|summary| summary.p50.is_none()) {
         true => Err(Failure::Failed(format!("no answer came from {}", document.probes_to))),
@@ -249,12 +278,18 @@ pub(super) fn measure(options: &Measure) -> Result<(), Failure> {
     }
 }
 
-fn serve(host: &mut MeasureHost, schedule: &mut Schedule, guardian: &Guardian) -> Result<(), Failure> {
-    let mut events = EventLoop::new()?;
-    events.add(&host.prober, SOCKET, Interest::Read)?;
-    events.add(&host.signals, SIGNALS, Interest::Read)?;
+fn serve(
+    host: &mut MeasureHost,
+    turns: &mut Turns,
+    guardian: &Guardian,
+    events: &mut EventLoop,
+) -> Result<(), Failure> {
+    events.add(&host.prober, PROBES, Interest::Read)?;
+    events.add(&host.station.observer, OBSERVER, Interest::Read)?;
+    events.add(&host.station.signals, SIGNALS, Interest::Read)?;
+    events.add(&host.station.events, WIRELESS, Interest::Read)?;
     events.add(guardian, GUARDIAN, Interest::Read)?;
-    match driver::run(schedule, host, &mut events) {
+    match driver::run(turns, host, events) {
         Err(_) if host.complete => Ok(()),
         other => Ok(other?),
     }
@@ -306,19 +341,25 @@ fn document(
     schedule: &Schedule,
     probes_to: String,
 ) -> Document {
-    let of = |on: bool| {
-        let samples = schedule.samples().iter().filter(move |sample| sample.power_save == on);
-        Summary::new(on, samples.map(|sample| sample.delay))
-    };
-    let settings = [of(false), of(true)];
+    // The book has the blocks of airwatt apart, as the time with the daemon.
+    let ours = host.station.book.periods[1].power_save_share();
+    let settings = Setting::ALL.map(|setting| {
+        let samples = schedule.samples().iter().filter(move |sample| sample.setting == setting);
+        let share = match setting {
+            Setting::Off => Some(0.0),
+            Setting::On => Some(1.0),
+            Setting::Airwatt => ours,
+        };
+        Summary::new(setting, share, samples.map(|sample| sample.delay))
+    });
     let reflector = options.reflector.is_some();
     let interval = association.beacon_interval.unwrap_or(BEACON_INTERVAL);
     let radio = if reflector { Doze::judge(&settings[0], &settings[1], interval) } else { Doze::Unknown };
     Document {
         schema: 1,
         version: env!("CARGO_PKG_VERSION"),
-        interface: host.interface.name.clone(),
-        driver: wifi::driver(&host.interface.name),
+        interface: host.station.name.clone(),
+        driver: wifi::driver(&host.station.name),
         access_point: Some(association.bssid.to_string()),
         beacon_interval_s: association.beacon_interval.map(Span::as_secs_f64),
         dtim_period: association.dtim_period,
@@ -343,21 +384,24 @@ fn table(document: &Document) -> String {
         }
     };
     line(format!(
-        "\n{:<10} {:>6} {:>5} {:>20} {:>20} {:>13}",
-        "power save", "probes", "lost", "p50 [ms]", "p95 [ms]", "p99 [ms]"
+        "\n{:<7} {:>6} {:>4} {:>6} {:>21} {:>21} {:>8}",
+        "setting", "probes", "lost", "on [%]", "p50 [ms]", "p95 [ms]", "p99 [ms]"
     ));
     for summary in &document.settings {
         line(format!(
-            "{:<10} {:>6} {:>5} {:>20} {:>20} {:>13}",
-            on_or_off(summary.power_save),
+            "{:<7} {:>6} {:>4} {:>6} {:>21} {:>21} {:>8}",
+            summary.setting.name(),
             summary.probes,
             summary.lost,
+            summary.power_save_share.map_or("-".to_owned(), |share| format!("{:.1}", share * 100.0)),
             cell(summary.p50),
             cell(summary.p95),
             summary.p99.map_or("-".to_owned(), |p99| ms(p99.value_s)),
         ));
     }
-    line("in brackets: 95 % confidence intervals; p99 needs 300 probes".to_owned());
+    line("on: share of time with power save on; in brackets: 95 % confidence intervals;".to_owned());
+    line("p99 needs 300 probes. To airwatt the probes are an interactive flow, which keeps".to_owned());
+    line("active mode: without them power save would be on for longer".to_owned());
     line(
         match (document.reflector, document.radio) {
             (false, _) => "whether the radio sleeps: not known without --reflector",

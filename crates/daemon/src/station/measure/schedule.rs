@@ -1,7 +1,7 @@
-//! When power save is switched and when probes are sent: blocks in pairs, off and on, each pair in random order.
+//! When the setting changes and when probes are sent: blocks in threes, one of each setting, each three in random order.
 //!
 //! ```text
-//!   | off            | on             | on             | off            |
+//!   | off            | airwatt        | on             | on             | off            | airwatt        |
 //!   |..p  p  p  p ...|..p  p  p  p ...|
 //!    ^ settle     ^ grace: no probe whose answer would come under the next setting
 //! ```
@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 use airwatt_base::random::Stream;
 use airwatt_base::units::Span;
 use airwatt_base::{Instant, Machine, Timeout};
+use serde::Serialize;
 
 /// After a switch, what was under way under the other setting ends.
 const SETTLE: Span = Span::from_secs(1);
@@ -21,11 +22,34 @@ const GRACE: Span = Span::from_secs(2);
 const INTERVAL: Span = Span::from_secs(1);
 const JITTER: Span = Span::from_millis(200);
 
+/// Who decides about power save during a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Setting {
+    /// Power save is off.
+    Off,
+    /// Power save is on: the driver decides when the radio sleeps.
+    On,
+    /// The policy of the daemon switches power save.
+    Airwatt,
+}
+
+impl Setting {
+    pub(super) const ALL: [Self; 3] = [Self::Off, Self::On, Self::Airwatt];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::On => "on",
+            Self::Airwatt => "airwatt",
+        }
+    }
+}
+
 /// One probe and what came of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sample {
-    /// Whether power save was on.
-    pub(super) power_save: bool,
+    pub(super) setting: Setting,
     /// Time from the probe to its answer, less what the answer waited at the reflector; `None` if none came.
     pub(super) delay: Option<Span>,
 }
@@ -34,14 +58,14 @@ pub(super) struct Sample {
 pub(super) enum Input {
     /// The answer to the probe of this number, which waited for so long at the reflector.
     Answer { number: u32, waited: Span },
-    /// Power save is as the block needs it from now on.
+    /// The setting of the block is in force from now on.
     Switched,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Output {
-    /// Switch power save on or off.
-    Switch(bool),
+    /// A block begins: bring its setting into force.
+    Begin(Setting),
     /// Send the probe of this number.
     Send(u32),
     /// The measurement is complete.
@@ -61,11 +85,11 @@ pub(super) enum Reason {
 #[derive(Clone, Debug)]
 pub(super) struct Schedule {
     /// The settings of the blocks that are to come, in reverse order.
-    blocks: Vec<bool>,
+    blocks: Vec<Setting>,
     block: Span,
     random: Stream,
     /// The setting under way, when its block ends, and when its next probe is due. `None` before the first block.
-    under_way: Option<(bool, Instant, Option<Instant>)>,
+    under_way: Option<(Setting, Instant, Option<Instant>)>,
     began: Instant,
     ended: bool,
     /// Probes without an answer yet: when they were sent.
@@ -79,11 +103,13 @@ impl Schedule {
     /// A measurement of at least `total`, in blocks of `block`.
     pub(super) fn new(total: Span, block: Span, seed: u64) -> Self {
         let mut random = Stream::new(seed, "schedule");
-        let pairs = total.covering(block).div_ceil(2).max(1);
+        let rounds = total.covering(block).div_ceil(Setting::ALL.len() as u64).max(1);
         let mut blocks = Vec::new();
-        for _ in 0..pairs {
-            let first = random.chance(0.5);
-            blocks.extend([first, !first]);
+        for _ in 0..rounds {
+            let mut left = Setting::ALL.to_vec();
+            while !left.is_empty() {
+                blocks.push(left.swap_remove(random.below(left.len() as u32) as usize));
+            }
         }
         Self {
             blocks,
@@ -111,14 +137,14 @@ impl Schedule {
 
     /// Ends the block under way and begins the next one.
     fn next_block(&mut self, now: Instant) {
-        if let Some((power_save, ..)) = self.under_way.take() {
+        if let Some((setting, ..)) = self.under_way.take() {
             let lost = std::mem::take(&mut self.open).into_values();
-            self.samples.extend(lost.map(|_| Sample { power_save, delay: None }));
+            self.samples.extend(lost.map(|_| Sample { setting, delay: None }));
         }
         match self.blocks.pop() {
-            Some(power_save) => {
-                self.under_way = Some((power_save, now.saturating_add(self.block), None));
-                self.outputs.push_back(Output::Switch(power_save));
+            Some(setting) => {
+                self.under_way = Some((setting, now.saturating_add(self.block), None));
+                self.outputs.push_back(Output::Begin(setting));
             }
             None => {
                 self.ended = true;
@@ -141,16 +167,16 @@ impl Machine for Schedule {
     type Reason = Reason;
 
     fn handle_input(&mut self, input: Input, now: Instant) {
-        let Some((power_save, end, _)) = self.under_way else { return };
+        let Some((setting, end, _)) = self.under_way else { return };
         match input {
             Input::Switched => {
                 let first = self.next_probe(now.saturating_add(SETTLE), end);
-                self.under_way = Some((power_save, end, first));
+                self.under_way = Some((setting, end, first));
             }
             Input::Answer { number, waited } => {
                 if let Some(sent) = self.open.remove(&number) {
                     let delay = Some(now.saturating_since(sent).saturating_sub(waited));
-                    self.samples.push(Sample { power_save, delay });
+                    self.samples.push(Sample { setting, delay });
                 }
             }
         }
@@ -161,12 +187,12 @@ impl Machine for Schedule {
             _ if self.ended => {}
             None => self.next_block(now),
             Some((_, end, _)) if end <= now => self.next_block(now),
-            Some((power_save, end, Some(probe))) if probe <= now => {
+            Some((setting, end, Some(probe))) if probe <= now => {
                 self.outputs.push_back(Output::Send(self.sent));
                 self.open.insert(self.sent, now);
                 self.sent += 1;
                 let next = self.next_probe(now.saturating_add(INTERVAL), end);
-                self.under_way = Some((power_save, end, next));
+                self.under_way = Some((setting, end, next));
             }
             Some(_) => {}
         }
@@ -191,16 +217,18 @@ impl Machine for Schedule {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     /// Runs a measurement whose probes are answered after `delay` of their setting, or not at all.
     fn run(
         total: Span,
         block: Span,
-        delay: impl Fn(bool) -> Option<Span>,
+        delay: impl Fn(Setting) -> Option<Span>,
     ) -> (Schedule, Vec<(Instant, Output)>) {
         let mut schedule = Schedule::new(total, block, 1);
-        let (mut log, mut setting) = (Vec::new(), false);
+        let (mut log, mut setting) = (Vec::new(), Setting::Off);
         let mut answers: BTreeMap<Instant, u32> = BTreeMap::new();
         loop {
             let timeout = schedule.poll_timeout().map(|timeout| timeout.at);
@@ -220,8 +248,8 @@ mod tests {
             while let Some(output) = schedule.poll_output() {
                 log.push((now, output));
                 match output {
-                    Output::Switch(on) => {
-                        setting = on;
+                    Output::Begin(begun) => {
+                        setting = begun;
                         schedule.handle_input(Input::Switched, now);
                     }
                     Output::Send(number) => {
@@ -233,37 +261,59 @@ mod tests {
         }
     }
 
+    /// The setting of each block and the time at which it began.
+    fn blocks(log: &[(Instant, Output)]) -> Vec<(Instant, Setting)> {
+        let begun = |(at, output): &(Instant, Output)| match output {
+            Output::Begin(setting) => Some((*at, *setting)),
+            _ => None,
+        };
+        log.iter().filter_map(begun).collect()
+    }
+
     #[test]
-    fn both_settings_get_the_same_time_in_random_order() {
-        let (schedule, log) = run(Span::from_secs(600), Span::from_secs(20), |_| Some(Span::from_millis(1)));
-        let switches: Vec<_> = log
-            .iter()
-            .filter_map(|(at, output)| match output {
-                Output::Switch(on) => Some((*at, *on)),
-                _ => None,
-            })
-            .collect();
-        assert_eq!(switches.len(), 30);
-        assert!(switches.windows(2).all(|pair| pair[1].0.saturating_since(pair[0].0) == Span::from_secs(20)));
-        assert!(switches.chunks(2).all(|pair| pair[0].1 != pair[1].1), "each pair has both");
-        assert!(switches.chunks(2).any(|pair| pair[0].1) && switches.chunks(2).any(|pair| !pair[0].1));
+    fn each_setting_gets_the_same_time() {
+        let (schedule, log) = run(Span::from_secs(900), Span::from_secs(20), |_| Some(Span::from_millis(1)));
+        let begun = blocks(&log);
+        assert_eq!((begun.len(), schedule.length()), (45, Span::from_secs(900)));
+        assert!(begun.windows(2).all(|pair| pair[1].0.saturating_since(pair[0].0) == Span::from_secs(20)));
         assert_eq!(log.last().unwrap().1, Output::End);
-        let of = |on| schedule.samples().iter().filter(|sample| sample.power_save == on).count();
-        // 17 s of each block have probes, 1.1 s apart on average.
-        assert!(
-            (210..=255).contains(&of(true)) && (210..=255).contains(&of(false)),
-            "{} {}",
-            of(true),
-            of(false)
-        );
+        for setting in Setting::ALL {
+            let probes = schedule.samples().iter().filter(|sample| sample.setting == setting).count();
+            // 17 s of each block have probes, 1.1 s apart on average.
+            assert!((210..=255).contains(&probes), "{setting:?}: {probes}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_three_blocks_have_each_setting_once(seed: u64, seconds in 0_u64..2_000, block in 5_u64..600) {
+            let schedule = Schedule::new(Span::from_secs(seconds), Span::from_secs(block), seed);
+            prop_assert_eq!(schedule.blocks.len() % 3, 0);
+            prop_assert!(schedule.length() >= Span::from_secs(seconds.max(1)));
+            for three in schedule.blocks.chunks(3) {
+                prop_assert!(Setting::ALL.iter().all(|setting| three.contains(setting)), "{three:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_orders_within_three_blocks_are_equally_likely() {
+        let mut orders = BTreeMap::new();
+        let schedule = Schedule::new(Span::from_secs(180_000), Span::from_secs(10), 5);
+        for three in schedule.blocks.chunks(3) {
+            *orders.entry(three.iter().map(|setting| setting.name()).collect::<String>()).or_insert(0) += 1;
+        }
+        // 6000 of six orders: 1000 each, with a standard deviation of 29.
+        assert_eq!(orders.len(), 6);
+        assert!(orders.values().all(|count| (850..1_150).contains(count)), "{orders:?}");
     }
 
     #[test]
     fn delays_are_booked_to_their_setting() {
-        let delay = |on| Some(if on { Span::from_millis(60) } else { Span::from_millis(2) });
+        let delay = |setting| Some(Span::from_millis(if setting == Setting::On { 60 } else { 2 }));
         let (schedule, _) = run(Span::from_secs(60), Span::from_secs(10), delay);
         assert!(schedule.samples().len() > 30);
-        assert!(schedule.samples().iter().all(|sample| sample.delay == delay(sample.power_save)));
+        assert!(schedule.samples().iter().all(|sample| sample.delay == delay(sample.setting)));
     }
 
     #[test]

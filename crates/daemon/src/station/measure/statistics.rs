@@ -8,6 +8,7 @@ use airwatt_base::percentile;
 use airwatt_base::units::Span;
 use serde::Serialize;
 
+use super::schedule::Setting;
 use crate::station::doze::Doze;
 
 /// Fewer probes say nothing about the slowest in a hundred.
@@ -26,7 +27,9 @@ pub(super) struct Estimate {
 /// The delays under one setting.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Summary {
-    pub(super) power_save: bool,
+    pub(super) setting: Setting,
+    /// Share of the time of its blocks with power save on; `None` if none of them came.
+    pub(super) power_save_share: Option<f64>,
     pub(super) probes: usize,
     pub(super) lost: usize,
     pub(super) p50: Option<Estimate>,
@@ -37,13 +40,18 @@ pub(super) struct Summary {
 
 impl Summary {
     /// Summarises the probes under one setting; `None` stands for a probe that was lost.
-    pub(super) fn new(power_save: bool, delays: impl Iterator<Item = Option<Span>>) -> Self {
+    pub(super) fn new(
+        setting: Setting,
+        power_save_share: Option<f64>,
+        delays: impl Iterator<Item = Option<Span>>,
+    ) -> Self {
         let delays: Vec<Option<Span>> = delays.collect();
         let mut known: Vec<Span> = delays.iter().flatten().copied().collect();
         known.sort_unstable();
         let p99 = (known.len() >= P99_SAMPLES).then(|| estimate(&known, 99)).flatten();
         Self {
-            power_save,
+            setting,
+            power_save_share,
             probes: delays.len(),
             lost: delays.len() - known.len(),
             p50: estimate(&known, 50),
@@ -90,7 +98,7 @@ mod tests {
     const BEACON: Span = Span::from_micros(102_400);
 
     fn summary(delays_ms: impl Iterator<Item = u64>) -> Summary {
-        Summary::new(true, delays_ms.map(|ms| Some(Span::from_millis(ms))))
+        Summary::new(Setting::On, Some(1.0), delays_ms.map(|ms| Some(Span::from_millis(ms))))
     }
 
     #[test]
@@ -118,7 +126,8 @@ mod tests {
         let covered = (0..1_000)
             .filter(|_| {
                 let found = Summary::new(
-                    true,
+                    Setting::On,
+                    Some(1.0),
                     (0..200).map(|_| Some(Span::from_nanos((random.unit() * 1e9) as u64))),
                 );
                 let p95 = found.p95.unwrap();
@@ -130,7 +139,8 @@ mod tests {
 
     #[test]
     fn lost_probes_are_counted() {
-        let found = Summary::new(false, [None, Some(Span::from_millis(3)), None].into_iter());
+        let found =
+            Summary::new(Setting::Off, Some(0.0), [None, Some(Span::from_millis(3)), None].into_iter());
         assert_eq!((found.probes, found.lost, found.p50.unwrap().value_s), (3, 2, 0.003));
     }
 

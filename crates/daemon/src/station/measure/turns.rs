@@ -1,0 +1,174 @@
+//! The measurement's two machines as one: the schedule, and the daemon's controller, which acts in its own blocks only.
+//!
+//! In a block with power save off or on the controller observes, and its policy switches nothing. At the begin of one of its
+//! own blocks it decides as after any other time in which it did not act: it knows the flows of before.
+
+use std::collections::VecDeque;
+
+use airwatt_base::{Instant, Machine, Timeout};
+
+use super::schedule::{self, Schedule, Setting};
+use crate::station::controller::{self, Controller};
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Input {
+    Schedule(schedule::Input),
+    Controller(controller::Input),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Output {
+    Schedule(schedule::Output),
+    Controller(controller::Output),
+}
+
+/// The state of a measurement with the daemon's policy.
+#[derive(Clone, Debug)]
+pub(super) struct Turns {
+    pub(super) schedule: Schedule,
+    pub(super) controller: Controller,
+    outputs: VecDeque<Output>,
+}
+
+impl Turns {
+    /// A measurement that begins with power save on or off.
+    pub(super) fn new(schedule: Schedule, on: bool) -> Self {
+        Self { schedule, controller: Controller::new(on, Instant::FOREVER), outputs: VecDeque::new() }
+    }
+
+    fn drain_controller(&mut self) {
+        self.outputs.extend(std::iter::from_fn(|| self.controller.poll_output()).map(Output::Controller));
+    }
+
+    /// Takes the outputs of the schedule, and tells the controller whose turn it is before anybody acts on them.
+    fn drain_schedule(&mut self, now: Instant) {
+        while let Some(output) = self.schedule.poll_output() {
+            let (acts, on) = match output {
+                schedule::Output::Begin(Setting::Airwatt) => (Some(true), None),
+                schedule::Output::Begin(setting) => (Some(false), Some(setting == Setting::On)),
+                schedule::Output::End => (Some(false), None),
+                schedule::Output::Send(_) => (None, None),
+            };
+            if let Some(acts) = acts {
+                self.controller.handle_input(controller::Input::Act(acts), now);
+            }
+            if let Some(on) = on {
+                self.controller.handle_input(controller::Input::Found(on), now);
+            }
+            self.drain_controller();
+            self.outputs.push_back(Output::Schedule(output));
+        }
+    }
+}
+
+impl Machine for Turns {
+    type Input = Input;
+    type Output = Output;
+    type Reason = ();
+
+    fn handle_input(&mut self, input: Input, now: Instant) {
+        match input {
+            Input::Schedule(input) => self.schedule.handle_input(input, now),
+            Input::Controller(input) => self.controller.handle_input(input, now),
+        }
+        self.drain_controller();
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.schedule.handle_timeout(now);
+        self.drain_schedule(now);
+        self.controller.handle_timeout(now);
+        self.drain_controller();
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Timeout<()>> {
+        let schedule = self.schedule.poll_timeout().map(|timeout| timeout.at);
+        let controller = self.controller.poll_timeout().map(|timeout| timeout.at);
+        let at = schedule.into_iter().chain(controller).min().filter(|at| *at < Instant::FOREVER)?;
+        Some(Timeout { at, reason: () })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airwatt_base::Span;
+    use airwatt_proto::powersave::{FlowSample, PowerSaveConfig, Volume};
+
+    use super::*;
+
+    const BLOCK: Span = Span::from_secs(20);
+
+    /// A driver, and a flow that the user types into each second if `types`: the setting at each half second, and the block.
+    fn run(found: bool, types: bool) -> Vec<(Setting, bool)> {
+        let mut turns = Turns::new(Schedule::new(Span::from_secs(360), BLOCK, 3), found);
+        let policy = PowerSaveConfig::named("latency-guard").expect("it is listed");
+        let associated = controller::Input::Associated(policy, Span::from_micros(102_400));
+        turns.handle_input(Input::Controller(associated), Instant::ZERO);
+        let (mut on, mut setting, mut seen) = (found, Setting::Off, Vec::new());
+        for tick in 0..720 {
+            let until = Instant::from_millis(tick * 500 + 499);
+            while let Some(at) = turns.poll_timeout().map(|timeout| timeout.at).filter(|at| *at <= until) {
+                turns.handle_timeout(at);
+                carry_out(&mut turns, &mut on, &mut setting, at);
+            }
+            if types && tick % 2 == 0 {
+                let (sent, received) = (Volume { packets: 1, bytes: 92 }, Volume::default());
+                let sample = FlowSample { flow: 1, dscp: 0, sent, received, first: until, last: until };
+                turns.handle_input(Input::Controller(controller::Input::Flows(vec![sample])), until);
+                carry_out(&mut turns, &mut on, &mut setting, until);
+            }
+            seen.push((setting, on));
+        }
+        seen
+    }
+
+    fn carry_out(turns: &mut Turns, on: &mut bool, setting: &mut Setting, now: Instant) {
+        while let Some(output) = turns.poll_output() {
+            match output {
+                Output::Schedule(schedule::Output::Begin(begun)) => {
+                    *setting = begun;
+                    if begun != Setting::Airwatt {
+                        *on = begun == Setting::On;
+                    }
+                    turns.handle_input(Input::Schedule(schedule::Input::Switched), now);
+                }
+                Output::Controller(controller::Output::PowerSave(wanted)) => {
+                    assert_eq!(*setting, Setting::Airwatt, "the policy switches in its own blocks only");
+                    *on = wanted;
+                }
+                Output::Controller(controller::Output::ReadFlows) => {
+                    let flows = controller::Input::Flows(Vec::new());
+                    turns.handle_input(Input::Controller(flows), now);
+                }
+                Output::Controller(controller::Output::ReadSetting) => {
+                    let read = controller::Input::Setting { found: *on, known: *on };
+                    turns.handle_input(Input::Controller(read), now);
+                }
+                Output::Controller(controller::Output::Changed(_)) | Output::Schedule(_) => {}
+            }
+        }
+    }
+
+    fn share_on(seen: &[(Setting, bool)], of: Setting) -> f64 {
+        let of: Vec<bool> = seen.iter().filter(|(setting, _)| *setting == of).map(|(_, on)| *on).collect();
+        of.iter().filter(|on| **on).count() as f64 / of.len() as f64
+    }
+
+    #[test]
+    fn each_block_has_its_setting_whatever_the_policy_wants() {
+        for (found, types) in [(false, false), (false, true), (true, false), (true, true)] {
+            let seen = run(found, types);
+            assert_eq!((share_on(&seen, Setting::Off), share_on(&seen, Setting::On)), (0.0, 1.0));
+            let ours = share_on(&seen, Setting::Airwatt);
+            if types {
+                assert!(ours < 0.1, "somebody types all the time: {ours}");
+            } else {
+                assert!(ours > 0.95, "nobody does: {ours}");
+            }
+        }
+    }
+}
