@@ -55,8 +55,8 @@ impl Turns {
             if let Some(on) = on {
                 self.controller.handle_input(controller::Input::Found(on), now);
             }
-            self.drain_controller();
             self.outputs.push_back(Output::Schedule(output));
+            self.drain_controller();
         }
     }
 }

@@ -64,7 +64,11 @@ impl Policy for GuardedTimeout {
     fn fact(&mut self, radio: &mut dyn Radio, fact: Fact, now: Instant) {
         let keeps_bound = radio.listening_interval() <= self.config.bound;
         match fact {
-            Fact::Start => self.leave_to_driver(radio, now),
+            // A start after others had the setting: what was demanded before them is not in force any more.
+            Fact::Start => {
+                self.active = false;
+                self.leave_to_driver(radio, now);
+            }
             Fact::Flow(sample) => {
                 self.guard.observe(&sample, now);
                 if !keeps_bound {
