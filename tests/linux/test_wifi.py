@@ -85,7 +85,7 @@ def test_the_doctor_the_measurement_and_the_host_restored():
     print(call(DAEMON, "station", "doctor").stdout)
 
     reflector = subprocess.Popen(["ip", "netns", "exec", "ap", DAEMON, "station", "reflect"], stderr=subprocess.PIPE)
-    measure = [DAEMON, "station", "measure", "--minutes", "2", "--reflector", f"{AP}:4647"]
+    measure = [DAEMON, "station", "measure", "--minutes", "4", "--reflector", f"{AP}:4647"]
     assert b"4647" in reflector.stderr.readline()
     found = json.loads(call(*measure, "--json", timeout=300).stdout)
     print(json.dumps(found, indent=1))
