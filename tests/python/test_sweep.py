@@ -64,7 +64,12 @@ def wait_for(condition, seconds=30.0):
 def signalled(store, words, signal_number):
     """A sweep of 50 runs that gets a signal when three of them are in the journal: its status and what it wrote."""
     process = subprocess.Popen(
-        [PROGRAM, "sweep", *words, "--store", store], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [PROGRAM, "sweep", *words, "--store", store],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # Tests in the background may run with interrupts ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     wait_for(lambda: runs_in(store) >= 3)
     process.send_signal(signal_number)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hmac
 import json
 import secrets
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
@@ -100,17 +101,25 @@ class Explorer:
             self._quick.close()
 
 
+class _HttpServer(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        # A browser that goes away while it is answered is no error.
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
 class Server:
     """The server; `address` is what a browser opens."""
 
     def __init__(self, explorer: Explorer, port: int) -> None:
         self._token = secrets.token_urlsafe(18)
         try:
-            self._http = ThreadingHTTPServer((_ADDRESS, port), _handler(explorer, self._token))
+            self._http = _HttpServer((_ADDRESS, port), _handler(explorer, self._token))
         except (OSError, OverflowError) as error:
             reason = getattr(error, "strerror", None) or error
             raise InputError(f"--port {port}: expected a port that is free, got: {reason}") from None
-        self._http.daemon_threads = True
         self.address = f"http://{_ADDRESS}:{self._http.server_port}/{self._token}/"
         self._thread = threading.Thread(target=self._http.serve_forever, daemon=True)
         self._thread.start()
