@@ -16,6 +16,7 @@ use airwatt_linux::control::{self, Control};
 use airwatt_linux::guardian::{self, Guardian};
 use airwatt_linux::interface;
 use airwatt_linux::lock::{Lock, LockError};
+use serde::Serialize;
 use serde_json::{Value, json};
 use tracing::warn;
 
@@ -187,6 +188,26 @@ pub(crate) fn show(
         output::print(&texts.join("\n"));
     }
     Ok(())
+}
+
+/// Answers what has been asked on a daemon's control socket: `status` is its document, `stop` ends it.
+///
+/// # Errors
+/// As [`Control::serve`].
+pub(crate) fn serve_control(
+    control: &mut Control,
+    document: &impl Serialize,
+) -> Result<(), airwatt_linux::Error> {
+    control.serve(|command| match command {
+        "status" => serde_json::to_value(document).map_err(|error| error.to_string()),
+        "stop" => {
+            // As SIGTERM, so that there is one way to end.
+            let own = rustix::process::getpid();
+            let ended = rustix::process::kill_process(own, rustix::process::Signal::TERM);
+            ended.map(|()| json!({ "stopping": true })).map_err(|error| error.to_string())
+        }
+        other => Err(format!("command: expected status or stop, got {other}")),
+    })
 }
 
 /// Undoes all changes, and removes the folder of the daemons if nothing is in it any more.

@@ -2,11 +2,11 @@
 
 use std::fmt;
 use std::fs;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use airwatt_proto::session::SecretKey;
+use airwatt_proto::session::{PeerConfig, PublicKey, SecretKey};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, de};
 use tracing::warn;
@@ -145,6 +145,63 @@ where
 /// Wrong input, in one line.
 pub(crate) fn input(line: impl Into<String>) -> Failure {
     Failure::Input(line.into())
+}
+
+/// What a configuration says of a peer's session.
+pub(crate) struct SessionPeer {
+    pub(crate) public_key: Option<PublicKey>,
+    pub(crate) preshared_key: Option<SecretKey>,
+    pub(crate) endpoint: Option<SocketAddr>,
+}
+
+/// Checks that each peer has a key, each key is there once, and none is `own`. `hint` follows the error of a missing one.
+pub(crate) fn check_peer_keys(
+    own: Option<PublicKey>,
+    peers: &[SessionPeer],
+    hint: &str,
+) -> Result<(), Failure> {
+    for (index, peer) in peers.iter().enumerate() {
+        let wrong = |text: &str| Err(input(format!("peer.{index}.public_key: {text}")));
+        let Some(key) = peer.public_key else {
+            return wrong(&format!("expected the key of the peer, got none{hint}"));
+        };
+        if Some(key) == own {
+            return wrong("expected the key of the peer, got that of this end");
+        }
+        if peers[..index].iter().any(|other| other.public_key == Some(key)) {
+            return wrong("expected each key once, got one again");
+        }
+    }
+    Ok(())
+}
+
+/// Checks that a `what` without encryption has no keys, and private addresses only. `key` is the setting that asks for it.
+pub(crate) fn check_plain(
+    key: &str,
+    what: &str,
+    has_own_key: bool,
+    listen: Option<SocketAddr>,
+    peers: &[SessionPeer],
+) -> Result<(), Failure> {
+    let has_keys = |peer: &SessionPeer| peer.public_key.is_some() || peer.preshared_key.is_some();
+    if has_own_key || peers.iter().any(has_keys) {
+        return Err(input(format!("{key}: expected no keys in a {what} without encryption, got some")));
+    }
+    let outer = listen.into_iter().chain(peers.iter().filter_map(|peer| peer.endpoint));
+    match outer.map(|address| address.ip()).find(|address| !is_private(*address)) {
+        Some(address) => Err(input(format!(
+            "{key}: expected private or loopback addresses for a {what} without encryption, got {address}"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The peers of the sessions; those without a key have none.
+pub(crate) fn of_sessions(peers: Vec<SessionPeer>) -> Vec<PeerConfig> {
+    let config = |SessionPeer { public_key, preshared_key, endpoint }| {
+        Some(PeerConfig { public_key: public_key?, preshared_key, endpoint })
+    };
+    peers.into_iter().filter_map(config).collect()
 }
 
 /// Whether the address is one of a private network, this host, or this link.

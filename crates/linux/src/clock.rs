@@ -6,6 +6,9 @@
 use airwatt_base::{Instant, Span};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
+/// A suspend that is shorter than this is left to the timers.
+const SUSPEND_LEAST: Span = Span::from_secs(1);
+
 /// A clock that starts at zero.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
@@ -40,6 +43,32 @@ pub fn time_suspended() -> Span {
     // The clock that stands still is read last, so that the difference is never below zero.
     let with_suspends = nanoseconds(ClockId::Boottime);
     Span::from_nanos(with_suspends.saturating_sub(monotonic_ns()))
+}
+
+/// Notices suspends of this host.
+#[derive(Debug)]
+pub struct SuspendWatch {
+    suspended: Span,
+}
+
+impl SuspendWatch {
+    /// Notices those that follow.
+    pub fn start() -> Self {
+        Self { suspended: time_suspended() }
+    }
+
+    /// The time for which the host was suspended since the last call; `None` for less than a second.
+    pub fn check(&mut self) -> Option<Span> {
+        let suspended = time_suspended();
+        let span = suspended.saturating_sub(self.suspended);
+        self.suspended = suspended;
+        (span >= SUSPEND_LEAST).then_some(span)
+    }
+}
+
+/// The wall-clock time since 1970 at which the clock that shows `now` showed zero.
+pub fn epoch(now: Instant) -> Span {
+    unix_time().saturating_sub(now.saturating_since(Instant::ZERO))
 }
 
 /// The wall-clock time since 1970.

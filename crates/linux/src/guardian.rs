@@ -59,6 +59,11 @@ impl Guardian {
         Ok(Self { child, pidfd })
     }
 
+    /// The error of a daemon whose guardian has ended before it: nobody would restore the host.
+    pub fn ended() -> Error {
+        Error::other("the guardian", "it has ended; so does this")
+    }
+
     /// The number of its process.
     pub fn process(&self) -> u32 {
         self.child.id()

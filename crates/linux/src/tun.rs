@@ -13,6 +13,10 @@ use crate::Error;
 
 /// The smallest MTU that IPv6 accepts (RFC 8200, section 5).
 const IPV6_MTU: u16 = 1280;
+/// Packets that [`read`] takes at most.
+const BATCH: usize = 64;
+/// Largest packet in bytes, for the buffer of [`read`].
+pub const PACKET_BYTES_MAX: usize = 65_535;
 
 /// What a device is created with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +62,23 @@ pub fn create(settings: &Settings) -> Result<SyncDevice, Error> {
     }
     device.set_nonblocking(true).map_err(Error::of(&what))?;
     Ok(device)
+}
+
+/// Reads the packets that wait in a device, [`BATCH`] of them at most, so that other sources have their turn. Each is lent for
+/// the call; `buffer` has the size of the largest packet.
+///
+/// # Errors
+/// If the device fails. That somebody brought the interface down is no error: there is nothing to read then.
+pub fn read(device: &SyncDevice, buffer: &mut [u8], mut each: impl FnMut(&[u8])) -> Result<(), Error> {
+    for _ in 0..BATCH {
+        match device.recv(buffer) {
+            Ok(length) => each(&buffer[..length]),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            Err(error) if error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()) => break,
+            Err(error) => return Err(Error::new("TUN device", error)),
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -14,7 +14,10 @@ use clap::ValueEnum;
 use serde::Deserialize;
 
 use crate::failure::Failure;
-use crate::settings::{Keyed, Prefix, check_interface, from_text, input, is_private, parse_toml};
+use crate::settings::{
+    Keyed, Prefix, SessionPeer, check_interface, check_peer_keys, check_plain, from_text, input, of_sessions,
+    parse_toml,
+};
 
 /// The first of three marks without a setting.
 const FWMARK: u32 = 4_747;
@@ -267,35 +270,22 @@ impl Config {
                 ))
             };
         };
-        for (index, peer) in self.peer.iter().enumerate() {
-            let wrong = |text: &str| Err(input(format!("peer.{index}.public_key: {text}")));
-            match peer.public_key {
-                None => return wrong("expected the key of the peer, got none"),
-                Some(key) if key == own => {
-                    return wrong("expected the key of the peer, got that of this end");
-                }
-                key if self.peer[..index].iter().any(|other| other.public_key == key) => {
-                    return wrong("expected each key once, got one again");
-                }
-                Some(_) => {}
-            }
-        }
-        Ok(())
+        check_peer_keys(Some(own), &self.peers_of_sessions(), "")
     }
 
-    /// No keys, and private addresses only.
     fn check_plain(&self) -> Result<(), Failure> {
-        let has_keys = |peer: &Peer| peer.public_key.is_some() || peer.preshared_key.is_some();
-        if self.private_key.is_some() || self.private_key_file.is_some() || self.peer.iter().any(has_keys) {
-            return Err(input("plain: expected no keys in a gateway without encryption, got some"));
-        }
-        let outer = self.listen.into_iter().chain(self.peer.iter().filter_map(|peer| peer.endpoint));
-        match outer.map(|address| address.ip()).find(|address| !is_private(*address)) {
-            Some(address) => Err(input(format!(
-                "plain: expected private or loopback addresses for a gateway without encryption, got {address}"
-            ))),
-            None => Ok(()),
-        }
+        let has_own_key = self.private_key.is_some() || self.private_key_file.is_some();
+        check_plain("plain", "gateway", has_own_key, self.listen, &self.peers_of_sessions())
+    }
+
+    /// What the configuration says of the peers' sessions.
+    fn peers_of_sessions(&self) -> Vec<SessionPeer> {
+        let of = |peer: &Peer| SessionPeer {
+            public_key: peer.public_key,
+            preshared_key: peer.preshared_key.clone(),
+            endpoint: peer.endpoint,
+        };
+        self.peer.iter().map(of).collect()
     }
 
     // What follows from the settings.
@@ -382,14 +372,7 @@ impl Config {
 
     /// The peers as sessions have them.
     pub(super) fn session_peers(&self) -> Vec<PeerConfig> {
-        let peer = |peer: &Peer| {
-            Some(PeerConfig {
-                public_key: peer.public_key?,
-                preshared_key: peer.preshared_key.clone(),
-                endpoint: peer.endpoint,
-            })
-        };
-        self.peer.iter().filter_map(peer).collect()
+        of_sessions(self.peers_of_sessions())
     }
 }
 

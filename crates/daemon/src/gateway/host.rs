@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::ops::ControlFlow;
 
-use airwatt_base::{Instant, Machine as _, Span};
-use airwatt_linux::clock::{self, Clock};
+use airwatt_base::{Instant, Machine as _};
+use airwatt_linux::clock::{self, Clock, SuspendWatch};
 use airwatt_linux::control::Control;
 use airwatt_linux::driver::Host;
 use airwatt_linux::event_loop::{Ready, Sources, Token, Waker};
+use airwatt_linux::guardian::Guardian;
 use airwatt_linux::metrics::{Metrics, Page};
 use airwatt_linux::signals::{Signal, Signals};
 use airwatt_linux::transparent::{self, PacketSender};
-use airwatt_linux::{Error, udp};
+use airwatt_linux::{Error, tun, udp};
 use airwatt_proto::e2tcp::{Addresses, Endpoint};
 use airwatt_proto::gateway::{
     ConnectFailure, ConnectionId, Opening, SplitProxyInput as In, SplitProxyOutput as Out,
@@ -23,8 +24,8 @@ use tun_rs::SyncDevice;
 use super::config::Config;
 use super::ends::{Carrier, Ends, Input, Output, Reason};
 use super::local::{Frames, Local, Request};
-use super::run;
 use super::sockets::{FIRST_CONNECTION, Received, Sockets};
+use crate::instance::serve_control;
 
 /// Sources of the event loop.
 pub(super) const DEVICE: Token = Token(0);
@@ -36,13 +37,6 @@ pub(super) const GUARDIAN: Token = Token(5);
 pub(super) const LISTENERS: Token = Token(6);
 pub(super) const LOCAL: Token = Token(7);
 pub(super) const END: Token = Token(8);
-
-/// Packets read from the device before the other sources have their turn.
-const BATCH: usize = 64;
-/// Largest packet.
-const PACKET_BYTES_MAX: usize = 65_535;
-/// A suspend that is shorter than this is left to the timers.
-const SUSPEND_LEAST: Span = Span::from_secs(1);
 
 /// What a gateway works with.
 pub(super) struct Parts {
@@ -69,8 +63,7 @@ pub(super) struct GatewayHost {
     /// Packets that the kernel did not take.
     pub(super) packet_failures: u64,
     buffer: Vec<u8>,
-    /// Time that the host has been suspended for.
-    suspended: Span,
+    suspends: SuspendWatch,
     /// What follows from outputs, for the next time when the machine may be called.
     deferred: Vec<In>,
     /// Connections whose sockets have something to do.
@@ -98,8 +91,8 @@ impl GatewayHost {
             clock,
             wakeups: BTreeMap::new(),
             packet_failures: 0,
-            buffer: vec![0; PACKET_BYTES_MAX],
-            suspended: clock::time_suspended(),
+            buffer: vec![0; tun::PACKET_BYTES_MAX],
+            suspends: SuspendWatch::start(),
             deferred: Vec::new(),
             busy: BTreeSet::new(),
             calls: BTreeMap::new(),
@@ -113,15 +106,9 @@ impl GatewayHost {
 
     /// Reads the packets that open connections.
     fn read_device(&mut self, inputs: &mut Vec<Input>) -> Result<(), Error> {
-        for _ in 0..BATCH {
-            let length = match self.parts.device.recv(&mut self.buffer) {
-                Ok(length) => length,
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => break,
-                // Somebody brought the interface down.
-                Err(error) if error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()) => break,
-                Err(error) => return Err(Error::new("TUN device", error)),
-            };
-            let Some(opening) = Opening::parse(&self.buffer[..length]) else { continue };
+        let mut openings = Vec::new();
+        tun::read(&self.parts.device, &mut self.buffer, |packet| openings.extend(Opening::parse(packet)))?;
+        for opening in openings {
             let addresses = opening.addresses();
             if let Some(peer) = self.config.peer_of(addresses) {
                 inputs.push(Input::Proxy(In::Opening(peer, opening)));
@@ -205,10 +192,7 @@ impl GatewayHost {
     }
 
     fn note_suspend(&mut self, inputs: &mut Vec<Input>) {
-        let suspended = clock::time_suspended();
-        let span = suspended.saturating_sub(self.suspended);
-        self.suspended = suspended;
-        if span >= SUSPEND_LEAST {
+        if let Some(span) = self.suspends.check() {
             info!(seconds = span.as_secs_f64(), "the host was suspended");
             inputs.push(Input::Resumed(span));
         }
@@ -344,18 +328,7 @@ impl GatewayHost {
         let asked = std::mem::take(&mut self.asked);
         if asked.control {
             let document = super::status::document(self, machine, now);
-            self.parts.control.serve(|command| match command {
-                "status" => serde_json::to_value(&document).map_err(|error| error.to_string()),
-                "stop" => {
-                    // As SIGTERM, so that there is one way to end.
-                    let ended = rustix::process::kill_process(
-                        rustix::process::getpid(),
-                        rustix::process::Signal::TERM,
-                    );
-                    ended.map(|()| serde_json::json!({ "stopping": true })).map_err(|error| error.to_string())
-                }
-                other => Err(format!("command: expected status or stop, got {other}")),
-            })?;
+            serve_control(&mut self.parts.control, &document)?;
         }
         if asked.metrics {
             let page = super::status::metrics(&super::status::document(self, machine, now));
@@ -379,7 +352,7 @@ impl Host<Ends> for GatewayHost {
             LOCAL => self.read_local(inputs)?,
             CONTROL => self.asked.control = true,
             METRICS => self.asked.metrics = true,
-            GUARDIAN => return Err(Error::other("the guardian", "it has ended; so does this")),
+            GUARDIAN => return Err(Guardian::ended()),
             SIGNALS => {
                 while let Some(signal) = self.parts.signals.next()? {
                     match signal {
@@ -426,7 +399,7 @@ impl Host<Ends> for GatewayHost {
         }
         self.parts.sockets.forget_flows(now);
         if let Carrier::Sealed(sessions) = &mut machine.carrier {
-            sessions.set_epoch(run::epoch(now));
+            sessions.set_epoch(clock::epoch(now));
         }
         self.parts.socket.flush();
         self.answer(machine, now)?;

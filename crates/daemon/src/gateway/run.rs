@@ -175,7 +175,7 @@ fn machine(config: &Config, now: Instant) -> Result<Ends, Failure> {
     let proxy = config.proxy(u64::from_ne_bytes(*epoch), u32::from_ne_bytes(*sequence));
     let carrier = match &config.private_key {
         Some(key) => {
-            let mut sessions = Sessions::new(key.clone(), random::bytes()?, self::epoch(now));
+            let mut sessions = Sessions::new(key.clone(), random::bytes()?, clock::epoch(now));
             sessions.set_peers(config.session_peers());
             Carrier::Sealed(Box::new(sessions))
         }
@@ -187,11 +187,6 @@ fn machine(config: &Config, now: Instant) -> Result<Ends, Failure> {
     };
     let count = config.peer.len();
     Ok(Ends::new(SplitProxy::new(proxy, count), carrier, count, !config.is_base()))
-}
-
-/// The wall-clock time since 1970 at which the clock that shows `now` showed zero.
-pub(super) fn epoch(now: Instant) -> Span {
-    clock::unix_time().saturating_sub(now.saturating_since(Instant::ZERO))
 }
 
 /// `airwattd gateway down`: ends the gateway that runs, and undoes what a killed one has left.

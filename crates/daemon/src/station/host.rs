@@ -6,10 +6,11 @@ use std::path::PathBuf;
 
 use airwatt_base::{Instant, Machine, Rate, Span};
 use airwatt_linux::changes::{Change, Changes};
-use airwatt_linux::clock::{self, Clock};
+use airwatt_linux::clock::{self, Clock, SuspendWatch};
 use airwatt_linux::control::Control;
 use airwatt_linux::driver::Host;
 use airwatt_linux::event_loop::{Ready, Token};
+use airwatt_linux::guardian::Guardian;
 use airwatt_linux::metrics::Metrics;
 use airwatt_linux::signals::{Signal, Signals};
 use airwatt_linux::wireless::{Association, Event as WirelessEvent, Wireless, WirelessEvents};
@@ -25,6 +26,7 @@ use super::observer::{Event, Observer, Orders};
 use super::show::{self, Document, Own, Reaction};
 use super::{BEACON_INTERVAL, on_or_off, state, wifi};
 use crate::failure::Failure;
+use crate::instance::serve_control;
 
 /// Sources of the event loop.
 pub(super) const OBSERVER: Token = Token(0);
@@ -34,8 +36,6 @@ pub(super) const METRICS: Token = Token(3);
 pub(super) const GUARDIAN: Token = Token(4);
 pub(super) const WIRELESS: Token = Token(5);
 
-/// A suspend that is shorter than this is left to the timers.
-const SUSPEND_LEAST: Span = Span::from_secs(1);
 /// Time between two writes of the book.
 const KEEP: Span = Span::from_secs(600);
 /// The share of the link's rate from which on traffic saturates the air, as a divisor of ten: what TCP gets of 54 Mbit/s
@@ -78,7 +78,7 @@ pub(super) struct StationHost {
     reaction: Reaction,
     by_reason: BTreeMap<&'static str, u64>,
     wakeups: u64,
-    suspended: Span,
+    suspends: SuspendWatch,
     kept_at: Instant,
 }
 
@@ -141,7 +141,7 @@ impl StationHost {
             reaction: Reaction::default(),
             by_reason: BTreeMap::new(),
             wakeups: 0,
-            suspended: clock::time_suspended(),
+            suspends: SuspendWatch::start(),
             kept_at: Instant::ZERO,
         })
     }
@@ -349,10 +349,7 @@ impl StationHost {
     }
 
     fn note_suspend(&mut self, inputs: &mut Vec<Input>) -> Result<(), Error> {
-        let suspended = clock::time_suspended();
-        let span = suspended.saturating_sub(self.suspended);
-        self.suspended = suspended;
-        if span >= SUSPEND_LEAST {
+        if let Some(span) = self.suspends.check() {
             info!(seconds = span.as_secs_f64(), "the host was suspended");
             self.count("suspends");
             self.asked.look = true;
@@ -488,16 +485,7 @@ impl StationHost {
         if !asked.control {
             return Ok(());
         }
-        self.control.serve(|command| match command {
-            "status" => serde_json::to_value(&document).map_err(|error| error.to_string()),
-            "stop" => {
-                // As SIGTERM, so that there is one way to end.
-                let own = rustix::process::getpid();
-                let ended = rustix::process::kill_process(own, rustix::process::Signal::TERM);
-                ended.map(|()| serde_json::json!({ "stopping": true })).map_err(|error| error.to_string())
-            }
-            other => Err(format!("command: expected status or stop, got {other}")),
-        })
+        serve_control(&mut self.control, &document)
     }
 }
 
@@ -509,7 +497,7 @@ impl Host<Controller> for StationHost {
             OBSERVER => self.read_events(inputs)?,
             CONTROL => self.asked.control = true,
             METRICS => self.asked.metrics = true,
-            GUARDIAN => return Err(Error::other("the guardian", "it has ended; so does this")),
+            GUARDIAN => return Err(Guardian::ended()),
             WIRELESS => {
                 for event in self.events.read()? {
                     match event {

@@ -15,7 +15,10 @@ use airwatt_proto::tunnel::wire::OuterIp;
 use serde::Deserialize;
 
 use crate::failure::Failure;
-use crate::settings::{Keyed, Prefix, check_interface, from_text, input, is_private, parse_toml};
+use crate::settings::{
+    Keyed, Prefix, SessionPeer, check_interface, check_peer_keys, check_plain, from_text, input, of_sessions,
+    parse_toml,
+};
 
 /// Bytes of an outer packet on every path that matters here.
 const OUTER_MTU: u32 = 1_500;
@@ -150,36 +153,22 @@ impl Config {
             _ => {}
         }
         let own = self.private_key.as_ref().map(SecretKey::public);
-        for (index, peer) in self.peer.iter().enumerate() {
-            let wrong = |text: &str| Err(input(format!("peer.{index}.public_key: {text}")));
-            let Some(key) = peer.public_key else {
-                return wrong(
-                    "expected the key of the peer, got none; hint: airwattd pubkey prints it there",
-                );
-            };
-            if Some(key) == own {
-                return wrong("expected the key of the peer, got that of this end");
-            }
-            if self.peer[..index].iter().any(|other| other.public_key == Some(key)) {
-                return wrong("expected each key once, got one again");
-            }
-        }
-        Ok(())
+        check_peer_keys(own, &self.peers_of_sessions(), "; hint: airwattd pubkey prints it there")
     }
 
-    /// No keys, and private addresses only.
     fn check_plain(&self) -> Result<(), Failure> {
-        let has_keys = |peer: &Peer| peer.public_key.is_some() || peer.preshared_key.is_some();
-        if self.private_key.is_some() || self.private_key_file.is_some() || self.peer.iter().any(has_keys) {
-            return Err(input("tunnel.plain: expected no keys in a tunnel without encryption, got some"));
-        }
-        let outer = self.listen.into_iter().chain(self.peer.iter().filter_map(|peer| peer.endpoint));
-        match outer.map(|address| address.ip()).find(|address| !is_private(*address)) {
-            Some(address) => Err(input(format!(
-                "tunnel.plain: expected private or loopback addresses for a tunnel without encryption, got {address}"
-            ))),
-            None => Ok(()),
-        }
+        let has_own_key = self.private_key.is_some() || self.private_key_file.is_some();
+        check_plain("tunnel.plain", "tunnel", has_own_key, self.listen, &self.peers_of_sessions())
+    }
+
+    /// What the configuration says of the peers' sessions.
+    fn peers_of_sessions(&self) -> Vec<SessionPeer> {
+        let of = |peer: &Peer| SessionPeer {
+            public_key: peer.public_key,
+            preshared_key: peer.preshared_key.clone(),
+            endpoint: peer.endpoint,
+        };
+        self.peer.iter().map(of).collect()
     }
 
     fn check_peers(&self) -> Result<(), Failure> {
@@ -257,14 +246,7 @@ impl Config {
 
     /// The peers as sessions have them.
     pub(super) fn session_peers(&self) -> Vec<PeerConfig> {
-        let peer = |peer: &Peer| {
-            Some(PeerConfig {
-                public_key: peer.public_key?,
-                preshared_key: peer.preshared_key.clone(),
-                endpoint: peer.endpoint,
-            })
-        };
-        self.peer.iter().filter_map(peer).collect()
+        of_sessions(self.peers_of_sessions())
     }
 }
 

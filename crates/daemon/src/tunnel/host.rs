@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use airwatt_base::{Instant, Span};
+use airwatt_base::Instant;
+use airwatt_linux::clock::{self, SuspendWatch};
 use airwatt_linux::control::Control;
 use airwatt_linux::driver::Host;
 use airwatt_linux::event_loop::{Ready, Token};
+use airwatt_linux::guardian::Guardian;
 use airwatt_linux::metrics::{Metrics, Page};
 use airwatt_linux::signals::{Signal, Signals};
-use airwatt_linux::{Error, clock, udp};
+use airwatt_linux::{Error, tun, udp};
 use airwatt_proto::tunnel::IpPacket;
 use tracing::{debug, info, warn};
 use tun_rs::SyncDevice;
@@ -17,6 +19,7 @@ use tun_rs::SyncDevice;
 use super::config::Config;
 use super::peers::{Carrier, Input, Output, Peer, Peers, Reason};
 use super::run;
+use crate::instance::serve_control;
 use crate::settings::Keyed as _;
 
 /// Sources of the event loop.
@@ -26,14 +29,6 @@ pub(super) const SIGNALS: Token = Token(2);
 pub(super) const CONTROL: Token = Token(3);
 pub(super) const METRICS: Token = Token(4);
 pub(super) const GUARDIAN: Token = Token(5);
-
-/// Packets read from the device before the other sources have their turn.
-const BATCH: usize = 64;
-/// Largest packet.
-const PACKET_BYTES_MAX: usize = 65_535;
-
-/// A suspend that is shorter than this is left to the timers.
-const SUSPEND_LEAST: Span = Span::from_secs(1);
 
 pub(super) struct TunnelHost {
     pub(super) device: SyncDevice,
@@ -48,8 +43,7 @@ pub(super) struct TunnelHost {
     /// Timeouts served, by reason.
     pub(super) wakeups: BTreeMap<&'static str, u64>,
     buffer: Vec<u8>,
-    /// Time that the host has been suspended for.
-    suspended: Span,
+    suspends: SuspendWatch,
     /// What `settle` has to do, since it needs the machine.
     asked: Asked,
 }
@@ -81,25 +75,17 @@ impl TunnelHost {
             file,
             device_failures: 0,
             wakeups: BTreeMap::new(),
-            buffer: vec![0; PACKET_BYTES_MAX],
-            suspended: clock::time_suspended(),
+            buffer: vec![0; tun::PACKET_BYTES_MAX],
+            suspends: SuspendWatch::start(),
             asked: Asked::default(),
         }
     }
 
     /// Reads packets of this host.
     fn read_device(&mut self, inputs: &mut Vec<Input>) -> Result<(), Error> {
-        for _ in 0..BATCH {
-            let length = match self.device.recv(&mut self.buffer) {
-                Ok(length) => length,
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => break,
-                // Somebody brought the interface down.
-                Err(error) if error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()) => break,
-                Err(error) => return Err(Error::new("TUN device", error)),
-            };
-            inputs.extend(IpPacket::parse(self.buffer[..length].to_vec()).ok().map(Input::Packet));
-        }
-        Ok(())
+        tun::read(&self.device, &mut self.buffer, |packet| {
+            inputs.extend(IpPacket::parse(packet.to_vec()).ok().map(Input::Packet));
+        })
     }
 
     /// Reads datagrams of the network.
@@ -112,10 +98,7 @@ impl TunnelHost {
 
     /// Notices that the host was suspended.
     fn note_suspend(&mut self, inputs: &mut Vec<Input>) {
-        let suspended = clock::time_suspended();
-        let span = suspended.saturating_sub(self.suspended);
-        self.suspended = suspended;
-        if span >= SUSPEND_LEAST {
+        if let Some(span) = self.suspends.check() {
             info!(seconds = span.as_secs_f64(), "the host was suspended");
             inputs.push(Input::Resumed(span));
         }
@@ -182,7 +165,7 @@ impl Host<Peers> for TunnelHost {
             SOCKET => self.read_socket(inputs)?,
             CONTROL => self.asked.control = true,
             METRICS => self.asked.metrics = true,
-            GUARDIAN => return Err(Error::other("the guardian", "it has ended; so does this")),
+            GUARDIAN => return Err(Guardian::ended()),
             _ => {
                 while let Some(signal) = self.signals.next()? {
                     match signal {
@@ -216,7 +199,7 @@ impl Host<Peers> for TunnelHost {
     fn settle(&mut self, machine: &mut Peers, now: Instant) -> Result<(), Error> {
         self.socket.flush();
         if let Carrier::Sealed(sessions) = &mut machine.carrier {
-            sessions.set_epoch(run::epoch(now));
+            sessions.set_epoch(clock::epoch(now));
         }
         let asked = std::mem::take(&mut self.asked);
         if asked.reload {
@@ -224,18 +207,7 @@ impl Host<Peers> for TunnelHost {
         }
         if asked.control {
             let document = super::show::document(self, machine, now);
-            self.control.serve(|command| match command {
-                "status" => serde_json::to_value(&document).map_err(|error| error.to_string()),
-                "stop" => {
-                    // As SIGTERM, so that there is one way to end.
-                    let ended = rustix::process::kill_process(
-                        rustix::process::getpid(),
-                        rustix::process::Signal::TERM,
-                    );
-                    ended.map(|()| serde_json::json!({ "stopping": true })).map_err(|error| error.to_string())
-                }
-                other => Err(format!("command: expected status or stop, got {other}")),
-            })?;
+            serve_control(&mut self.control, &document)?;
         }
         if asked.metrics {
             let page = super::show::metrics(&super::show::document(self, machine, now));

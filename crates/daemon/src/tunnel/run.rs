@@ -123,7 +123,7 @@ fn machine(config: &Config, now: Instant) -> Result<Peers, Failure> {
     let peers = config.peer.iter().map(|peer| Peer::new(tunnel(config), peer.allowed_ips.clone())).collect();
     let carrier = match &config.private_key {
         Some(key) if !config.tunnel.plain => {
-            let mut sessions = Sessions::new(key.clone(), random::bytes()?, epoch(now));
+            let mut sessions = Sessions::new(key.clone(), random::bytes()?, clock::epoch(now));
             sessions.set_peers(config.session_peers());
             Carrier::Sealed(Box::new(sessions))
         }
@@ -141,11 +141,6 @@ pub(super) fn tunnel(config: &Config) -> PeerTunnel {
         End::Concentrator => tunnel::End::Concentrator,
     };
     Tunnel::new(config.tunnel, end, Plain::new(config.bundle_bytes()))
-}
-
-/// The wall-clock time since 1970 at which the clock that shows `now` showed zero.
-pub(super) fn epoch(now: Instant) -> Span {
-    clock::unix_time().saturating_sub(now.saturating_since(Instant::ZERO))
 }
 
 /// The prefixes of the peers that no address of the device leads to. All destinations of an IP version are left to the rules.
