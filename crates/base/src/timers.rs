@@ -90,14 +90,13 @@ impl<K: TimerKind, const N: usize> TimerTable<K, N> {
     }
 
     /// The running timer that expires first.
+    #[inline]
     pub fn next(&self) -> Option<Timeout<K>> {
-        let mut first = 0;
-        for index in 1..N {
-            if self.at[index] < self.at[first] {
-                first = index;
-            }
+        let mut first = (Instant::FOREVER, 0);
+        for (index, &at) in self.at.iter().enumerate() {
+            first = if at < first.0 { (at, index) } else { first };
         }
-        (self.at[first] != Instant::FOREVER).then(|| Timeout { at: self.at[first], reason: K::ALL[first] })
+        (first.0 != Instant::FOREVER).then(|| Timeout { at: first.0, reason: K::ALL[first.1] })
     }
 
     /// Takes the first timer that is due at `now`, and stops it. Call it until it returns `None` to serve all of them.

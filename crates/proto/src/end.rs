@@ -332,6 +332,7 @@ where
         each!(self, end => End::handle_timeout(&mut **end, now));
     }
 
+    #[inline]
     fn poll(&mut self) -> Option<EndOutput<Self::Packet>> {
         Some(match self {
             Self::Tcp(end) => end.poll()?.map(|(segment, payload)| AnyPacket::Tcp(segment, payload)),
@@ -346,6 +347,7 @@ where
 }
 
 impl<P> EndOutput<P> {
+    #[inline]
     fn map<Q>(self, wrap: impl FnOnce(P) -> Q) -> EndOutput<Q> {
         match self {
             Self::Transmit(packet) => EndOutput::Transmit(wrap(packet)),

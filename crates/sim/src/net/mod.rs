@@ -385,16 +385,21 @@ impl Network {
 
     /// Takes the outputs of a medium; of a wire, those of one direction.
     fn drain_medium(&mut self, id: MediumId, direction: Direction) {
-        if self.media[usize::from(id)].medium.has_output(direction) {
-            // The medium lends its packets while the rest of the network changes: its outputs lead to messages only.
-            let mut media = std::mem::take(&mut self.media);
-            let MediumEntry { medium, first_interface, .. } = &mut media[usize::from(id)];
-            medium.drain(direction, |output| self.handle_output(id, *first_interface, output));
-            self.media = media;
-        }
         let MediumEntry { medium, slot, .. } = &self.media[usize::from(id)];
         let up = matches!(medium, Medium::Wire(_)) && direction == Direction::Up;
-        self.schedule.put(*slot + Slot::from(up), medium.due(direction));
+        let slot = *slot + Slot::from(up);
+        if medium.has_output(direction) {
+            self.take_outputs(id, direction);
+        }
+        self.schedule.put(slot, self.media[usize::from(id)].medium.due(direction));
+    }
+
+    /// The medium lends its packets while the rest of the network changes: its outputs lead to messages only.
+    fn take_outputs(&mut self, id: MediumId, direction: Direction) {
+        let mut media = std::mem::take(&mut self.media);
+        let MediumEntry { medium, first_interface, .. } = &mut media[usize::from(id)];
+        medium.drain(direction, |output| self.handle_output(id, *first_interface, output));
+        self.media = media;
     }
 
     /// Handles an output of the medium whose member 0 is `first_interface`.

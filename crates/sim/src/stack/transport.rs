@@ -130,6 +130,7 @@ impl Transport {
     }
 
     /// The next output.
+    #[inline]
     pub fn poll_output(&mut self) -> Option<TransportOutput> {
         let Self::Connection { end, tcp_headers } = self else { return None };
         loop {

@@ -189,6 +189,22 @@ impl Contention {
             }
             class.counted += slots_counted(begins, now, self.slot, self.access_method);
         }
+        if !self.offsets.is_empty() {
+            self.end_offsets(now, latest, winners);
+        }
+        // A winner's clock must not stand behind what it has used up.
+        for &id in winners.iter() {
+            let contender = &mut self.contenders[id as usize];
+            contender.ready = self.classes[contender.class].counted;
+            contender.waited = now.saturating_since(idle.max(contender.since));
+        }
+        if winners.len() > 1 {
+            winners.sort_unstable();
+        }
+    }
+
+    /// Takes out the offset contenders who begin to send up to `latest`; the others count with their classes from here on.
+    fn end_offsets(&mut self, now: Instant, latest: Instant, winners: &mut Vec<ContenderId>) {
         for offset in std::mem::take(&mut self.offsets) {
             if offset.from + self.slot * offset.slots <= latest {
                 self.contenders[offset.contender as usize].waiting = Waiting::No;
@@ -198,13 +214,6 @@ impl Contention {
                 self.rejoin(offset.contender, left);
             }
         }
-        // A winner's clock must not stand behind what it has used up.
-        for &id in winners.iter() {
-            let contender = &mut self.contenders[id as usize];
-            contender.ready = self.classes[contender.class].counted;
-            contender.waited = now.saturating_since(idle.max(contender.since));
-        }
-        winners.sort_unstable();
     }
 
     /// How long the contender waited on an idle medium before its last access.

@@ -92,6 +92,7 @@ impl<'a> Effects<'a> {
     }
 
     /// Sets or cancels the timer of a slot.
+    #[inline]
     pub(super) fn set_timer(&mut self, slot: Slot, at: Option<Instant>) {
         self.schedule.put(slot, at);
     }
