@@ -9,16 +9,16 @@ from typing import Any, BinaryIO, Literal, overload
 from airwatt import _core
 from airwatt._core import Control, InputError, Run, Scenario
 from airwatt.confined import in_child
-from airwatt.own import Choice, PolicyChoice, TransportChoice, choice, name_of
-from airwatt.parallel import Outcome, Progress, run_all
+from airwatt.own import PolicyChoice, TransportChoice, choice, name_of
+from airwatt.parallel import Progress, run_all
 from airwatt.record import Record
 from airwatt.results import Analysis, Comparison, Result, Runs
+from airwatt.tasks import Done, StorePath, Task, run_tasks
 
 MAX_SEED = 2**64 - 1
 MAX_RUNS = 100_000
 _HOSTS_END_S = 15.0
 _MECHANISMS = ("policy", "transport")
-_LISTED = Choice([])
 
 ScenarioLike = str | os.PathLike[str] | Scenario
 
@@ -43,6 +43,7 @@ def run(
     trace: bool = ...,
     pcapng: BinaryIO | None = ...,
     limit: str | None = ...,
+    store: StorePath = ...,
     on_progress: Callable[[Progress], None] | None = ...,
 ) -> Result: ...
 @overload
@@ -57,6 +58,7 @@ def run(
     trace: bool = ...,
     pcapng: BinaryIO | None = ...,
     limit: str | None = ...,
+    store: StorePath = ...,
     on_progress: Callable[[Progress], None] | None = ...,
 ) -> Result | Runs: ...
 def run(
@@ -70,6 +72,7 @@ def run(
     trace: bool = False,
     pcapng: BinaryIO | None = None,
     limit: str | None = None,
+    store: StorePath = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Result | Runs:
     """Simulates a scenario: the name of one that ships, a file, or a `Scenario`.
@@ -77,22 +80,23 @@ def run(
     `policy` and `transport` go to all stations and flows: each a name, or a class derived from `airwatt.Policy` or
     `airwatt.CongestionControl`, whose exceptions are raised as they are. `set` overrides any key of the scenario
     (`{"wired.rtt": "20ms"}`). With `runs` over 1 the seeds are seed, seed + 1, ... and the answer is a `Runs` with
-    means and 95 %
-    confidence intervals. `trace` keeps what the first run did (`Result.traces`, `Result.write_pcapng`); it
-    does not change the result. Into `pcapng`, a binary file, the frames of the first run are written while it goes on,
-    in memory that does not grow with it; it excludes `trace`. A run of more events than `limit` says
-    (`events=1e10` by default) is a `RunError`.
+    means and 95 % confidence intervals. `trace` keeps what the first run did (`Result.traces`,
+    `Result.write_pcapng`); it does not change the result. Into `pcapng`, a binary file, the frames of the first run are
+    written while it goes on, in memory that does not grow with it; it excludes `trace`. A run of more events than
+    `limit` says (`events=1e10` by default) is a `RunError`. With `store`, the folder of a sweep or a new one, runs that
+    are there are not made again, and those that are made are kept; not those with traces, or with mechanisms written in
+    Python.
 
     Raises `InputError`, `RunError`, or `Interrupted` with what was finished.
     """
     check_seeds(seed, runs)
     chosen = choice(policy, transport)
     loaded = load(scenario, chosen.overrides, set)
-    first = (trace, pcapng)
-    jobs = [job(loaded, seed + i, *(first if i == 0 else (False, None)), limit, chosen) for i in range(runs)]
-    outcome = run_all(jobs, on_progress)
-    results = [Result(finished) for finished in outcome.results if finished is not None]
-    if outcome.interrupted:
+    settings = _settings(set, {"policy": policy, "transport": transport})
+    task = Task(loaded, range(seed, seed + runs), Result.of, int(trace), pcapng, chosen, settings)
+    done = run_tasks([task], limit=limit, store=store, name=loaded.name, on_progress=on_progress)
+    results = done.finished(0)
+    if done.interrupted:
         raise Interrupted(Runs(results, interrupted=True) if results and runs > 1 else None)
     return results[0] if runs == 1 else Runs(results)
 
@@ -107,13 +111,14 @@ def compare(
     runs: int = 1,
     set: Mapping[str, object] | None = None,  # noqa: A002 - the name of the option
     limit: str | None = None,
+    store: StorePath = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Comparison:
     """Runs the same traffic under each choice; several kinds of choice make their product.
 
     A choice of `policy` or `transport` is a name, or a class as in `run`, which has the name of the class.
 
-    `limit` holds for each run, as in `run`.
+    `limit` holds for each run, and `store` keeps them, as in `run`.
 
     Raises `InputError`, `RunError`, or `Interrupted` with what was finished.
     """
@@ -126,13 +131,12 @@ def compare(
         load(scenario, [*item.overrides, *((key, row[key]) for key in row if key not in _MECHANISMS)], set)
         for row, item in zip(rows, chosen, strict=True)
     ]
-    jobs = [
-        job(item, seed + i, limit=limit, chosen=made)
-        for item, made in zip(loaded, chosen, strict=True)
-        for i in range(runs)
+    tasks = [
+        Task(item, range(seed, seed + runs), Result.of, mechanisms=made, settings=_settings(set, row))
+        for item, made, row in zip(loaded, chosen, rows, strict=True)
     ]
-    outcome = run_all(jobs, on_progress)
-    return _comparison(loaded[0].name, rows, runs, outcome)
+    done = run_tasks(tasks, limit=limit, store=store, name=loaded[0].name, on_progress=on_progress)
+    return _comparison(loaded[0].name, rows, done)
 
 
 def product(
@@ -199,28 +203,13 @@ def emulate(
     (finished,) = run_all([job], on_progress, stop_s=_HOSTS_END_S).results
     if finished is None:
         raise Interrupted(None)
-    return Result(finished)
+    return Result(json.loads(finished.json), finished)
 
 
-def job(
-    scenario: Scenario,
-    seed: int,
-    trace: bool = False,
-    pcapng: BinaryIO | None = None,
-    limit: str | None = None,
-    chosen: Choice = _LISTED,
-) -> Callable[[Control], Run]:
-    """A run for `run_all`."""
-    return lambda control: _core.run(
-        scenario,
-        seed,
-        trace=trace,
-        pcapng=pcapng,
-        limit=limit,
-        policy=chosen.policy,
-        congestion=chosen.congestion,
-        control=control,
-    )
+def _settings(set_: Mapping[str, object] | None, choice: Mapping[str, object]) -> dict[str, str]:
+    """The keys that a call gave, as text, for the tables of a store."""
+    given = {**(set_ or {}), **{key: value for key, value in choice.items() if value is not None}}
+    return {key: _core.toml_value(name_of(value) if callable(value) else value) for key, value in given.items()}
 
 
 def _names(choices: Sequence[str | Callable[[], object]] | None) -> Sequence[str] | None:
@@ -230,14 +219,9 @@ def _names(choices: Sequence[str | Callable[[], object]] | None) -> Sequence[str
     return [name_of(item) for item in choices]
 
 
-def _comparison(name: str, rows: Sequence[dict[str, str]], runs: int, outcome: Outcome[Run]) -> Comparison:
-    finished = []
-    for index, row in enumerate(rows):
-        mine = outcome.results[index * runs : (index + 1) * runs]
-        results = [Result(item) for item in mine if item is not None]
-        if results:
-            finished.append((row, results))
-    if outcome.interrupted:
+def _comparison(name: str, rows: Sequence[dict[str, str]], done: Done[Result]) -> Comparison:
+    finished = [(row, results) for index, row in enumerate(rows) if (results := done.finished(index))]
+    if done.interrupted:
         raise Interrupted(Comparison(name, finished, interrupted=True) if finished else None)
     return Comparison(name, finished)
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from airwatt.tasks import Made
+
 
 class _Tabular(ABC):
     """What every kind of result can turn into."""
@@ -86,23 +88,34 @@ class Result(RunResult, _Tabular):
     """Of an emulation with a command."""
     interrupted: bool | None
 
-    def __init__(self, run: Run) -> None:
-        super().__init__(json.loads(run.json))
+    def __init__(self, document: Mapping[str, Any], run: Run | None = None) -> None:
+        super().__init__(document)
         self._run = run
+
+    @classmethod
+    def of(cls, made: Made) -> Result:
+        """Gives the result of a run."""
+        return cls(made.document, made.run)
+
+    @property
+    def _traced(self) -> Run:
+        if self._run is None:
+            raise InputError("the run comes from a store, which keeps no traces; with trace=True it is made again")
+        return self._run
 
     def traces(self) -> dict[str, pa.Table]:
         """Gives the traces by name; empty unless the run was made with `trace=True`."""
-        return {name: _table(columns) for name, columns in self._run.traces()}
+        return {} if self._run is None else {name: _table(columns) for name, columns in self._run.traces()}
 
     def write_pcapng(self, path: str | os.PathLike[str]) -> None:
         """Replaces a file by the frames on the air (needs `trace=True`) as radiotap pcapng. Raises `OSError`."""
         with replacing(path) as out:
-            self._run.write_pcapng(out)
+            self._traced.write_pcapng(out)
 
     def write_perfetto(self, path: str | os.PathLike[str]) -> None:
         """Replaces a file by the time line (needs `trace=True`) for the Perfetto viewer. Raises `OSError`."""
         with replacing(path) as out:
-            self._run.write_perfetto(out)
+            self._traced.write_perfetto(out)
 
     def write_tables(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Replaces the Parquet files of the traces in a folder, all of them or none; returns their paths.

@@ -34,8 +34,8 @@ def test_help_of_each_command_fits_and_ends_with_examples_that_work(airwatt, com
     examples = _examples(answer.out)
     assert examples
     for example in examples:
-        # The example runs as printed, in the project's folder; only pictures and redirections go elsewhere.
-        words = re.sub(r"(?<![\w/-])([\w-]+\.(png|pcapng|schema\.json))\b", rf"{tmp_path}/\1", example)
+        # The example runs as printed, in the project's folder; only pictures, stores and redirections go elsewhere.
+        words = re.sub(r"(?<![\w/-])([\w-]+\.(png|pcapng|runs|schema\.json))\b", rf"{tmp_path}/\1", example)
         _, *arguments = shlex.split(words.partition(" > ")[0])
         done = airwatt(*arguments)
         assert done.status == 0, f"{example}: {done.err}"

@@ -9,7 +9,7 @@ The tables stand between marks in the page (`<!-- NAME -->`). It takes some thre
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -91,11 +91,11 @@ def scenario(hops: int, tcp: str, host: str, policy: str, loss_percent: float, r
     )
 
 
-def measured(of: Scenario, seeds: Iterable[int]) -> list[dict[str, float]]:
+def measured(of: Scenario, seeds: range) -> list[dict[str, float]]:
     """Time, energy of the host and of its radio, and SACK blocks' time, run by run."""
     found = []
-    for seed in seeds:
-        document: Any = run(of, seed=seed).to_dict()
+    for each in run(of, seed=seeds.start, runs=len(seeds)).runs:
+        document: Any = each.to_dict()
         host, station = document["hosts"][0], document["stations"][0]
         busy_s = sum(value for key, value in host["time_s"].items() if key != "idle")
         found.append(

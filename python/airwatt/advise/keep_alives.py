@@ -15,8 +15,8 @@ from airwatt import _core, aggregates, laboratory
 from airwatt._core import InputError, Scenario
 from airwatt.advise.answer import Candidate
 from airwatt.battery import SECONDS_A_DAY
-from airwatt.parallel import run_all
 from airwatt.results import Result
+from airwatt.tasks import Made, Task, run_tasks
 
 FACTORS = (1, 2, 4)
 """Multiples of the interval that are priced."""
@@ -60,19 +60,18 @@ class KeepAlives:
 
 def price(scenario: Scenario, candidates: list[Candidate], interval_s: float, seed: int = 1) -> list[KeepAlives]:
     """Prices keep-alives of this mean interval, and of its multiples. Raises `InputError` or `RunError`."""
-    jobs = [
-        _job(_scenario(scenario, candidate, wanted, _COUNT * interval_s), seed)
+    tasks = [
+        Task(_scenario(scenario, candidate, wanted, _COUNT * interval_s), range(seed, seed + 1), _kept)
         for candidate in candidates
         for wanted in (None, interval_s)
     ]
-    outcome = run_all(jobs)
-    if outcome.interrupted:
+    done = run_tasks(tasks)
+    if done.interrupted:
         raise laboratory.Interrupted(None)
     found = []
-    for candidate, idle, loaded in zip(candidates, outcome.results[::2], outcome.results[1::2], strict=True):
-        assert idle is not None
-        assert loaded is not None
-        added_j, count = loaded[0] - idle[0], loaded[1]
+    for index, candidate in enumerate(candidates):
+        (idle_j, _), (loaded_j, count) = (done.finished(2 * index + place)[0] for place in range(2))
+        added_j = loaded_j - idle_j
         found.append(KeepAlives(candidate, interval_s, max(0.0, added_j) / count if count else 0.0))
     return found
 
@@ -93,13 +92,10 @@ def _scenario(scenario: Scenario, candidate: Candidate, interval_s: float | None
     return Scenario.of(keys, candidate.overrides, name="--keep-alive")
 
 
-def _job(scenario: Scenario, seed: int) -> Any:
-    def job(control: _core.Control) -> tuple[float, int]:
-        result = Result(_core.run(scenario, seed, control=control))
-        asked = sum(flow.responses or 0 for flow in result.flows)
-        return aggregates.energy_j(result), asked
-
-    return job
+def _kept(made: Made) -> tuple[float, int]:
+    """Energy of a run, and how many keep-alives it had."""
+    result = Result.of(made)
+    return aggregates.energy_j(result), sum(flow.responses or 0 for flow in result.flows)
 
 
 def interval_of(text: str) -> float:

@@ -11,9 +11,10 @@ from airwatt import _core, aggregates, laboratory
 from airwatt._core import InputError, Scenario
 from airwatt.advise.answer import Advice, Candidate, Figures, rows_of
 from airwatt.advise.beside import SETTINGS, Beside
-from airwatt.parallel import Progress, run_all
+from airwatt.parallel import Progress
 from airwatt.results import Result
 from airwatt.statistics import mean_ci95
+from airwatt.tasks import Done, Made, Task, run_tasks
 
 CONFIRM = 4
 """How many of the models' best within the budget are simulated, beside those that the core asks for in any case."""
@@ -33,20 +34,25 @@ class _Run:
     """Energy by cause of each station."""
 
 
-def _job(scenario: Scenario, seed: int, limit: str | None) -> Callable[[_core.Control], _Run | str]:
-    def job(control: _core.Control) -> _Run | str:
-        try:
-            result = Result(_core.run(scenario, seed, limit=limit, control=control))
-        except _core.RunError as error:
-            return str(error)
-        energy = aggregates.energy_j(result)
-        delays = [flow.latency_s_mean if flow.responses is None else flow.response_s_mean for flow in result.flows]
-        p95s = [flow.latency_s_p95 if flow.responses is None else flow.response_s_p95 for flow in result.flows]
-        p99s = [flow.latency_s_p99 if flow.responses is None else flow.response_s_p99 for flow in result.flows]
-        causes_j = [station.energy_by_cause_j for station in result.stations]
-        return _Run(energy, energy / result.simulated_s, aggregates.goodput_bps(result), delays, p95s, p99s, causes_j)
+def _kept(made: Made) -> _Run:
+    result = Result.of(made)
+    energy = aggregates.energy_j(result)
+    delays = [flow.latency_s_mean if flow.responses is None else flow.response_s_mean for flow in result.flows]
+    p95s = [flow.latency_s_p95 if flow.responses is None else flow.response_s_p95 for flow in result.flows]
+    p99s = [flow.latency_s_p99 if flow.responses is None else flow.response_s_p99 for flow in result.flows]
+    causes_j = [station.energy_by_cause_j for station in result.stations]
+    return _Run(energy, energy / result.simulated_s, aggregates.goodput_bps(result), delays, p95s, p99s, causes_j)
 
-    return job
+
+def _run(
+    scenarios: Sequence[Scenario], seeds: range, limit: str | None, on_progress: Callable[[Progress], None] | None
+) -> Done[_Run]:
+    """Makes the runs of scenarios, of which some may fail. Raises `Interrupted`."""
+    tasks = [Task(scenario, seeds, _kept) for scenario in scenarios]
+    done = run_tasks(tasks, limit=limit, on_progress=on_progress, keep_failures=True)
+    if done.interrupted:
+        raise laboratory.Interrupted(None)
+    return done
 
 
 Delays = Callable[[_Run], list[float | None]]
@@ -111,19 +117,17 @@ def advise(
     measured = loaded.replace([("latency_percentiles", "true")])
     scenarios = [measured.replace(row.candidate.overrides) for row in confirmed]
     bound = measured.replace([("policy", "ideal")])
-    jobs = [_job(one, seed + index, limit) for one in [*scenarios, bound] for index in range(runs)]
-    outcome = run_all(jobs, on_progress)
-    if outcome.interrupted:
-        raise laboratory.Interrupted(None)
-    results = [outcome.results[first : first + runs] for first in range(0, len(jobs), runs)]
-    awake = _complete(results[[row.candidate.policy for row in confirmed].index("active")])
-    if isinstance(awake, str):
-        raise _core.RunError(awake)
-    for row, mine in zip(confirmed, results, strict=False):
-        done = _complete(mine)
-        row.failure = done if isinstance(done, str) else None
-        row.simulation = None if isinstance(done, str) else _figures(done, awake)
-    least = _complete(results[-1])
+    seeds = range(seed, seed + runs)
+    done = _run([*scenarios, bound], seeds, limit, on_progress)
+    is_awake = [row.candidate.policy for row in confirmed].index("active")
+    failure = done.failure(is_awake)
+    if failure is not None:
+        raise failure
+    awake = done.finished(is_awake)
+    for index, row in enumerate(confirmed):
+        failure = done.failure(index)
+        row.failure = None if failure is None else str(failure)
+        row.simulation = None if failure is not None else _figures(done.finished(index), awake)
     advice = Advice(
         budget_s, loaded.name, ", ".join(sorted({one["radio"] for one in text["station"]})), rows, runs, seed
     )
@@ -133,13 +137,14 @@ def advise(
 
         candidates = [row.candidate for row in confirmed if row.simulation]
         advice.keep_alives = keep_alives.price(loaded, candidates, keep_alive_s, seed)
-    advice.bound = None if isinstance(least, str) else _figures(least, awake)
+    least = len(confirmed)
+    advice.bound = None if done.failure(least) is not None else _figures(done.finished(least), awake)
     advice.tunnel, advice.tunnel_curve = plan["tunnel"], plan["tunnel_curve"]
     advice.decide()
     if advice.ranked:
         best = advice.ranked[0]
         assert best.simulation is not None
-        advice.beside = _beside(measured, best.candidate, best.simulation, awake, (runs, seed, limit), on_progress)
+        advice.beside = _beside(measured, best.candidate, best.simulation, awake, (seeds, limit), on_progress)
     return advice
 
 
@@ -148,11 +153,10 @@ def _beside(
     candidate: Candidate,
     alone: Figures,
     awake: Sequence[_Run],
-    how: tuple[int, int, str | None],
+    how: tuple[range, str | None],
     on_progress: Callable[[Progress], None] | None,
 ) -> list[Beside]:
     """Runs what can be set beside a candidate, as far as it has an effect on the scenario."""
-    runs, seed, limit = how
     possible = []
     for setting in SETTINGS:
         try:
@@ -160,19 +164,10 @@ def _beside(
         except InputError:
             # A key without an effect: no TCP, a tunnel that is there already, or no place for one.
             continue
-    jobs = [_job(one, seed + index, limit) for _, one in possible for index in range(runs)]
-    outcome = run_all(jobs, on_progress)
-    if outcome.interrupted:
-        raise laboratory.Interrupted(None)
-    found = []
-    for index, (setting, _) in enumerate(possible):
-        done = _complete(outcome.results[index * runs : (index + 1) * runs])
-        if not isinstance(done, str):
-            found.append(Beside(setting, candidate, _figures(done, awake), alone))
+    done = _run([one for _, one in possible], *how, on_progress)
+    found = [
+        Beside(setting, candidate, _figures(done.finished(index), awake), alone)
+        for index, (setting, _) in enumerate(possible)
+        if done.failure(index) is None
+    ]
     return [one for one in found if one.has_effect]
-
-
-def _complete(runs: Sequence[_Run | str | None]) -> list[_Run] | str:
-    """All runs of a candidate, or why one failed."""
-    failed = [run for run in runs if isinstance(run, str)]
-    return failed[0] if failed else [run for run in runs if isinstance(run, _Run)]

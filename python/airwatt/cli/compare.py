@@ -46,6 +46,7 @@ def command(
     seed: options.Seed = 1,
     runs: options.Runs = 1,
     limit: options.EventLimit = None,
+    store: options.Store = None,
     json: options.Json = False,
     plot: options.Plot = None,
     battery: options.Battery = None,
@@ -54,25 +55,25 @@ def command(
     """Run the same traffic under each choice. Several kinds of choice make their product."""
     lasting = options.battery(battery)
     check_picture("--plot", plot)
-    chosen = {
-        "policy": _policies(scenario, options.names("--policy", policy), dict(options.overrides(set_))),
-        "transport": options.names("--transport", transport),
-    }
+    policies = _policies(scenario, options.names("--policy", policy), dict(options.overrides(set_)))
+    transports = options.names("--transport", transport)
     varied = _varied(vary)
-    if not varied and not any(chosen.values()):
+    if not varied and not policies and not transports:
         raise InputError("compare: expected --policy A,B --transport A,B or --vary KEY=V1,V2, got none")
-    limits = options.thresholds_of_runs(fail_if, laboratory.product(**chosen, vary=varied))
+    limits = options.thresholds_of_runs(fail_if, laboratory.product(policy=policies, transport=transports, vary=varied))
     interrupted: laboratory.Interrupted | None = None
     try:
-        with bar(scenario) as on_progress:
+        with options.storing(store), bar(scenario) as on_progress:
             comparison = laboratory.compare(
                 scenario,
-                **chosen,
+                policy=policies,
+                transport=transports,
                 vary=varied,
                 seed=seed,
                 runs=runs,
                 set=dict(options.overrides(set_)),
                 limit=limit,
+                store=store,
                 on_progress=on_progress,
             )
     except laboratory.Interrupted as stop:

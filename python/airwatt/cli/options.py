@@ -1,7 +1,8 @@
 """The flags that several commands share, and how their texts are read."""
 
+import contextlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -77,6 +78,28 @@ EventLimit = Annotated[
         show_default=False,
     ),
 ]
+
+Store = Annotated[
+    Path | None,
+    Option(
+        "--store",
+        metavar="DIR",
+        help="Keep the runs in a store, new or old; what is there is not run again.",
+        show_default=False,
+    ),
+]
+
+
+@contextlib.contextmanager
+def storing(store: Path | None) -> Iterator[None]:
+    """Says of which option a file is that a store cannot write. Raises `InputError` or `RunError`."""
+    if store is None:
+        yield
+        return
+    from airwatt.cli.output import writing
+
+    with writing("--store", store):
+        yield
 
 
 def battery(text: str | None) -> _Battery | None:

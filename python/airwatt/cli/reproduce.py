@@ -23,6 +23,7 @@ Examples:
   airwatt reproduce list
   airwatt reproduce list ba-ta
   airwatt reproduce e2tcp/ex4.4 e2tcp/fig4.10
+  airwatt reproduce e2tcp/ex3.2 --store published.runs
 """
 
 _COLUMNS = 80
@@ -47,6 +48,7 @@ def command(
             "--emulate", metavar="TIME", help="Over real kernels, each run at most so long, one at a time; needs root."
         ),
     ] = None,
+    store: options.Store = None,
     json: options.Json = False,
     fail_if: options.FailIf = None,
 ) -> None:
@@ -64,9 +66,9 @@ def command(
         raise InputError("reproduce list: expected list first, as in `reproduce list ba-ta`, got it after another word")
     chosen = catalogue.choose(ids)
     _check_folder(out)
-    with bar("reproduce") as on_progress:
+    with options.storing(store), bar("reproduce") as on_progress:
         over = None if emulate is None else engine.RealKernels(emulate)
-        batch = engine.reproduce(chosen, runs, seed, on_progress, over)
+        batch = engine.reproduce(chosen, runs, seed, on_progress, over, store)
     files = _write(batch.finished, out)
     made = document.document(batch.finished, files, runs, seed)
     if batch.interrupted:

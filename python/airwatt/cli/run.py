@@ -28,6 +28,7 @@ def command(
     seed: options.Seed = 1,
     runs: options.Runs = 1,
     limit: options.EventLimit = None,
+    store: options.Store = None,
     json: options.Json = False,
     plot: options.Plot = None,
     trace: Annotated[
@@ -70,9 +71,16 @@ def command(
     traced = streamed is None and any(wanted is not None for wanted in (trace, plot, pcap, perfetto))
     with holding(trace):
         try:
-            with streaming("--pcap", streamed) as out, bar(loaded.name) as on_progress:
+            with streaming("--pcap", streamed) as out, options.storing(store), bar(loaded.name) as on_progress:
                 result = laboratory.run(
-                    loaded, seed=seed, runs=runs, trace=traced, pcapng=out, limit=limit, on_progress=on_progress
+                    loaded,
+                    seed=seed,
+                    runs=runs,
+                    trace=traced,
+                    pcapng=out,
+                    limit=limit,
+                    store=store,
+                    on_progress=on_progress,
                 )
         except laboratory.Interrupted as stop:
             if isinstance(stop.finished, Runs):

@@ -23,12 +23,12 @@ from airwatt import laboratory
 from airwatt._core import AirwattError, InputError, RunError
 from airwatt.battery import Battery
 from airwatt.explore import answers, controls
-from airwatt.parallel import run_all
 from airwatt.report import capture as captures
 from airwatt.report import runs
 from airwatt.report.pack import Pack
 from airwatt.report.page import view_of
 from airwatt.results import Result
+from airwatt.tasks import Task, run_tasks
 
 _STOP_S = 5.0
 _POINTS = 300_000
@@ -191,17 +191,17 @@ class _Jobs:
 
     def _groups(self, job: dict[str, Any], seed: int, shortened: str | None) -> list[runs.Group]:
         names: list[str] = job["policies"]
-        jobs = []
+        tasks = []
         for name in names:
             given = [(key, value) for key, value in self.source["set"] if key != controls.POLICY]
             loaded = laboratory.load(self.source["text"], [*given, *map(tuple, job["set"]), ("policy", name)])
             loaded = loaded if shortened is None else loaded.shortened(shortened)
             traced = job["trace"] and name == job["chosen"] and name != "ideal"
-            jobs.append(laboratory.job(loaded, seed, traced, limit=self.source["limit"]))
-        outcome = run_all(jobs)
-        if outcome.interrupted:
+            tasks.append(Task(loaded, range(seed, seed + 1), Result.of, traced=int(traced)))
+        done = run_tasks(tasks, limit=self.source["limit"])
+        if done.interrupted:
             raise KeyboardInterrupt
-        results = [Result(one) for one in outcome.results if one is not None]
+        results = [done.finished(index)[0] for index in range(len(names))]
         return [runs.Group(name, [result], result.traces()) for name, result in zip(names, results, strict=True)]
 
     def _captured(self, job: dict[str, Any]) -> dict[str, Any]:

@@ -19,12 +19,13 @@ from airwatt._core import SCHEMA, InputError
 from airwatt._documents import RunResult
 from airwatt.advise.question import is_capture
 from airwatt.battery import Battery
-from airwatt.parallel import Progress, run_all
+from airwatt.parallel import Progress
 from airwatt.report import capture, runs, sweep
 from airwatt.report.pack import Pack
 from airwatt.report.study import Study
 from airwatt.report.timeline import POINTS
 from airwatt.results import Result, names_of
+from airwatt.tasks import Task, run_tasks
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -217,22 +218,17 @@ def _simulate(source: str, options: Options, found: _Found) -> None:
     overrides = dict(options.set)
     chosen = _policies(source, options, overrides)
     loaded = [laboratory.load(source, laboratory.choices(name, None), overrides) for name in chosen]
-    jobs = [
-        laboratory.job(one, options.seed + index, index == 0, limit=options.limit)
-        for one in loaded
-        for index in range(options.runs)
-    ]
-    outcome = run_all(jobs, options.on_progress)
-    results = [None if one is None else Result(one) for one in outcome.results]
+    seeds = range(options.seed, options.seed + options.runs)
+    tasks = [Task(one, seeds, Result.of, traced=1) for one in loaded]
+    done = run_tasks(tasks, limit=options.limit, on_progress=options.on_progress)
+    if done.interrupted:
+        raise laboratory.Interrupted(None)
     groups = []
     for place, name in enumerate(chosen):
-        mine = [one for one in results[place * options.runs : (place + 1) * options.runs] if one is not None]
-        if mine:
-            label = name or _label(mine, source)
-            # Policy ideal is a bound on a run with a radio that is always awake, and so are its traces.
-            groups.append(runs.Group(label, list(mine), {} if name == "ideal" else mine[0].traces()))
-    if outcome.interrupted:
-        raise laboratory.Interrupted(None)
+        mine = done.finished(place)
+        label = name or _label(mine, source)
+        # Policy ideal is a bound on a run with a radio that is always awake, and so are its traces.
+        groups.append(runs.Group(label, list(mine), {} if name == "ideal" else mine[0].traces()))
     found.groups.setdefault(loaded[0].name, []).extend(groups)
     found.last = None
 

@@ -1,35 +1,35 @@
-"""Runs what reproductions need: every point once, all of them in one pool, a few numbers kept of each run.
+"""Runs what reproductions need: every point once, as tasks (`airwatt.tasks`), and a few numbers kept of each run.
 
-A job is a point with all its seeds, so that a scenario is read once and thousands of runs are hundreds of jobs. A run
-that fails (a connection given up) fails its point and the reproductions that need it, and no other.
+A run that fails (a connection given up) fails its point and the reproductions that need it, and no other.
 """
 
 import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from airwatt import _core
-from airwatt._core import Control, Run, RunError, Scenario
-from airwatt.parallel import Progress, run_all
+from airwatt._core import Control, InputError, Run, RunError, Scenario
+from airwatt.parallel import Progress
 from airwatt.reproduce.catalogue import Chosen
 from airwatt.reproduce.publication import Claim, Document, Numbers, Outcome, Point, Reproduction, Results
+from airwatt.tasks import Made, Simulate, StorePath, Task, run_tasks, simulate
 
 
 class World:
     """Where points are run: the simulator, as many at a time as there are processors."""
 
     at_once: int | None = None
+    is_repeatable = True
+    """Whether an equal point has equal runs, which a store may keep."""
+    simulate: Simulate = staticmethod(simulate)
 
     def load(self, point: Point) -> Scenario:
         """The scenario of a point. Raises `InputError`."""
         if isinstance(point.scenario, Scenario):
             return point.scenario.replace(list(point.overrides))
         return Scenario.load(point.scenario, list(point.overrides))
-
-    def run(self, scenario: Scenario, point: Point, seed: int, control: Control) -> Run:
-        """One run. Raises `RunError`."""
-        return _core.run(scenario, seed, trace=point.traced is not None, control=control)
 
 
 class RealKernels(World):
@@ -39,18 +39,20 @@ class RealKernels(World):
     """
 
     at_once = 1
+    is_repeatable = False
 
     def __init__(self, length: str, lateness: str = "2ms") -> None:
         self._length = length
         self._lateness = lateness
+        self.simulate = self._emulate
 
     def load(self, point: Point) -> Scenario:
         """The scenario of a point, made as short as asked for. Raises `InputError`."""
         return super().load(point).shortened(self._length)
 
-    def run(self, scenario: Scenario, point: Point, seed: int, control: Control) -> Run:
-        """One emulation. Raises `RunError` where the clock was not kept."""
-        run = _core.emulate(scenario, seed, bound=self._lateness, trace=point.traced is not None, control=control)
+    def _emulate(self, task: Task[Any], seed: int, trace: bool, limit: str | None, control: Control) -> Run:
+        """Emulates one run. Raises `RunError` where the clock was not kept."""
+        run = _core.emulate(task.scenario, seed, bound=self._lateness, trace=trace, control=control)
         answer = json.loads(run.json)
         if answer.get("interrupted"):
             raise KeyboardInterrupt
@@ -93,10 +95,14 @@ def reproduce(
     seed: int,
     on_progress: Callable[[Progress], None] | None = None,
     over: World | None = None,
+    store: StorePath = None,
 ) -> Batch:
-    """Runs all points of the chosen reproductions with seeds seed, seed + 1, ... and computes what they give."""
+    """Runs all points of the chosen reproductions with seeds seed, seed + 1, ... and computes what they give.
+
+    What `store` has is not run again. Raises `InputError`.
+    """
     points = [point for _, item in chosen for point in item.points]
-    there, interrupted = run_points(points, runs, seed, on_progress, over)
+    there, interrupted = run_points(points, runs, seed, on_progress, over, store)
     finished = [
         Finished(document, item, _outcome(document, item, there))
         for document, item in chosen
@@ -111,45 +117,40 @@ def run_points(
     seed: int,
     on_progress: Callable[[Progress], None] | None = None,
     over: World | None = None,
+    store: StorePath = None,
 ) -> tuple[Results, bool]:
     """Runs every point once with each seed; gives what is finished, and whether an interrupt came before the end."""
     over = over or World()
+    if store is not None and not over.is_repeatable:
+        raise InputError("--store: expected simulated runs, got an emulation, which is never the same twice")
     points = list(dict.fromkeys(points))
     # All scenarios, before anything runs: a wrong one ends the command at once.
-    scenarios = [over.load(point) for point in points]
-    seeds = range(seed, seed + runs)
-    jobs = [_job(scenario, point, seeds, over) for scenario, point in zip(scenarios, points, strict=True)]
-
-    def in_runs(progress: Progress) -> None:
-        if on_progress is not None:
-            on_progress(progress._replace(done=progress.done * runs, of=progress.of * runs))
-
-    outcome = run_all(jobs, in_runs, over.at_once) if jobs else None
+    tasks = [_task(over.load(point), point, range(seed, seed + runs)) for point in points]
+    done = run_tasks(
+        tasks, store=store, name="reproduce", on_progress=on_progress, at_once=over.at_once, simulate=over.simulate,
+        keep_failures=True,
+    )  # fmt: skip
     results: dict[Point, list[Numbers]] = {}
     failures: dict[Point, str] = {}
-    for point, result in zip(points, outcome.results if outcome else [], strict=True):
-        if isinstance(result, str):
-            failures[point] = result
-        elif result is not None:
-            results[point] = result
-    return Results(results, failures), outcome is not None and outcome.interrupted
-
-
-def _job(scenario: Scenario, point: Point, seeds: range, over: World) -> Callable[[Control], list[Numbers] | str]:
-    def job(control: Control) -> list[Numbers] | str:
-        try:
-            chosen = seeds[:1] if point.only_first else seeds
-            return [_numbers(over.run(scenario, point, seed, control), point) for seed in chosen]
-        except RunError as error:
+    for index, point in enumerate(points):
+        error = done.failure(index)
+        if error is not None:
             overrides = " ".join(f"{key}={value}" for key, value in point.overrides)
-            return f"{scenario.name} {overrides}: {error}"
+            failures[point] = f"{tasks[index].scenario.name} {overrides}: {error}"
+        elif done.is_complete(index):
+            results[point] = done.finished(index)
+    return Results(results, failures), done.interrupted
 
-    return job
 
+def _task(scenario: Scenario, point: Point, seeds: range) -> Task[Numbers]:
+    chosen = seeds[:1] if point.only_first else seeds
 
-def _numbers(run: Run, point: Point) -> Numbers:
-    further = point.traced(run) if point.traced is not None else {}
-    return {**point.measure(json.loads(run.json)), **further}
+    def numbers(made: Made) -> Numbers:
+        further = {} if point.traced is None or made.run is None else point.traced(made.run)
+        return {**point.measure(made.document), **further}
+
+    traced = 0 if point.traced is None else len(chosen)
+    return Task(scenario, chosen, numbers, traced, settings=dict(point.overrides))
 
 
 def _outcome(document: Document, item: Reproduction, results: Results) -> Outcome:

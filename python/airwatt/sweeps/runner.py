@@ -9,7 +9,7 @@ import json
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -93,8 +93,10 @@ class Here:
 
     at_once = None
 
-    def __init__(self, limit: str | None) -> None:
+    def __init__(self, limit: str | None, loaded: Mapping[str, Scenario] | None = None) -> None:
+        """Takes scenarios that are loaded already by the keys of their points."""
         self._limit = limit
+        self._loaded = loaded or {}
         self._scenario = functools.lru_cache(maxsize=16)(lambda plan, point: plan.load(point))
 
     def chunk(self) -> int:
@@ -105,7 +107,8 @@ class Here:
         """Makes runs one after the other."""
         for job in jobs:
             point, seed = plan.job(job)
-            yield job, made(self._scenario(plan, point), seed, self._limit, control)
+            scenario = self._loaded.get(plan.points[point]) or self._scenario(plan, point)
+            yield job, made(scenario, seed, self._limit, control)
 
     def close(self) -> None:
         """Nothing was begun."""

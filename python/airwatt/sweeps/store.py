@@ -3,6 +3,7 @@
     plans/ID.json, plans/ID.parquet      what was asked for: the points with their settings and scenarios
     runs/STEM.parquet                    finished runs, one row each
     flows/STEM.parquet, stations/...     their flows and stations
+    documents/STEM.parquet               their result documents, for commands that need them whole
     failed/STEM.parquet                  failed runs with what they wrote to standard error
     journal/RUNNER-N.jsonl               runs since the last chunk
     runners/RUNNER, claims/BLOCK         who runs what (`runner`)
@@ -17,8 +18,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,12 +33,14 @@ from airwatt.sweeps.plan import Plan
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FOLDERS = ("plans", "runs", "flows", "stations", "failed", "journal", "runners", "claims")
+FOLDERS = ("plans", "runs", "flows", "stations", "documents", "failed", "journal", "runners", "claims")
 SMALL_ROWS = 50_000
 """Chunks below this size are merged,"""
 MERGE_AT = 16
 """when there are so many of them."""
 _TRIES = 20
+_BATCH = 1_000
+"""Documents that are in memory at a time."""
 
 
 class Damage(NamedTuple):
@@ -126,6 +130,35 @@ class Files:
             )
         return _combined(parts)
 
+    def documents(self, wanted: Container[tuple[str, int]]) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
+        """Yields point, seed and result document of the finished runs among `wanted`; some perhaps twice.
+
+        Raises `OSError`.
+        """
+        for entry in self.pending()[0]:
+            if entry.run is not None and (entry.point, entry.seed) in wanted:
+                yield entry.point, entry.seed, entry.run
+        for attempt in range(_TRIES):
+            try:
+                for stem in self.chunks():
+                    yield from self._documents(stem, wanted)
+                return
+            except FileNotFoundError:
+                # Merged in between, as in `_chunk_tables`.
+                if attempt == _TRIES - 1:
+                    raise
+
+    def _documents(self, stem: str, wanted: Container[tuple[str, int]]) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
+        import pyarrow.parquet as pq
+
+        jobs, _ = self.numbers(stem, None)
+        if not any(job in wanted for job in jobs):
+            return
+        for batch in pq.ParquetFile(self.chunk("documents", stem)).iter_batches(_BATCH):
+            for row in batch.to_pylist():
+                if (row["point"], row["seed"]) in wanted:
+                    yield row["point"], row["seed"], json.loads(row["document"])
+
     def numbers(self, stem: str, name: str | None) -> tuple[list[tuple[str, int]], list[float | None]]:
         """The runs of a chunk, and of each one number by its path in the result document. Raises `OSError`."""
         what, _, below = (name or "").partition(".")
@@ -197,6 +230,7 @@ class Files:
             self._write("failed", stem, table)
         if not finished:
             return
+        self._write_documents(stem, [_documents_of(finished)])
         for what in reversed(columns.TABLES):
             found = [row for entry in finished for row in columns.rows(what, entry.point, entry.seed, entry.run or {})]
             self._write(what, stem, columns.table(what, found))
@@ -206,6 +240,17 @@ class Files:
 
         with replacing(self.chunk(what, stem)) as out:
             pq.write_table(table, out, compression="zstd")
+
+    def _write_documents(self, stem: str, tables: Iterable[pa.Table]) -> None:
+        """Writes documents table by table: they would not all fit into memory."""
+        import pyarrow.parquet as pq
+
+        with (
+            replacing(self.chunk("documents", stem)) as out,
+            pq.ParquetWriter(out, documents_schema(), compression="zstd") as file,
+        ):
+            for table in tables:
+                file.write_table(table)
 
     def merge(self, stem: str, owned: Sequence[str], *, at: int = MERGE_AT) -> str | None:
         """Merges small chunks of these, if there are `at` of them, into one; returns its stem. Raises `OSError`.
@@ -221,9 +266,10 @@ class Files:
             small = [name for name in small if self.chunk("runs", name).exists()]
             rows = sum(map(rows_of, small))
             merged = f"{stem}-{rows}"
+            self._write_documents(merged, (self._read("documents", name, None) for name in small))
             for what in reversed(columns.TABLES):
                 self._write(what, merged, _combined([self._read(what, name, None) for name in small]))
-            for what in columns.TABLES:
+            for what in (*columns.TABLES, "documents"):
                 for name in small:
                     self.chunk(what, name).unlink(missing_ok=True)
             return merged
@@ -263,6 +309,20 @@ def failed_schema() -> pa.Schema:
             ("at", pa.float64()),
         ]
     )
+
+
+def documents_schema() -> pa.Schema:
+    """The columns of result documents."""
+    import pyarrow as pa
+
+    return pa.schema([("point", pa.string()), ("seed", pa.uint64()), ("document", pa.string())])
+
+
+def _documents_of(entries: Sequence[Entry]) -> pa.Table:
+    import pyarrow as pa
+
+    rows = [{"point": entry.point, "seed": entry.seed, "document": json.dumps(entry.run)} for entry in entries]
+    return pa.Table.from_pylist(rows, documents_schema())
 
 
 def _each_once(entries: Sequence[Entry]) -> list[Entry]:

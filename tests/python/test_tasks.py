@@ -1,0 +1,157 @@
+"""The runner under all commands: with and without a store, interrupted, failed, traced, and with own mechanisms."""
+
+import json
+import signal
+import subprocess
+import time
+
+import pytest
+from conftest import PROGRAM
+
+import airwatt as laboratory
+from airwatt import _core
+from airwatt._core import InputError, RunError
+from airwatt.reproduce import catalogue, engine
+from airwatt.sweeps.store import Files
+
+SMALL = {"flow.application.size": "20kB"}
+CHOICES = {"policy": ["active", "psm"], "runs": 3, "set": SMALL}
+
+
+def timeless(item):
+    """A document without how long the computer took."""
+    if isinstance(item, dict):
+        return {key: timeless(value) for key, value in item.items() if key != "wall_s"}
+    return [timeless(value) for value in item] if isinstance(item, list) else item
+
+
+def text(result):
+    """The bytes of a document, with the order of its keys."""
+    return json.dumps(timeless(result.to_dict()))
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """The seeds of the runs that are made, in their order."""
+    seeds = []
+    simulate = _core.run
+
+    def counted(scenario, seed, **how):
+        seeds.append(seed)
+        return simulate(scenario, seed, **how)
+
+    monkeypatch.setattr(_core, "run", counted)
+    return seeds
+
+
+def test_a_store_changes_no_byte_and_what_it_has_is_not_run_again(tmp_path, made):
+    plain = laboratory.compare("fast-dsl", **CHOICES)
+    first = laboratory.compare("fast-dsl", **CHOICES, store=tmp_path / "store")
+    assert len(made) == 12
+    second = laboratory.compare("fast-dsl", **CHOICES, store=tmp_path / "store")
+    assert len(made) == 12
+    assert text(plain) == text(first) == text(second)
+    assert json.dumps(first.to_dict()) == json.dumps(second.to_dict())
+
+
+def test_all_commands_share_a_store(tmp_path, made):
+    store = laboratory.sweep("fast-dsl", policy="active,psm", runs=2, set=SMALL, store=tmp_path / "store")
+    assert len(made) == 4
+    compared = laboratory.compare("fast-dsl", **CHOICES, store=store.path)
+    assert made[4:] == [3, 3]
+    runs = laboratory.run("fast-dsl", policy="psm", runs=4, set=SMALL, store=store.path)
+    assert made[6:] == [4]
+    assert [run.to_dict() for run in runs.runs[:3]] == [run.to_dict() for run in compared.rows[1].runs]
+    # What `compare` made is in the tables of the store, under its settings.
+    frame = store.to_pandas()
+    assert list(frame.policy.value_counts().sort_index()) == [3, 4]
+    assert [state.missing for state in store.status()] == [0, 0, 0]
+
+
+def test_a_run_with_traces_is_made_anew_and_its_followers_are_found(tmp_path, made):
+    laboratory.run("fast-dsl", runs=3, set=SMALL, store=tmp_path / "store")
+    runs = laboratory.run("fast-dsl", runs=3, set=SMALL, trace=True, store=tmp_path / "store")
+    assert made[3:] == [1]
+    assert runs.results[0].traces()
+    assert not runs.results[1].traces()
+    with pytest.raises(InputError, match="comes from a store, which keeps no traces"):
+        runs.results[1].write_perfetto(tmp_path / "line")
+    assert not (tmp_path / "line").exists()
+
+
+def test_a_mechanism_written_in_python_is_not_looked_up(tmp_path, made):
+    class Mine(laboratory.CongestionControl):
+        pass
+
+    for _ in range(2):
+        laboratory.compare("fast-dsl", transport=["newreno", Mine], set=SMALL, store=tmp_path / "store")
+    assert len(made) == 3
+
+
+def test_a_failed_run_is_kept_as_failed_and_tried_again(tmp_path, made):
+    how = {"policy": "psm", "runs": 2, "set": {"flow.application.size": "20MB"}, "store": tmp_path / "store"}
+    with pytest.raises(RunError, match="events"):
+        laboratory.run("fast-dsl", **how, limit="events=5e4")
+    failures = laboratory.open_store(tmp_path / "store").failures()
+    assert [(item.seed, item.settings["policy"]) for item in failures] == [(1, "psm"), (2, "psm")]
+    assert len(laboratory.run("fast-dsl", **how).runs) == 2
+    assert laboratory.open_store(tmp_path / "store").failures() == []
+    assert sorted(made) == [1, 1, 2, 2]
+
+
+def test_documents_outlive_the_merging_of_chunks(tmp_path, made):
+    store = tmp_path / "store"
+    for seed in (1, 2):
+        laboratory.run("fast-dsl", seed=seed, set=SMALL, store=store)
+    files = Files.open(store)
+    merged = files.merge("merged-000001", files.chunks(), at=2)
+    assert {path.stem for path in (store / "documents").iterdir()} == {merged}
+    assert [run.seed for run in laboratory.run("fast-dsl", runs=2, set=SMALL, store=store).runs] == [1, 2]
+    assert len(made) == 2
+
+
+def test_a_reproduction_goes_on_where_it_stopped(tmp_path, made):
+    """What comes of a store is what comes without one; only points with traces are run again."""
+    chosen = catalogue.choose(["e2tcp/sec4.1.1", "e2tcp/ex3.2", "singh-2002/fig1"])
+    points = [point for _, item in chosen for point in item.points]
+    plain = engine.reproduce(chosen, 1, 1)
+    engine.run_points(points[::2], 1, 1, store=tmp_path / "store")
+    made.clear()
+    first = engine.reproduce(chosen, 1, 1, store=tmp_path / "store")
+    assert len(made) == len(points[1::2]) + 1
+    made.clear()
+    second = engine.reproduce(chosen, 1, 1, store=tmp_path / "store")
+    assert len(made) == 1
+    assert plain == first == second
+
+
+def test_an_emulation_has_no_store(tmp_path):
+    with pytest.raises(InputError, match="--store: expected simulated runs"):
+        engine.run_points([], 1, 1, over=engine.RealKernels("1s"), store=tmp_path / "store")
+
+
+def test_a_comparison_that_is_killed_goes_on(tmp_path, made):
+    words = ["compare", "fast-dsl", "--policy", "active,psm", "--set", "flow.application.size=2MB", "--runs", "20"]
+    process = subprocess.Popen([PROGRAM, *words, "--store", tmp_path / "store"], stdout=subprocess.DEVNULL)
+    journals = tmp_path / "store" / "journal"
+    while process.poll() is None and sum(path.read_bytes().count(b"\n") for path in journals.glob("*.jsonl")) < 3:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    kept = len(laboratory.open_store(tmp_path / "store"))
+    how = {"policy": ["active", "psm"], "set": {"flow.application.size": "2MB"}, "runs": 20}
+    whole = laboratory.compare("fast-dsl", **how, store=tmp_path / "store")
+    assert kept >= 3
+    assert len(made) == 40 - kept
+    assert [len(row.runs) for row in whole.rows] == [20, 20]
+
+
+def test_a_place_that_is_no_store_is_refused_in_a_line(tmp_path):
+    (tmp_path / "letters.txt").write_text("mine")
+    for place, command in ((tmp_path, "run fast-dsl"), (tmp_path / "letters.txt", "reproduce e2tcp/ex3.2 --out out")):
+        done = subprocess.run(
+            [PROGRAM, *command.split(), "--store", place], capture_output=True, text=True, check=False, cwd=tmp_path
+        )
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"airwatt: --store {place}: expected ")
+        assert done.stderr.count("\n") == 1
