@@ -18,7 +18,7 @@ from airwatt._core import InputError
 if TYPE_CHECKING:
     from airwatt._core import Acknowledged, CongestionWindow, Radio
 
-Ability = Literal["switch", "tim", "service", "air-time", "trigger", "poll", "grant"]
+Ability = Literal["switch", "tim", "service", "air-time", "flows", "trigger", "poll", "grant"]
 Timer = Literal["inactivity", "trigger", "update"]
 Frame = Literal["data", "trigger", "pm-null", "ps-poll"]
 Recovery = Literal["go-back", "first-ack", "partial-acks", "scoreboard"]
@@ -33,7 +33,7 @@ class Policy:
 
     needs: ClassVar[Collection[Ability]] = ()
     """What it does with the radio (`switch`, `trigger`, `poll`, `grant`) and what it cannot do without (`tim`,
-    `service`, `air-time`). A request that is not listed here is refused."""
+    `service`, `air-time`, `flows`). A request that is not listed here is refused."""
 
     def on_start(self, radio: Radio) -> None:
         """The station begins. Only the mode and timers may be set."""
@@ -63,6 +63,13 @@ class Policy:
 
     def on_air_time(self, radio: Radio, transmit_ns: int, receive_ns: int, backoff_ns: int) -> None:
         """The answer to `radio.measure_air_time`: what the station's own frames took since the beginning."""
+
+    def on_flow(self, radio: Radio, flow: int, sent: bool, nbytes: int, dscp: int) -> None:
+        """The host passed an IP packet of `nbytes` to the MAC (`sent`), or received one; needs `flows`.
+
+        `flow` is the number of its flow, the same for both directions, and `dscp` its differentiated services code
+        point (RFC 2474).
+        """
 
     def on_timer(self, radio: Radio, timer: Timer) -> None:
         """A timer that the policy set has expired."""

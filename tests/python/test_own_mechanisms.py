@@ -5,6 +5,7 @@ import importlib.util
 import io
 import re
 import traceback
+from typing import ClassVar
 
 import pytest
 from conftest import ROOT
@@ -120,6 +121,36 @@ def test_what_a_congestion_control_does_not_override_is_the_algorithm_with_its_r
     for own in (Silent, Outspoken):
         _, again, seen = recorded(transport=own, set=LOSSY)
         assert (again, seen) == (document, tables)
+
+
+class FlowTimeout(OWN.Timeout):
+    """Policy `timeout` that also counts the packets of each flow."""
+
+    needs = (*OWN.Timeout.needs, "flows")
+    seen: ClassVar = {}
+
+    def on_flow(self, radio, flow, sent, nbytes, dscp):
+        packets, total = self.seen.get((flow, sent, dscp), (0, 0))
+        self.seen[flow, sent, dscp] = packets + 1, total + nbytes
+
+
+def test_a_policy_is_given_the_packets_of_each_flow():
+    """What it counts is what the senders counted; to look at packets changes nothing."""
+    FlowTimeout.seen.clear()
+    (_, shipped, tables), (_, own, seen) = (recorded(policy=each, set=SMALL) for each in ("timeout", FlowTimeout))
+    assert (own, seen) == (shipped, tables)
+    assert set(FlowTimeout.seen) == {(0, False, 0), (0, True, 0)}
+    packets, nbytes = FlowTimeout.seen[0, False, 0]
+    assert 0 < packets <= own["flows"][0]["segments_sent"] + 1
+    assert nbytes > 400_000
+
+
+def test_a_policy_that_does_not_need_flows_is_not_given_them():
+    class Deaf(OWN.Timeout):
+        def on_flow(self, *_):
+            raise AssertionError("not asked for")
+
+    airwatt.run("fast-dsl", policy=Deaf, set=SMALL)
 
 
 def test_a_class_stands_beside_names_in_a_comparison_and_repeats_with_seeds():

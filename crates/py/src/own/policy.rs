@@ -14,11 +14,12 @@ use super::{Failure, class_name, copied, hooks, instance};
 const BASE: &str = "Policy";
 
 /// What a policy can need, by name.
-const ABILITIES: [(&str, Abilities); 7] = [
+const ABILITIES: [(&str, Abilities); 8] = [
     ("switch", Abilities::SWITCH),
     ("tim", Abilities::SEE_TIM),
     ("service", Abilities::SEE_SERVICE),
     ("air-time", Abilities::SEE_AIR_TIME),
+    ("flows", Abilities::SEE_FLOWS),
     ("trigger", Abilities::TRIGGER),
     ("poll", Abilities::POLL),
     ("grant", Abilities::GRANT),
@@ -82,6 +83,7 @@ struct Hooks {
     backlog: Option<Py<PyAny>>,
     service_ended: Option<Py<PyAny>>,
     air_time: Option<Py<PyAny>>,
+    flow: Option<Py<PyAny>>,
     timer: Option<Py<PyAny>>,
 }
 
@@ -105,13 +107,14 @@ impl PythonPolicy {
             "on_backlog",
             "on_service_ended",
             "on_air_time",
+            "on_flow",
             "on_timer",
         ];
-        let [start, beacon, received, sent, backlog, service_ended, air_time, timer] =
+        let [start, beacon, received, sent, backlog, service_ended, air_time, flow, timer] =
             hooks(made, BASE, names)?;
         Ok(Self {
             made: made.clone().unbind(),
-            hooks: Hooks { start, beacon, received, sent, backlog, service_ended, air_time, timer },
+            hooks: Hooks { start, beacon, received, sent, backlog, service_ended, air_time, flow, timer },
             radio: Py::new(made.py(), Radio::new(needs))?,
             needs,
             failure: failure.clone(),
@@ -129,9 +132,8 @@ impl PythonPolicy {
             Fact::Backlog => &hooks.backlog,
             Fact::ServiceEnded { .. } => &hooks.service_ended,
             Fact::AirTime(_) => &hooks.air_time,
+            Fact::Flow(_) => &hooks.flow,
             Fact::Timer(_) => &hooks.timer,
-            // A policy in Python cannot ask for flows.
-            Fact::Flow(_) => &None,
         }
         .as_ref()
     }
@@ -158,7 +160,10 @@ impl PythonPolicy {
                 hook.call1(py, (radio, parts[0], parts[1], parts[2]))
             }
             Fact::Timer(timer) => hook.call1(py, (radio, timer_name(timer))),
-            Fact::Flow(_) => Ok(py.None()),
+            // One packet: policies in Python run in the simulator only.
+            Fact::Flow(sample) => {
+                hook.call1(py, (radio, sample.flow, sample.sent.packets > 0, sample.bytes(), sample.dscp))
+            }
         }
         .map(drop)
     }
