@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from airwatt.reproduce import claims
 from airwatt.reproduce.e2tcp.setup import AVERAGED, RADIO
-from airwatt.reproduce.e2tcp_gateway.setup import PATHS, WAYS, Path, Way, point, points
+from airwatt.reproduce.e2tcp_gateway.setup import EXPECTED, PATHS, WAYS, Path, Way, point, points
 from airwatt.reproduce.publication import Bars, Claim, Lines, Outcome, Point, Reproduction, Results, Table, Value
 from airwatt.statistics import mean_ci95
 
@@ -16,8 +16,6 @@ _LABELS = {
     "energy": ("energy of the mobile's radio", "J"),
 }
 _BY_NAME = {way.name: way for way in WAYS}
-_EXPECTED = (("base only", 2.0, 3.0), ("both ends", 3.0, 4.0), ("90 %", 4.0, 9.0))
-"""Stage, and how many times less energy overhead than Tahoe the thesis expects of it (its chapter 6)."""
 
 
 def average(results: Results, way: Way, path: Path, error: str, what: str) -> list[float]:
@@ -64,7 +62,7 @@ def _factors(results: Results, way: Way, error: str) -> list[float]:
 def _stages(home: str, results: Results, error: str) -> list[Claim]:
     """What the thesis expects of its stages against Tahoe: each factor on each path within the printed range."""
     held = []
-    for name, low, high in _EXPECTED:
+    for name, low, high in EXPECTED:
         for path, factor in zip(PATHS, _factors(results, _BY_NAME[name], error), strict=True):
             id_ = f"{home}.{name.replace(' %', '').replace(' ', '-')}.{path.name.replace(', ', '.').replace(' ', '')}"
             text = f"{name}, {path.name}: Tahoe's energy overhead over that of this stage"
