@@ -40,6 +40,37 @@ def test_the_daemon_has_pages_of_section_8(pages):
     assert "airwattd tunnel up" in (pages / "airwattd-tunnel-up.8").read_text().replace("\\-", "-")
 
 
+def keys_of(example):
+    """The keys of a commented configuration, also those that are commented out, with the names of their tables."""
+    table = ""
+    for line in example.splitlines():
+        text = line.removeprefix("# ")
+        if text.startswith("["):
+            table = text.split("#")[0].strip().strip("[]") + "."
+        elif " = " in text and text.split(" = ")[0].isidentifier():
+            yield table + text.split(" = ")[0]
+
+
+@pytest.mark.skipif(not DAEMON.exists(), reason="airwattd is not built")
+@pytest.mark.parametrize(("command", "ends"), [("tunnel", ("client", "concentrator")), ("gateway", ("mobile", "base"))])
+def test_the_page_of_a_configuration_has_every_key_of_its_examples(pages, command, ends):
+    text = (pages / f"airwattd-{command}.5").read_text().replace("\\-", "-").replace("\\(aq", "'")
+    for end in ends:
+        example = subprocess.run([DAEMON, command, "example", end], capture_output=True, text=True, check=True).stdout
+        keys = set(keys_of(example))
+        assert {"interface", "peer.name"} <= keys
+        assert {key for key in keys if f"\\fB{key}\\fR" not in text} == set()
+    assert "(\\fIa text; required\\fR)" in text
+
+
+@pytest.mark.skipif(not DAEMON.exists(), reason="airwattd is not built")
+def test_the_page_of_the_station_has_the_policies_that_it_runs(pages):
+    text = (pages / "airwattd-station.5").read_text().replace("\\-", "-")
+    assert "power_save.bound" in text
+    assert 'default "30ms"' in text
+    assert "ba-ta" not in text
+
+
 @pytest.mark.parametrize(
     "reader",
     [["mandoc", "-T", "lint", "-W", "warning"], ["groff", "-man", "-Tutf8", "-ww", "-z"]],

@@ -1,17 +1,22 @@
 //! Manual pages and completion scripts of `airwattd`, from the same declarations as `--help`.
 //!
-//! Left out: pages of formats (section 5). `airwattd tunnel example` prints a commented configuration.
+//! Pages of the configuration files (section 5) come from the types that read them (`formats`).
 
 use std::path::{Path, PathBuf};
+
+mod formats;
 
 use clap::Args;
 use clap_mangen::Man;
 
 use crate::failure::Failure;
-use crate::output;
+use crate::{gateway, output, station, tunnel};
+
+pub(crate) use formats::Format;
 
 /// The section of programs that change the host.
 const SECTION: &str = "8";
+const SOURCE: &str = concat!("airwattd ", env!("CARGO_PKG_VERSION"));
 
 #[derive(Args)]
 #[command(after_help = "Example:
@@ -50,17 +55,22 @@ fn finished(page: &str, name: &str) -> String {
 pub(crate) fn write(arguments: &Manual, program: clap::Command) -> Result<(), Failure> {
     let mut program = program.disable_help_subcommand(true);
     program.build();
-    pages(&arguments.folder, &arguments.date, &program)
+    pages(&arguments.folder, &arguments.date, &program)?;
+    for format in [tunnel::format(), gateway::format(), station::format()] {
+        let file = arguments.folder.join(format!("{}.{}", format.name(), formats::SECTION));
+        std::fs::write(&file, format.page(&arguments.date, SOURCE))
+            .map_err(|error| Failure::Input(format!("{}: {error}", file.display())))?;
+    }
+    Ok(())
 }
 
 fn pages(folder: &Path, date: &str, command: &clap::Command) -> Result<(), Failure> {
     let name = command.get_display_name().unwrap_or("airwattd").to_owned();
-    let source = concat!("airwattd ", env!("CARGO_PKG_VERSION"));
     let page = Man::new(command.clone())
         .title(name.to_uppercase())
         .section(SECTION)
         .date(date)
-        .source(source)
+        .source(SOURCE)
         .manual("airwatt");
     let mut text = Vec::new();
     let file = folder.join(format!("{name}.{SECTION}"));

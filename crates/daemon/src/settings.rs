@@ -73,7 +73,8 @@ pub(crate) fn check_interface(name: &str) -> Result<(), Failure> {
 }
 
 /// An address with the length of its prefix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, schemars::JsonSchema)]
+#[schemars(with = "String")]
 pub(crate) struct Prefix {
     pub(crate) address: IpAddr,
     pub(crate) length: u8,

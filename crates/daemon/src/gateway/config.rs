@@ -11,6 +11,7 @@ use airwatt_proto::e2tcp::{Addresses, E2tcpConfig};
 use airwatt_proto::gateway::SplitProxyConfig;
 use airwatt_proto::session::{OVERHEAD_BYTES, PeerConfig, PublicKey, SecretKey};
 use clap::ValueEnum;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::failure::Failure;
@@ -31,7 +32,7 @@ const E2TCP_HEADER: u16 = 26;
 const MTU_MIN: u16 = 576;
 
 /// Which end this is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Mode {
     /// The base station: an access point, or a host through which its packets pass
@@ -41,16 +42,18 @@ pub(super) enum Mode {
 }
 
 /// The configuration.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Config {
     /// Name of the TUN device through which openings pass, and of the gateway.
     pub(super) interface: String,
+    /// Which end this is; or `--mode`.
     pub(super) mode: Option<Mode>,
     /// Address and port of the UDP socket; a mobile's default is any port.
     pub(super) listen: Option<SocketAddr>,
     /// This end's private key (`airwattd genkey`).
     #[serde(default, deserialize_with = "from_text")]
+    #[schemars(with = "Option<String>")]
     pub(super) private_key: Option<SecretKey>,
     /// A file with it, relative to this one's folder.
     pub(super) private_key_file: Option<PathBuf>,
@@ -63,32 +66,41 @@ pub(super) struct Config {
     /// The first of three consecutive marks of packets, of which two are also numbers of routing tables.
     #[serde(default = "default_fwmark")]
     pub(super) fwmark: u32,
-    /// Name or file of a radio profile, and the rate of its frames, by which `status` estimates joules.
+    /// Name or file of a radio profile, by which `status` estimates joules.
     pub(super) radio: Option<String>,
+    /// Data rate of the radio's frames, for that estimate.
     #[serde(default = "default_rate")]
     pub(super) rate: Rate,
     /// Where metrics are served.
     #[serde(default, deserialize_with = "from_text")]
+    #[schemars(with = "Option<String>")]
     pub(super) metrics: Option<metrics::Address>,
     /// Of a mobile: a socket by which programs of every user open connections with a reliability.
     pub(super) local: Option<PathBuf>,
+    /// Limits.
     #[serde(default)]
     pub(super) gateway: Gateway,
+    /// E2TCP over the wireless hop.
     #[serde(default)]
     pub(super) e2tcp: E2tcpConfig,
+    /// The other end; a base station has one for each mobile.
     #[serde(default)]
     pub(super) peer: Vec<Peer>,
 }
 
 /// Limits.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Gateway {
     /// Data that a connection holds in each direction.
     #[serde(with = "settings::bytes")]
+    #[schemars(with = "Size")]
     pub(super) buffer: u32,
+    /// Number of connections that have not been set up on both sides.
     pub(super) half_open: usize,
+    /// Time without a packet after which a connection is given up.
     pub(super) idle: Span,
+    /// Silence of the base station after which a mobile's connection goes as plain TCP.
     pub(super) fallback: Span,
     /// Time for which connections may finish after SIGTERM.
     pub(super) drain: Span,
@@ -111,15 +123,18 @@ impl Default for Gateway {
 }
 
 /// The other end.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Peer {
+    /// Its name in reports.
     pub(super) name: String,
     /// Its public key (`airwattd pubkey`).
     #[serde(default, deserialize_with = "from_text")]
+    #[schemars(with = "Option<String>")]
     pub(super) public_key: Option<PublicKey>,
     /// A key that both share beforehand, beside the others.
     #[serde(default, deserialize_with = "from_text")]
+    #[schemars(with = "Option<String>")]
     pub(super) preshared_key: Option<SecretKey>,
     /// Its address and port; without them it is found by its first datagram.
     pub(super) endpoint: Option<SocketAddr>,

@@ -27,6 +27,7 @@ use self::config::Mode;
 use crate::common::Foreground;
 use crate::failure::Failure;
 use crate::instance::Instance;
+use crate::manual::Format;
 
 /// The kind of daemon, in the names of its files.
 const KIND: &str = "gateway";
@@ -101,6 +102,18 @@ pub(crate) struct Name {
     /// The gateway's interface
     #[arg(value_name = "INTERFACE")]
     interface: String,
+}
+
+/// The configuration file, for its manual page.
+pub(crate) fn format() -> Format {
+    Format::new::<config::Config>(
+        "gateway",
+        "configuration of an airwatt gateway",
+        "The base station and each mobile have a file, by custom /etc/airwatt/gateway-NAME.toml, where \
+         airwattd-gateway@NAME.service reads it. It holds a private key, so that it is for root alone.",
+    )
+    .example("EXAMPLE: A MOBILE", example::MOBILE)
+    .example("EXAMPLE: A BASE STATION", example::BASE)
 }
 
 /// Runs one command.

@@ -8,13 +8,14 @@ use airwatt_base::settings::Settings as _;
 use airwatt_energy::Radio;
 use airwatt_linux::metrics;
 use airwatt_proto::powersave::{LatencyGuardConfig, PowerSaveConfig};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 
 use super::controller;
 use crate::failure::Failure;
 
 /// The configuration.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Config {
     /// The Wi-Fi interface; needed only if there are several.
@@ -29,6 +30,7 @@ pub(super) struct Config {
     pub(super) radio: String,
     /// Where metrics for Prometheus are served.
     #[serde(deserialize_with = "address")]
+    #[schemars(with = "Option<String>")]
     pub(super) metrics: Option<metrics::Address>,
 }
 

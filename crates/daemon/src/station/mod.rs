@@ -35,6 +35,7 @@ use clap::{Args, Subcommand};
 use crate::common::{Foreground, Log};
 use crate::failure::Failure;
 use crate::instance::{Instance, Started};
+use crate::manual::Format;
 use crate::output;
 
 /// The kind of daemon, in the names of its files.
@@ -193,6 +194,17 @@ struct Interface {
     /// The Wi-Fi interface; needed only where there are several
     #[arg(long, value_name = "NAME")]
     interface: Option<String>,
+}
+
+/// The configuration file, for its manual page.
+pub(crate) fn format() -> Format {
+    Format::new::<config::Config>(
+        "station",
+        "configuration of airwattd station",
+        "airwattd station run CONFIG reads it. Every key has a default, so that no file is needed, and \
+         airwattd-station.service has none.",
+    )
+    .policies(&["latency-guard", "active"])
 }
 
 /// Runs one command.

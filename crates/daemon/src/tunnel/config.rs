@@ -12,6 +12,7 @@ use airwatt_linux::metrics;
 use airwatt_proto::session::{PeerConfig, PublicKey, SecretKey};
 use airwatt_proto::tunnel::TunnelConfig;
 use airwatt_proto::tunnel::wire::OuterIp;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::failure::Failure;
@@ -29,7 +30,7 @@ const MTU_MIN_V6: u16 = 1_280;
 const MTU_MIN_V4: u16 = 576;
 
 /// Which end this is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum End {
     Client,
@@ -37,18 +38,20 @@ pub(super) enum End {
 }
 
 /// The configuration.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Config {
     /// Name of the TUN device.
     pub(super) interface: String,
     /// Addresses of this host in the tunnel.
     pub(super) addresses: Vec<Prefix>,
+    /// Which end this is.
     pub(super) end: End,
     /// Address and port of the UDP socket; a client's default is any port of the address family of its peer.
     pub(super) listen: Option<SocketAddr>,
     /// This end's private key (`airwattd genkey`).
     #[serde(default, deserialize_with = "from_text")]
+    #[schemars(with = "Option<String>")]
     pub(super) private_key: Option<SecretKey>,
     /// A file with it, relative to this one's folder.
     pub(super) private_key_file: Option<PathBuf>,
@@ -65,23 +68,29 @@ pub(super) struct Config {
     pub(super) radio: Option<String>,
     /// Where metrics are served.
     #[serde(default, deserialize_with = "from_text")]
+    #[schemars(with = "Option<String>")]
     pub(super) metrics: Option<metrics::Address>,
+    /// How packets are sent in bursts.
     #[serde(default)]
     pub(super) tunnel: TunnelConfig,
+    /// The other end; a concentrator has one for each client.
     #[serde(default)]
     pub(super) peer: Vec<Peer>,
 }
 
 /// The other end.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Peer {
+    /// Its name in reports.
     pub(super) name: String,
     /// Its public key (`airwattd pubkey`).
     #[serde(default, deserialize_with = "from_text")]
+    #[schemars(with = "Option<String>")]
     pub(super) public_key: Option<PublicKey>,
     /// A key that both share beforehand, beside the others.
     #[serde(default, deserialize_with = "from_text")]
+    #[schemars(with = "Option<String>")]
     pub(super) preshared_key: Option<SecretKey>,
     /// Its address and port; without them it is found by its first datagram.
     pub(super) endpoint: Option<SocketAddr>,

@@ -18,6 +18,7 @@ use clap::{Args, Subcommand};
 use crate::common::Foreground;
 use crate::failure::Failure;
 use crate::instance::Instance;
+use crate::manual::Format;
 
 /// The kind of daemon, in the names of its files.
 const KIND: &str = "tunnel";
@@ -96,6 +97,18 @@ pub(crate) struct Unit {
     /// The configuration (TOML)
     #[arg(value_name = "FILE")]
     file: PathBuf,
+}
+
+/// The configuration file, for its manual page.
+pub(crate) fn format() -> Format {
+    Format::new::<config::Config>(
+        "tunnel",
+        "configuration of an airwatt tunnel",
+        "Each end of a tunnel has a file, by custom /etc/airwatt/NAME.toml with the name of its interface, where \
+         airwattd-tunnel@NAME.service reads it. It holds a private key, so that it is for root alone.",
+    )
+    .example("EXAMPLE: A CLIENT", example::CLIENT)
+    .example("EXAMPLE: A CONCENTRATOR", example::CONCENTRATOR)
 }
 
 /// Runs one command.

@@ -1,0 +1,229 @@
+//! Manual pages of section 5: the configuration files of the daemons. The keys with their meaning, kind and default come from
+//! the types that read a file, and the examples are those that `example` prints.
+//!
+//! Left out: `airwattd cc`, which has options and no file.
+
+use roff::{Roff, bold, italic, roman};
+use schemars::{JsonSchema, Schema, schema_for};
+use serde_json::{Map, Value};
+
+/// The section of file formats.
+pub(super) const SECTION: &str = "5";
+
+/// A configuration file.
+pub(crate) struct Format {
+    /// The command that reads it, as in `airwattd tunnel`.
+    command: &'static str,
+    /// What it is, in a few words.
+    about: &'static str,
+    /// Where it is, and what reads it, in sentences.
+    text: &'static str,
+    schema: Schema,
+    /// Values of `policy` whose keys the file may have, of the kinds of a power save.
+    policies: &'static [&'static str],
+    /// Commented files, each under its heading.
+    examples: Vec<(&'static str, &'static str)>,
+}
+
+impl Format {
+    pub(crate) fn new<T: JsonSchema>(command: &'static str, about: &'static str, text: &'static str) -> Self {
+        Self { command, about, text, schema: schema_for!(T), policies: &[], examples: Vec::new() }
+    }
+
+    pub(crate) fn policies(self, policies: &'static [&'static str]) -> Self {
+        Self { policies, ..self }
+    }
+
+    pub(crate) fn example(mut self, heading: &'static str, text: &'static str) -> Self {
+        self.examples.push((heading, text));
+        self
+    }
+
+    /// The name of the page.
+    pub(super) fn name(&self) -> String {
+        format!("airwattd-{}", self.command)
+    }
+
+    /// The page.
+    pub(super) fn page(&self, date: &str, source: &str) -> String {
+        let name = self.name();
+        let mut page = Roff::new();
+        page.control("TH", [name.to_uppercase().as_str(), SECTION, date, source, "airwatt"]);
+        page.control("SH", ["NAME"]);
+        page.text([roman(format!("{name} - {}", self.about))]);
+        page.control("SH", ["DESCRIPTION"]);
+        page.text([roman(self.text)]);
+        page.text([
+            roman("The file is TOML. A key that is not listed here is an error, and "),
+            bold(format!("airwattd {} ", self.command)),
+            roman("checks a file as a whole before it changes anything."),
+        ]);
+        page.control("SH", ["KEYS"]);
+        let mut rows = Rows { format: self, found: Vec::new() };
+        rows.collect(self.schema.as_value(), "");
+        // Keys of the file itself come before those of its tables.
+        rows.found.sort_by_key(|row| row.path.contains('.') || row.is_table);
+        for row in &rows.found {
+            row.write(&mut page);
+        }
+        for (heading, text) in &self.examples {
+            page.control("SH", [*heading]);
+            page.control("EX", []);
+            page.text([roman(*text)]);
+            page.control("EE", []);
+        }
+        page.control("SH", ["SEE ALSO"]);
+        page.text([bold(&name), roman(" (8), "), bold("airwattd"), roman(" (8)")]);
+        page.render()
+    }
+}
+
+/// One key, or one table.
+struct Row {
+    path: String,
+    is_table: bool,
+    meaning: String,
+    /// What values it has, with the default.
+    kind: String,
+}
+
+impl Row {
+    fn write(&self, page: &mut Roff) {
+        page.control("TP", []);
+        page.text([bold(&self.path)]);
+        let mut inlines = vec![roman(self.meaning.as_str())];
+        if !self.kind.is_empty() {
+            inlines.extend([roman(" ("), italic(self.kind.as_str()), roman(")")]);
+        }
+        page.text(inlines);
+    }
+}
+
+struct Rows<'a> {
+    format: &'a Format,
+    found: Vec<Row>,
+}
+
+impl Rows<'_> {
+    /// Lists the keys of an object; `path` is that of its table, with a dot.
+    fn collect(&mut self, object: &Value, path: &str) {
+        let empty = Map::new();
+        let properties = object.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+        let required = object.get("required").and_then(Value::as_array);
+        for (key, node) in properties {
+            let is_required = required.is_some_and(|names| names.iter().any(|name| name == key));
+            self.add(&format!("{path}{key}"), node, is_required);
+        }
+    }
+
+    fn add(&mut self, path: &str, node: &Value, is_required: bool) {
+        let target = self.target(node);
+        let items = target.get("items").map(|items| self.target(items));
+        let is_list = items.as_ref().is_some_and(|items| items.get("properties").is_some());
+        let inner = if is_list { items.clone().unwrap_or_default() } else { target.clone() };
+        let kinds = self.kinds(&inner);
+        if inner.get("properties").is_none() && kinds.is_empty() {
+            let kind = self.values(node, &target, items.as_ref(), is_required);
+            self.push(path.to_owned(), false, meaning(node), kind);
+            return;
+        }
+        let name = if is_list { format!("[[{path}]]") } else { format!("[{path}]") };
+        let about = [meaning(node), meaning(&inner)].into_iter().find(|text| !text.is_empty());
+        let kind = if is_required { "required" } else { "" };
+        self.push(name, true, about.unwrap_or_default(), kind.to_owned());
+        self.collect(&inner, &format!("{path}."));
+        for kind in kinds {
+            let name = kind["properties"]["policy"]["const"].as_str().unwrap_or_default().to_owned();
+            self.push(format!("{path}.policy = \"{name}\""), false, meaning(&kind), String::new());
+            let keys = kind.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
+            for (key, node) in keys.iter().filter(|(key, _)| *key != "policy") {
+                self.add(&format!("{path}.{key}"), node, false);
+            }
+        }
+    }
+
+    fn push(&mut self, path: String, is_table: bool, meaning: String, kind: String) {
+        self.found.push(Row { path, is_table, meaning, kind });
+    }
+
+    /// The kinds of a power save that a file may have.
+    fn kinds(&self, node: &Value) -> Vec<Value> {
+        let all = node.get("oneOf").and_then(Value::as_array).cloned().unwrap_or_default();
+        let wanted = |kind: &Value| {
+            kind["properties"]["policy"]["const"]
+                .as_str()
+                .is_some_and(|name| self.format.policies.contains(&name))
+        };
+        all.into_iter().filter(wanted).collect()
+    }
+
+    /// What a schema refers to, without the possibility of no value.
+    fn target(&self, node: &Value) -> Value {
+        if let Some(kinds) = node.get("anyOf").and_then(Value::as_array) {
+            return kinds
+                .iter()
+                .find(|kind| kind["type"] != "null")
+                .map_or(Value::Null, |kind| self.target(kind));
+        }
+        match node.get("$ref").and_then(Value::as_str) {
+            Some(place) => {
+                self.format.schema.pointer(place.trim_start_matches('#')).cloned().unwrap_or_default()
+            }
+            None => node.clone(),
+        }
+    }
+
+    /// Which values a key has, and which without it.
+    fn values(&self, node: &Value, target: &Value, items: Option<&Value>, is_required: bool) -> String {
+        let kind = match items {
+            Some(items) => format!("a list, each {}", kind(items)),
+            None => kind(target),
+        };
+        match node.get("default") {
+            _ if is_required => format!("{kind}; required"),
+            None | Some(Value::Null) => kind,
+            Some(Value::Array(values)) if values.is_empty() => kind,
+            Some(value) => format!("{kind}; default {value}"),
+        }
+    }
+}
+
+/// The description of a schema, in one line and without the marks of documentation comments.
+fn meaning(node: &Value) -> String {
+    let text = node.get("description").and_then(Value::as_str).unwrap_or_default();
+    text.split_whitespace().collect::<Vec<_>>().join(" ").replace(['`', '[', ']'], "")
+}
+
+/// The kind of a value: a quantity by its description, names, or a type of TOML.
+fn kind(node: &Value) -> String {
+    if node["format"] == "quantity" {
+        let example = node["examples"][0].as_str().unwrap_or_default();
+        return format!("{}, as in \"{example}\"", meaning(node).split(": ").next().unwrap_or_default());
+    }
+    let of = |kinds: &Value| -> Vec<String> {
+        let names = kinds.as_array().into_iter().flatten();
+        names.filter(|name| name["const"].is_string()).map(|name| name["const"].to_string()).collect()
+    };
+    if let Some(names) = node.get("enum").and_then(Value::as_array) {
+        return names.iter().map(Value::to_string).collect::<Vec<_>>().join(" or ");
+    }
+    let names = of(&node["oneOf"]);
+    if !names.is_empty() {
+        return names.join(" or ");
+    }
+    let kinds = match &node["type"] {
+        Value::String(one) => vec![one.as_str()],
+        Value::Array(several) => {
+            several.iter().filter_map(Value::as_str).filter(|kind| *kind != "null").collect()
+        }
+        _ => Vec::new(),
+    };
+    match kinds.first() {
+        Some(&"string") => "a text",
+        Some(&"integer") => "a whole number",
+        Some(&"number") => "a number",
+        Some(&"boolean") => "true or false",
+        _ => "a value",
+    }
+    .to_owned()
+}
