@@ -39,7 +39,7 @@ def package():
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
     place = tmp_path_factory.mktemp("debian")
-    command = ["debootstrap", "--variant=minbase", "--include=python3,ca-certificates,man-db"]
+    command = ["debootstrap", "--variant=minbase", "--include=python3,ca-certificates,man-db,zsh"]
     done = subprocess.run(
         [*command, RELEASE["VERSION_CODENAME"], place, mirror()], capture_output=True, text=True, check=False
     )
@@ -89,6 +89,17 @@ def files(root):
     }
 
 
+def completed_by_zsh(inside, *words):
+    """What zsh offers for the last word of a line."""
+    script = f"""
+        autoload -Uz compinit bashcompinit; compinit -u -D; bashcompinit
+        source /usr/share/zsh/vendor-completions/_airwatt
+        emulate sh; COMP_WORDS=({" ".join(words)}); COMP_CWORD={len(words) - 1}; _airwatt_words
+        printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    return inside("zsh", "-fc", script).split()
+
+
 def test_the_package_installs_runs_is_removed_and_purged(package, root, inside):
     shutil.copy(package, root / "tmp")
     inside("apt-get", "update", "-q")
@@ -109,10 +120,16 @@ def test_the_package_installs_runs_is_removed_and_purged(package, root, inside):
     assert "AIRWATT-RUN(1)" in inside("man", "airwatt-run")
     assert "AIRWATTD(8)" in inside("man", "8", "airwattd")
     assert "KEYS" in inside("man", "5", "airwatt-scenario")
-    for shell in ("bash-completion/completions", "fish/vendor_completions.d"):
-        assert list((root / "usr/share" / shell).glob("airwattd*"))
+    for page in ("tunnel", "gateway", "station"):
+        assert f"AIRWATTD-{page.upper()}(5)" in inside("man", "5", f"airwattd-{page}")
+    for shell in ("bash-completion/completions", "zsh/vendor-completions", "fish/vendor_completions.d"):
+        assert len(list((root / "usr/share" / shell).glob("*airwatt*"))) == 2
+    known = inside("zsh", "-fc", "autoload -Uz compinit; compinit -u -D; print $_comps[airwatt] $_comps[airwattd]")
+    assert known.split() == ["_airwatt", "_airwattd"]
+    assert completed_by_zsh(inside, "airwatt", "sw") == ["sweep"]
     units = {path.name for path in (root / "usr/lib/systemd/system").glob("airwattd*")}
-    assert {"airwattd-cc@.service", "airwattd-gateway@.service", "airwattd-tunnel@.service"} <= units
+    services = {"airwattd-cc@", "airwattd-gateway@", "airwattd-station", "airwattd-tunnel@"}
+    assert {f"{service}.service" for service in services} <= units
     assert not list((root / "etc/systemd").rglob("airwattd*")), "a unit is enabled"
     assert list((root / "usr/lib/NetworkManager/conf.d").glob("*airwatt*"))
     tunnel = (root / "usr/lib/systemd/system/airwattd-tunnel@.service").read_text()

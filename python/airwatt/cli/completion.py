@@ -69,8 +69,13 @@ def _bash(shell: str) -> str:
         for option, items in names.items()
         if option.startswith("--")
     )
-    start = "autoload -U +X bashcompinit && bashcompinit\n" if shell == "zsh" else ""
-    return f"""{start}_airwatt() {{
+    start, function, end = "", "_airwatt", ""
+    if shell == "zsh":
+        start = "#compdef airwatt\nautoload -U +X bashcompinit && bashcompinit\n"
+        # zsh loads a file of its completions at the first press of Tab, and expects the answer of it.
+        function = "_airwatt_words"
+        end = f'[ "$funcstack[1]" = _airwatt ] && _bash_complete -o filenames -F {function}\n'
+    return f"""{start}{function}() {{
     local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} options names
     if [ "$COMP_CWORD" -eq 1 ]; then
         COMPREPLY=($(compgen -W '{" ".join(COMMANDS)} --help --version' -- "$word"))
@@ -87,8 +92,8 @@ def _bash(shell: str) -> str:
         *) COMPREPLY=($(compgen -W "$names" -- "$word") $(compgen -f -- "$word")) ;;
     esac
 }}
-complete -o filenames -F _airwatt airwatt
-"""
+complete -o filenames -F {function} airwatt
+{end}"""
 
 
 def _fish() -> str:
