@@ -11,19 +11,18 @@ use std::path::Path;
 
 use airwatt_base::{Instant, Rate, Size, Span};
 use airwatt_energy::Radio;
-use airwatt_sim::replay::{Arrival, RadioPeriod};
+use airwatt_sim::replay::{Arrival, Destination, RadioPeriod};
 use airwatt_sim::scenario::IDEAL;
 use tracing::debug;
 
 use crate::current::{self, Trace};
 use crate::error::CaptureError;
 use crate::file::{Capture, Reading};
-use crate::flows;
 use crate::group;
 use crate::limits::Limits;
 use crate::phy::Phy;
 use crate::power_save;
-use crate::replay::{SegmentArrivals, arrivals, arrivals_without, count_arrivals};
+use crate::replay::{SegmentArrivals, Traffic};
 use crate::report::{self, Analysis, GapReport, PaceReport};
 use crate::stations::{self, Station};
 use crate::timeline;
@@ -280,20 +279,21 @@ fn analyze_with(
         return Err(no_stations(capture));
     }
     if let Some(station) = station {
-        check_memory(capture, &station, &question.limits)?;
-        let segments = arrivals(capture, &station);
+        let traffic = Traffic::of(capture, &station);
+        check_memory(&traffic, &station, &question.limits)?;
         let phy = Phy::of(capture, &station);
         let set: String = question.settings.iter().map(|(key, value)| format!("; {key} = {value}")).collect();
         document.phy = Some(format!("{phy}{set}"));
-        document.pace = Some(pace(&segments));
         let events = question.limits.events_for(capture.bytes);
-        debug!(file = capture.file, %station, phy = %phy, segments = segments.len(), "replay begins");
+        debug!(file = capture.file, %station, phy = %phy, "replay begins");
         let cell = CellChoice { radio_name, settings: question.settings };
         let mut watch = |share| watch(Progress::Replaying(share));
-        let mut what_if = WhatIf::new(capture, segments, phy, cell, question.seed, events, &mut watch)?;
+        let mut what_if = WhatIf::new(&traffic, phy, cell, question.seed, events, &mut watch)?;
         if question.trace || trace.is_some() {
             what_if.trace();
         }
+        document.cell = Some(what_if.cell()?);
+        document.pace = Some(pace(what_if.segments()));
         document.policies = what_if.run(&choices)?;
         let states = what_if.take_radio_states();
         let seen = power_save::observe(capture);
@@ -334,16 +334,14 @@ fn beacon_rate(question: &Question<'_>, phy: &Phy) -> Rate {
 }
 
 /// Refuses a replay that would take more memory than the limit, before anything is allocated for it.
-fn check_memory(capture: &Capture, station: &Station, limits: &Limits) -> Result<(), AnalyzeError> {
-    let packets = count_arrivals(capture, station);
+fn check_memory(traffic: &Traffic<'_>, station: &Station, limits: &Limits) -> Result<(), AnalyzeError> {
+    let (capture, packets) = (traffic.capture, traffic.count());
     let memory_bytes = packets.saturating_mul(ARRIVAL_BYTES).saturating_add(capture.memory_bytes());
     let limit_bytes = limits.memory_bytes_for(capture.bytes);
     if memory_bytes <= limit_bytes {
         return Ok(());
     }
-    let (flows, _) = flows::flows(capture, Some(station));
-    let largest = flows.iter().max_by_key(|flow| flow.bytes());
-    let largest = largest.map_or_else(String::new, |flow| {
+    let largest = traffic.flows.first().map_or_else(String::new, |flow| {
         format!("; the largest flow is {} to {} with {} bytes", flow.first, flow.second, flow.bytes())
     });
     Err(AnalyzeError::Limit(format!(
@@ -377,7 +375,7 @@ fn keep_alive_costs(
     let (list, _) = report::keep_alives(capture, station);
     let findings = document.findings.iter_mut().filter(|finding| finding.kind == report::KEEP_ALIVE);
     for (finding, lone) in findings.zip(list) {
-        what_if.replace_segments(arrivals_without(capture, station, &lone.packets));
+        what_if.leave_out(&lone.packets);
         for (name, energy_j) in &energies {
             let Ok(choice) = Choice::parse(name) else { continue };
             let without = match what_if.total(&choice) {
@@ -405,23 +403,27 @@ fn pace(segments: &[SegmentArrivals]) -> PaceReport {
     let gaps_of = |counts: fn(&Arrival) -> bool| {
         let of_segment = |segment: &SegmentArrivals| {
             let end = Instant::ZERO + segment.duration + TAIL;
-            let counted = segment.arrivals.iter().filter(|arrival| counts(arrival));
+            let own = segment.arrivals.iter().filter(|arrival| arrival.to != Destination::Group);
+            let counted = own.filter(|arrival| counts(arrival));
             let mut before = Instant::ZERO;
             let gap =
                 |(at, down): (Instant, bool)| (at.saturating_since(std::mem::replace(&mut before, at)), down);
-            let times = counted.map(|arrival| (arrival.at, arrival.down));
+            let times = counted.map(|arrival| (arrival.at, arrival.to == Destination::Station));
             times.chain([(end, false)]).map(gap).collect::<Vec<_>>()
         };
         segments.iter().flat_map(of_segment).collect::<Vec<_>>()
     };
-    let all = || segments.iter().flat_map(|segment| &segment.arrivals);
+    let count = |to| {
+        let all = segments.iter().flat_map(|segment| &segment.arrivals);
+        all.filter(|arrival| arrival.to == to).count() as u64
+    };
     let elapsed: Span = segments.iter().map(|segment| segment.duration + TAIL).sum();
     PaceReport {
         elapsed_s: elapsed.as_secs_f64(),
-        packets_down: all().filter(|arrival| arrival.down).count() as u64,
-        packets_up: all().filter(|arrival| !arrival.down).count() as u64,
+        packets_down: count(Destination::Station),
+        packets_up: count(Destination::AccessPoint),
         gaps: GapReport::of(&gaps_of(|_| true)),
-        gaps_up: GapReport::of(&gaps_of(|arrival| !arrival.down)),
+        gaps_up: GapReport::of(&gaps_of(|arrival| arrival.to == Destination::AccessPoint)),
     }
 }
 
@@ -431,8 +433,11 @@ mod tests {
 
     #[test]
     fn gaps_are_between_packets_and_at_both_ends() {
-        let arrival = |ms, down| Arrival { at: Instant::from_millis(ms), down, bytes: 100, after: None };
-        let arrivals = vec![arrival(30, true), arrival(33, false), arrival(500, true)];
+        let arrival = |ms, to| Arrival { at: Instant::from_millis(ms), to, bytes: 100, after: None, flow: 0 };
+        let (down, up) = (Destination::Station, Destination::AccessPoint);
+        // Group-addressed packets of others are not the station's.
+        let others = arrival(200, Destination::Group);
+        let arrivals = vec![arrival(30, down), arrival(33, up), others, arrival(500, down)];
         let pace = pace(&[SegmentArrivals { arrivals, duration: Span::from_millis(600) }]);
         assert_eq!((pace.packets_down, pace.packets_up), (2, 1));
         assert!((pace.elapsed_s - 0.85).abs() < 1e-12);

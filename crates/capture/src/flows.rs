@@ -2,13 +2,12 @@
 //! radio woke up.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 
 use airwatt_base::{Instant, Seq, Span};
 use serde::Serialize;
 
 use crate::file::Capture;
-use crate::packet::{Ip, TcpFields, Transport};
+use crate::packet::{Ip, Packet, TcpFields, Transport};
 use crate::stations::{Direction, Station};
 
 /// A time without packets of the station that ends a burst: two beacon intervals, after which power save of any kind has
@@ -59,17 +58,17 @@ const fn is_quic(source_port: u16, destination_port: u16) -> bool {
 /// An endpoint of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Endpoint {
-    /// Address.
-    pub ip: IpAddr,
+    /// Address: of a host that the capture does not show, its MAC address.
+    pub address: Station,
     /// Port; zero for protocols without ports.
     pub port: u16,
 }
 
 impl std::fmt::Display for Endpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.port {
-            0 => self.ip.fmt(f),
-            port => std::net::SocketAddr::new(self.ip, port).fmt(f),
+        match (self.address, self.port) {
+            (Station::Ip(ip), port) if port > 0 => std::net::SocketAddr::new(ip, port).fmt(f),
+            (address, _) => address.fmt(f),
         }
     }
 }
@@ -86,15 +85,17 @@ pub struct DirectionCounts {
     highest: Option<Seq>,
 }
 
-/// A flow between two endpoints.
+/// A flow between two endpoints. Frames whose packets cannot be read are one flow for each pair of MAC addresses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Flow {
     /// The endpoint that sent the first packet.
     pub first: Endpoint,
     /// The other endpoint.
     pub second: Endpoint,
-    /// IP protocol number.
-    pub protocol: u8,
+    /// The endpoint that is not the station's; `None` without a station.
+    pub peer: Option<Endpoint>,
+    /// IP protocol number; `None` for frames whose packets cannot be read.
+    pub protocol: Option<u8>,
     /// Time of the first packet.
     pub from: Instant,
     /// Time of the last packet.
@@ -129,26 +130,32 @@ impl Flow {
         self.forward.bytes + self.reverse.bytes
     }
 
-    /// `tcp`, `quic`, `udp`, or the protocol's number.
+    /// `tcp`, `quic`, `udp`, the protocol's number, or `unread`.
     pub fn protocol_name(&self) -> String {
         match self.protocol {
-            6 => "tcp".to_owned(),
-            17 if is_quic(self.first.port, self.second.port) => "quic".to_owned(),
-            17 => "udp".to_owned(),
-            132 => "sctp".to_owned(),
-            1 | 58 => "icmp".to_owned(),
-            other => format!("protocol-{other}"),
+            Some(6) => "tcp".to_owned(),
+            Some(17) if is_quic(self.first.port, self.second.port) => "quic".to_owned(),
+            Some(17) => "udp".to_owned(),
+            Some(132) => "sctp".to_owned(),
+            Some(1 | 58) => "icmp".to_owned(),
+            Some(other) => format!("protocol-{other}"),
+            None => "unread".to_owned(),
         }
     }
 
-    fn add(&mut self, at: Instant, forward: bool, ip: &Ip) {
+    /// What its packets have in common.
+    pub(crate) fn key(&self) -> FlowKey {
+        (self.protocol, self.first.min(self.second), self.first.max(self.second))
+    }
+
+    fn add(&mut self, at: Instant, forward: bool, ends: &Ends, ip: Option<&Ip>) {
         self.until = self.until.max(at);
         let direction = if forward { &mut self.forward } else { &mut self.reverse };
         direction.packets += 1;
-        direction.bytes += u64::from(ip.bytes);
-        if let Transport::Tcp(tcp) = ip.transport {
-            direction.add_segment(&tcp);
-            self.follow_handshake(at, forward, &tcp);
+        direction.bytes += u64::from(ends.bytes);
+        if let Some(Ip { transport: Transport::Tcp(tcp), .. }) = ip {
+            direction.add_segment(tcp);
+            self.follow_handshake(at, forward, tcp);
         }
     }
 
@@ -198,25 +205,31 @@ impl DirectionCounts {
 /// Flows of the capture, or of one station, in order of their first packet; and the bytes by class.
 pub fn flows(capture: &Capture, station: Option<&Station>) -> (Vec<Flow>, ByteClasses) {
     let mut list: Vec<Flow> = Vec::new();
-    let mut index: BTreeMap<(u8, Endpoint, Endpoint), usize> = BTreeMap::new();
+    let mut index: BTreeMap<FlowKey, usize> = BTreeMap::new();
     let mut classes = ByteClasses::default();
     for packet in capture.packets.iter().filter(|packet| !packet.repeated) {
-        if station.is_some_and(|station| station.direction(capture, packet).is_none()) {
+        let direction = station.map(|station| station.direction(capture, packet));
+        if direction == Some(None) {
             continue;
         }
-        let Some(ip) = &packet.ip else {
-            let encrypted = capture.frame(packet).filter(|frame| frame.control.protected);
-            classes.encrypted += encrypted.map_or(0, |frame| u64::from(frame.msdu_bytes));
-            continue;
-        };
-        classes.count(ip);
-        let (protocol, source, destination) = endpoints(ip);
-        let key = (protocol, source.min(destination), source.max(destination));
-        let at = *index.entry(key).or_insert_with(|| {
+        match &packet.ip {
+            Some(ip) => classes.count(ip),
+            None => {
+                let encrypted = capture.frame(packet).filter(|frame| frame.control.protected);
+                classes.encrypted += encrypted.map_or(0, |frame| u64::from(frame.msdu_bytes));
+            }
+        }
+        let Some(ends) = Ends::of(capture, packet) else { continue };
+        let Ends { source, destination, .. } = ends;
+        let at = *index.entry(ends.key()).or_insert_with(|| {
             list.push(Flow {
                 first: source,
                 second: destination,
-                protocol,
+                peer: direction.flatten().map(|direction| match direction {
+                    Direction::Up => destination,
+                    Direction::Down => source,
+                }),
+                protocol: ends.protocol,
                 from: packet.at,
                 until: packet.at,
                 forward: DirectionCounts::default(),
@@ -227,9 +240,53 @@ pub fn flows(capture: &Capture, station: Option<&Station>) -> (Vec<Flow>, ByteCl
             list.len() - 1
         });
         let flow = &mut list[at];
-        flow.add(packet.at, flow.first == source, ip);
+        flow.add(packet.at, flow.first == source, &ends, packet.ip.as_ref());
     }
     (list, classes)
+}
+
+/// The flows of a capture or of a station, those with most bytes first.
+pub(crate) fn by_bytes(capture: &Capture, station: Option<&Station>) -> (Vec<Flow>, ByteClasses) {
+    let (mut list, classes) = flows(capture, station);
+    list.sort_by_key(|flow| std::cmp::Reverse(flow.bytes()));
+    (list, classes)
+}
+
+/// What the packets of a flow have in common: the protocol, and the endpoints in order.
+pub(crate) type FlowKey = (Option<u8>, Endpoint, Endpoint);
+
+/// The ends of a packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ends {
+    protocol: Option<u8>,
+    source: Endpoint,
+    destination: Endpoint,
+    /// Bytes of the IP packet, also of one that cannot be read.
+    pub(crate) bytes: u32,
+}
+
+impl Ends {
+    /// `None` of a packet that carries nothing for a host, or whose ends are unknown.
+    pub(crate) fn of(capture: &Capture, packet: &Packet) -> Option<Self> {
+        let ends = match &packet.ip {
+            Some(ip) => {
+                let (protocol, source, destination) = endpoints(ip);
+                Self { protocol: Some(protocol), source, destination, bytes: ip.bytes }
+            }
+            None => {
+                let (source, destination) = packet.macs?;
+                let [source, destination] =
+                    [source, destination].map(|mac| Endpoint { address: Station::Mac(mac), port: 0 });
+                Self { protocol: None, source, destination, bytes: capture.frame(packet)?.msdu_bytes }
+            }
+        };
+        (ends.bytes > 0).then_some(ends)
+    }
+
+    /// The flow to which the packet belongs.
+    pub(crate) fn key(&self) -> FlowKey {
+        (self.protocol, self.source.min(self.destination), self.source.max(self.destination))
+    }
 }
 
 /// Protocol number, source and destination.
@@ -240,7 +297,8 @@ pub(crate) fn endpoints(ip: &Ip) -> (u8, Endpoint, Endpoint) {
         Transport::Udp { .. } => 17,
         Transport::Other(number) => number,
     };
-    (protocol, Endpoint { ip: ip.source, port: source }, Endpoint { ip: ip.destination, port: destination })
+    let end = |ip, port| Endpoint { address: Station::Ip(ip), port };
+    (protocol, end(ip.source, source), end(ip.destination, destination))
 }
 
 /// Small exchanges with one peer around which the station had no other packets.

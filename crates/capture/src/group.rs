@@ -3,14 +3,15 @@
 //! An access point sends group-addressed frames after DTIM beacons, and each station of the cell that listens to these
 //! receives all of them, whoever wants them. A packet to a group on Ethernet becomes one such frame. The cost of a frame to a
 //! sleeping station is its time on the air at the power of receiving, and the wait before it at that of listening: the beacon
-//! that precedes the frames is received anyway. Frames that the station sent itself come back to it and are left out,
-//! as are collisions, filters of the access point, and its conversion of multicast to unicast.
+//! that precedes the frames is received anyway. The replays of policies have the same packets ([`crate::replay`]): this is
+//! what they consist of. Frames that the station sent itself come back to it and are left out, as are collisions, filters of the
+//! access point, and its conversion of multicast to unicast.
 
 use std::collections::BTreeMap;
 
 use airwatt_base::{Rate, Span};
-use airwatt_dot11::Preamble;
 use airwatt_dot11::airtime::frame_time;
+use airwatt_dot11::{MacAddress, Preamble};
 use airwatt_energy::Radio;
 use serde::Serialize;
 
@@ -172,21 +173,15 @@ pub(crate) fn report(
         Station::Mac(mac) => seen.modes.get(mac).filter(|_| capture.is_air()),
         Station::Ip(_) => None,
     };
-    let record = seen.stations.iter().find(|record| *station == Station::Mac(record.mac));
-    let cell = record.and_then(|record| record.bssid);
+    let neighbours = Neighbours::of(capture, station, seen);
     let asleep = |packet: &Packet| spans.is_none_or(|spans| is_asleep(spans, packet));
-    let own = own_address(capture, station);
     let mut by_protocol: BTreeMap<GroupProtocol, (u64, u64, Span)> = BTreeMap::new();
     let mut stated = false;
     for packet in capture.packets.iter().filter(|packet| !packet.repeated) {
-        let Some(protocol) = packet.group else { continue };
-        let is_own = packet.macs.is_some_and(|(source, _)| Some(source) == own);
-        let frame = capture.frame(packet);
-        let other_cell = frame.is_some_and(|frame| cell.is_some() && frame.bssid != cell);
-        if is_own || other_cell || !asleep(packet) {
+        let Some(protocol) = neighbours.protocol(capture, packet).filter(|_| asleep(packet)) else {
             continue;
-        }
-        let (bytes, air) = match frame {
+        };
+        let (bytes, air) = match capture.frame(packet) {
             Some(frame) => {
                 let known = frame.rate.zip(frame.preamble);
                 stated |= known.is_some();
@@ -194,7 +189,7 @@ pub(crate) fn report(
                 (frame.air_bytes, frame_time(preamble, rate, frame.air_bytes))
             }
             None => {
-                let bytes = packet.wire_bytes.saturating_sub(ETHERNET_BYTES) + MAC_BYTES + CIPHER_BYTES;
+                let bytes = msdu_bytes(capture, packet) + MAC_BYTES + CIPHER_BYTES;
                 (bytes, frame_time(sending.preamble, sending.rate, bytes))
             }
         };
@@ -237,8 +232,55 @@ fn is_asleep(spans: &[ModeSpan], packet: &Packet) -> bool {
     span.is_some_and(|span| span.in_power_save && packet.at <= span.until)
 }
 
+/// The senders of the group-addressed frames that a station receives: all others of its cell.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Neighbours {
+    /// The station's own address.
+    own: Option<MacAddress>,
+    /// The BSSID of its cell.
+    cell: Option<MacAddress>,
+}
+
+impl Neighbours {
+    /// The neighbours of a station.
+    pub(crate) fn of(capture: &Capture, station: &Station, seen: &Observations) -> Self {
+        let own = match station {
+            Station::Mac(mac) => Some(*mac),
+            Station::Ip(_) => own_address(capture, station),
+        };
+        let record = seen.stations.iter().find(|record| Some(record.mac) == own);
+        Self { own, cell: record.and_then(|record| record.bssid) }
+    }
+
+    /// The protocol of a group-addressed packet of a neighbour; `None` of any other packet.
+    pub(crate) fn protocol(&self, capture: &Capture, packet: &Packet) -> Option<GroupProtocol> {
+        let protocol = packet.group?;
+        let is_own = packet.macs.is_some_and(|(source, _)| Some(source) == self.own);
+        let is_of_other_cell =
+            capture.frame(packet).is_some_and(|frame| self.cell.is_some() && frame.bssid != self.cell);
+        (!is_own && !is_of_other_cell).then_some(protocol)
+    }
+}
+
+/// The bytes of a group-addressed packet above LLC.
+pub(crate) fn msdu_bytes(capture: &Capture, packet: &Packet) -> u32 {
+    let frame = capture.frame(packet).map(|frame| frame.msdu_bytes);
+    frame.unwrap_or_else(|| packet.wire_bytes.saturating_sub(ETHERNET_BYTES))
+}
+
+/// The rate of most group-addressed frames of access points, if frames state one.
+pub(crate) fn captured_rate(capture: &Capture) -> Option<Rate> {
+    let mut counts: BTreeMap<Rate, u64> = BTreeMap::new();
+    for packet in capture.packets.iter().filter(|packet| packet.group.is_some()) {
+        if let Some(rate) = capture.frame(packet).and_then(|frame| frame.rate) {
+            *counts.entry(rate).or_default() += 1;
+        }
+    }
+    counts.into_iter().max_by_key(|(_, count)| *count).map(|(rate, _)| rate)
+}
+
 /// The MAC address from which the station sends most of its packets.
-fn own_address(capture: &Capture, station: &Station) -> Option<airwatt_dot11::MacAddress> {
+fn own_address(capture: &Capture, station: &Station) -> Option<MacAddress> {
     let mut counts = BTreeMap::new();
     for packet in &capture.packets {
         if station.direction(capture, packet) == Some(Direction::Up)

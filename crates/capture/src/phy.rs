@@ -13,6 +13,7 @@ use airwatt_dot11::airtime::frame_time;
 use airwatt_dot11::phy::Standard;
 
 use crate::file::Capture;
+use crate::group;
 use crate::packet::Network;
 use crate::power_save;
 use crate::report::Basis;
@@ -51,6 +52,8 @@ pub(crate) struct Phy {
     pub(crate) beacon_rate: Rate,
     /// Whether that was captured.
     pub(crate) knows_beacon_rate: bool,
+    /// Rate of group-addressed frames, if one was captured.
+    pub(crate) group_rate: Option<Rate>,
 }
 
 impl Phy {
@@ -69,6 +72,7 @@ impl Phy {
             dtim_period: network.map(|network| network.dtim_period).filter(|period| *period > 0),
             beacon_rate: captured_beacons.unwrap_or(if is_2ghz { ASSUMED_BEACONS } else { FAST_BEACONS }),
             knows_beacon_rate: captured_beacons.is_some() || !is_2ghz,
+            group_rate: group::captured_rate(capture),
         };
         let mut by_rate: BTreeMap<(Rate, Preamble), u64> = BTreeMap::new();
         let (mut timed, mut all) = (0, 0);

@@ -5,16 +5,21 @@
 //! path, which changes when the radio spends energy but not how much. A TCP segment that acknowledges data waits for that
 //! data, as the simulator's replay does. Arrival times count from the first packet of the capture's segment. A bundle that
 //! was captured before segmentation (GSO) or after reassembly (GRO) is divided here into packets of at most [`MTU`].
+//! Group-addressed packets of neighbours arrive at the access point, which sends them to all stations. Those of the station
+//! itself are left out.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use airwatt_base::{Instant, Seq, Span};
-use airwatt_sim::replay::Arrival;
+use airwatt_sim::replay::{Arrival, Destination};
 
 use crate::clock::Segment;
 use crate::file::Capture;
-use crate::flows::{Endpoint, endpoints};
+use crate::flows::{self, Endpoint, Ends, Flow, FlowKey, endpoints};
+use crate::group::{self, Neighbours};
 use crate::packet::{Ip, Packet, TcpFields, Transport};
+use crate::power_save;
+use crate::report::LIST_LIMIT;
 use crate::stations::{Direction, Station};
 
 /// The largest IP packet of a replay in bytes: that of Ethernet.
@@ -34,60 +39,99 @@ pub struct SegmentArrivals {
 
 /// The station's arrivals, segment by segment; 802.11 retransmissions are left out, since the replay makes its own.
 pub fn arrivals(capture: &Capture, station: &Station) -> Vec<SegmentArrivals> {
-    arrivals_without(capture, station, &BTreeSet::new())
+    Traffic::of(capture, station).arrivals(&BTreeSet::new())
 }
 
-/// The same without the packets of these numbers: the traffic if an application had not sent them.
-pub fn arrivals_without(
-    capture: &Capture,
-    station: &Station,
-    left_out: &BTreeSet<u32>,
-) -> Vec<SegmentArrivals> {
-    capture.segments.iter().map(|segment| segment_arrivals(capture, station, segment, left_out)).collect()
+/// The packets of a capture that matter to a station's radio: its own, and the group-addressed ones of its neighbours.
+#[derive(Debug)]
+pub(crate) struct Traffic<'a> {
+    pub(crate) capture: &'a Capture,
+    station: &'a Station,
+    /// The station's flows, those with most bytes first. Their places are the labels of arrivals.
+    pub(crate) flows: Vec<Flow>,
+    places: BTreeMap<FlowKey, u32>,
+    neighbours: Neighbours,
 }
 
-/// The number of arrivals of the station, without building them.
-pub(crate) fn count_arrivals(capture: &Capture, station: &Station) -> u64 {
-    let packets = capture.packets.iter().filter(|packet| !packet.repeated);
-    let of_station = packets.filter(|packet| station.direction(capture, packet).is_some());
-    of_station.filter_map(|packet| length(capture, packet)).map(|bytes| segments(bytes).count() as u64).sum()
-}
-
-/// Bytes of the IP packet, also of an encrypted one; `None` if there is nothing to send.
-fn length(capture: &Capture, packet: &Packet) -> Option<u32> {
-    let encrypted = || capture.frame(packet).map(|frame| frame.msdu_bytes);
-    packet.ip.as_ref().map(|ip| ip.bytes).or_else(encrypted).filter(|bytes| *bytes > 0)
-}
-
-fn segment_arrivals(
-    capture: &Capture,
-    station: &Station,
-    segment: &Segment,
-    left_out: &BTreeSet<u32>,
-) -> SegmentArrivals {
-    let mut arrivals: Vec<Arrival> = Vec::new();
-    let mut received: BTreeMap<(Endpoint, Endpoint), Unacknowledged> = BTreeMap::new();
-    for packet in capture.packets[segment.first..segment.end].iter().filter(|packet| !packet.repeated) {
-        if left_out.contains(&packet.number) {
-            continue;
-        }
-        let Some(direction) = station.direction(capture, packet) else { continue };
-        let Some(bytes) = length(capture, packet) else { continue };
-        let at = Instant::ZERO + packet.at.saturating_since(segment.from);
-        let down = direction == Direction::Down;
-        let tcp = packet.ip.as_ref().and_then(|ip| Some((ip, tcp(ip)?)));
-        let after = tcp.filter(|_| !down).and_then(|(ip, tcp)| {
-            let (_, source, destination) = endpoints(ip);
-            received.get_mut(&(destination, source))?.acknowledge(&tcp)
-        });
-        arrivals.extend(segments(bytes).map(|bytes| Arrival { at, down, bytes, after }));
-        if let Some((ip, tcp)) = tcp.filter(|_| down) {
-            let (_, source, destination) = endpoints(ip);
-            let place = arrivals.len() as u64 - 1;
-            received.entry((source, destination)).or_default().segment(&tcp, place);
-        }
+impl<'a> Traffic<'a> {
+    /// The traffic of `station`.
+    pub(crate) fn of(capture: &'a Capture, station: &'a Station) -> Self {
+        let (flows, _) = flows::by_bytes(capture, Some(station));
+        let places = flows.iter().zip(0..).map(|(flow, place)| (flow.key(), place)).collect();
+        let neighbours = Neighbours::of(capture, station, &power_save::observe(capture));
+        Self { capture, station, flows, places, neighbours }
     }
-    SegmentArrivals { arrivals, duration: segment.duration() }
+
+    /// The arrivals without the packets of these numbers: the traffic if an application had not sent them.
+    pub(crate) fn arrivals(&self, left_out: &BTreeSet<u32>) -> Vec<SegmentArrivals> {
+        self.capture.segments.iter().map(|segment| self.segment_arrivals(segment, left_out)).collect()
+    }
+
+    /// The peer of each flow by its place; `others` beyond the [`LIST_LIMIT`] peers with most bytes.
+    pub(crate) fn peers(&self) -> Vec<String> {
+        let mut bytes: BTreeMap<Station, u64> = BTreeMap::new();
+        for flow in &self.flows {
+            *bytes.entry(peer(flow)).or_default() += flow.bytes();
+        }
+        let mut ranked: Vec<(Station, u64)> = bytes.into_iter().collect();
+        ranked.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+        let named: BTreeSet<Station> = ranked.into_iter().take(LIST_LIMIT).map(|(peer, _)| peer).collect();
+        let name =
+            |flow| if named.contains(&peer(flow)) { peer(flow).to_string() } else { "others".to_owned() };
+        self.flows.iter().map(name).collect()
+    }
+
+    /// The number of arrivals, without building them.
+    pub(crate) fn count(&self) -> u64 {
+        let packets = self.capture.packets.iter().filter(|packet| !packet.repeated);
+        let count = |packet: &Packet| match self.station.direction(self.capture, packet) {
+            Some(_) => Ends::of(self.capture, packet).map_or(0, |ends| segments(ends.bytes).count() as u64),
+            None => u64::from(self.neighbours.protocol(self.capture, packet).is_some()),
+        };
+        packets.map(count).sum()
+    }
+
+    fn segment_arrivals(&self, segment: &Segment, left_out: &BTreeSet<u32>) -> SegmentArrivals {
+        let mut arrivals: Vec<Arrival> = Vec::new();
+        let mut received: BTreeMap<(Endpoint, Endpoint), Unacknowledged> = BTreeMap::new();
+        let packets = &self.capture.packets[segment.first..segment.end];
+        for packet in packets.iter().filter(|packet| !packet.repeated) {
+            if left_out.contains(&packet.number) {
+                continue;
+            }
+            let at = Instant::ZERO + packet.at.saturating_since(segment.from);
+            let Some(direction) = self.station.direction(self.capture, packet) else {
+                if self.neighbours.protocol(self.capture, packet).is_some() {
+                    let bytes = group::msdu_bytes(self.capture, packet).clamp(1, MTU);
+                    arrivals.push(Arrival { at, to: Destination::Group, bytes, after: None, flow: 0 });
+                }
+                continue;
+            };
+            let Some(ends) = Ends::of(self.capture, packet) else { continue };
+            let to = match direction {
+                Direction::Down => Destination::Station,
+                Direction::Up => Destination::AccessPoint,
+            };
+            let flow = self.places.get(&ends.key()).copied().unwrap_or_default();
+            let tcp = packet.ip.as_ref().and_then(|ip| Some((ip, tcp(ip)?)));
+            let after = tcp.filter(|_| direction == Direction::Up).and_then(|(ip, tcp)| {
+                let (_, source, destination) = endpoints(ip);
+                received.get_mut(&(destination, source))?.acknowledge(&tcp)
+            });
+            arrivals.extend(segments(ends.bytes).map(|bytes| Arrival { at, to, bytes, after, flow }));
+            if let Some((ip, tcp)) = tcp.filter(|_| direction == Direction::Down) {
+                let (_, source, destination) = endpoints(ip);
+                let place = arrivals.len() as u64 - 1;
+                received.entry((source, destination)).or_default().segment(&tcp, place);
+            }
+        }
+        SegmentArrivals { arrivals, duration: segment.duration() }
+    }
+}
+
+/// The other end of a station's flow.
+fn peer(flow: &Flow) -> Station {
+    flow.peer.unwrap_or(flow.second).address
 }
 
 /// The lengths of the packets that a bundle of `bytes` is divided into; one if it fits.

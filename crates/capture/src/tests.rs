@@ -15,6 +15,7 @@ use crate::*;
 
 mod findings;
 mod outputs;
+mod traffic;
 
 const AP: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
 const STATION: MacAddress = MacAddress([2, 0, 0, 0, 0, 2]);
@@ -249,7 +250,9 @@ fn bundles_are_cut_to_packets() {
     let list = &replay::arrivals(&capture, &station)[0].arrivals;
     let bytes: Vec<u32> = list.iter().map(|arrival| arrival.bytes).collect();
     assert_eq!(bytes, [1_500, 1_500, 1_132]);
-    assert!(list.iter().all(|arrival| arrival.down && arrival.at == Instant::ZERO));
+    assert!(list.iter().all(
+        |arrival| arrival.to == airwatt_sim::replay::Destination::Station && arrival.at == Instant::ZERO
+    ));
 }
 
 #[test]

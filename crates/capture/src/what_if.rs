@@ -5,7 +5,7 @@
 //! by packet: the difference is the delay that the policy adds. Left out: rate adaptation, noise, the traffic of other
 //! stations, and what TCP would do about the added delay.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use airwatt_base::settings::{NoSettings, SettingError};
@@ -16,16 +16,15 @@ use airwatt_proto::powersave::PowerSaveConfig;
 use airwatt_sim::RunError;
 use airwatt_sim::net::RunProgress;
 use airwatt_sim::record::EnergyByCause;
-use airwatt_sim::replay::{Arrival, Delay, RadioPeriod, ReplayOptions, Replayed, replay};
+use airwatt_sim::replay::{Arrival, Delay, Destination, RadioPeriod, ReplayOptions, Replayed, replay};
 use airwatt_sim::scenario::{IDEAL, Scenario, policy_kinds};
 use tracing::debug;
 
 use crate::analyze::{AnalyzeError, TAIL};
 use crate::clock;
-use crate::file::Capture;
 use crate::phy::{ASSUMED_FAST, ASSUMED_SLOW, FAST_BEACONS, Phy, has_dsss};
-use crate::replay::SegmentArrivals;
-use crate::report::{AssumptionReport, Basis, DelayReport, PolicyReport};
+use crate::replay::{SegmentArrivals, Traffic};
+use crate::report::{AssumptionReport, Basis, CellReport, DelayReport, LIST_LIMIT, PolicyReport};
 
 /// Memory that a packet of a replay takes, in bytes: the list, the replay's copy of it and its working set, and the delays
 /// under two policies.
@@ -60,6 +59,14 @@ aifsn = 3
 direction = "down"
 transport = "udp"
 application = { kind = "saturated" }
+"#;
+
+/// Group-addressed traffic for the cell of a replay that has such packets: with it the settings that concern them have an effect.
+/// The packets themselves are the capture's, and the table is removed.
+const GROUP_TRAFFIC: &str = r#"
+[[ap.group]]
+kind = "arp"
+interval = "1s"
 "#;
 
 /// The gaps of at least [`GAP`] between the arrivals of the segments, and at their ends, together.
@@ -160,7 +167,7 @@ const SETTABLE: [&str; 3] = ["ap.", "wifi.", "station."];
 
 /// The replays of one station's packets.
 pub(crate) struct WhatIf<'a> {
-    capture: &'a Capture,
+    traffic: &'a Traffic<'a>,
     segments: Vec<SegmentArrivals>,
     /// Gaps longer than this are simulated in part; none if `None`.
     skip_gaps: Option<Span>,
@@ -179,17 +186,17 @@ pub(crate) struct WhatIf<'a> {
 }
 
 impl<'a> WhatIf<'a> {
-    /// Replays of `segments` with the radio of that name, within a limit of events. Idle time beyond
+    /// Replays of `traffic` with the radio of that name, within a limit of events. Idle time beyond
     /// [`SIMULATED_IDLE_TIME`] is simulated in part ([`airwatt_sim::replay::idle`]).
     pub(crate) fn new(
-        capture: &'a Capture,
-        segments: Vec<SegmentArrivals>,
+        traffic: &'a Traffic<'a>,
         phy: Phy,
         cell: CellChoice<'a>,
         seed: u64,
         events_limit: u64,
         watch: &'a mut dyn FnMut(f64) -> ControlFlow<()>,
     ) -> Result<Self, AnalyzeError> {
+        let segments = traffic.arrivals(&BTreeSet::new());
         let skip_gaps = Some(GAP).filter(|_| idle_time(&segments) > SIMULATED_IDLE_TIME);
         let (done, runs, events) = (0, 1, 0);
         if let Some((key, _)) =
@@ -201,7 +208,7 @@ impl<'a> WhatIf<'a> {
         }
         let radio_states = None;
         Ok(Self {
-            capture,
+            traffic,
             segments,
             skip_gaps,
             phy,
@@ -226,9 +233,30 @@ impl<'a> WhatIf<'a> {
         self.radio_states.take().unwrap_or_default()
     }
 
-    /// Replays other packets from now on.
-    pub(crate) fn replace_segments(&mut self, segments: Vec<SegmentArrivals>) {
-        self.segments = segments;
+    /// The packets that are replayed.
+    pub(crate) fn segments(&self) -> &[SegmentArrivals] {
+        &self.segments
+    }
+
+    /// The cell of the replays.
+    pub(crate) fn cell(&self) -> Result<CellReport, AnalyzeError> {
+        let active = Choice { name: "active".to_owned(), policy: ACTIVE, lower_bound: false };
+        let scenario = self.scenario(&active, self.phy.rate, self.beacon_rate())?;
+        let wifi = scenario.wifi.as_ref().expect("the cell of a replay is one of Wi-Fi");
+        let rate_bps = |rate: Rate| rate.as_bps() as f64;
+        let beacon_rate = wifi.beacon_rate.unwrap_or_else(|| wifi.standard.default_beacon_rate());
+        Ok(CellReport {
+            beacon_interval_s: scenario.ap.beacon_interval.as_secs_f64(),
+            beacon_rate_bps: rate_bps(beacon_rate),
+            data_rate_bps: rate_bps(wifi.data_rate),
+            listen_interval: scenario.station[0].listen_interval.beacons(scenario.ap.dtim_period),
+            dtim_period: scenario.ap.dtim_period,
+        })
+    }
+
+    /// Replays the packets without those of these numbers from now on.
+    pub(crate) fn leave_out(&mut self, packets: &BTreeSet<u32>) {
+        self.segments = self.traffic.arrivals(packets);
     }
 
     /// The report of each policy. What is reported is replayed under all policies first, then what the bands need, as far as the
@@ -323,6 +351,12 @@ impl<'a> WhatIf<'a> {
         })
     }
 
+    /// Whether group-addressed packets are replayed.
+    fn has_groups(&self) -> bool {
+        let mut arrivals = self.segments.iter().flat_map(|segment| &segment.arrivals);
+        arrivals.any(|arrival| arrival.to == Destination::Group)
+    }
+
     /// The rate of beacons that the caller sets, or that of the capture or of the band.
     fn beacon_rate(&self) -> Rate {
         self.phy.beacon_rate
@@ -348,16 +382,27 @@ impl<'a> WhatIf<'a> {
         // Beacons at DSSS rates exist at 2.4 GHz only.
         let beacons = Some(beacon_rate).filter(|rate| has_dsss(standard) || rate.as_bps() >= 6_000_000);
         let beacons = beacons.map(|rate| ("wifi.beacon_rate", rate.to_string()));
-        let dtim = self.phy.dtim_period.filter(|_| self.skips_beacons());
+        let has_groups = self.has_groups();
+        let dtim = self.phy.dtim_period.filter(|_| has_groups || self.skips_beacons());
         let dtim = dtim.map(|period| ("ap.dtim_period", period.to_string()));
-        let of_capture =
-            of_capture.into_iter().chain(beacons).chain(dtim).filter(|(key, _)| !self.is_set(key));
+        let group_rate =
+            self.phy.group_rate.filter(|rate| has_groups && standard.control_rates().contains(rate));
+        let group_rate = group_rate.map(|rate| ("wifi.group_rate", rate.to_string()));
+        let of_capture = of_capture.into_iter().chain(beacons).chain(dtim).chain(group_rate);
+        let of_capture = of_capture.filter(|(key, _)| !self.is_set(key));
         let settings: Vec<(String, String)> = of_capture
             .map(|(key, value)| (key.to_owned(), value))
             .chain(self.cell.settings.iter().cloned())
             .collect();
-        let mut scenario = Scenario::from_text(CELL, "--set", &settings)
+        // Sources that the caller sets send beside the capture's.
+        let has_own_sources = self.cell.settings.iter().any(|(key, _)| key.starts_with("ap.group"));
+        let is_placeholder = has_groups && !has_own_sources;
+        let cell = if is_placeholder { format!("{CELL}{GROUP_TRAFFIC}") } else { CELL.to_owned() };
+        let mut scenario = Scenario::from_text(&cell, "--set", &settings)
             .map_err(|error| AnalyzeError::Option(error.to_string()))?;
+        if is_placeholder {
+            scenario.ap.group.clear();
+        }
         scenario.station[0].power_save = choice.policy;
         scenario.station[0].lower_bound = choice.lower_bound;
         Ok(scenario)
@@ -378,8 +423,8 @@ impl<'a> WhatIf<'a> {
             self.events = self.events.saturating_add(events);
             total.events = total.events.saturating_add(events);
             self.check_events(0, choice, rate)?;
-            let from = self.capture.segments.get(index).map_or(Instant::ZERO, |segment| segment.from);
-            total.add(self.segments[index].arrivals.len(), from, &replayed);
+            let from = self.traffic.capture.segments.get(index).map_or(Instant::ZERO, |segment| segment.from);
+            total.add(&self.segments[index].arrivals, from, &replayed);
             debug!(policy = choice.name, %rate, segment = index, events = replayed.events, "segment replayed");
             self.done += 1;
             if (self.watch)((self.done as f64 / self.runs as f64).min(1.0)).is_break() {
@@ -431,10 +476,10 @@ impl<'a> WhatIf<'a> {
         Err(AnalyzeError::Limit(format!(
             "{}: the replays exceed the limit of {} events, under policy {} at {rate}: the station has {packets} packets in \
              {:.0} s of {} segments; hint: raise --limit events=COUNT, or name fewer policies",
-            self.capture.file,
+            self.traffic.capture.file,
             self.events_limit,
             choice.name,
-            clock::covered(self.capture).as_secs_f64(),
+            clock::covered(self.traffic.capture).as_secs_f64(),
             self.segments.len(),
         )))
     }
@@ -480,6 +525,20 @@ impl<'a> WhatIf<'a> {
         list
     }
 
+    /// The energy by peer: the same total as by cause.
+    fn energy_by_peer(&self, total: &Total) -> BTreeMap<String, f64> {
+        let peers = self.traffic.peers();
+        let mut energies: BTreeMap<String, Energy> = BTreeMap::new();
+        for (cause, energy) in &total.causes {
+            let peer = match cause {
+                Cause::Flow(flow) => peers.get(*flow as usize).map_or("others", String::as_str),
+                _ => "none",
+            };
+            *energies.entry(peer.to_owned()).or_default() += *energy;
+        }
+        energies.into_iter().map(|(peer, energy)| (peer, energy.as_joules())).collect()
+    }
+
     fn report(
         &self,
         policy: &str,
@@ -505,7 +564,8 @@ impl<'a> WhatIf<'a> {
             energy_high_j: band.then_some(energy_j + above),
             assumptions,
             left_out,
-            energy_by_cause_j: EnergyByCause::of(total.causes.clone()),
+            energy_by_cause_j: total.energy_by_cause(),
+            energy_by_peer_j: self.energy_by_peer(total),
             idealized_energy_j: total.idealized.as_joules(),
             average_power_w: share(total.energy_j()),
             sleep_share: share(total.asleep.as_secs_f64()),
@@ -524,6 +584,19 @@ impl Total {
         self.energy.as_joules()
     }
 
+    /// The energy by cause, with all flows after those of the document's list as one.
+    fn energy_by_cause(&self) -> EnergyByCause {
+        let mut causes: BTreeMap<Cause, Energy> = BTreeMap::new();
+        for (cause, energy) in &self.causes {
+            let cause = match *cause {
+                Cause::Flow(flow) => Cause::Flow(flow.min(LIST_LIMIT as u32)),
+                other => other,
+            };
+            *causes.entry(cause).or_default() += *energy;
+        }
+        EnergyByCause::of(causes)
+    }
+
     /// The delay of each packet beyond that of a radio that is always awake.
     fn added_delay(&self, awake: &Self) -> Option<DelayReport> {
         let both = self.delays.iter().zip(&awake.delays);
@@ -532,8 +605,8 @@ impl Total {
         DelayReport::of(&mut added)
     }
 
-    /// Adds the replay of a segment with `packets` packets that begins at `from`.
-    fn add(&mut self, packets: usize, from: Instant, replayed: &Replayed) {
+    /// Adds the replay of a segment of `arrivals` that begins at `from`.
+    fn add(&mut self, arrivals: &[Arrival], from: Instant, replayed: &Replayed) {
         let (ledger, radio) = (&replayed.ledger, &replayed.radio);
         self.energy += ledger.energy(radio);
         self.radio.get_or_insert_with(|| radio.clone());
@@ -548,11 +621,11 @@ impl Total {
             *self.wakeups.entry((*reason).to_owned()).or_default() += count;
         }
         let first = self.delays.len();
-        self.delays.resize(first + packets, None);
+        self.delays.resize(first + arrivals.len(), None);
         for Delay { number, delay, .. } in &replayed.delays {
             self.delays[first + *number as usize] = Some(*delay);
         }
-        self.packets += packets as u64;
+        self.packets += arrivals.iter().filter(|arrival| arrival.to != Destination::Group).count() as u64;
         self.lost += replayed.lost;
         let shift = from - Instant::ZERO;
         let moved = |period: &RadioPeriod| RadioPeriod { start: period.start + shift, ..*period };

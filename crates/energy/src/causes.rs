@@ -114,7 +114,7 @@ type Spent = [Span; State::ALL.len()];
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Causes {
     fixed: [Spent; FIXED],
-    /// The flows that had a frame, in the order of their first ones. A station has few.
+    /// The flows that had a frame, by number: few of a station in a scenario, thousands in a capture.
     flows: Vec<(u32, Spent)>,
     /// The place of the last flow in `flows`.
     last: usize,
@@ -142,9 +142,7 @@ impl Causes {
         let energy = |spent: &Spent| -> Energy {
             State::ALL.into_iter().map(|state| radio.power(state) * spent[state as usize]).sum()
         };
-        let mut energies: Vec<_> = self.all().map(|(cause, spent)| (cause, energy(spent))).collect();
-        energies.sort_by_key(|(cause, _)| *cause);
-        energies
+        self.all().map(|(cause, spent)| (cause, energy(spent))).collect()
     }
 
     /// Adds time that was charged to a ledger by [`Ledger::spend_like`]: of what each state of `added` has beyond
@@ -211,9 +209,9 @@ impl Causes {
 
     fn flow(&mut self, flow: u32) -> &mut Spent {
         if self.flows.get(self.last).is_none_or(|(last, _)| *last != flow) {
-            self.last = self.flows.iter().position(|(other, _)| *other == flow).unwrap_or_else(|| {
-                self.flows.push((flow, Spent::default()));
-                self.flows.len() - 1
+            self.last = self.flows.binary_search_by_key(&flow, |(other, _)| *other).unwrap_or_else(|place| {
+                self.flows.insert(place, (flow, Spent::default()));
+                place
             });
         }
         &mut self.flows[self.last].1

@@ -2,7 +2,7 @@
 
 use airwatt_capture::advise::choice::{Choice, Figures, Row};
 use airwatt_capture::advise::{Asked, Candidate, CapturedTraffic, Plan, Tunnel};
-use airwatt_capture::report::{GapReport, PaceReport};
+use airwatt_capture::report::{CellReport, GapReport, PaceReport};
 use pyo3::prelude::*;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -37,8 +37,19 @@ pub(crate) fn advise_scenario(scenario: &Scenario, budget_s: f64, confirm: usize
 #[pyo3(from_item_all)]
 pub(crate) struct AnalysisOfPython {
     radio: String,
+    cell: CellOfPython,
     pace: PaceOfPython,
     policies: Vec<ReplayOfPython>,
+}
+
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct CellOfPython {
+    beacon_interval_s: f64,
+    beacon_rate_bps: f64,
+    data_rate_bps: f64,
+    listen_interval: u32,
+    dtim_period: u8,
 }
 
 #[derive(FromPyObject)]
@@ -87,12 +98,19 @@ pub(crate) fn advise_analysis(analysis: AnalysisOfPython, budget_s: f64, confirm
         };
         gaps.iter().map(report).collect()
     };
-    let AnalysisOfPython { radio, pace, policies } = analysis;
+    let AnalysisOfPython { radio, cell, pace, policies } = analysis;
     let active = policies.iter().find(|replay| replay.policy == "active");
     let active = active.ok_or_else(|| InputError::new_err("analysis: expected a replay of policy active"))?;
     document(&Plan::of_capture(
         &CapturedTraffic {
             radio,
+            cell: CellReport {
+                beacon_interval_s: cell.beacon_interval_s,
+                beacon_rate_bps: cell.beacon_rate_bps,
+                data_rate_bps: cell.data_rate_bps,
+                listen_interval: cell.listen_interval,
+                dtim_period: cell.dtim_period,
+            },
             pace: PaceReport {
                 elapsed_s: pace.elapsed_s,
                 packets_down: pace.packets_down,

@@ -1,8 +1,9 @@
 """`airwatt analyze`: what a station's radio spent, or would have spent, from a real capture."""
 
 import itertools
+import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,6 +29,9 @@ Examples:
 """
 
 _MOST_CANDIDATES = 10
+_MOST_ENDS = 8
+_USUAL_POLICY = "timeout"
+"""Whose energy is divided by flow and by peer, if it is there: what chips run."""
 
 
 def command(
@@ -258,6 +262,7 @@ def _parts(document: dict[str, Any], battery: "Battery | None") -> "Iterator[str
         yield _policies(document["policies"])
         yield from _currents(document, battery)
         yield from _assumptions(document["policies"])
+        yield from _flows(document)
     yield from _measured_current(document)
     yield from _group(document)
     if document["air"] is not None:
@@ -328,6 +333,66 @@ def _assumptions(policies: list[dict[str, Any]]) -> "Iterator[str | Table]":
     yield table(["assumption", "assumed", "as likely", "moves at most"], rows, left=4)
 
 
+def _flows(document: dict[str, Any]) -> "Iterator[str | Table]":
+    """What one policy spends by flow, and the same total by peer."""
+    from airwatt.cli.tables import NOTHING, quantity, table
+
+    policies = document["policies"]
+    policy = next((one for one in policies if one["policy"] == _USUAL_POLICY), policies[0])
+    energies = {int(place): energy_j for place, energy_j in policy["energy_by_cause_j"]["flow"].items()}
+    # Of a single flow the causes above say it all.
+    if len(energies) < 2:
+        return
+    total = policy["energy_j"]
+    none_j = policy["energy_by_peer_j"].get("none", 0.0)
+    yield f"where the {quantity(total, 'J')} of {policy['policy']} go, by flow and by peer:"
+    flows = {flow["id"]: flow for flow in document["flows"]}
+    rows = []
+    for place, energy_j in _most(energies):
+        flow = flows.get(place)
+        if flow is None:
+            continue
+        ends = [flow["second"], flow["first"]]
+        # The peer first: the station is the same in all rows.
+        peer, own = ends if ends[0].lstrip("[").startswith(flow["peer"]) else ends[::-1]
+        size = quantity(flow["bytes_forth"] + flow["bytes_back"], "B")
+        rows.append([flow["protocol"], peer, _port(own), size, energy_j])
+    named = math.fsum(row[-1] for row in rows)
+    rest_j = math.fsum(energies.values()) - named
+    if rest_j > 0 and len(rows) < document["flow_count"]:
+        others = f"{document['flow_count'] - len(rows)} others"
+        rows.append([NOTHING, others, NOTHING, NOTHING, rest_j])
+    rows.append([NOTHING, "no packets of flows", NOTHING, NOTHING, none_j])
+    cells = [[*row[:-1], quantity(row[-1], "J"), _share(row[-1], total)] for row in rows]
+    yield table(["flow", "peer", "own port", "bytes", "energy", "share"], cells, left=2)
+    peers = {peer: energy_j for peer, energy_j in policy["energy_by_peer_j"].items() if peer not in ("none", "others")}
+    shown = dict(_most(peers))
+    if len(peers) == len(rows) - 1:
+        return
+    rest_j = total - none_j - math.fsum(shown.values())
+    listed = [*shown.items(), *([("others", rest_j)] if len(peers) > len(shown) else []), ("none", none_j)]
+    cells = [[peer, quantity(energy_j, "J"), _share(energy_j, total)] for peer, energy_j in listed]
+    yield table(["peer", "energy", "share"], cells)
+
+
+def _most(energies: "Mapping[Any, float]") -> "list[tuple[Any, float]]":
+    return sorted(energies.items(), key=lambda entry: -entry[1])[:_MOST_ENDS]
+
+
+def _port(end: str) -> str:
+    """The port of an endpoint as the document writes it: `10.0.0.1:443`, `[::1]:443`, or an address alone."""
+    from airwatt.cli.tables import NOTHING
+
+    address, _, port = end.rpartition(":")
+    return port if address.endswith("]") or address.count(":") == 0 and address else NOTHING
+
+
+def _share(energy_j: float, total_j: float) -> str:
+    from airwatt.cli.tables import percent
+
+    return percent(energy_j / total_j if total_j else 0.0)
+
+
 def _left_out(policies: list[dict[str, Any]]) -> Iterator[str]:
     """The policies without a band, since its replays would exceed the limit of events."""
     without = [policy["policy"] for policy in policies if policy["left_out"]]
@@ -349,7 +414,8 @@ def _group(document: dict[str, Any]) -> "Iterator[str | Table]":
     volts = _radio_voltage(document)
     yield (
         f"group-addressed frames, received after DTIM beacons while asleep ({group['rate']}, "
-        f"{quantity(group['elapsed_s'], 's')}): {quantity(group['energy_j'], 'J')} beside the energies above"
+        f"{quantity(group['elapsed_s'], 's')}): {quantity(group['energy_j'], 'J')} if all of them are; the energies "
+        "above have those that the policy receives"
     )
     rows = []
     for cost in group["protocols"]:

@@ -234,6 +234,9 @@ def _stations(runs: Sequence[RunResult], battery: "Battery | None") -> "Iterator
     yield table(["station", "policy", "radio", "energy", "power", "per bit", "wake-ups"], rows, left=3)
     yield table(["station", *runs[0].stations[0].state_s], times)
     yield _causes(runs, battery)
+    peers = _peers(runs)
+    if peers is not None:
+        yield peers
 
 
 def _hosts(runs: Sequence[RunResult]) -> "Table":
@@ -281,6 +284,26 @@ def _causes(runs: Sequence[RunResult], battery: "Battery | None") -> "Table":
     if host_j:
         rows.append(row("host and sensors", quantity(host_j, "J"), host_j))
     return table(["cause", "energy", "share", *(["a day"] if volts else [])], rows)
+
+
+def _peers(runs: Sequence[RunResult]) -> "Table | None":
+    """The same total by the other ends of the stations' flows; None of a single one, whose energy is that of the flows."""
+    from airwatt.cli.tables import percent, table
+
+    names = dict.fromkeys(name for run in runs for station in run.stations for name in station.energy_by_peer_j)
+    if len(names.keys() - {"none"}) < 2:
+        return None
+    energies = {name: over(runs, _spent_with(name)).mean or 0.0 for name in names}
+    total = sum(energies.values()) or 1.0
+    rows = [
+        [name, _number(runs, _spent_with(name), "J"), percent(energy_j / total)]
+        for name, energy_j in sorted(energies.items(), key=lambda entry: (entry[0] == "none", -entry[1]))
+    ]
+    return table(["peer", "energy", "share"], rows)
+
+
+def _spent_with(peer: str) -> Number:
+    return lambda run: sum(station.energy_by_peer_j.get(peer, 0.0) for station in run.stations)
 
 
 def _spent_on(cause: str) -> Number:

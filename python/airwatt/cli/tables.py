@@ -37,11 +37,11 @@ def quantity(value: float | None, unit: str, ci95: float | None = None, *, short
 
 
 def span(low: float | None, high: float | None, unit: str) -> str:
-    """Writes `0.99 to 2.96 J`: both ends in the unit that fits the larger one."""
+    """Writes `0.99 to 2.96 J`: both ends in the unit that fits the larger one, with three digits, since a band is rough."""
     if low is None or high is None:
         return ""
     factor, prefix = _scale(high)
-    top = _digits(high / factor)
+    top = _digits(high / factor, short=True)
     return f"{_digits(low / factor, like=top)} to {top} {prefix}{unit}"
 
 

@@ -83,10 +83,13 @@ def of_scenario(scenario: Scenario) -> list[Control]:
 def of_capture(document: Mapping[str, Any], policies: Sequence[str]) -> list[Control]:
     """The controls of a capture: the policy, the radio and the cell."""
     described = _described()
+    cell = document["cell"]
     own = {
-        "station.radio": document["radio"], "ap.beacon_interval": Quantity("102.4ms"), "ap.dtim_period": 1,
-        "station.listen_interval": 1,
-    }  # fmt: skip
+        "station.radio": document["radio"],
+        "ap.beacon_interval": Quantity(f"{1e6 * cell['beacon_interval_s']:.0f}us"),
+        "ap.dtim_period": cell["dtim_period"],
+        "station.listen_interval": cell["listen_interval"],
+    }
     found = [Control(POLICY, list(policies), policies.index("psm"), "The policy whose time line is shown.", True)]
     controls = (_control(described[path], own[path]) for path in OF_CAPTURES)
     return [*found, *(control for control in controls if control is not None)]

@@ -101,9 +101,13 @@ def _bars(
     axes.barh(range(len(rows)), means, height=0.62, color=colour)
     if any(spreads):
         axes.errorbar(means, range(len(rows)), xerr=spreads, fmt="none", ecolor=style.INK, elinewidth=1, capsize=2.5)
-    room = max((m + s for m, s in zip(means, spreads, strict=True)), default=0) or 1.0
-    for index, (mean, spread) in enumerate(zip(means, spreads, strict=True)):
-        axes.text(mean + spread + 0.02 * room, index, style.number(mean), va="center", fontsize=8, color=style.INK)
-    axes.set_xlim(0, 1.2 * room)
-    axes.set_title(label)
+    ends = [mean + spread for mean, spread in zip(means, spreads, strict=True)]
+    is_log = style.spans_decades(means)
+    if is_log:
+        style.logarithmic(axes, means)
+    else:
+        axes.set_xlim(0, 1.2 * (max(ends, default=0) or 1.0))
+    for index, (mean, end) in enumerate(zip(means, ends, strict=True)):
+        style.value(axes, max(end, axes.get_xlim()[0]), index, mean)
+    axes.set_title(f"{label}, log scale" if is_log else label)
     style.bare_y(axes)

@@ -1,6 +1,7 @@
 """What all pictures share: light axes, 150 dpi, and colours that the colour-blind can tell apart (Okabe and Ito)."""
 
 import contextlib
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -89,11 +90,18 @@ def styled() -> Iterator[None]:
 
 
 def number(value: float) -> str:
-    """Three digits, as in 0.123, 1.50, 16.0, 1230."""
-    if value == 0:
-        return "0"
+    """Three digits, as in 0.0123, 0.123, 1.50, 16.0, 1230."""
+    if abs(value) < 0.1:
+        return f"{value:.3g}"
     decimals = 3 if abs(value) < 1 else 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
     return f"{value:.{decimals}f}"
+
+
+def value(axes: Axes, x: float, y: float, shown: float) -> None:
+    """Writes a number beside the end of its bar."""
+    axes.annotate(
+        number(shown), (x, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8, color=INK
+    )
 
 
 def bare_y(axes: Axes) -> None:
@@ -126,6 +134,20 @@ def cause_bars(axes: Axes, rows: Sequence[Mapping[str, float]]) -> None:
             axes.barh(range(len(rows)), widths, left=left, height=0.62, color=CAUSES.get(name, GREY), label=name)
         left = [a + b for a, b in zip(left, widths, strict=True)]
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=3, handlelength=1.0)
+
+
+def spans_decades(values: Sequence[float]) -> bool:
+    """Whether the values above zero span two decades, so that bars need a logarithmic axis."""
+    seen = [value for value in values if value > 0]
+    return bool(seen) and max(seen) >= 100 * min(seen)
+
+
+def logarithmic(axes: Axes, values: Sequence[float]) -> None:
+    """Makes the x axis of bars logarithmic. Bars begin at the decade below the least value above zero."""
+    seen = [value for value in values if value > 0]
+    axes.set_xscale("log")
+    axes.set_xlim(10.0 ** (math.ceil(math.log10(min(seen))) - 1), 8 * max(seen))
+    axes.xaxis.set_major_formatter("{x:g}")
 
 
 def decades(axes: Axes, values: Sequence[float], least: float = 1.0) -> bool:

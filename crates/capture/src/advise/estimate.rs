@@ -4,20 +4,15 @@
 //! them; in the rest of the time it listens or sleeps, and it wakes for beacons and triggers. Left out: policies that adapt
 //! (`ba-ta`), whose interval no equation gives for a traffic, and the response of TCP to the delay.
 
+use airwatt_base::{Rate, SleepClock, Span};
+use airwatt_energy::Radio as Profile;
 use airwatt_models::mac_frame::{self, Frames, Protection, Timing};
 use airwatt_models::radio::Radio;
 
-use super::{Candidate, CapturedTraffic, Modelled};
+use super::{Candidate, CapturedTraffic, Modelled, model_radio, setting};
+use crate::phy;
 use crate::report::GapReport;
 
-/// Time of a beacon of a replay on the air, approximately: at 6 Mb/s, since the document of an analysis does not have its rate.
-const BEACON_S: f64 = 0.000_15;
-/// 100 time units: the beacon interval of a replay, also if the capture shows no beacons.
-const USUAL_BEACON_S: f64 = 0.1024;
-/// Time before a beacon at which a radio is awake: that of a radio whose profile says nothing of its clock.
-const GUARD_S: f64 = 0.0005;
-/// Rates that are assumed of a capture's short frames.
-const USUAL_RATES: Rates = Rates { data_bps: 54e6, control_bps: 24e6 };
 /// The shortest gap between packets in which a radio that sleeps at once falls asleep.
 const SLEEP_AT_ONCE_S: f64 = 0.001;
 
@@ -26,6 +21,34 @@ const SLEEP_AT_ONCE_S: f64 = 0.001;
 pub(super) struct Rates {
     pub(super) data_bps: f64,
     pub(super) control_bps: f64,
+}
+
+/// The beacons of a cell, and those of them that a station receives. Beacons that are skipped are beacons that come more rarely.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Beacons {
+    /// Time between two beacons.
+    pub(super) interval_s: f64,
+    /// Beacon intervals from one that is received to the next.
+    pub(super) listen_interval: u32,
+    /// The clock by which the station wakes up for them.
+    pub(super) sleep_clock: SleepClock,
+}
+
+impl Beacons {
+    /// Time between two beacons that the station receives.
+    pub(super) fn received_s(&self) -> f64 {
+        self.interval_s * f64::from(self.listen_interval)
+    }
+
+    /// Time before a beacon at which the radio is awake.
+    fn guard_s(&self) -> f64 {
+        self.sleep_clock.guard_after(Span::from_secs_f64(self.received_s())).as_secs_f64()
+    }
+
+    /// The same beacons with another listen interval, if there is one.
+    pub(super) fn listening(&self, beacons: Option<u32>) -> Self {
+        Self { listen_interval: beacons.unwrap_or(self.listen_interval), ..*self }
+    }
 }
 
 /// Duration and energy of a packet up and of one down, without failures.
@@ -148,20 +171,28 @@ pub(super) struct Traffic {
     /// The share of the packets that can be late: 1 if the flow that is delayed most counts.
     pub(super) late_share: f64,
     pub(super) radio: Radio,
-    pub(super) beacon_s: f64,
+    pub(super) beacon: Beacons,
     /// Time of a beacon on the air.
     pub(super) beacon_air_s: f64,
-    pub(super) guard_s: f64,
 }
 
 impl Traffic {
     /// A station's captured packets.
-    pub(super) fn of_capture(captured: &CapturedTraffic, radio: Radio) -> Option<Self> {
-        let CapturedTraffic { pace, transmit_s, receive_s, .. } = captured;
-        let beacons_s = pace.elapsed_s / USUAL_BEACON_S * BEACON_S;
+    pub(super) fn of_capture(captured: &CapturedTraffic, profile: &Profile) -> Option<Self> {
+        let CapturedTraffic { pace, cell, transmit_s, receive_s, .. } = captured;
+        let radio = model_radio(profile);
+        let beacon_air_s = phy::beacon_time(Rate::from_bps(cell.beacon_rate_bps as u64)).as_secs_f64();
+        let beacons_s = pace.elapsed_s / cell.beacon_interval_s * beacon_air_s;
         let received_s = (receive_s - beacons_s).max(0.0);
         let (down, packets) = (pace.packets_down as f64, (pace.packets_down + pace.packets_up) as f64);
-        let short = exchange(&radio, USUAL_RATES, 1.0, 1.0)?;
+        let data_bps = cell.data_rate_bps;
+        let rates = Rates { data_bps, control_bps: setting::CONTROL_BPS.min(data_bps) };
+        let short = exchange(&radio, rates, 1.0, 1.0)?;
+        let beacon = Beacons {
+            interval_s: cell.beacon_interval_s,
+            listen_interval: cell.listen_interval,
+            sleep_clock: profile.sleep_clock,
+        };
         Some(Self {
             elapsed_s: pace.elapsed_s,
             goodput_bps: None,
@@ -176,19 +207,19 @@ impl Traffic {
                 gaps_up: pace.gaps_up.clone(),
                 packets_down: down,
             },
-            down_wait_s: if down > 0.0 { USUAL_BEACON_S } else { 0.0 },
+            down_wait_s: if down > 0.0 { beacon.received_s() } else { 0.0 },
             late_share: if packets > 0.0 { down / packets } else { 0.0 },
             radio,
-            beacon_s: USUAL_BEACON_S,
-            beacon_air_s: BEACON_S,
-            guard_s: GUARD_S,
+            beacon,
+            beacon_air_s,
         })
     }
 
-    /// The same packets if of so many beacons only one is received. Beacons that are skipped are beacons that come more rarely.
+    /// The same packets if of so many beacons only one is received; `None` leaves the listen interval.
     pub(super) fn listening(&self, beacons: Option<u32>) -> Self {
-        let factor = f64::from(beacons.unwrap_or(1));
-        Self { beacon_s: self.beacon_s * factor, down_wait_s: self.down_wait_s * factor, ..self.clone() }
+        let beacon = self.beacon.listening(beacons);
+        let down_wait_s = self.down_wait_s * beacon.received_s() / self.beacon.received_s();
+        Self { beacon, down_wait_s, ..self.clone() }
     }
 
     /// Energy of a radio that sleeps for `asleep_s` of the rest, receives the beacons meanwhile, and wakes `wakes` times.
@@ -196,7 +227,8 @@ impl Traffic {
         let radio = &self.radio;
         let wake_j = radio.transition_j();
         let above_w = radio.listen_w - radio.sleep_w;
-        let beacons_j = asleep_s / self.beacon_s * ((self.guard_s + self.beacon_air_s) * above_w + wake_j);
+        let beacons_j = asleep_s / self.beacon.received_s()
+            * ((self.beacon.guard_s() + self.beacon_air_s) * above_w + wake_j);
         let resting_j = radio.listen_w * (rest_s - asleep_s) + radio.sleep_w * asleep_s;
         self.frames_j + resting_j + beacons_j + wakes * wake_j
     }
@@ -211,7 +243,7 @@ pub(super) fn estimate(traffic: &Traffic, candidate: &Candidate) -> Option<Model
     let (energy_j, delay_s) = match candidate.policy {
         "active" | "psm-throttling" => (awake_j, 0.0),
         policy @ ("psm" | "psm-legacy") => {
-            let beacons = (elapsed_s / traffic.beacon_s).min(traffic.down_packets);
+            let beacons = (elapsed_s / traffic.beacon.received_s()).min(traffic.down_packets);
             // One trigger for what a beacon announces, or a poll for each packet, which is its own answer.
             let asked_j = if policy == "psm" {
                 beacons * (traffic.poll_j + traffic.end_j)

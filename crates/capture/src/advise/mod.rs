@@ -21,7 +21,7 @@ use airwatt_proto::powersave::PowerSaveConfig;
 use airwatt_sim::scenario::Scenario;
 use serde::Serialize;
 
-use crate::report::PaceReport;
+use crate::report::{CellReport, PaceReport};
 use estimate::{Traffic, estimate};
 use setting::Setting;
 
@@ -169,7 +169,7 @@ impl Plan {
     /// Evaluates the models for the traffic of a capture.
     pub fn of_capture(captured: &CapturedTraffic, budget_s: f64, confirm: usize) -> Self {
         let radio = Radio::find(&captured.radio).ok();
-        let traffic = radio.and_then(|radio| Traffic::of_capture(captured, model_radio(&radio)));
+        let traffic = radio.and_then(|radio| Traffic::of_capture(captured, &radio));
         let model = |candidate: &Candidate| {
             estimate(&traffic.as_ref()?.listening(candidate.listen_interval), candidate)
         };
@@ -185,6 +185,8 @@ pub struct CapturedTraffic {
     pub radio: String,
     /// The packets' pace.
     pub pace: PaceReport,
+    /// The cell of the replays.
+    pub cell: CellReport,
     /// Time in which the radio transmits in a replay of policy `active`.
     pub transmit_s: f64,
     /// Time in which it receives there.

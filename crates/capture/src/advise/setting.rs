@@ -11,12 +11,12 @@ use airwatt_models::radio::Radio;
 use airwatt_models::{psm_throughput, sctp_tunnel};
 use airwatt_sim::scenario::{ApplicationConfig, Direction, Scenario, Transport};
 
-use super::estimate::{Exchange, Pace, Rates, Traffic, exchange};
+use super::estimate::{Beacons, Exchange, Pace, Rates, Traffic, exchange};
 use super::{Tunnel, model_radio};
 use crate::phy;
 
 /// Rate of acknowledgements on the air, unless the scenario sets one: the highest mandatory rate of 802.11a.
-const CONTROL_BPS: f64 = 24e6;
+pub(super) const CONTROL_BPS: f64 = 24e6;
 /// Queue of the line that is assumed if its limit is in bytes.
 const QUEUE_PACKETS: f64 = 50.0;
 
@@ -27,9 +27,8 @@ pub(super) struct Setting {
     down_bps: f64,
     up_bps: f64,
     queue_packets: f64,
-    beacon_s: f64,
+    beacon: Beacons,
     beacon_air_s: f64,
-    guard_s: f64,
     mtu_bytes: f64,
     header_bytes: f64,
     rates: Rates,
@@ -91,12 +90,15 @@ impl Setting {
                 QueueLimit::Packets(packets) => f64::from(packets),
                 QueueLimit::Bytes(_) => QUEUE_PACKETS,
             },
-            beacon_s: scenario.ap.beacon_interval.as_secs_f64(),
+            beacon: Beacons {
+                interval_s: scenario.ap.beacon_interval.as_secs_f64(),
+                listen_interval: station.listen_interval.beacons(scenario.ap.dtim_period),
+                sleep_clock: radio.sleep_clock,
+            },
             beacon_air_s: phy::beacon_time(
                 wifi.beacon_rate.unwrap_or_else(|| wifi.standard.default_beacon_rate()),
             )
             .as_secs_f64(),
-            guard_s: radio.sleep_clock.guard_after(scenario.ap.beacon_interval).as_secs_f64(),
             mtu_bytes: tcp.mtu.as_bytes() as f64,
             header_bytes: tcp.header.as_bytes() as f64,
             rates: Rates {
@@ -110,14 +112,15 @@ impl Setting {
         })
     }
 
-    /// The same with beacons that come more rarely, as they do for a station that skips some. `None` for transfers: at a second
+    /// The same with another listen interval, if there is one. `None` for transfers to a station that skips beacons: at a second
     /// between beacons `psm-throughput` is 45 % below what runs spend.
     pub(super) fn listening(&self, beacons: Option<u32>) -> Option<Self> {
         let has_bulk = self.flows.iter().any(|flow| matches!(flow.sends, Sends::Bulk { .. }));
-        if beacons.is_some() && has_bulk {
+        let beacon = self.beacon.listening(beacons);
+        if beacon.listen_interval > 1 && has_bulk {
             return None;
         }
-        Some(Self { beacon_s: self.beacon_s * f64::from(beacons.unwrap_or(1)), ..self.clone() })
+        Some(Self { beacon, ..self.clone() })
     }
 
     fn exchange(&self, up_bytes: f64, down_bytes: f64) -> Option<Exchange> {
@@ -139,7 +142,7 @@ impl Setting {
             down_bps: self.down_bps,
             up_bps: self.up_bps,
             queue_packets: self.queue_packets,
-            beacon_s: self.beacon_s,
+            beacon_s: self.beacon.received_s(),
             mtu_bytes: self.mtu_bytes,
             ack_bytes: self.header_bytes,
             ..psm_throughput::Params::default()
@@ -202,15 +205,14 @@ impl Setting {
             end_j: short.downlink_j,
             pace: Pace::Steady { packets: down + up, has_bulk, gap_up_s },
             down_wait_s: if self.flows.iter().any(|flow| flow.down) {
-                self.beacon_s.min(gap_up_s)
+                self.beacon.received_s().min(gap_up_s)
             } else {
                 0.0
             },
             late_share: 1.0,
             radio: self.radio,
-            beacon_s: self.beacon_s,
+            beacon: self.beacon,
             beacon_air_s: self.beacon_air_s,
-            guard_s: self.guard_s,
         })
     }
 

@@ -1,7 +1,9 @@
+use airwatt_base::Span;
 use airwatt_sim::scenario::Scenario;
 
 use super::choice::{Choice, Figures, Row};
-use super::{Candidate, Plan};
+use super::{Asked, Candidate, CapturedTraffic, Plan};
+use crate::report::{CellReport, GapReport, PaceReport};
 
 fn figures(energy_j: f64, delay_s: f64) -> Figures {
     Figures {
@@ -87,4 +89,42 @@ fn no_policy_is_left_out_of_the_runs() {
     assert!(plan.candidates.iter().any(|asked| !asked.confirm));
     let two = Scenario::load("fast-dsl", &[("station.count".to_owned(), "2".to_owned())]).unwrap();
     assert!(Plan::of_scenario(&two, 0.02, 1).candidates.iter().all(|asked| asked.model.is_none()));
+}
+
+/// Traffic of a capture: 100 packets down, each after a second of silence.
+fn sparse(cell: CellReport) -> CapturedTraffic {
+    let gaps = vec![(Span::from_secs(1), true); 100];
+    let pace = PaceReport {
+        elapsed_s: 100.0,
+        packets_down: 100,
+        packets_up: 0,
+        gaps: GapReport::of(&gaps),
+        gaps_up: Vec::new(),
+    };
+    CapturedTraffic { radio: "esp32-c3".to_owned(), pace, cell, transmit_s: 0.0, receive_s: 0.0 }
+}
+
+#[test]
+fn models_of_captured_traffic_follow_the_cell() {
+    let usual = CellReport {
+        beacon_interval_s: 0.1024,
+        beacon_rate_bps: 1e6,
+        data_rate_bps: 65e6,
+        listen_interval: 1,
+        dtim_period: 1,
+    };
+    let psm = |cell| {
+        let plan = Plan::of_capture(&sparse(cell), 1.0, 1);
+        let is_psm =
+            |asked: &&Asked| asked.candidate.policy == "psm" && asked.candidate.listen_interval.is_none();
+        plan.candidates.iter().find(is_psm).and_then(|asked| asked.model).expect("psm has a model")
+    };
+    let (once, rarely) = (psm(usual), psm(CellReport { beacon_interval_s: 0.3072, ..usual }));
+    assert!((once.delay_s - 0.0512).abs() < 1e-9 && (rarely.delay_s - 0.1536).abs() < 1e-9);
+    assert!(rarely.energy_j < once.energy_j);
+    let skipping = psm(CellReport { listen_interval: 3, ..usual });
+    assert!((skipping.delay_s - rarely.delay_s).abs() < 1e-9);
+    assert!((skipping.energy_j / rarely.energy_j - 1.0).abs() < 0.01);
+    let fast = psm(CellReport { beacon_rate_bps: 6e6, ..usual });
+    assert!(fast.energy_j < 0.9 * once.energy_j, "{} of {} J", fast.energy_j, once.energy_j);
 }

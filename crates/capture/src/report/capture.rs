@@ -68,12 +68,17 @@ pub struct CandidateReport {
 /// A flow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowReport {
-    /// Protocol.
+    /// Its number in `energy_by_cause_j.flow`: its place in the list.
+    pub id: u32,
+    /// `tcp`, `quic`, `udp`, `sctp`, `icmp`, `protocol-N`, or `unread` for frames between two MAC addresses that are encrypted or have
+    /// no IP packet.
     pub protocol: String,
     /// The endpoint that sent the first packet.
     pub first: String,
     /// The other endpoint.
     pub second: String,
+    /// The address that is not the station's; `null` without a station.
+    pub peer: Option<String>,
     /// Seconds since the capture's earliest packet.
     pub from_s: f64,
     /// Last packet.
@@ -167,11 +172,13 @@ pub(super) fn candidate(candidate: &Candidate) -> CandidateReport {
     }
 }
 
-pub(super) fn flow(flow: &Flow) -> FlowReport {
+pub(super) fn flow(flow: &Flow, id: u32) -> FlowReport {
     FlowReport {
+        id,
         protocol: flow.protocol_name(),
         first: flow.first.to_string(),
         second: flow.second.to_string(),
+        peer: flow.peer.map(|peer| peer.address.to_string()),
         from_s: flow.from.as_secs_f64(),
         until_s: flow.until.as_secs_f64(),
         bytes_forth: flow.forward.bytes,

@@ -13,7 +13,7 @@ pub use self::air::{AirReport, MeasuredReport, NetworkReport, StationReport};
 pub use self::capture::{CandidateReport, CaptureReport, FlowReport, SegmentReport};
 pub(crate) use self::finding::keep_alives;
 pub use self::finding::{ExampleReport, FindingReport, KEEP_ALIVE, OccurrenceReport, finding_kinds};
-pub use self::policy::{AssumptionReport, DelayReport, GapReport, PaceReport, PolicyReport};
+pub use self::policy::{AssumptionReport, CellReport, DelayReport, GapReport, PaceReport, PolicyReport};
 use crate::current::CurrentReport;
 use crate::file::Capture;
 use crate::flows::{self, ByteClasses};
@@ -23,7 +23,7 @@ use crate::stations::{self, Station};
 use crate::timeline::Timeline;
 
 /// Flows and candidates beyond this many are left out of the document, which counts them.
-const LIST_LIMIT: usize = 20;
+pub(crate) const LIST_LIMIT: usize = 20;
 
 /// The source of a figure of energy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -62,6 +62,8 @@ pub struct Analysis {
     pub radio_voltage_v: Option<f64>,
     /// The source of the frames' rates, in words.
     pub phy: Option<String>,
+    /// The cell of the replays; `null` without a station.
+    pub cell: Option<CellReport>,
     /// The times of the station's packets; `null` without a station.
     pub pace: Option<PaceReport>,
     /// The energy that each policy would have spent.
@@ -83,9 +85,8 @@ pub struct Analysis {
 /// The document without energy figures: everything that follows from the capture alone. `radio` adds what the
 /// stations of a radiotap capture really spent.
 pub fn describe(capture: &Capture, station: Option<&Station>, radio: Option<&Radio>) -> Analysis {
-    let (mut list, bytes) = flows::flows(capture, station);
+    let (list, bytes) = flows::by_bytes(capture, station);
     let flow_count = list.len();
-    list.sort_by_key(|flow| std::cmp::Reverse(flow.bytes()));
     let observations = power_save::observe(capture);
     let mut findings: Vec<FindingReport> = observations
         .findings
@@ -104,10 +105,11 @@ pub fn describe(capture: &Capture, station: Option<&Station>, radio: Option<&Rad
         candidates: stations::candidates(capture).iter().take(LIST_LIMIT).map(capture::candidate).collect(),
         bytes,
         flow_count,
-        flows: list.iter().take(LIST_LIMIT).map(capture::flow).collect(),
+        flows: list.iter().take(LIST_LIMIT).zip(0..).map(|(flow, id)| capture::flow(flow, id)).collect(),
         radio: radio.map(|radio| radio.name.clone()),
         radio_voltage_v: radio.and_then(|radio| radio.voltage).map(Voltage::as_volts),
         phy: None,
+        cell: None,
         pace: None,
         policies: Vec::new(),
         air: capture.is_air().then(|| air::air(capture, &observations, station, radio)),

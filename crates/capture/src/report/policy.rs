@@ -9,6 +9,21 @@ use serde::Serialize;
 
 use super::Basis;
 
+/// The cell of the replays: what the caller sets, otherwise what the capture shows, otherwise what is assumed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct CellReport {
+    /// Time between two beacons.
+    pub beacon_interval_s: f64,
+    /// Rate of beacons.
+    pub beacon_rate_bps: f64,
+    /// Rate of data frames.
+    pub data_rate_bps: f64,
+    /// Number of beacon intervals from one beacon that the station receives in power save to the next.
+    pub listen_interval: u32,
+    /// Number of beacon intervals from one DTIM beacon to the next.
+    pub dtim_period: u8,
+}
+
 /// A delay's distribution in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct DelayReport {
@@ -101,8 +116,12 @@ pub struct PolicyReport {
     /// Assumptions that belong to the band but were not replayed, since the limit of events would be exceeded. The band is then
     /// `null`.
     pub left_out: Vec<&'static str>,
-    /// The energy by what it was spent on; all packets of the capture are one flow.
+    /// The energy by what it was spent on. Flows have the numbers of the document's list; the number after its last one stands for
+    /// all others.
     pub energy_by_cause_j: EnergyByCause,
+    /// The same total by the address at the other end of each flow: the 20 with most bytes, `others`, and `none` for everything
+    /// that is no packet of a flow.
+    pub energy_by_peer_j: BTreeMap<String, f64>,
     /// Energy without what idle listening costs.
     pub idealized_energy_j: f64,
     /// Energy over time covered.

@@ -47,7 +47,7 @@ use crate::stack::socket::{Socket, SocketId};
 use crate::stack::transport::{SenderWindow, Transport, TransportOutput};
 use flow::FlowRecord;
 use node::{ImpairmentId, Node, Stack};
-use packet::{FlowLabel, Packet, Payload};
+use packet::{FlowLabel, GroupKind, NO_FLOW, Packet, Payload};
 use route::{Interface, InterfaceId, MediumId, Member, NodeId, Route, Routes, VIRTUAL};
 
 /// Number of events after which the caller of a run is asked whether to go on.
@@ -491,11 +491,12 @@ impl Network {
             }
             Payload::Tcp(_) | Payload::E2tcp(_) | Payload::Datagram(_) | Payload::Group(_) => {}
         }
-        let Some(record) = self.records.get_mut(packet.flow as usize) else { return };
+        let flow = if self.plan.is_replay() { 0 } else { packet.flow };
+        let Some(record) = self.records.get_mut(flow as usize) else { return };
         record.acks_lost += u64::from(packet.payload.is_pure_ack());
         if let Payload::Datagram(number) = packet.payload {
             record.packets_lost += 1;
-            self.settle_datagram(packet.flow, number, Fate::Lost);
+            self.settle_datagram(flow, number, Fate::Lost);
         }
     }
 
@@ -637,19 +638,36 @@ impl Network {
                     self.sockets[socket as usize].transport.write(bytes, now);
                     self.drain_socket(socket);
                 }
-                Request::Send { number, bytes, since } => self.send_datagram(socket, number, bytes, since),
+                Request::Send { number, bytes, since } => {
+                    let flow = self.sockets[socket as usize].flow;
+                    self.send_datagram(socket, number, bytes, since, flow);
+                }
+                Request::SendLabelled { number, bytes, since, flow } => {
+                    self.send_datagram(socket, number, bytes, since, flow);
+                }
+                Request::SendToGroup { bytes, since } => self.send_to_group(socket, bytes, since),
             }
         }
     }
 
-    fn send_datagram(&mut self, id: SocketId, number: u32, bytes: u32, since: Instant) {
+    /// Sends a datagram of a socket. Its frames are charged to `flow`.
+    fn send_datagram(&mut self, id: SocketId, number: u32, bytes: u32, since: Instant, flow: FlowLabel) {
         let socket = &self.sockets[id as usize];
         let Transport::Udp(udp) = socket.transport else { return };
         let record = &mut self.records[socket.flow as usize];
         let bytes = bytes + udp.header_bytes;
         record.packets_sent += 1;
         record.bytes_sent += u64::from(bytes);
-        let packet = socket.packet(Payload::Datagram(number), bytes, since);
+        let packet = Packet { flow, ..socket.packet(Payload::Datagram(number), bytes, since) };
+        self.forward(socket.node, &packet);
+    }
+
+    /// Sends a group-addressed packet of a capture by the route of a socket's packets. Of which kind it is matters for traces of
+    /// frames only, which a replay does not have.
+    fn send_to_group(&mut self, id: SocketId, bytes: u32, since: Instant) {
+        let socket = &self.sockets[id as usize];
+        let payload = Packet::group(GroupKind::Arp, 0, bytes, since).payload;
+        let packet = Packet { flow: NO_FLOW, ..socket.packet(payload, bytes, since) };
         self.forward(socket.node, &packet);
     }
 
@@ -663,7 +681,8 @@ impl Network {
         record.arrive(latency);
         record.received += payload;
         record.meter.add(payload, now);
-        self.settle_datagram(packet.flow, number, Fate::Arrived(role, latency));
+        let flow = socket.flow;
+        self.settle_datagram(flow, number, Fate::Arrived(role, latency));
     }
 
     /// Reports to the application of a flow what became of a datagram.

@@ -62,7 +62,8 @@ pub enum Payload {
     Carried(Ticket, tunnel::Header),
     /// The bytes of a packet of an external host, which the store holds.
     Bytes(Ticket),
-    /// A group-addressed packet of a neighbour. It exists at an access point only and is not routed.
+    /// A group-addressed packet of a neighbour. It exists at an access point only; one of a capture has the address of a station
+    /// of the cell.
     Group(GroupPacket),
 }
 

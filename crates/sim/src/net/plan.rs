@@ -307,6 +307,11 @@ impl Plan {
         self.duration = Some(duration);
     }
 
+    /// Whether the packets are those of a capture, whose labels say more than that they belong to the one flow.
+    pub(crate) fn is_replay(&self) -> bool {
+        matches!(self.flows.as_slice(), [FlowPlan { traffic: Traffic::Replay(_), .. }])
+    }
+
     /// The server: the node at the first end of the first wire, or without a wire the first member of the first medium.
     pub fn server(&self) -> NodeId {
         let wire = self.media.iter().find(|medium| matches!(medium.kind, MediumKind::Wire(_)));

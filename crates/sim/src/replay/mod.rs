@@ -16,7 +16,7 @@ use self::idle::Skipper;
 use crate::net::{Network, Plan, RunProgress};
 use crate::run::RunError;
 use crate::scenario::Scenario;
-pub use crate::stack::application::{Arrival, Delay};
+pub use crate::stack::application::{Arrival, Delay, Destination};
 
 /// What a replay came to.
 #[derive(Clone, Debug)]

@@ -9,15 +9,16 @@ fn run(policy: &str, arrivals: &[Arrival]) -> Replayed {
     replay(&scenario, 1, arrivals.to_vec(), Span::from_secs(3), ReplayOptions::default(), &mut watch).unwrap()
 }
 
+/// A packet of flow 0 down or up, without bytes.
+fn arrival(at: Instant, down: bool) -> Arrival {
+    let to = if down { Destination::Station } else { Destination::AccessPoint };
+    Arrival { at, to, bytes: 0, after: None, flow: 0 }
+}
+
 #[test]
 fn a_sleeping_station_gets_its_packets_later_and_cheaper() {
     let arrivals: Vec<Arrival> = (0..20)
-        .map(|step| Arrival {
-            at: Instant::from_millis(100 + 97 * step),
-            down: step % 4 != 0,
-            bytes: 500,
-            after: None,
-        })
+        .map(|step| Arrival { bytes: 500, ..arrival(Instant::from_millis(100 + 97 * step), step % 4 != 0) })
         .collect();
     let awake = run("active", &arrivals);
     let asleep = run("psm", &arrivals);
@@ -36,8 +37,8 @@ fn a_sleeping_station_gets_its_packets_later_and_cheaper() {
 #[test]
 fn nothing_is_acknowledged_before_it_is_received() {
     let at = Instant::from_millis(150);
-    let data = Arrival { at, down: true, bytes: 1_500, after: None };
-    let ack = Arrival { at: at + Span::from_micros(100), down: false, bytes: 52, after: Some(0) };
+    let data = Arrival { bytes: 1_500, ..arrival(at, true) };
+    let ack = Arrival { bytes: 52, after: Some(0), ..arrival(at + Span::from_micros(100), false) };
     let delays = run("psm", &[data, ack]).delays;
     assert_eq!(delays.iter().map(|delay| delay.number).collect::<Vec<_>>(), [0, 1]);
     assert!(
@@ -54,7 +55,7 @@ fn exchanges(gaps_s: &[u64]) -> (Vec<Arrival>, Span) {
         at = at + Span::from_secs(*gap) + Span::from_micros(31_700 * number as u64);
         for packet in 0..6 {
             let bytes = if packet % 2 == 0 { 1_200 } else { 90 };
-            arrivals.push(Arrival { at, down: packet % 3 != 1, bytes, after: None });
+            arrivals.push(Arrival { bytes, ..arrival(at, packet % 3 != 1) });
             at += Span::from_millis(7);
         }
     }
@@ -212,4 +213,77 @@ fn a_replay_without_long_gaps_is_the_same_with_and_without_skipping() {
         assert_eq!((skipped.events, &skipped.delays), (simulated.events, &simulated.delays), "{}", info.name);
         assert_eq!(skipped.ledger, simulated.ledger, "{}", info.name);
     }
+}
+
+/// `count` group-addressed packets of an ARP request's length, 97 ms apart.
+fn group_packets(count: u64) -> Vec<Arrival> {
+    let packet = |step| Arrival {
+        to: Destination::Group,
+        bytes: 46,
+        ..arrival(Instant::from_millis(50 + 97 * step), true)
+    };
+    (0..count).map(packet).collect()
+}
+
+#[test]
+fn group_addressed_packets_are_received_after_the_beacons_that_the_station_receives() {
+    let duration = Span::from_secs(10);
+    let packets = group_packets(90);
+    let group_s = |settings: &[(&str, &str)]| {
+        let [simulated, _] = replay_both(settings, &packets, duration);
+        assert!(simulated.delays.is_empty() && simulated.lost == 0);
+        simulated.causes.check(&simulated.ledger);
+        simulated.causes.duration(airwatt_energy::Cause::Group, State::Receive).as_secs_f64()
+    };
+    // Each frame of 46 + 32 + 4 bytes takes the same time on the air, so the ratio is that of the frames received.
+    let all = group_s(&[("policy", "active")]);
+    assert!(all > 90.0 * 30e-6, "{all} s");
+    assert!((group_s(&[("policy", "psm")]) / all - 1.0).abs() < 0.03);
+    let tenth = group_s(&[("policy", "psm"), ("station.listen_interval", "10")]);
+    assert!((0.05..0.2).contains(&(tenth / all)), "{} of all frames", tenth / all);
+    let dtim = group_s(&[
+        ("policy", "psm"),
+        ("station.listen_interval", "10"),
+        ("station.receive_dtims", "true"),
+        ("ap.dtim_period", "3"),
+    ]);
+    assert!((dtim / all - 1.0).abs() < 0.05, "{} of all frames", dtim / all);
+}
+
+#[test]
+fn idle_time_between_group_addressed_packets_is_skipped() {
+    let mut packets = group_packets(4);
+    packets.iter_mut().zip([60, 700, 1_500, 1_501]).for_each(|(packet, s)| packet.at += Span::from_secs(s));
+    for policy in ["psm", "timeout", "ba-ta"] {
+        let [simulated, skipped] = replay_both(&[("policy", policy)], &packets, Span::from_secs(2_000));
+        assert!(skipped.skipped > Span::from_secs(1_900), "{policy}: {}", skipped.skipped);
+        assert_close(&skipped, &simulated, policy);
+        let group =
+            |replayed: &Replayed| replayed.causes.duration(airwatt_energy::Cause::Group, State::Receive);
+        assert_eq!(group(&skipped), group(&simulated), "{policy}");
+    }
+}
+
+#[test]
+fn frames_are_charged_to_the_flows_of_their_packets() {
+    let packets: Vec<Arrival> = (0..30_u32)
+        .map(|step| Arrival {
+            bytes: 200,
+            flow: [7, 5_000, 3][step as usize % 3],
+            ..arrival(Instant::from_millis(100 + 31 * u64::from(step)), step % 2 == 0)
+        })
+        .collect();
+    let replayed = run("psm", &packets);
+    assert_eq!((replayed.delays.len(), replayed.lost), (30, 0));
+    let energies = replayed.causes.energies(&replayed.radio);
+    let flows: Vec<u32> = energies
+        .iter()
+        .filter_map(|(cause, _)| match cause {
+            airwatt_energy::Cause::Flow(flow) => Some(*flow),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(flows, [3, 7, 5_000]);
+    let sum: airwatt_base::Energy = energies.iter().map(|(_, energy)| *energy).sum();
+    assert_eq!(sum, replayed.ledger.energy(&replayed.radio));
 }

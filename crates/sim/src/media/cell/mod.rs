@@ -351,7 +351,7 @@ impl Cell {
     pub fn is_at_rest(&self) -> bool {
         self.macs.iter().all(|mac| match mac {
             Mac::Station(mac) => mac.power_save().is_at_rest(),
-            Mac::AccessPoint(mac) => !mac.has_sources(),
+            Mac::AccessPoint(mac) => !mac.has_sources() && !mac.has_group(),
             Mac::Peer(_) => true,
         })
     }

@@ -33,7 +33,7 @@ pub use cbr::CbrConfig;
 pub use datagrams::Datagrams;
 pub use dialogue::{Dialogue, DialogueConfig, Party, Replies};
 pub use interactive::InteractiveConfig;
-pub use replay::{Arrival, Delay, Replay};
+pub use replay::{Arrival, Delay, Destination, Replay};
 pub use request_response::RequestResponseConfig;
 pub use saturation::Saturation;
 pub use source::{Source, SourceConfig};
@@ -43,6 +43,7 @@ pub use web::WebConfig;
 
 use super::transport::SocketEvent;
 use crate::net::flow::FlowRecord;
+use crate::net::packet::FlowLabel;
 
 kinds! {
     /// What a flow's application does.
@@ -150,6 +151,24 @@ pub enum Request {
         /// Its length in bytes, without the headers that the socket adds.
         bytes: u32,
         /// The time from which its latency counts.
+        since: Instant,
+    },
+    /// A datagram to send whose frames are charged to another flow than the socket's.
+    SendLabelled {
+        /// Its number in the socket's flow.
+        number: u32,
+        /// Its length in bytes, without the headers that the socket adds.
+        bytes: u32,
+        /// The time from which its latency counts.
+        since: Instant,
+        /// The flow to which its frames are charged.
+        flow: FlowLabel,
+    },
+    /// A packet to send from the socket's node to all stations of its cell.
+    SendToGroup {
+        /// Its length in bytes.
+        bytes: u32,
+        /// The time at which it came.
         since: Instant,
     },
 }

@@ -4,24 +4,41 @@
 //! would with real TCP. One thing is kept, or power save would look better than it is: a packet that acknowledges
 //! another is not sent before that one was received, however early the capture has it. What a replay gives is the delay
 //! added and the energy spent at otherwise unchanged arrivals.
+//!
+//! Group-addressed packets come to the access point like others. When they are sent, and whether the station receives them, is
+//! up to the power save of both; nothing waits for them, and they have no delay.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use airwatt_base::{Instant, Span};
 
 use super::{Call, Fate, Request, Role};
+use crate::net::packet::FlowLabel;
+
+/// Where a packet of a capture goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// From the access point to the station.
+    Station,
+    /// From the station to the access point.
+    AccessPoint,
+    /// From the access point to all stations of the cell.
+    Group,
+}
 
 /// One packet of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// When: at the access point if `down`, at the station's MAC if not.
+    /// The time at which it comes to the access point, or to the station's MAC if it goes to the access point.
     pub at: Instant,
-    /// Towards the station.
-    pub down: bool,
+    /// Where it goes.
+    pub to: Destination,
     /// Length of the IP packet in bytes.
     pub bytes: u32,
     /// The place, in the order of arrivals, of a packet that must have been received before this one can be sent.
     pub after: Option<u64>,
+    /// The flow to which the energy of its frames is charged. A group-addressed packet belongs to none.
+    pub flow: FlowLabel,
 }
 
 /// What became of one packet.
@@ -52,6 +69,8 @@ pub struct Replay {
     pub delays: Vec<Delay>,
     /// Packets lost on the way.
     pub lost: u64,
+    /// Group-addressed packets that were handed to the access point.
+    groups: u64,
 }
 
 impl Replay {
@@ -61,7 +80,7 @@ impl Replay {
         let delays = Vec::with_capacity(arrivals.len());
         let settled = vec![false; arrivals.len()];
         let (waiting, pending) = (BTreeMap::new(), VecDeque::new());
-        Self { arrivals, next: 0, skipped: Span::ZERO, settled, waiting, pending, delays, lost: 0 }
+        Self { arrivals, next: 0, skipped: Span::ZERO, settled, waiting, pending, delays, lost: 0, groups: 0 }
     }
 
     /// The time at which the next packet is due.
@@ -69,9 +88,9 @@ impl Replay {
         self.arrivals.get(self.next).map(|arrival| arrival.at.saturating_sub(self.skipped))
     }
 
-    /// Whether every packet so far has crossed the air or been lost.
+    /// Whether every packet so far has crossed the air or been lost. The access point knows of group-addressed ones.
     pub(crate) fn is_settled(&self) -> bool {
-        self.delays.len() as u64 + self.lost >= self.next as u64
+        self.delays.len() as u64 + self.lost + self.groups >= self.next as u64
     }
 
     /// Lets the packets that follow arrive earlier by `span`.
@@ -113,11 +132,16 @@ impl Replay {
 
     pub(super) fn poll_call(&mut self) -> Option<Call> {
         let number = self.pending.pop_front()?;
-        let Arrival { at, down, bytes, .. } = self.arrivals[number as usize];
-        let role = if down { Role::Sender } else { Role::Receiver };
-        Some(Call {
-            role,
-            request: Request::Send { number: number as u32, bytes, since: at.saturating_sub(self.skipped) },
+        let Arrival { at, to, bytes, flow, .. } = self.arrivals[number as usize];
+        let since = at.saturating_sub(self.skipped);
+        let labelled = Request::SendLabelled { number: number as u32, bytes, since, flow };
+        Some(match to {
+            Destination::Station => Call { role: Role::Sender, request: labelled },
+            Destination::AccessPoint => Call { role: Role::Receiver, request: labelled },
+            Destination::Group => {
+                self.groups += 1;
+                Call { role: Role::Sender, request: Request::SendToGroup { bytes, since } }
+            }
         })
     }
 }

@@ -21,7 +21,7 @@ use crate::media::cell::effects::Effects;
 use crate::media::cell::frame::{Body, Kind, Mpdu, Ppdu, Receiver};
 use crate::media::cell::radio::RadioId;
 use crate::media::cell::{CellOutput, LossPlace};
-use crate::net::packet::Packet;
+use crate::net::packet::{Packet, Payload};
 use crate::net::route::Member;
 
 /// The MAC of an access point.
@@ -137,10 +137,19 @@ impl AccessPointMac {
         marked.map(|id| self.first_station + id).collect()
     }
 
-    /// Takes a packet for a station from the distribution system.
+    /// Whether group-addressed packets wait.
+    pub(crate) fn has_group(&self) -> bool {
+        !self.group.is_empty() || self.power_save.group_bit()
+    }
+
+    /// Takes a packet for a station, or for all of them, from the distribution system.
     pub(crate) fn deliver(&mut self, station: Member, packet: Packet, now: Instant, out: &mut Effects<'_>) {
         let station = self.local(station);
-        self.notify(AccessPointInput::Deliver { station, packet }, now, out);
+        let input = match packet.payload {
+            Payload::Group(_) => AccessPointInput::DeliverGroup { packet },
+            _ => AccessPointInput::Deliver { station, packet },
+        };
+        self.notify(input, now, out);
     }
 
     pub(super) const fn radio(&self) -> Option<RadioId> {

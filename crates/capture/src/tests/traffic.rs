@@ -1,0 +1,106 @@
+//! What a replay charges: each flow and each peer for its packets, and the group-addressed packets of neighbours.
+
+use airwatt_sim::replay::Destination;
+
+use super::*;
+
+const NEIGHBOUR: [u8; 6] = [2, 0, 0, 0, 0, 9];
+
+/// An ARP request from this MAC address to all.
+fn arp(source: [u8; 6]) -> Vec<u8> {
+    [&[0xff; 6][..], &source, &[0x08, 0x06], &[0; 46]].concat()
+}
+
+/// 20 s of a station's exchanges with two peers, one of which has two flows, with an ARP request of a neighbour every 100 ms and one of
+/// the station each second.
+fn mixed() -> Capture {
+    let mut file = File::new(1);
+    for step in 0..200_u64 {
+        let at = 100_000 * step;
+        file = file.packet(at, &arp(NEIGHBOUR));
+        let up = |peer, port, bytes| ethernet(0x0800, &udp(A, peer, (port, 443), bytes));
+        match step % 10 {
+            0 => file = file.packet(at + 1_000, &arp(STATION.0)),
+            2 => file = file.packet(at + 20_000, &up(B, 5_000, 1_000)),
+            4 => file = file.packet(at + 30_000, &up(B, 5_001, 400)),
+            6 => file = file.packet(at + 40_000, &up([198, 51, 100, 7], 5_000, 200)),
+            _ => {}
+        }
+    }
+    file.read()
+}
+
+fn analysed(capture: &Capture, settings: &[(&str, &str)]) -> report::Analysis {
+    let settings: Vec<(String, String)> =
+        settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let policies = ["active", "psm"].map(str::to_owned);
+    let question = Question {
+        policies: &policies,
+        settings: &settings,
+        station: Some("192.168.1.2"),
+        ..Question::default()
+    };
+    analyze_capture(capture, &question, &mut |_| ControlFlow::Continue(())).unwrap()
+}
+
+#[test]
+fn energy_is_divided_by_flow_and_by_peer() {
+    let document = analysed(&mixed(), &[]);
+    let flows: Vec<_> = document.flows.iter().map(|flow| (flow.id, flow.peer.as_deref().unwrap())).collect();
+    assert_eq!(flows, [(0, "198.51.100.1"), (1, "198.51.100.1"), (2, "198.51.100.7")]);
+    for policy in &document.policies {
+        let flow = &policy.energy_by_cause_j.flow;
+        assert_eq!(flow.keys().copied().collect::<Vec<_>>(), [0, 1, 2], "{}", policy.policy);
+        assert!(flow[&0] > flow[&1] && flow[&1] > flow[&2], "{}: {flow:?}", policy.policy);
+        let peer = &policy.energy_by_peer_j;
+        let share = |one: f64, other: f64| (one / other - 1.0).abs();
+        assert!(share(peer["198.51.100.1"], flow[&0] + flow[&1]) < 1e-12);
+        assert!(share(peer["198.51.100.7"], flow[&2]) < 1e-12);
+        assert!(share(peer.values().sum(), policy.energy_j) < 1e-12);
+    }
+}
+
+#[test]
+fn neighbours_group_addressed_packets_are_part_of_the_replay() {
+    let capture = mixed();
+    let station = Station::parse("192.168.1.2").unwrap();
+    let arrivals = &replay::arrivals(&capture, &station)[0].arrivals;
+    let groups = arrivals.iter().filter(|arrival| arrival.to == Destination::Group);
+    assert_eq!(groups.map(|arrival| arrival.bytes).collect::<Vec<_>>(), [46; 200]);
+    let group_j = |settings: &[(&str, &str)]| {
+        let document = analysed(&capture, settings);
+        assert!(document.policies.iter().all(|policy| (policy.packets, policy.lost) == (60, 0)));
+        let [active, psm] = &document.policies[..] else { panic!("two policies") };
+        (active.energy_by_cause_j.group, psm.energy_by_cause_j.group)
+    };
+    let (awake_j, each_j) = group_j(&[]);
+    assert!(awake_j > 0.0 && (each_j / awake_j - 1.0).abs() < 0.2, "{each_j} of {awake_j} J");
+    let (_, tenth_j) = group_j(&[("station.listen_interval", "10")]);
+    assert!((0.05..0.25).contains(&(tenth_j / each_j)), "{tenth_j} of {each_j} J");
+    // The DTIM period has an effect, since the frames wait for DTIM beacons.
+    let (_, third_j) = group_j(&[("ap.dtim_period", "3")]);
+    assert!((0.7..1.2).contains(&(third_j / each_j)), "{third_j} of {each_j} J");
+}
+
+#[test]
+fn frames_that_cannot_be_read_are_a_flow_for_each_pair_of_addresses() {
+    let encrypted = frame(FrameKind::Data, true, |header| header.control.protected = true);
+    let capture = File::new(127).packet(0, &encrypted).packet(100_000, &encrypted).read();
+    let (list, bytes) = flows::flows(&capture, Some(&Station::Mac(STATION)));
+    let [flow] = &list[..] else { panic!("{list:?}") };
+    assert_eq!((flow.protocol_name().as_str(), flow.forward.packets), ("unread", 2));
+    assert_eq!((flow.bytes(), flow.peer.unwrap().to_string()), (bytes.encrypted, AP.to_string()));
+}
+
+#[test]
+fn the_cell_of_the_replays_follows_the_settings() {
+    let settings = [
+        ("ap.beacon_interval", "200ms"),
+        ("ap.dtim_period", "4"),
+        ("station.listen_interval", "\"dtim\""),
+        ("wifi.beacon_rate", "6Mbps"),
+    ];
+    let cell = analysed(&mixed(), &settings).cell.unwrap();
+    assert_eq!((cell.beacon_interval_s, cell.beacon_rate_bps), (0.2, 6e6));
+    assert_eq!((cell.listen_interval, cell.dtim_period), (4, 4));
+}
