@@ -99,9 +99,7 @@ def number(value: float) -> str:
 
 def value(axes: Axes, x: float, y: float, shown: float) -> None:
     """Writes a number beside the end of its bar."""
-    axes.annotate(
-        number(shown), (x, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8, color=INK
-    )
+    axes.annotate(number(shown), (x, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8, color=INK)
 
 
 def bare_y(axes: Axes) -> None:
