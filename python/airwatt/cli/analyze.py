@@ -384,7 +384,7 @@ def _port(end: str) -> str:
     from airwatt.cli.tables import NOTHING
 
     address, _, port = end.rpartition(":")
-    return port if address.endswith("]") or address.count(":") == 0 and address else NOTHING
+    return port if address.endswith("]") or (address and ":" not in address) else NOTHING
 
 
 def _share(energy_j: float, total_j: float) -> str:

@@ -287,7 +287,7 @@ def _causes(runs: Sequence[RunResult], battery: "Battery | None") -> "Table":
 
 
 def _peers(runs: Sequence[RunResult]) -> "Table | None":
-    """The same total by the other ends of the stations' flows; None of a single one, whose energy is that of the flows."""
+    """The same total by the other ends of the stations' flows; None of a single one, which has that of the flows."""
     from airwatt.cli.tables import percent, table
 
     names = dict.fromkeys(name for run in runs for station in run.stations for name in station.energy_by_peer_j)

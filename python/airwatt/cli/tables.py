@@ -37,7 +37,7 @@ def quantity(value: float | None, unit: str, ci95: float | None = None, *, short
 
 
 def span(low: float | None, high: float | None, unit: str) -> str:
-    """Writes `0.99 to 2.96 J`: both ends in the unit that fits the larger one, with three digits, since a band is rough."""
+    """Writes `0.99 to 2.96 J`: both ends in the unit of the larger one, with three digits, since a band is rough."""
     if low is None or high is None:
         return ""
     factor, prefix = _scale(high)
