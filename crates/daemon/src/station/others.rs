@@ -99,21 +99,23 @@ fn setting(line: &str, key: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn root(name: &str, files: &[(&str, &str)]) -> std::path::PathBuf {
+    /// What is found in a root with these files.
+    fn found(name: &str, files: &[(&str, &str)]) -> Vec<Other> {
         let root = std::env::temp_dir().join(format!("airwatt-others-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&root);
+        fs::create_dir_all(&root).unwrap();
         for (file, text) in files {
             let file = root.join(file);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, text).unwrap();
         }
-        fs::create_dir_all(&root).unwrap();
-        root
+        let found = find(&root);
+        fs::remove_dir_all(&root).unwrap();
+        found
     }
 
     #[test]
     fn a_host_without_managers_has_none() {
-        assert_eq!(find(&root("none", &[])), []);
+        assert_eq!(found("none", &[]), []);
     }
 
     #[test]
@@ -124,7 +126,7 @@ mod tests {
         );
         let ours =
             ("etc/NetworkManager/conf.d/zz.conf", "[connection]\n# wifi.powersave=3\nwifi.powersave=2\n");
-        let [found] = find(&root("nm", &[off, ours])).try_into().unwrap();
+        let [found] = found("nm", &[off, ours]).try_into().unwrap();
         assert_eq!((found.program, found.advice.is_some()), ("NetworkManager", true));
         assert!(found.says.starts_with("off"), "{}", found.says);
     }
@@ -135,7 +137,7 @@ mod tests {
             ("etc/iwd/main.conf", "[DriverQuirks]\nPowerSaveDisable=rtw88*\n"),
             ("etc/tlp.conf", "#WIFI_PWR_ON_AC=on\nWIFI_PWR_ON_BAT=\"off\"\n"),
         ];
-        let says: Vec<_> = find(&root("iwd", &files)).into_iter().map(|other| other.says).collect();
+        let says: Vec<_> = found("iwd", &files).into_iter().map(|other| other.says).collect();
         assert!(says[0].contains("rtw88*"));
         assert!(says[1].starts_with("off on mains") && says[1].contains("off on battery"), "{}", says[1]);
     }
