@@ -46,7 +46,7 @@ pub(crate) fn lock() -> Result<Lock, Failure> {
 pub(crate) struct Instance<'a> {
     /// The command, such as `tunnel`.
     pub(crate) kind: &'static str,
-    /// As the undo log names the program.
+    /// The name of the program in its undo log.
     pub(crate) program: &'static str,
     /// The interface.
     pub(crate) name: &'a str,

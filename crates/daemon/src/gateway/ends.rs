@@ -64,7 +64,7 @@ impl Reason {
 pub(super) enum Carrier {
     /// Authenticated and encrypted.
     Sealed(Box<Sessions>),
-    /// As they are.
+    /// Without encryption.
     Plain(Vec<PlainPeer>),
 }
 

@@ -111,7 +111,7 @@ impl Peer {
 pub(super) enum Carrier {
     /// Authenticated and encrypted.
     Sealed(Box<Sessions>),
-    /// As they are; the addresses of the peers.
+    /// Without encryption; the addresses of the peers, as far as they are known.
     Plain(Vec<Option<SocketAddr>>),
 }
 
