@@ -17,7 +17,7 @@ mod tests;
 
 use std::fmt::Display;
 
-pub use self::error::SettingError;
+pub use self::error::{SettingError, one_of};
 #[cfg(feature = "serde")]
 pub use self::kinds::{Choice, explain_unknown, split_choice, take_kind};
 pub use self::kinds::{KindInfo, NoSettings};

@@ -17,7 +17,7 @@ use airwatt_sim::RunError;
 use airwatt_sim::net::RunProgress;
 use airwatt_sim::record::EnergyByCause;
 use airwatt_sim::replay::{Arrival, Delay, Destination, RadioPeriod, ReplayOptions, Replayed, replay};
-use airwatt_sim::scenario::{IDEAL, Scenario, policy_kinds};
+use airwatt_sim::scenario::{IDEAL, Scenario, list_ideal, policy_kinds};
 use tracing::debug;
 
 use crate::analyze::{AnalyzeError, TAIL};
@@ -97,7 +97,7 @@ impl Choice {
     /// Reads `psm`, `uapsd:interval=40ms` or `ideal`.
     pub(crate) fn parse(text: &str) -> Result<Self, SettingError> {
         let lower_bound = text == IDEAL.name;
-        let policy = if lower_bound { ACTIVE } else { text.parse()? };
+        let policy = if lower_bound { ACTIVE } else { text.parse().map_err(list_ideal)? };
         Ok(Self { name: text.to_owned(), policy, lower_bound })
     }
 }
@@ -651,6 +651,7 @@ mod tests {
             ("uapsd:interval=5", "unit"),
             ("uapsd:interval=0ms", "expected 1ms to 10s"),
             ("frob:timeout=3ms", "expected active, timeout"),
+            ("frob", "psm-throttling or ideal, got"),
         ] {
             let error = parsed(text).unwrap_err().to_string();
             assert!(error.contains(problem), "{text}: {error}");

@@ -205,9 +205,10 @@ def _jitter(text: str | None) -> dict[str, str | None]:
 
 def _settings(radio: str | None, path: dict[str, str | None], set_: list[str] | None) -> dict[str, str]:
     if radio is not None and "/" not in radio and not radio.lower().endswith(".toml"):
-        known = [str(profile.name) for profile in laboratory.radios()]
-        if radio not in known:
-            raise InputError(f"--radio: expected {', '.join(known)}, got {radio}")
+        try:
+            laboratory.radio(radio)
+        except InputError as error:
+            raise InputError(f"--radio: {error}") from None
     keys = {**path, "station.radio": radio}
     return {key: value for key, value in keys.items() if value is not None} | dict(options.overrides(set_))
 

@@ -345,7 +345,7 @@ def _flows(document: dict[str, Any]) -> "Iterator[str | Table]":
         return
     total = policy["energy_j"]
     none_j = policy["energy_by_peer_j"].get("none", 0.0)
-    yield f"where the {quantity(total, 'J')} of {policy['policy']} go, by flow and by peer:"
+    yield f"where the {quantity(total, 'J')} of {policy['policy']} go, by flow:"
     flows = {flow["id"]: flow for flow in document["flows"]}
     rows = []
     for place, energy_j in _most(energies):
@@ -367,8 +367,9 @@ def _flows(document: dict[str, Any]) -> "Iterator[str | Table]":
     yield table(["flow", "peer", "own port", "bytes", "energy", "share"], cells, left=2)
     peers = {peer: energy_j for peer, energy_j in policy["energy_by_peer_j"].items() if peer not in ("none", "others")}
     shown = dict(_most(peers))
-    if len(peers) == len(rows) - 1:
+    if not 1 < len(peers) < len(rows) - 1:
         return
+    yield "and by peer:"
     rest_j = total - none_j - math.fsum(shown.values())
     listed = [*shown.items(), *([("others", rest_j)] if len(peers) > len(shown) else []), ("none", none_j)]
     cells = [[peer, quantity(energy_j, "J"), _share(energy_j, total)] for peer, energy_j in listed]

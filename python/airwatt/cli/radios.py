@@ -35,7 +35,7 @@ def command(
             raise InputError(f"--new: expected no profile beside it, got {name}")
         _write(new)
         return
-    radios = laboratory.radios() if name is None else [laboratory.radio(name)]
+    radios = laboratory.radios() if name is None else [_named(name)]
     if json:
         from airwatt._core import SCHEMA, __version__
 
@@ -44,6 +44,15 @@ def command(
         _list(radios)
     else:
         _show(radios[0])
+
+
+def _named(name: str) -> Record:
+    try:
+        return laboratory.radio(name)
+    except InputError as error:
+        # Of a file the error names the file.
+        text = str(error)
+        raise InputError(text if text.startswith(name) else f"{name}: {text}") from None
 
 
 def _write(path: Path) -> None:

@@ -166,7 +166,7 @@ impl fmt::Display for SettingError {
 impl std::error::Error for SettingError {}
 
 /// The names as an enumeration in a sentence.
-pub(super) fn one_of(names: &[impl AsRef<str>]) -> String {
+pub fn one_of(names: &[impl AsRef<str>]) -> String {
     let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     match names.as_slice() {
         [] => "nothing".to_owned(),

@@ -412,7 +412,7 @@ fn is_other_kind(table: &str, below: &Table, above: &Table) -> bool {
 fn typed(table: Table) -> Result<Scenario, SettingError> {
     let value = settings::Value::deserialize(table)
         .map_err(|error: toml::de::Error| refused("", error.message().to_owned()))?;
-    settings::read(value).map_err(|error| match &error {
+    settings::read(value).map_err(lower_bound::list_ideal).map_err(|error| match &error {
         SettingError::Unknown { key, .. } => keys::renamed(key).unwrap_or(error),
         _ => error,
     })

@@ -4,7 +4,7 @@
 //! `lower_bound = true` runs under `active`, and its result reports the bound instead of what the radio spent. Where a scenario, a
 //! flag or a comparison names a policy, `ideal` stands for these two keys.
 
-use airwatt_base::settings::KindInfo;
+use airwatt_base::settings::{KindInfo, SettingError, one_of};
 use airwatt_proto::powersave::PowerSaveConfig;
 use toml::{Table, Value};
 
@@ -22,6 +22,20 @@ const RUNS_AS: &str = "active";
 /// Everything that may be named as a station's policy: the policies and [`IDEAL`].
 pub fn policy_kinds() -> impl Iterator<Item = KindInfo> {
     PowerSaveConfig::KINDS.iter().copied().chain([IDEAL])
+}
+
+/// Adds [`IDEAL`] to the policies that the error of an unknown one lists.
+pub fn list_ideal(error: SettingError) -> SettingError {
+    let list =
+        |kinds: &mut dyn Iterator<Item = KindInfo>| one_of(&kinds.map(|kind| kind.name).collect::<Vec<_>>());
+    match error {
+        SettingError::Syntax { key, expected, got }
+            if expected == list(&mut PowerSaveConfig::KINDS.iter().copied()) =>
+        {
+            SettingError::Syntax { key, expected: list(&mut policy_kinds()), got }
+        }
+        other => other,
+    }
 }
 
 impl StationGroup {

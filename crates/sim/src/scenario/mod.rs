@@ -39,7 +39,7 @@ pub use group_traffic::{GroupKind, GroupTraffic};
 pub use link::{Links, PointToPoint};
 pub use listen_interval::ListenInterval;
 pub use load::ScenarioError;
-pub use lower_bound::{IDEAL, policy_kinds};
+pub use lower_bound::{IDEAL, list_ideal, policy_kinds};
 pub use names::Names;
 pub use shipped::{Shipped, shipped, shipped_text};
 pub use topology::{Cell, CellMode, Link, LinkKind, MiddleboxConfig, NodeGroup, StaticRoute, Topology};
