@@ -805,14 +805,18 @@ class TcpSettings(TypedDict, total=False):
     """Smallest retransmission timeout of the coarse clock in ticks, if `min_rto` is not more."""
     rto_tick: str | Quantity
     """Tick of the coarse clock: 500 ms in 4.4BSD, 100 ms in simulators."""
-    sack_recovery: Literal["rfc6675", "pipe"]
+    sack_recovery: Literal["rfc6675", "pipe", "openbsd"]
     """How losses are recovered with selective acknowledgements: `rfc6675`, or the older `pipe`, a counter that
-    falls with each duplicate acknowledgement."""
+    falls with each duplicate acknowledgement, or `openbsd`, the pipe as OpenBSD 2.9 had it."""
     timestamps: bool
     """Whether both ends use the timestamps option (RFC 7323), the main evidence of `+ackloss` senders. Default:
     `header` has room for the option, and nothing reads it."""
     window_growth: Literal["bytes", "acks"]
     """What congestion avoidance of the classic algorithms counts, `bytes` or `acks` (RFC 5681 section 3.1)."""
+    window_rules: Literal["rfc5681", "whole-segments", "bsd"]
+    """How the window is computed where stacks differ: `rfc5681` halves the data in flight; `whole-segments`
+    (ns-2) and `bsd` halve the window, in whole segments, and `bsd` also ends slow start and fast recovery as
+    4.4BSD does. For the classic algorithms."""
 
 class TunnelConfig(TypedDict, total=False):
     """Settings of a tunnel, at either end."""

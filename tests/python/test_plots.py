@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 import airwatt as library
 from airwatt.plots import compare as compare_picture
-from airwatt.plots.reproduce import _bars, make_room_for_legends
-from airwatt.reproduce.publication import Bars, Value
+from airwatt.plots.reproduce import _bars, _lines, make_room_for_legends
+from airwatt.reproduce.publication import Bars, Lines, Value
 
 CAPTURE = "captures/tcp-download.pcapng"
 
@@ -81,6 +81,39 @@ def test_a_legend_is_never_clipped(entries, label):
     assert box.x1 < figure.bbox.x1
     assert box.y0 > 0
     assert axes.get_position().width * figure.get_size_inches()[0] == pytest.approx(width_inches)
+
+
+def test_panels_with_the_same_curves_have_one_legend_and_a_lone_curve_none():
+    figure = Figure(figsize=(8.4, 4.4))
+    panels = list(figure.subplots(2, 1))
+    for axes in panels:
+        axes.plot([0, 1], [0, 1], label="reno")
+    make_room_for_legends(figure, panels)
+    assert [axes.get_legend() is None for axes in panels] == [False, True]
+    alone = Figure()
+    axes = alone.subplots()
+    axes.plot([0, 1], [0, 1], label="here")
+    make_room_for_legends(alone, [axes])
+    assert axes.get_legend() is None
+
+
+def test_curves_that_coincide_all_show():
+    axes = Figure().subplots()
+    values = [
+        Value("energy", {"transport": name, "x": x}, 1.0, None, "J") for name in ("reno", "sack") for x in (1.0, 2.0)
+    ]
+    _lines(axes, Lines("energy", "x", ("transport",), "x", "J"), values, [])
+    beneath, above = (line.get_linewidth() for line in axes.lines[:2])
+    assert beneath > 1.5 * above
+
+
+def test_no_colour_of_a_curve_comes_twice_and_none_lies_on_the_edge():
+    axes = Figure().subplots()
+    values = [Value("rate", {"q": q, "x": x}, 0.98, None, "Mbps") for q in range(9) for x in (1.0, 2.0)]
+    _lines(axes, Lines("rate", "x", ("q",), "x", "Mb/s"), values, [])
+    assert len({line.get_color() for line in axes.lines}) == 9
+    assert axes.get_ylim()[0] == 0.0
+    assert axes.get_ylim()[1] > 1.0
 
 
 def test_ten_kinds_of_bars_look_different():

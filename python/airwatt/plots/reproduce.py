@@ -50,6 +50,10 @@ _SMOOTH = 20
 _LONGEST_LEGEND = 40
 """With more entries than this a legend has two columns."""
 _MARGIN_INCHES = 0.1
+_ALONE = "here"
+"""What a legend calls the only curve of a picture."""
+_LABEL_COLUMNS = 20
+"""Axes one above another have labels of at most so many characters in a line."""
 _HATCHES = ("", "/////", ".....", "xxxxx")
 _DASHES = ("-", "--", ":", "-.")
 
@@ -68,7 +72,7 @@ def draw(item: Finished, path: Path) -> None:
             for axes, panel in zip(panels, several, strict=True):
                 part = replace(picture, what=panel.what, where=(*picture.where, *panel.where))
                 _lines(axes, part, item.outcome.values, item.outcome.published)
-                axes.set_ylabel(panel.y_label)
+                axes.set_ylabel("\n".join(_folded(line) for line in panel.y_label.split("\n")))
                 axes.label_outer()
         elif isinstance(picture, Lines):
             for axes, unit in zip(panels, units, strict=True):
@@ -86,6 +90,10 @@ def draw(item: Finished, path: Path) -> None:
         style.save(figure, path)
 
 
+def _folded(label: str) -> str:
+    return textwrap.fill(label, _LABEL_COLUMNS)
+
+
 def _units(picture: Lines | Bars | None, values: Sequence[Value]) -> list[str | None]:
     """The units of a picture without a label of its own, one panel each; otherwise one panel for all."""
     if not isinstance(picture, Lines) or picture.y_label:
@@ -94,12 +102,21 @@ def _units(picture: Lines | Bars | None, values: Sequence[Value]) -> list[str | 
 
 
 def make_room_for_legends(figure: Figure, panels: Sequence[Axes]) -> None:
-    """Puts legends to the right of their axes, and makes the figure as wide and as high as they need."""
+    """Puts legends to the right of their axes, and makes the figure as wide and as high as they need.
+
+    Panels with the same curves have one legend, at the first; a single curve with nothing beside it has none.
+    """
+    labels = [axes.get_legend_handles_labels()[1] for axes in panels]
     boxes = []
-    for axes in panels:
-        columns = 2 if len(axes.get_legend_handles_labels()[1]) > _LONGEST_LEGEND else 1
+    for index, (axes, mine) in enumerate(zip(panels, labels, strict=True)):
+        if mine in ([], [_ALONE]) or (index and mine == labels[0]):
+            continue
+        columns = 2 if len(mine) > _LONGEST_LEGEND else 1
         legend = axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0, ncols=columns)
         boxes.append(legend.get_window_extent())
+    if not boxes:
+        figure.subplots_adjust(right=0.97)
+        return
     width, height = figure.get_size_inches()
     frame = figure.subplotpars
     wider = max(0.0, max(box.x1 for box in boxes) / figure.dpi + _MARGIN_INCHES - width)
@@ -164,19 +181,22 @@ def _lines(axes: Axes, picture: Lines, values: Sequence[Value], published: Seque
         if any(picture.x not in value.at for value in curve):
             continue
         xs = [float(value.at[picture.x]) for value in curve]
-        colour = style.LINES[firsts.index(key[:1]) % len(style.LINES)]
+        index = firsts.index(key[:1])
+        colour = style.lines(len(firsts))[index]
+        # Each colour is thinner than the one before, so that curves that coincide all show.
+        above = (len(firsts) - 1 - index) / max(len(firsts) - 1, 1)
         axes.errorbar(
             xs,
             [value.value for value in curve],
             yerr=[value.ci95 or 0.0 for value in curve] if any(value.ci95 for value in curve) else None,
             color=colour,
             linestyle=_DASHES[seconds.index(key[1:]) % len(_DASHES)],
-            marker=_MARKERS[firsts.index(key[:1]) % len(_MARKERS)] if len(curve) <= _SMOOTH else None,
-            markersize=3.6,
-            linewidth=1.3,
+            marker=_MARKERS[index % len(_MARKERS)] if len(curve) <= _SMOOTH else None,
+            markersize=3.4 + 2.2 * above,
+            linewidth=1.2 + 1.2 * above,
             elinewidth=0.9,
             capsize=2,
-            label=_name(picture.by, key) or "here",
+            label=_name(picture.by, key) or _ALONE,
         )
         places += xs
     _published_points(axes, picture, groups, firsts, published)
@@ -192,8 +212,16 @@ def _lines(axes: Axes, picture: Lines, values: Sequence[Value], published: Seque
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(ScalarFormatter())
     else:
-        axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+        _show_zero(axes)
     axes.set_xlabel(picture.x_label)
+
+
+def _show_zero(axes: Axes) -> None:
+    """Extends the axis to zero, with room above the highest curve."""
+    low, high = axes.get_ylim()
+    bottom, highest = min(0.0, low), float(axes.dataLim.y1)
+    flat = bool(axes.dataLim.y0 == highest == 0.0)
+    axes.set_ylim(0.0 if flat else bottom, 1.0 if flat else max(high, highest + 0.04 * (highest - bottom)))
 
 
 def _published_points(
@@ -216,7 +244,7 @@ def _published_points(
             markersize=7,
             markerfacecolor="none",
             markeredgewidth=1.4,
-            markeredgecolor=style.LINES[firsts.index(key[:1]) % len(style.LINES)],
+            markeredgecolor=style.lines(len(firsts))[firsts.index(key[:1])],
             label=label,
         )
         label = None

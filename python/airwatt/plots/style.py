@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import matplotlib
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
 
 from airwatt._core import __version__
 from airwatt.files import replacing
@@ -26,6 +27,16 @@ BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, YELLOW, GREY = (
 )
 LINES = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, GREY)
 INK = "#222222"
+
+
+def lines(count: int) -> Sequence[str]:
+    """Colours of so many curves: those above, or a scale from dark to light where more are needed; none comes twice."""
+    if count <= len(LINES):
+        return LINES
+    scale = matplotlib.colormaps["viridis"]
+    return [to_hex(scale(0.92 * index / (count - 1))) for index in range(count)]
+
+
 # Quantities that are no radio states, in colours that no radio state has.
 THROUGHPUT, ENERGY, DELAY = GREEN, "#4A5568", GREEN
 

@@ -32,7 +32,8 @@ _LINK = {
     "tcp.receive_window": "100000packets",
     "tcp.initial_ssthresh": "100MB",
     "tcp.window_growth": "acks",
-    # RFC 5681, section 3.1; the stack of the scenario that this starts from has another rule.
+    # RFC 5681, section 3.1; the stack of the scenario that this starts from has other rules.
+    "tcp.window_rules": "rfc5681",
     "tcp.repeated_timeout": "keep",
     "tcp.delayed_ack_timeout": "40ms",
     "flow.transport": "reno",

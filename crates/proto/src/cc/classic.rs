@@ -19,7 +19,13 @@ impl Classic {
     /// The window of a new connection.
     pub fn new(config: &CongestionConfig) -> Self {
         let CongestionConfig { mss, initial_window, initial_ssthresh, growth, .. } = *config;
-        let window = CongestionWindow { cwnd: initial_window, ssthresh: initial_ssthresh, mss };
+        let slow_start_at_threshold = config.slow_start_at_threshold;
+        let window = CongestionWindow {
+            cwnd: initial_window,
+            ssthresh: initial_ssthresh,
+            mss,
+            slow_start_at_threshold,
+        };
         Self { window, growth, counted: 0 }
     }
 

@@ -84,6 +84,8 @@ pub struct CongestionConfig {
     pub initial_ssthresh: u32,
     /// The unit in which congestion avoidance counts.
     pub growth: Growth,
+    /// Whether a window as large as the threshold still grows by slow start. RFC 5681 section 3.1 leaves it open.
+    pub slow_start_at_threshold: bool,
 }
 
 /// An acknowledgement of new data, as input of a congestion control.
@@ -108,14 +110,14 @@ pub struct CongestionWindow {
     pub ssthresh: u32,
     /// The maximum segment size.
     pub mss: u32,
+    /// See [`CongestionConfig::slow_start_at_threshold`].
+    pub slow_start_at_threshold: bool,
 }
 
 impl CongestionWindow {
     /// Whether the window still grows exponentially.
-    ///
-    /// RFC 5681 section 3.1 leaves the case of equality open; here it is congestion avoidance.
     pub const fn in_slow_start(&self) -> bool {
-        self.cwnd < self.ssthresh
+        self.cwnd < self.ssthresh || (self.slow_start_at_threshold && self.cwnd == self.ssthresh)
     }
 
     /// Whether the sender used the window: less than a segment of it was free.
@@ -300,6 +302,18 @@ impl CongestionControl {
     /// Acknowledgements are being lost ([`AckLoss`]): halves the window, which then grows in congestion avoidance.
     pub fn on_ack_loss(&mut self) {
         dispatch!(self, control => control.on_ack_loss());
+    }
+
+    /// The window falls to at most so many bytes.
+    pub fn limit(&mut self, bytes: u32) {
+        let window = &mut self.classic_mut().window;
+        window.cwnd = window.cwnd.min(bytes);
+    }
+
+    /// The window grows by a segment for a duplicate ACK outside fast recovery.
+    pub fn add_segment(&mut self) {
+        let window = &mut self.classic_mut().window;
+        window.grow(window.mss);
     }
 
     /// The sender was idle for longer than the retransmission timeout and starts again. No ACKs clock it, so the window

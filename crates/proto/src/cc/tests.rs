@@ -9,6 +9,7 @@ fn newreno(initial_window: u32, initial_ssthresh: u32, growth: Growth) -> Conges
         initial_window,
         initial_ssthresh,
         growth,
+        slow_start_at_threshold: false,
     })
 }
 
@@ -20,6 +21,7 @@ fn of(algorithm: Algorithm, initial_window: u32) -> CongestionControl {
         initial_window,
         initial_ssthresh,
         growth,
+        slow_start_at_threshold: false,
     })
 }
 

@@ -78,6 +78,29 @@ pub enum RepeatedTimeout {
     Reduce,
 }
 
+/// How a stack computes the congestion window where RFC 5681 leaves a choice or came later. For the classic algorithms.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum WindowRules {
+    /// A loss sets the threshold to half of the data in flight, in bytes (equation (4)); the window grows by slow start below
+    /// the threshold, and not at the acknowledgement that ends a fast recovery.
+    #[default]
+    Rfc5681,
+    /// The one-way agents of ns-2 (`TcpAgent::slowdown`, `opencwnd`): half of the window, without its inflation, in whole
+    /// segments, and two at least. The acknowledgement that ends a fast recovery also grows the window, and entering one
+    /// restarts the retransmission timer.
+    #[serde(rename = "whole-segments")]
+    WholeSegments,
+    /// 4.4BSD (`tcp_input`, `tcp_timer_rexmt`): the same, but the inflation of the window counts; slow start goes on at the
+    /// threshold itself; with NewReno or selective acknowledgements the window after a recovery is at most what is in
+    /// flight and a segment. A fast retransmit sends one segment, and new data waits for the next acknowledgement. A new recovery
+    /// may begin at the first segment after the last one. Three duplicate
+    /// acknowledgements that an earlier loss explains let a segment out, but with Reno they begin a recovery all the same.
+    Bsd,
+}
+
 /// How a sender with selective acknowledgements detects a loss and counts what is in flight.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
@@ -91,6 +114,10 @@ pub enum SackRecovery {
     /// ACK; the pipe is then a counter of segments that falls by one with each duplicate ACK, by two with each partial ACK,
     /// and rises by one with each transmission. Any hole may be retransmitted once.
     Pipe,
+    /// The pipe as OpenBSD had it until 2.9 (`tcp_sack_option`, `tcp_sack_output`): each acknowledgement in recovery releases
+    /// one retransmission, whatever the window, if three blocks or three segments were reported above the hole, and otherwise
+    /// new data by the pipe. After a timeout, data that the peer reports anew is not sent again.
+    OpenBsd,
 }
 
 /// What the least retransmission timeout bounds from below. Only for [`RtoClock::Fine`].
@@ -181,6 +208,8 @@ pub struct TcpConfig {
     pub partial_ack_timer: PartialAckTimer,
     /// How losses are recovered with selective acknowledgements. Default RFC 6675.
     pub sack_recovery: SackRecovery,
+    /// How the congestion window is computed where stacks differ, but for CUBIC and `own_congestion`. Default RFC 5681.
+    pub window_rules: WindowRules,
     /// What a further timeout of the same segment does to the slow-start threshold. Default it stays.
     pub repeated_timeout: RepeatedTimeout,
     /// What `min_rto` bounds from below. Default the timeout.
@@ -230,6 +259,7 @@ impl Default for TcpConfig {
             rto_min_ticks: 2,
             partial_ack_timer: PartialAckTimer::default(),
             sack_recovery: SackRecovery::default(),
+            window_rules: WindowRules::default(),
             repeated_timeout: RepeatedTimeout::default(),
             min_rto_of: MinRtoOf::default(),
             min_rto: Span::from_millis(200),
@@ -293,6 +323,12 @@ impl TcpConfig {
             .map_or_else(|| self.congestion.recovery(), OwnCongestionControl::recovery)
     }
 
+    /// The rules for the window of this congestion control: CUBIC and those from outside this crate have their own.
+    pub(super) fn rules(&self) -> WindowRules {
+        let classic = self.congestion != Algorithm::Cubic && self.own_congestion.is_none();
+        if classic { self.window_rules } else { WindowRules::Rfc5681 }
+    }
+
     /// The congestion control of a new connection.
     pub(super) fn congestion_control(&self) -> CongestionControl {
         let config = self.congestion_config();
@@ -310,6 +346,7 @@ impl TcpConfig {
             initial_window: self.initial_window.bytes(self.mss),
             initial_ssthresh: self.initial_ssthresh.unwrap_or(UNLIMITED),
             growth: self.growth,
+            slow_start_at_threshold: self.rules() == WindowRules::Bsd,
         }
     }
 }

@@ -44,6 +44,7 @@ mod timestamps;
 pub use buffer::{Lengths, ReceiveBuffer, ReceiveBytes, SendBuffer, SendBytes};
 pub use config::{
     DelayedAck, InitialWindow, MinRtoOf, PartialAckTimer, RepeatedTimeout, RtoClock, SackRecovery, TcpConfig,
+    WindowRules,
 };
 pub use connection::{Connection, Event, Input, Output, State, TcpTimer};
 pub use rtt::RttEstimator;

@@ -10,8 +10,9 @@
 use airwatt_base::{Instant, Seq};
 
 use super::buffer::SendBuffer;
-use super::config::SackRecovery;
-use super::connection::Timers;
+use super::config::{SackRecovery, WindowRules};
+use super::connection::{TcpTimer, Timers};
+use super::sack::Turn;
 use super::segment::Segment;
 use super::sender::{FIRST, Sender, UndoState};
 use super::statistics::Statistics;
@@ -30,7 +31,7 @@ impl<S: SendBuffer> Sender<S> {
         timers: &mut Timers,
         statistics: &mut Statistics,
     ) {
-        if self.sack_recovery == SackRecovery::Pipe {
+        if self.sack_recovery != SackRecovery::Rfc6675 {
             return self.acknowledge_by_pipe(ack, segment, now, timers, statistics);
         }
         self.detect_spurious_recovery(ack, segment, statistics);
@@ -70,6 +71,7 @@ impl<S: SendBuffer> Sender<S> {
             self.scoreboard.release(self.una);
             // The retransmission and the segment that it replaces have both left the network.
             self.scoreboard.pipe = self.scoreboard.pipe.saturating_sub(2 * mss);
+            self.scoreboard.turn = Turn::Hole;
         }
         self.take_blocks(segment);
         if !is_duplicate {
@@ -79,15 +81,23 @@ impl<S: SendBuffer> Sender<S> {
         statistics.duplicate_acks += 1;
         if self.recovering {
             self.scoreboard.pipe = self.scoreboard.pipe.saturating_sub(mss);
+            self.scoreboard.turn = Turn::Hole;
         } else if self.duplicates == self.threshold && self.indicates_loss() {
             // The rule has the congestion window for what is in flight, which is the same unless the data or the peer's window
-            // ends before it.
-            let left = u64::from(self.duplicates) * mss;
+            // ends before it. OpenBSD does not count the first retransmission.
+            let uncounted = u64::from(self.sack_recovery == SackRecovery::OpenBsd);
+            let left = (u64::from(self.duplicates) + uncounted) * mss;
             self.scoreboard.pipe = u64::from(self.flight()).saturating_sub(left);
             self.scoreboard.high_rxt = self.una;
             // Rule (4) of NextSeg is newer.
             self.scoreboard.rescued = true;
+            self.scoreboard.turn = Turn::Over;
             self.retransmit_fast(statistics);
+            if self.window_rules != WindowRules::Rfc5681 {
+                timers.set(TcpTimer::Retransmission, now.saturating_add(self.rtt.rto()));
+            }
+        } else if self.duplicates == self.threshold {
+            self.ignore_duplicates();
         }
     }
 
@@ -101,7 +111,11 @@ impl<S: SendBuffer> Sender<S> {
         let mut fresh = false;
         for (start, end) in segment.sack.iter() {
             if let Some(range) = self.range(start, end).filter(|range| range.end > self.una) {
-                fresh |= self.scoreboard.insert(ByteRange { start: range.start.max(self.una), ..range });
+                let start = range.start.max(self.una);
+                if self.sack_recovery == SackRecovery::OpenBsd {
+                    self.scoreboard.note_report(start);
+                }
+                fresh |= self.scoreboard.insert(ByteRange { start, ..range });
             }
         }
         fresh
@@ -165,10 +179,13 @@ impl<S: SendBuffer> Sender<S> {
     pub(super) fn next_seg(&mut self) -> Option<(u64, u64, bool)> {
         let mss = u64::from(self.mss);
         let room = u64::from(self.control.cwnd()).saturating_sub(self.scoreboard.pipe);
+        let hole = self.scoreboard.hole(self.scoreboard.high_rxt.max(self.una));
+        if self.sack_recovery == SackRecovery::OpenBsd {
+            return self.next_by_turn(hole, room);
+        }
         if room < mss {
             return None;
         }
-        let hole = self.scoreboard.hole(self.scoreboard.high_rxt.max(self.una));
         // Rule (1): lost data. By the rule of the pipe every hole is.
         let by_pipe = self.sack_recovery == SackRecovery::Pipe;
         if let Some(hole) = hole.filter(|hole| by_pipe || self.scoreboard.is_lost(hole.start)) {
@@ -198,6 +215,24 @@ impl<S: SendBuffer> Sender<S> {
         Some(rescue)
     }
 
+    /// What OpenBSD sends: a retransmission for each acknowledgement, or else new data while the pipe has room.
+    fn next_by_turn(&mut self, hole: Option<ByteRange>, room: u64) -> Option<(u64, u64, bool)> {
+        let hole = hole.filter(|hole| self.scoreboard.is_reported(hole.end));
+        match (self.scoreboard.turn, hole) {
+            (Turn::Over, _) => None,
+            (Turn::Hole, Some(hole)) => {
+                self.scoreboard.turn = Turn::Over;
+                Some(self.retransmit_hole(hole))
+            }
+            (Turn::Hole | Turn::NewData, _) => {
+                self.scoreboard.turn = Turn::NewData;
+                let (len, fin) = self.permitted(room).filter(|_| room >= u64::from(self.mss))?;
+                self.scoreboard.pipe += len;
+                Some((self.nxt, len, fin))
+            }
+        }
+    }
+
     /// Retransmits the first segment of a hole.
     fn retransmit_hole(&mut self, hole: ByteRange) -> (u64, u64, bool) {
         let end = hole.end.min(self.end).min(hole.start + u64::from(self.mss));
@@ -209,7 +244,7 @@ impl<S: SendBuffer> Sender<S> {
     /// Whether the data to send next follows a timeout, and what the peer has reported since is skipped. The rule of the pipe
     /// uses the scoreboard in fast recovery alone and sends everything again.
     pub(super) fn skips_reported_data(&self) -> bool {
-        self.nxt < self.max && !self.scoreboard.is_empty() && self.sack_recovery == SackRecovery::Rfc6675
+        self.nxt < self.max && !self.scoreboard.is_empty() && self.sack_recovery != SackRecovery::Pipe
     }
 
     /// After a timeout, skips the data that the peer has reported since.

@@ -90,6 +90,22 @@ pub(super) struct Scoreboard {
     pub(super) rescued: bool,
     /// Estimate of the bytes in flight; maintained only in recovery.
     pub(super) pipe: u64,
+    /// Starts of the blocks that acknowledgements reported, as often as they did: what OpenBSD counts for each hole below.
+    /// Filled only by its rule.
+    reports: Vec<u64>,
+    /// What the last acknowledgement lets OpenBSD's rule send.
+    pub(super) turn: Turn,
+}
+
+/// What one acknowledgement in recovery releases by OpenBSD's rule: a retransmission, or else new data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// A retransmission, if there is a hole to fill.
+    Hole,
+    /// New data, as far as the pipe has room.
+    NewData,
+    /// Nothing until the next acknowledgement.
+    Over,
 }
 
 impl Scoreboard {
@@ -102,6 +118,8 @@ impl Scoreboard {
             high_rxt: 0,
             rescued: false,
             pipe: 0,
+            reports: Vec::new(),
+            turn: Turn::Over,
         }
     }
 
@@ -112,7 +130,23 @@ impl Scoreboard {
     /// Clears the scoreboard after a timeout, because the peer may have discarded the data (RFC 2018 section 8).
     pub(super) fn clear(&mut self) {
         self.ranges.clear();
+        self.reports.clear();
         self.lost_below = 0;
+    }
+
+    /// Notes that an acknowledgement reported a block from `start` on.
+    pub(super) fn note_report(&mut self, start: u64) {
+        if self.reports.len() < RANGES_MAX {
+            self.reports.push(start);
+        }
+    }
+
+    /// Whether OpenBSD retransmits a hole that ends at `end`: `threshold` blocks were reported above it, or as many segments lie
+    /// between it and the end of one.
+    pub(super) fn is_reported(&self, end: u64) -> bool {
+        let above = self.reports.iter().filter(|start| **start >= end).count();
+        let last = self.ranges.back().map_or(0, |range| range.end);
+        above >= self.threshold as usize || last >= end + u64::from(self.threshold) * self.mss
     }
 
     /// Removes everything below `una`, which is acknowledged.
@@ -124,6 +158,7 @@ impl Scoreboard {
             }
             self.ranges.pop_front();
         }
+        self.reports.retain(|start| *start > una);
     }
 
     /// Adds a range that the peer has reported. Returns true if any of it is new.

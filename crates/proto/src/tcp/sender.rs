@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use airwatt_base::{Instant, Seq, Span};
 
 use super::buffer::SendBuffer;
-use super::config::{PartialAckTimer, RepeatedTimeout, SackRecovery, TcpConfig};
+use super::config::{PartialAckTimer, RepeatedTimeout, SackRecovery, TcpConfig, WindowRules};
 use super::connection::{TcpTimer, Timers};
 use super::rtt::RttEstimator;
 use super::sack::Scoreboard;
@@ -82,6 +82,7 @@ pub(super) struct Sender<S> {
     nagle: bool,
     pub(super) threshold: u32,
     partial_ack_timer: PartialAckTimer,
+    pub(super) window_rules: WindowRules,
     repeated_timeout: RepeatedTimeout,
     pub(super) sack_recovery: SackRecovery,
     /// Window in bytes after an idle period; `None` if idleness does not reduce the window.
@@ -131,6 +132,8 @@ pub(super) struct Sender<S> {
     pub(super) recover: u64,
     /// Whether the first unacknowledged segment is to be retransmitted.
     pub(super) resend: bool,
+    /// Whether new data waits for the next acknowledgement ([`WindowRules::Bsd`]).
+    holding: bool,
     /// Whether a closed window is to be probed.
     probe: bool,
     /// Number of consecutive timeouts.
@@ -152,6 +155,7 @@ impl<S: SendBuffer> Sender<S> {
             nagle: config.nagle,
             threshold: config.dup_ack_threshold,
             partial_ack_timer: config.partial_ack_timer,
+            window_rules: config.rules(),
             repeated_timeout: config.repeated_timeout,
             sack_recovery: config.sack_recovery,
             restart_window: config.slow_start_after_idle.then(|| config.initial_window.bytes(config.mss)),
@@ -180,6 +184,7 @@ impl<S: SendBuffer> Sender<S> {
             partial: false,
             recover: 0,
             resend: false,
+            holding: false,
             probe: false,
             attempts: 0,
             probes: 0,
@@ -314,6 +319,7 @@ impl<S: SendBuffer> Sender<S> {
         statistics: &mut Statistics,
     ) -> Progress {
         let before = self.una;
+        self.holding = false;
         if self.recovery == Recovery::Scoreboard {
             self.acknowledge_selectively(ack, segment, now, timers, statistics);
         } else if ack > self.una {
@@ -345,8 +351,10 @@ impl<S: SendBuffer> Sender<S> {
         } else if self.duplicates == self.threshold && self.indicates_loss() {
             self.retransmit_fast(statistics);
             match self.recovery {
-                Recovery::PartialAcks | Recovery::Scoreboard => return,
-                Recovery::FirstAck => {}
+                Recovery::PartialAcks | Recovery::Scoreboard if self.window_rules == WindowRules::Rfc5681 => {
+                    return;
+                }
+                Recovery::PartialAcks | Recovery::Scoreboard | Recovery::FirstAck => {}
                 Recovery::GoBack => {
                     self.recovering = false;
                     self.go_back();
@@ -354,16 +362,28 @@ impl<S: SendBuffer> Sender<S> {
             }
             // 4.3BSD stops the timer here, and the transmission starts it.
             timers.set(TcpTimer::Retransmission, now.saturating_add(self.rtt.rto()));
+        } else if self.duplicates == self.threshold {
+            self.ignore_duplicates();
+        }
+    }
+
+    /// Duplicate ACKs have an earlier loss for their cause. 4.4BSD lets a segment out, and counts from the beginning.
+    pub(super) fn ignore_duplicates(&mut self) {
+        if self.window_rules == WindowRules::Bsd {
+            self.control.add_segment();
+            self.duplicates = 0;
         }
     }
 
     /// Whether duplicate ACKs now indicate a new loss, rather than the retransmissions of an earlier one.
     pub(super) fn indicates_loss(&self) -> bool {
+        let bsd = self.window_rules == WindowRules::Bsd;
         match self.recovery {
+            Recovery::PartialAcks if bsd => self.una >= self.recover,
             Recovery::GoBack | Recovery::PartialAcks => self.una > self.recover,
             // RFC 5681 has no such condition. Without it, a timeout that retransmits data which has arrived would halve
-            // the window once more.
-            Recovery::FirstAck => self.una > self.recover || !self.timed_out,
+            // the window once more, as it does in 4.4BSD.
+            Recovery::FirstAck => self.una > self.recover || !self.timed_out || bsd,
             // RFC 6675 section 5: up to and including RecoveryPoint.
             Recovery::Scoreboard => self.una >= self.recover,
         }
@@ -372,7 +392,7 @@ impl<S: SendBuffer> Sender<S> {
     /// Starts a fast retransmit of the first unacknowledged segment.
     pub(super) fn retransmit_fast(&mut self, statistics: &mut Statistics) {
         // RFC 5681 section 3.2 step 2: the data released by Limited Transmit does not count.
-        let flight = self.flight().saturating_sub(self.limited as u32);
+        let flight = self.lost_window(self.flight().saturating_sub(self.limited as u32));
         self.control.enter_recovery(flight, self.duplicates);
         self.recovering = true;
         self.partial = false;
@@ -380,10 +400,24 @@ impl<S: SendBuffer> Sender<S> {
         self.timed = None;
         self.recover = self.max;
         self.resend = true;
+        self.holding = self.window_rules == WindowRules::Bsd;
         if let Some(ackloss) = &mut self.ackloss {
             ackloss.on_data_loss(self.max);
         }
         statistics.fast_retransmits += 1;
+    }
+
+    /// The bytes of which a loss leaves half, if `flight` bytes are in flight ([`WindowRules`]). A window counts in pairs of
+    /// segments, so that its half has whole ones.
+    fn lost_window(&self, flight: u32) -> u32 {
+        let window = self.control.window();
+        let cwnd = match self.window_rules {
+            WindowRules::Rfc5681 => return flight,
+            WindowRules::WholeSegments if self.recovering => window.cwnd.min(window.ssthresh),
+            WindowRules::WholeSegments | WindowRules::Bsd => window.cwnd,
+        };
+        let pair = 2 * self.mss;
+        cwnd.min(self.offered) / pair * pair
     }
 
     pub(super) fn acknowledge_new(
@@ -476,8 +510,7 @@ impl<S: SendBuffer> Sender<S> {
             return true;
         }
         if self.una >= self.recover || self.recovery == Recovery::FirstAck {
-            self.recovering = false;
-            self.control.leave_recovery();
+            self.leave_recovery(ack);
             return true;
         }
         statistics.partial_acks += 1;
@@ -489,6 +522,18 @@ impl<S: SendBuffer> Sender<S> {
         let first = !self.partial;
         self.partial = true;
         first || self.partial_ack_timer == PartialAckTimer::SlowButSteady
+    }
+
+    /// `ack` ends a fast recovery.
+    fn leave_recovery(&mut self, ack: Acknowledged) {
+        self.recovering = false;
+        self.control.leave_recovery();
+        if self.window_rules == WindowRules::Bsd && self.recovery != Recovery::FirstAck {
+            self.control.limit((self.max - self.una) as u32 + self.mss);
+        }
+        if self.window_rules != WindowRules::Rfc5681 {
+            self.control.on_ack(ack);
+        }
     }
 
     /// Returns the round-trip time that an acknowledgement up to `ack` shows, and drops the records that it covers.
@@ -524,7 +569,8 @@ impl<S: SendBuffer> Sender<S> {
             self.syn_lost = true;
         } else {
             let reduces = self.attempts == 1 || self.repeated_timeout == RepeatedTimeout::Reduce;
-            self.control.on_timeout(self.flight(), reduces, self.recovering);
+            let by_flight = self.window_rules == WindowRules::Rfc5681;
+            self.control.on_timeout(self.lost_window(self.flight()), reduces, self.recovering && by_flight);
             if let Some(ackloss) = &mut self.ackloss {
                 ackloss.on_timeout(self.max);
             }
@@ -532,6 +578,7 @@ impl<S: SendBuffer> Sender<S> {
         self.rtt.back_off();
         self.recover = self.max;
         self.recovering = false;
+        self.holding = false;
         self.timed_out = true;
         self.duplicates = 0;
         self.limited = 0;
@@ -578,7 +625,7 @@ impl<S: SendBuffer> Sender<S> {
                 self.note_retransmission(self.una, len);
             }
             (self.una, len, self.is_last(self.una + len))
-        } else if !open {
+        } else if !open || self.holding {
             return None;
         } else if std::mem::take(&mut self.probe) {
             return self.next_probe(now, timers, statistics);
@@ -600,7 +647,7 @@ impl<S: SendBuffer> Sender<S> {
     /// Number of bytes that the congestion window still permits.
     fn budget(&self) -> u64 {
         let mut edge = self.una + u64::from(self.control.cwnd());
-        if self.skips_reported_data() {
+        if self.skips_reported_data() && self.sack_recovery == SackRecovery::Rfc6675 {
             edge += self.scoreboard.sacked_bytes_below(self.nxt);
         } else if self.nxt >= self.max && self.limited_transmit && !self.recovering {
             edge += u64::from(self.duplicates.min(LIMITED_TRANSMITS) * self.mss);

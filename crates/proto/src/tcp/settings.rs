@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::config::{
     DelayedAck, InitialWindow, MinRtoOf, PartialAckTimer, RepeatedTimeout, RtoClock, SackRecovery, TcpConfig,
+    WindowRules,
 };
 use super::timestamps::OPTION_BYTES;
 use crate::cc::Growth;
@@ -71,8 +72,11 @@ pub struct TcpSettings {
     /// Which partial acknowledgements restart the retransmission timer in fast recovery (RFC 6582 section 4).
     pub partial_ack_timer: PartialAckTimer,
     /// How losses are recovered with selective acknowledgements: `rfc6675`, or the older `pipe`, a counter that falls with each
-    /// duplicate acknowledgement.
+    /// duplicate acknowledgement, or `openbsd`, the pipe as OpenBSD 2.9 had it.
     pub sack_recovery: SackRecovery,
+    /// How the window is computed where stacks differ: `rfc5681` halves the data in flight; `whole-segments` (ns-2) and `bsd` halve the window, in
+    /// whole segments, and `bsd` also ends slow start and fast recovery as 4.4BSD does. For the classic algorithms.
+    pub window_rules: WindowRules,
     /// What a further timeout of the same segment does to the slow-start threshold: `keep` as RFC 5681 section 3.1 has it,
     /// or `reduce` to two segments as in 4.4BSD and ns-2.
     pub repeated_timeout: RepeatedTimeout,
@@ -113,6 +117,7 @@ impl Default for TcpSettings {
             dup_ack_threshold: 3,
             partial_ack_timer: PartialAckTimer::Impatient,
             sack_recovery: SackRecovery::Rfc6675,
+            window_rules: WindowRules::Rfc5681,
             repeated_timeout: RepeatedTimeout::Keep,
             rto_clock: RtoClock::Fine,
             rto_tick: Span::from_millis(100),
@@ -157,6 +162,7 @@ impl TcpSettings {
             dup_ack_threshold: self.dup_ack_threshold,
             partial_ack_timer: self.partial_ack_timer,
             sack_recovery: self.sack_recovery,
+            window_rules: self.window_rules,
             repeated_timeout: self.repeated_timeout,
             min_rto_of: self.min_rto_of,
             min_rto: self.min_rto,

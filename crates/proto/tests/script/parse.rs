@@ -6,7 +6,7 @@ use airwatt_base::settings::Settings;
 use airwatt_base::{Seq, Span};
 use airwatt_proto::cc::{AckLossConfig, AckLossRule, Algorithm, Growth, SegmentsPerAck, StretchConfig};
 use airwatt_proto::tcp::{
-    DelayedAck, Flags, InitialWindow, PartialAckTimer, RtoClock, SackRecovery, TcpConfig,
+    DelayedAck, Flags, InitialWindow, PartialAckTimer, RtoClock, SackRecovery, TcpConfig, WindowRules,
 };
 
 use super::{Action, Pattern, Script, Step, Wrong};
@@ -75,6 +75,9 @@ fn set(script: &mut Script, setting: &str) -> Result<(), Wrong> {
             config.partial_ack_timer = PartialAckTimer::SlowButSteady;
         }
         "sack_recovery" if value == "pipe" => config.sack_recovery = SackRecovery::Pipe,
+        "sack_recovery" if value == "openbsd" => config.sack_recovery = SackRecovery::OpenBsd,
+        "window_rules" if value == "whole-segments" => config.window_rules = WindowRules::WholeSegments,
+        "window_rules" if value == "bsd" => config.window_rules = WindowRules::Bsd,
         "delayed_ack" => {
             let (every, timeout) =
                 value.split_once('/').ok_or("delayed_ack is SEGMENTS/TIME, as in 2/40ms")?;

@@ -25,6 +25,9 @@ VARIANTS: Mapping[str, Settings] = {
     "delayed ACK 200 ms": (("tcp.delayed_ack_timeout", "200ms"),),
     "no delayed ACK": (("tcp.delayed_ack", "false"),),
     "threshold kept at repeated timeouts": (("tcp.repeated_timeout", "keep"),),
+    "half of the data in flight": (("tcp.window_rules", "rfc5681"),),
+    "windows of 4.4BSD": (("tcp.window_rules", "bsd"),),
+    "timer of the first partial ACK": (("tcp.partial_ack_timer", "impatient"),),
     "loss in both directions": (("node.c.impairment.towards", '["a", "d"]'),),
     "queue of 20 packets": (("node.c.impairment.queue", "20"),),
     "two retries of a frame": (("cell.air.wifi.retry_limit", "2"),),
@@ -33,6 +36,7 @@ VARIANTS: Mapping[str, Settings] = {
     "reordering by 2 packets": (("node.c.impairment.reorder_depth", "2"),),
     "reordering by 5 packets": (("node.c.impairment.reorder_depth", "5"),),
     "SACK of RFC 6675": (("tcp.sack_recovery", "rfc6675"),),
+    "SACK of OpenBSD 2.9": (("tcp.sack_recovery", "openbsd"),),
     "20 us for a SACK block": (("node.a.host_energy.sack_block", "20us"),),
 }
 

@@ -96,7 +96,7 @@ FIG27 = figure(
 )
 FIG28 = figure(
     "fig28",
-    "1 % reordering, 512 bytes: total and idealized energy",
+    "1 % reordering, 512 bytes, and 5 % beside it: total and idealized energy",
     [REORDERED[_READ[28]], REORDERED[5, 0, 512], REORDERED[5, 0, 1500]],
     ("total", "idealized", "timeouts", "retransmitted"),
     _fig28,

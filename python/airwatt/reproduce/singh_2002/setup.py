@@ -15,7 +15,9 @@ One configuration serves every figure and table; the thesis leaves these open.
   too, no RTS, up to seven retries of a frame, no loss by the radio. All stations hear each
   other.
 * TCP: profile freebsd-4.3 (initial window 1, initial ssthresh 65535 bytes, least timeout 1 s,
-  delayed ACK of 100 ms, no Limited Transmit, no timestamps). SACK by the rule of the pipe of
+  delayed ACK of 100 ms, no Limited Transmit, no timestamps), but the windows are those of the
+  thesis' chapter 2: a loss leaves half of min(cwnd, rwnd), in whole segments as BSD computes it,
+  slow start ends at the threshold, and so does a recovery. SACK by the rule of the pipe of
   Fall and Floyd; after a timeout it sends everything again, as Reno and NewReno do.
 * Window: 48 KiB, from the trace of section 5.7, whose last column extrapolates to it.
 * Emulator at C: half of the added delay in each direction, in steps of 1 ms, so that 0, 25,

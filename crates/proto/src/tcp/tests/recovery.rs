@@ -194,6 +194,24 @@ fn further_timeouts_may_reduce_the_threshold() {
     assert_eq!(windows(&pair)[..3], ["10", "1/5", "1/2"]);
 }
 
+/// RFC 5681 equation (4) halves the data in flight; 4.4BSD and ns-2 leave whole segments, and two at least.
+#[test]
+fn stacks_halve_an_odd_window_differently() {
+    for (window_rules, segments, threshold) in [
+        (WindowRules::Rfc5681, 7, 3_500),
+        (WindowRules::WholeSegments, 7, 3_000),
+        (WindowRules::Bsd, 7, 3_000),
+        (WindowRules::Bsd, 3, 2_000),
+    ] {
+        let initial_window = InitialWindow::Segments(segments);
+        let config = TcpConfig { window_rules, initial_window, ..plain() };
+        let mut pair = losing(config, u64::from(segments), &[1, 2, 3, 4, 5, 6, 7]);
+        pair.run(millis(1100));
+        assert_eq!(pair.ends[A].statistics().timeouts, 1);
+        assert_eq!(pair.ends[A].ssthresh(), threshold, "{window_rules:?}");
+    }
+}
+
 #[test]
 fn a_backed_off_timeout_lasts_until_a_sample() {
     // The first two transmissions of 10 are lost, so the timeout is backed off twice when its ACK arrives.
