@@ -36,7 +36,8 @@ One configuration serves every simulated table and figure; the thesis leaves the
 * TCP as in the ns-2 of 2001 (profile ns2-2001): window of 20 packets, initial window 1, headers of 40 bytes
   counted, no delayed ACK, three duplicate ACKs, timer in ticks of 0.1 s without a least
   timeout, first timeout 6 s, largest 64 s. A loss halves the window in whole packets, as the
-  integers of that ns-2 do, and each further timeout of a segment reduces the threshold to two. With ticks of 10 ms Tahoe's overhead in the worst
+  integers of that ns-2 do, and each further timeout of a segment reduces the threshold to two
+  packets. With ticks of 10 ms Tahoe's overhead in the worst
   channel would be about half of what is printed (211 %); delayed ACKs double it, a least
   timeout of 1 s quadruples it.
 * Errors: both states have fixed lengths (scenario A: bad 0.1 s; B: a tenth of good), one
