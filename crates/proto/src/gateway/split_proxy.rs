@@ -22,234 +22,32 @@
 //!
 //! Left out: the carrier, which authenticates peers and knows their addresses; and urgent data.
 
+mod interface;
+mod messages;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use airwatt_base::{Instant, Machine, Span, Timeout};
 
+pub use self::interface::{
+    ConnectFailure, ConnectionId, ConnectionRow, ProxyCounters, ProxyTimer, Shares, SplitProxyConfig,
+    SplitProxyInput, SplitProxyOutput,
+};
+use super::Ending;
 use super::message::Message;
 use super::opening::Opening;
 use super::relay::{Relay, Side, Verdict};
 use super::socket_leg::SocketLeg;
 use super::table_leg::TableLeg;
 use super::timer_queue::TimerQueue;
-use super::{BaseStationConfig, Ending};
-use crate::e2tcp::{
-    self, Addresses, ConnectionKey, E2tcpConfig, Event, Packet, Statistics, Table, TableConfig, TableInput,
-    TableOutput,
-};
+use crate::e2tcp::{self, Addresses, ConnectionKey, Event, Packet, Table, TableInput, TableOutput};
 use crate::end::{EndEvent, Stream as _};
 use crate::tcp::{ReceiveBytes, SendBytes};
-
-/// A connection of a proxy. Numbers are not used again.
-pub type ConnectionId = u64;
 
 /// Time between two attempts to reach a silent peer; openings in between go as plain TCP at once.
 const RETRY_SILENT: Span = Span::from_secs(5);
 /// Most bytes that the host reads at once.
 const READ_MAX: u64 = 65_536;
-
-/// Settings of a proxy.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SplitProxyConfig {
-    /// The E2TCP legs. Receive window and buffer are derived from `buffer`.
-    pub wireless: E2tcpConfig,
-    /// Data that a connection holds in each direction, in bytes, from 4 KiB: half at either leg. Default 256 KiB.
-    pub buffer: u32,
-    /// Connections that have not been set up on both legs, at most. Default 4,096.
-    pub half_open: usize,
-    /// Time without data or acknowledgements that ends a connection. Default as [`BaseStationConfig::idle`].
-    pub idle: Span,
-    /// Time without a sign of the peer after which an opening goes as plain TCP. Default 1.5 s.
-    pub fallback: Span,
-    /// Time for the kernel's connection to be established after it was admitted. Default 10 s.
-    pub admission: Span,
-    /// Whether an opening of a peer is answered at once by a sign of life, as carriers without sessions need it. Default no.
-    pub shows_presence: bool,
-    /// The number of this start.
-    pub epoch: u64,
-}
-
-impl Default for SplitProxyConfig {
-    fn default() -> Self {
-        let base = BaseStationConfig::default();
-        Self {
-            wireless: E2tcpConfig::default(),
-            buffer: base.buffer,
-            half_open: base.half_open,
-            idle: base.idle,
-            fallback: Span::from_millis(1_500),
-            admission: Span::from_secs(10),
-            shows_presence: false,
-            epoch: 0,
-        }
-    }
-}
-
-impl SplitProxyConfig {
-    fn half(&self) -> u32 {
-        self.buffer.max(4_096) / 2
-    }
-
-    /// The settings of E2TCP with windows within the buffer.
-    fn table(&self) -> TableConfig {
-        let half = self.half();
-        let receive_window = self.wireless.receive_window.min(half / 2).min(u32::from(u16::MAX));
-        let wireless = self.wireless.clone();
-        TableConfig {
-            connection: E2tcpConfig { receive_window, receive_buffer: half, read_at_once: false, ..wireless },
-        }
-    }
-}
-
-/// How much of the data of a connection must arrive, in per cent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shares {
-    /// Of what this end receives.
-    pub wanted: u8,
-    /// Of what this end sends.
-    pub offered: u8,
-}
-
-/// Why a connection of the kernel could not be opened, or was lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConnectFailure {
-    /// The host reset it.
-    Refused,
-    /// The host did not answer.
-    TimedOut,
-    /// The network cannot reach the host.
-    Unreachable,
-    /// This end does not relay connections to there.
-    Declined,
-}
-
-/// An input.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SplitProxyInput {
-    /// A SYN of the kernel's side for this peer.
-    Opening(usize, Opening),
-    /// A SYN on its way from this peer's side as plain TCP, with the addresses of a connection that this end knows or knew.
-    PlainOpening(usize, Opening),
-    /// An application opens a connection through this peer by itself, for which it needs no SYN.
-    Open(usize, Addresses, Shares),
-    /// The connection that was admitted is established.
-    Accepted(ConnectionId),
-    /// The connection that the host was asked to open is established.
-    Connected(ConnectionId),
-    /// The kernel's connection has failed.
-    Failed(ConnectionId, ConnectFailure),
-    /// Data of the kernel's connection.
-    Received(ConnectionId, Vec<u8>),
-    /// The kernel's peer has closed its direction.
-    PeerClosed(ConnectionId),
-    /// A message of a peer.
-    Message(usize, Vec<u8>),
-    /// Anything came from the peer.
-    Heard(usize),
-    /// This end greets the peer: a session with it has begun.
-    Greet(usize),
-    /// From now on openings go as plain TCP.
-    Drain,
-    /// All connections are reset.
-    Abort,
-}
-
-/// An output.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SplitProxyOutput {
-    /// A message for a peer, and whether the peer will answer it.
-    Transmit(usize, Vec<u8>, bool),
-    /// A connection is to be opened between these addresses, for this peer.
-    Connect(ConnectionId, usize, Addresses),
-    /// The SYN goes to the kernel, which accepts the connection.
-    Admit(ConnectionId, Opening),
-    /// The application's own connection is established.
-    Opened(ConnectionId, Addresses),
-    /// The SYN goes on as plain TCP.
-    Pass(Opening),
-    /// The SYN is answered by a reset.
-    Refuse(Opening),
-    /// The SYN is answered by an ICMP message.
-    Unreachable(Opening),
-    /// Bytes `at` to `at + bytes` of what the application will read are missing, and zeros in their place.
-    Gap(ConnectionId, u64, u64),
-    /// Bytes that had been missing have arrived.
-    Late(ConnectionId, u64, Vec<u8>),
-    /// The kernel's connection is to be reset, or given up.
-    Reset(ConnectionId),
-    /// The kernel's connection is closed in both directions and is no longer needed.
-    Close(ConnectionId),
-    /// A connection is over.
-    Ended(ConnectionId, Addresses, Ending),
-}
-
-/// What a proxy has counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ProxyCounters {
-    /// Connections whose opening was held.
-    pub begun: u64,
-    /// Connections that stood on both legs.
-    pub relayed: u64,
-    /// Openings that went as plain TCP.
-    pub passed: u64,
-    /// Of these, and of declined ones, those beyond a limit.
-    pub over_limit: u64,
-    /// Openings of peers that are not relayed.
-    pub declined: u64,
-    /// Messages without an effect.
-    pub dropped: u64,
-    /// Bytes that were acknowledged to their sender and not delivered.
-    pub undelivered: u64,
-    /// Bytes that were given up, and replaced by zeros.
-    pub given_up: u64,
-    /// Times that a peer had forgotten its connections.
-    pub restarts: u64,
-}
-
-/// What a timer is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ProxyTimer {
-    /// When to serve the E2TCP connections of a peer.
-    Peer(usize),
-    /// When to give up an opening.
-    Opening(ConnectionId),
-    /// When to end a silent connection.
-    Idle(ConnectionId),
-}
-
-impl ProxyTimer {
-    /// Its name, for counts of wake-ups.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Peer(_) => "e2tcp",
-            Self::Opening(_) => "opening",
-            Self::Idle(_) => "idle",
-        }
-    }
-}
-
-/// The state of a connection, for people.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ConnectionRow {
-    /// Its number.
-    pub id: ConnectionId,
-    /// The peer.
-    pub peer: usize,
-    /// From the host that opened it to the other.
-    pub addresses: Addresses,
-    /// Whether it was opened on this side.
-    pub is_own: bool,
-    /// Whether both legs stand.
-    pub stands: bool,
-    /// Bytes read from and written to the kernel's connection.
-    pub socket_bytes: [u64; 2],
-    /// Data that is held, towards the peer and towards the kernel's connection.
-    pub held_bytes: [u64; 2],
-    /// The counters of the E2TCP leg, if there is one.
-    pub wireless: Option<Statistics>,
-    /// When the connection began.
-    pub began: Instant,
-}
 
 /// How a connection of the kernel's side came.
 #[derive(Clone, Debug, PartialEq)]
@@ -719,122 +517,6 @@ impl SplitProxy {
         self.timers.put(ProxyTimer::Opening(id), Some(now + self.config.fallback));
         self.peers[peer].table.handle_input(open, now);
         self.collect(peer, now);
-    }
-
-    fn take_message(&mut self, peer: usize, bytes: &[u8], now: Instant) {
-        self.note_heard(peer, now);
-        match Message::decode(bytes) {
-            None => self.counters.dropped += 1,
-            Some(Message::Present) => {}
-            Some(Message::Started { epoch, answers }) => self.on_started(peer, epoch, answers, now),
-            Some(Message::Unreachable(addresses)) => {
-                if let Some(id) = self.own_opening(peer, addresses) {
-                    self.end_opening(id, Some(SplitProxyOutput::Unreachable), Ending::Unreachable, now);
-                }
-            }
-            Some(Message::Declined(addresses)) => {
-                if let Some(id) = self.own_opening(peer, addresses) {
-                    self.pass(id, now);
-                }
-            }
-            Some(Message::Withdrawn(addresses)) => self.withdraw(peer, addresses, now),
-            Some(Message::Packet(packet, addresses, payload)) => {
-                self.take_packet(peer, packet, addresses, payload, now);
-            }
-        }
-    }
-
-    /// The peer's opening with these addresses went as plain TCP. A connection that stands was not, whatever a SYN says that
-    /// anybody can send.
-    fn withdraw(&mut self, peer: usize, addresses: Addresses, now: Instant) {
-        let Some(id) = self.by_addresses.get(&(peer, addresses)).copied() else { return };
-        let is_opening =
-            |entry: &Entry| matches!(entry.origin, Origin::Peer(_)) && !entry.stands[Side::Wireless as usize];
-        if self.entries.get(&id).is_some_and(is_opening) {
-            self.abort(id, |_| Ending::Unanswered, now);
-        }
-    }
-
-    /// The opening of this side with these addresses that waits for the peer.
-    fn own_opening(&self, peer: usize, addresses: Addresses) -> Option<ConnectionId> {
-        let id = *self.by_addresses.get(&(peer, addresses))?;
-        (self.entries.get(&id)?.relay.opened_by() == Some(Side::Wired)).then_some(id)
-    }
-
-    fn note_heard(&mut self, peer: usize, now: Instant) {
-        self.peers[peer].heard = Some(now);
-        self.peers[peer].silent_since = None;
-    }
-
-    fn on_started(&mut self, peer: usize, epoch: u64, answers: bool, now: Instant) {
-        let before = self.peers[peer].epoch.replace(epoch);
-        if before.is_some_and(|before| before != epoch) {
-            self.counters.restarts += 1;
-            // Those that this end has just begun are on their way to the new one.
-            let is_old = |entry: &&Entry| entry.peer == peer && entry.relay.opened_by() != Some(Side::Wired);
-            let ids: Vec<ConnectionId> =
-                self.entries.iter().filter(|(_, entry)| is_old(entry)).map(|(id, _)| *id).collect();
-            for id in ids {
-                self.abort(id, Ending::Lost, now);
-            }
-        }
-        if !answers {
-            let epoch = self.config.epoch;
-            self.transmit(peer, &Message::Started { epoch, answers: true }, false);
-        }
-    }
-
-    fn take_packet(
-        &mut self,
-        peer: usize,
-        packet: Packet,
-        addresses: Option<Addresses>,
-        payload: Vec<u8>,
-        now: Instant,
-    ) {
-        let opens = packet.header.control.syn() && packet.header.acknowledgement.is_none();
-        if let Some(addresses) = addresses.filter(|_| opens) {
-            if self.peers[peer].table.restarts(addresses, &packet)
-                && let Some(id) = self.by_addresses.get(&(peer, addresses)).copied()
-            {
-                self.abort(id, Ending::Lost, now);
-            }
-            match self.by_addresses.get(&(peer, addresses)).and_then(|id| self.entries.get_mut(id)) {
-                Some(entry) if entry.relay.opened_by() == Some(Side::Wireless) => {
-                    return entry.relay.note_packet(now);
-                }
-                Some(_) => {}
-                None => return self.open_for_peer(peer, packet, addresses, now),
-            }
-        }
-        let table = &mut self.peers[peer].table;
-        let key = table.key_of(addresses, packet.header.connection);
-        table.handle_input(TableInput::Packet(packet, addresses, payload), now);
-        self.collect(peer, now);
-        match key.and_then(|key| self.by_key.get(&(peer, key)).copied()) {
-            Some(id) => {
-                if let Some(entry) = self.entries.get_mut(&id) {
-                    entry.relay.note_packet(now);
-                }
-                self.carry_on(id, now);
-            }
-            None => self.counters.dropped += 1,
-        }
-    }
-
-    fn open_for_peer(&mut self, peer: usize, packet: Packet, addresses: Addresses, now: Instant) {
-        let id =
-            if self.is_draining { None } else { self.add(peer, addresses, Origin::Peer(Some(packet)), now) };
-        let Some(id) = id else { return self.decline(peer, addresses) };
-        if self.config.shows_presence {
-            self.transmit(peer, &Message::Present, false);
-        }
-        self.outputs.push_back(SplitProxyOutput::Connect(id, peer, addresses));
-    }
-
-    fn decline(&mut self, peer: usize, addresses: Addresses) {
-        self.counters.declined += 1;
-        self.transmit(peer, &Message::Declined(addresses), false);
     }
 
     fn on_failure(&mut self, id: ConnectionId, failure: ConnectFailure, now: Instant) {

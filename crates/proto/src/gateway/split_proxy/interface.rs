@@ -1,0 +1,214 @@
+//! What a [`super::SplitProxy`] is given and what it gives: settings, inputs, outputs, timers, counters, and the rows of its
+//! status.
+
+use airwatt_base::{Instant, Span};
+
+use super::super::opening::Opening;
+use super::super::{BaseStationConfig, Ending};
+use crate::e2tcp::{Addresses, E2tcpConfig, Statistics, TableConfig};
+
+/// A connection of a proxy. Numbers are not used again.
+pub type ConnectionId = u64;
+
+/// Settings of a proxy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SplitProxyConfig {
+    /// The E2TCP legs. Receive window and buffer are derived from `buffer`.
+    pub wireless: E2tcpConfig,
+    /// Data that a connection holds in each direction, in bytes, from 4 KiB: half at either leg. Default 256 KiB.
+    pub buffer: u32,
+    /// Connections that have not been set up on both legs, at most. Default 4,096.
+    pub half_open: usize,
+    /// Time without data or acknowledgements that ends a connection. Default as [`BaseStationConfig::idle`].
+    pub idle: Span,
+    /// Time without a sign of the peer after which an opening goes as plain TCP. Default 1.5 s.
+    pub fallback: Span,
+    /// Time for the kernel's connection to be established after it was admitted. Default 10 s.
+    pub admission: Span,
+    /// Whether an opening of a peer is answered at once by a sign of life, as carriers without sessions need it. Default no.
+    pub shows_presence: bool,
+    /// The number of this start.
+    pub epoch: u64,
+}
+
+impl Default for SplitProxyConfig {
+    fn default() -> Self {
+        let base = BaseStationConfig::default();
+        Self {
+            wireless: E2tcpConfig::default(),
+            buffer: base.buffer,
+            half_open: base.half_open,
+            idle: base.idle,
+            fallback: Span::from_millis(1_500),
+            admission: Span::from_secs(10),
+            shows_presence: false,
+            epoch: 0,
+        }
+    }
+}
+
+impl SplitProxyConfig {
+    pub(super) fn half(&self) -> u32 {
+        self.buffer.max(4_096) / 2
+    }
+
+    /// The settings of E2TCP with windows within the buffer.
+    pub(super) fn table(&self) -> TableConfig {
+        let half = self.half();
+        let receive_window = self.wireless.receive_window.min(half / 2).min(u32::from(u16::MAX));
+        let wireless = self.wireless.clone();
+        TableConfig {
+            connection: E2tcpConfig { receive_window, receive_buffer: half, read_at_once: false, ..wireless },
+        }
+    }
+}
+
+/// How much of the data of a connection must arrive, in per cent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shares {
+    /// Of what this end receives.
+    pub wanted: u8,
+    /// Of what this end sends.
+    pub offered: u8,
+}
+
+/// Why a connection of the kernel could not be opened, or was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConnectFailure {
+    /// The host reset it.
+    Refused,
+    /// The host did not answer.
+    TimedOut,
+    /// The network cannot reach the host.
+    Unreachable,
+    /// This end does not relay connections to there.
+    Declined,
+}
+
+/// An input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SplitProxyInput {
+    /// A SYN of the kernel's side for this peer.
+    Opening(usize, Opening),
+    /// A SYN on its way from this peer's side as plain TCP, with the addresses of a connection that this end knows or knew.
+    PlainOpening(usize, Opening),
+    /// An application opens a connection through this peer by itself, for which it needs no SYN.
+    Open(usize, Addresses, Shares),
+    /// The connection that was admitted is established.
+    Accepted(ConnectionId),
+    /// The connection that the host was asked to open is established.
+    Connected(ConnectionId),
+    /// The kernel's connection has failed.
+    Failed(ConnectionId, ConnectFailure),
+    /// Data of the kernel's connection.
+    Received(ConnectionId, Vec<u8>),
+    /// The kernel's peer has closed its direction.
+    PeerClosed(ConnectionId),
+    /// A message of a peer.
+    Message(usize, Vec<u8>),
+    /// Anything came from the peer.
+    Heard(usize),
+    /// This end greets the peer: a session with it has begun.
+    Greet(usize),
+    /// From now on openings go as plain TCP.
+    Drain,
+    /// All connections are reset.
+    Abort,
+}
+
+/// An output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SplitProxyOutput {
+    /// A message for a peer, and whether the peer will answer it.
+    Transmit(usize, Vec<u8>, bool),
+    /// A connection is to be opened between these addresses, for this peer.
+    Connect(ConnectionId, usize, Addresses),
+    /// The SYN goes to the kernel, which accepts the connection.
+    Admit(ConnectionId, Opening),
+    /// The application's own connection is established.
+    Opened(ConnectionId, Addresses),
+    /// The SYN goes on as plain TCP.
+    Pass(Opening),
+    /// The SYN is answered by a reset.
+    Refuse(Opening),
+    /// The SYN is answered by an ICMP message.
+    Unreachable(Opening),
+    /// Bytes `at` to `at + bytes` of what the application will read are missing, and zeros in their place.
+    Gap(ConnectionId, u64, u64),
+    /// Bytes that had been missing have arrived.
+    Late(ConnectionId, u64, Vec<u8>),
+    /// The kernel's connection is to be reset, or given up.
+    Reset(ConnectionId),
+    /// The kernel's connection is closed in both directions and is no longer needed.
+    Close(ConnectionId),
+    /// A connection is over.
+    Ended(ConnectionId, Addresses, Ending),
+}
+
+/// What a proxy has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProxyCounters {
+    /// Connections whose opening was held.
+    pub begun: u64,
+    /// Connections that stood on both legs.
+    pub relayed: u64,
+    /// Openings that went as plain TCP.
+    pub passed: u64,
+    /// Of these, and of declined ones, those beyond a limit.
+    pub over_limit: u64,
+    /// Openings of peers that are not relayed.
+    pub declined: u64,
+    /// Messages without an effect.
+    pub dropped: u64,
+    /// Bytes that were acknowledged to their sender and not delivered.
+    pub undelivered: u64,
+    /// Bytes that were given up, and replaced by zeros.
+    pub given_up: u64,
+    /// Times that a peer had forgotten its connections.
+    pub restarts: u64,
+}
+
+/// What a timer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ProxyTimer {
+    /// When to serve the E2TCP connections of a peer.
+    Peer(usize),
+    /// When to give up an opening.
+    Opening(ConnectionId),
+    /// When to end a silent connection.
+    Idle(ConnectionId),
+}
+
+impl ProxyTimer {
+    /// Its name, for counts of wake-ups.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Peer(_) => "e2tcp",
+            Self::Opening(_) => "opening",
+            Self::Idle(_) => "idle",
+        }
+    }
+}
+
+/// The state of a connection, for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionRow {
+    /// Its number.
+    pub id: ConnectionId,
+    /// The peer.
+    pub peer: usize,
+    /// From the host that opened it to the other.
+    pub addresses: Addresses,
+    /// Whether it was opened on this side.
+    pub is_own: bool,
+    /// Whether both legs stand.
+    pub stands: bool,
+    /// Bytes read from and written to the kernel's connection.
+    pub socket_bytes: [u64; 2],
+    /// Data that is held, towards the peer and towards the kernel's connection.
+    pub held_bytes: [u64; 2],
+    /// The counters of the E2TCP leg, if there is one.
+    pub wireless: Option<Statistics>,
+    /// When the connection began.
+    pub began: Instant,
+}

@@ -1,0 +1,127 @@
+//! The messages of a peer: signs of life, the number of its start, answers to openings, and packets of E2TCP.
+
+use airwatt_base::{Instant, Machine as _};
+
+use super::super::Ending;
+use super::super::message::Message;
+use super::super::relay::Side;
+use super::{ConnectionId, Entry, Origin, SplitProxy, SplitProxyOutput};
+use crate::e2tcp::{Addresses, Packet, TableInput};
+
+impl SplitProxy {
+    pub(super) fn take_message(&mut self, peer: usize, bytes: &[u8], now: Instant) {
+        self.note_heard(peer, now);
+        match Message::decode(bytes) {
+            None => self.counters.dropped += 1,
+            Some(Message::Present) => {}
+            Some(Message::Started { epoch, answers }) => self.on_started(peer, epoch, answers, now),
+            Some(Message::Unreachable(addresses)) => {
+                if let Some(id) = self.own_opening(peer, addresses) {
+                    self.end_opening(id, Some(SplitProxyOutput::Unreachable), Ending::Unreachable, now);
+                }
+            }
+            Some(Message::Declined(addresses)) => {
+                if let Some(id) = self.own_opening(peer, addresses) {
+                    self.pass(id, now);
+                }
+            }
+            Some(Message::Withdrawn(addresses)) => self.withdraw(peer, addresses, now),
+            Some(Message::Packet(packet, addresses, payload)) => {
+                self.take_packet(peer, packet, addresses, payload, now);
+            }
+        }
+    }
+
+    /// The peer's opening with these addresses went as plain TCP. A connection that stands was not, whatever a SYN says that
+    /// anybody can send.
+    pub(super) fn withdraw(&mut self, peer: usize, addresses: Addresses, now: Instant) {
+        let Some(id) = self.by_addresses.get(&(peer, addresses)).copied() else { return };
+        let is_opening =
+            |entry: &Entry| matches!(entry.origin, Origin::Peer(_)) && !entry.stands[Side::Wireless as usize];
+        if self.entries.get(&id).is_some_and(is_opening) {
+            self.abort(id, |_| Ending::Unanswered, now);
+        }
+    }
+
+    /// The opening of this side with these addresses that waits for the peer.
+    fn own_opening(&self, peer: usize, addresses: Addresses) -> Option<ConnectionId> {
+        let id = *self.by_addresses.get(&(peer, addresses))?;
+        (self.entries.get(&id)?.relay.opened_by() == Some(Side::Wired)).then_some(id)
+    }
+
+    pub(super) fn note_heard(&mut self, peer: usize, now: Instant) {
+        self.peers[peer].heard = Some(now);
+        self.peers[peer].silent_since = None;
+    }
+
+    fn on_started(&mut self, peer: usize, epoch: u64, answers: bool, now: Instant) {
+        let before = self.peers[peer].epoch.replace(epoch);
+        if before.is_some_and(|before| before != epoch) {
+            self.counters.restarts += 1;
+            // Those that this end has just begun are on their way to the new one.
+            let is_old = |entry: &&Entry| entry.peer == peer && entry.relay.opened_by() != Some(Side::Wired);
+            let ids: Vec<ConnectionId> =
+                self.entries.iter().filter(|(_, entry)| is_old(entry)).map(|(id, _)| *id).collect();
+            for id in ids {
+                self.abort(id, Ending::Lost, now);
+            }
+        }
+        if !answers {
+            let epoch = self.config.epoch;
+            self.transmit(peer, &Message::Started { epoch, answers: true }, false);
+        }
+    }
+
+    fn take_packet(
+        &mut self,
+        peer: usize,
+        packet: Packet,
+        addresses: Option<Addresses>,
+        payload: Vec<u8>,
+        now: Instant,
+    ) {
+        let opens = packet.header.control.syn() && packet.header.acknowledgement.is_none();
+        if let Some(addresses) = addresses.filter(|_| opens) {
+            if self.peers[peer].table.restarts(addresses, &packet)
+                && let Some(id) = self.by_addresses.get(&(peer, addresses)).copied()
+            {
+                self.abort(id, Ending::Lost, now);
+            }
+            match self.by_addresses.get(&(peer, addresses)).and_then(|id| self.entries.get_mut(id)) {
+                Some(entry) if entry.relay.opened_by() == Some(Side::Wireless) => {
+                    return entry.relay.note_packet(now);
+                }
+                Some(_) => {}
+                None => return self.open_for_peer(peer, packet, addresses, now),
+            }
+        }
+        let table = &mut self.peers[peer].table;
+        let key = table.key_of(addresses, packet.header.connection);
+        table.handle_input(TableInput::Packet(packet, addresses, payload), now);
+        self.collect(peer, now);
+        match key.and_then(|key| self.by_key.get(&(peer, key)).copied()) {
+            Some(id) => {
+                if let Some(entry) = self.entries.get_mut(&id) {
+                    entry.relay.note_packet(now);
+                }
+                self.carry_on(id, now);
+            }
+            None => self.counters.dropped += 1,
+        }
+    }
+
+    fn open_for_peer(&mut self, peer: usize, packet: Packet, addresses: Addresses, now: Instant) {
+        let id =
+            if self.is_draining { None } else { self.add(peer, addresses, Origin::Peer(Some(packet)), now) };
+        let Some(id) = id else { return self.decline(peer, addresses) };
+        if self.config.shows_presence {
+            self.transmit(peer, &Message::Present, false);
+        }
+        self.outputs.push_back(SplitProxyOutput::Connect(id, peer, addresses));
+    }
+
+    pub(super) fn decline(&mut self, peer: usize, addresses: Addresses) {
+        self.counters.declined += 1;
+        self.transmit(peer, &Message::Declined(addresses), false);
+    }
+}
