@@ -33,6 +33,9 @@ pub(crate) trait Keyed: Sized {
         let text = fs::read_to_string(path).map_err(|error| input(format!("{name}: {error}")))?;
         let mut config = Self::parse(&text).map_err(in_file)?;
         if let (Some(file), key) = config.key() {
+            if key.is_some() {
+                return Err(in_file(input("private_key_file: expected none beside private_key")));
+            }
             let file = path.parent().unwrap_or(Path::new(".")).join(file);
             let wrong = |error: &dyn fmt::Display| {
                 in_file(input(format!("private_key_file: {}: {error}", file.display())))
@@ -155,16 +158,23 @@ pub(crate) struct SessionPeer {
     pub(crate) endpoint: Option<SocketAddr>,
 }
 
-/// Checks that each peer has a key, each key is there once, and none is `own`. `hint` follows the error of a missing one.
-pub(crate) fn check_peer_keys(
-    own: Option<PublicKey>,
+/// Checks that there is a key of this end, which may be in a file that has not been read yet, and one of each peer, which is neither
+/// another peer's nor that of this end.
+pub(crate) fn check_keys(
+    own: Option<&SecretKey>,
+    is_in_file: bool,
     peers: &[SessionPeer],
-    hint: &str,
 ) -> Result<(), Failure> {
+    if own.is_none() && !is_in_file {
+        return Err(input(
+            "private_key: expected the key of this end, got none; hint: airwattd genkey prints one",
+        ));
+    }
+    let own = own.map(SecretKey::public);
     for (index, peer) in peers.iter().enumerate() {
         let wrong = |text: &str| Err(input(format!("peer.{index}.public_key: {text}")));
         let Some(key) = peer.public_key else {
-            return wrong(&format!("expected the key of the peer, got none{hint}"));
+            return wrong("expected the key of the peer, got none; hint: airwattd pubkey prints it there");
         };
         if Some(key) == own {
             return wrong("expected the key of the peer, got that of this end");

@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use crate::failure::Failure;
 use crate::settings::{
-    Keyed, Prefix, SessionPeer, check_interface, check_peer_keys, check_plain, from_text, input, of_sessions,
+    Keyed, Prefix, SessionPeer, check_interface, check_keys, check_plain, from_text, input, of_sessions,
     parse_toml,
 };
 
@@ -274,18 +274,9 @@ impl Config {
         Ok(())
     }
 
-    /// Keys are there, and nobody's own.
     fn check_keys(&self) -> Result<(), Failure> {
-        let Some(own) = self.private_key.as_ref().map(SecretKey::public) else {
-            return if self.private_key_file.is_some() {
-                Ok(())
-            } else {
-                Err(input(
-                    "private_key: expected the key of this end, got none; hint: airwattd genkey prints one",
-                ))
-            };
-        };
-        check_peer_keys(Some(own), &self.peers_of_sessions(), "")
+        let is_in_file = self.private_key_file.is_some();
+        check_keys(self.private_key.as_ref(), is_in_file, &self.peers_of_sessions())
     }
 
     fn check_plain(&self) -> Result<(), Failure> {

@@ -17,7 +17,7 @@ use serde::Deserialize;
 
 use crate::failure::Failure;
 use crate::settings::{
-    Keyed, Prefix, SessionPeer, check_interface, check_peer_keys, check_plain, from_text, input, of_sessions,
+    Keyed, Prefix, SessionPeer, check_interface, check_keys, check_plain, from_text, input, of_sessions,
     parse_toml,
 };
 
@@ -148,21 +148,9 @@ impl Config {
         }
     }
 
-    /// Keys are there, each once, and nobody's own.
     fn check_keys(&self) -> Result<(), Failure> {
-        match (&self.private_key, &self.private_key_file) {
-            (None, None) => {
-                return Err(input(
-                    "private_key: expected the key of this end, got none; hint: airwattd genkey prints one",
-                ));
-            }
-            (Some(_), Some(_)) => {
-                return Err(input("private_key_file: expected none beside private_key"));
-            }
-            _ => {}
-        }
-        let own = self.private_key.as_ref().map(SecretKey::public);
-        check_peer_keys(own, &self.peers_of_sessions(), "; hint: airwattd pubkey prints it there")
+        let is_in_file = self.private_key_file.is_some();
+        check_keys(self.private_key.as_ref(), is_in_file, &self.peers_of_sessions())
     }
 
     fn check_plain(&self) -> Result<(), Failure> {

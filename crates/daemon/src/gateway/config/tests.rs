@@ -102,3 +102,29 @@ fn a_peer_speaks_for_its_addresses_only() {
         "this host's other addresses are not reached"
     );
 }
+
+#[test]
+fn a_private_key_is_in_one_place() {
+    let folder = std::env::temp_dir().join(format!("airwatt-gateway-keys-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("gateway.toml");
+    std::fs::write(folder.join("own.key"), KEY).unwrap();
+    let read = |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        let checked = Config::read(&file).and_then(|config| config.checked(None));
+        checked.map_err(|failure| failure.to_string().rsplit("gateway.toml: ").next().unwrap().to_owned())
+    };
+    let mobile = example(example::MOBILE);
+    let beside = mobile
+        .replace("[[peer]]", "[gateway]\n[[peer]]")
+        .replace("interface =", "private_key_file = \"own.key\"\ninterface =");
+    assert_eq!(read(&beside).unwrap_err(), "private_key_file: expected none beside private_key");
+    let in_file = beside.replace(&format!("private_key = \"{KEY}\""), "");
+    assert_eq!(read(&in_file).unwrap().private_key.unwrap().to_text(), KEY);
+    let own = in_file.replace(OTHER, &KEY.parse::<SecretKey>().unwrap().public().to_string());
+    assert_eq!(
+        read(&own).unwrap_err(),
+        "peer.0.public_key: expected the key of the peer, got that of this end"
+    );
+    std::fs::remove_dir_all(&folder).unwrap();
+}
