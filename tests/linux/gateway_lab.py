@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -95,6 +96,27 @@ class Lab:
             """
         )
         self.file(end).chmod(0o600)
+
+    def write_alone(self, top: str = "", gateway: str = "") -> None:
+        """Has the base station without a daemon at the mobile."""
+        self.file("base").write_text(
+            f"""
+            interface = "{self.interfaces["base"]}"
+            mode = "base-only"
+            addresses = ["{MOBILE}/32", "{MOBILE_V6}/128"]
+            {top}
+            [gateway]
+            {gateway}
+            """
+        )
+
+    def left_over(self, end: str) -> list[str]:
+        """What a gateway has added to this host."""
+        rules = self.run(end, "ip", "rule").stdout + self.run(end, "ip", "-6", "rule").stdout
+        routes = self.run(end, "ip", "route", "show", "table", "4748", check=False).stdout
+        links = self.run(end, "ip", "-br", "link").stdout
+        devices = [self.interfaces[end]] if self.interfaces[end] in links else []
+        return re.findall("474[78]", rules) + routes.split() + devices
 
     def inside(self, host: str, *command: object) -> list[str]:
         return ["ip", "netns", "exec", self.names[host], *map(str, command)]

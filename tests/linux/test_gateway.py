@@ -1,7 +1,6 @@
 """`airwattd gateway` between a server, a base station and a mobile: unmodified programs over real kernels, truthful
 refusals, losses, restarts, moves, and the host restored after every end."""
 
-import re
 import signal
 import subprocess
 import sys
@@ -22,14 +21,6 @@ def lab(tmp_path):
         yield lab
 
 
-def left_over(lab: Lab, end: str) -> list[str]:
-    """What a gateway has added to this host."""
-    rules = lab.run(end, "ip", "rule").stdout + lab.run(end, "ip", "-6", "rule").stdout
-    routes = lab.run(end, "ip", "route", "show", "table", "4748", check=False).stdout
-    devices = [lab.interfaces[end]] if lab.interfaces[end] in lab.run(end, "ip", "-br", "link").stdout else []
-    return re.findall("474[78]", rules) + routes.split() + devices
-
-
 def test_connections_are_relayed_with_both_addresses_and_refusals_are_true(lab):
     lab.up("base", "mobile")
     lab.serve()
@@ -45,7 +36,7 @@ def test_connections_are_relayed_with_both_addresses_and_refusals_are_true(lab):
     code = "import socket; socket.create_connection(('10.96.0.77', 80), 10)"
     assert "No route to host" in lab.run("mobile", sys.executable, "-c", code, check=False).stderr
     assert lab.end("mobile", signal.SIGTERM) == lab.end("base", signal.SIGTERM) == 0
-    assert left_over(lab, "mobile") == left_over(lab, "base") == []
+    assert lab.left_over("mobile") == lab.left_over("base") == []
     assert lab.echo(1_000) == "{'same': 1}\n", "without a gateway"
 
 
@@ -100,7 +91,7 @@ def test_a_killed_end_fails_open_and_comes_back(lab, end):
     lab.serve()
     assert lab.echo(1_000) == "{'same': 1}\n"
     lab.end(end, signal.SIGKILL)
-    await_true(lambda: left_over(lab, end) == [])
+    await_true(lambda: lab.left_over(end) == [])
     assert lab.echo(1_000) == "{'same': 1}\n", "as plain TCP"
     lab.up(end)
     relayed = lab.status("mobile")["connections_relayed"]
@@ -178,6 +169,37 @@ for line in sys.stdin:
     after = lab.status("base")["peers"][0]["endpoint"]
     assert before.startswith(f"{MOBILE}:")
     assert after.startswith("10.97.0.3:")
+
+
+def test_a_program_reuses_addresses_and_ports_after_its_daemon_was_killed(lab):
+    """The base station still has the connection that the program has lost."""
+    lab.up("base", "mobile")
+    lab.serve()
+    code = f"""
+import socket, struct, sys
+def connected():
+    here = socket.socket(); here.settimeout(8)
+    here.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    here.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    here.bind(("{MOBILE}", 40000)); here.connect(("{SERVER}", 5000))
+    here.sendall(b"x" * 5000)
+    got = b""
+    while len(got) < 5000: got += here.recv(9000)
+    print("same", flush=True)
+    return here
+here = connected()
+sys.stdin.readline()
+here.close()
+connected()
+"""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    program = lab.start("mobile", sys.executable, "-c", code, **pipes)
+    assert program.stdout.readline() == "same\n"
+    lab.end("mobile", signal.SIGKILL)
+    await_true(lambda: lab.left_over("mobile") == [])
+    assert program.communicate("go\n", timeout=10)[0] == "same\n"
+    base = lab.status("base")
+    assert (base["connections_relayed"], base["connections_replaced"]) == (1, 1)
 
 
 @pytest.mark.long

@@ -48,6 +48,7 @@ const ICMP_V6: u8 = 58;
 /// The flags FIN, SYN, RST and ACK of a TCP header.
 const FLAGS_MASK: u8 = 0x17;
 const FLAG_SYN: u8 = 0x02;
+const FLAG_RST: u8 = 0x04;
 const FIB_ADDRESS_TYPE: u32 = 3;
 const FIB_OF_DESTINATION: u32 = 2;
 const RTN_LOCAL: u32 = 2;
@@ -65,6 +66,8 @@ pub enum Term {
     Tcp,
     /// It opens a TCP connection: of FIN, SYN, RST and ACK only SYN is set. ECN bits do not count.
     Opens,
+    /// It resets a TCP connection: of FIN, SYN, RST and ACK only RST is set.
+    Resets,
     /// Its source is within the prefix.
     Source(IpAddr, u8),
     /// Its destination is within the prefix.
@@ -95,6 +98,7 @@ impl fmt::Display for Term {
             Self::Mark(mark) => write!(out, "meta mark {mark}"),
             Self::Tcp => out.write_str("meta l4proto tcp"),
             Self::Opens => out.write_str("tcp flags & (fin|syn|rst|ack) == syn"),
+            Self::Resets => out.write_str("tcp flags & (fin|syn|rst|ack) == rst"),
             Self::Source(address, length) => {
                 write!(out, "{} saddr {address}/{length}", family(address.is_ipv6()))
             }
@@ -144,11 +148,8 @@ impl Term {
                 meta(META_PROTOCOL, out);
                 compare(&[TCP], true, out);
             }
-            Self::Opens => {
-                payload(TRANSPORT_HEADER, 13, 1, REGISTER, out);
-                mask(&[FLAGS_MASK], out);
-                compare(&[FLAG_SYN], true, out);
-            }
+            Self::Opens => flags(FLAG_SYN, out),
+            Self::Resets => flags(FLAG_RST, out),
             Self::Source(address, length) => prefix(*address, *length, false, out),
             Self::Destination(address, length) => prefix(*address, *length, true, out),
             Self::NotForThisHost => {
@@ -465,6 +466,13 @@ fn compare(value: &[u8], is_equal: bool, out: &mut Vec<u8>) {
     let mut attributes = numbers(&[(1, REGISTER), (2, u32::from(!is_equal))]);
     nested(&mut attributes, 3, &data(value));
     expression("cmp", &attributes, out);
+}
+
+/// Ends the rule unless this is the one flag that a TCP segment has of those of the mask.
+fn flags(flag: u8, out: &mut Vec<u8>) {
+    payload(TRANSPORT_HEADER, 13, 1, REGISTER, out);
+    mask(&[FLAGS_MASK], out);
+    compare(&[flag], true, out);
 }
 
 /// Keeps the bits of the register that are set in `bits`.

@@ -8,7 +8,7 @@ use airwatt_base::{Rate, Seq, Size, Span};
 use airwatt_energy::{Radio, RadioError};
 use airwatt_linux::metrics;
 use airwatt_proto::e2tcp::{Addresses, E2tcpConfig};
-use airwatt_proto::gateway::SplitProxyConfig;
+use airwatt_proto::gateway::{SplitProxyConfig, TcpProxyConfig};
 use airwatt_proto::session::{OVERHEAD_BYTES, PeerConfig, PublicKey, SecretKey};
 use clap::ValueEnum;
 use schemars::JsonSchema;
@@ -33,12 +33,25 @@ const MTU_MIN: u16 = 576;
 
 /// Which end this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub(super) enum Mode {
     /// The base station: an access point, or a host through which its packets pass
     Base,
     /// The mobile
     Mobile,
+    /// A base station for mobiles without a daemon: their TCP ends here, and E2TCP is not used
+    BaseOnly,
+}
+
+impl Mode {
+    /// Its name in configurations.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Base => "base",
+            Self::Mobile => "mobile",
+            Self::BaseOnly => "base-only",
+        }
+    }
 }
 
 /// The configuration.
@@ -60,7 +73,7 @@ pub(super) struct Config {
     /// Neither encrypted nor authenticated: for measurement, between private addresses.
     #[serde(default)]
     pub(super) plain: bool,
-    /// Of a mobile: its addresses whose connections are relayed.
+    /// Of a mobile: its addresses whose connections are relayed. Of a base station alone: those of the mobiles.
     #[serde(default)]
     pub(super) addresses: Vec<Prefix>,
     /// The first of three consecutive marks of packets, of which two are also numbers of routing tables.
@@ -166,11 +179,13 @@ impl Config {
     pub(super) fn checked(mut self, mode: Option<Mode>) -> Result<Self, Failure> {
         match (self.mode, mode) {
             (Some(in_file), Some(given)) if in_file != given => {
-                let got = if given == Mode::Base { "base" } else { "mobile" };
+                let got = given.name();
                 return Err(input(format!("--mode: expected the mode of the configuration, got {got}")));
             }
             (None, None) => {
-                return Err(input("mode: expected \"base\" or \"mobile\", got none; hint: or --mode"));
+                return Err(input(
+                    "mode: expected \"base\", \"mobile\" or \"base-only\", got none; hint: or --mode",
+                ));
             }
             (None, given) => self.mode = given,
             _ => {}
@@ -179,17 +194,23 @@ impl Config {
         Ok(self)
     }
 
+    /// Whether this is a base station, with mobiles that speak E2TCP or not.
     pub(super) fn is_base(&self) -> bool {
-        self.mode == Some(Mode::Base)
+        self.mode != Some(Mode::Mobile)
+    }
+
+    /// Whether this is a base station for mobiles without a daemon.
+    pub(super) fn is_alone(&self) -> bool {
+        self.mode == Some(Mode::BaseOnly)
     }
 
     fn check(&self) -> Result<(), Failure> {
         check_interface(&self.interface)?;
         self.check_limits()?;
-        if self.is_base() {
-            self.check_base()?
-        } else {
-            self.check_mobile()?
+        match self.mode {
+            Some(Mode::BaseOnly) => return self.check_alone(),
+            Some(Mode::Base) => self.check_base()?,
+            _ => self.check_mobile()?,
         }
         for (index, peer) in self.peer.iter().enumerate() {
             if self.peer[..index].iter().any(|other| other.name == peer.name) {
@@ -252,6 +273,26 @@ impl Config {
                     "peer.{index}.allowed_ips: expected each address at one peer, got {twice} again"
                 )));
             }
+        }
+        Ok(())
+    }
+
+    fn check_alone(&self) -> Result<(), Failure> {
+        let unused = [
+            ("listen", self.listen.is_some()),
+            ("private_key", self.private_key.is_some() || self.private_key_file.is_some()),
+            ("plain", self.plain),
+            ("radio", self.radio.is_some()),
+            ("local", self.local.is_some()),
+            ("peer", !self.peer.is_empty()),
+        ];
+        if let Some((key, _)) = unused.iter().find(|(_, is_there)| *is_there) {
+            return Err(input(format!(
+                "{key}: expected none with mode = \"base-only\"; hint: E2TCP with a mobile's daemon is mode = \"base\""
+            )));
+        }
+        if self.addresses.is_empty() {
+            return Err(input("addresses: expected the addresses of mobiles, got none"));
         }
         Ok(())
     }
@@ -325,6 +366,13 @@ impl Config {
         if !self.is_base() {
             return self.is_own(addresses.sender().ip).then_some(0);
         }
+        if self.is_alone() {
+            // There is one set of mobiles, in place of a peer.
+            return [addresses.sender().ip, addresses.receiver().ip]
+                .iter()
+                .any(|ip| self.is_own(*ip))
+                .then_some(0);
+        }
         self.peer.iter().position(|peer| peer.has(addresses.receiver().ip))
     }
 
@@ -335,7 +383,9 @@ impl Config {
 
     /// Whether the peer may open this connection: a mobile from its addresses, a base station to this host's.
     pub(super) fn permits(&self, peer: usize, addresses: Addresses) -> bool {
-        if self.is_base() {
+        if self.is_alone() {
+            true
+        } else if self.is_base() {
             self.peer[peer].has(addresses.sender().ip)
         } else {
             self.is_own(addresses.receiver().ip)
@@ -358,17 +408,22 @@ impl Config {
             linger: Span::from_secs(1),
             ..self.e2tcp.clone()
         };
-        let admission = SplitProxyConfig::default().admission;
         SplitProxyConfig {
             wireless,
             buffer,
             half_open,
             idle,
             fallback,
-            admission,
             shows_presence: self.plain,
             epoch,
+            ..SplitProxyConfig::default()
         }
+    }
+
+    /// The settings of a base station alone.
+    pub(super) fn tcp_proxy(&self) -> TcpProxyConfig {
+        let Gateway { buffer, half_open, idle, .. } = self.gateway;
+        TcpProxyConfig { buffer, half_open, idle, ..TcpProxyConfig::default() }
     }
 
     /// The radio by which joules are estimated.

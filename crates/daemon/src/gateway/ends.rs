@@ -4,15 +4,16 @@
 //!  message -> session -> datagram        datagram -> session -> message
 //! ```
 //! With `plain = true` there are no sessions: a datagram is the peer's whose address it comes from, or, at a base station, whose
-//! `allowed_ips` contain that address.
+//! `allowed_ips` contain that address. A base station alone has no peers, and no carrier.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use airwatt_base::{Instant, Machine, Span, Timeout, TimerKind as _};
-use airwatt_proto::gateway::{ProxyTimer, SplitProxy, SplitProxyInput, SplitProxyOutput};
+use airwatt_proto::gateway::{ProxyTimer, SplitProxyInput, SplitProxyOutput};
 use airwatt_proto::session::{self, Sessions};
 
+use super::proxy::Proxy;
 use crate::settings::is_private;
 
 /// An input.
@@ -66,6 +67,8 @@ pub(super) enum Carrier {
     Sealed(Box<Sessions>),
     /// Without encryption.
     Plain(Vec<PlainPeer>),
+    /// There are no peers.
+    Absent,
 }
 
 /// A peer without keys.
@@ -78,7 +81,7 @@ pub(super) struct PlainPeer {
 /// One end of a gateway.
 #[derive(Clone, Debug)]
 pub(super) struct Ends {
-    pub(super) proxy: SplitProxy,
+    pub(super) proxy: Proxy,
     pub(super) carrier: Carrier,
     /// Authenticated datagrams of each peer so far, to notice those that carry no message.
     received: Vec<u64>,
@@ -93,7 +96,7 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    pub(super) fn new(proxy: SplitProxy, carrier: Carrier, peers: usize, greets: bool) -> Self {
+    pub(super) fn new(proxy: Proxy, carrier: Carrier, peers: usize, greets: bool) -> Self {
         Self {
             proxy,
             carrier,
@@ -111,14 +114,20 @@ impl Ends {
         match &self.carrier {
             Carrier::Sealed(sessions) => sessions.peer(peer).endpoint,
             Carrier::Plain(peers) => peers[peer].endpoint,
+            Carrier::Absent => None,
         }
+    }
+
+    /// Whether a connection for this peer has to go as plain TCP, because nobody has heard of it.
+    fn is_unknown(&self, peer: usize) -> bool {
+        !matches!(self.carrier, Carrier::Absent) && self.endpoint(peer).is_none()
     }
 
     /// The state of a peer's session; `None` without encryption.
     pub(super) fn session(&self, peer: usize) -> Option<session::PeerStatus> {
         match &self.carrier {
             Carrier::Sealed(sessions) => Some(sessions.peer(peer)),
-            Carrier::Plain(_) => None,
+            Carrier::Plain(_) | Carrier::Absent => None,
         }
     }
 
@@ -168,6 +177,7 @@ impl Ends {
                     self.outputs.push_back(Output::Transmit { to, bytes: payload });
                 }
             }
+            Carrier::Absent => {}
         }
     }
 
@@ -202,6 +212,7 @@ impl Ends {
                 self.traffic[peer][1] += length;
                 self.proxy.handle_input(SplitProxyInput::Message(peer, bytes), now);
             }
+            Carrier::Absent => {}
         }
     }
 }
@@ -214,8 +225,7 @@ impl Machine for Ends {
     fn handle_input(&mut self, input: Input, now: Instant) {
         match input {
             Input::Datagram { from, bytes } => self.receive(from, bytes, now),
-            // A connection for a peer that nobody has heard of goes as plain TCP.
-            Input::Proxy(SplitProxyInput::Opening(peer, opening)) if self.endpoint(peer).is_none() => {
+            Input::Proxy(SplitProxyInput::Opening(peer, opening)) if self.is_unknown(peer) => {
                 self.outputs.push_back(Output::Proxy(SplitProxyOutput::Pass(opening)));
             }
             Input::Proxy(input) => self.proxy.handle_input(input, now),
@@ -253,7 +263,7 @@ impl Machine for Ends {
         let proxy = proxy.map(|timeout| Timeout { at: timeout.at, reason: Reason::Proxy(timeout.reason) });
         let session = match &self.carrier {
             Carrier::Sealed(sessions) => sessions.poll_timeout(),
-            Carrier::Plain(_) => None,
+            Carrier::Plain(_) | Carrier::Absent => None,
         };
         let session =
             session.map(|timeout| Timeout { at: timeout.at, reason: Reason::Session(timeout.reason) });

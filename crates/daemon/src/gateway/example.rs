@@ -1,4 +1,4 @@
-//! Commented configurations to start from. A test reads both.
+//! Commented configurations to start from. A test reads them.
 
 use super::config::Mode;
 use crate::output;
@@ -46,10 +46,24 @@ public_key = "MOBILE_PUBLIC_KEY"        # airwattd pubkey, at the mobile
 allowed_ips = ["192.168.1.23/32"]       # its addresses, as `addresses` there
 "#;
 
+pub(super) const BASE_ONLY: &str = r#"# A base station for mobiles without a daemon: their TCP connections end here and go on as TCP.
+interface = "airwatt-gw"                # the TUN device that `airwattd gateway up` creates
+mode = "base-only"
+addresses = ["192.168.1.0/24"]          # the mobiles, whose connections through this host are split; also IPv6
+# fwmark = 4747                         # this mark and the next two are used, and two routing tables of these numbers
+# metrics = "127.0.0.1:9747"
+
+# [gateway]
+# buffer = "256KiB"                     # held by a connection in each direction
+# half_open = 4096                      # connections that have not been set up on both sides
+# drain = "5s"                          # time for connections to finish after SIGTERM
+"#;
+
 /// Prints one.
 pub(super) fn print(mode: Mode) {
     output::print(match mode {
         Mode::Mobile => MOBILE,
         Mode::Base => BASE,
+        Mode::BaseOnly => BASE_ONLY,
     });
 }

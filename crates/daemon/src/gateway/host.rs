@@ -16,7 +16,7 @@ use airwatt_linux::transparent::{self, PacketSender};
 use airwatt_linux::{Error, tun, udp};
 use airwatt_proto::e2tcp::{Addresses, Endpoint};
 use airwatt_proto::gateway::{
-    ConnectFailure, ConnectionId, Opening, SplitProxyInput as In, SplitProxyOutput as Out,
+    ConnectFailure, ConnectionId, Opening, SplitProxyInput as In, SplitProxyOutput as Out, parse_reset,
 };
 use tracing::{debug, info};
 use tun_rs::SyncDevice;
@@ -41,7 +41,8 @@ pub(super) const END: Token = Token(8);
 /// What a gateway works with.
 pub(super) struct Parts {
     pub(super) device: SyncDevice,
-    pub(super) socket: udp::Socket,
+    /// The socket of the peers; a base station alone has none.
+    pub(super) socket: Option<udp::Socket>,
     pub(super) packets: PacketSender,
     pub(super) sockets: Sockets,
     pub(super) local: Option<Local>,
@@ -106,8 +107,17 @@ impl GatewayHost {
 
     /// Reads the packets that open connections.
     fn read_device(&mut self, inputs: &mut Vec<Input>) -> Result<(), Error> {
-        let mut openings = Vec::new();
-        tun::read(&self.parts.device, &mut self.buffer, |packet| openings.extend(Opening::parse(packet)))?;
+        let (mut openings, mut resets) = (Vec::new(), Vec::new());
+        tun::read(&self.parts.device, &mut self.buffer, |packet| {
+            openings.extend(Opening::parse(packet));
+            resets.extend(parse_reset(packet).map(|reset| (reset, packet.to_vec())));
+        })?;
+        for ((addresses, number), packet) in resets {
+            let peer = self.config.mobile_of(addresses);
+            inputs.extend(peer.map(|peer| Input::Proxy(In::PlainReset(peer, addresses, number))));
+            // It is for the server if it does not answer a challenge; one that does has a number that the server ignores.
+            self.send_packet(addresses.receiver().ip, &packet);
+        }
         for opening in openings {
             let addresses = opening.addresses();
             if let Some(peer) = self.config.peer_of(addresses) {
@@ -122,9 +132,11 @@ impl GatewayHost {
     }
 
     fn read_socket(&mut self, inputs: &mut Vec<Input>) -> Result<(), Error> {
-        self.parts.socket.receive(|datagram| {
-            inputs.push(Input::Datagram { from: datagram.from, bytes: datagram.bytes.to_vec() });
-        })?;
+        if let Some(socket) = &mut self.parts.socket {
+            socket.receive(|datagram| {
+                inputs.push(Input::Datagram { from: datagram.from, bytes: datagram.bytes.to_vec() });
+            })?;
+        }
         Ok(())
     }
 
@@ -229,6 +241,14 @@ impl GatewayHost {
             Out::Pass(opening) => {
                 self.parts.sockets.release(opening.addresses());
                 self.send_packet(opening.addresses().receiver().ip, opening.packet());
+            }
+            Out::Challenge(number, opening) => {
+                self.send_packet(opening.addresses().sender().ip, &opening.challenge(number));
+            }
+            Out::Present(opening) => {
+                if self.parts.device.send(opening.packet()).is_err() {
+                    self.packet_failures += 1;
+                }
             }
             Out::Refuse(opening) => self.send_packet(opening.addresses().sender().ip, &opening.reset()),
             Out::Unreachable(opening) => {
@@ -372,7 +392,11 @@ impl Host<Ends> for GatewayHost {
 
     fn carry_out(&mut self, output: Output, now: Instant) -> Result<(), Error> {
         match output {
-            Output::Transmit { to, bytes } => self.parts.socket.send(to, None, &bytes),
+            Output::Transmit { to, bytes } => {
+                if let Some(socket) = &mut self.parts.socket {
+                    socket.send(to, None, &bytes);
+                }
+            }
             Output::Proxy(output) => self.carry_out_proxy(output, now)?,
             Output::Moved(peer, to) => {
                 info!(peer = self.config.peer[peer].name, %to, "peer has a new address");
@@ -401,7 +425,9 @@ impl Host<Ends> for GatewayHost {
         if let Carrier::Sealed(sessions) = &mut machine.carrier {
             sessions.set_epoch(clock::epoch(now));
         }
-        self.parts.socket.flush();
+        if let Some(socket) = &mut self.parts.socket {
+            socket.flush();
+        }
         self.answer(machine, now)?;
         if self.is_over || self.is_draining && machine.proxy.connections().0 == 0 {
             self.parts.waker.wake();

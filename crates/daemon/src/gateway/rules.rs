@@ -32,7 +32,7 @@ const PRIORITY_RELAYED: u32 = 32_763;
 ///
 /// A SYN is led to the device, wherever it comes from, and one from the device to a listener. Further segments of relayed
 /// connections are delivered to this host; everything else goes its way. A SYN of a mobile with the addresses of a relayed
-/// connection is led to the device as well: the mobile has fallen back to plain TCP.
+/// connection is led to the device as well, and so is a reset: the mobile has fallen back to plain TCP.
 pub(super) fn table(config: &Config, device: u32, listeners: &[SocketAddr]) -> Contents {
     let [opening, relayed, own] = config.marks();
     let mut arriving = Vec::new();
@@ -53,9 +53,9 @@ pub(super) fn table(config: &Config, device: u32, listeners: &[SocketAddr]) -> C
             if is_source { Term::Source(address, length) } else { Term::Destination(address, length) };
         vec![Term::Tcp, Term::Opens, place, Term::NotForThisHost, Term::SetMark(opening), Term::Accept]
     };
-    let plain_openings = |is_v6: &bool| {
-        let again = Term::AnswersSet(SETS[usize::from(*is_v6)], *is_v6);
-        vec![Term::Family(*is_v6), Term::Tcp, Term::Opens, again, Term::SetMark(opening), Term::Accept]
+    let of_known_flow = |is_v6: bool, segment: Term| {
+        let again = Term::AnswersSet(SETS[usize::from(is_v6)], is_v6);
+        vec![Term::Family(is_v6), Term::Tcp, segment, again, Term::SetMark(opening), Term::Accept]
     };
     let relayed_flows = |is_v6: &bool| {
         let set = SETS[usize::from(*is_v6)];
@@ -73,7 +73,12 @@ pub(super) fn table(config: &Config, device: u32, listeners: &[SocketAddr]) -> C
     let versions = config.versions();
     let mut leaving = vec![vec![Term::Mark(own), Term::Accept]];
     if config.is_base() {
-        arriving.extend(versions.iter().map(plain_openings));
+        if config.is_alone() {
+            arriving.extend(config.prefixes().map(|prefix| for_device(prefix, true)));
+        } else {
+            arriving.extend(versions.iter().map(|is_v6| of_known_flow(*is_v6, Term::Opens)));
+            arriving.extend(versions.iter().map(|is_v6| of_known_flow(*is_v6, Term::Resets)));
+        }
         arriving.extend(config.prefixes().map(|prefix| for_device(prefix, false)));
         arriving.extend(versions.iter().flat_map(errors_of));
         leaving.extend(versions.iter().flat_map(errors_of));

@@ -16,7 +16,7 @@ use airwatt_linux::service::{self, Unit};
 use airwatt_linux::signals::Signals;
 use airwatt_linux::transparent::{self, PacketSender};
 use airwatt_linux::{interface, random, tun, udp};
-use airwatt_proto::gateway::{SplitProxy, SplitProxyInput};
+use airwatt_proto::gateway::{SplitProxy, SplitProxyConfig, SplitProxyInput, TcpProxy};
 use airwatt_proto::session::Sessions;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tracing::info;
@@ -27,6 +27,7 @@ use super::host::{
     CONTROL, DEVICE, END, GUARDIAN, GatewayHost, LISTENERS, LOCAL, METRICS, Parts, SIGNALS, SOCKET,
 };
 use super::local::Local;
+use super::proxy::Proxy;
 use super::sockets::{Sockets, loopback};
 use super::{Up, instance, rules};
 use crate::failure::Failure;
@@ -65,7 +66,7 @@ pub(super) fn up(options: &Up) -> Result<(), Failure> {
         return Ok(());
     }
     options.foreground.log.start()?;
-    if !config.plain {
+    if !config.plain && !config.is_alone() {
         warn_of_readers(&options.file, config.private_key_file.as_ref());
     }
     host::need(&PRIVILEGES)?;
@@ -89,7 +90,8 @@ fn serve(
     allow_descriptors();
     let mut events = EventLoop::new()?;
     let mut machine = machine(&config, events.now())?;
-    let socket = udp::Socket::bind(config.listen(), Some(SOCKET_BUFFER_BYTES))?;
+    let bind = || udp::Socket::bind(config.listen(), Some(SOCKET_BUFFER_BYTES));
+    let socket = (!config.is_alone()).then(bind).transpose()?;
     let metrics = config.metrics.as_ref().map(Metrics::bind).transpose()?;
     let local = config.local.as_deref().map(Local::bind).transpose()?;
     let settings = tun::Settings {
@@ -106,7 +108,9 @@ fn serve(
     capability::keep_only(&PRIVILEGES, None)?;
     let waker = events.waker(END)?;
     events.add(&device, DEVICE, Interest::Read)?;
-    events.add(&socket, SOCKET, Interest::Read)?;
+    if let Some(socket) = &socket {
+        events.add(socket, SOCKET, Interest::Read)?;
+    }
     events.add(&signals, SIGNALS, Interest::Read)?;
     events.add(&control, CONTROL, Interest::Read)?;
     events.add(guardian, GUARDIAN, Interest::Read)?;
@@ -169,10 +173,17 @@ fn allow_descriptors() {
 }
 
 fn machine(config: &Config, now: Instant) -> Result<Ends, Failure> {
+    if config.is_alone() {
+        let proxy = Proxy::Tcp(Box::new(TcpProxy::new(config.tcp_proxy())));
+        return Ok(Ends::new(proxy, Carrier::Absent, 0, false));
+    }
     let drawn: [u8; 32] = random::bytes()?;
     let (epoch, rest) = drawn.split_first_chunk().expect("32 bytes");
     let (sequence, _) = rest.split_first_chunk().expect("24 bytes");
-    let proxy = config.proxy(u64::from_ne_bytes(*epoch), u32::from_ne_bytes(*sequence));
+    let proxy = SplitProxyConfig {
+        secret: random::bytes()?,
+        ..config.proxy(u64::from_ne_bytes(*epoch), u32::from_ne_bytes(*sequence))
+    };
     let carrier = match &config.private_key {
         Some(key) => {
             let mut sessions = Sessions::new(key.clone(), random::bytes()?, clock::epoch(now));
@@ -186,7 +197,8 @@ fn machine(config: &Config, now: Instant) -> Result<Ends, Failure> {
         }
     };
     let count = config.peer.len();
-    Ok(Ends::new(SplitProxy::new(proxy, count), carrier, count, !config.is_base()))
+    let proxy = Proxy::Split(Box::new(SplitProxy::new(proxy, count)));
+    Ok(Ends::new(proxy, carrier, count, !config.is_base()))
 }
 
 /// `airwattd gateway down`: ends the gateway that runs, and undoes what a killed one has left.

@@ -15,6 +15,7 @@ use airwatt_proto::gateway::{ConnectionRow, Ending};
 use airwatt_proto::session::OVERHEAD_BYTES;
 use serde::Serialize;
 
+use super::config::{Config, Mode};
 use super::ends::Ends;
 use super::host::GatewayHost;
 use super::sockets::socket_address;
@@ -44,6 +45,8 @@ pub(super) struct Document {
     connections_declined: u64,
     over_limit: u64,
     messages_dropped: u64,
+    /// Connections that a mobile had lost and opened anew as plain TCP.
+    connections_replaced: u64,
     undelivered_bytes: u64,
     given_up_bytes: u64,
     peer_restarts: u64,
@@ -67,7 +70,8 @@ struct PeerRow {
 /// A connection. The wired leg is the kernel's, the wireless one E2TCP's.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
-    peer: String,
+    /// The mobile, or the base station; a base station alone knows no names.
+    peer: Option<String>,
     from: String,
     to: String,
     opened_here: bool,
@@ -85,16 +89,24 @@ struct Row {
     bytes_skipped: u64,
     /// Retransmissions of the kernel's leg.
     wired_retransmissions: Option<u32>,
+    /// Retransmissions of the leg to the mobile, if the kernel has that too.
+    hop_retransmissions: Option<u32>,
     mobile_j: Option<f64>,
 }
 
 /// Segments sent again, by the addresses of a socket.
 type Resent = BTreeMap<(SocketAddr, SocketAddr), u32>;
 
-/// The addresses of this host's socket: it stands for the host beyond.
-fn wired_leg(row: &ConnectionRow) -> (SocketAddr, SocketAddr) {
+/// The addresses of this host's sockets of a connection, to the wired host and to the mobile. A socket has the address of the host
+/// for which it stands.
+fn sockets_of(config: &Config, row: &ConnectionRow) -> [Option<(SocketAddr, SocketAddr)>; 2] {
     let (from, to) = (socket_address(row.addresses.sender()), socket_address(row.addresses.receiver()));
-    if row.is_own { (to, from) } else { (from, to) }
+    if !config.is_alone() {
+        return [Some(if row.is_own { (to, from) } else { (from, to) }), None];
+    }
+    let is_of_mobile = config.prefixes().any(|prefix| prefix.contains(from.ip()));
+    let (wired, hop) = if is_of_mobile { ((from, to), (to, from)) } else { ((to, from), (from, to)) };
+    [Some(wired), Some(hop)]
 }
 
 /// The state of a gateway.
@@ -119,12 +131,13 @@ pub(super) fn document(host: &GatewayHost, machine: &Ends, now: Instant) -> Docu
     });
     // A kernel that does not list them leaves the numbers out.
     let resent = sock_diag::tcp_retransmissions().unwrap_or_default();
-    let rows = machine.proxy.rows().map(|row| of_row(host, &row, radio.as_ref(), &resent, now));
+    let rows = machine.proxy.rows();
+    let rows = rows.iter().map(|row| of_row(host, row, radio.as_ref(), &resent, now));
     Document {
         schema: 1,
         version: env!("CARGO_PKG_VERSION"),
         interface: config.interface.clone(),
-        mode: if config.is_base() { "base" } else { "mobile" },
+        mode: config.mode.map_or("mobile", Mode::name),
         plain: config.plain,
         radio: config.radio.clone(),
         peers: peers.collect(),
@@ -136,6 +149,7 @@ pub(super) fn document(host: &GatewayHost, machine: &Ends, now: Instant) -> Docu
         connections_declined: counters.declined,
         over_limit: counters.over_limit,
         messages_dropped: counters.dropped,
+        connections_replaced: counters.replaced,
         undelivered_bytes: counters.undelivered,
         given_up_bytes: counters.given_up,
         peer_restarts: counters.restarts,
@@ -164,8 +178,9 @@ fn of_row(
         let seconds = |bytes: u64| 8.0 * bytes as f64 / host.config.rate.as_bps() as f64;
         radio.transmit.as_watts() * seconds(transmitted) + radio.receive.as_watts() * seconds(taken)
     });
+    let [wired, hop] = sockets_of(&host.config, row).map(|socket| resent.get(&socket?).copied());
     Row {
-        peer: host.config.peer[row.peer].name.clone(),
+        peer: host.config.peer.get(row.peer).map(|peer| peer.name.clone()),
         from: socket_address(row.addresses.sender()).to_string(),
         to: socket_address(row.addresses.receiver()).to_string(),
         opened_here: row.is_own,
@@ -180,7 +195,8 @@ fn of_row(
         overhead_percent: (useful > 0).then(|| percent(wireless.bytes_sent - useful)),
         rtt_s_mean: wireless.rtt_mean().map(|rtt| rtt.as_secs_f64()),
         bytes_skipped: wireless.bytes_skipped,
-        wired_retransmissions: resent.get(&wired_leg(row)).copied(),
+        wired_retransmissions: wired,
+        hop_retransmissions: hop,
         mobile_j: joules,
     }
 }
@@ -267,6 +283,11 @@ fn text_of(document: &serde_json::Value) -> String {
             of("bytes_to_host"),
             of("wired_retransmissions")
         ));
+        if document["mode"] == Mode::BaseOnly.name() {
+            let hop = of("hop_retransmissions");
+            lines.push(format!("  mobile: {hop} segments sent again, held {} bytes", of("held_bytes")));
+            continue;
+        }
         let number = |key: &str, digits: usize| {
             row[key].as_f64().map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
         };

@@ -93,6 +93,12 @@ impl Message {
 
 fn push_addresses(kind: u8, addresses: Addresses, out: &mut Vec<u8>) {
     out.push(kind);
+    out.extend(address_bytes(addresses));
+}
+
+/// The addresses of sender and receiver, and their ports.
+pub(super) fn address_bytes(addresses: Addresses) -> Vec<u8> {
+    let mut out = Vec::with_capacity(36);
     let ends = [addresses.sender(), addresses.receiver()];
     for end in ends {
         match end.ip {
@@ -103,6 +109,7 @@ fn push_addresses(kind: u8, addresses: Addresses, out: &mut Vec<u8>) {
     for end in ends {
         out.extend(end.port.to_be_bytes());
     }
+    out
 }
 
 fn read_addresses(bytes: &[u8]) -> Option<Addresses> {

@@ -6,6 +6,7 @@
 //!   connections in the packets that pass, and has limits.
 //! * A [`SplitProxy`] is one end of the same on a device, whose plain connections are sockets of the host's kernel; the packets
 //!   that open them are [`Opening`]s, and what the two ends send each other are [`Message`]s.
+//! * A [`TcpProxy`] is a base station alone on a device, for mobiles without a daemon: both legs are sockets of its kernel.
 //! * [`Translated`] is an end with E2TCP's rules for a mobile that speaks TCP alone.
 //! * [`Snoop`] leaves connections whole, keeps copies of what passes and retransmits it over the last hop.
 //!
@@ -19,8 +20,8 @@ mod relay;
 mod snoop;
 mod socket_leg;
 mod split_proxy;
-
 mod table_leg;
+mod tcp_proxy;
 #[cfg(test)]
 mod tests;
 mod timer_queue;
@@ -34,13 +35,14 @@ pub use base_station::{
     BaseStation, BaseStationConfig, BaseStationInput, BaseStationOutput, BaseStationTimer, Counters, Ending,
 };
 pub use message::Message;
-pub use opening::Opening;
+pub use opening::{Opening, parse_reset};
 pub use relay::{Relay, Side, Verdict};
 pub use snoop::{Snoop, SnoopConfig, SnoopInput, SnoopOutput, SnoopStatistics, SnoopTimer};
 pub use split_proxy::{
     ConnectFailure, ConnectionId, ConnectionRow, ProxyCounters, ProxyTimer, Shares, SplitProxy,
     SplitProxyConfig, SplitProxyInput, SplitProxyOutput,
 };
+pub use tcp_proxy::{TcpProxy, TcpProxyConfig};
 pub use translate::Translated;
 
 use crate::end::{End, EndEvent, EndOutput};

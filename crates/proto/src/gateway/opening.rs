@@ -5,8 +5,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use airwatt_base::Seq;
 use etherparse::{
-    Icmpv4Type, Icmpv6Type, LaxNetSlice, LaxSlicedPacket, PacketBuilder, TransportSlice, icmpv4, icmpv6,
+    Icmpv4Type, Icmpv6Type, LaxNetSlice, LaxSlicedPacket, PacketBuilder, PacketBuilderStep, TcpHeader,
+    TcpSlice, TransportSlice, icmpv4, icmpv6,
 };
 
 use crate::e2tcp::{Addresses, Endpoint};
@@ -32,22 +34,10 @@ impl Opening {
     /// only SYN is set.
     pub fn parse(packet: &[u8]) -> Option<Self> {
         let sliced = LaxSlicedPacket::from_ip(packet).ok()?;
-        let (sender, receiver): (IpAddr, IpAddr) = match &sliced.net {
-            Some(LaxNetSlice::Ipv4(ip)) => {
-                (ip.header().source_addr().into(), ip.header().destination_addr().into())
-            }
-            Some(LaxNetSlice::Ipv6(ip)) => {
-                (ip.header().source_addr().into(), ip.header().destination_addr().into())
-            }
-            _ => return None,
-        };
-        let Some(TransportSlice::Tcp(tcp)) = &sliced.transport else { return None };
+        let (addresses, tcp) = segment(&sliced)?;
         if !tcp.syn() || tcp.ack() || tcp.rst() || tcp.fin() {
             return None;
         }
-        let end = |ip, port| Endpoint { ip, port };
-        let addresses =
-            Addresses::new(end(sender, tcp.source_port()), end(receiver, tcp.destination_port()))?;
         let (sequence, length) = (tcp.sequence_number(), 1 + tcp.payload().len() as u32);
         Some(Self { packet: packet.to_vec(), addresses, sequence, length })
     }
@@ -64,16 +54,29 @@ impl Opening {
 
     /// The packet that resets the connection: what a closed port answers (RFC 9293, section 3.10.7.1).
     pub fn reset(&self) -> Vec<u8> {
+        self.answer(|tcp| tcp.rst().ack(self.sequence.wrapping_add(self.length)))
+    }
+
+    /// A challenge (RFC 5961, section 4.2): the acknowledgement that a connection with these addresses sends when a SYN arrives. A
+    /// host that is opening a new one answers it with a reset that has this sequence number (RFC 9293, section 3.10.7.3).
+    pub fn challenge(&self, number: Seq) -> Vec<u8> {
+        self.answer(|tcp| tcp.ack(number.value()))
+    }
+
+    /// A segment without data in the other direction.
+    fn answer(
+        &self,
+        flags: impl FnOnce(PacketBuilderStep<TcpHeader>) -> PacketBuilderStep<TcpHeader>,
+    ) -> Vec<u8> {
         let (to, from) = (self.addresses.sender(), self.addresses.receiver());
         let builder = match (from.ip, to.ip) {
             (IpAddr::V4(from), IpAddr::V4(to)) => PacketBuilder::ipv4(from.octets(), to.octets(), TTL),
             (IpAddr::V6(from), IpAddr::V6(to)) => PacketBuilder::ipv6(from.octets(), to.octets(), TTL),
             _ => unreachable!("both addresses are of one version"),
         };
-        let builder =
-            builder.tcp(from.port, to.port, 0, 0).rst().ack(self.sequence.wrapping_add(self.length));
         let mut bytes = Vec::new();
-        builder.write(&mut bytes, &[]).expect("a segment without data fits");
+        let segment = flags(builder.tcp(from.port, to.port, 0, 0));
+        segment.write(&mut bytes, &[]).expect("a segment without data fits");
         bytes
     }
 
@@ -95,6 +98,30 @@ impl Opening {
         }
         bytes
     }
+}
+
+/// Reads an IP packet that resets a TCP connection: its addresses, and its sequence number. Returns `None` for all others.
+pub fn parse_reset(packet: &[u8]) -> Option<(Addresses, Seq)> {
+    let sliced = LaxSlicedPacket::from_ip(packet).ok()?;
+    let (addresses, tcp) = segment(&sliced)?;
+    tcp.rst().then(|| (addresses, Seq::new(tcp.sequence_number())))
+}
+
+/// The addresses and the TCP header of a packet.
+fn segment<'a>(sliced: &'a LaxSlicedPacket<'a>) -> Option<(Addresses, &'a TcpSlice<'a>)> {
+    let (sender, receiver): (IpAddr, IpAddr) = match &sliced.net {
+        Some(LaxNetSlice::Ipv4(ip)) => {
+            (ip.header().source_addr().into(), ip.header().destination_addr().into())
+        }
+        Some(LaxNetSlice::Ipv6(ip)) => {
+            (ip.header().source_addr().into(), ip.header().destination_addr().into())
+        }
+        _ => return None,
+    };
+    let Some(TransportSlice::Tcp(tcp)) = &sliced.transport else { return None };
+    let end = |ip, port| Endpoint { ip, port };
+    let addresses = Addresses::new(end(sender, tcp.source_port()), end(receiver, tcp.destination_port()))?;
+    Some((addresses, tcp))
 }
 
 fn write_v4(from: Ipv4Addr, to: Ipv4Addr, kind: Icmpv4Type, quoted: &[u8], out: &mut Vec<u8>) {

@@ -56,6 +56,19 @@ impl Pieces {
     }
 }
 
+/// Most bytes that the host reads at once.
+const READ_MAX: u64 = 65_536;
+
+/// Bytes that the host may read from a socket, if `held` of at most `half` bytes wait at the other leg; 0 if there is no room.
+pub(super) fn room(leg: &SocketLeg, held: u64, half: u64) -> u64 {
+    if leg.peer_closed || leg.readable() > 0 {
+        return 0;
+    }
+    let room = half.saturating_sub(held).min(READ_MAX);
+    // Small pieces of room are left to grow.
+    if room < READ_MAX.min(half / 8) { 0 } else { room }
+}
+
 /// A socket.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SocketLeg {

@@ -24,6 +24,7 @@
 
 mod interface;
 mod messages;
+mod plain;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -37,7 +38,7 @@ use super::Ending;
 use super::message::Message;
 use super::opening::Opening;
 use super::relay::{Relay, Side, Verdict};
-use super::socket_leg::SocketLeg;
+use super::socket_leg::{SocketLeg, room};
 use super::table_leg::TableLeg;
 use super::timer_queue::TimerQueue;
 use crate::e2tcp::{self, Addresses, ConnectionKey, Event, Packet, Table, TableInput, TableOutput};
@@ -46,8 +47,6 @@ use crate::tcp::{ReceiveBytes, SendBytes};
 
 /// Time between two attempts to reach a silent peer; openings in between go as plain TCP at once.
 const RETRY_SILENT: Span = Span::from_secs(5);
-/// Most bytes that the host reads at once.
-const READ_MAX: u64 = 65_536;
 
 /// How a connection of the kernel's side came.
 #[derive(Clone, Debug, PartialEq)]
@@ -171,14 +170,9 @@ impl SplitProxy {
     /// Bytes that the host may read from the connection now; 0 if there is no room.
     pub fn room(&self, id: ConnectionId) -> u64 {
         let Some(entry) = self.entries.get(&id).filter(|entry| !entry.is_half_open()) else { return 0 };
-        if entry.leg.peer_closed || entry.leg.readable() > 0 {
-            return 0;
-        }
         let wireless = entry.key.and_then(|key| self.peers[entry.peer].table.connection(key));
         let held = wireless.map_or(0, e2tcp::Connection::unacknowledged_bytes);
-        // Small pieces of room are left to grow.
-        let room = u64::from(self.config.half()).saturating_sub(held).min(READ_MAX);
-        if room < READ_MAX.min(u64::from(self.config.half()) / 8) { 0 } else { room }
+        room(&entry.leg, held, u64::from(self.config.half()))
     }
 
     // Methods of the host between inputs, as settling permits them.
@@ -573,9 +567,9 @@ impl Machine for SplitProxy {
     fn handle_input(&mut self, input: Self::Input, now: Instant) {
         match input {
             SplitProxyInput::Opening(peer, opening) => self.open_own(peer, opening, now),
-            SplitProxyInput::PlainOpening(peer, opening) => {
-                self.withdraw(peer, opening.addresses(), now);
-                self.outputs.push_back(SplitProxyOutput::Pass(opening));
+            SplitProxyInput::PlainOpening(peer, opening) => self.take_plain_opening(peer, opening, now),
+            SplitProxyInput::PlainReset(peer, addresses, number) => {
+                self.take_plain_reset(peer, addresses, number, now);
             }
             SplitProxyInput::Open(peer, addresses, shares) => {
                 self.open_for_application(peer, addresses, shares, now);

@@ -15,7 +15,7 @@ pub(super) fn hash(parts: &[&[u8]]) -> [u8; 32] {
 }
 
 /// 32 bytes that only who knows the key can compute.
-pub(super) fn keyed(key: &[u8; 32], parts: &[&[u8]]) -> [u8; 32] {
+pub(crate) fn keyed(key: &[u8; 32], parts: &[&[u8]]) -> [u8; 32] {
     let mut state = Blake2sMac::<U32>::new(key.into());
     parts.iter().for_each(|part| state.update(part));
     state.finalize_fixed().into()

@@ -25,7 +25,7 @@
 
 mod guard;
 mod key;
-mod mac;
+pub(crate) mod mac;
 mod noise;
 mod peer;
 mod random;

@@ -37,12 +37,16 @@ fn the_examples_are_configurations() {
     let whole = commented(&example(example::MOBILE)).replace("cyw43439", "ar5004");
     assert_eq!(parse(&whole).unwrap().gateway, Gateway::default());
     parse(&commented(&example(example::BASE))).unwrap();
+    let alone = parse(&commented(example::BASE_ONLY)).unwrap();
+    assert_eq!((alone.is_base(), alone.is_alone(), alone.versions()), (true, true, vec![false]));
 }
 
 #[test]
 fn what_is_wrong_is_one_line_with_its_key() {
     let base = example(example::BASE);
     let mobile = example(example::MOBILE);
+    let alone = example::BASE_ONLY.to_owned();
+    let key = format!("private_key = \"{KEY}\"\ninterface =");
     let cases = [
         (&base, "mode = \"base\"", "", "mode: expected \"base\" or \"mobile\", got none"),
         (&base, "mode = \"base\"", "mode = \"both\"", "mode: unknown variant `both`"),
@@ -63,6 +67,10 @@ fn what_is_wrong_is_one_line_with_its_key() {
         (&mobile, "mode = \"mobile\"", "mode = \"mobile\"\nplain = true", "plain: expected no keys"),
         (&mobile, "mode = \"mobile\"", "mode = \"mobile\"\nradio = \"x\"", "radio: "),
         (&mobile, "mode = \"mobile\"", "mode = \"mobile\"\nfwmark = 0", "fwmark: expected 1 to"),
+        (&alone, "addresses = [\"192.168.1.0/24\"]", "", "addresses: expected the addresses of mobiles"),
+        (&alone, "interface =", "listen = \"0.0.0.0:1\"\ninterface =", "listen: expected none with mode"),
+        (&alone, "interface =", "plain = true\ninterface =", "plain: expected none with mode"),
+        (&alone, "interface =", &key, "private_key: expected none with mode"),
     ];
     for (text, from, to, expected) in cases {
         assert!(text.contains(from), "{from}");
@@ -97,6 +105,11 @@ fn a_peer_speaks_for_its_addresses_only() {
     assert_eq!(base.peer_of(from([192, 168, 1, 24]).swapped()), None);
     let mobile = parse(&example(example::MOBILE)).unwrap();
     assert!(mobile.permits(0, from([192, 168, 1, 23]).swapped()));
+    let alone = parse(example::BASE_ONLY).unwrap();
+    for addresses in [from([192, 168, 1, 23]), from([192, 168, 1, 23]).swapped()] {
+        assert_eq!((alone.peer_of(addresses), alone.mobile_of(addresses)), (Some(0), None));
+    }
+    assert_eq!(alone.peer_of(from([192, 168, 2, 23])), None);
     assert!(
         !mobile.permits(0, from([127, 0, 0, 1]).swapped()),
         "this host's other addresses are not reached"

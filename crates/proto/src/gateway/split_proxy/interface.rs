@@ -1,7 +1,7 @@
 //! What a [`super::SplitProxy`] is given and what it gives: settings, inputs, outputs, timers, counters, and the rows of its
 //! status.
 
-use airwatt_base::{Instant, Span};
+use airwatt_base::{Instant, Seq, Span};
 
 use super::super::opening::Opening;
 use super::super::{BaseStationConfig, Ending};
@@ -29,6 +29,8 @@ pub struct SplitProxyConfig {
     pub shows_presence: bool,
     /// The number of this start.
     pub epoch: u64,
+    /// Drawn at the start and known to this end alone: challenges are computed by it.
+    pub secret: [u8; 32],
 }
 
 impl Default for SplitProxyConfig {
@@ -43,6 +45,7 @@ impl Default for SplitProxyConfig {
             admission: Span::from_secs(10),
             shows_presence: false,
             epoch: 0,
+            secret: [0; 32],
         }
     }
 }
@@ -92,6 +95,8 @@ pub enum SplitProxyInput {
     Opening(usize, Opening),
     /// A SYN on its way from this peer's side as plain TCP, with the addresses of a connection that this end knows or knew.
     PlainOpening(usize, Opening),
+    /// A reset on its way from this peer's side as plain TCP, with such addresses, and its sequence number.
+    PlainReset(usize, Addresses, Seq),
     /// An application opens a connection through this peer by itself, for which it needs no SYN.
     Open(usize, Addresses, Shares),
     /// The connection that was admitted is established.
@@ -129,6 +134,10 @@ pub enum SplitProxyOutput {
     Opened(ConnectionId, Addresses),
     /// The SYN goes on as plain TCP.
     Pass(Opening),
+    /// The SYN is answered by a challenge with this number: there is a connection with its addresses.
+    Challenge(Seq, Opening),
+    /// The SYN goes to the kernel's connection with its addresses, which challenges it.
+    Present(Opening),
     /// The SYN is answered by a reset.
     Refuse(Opening),
     /// The SYN is answered by an ICMP message.
@@ -164,6 +173,8 @@ pub struct ProxyCounters {
     pub undelivered: u64,
     /// Bytes that were given up, and replaced by zeros.
     pub given_up: u64,
+    /// Connections that a host had lost and opened anew as plain TCP.
+    pub replaced: u64,
     /// Times that a peer had forgotten its connections.
     pub restarts: u64,
 }

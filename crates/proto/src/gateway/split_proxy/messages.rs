@@ -32,17 +32,6 @@ impl SplitProxy {
         }
     }
 
-    /// The peer's opening with these addresses went as plain TCP. A connection that stands was not, whatever a SYN says that
-    /// anybody can send.
-    pub(super) fn withdraw(&mut self, peer: usize, addresses: Addresses, now: Instant) {
-        let Some(id) = self.by_addresses.get(&(peer, addresses)).copied() else { return };
-        let is_opening =
-            |entry: &Entry| matches!(entry.origin, Origin::Peer(_)) && !entry.stands[Side::Wireless as usize];
-        if self.entries.get(&id).is_some_and(is_opening) {
-            self.abort(id, |_| Ending::Unanswered, now);
-        }
-    }
-
     /// The opening of this side with these addresses that waits for the peer.
     fn own_opening(&self, peer: usize, addresses: Addresses) -> Option<ConnectionId> {
         let id = *self.by_addresses.get(&(peer, addresses))?;

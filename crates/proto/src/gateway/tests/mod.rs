@@ -5,4 +5,5 @@ mod rig;
 mod session;
 mod snoop;
 mod split_proxy;
+mod tcp_proxy;
 mod translated;

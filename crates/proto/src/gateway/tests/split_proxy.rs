@@ -4,17 +4,17 @@ use etherparse::PacketBuilder;
 
 use super::super::{
     ConnectFailure, ConnectionId, Message, Opening, Shares, SplitProxy, SplitProxyConfig,
-    SplitProxyInput as In, SplitProxyOutput as Out,
+    SplitProxyInput as In, SplitProxyOutput as Out, parse_reset,
 };
 use crate::e2tcp::{Addresses, E2tcpConfig, Endpoint};
-use airwatt_base::{Instant, Machine as _, Span, Stream};
+use airwatt_base::{Instant, Machine as _, Seq, Span, Stream};
 
 const DELAY: Span = Span::from_millis(5);
 /// The mobile's end, and the base station's.
 const M: usize = 0;
 const B: usize = 1;
 
-fn opening(port: u16) -> Opening {
+pub(super) fn opening(port: u16) -> Opening {
     let mut bytes = Vec::new();
     let builder = PacketBuilder::ipv4([10, 0, 0, 2], [192, 0, 2, 1], 64).tcp(port, 80, 7, 64_000).syn();
     builder.write(&mut bytes, &[]).unwrap();
@@ -157,7 +157,7 @@ impl Rig {
     }
 }
 
-fn pattern(bytes: usize) -> Vec<u8> {
+pub(super) fn pattern(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|at| (at * 7 + at / 251) as u8).collect()
 }
 
@@ -279,7 +279,39 @@ fn a_withdrawn_opening_ends_at_the_base_station_and_one_that_stands_does_not() {
     rig.input(B, In::PlainOpening(0, opening(1)));
     rig.input(B, In::Message(0, message));
     assert_eq!(rig.ends[B].connections(), (1, 0), "anybody can send a SYN");
-    assert_eq!(rig.log, ["Pass"]);
+    assert_eq!(rig.log, ["Challenge"]);
+}
+
+/// The mobile's daemon was killed, and a program reuses addresses and ports that the base station still relays.
+#[test]
+fn a_plain_opening_with_the_addresses_of_a_connection_ends_it_if_its_host_has_forgotten_it() {
+    let mut rig = Rig::new();
+    let id = rig.open(1);
+    let addresses = opening(1).addresses();
+    rig.ends[B].handle_input(In::PlainOpening(0, opening(1)), rig.now);
+    let Some(Out::Challenge(number, challenged)) = rig.ends[B].poll_output() else { panic!("no challenge") };
+    assert_eq!(rig.ends[B].poll_output(), None, "the server is not to see this SYN beside its connection");
+    // What a kernel that is opening a connection answers.
+    let mut reset = Vec::new();
+    let builder = PacketBuilder::ipv4([10, 0, 0, 2], [192, 0, 2, 1], 64);
+    builder.tcp(1, 80, number.value(), 0).rst().write(&mut reset, &[]).unwrap();
+    assert_eq!(parse_reset(&reset), Some((addresses, number)));
+    assert_eq!(parse_reset(&challenged.challenge(number)), None);
+    for wrong in [number + 1, number - 1, Seq::new(0)] {
+        rig.input(B, In::PlainReset(0, addresses, wrong));
+    }
+    assert_eq!(rig.ends[B].connections(), (1, 0));
+    rig.input(B, In::PlainReset(0, addresses, number));
+    assert_eq!((rig.ends[B].connections(), rig.ends[B].counters().replaced), ((0, 0), 1));
+    assert_eq!(rig.log, ["Reset"], "the server learns that its connection has ended");
+    rig.input(B, In::PlainOpening(0, opening(1)));
+    assert_eq!(rig.log, ["Reset", "Pass"]);
+    // Another connection has another number.
+    rig.run(Span::from_millis(50));
+    assert!(rig.ends[M].rows().all(|row| row.id != id), "the other end was told");
+    rig.open(1);
+    rig.ends[B].handle_input(In::PlainOpening(0, opening(1)), rig.now);
+    assert!(matches!(rig.ends[B].poll_output(), Some(Out::Challenge(other, _)) if other != number));
 }
 
 #[test]

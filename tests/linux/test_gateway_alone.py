@@ -1,0 +1,103 @@
+"""`airwattd gateway` at a base station whose mobile has no daemon: its TCP ends there, and nothing else can be told."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+from lab import DAEMON, call, missing
+
+from gateway_lab import HERE, MOBILE, SERVER, SERVER_V6, Lab, await_true
+
+REASON = missing()
+pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
+
+
+@pytest.fixture
+def lab(tmp_path):
+    with Lab(tmp_path) as lab:
+        lab.write_alone()
+        yield lab
+
+
+def test_connections_of_an_unchanged_mobile_are_split(lab):
+    lab.up("base")
+    lab.serve()
+    words = (sys.executable, HERE / "lan_capture.py", "wired", "30")
+    capture = lab.start("server", *words, stdout=subprocess.PIPE, text=True)
+    assert capture.stdout.readline() == "ready\n"
+    assert lab.echo(300_000) == "{'same': 1}\n"
+    assert {frozenset(line.split()[1:]) for line in capture.communicate(timeout=10)[0].splitlines()} == {
+        frozenset({MOBILE, SERVER})
+    }
+    assert lab.echo(10, port=5001) == "{'ConnectionRefusedError': 1}\n"
+    lab.serve(address=SERVER_V6)
+    assert lab.echo(2_000, 40, 10, address=SERVER_V6) == "{'same': 40}\n"
+    lab.serve(host="mobile", address=MOBILE)
+    assert lab.echo(50_000, host="server", address=MOBILE) == "{'same': 1}\n"
+    status = lab.status("base")
+    assert (status["connections_relayed"], status["connections_begun"], status["mode"]) == (42, 43, "base-only")
+    assert status["undelivered_bytes"] == 0
+    assert lab.end("base", signal.SIGTERM) == 0
+    assert lab.left_over("base") == []
+    assert lab.echo(1_000) == "{'same': 1}\n", "without a gateway"
+
+
+def test_status_lists_both_legs_and_a_killed_daemon_leaves_plain_tcp(lab):
+    lab.up("base")
+    lab.serve()
+    code = f"""
+import socket, sys
+here = socket.create_connection(("{SERVER}", 5000))
+here.sendall(b"x" * 5000)
+got = 0
+while got < 5000: got += len(here.recv(9000))
+print("open", flush=True)
+sys.stdin.readline()
+"""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    program = lab.start("mobile", sys.executable, "-c", code, **pipes)
+    assert program.stdout.readline() == "open\n"
+    (row,) = lab.status("base")["connections"]
+    assert (row["bytes_from_host"], row["bytes_to_host"], row["stands"]) == (5_000, 5_000, True)
+    assert (row["wired_retransmissions"], row["hop_retransmissions"]) == (0, 0)
+    text = call(DAEMON, "gateway", "status", lab.interfaces["base"]).stdout
+    assert "mobile: 0 segments sent again" in text
+    assert max(map(len, text.splitlines())) <= 80
+    lab.end("base", signal.SIGKILL)
+    await_true(lambda: lab.left_over("base") == [])
+    assert lab.echo(1_000) == "{'same': 1}\n", "as plain TCP"
+
+
+def test_a_mobile_that_has_restarted_reuses_its_addresses_and_ports(lab):
+    """Its SYN has the addresses of a connection that the base station still has, and that it knows nothing of."""
+    lab.up("base")
+    lab.serve()
+    code = f"""
+import socket
+def connect():
+    here = socket.socket(); here.settimeout(8)
+    here.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    here.bind(("{MOBILE}", 40000)); here.connect(("{SERVER}", 5000))
+    here.sendall(b"ab"); assert here.recv(2) == b"ab"
+    return here
+here = connect()
+# TCP_REPAIR: the connection is gone when the socket is closed, and nothing is sent.
+here.setsockopt(socket.IPPROTO_TCP, 19, 1)
+here.close()
+connect()
+print("same")
+"""
+    assert lab.run("mobile", sys.executable, "-c", code).stdout == "same\n"
+
+
+def test_wrong_configurations_are_one_line(tmp_path):
+    file = tmp_path / "gateway.toml"
+    example = call(DAEMON, "gateway", "example", "base-only").stdout
+    file.write_text(example)
+    assert call(DAEMON, "gateway", "up", file, "--check").stdout == ""
+    assert "ip saddr 192.168.1.0/24" in call(DAEMON, "gateway", "up", file, "--dry-run").stdout
+    file.write_text(example.replace('["192.168.1.0/24"]', "[]"))
+    done = call(DAEMON, "gateway", "up", file, "--check", check=False)
+    assert done.returncode == 2
+    assert done.stderr.endswith("addresses: expected the addresses of mobiles, got none\n")
