@@ -1,6 +1,7 @@
 //! The client beside a socket that plays the gateway.
 
 use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
@@ -21,6 +22,7 @@ fn gateway(name: &str, reply: Vec<u8>) -> (PathBuf, JoinHandle<(String, UnixStre
             request.push(char::from(byte[0]));
         }
         stream.write_all(&reply).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
         (request, stream)
     });
     (path, serving)
@@ -44,7 +46,6 @@ fn data_gaps_and_late_bytes_are_read_and_what_is_written_arrives() {
     let mut sent = Vec::new();
     there.read_to_end(&mut sent).unwrap();
     assert_eq!(sent, b"hello");
-    drop(there);
     let mut read = Vec::new();
     while let Some(piece) = stream.read_piece().unwrap() {
         read.push((piece.kind, piece.position, piece.length, piece.data));

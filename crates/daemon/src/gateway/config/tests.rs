@@ -48,7 +48,7 @@ fn what_is_wrong_is_one_line_with_its_key() {
     let alone = example::BASE_ONLY.to_owned();
     let key = format!("private_key = \"{KEY}\"\ninterface =");
     let cases = [
-        (&base, "mode = \"base\"", "", "mode: expected \"base\" or \"mobile\", got none"),
+        (&base, "mode = \"base\"", "", "mode: expected \"base\", \"mobile\" or \"base-only\", got none"),
         (&base, "mode = \"base\"", "mode = \"both\"", "mode: unknown variant `both`"),
         (&base, "listen = \"0.0.0.0:4747\"", "", "listen: expected the address and port"),
         (&base, "allowed_ips = [\"192.168.1.23/32\"]", "", "peer.0.allowed_ips: expected the mobile's"),
