@@ -105,6 +105,8 @@ pub struct Table<S: SendBuffer = Lengths, R: ReceiveBuffer = Lengths> {
     next_key: u64,
     outputs: VecDeque<TableOutput>,
     dropped: u64,
+    /// Whether a connection has closed since closed ones were removed.
+    has_closed: bool,
 }
 
 impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
@@ -121,6 +123,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
             next_key: 0,
             outputs: VecDeque::new(),
             dropped: 0,
+            has_closed: false,
         }
     }
 
@@ -190,6 +193,9 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
 
     /// Removes the connections that have closed.
     fn remove_closed(&mut self) {
+        if !std::mem::take(&mut self.has_closed) {
+            return;
+        }
         let identifiers = &mut self.identifiers;
         self.slots.retain(|_, slot| {
             let closed = slot.connection.state() == State::Closed;
@@ -259,6 +265,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
     /// Moves the outputs of a connection to those of the table.
     fn collect(&mut self, key: ConnectionKey) {
         let Some(slot) = self.slots.get_mut(&key) else { return };
+        self.has_closed |= slot.connection.state() == State::Closed;
         while let Some(output) = slot.connection.poll_output() {
             self.outputs.push_back(match output {
                 Output::Transmit(packet) => {

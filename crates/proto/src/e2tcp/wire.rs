@@ -406,16 +406,17 @@ fn push_ip(ip: IpAddr, out: &mut Vec<u8>) {
 /// pseudo-header, because it would contain the addresses that this header leaves out.
 fn checksum(packet: &[u8], field: usize) -> u16 {
     let mut sum: u64 = 0;
-    let (words, last) = packet.as_chunks::<2>();
+    // A word of 32 bits counts as the sum of its halves, since 2^16 is 1 modulo 2^16 - 1.
+    let (words, rest) = packet.as_chunks::<4>();
     for word in words {
-        sum += u64::from(u16::from_be_bytes(*word));
+        sum += u64::from(u32::from_be_bytes(*word));
     }
-    if let [byte] = last {
-        sum += u64::from(*byte) << 8;
-    }
-    // Subtracts the bytes of the field itself; they lie across two words if the header before them has an odd length.
+    let mut last = [0; 4];
+    last[..rest.len()].copy_from_slice(rest);
+    sum += u64::from(u32::from_be_bytes(last));
+    // Subtracts the bytes of the field itself, which may lie across two words.
     for (at, byte) in packet.iter().enumerate().skip(field).take(2) {
-        sum -= u64::from(*byte) << (8 * (1 - at % 2));
+        sum -= u64::from(*byte) << (8 * (3 - at % 4));
     }
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);

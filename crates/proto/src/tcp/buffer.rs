@@ -157,13 +157,20 @@ impl ReceiveBuffer for ReceiveBytes {
 
     fn store(&mut self, at: u64, payload: &Vec<u8>, from: usize, len: usize) {
         let start = self.in_order + at as usize;
+        let piece = &payload[from..from + len];
+        // What follows everything that is there, as most data do, is not written twice.
+        if start >= self.bytes.len() {
+            self.bytes.resize(start, 0);
+            return self.bytes.extend(piece);
+        }
         if self.bytes.len() < start + len {
             self.bytes.resize(start + len, 0);
         }
-        let places = self.bytes.range_mut(start..start + len);
-        for (place, byte) in places.zip(&payload[from..from + len]) {
-            *place = *byte;
-        }
+        let (front, back) = self.bytes.as_mut_slices();
+        let split = front.len();
+        let (first, second) = piece.split_at(split.saturating_sub(start).min(len));
+        front[start.min(split)..][..first.len()].copy_from_slice(first);
+        back[start.saturating_sub(split)..][..second.len()].copy_from_slice(second);
     }
 
     fn store_late(&mut self, position: u64, behind: u64, payload: &Vec<u8>, from: usize, len: usize) {
