@@ -44,6 +44,10 @@ class Lab:
         for name in self.names.values():
             call("ip", "netns", "add", name)
             call("ip", "-n", name, "link", "set", "lo", "up")
+        # A router asks for its neighbours from its link-local address, which it may not use before duplicate address
+        # detection has ended, some seconds after the link is up. Until then they are unreachable.
+        for host in self.names:
+            self.run(host, "sysctl", "-qw", "net.ipv6.conf.default.accept_dad=0", "net.ipv6.conf.all.accept_dad=0")
         server, base, mobile = self.names.values()
         call("ip", "-n", server, "link", "add", "wired", "type", "veth", "peer", "name", "wired", "netns", base)
         call("ip", "-n", base, "link", "add", "air", "type", "veth", "peer", "name", "air", "netns", mobile)
