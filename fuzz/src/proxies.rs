@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use airwatt_base::{Instant, Machine as _, Span};
+use airwatt_base::{Instant, Machine as _, Seq, Span};
 use airwatt_proto::e2tcp::{Addresses, Endpoint};
 use airwatt_proto::gateway::{
     ConnectFailure, ConnectionId, Opening, ProxyCounters, Shares, SplitProxy, SplitProxyConfig,
@@ -135,7 +135,18 @@ pub(crate) fn run(bytes: &[u8]) -> [ProxyCounters; 2] {
                 pair.input(end, In::Failed(id, failure));
             }
             10 => pair.input(end, In::Message(0, bytes[at * 8 + 1..].to_vec())),
-            _ => pair.input(end, if size == 255 { In::Drain } else { In::Greet(0) }),
+            _ => {
+                let number = Seq::new(u32::from_be_bytes([which, size, changed, which]));
+                pair.input(
+                    end,
+                    match size {
+                        255 => In::Drain,
+                        230..=254 => In::PlainReset(0, addresses(bits >> 1), number),
+                        200..=229 => In::PlainOpening(0, opening(bits >> 1)),
+                        _ => In::Greet(0),
+                    },
+                );
+            }
         }
     }
     for end in 0..2 {

@@ -62,7 +62,7 @@ sys.stdin.readline()
     assert (row["bytes_from_host"], row["bytes_to_host"], row["stands"]) == (5_000, 5_000, True)
     assert (row["wired_retransmissions"], row["hop_retransmissions"]) == (0, 0)
     text = call(DAEMON, "gateway", "status", lab.interfaces["base"]).stdout
-    assert "mobile: 0 segments sent again" in text
+    assert "segments sent again: 0 to the mobile, 0 on the wired leg" in text
     assert max(map(len, text.splitlines())) <= 80
     lab.end("base", signal.SIGKILL)
     await_true(lambda: lab.left_over("base") == [])

@@ -83,7 +83,8 @@ struct Row {
     packets_sent: u64,
     packets_received: u64,
     packets_resent: u64,
-    /// Bytes of E2TCP sent beyond the payload that was sent once, in per cent of it.
+    /// Bytes of E2TCP sent beyond the payload that was sent once, in per cent of the payload in both directions: acknowledgements
+    /// are what a receiver sends.
     overhead_percent: Option<f64>,
     rtt_s_mean: Option<f64>,
     bytes_skipped: u64,
@@ -168,7 +169,8 @@ fn of_row(
 ) -> Row {
     let wireless = row.wireless.unwrap_or_default();
     let useful = wireless.payload_sent - wireless.payload_resent;
-    let percent = |extra: u64| 100.0 * extra as f64 / useful as f64;
+    let carried = useful + wireless.bytes_delivered;
+    let percent = |extra: u64| 100.0 * extra as f64 / carried as f64;
     let around = OUTER_HEADERS + if host.config.plain { 0 } else { OVERHEAD_BYTES as u64 };
     // What was received is known without its headers: those of data packets are 8 bytes and more.
     let sent = wireless.bytes_sent + wireless.packets_sent * around;
@@ -192,7 +194,7 @@ fn of_row(
         packets_sent: wireless.packets_sent,
         packets_received: wireless.packets_received,
         packets_resent: wireless.packets_resent,
-        overhead_percent: (useful > 0).then(|| percent(wireless.bytes_sent - useful)),
+        overhead_percent: (carried > 0).then(|| percent(wireless.bytes_sent - useful)),
         rtt_s_mean: wireless.rtt_mean().map(|rtt| rtt.as_secs_f64()),
         bytes_skipped: wireless.bytes_skipped,
         wired_retransmissions: wired,
@@ -277,17 +279,19 @@ fn text_of(document: &serde_json::Value) -> String {
         let of = |key: &str| word(&row[key]);
         let state = if row["stands"] == true { "" } else { " (half open)" };
         lines.push(format!("\n{} -> {}{state}", of("from"), of("to")));
+        if document["mode"] == Mode::BaseOnly.name() {
+            let [there, back] = [of("bytes_from_host"), of("bytes_to_host")];
+            lines.push(format!("  bytes: {there} from the first, {back} to it, {} held", of("held_bytes")));
+            let [hop, wired] = [of("hop_retransmissions"), of("wired_retransmissions")];
+            lines.push(format!("  segments sent again: {hop} to the mobile, {wired} on the wired leg"));
+            continue;
+        }
         lines.push(format!(
             "  host: {} bytes from it, {} to it, {} sent again",
             of("bytes_from_host"),
             of("bytes_to_host"),
             of("wired_retransmissions")
         ));
-        if document["mode"] == Mode::BaseOnly.name() {
-            let hop = of("hop_retransmissions");
-            lines.push(format!("  mobile: {hop} segments sent again, held {} bytes", of("held_bytes")));
-            continue;
-        }
         let number = |key: &str, digits: usize| {
             row[key].as_f64().map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
         };
