@@ -1,7 +1,8 @@
 """Throughput, processor time a byte and delay of `airwattd gateway` beside a splice proxy and HAProxy, over veth.
 
 Needs root, and HAProxy if it is to be compared. Each way is taken in turn, several times; medians are printed. The
-gateway's processor time is that of both ends together, with encryption, at 46 packets in flight.
+gateway is measured with encryption at 46 packets in flight, where the processor time of the base station's end and of
+the mobile's end stand beside each other, and as a base station alone.
 """
 
 import os
@@ -60,13 +61,10 @@ print(took, statistics.median(delays))
 """
 
 
-def processor_s(*processes: subprocess.Popen) -> float:
-    """Processor time that these processes have taken, with their threads."""
-    ticks = 0
-    for process in processes:
-        fields = Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
+def processor_s(process: subprocess.Popen) -> float:
+    """Processor time that a process has taken, with its threads."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def started(lab: Lab, host: str, *command: object) -> subprocess.Popen:
@@ -91,7 +89,7 @@ def main() -> int:
             config.write_text(f"{limits}listen here\n bind {BASE['air']}:6001\n server there {SERVER}:5000\n")
             ways["HAProxy"] = (BASE["air"], 6001, [lab.start("base", "haproxy", "-db", "-f", config)])
             time.sleep(1)
-        found: dict[str, list[tuple[float, float, float]]] = {}
+        found: dict[str, list[tuple[float, list[float], float]]] = {}
         for _ in range(ROUNDS):
             for name, (address, port, processes) in ways.items():
                 found.setdefault(name, []).append(measured(lab, address, port, processes))
@@ -100,19 +98,28 @@ def main() -> int:
             found.setdefault("gateway", []).append(measured(lab, SERVER, 5000, ends))
             for end in ("mobile", "base"):
                 lab.end(end, 15)
-    print(f"{'':14}{'MB/s':>8}{'ns/byte':>9}{'round trip in us':>18}")
+            both = lab.file("base").read_text()
+            lab.write_alone()
+            lab.up("base")
+            found.setdefault("base only", []).append(measured(lab, SERVER, 5000, [lab.running["base"]]))
+            lab.end("base", 15)
+            lab.file("base").write_text(both)
+    print(f"{'':14}{'MB/s':>8}{'ns/byte':>14}{'round trip in us':>18}")
     for name, rows in found.items():
-        rate, cost, delay = (statistics.median(column) for column in zip(*rows, strict=True))
-        print(f"{name:14}{rate:8.0f}{cost:9.2f}{delay:18.0f}")
+        rate, delay = (statistics.median(row[at] for row in rows) for at in (0, 2))
+        costs = zip(*(row[1] for row in rows), strict=True)
+        cost = " + ".join(f"{statistics.median(column):.2f}" for column in costs)
+        print(f"{name:14}{rate:8.0f}{cost or '-':>14}{delay:18.0f}")
     return 0
 
 
-def measured(lab: Lab, address: str, port: int, processes: list[subprocess.Popen]) -> tuple[float, float, float]:
-    """MB/s, nanoseconds of processor time a byte, and the median round trip in microseconds."""
-    before = processor_s(*processes)
+def measured(lab: Lab, address: str, port: int, processes: list[subprocess.Popen]) -> tuple[float, list[float], float]:
+    """MB/s, nanoseconds of each process a byte, and the median round trip in microseconds."""
+    before = [processor_s(process) for process in processes]
     took, delay = map(float, lab.run("mobile", sys.executable, "-c", PUSH, address, port, timeout=120).stdout.split())
     count = MEGABYTES * (1 << 20)
-    return count / took / 1e6, (processor_s(*processes) - before) * 1e9 / count, delay * 1e6
+    spent = [processor_s(process) - start for process, start in zip(processes, before, strict=True)]
+    return count / took / 1e6, [seconds * 1e9 / count for seconds in spent], delay * 1e6
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """`lossy_relay.py LISTEN_ADDRESS PORT TARGET_ADDRESS PORT GOOD BAD LOSS_GOOD LOSS_BAD SEED` forwards datagrams between
 one client and a target, and loses some: LOSS_GOOD of a hundred in good states of GOOD ms, LOSS_BAD in
-bad states of BAD ms. After SIGUSR1 everything from the target is lost."""
+bad states of BAD ms. After SIGUSR1 everything from the target is lost. SIGUSR2 prints how many were lost so far."""
 
 import random
 import selectors
@@ -29,11 +29,16 @@ def be_deaf(*_: object) -> None:
 
 
 signal.signal(signal.SIGUSR1, be_deaf)
+lost = 0
+signal.signal(signal.SIGUSR2, lambda *_: print(lost, flush=True))
 
 
 def is_lost() -> bool:
+    global lost
     bad = time.monotonic() % period_s >= good_s
-    return draw.random() * 100 < float(loss_bad if bad else loss_good)
+    is_lost = draw.random() * 100 < float(loss_bad if bad else loss_good)
+    lost += is_lost
+    return is_lost
 
 
 with selectors.DefaultSelector() as selector:
