@@ -4,6 +4,9 @@
 //! currents of equal bins, and the offset is the one at which they correlate best: first over coarse bins, then
 //! over finer ones around it. Then the charge of each bin is divided among the radio's states as the prediction divides it.
 //!
+//! A radio that only receives beacons has the same current in each beacon interval, so that many offsets correlate. If another
+//! one is as likely as the best, the report has it.
+//!
 //! Left out: meters whose clock runs faster or slower than that of the capture, and a prediction that is refined by the
 //! measurement.
 
@@ -26,6 +29,10 @@ const COARSE_BINS: usize = 8_000;
 const REPORT_BIN: Span = Span::from_millis(10);
 /// The finest bins: those of the trace.
 const FINE_BIN: Span = Span::from_millis(1);
+/// An offset that is further from the one that is found is another one.
+const ANOTHER: Span = Span::from_millis(50);
+/// Another offset that correlates less by no more than this is as likely.
+const AS_LIKELY: f64 = 0.05;
 /// Share of the shorter series that must overlap.
 const LEAST_OVERLAP: f64 = 0.5;
 
@@ -44,6 +51,11 @@ pub struct CurrentReport {
     pub offset_given: bool,
     /// Correlation of both currents over bins of 10 ms.
     pub correlation: f64,
+    /// Another offset that is as likely, since the current repeats itself: beacons alone have the same pattern every 102.4 ms. `null`
+    /// if there is none, and if the offset was given.
+    pub other_offset_s: Option<f64>,
+    /// The correlation there.
+    pub other_correlation: Option<f64>,
     /// Time that both cover.
     pub overlap_s: f64,
     /// Measured charge in that time.
@@ -132,14 +144,18 @@ fn correlation(predicted: &[f32], measured: &[f32], offset: i64) -> Option<f64> 
     (spread > 0.0).then(|| (xy - x * y / n) / spread.sqrt())
 }
 
+/// An offset in bins and the correlation there.
+type Fit = (i64, f64);
+
 /// The offset in bins at which the correlation is highest, among those of `range`.
-fn best(predicted: &[f32], measured: &[f32], range: impl Iterator<Item = i64>) -> Option<(i64, f64)> {
+fn best(predicted: &[f32], measured: &[f32], range: impl Iterator<Item = i64>) -> Option<Fit> {
     let found = range.filter_map(|offset| Some((offset, correlation(predicted, measured, offset)?)));
     found.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// The offset of the trace in fine bins, and the correlation over bins of [`REPORT_BIN`].
-fn align(predicted: &[f32], measured: &[f32]) -> Option<(i64, f64)> {
+/// The offset of the trace in fine bins, and the correlation over bins of [`REPORT_BIN`]; then another offset that is as likely, if
+/// there is one.
+fn align(predicted: &[f32], measured: &[f32]) -> Option<(Fit, Option<Fit>)> {
     let longest = predicted.len().max(measured.len());
     let report = (REPORT_BIN.as_nanos() / FINE_BIN.as_nanos()) as usize;
     let mut count = report;
@@ -147,8 +163,18 @@ fn align(predicted: &[f32], measured: &[f32]) -> Option<(i64, f64)> {
         count *= 2;
     }
     let (p, m) = (coarser(predicted, count), coarser(measured, count));
-    let all = -(m.len() as i64)..p.len() as i64;
-    let (mut offset, _) = best(&p, &m, all)?;
+    let all = || -(m.len() as i64)..p.len() as i64;
+    let (coarse, _) = best(&p, &m, all())?;
+    let found = refined(predicted, measured, coarse, count)?;
+    let apart = ((ANOTHER.as_nanos() / FINE_BIN.as_nanos()) as i64 / count as i64).max(2);
+    let others = all().filter(|offset| (offset - coarse).abs() >= apart);
+    let other = best(&p, &m, others).and_then(|(other, _)| refined(predicted, measured, other, count));
+    Some((found, other.filter(|other| other.1 >= found.1 - AS_LIKELY)))
+}
+
+/// The best offset near `offset`, which is in bins of `count` fine bins: in fine bins, with its correlation.
+fn refined(predicted: &[f32], measured: &[f32], mut offset: i64, count: usize) -> Option<Fit> {
+    let report = (REPORT_BIN.as_nanos() / FINE_BIN.as_nanos()) as usize;
     let mut at = count;
     // Each level halves the bins and looks around the place that the level before it found.
     while at > 1 {
@@ -189,14 +215,14 @@ pub fn compare(
     let predicted = Predicted::of(periods, &currents).current_a;
     let measured = &trace.current_a;
     let bin_s = FINE_BIN.as_secs_f64();
-    let (bins, correlation) = match offset {
+    let ((bins, correlation), other) = match offset {
         Some(seconds) => {
             let bins = (seconds / bin_s).round() as i64;
-            (bins, reported(&predicted, measured, bins).unwrap_or(0.0))
+            ((bins, reported(&predicted, measured, bins).unwrap_or(0.0)), None)
         }
         None => match align(&predicted, measured) {
-            Some((bins, correlation)) if correlation >= LEAST_CORRELATION => (bins, correlation),
-            Some((bins, correlation)) => {
+            Some(aligned) if aligned.0.1 >= LEAST_CORRELATION => aligned,
+            Some(((bins, correlation), _)) => {
                 return Err(format!(
                     "{}: expected a current that correlates with the prediction {prediction} by {LEAST_CORRELATION} or more, got \
                      {correlation:.2} at best, at an offset of {:.3} s; hint: --offset SECONDS if it is known, another \
@@ -219,7 +245,7 @@ pub fn compare(
         periods,
         &currents,
         &predicted,
-        Aligned { bins, correlation, given: offset.is_some() },
+        Aligned { bins, correlation, other, given: offset.is_some() },
     ))
 }
 
@@ -227,6 +253,8 @@ pub fn compare(
 struct Aligned {
     bins: i64,
     correlation: f64,
+    /// Another offset that is as likely, with its correlation.
+    other: Option<Fit>,
     given: bool,
 }
 
@@ -274,6 +302,8 @@ fn explain(
         offset_s: aligned.bins as f64 * bin_s,
         offset_given: aligned.given,
         correlation: aligned.correlation,
+        other_offset_s: aligned.other.map(|(bins, _)| bins as f64 * bin_s),
+        other_correlation: aligned.other.map(|(_, correlation)| correlation),
         overlap_s: totals.values().map(|total| total.0).sum(),
         measured_c,
         predicted_c: totals.values().map(|total| total.1).sum(),

@@ -450,6 +450,11 @@ def _measured_current(document: dict[str, Any]) -> "Iterator[str | Table]":
         f"{quantity(current['overlap_s'], 's')} {quantity(current['measured_c'], 'C')} measured, "
         f"{quantity(current['predicted_c'], 'C')} predicted: {percent(ratio)} of the prediction"
     )
+    if current["other_offset_s"] is not None:
+        yield (
+            f"the offset is not certain: {current['other_offset_s']:.3f} s correlates with "
+            f"{current['other_correlation']:.3f}, since beacons repeat; more traffic in the trace or --offset decides"
+        )
     rows = [
         [
             state["state"],

@@ -222,7 +222,7 @@ class _Jobs:
         if not document.get("policies"):
             raise InputError("expected a capture of one station, got several; hint: --station ADDR")
         if for_models:
-            return {**answers.of_capture(document), "radio": document["radio"]}
+            return {**answers.of_capture(document), "radio": document["radio"], "cell": document["cell"]}
         pack = Pack()
         study = captures.study_of(document, analysis.tables(), pack, self.battery, _POINTS)
         return self._shown(study, pack)

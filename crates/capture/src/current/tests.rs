@@ -80,6 +80,29 @@ fn an_offset_is_found_to_the_millisecond() {
 }
 
 #[test]
+fn a_current_that_repeats_itself_fits_at_several_offsets() {
+    let sure = compare(&measured(0, 0.0, 1.0), "psm", &periods(), &radio(), None).unwrap();
+    assert_eq!((sure.other_offset_s, sure.other_correlation), (None, None));
+    // Beacons alone.
+    let mut at = Instant::ZERO;
+    let mut beacons = Vec::new();
+    for _ in 0..100 {
+        for (state, micros) in [(State::Sleep, 100_000), (State::Receive, 2_400)] {
+            let duration = Span::from_micros(micros);
+            beacons.push(RadioPeriod { start: at, duration, state, is_simulated: true });
+            at += duration;
+        }
+    }
+    let current_a = Predicted::of(&beacons, &currents(&radio()).unwrap()).current_a;
+    let trace = Trace { file: "trace.csv".to_owned(), samples: 1, current_a };
+    let doubtful = compare(&trace, "psm", &beacons, &radio(), None).unwrap();
+    let away_s = (doubtful.other_offset_s.expect("another offset") - doubtful.offset_s).abs();
+    let intervals = away_s / 0.1024;
+    assert!(intervals > 0.5 && (intervals - intervals.round()).abs() < 0.02, "{away_s} s");
+    assert!(doubtful.other_correlation.unwrap() > 0.9);
+}
+
+#[test]
 fn the_charge_is_divided_by_state() {
     let report = compare(&measured(0, 0.0, 1.0), "psm", &periods(), &radio(), Some(0.0)).unwrap();
     assert!((report.measured_c / report.predicted_c - 1.0).abs() < 1e-4);
