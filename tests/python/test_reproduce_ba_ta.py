@@ -125,7 +125,7 @@ def test_every_point_is_a_scenario_that_loads():
 
 
 def test_the_documentation_has_the_configuration():
-    reproductions.check_page("ba-ta", setup.CONFIGURATION)
+    reproductions.check_page("ba-ta", DOCUMENT.configuration)
 
 
 def test_numbers_of_traces():

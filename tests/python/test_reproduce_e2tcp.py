@@ -126,7 +126,7 @@ def test_points_of_the_default_set_up_are_shared():
 
 
 def test_the_documentation_has_the_configuration():
-    reproductions.check_page("e2tcp", setup.CONFIGURATION)
+    reproductions.check_page("e2tcp", DOCUMENT.configuration)
 
 
 def test_averages_are_over_points_of_the_figures():

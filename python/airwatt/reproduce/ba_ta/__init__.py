@@ -1,18 +1,16 @@
 """Document 001: Camps-Mur and Sallent-Ribes, *Enhancing the performance of TCP over Wi-Fi Power Saving Mechanisms*.
 
-`setup` has the one configuration, `equations` what its models give, `figures` the sweeps, `dynamics` how a run goes
-over time, `traffic` streams, pages, uploads and many stations, `sharing` two stations on one line and on two.
+`publication.toml` has the one configuration and the grid, `equations` what its models give, `figures` the sweeps,
+`dynamics` how a run goes over time, `traffic` streams, pages, uploads and many stations, `sharing` two stations on one
+line and on two.
 """
 
+from airwatt.reproduce import data
 from airwatt.reproduce.ba_ta import dynamics, equations, figures, setup, sharing, traffic
-from airwatt.reproduce.publication import Document
 
-DOCUMENT = Document(
-    name="ba-ta",
-    number="s001",
-    citation="D. Camps-Mur and S. Sallent-Ribes, Enhancing the performance of TCP over Wi-Fi Power Saving Mechanisms",
-    configuration=setup.CONFIGURATION,
-    reproductions=(
+DOCUMENT = data.document(
+    setup.DATA,
+    (
         figures.HEAD,
         *figures.FIGURE_2,
         dynamics.FAST_RECOVERY,

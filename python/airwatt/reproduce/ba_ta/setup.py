@@ -1,52 +1,22 @@
-"""The one configuration of all simulated figures, and the points that they are made of."""
+"""The points that all simulated figures are made of, by the tables of `publication.toml`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from airwatt.reproduce import data
 from airwatt.reproduce.publication import Numbers, Point, Results
 from airwatt.reproduce.series import Series
 
-CONFIGURATION = """\
-One configuration serves every simulated figure; the paper leaves these open.
-* Scenarios slow-dsl, fast-dsl and wifi-bottleneck as they ship, where each value that the paper
-  does not give is marked. Buffers that are not varied hold 1000 packets.
-* TCP NewReno without delayed ACKs (equation 2 counts a packet for each ACK), initial window of
-  RFC 6928, no initial slow-start threshold. Least retransmission timeout as in Linux, SRTT +
-  max(4 RTTVAR, 200 ms). The paper says nothing of its timer. With 200 ms for the timeout as a
-  whole, a change of the trigger interval or of the mode is a spurious timeout: with an AP
-  buffer of 20 packets PSM-Throttling, which is awake all the time but for the beginning, loses
-  a fifth of its throughput that way. With RFC 6298's 1 s each real timeout of the start
-  decides: 31 instead of 34 Mb/s with buffers of 160 packets, where nothing else is lost.
-* BA-TA: ratio_min 0.9, G 0.9, count_max 10, N_max 3, n_trig_max 4, step_min 10 ms, util_min
-  0.9, but where a figure varies one. Wi-Fi PSM is U-APSD with one trigger a beacon.
-* 50 MB, beacons every 100 ms, energy of the Broadcom 4311 until the file is complete. Radios
-  that change state do so free of charge, as in the paper.
-* Streams: the first 100 s; 10 s of media at once, then blocks of 64 kB, over 20 ms.
-* Pages: 50 to 65 objects, 300 to 500 kB together, one page a run. Sizes are log-normal with a
-  spread of 0.3. The source of the pages has averages only, and the sizes decide the estimated
-  peak rate: with the spread of general web traffic, 1.318, the energy at 110 ms is far from
-  that of Wi-Fi PSM (fig16b), with nearly equal objects it is close.
-* Figure 8a: 500 MB. At an RTT of 250 ms 50 MB end before the window reaches the buffer's limit.
-* Axes have fewer points than the figures, so that all takes minutes. Ten runs with seeds in
-  common for all curves; mean and 95 % confidence interval.
-"""
+DATA = data.read(__package__)
+"""The tables of the publication."""
 
-BUFFERS = (20, 60, 100, 160)
-RTTS = (10, 50, 90, 110, 150, 190, 210, 250, 310)
-SLOW_DSL_BUFFERS = (20, 160)
-SLOW_DSL_RTTS = (10, 110, 310)
-
-ACCESS = {"slow": "slow-dsl", "fast": "fast-dsl", "wifi": "wifi-bottleneck"}
-ACCESS_NAMES = {"slow": "slow DSL", "fast": "fast DSL", "wifi": "Wi-Fi bottleneck"}
-NAMES = {
-    "active": "Active Mode",
-    "psm": "Wi-Fi PSM",
-    "psm-throttling": "PSM-Throttling",
-    "ba-ta": "BA-TA",
-    "ba-ta+str": "BA-TA+Str",
-    "ideal": "ideal",
-}
+BUFFERS, RTTS, SLOW_DSL_BUFFERS, SLOW_DSL_RTTS = (
+    tuple(DATA["grid"][key]) for key in ("buffers_packets", "rtts_ms", "slow_dsl_buffers_packets", "slow_dsl_rtts_ms")
+)
+ACCESS: dict[str, str] = {key: item["scenario"] for key, item in DATA["access"].items()}
+ACCESS_NAMES: dict[str, str] = {key: item["name"] for key, item in DATA["access"].items()}
+NAMES: dict[str, str] = DATA["policies"]
 UNITS = {"throughput": "Mbps", "energy": "J", "page": "s", "thr index": "", "energy index": ""}
 
 COMMON = (("tcp.min_rto_of", "variance"),)

@@ -1,11 +1,12 @@
 """Document 002: L. Donckers, *Energy Efficient TCP*, master's thesis, University of Twente, 2001.
 
-`setup` has the one configuration, `worked_examples` the examples and the header, the other modules the simulated tables
-and figures.
+`publication.toml` has the one configuration, the grid and the printed numbers, `worked_examples` the examples and the
+header, the other modules the simulated tables and figures.
 """
 
+from airwatt.reproduce import data
 from airwatt.reproduce.e2tcp import comparison, conditions, early, mechanisms, parameters, setup, worked_examples
-from airwatt.reproduce.publication import Document, Reproduction
+from airwatt.reproduce.publication import Reproduction
 
 _PAPER = {item.place: item for item in worked_examples.REPRODUCTIONS}
 
@@ -15,12 +16,9 @@ def _between(first: str, last: str) -> tuple[Reproduction, ...]:
     return tuple(_PAPER[place] for place in places[places.index(first) : places.index(last) + 1])
 
 
-DOCUMENT = Document(
-    name="e2tcp",
-    number="s002",
-    citation="L. Donckers, Energy Efficient TCP, master's thesis, University of Twente, 2001",
-    configuration=setup.CONFIGURATION,
-    reproductions=(
+DOCUMENT = data.document(
+    setup.DATA,
+    (
         comparison.HEAD,
         *_between("ex2.1", "ex3.2"),
         *early.DELAYED_ACK,

@@ -2,7 +2,7 @@
 
 from airwatt.reproduce import claims
 from airwatt.reproduce.e2tcp.figures import Averages, Curves, Held, averages, figure, points_of, table
-from airwatt.reproduce.e2tcp.setup import FOUR, GRID, NAMES, NEWRENO, RENO, TAHOE, TCPS, UNITS, Curve
+from airwatt.reproduce.e2tcp.setup import DATA, FOUR, GRID, NAMES, NEWRENO, RENO, TAHOE, TCPS, UNITS, Curve
 from airwatt.reproduce.publication import Claim, Outcome, Reproduction, Results, Table, Value
 from airwatt.reproduce.series import Series
 from airwatt.statistics import mean_ci95
@@ -166,9 +166,7 @@ def close(home: str, means: Averages, printed: dict[str, tuple[float, float]], s
     ]
 
 
-_EO = {"Tahoe": (44.5, 54.5), "Reno": (68.6, 63.4), "NewReno": (52.2, 54.9), "E2TCP": (10.1, 17.4)}
-_THROUGHPUT = {"Tahoe": (0.71, 0.61), "Reno": (0.59, 0.61), "NewReno": (0.64, 0.62), "E2TCP": (0.87, 0.80)}
-_LATENCY = {"Tahoe": (76.6, 101.7), "Reno": (96.1, 103.5), "NewReno": (74.7, 100.8), "E2TCP": (55.9, 75.0)}
+_EO, _THROUGHPUT, _LATENCY = (DATA["printed"][table] for table in ("tab5_3", "tab5_5", "tab5_6"))
 
 
 def _tab53(home: str, means: Averages) -> list[Claim]:

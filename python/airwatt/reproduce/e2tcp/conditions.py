@@ -7,6 +7,7 @@ from airwatt.reproduce import claims
 from airwatt.reproduce.e2tcp.figures import Averages, Curves, Held, averages, figure, points_of, table
 from airwatt.reproduce.e2tcp.setup import (
     AVERAGED,
+    DATA,
     E2TCP,
     NAMES,
     PRTP_WINDOW,
@@ -45,12 +46,9 @@ _WORST_S = 1.0
 Numbers = Sequence[tuple[float, float]]
 """A parameter and what is printed for it."""
 
-_RATES_PRINTED = {"A": ((2.0, 441.0), (5.0, 1128.0)), "B": ((2.0, 444.0), (5.0, 1125.0))}
-_DELAYS_PRINTED = {
-    "A": ((50.0, 211.0), (60.0, 351.0), (70.0, 524.0)),
-    "B": ((50.0, 211.0), (60.0, 340.0), (70.0, 540.0)),
-}
-_CBR_PRINTED = {"A": ((0.5, 89.0), (1.0, 211.0)), "B": ((0.5, 87.0), (1.0, 212.0))}
+_RATES_PRINTED, _DELAYS_PRINTED, _CBR_PRINTED = (
+    DATA["printed"][what] for what in ("rates_mbps", "delays_ms", "constant_rates_mbps")
+)
 
 
 def _printed_at(error: str, key: str, numbers: Numbers) -> list[Value]:
@@ -370,7 +368,7 @@ _PRTP = Curve("PRTP 90", "prtp", (("flow.reliability", "90"), PRTP_WINDOW), reli
 _E2TCP_95 = Curve("E2TCP 95", "e2tcp", (("flow.reliability", "95"), RELIABILITY_WINDOW), reliability=95.0)
 _E2TCP_90 = Curve("E2TCP 90", "e2tcp", (("flow.reliability", "90"), RELIABILITY_WINDOW), reliability=90.0)
 _PARTIAL = (_TAHOE, _PRTP, _E2TCP_95, _E2TCP_90)
-_EO = {"PRTP 90": (9.7, 19.3), "E2TCP 95": (7.1, 14.6), "E2TCP 90": (4.9, 12.6)}
+_EO = DATA["printed"]["tab5_4"]
 
 
 def _printed(error: str, points: Sequence[tuple[float, float]]) -> list[Value]:

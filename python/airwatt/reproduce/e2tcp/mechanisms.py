@@ -3,7 +3,7 @@
 from airwatt.reproduce import claims
 from airwatt.reproduce.e2tcp.comparison import close
 from airwatt.reproduce.e2tcp.figures import Averages, Curves, averages, figure, points_of, table
-from airwatt.reproduce.e2tcp.setup import RELIABILITY_WINDOW, Curve
+from airwatt.reproduce.e2tcp.setup import DATA, RELIABILITY_WINDOW, Curve
 from airwatt.reproduce.publication import Bars, Claim, Outcome, Reproduction, Results, Table, Value
 from airwatt.reproduce.series import Series, mean_text
 from airwatt.statistics import mean_ci95
@@ -77,13 +77,7 @@ def _partial_a(home: str, curves: Curves, results: Results) -> list[Claim]:
     return [*_partial(home, curves, results), claims.rises(f"{home}.grows", gains)]
 
 
-_EO = {
-    "Tahoe": (44.5, 54.5),
-    "windows": (102.4, 39.6),
-    "+ SACK": (14.7, 22.4),
-    "+ headers": (10.1, 17.4),
-    "+ 90 %": (4.9, 12.6),
-}
+_EO = DATA["printed"]["tab5_2"]
 """Printed averages in scenarios A and B."""
 
 
