@@ -93,7 +93,8 @@ def run(
     chosen = choice(policy, transport)
     loaded = load(scenario, chosen.overrides, set)
     settings = _settings(set, {"policy": policy, "transport": transport})
-    task = Task(loaded, range(seed, seed + runs), Result.of, int(trace), pcapng, chosen, settings)
+    seeds = range(seed, seed + runs)
+    task = Task(loaded, seeds, Result.of, int(trace), pcapng, mechanisms=chosen, settings=settings)
     done = run_tasks([task], limit=limit, store=store, name=loaded.name, on_progress=on_progress)
     results = done.finished(0)
     if done.interrupted:

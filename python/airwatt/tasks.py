@@ -5,12 +5,14 @@ pool (`parallel`), which shows progress and can be interrupted; a run that fails
 
 With a store (`sweeps`) a run is looked up by the checked scenario, the seed and the core library, and made only if it
 is not there. What is made goes to the store as it finishes, so that an interrupted command goes on where it stopped,
-and two commands on one store help each other. Left out of stores, and made each time: runs whose traces are asked for,
-and runs of mechanisms that are written in Python, which no hash of the core library covers.
+and two commands on one store help each other. Traces are not kept; what a function has read from them is, by the name
+and the source of the function. Left out of stores, and made each time: other runs with traces, and runs of mechanisms
+that are written in Python, which no hash of the core library covers.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +22,7 @@ from typing import Any, BinaryIO, Generic, NamedTuple, Protocol, TypeVar
 
 from airwatt import _core
 from airwatt._core import Control, Run, RunError, Scenario
+from airwatt.files import write_text
 from airwatt.own import Choice
 from airwatt.parallel import Job, Progress, run_each
 
@@ -52,6 +55,8 @@ class Task(Generic[T]):
     """Where the frames of the first run go while it is made."""
     mechanisms: Choice = field(default_factory=lambda: Choice([]))
     """Mechanisms that are written in Python."""
+    read_by: str = ""
+    """What reads the traces, with a hash of its source; then what it gives, which JSON has to hold, goes to a store."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """The keys that distinguish it from others, which become columns of the tables of a store."""
 
@@ -124,6 +129,11 @@ def run_tasks(
     runs: list[list[T | RunError | None]] = [[None] * len(task.seeds) for task in tasks]
     if store is not None and _fill(tasks, runs, Path(store), name, limit, on_progress):
         return Done(runs, True)
+    readings = None if store is None else _Readings(Path(store))
+    if readings is not None:
+        for row, task in enumerate(tasks):
+            for place in range(task.traced if task.read_by else 0):
+                runs[row][place] = readings.get(task, place)
     places = [(row, place) for row, found in enumerate(runs) for place, run in enumerate(found) if run is None]
 
     def keep(number: int, run: T | RunError) -> None:
@@ -133,7 +143,10 @@ def run_tasks(
     def job(row: int, place: int) -> Job[T | RunError]:
         def made(control: Control) -> T | RunError:
             try:
-                return _made(tasks[row], place, limit, simulate, control)
+                kept = _made(tasks[row], place, limit, simulate, control)
+                if readings is not None and tasks[row].read_by:
+                    readings.put(tasks[row], place, kept)
+                return kept
             except RunError as error:
                 if not keep_failures:
                     raise
@@ -153,6 +166,31 @@ def _made(task: Task[T], place: int, limit: str | None, simulate: Simulate, cont
     """Makes one run and keeps what is kept of it."""
     run = simulate(task, task.seeds[place], place < task.traced, limit, control)
     return task.keep(Made(json.loads(run.json), run))
+
+
+class _Readings:
+    """What was read from traces, in a store: a file a run, written whole or not at all."""
+
+    def __init__(self, store: Path) -> None:
+        self._folder = store / "readings"
+
+    def get(self, task: Task[T], place: int) -> T | None:
+        """What was read from a run; None if it is not there, or not whole."""
+        try:
+            found: T = json.loads(self._path(task, place).read_bytes())
+            return found
+        except (FileNotFoundError, ValueError):
+            return None
+
+    def put(self, task: Task[T], place: int, kept: T) -> None:
+        """Keeps what was read. Raises `OSError`."""
+        write_text(self._path(task, place), json.dumps(kept))
+
+    def _path(self, task: Task[T], place: int) -> Path:
+        from airwatt.sweeps.plan import key_of
+
+        text = f"{key_of(task.scenario)} {task.seeds[place]} {task.read_by}"
+        return self._folder / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.json"
 
 
 def _fill(

@@ -111,18 +111,29 @@ def test_documents_outlive_the_merging_of_chunks(tmp_path, made):
 
 
 def test_a_reproduction_goes_on_where_it_stopped(tmp_path, made):
-    """What comes of a store is what comes without one; only points with traces are run again."""
+    """What comes of a store is what comes without one, also where it was read from traces."""
     chosen = catalogue.choose(["e2tcp/sec4.1.1", "e2tcp/ex3.2", "singh-2002/fig1"])
     points = [point for _, item in chosen for point in item.points]
     plain = engine.reproduce(chosen, 1, 1)
     engine.run_points(points[::2], 1, 1, store=tmp_path / "store")
     made.clear()
     first = engine.reproduce(chosen, 1, 1, store=tmp_path / "store")
-    assert len(made) == len(points[1::2]) + 1
+    assert len(made) == len(points[1::2])
     made.clear()
     second = engine.reproduce(chosen, 1, 1, store=tmp_path / "store")
-    assert len(made) == 1
+    assert made == []
     assert plain == first == second
+
+
+def test_a_reading_of_traces_that_is_not_whole_or_of_another_function_is_made_again(tmp_path, made, monkeypatch):
+    points = [point for _, item in catalogue.choose(["singh-2002/fig1"]) for point in item.points]
+    engine.run_points(points, 1, 1, store=tmp_path / "store")
+    for path in (tmp_path / "store" / "readings").iterdir():
+        path.write_text('{"half":')
+    engine.run_points(points, 1, 1, store=tmp_path / "store")
+    monkeypatch.setattr(engine, "_identity", lambda function: f"{function.__name__} of another day")
+    engine.run_points(points, 1, 1, store=tmp_path / "store")
+    assert len(made) == 3
 
 
 def test_an_emulation_has_no_store(tmp_path):

@@ -3,10 +3,14 @@
 A run that fails (a connection given up) fails its point and the reproductions that need it, and no other.
 """
 
+import functools
+import hashlib
+import inspect
 import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from airwatt import _core
@@ -149,8 +153,17 @@ def _task(scenario: Scenario, point: Point, seeds: range) -> Task[Numbers]:
         further = {} if point.traced is None or made.run is None else point.traced(made.run)
         return {**point.measure(made.document), **further}
 
-    traced = 0 if point.traced is None else len(chosen)
-    return Task(scenario, chosen, numbers, traced, settings=dict(point.overrides))
+    if point.traced is None:
+        return Task(scenario, chosen, numbers, settings=dict(point.overrides))
+    read_by = f"{_identity(point.measure)} {_identity(point.traced)}"
+    return Task(scenario, chosen, numbers, traced=len(chosen), read_by=read_by)
+
+
+@functools.cache
+def _identity(function: Callable[..., Numbers]) -> str:
+    """The name of a function of a module, with a hash of the module's source."""
+    source = Path(inspect.getfile(function)).read_bytes()
+    return f"{function.__module__}.{function.__qualname__} {hashlib.sha256(source).hexdigest()}"
 
 
 def _outcome(document: Document, item: Reproduction, results: Results) -> Outcome:

@@ -26,7 +26,7 @@ class Point:
     cost_s: float = 0.01
     """About how long one run takes on one core; for `list` only."""
     traced: Callable[[Run], Numbers] | None = None
-    """Reads further numbers from the run's traces, which are kept for it."""
+    """Reads further numbers from the run's traces, which are kept for it. A function of a module."""
     only_first: bool = False
     """Only the first seed is run: it is for a picture of one run, or nothing in it is random."""
 

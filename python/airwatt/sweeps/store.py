@@ -4,6 +4,7 @@
     runs/STEM.parquet                    finished runs, one row each
     flows/STEM.parquet, stations/...     their flows and stations
     documents/STEM.parquet               their result documents, for commands that need them whole
+    readings/KEY.json                    what was read from the traces of a run, which are not kept (`airwatt.tasks`)
     failed/STEM.parquet                  failed runs with what they wrote to standard error
     journal/RUNNER-N.jsonl               runs since the last chunk
     runners/RUNNER, claims/BLOCK         who runs what (`runner`)
@@ -33,7 +34,7 @@ from airwatt.sweeps.plan import Plan
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FOLDERS = ("plans", "runs", "flows", "stations", "documents", "failed", "journal", "runners", "claims")
+FOLDERS = ("plans", "runs", "flows", "stations", "documents", "readings", "failed", "journal", "runners", "claims")
 SMALL_ROWS = 50_000
 """Chunks below this size are merged,"""
 MERGE_AT = 16
