@@ -53,6 +53,7 @@ bench: build ## Measure the engine, the shipped scenarios, and as root what ackl
 	@$(BIN)/python benches/ackloss_overhead.py
 	@$(BIN)/python benches/models.py
 	@$(BIN)/python benches/store.py
+	@$(BIN)/python benches/runner.py
 
 docs: build ## Write anew what pages and pictures show of results: README, docs/models, docs/tutorials, docs/powersave.md, docs/topologies.md, docs/sweeps.md, docs/scenario.md, docs/hosts.md, docs/img
 	@$(BIN)/python .ci/schema_types.py

@@ -103,7 +103,7 @@ def _list(chosen: Sequence[catalogue.Chosen], runs: int, json: bool) -> None:
 
     whole = catalogue.cost_s(chosen, runs, engine.cores())
     rows = [[str(item["id"]), str(item["shows"]), f"{item['cost_s']:.1f} s"] for item in items]
-    cost = f"about {whole:.0f} s for all together, which share runs ({runs} runs a point, {engine.cores()} cores)"
+    cost = f"about {whole:.0f} s for all together, which share runs ({_each(runs)}, {engine.cores()} cores)"
     show(table(["id", "shows", "cost"], rows, left=2), cost)
 
 
@@ -176,12 +176,16 @@ def _bulleted(text: str) -> str:
     return "\n".join(_wrapped(part, indent=2 if part.startswith("* ") else 0) for part in parts)
 
 
+def _each(runs: int) -> str:
+    return f"{runs} run{'' if runs == 1 else 's'} a point"
+
+
 def _summary(batch: engine.Batch, files: dict[str, list[str]], runs: int, seed: int) -> str:
     claims: list[Any] = [claim for item in batch.finished for claim in item.outcome.claims]
     missed = [claim for claim in claims if not claim.holds]
     lines = [
         f"{len(batch.finished)} reproductions, {len(claims)} claims: {len(claims) - len(missed)} hold, "
-        f"{len(missed)} missed ({runs} runs a point from seed {seed})"
+        f"{len(missed)} missed ({_each(runs)} from seed {seed})"
     ]
     lines += [f"  missed: {claim.id}" for claim in missed]
     written = [path for paths in files.values() for path in paths]

@@ -54,11 +54,11 @@ def figure(
     return Reproduction(place, shows, compute, points, picture)
 
 
-def table(axis: Axis, series: Curves) -> Table:
+def table(axis: Axis, series: Curves, title: str = "") -> Table:
     """The means, a row for each place."""
     heads = [axis.name, *series]
     rows = [[f"{x:g}", *(mean_text(one.samples[x]) for one in series.values())] for x in axis.places]
-    return Table(heads, rows)
+    return Table(heads, rows, title)
 
 
 def _alike(home: str, curves: Curves, _results: Results) -> list[Claim]:
@@ -305,7 +305,7 @@ def _benchmark(place: str, axes: Callable[[str], Axis], shows: str, corner: Mapp
             axis = axes(access)
             pairs = {curve.name: indices(results, access, axis, curve) for curve in curves[access]}
             outcome.values += [value for pair in pairs.values() for one in pair for value in one.values()]
-            outcome.tables += [table(axis, {f"{n}: {o.what}": o for n, p in pairs.items() for o in p if n == "BA-TA"})]
+            outcome.tables.append(table(axis, {one.what: one for one in pairs["BA-TA"]}, f"BA-TA, {shown}"))
             weak = corner.get(access, set())
             for one in pairs["BA-TA"]:
                 strong = [x for x in one.xs if x not in weak]
