@@ -52,8 +52,10 @@ _LONGEST_LEGEND = 40
 _MARGIN_INCHES = 0.1
 _ALONE = "here"
 """What a legend calls the only curve of a picture."""
-_LABEL_COLUMNS = 20
-"""Axes one above another have labels of at most so many characters in a line."""
+_LABEL_COLUMNS = 22
+"""Labels of low panels have at most so many characters in a line."""
+_LOW = 3
+"""With more panels than this each is lower than a label of one line is long."""
 _HATCHES = ("", "/////", ".....", "xxxxx")
 _DASHES = ("-", "--", ":", "-.")
 
@@ -72,7 +74,8 @@ def draw(item: Finished, path: Path) -> None:
             for axes, panel in zip(panels, several, strict=True):
                 part = replace(picture, what=panel.what, where=(*picture.where, *panel.where))
                 _lines(axes, part, item.outcome.values, item.outcome.published)
-                axes.set_ylabel("\n".join(_folded(line) for line in panel.y_label.split("\n")))
+                low = len(several) > _LOW
+                axes.set_ylabel(textwrap.fill(panel.y_label, _LABEL_COLUMNS) if low else panel.y_label)
                 axes.label_outer()
         elif isinstance(picture, Lines):
             for axes, unit in zip(panels, units, strict=True):
@@ -88,10 +91,6 @@ def draw(item: Finished, path: Path) -> None:
         _title(figure, item)
         make_room_for_legends(figure, panels)
         style.save(figure, path)
-
-
-def _folded(label: str) -> str:
-    return textwrap.fill(label, _LABEL_COLUMNS)
 
 
 def _units(picture: Lines | Bars | None, values: Sequence[Value]) -> list[str | None]:
