@@ -367,7 +367,7 @@ def _flows(document: dict[str, Any]) -> "Iterator[str | Table]":
     yield table(["flow", "peer", "own port", "bytes", "energy", "share"], cells, left=2)
     peers = {peer: energy_j for peer, energy_j in policy["energy_by_peer_j"].items() if peer not in ("none", "others")}
     shown = dict(_most(peers))
-    if not 1 < len(peers) < len(rows) - 1:
+    if not 1 < len(peers) < document["flow_count"]:
         return
     yield "and by peer:"
     rest_j = total - none_j - math.fsum(shown.values())
