@@ -90,7 +90,7 @@ def files(root):
 
 
 def completed_by_zsh(inside, *words):
-    """What zsh offers for the last word of a line."""
+    """What the function offers for the last word of a line; zsh itself leaves those that begin otherwise."""
     script = f"""
         autoload -Uz compinit bashcompinit; compinit -u -D; bashcompinit
         source /usr/share/zsh/vendor-completions/_airwatt
@@ -126,7 +126,8 @@ def test_the_package_installs_runs_is_removed_and_purged(package, root, inside):
         assert len(list((root / "usr/share" / shell).glob("*airwatt*"))) == 2
     known = inside("zsh", "-fc", "autoload -Uz compinit; compinit -u -D; print $_comps[airwatt] $_comps[airwattd]")
     assert known.split() == ["_airwatt", "_airwattd"]
-    assert completed_by_zsh(inside, "airwatt", "sw") == ["sweep"]
+    assert "sweep" in completed_by_zsh(inside, "airwatt", "sw")
+    assert {"--over", "--until"} <= set(completed_by_zsh(inside, "airwatt", "sweep", "--"))
     units = {path.name for path in (root / "usr/lib/systemd/system").glob("airwattd*")}
     services = {"airwattd-cc@", "airwattd-gateway@", "airwattd-station", "airwattd-tunnel@"}
     assert {f"{service}.service" for service in services} <= units
