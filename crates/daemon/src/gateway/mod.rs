@@ -118,6 +118,7 @@ pub(crate) fn format() -> Format {
     )
     .example("EXAMPLE: A MOBILE", example::MOBILE)
     .example("EXAMPLE: A BASE STATION", example::BASE)
+    .example("EXAMPLE: A BASE STATION FOR MOBILES WITHOUT A DAEMON", example::BASE_ONLY)
 }
 
 /// Runs one command.
