@@ -200,7 +200,9 @@ class TunnelDirection(Record):
     outer_packets: int
     """Outer packets, each with one or more of these, or with none."""
     outer_packets_lost: int
-    """Outer packets lost on the way, as the other end could see."""
+    """Outer packets lost on the way, as the other end could see; not with SCTP."""
+    outer_packets_repeated: int | None
+    """Outer packets that SCTP sent again."""
     overhead: float | None
     """Bytes of outer packets over those of inner packets, less one."""
     packet_bytes: int

@@ -823,6 +823,8 @@ class TunnelConfig(TypedDict, total=False):
 
     answer: bool
     """Whether what is held is sent when the peer's burst has ended, since the radio is awake then."""
+    association: Literal["datagrams", "sctp", "sctp-reliable"]
+    """What carries packets to the peer; the same at both ends. Default: `datagrams`."""
     bundle: str | Quantity
     """Largest outer packet in which several inner packets share a datagram; `0B` for one inner packet in
     each."""

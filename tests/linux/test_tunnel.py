@@ -501,6 +501,24 @@ def test_both_ip_versions_are_inside_and_outside(pair):
     assert ap["peers"][0]["endpoint"].startswith(f"[{OUTER_V6['client']}]:")
 
 
+def test_a_path_that_carries_less_than_ethernet_neither_stalls_nor_fragments(pair, tmp_path):
+    for end in OUTER:
+        call("ip", "-n", pair.names[end], "link", "set", "cable", "mtu", "1400")
+        pair.up(end)
+    data = random.Random(1).randbytes(200_000)
+    (tmp_path / "data").write_bytes(data)
+    serving = ["ip", "netns", "exec", pair.names["ap"], sys.executable, "-c", SERVE, INNER["ap"]]
+    with subprocess.Popen(serving) as server:
+        answer = pair.run("client", sys.executable, "-c", SEND, INNER["ap"], tmp_path / "data")
+        assert answer.strip() == hashlib.sha256(data).hexdigest()
+        assert server.wait(10) == 0
+    client = pair.show("client")
+    assert client["mtu_bytes"] == 1_400 - 64
+    assert "mtu 1336" in pair.run("client", "ip", "link", "show", pair.interfaces["client"])
+    fragments = "grep ^Ip: /proc/net/snmp | tail -n 1 | cut -d' ' -f 20"
+    assert pair.run("client", "sh", "-c", fragments).strip() == "0"
+
+
 def test_the_plain_form_is_for_private_addresses(pair):
     for end in OUTER:
         pair.write(end, plain=True)

@@ -200,6 +200,23 @@ impl AsFd for Socket {
     }
 }
 
+/// Bytes of the largest packet that the path to an IPv4 address carries, as this host knows it: what its interface carries, or less
+/// if a router has reported so (RFC 1191). `mark` is that of the packets (`SO_MARK`). `None` for IPv6, and without a route.
+pub fn path_mtu(to: SocketAddr, mark: Option<u32>) -> Option<u16> {
+    use nix::sys::socket::{getsockopt, setsockopt, sockopt};
+
+    if !to.is_ipv4() {
+        return None;
+    }
+    let socket = std::net::UdpSocket::bind((std::net::Ipv4Addr::UNSPECIFIED, 0)).ok()?;
+    if let Some(mark) = mark {
+        setsockopt(&socket, sockopt::Mark, &mark).ok()?;
+    }
+    // Nothing is sent: the socket looks its route up.
+    socket.connect(to).ok()?;
+    u16::try_from(getsockopt(&socket, sockopt::IpMtu).ok()?).ok()
+}
+
 /// The datagrams in one message.
 fn datagrams(bytes: &[u8], stride: usize) -> impl Iterator<Item = &[u8]> {
     let empty = bytes.is_empty().then_some(bytes);

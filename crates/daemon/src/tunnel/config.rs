@@ -61,6 +61,9 @@ pub(super) struct Config {
     pub(super) fwmark: u32,
     /// Largest inner packet in bytes; by default what fits into an outer packet of 1,500 bytes.
     pub(super) mtu: Option<u16>,
+    /// Bytes of outer packets that the narrowest path to a peer was found to carry.
+    #[serde(skip)]
+    pub(super) path: Option<u16>,
     /// Whether this host forwards packets between the tunnel and its other interfaces, for each IP version of `addresses`.
     #[serde(default)]
     pub(super) forward: bool,
@@ -138,8 +141,7 @@ impl Config {
 
     fn check_mtu(&self) -> Result<(), Failure> {
         let fits = self.largest_mtu();
-        let is_v6 = self.addresses.iter().any(|prefix| prefix.address.is_ipv6());
-        let least = if is_v6 { MTU_MIN_V6 } else { MTU_MIN_V4 };
+        let least = self.least_mtu();
         match self.mtu {
             Some(mtu) if !(least..=fits).contains(&mtu) => {
                 Err(input(format!("mtu: expected {least} to {fits} bytes, got {mtu}")))
@@ -217,9 +219,25 @@ impl Config {
         (OUTER_MTU - self.tunnel.overhead_bytes(self.outer())) as u16
     }
 
+    /// Lowers the largest inner packet to what outer packets of `path` bytes carry. Returns it if it has changed; it never becomes
+    /// less than hosts must accept.
+    pub(super) fn follow_path(&mut self, path: u16) -> Option<u16> {
+        let before = self.mtu();
+        self.path = Some(self.path.map_or(path, |narrowest| narrowest.min(path)));
+        (self.mtu() < before).then(|| self.mtu())
+    }
+
+    /// The smallest MTU that the IP versions of the device permit.
+    fn least_mtu(&self) -> u16 {
+        let is_v6 = self.addresses.iter().any(|prefix| prefix.address.is_ipv6());
+        if is_v6 { MTU_MIN_V6 } else { MTU_MIN_V4 }
+    }
+
     /// Largest inner packet in bytes.
     pub(super) fn mtu(&self) -> u16 {
-        self.mtu.unwrap_or_else(|| self.largest_mtu())
+        let set = self.mtu.unwrap_or_else(|| self.largest_mtu());
+        let overhead = self.tunnel.overhead_bytes(self.outer()) as u16;
+        self.path.map_or(set, |path| set.min(path.saturating_sub(overhead).max(self.least_mtu())))
     }
 
     /// Bytes of inner packets that may share a datagram. A path whose packets are smaller than usual has a smaller `mtu`.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use airwatt_base::Instant;
+use airwatt_base::{Instant, Span};
 use airwatt_linux::clock::{self, SuspendWatch};
 use airwatt_linux::control::Control;
 use airwatt_linux::driver::Host;
@@ -19,8 +19,12 @@ use tun_rs::SyncDevice;
 use super::config::Config;
 use super::peers::{Carrier, Input, Output, Peer, Peers, Reason};
 use super::run;
+use crate::failure::Failure;
 use crate::instance::serve_control;
 use crate::settings::Keyed as _;
+
+/// Time between looks at the paths to the peers.
+const PATH_CHECKS: Span = Span::from_secs(1);
 
 /// Sources of the event loop.
 pub(super) const DEVICE: Token = Token(0);
@@ -46,6 +50,9 @@ pub(super) struct TunnelHost {
     suspends: SuspendWatch,
     /// What `settle` has to do, since it needs the machine.
     asked: Asked,
+    /// System calls that had sent when the paths were looked at last, and when they may be looked at again.
+    sends_seen: u64,
+    next_path_check: Instant,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -78,6 +85,8 @@ impl TunnelHost {
             buffer: vec![0; tun::PACKET_BYTES_MAX],
             suspends: SuspendWatch::start(),
             asked: Asked::default(),
+            sends_seen: 0,
+            next_path_check: Instant::ZERO,
         }
     }
 
@@ -104,14 +113,35 @@ impl TunnelHost {
         }
     }
 
+    /// Lowers the MTU of the device if the path to a peer has become narrower. The kernel is asked once a second while datagrams
+    /// leave; an idle tunnel does not wake up for it.
+    fn follow_paths(&mut self, machine: &mut Peers, now: Instant) {
+        let sent = self.socket.counts().send_calls;
+        if sent == self.sends_seen || now < self.next_path_check {
+            return;
+        }
+        (self.sends_seen, self.next_path_check) = (sent, now + PATH_CHECKS);
+        let mark = (!self.config.default_routes().is_empty()).then_some(self.config.fwmark);
+        let endpoints = (0..machine.peers.len()).filter_map(|peer| machine.endpoint(peer));
+        let narrowest = endpoints.filter_map(|to| Some((udp::path_mtu(to, mark)?, to))).min();
+        let Some((path, to)) = narrowest else { return };
+        if let Some(mtu) = self.config.follow_path(path) {
+            warn!(%to, path, mtu, "the path carries smaller packets: the tunnel's MTU is lowered");
+            if let Err(error) = self.device.set_mtu(mtu) {
+                warn!(%error, "the device keeps its MTU");
+            }
+            machine.shrink(&self.config, now);
+        }
+    }
+
     /// Takes the configuration from its file again. What the device and the socket depend on cannot change.
     fn reload(&mut self, machine: &mut Peers) {
         airwatt_linux::service::reloading();
         match Config::read(&self.file) {
-            Ok(config) if is_same_host(&config, &self.config) => {
-                self.take_peers(config, machine);
-                info!(peers = self.config.peer.len(), "configuration read again");
-            }
+            Ok(config) if is_same_host(&config, &self.config) => match self.take_peers(config, machine) {
+                Ok(()) => info!(peers = self.config.peer.len(), "configuration read again"),
+                Err(failure) => warn!(%failure, "configuration not read; nothing has changed"),
+            },
             Ok(_) => warn!("all but the peers and [tunnel] needs a restart; nothing has changed"),
             Err(failure) => warn!(%failure, "configuration not read; nothing has changed"),
         }
@@ -119,23 +149,31 @@ impl TunnelHost {
     }
 
     /// Replaces the peers. Those that have not changed keep what they hold and their sessions.
-    fn take_peers(&mut self, config: Config, machine: &mut Peers) {
+    fn take_peers(&mut self, mut config: Config, machine: &mut Peers) -> Result<(), Failure> {
+        config.path = self.config.path;
         let is_same_tunnel = config.tunnel == self.config.tunnel;
-        let before: Vec<Peer> = std::mem::take(&mut machine.peers);
-        let endpoints: Vec<_> = (0..before.len()).map(|peer| machine.endpoint(peer)).collect();
+        let endpoints: Vec<_> = (0..machine.peers.len()).map(|peer| machine.endpoint(peer)).collect();
         let kept: Vec<Option<usize>> = config
             .peer
             .iter()
             .map(|peer| self.config.peer.iter().position(|old| is_same_tunnel && old == peer))
             .collect();
-        let peer = |(new, old): (&super::config::Peer, &Option<usize>)| match old {
-            Some(old) => before[*old].clone(),
-            None => {
-                info!(peer = new.name, "peer is new or has changed");
-                Peer::new(run::tunnel(&config), new.allowed_ips.clone())
-            }
-        };
-        machine.peers = config.peer.iter().zip(&kept).map(peer).collect();
+        let fresh: Vec<Option<Peer>> = config
+            .peer
+            .iter()
+            .zip(&kept)
+            .map(|(new, old)| match old {
+                Some(_) => Ok(None),
+                None => {
+                    info!(peer = new.name, "peer is new or has changed");
+                    Ok(Some(Peer::new(run::tunnel(&config)?, new.allowed_ips.clone())))
+                }
+            })
+            .collect::<Result<_, Failure>>()?;
+        let mut before: Vec<Option<Peer>> =
+            std::mem::take(&mut machine.peers).into_iter().map(Some).collect();
+        let peers = fresh.into_iter().zip(&kept);
+        machine.peers = peers.filter_map(|(new, old)| new.or_else(|| before[(*old)?].take())).collect();
         match &mut machine.carrier {
             Carrier::Sealed(sessions) => sessions.set_peers(config.session_peers()),
             Carrier::Plain(addresses) => {
@@ -147,14 +185,18 @@ impl TunnelHost {
             }
         }
         self.config = config;
+        Ok(())
     }
 }
 
 /// Whether all but the peers and the settings of the tunnel are equal.
 fn is_same_host(a: &Config, b: &Config) -> bool {
-    let host = |config: &Config| Config { peer: Vec::new(), tunnel: b.tunnel, ..config.clone() };
+    let host = |config: &Config| Config { peer: Vec::new(), tunnel: b.tunnel, path: None, ..config.clone() };
     // What all destinations are routed by is set up once.
-    host(a) == host(b) && a.tunnel.plain == b.tunnel.plain && a.default_routes() == b.default_routes()
+    host(a) == host(b)
+        && a.tunnel.plain == b.tunnel.plain
+        && a.tunnel.association == b.tunnel.association
+        && a.default_routes() == b.default_routes()
 }
 
 impl Host<Peers> for TunnelHost {
@@ -198,6 +240,7 @@ impl Host<Peers> for TunnelHost {
 
     fn settle(&mut self, machine: &mut Peers, now: Instant) -> Result<(), Error> {
         self.socket.flush();
+        self.follow_paths(machine, now);
         if let Carrier::Sealed(sessions) = &mut machine.carrier {
             sessions.set_epoch(clock::epoch(now));
         }

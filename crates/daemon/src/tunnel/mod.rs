@@ -4,6 +4,7 @@
 //! authenticates and encrypts its datagrams. This is their host: a TUN device, a UDP socket, the configuration (`config`) and
 //! who may send what (`peers`). Both ends run the same program.
 
+mod association;
 mod config;
 mod example;
 mod host;

@@ -5,7 +5,8 @@
 //!  datagram -> its session -> the peer's tunnel, if the sources of its packets are the peer's -> packet
 //! ```
 //! Everything about who may send what is decided here, without a socket. With `plain = true` there are no sessions: a datagram
-//! is taken for the peer's whose address it comes from, or who may send its first packet.
+//! is taken for the peer's whose address it comes from, or who may send its first packet; a handshake of SCTP from an unknown
+//! address for the only peer's, if there is one.
 //!
 //! The next timeout is found by looking at all peers, which is right for the tens of clients of one access point.
 
@@ -14,12 +15,14 @@ use std::net::{IpAddr, SocketAddr};
 
 use airwatt_base::{Instant, Machine, Span, Timeout, TimerKind as _};
 use airwatt_proto::session::{self, Sessions};
-use airwatt_proto::tunnel::{self, Datagram, DropReason, Inner as _, IpPacket, Plain, Tunnel, wire};
+use airwatt_proto::tunnel::{self, Datagram, DropReason, Inner as _, IpPacket, Tunnel, sctp, wire};
 use serde::Serialize;
 
+use super::association::{PeerAssociation, PeerDatagram};
+use super::config::Config;
 use crate::settings::{Prefix, is_private};
 
-pub(super) type PeerTunnel = Tunnel<Plain<IpPacket>>;
+pub(super) type PeerTunnel = Tunnel<PeerAssociation>;
 
 /// An input.
 #[derive(Clone, Debug)]
@@ -104,6 +107,19 @@ impl Peer {
     fn allows(&self, address: IpAddr) -> bool {
         self.allowed_ips.iter().any(|prefix| prefix.contains(address))
     }
+
+    /// Reads a datagram; packets with sources that are not allowed are left out and counted.
+    fn parse(&mut self, bytes: &[u8]) -> Option<PeerDatagram> {
+        let (header, packets) = wire::parse(bytes).ok()?;
+        let mut accepted = Vec::new();
+        for packet in packets {
+            match IpPacket::parse(packet.to_vec()) {
+                Ok(packet) if self.allows(packet.flow().source) => accepted.push(packet),
+                _ => self.refused_sources += 1,
+            }
+        }
+        Some(PeerDatagram::Datagram(Datagram { header, packets: accepted }))
+    }
 }
 
 /// How datagrams of tunnels get to the peers.
@@ -166,6 +182,15 @@ impl Peers {
         }
     }
 
+    /// Follows the MTU of the configuration, which has become less.
+    pub(super) fn shrink(&mut self, config: &Config, now: Instant) {
+        self.mtu = config.mtu();
+        for peer in 0..self.peers.len() {
+            self.peers[peer].tunnel.association_mut().shrink(config, now);
+            self.pump(peer, now);
+        }
+    }
+
     /// The address of a peer.
     pub(super) fn endpoint(&self, peer: usize) -> Option<SocketAddr> {
         match &self.carrier {
@@ -211,7 +236,11 @@ impl Peers {
     fn pump(&mut self, peer: usize, now: Instant) {
         while let Some(output) = self.peers[peer].tunnel.poll_output() {
             match output {
-                tunnel::Output::Transmit(datagram) => self.transmit(peer, &datagram, now),
+                tunnel::Output::Transmit(datagram) => self.transmit(peer, datagram, now),
+                // Sources in datagrams were checked when these came; SCTP has its messages out only now.
+                tunnel::Output::Deliver(packet) if !self.peers[peer].allows(packet.flow().source) => {
+                    self.peers[peer].refused_sources += 1;
+                }
                 tunnel::Output::Deliver(mut packet) => {
                     packet.clamp_segments(self.mtu);
                     self.outputs.push_back(Output::Deliver(packet));
@@ -223,12 +252,11 @@ impl Peers {
         }
     }
 
-    fn transmit(&mut self, peer: usize, datagram: &Datagram<IpPacket>, now: Instant) {
-        let payload = datagram.encode();
+    fn transmit(&mut self, peer: usize, datagram: PeerDatagram, now: Instant) {
+        let expects_answer = datagram.expects_answer();
+        let payload = datagram.into_bytes();
         match &mut self.carrier {
             Carrier::Sealed(sessions) => {
-                // A trigger or a keep-alive asks for nothing that is not there.
-                let expects_answer = !datagram.packets.is_empty();
                 sessions.handle_input(session::Input::Send { peer, payload, expects_answer }, now);
                 self.drain_sessions(now);
             }
@@ -250,41 +278,46 @@ impl Peers {
                 }
                 Some(session::Output::Connected(peer)) => self.outputs.push_back(Output::Connected(peer)),
                 Some(session::Output::Moved(peer, to)) => self.outputs.push_back(Output::Moved(peer, to)),
-                Some(session::Output::Deliver { peer, payload }) => match wire::parse(&payload) {
-                    Ok((header, packets)) => self.receive(peer, header, packets, now),
-                    Err(_) => self.strange_datagrams += 1,
-                },
+                Some(session::Output::Deliver { peer, payload }) => self.receive(peer, &payload, now),
             }
         }
     }
 
     /// A datagram of a peer.
-    fn receive(&mut self, peer: usize, header: wire::Header, packets: wire::Packets<'_>, now: Instant) {
+    fn receive(&mut self, peer: usize, bytes: &[u8], now: Instant) {
         let state = &mut self.peers[peer];
+        let datagram = match state.tunnel.association() {
+            PeerAssociation::Datagrams(_) => state.parse(bytes),
+            PeerAssociation::Sctp(_) => Some(PeerDatagram::Sctp(bytes.to_vec())),
+        };
+        let Some(datagram) = datagram else {
+            self.strange_datagrams += 1;
+            return;
+        };
         state.datagrams_received += 1;
         state.last_activity = now;
-        let mut accepted = Vec::new();
-        for packet in packets {
-            match IpPacket::parse(packet.to_vec()) {
-                Ok(packet) if state.allows(packet.flow().source) => accepted.push(packet),
-                _ => state.refused_sources += 1,
-            }
-        }
-        state.tunnel.handle_input(tunnel::Input::Outer(Datagram { header, packets: accepted }), now);
+        state.tunnel.handle_input(tunnel::Input::Outer(datagram), now);
         self.pump(peer, now);
+    }
+
+    /// The peer that a datagram in plain form is from, if its address is unknown.
+    fn plain_peer(&self, bytes: &[u8]) -> Option<usize> {
+        match (self.peers.first()?.tunnel.association(), self.peers.len()) {
+            (PeerAssociation::Datagrams(_), _) => {
+                let (_, mut packets) = wire::parse(bytes).ok()?;
+                self.peer_of(IpPacket::parse(packets.next()?.to_vec()).ok()?.flow().source)
+            }
+            (PeerAssociation::Sctp(_), 1) => sctp::begins_association(bytes).then_some(0),
+            (PeerAssociation::Sctp(_), _) => None,
+        }
     }
 
     /// A datagram in plain form.
     fn receive_plain(&mut self, from: SocketAddr, bytes: &[u8], now: Instant) {
-        let Some((header, packets)) = wire::parse(bytes).ok().filter(|_| is_private(from.ip())) else {
-            self.strange_datagrams += 1;
-            return;
-        };
         let Carrier::Plain(endpoints) = &self.carrier else { return };
         let known = endpoints.iter().position(|endpoint| *endpoint == Some(from));
-        let source =
-            || IpPacket::parse(packets.clone().next()?.to_vec()).ok().map(|packet| packet.flow().source);
-        let Some(peer) = known.or_else(|| self.peer_of(source()?)) else {
+        let peer = known.or_else(|| self.plain_peer(bytes));
+        let Some(peer) = peer.filter(|_| is_private(from.ip())) else {
             self.strange_datagrams += 1;
             return;
         };
@@ -294,7 +327,7 @@ impl Peers {
             endpoints[peer] = Some(from);
             self.outputs.push_back(Output::Moved(peer, from));
         }
-        self.receive(peer, header, packets, now);
+        self.receive(peer, bytes, now);
     }
 }
 

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
+use airwatt_base::random::Stream;
 use airwatt_base::{Instant, Span};
 use airwatt_linux::capability::{self, Capability};
 use airwatt_linux::changes::{Change, Changes};
@@ -18,9 +19,10 @@ use airwatt_linux::service::{self, Unit};
 use airwatt_linux::signals::Signals;
 use airwatt_linux::{interface, random, tun, udp};
 use airwatt_proto::session::Sessions;
-use airwatt_proto::tunnel::{self, Plain, Tunnel};
+use airwatt_proto::tunnel::{self, Plain, Sctp, Tunnel};
 use tracing::info;
 
+use super::association::PeerAssociation;
 use super::config::{Config, End};
 use super::host::{CONTROL, DEVICE, GUARDIAN, METRICS, SIGNALS, SOCKET, TunnelHost};
 use super::peers::{Carrier, Peer, PeerTunnel, Peers};
@@ -120,7 +122,8 @@ fn serve(
 
 /// The tunnels to all peers.
 fn machine(config: &Config, now: Instant) -> Result<Peers, Failure> {
-    let peers = config.peer.iter().map(|peer| Peer::new(tunnel(config), peer.allowed_ips.clone())).collect();
+    let peer = |peer: &super::config::Peer| Ok(Peer::new(tunnel(config)?, peer.allowed_ips.clone()));
+    let peers = config.peer.iter().map(peer).collect::<Result<_, Failure>>()?;
     let carrier = match &config.private_key {
         Some(key) if !config.tunnel.plain => {
             let mut sessions = Sessions::new(key.clone(), random::bytes()?, clock::epoch(now));
@@ -135,12 +138,20 @@ fn machine(config: &Config, now: Instant) -> Result<Peers, Failure> {
 }
 
 /// The machine of one peer.
-pub(super) fn tunnel(config: &Config) -> PeerTunnel {
+pub(super) fn tunnel(config: &Config) -> Result<PeerTunnel, Failure> {
     let end = match config.end {
         End::Client => tunnel::End::Client,
         End::Concentrator => tunnel::End::Concentrator,
     };
-    Tunnel::new(config.tunnel, end, Plain::new(config.bundle_bytes()))
+    let association = match config.tunnel.sctp(config.mtu().into()) {
+        Some(sctp) => {
+            let bytes = random::bytes()?;
+            let seed = bytes.iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte));
+            PeerAssociation::Sctp(Box::new(Sctp::new(sctp, Stream::new(seed, "tunnel"))))
+        }
+        None => PeerAssociation::Datagrams(Plain::new(config.bundle_bytes())),
+    };
+    Ok(Tunnel::new(config.tunnel, end, association))
 }
 
 /// The prefixes of the peers that no address of the device leads to. All destinations of an IP version are left to the rules.

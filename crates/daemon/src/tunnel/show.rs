@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use airwatt_base::Instant;
 use airwatt_linux::metrics::Page;
+use airwatt_proto::tunnel::AssociationKind;
 use serde::Serialize;
 
 use super::config::End;
@@ -23,6 +24,7 @@ pub(super) struct Document {
     listen: String,
     mtu_bytes: u16,
     plain: bool,
+    association: AssociationKind,
     public_key: Option<String>,
     fwmark: Option<u32>,
     radio: Option<String>,
@@ -58,7 +60,9 @@ struct PeerRow {
     packets_delivered: u64,
     datagrams_sent: u64,
     datagrams_received: u64,
-    datagrams_lost: u64,
+    /// `None` with SCTP, which does not report it; it has `datagrams_repeated` instead.
+    datagrams_lost: Option<u64>,
+    datagrams_repeated: Option<u64>,
     bursts_full: u64,
     bursts_timed_out: u64,
     bursts_awake: u64,
@@ -114,6 +118,7 @@ pub(super) fn document(host: &TunnelHost, machine: &Peers, now: Instant) -> Docu
             datagrams_sent: counts.datagrams,
             datagrams_received: peer.datagrams_received,
             datagrams_lost: tunnel.association().lost(),
+            datagrams_repeated: tunnel.association().repeated(),
             bursts_full: counts.full_bursts,
             bursts_timed_out: counts.timed_out_bursts,
             bursts_awake: counts.awake_bursts,
@@ -136,6 +141,7 @@ pub(super) fn document(host: &TunnelHost, machine: &Peers, now: Instant) -> Docu
         listen: host.socket.address().map_or_else(|error| error.to_string(), |address| address.to_string()),
         mtu_bytes: host.config.mtu(),
         plain: host.config.tunnel.plain,
+        association: host.config.tunnel.association,
         public_key: match &machine.carrier {
             Carrier::Sealed(sessions) => Some(sessions.public_key().to_string()),
             Carrier::Plain(_) => None,
@@ -175,7 +181,7 @@ pub(super) fn metrics(document: &Document) -> Page {
         peer.packets_delivered
     });
     of_peers("airwatt_tunnel_datagrams_lost_total", "Datagrams of the peer that were lost.", |peer| {
-        peer.datagrams_lost
+        peer.datagrams_lost.unwrap_or_default()
     });
     of_peers("airwatt_tunnel_triggers_total", "Empty datagrams sent as triggers.", |peer| peer.triggers);
     of_peers("airwatt_tunnel_dropped_total", "Inner packets dropped.", |peer| peer.dropped);
@@ -207,7 +213,7 @@ fn text_of(document: &serde_json::Value) -> String {
         _ => lines.push(format!("  public key: {}", of("public_key"))),
     }
     lines.push(format!("  listening: {}", of("listen")));
-    lines.push(format!("  mtu: {} bytes", of("mtu_bytes")));
+    lines.push(format!("  association: {}, mtu: {} bytes", of("association"), of("mtu_bytes")));
     if !document["fwmark"].is_null() {
         lines.push(format!("  fwmark: {}", of("fwmark")));
     }
@@ -229,10 +235,14 @@ fn text_of(document: &serde_json::Value) -> String {
             of("bytes_sent")
         ));
         lines.push(format!(
-            "  received: {} packets in {} datagrams, {} lost",
+            "  received: {} packets in {} datagrams{}",
             of("packets_delivered"),
             of("datagrams_received"),
-            of("datagrams_lost")
+            match (peer["datagrams_lost"].as_u64(), peer["datagrams_repeated"].as_u64()) {
+                (Some(lost), _) => format!(", {lost} lost"),
+                (None, Some(repeated)) => format!("; {repeated} sent again"),
+                (None, None) => String::new(),
+            }
         ));
         lines.push(format!(
             "  bursts: {} full, {} timed out, {} while the radio was awake; {} triggers",

@@ -26,6 +26,8 @@ pub trait Association {
     /// What it exchanges with the peer.
     type Datagram: Clone + Debug;
 
+    /// A packet waits: opens the association if it is not open.
+    fn open(&mut self, _now: Instant) {}
     /// Whether it takes another packet now, as far as congestion control and the send buffer allow.
     fn has_room(&self) -> bool;
     /// Takes a packet.

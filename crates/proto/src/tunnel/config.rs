@@ -3,6 +3,8 @@
 use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_base::{Size, Span};
 
+use super::sctp::{Reliability, SctpConfig};
+
 /// m without a setting and without a delay budget: the largest of figure 4.5, beyond which little is gained.
 const BURST: u32 = 5;
 /// The largest m. Larger bursts save nothing more and are longer than a transmission opportunity.
@@ -12,10 +14,38 @@ const HOLD: Span = Span::from_millis(20);
 /// Bytes that a tunnel holds at most: some hundred packets, as much as a burst of each of many flows.
 const QUEUE_BYTES: u64 = 512 * 1024;
 
+/// What carries packets to the peer.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum AssociationKind {
+    /// Numbered datagrams: the inner transports alone repeat what is lost and react to congestion.
+    #[default]
+    Datagrams,
+    /// SCTP with a stream for each flow; messages are unordered and repeated once at most.
+    Sctp,
+    /// SCTP that repeats messages until they arrive, in the order of each flow.
+    SctpReliable,
+}
+
+impl AssociationKind {
+    /// How often SCTP repeats messages; `None` without SCTP.
+    pub const fn reliability(self) -> Option<Reliability> {
+        match self {
+            Self::Datagrams => None,
+            Self::Sctp => Some(Reliability::Limited),
+            Self::SctpReliable => Some(Reliability::Full),
+        }
+    }
+}
+
 /// Settings of a tunnel, at either end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TunnelConfig {
+    /// What carries packets to the peer; the same at both ends. Default: `datagrams`.
+    pub association: AssociationKind,
     /// Number of packets in a burst, 1 to 64; with a delay budget the largest. Default: 5, with a delay budget 64.
     pub burst: Option<u32>,
     /// Mean delay that the tunnel may add to a packet. Bursts are as large as this permits at the measured rate, and no
@@ -39,6 +69,7 @@ pub struct TunnelConfig {
 impl Default for TunnelConfig {
     fn default() -> Self {
         Self {
+            association: AssociationKind::Datagrams,
             burst: None,
             delay_budget: None,
             hold: None,
@@ -87,9 +118,22 @@ impl TunnelConfig {
         QUEUE_BYTES
     }
 
-    /// Bytes that the tunnel adds to the packets of a datagram, IP header included.
+    /// Bytes that the tunnel adds to the packets of a datagram, IP header included; with SCTP to one packet.
     pub const fn overhead_bytes(&self, outer: super::wire::OuterIp) -> u32 {
-        super::wire::overhead_bytes(outer, self.plain)
+        match self.association {
+            AssociationKind::Datagrams => super::wire::overhead_bytes(outer, self.plain),
+            AssociationKind::Sctp | AssociationKind::SctpReliable => {
+                super::wire::carrier_bytes(outer, self.plain) + super::sctp::OVERHEAD_BYTES
+            }
+        }
+    }
+
+    /// The settings of SCTP for inner packets of up to `packet_bytes`; `None` without SCTP.
+    pub fn sctp(&self, packet_bytes: u32) -> Option<SctpConfig> {
+        let reliability = self.association.reliability()?;
+        // Messages are padded to whole words.
+        let packet_bytes = (packet_bytes + super::sctp::OVERHEAD_BYTES).next_multiple_of(4) as usize;
+        Some(SctpConfig { packet_bytes, bundle: self.bundle.as_bytes() > 0, reliability })
     }
 
     /// Bytes of inner packets that may share a datagram.

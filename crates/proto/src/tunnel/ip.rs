@@ -1,10 +1,12 @@
 //! Inner packets as a daemon has them: the bytes of IP packets.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::net::IpAddr;
 
 use airwatt_base::Seq;
 use etherparse::{LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TcpSlice, TransportSlice};
 
+use super::sctp::Message;
 use super::wire::{self, WireError};
 use super::{Datagram, Inner};
 
@@ -176,6 +178,23 @@ impl Inner for IpPacket {
             (Some(new), Some(old)) => self.flow == older.flow && new.after(old),
             _ => false,
         }
+    }
+}
+
+impl Message for IpPacket {
+    fn to_payload(&self) -> Vec<u8> {
+        self.bytes.clone()
+    }
+
+    fn from_payload(payload: Vec<u8>) -> Option<Self> {
+        Self::parse(payload).ok()
+    }
+
+    fn stream(&self) -> u16 {
+        // Its keys are fixed.
+        let mut hasher = DefaultHasher::new();
+        self.flow.hash(&mut hasher);
+        hasher.finish() as u16
     }
 }
 

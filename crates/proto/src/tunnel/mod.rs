@@ -19,7 +19,7 @@
 //! sends no trigger then, because beacons announce buffered packets as often: an idle tunnel never wakes up.
 //!
 //! Inner flows share a burst by deficit round robin ([`queue`]). An [`Association`] carries packets to the peer and is
-//! exchangeable; [`Plain`] numbers datagrams and leaves losses to the inner transports.
+//! exchangeable: [`Plain`] numbers datagrams and leaves losses to the inner transports, and [`Sctp`] is an SCTP association.
 //!
 //! A tunnel is generic over its inner packet: the simulator's packets have a length and no bytes, and a daemon's are bytes
 //! ([`IpPacket`]). Left out here: encryption, addresses of the peer, and the division of an inner packet among outer ones.
@@ -30,6 +30,7 @@ mod config;
 pub mod ip;
 mod plain;
 pub mod queue;
+pub mod sctp;
 pub mod wire;
 
 use std::fmt::Debug;
@@ -37,9 +38,10 @@ use std::fmt::Debug;
 use airwatt_base::{Instant, Machine, Span, Timeout, TimerTable, timer_kinds};
 
 pub use self::association::{Association, AssociationOutput};
-pub use self::config::TunnelConfig;
+pub use self::config::{AssociationKind, TunnelConfig};
 pub use self::ip::IpPacket;
 pub use self::plain::{Datagram, Plain};
+pub use self::sctp::Sctp;
 pub use self::wire::Header;
 
 use self::burst::{BurstSize, TriggerInterval};
@@ -216,6 +218,11 @@ impl<A: Association> Tunnel<A> {
         &self.association
     }
 
+    /// The association, for its settings.
+    pub const fn association_mut(&mut self) -> &mut A {
+        &mut self.association
+    }
+
     /// m, the number of packets after which a burst is sent.
     pub const fn burst_packets(&self) -> u32 {
         self.size.packets()
@@ -247,7 +254,7 @@ impl<A: Association> Tunnel<A> {
         if self.unsent > 0 {
             // The association has no room: packets join the burst that is being sent.
             self.unsent += 1;
-            return;
+            return self.send(now);
         }
         if self.queues.len() >= self.full_at(now) {
             return self.release(Release::Full, now);
@@ -290,6 +297,8 @@ impl<A: Association> Tunnel<A> {
         if self.unsent == 0 {
             return;
         }
+        self.association.open(now);
+        let before = self.unsent;
         while self.unsent > 0 && self.association.has_room() {
             let Some((packet, since)) = self.queues.pop() else {
                 self.unsent = 0;
@@ -303,8 +312,10 @@ impl<A: Association> Tunnel<A> {
             self.counts.packet_bytes += u64::from(packet.bytes());
             self.association.send(packet, now);
         }
-        self.association.end_burst(now);
-        self.note_sent(now);
+        if self.unsent < before {
+            self.association.end_burst(now);
+            self.note_sent(now);
+        }
         self.collect(now);
     }
 

@@ -50,6 +50,11 @@ impl<P> Plain<P> {
         }
     }
 
+    /// Changes the number of bytes up to which packets share a datagram.
+    pub const fn set_limit(&mut self, limit: u32) {
+        self.limit = limit;
+    }
+
     /// Datagrams of the peer that were lost, as far as the numbers of the others show. A datagram that comes late is
     /// counted as lost before.
     pub const fn lost(&self) -> u64 {

@@ -36,11 +36,16 @@ pub enum OuterIp {
 
 /// Bytes that an outer packet has beside the inner packets, IP header included.
 pub const fn overhead_bytes(outer: OuterIp, plain: bool) -> u32 {
+    carrier_bytes(outer, plain) + HEADER_BYTES as u32
+}
+
+/// Bytes that an outer packet has beside the association's: IP header, UDP header and what encryption adds.
+pub const fn carrier_bytes(outer: OuterIp, plain: bool) -> u32 {
     let ip = match outer {
         OuterIp::V4 => 20,
         OuterIp::V6 => 40,
     };
-    ip + UDP_BYTES + HEADER_BYTES as u32 + if plain { 0 } else { SEAL_BYTES }
+    ip + UDP_BYTES + if plain { 0 } else { SEAL_BYTES }
 }
 
 /// The header of a datagram.

@@ -17,7 +17,9 @@ use crate::media::errors::{ErrorConfig, ErrorModel};
 use crate::media::{Direction, Medium, Pipe, PointToPoint, Wire};
 use crate::stack::application::{ApplicationId, Role};
 use crate::stack::impairment::Impairment;
-use crate::stack::middlebox::{GatewayBox, Middlebox, MiddleboxId, ServedFlow, TunnelBox};
+use crate::stack::middlebox::{
+    GatewayBox, Middlebox, MiddleboxId, SctpTunnelBox, ServedFlow, TunnelBox, TunnelEnds,
+};
 use crate::stack::socket::{End, Socket, SocketId};
 use crate::stack::transport::{Transport, Udp};
 
@@ -85,7 +87,7 @@ impl Network {
         for index in 0..network.plan.impairments.len() {
             network.add_impairment(index, seed);
         }
-        network.add_tunnels();
+        network.add_tunnels(seed);
         network.schedule = Schedule::new(network.sources.len());
         network.set_timers(seed);
         network.unfinished = network.applications.iter().filter(|entry| entry.machine.is_finite()).count();
@@ -177,7 +179,7 @@ impl Network {
     }
 
     /// Adds both ends of every tunnel, each with a virtual interface to which the routes to the other end lead.
-    fn add_tunnels(&mut self) {
+    fn add_tunnels(&mut self, seed: u64) {
         for TunnelPlan { client, concentrator, config, .. } in self.plan.tunnels.clone() {
             let name = self.plan.nodes[usize::from(client)].name.clone();
             for (end, node, peer, end_name) in [
@@ -187,12 +189,13 @@ impl Network {
                 let Some(route) = self.routes.get(node, Address(peer)) else { continue };
                 let (id, slot) = (self.middleboxes.len() as MiddleboxId, self.sources.len() as Slot);
                 self.sources.push(Source::new(Owner::Middlebox(id), &format!("tunnel/{name}/{end_name}")));
-                let tunnel = TunnelBox::new(config, end, Address(node), Address(peer), route);
-                self.middleboxes.push(MiddleboxEntry {
-                    machine: Middlebox::Tunnel(Box::new(tunnel)),
-                    node,
-                    slot,
-                });
+                let ends = TunnelEnds { local: Address(node), peer: Address(peer), route };
+                let random = Stream::new(seed, &format!("tunnel/{name}/{end_name}/sctp"));
+                let machine = match SctpTunnelBox::new(config, end, ends, random) {
+                    Some(tunnel) => Middlebox::SctpTunnel(Box::new(tunnel)),
+                    None => Middlebox::Tunnel(Box::new(TunnelBox::new(config, end, ends))),
+                };
+                self.middleboxes.push(MiddleboxEntry { machine, node, slot });
                 let interface = self.interfaces.len() as InterfaceId;
                 self.interfaces.push(Interface { node, medium: VIRTUAL, member: id });
                 self.routes.redirect(node, route, Route { interface, next: 0 });

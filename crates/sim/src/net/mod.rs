@@ -459,7 +459,7 @@ impl Network {
     /// A packet is for the node at which it is.
     fn deliver(&mut self, node: NodeId, packet: &Packet) {
         let entry = &self.nodes[usize::from(node)];
-        if let Payload::Carried(..) = packet.payload {
+        if let Payload::Carried(..) | Payload::Sctp(_) = packet.payload {
             return match entry.tunnel(packet.src) {
                 Some(middlebox) => self.messages.push_back(Message::Intercept { middlebox, packet: *packet }),
                 None => self.lose(packet),
@@ -489,6 +489,8 @@ impl Network {
                     self.lose(&inner);
                 }
             }
+            // The association repeats the packets in it, or gives them up.
+            Payload::Sctp(ticket) => self.store.free(ticket),
             Payload::Tcp(_) | Payload::E2tcp(_) | Payload::Datagram(_) | Payload::Group(_) => {}
         }
         let flow = if self.plan.is_replay() { 0 } else { packet.flow };
@@ -745,6 +747,7 @@ impl Network {
     pub(crate) fn tunnel_counts(&self) -> impl Iterator<Item = TunnelCounts> {
         self.middleboxes.iter().filter_map(|entry| match &entry.machine {
             Middlebox::Tunnel(tunnel) => Some(tunnel.counts()),
+            Middlebox::SctpTunnel(tunnel) => Some(tunnel.counts()),
             Middlebox::Gateway(_) => None,
         })
     }

@@ -60,6 +60,8 @@ pub enum Payload {
     Datagram(u32),
     /// Other packets, which the store holds, in a tunnel's datagram with this header.
     Carried(Ticket, tunnel::Header),
+    /// The bytes of an SCTP packet, which the store holds, in a tunnel's datagram.
+    Sctp(Ticket),
     /// The bytes of a packet of an external host, which the store holds.
     Bytes(Ticket),
     /// A group-addressed packet of a neighbour. It exists at an access point only; one of a capture has the address of a station
@@ -136,7 +138,7 @@ impl Payload {
         match self {
             Self::Tcp(segment) => Some(AnyPacket::Tcp(segment, ())),
             Self::E2tcp(packet) => Some(AnyPacket::E2tcp(packet, ())),
-            Self::Datagram(_) | Self::Carried(..) | Self::Bytes(_) | Self::Group(_) => None,
+            Self::Datagram(_) | Self::Carried(..) | Self::Sctp(_) | Self::Bytes(_) | Self::Group(_) => None,
         }
     }
 
@@ -145,7 +147,7 @@ impl Payload {
         match self {
             Self::Tcp(segment) => (segment.len > 0).then(|| segment.seq + u32::from(segment.len) - 1),
             Self::E2tcp(packet) => packet.header.sequence.filter(|_| packet.len > 0),
-            Self::Datagram(_) | Self::Carried(..) | Self::Bytes(_) | Self::Group(_) => None,
+            Self::Datagram(_) | Self::Carried(..) | Self::Sctp(_) | Self::Bytes(_) | Self::Group(_) => None,
         }
     }
 
@@ -154,7 +156,7 @@ impl Payload {
         match self {
             Self::Tcp(segment) => segment.len > 0,
             Self::E2tcp(packet) => packet.len > 0,
-            Self::Datagram(_) | Self::Carried(..) | Self::Bytes(_) | Self::Group(_) => true,
+            Self::Datagram(_) | Self::Carried(..) | Self::Sctp(_) | Self::Bytes(_) | Self::Group(_) => true,
         }
     }
 
@@ -165,7 +167,7 @@ impl Payload {
             Self::E2tcp(packet) => {
                 packet.header.acknowledgement.map_or(0, |ack| ack.blocks.iter().flatten().count() as u32)
             }
-            Self::Datagram(_) | Self::Carried(..) | Self::Bytes(_) | Self::Group(_) => 0,
+            Self::Datagram(_) | Self::Carried(..) | Self::Sctp(_) | Self::Bytes(_) | Self::Group(_) => 0,
         }
     }
 
@@ -178,7 +180,7 @@ impl Payload {
                     && packet.header.control == e2tcp::ControlFlags::NONE
                     && packet.header.acknowledgement.is_some()
             }
-            Self::Datagram(_) | Self::Carried(..) | Self::Bytes(_) | Self::Group(_) => false,
+            Self::Datagram(_) | Self::Carried(..) | Self::Sctp(_) | Self::Bytes(_) | Self::Group(_) => false,
         }
     }
 }

@@ -1,8 +1,11 @@
-//! What packets carry that does not fit into them: bytes of external hosts, and other packets.
+//! What packets carry that does not fit into them: bytes of external hosts, and other packets; and the packets that an SCTP
+//! association carries, of which its messages have only the numbers.
 //!
 //! The holder of a packet owns its ticket. The network frees it where the packet is delivered or unpacked, and where the
 //! packet is lost. A MAC keeps copies of a packet for retransmission and never opens them; a medium reports each packet
 //! exactly once. A ticket that was freed and is used again is a defect, and panics.
+
+use std::collections::BTreeMap;
 
 use super::packet::Packet;
 
@@ -42,6 +45,9 @@ pub enum Entry {
 pub struct Store {
     entries: Vec<(u8, Entry)>,
     free: Vec<u32>,
+    /// Packets in associations, by their numbers.
+    admitted: BTreeMap<u64, Packet>,
+    next_number: u64,
     /// Entries in use.
     live: usize,
     /// Whether entries are kept when they are freed, as a trace needs them.
@@ -129,6 +135,25 @@ impl Store {
         };
         self.free(ticket);
         packets
+    }
+
+    /// Takes the bytes of a ticket, and frees it. Panics if it was freed before.
+    pub fn take_bytes(&mut self, ticket: Ticket) -> Vec<u8> {
+        let bytes = self.bytes(ticket).to_vec();
+        self.free(ticket);
+        bytes
+    }
+
+    /// Keeps a packet that an association carries as a message, and returns its number there.
+    pub fn admit(&mut self, packet: Packet) -> u64 {
+        self.next_number += 1;
+        self.admitted.insert(self.next_number, packet);
+        self.next_number
+    }
+
+    /// Takes the packet with this number; `None` if it was taken before, as when it arrived although its sender gave it up.
+    pub fn claim(&mut self, number: u64) -> Option<Packet> {
+        self.admitted.remove(&number)
     }
 
     /// The bytes of every entry in the order of insertion. Only a pinned store has them all.

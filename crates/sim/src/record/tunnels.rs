@@ -42,8 +42,11 @@ pub struct TunnelDirection {
     pub held_s_mean: Option<f64>,
     /// The longest such delay.
     pub held_s_max: f64,
-    /// Outer packets lost on the way, as the other end could see.
+    /// Outer packets lost on the way, as the other end could see; not with SCTP.
     pub outer_packets_lost: u64,
+    /// Outer packets that SCTP sent again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outer_packets_repeated: Option<u64>,
     /// Acknowledgements that a later one made superfluous.
     pub superseded: u64,
     /// Packets dropped at a full queue.
@@ -88,6 +91,7 @@ fn direction_of(end: &TunnelCounts, outer_packets_lost: u64) -> TunnelDirection 
         held_s_mean: (counts.packets > 0).then(|| (counts.held / counts.packets).as_secs_f64()),
         held_s_max: counts.held_longest.as_secs_f64(),
         outer_packets_lost,
+        outer_packets_repeated: end.repeated,
         superseded: counts.superseded,
         dropped: counts.dropped,
         triggers: counts.triggers,

@@ -1,6 +1,6 @@
 use airwatt_base::testkit::check_machine;
 use airwatt_proto::session::{PeerConfig, SecretKey};
-use airwatt_proto::tunnel::{End, TunnelConfig};
+use airwatt_proto::tunnel::{End, Plain, TunnelConfig};
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn packet(source: [u8; 4], destination: [u8; 4], length: u8) -> IpPacket {
 
 fn tunnel(end: End, plain: bool) -> PeerTunnel {
     let config = TunnelConfig { burst: Some(3), plain, ..TunnelConfig::default() };
-    Tunnel::new(config, end, Plain::new(0))
+    Tunnel::new(config, end, PeerAssociation::Datagrams(Plain::new(0)))
 }
 
 fn peer(end: End, plain: bool, prefix: &str) -> Peer {

@@ -53,6 +53,11 @@ pub(super) fn encode(setting: &Setting, packet: &Packet, out: &mut Vec<u8>) {
         }
         Payload::Group(neighbour) => group::encode(*neighbour, packet, out),
         Payload::Bytes(ticket) => out.extend_from_slice(&setting.packets[ticket.index()]),
+        Payload::Sctp(ticket) => {
+            ends.ip(packet, PROTOCOL_UDP, IP_HEADER_BYTES, out);
+            ends.udp(packet, out);
+            out.extend_from_slice(&setting.packets[ticket.index()]);
+        }
         Payload::Datagram(_) | Payload::Carried(..) => {
             ends.ip(packet, PROTOCOL_UDP, IP_HEADER_BYTES, out);
             ends.udp(packet, out);

@@ -7,6 +7,7 @@
 //!   end of a tunnel sends (`tunnel`).
 
 mod gateway;
+mod sctp_tunnel;
 mod tunnel;
 
 use airwatt_base::Instant;
@@ -16,7 +17,8 @@ use crate::net::route::Route;
 use crate::net::store::Store;
 
 pub(crate) use gateway::{GatewayBox, ServedFlow};
-pub(crate) use tunnel::{TunnelBox, TunnelCounts};
+pub(crate) use sctp_tunnel::SctpTunnelBox;
+pub(crate) use tunnel::{TunnelBox, TunnelCounts, TunnelEnds};
 
 /// Index of a middlebox in its network.
 pub(crate) type MiddleboxId = u16;
@@ -26,8 +28,10 @@ pub(crate) type MiddleboxId = u16;
 pub(crate) enum Middlebox {
     /// A gateway that splits connections, or keeps copies of what passes.
     Gateway(Box<GatewayBox>),
-    /// One end of a tunnel.
+    /// One end of a tunnel of datagrams.
     Tunnel(Box<TunnelBox>),
+    /// One end of a tunnel over SCTP.
+    SctpTunnel(Box<SctpTunnelBox>),
 }
 
 /// An output of a middlebox.
@@ -54,7 +58,7 @@ impl Middlebox {
     pub(crate) fn wants(&self, packet: &Packet) -> bool {
         match self {
             Self::Gateway(gateway) => gateway.wants(packet),
-            Self::Tunnel(_) => false,
+            Self::Tunnel(_) | Self::SctpTunnel(_) => false,
         }
     }
 
@@ -63,6 +67,7 @@ impl Middlebox {
         match self {
             Self::Gateway(gateway) => gateway.handle_packet(packet, now),
             Self::Tunnel(tunnel) => tunnel.handle_packet(packet, store, now),
+            Self::SctpTunnel(tunnel) => tunnel.handle_packet(packet, store, now),
         }
     }
 
@@ -71,6 +76,7 @@ impl Middlebox {
         match self {
             Self::Gateway(gateway) => gateway.handle_timeout(now),
             Self::Tunnel(tunnel) => tunnel.handle_timeout(now),
+            Self::SctpTunnel(tunnel) => tunnel.handle_timeout(now),
         }
     }
 
@@ -79,6 +85,7 @@ impl Middlebox {
         match self {
             Self::Gateway(gateway) => gateway.poll_output(now),
             Self::Tunnel(tunnel) => tunnel.poll_output(store, now),
+            Self::SctpTunnel(tunnel) => tunnel.poll_output(store, now),
         }
     }
 
@@ -87,6 +94,7 @@ impl Middlebox {
         match self {
             Self::Gateway(gateway) => gateway.due(),
             Self::Tunnel(tunnel) => tunnel.due(),
+            Self::SctpTunnel(tunnel) => tunnel.due(),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! carry them in the network's store and take the route of the node without the tunnel. The peer's outer packets come by the
 //! address of their sender. Outer packets are as long as those of `airwattd tunnel` over UDP and IPv4.
 
-use airwatt_base::{Instant, Machine};
+use airwatt_base::{Instant, Machine, Seq};
 use airwatt_proto::tunnel::wire::OuterIp;
 use airwatt_proto::tunnel::{
     Counts, Datagram, DropReason, End, Inner, Input, Output, Plain, Tunnel, TunnelConfig,
@@ -16,7 +16,7 @@ use crate::net::route::{Address, Route};
 use crate::net::store::Store;
 
 /// The UDP port of tunnels, at either end.
-const PORT: u16 = 51_900;
+pub(super) const PORT: u16 = 51_900;
 
 impl Inner for Packet {
     type Flow = Endpoints;
@@ -30,9 +30,42 @@ impl Inner for Packet {
     }
 
     fn supersedes(&self, older: &Self) -> bool {
-        let (Payload::Tcp(new), Payload::Tcp(old)) = (&self.payload, &older.payload) else { return false };
-        let plain = |segment: &airwatt_proto::tcp::Segment| segment.is_pure_ack() && segment.sack.is_empty();
-        self.endpoints() == older.endpoints() && plain(new) && plain(old) && new.ack.after(old.ack)
+        let later = acknowledged(self).zip(acknowledged(older)).is_some_and(|(new, old)| new.after(old));
+        later && self.endpoints() == older.endpoints()
+    }
+}
+
+/// The acknowledgement number of a packet that only acknowledges, without blocks.
+pub(super) fn acknowledged(packet: &Packet) -> Option<Seq> {
+    let Payload::Tcp(segment) = &packet.payload else { return None };
+    (segment.is_pure_ack() && segment.sack.is_empty()).then_some(segment.ack)
+}
+
+/// Where the outer packets of one end come from, and where they go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TunnelEnds {
+    pub(crate) local: Address,
+    pub(crate) peer: Address,
+    /// The route of outer packets.
+    pub(crate) route: Route,
+}
+
+impl TunnelEnds {
+    /// An outer packet.
+    pub(super) fn transmit(&self, payload: Payload, port: u16, bytes: u32, now: Instant) -> MiddleboxOutput {
+        let packet = Packet {
+            src: self.local,
+            dst: self.peer,
+            sport: port,
+            dport: port,
+            flow: NO_FLOW,
+            bytes,
+            sent: now,
+            class: 0,
+            ecn: 0,
+            payload,
+        };
+        MiddleboxOutput::TransmitBy { route: self.route, packet }
     }
 }
 
@@ -40,10 +73,7 @@ impl Inner for Packet {
 #[derive(Clone, Debug)]
 pub(crate) struct TunnelBox {
     machine: Tunnel<Plain<Packet>>,
-    local: Address,
-    peer: Address,
-    /// The route of outer packets.
-    route: Route,
+    ends: TunnelEnds,
     /// Bytes that an outer packet has beside those that it carries.
     overhead: u32,
     /// Bytes of outer packets sent.
@@ -57,17 +87,17 @@ pub(crate) struct TunnelCounts {
     pub(crate) outer_bytes: u64,
     /// Outer packets of the peer that were lost on the way.
     pub(crate) lost_from_peer: u64,
+    /// Packets of SCTP that this end repeated.
+    pub(crate) repeated: Option<u64>,
 }
 
 impl TunnelBox {
-    /// The end at `local` of a tunnel to `peer`, whose outer packets take `route`.
-    pub(crate) fn new(config: TunnelConfig, end: End, local: Address, peer: Address, route: Route) -> Self {
+    /// One end of a tunnel of datagrams.
+    pub(crate) fn new(config: TunnelConfig, end: End, ends: TunnelEnds) -> Self {
         let association = Plain::new(config.bundle_bytes(OuterIp::V4));
         Self {
             machine: Tunnel::new(config, end, association),
-            local,
-            peer,
-            route,
+            ends,
             overhead: config.overhead_bytes(OuterIp::V4),
             outer_bytes: 0,
         }
@@ -78,12 +108,15 @@ impl TunnelBox {
             machine: *self.machine.counts(),
             outer_bytes: self.outer_bytes,
             lost_from_peer: self.machine.association().lost(),
+            repeated: None,
         }
     }
 
     pub(super) fn handle_packet(&mut self, packet: Packet, store: &mut Store, now: Instant) {
         let input = match packet.payload {
-            Payload::Carried(ticket, header) if packet.src == self.peer && packet.dst == self.local => {
+            Payload::Carried(ticket, header)
+                if packet.src == self.ends.peer && packet.dst == self.ends.local =>
+            {
                 Input::Outer(Datagram { header, packets: store.take_packets(ticket) })
             }
             _ => Input::Inner(packet),
@@ -101,19 +134,8 @@ impl TunnelBox {
                 let inner: u32 = packets.iter().map(|packet| packet.bytes).sum();
                 let bytes = inner + self.overhead;
                 self.outer_bytes += u64::from(bytes);
-                let packet = Packet {
-                    src: self.local,
-                    dst: self.peer,
-                    sport: PORT,
-                    dport: PORT,
-                    flow: NO_FLOW,
-                    bytes,
-                    sent: now,
-                    class: 0,
-                    ecn: 0,
-                    payload: Payload::Carried(store.put_packets(packets), header),
-                };
-                MiddleboxOutput::TransmitBy { route: self.route, packet }
+                let payload = Payload::Carried(store.put_packets(packets), header);
+                self.ends.transmit(payload, PORT, bytes, now)
             }
             Output::Deliver(packet) => MiddleboxOutput::Arrive(packet),
             Output::Dropped(packet, DropReason::Superseded) => MiddleboxOutput::Discard(packet),
