@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 RUST := $(shell find crates -name '*.rs' -o -name '*.c' -o -name '*.h' -o -name Cargo.toml) $(shell find hosts radios scenarios -name '*.toml' 2>/dev/null)
 
-.PHONY: help build demo wheel deb test test-long bench docs bless fuzz clean
+.PHONY: help build demo wheel deb test test-long test-wifi bench docs bless fuzz clean
 .DEFAULT_GOAL := help
 
 help: ## Print this list
@@ -46,6 +46,17 @@ test-long: build ## Run the tests that take minutes
 	@$(BIN)/pip install --quiet 'distributed>=2024.8' # the extra `cluster`
 	@cargo test --release --workspace --quiet -- --ignored
 	@$(BIN)/python -m pytest -m long || [ $$? -eq 5 ] # 5: there is none in Python yet
+
+MEDIUM := target/release/hwsim-medium
+
+test-wifi: build $(MEDIUM) ## Run the tests of Wi-Fi power save in a user-mode kernel, which is built once (ten minutes), and under Debian's
+	@.ci/system-packages long
+	@.ci/system-packages kernel
+	@tests/linux/wifi/user-mode-kernel >/dev/null
+	@$(BIN)/python -m pytest -m long tests/linux/test_wifi_user_mode.py tests/linux/test_wifi_debian.py
+
+$(MEDIUM): $(DAEMON)
+	@cargo build --release --quiet --package airwatt-emulate --bin hwsim-medium
 
 bench: build ## Measure the engine, the shipped scenarios, and as root what ackloss costs
 	@cargo bench --quiet --package airwatt-sim --bench engine

@@ -2,7 +2,7 @@
 
 The doctor, the measurement, and the daemon: what it does to delays, and how it lives with others who set power save.
 
-Skipped where the kernel has no simulated radios; `test_wifi_debian.py` runs it in a virtual machine.
+Skipped where the kernel has no simulated radios; `test_wifi_user_mode.py` runs it in a user-mode kernel.
 """
 
 import json
@@ -29,7 +29,12 @@ wmm_enabled=1
 beacon_int=100
 dtim_period=2
 """
-SUPPLICANT = 'network={\n ssid="laboratory"\n key_mgmt=NONE\n scan_freq=2412\n}\n'
+SUPPLICANT = """network={
+ ssid="laboratory"
+ key_mgmt=NONE
+ scan_freq=2412
+}
+"""
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="root is needed"),
@@ -85,9 +90,9 @@ def test_the_doctor_the_measurement_and_the_host_restored():
     print(call(DAEMON, "station", "doctor").stdout)
 
     reflector = subprocess.Popen(["ip", "netns", "exec", "ap", DAEMON, "station", "reflect"], stderr=subprocess.PIPE)
-    measure = [DAEMON, "station", "measure", "--minutes", "4", "--reflector", f"{AP}:4647"]
+    measure = [DAEMON, "station", "measure", "--minutes", "2", "--reflector", f"{AP}:4647"]
     assert b"4647" in reflector.stderr.readline()
-    found = json.loads(call(*measure, "--json", timeout=300).stdout)
+    found = json.loads(call(*measure, "--json", timeout=180).stdout)
     print(json.dumps(found, indent=1))
     off, on, ours = found["settings"]
     assert found["complete"]
@@ -187,7 +192,8 @@ def test_the_daemon_follows_the_traffic_and_restores_the_host(tmp_path):
         # Somebody pings: interactive from the first packet on, so the others meet a radio that is awake.
         times = round_trips(25, 0.4)
         medians["with airwatt"] = times[len(times) // 2]
-        assert station.status()["demand"] == "interactive"
+        # Not the demand of this moment, which may be over where the processor is slow.
+        assert station.status()["counts"]["interactive"] >= 1
         await_true(lambda: power_save() == "on", "two seconds after the last packet")
         print("median round trip [ms] of echo requests to the station each 0.4 s:", medians)
         assert medians["with airwatt"] < medians["on"] - 20
@@ -201,7 +207,7 @@ def test_the_daemon_follows_the_traffic_and_restores_the_host(tmp_path):
         assert found["radio_in_power_save"] == "sleeps", found["arrivals"]
         assert found["counts"]["unsolicited"] >= 10
         assert found["counts"]["rewrites"] == 0, "nobody else has set it"
-        # Some milliseconds on a real processor.
+        # Some milliseconds on a real processor, none in virtual time.
         assert found["reaction"]["count"] >= 3
         assert found["reaction"]["max_s"] < 0.5
         assert found["with"]["asleep_share"]["likely"] > 0.3

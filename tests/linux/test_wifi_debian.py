@@ -1,4 +1,8 @@
-"""`test_wifi.py` under Debian's own kernel, which has simulated Wi-Fi radios, in a virtual machine."""
+"""The daemon under Debian's own kernel, which has simulated Wi-Fi radios, in a virtual machine.
+
+One test of `test_wifi.py`: that the daemon and its eBPF program run on a kernel that nobody has changed. The others run
+in virtual time (`test_wifi_user_mode.py`), which takes a fraction of the time.
+"""
 
 import os
 import shutil
@@ -18,8 +22,9 @@ NEEDS = ("qemu-system-x86_64", "busybox", "depmod", "hostapd", "wpa_supplicant",
 def test_under_debians_kernel():
     if absent := [program for program in NEEDS if not shutil.which(program)]:
         pytest.skip(f"not installed: {', '.join(absent)}")
-    inner = [sys.executable, "-m", "pytest", "tests/linux/test_wifi.py", "-rs", "-s", "--color=no"]
-    environment = os.environ | {"AIRWATT_VM_MODULE": "mac80211_hwsim radios=2"}
+    inner = [sys.executable, "-m", "pytest", "tests/linux/test_wifi.py", "-k", "follows_the_traffic"]
+    inner += ["-rs", "-s", "--color=no"]
+    environment = os.environ | {"AIRWATT_VM_MODULE": "mac80211_hwsim radios=3"}
     command = [HERE / "in-debian-kernel", *inner]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     if done.returncode == 125 and "cannot be had" in done.stderr:

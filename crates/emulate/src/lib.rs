@@ -23,6 +23,7 @@ mod bridge;
 mod error;
 mod flow_monitor;
 mod hosts;
+mod hwsim;
 mod kernel;
 mod realtime;
 mod traffic;
@@ -35,6 +36,7 @@ use airwatt_sim::Run;
 use airwatt_sim::scenario::Scenario;
 
 pub use error::EmulateError;
+pub use hwsim::be_the_medium;
 pub use realtime::Realtime;
 pub use work::{Command, Output, Work};
 

@@ -13,6 +13,7 @@
 //! * [`transparent`]: TCP sockets with the addresses of others, and packets as they are.
 //! * [`sock_diag`]: what the kernel counts of TCP connections.
 //! * [`wireless`]: Wi-Fi interfaces, their associations, and power save.
+//! * [`hwsim`]: the frames of simulated Wi-Fi radios.
 //! * [`undo`]: a log of changes to the host, written before each change, from which a later process can undo them.
 //! * [`random`]: random bytes of the kernel.
 //! * [`changes`]: changes of settings, routes and rules by that log, and undoing them.
@@ -44,6 +45,7 @@ pub mod error;
 pub mod event_loop;
 pub mod folder;
 pub mod guardian;
+pub mod hwsim;
 pub mod interface;
 pub mod link;
 mod local_server;

@@ -98,6 +98,22 @@ impl Family {
         Ok(answers.iter().filter_map(|bytes| parse(bytes)).collect())
     }
 
+    /// Sends a command without waiting for an answer, and without learning of a refusal.
+    ///
+    /// # Errors
+    /// If the socket fails.
+    pub fn post(&self, command: u8, attributes: &[Attribute]) -> Result<(), Error> {
+        self.socket.post(self.id, &body(command, attributes))
+    }
+
+    /// Returns the messages that the kernel has sent to this socket unasked, without waiting; `None` if some were lost.
+    ///
+    /// # Errors
+    /// If the socket fails.
+    pub fn unasked(&self) -> Result<Option<Vec<Answer>>, Error> {
+        self.socket.receive_now(self.id).map(answers)
+    }
+
     /// Asks for a list.
     ///
     /// # Errors
@@ -114,8 +130,13 @@ impl Events {
     /// # Errors
     /// If the socket fails.
     pub fn read(&mut self) -> Result<Option<Vec<Answer>>, Error> {
-        let received = self.socket.receive_now(self.id)?;
-        Ok(received.map(|bodies| bodies.iter().filter_map(|bytes| parse(bytes)).collect()))
+        self.socket.receive_now(self.id).map(answers)
+    }
+}
+
+impl std::os::fd::AsFd for Family {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 
@@ -123,6 +144,11 @@ impl std::os::fd::AsFd for Events {
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+/// The answers in the bodies of messages, unless some were lost.
+fn answers(bodies: Option<Vec<Vec<u8>>>) -> Option<Vec<Answer>> {
+    bodies.map(|bodies| bodies.iter().filter_map(|bytes| parse(bytes)).collect())
 }
 
 fn body(command: u8, attributes: &[Attribute]) -> Vec<u8> {

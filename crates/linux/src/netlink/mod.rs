@@ -150,6 +150,13 @@ impl Socket {
         refused.map_or(Ok(()), |error| Err(Error::new(what, error)))
     }
 
+    /// Sends a message of the type `kind`, for which no acknowledgement is asked.
+    fn post(&self, kind: u16, body: &[u8]) -> Result<(), Error> {
+        let mut bytes = Vec::with_capacity(HEADER + body.len());
+        push(&mut bytes, kind, NLM_F_REQUEST, 0, body);
+        self.send(&bytes)
+    }
+
     /// Makes one request and returns the bodies of the messages of the type `kind` that the kernel sends before its acknowledgement;
     /// `what` names the request in an error.
     ///

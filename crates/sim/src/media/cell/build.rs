@@ -9,7 +9,7 @@ use super::channel::Channel;
 use super::config::{Bss, CellConfig, CellStation};
 use super::contention::{Access, ContenderId, Contention};
 use super::frame::Node;
-use super::mac::{AccessPointMac, Category, GroupSources, Mac, PeerMac, StationMac};
+use super::mac::{AccessPointMac, Category, ExternalMac, GroupSources, Mac, PeerMac, StationMac};
 use super::radio::Radios;
 use super::sniffer::Sniffer;
 use super::{Cell, Contender, StationPlace};
@@ -61,6 +61,16 @@ impl Cell {
         cell
     }
 
+    /// Makes a cell of nodes outside the simulator, whose frames and whose sleep are decided there. Each may send beacons and have
+    /// stations; of the settings of access points and of power save none has an effect.
+    pub fn external(name: &str, config: &CellConfig, nodes: &[CellStation], seed: u64) -> Self {
+        let mut cell = Self::empty(name, config, 0, nodes.len(), seed);
+        for node in nodes {
+            cell.add_external(config, node, seed);
+        }
+        cell
+    }
+
     fn empty(name: &str, config: &CellConfig, access_points: usize, stations: usize, seed: u64) -> Self {
         let first_station_slot = access_points as Slot;
         Self {
@@ -85,15 +95,12 @@ impl Cell {
     fn add_access_point(&mut self, bss: &Bss, seed: u64) {
         let Bss { config, name, .. } = bss;
         let radio = bss.shared_radio;
-        let timing = config.standard.timing();
         let member = self.macs.len() as Member;
-        // Beacons precede data: they wait for PIFS and have no backoff.
-        let pifs = Access { aifs: timing.sifs + timing.slot, cw_min: 0, cw_max: 0 };
         let backoff = Stream::new(seed, &format!("{name}/backoff"));
         let contender = |category| Contender { member, category, radio };
         let data = self.add_contender(contender(Category::Data), config.ap_access, backoff);
         let beacons = Stream::new(seed, &format!("{name}/beacon"));
-        let beacon = self.add_contender(contender(Category::Beacon), pifs, beacons);
+        let beacon = self.add_contender(contender(Category::Beacon), broadcast_access(config), beacons);
         if let Some(id) = radio {
             let station = &self.macs[self.stations[id as usize].member as usize];
             self.pairs.push([station.contender(), data]);
@@ -128,6 +135,17 @@ impl Cell {
         self.macs.push(Mac::Peer(Box::new(PeerMac::new(config, id, member, contender))));
     }
 
+    fn add_external(&mut self, config: &CellConfig, node: &CellStation, seed: u64) {
+        let (id, member, data) = self.add_radio(config, node, seed);
+        self.stations.push(StationPlace { member, access_point: member });
+        let contender = Contender { member, category: Category::Beacon, radio: Some(id) };
+        let beacons = Stream::new(seed, &format!("{}/beacon", node.name));
+        let beacon = self.add_contender(contender, broadcast_access(config), beacons);
+        let slot = self.first_station_slot + 2 * id;
+        let mac = ExternalMac::new(config, id, member, [data, beacon], slot);
+        self.macs.push(Mac::External(Box::new(mac)));
+    }
+
     /// Adds what every kind of station has. Returns its number, its member and its contender.
     fn add_radio(
         &mut self,
@@ -149,4 +167,10 @@ impl Cell {
         self.contenders.push(contender);
         self.contention.add(access, backoff)
     }
+}
+
+/// Beacons precede data: they wait for PIFS and have no backoff.
+fn broadcast_access(config: &CellConfig) -> Access {
+    let timing = config.standard.timing();
+    Access { aifs: timing.sifs + timing.slot, cw_min: 0, cw_max: 0 }
 }

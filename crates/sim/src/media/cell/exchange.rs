@@ -145,6 +145,9 @@ impl Cell {
         let ppdu = self.channel.ppdus()[self.channel.current()];
         let to = match (ppdu.to, ppdu.kind) {
             (Receiver::Member(to), _) => to,
+            (Receiver::Group, _) if matches!(self.macs[usize::from(ppdu.from)], Mac::External(_)) => {
+                return self.external_broadcast_arrived(&ppdu, now);
+            }
             (Receiver::Group, Kind::Beacon) => return self.beacon_arrived(&ppdu, now),
             (Receiver::Group, _) => return self.group_frame_arrived(&ppdu, now),
         };
@@ -152,7 +155,14 @@ impl Cell {
         let ends = [usize::from(ppdu.from), usize::from(to)];
         let [sender, receiver] = macs.get_disjoint_mut(ends).expect("a frame has two ends");
         // The access point takes the power-management mode that the station has by now.
-        let pm = if let Mac::Station(mac) = sender { mac.pm_at_arrival(&ppdu) } else { ppdu.pm };
+        let pm = match sender {
+            Mac::Station(mac) => mac.pm_at_arrival(&ppdu),
+            Mac::External(mac) => {
+                mac.arrived(&ppdu, receiver.radio().expect("it has a radio"), &mut out);
+                ppdu.pm
+            }
+            Mac::AccessPoint(_) | Mac::Peer(_) => ppdu.pm,
+        };
         receiver.receive(&ppdu, sender.next_packet(), pm, now, &mut out);
     }
 
@@ -164,6 +174,26 @@ impl Cell {
         for station in access_point.stations() {
             self.beacon_received(ppdu.from, station, BeaconReception::Whole, start, now);
         }
+        self.contention.succeeded(ppdu.contender);
+        self.release(now);
+    }
+
+    /// A broadcast of a node outside has arrived at all nodes that are awake.
+    fn external_broadcast_arrived(&mut self, ppdu: &Ppdu, now: Instant) {
+        let start = now - self.channel.plan(ppdu).frame();
+        for station in 0..self.stations.len() as RadioId {
+            if self.member_of(station) == ppdu.from || !self.radios.hears(station, start) {
+                continue;
+            }
+            let cause = if ppdu.kind == Kind::Beacon { Cause::Beacon } else { Cause::Group };
+            self.radios.heard_group(station, cause, start, now, self.channel.airborne());
+            let (macs, mut out) = self.split();
+            if let Mac::External(mac) = &macs[usize::from(ppdu.from)] {
+                mac.arrived(ppdu, station, &mut out);
+            }
+        }
+        let (macs, mut out) = self.split();
+        macs[usize::from(ppdu.from)].conclude(ppdu, true, now, &mut out);
         self.contention.succeeded(ppdu.contender);
         self.release(now);
     }

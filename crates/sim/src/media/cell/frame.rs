@@ -101,6 +101,8 @@ pub enum Body {
     NullData,
     /// A group-addressed packet.
     Group(Packet),
+    /// A frame of a node outside the simulator.
+    External(ExternalFrame),
     /// A beacon.
     Beacon {
         /// Beacons before the next DTIM beacon; 0 in a DTIM beacon.
@@ -110,6 +112,17 @@ pub enum Body {
         /// Number of stations for which the TIM has room.
         stations: u32,
     },
+}
+
+/// A frame of a node outside the simulator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExternalFrame {
+    /// The number by which its fate is reported.
+    pub number: u32,
+    /// Its kind, which decides its rate.
+    pub kind: Kind,
+    /// Length, MAC header to FCS, in bytes.
+    pub bytes: u32,
 }
 
 impl Ppdu {
@@ -144,6 +157,7 @@ impl Body {
             Self::Control(PowerSaveFrame::Trigger) | Self::NullData => Kind::QosNull,
             Self::Group(_) => Kind::Group,
             Self::Beacon { .. } => Kind::Beacon,
+            Self::External(frame) => frame.kind,
         }
     }
 
@@ -157,6 +171,7 @@ impl Body {
             Self::Control(PowerSaveFrame::PmNull { .. }) => NULL_BYTES,
             Self::Control(PowerSaveFrame::PsPoll) => PS_POLL_BYTES,
             Self::Beacon { stations, .. } => beacon_bytes(*stations),
+            Self::External(frame) => frame.bytes,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! An 802.11 cell: everything that shares one radio channel, as one machine. That is an access point with its stations, several
 //! of them in range of each other, or the stations of an ad-hoc network. Two MACs may share one radio: a station that is the
-//! access point of another BSS relays on one channel.
+//! access point of another BSS relays on one channel. The MACs may also be those of kernels outside the simulator.
 //!
 //! Each part owns its fields:
 //! * [`contention`]: DCF and EDCA, event by event.
@@ -55,8 +55,8 @@ use self::channel::Channel;
 pub use self::config::{Bss, CellConfig, CellStation};
 use self::contention::{ContenderId, Contention};
 use self::effects::Effects;
-use self::frame::TracedFrame;
-use self::mac::{Category, Mac};
+use self::frame::{ExternalFrame, TracedFrame};
+use self::mac::{Category, ExternalMac, Mac};
 pub use self::mac::{GroupSourceConfig, QueueDiscipline};
 pub use self::radio::RadioEvent;
 use self::radio::{RadioId, Radios};
@@ -92,6 +92,22 @@ pub enum CellInput {
         /// The packet.
         packet: Packet,
     },
+    /// A frame of a node outside.
+    Frame {
+        /// The node that sends it.
+        from: StationId,
+        /// The destination; `None` is the group address.
+        to: Option<StationId>,
+        /// The frame.
+        frame: ExternalFrame,
+    },
+    /// The radio of a node outside is to sleep, unless it has a frame to send, or to be awake.
+    Radio {
+        /// The node.
+        station: StationId,
+        /// Whether it is to be awake.
+        awake: bool,
+    },
 }
 
 /// What the cell emits.
@@ -117,6 +133,22 @@ pub enum CellOutput {
         station: StationId,
         /// The window.
         window: ps::Window,
+    },
+    /// A frame of a node outside has arrived.
+    FrameArrived {
+        /// The number of the frame.
+        number: u32,
+        /// The node that received it.
+        at: StationId,
+    },
+    /// A frame of a node outside has left its queue.
+    FrameEnded {
+        /// The number of the frame.
+        number: u32,
+        /// Whether it was acknowledged, or sent as a broadcast.
+        acknowledged: bool,
+        /// How often it was sent.
+        attempts: u32,
     },
     /// A packet was lost in the cell.
     Lost {
@@ -248,6 +280,7 @@ impl Cell {
             Mac::AccessPoint(mac) => mac.deliver(to, packet, now, &mut out),
             Mac::Station(mac) => mac.enqueue(packet, now, &mut out),
             Mac::Peer(mac) => mac.enqueue(to, packet, now, &mut out),
+            Mac::External(_) => unreachable!("a node outside sends frames, not packets"),
         }
         self.update_medium_timer();
     }
@@ -271,6 +304,9 @@ impl Cell {
                 CellOutput::Lost { packet, .. } => MediumOutput::Lost { packet, began },
                 CellOutput::Window { station, window } => {
                     MediumOutput::Grant { member: self.member_of(*station), window: *window }
+                }
+                CellOutput::FrameArrived { .. } | CellOutput::FrameEnded { .. } => {
+                    unreachable!("nodes outside are no part of a network")
                 }
             });
         }
@@ -316,6 +352,7 @@ impl Cell {
                 }
                 Mac::Station(mac) => statistics.given_up += mac.given_up(),
                 Mac::Peer(mac) => statistics.given_up += mac.given_up(),
+                Mac::External(mac) => statistics.given_up += mac.given_up(),
             }
         }
         statistics
@@ -343,7 +380,7 @@ impl Cell {
     pub fn counts(&self, station: StationId) -> StationCounts {
         match &self.macs[self.stations[station as usize].member as usize] {
             Mac::Station(mac) => mac.power_save().counts().clone(),
-            Mac::AccessPoint(_) | Mac::Peer(_) => StationCounts::default(),
+            Mac::AccessPoint(_) | Mac::Peer(_) | Mac::External(_) => StationCounts::default(),
         }
     }
 
@@ -352,7 +389,7 @@ impl Cell {
         self.macs.iter().all(|mac| match mac {
             Mac::Station(mac) => mac.power_save().is_at_rest(),
             Mac::AccessPoint(mac) => !mac.has_sources() && !mac.has_group(),
-            Mac::Peer(_) => true,
+            Mac::Peer(_) | Mac::External(_) => true,
         })
     }
 
@@ -388,6 +425,16 @@ impl Cell {
         (macs, Effects::new(channel, contention, radios, schedule, outputs, sniffer))
     }
 
+    /// Calls the MAC of a node outside.
+    fn with_external(&mut self, station: StationId, call: impl FnOnce(&mut ExternalMac, &mut Effects<'_>)) {
+        let member = self.member_of(station);
+        let (macs, mut out) = self.split();
+        if let Mac::External(mac) = &mut macs[member as usize] {
+            call(mac, &mut out);
+        }
+        self.update_medium_timer();
+    }
+
     fn serve(&mut self, slot: Slot, now: Instant) {
         let place = slot.checked_sub(self.first_station_slot);
         let member = match place {
@@ -397,6 +444,7 @@ impl Cell {
         let (macs, mut out) = self.split();
         match &mut macs[member as usize] {
             Mac::Station(mac) if place.is_some_and(|place| place % 2 == 1) => mac.awake(now, &mut out),
+            Mac::External(mac) => mac.awake(now, &mut out),
             mac => mac.handle_timeout(now, &mut out),
         }
     }
@@ -430,6 +478,16 @@ impl Machine for Cell {
             }
             CellInput::Peer { from, to, packet } => {
                 self.transmit(self.member_of(from), self.member_of(to), packet, now);
+            }
+            CellInput::Frame { from, to, frame } => {
+                let to = to.map(|to| self.member_of(to));
+                self.with_external(from, |mac, out| mac.enqueue(to, frame, now, out));
+            }
+            CellInput::Radio { station, awake: true } => {
+                self.with_external(station, |mac, out| mac.wake(now, out));
+            }
+            CellInput::Radio { station, awake: false } => {
+                self.with_external(station, |mac, out| mac.doze(now, out));
             }
         }
     }

@@ -479,7 +479,7 @@ fn cells_of_several_macs_keep_the_machine_contract() {
             CellInput::Up { station, packet } => {
                 (at, CellInput::Peer { from: station, to: (station + 2) % 3, packet })
             }
-            CellInput::Peer { .. } => (at, input),
+            CellInput::Peer { .. } | CellInput::Frame { .. } | CellInput::Radio { .. } => (at, input),
         })
         .collect();
     let done = check_machine(ad_hoc, &inputs, Instant::from_secs(60));

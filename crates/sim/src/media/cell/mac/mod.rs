@@ -1,5 +1,5 @@
-//! The MAC entities of a cell: access points and stations, each with its queues and its side of power save, and ad-hoc
-//! stations.
+//! The MAC entities of a cell: access points and stations, each with its queues and its side of power save, ad-hoc
+//! stations, and nodes outside the simulator.
 //!
 //! A MAC prepares the PPDU for an access that it has won ([`Mac::compose`]), receives ([`Mac::receive`] when the frame has
 //! arrived, [`Mac::acknowledged`] when its own acknowledgement is out), and learns the result of an attempt
@@ -8,6 +8,7 @@
 
 mod access_point;
 mod downlink;
+mod external;
 mod group;
 mod peer;
 mod queue;
@@ -17,6 +18,7 @@ use airwatt_base::{Instant, Span};
 
 pub(super) use self::access_point::AccessPointMac;
 pub use self::downlink::QueueDiscipline;
+pub(super) use self::external::ExternalMac;
 pub use self::group::GroupSourceConfig;
 pub(super) use self::group::GroupSources;
 pub(super) use self::peer::PeerMac;
@@ -88,6 +90,8 @@ pub(super) enum Mac {
     Station(Box<StationMac>),
     /// Of an ad-hoc station.
     Peer(Box<PeerMac>),
+    /// Of a node outside the simulator.
+    External(Box<ExternalMac>),
 }
 
 impl Mac {
@@ -97,6 +101,7 @@ impl Mac {
             Self::AccessPoint(mac) => mac.radio(),
             Self::Station(mac) => Some(mac.radio()),
             Self::Peer(mac) => Some(mac.radio()),
+            Self::External(mac) => Some(mac.radio()),
         }
     }
 
@@ -106,6 +111,7 @@ impl Mac {
             Self::AccessPoint(mac) => mac.contender(),
             Self::Station(mac) => mac.queue().contender(),
             Self::Peer(mac) => mac.queue().contender(),
+            Self::External(mac) => mac.queue().contender(),
         }
     }
 
@@ -115,6 +121,7 @@ impl Mac {
             Self::AccessPoint(mac) => mac.has_frame(category),
             Self::Station(mac) => !mac.queue().is_empty(),
             Self::Peer(mac) => !mac.queue().is_empty(),
+            Self::External(mac) => mac.has_frame(category),
         }
     }
 
@@ -124,6 +131,7 @@ impl Mac {
             Self::AccessPoint(mac) => mac.next_ppdu(category),
             Self::Station(mac) => mac.next_ppdu(),
             Self::Peer(mac) => mac.next_ppdu(),
+            Self::External(mac) => mac.next_ppdu(category),
         }
     }
 
@@ -131,6 +139,7 @@ impl Mac {
     pub(super) fn next_body(&self, category: Category) -> Option<Body> {
         match self {
             Self::AccessPoint(mac) if category == Category::Beacon => mac.next_broadcast(),
+            Self::External(mac) if category == Category::Beacon => mac.next_broadcast(),
             _ => self.front().map(|mpdu| mpdu.body),
         }
     }
@@ -149,6 +158,7 @@ impl Mac {
             Self::AccessPoint(mac) => mac.front(),
             Self::Station(mac) => mac.queue().front(),
             Self::Peer(mac) => mac.queue().front(),
+            Self::External(mac) => mac.queue().front(),
         }
     }
 
@@ -158,6 +168,7 @@ impl Mac {
             Self::AccessPoint(mac) => mac.compose(category, now, out),
             Self::Station(mac) => mac.compose(),
             Self::Peer(mac) => mac.compose(),
+            Self::External(mac) => mac.compose(category),
         }
     }
 
@@ -174,13 +185,15 @@ impl Mac {
             Self::AccessPoint(mac) => mac.receive(ppdu, packet, pm, now, out),
             Self::Station(mac) => mac.receive(packet, out),
             Self::Peer(mac) => mac.receive(packet, out),
+            // What the frame carries is outside: its sender reports where it has arrived.
+            Self::External(_) => {}
         }
     }
 
     /// Handles the end of this MAC's acknowledgement of `ppdu`.
     pub(super) fn acknowledged(&mut self, ppdu: &Ppdu, now: Instant, out: &mut Effects<'_>) {
         match self {
-            Self::AccessPoint(_) | Self::Peer(_) => {}
+            Self::AccessPoint(_) | Self::Peer(_) | Self::External(_) => {}
             Self::Station(mac) => mac.acknowledged(ppdu, now, out),
         }
     }
@@ -198,6 +211,7 @@ impl Mac {
             Self::AccessPoint(mac) => mac.conclude(ppdu, acknowledged, now, out),
             Self::Station(mac) => mac.conclude(acknowledged, now, out),
             Self::Peer(mac) => mac.conclude(acknowledged, now, out),
+            Self::External(mac) => mac.conclude(ppdu, acknowledged, now, out),
         }
     }
 
@@ -206,7 +220,7 @@ impl Mac {
         match self {
             Self::AccessPoint(mac) => mac.handle_timeout(now, out),
             Self::Station(mac) => mac.handle_timeout(now, out),
-            Self::Peer(_) => {}
+            Self::Peer(_) | Self::External(_) => {}
         }
     }
 

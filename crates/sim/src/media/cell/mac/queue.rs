@@ -44,6 +44,10 @@ impl FrameQueue {
         self.packets
     }
 
+    pub(super) const fn limits(&self) -> &FrameLimits {
+        &self.limits
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }
@@ -58,9 +62,14 @@ impl FrameQueue {
             return false;
         }
         self.packets += 1;
-        let mpdu = self.number(to, Body::Data(packet));
-        self.frames.push_back(mpdu);
+        self.append(to, Body::Data(packet));
         true
+    }
+
+    /// Appends a frame, which does not count against the limit.
+    pub(super) fn append(&mut self, to: Member, body: Body) {
+        let mpdu = self.number(to, body);
+        self.frames.push_back(mpdu);
     }
 
     /// Inserts a power-save frame ahead of data, but not ahead of a frame that is on the air.

@@ -186,7 +186,7 @@ impl StationMac {
                 let frame = Uplink::Control(control);
                 self.notify(StationInput::Sent { frame, delivered }, now, out);
             }
-            Body::NullData | Body::Group(_) | Body::Beacon { .. } => {}
+            Body::NullData | Body::Group(_) | Body::Beacon { .. } | Body::External(_) => {}
         }
     }
 

@@ -1,0 +1,74 @@
+"""What `bed.py` has measured beside the simulator's prediction: beside.py RESULTS.json prints a Markdown table.
+
+The simulator runs `air.toml` with the workload as its flow and the policy that the setting is: `active`, `timeout` with
+100 ms, and `latency-guard`. Its random times are others than those of `bed.py`, of the same distribution.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import airwatt
+
+SCENARIO = Path(__file__).with_name("air.toml")
+POLICIES = {
+    "off": ("active", {}),
+    "on": ("timeout", {"timeout": "100ms"}),
+    "airwatt": ("latency-guard", {}),
+}
+EXCHANGES = "request-response"
+FLOWS = {
+    "keys": {"kind": EXCHANGES, "count": 60, "mean_gap": "500ms"},
+    "asked": {"kind": EXCHANGES, "count": 60, "mean_gap": "1s"},
+    "pages": {"kind": EXCHANGES, "count": 10, "mean_gap": "5s", "request": "400B", "response": "400kB"},
+    "down": {"kind": "bulk", "size": "2MB"},
+    "up": {"kind": "bulk", "size": "2MB"},
+}
+
+
+def predicted(workload: str, setting: str) -> dict:
+    """Delays or rate, and mean power, of the simulator."""
+    policy, settings = POLICIES[setting]
+    values = {
+        "station.power_save": {"policy": policy, **settings},
+        "flow.application": FLOWS[workload],
+        "flow.direction": "up" if workload in ("asked", "up") else "down",
+        "latency_percentiles": True,
+    }
+    result = airwatt.run(str(SCENARIO), set=values).to_dict()
+    [flow], [station] = result["flows"], result["stations"]
+    return {
+        "p50_s": flow.get("response_s_p50"),
+        "p95_s": flow.get("response_s_p95"),
+        "goodput_bps": flow["goodput_bps"],
+        "power_w": station["energy_j"] / result["simulated_s"],
+    }
+
+
+def cell(measured: float | None, simulated: float | None, scale: float) -> str:
+    if measured is None or simulated is None:
+        return "-"
+    return f"{measured * scale:.3g} / {simulated * scale:.3g}"
+
+
+def table(results: dict) -> str:
+    lines = [
+        "| traffic | power save | p50 [ms] | p95 [ms] | rate [Mbit/s] | power [mW] |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for workload, settings in results.items():
+        for setting, measured in settings.items():
+            if workload == "idle":
+                lines.append(f"| idle | {setting} | - | - | - | {measured['power_w'] * 1e3:.3g} |")
+                continue
+            simulated = predicted(workload, setting)
+            bulk = "goodput_bps" in measured
+            delay = [cell(measured.get(key), simulated[key], 1e3) if not bulk else "-" for key in ("p50_s", "p95_s")]
+            rate = cell(measured["goodput_bps"], simulated["goodput_bps"], 1e-6) if bulk else "-"
+            power = cell(measured["power_w"], simulated["power_w"], 1e3)
+            lines.append(f"| {workload} | {setting} | {delay[0]} | {delay[1]} | {rate} | {power} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(table(json.loads(Path(sys.argv[1]).read_text())))
