@@ -38,6 +38,7 @@ def test_wrong_input_is_one_line():
         ["measure", "--reflector", "192.168.1.1:1", "--target", "192.168.1.1"],
         ["reflect", "--listen", "here"],
         ["run", "/nowhere/station.toml"],
+        ["measure", "/nowhere/station.toml"],
         ["--check", "--dry-run"],
         ["status", "wlan0"],
     ):

@@ -83,19 +83,22 @@ def power_save() -> str:
     return call("iw", "dev", "wlan1", "get", "power_save").stdout.split()[-1]
 
 
-def test_the_doctor_the_measurement_and_the_host_restored():
+def test_the_doctor_the_measurement_and_the_host_restored(tmp_path):
     found = json.loads(call(DAEMON, "station", "doctor", "--json").stdout)
     assert (found["interface"], found["driver"]) == ("wlan1", "mac80211_hwsim")
     assert (found["beacon_interval_s"], found["dtim_period"], found["power_save"]) == (0.1024, 2, False)
     print(call(DAEMON, "station", "doctor").stdout)
 
     reflector = subprocess.Popen(["ip", "netns", "exec", "ap", DAEMON, "station", "reflect"], stderr=subprocess.PIPE)
-    measure = [DAEMON, "station", "measure", "--minutes", "2", "--reflector", f"{AP}:4647"]
+    config = tmp_path / "station.toml"
+    config.write_text('[power_save]\npolicy = "latency-guard"\nbound = "20ms"\n')
+    measure = [DAEMON, "station", "measure", config, "--minutes", "2", "--reflector", f"{AP}:4647"]
     assert b"4647" in reflector.stderr.readline()
     found = json.loads(call(*measure, "--json", timeout=180).stdout)
     print(json.dumps(found, indent=1))
     off, on, ours = found["settings"]
     assert found["complete"]
+    assert (found["policy"]["policy"], found["policy"]["bound"]) == ("latency-guard", "20ms")
     assert [each["setting"] for each in found["settings"]] == ["off", "on", "airwatt"]
     assert off["lost"] + on["lost"] + ours["lost"] <= 3
     # With power save on an answer waits for the next beacon: half an interval on average.

@@ -11,7 +11,7 @@ use airwatt_proto::powersave::{LatencyGuardConfig, PowerSaveConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 
-use super::controller;
+use super::{Interface, controller};
 use crate::failure::Failure;
 
 /// The configuration.
@@ -53,6 +53,15 @@ fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<metrics:
 }
 
 impl Config {
+    /// The configuration of a command: that of its file, or else the defaults; an interface that the command names comes first.
+    pub(super) fn of_command(file: Option<&Path>, interface: &Interface) -> Result<Self, Failure> {
+        let mut config = Self::read(file)?;
+        if interface.interface.is_some() {
+            config.interface.clone_from(&interface.interface);
+        }
+        Ok(config)
+    }
+
     /// Reads and checks a file; without one, the defaults.
     pub(super) fn read(path: Option<&Path>) -> Result<Self, Failure> {
         let Some(path) = path else { return Ok(Self::default()) };

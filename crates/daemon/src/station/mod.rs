@@ -152,6 +152,7 @@ struct Doctor {
 #[command(after_help = "Examples:
   airwattd station measure --minutes 10 --reflector 192.168.1.10:4647
   airwattd station measure --minutes 5
+  airwattd station measure /etc/airwatt/station.toml
 
 Without a reflector the probes are echo requests to the gateway. The station itself starts these exchanges,
 and its radio is awake when the answer comes: they show what power save costs a host that asks, not what it
@@ -159,6 +160,9 @@ costs a host that is asked.")]
 struct Measure {
     #[command(flatten)]
     interface: Interface,
+    /// The configuration whose policy is measured (TOML); without one, the default policy
+    #[arg(value_name = "CONFIG")]
+    file: Option<PathBuf>,
     /// How long to measure
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1440))]
     minutes: u64,

@@ -32,10 +32,7 @@ pub(super) const NEEDS: [Capability; 3] = [Capability::NetAdmin, Capability::Net
 
 /// `airwattd station`.
 pub(super) fn run(options: &Run) -> Result<(), Failure> {
-    let mut config = Config::read(options.file.as_deref())?;
-    if options.interface.interface.is_some() {
-        config.interface.clone_from(&options.interface.interface);
-    }
+    let config = Config::of_command(options.file.as_deref(), &options.interface)?;
     if options.foreground.check {
         return Ok(());
     }

@@ -24,6 +24,7 @@ use airwatt_linux::guardian::Guardian;
 use airwatt_linux::signals::Signals;
 use airwatt_linux::wireless::{Association, WirelessInterface};
 use airwatt_linux::{Error, link, route};
+use airwatt_proto::powersave::PowerSaveConfig;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use serde::Serialize;
 use tracing::{debug, info};
@@ -38,7 +39,7 @@ use super::host::{GUARDIAN, OBSERVER, Parts, SIGNALS, StationHost, WIRELESS};
 use super::observer::Observer;
 use super::probe::{self, Probe};
 use super::run::NEEDS;
-use super::{BEACON_INTERVAL, Measure, on_or_off, start, wifi};
+use super::{BEACON_INTERVAL, Interface, Measure, on_or_off, start, wifi};
 use crate::failure::Failure;
 use crate::instance::Started;
 use crate::{host, output};
@@ -55,6 +56,8 @@ struct Document {
     driver: Option<String>,
     access_point: Option<String>,
     beacon_interval_s: Option<f64>,
+    /// The policy of the setting `airwatt`.
+    policy: PowerSaveConfig,
     dtim_period: Option<u64>,
     signal_dbm: Option<i8>,
     probes_to: String,
@@ -221,7 +224,8 @@ pub(super) fn entropy() -> u64 {
 
 /// `airwattd station measure`.
 pub(super) fn measure(options: &Measure) -> Result<(), Failure> {
-    let (mut wireless, interface) = wifi::find(&options.interface)?;
+    let config = Config::of_command(options.file.as_deref(), &options.interface)?;
+    let (mut wireless, interface) = wifi::find(&Interface { interface: config.interface.clone() })?;
     host::need(&NEEDS)?;
     let name = interface.name.clone();
     let association = wireless
@@ -238,8 +242,7 @@ pub(super) fn measure(options: &Measure) -> Result<(), Failure> {
     let mut observer = Observer::load(clock)?;
     observer.attach(interface.index)?;
     capability::keep_only(&NEEDS, None)?;
-    let (config, index) = (Config::default(), interface.index);
-    let (file, metrics) = (None, None);
+    let (index, file, metrics) = (interface.index, options.file.clone(), None);
     let parts = Parts {
         config,
         file,
@@ -362,6 +365,7 @@ fn document(
         driver: wifi::driver(&host.station.name),
         access_point: Some(association.bssid.to_string()),
         beacon_interval_s: association.beacon_interval.map(Span::as_secs_f64),
+        policy: host.station.config.power_save,
         dtim_period: association.dtim_period,
         signal_dbm: association.signal_dbm,
         probes_to,
