@@ -16,8 +16,8 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, BinaryIO, Generic, NamedTuple, Protocol, TypeVar
 
 from airwatt import _core
@@ -41,8 +41,7 @@ class Made(NamedTuple):
     """The run itself, with its traces; None if it comes from a store."""
 
 
-@dataclass(frozen=True)
-class Task(Generic[T]):
+class Task(NamedTuple, Generic[T]):
     """A checked scenario and the seeds of its runs."""
 
     scenario: Scenario
@@ -53,11 +52,11 @@ class Task(Generic[T]):
     """How many runs, from the first, have traces."""
     pcapng: BinaryIO | None = None
     """Where the frames of the first run go while it is made."""
-    mechanisms: Choice = field(default_factory=lambda: Choice([]))
+    mechanisms: Choice = Choice([])
     """Mechanisms that are written in Python."""
     read_by: str = ""
     """What reads the traces, with a hash of its source; then what it gives, which JSON has to hold, goes to a store."""
-    settings: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = MappingProxyType({})
     """The keys that distinguish it from others, which become columns of the tables of a store."""
 
     @property

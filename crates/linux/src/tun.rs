@@ -64,7 +64,7 @@ pub fn create(settings: &Settings) -> Result<SyncDevice, Error> {
     Ok(device)
 }
 
-/// Reads the packets that wait in a device, [`BATCH`] of them at most, so that other sources have their turn. Each is lent for
+/// Reads the packets that wait in a device, `BATCH` of them at most, so that other sources have their turn. Each is lent for
 /// the call; `buffer` has the size of the largest packet.
 ///
 /// # Errors
