@@ -5,6 +5,7 @@ use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_energy::Radio;
 
 use super::check::{self, MAX_RATE, MAX_ROUND_TRIP, MAX_STATIONS, MIN_RATE};
+use super::short;
 use super::topology::{Cell, Link, LinkKind, NodeGroup};
 use super::{AccessPoint, FlowGroup, Scenario};
 
@@ -24,8 +25,13 @@ pub(super) fn check(scenario: &Scenario) -> Checked {
     if !scenario.is_short() && scenario.wired.is_some() {
         return Err(SettingError::no_effect("wired", "the general form", "the short form; write a [[link]]"));
     }
-    if !scenario.is_short() && scenario.tunnel.is_some() {
-        return Err(SettingError::no_effect("tunnel", "the general form", "the short form"));
+    // The short form's own names, by which its tunnels are found (`net/plan/from_topology.rs`).
+    let is_own = |name: &str| [short::AIR, short::LINK].contains(&name);
+    let has_own = scenario.cell.iter().any(|cell| is_own(&cell.name))
+        || scenario.links().iter().any(|link| is_own(&link.name));
+    if !scenario.is_short() && scenario.tunnel.is_some() && !has_own {
+        let needed = "a [[cell]] named \"air\" or a [[link]] named \"link\"";
+        return Err(SettingError::no_effect("tunnel", "the general form without these names", needed));
     }
     Ok(())
 }

@@ -110,6 +110,7 @@ pub struct Scenario {
     #[serde(default)]
     pub gateway: Gateway,
     /// A tunnel between the access point and each station: all packets between them pass through it, in bursts.
+    // In the general form the stations are those of the cell `air` or of the link `link`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tunnel: Option<TunnelConfig>,
     /// Stations, one table a group of like ones; numbered from 0 in order.
