@@ -117,6 +117,17 @@ class Pair:
         words = [sys.executable, "-c", PING, target, source, attempts]
         return call("ip", "netns", "exec", self.names["client"], *words, check=False).returncode == 0
 
+    def carry(self, length: int) -> None:
+        """Sends this many bytes from the client to the access point by TCP; they have to arrive unchanged."""
+        data = random.Random(1).randbytes(length)
+        file = self.folder / "data"
+        file.write_bytes(data)
+        serving = ["ip", "netns", "exec", self.names["ap"], sys.executable, "-c", SERVE, INNER["ap"]]
+        with subprocess.Popen(serving) as server:
+            answer = self.run("client", sys.executable, "-c", SEND, INNER["ap"], file)
+            assert answer.strip() == hashlib.sha256(data).hexdigest()
+            assert server.wait(10) == 0
+
     def show(self, end: str) -> dict:
         return json.loads(call(DAEMON, "tunnel", "show", self.interfaces[end], "--json").stdout)
 
@@ -187,18 +198,12 @@ print(stream.recv(100).decode())
 """
 
 
-def test_packets_cross_in_bursts_and_an_idle_tunnel_never_wakes(pair, tmp_path):
+def test_packets_cross_in_bursts_and_an_idle_tunnel_never_wakes(pair):
     pair.write("client", top='radio = "ar5004"')
     pair.up("ap")
     pair.up("client")
     assert pair.ping()
-    data = random.Random(1).randbytes(1_000_000)
-    (tmp_path / "data").write_bytes(data)
-    serving = ["ip", "netns", "exec", pair.names["ap"], sys.executable, "-c", SERVE, INNER["ap"]]
-    with subprocess.Popen(serving) as server:
-        answer = pair.run("client", sys.executable, "-c", SEND, INNER["ap"], tmp_path / "data")
-        assert answer.strip() == hashlib.sha256(data).hexdigest()
-        assert server.wait(10) == 0
+    pair.carry(1_000_000)
     client, ap = pair.show("client"), pair.show("ap")
     (sent,), (received,) = client["peers"], ap["peers"]
     assert received["packets_delivered"] == sent["packets_sent"] > 600
@@ -501,17 +506,11 @@ def test_both_ip_versions_are_inside_and_outside(pair):
     assert ap["peers"][0]["endpoint"].startswith(f"[{OUTER_V6['client']}]:")
 
 
-def test_a_path_that_carries_less_than_ethernet_neither_stalls_nor_fragments(pair, tmp_path):
+def test_a_path_that_carries_less_than_ethernet_neither_stalls_nor_fragments(pair):
     for end in OUTER:
         call("ip", "-n", pair.names[end], "link", "set", "cable", "mtu", "1400")
         pair.up(end)
-    data = random.Random(1).randbytes(200_000)
-    (tmp_path / "data").write_bytes(data)
-    serving = ["ip", "netns", "exec", pair.names["ap"], sys.executable, "-c", SERVE, INNER["ap"]]
-    with subprocess.Popen(serving) as server:
-        answer = pair.run("client", sys.executable, "-c", SEND, INNER["ap"], tmp_path / "data")
-        assert answer.strip() == hashlib.sha256(data).hexdigest()
-        assert server.wait(10) == 0
+    pair.carry(200_000)
     client = pair.show("client")
     assert client["mtu_bytes"] == 1_400 - 64
     assert "mtu 1336" in pair.run("client", "ip", "link", "show", pair.interfaces["client"])

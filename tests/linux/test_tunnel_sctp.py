@@ -1,17 +1,14 @@
 """`airwattd tunnel` over SCTP: between two daemons, and with usrsctp."""
 
 import contextlib
-import hashlib
-import random
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from lab import missing
 
 import test_tunnel
-from test_tunnel import INNER, OUTER, SEND, SERVE, await_true
+from test_tunnel import OUTER, await_true
 
 REASON = missing()
 pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
@@ -42,18 +39,12 @@ def towards_others(pair) -> None:
 
 
 @pytest.mark.parametrize(("association", "plain"), [("sctp", False), ("sctp-reliable", True)])
-def test_two_daemons(pair, tmp_path, association, plain):
+def test_two_daemons(pair, association, plain):
     for end in OUTER:
         pair.write(end, f'association = "{association}", burst = 4, hold = "10ms"', plain=plain)
         pair.up(end)
     assert pair.ping()
-    data = random.Random(1).randbytes(300_000)
-    (tmp_path / "data").write_bytes(data)
-    serving = ["ip", "netns", "exec", pair.names["ap"], sys.executable, "-c", SERVE, INNER["ap"]]
-    with subprocess.Popen(serving) as server:
-        answer = pair.run("client", sys.executable, "-c", SEND, INNER["ap"], tmp_path / "data")
-        assert answer.strip() == hashlib.sha256(data).hexdigest()
-        assert server.wait(10) == 0
+    pair.carry(300_000)
     client, ap = pair.show("client"), pair.show("ap")
     assert client["association"] == association
     # Ethernet's 1,500 less IP 20, UDP 8, SCTP 12, chunk headers 16, 16 and 8, and what encryption adds.

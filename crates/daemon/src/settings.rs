@@ -158,61 +158,64 @@ pub(crate) struct SessionPeer {
     pub(crate) endpoint: Option<SocketAddr>,
 }
 
-/// Checks that there is a key of this end, which may be in a file that has not been read yet, and one of each peer, which is neither
-/// another peer's nor that of this end.
-pub(crate) fn check_keys(
-    own: Option<&SecretKey>,
-    is_in_file: bool,
-    peers: &[SessionPeer],
-) -> Result<(), Failure> {
-    if own.is_none() && !is_in_file {
-        return Err(input(
-            "private_key: expected the key of this end, got none; hint: airwattd genkey prints one",
-        ));
+/// What a configuration says of the sessions with its peers.
+pub(crate) struct SessionSettings {
+    pub(crate) private_key: Option<SecretKey>,
+    /// Whether the key of this end is in a file, which may not have been read yet.
+    pub(crate) is_in_file: bool,
+    pub(crate) listen: Option<SocketAddr>,
+    pub(crate) peers: Vec<SessionPeer>,
+}
+
+impl SessionSettings {
+    /// Checks that there is a key of this end, and one of each peer, which is neither another peer's nor that of this end.
+    pub(crate) fn check_keys(&self) -> Result<(), Failure> {
+        if self.private_key.is_none() && !self.is_in_file {
+            return Err(input(
+                "private_key: expected the key of this end, got none; hint: airwattd genkey prints one",
+            ));
+        }
+        let own = self.private_key.as_ref().map(SecretKey::public);
+        for (index, peer) in self.peers.iter().enumerate() {
+            let wrong = |text: &str| Err(input(format!("peer.{index}.public_key: {text}")));
+            let Some(key) = peer.public_key else {
+                return wrong(
+                    "expected the key of the peer, got none; hint: airwattd pubkey prints it there",
+                );
+            };
+            if Some(key) == own {
+                return wrong("expected the key of the peer, got that of this end");
+            }
+            if self.peers[..index].iter().any(|other| other.public_key == Some(key)) {
+                return wrong("expected each key once, got one again");
+            }
+        }
+        Ok(())
     }
-    let own = own.map(SecretKey::public);
-    for (index, peer) in peers.iter().enumerate() {
-        let wrong = |text: &str| Err(input(format!("peer.{index}.public_key: {text}")));
-        let Some(key) = peer.public_key else {
-            return wrong("expected the key of the peer, got none; hint: airwattd pubkey prints it there");
+
+    /// Checks that a `what` without encryption has no keys, and private addresses only. `key` is the setting that asks for it.
+    pub(crate) fn check_plain(&self, key: &str, what: &str) -> Result<(), Failure> {
+        let has_own_key = self.private_key.is_some() || self.is_in_file;
+        let has_keys = |peer: &SessionPeer| peer.public_key.is_some() || peer.preshared_key.is_some();
+        if has_own_key || self.peers.iter().any(has_keys) {
+            return Err(input(format!("{key}: expected no keys in a {what} without encryption, got some")));
+        }
+        let outer = self.listen.into_iter().chain(self.peers.iter().filter_map(|peer| peer.endpoint));
+        match outer.map(|address| address.ip()).find(|address| !is_private(*address)) {
+            Some(address) => Err(input(format!(
+                "{key}: expected private or loopback addresses for a {what} without encryption, got {address}"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// The peers of the sessions; those without a key have none.
+    pub(crate) fn into_peers(self) -> Vec<PeerConfig> {
+        let config = |SessionPeer { public_key, preshared_key, endpoint }| {
+            Some(PeerConfig { public_key: public_key?, preshared_key, endpoint })
         };
-        if Some(key) == own {
-            return wrong("expected the key of the peer, got that of this end");
-        }
-        if peers[..index].iter().any(|other| other.public_key == Some(key)) {
-            return wrong("expected each key once, got one again");
-        }
+        self.peers.into_iter().filter_map(config).collect()
     }
-    Ok(())
-}
-
-/// Checks that a `what` without encryption has no keys, and private addresses only. `key` is the setting that asks for it.
-pub(crate) fn check_plain(
-    key: &str,
-    what: &str,
-    has_own_key: bool,
-    listen: Option<SocketAddr>,
-    peers: &[SessionPeer],
-) -> Result<(), Failure> {
-    let has_keys = |peer: &SessionPeer| peer.public_key.is_some() || peer.preshared_key.is_some();
-    if has_own_key || peers.iter().any(has_keys) {
-        return Err(input(format!("{key}: expected no keys in a {what} without encryption, got some")));
-    }
-    let outer = listen.into_iter().chain(peers.iter().filter_map(|peer| peer.endpoint));
-    match outer.map(|address| address.ip()).find(|address| !is_private(*address)) {
-        Some(address) => Err(input(format!(
-            "{key}: expected private or loopback addresses for a {what} without encryption, got {address}"
-        ))),
-        None => Ok(()),
-    }
-}
-
-/// The peers of the sessions; those without a key have none.
-pub(crate) fn of_sessions(peers: Vec<SessionPeer>) -> Vec<PeerConfig> {
-    let config = |SessionPeer { public_key, preshared_key, endpoint }| {
-        Some(PeerConfig { public_key: public_key?, preshared_key, endpoint })
-    };
-    peers.into_iter().filter_map(config).collect()
 }
 
 /// Whether the address is one of a private network, this host, or this link.

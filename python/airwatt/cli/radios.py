@@ -50,7 +50,7 @@ def _named(name: str) -> Record:
     try:
         return laboratory.radio(name)
     except InputError as error:
-        # Of a file the error names the file.
+        # The error of a file names the file already.
         text = str(error)
         raise InputError(text if text.startswith(name) else f"{name}: {text}") from None
 

@@ -16,8 +16,7 @@ use serde::Deserialize;
 
 use crate::failure::Failure;
 use crate::settings::{
-    Keyed, Prefix, SessionPeer, check_interface, check_keys, check_plain, from_text, input, of_sessions,
-    parse_toml,
+    Keyed, Prefix, SessionPeer, SessionSettings, check_interface, from_text, input, parse_toml,
 };
 
 /// The first of three marks without a setting.
@@ -219,7 +218,8 @@ impl Config {
             }
         }
         self.radio().map_err(|error| input(format!("radio: {error}")))?;
-        if self.plain { self.check_plain() } else { self.check_keys() }
+        let sessions = self.sessions();
+        if self.plain { sessions.check_plain("plain", "gateway") } else { sessions.check_keys() }
     }
 
     fn check_limits(&self) -> Result<(), Failure> {
@@ -315,24 +315,19 @@ impl Config {
         Ok(())
     }
 
-    fn check_keys(&self) -> Result<(), Failure> {
-        let is_in_file = self.private_key_file.is_some();
-        check_keys(self.private_key.as_ref(), is_in_file, &self.peers_of_sessions())
-    }
-
-    fn check_plain(&self) -> Result<(), Failure> {
-        let has_own_key = self.private_key.is_some() || self.private_key_file.is_some();
-        check_plain("plain", "gateway", has_own_key, self.listen, &self.peers_of_sessions())
-    }
-
-    /// What the configuration says of the peers' sessions.
-    fn peers_of_sessions(&self) -> Vec<SessionPeer> {
+    /// What the configuration says of the sessions with the peers.
+    fn sessions(&self) -> SessionSettings {
         let of = |peer: &Peer| SessionPeer {
             public_key: peer.public_key,
             preshared_key: peer.preshared_key.clone(),
             endpoint: peer.endpoint,
         };
-        self.peer.iter().map(of).collect()
+        SessionSettings {
+            private_key: self.private_key.clone(),
+            is_in_file: self.private_key_file.is_some(),
+            listen: self.listen,
+            peers: self.peer.iter().map(of).collect(),
+        }
     }
 
     // What follows from the settings.
@@ -433,7 +428,7 @@ impl Config {
 
     /// The peers as sessions have them.
     pub(super) fn session_peers(&self) -> Vec<PeerConfig> {
-        of_sessions(self.peers_of_sessions())
+        self.sessions().into_peers()
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) enum Reason {
     Power,
 }
 
-/// What the air does.
+/// An output of the air.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Output {
     /// A frame has arrived at a radio.

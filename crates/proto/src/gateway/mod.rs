@@ -14,6 +14,7 @@
 //! holds when a mobile moves to another one, and the urgent pointer, which the TCP of this crate does not have.
 
 mod base_station;
+mod connection_book;
 mod message;
 mod opening;
 mod relay;

@@ -26,7 +26,7 @@ mod interface;
 mod messages;
 mod plain;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use airwatt_base::{Instant, Machine, Span, Timeout};
 
@@ -35,12 +35,12 @@ pub use self::interface::{
     SplitProxyInput, SplitProxyOutput,
 };
 use super::Ending;
+use super::connection_book::ConnectionBook;
 use super::message::Message;
 use super::opening::Opening;
 use super::relay::{Relay, Side, Verdict};
 use super::socket_leg::{SocketLeg, room};
 use super::table_leg::TableLeg;
-use super::timer_queue::TimerQueue;
 use crate::e2tcp::{self, Addresses, ConnectionKey, Event, Packet, Table, TableInput, TableOutput};
 use crate::end::{EndEvent, Stream as _};
 use crate::tcp::{ReceiveBytes, SendBytes};
@@ -99,13 +99,7 @@ pub struct SplitProxy {
     by_addresses: BTreeMap<(usize, Addresses), ConnectionId>,
     by_key: BTreeMap<(usize, ConnectionKey), ConnectionId>,
     next_id: ConnectionId,
-    half_open: usize,
-    is_draining: bool,
-    timers: TimerQueue<ProxyTimer>,
-    counters: ProxyCounters,
-    /// Connections whose sockets the host has to look at: there is something to write, to close, or room to read.
-    changed: Vec<ConnectionId>,
-    outputs: VecDeque<SplitProxyOutput>,
+    book: ConnectionBook,
 }
 
 impl SplitProxy {
@@ -121,12 +115,7 @@ impl SplitProxy {
             by_addresses: BTreeMap::new(),
             by_key: BTreeMap::new(),
             next_id: 0,
-            half_open: 0,
-            is_draining: false,
-            timers: TimerQueue::default(),
-            counters: ProxyCounters::default(),
-            changed: Vec::new(),
-            outputs: VecDeque::new(),
+            book: ConnectionBook::default(),
         }
     }
 
@@ -134,12 +123,12 @@ impl SplitProxy {
 
     /// The counters.
     pub const fn counters(&self) -> &ProxyCounters {
-        &self.counters
+        &self.book.counters
     }
 
     /// Connections, and how many of them do not stand on both legs yet.
     pub fn connections(&self) -> (usize, usize) {
-        (self.entries.len(), self.half_open)
+        (self.entries.len(), self.book.half_open)
     }
 
     /// The connections, oldest first.
@@ -179,7 +168,7 @@ impl SplitProxy {
 
     /// Connections whose sockets have something to do, since the last call.
     pub fn take_changed(&mut self) -> Vec<ConnectionId> {
-        std::mem::take(&mut self.changed)
+        std::mem::take(&mut self.book.changed)
     }
 
     /// The next bytes for the kernel's connection.
@@ -216,8 +205,8 @@ impl SplitProxy {
         origin: Origin,
         now: Instant,
     ) -> Option<ConnectionId> {
-        if self.half_open >= self.config.half_open {
-            self.counters.over_limit += 1;
+        if self.book.half_open >= self.config.half_open {
+            self.book.counters.over_limit += 1;
             return None;
         }
         let (id, side) = (
@@ -244,28 +233,21 @@ impl SplitProxy {
         };
         self.entries.insert(id, entry);
         self.by_addresses.insert((peer, addresses), id);
-        self.timers.put(ProxyTimer::Idle(id), Some(idle_at));
-        self.half_open += 1;
-        self.counters.begun += 1;
+        self.book.begin(id, idle_at);
         Some(id)
     }
 
     fn remove(&mut self, id: ConnectionId, ending: Ending) {
         let Some(entry) = self.entries.remove(&id) else { return };
-        self.half_open -= usize::from(entry.is_half_open());
         self.by_addresses.remove(&(entry.peer, entry.addresses));
-        self.timers.put(ProxyTimer::Opening(id), None);
-        self.timers.put(ProxyTimer::Idle(id), None);
+        self.book.end(id, entry.is_half_open(), ending);
         if let Some(key) = entry.key {
             self.by_key.remove(&(entry.peer, key));
         }
-        if let Ending::Lost(bytes) | Ending::Idle(bytes) = ending {
-            self.counters.undelivered += bytes;
-        }
         if !entry.is_socket_over {
-            self.outputs.push_back(SplitProxyOutput::Reset(id));
+            self.book.outputs.push_back(SplitProxyOutput::Reset(id));
         }
-        self.outputs.push_back(SplitProxyOutput::Ended(id, entry.addresses, ending));
+        self.book.outputs.push_back(SplitProxyOutput::Ended(id, entry.addresses, ending));
     }
 
     /// Resets both legs.
@@ -288,7 +270,7 @@ impl SplitProxy {
     ) {
         let Some(entry) = self.entries.get_mut(&id) else { return };
         if let (Origin::Syn(opening), Some(answer)) = (&mut entry.origin, answer) {
-            self.outputs.extend(opening.take().map(answer));
+            self.book.outputs.extend(opening.take().map(answer));
         }
         let peer = entry.peer;
         TableLeg { table: &mut self.peers[peer].table, key: entry.key }.abort(now);
@@ -297,7 +279,7 @@ impl SplitProxy {
     }
 
     fn pass(&mut self, id: ConnectionId, now: Instant) {
-        self.counters.passed += 1;
+        self.book.counters.passed += 1;
         self.end_opening(id, Some(SplitProxyOutput::Pass), Ending::Unanswered, now);
     }
 
@@ -308,7 +290,7 @@ impl SplitProxy {
             let table = &mut self.peers[peer].table;
             let Some(output) = table.poll_output() else {
                 let due = table.poll_timeout().map(|timeout| timeout.at);
-                return self.timers.put(ProxyTimer::Peer(peer), due);
+                return self.book.timers.put(ProxyTimer::Peer(peer), due);
             };
             match output {
                 TableOutput::Transmit(key, packet, addresses) => {
@@ -340,7 +322,7 @@ impl SplitProxy {
     }
 
     fn transmit(&mut self, peer: usize, message: &Message, expects_answer: bool) {
-        self.outputs.push_back(SplitProxyOutput::Transmit(peer, message.encode(), expects_answer));
+        self.book.outputs.push_back(SplitProxyOutput::Transmit(peer, message.encode(), expects_answer));
     }
 
     fn on_wireless_event(&mut self, id: ConnectionId, event: Event, now: Instant) {
@@ -348,16 +330,18 @@ impl SplitProxy {
         let is_call = matches!(entry.origin, Origin::Call(_));
         match event {
             Event::Gap { at, bytes } => {
-                self.counters.given_up += bytes;
+                self.book.counters.given_up += bytes;
                 if is_call {
-                    self.outputs.push_back(SplitProxyOutput::Gap(id, at, bytes));
+                    self.book.outputs.push_back(SplitProxyOutput::Gap(id, at, bytes));
                 }
             }
             Event::Late { at, .. } if is_call => {
                 let connection = entry.key.and_then(|key| self.peers[entry.peer].table.connection(key));
                 let pieces = connection.map_or(&[][..], |connection| connection.late());
                 let late = pieces.iter().find(|(place, _)| *place == at);
-                self.outputs.extend(late.map(|(at, bytes)| SplitProxyOutput::Late(id, *at, bytes.clone())));
+                self.book
+                    .outputs
+                    .extend(late.map(|(at, bytes)| SplitProxyOutput::Late(id, *at, bytes.clone())));
             }
             _ => {}
         }
@@ -371,10 +355,8 @@ impl SplitProxy {
         if event == EndEvent::Connected && !entry.stands[side as usize] {
             entry.stands[side as usize] = true;
             if entry.stands == [true; 2] {
-                self.half_open -= 1;
-                self.counters.relayed += 1;
-                self.timers.put(ProxyTimer::Opening(id), None);
-                self.changed.push(id);
+                self.book.stand(id);
+                self.book.changed.push(id);
             }
         }
         let mut wireless = TableLeg { table: &mut self.peers[entry.peer].table, key: entry.key };
@@ -427,12 +409,12 @@ impl SplitProxy {
         match &mut entry.origin {
             Origin::Syn(opening) => {
                 let admitted = opening.take().map(|opening| SplitProxyOutput::Admit(id, opening));
-                self.outputs.extend(admitted);
-                self.timers.put(ProxyTimer::Opening(id), Some(now + self.config.admission));
+                self.book.outputs.extend(admitted);
+                self.book.timers.put(ProxyTimer::Opening(id), Some(now + self.config.admission));
             }
             Origin::Call(_) => {
                 let addresses = entry.addresses;
-                self.outputs.push_back(SplitProxyOutput::Opened(id, addresses));
+                self.book.outputs.push_back(SplitProxyOutput::Opened(id, addresses));
                 self.on_event(id, Side::Wired, EndEvent::Connected, now);
             }
             Origin::Peer(_) => {}
@@ -449,14 +431,14 @@ impl SplitProxy {
             }
             self.collect(peer, now);
         }
-        self.changed.push(id);
+        self.book.changed.push(id);
     }
 
     fn end_socket_if_closed(&mut self, id: ConnectionId, now: Instant) {
         let Some(entry) = self.entries.get_mut(&id) else { return };
         if entry.leg.peer_closed && entry.leg.shut && !entry.is_socket_over {
             entry.is_socket_over = true;
-            self.outputs.push_back(SplitProxyOutput::Close(id));
+            self.book.outputs.push_back(SplitProxyOutput::Close(id));
             let peer = entry.peer;
             self.on_event(id, Side::Wired, EndEvent::Closed, now);
             self.collect(peer, now);
@@ -475,22 +457,22 @@ impl SplitProxy {
                 return;
             }
             if entry.is_half_open() {
-                return self.outputs.push_back(SplitProxyOutput::Admit(id, opening));
+                return self.book.outputs.push_back(SplitProxyOutput::Admit(id, opening));
             }
             self.abort(id, Ending::Lost, now);
         }
         let state = &self.peers[peer];
         let is_silent = state.silent_since.is_some_and(|since| now.saturating_since(since) < RETRY_SILENT);
         let is_full = state.table.is_full(now);
-        self.counters.over_limit += u64::from(is_full && !self.is_draining);
-        let id = if self.is_draining || is_silent || is_full {
+        self.book.counters.over_limit += u64::from(is_full && !self.book.is_draining);
+        let id = if self.book.is_draining || is_silent || is_full {
             None
         } else {
             self.add(peer, addresses, Origin::Syn(None), now)
         };
         let Some(id) = id else {
-            self.counters.passed += 1;
-            return self.outputs.push_back(SplitProxyOutput::Pass(opening));
+            self.book.counters.passed += 1;
+            return self.book.outputs.push_back(SplitProxyOutput::Pass(opening));
         };
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.origin = Origin::Syn(Some(opening));
@@ -508,7 +490,7 @@ impl SplitProxy {
     }
 
     fn begin(&mut self, id: ConnectionId, peer: usize, open: TableInput<Vec<u8>, Vec<u8>>, now: Instant) {
-        self.timers.put(ProxyTimer::Opening(id), Some(now + self.config.fallback));
+        self.book.timers.put(ProxyTimer::Opening(id), Some(now + self.config.fallback));
         self.peers[peer].table.handle_input(open, now);
         self.collect(peer, now);
     }
@@ -551,7 +533,7 @@ impl SplitProxy {
     }
 
     fn abort_all(&mut self, now: Instant) {
-        self.is_draining = true;
+        self.book.is_draining = true;
         let ids: Vec<ConnectionId> = self.entries.keys().copied().collect();
         for id in ids {
             self.abort(id, Ending::Lost, now);
@@ -600,14 +582,13 @@ impl Machine for SplitProxy {
                 let epoch = self.config.epoch;
                 self.transmit(peer, &Message::Started { epoch, answers: false }, true);
             }
-            SplitProxyInput::Drain => self.is_draining = true,
+            SplitProxyInput::Drain => self.book.is_draining = true,
             SplitProxyInput::Abort => self.abort_all(now),
         }
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        while let Some((_, timer)) = self.timers.first().filter(|(at, _)| *at <= now) {
-            self.timers.put(timer, None);
+        while let Some(timer) = self.book.expire(now) {
             match timer {
                 ProxyTimer::Peer(peer) => {
                     self.peers[peer].table.handle_timeout(now);
@@ -616,11 +597,8 @@ impl Machine for SplitProxy {
                 ProxyTimer::Opening(id) => self.on_opening_timeout(id, now),
                 ProxyTimer::Idle(id) => {
                     let Some(entry) = self.entries.get(&id) else { continue };
-                    let at = entry.relay.idle_at(self.config.idle);
-                    if at <= now {
+                    if !self.book.rearm_idle(id, entry.relay.idle_at(self.config.idle), now) {
                         self.abort(id, Ending::Idle, now);
-                    } else {
-                        self.timers.put(timer, Some(at));
                     }
                 }
             }
@@ -628,10 +606,10 @@ impl Machine for SplitProxy {
     }
 
     fn poll_output(&mut self) -> Option<SplitProxyOutput> {
-        self.outputs.pop_front()
+        self.book.outputs.pop_front()
     }
 
     fn poll_timeout(&self) -> Option<Timeout<ProxyTimer>> {
-        self.timers.first().map(|(at, reason)| Timeout { at, reason })
+        self.book.next_timeout()
     }
 }

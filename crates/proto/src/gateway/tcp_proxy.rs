@@ -13,17 +13,17 @@
 //!
 //! Left out: E2TCP, peers and their messages; inputs that are about them have no effect.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use airwatt_base::{Instant, Machine, Span, Timeout};
 
+use super::connection_book::ConnectionBook;
 use super::opening::Opening;
 use super::relay::{Relay, Side, Verdict};
 use super::socket_leg::{SocketLeg, room};
 use super::split_proxy::{
     ConnectFailure, ConnectionId, ConnectionRow, ProxyCounters, ProxyTimer, SplitProxyInput, SplitProxyOutput,
 };
-use super::timer_queue::TimerQueue;
 use super::{BaseStationConfig, Ending};
 use crate::e2tcp::Addresses;
 use crate::end::{EndEvent, Stream as _};
@@ -87,12 +87,7 @@ pub struct TcpProxy {
     entries: BTreeMap<u64, Entry>,
     by_addresses: BTreeMap<Addresses, u64>,
     next: u64,
-    half_open: usize,
-    is_draining: bool,
-    timers: TimerQueue<ProxyTimer>,
-    counters: ProxyCounters,
-    changed: Vec<ConnectionId>,
-    outputs: VecDeque<SplitProxyOutput>,
+    book: ConnectionBook,
 }
 
 impl TcpProxy {
@@ -103,12 +98,7 @@ impl TcpProxy {
             entries: BTreeMap::new(),
             by_addresses: BTreeMap::new(),
             next: 0,
-            half_open: 0,
-            is_draining: false,
-            timers: TimerQueue::default(),
-            counters: ProxyCounters::default(),
-            changed: Vec::new(),
-            outputs: VecDeque::new(),
+            book: ConnectionBook::default(),
         }
     }
 
@@ -116,12 +106,12 @@ impl TcpProxy {
 
     /// The counters.
     pub const fn counters(&self) -> &ProxyCounters {
-        &self.counters
+        &self.book.counters
     }
 
     /// Connections, and how many of them do not stand on both legs yet.
     pub fn connections(&self) -> (usize, usize) {
-        (self.entries.len(), self.half_open)
+        (self.entries.len(), self.book.half_open)
     }
 
     /// The connections, oldest first. Their bytes are those of the socket to the host that opened them.
@@ -151,7 +141,7 @@ impl TcpProxy {
 
     /// Sockets that have something to do, since the last call.
     pub fn take_changed(&mut self) -> Vec<ConnectionId> {
-        std::mem::take(&mut self.changed)
+        std::mem::take(&mut self.book.changed)
     }
 
     /// The next bytes for the socket.
@@ -194,23 +184,23 @@ impl TcpProxy {
             let Some(entry) = self.entries.get(&connection) else { return };
             // While the first one is held, a repetition says nothing new.
             if entry.opening.is_none() && entry.is_half_open() {
-                self.outputs.push_back(SplitProxyOutput::Admit(socket(connection, 0), opening));
+                self.book.outputs.push_back(SplitProxyOutput::Admit(socket(connection, 0), opening));
             } else if !entry.is_half_open() {
-                self.outputs.push_back(SplitProxyOutput::Present(opening));
+                self.book.outputs.push_back(SplitProxyOutput::Present(opening));
             }
             return;
         }
-        let is_full = self.half_open >= self.config.half_open;
-        self.counters.over_limit += u64::from(is_full);
-        if is_full || self.is_draining {
-            self.counters.passed += 1;
-            return self.outputs.push_back(SplitProxyOutput::Pass(opening));
+        let is_full = self.book.half_open >= self.config.half_open;
+        self.book.counters.over_limit += u64::from(is_full);
+        if is_full || self.book.is_draining {
+            self.book.counters.passed += 1;
+            return self.book.outputs.push_back(SplitProxyOutput::Pass(opening));
         }
         let connection = self.next;
         self.next += 1;
         let mut relay = Relay::new(self.half(), false);
         relay.begin(Side::Wireless, now);
-        self.timers.put(ProxyTimer::Idle(connection), Some(relay.idle_at(self.config.idle)));
+        self.book.begin(connection, relay.idle_at(self.config.idle));
         let entry = Entry {
             addresses,
             opening: Some(opening),
@@ -222,26 +212,19 @@ impl TcpProxy {
         };
         self.entries.insert(connection, entry);
         self.by_addresses.insert(addresses, connection);
-        self.half_open += 1;
-        self.counters.begun += 1;
-        self.outputs.push_back(SplitProxyOutput::Connect(socket(connection, 1), 0, addresses));
+        self.book.outputs.push_back(SplitProxyOutput::Connect(socket(connection, 1), 0, addresses));
     }
 
     fn remove(&mut self, connection: u64, ending: Ending) {
         let Some(entry) = self.entries.remove(&connection) else { return };
-        self.half_open -= usize::from(entry.is_half_open());
         self.by_addresses.remove(&entry.addresses);
-        self.timers.put(ProxyTimer::Opening(connection), None);
-        self.timers.put(ProxyTimer::Idle(connection), None);
-        if let Ending::Lost(bytes) | Ending::Idle(bytes) = ending {
-            self.counters.undelivered += bytes;
-        }
+        self.book.end(connection, entry.is_half_open(), ending);
         for (leg, is_over) in entry.is_over.into_iter().enumerate() {
             if !is_over {
-                self.outputs.push_back(SplitProxyOutput::Reset(socket(connection, leg)));
+                self.book.outputs.push_back(SplitProxyOutput::Reset(socket(connection, leg)));
             }
         }
-        self.outputs.push_back(SplitProxyOutput::Ended(connection, entry.addresses, ending));
+        self.book.outputs.push_back(SplitProxyOutput::Ended(connection, entry.addresses, ending));
     }
 
     /// Resets both legs.
@@ -257,18 +240,16 @@ impl TcpProxy {
         if event == EndEvent::Connected && !entry.stands[leg] {
             entry.stands[leg] = true;
             if !entry.is_half_open() {
-                self.half_open -= 1;
-                self.counters.relayed += 1;
-                self.timers.put(ProxyTimer::Opening(connection), None);
-                self.changed.extend([0, 1].map(|leg| socket(connection, leg)));
+                self.book.stand(connection);
+                self.book.changed.extend([0, 1].map(|leg| socket(connection, leg)));
             }
         }
         let [near, far] = &mut entry.legs;
         match entry.relay.on_event(side_of(leg), event, far, near, now) {
             Some(Verdict::Admit(_)) => {
                 let admit = |opening| SplitProxyOutput::Admit(socket(connection, 0), opening);
-                self.outputs.extend(entry.opening.take().map(admit));
-                self.timers.put(ProxyTimer::Opening(connection), Some(now + self.config.admission));
+                self.book.outputs.extend(entry.opening.take().map(admit));
+                self.book.timers.put(ProxyTimer::Opening(connection), Some(now + self.config.admission));
             }
             Some(Verdict::Refuse(_)) => {
                 self.end_opening(connection, Some(SplitProxyOutput::Refuse), Ending::Refused);
@@ -289,7 +270,7 @@ impl TcpProxy {
     ) {
         let Some(entry) = self.entries.get_mut(&connection) else { return };
         if let Some(answer) = answer {
-            self.outputs.extend(entry.opening.take().map(answer));
+            self.book.outputs.extend(entry.opening.take().map(answer));
         }
         self.remove(connection, ending);
     }
@@ -304,7 +285,7 @@ impl TcpProxy {
                 self.end_opening(connection, Some(SplitProxyOutput::Unreachable), Ending::Unreachable);
             }
             ConnectFailure::Declined if is_opening => {
-                self.counters.passed += 1;
+                self.book.counters.passed += 1;
                 self.end_opening(connection, Some(SplitProxyOutput::Pass), Ending::Unanswered);
             }
             ConnectFailure::TimedOut => self.on_event(connection, leg, EndEvent::TimedOut, now),
@@ -317,14 +298,14 @@ impl TcpProxy {
         let Some(entry) = self.entries.get_mut(&connection) else { return };
         let [near, far] = &mut entry.legs;
         while entry.relay.step(far, near, now) {}
-        self.changed.extend([0, 1].map(|leg| socket(connection, leg)));
+        self.book.changed.extend([0, 1].map(|leg| socket(connection, leg)));
     }
 
     fn end_socket_if_closed(&mut self, connection: u64, leg: usize, now: Instant) {
         let Some(entry) = self.entries.get_mut(&connection) else { return };
         if entry.legs[leg].peer_closed && entry.legs[leg].shut && !entry.is_over[leg] {
             entry.is_over[leg] = true;
-            self.outputs.push_back(SplitProxyOutput::Close(socket(connection, leg)));
+            self.book.outputs.push_back(SplitProxyOutput::Close(socket(connection, leg)));
             self.on_event(connection, leg, EndEvent::Closed, now);
         }
     }
@@ -361,9 +342,9 @@ impl Machine for TcpProxy {
                     self.end_socket_if_closed(connection, leg, now);
                 }
             }
-            SplitProxyInput::Drain => self.is_draining = true,
+            SplitProxyInput::Drain => self.book.is_draining = true,
             SplitProxyInput::Abort => {
-                self.is_draining = true;
+                self.book.is_draining = true;
                 let all: Vec<u64> = self.entries.keys().copied().collect();
                 all.into_iter().for_each(|connection| self.abort(connection, Ending::Lost, now));
             }
@@ -377,19 +358,15 @@ impl Machine for TcpProxy {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        while let Some((_, timer)) = self.timers.first().filter(|(at, _)| *at <= now) {
-            self.timers.put(timer, None);
+        while let Some(timer) = self.book.expire(now) {
             match timer {
                 ProxyTimer::Peer(_) => {}
                 // It was admitted, and its client has gone.
                 ProxyTimer::Opening(connection) => self.abort(connection, Ending::Lost, now),
                 ProxyTimer::Idle(connection) => {
                     let Some(entry) = self.entries.get(&connection) else { continue };
-                    let at = entry.relay.idle_at(self.config.idle);
-                    if at <= now {
+                    if !self.book.rearm_idle(connection, entry.relay.idle_at(self.config.idle), now) {
                         self.abort(connection, Ending::Idle, now);
-                    } else {
-                        self.timers.put(timer, Some(at));
                     }
                 }
             }
@@ -397,10 +374,10 @@ impl Machine for TcpProxy {
     }
 
     fn poll_output(&mut self) -> Option<SplitProxyOutput> {
-        self.outputs.pop_front()
+        self.book.outputs.pop_front()
     }
 
     fn poll_timeout(&self) -> Option<Timeout<ProxyTimer>> {
-        self.timers.first().map(|(at, reason)| Timeout { at, reason })
+        self.book.next_timeout()
     }
 }

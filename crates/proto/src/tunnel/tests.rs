@@ -10,10 +10,10 @@ const MS: Span = Span::from_millis(1);
 
 /// A packet of a flow: data with a number, or an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Packet {
-    flow: u16,
-    number: u32,
-    bytes: u32,
+pub(super) struct Packet {
+    pub(super) flow: u16,
+    pub(super) number: u32,
+    pub(super) bytes: u32,
 }
 
 impl Inner for Packet {

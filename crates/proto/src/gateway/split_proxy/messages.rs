@@ -12,7 +12,7 @@ impl SplitProxy {
     pub(super) fn take_message(&mut self, peer: usize, bytes: &[u8], now: Instant) {
         self.note_heard(peer, now);
         match Message::decode(bytes) {
-            None => self.counters.dropped += 1,
+            None => self.book.counters.dropped += 1,
             Some(Message::Present) => {}
             Some(Message::Started { epoch, answers }) => self.on_started(peer, epoch, answers, now),
             Some(Message::Unreachable(addresses)) => {
@@ -46,7 +46,7 @@ impl SplitProxy {
     fn on_started(&mut self, peer: usize, epoch: u64, answers: bool, now: Instant) {
         let before = self.peers[peer].epoch.replace(epoch);
         if before.is_some_and(|before| before != epoch) {
-            self.counters.restarts += 1;
+            self.book.counters.restarts += 1;
             // Those that this end has just begun are on their way to the new one.
             let is_old = |entry: &&Entry| entry.peer == peer && entry.relay.opened_by() != Some(Side::Wired);
             let ids: Vec<ConnectionId> =
@@ -95,22 +95,25 @@ impl SplitProxy {
                 }
                 self.carry_on(id, now);
             }
-            None => self.counters.dropped += 1,
+            None => self.book.counters.dropped += 1,
         }
     }
 
     fn open_for_peer(&mut self, peer: usize, packet: Packet, addresses: Addresses, now: Instant) {
-        let id =
-            if self.is_draining { None } else { self.add(peer, addresses, Origin::Peer(Some(packet)), now) };
+        let id = if self.book.is_draining {
+            None
+        } else {
+            self.add(peer, addresses, Origin::Peer(Some(packet)), now)
+        };
         let Some(id) = id else { return self.decline(peer, addresses) };
         if self.config.shows_presence {
             self.transmit(peer, &Message::Present, false);
         }
-        self.outputs.push_back(SplitProxyOutput::Connect(id, peer, addresses));
+        self.book.outputs.push_back(SplitProxyOutput::Connect(id, peer, addresses));
     }
 
     pub(super) fn decline(&mut self, peer: usize, addresses: Addresses) {
-        self.counters.declined += 1;
+        self.book.counters.declined += 1;
         self.transmit(peer, &Message::Declined(addresses), false);
     }
 }

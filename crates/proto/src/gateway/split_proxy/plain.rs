@@ -24,7 +24,7 @@ impl SplitProxy {
             Some(id) => SplitProxyOutput::Challenge(self.challenge_of(id, opening.addresses()), opening),
             None => SplitProxyOutput::Pass(opening),
         };
-        self.outputs.push_back(output);
+        self.book.outputs.push_back(output);
     }
 
     /// A reset of a peer's side that arrives as plain TCP: it ends a connection if it answers the challenge.
@@ -32,7 +32,7 @@ impl SplitProxy {
         if let Some(id) = self.between(peer, addresses)
             && self.challenge_of(id, addresses) == number
         {
-            self.counters.replaced += 1;
+            self.book.counters.replaced += 1;
             self.abort(id, Ending::Lost, now);
         }
     }

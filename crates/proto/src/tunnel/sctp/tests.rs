@@ -6,33 +6,11 @@ use airwatt_base::{Machine, Timeout};
 
 use super::packet::{crc32c, joined, may_wait};
 use super::*;
+use crate::tunnel::tests::Packet;
 use crate::tunnel::{End, Input, Output, Tunnel, TunnelConfig};
 
 /// One-way delay of the path.
 const DELAY: Span = Span::from_millis(5);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Packet {
-    flow: u16,
-    number: u32,
-    bytes: u32,
-}
-
-impl Inner for Packet {
-    type Flow = u16;
-
-    fn flow(&self) -> u16 {
-        self.flow
-    }
-
-    fn bytes(&self) -> u32 {
-        self.bytes
-    }
-
-    fn supersedes(&self, _older: &Self) -> bool {
-        false
-    }
-}
 
 impl Message for Packet {
     fn to_payload(&self) -> Vec<u8> {
