@@ -11,6 +11,7 @@ use airwatt_proto::cc::Recovery;
 use airwatt_proto::tcp::RtoClock;
 
 use super::keys::{Override, without_numbers};
+use super::load::typed;
 use super::topology::{Cell, CellMode, Topology};
 use super::{ListenInterval, Scenario, StationGroup, Transport};
 
@@ -185,7 +186,7 @@ fn is_default(scenario: &Scenario, key: &str) -> bool {
     };
     let first = short_key(key);
     let like = first.strip_prefix("station.").map_or(first.clone(), |rest| format!("station.0.{rest}"));
-    let Ok(defaults) = toml::from_str::<Scenario>(DEFAULTS) else { return false };
+    let Some(defaults) = DEFAULTS.parse().ok().and_then(|table| typed(table).ok()) else { return false };
     value_of(scenario, key).is_some_and(|value| value_of(&defaults, &like) == Some(value))
 }
 

@@ -409,7 +409,7 @@ fn is_other_kind(table: &str, below: &Table, above: &Table) -> bool {
 }
 
 /// The scenario of a table, or the error with the key at which it went wrong.
-fn typed(table: Table) -> Result<Scenario, SettingError> {
+pub(super) fn typed(table: Table) -> Result<Scenario, SettingError> {
     let value = settings::Value::deserialize(table)
         .map_err(|error: toml::de::Error| refused("", error.message().to_owned()))?;
     settings::read(value).map_err(lower_bound::list_ideal).map_err(|error| match &error {
