@@ -1,6 +1,7 @@
 """`airwattd tunnel` between two hosts: encrypted bursts, silence when idle, strangers, restarts, changes of address,
 and the host restored after every end."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -10,6 +11,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -100,6 +102,17 @@ class Pair:
 
     def run(self, end: str, *command: object, check: bool = True) -> str:
         return call("ip", "netns", "exec", self.names[end], *command, check=check).stdout
+
+    @contextlib.contextmanager
+    def program(self, end: str, *command: object) -> Iterator[subprocess.Popen[str]]:
+        """A program at one end with pipes for input and output; it is killed at the end."""
+        words = ["ip", "netns", "exec", self.names[end], *map(str, command)]
+        process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.communicate()
 
     def up(self, end: str) -> subprocess.Popen[str]:
         words = ["ip", "netns", "exec", self.names[end], str(DAEMON), "tunnel", "up", str(self.file(end)), "-v"]
