@@ -9,7 +9,7 @@ import pytest
 from conftest import PROGRAM
 
 import airwatt as laboratory
-from airwatt import _core
+from airwatt import _core, advise, validate
 from airwatt._core import InputError, RunError
 from airwatt.reproduce import catalogue, engine
 from airwatt.sweeps.store import Files
@@ -136,6 +136,34 @@ def test_a_reading_of_traces_that_is_not_whole_or_of_another_function_is_made_ag
     assert len(made) == 3
 
 
+@pytest.mark.parametrize("model", ["max-throughput", "wni-factors"])
+def test_a_validation_goes_on_where_it_stopped(tmp_path, made, model):
+    """Also where its scenarios name files."""
+    plain = validate.validate(validate.ALL[model], 1).to_dict()
+    runs = len(made)
+    first = validate.validate(validate.ALL[model], 1, store=tmp_path / "store").to_dict()
+    assert len(made) == 2 * runs
+    second = validate.validate(validate.ALL[model], 1, store=tmp_path / "store").to_dict()
+    assert len(made) == 2 * runs
+    assert plain == first == second
+
+
+def test_advice_of_another_budget_runs_only_what_differs(tmp_path, made):
+    scenario = advise.scenario_of(["down:bulk:100kB"], {}, "20s")
+    how = {"runs": 2, "confirm": 1, "keep_alive_s": 5.0}
+    plain = advise.advise(scenario, 0.02, **how).to_dict()
+    runs = len(made)
+    first = advise.advise(scenario, 0.02, **how, store=tmp_path / "store").to_dict()
+    made.clear()
+    second = advise.advise(scenario, 0.02, **how, store=tmp_path / "store").to_dict()
+    assert made == []
+    assert plain == first == second
+    advise.advise(scenario, 0.05, **how, store=tmp_path / "store")
+    assert len(made) < runs / 2
+    # Its candidates are in the tables of the store, under their settings.
+    assert "psm" in set(laboratory.open_store(tmp_path / "store").to_pandas().policy)
+
+
 def test_an_emulation_has_no_store(tmp_path):
     with pytest.raises(InputError, match="--store: expected simulated runs"):
         engine.run_points([], 1, 1, over=engine.RealKernels("1s"), store=tmp_path / "store")
@@ -157,12 +185,20 @@ def test_a_comparison_that_is_killed_goes_on(tmp_path, made):
     assert [len(row.runs) for row in whole.rows] == [20, 20]
 
 
-def test_a_place_that_is_no_store_is_refused_in_a_line(tmp_path):
-    (tmp_path / "letters.txt").write_text("mine")
-    for place, command in ((tmp_path, "run fast-dsl"), (tmp_path / "letters.txt", "reproduce e2tcp/ex3.2 --out out")):
-        done = subprocess.run(
-            [PROGRAM, *command.split(), "--store", place], capture_output=True, text=True, check=False, cwd=tmp_path
-        )
-        assert done.returncode == 2
-        assert done.stderr.startswith(f"airwatt: --store {place}: expected ")
-        assert done.stderr.count("\n") == 1
+@pytest.mark.parametrize(
+    "command",
+    [
+        "run fast-dsl",
+        "compare fast-dsl --policy active,psm",
+        "reproduce e2tcp/ex3.2 --out {}/out",
+        "advise --flow down:bulk:20kB",
+        "model mac-frame --validate",
+    ],
+)
+def test_a_place_that_is_no_store_is_refused_in_a_line(airwatt, tmp_path, command):
+    letters = tmp_path / "letters.txt"
+    letters.write_text("mine")
+    for place in (tmp_path, letters):
+        answer = airwatt(*command.format(tmp_path).split(), "--store", place)
+        assert answer.status == 2
+        assert answer.is_one_line(f"airwatt: --store {place}: expected ")

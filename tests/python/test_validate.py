@@ -106,6 +106,7 @@ def test_tables_fit_and_the_picture_is_repeatable(airwatt, tmp_path):
         (["mac-frame", "--validate", "--runs", "0"], ["runs", "0"]),
         (["mac-frame", "--validate", "--seed", "-1"], ["seed", "-1"]),
         (["mac-frame", "--runs", "3"], ["--runs", "--validate"]),
+        (["mac-frame", "--store", "new.runs"], ["--store", "--validate"]),
         (["list", "--validate"], ["expected the name of a model"]),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,

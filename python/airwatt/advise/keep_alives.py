@@ -16,7 +16,7 @@ from airwatt._core import InputError, Scenario
 from airwatt.advise.answer import Candidate
 from airwatt.battery import SECONDS_A_DAY
 from airwatt.results import Result
-from airwatt.tasks import Made, Task, run_tasks
+from airwatt.tasks import Made, StorePath, Task, run_tasks
 
 FACTORS = (1, 2, 4)
 """Multiples of the interval that are priced."""
@@ -58,14 +58,21 @@ class KeepAlives:
         }
 
 
-def price(scenario: Scenario, candidates: list[Candidate], interval_s: float, seed: int = 1) -> list[KeepAlives]:
+def price(
+    scenario: Scenario, candidates: list[Candidate], interval_s: float, seed: int = 1, store: StorePath = None
+) -> list[KeepAlives]:
     """Prices keep-alives of this mean interval, and of its multiples. Raises `InputError` or `RunError`."""
     tasks = [
-        Task(_scenario(scenario, candidate, wanted, _COUNT * interval_s), range(seed, seed + 1), _kept)
+        Task(
+            _scenario(scenario, candidate, wanted, _COUNT * interval_s),
+            range(seed, seed + 1),
+            _kept,
+            settings=dict(candidate.overrides),
+        )
         for candidate in candidates
         for wanted in (None, interval_s)
     ]
-    done = run_tasks(tasks)
+    done = run_tasks(tasks, store=store, name="advise")
     if done.interrupted:
         raise laboratory.Interrupted(None)
     found = []

@@ -14,7 +14,7 @@ from airwatt.advise.beside import SETTINGS, Beside
 from airwatt.parallel import Progress
 from airwatt.results import Result
 from airwatt.statistics import mean_ci95
-from airwatt.tasks import Done, Made, Task, run_tasks
+from airwatt.tasks import Done, Made, StorePath, Task, run_tasks
 
 CONFIRM = 4
 """How many of the models' best within the budget are simulated, beside those that the core asks for in any case."""
@@ -44,15 +44,32 @@ def _kept(made: Made) -> _Run:
     return _Run(energy, energy / result.simulated_s, aggregates.goodput_bps(result), delays, p95s, p99s, causes_j)
 
 
-def _run(
-    scenarios: Sequence[Scenario], seeds: range, limit: str | None, on_progress: Callable[[Progress], None] | None
-) -> Done[_Run]:
-    """Makes the runs of scenarios, of which some may fail. Raises `Interrupted`."""
-    tasks = [Task(scenario, seeds, _kept) for scenario in scenarios]
-    done = run_tasks(tasks, limit=limit, on_progress=on_progress, keep_failures=True)
-    if done.interrupted:
-        raise laboratory.Interrupted(None)
-    return done
+@dataclass(frozen=True)
+class _Runs:
+    """How runs are made."""
+
+    seeds: range
+    limit: str | None
+    store: StorePath
+    on_progress: Callable[[Progress], None] | None
+
+    def of(self, scenario: Scenario, choices: Sequence[Sequence[tuple[str, str]]]) -> Done[_Run]:
+        """Makes the runs of a scenario with each choice of keys, of which some may fail.
+
+        Raises `InputError` for a key without an effect, and `Interrupted`.
+        """
+        tasks = [Task(scenario.replace(keys), self.seeds, _kept, settings=dict(keys)) for keys in choices]
+        done = run_tasks(
+            tasks,
+            limit=self.limit,
+            store=self.store,
+            name="advise",
+            on_progress=self.on_progress,
+            keep_failures=True,
+        )
+        if done.interrupted:
+            raise laboratory.Interrupted(None)
+        return done
 
 
 Delays = Callable[[_Run], list[float | None]]
@@ -100,11 +117,13 @@ def advise(
     set: Mapping[str, object] | None = None,  # noqa: A002 - the name of the option
     limit: str | None = None,
     keep_alive_s: float | None = None,
+    store: StorePath = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Advice:
     """Finds what spends least on a scenario's traffic within a delay budget. Raises `InputError`, `RunError`.
 
-    `limit` bounds each run, as in `airwatt.run`. With `keep_alive_s` keep-alives of this mean interval are priced.
+    `limit` bounds each run, and `store` keeps them, as in `airwatt.run`. With `keep_alive_s` keep-alives of this mean
+    interval are priced.
     """
     laboratory.check_seeds(seed, runs)
     loaded = laboratory.load(scenario, (), set)
@@ -115,10 +134,8 @@ def advise(
     rows = rows_of(plan)
     confirmed = [row for row in rows if row.confirm]
     measured = loaded.replace([("latency_percentiles", "true")])
-    scenarios = [measured.replace(row.candidate.overrides) for row in confirmed]
-    bound = measured.replace([("policy", "ideal")])
-    seeds = range(seed, seed + runs)
-    done = _run([*scenarios, bound], seeds, limit, on_progress)
+    make = _Runs(range(seed, seed + runs), limit, store, on_progress)
+    done = make.of(measured, [*(row.candidate.overrides for row in confirmed), [("policy", "ideal")]])
     is_awake = [row.candidate.policy for row in confirmed].index("active")
     failure = done.failure(is_awake)
     if failure is not None:
@@ -136,7 +153,7 @@ def advise(
         from airwatt.advise import keep_alives
 
         candidates = [row.candidate for row in confirmed if row.simulation]
-        advice.keep_alives = keep_alives.price(loaded, candidates, keep_alive_s, seed)
+        advice.keep_alives = keep_alives.price(loaded, candidates, keep_alive_s, seed, store)
     least = len(confirmed)
     advice.bound = None if done.failure(least) is not None else _figures(done.finished(least), awake)
     advice.tunnel, advice.tunnel_curve = plan["tunnel"], plan["tunnel_curve"]
@@ -144,7 +161,7 @@ def advise(
     if advice.ranked:
         best = advice.ranked[0]
         assert best.simulation is not None
-        advice.beside = _beside(measured, best.candidate, best.simulation, awake, (seeds, limit), on_progress)
+        advice.beside = _beside(measured, best.candidate, best.simulation, awake, make)
     return advice
 
 
@@ -153,21 +170,21 @@ def _beside(
     candidate: Candidate,
     alone: Figures,
     awake: Sequence[_Run],
-    how: tuple[range, str | None],
-    on_progress: Callable[[Progress], None] | None,
+    make: _Runs,
 ) -> list[Beside]:
     """Runs what can be set beside a candidate, as far as it has an effect on the scenario."""
     possible = []
     for setting in SETTINGS:
         try:
-            possible.append((setting, scenario.replace([*candidate.overrides, *setting.overrides])))
+            scenario.replace([*candidate.overrides, *setting.overrides])
         except InputError:
             # A key without an effect: no TCP, a tunnel that is there already, or no place for one.
             continue
-    done = _run([one for _, one in possible], *how, on_progress)
+        possible.append(setting)
+    done = make.of(scenario, [[*candidate.overrides, *setting.overrides] for setting in possible])
     found = [
         Beside(setting, candidate, _figures(done.finished(index), awake), alone)
-        for index, (setting, _) in enumerate(possible)
+        for index, setting in enumerate(possible)
         if done.failure(index) is None
     ]
     return [one for one in found if one.has_effect]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from airwatt import laboratory
@@ -85,6 +86,7 @@ def command(
     seed: options.Seed = 1,
     runs: options.Runs = 3,
     limit: options.Limit = None,
+    store: options.Store = None,
     user: options.User = None,
     json: options.Json = False,
     plot: options.Plot = None,
@@ -125,6 +127,7 @@ def command(
                 "--loss": loss,
                 "--jitter": jitter,
                 "--keep-alive": keep_alive,
+                "--store": store,
             }
         )
         reader = options.parser_of_captures(user)
@@ -145,7 +148,10 @@ def command(
         for option, value in {"--station": station, "--user": user}.items():
             if value is not None:
                 raise InputError(f"{option} {value}: expected a capture beside it, got none")
-        found = _simulated(source, flow or [], settings, duration, limit, keep_alive_s, (budget, runs, seed, confirm))
+        with options.storing(store):
+            found = _simulated(
+                source, flow or [], settings, duration, limit, keep_alive_s, store, (budget, runs, seed, confirm)
+            )
     found.battery = lasting
     document = found.to_dict()
     if plot is not None:
@@ -170,6 +176,7 @@ def _simulated(
     duration: str,
     limit: str | None,
     keep_alive_s: float | None,
+    store: Path | None,
     how: tuple[float, int, int, int],
 ) -> Advice:
     """Gives the advice for a scenario, or for one that the flows make."""
@@ -191,6 +198,7 @@ def _simulated(
             set=settings or None,
             limit=limit,
             keep_alive_s=keep_alive_s,
+            store=store,
             on_progress=on_progress,
         )
 
@@ -224,7 +232,7 @@ def _only_for_scenarios(given: Mapping[str, object]) -> None:
     for option, value in given.items():
         if value:
             raise InputError(
-                f"{option}: expected a scenario or --flow beside it, got a capture, which has its own path"
+                f"{option}: expected a scenario or --flow beside it, got a capture, whose packets are as they were"
             )
 
 

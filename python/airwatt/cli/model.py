@@ -62,6 +62,7 @@ def command(
         Option("--runs", metavar="N", help="With --validate: runs of each point. [default: the model's]"),
     ] = None,
     seed: Annotated[int, Option("--seed", metavar="N", help="With --validate: seed of the first run.")] = 1,
+    store: options.Store = None,
     battery: options.Battery = None,
     json: options.Json = False,
     plot: options.Plot = None,
@@ -74,7 +75,7 @@ def command(
 
     check_picture("--plot", plot)
     if name == "list":
-        _refuse_with_list(param, radio, results, plot, describe, validate, battery)
+        _refuse_with_list(param, radio, results, plot, describe, validate, battery, store)
         _print_list(json)
         return
     model = models.find(name)
@@ -82,10 +83,11 @@ def command(
         _refuse_with_validate(
             {"--param": param, "--radio": radio, "--show": results, "--describe": describe, "--battery": battery}
         )
-        _validate(model, runs, seed, json, plot)
+        _validate(model, runs, seed, store, json, plot)
         return
-    if runs is not None:
-        raise InputError(f"--runs {runs}: expected --validate beside it, since a model has no runs, got none")
+    for option, value in {"--runs": runs, "--store": store}.items():
+        if value is not None:
+            raise InputError(f"{option} {value}: expected --validate beside it, since a model has no runs, got none")
     if describe:
         _print_description(model, json)
         return
@@ -268,15 +270,15 @@ def _refuse_with_validate(flags: Mapping[str, object]) -> None:
             raise InputError(f"{flag}: expected no --validate beside it, since a validation has points of its own")
 
 
-def _validate(model: Model, runs: int | None, seed: int, json: bool, plot: Path | None) -> None:
+def _validate(model: Model, runs: int | None, seed: int, store: Path | None, json: bool, plot: Path | None) -> None:
     from airwatt import laboratory
     from airwatt import validate as validations
     from airwatt.cli import validation
     from airwatt.cli.progress import bar
 
     laboratory.check_seeds(seed, 1 if runs is None else runs)
-    with bar(f"validate {model.name}") as on_progress:
-        found = validations.validate(validations.ALL[model.name], runs, seed, on_progress)
+    with options.storing(store), bar(f"validate {model.name}") as on_progress:
+        found = validations.validate(validations.ALL[model.name], runs, seed, on_progress, store)
     if plot is not None:
         from airwatt.plots import validation as picture
 

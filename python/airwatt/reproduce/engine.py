@@ -122,8 +122,12 @@ def run_points(
     on_progress: Callable[[Progress], None] | None = None,
     over: World | None = None,
     store: StorePath = None,
+    name: str = "reproduce",
 ) -> tuple[Results, bool]:
-    """Runs every point once with each seed; gives what is finished, and whether an interrupt came before the end."""
+    """Runs every point once with each seed; gives what is finished, and whether an interrupt came before the end.
+
+    `name` is what the store calls the runs.
+    """
     over = over or World()
     if store is not None and not over.is_repeatable:
         raise InputError("--store: expected simulated runs, got an emulation, which is never the same twice")
@@ -131,7 +135,7 @@ def run_points(
     # All scenarios, before anything runs: a wrong one ends the command at once.
     tasks = [_task(over.load(point), point, range(seed, seed + runs)) for point in points]
     done = run_tasks(
-        tasks, store=store, name="reproduce", on_progress=on_progress, at_once=over.at_once, simulate=over.simulate,
+        tasks, store=store, name=name, on_progress=on_progress, at_once=over.at_once, simulate=over.simulate,
         keep_failures=True,
     )  # fmt: skip
     results: dict[Point, list[Numbers]] = {}

@@ -34,7 +34,19 @@ from airwatt.sweeps.plan import Plan
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FOLDERS = ("plans", "runs", "flows", "stations", "documents", "readings", "failed", "journal", "runners", "claims")
+FOLDERS = (
+    "plans",
+    "runs",
+    "flows",
+    "stations",
+    "documents",
+    "readings",
+    "profiles",
+    "failed",
+    "journal",
+    "runners",
+    "claims",
+)
 SMALL_ROWS = 50_000
 """Chunks below this size are merged,"""
 MERGE_AT = 16

@@ -14,6 +14,7 @@ from typing import Any
 
 from airwatt import models
 from airwatt._core import toml_value
+from airwatt.files import write_text
 from airwatt.reproduce.publication import Numbers, Point
 from airwatt.validate.cases import Case, Figure, Samples, Validation, figure
 
@@ -166,7 +167,7 @@ def _factor_case(folder: Path, change: str, window: int) -> Case:
     radio = models.radio(RADIO)
     radio |= {name: factor * radio[name] for name, factor in CHANGES[change].items()}
     path = folder / f"radio-{list(CHANGES).index(change)}.toml"
-    path.write_text(_profile(path.stem, radio), encoding="utf-8")
+    write_text(path, _profile(path.stem, radio))
     rate = window / ROUND_S
     points = tuple(_point(p, rate, 1, 0.0, ROUND_S - 1e-4, 40, str(path)) for p in ("active", "ideal"))
 

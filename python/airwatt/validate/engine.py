@@ -1,7 +1,8 @@
 """Runs the cases of a validation and puts the model's figures beside them."""
 
+import contextlib
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from airwatt._core import SCHEMA, InputError, RunError, __version__
 from airwatt.parallel import Progress
 from airwatt.reproduce.engine import run_points
 from airwatt.reproduce.publication import At
+from airwatt.tasks import StorePath
 from airwatt.validate.cases import Figure, Validation
 
 
@@ -59,17 +61,34 @@ def validate(
     runs: int | None = None,
     seed: int = 1,
     on_progress: Callable[[Progress], None] | None = None,
+    store: StorePath = None,
 ) -> Validated:
-    """Runs everything with seeds seed, seed + 1, ... Raises `RunError`, and `KeyboardInterrupt` on an interrupt."""
+    """Runs everything with seeds seed, seed + 1, ... but what `store` has.
+
+    Raises `RunError`, and `KeyboardInterrupt` on an interrupt.
+    """
     count = validation.runs if runs is None else runs
     if count < 1:
         raise InputError(f"--runs: expected 1 or more, got {count}")
-    with tempfile.TemporaryDirectory() as folder:
-        cases = validation.cases(Path(folder))
-        results, interrupted = run_points([p for case in cases for p in case.points], count, seed, on_progress)
+    with _folder(store) as folder:
+        cases = validation.cases(folder)
+        points = [point for case in cases for point in case.points]
+        results, interrupted = run_points(points, count, seed, on_progress, store=store, name="validate")
     if interrupted:
         raise KeyboardInterrupt
     for reason in results.failures.values():
         raise RunError(reason)
     rows = [(case.at, case.compare([results[point] for point in case.points])) for case in cases]
     return Validated(validation, rows, count, seed)
+
+
+@contextlib.contextmanager
+def _folder(store: StorePath) -> Iterator[Path]:
+    """A folder for scenario files: in the store, since the path of a profile is part of a run's key."""
+    if store is None:
+        with tempfile.TemporaryDirectory() as folder:
+            yield Path(folder)
+        return
+    from airwatt.sweeps.store import Files
+
+    yield Files.create(Path(store).resolve()).folder / "profiles"
