@@ -1,7 +1,13 @@
 """`airwatt completion`: the script is one for the shell, and completes commands, options and names."""
 
+import fcntl
+import os
+import pty
+import select
 import shutil
 import subprocess
+import termios
+import time
 
 import pytest
 
@@ -35,6 +41,55 @@ def test_other_shells_can_read_their_script(airwatt, shell):
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
     subprocess.run([shell, "-n", "-c", script], check=True)
+
+
+class Terminal:
+    """An interactive zsh whose keys are pressed one by one."""
+
+    def __init__(self, folder):
+        self._terminal, standard = pty.openpty()
+        self._process = subprocess.Popen(
+            ["zsh", "--no-globalrcs", "--no-rcs", "-i"],
+            stdin=standard,
+            stdout=standard,
+            stderr=standard,
+            cwd=folder,
+            env=os.environ | {"TERM": "dumb", "HOME": str(folder), "LC_ALL": "C"},
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )
+        os.close(standard)
+
+    def type(self, keys, until):
+        """Types keys; returns what the terminal shows after them, once a text is in it."""
+        os.write(self._terminal, keys.encode())
+        shown, deadline = "", time.monotonic() + 30
+        while until not in shown:
+            assert time.monotonic() < deadline, shown
+            if select.select([self._terminal], [], [], 1)[0]:
+                shown += os.read(self._terminal, 65_536).decode()
+        return shown
+
+    def close(self):
+        os.close(self._terminal)
+        self._process.wait(timeout=30)
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
+def test_tab_completes_in_zsh_from_its_first_press(airwatt, tmp_path):
+    (tmp_path / "_airwatt").write_text(airwatt.output(["completion", "zsh"]))
+    terminal = Terminal(tmp_path)
+    clear = "\x15"
+    try:
+        terminal.type("fpath=($PWD $fpath); autoload -Uz compinit; compinit -u -D; echo rea''dy\n", "ready")
+        terminal.type("airwatt sw\t", "airwatt sweep")
+        terminal.type(clear + "airwatt sweep --sto\t", "--store")
+        terminal.type(clear + "airwatt run fast-d\t", "fast-dsl")
+        terminal.type(clear + "airwatt run x --policy psm-l\t", "psm-legacy")
+        shown = terminal.type(clear + "airwatt comp\t", "completion")
+        assert "compare" in shown
+    finally:
+        terminal.close()
 
 
 def test_another_shell_is_refused(airwatt):
