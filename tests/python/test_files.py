@@ -213,7 +213,7 @@ def whole(request, tmp_path_factory):
     sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
     assert sizes.keys() >= ({"f.png"} if "picture" in request.param else {"f.pcapng", "f.pftrace", "frames.parquet"})
     # Drawing takes most of the time of a picture, and writing it little.
-    return words, whole_s, sizes, 2 if "picture" in request.param else 6
+    return words, whole_s, sizes, 1 if "picture" in request.param else 4
 
 
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])

@@ -189,7 +189,7 @@ def test_each_model_refuses_shapes_that_do_not_match(model):
 def test_each_parameter_on_the_command_line_refuses_what_it_cannot_be(airwatt, model):
     for field in model.parameters.values():
         for text in ("nan", "1e999", "5 parsecs"):
-            answer = airwatt("model", model.name, "-p", f"{field.name}={text}")
+            answer = airwatt("model", model.name, "--param", f"{field.name}={text}")
             assert answer.status == 2, (field.name, text)
             assert answer.is_one_line(model.name, field.name), answer.err
 

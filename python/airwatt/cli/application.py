@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -19,10 +20,16 @@ UsageError = typer.TyperException
 
 def run(arguments: Sequence[str]) -> int | None:
     """Reads a line and runs its command; returns the exit status if there is one. Raises `UsageError`."""
+    status = _whole()(args=list(arguments), prog_name="airwatt", standalone_mode=False)
+    return status if isinstance(status, int) else None
+
+
+@functools.cache
+def _whole() -> Callable[..., Any]:
+    """The program of all commands, made once for all lines that a process reads."""
     modules = {name: import_module(f"airwatt.cli.{name}") for name in COMMANDS}
     commands = {name: (module.command, module.EPILOG) for name, module in modules.items()}
-    status = program(commands)(args=list(arguments), prog_name="airwatt", standalone_mode=False)
-    return status if isinstance(status, int) else None
+    return typer.main.get_command(program(commands))
 
 
 def program(commands: Mapping[str, tuple[Callable[..., None], str]]) -> typer.Typer:

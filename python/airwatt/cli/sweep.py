@@ -1,6 +1,6 @@
 """`airwatt sweep`: many runs over a grid of settings, kept in a store; and what to do with a store."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -271,7 +271,7 @@ def _summary(store: Store, states: Sequence[Status]) -> "list[str | Table]":
     lines = [_line(state) for state in states]
     finished = sum(state.finished for state in states)
     if finished and sum(state.points for state in states) <= _MOST_POINTS:
-        parts.append(_points(store))
+        parts += _points(store)
     damaged = states[-1].damaged_lines
     if damaged:
         lines.append(f"{damaged} damaged lines in {store.path}/journal were skipped; their runs are made again")
@@ -296,12 +296,16 @@ def _line(state: Status) -> str:
     return f"{state.scenario}, {runs}: {', '.join(done)}"
 
 
-def _points(store: Store) -> "Table":
+def _points(store: Store) -> "Iterator[str | Table]":
+    """Yields the table of all points, and the settings that are the same at each of them, which have no column."""
     from airwatt.cli.tables import estimate, table
 
     units = {"goodput_bps": "b/s", "completed_s": "s", "energy_j": "J"}
     rows = store.summary(list(units))
-    keys = list(rows[0][0])
+    alike = [
+        key for key in rows[0][0] if len(rows) > 1 and len({_setting(key, settings) for settings, *_ in rows}) == 1
+    ]
+    keys = [key for key in rows[0][0] if key not in alike]
     shown = [
         [
             *(_setting(key, settings) for key in keys),
@@ -310,7 +314,9 @@ def _points(store: Store) -> "Table":
         ]
         for settings, runs, numbers in rows
     ]
-    return table([*keys, "runs", "goodput", "done at", "energy"], shown, left=len(keys))
+    yield table([*keys, "runs", "goodput", "done at", "energy"], shown, left=len(keys))
+    if alike:
+        yield "at all points: " + ", ".join(f"{key} {_setting(key, rows[0][0])}" for key in alike)
 
 
 def _setting(key: str, settings: Mapping[str, Any]) -> str:
