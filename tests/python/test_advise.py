@@ -157,6 +157,8 @@ def test_a_threshold_is_held(airwatt):
         ([*BULK, "--radio", "crystal"], ["--radio", "crystal", "ar5004"]),
         ([*BULK, "--down", "1bps"], ["wired.down.rate"]),
         ([*BULK, "--set", "nowhere=1"], ["nowhere"]),
+        ([*BULK, "--loss", "5x"], ["--loss", "5x"]),
+        ([*BULK, "--loss", "100%"], ["--loss", "100%"]),
         ([*BULK, "--runs", "0"], ["runs", "0"]),
         ([*BULK, "--battery", "5"], ["--battery", "5", "Wh"]),
         ([*BULK, "--battery", "0Wh"], ["--battery", "0Wh"]),
@@ -239,6 +241,16 @@ def test_listen_intervals_are_searched_and_said_how_to_set(airwatt):
     shown = airwatt("advise", *question).out
     assert "listen_interval = 10 in wifi_sta_config_t" in " ".join(shown.split())
     assert "iw: has no setting for it" in shown
+
+
+@pytest.mark.parametrize("source", [["captures/tcp-download.pcapng"], ["--flow", "down:request-response:1s"]])
+def test_a_listen_interval_that_is_set_is_the_only_one(airwatt, source):
+    cell = ["--set", "station.listen_interval=dtim", "--set", "ap.dtim_period=3"]
+    answer = airwatt("advise", *source, "--delay", "1s", "--runs", 1, *cell, "--json")
+    assert answer.status == 0, answer.err
+    found = {row["policy"]: row["listen_interval"] for row in answer.json["candidates"]}
+    assert found["psm"] is None
+    assert set(found.values()) == {None}
 
 
 def test_keep_alives_are_priced_under_each_policy(airwatt):

@@ -158,7 +158,7 @@ def test_a_measured_current_is_laid_beside_the_prediction(airwatt, tmp_path):
     assert current["measured_c"] == pytest.approx(charge_c, rel=0.05)
     assert sum(state["share"] for state in current["states"]) == pytest.approx(1.0)
     assert "measured current" in airwatt.output([str(word) for word in short])
-    given = airwatt(*short, "--offset", "5", "--json").json["current"]
+    given = airwatt(*short, "--offset", "5s", "--json").json["current"]
     assert (given["offset_s"], given["offset_given"]) == (5.0, True)
     assert given["correlation"] < current["correlation"]
     noise = tmp_path / "noise.csv"
@@ -166,7 +166,7 @@ def test_a_measured_current_is_laid_beside_the_prediction(airwatt, tmp_path):
     refused = airwatt(*short[:-1], noise)
     assert refused.status == 1
     assert refused.is_one_line("correlates", "--offset")
-    assert airwatt("analyze", CAPTURE, "--offset", "1").is_one_line("--offset", "--current")
+    assert airwatt("analyze", CAPTURE, "--offset", "1s").is_one_line("--offset", "--current")
 
 
 def test_group_addressed_frames_and_bands_are_shown(airwatt, tmp_path):
@@ -178,3 +178,23 @@ def test_group_addressed_frames_and_bands_are_shown(airwatt, tmp_path):
     shown = airwatt.output(["analyze", capture, "--policy", "psm"])
     assert "group-addressed frames" in shown
     assert "beacon rate" in shown
+
+
+def test_thresholds_name_policies_and_are_checked_before_the_capture_is_read(airwatt):
+    short = ["analyze", CAPTURE, "--policy", "active,psm"]
+    held = airwatt(*short, "--fail-if", "psm: energy_j > 3", "--fail-if", "findings.keep-alive.count > 100")
+    assert held.status == 0, held.err
+    tripped = airwatt(*short, "--fail-if", "active: energy_j > 3")
+    assert tripped.status == 3
+    assert "active: energy_j is 6.3" in tripped.err
+    for expression, word in [("uapsd: energy_j > 3", "there are active; psm"), ("findings.none.count > 0", "none")]:
+        refused = airwatt(*short, "--fail-if", expression)
+        assert (refused.status, refused.out) == (2, "")
+        assert refused.is_one_line("--fail-if", word)
+
+
+def test_all_policies_are_taken_once(airwatt):
+    document = airwatt("analyze", CAPTURE, "--policy", "psm,all", "--json").json
+    names = [policy["policy"] for policy in document["policies"]]
+    assert names[0] == "psm"
+    assert sorted(names) == sorted(policy["name"] for policy in library.policies())

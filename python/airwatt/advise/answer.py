@@ -220,8 +220,11 @@ def candidates() -> list[Candidate]:
     return [_candidate(entry) for entry in json.loads(_core.advise_candidates())]
 
 
-def rows_of(plan: dict[str, Any]) -> list[Row]:
-    """The candidates of a plan of the core, each with its model."""
+def rows_of(plan: dict[str, Any], *, sets_listening: bool) -> list[Row]:
+    """The candidates of a plan of the core, each with its model.
+
+    No listen intervals are tried if the caller `sets_listening`.
+    """
     return [
         Row(
             _candidate(entry),
@@ -229,6 +232,7 @@ def rows_of(plan: dict[str, Any]) -> list[Row]:
             confirm=entry["confirm"],
         )
         for entry in plan["candidates"]
+        if entry["listen_interval"] is None or not sets_listening
     ]
 
 

@@ -131,7 +131,8 @@ def advise(
     if "wifi" not in text:
         raise InputError(f"advise {loaded.name}: expected a scenario whose stations can sleep, got one without [wifi]")
     plan = json.loads(_core.advise_scenario(loaded, budget_s, confirm))
-    rows = rows_of(plan)
+    sets_listening = any(station.get("listen_interval", 1) != 1 for station in text["station"])
+    rows = rows_of(plan, sets_listening=sets_listening)
     confirmed = [row for row in rows if row.confirm]
     measured = loaded.replace([("latency_percentiles", "true")])
     make = _Runs(range(seed, seed + runs), limit, store, on_progress)

@@ -71,7 +71,7 @@ def command(
     ] = None,
     loss: Annotated[
         str | None,
-        Option("--loss", metavar="SHARE", help="Share of the attempts at a frame on the air that fail, 0 to below 1."),
+        Option("--loss", metavar="SHARE", help="Share of the attempts at a frame on the air that fail: 0.05 or 5%."),
     ] = None,
     jitter: Annotated[
         str | None,
@@ -111,7 +111,7 @@ def command(
             "wired.down.rate": down,
             "wired.up.rate": up,
             "wired.down.cross.rate": cross,
-            "wifi.frame_error_rate": loss,
+            "wifi.frame_error_rate": _share("--loss", loss),
             **_jitter(jitter),
         },
         set_,
@@ -209,6 +209,19 @@ def _jitter(text: str | None) -> dict[str, str | None]:
 
     half = None if text is None else f"{advise.quantity('--jitter', text, 'time') / 2:.9f}s"
     return {"wired.down.jitter": half, "wired.up.jitter": half}
+
+
+def _share(option: str, text: str | None) -> str | None:
+    """Reads `5%` or `0.05`."""
+    if text is None:
+        return None
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share < 1:
+        raise InputError(f"{option} {text}: expected a share from 0 to below 1, or below 100%, got {text}")
+    return repr(share)
 
 
 def _settings(radio: str | None, path: dict[str, str | None], set_: list[str] | None) -> dict[str, str]:

@@ -14,12 +14,14 @@ from airwatt.cli.output import check_file, check_picture, print_json, say, show,
 from airwatt.cli.parameters import Argument, Option
 from airwatt.cli.presentation import holding, keep
 from airwatt.cli.progress import bar
-from airwatt.threshold import Threshold
+from airwatt.statistics import leaves
+from airwatt.threshold import Held
 
 if TYPE_CHECKING:
     from airwatt.battery import Battery
     from airwatt.cli.layout import Table
     from airwatt.results import Analysis
+    from airwatt.threshold import Threshold
 
 EPILOG = """\b
 Examples:
@@ -75,8 +77,8 @@ def command(
         Option("--current", metavar="CSV", help="Lay a measured current (PPK2, Otii) beside the prediction."),
     ] = None,
     offset: Annotated[
-        float | None,
-        Option("--offset", metavar="SECONDS", help="Time of the capture at which --current begins; default: found."),
+        str | None,
+        Option("--offset", metavar="TIME", help="Time of the capture at which --current begins; default: found."),
     ] = None,
     plot: options.Plot = None,
     perfetto: Annotated[
@@ -110,10 +112,11 @@ def command(
         raise InputError("--station: expected one station with --current, whose current it is, got several")
     if pcap is not None and capture == "-":
         raise InputError("--pcap: expected a capture in a file, which is read twice, got standard input")
-    policies = options.names("--policy", policy)
+    policies = _policies_of(options.names("--policy", policy))
     settings = options.overrides(set_)
     lasting = options.battery(battery)
-    limits = [Threshold.parse(text) for text in fail_if or ()]
+    offset_s = None if offset is None else _offset_s(offset)
+    limits = _thresholds(fail_if, policies)
     reader = options.parser_of_captures(user)
     label = _printable(Path(capture).name or capture)
     with holding(trace):
@@ -127,7 +130,7 @@ def command(
                 seed=seed,
                 trace=traced,
                 current=current,
-                offset=offset,
+                offset=offset_s,
                 limit=limit,
                 user=reader,
                 on_progress=on_progress,
@@ -148,8 +151,48 @@ def command(
         print_json(document)
     else:
         show(*itertools.chain.from_iterable(_parts(one, lasting) for one in documents))
+    _hold(limits, document, documents)
+
+
+def _all_policies() -> list[str]:
+    return [str(policy["name"]) for policy in laboratory.policies()]
+
+
+def _policies_of(names: list[str] | None) -> list[str]:
+    """Puts every policy in the place of `all`, each once."""
+    expanded = [own for name in names or () for own in (_all_policies() if name == "all" else [name])]
+    return list(dict.fromkeys(expanded))
+
+
+def _offset_s(text: str) -> float:
+    """Reads a time with its unit, also one before the capture, as in -250ms. Raises `InputError`."""
+    from airwatt import advise
+
+    sign = -1.0 if text.startswith("-") else 1.0
+    return sign * advise.quantity("--offset", text.removeprefix("-"), "time")
+
+
+def _thresholds(expressions: list[str] | None, policies: list[str]) -> "list[Threshold]":
+    """Reads `--fail-if` before the capture is read.
+
+    Raises `InputError` for a policy that is not asked for and for a kind of finding that does not exist.
+    """
+    limits = options.thresholds(expressions)
+    names = policies or _all_policies()
+    known = dict(leaves({"findings": _counts(())}))
+    for limit in limits:
+        limit.check_rows([{"policy": name} for name in names])
+        if limit.key.startswith("findings.") and not limit.row:
+            limit.trips(known)
+    return limits
+
+
+def _hold(limits: "list[Threshold]", document: dict[str, Any], documents: list[dict[str, Any]]) -> None:
+    """Exits with 3 where a threshold does not hold: of the whole document, or of the policies that it names."""
     findings = _counts(finding for one in documents for finding in one["findings"])
-    options.hold(limits, {**document, "findings": findings})
+    rows = [Held({"policy": policy["policy"]}, dict(leaves(policy))) for one in documents for policy in one["policies"]]
+    whole = [Held({}, dict(leaves({**document, "findings": findings})))]
+    options.hold_rows((limit, rows if limit.row else whole) for limit in limits)
 
 
 def _keep(analyses: "list[Analysis]", plot: Path | None, perfetto: Path | None, trace: Path | None) -> None:
@@ -348,30 +391,30 @@ def _flows(document: dict[str, Any]) -> "Iterator[str | Table]":
     yield f"where the {quantity(total, 'J')} of {policy['policy']} go, by flow:"
     flows = {flow["id"]: flow for flow in document["flows"]}
     rows = []
-    for place, energy_j in _most(energies):
-        flow = flows.get(place)
-        if flow is None:
-            continue
+    shown = [(place, energy_j) for place, energy_j in _most(energies) if place in flows]
+    for place, energy_j in shown:
+        flow = flows[place]
         ends = [flow["second"], flow["first"]]
         # The peer first: the station is the same in all rows.
         peer, own = ends if ends[0].lstrip("[").startswith(flow["peer"]) else ends[::-1]
         size = quantity(flow["bytes_forth"] + flow["bytes_back"], "B")
         rows.append([flow["protocol"], peer, _port(own), size, energy_j])
-    named = math.fsum(row[-1] for row in rows)
-    rest_j = math.fsum(energies.values()) - named
-    if rest_j > 0 and len(rows) < document["flow_count"]:
-        others = f"{document['flow_count'] - len(rows)} others"
-        rows.append([NOTHING, others, NOTHING, NOTHING, rest_j])
+    rest = energies.keys() - dict(shown).keys()
+    if rest:
+        others = document["flow_count"] - len(rows)
+        name = f"{others} others" if others else "packets without IP"
+        rows.append([NOTHING, name, NOTHING, NOTHING, math.fsum(energies[place] for place in rest)])
     rows.append([NOTHING, "no packets of flows", NOTHING, NOTHING, none_j])
     cells = [[*row[:-1], quantity(row[-1], "J"), _share(row[-1], total)] for row in rows]
     yield table(["flow", "peer", "own port", "bytes", "energy", "share"], cells, left=2)
     peers = {peer: energy_j for peer, energy_j in policy["energy_by_peer_j"].items() if peer not in ("none", "others")}
-    shown = dict(_most(peers))
+    listed = _most(peers)
     if not 1 < len(peers) < document["flow_count"]:
         return
     yield "and by peer:"
-    rest_j = total - none_j - math.fsum(shown.values())
-    listed = [*shown.items(), *([("others", rest_j)] if len(peers) > len(shown) else []), ("none", none_j)]
+    if len(peers) > len(listed) or "others" in policy["energy_by_peer_j"]:
+        listed.append(("others", total - none_j - math.fsum(dict(listed).values())))
+    listed.append(("none", none_j))
     cells = [[peer, quantity(energy_j, "J"), _share(energy_j, total)] for peer, energy_j in listed]
     yield table(["peer", "energy", "share"], cells)
 

@@ -40,7 +40,9 @@ def has_any(volts: Sequence[float | None], battery: Battery | None) -> bool:
 def heads(battery: Battery | None) -> list[str]:
     """The headings of `cells`."""
     host = ["host", "together"] if battery is not None and (battery.load_a or battery.load_w) else []
-    return ["current", *host, "charge a day", *([] if battery is None else [f"{battery.text} lasts"])]
+    # The capacity alone: options would take the room of the numbers.
+    lasts = [] if battery is None else [f"{battery.text.partition(',')[0]} lasts"]
+    return ["current", *host, "charge a day", *lasts]
 
 
 def cells(power_w: float | None, radio_v: float | None, battery: Battery | None) -> list[str]:

@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +12,7 @@ from airwatt.cli.parameters import Argument, Exit, Option
 from airwatt.cli.status import THRESHOLD
 
 if TYPE_CHECKING:
-    from airwatt.threshold import Threshold
+    from airwatt.threshold import Held, Threshold
 
 Scenario = Annotated[str, Argument(help="A scenario file (TOML), or the name of one that ships.", show_default=False)]
 Json = Annotated[bool, Option("--json", help="Print one JSON document and nothing else.")]
@@ -169,13 +169,19 @@ def hold(limits: "Iterable[Threshold]", result: Mapping[str, Any]) -> None:
     """Exits with 3, and a line for each, where a threshold does not hold."""
     if not limits:
         return
-    from airwatt.cli.output import say
-    from airwatt.results import names_of
     from airwatt.threshold import numbers
 
     held = numbers(result)
+    hold_rows((limit, held) for limit in limits)
+
+
+def hold_rows(limits: "Iterable[tuple[Threshold, Sequence[Held]]]") -> None:
+    """The same for thresholds, each with what it is held against."""
+    from airwatt.cli.output import say
+    from airwatt.results import names_of
+
     tripped = False
-    for limit in limits:
+    for limit, held in limits:
         for choice, values in held:
             if not limit.holds_for(choice):
                 continue

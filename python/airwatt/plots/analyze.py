@@ -29,13 +29,10 @@ def draw(document: Mapping[str, Any], path: Path) -> None:
         )
         rows.draw(grid)
         if policies:
-            is_log = style.spans_decades([policy["energy_j"] for policy in policies])
-            energy, *causes, delay, time = lower.subplots(1, 4 if is_log else 3, sharey=True)
-            _energy(energy, policies, is_log=is_log)
-            if is_log:
-                _causes(causes[0], policies)
+            energy, delay, time = lower.subplots(1, 3, sharey=True)
+            _energy(energy, policies)
             _delay(delay, policies)
-            delay.set_title("added delay (ms)" if is_log else "added delay (ms): mean, 50 to 95 %")
+            delay.set_title("added delay (ms): mean, 50 to 95 %")
             style.state_shares(time, [policy["state_s"] for policy in policies])
             energy.set_yticks(range(len(policies)), [policy["policy"] for policy in policies])
             energy.invert_yaxis()
@@ -53,27 +50,17 @@ def _title(document: Mapping[str, Any]) -> str:
     return "\n".join([f"{name}: {document['station']}", *textwrap.wrap(radio, 100)])
 
 
-def _causes(axes: Axes, policies: Sequence[Mapping[str, Any]]) -> None:
-    """The causes in per cent, beside a logarithmic axis, on which parts of a bar have no length."""
-    shares = [cause_shares([policy["energy_by_cause_j"]]) for policy in policies]
-    style.cause_bars(axes, [{name: 100 * share for name, share in one} for one in shares])
-    axes.set_xlim(0, 100)
-    axes.set_title("energy by cause (%)")
-    style.bare_y(axes)
-
-
-def _energy(axes: Axes, policies: Sequence[Mapping[str, Any]], *, is_log: bool) -> None:
-    """Bars at the stated rate; where the rate is assumed, the band from the fastest to the slowest one."""
+def _energy(axes: Axes, policies: Sequence[Mapping[str, Any]]) -> None:
+    """Bars at the stated rate, divided by cause; if it is assumed, the band from the fastest rate to the slowest."""
     means = [policy["energy_j"] for policy in policies]
     shares = [dict(cause_shares([policy["energy_by_cause_j"]])) for policy in policies]
     energies_j = [
         {name: mean_j * share for name, share in one.items()} for mean_j, one in zip(means, shares, strict=True)
     ]
+    is_log = style.spans_decades(means)
     if is_log:
         style.logarithmic(axes, means)
-        axes.barh(range(len(policies)), means, height=0.62, color=style.ENERGY)
-    else:
-        style.cause_bars(axes, energies_j)
+    style.cause_bars(axes, energies_j)
     lows = [policy["energy_j"] if policy["energy_low_j"] is None else policy["energy_low_j"] for policy in policies]
     highs = [policy["energy_j"] if policy["energy_high_j"] is None else policy["energy_high_j"] for policy in policies]
     inferred = any(policy["energy_low_j"] is not None for policy in policies)
@@ -90,9 +77,8 @@ def _energy(axes: Axes, policies: Sequence[Mapping[str, Any]], *, is_log: bool) 
         axes.set_xlim(0, 1.2 * (max([*highs, *means]) or 1.0))
     for index, (mean, high) in enumerate(zip(means, highs, strict=True)):
         style.value(axes, max(mean, high), index, mean)
-    basis = "inferred, with band" if inferred else "simulated"
-    # Four panels have no room for the basis, which the picture's title has too.
-    axes.set_title("energy (J), log scale" if is_log else f"energy (J) by cause, {basis}")
+    basis = "with band" if inferred else "simulated"
+    axes.set_title(f"energy (J{', log' if is_log else ''}) by cause, {basis}")
     style.bare_y(axes)
 
 

@@ -29,8 +29,12 @@ def draw(comparison: Comparison, path: Path) -> None:
         elif all(map(aggregates.streams, everything)):
             _percentiles(throughput, rows, "blocks")
         else:
-            _bars(throughput, rows, aggregates.goodput_bps, 1e6, "throughput (Mb/s)", style.THROUGHPUT)
-        _bars(energy, rows, aggregates.energy_j, 1.0, "energy (J)", style.ENERGY)
+            _bars(throughput, rows, aggregates.goodput_bps, 1e6, "throughput (Mb/s)")
+        _bars(energy, rows, aggregates.energy_j, 1.0, "energy (J) by cause", by_cause=True)
+        legend = energy.get_legend()
+        if legend is not None and throughput.get_legend() is not None:
+            # The causes beside it have the same colours.
+            legend.remove()
         _bound(energy, rows)
         states = [
             {
@@ -93,19 +97,30 @@ def _percentiles(axes: Axes, rows: Sequence[ComparedRow], of: str) -> None:
 
 
 def _bars(
-    axes: Axes, rows: Sequence[ComparedRow], number: aggregates.Number, scale: float, label: str, colour: str
+    axes: Axes,
+    rows: Sequence[ComparedRow],
+    number: aggregates.Number,
+    scale: float,
+    label: str,
+    *,
+    by_cause: bool = False,
 ) -> None:
     estimates = [aggregates.over(row.runs, number) for row in rows]
     means = [(mean or 0.0) / scale for mean, _ in estimates]
     spreads = [(ci95 or 0.0) / scale for _, ci95 in estimates]
-    axes.barh(range(len(rows)), means, height=0.62, color=colour)
-    if any(spreads):
-        axes.errorbar(means, range(len(rows)), xerr=spreads, fmt="none", ecolor=style.INK, elinewidth=1, capsize=2.5)
-    ends = [mean + spread for mean, spread in zip(means, spreads, strict=True)]
     is_log = style.spans_decades(means)
     if is_log:
         style.logarithmic(axes, means)
+    if by_cause:
+        shares = [aggregates.causes(row.runs) for row in rows]
+        parts = [{name: mean * part for name, part in one} for mean, one in zip(means, shares, strict=True)]
+        style.cause_bars(axes, parts)
     else:
+        axes.barh(range(len(rows)), means, height=0.62, color=style.THROUGHPUT)
+    if any(spreads):
+        axes.errorbar(means, range(len(rows)), xerr=spreads, fmt="none", ecolor=style.INK, elinewidth=1, capsize=2.5)
+    ends = [mean + spread for mean, spread in zip(means, spreads, strict=True)]
+    if not is_log:
         axes.set_xlim(0, 1.2 * (max(ends, default=0) or 1.0))
     for index, (mean, end) in enumerate(zip(means, ends, strict=True)):
         style.value(axes, max(end, axes.get_xlim()[0]), index, mean)

@@ -51,18 +51,19 @@ STATES = {
 
 CAUSES = {
     "packets of flows": BLUE,
-    "retransmission": "#0A2F51",
-    "contention": GREEN,
-    "service": PURPLE,
-    "beacon": SKY,
-    "group": VERMILION,
-    "overhearing": "#9C6B30",
-    "timeout tail": YELLOW,
-    "idle": ORANGE,
-    "wake up": INK,
-    "doze": "#DDE3E8",
+    "external": "#7F5FA8",
+    "retransmission": VERMILION,
+    "contention": YELLOW,
+    "service": SKY,
+    "beacon": GREEN,
+    "group": "#7FC9B1",
+    "overhearing": "#9C755F",
+    "wake up": PURPLE,
+    "timeout tail": ORANGE,
+    "idle": GREY,
+    "doze": "#C3CCD4",
 }
-"""One colour a cause of energy, in the order in which bars have them; others are grey."""
+"""One colour a cause of energy, in the order in which bars have them: the colours of a report's pages."""
 
 DPI = 150
 
@@ -133,16 +134,34 @@ def state_shares(axes: Axes, rows: Sequence[Mapping[str, float]]) -> None:
 
 
 def cause_bars(axes: Axes, rows: Sequence[Mapping[str, float]]) -> None:
-    """Draws amounts by cause, a bar a row, with a legend below."""
-    left = [0.0] * len(rows)
-    names = [*CAUSES, *sorted({name for row in rows for name in row} - CAUSES.keys())]
-    for name in names:
-        widths = [row.get(name, 0.0) for row in rows]
+    """Draws amounts by cause, a bar a row, with a legend below.
+
+    On a logarithmic axis, on which lengths do not add up, causes share the drawn length of a bar as they
+    share its amount.
+    """
+    totals = [sum(row.values()) for row in rows]
+    is_log = axes.get_xscale() == "log"
+    low = axes.get_xlim()[0]
+    before = [0.0] * len(rows)
+
+    def edges() -> list[float]:
+        if not is_log:
+            return list(before)
+        ends = zip(before, totals, strict=True)
+        return [low * (total / low) ** (part / total) if total > 0 else low for part, total in ends]
+
+    for name in [*CAUSES, *sorted({name for row in rows for name in row} - CAUSES.keys())]:
+        parts = [row.get(name, 0.0) for row in rows]
+        left = edges()
+        before = [sum(pair) for pair in zip(before, parts, strict=True)]
+        widths = [end - start for start, end in zip(left, edges(), strict=True)]
         # What nobody could see has no place in the legend.
-        if max(widths, default=0.0) >= 0.005 * max((sum(row.values()) for row in rows), default=0.0):
-            axes.barh(range(len(rows)), widths, left=left, height=0.62, color=CAUSES.get(name, GREY), label=name)
-        left = [a + b for a, b in zip(left, widths, strict=True)]
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=3, handlelength=1.0)
+        wholes = totals if is_log else [max(totals, default=0.0)] * len(rows)
+        is_seen = any(part >= 0.005 * whole > 0 for part, whole in zip(parts, wholes, strict=True))
+        label = name if is_seen else None
+        axes.barh(range(len(rows)), widths, left=left, height=0.62, color=CAUSES.get(name, GREY), label=label)
+    # Below the labels of the axis, whatever its height: the distance is in font sizes.
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), borderaxespad=2.2, ncols=3, handlelength=1.0)
 
 
 def spans_decades(values: Sequence[float]) -> bool:

@@ -6,28 +6,45 @@ const percent = (share) => `${(100 * share).toFixed(3)}%`;
 /** Bars with 95 % intervals; a tick marks the lower bound. Rows are {name, value: [mean, ci95], bound, low, high, text, best}. */
 function boundBars(rows, unit) {
   const most = Math.max(...rows.flatMap((row) => [row.value[0] + (row.value[1] ?? 0), row.high ?? 0, row.bound ?? 0])) || 1;
+  const all = rows.flatMap((row) => [row.value[0], row.bound ?? 0]).filter((value) => value > 0);
+  const isLogarithmic = spansDecades(all);
+  // Logarithmic bars begin at the decade below the least value.
+  const least = isLogarithmic ? 10 ** (Math.ceil(Math.log10(Math.min(...all))) - 1) : 0;
+  const at = (value) => (isLogarithmic ? Math.log(Math.max(value, least) / least) / Math.log(most / least) : value / most);
   const cells = rows.flatMap((row) => {
     const [mean, ci95] = row.value;
     const [low, high] = row.high == null ? [mean - (ci95 ?? 0), mean + (ci95 ?? 0)] : [row.low, row.high];
     const track = el(
       "div",
       { class: "track", role: "img", "aria-label": `${row.name}: ${row.text}`, title: `${row.name}: ${row.text}` },
-      el("div", { class: row.best ? "bar best" : "bar", style: { width: percent(mean / most) } }),
-      high > low ? el("div", { class: "whisker", style: { left: percent(low / most), width: percent((high - low) / most) } }) : null,
-      row.bound == null ? null : el("div", { class: "tick", style: { left: percent(row.bound / most) } }),
+      el("div", { class: row.best ? "bar best" : "bar", style: { width: percent(at(mean)) } }),
+      high > low ? el("div", { class: "whisker", style: { left: percent(at(low)), width: percent(at(high) - at(low)) } }) : null,
+      row.bound == null ? null : el("div", { class: "tick", style: { left: percent(at(row.bound)) } }),
     );
     return [el("div", { class: "name" }, row.name), track, el("div", { class: "number" }, row.text)];
   });
-  const scale = el("div", { class: "scale", "aria-hidden": "true" }, el("span", {}, "0"), el("span", {}, quantity(most, unit)));
+  const scale = el("div", { class: "scale", "aria-hidden": "true" }, el("span", {}, isLogarithmic ? `${quantity(least, unit)}, logarithmic` : "0"), el("span", {}, quantity(most, unit)));
   return el("div", { class: "bars" }, cells, scale);
 }
 
-/** Stacked bars of parts by name, all over the largest total. Rows are {name, parts: {NAME: value}, text}. */
+/** Whether the values above zero span two decades, so that a linear scale would hide the small ones. */
+function spansDecades(values) {
+  const seen = values.filter((value) => value > 0);
+  return seen.length > 0 && Math.max(...seen) >= 100 * Math.min(...seen);
+}
+
+/**
+ * Stacked bars of parts by name, all over the largest total, or each over its own if the totals span decades. Rows are
+ * {name, parts: {NAME: value}, text}.
+ */
 function stackedBars(rows, names, unit, kind) {
   const total = (parts) => names.reduce((sum, name) => sum + (parts[name] ?? 0), 0);
-  const most = Math.max(...rows.map((row) => total(row.parts))) || 1;
+  const totals = rows.map((row) => total(row.parts));
+  const isOwn = spansDecades(totals);
+  const largest = Math.max(...totals) || 1;
   const cells = rows.flatMap((row) => {
     const present = names.filter((name) => row.parts[name] > 0);
+    const most = isOwn ? total(row.parts) || 1 : largest;
     const told = present.map((name) => `${plain(name)} ${quantity(row.parts[name], unit)}`).join(", ");
     const spans = present.map((name) =>
       el("span", {
@@ -38,7 +55,8 @@ function stackedBars(rows, names, unit, kind) {
     const stack = el("div", { class: "stack", role: "img", "aria-label": `${row.name}: ${told}` }, spans);
     return [el("div", { class: "name" }, row.name), stack, el("div", { class: "number" }, row.text)];
   });
-  return el("div", { class: "bars" }, cells);
+  const note = isOwn ? el("p", { class: "faint" }, "Each bar is the whole of its row, since the rows span decades.") : null;
+  return el("div", {}, el("div", { class: "bars" }, cells), note);
 }
 
 const plain = (name) => (name === "flow" ? "packets of flows" : name.replaceAll("_", " "));
