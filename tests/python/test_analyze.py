@@ -193,6 +193,18 @@ def test_thresholds_name_policies_and_are_checked_before_the_capture_is_read(air
         assert refused.is_one_line("--fail-if", word)
 
 
+def test_captured_beacons_are_counted_of_those_due(airwatt, air, tmp_path):
+    whole = airwatt.output(["analyze", str(air), "--policy", "psm"])
+    assert re.search(r"access point +network +beacons +of those due", whole)
+    assert "says nothing there" not in whole
+    sparse = tmp_path / "sparse.pcapng"
+    if shutil.which("tshark") is None:
+        pytest.skip("tshark is not installed")
+    keep = "wlan.fc.type_subtype != 8 || frame.time_relative < 0.1"
+    subprocess.run(["tshark", "-r", str(air), "-w", str(sparse), "-Y", keep], check=True, capture_output=True)
+    assert "says nothing there" in " ".join(airwatt.output(["analyze", str(sparse), "--policy", "psm"]).split())
+
+
 def test_all_policies_are_taken_once(airwatt):
     document = airwatt("analyze", CAPTURE, "--policy", "psm,all", "--json").json
     names = [policy["policy"] for policy in document["policies"]]

@@ -32,6 +32,8 @@ Examples:
 
 _MOST_CANDIDATES = 10
 _MOST_ENDS = 8
+_LONGEST_SSID = 20
+_ENOUGH_BEACONS = 0.5
 _USUAL_POLICY = "timeout"
 """Whose energy is divided by flow and by peer, if it is there: what chips run."""
 
@@ -540,6 +542,35 @@ def _air(air: dict[str, Any], covered_s: float) -> "Iterator[str | Table]":
         + (", and spent by measured air time:" if measured else ":")
     )
     yield table(["station", "PM = 1", "of known", "changes", "asked", "down", "up", "energy"], rows[:_MOST_CANDIDATES])
+    yield from _cells(air, covered_s)
+
+
+def _cells(air: dict[str, Any], covered_s: float) -> "Iterator[str | Table]":
+    """The access points of the stations: how many of their beacons there are, on which findings about the TIM rest."""
+    from airwatt.cli.tables import NOTHING, count, percent, table
+
+    own = {station["bssid"] for station in air["stations"]}
+    rows, sparse = [], []
+    for network in air["networks"]:
+        if network["bssid"] not in own or not network["beacon_interval_s"]:
+            continue
+        due = max(covered_s / network["beacon_interval_s"], 1.0)
+        share = min(network["beacons"] / due, 1.0)
+        name = "".join(letter if letter.isprintable() else "?" for letter in network["ssid"])
+        period = count(network["dtim_period"]) if network["dtim_period"] else NOTHING
+        uapsd = {True: "yes", False: "no", None: NOTHING}[network["uapsd"]]
+        rows.append([network["bssid"], name[:_LONGEST_SSID], count(network["beacons"]), percent(share), period, uapsd])
+        if share < _ENOUGH_BEACONS:
+            sparse.append(network["bssid"])
+    if rows:
+        yield "and their access points:"
+        heads = ["access point", "network", "beacons", "of those due", "DTIM period", "U-APSD"]
+        yield table(heads, rows[:_MOST_CANDIDATES], left=2)
+    if sparse:
+        yield (
+            f"note: most beacons of {', '.join(sparse[:_MOST_CANDIDATES])} were not captured; that there is no finding "
+            "about TIM bits or DTIM says nothing there"
+        )
 
 
 def _finding(finding: dict[str, Any]) -> str:
