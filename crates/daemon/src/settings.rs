@@ -9,6 +9,7 @@ use std::str::FromStr;
 use airwatt_proto::session::{PeerConfig, PublicKey, SecretKey};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, de};
+use serde_path_to_error::Segment;
 use tracing::warn;
 
 use crate::failure::Failure;
@@ -61,10 +62,18 @@ pub(crate) fn warn_of_readers(path: &Path, key_file: Option<&PathBuf>) {
 pub(crate) fn parse_toml<T: DeserializeOwned>(text: &str) -> Result<T, Failure> {
     let parsed = toml::Deserializer::parse(text).map_err(|error| input(error.message()))?;
     serde_path_to_error::deserialize(parsed).map_err(|error| {
-        let path = error.path().to_string();
+        let path: Vec<String> = error.path().iter().map(key_of).collect();
         let what = error.inner().message();
-        if path == "." { input(what) } else { input(format!("{path}: {what}")) }
+        if path.is_empty() { input(what) } else { input(format!("{}: {what}", path.join("."))) }
     })
+}
+
+/// A part of a key, as the other errors have it: `peer.0.endpoint`.
+fn key_of(segment: &Segment) -> String {
+    match segment {
+        Segment::Seq { index } => index.to_string(),
+        other => other.to_string(),
+    }
 }
 
 /// Checks the name of an interface that a daemon creates.
@@ -144,6 +153,14 @@ where
     D: Deserializer<'de>,
 {
     String::deserialize(deserializer)?.parse().map(Some).map_err(de::Error::custom)
+}
+
+/// An address with a port.
+pub(crate) fn endpoint<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let wrong =
+        || format!("expected an address and a port as 192.168.1.1:4646 or [fd00::1]:4646, got {text}");
+    text.parse().map(Some).map_err(|_| de::Error::custom(wrong()))
 }
 
 /// Wrong input, in one line.

@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use crate::failure::Failure;
 use crate::settings::{
-    Keyed, Prefix, SessionPeer, SessionSettings, check_interface, from_text, input, parse_toml,
+    Keyed, Prefix, SessionPeer, SessionSettings, check_interface, endpoint, from_text, input, parse_toml,
 };
 
 /// The first of three marks without a setting.
@@ -62,6 +62,7 @@ pub(super) struct Config {
     /// Which end this is; or `--mode`.
     pub(super) mode: Option<Mode>,
     /// Address and port of the UDP socket; a mobile's default is any port.
+    #[serde(default, deserialize_with = "endpoint")]
     pub(super) listen: Option<SocketAddr>,
     /// This end's private key (`airwattd genkey`).
     #[serde(default, deserialize_with = "from_text")]
@@ -149,6 +150,7 @@ pub(super) struct Peer {
     #[schemars(with = "Option<String>")]
     pub(super) preshared_key: Option<SecretKey>,
     /// Its address and port; without them it is found by its first datagram.
+    #[serde(default, deserialize_with = "endpoint")]
     pub(super) endpoint: Option<SocketAddr>,
     /// At a base station: the mobile's addresses.
     #[serde(default)]

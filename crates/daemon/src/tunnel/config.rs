@@ -17,7 +17,7 @@ use serde::Deserialize;
 
 use crate::failure::Failure;
 use crate::settings::{
-    Keyed, Prefix, SessionPeer, SessionSettings, check_interface, from_text, input, parse_toml,
+    Keyed, Prefix, SessionPeer, SessionSettings, check_interface, endpoint, from_text, input, parse_toml,
 };
 
 /// Bytes of an outer packet on every path that matters here.
@@ -47,6 +47,7 @@ pub(super) struct Config {
     /// Which end this is.
     pub(super) end: End,
     /// Address and port of the UDP socket; a client's default is any port of the address family of its peer.
+    #[serde(default, deserialize_with = "endpoint")]
     pub(super) listen: Option<SocketAddr>,
     /// This end's private key (`airwattd genkey`).
     #[serde(default, deserialize_with = "from_text")]
@@ -95,6 +96,7 @@ pub(super) struct Peer {
     #[schemars(with = "Option<String>")]
     pub(super) preshared_key: Option<SecretKey>,
     /// Its address and port; without them it is found by its first datagram.
+    #[serde(default, deserialize_with = "endpoint")]
     pub(super) endpoint: Option<SocketAddr>,
     /// Inner sources that it may send, and inner destinations that are sent to it.
     pub(super) allowed_ips: Vec<Prefix>,

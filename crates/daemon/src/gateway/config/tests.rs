@@ -52,7 +52,7 @@ fn what_is_wrong_is_one_line_with_its_key() {
         (&base, "mode = \"base\"", "mode = \"both\"", "mode: unknown variant `both`"),
         (&base, "listen = \"0.0.0.0:4747\"", "", "listen: expected the address and port"),
         (&base, "allowed_ips = [\"192.168.1.23/32\"]", "", "peer.0.allowed_ips: expected the mobile's"),
-        (&base, "192.168.1.23/32", "192.168.1.23/33", "peer[0].allowed_ips[0]: expected a prefix"),
+        (&base, "192.168.1.23/32", "192.168.1.23/33", "peer.0.allowed_ips.0: expected a prefix"),
         (
             &base,
             "[[peer]]",
