@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -203,6 +204,19 @@ def test_captured_beacons_are_counted_of_those_due(airwatt, air, tmp_path):
     keep = "wlan.fc.type_subtype != 8 || frame.time_relative < 0.1"
     subprocess.run(["tshark", "-r", str(air), "-w", str(sparse), "-Y", keep], check=True, capture_output=True)
     assert "says nothing there" in " ".join(airwatt.output(["analyze", str(sparse), "--policy", "psm"]).split())
+
+
+def test_a_shipped_capture_lacks_tim_bits(airwatt, tmp_path):
+    from conftest import ROOT
+
+    shipped, made = ROOT / "captures" / "tim-never-set.pcap", tmp_path / "made.pcap"
+    subprocess.run([sys.executable, ROOT / "captures" / "tim_never_set.py", made], check=True)
+    assert made.read_bytes() == shipped.read_bytes()
+    [finding] = airwatt("analyze", shipped, "--policy", "psm-legacy", "--json").json["findings"]
+    assert (finding["kind"], finding["certainty"], finding["count"]) == ("tim-never-set", "found", 3)
+    assert [place["packet"] for place in finding["occurrences"]] == [9, 10, 11]
+    # From the first beacon without the bit to the frame.
+    assert finding["delay_s"] == pytest.approx(0.5152 - 0.3072, abs=1e-6)
 
 
 def test_all_policies_are_taken_once(airwatt):
