@@ -49,6 +49,22 @@ Results have SI base units, with the unit last in the name: energy_j, goodput_bp
         """A run depends on the scenario and the seed alone: `--seed N` (default 1) repeats it to the bit, on any
 machine. `--runs N` takes the seeds N, N+1, ... and reports means with 95 % confidence intervals.""",
     ),
+    "stores": Topic(
+        "runs that are kept",
+        """A store is a folder in which runs are kept as they finish. `sweep` makes one for a grid of settings, and `run`,
+`compare`, `advise`, `reproduce` and `model NAME --validate` use one with `--store DIR`: what is there is not
+run again, whichever command made it, and the output is the same.
+
+A run is known by its checked scenario, its seed and the core library. Ctrl-C, a power cut and `kill -9` lose
+only the runs under way: the same command goes on with the others. Several commands may use one store at the
+same time.
+
+  airwatt compare fast-dsl --policy all --runs 30 --store dsl.runs
+  airwatt sweep status dsl.runs
+  airwatt sweep export dsl.runs --out dsl.csv
+
+The tables in it are Parquet files, for pandas, polars and DuckDB.""",
+    ),
     "exit-status": Topic(
         "exit status",
         """  0    done

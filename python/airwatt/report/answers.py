@@ -89,7 +89,7 @@ def _is_open(a: Choice, b: Choice) -> bool:
 def _cost(best: Choice, real: Sequence[Choice]) -> list[str]:
     """What the cheapest choice costs in time."""
     for column, what in (
-        (numbers.DONE, "the transfer takes {} instead of {}"),
+        (numbers.DONE, "the traffic takes {} instead of {}"),
         (numbers.WAITS[1], "95 % of the answers take up to {} instead of {}"),
         (DELAY, "packets wait {} longer on average than with {}"),
     ):
