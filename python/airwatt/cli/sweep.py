@@ -283,12 +283,9 @@ def _summary(store: Store, states: Sequence[Status]) -> "list[str | Table]":
 def _line(state: Status) -> str:
     from airwatt.cli.tables import count
 
-    seeds = f"{state.seeds} {'seed' if state.seeds == 1 else 'seeds'}"
-    runs = (
-        f"{count(state.points)} points, {seeds} each"
-        if state.until is None
-        else f"{count(state.points)} points, at most {seeds} each"
-    )
+    points = f"{count(state.points)} point{'' if state.points == 1 else 's'}"
+    seeds = f"{state.seeds} seed{'' if state.seeds == 1 else 's'}"
+    runs = f"{points}, {seeds} each" if state.until is None else f"{points}, at most {seeds} each"
     done = [f"{count(state.finished)} of {count(state.jobs)} runs finished"]
     done += [f"{count(state.failed)} failed"] if state.failed else []
     done += [f"{count(state.not_needed)} not needed ({state.until})"] if state.not_needed else []
