@@ -32,6 +32,8 @@ def test_bash_completes_commands_options_and_names(airwatt):
         assert "fast-dsl" in completed(script, f"airwatt {command} fa")
     assert completed(script, "airwatt run x --policy psm-l") == ["psm-legacy"]
     assert "status" in completed(script, "airwatt sweep st")
+    assert completed(script, "airwatt model mac") == ["mac-frame"]
+    assert completed(script, "airwatt reproduce e2tcp/tab5.3") == ["e2tcp/tab5.3"]
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])

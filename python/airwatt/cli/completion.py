@@ -37,13 +37,19 @@ def command(
 
 def _names() -> dict[str, list[str]]:
     """What may follow an option or a command, by its name."""
+    from airwatt import models
+    from airwatt.reproduce import catalogue
+
     scenarios = [item["name"] for item in laboratory.scenarios()]
+    published = [home.id(item) for home, item in catalogue.choose(["all"])]
     names = {
         "--policy": ["all", *(item["name"] for item in laboratory.policies())],
         "--transport": [item["name"] for item in laboratory.transports()],
         "--radio": [item["name"] for item in laboratory.radios()],
         "radios": [item["name"] for item in laboratory.radios()],
         "sweep": ["status", "resume", "retry", "export", *scenarios],
+        "model": ["list", *models.ALL],
+        "reproduce": ["list", "all", *(home.name for home in catalogue.documents()), *published],
         "completion": list(SHELLS),
         "help": [*COMMANDS, *TOPICS],
     }

@@ -51,9 +51,9 @@ machine. `--runs N` takes the seeds N, N+1, ... and reports means with 95 % conf
     ),
     "stores": Topic(
         "runs that are kept",
-        """A store is a folder in which runs are kept as they finish. `sweep` makes one for a grid of settings, and `run`,
-`compare`, `advise`, `reproduce` and `model NAME --validate` use one with `--store DIR`: what is there is not
-run again, whichever command made it, and the output is the same.
+        """A store is a folder in which runs are kept as they finish. `sweep` makes one for a grid of settings, and
+`run`, `compare`, `advise`, `reproduce` and `model NAME --validate` use one with `--store DIR`: what is there
+is not run again, whichever command made it, and the output is the same.
 
 A run is known by its checked scenario, its seed and the core library. Ctrl-C, a power cut and `kill -9` lose
 only the runs under way: the same command goes on with the others. Several commands may use one store at the
