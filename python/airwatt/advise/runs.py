@@ -131,7 +131,8 @@ def advise(
     if "wifi" not in text:
         raise InputError(f"advise {loaded.name}: expected a scenario whose stations can sleep, got one without [wifi]")
     plan = json.loads(_core.advise_scenario(loaded, budget_s, confirm))
-    sets_listening = any(station.get("listen_interval", 1) != 1 for station in text["station"])
+    # A DTIM period has an effect with `dtim` alone, so that no other listen interval is possible beside it.
+    sets_listening = "station.listen_interval" in (set or {}) or text["ap"]["dtim_period"] > 1
     rows = rows_of(plan, sets_listening=sets_listening)
     confirmed = [row for row in rows if row.confirm]
     measured = loaded.replace([("latency_percentiles", "true")])
