@@ -1,7 +1,7 @@
 """Throughput of `airwattd tunnel` and processor time a byte in each end, beside other tunnels, over veth.
 
 Needs root. Beside the tunnel in its forms: the cable without one, a forwarder without encryption (socat),
-boringtun-cli, gotatun-cli and wireguard-go if they are installed (PATH; `wg` sets them up), and the kernel's WireGuard
+boringtun-cli, gotatun and wireguard-go if they are installed (PATH; `wg` sets them up), and the kernel's WireGuard
 if it has one. All run at the same time, and one transfer at a time goes through each in turn, several times. Medians
 are printed. `tunnel_speed.py [AIRWATTD] [MEGABYTES]`.
 """
@@ -155,7 +155,7 @@ class Bench:
             self.add("socat", self.forwarder)
         programs = {
             "boringtun": ("boringtun-cli", "--foreground", "--disable-drop-privileges"),
-            "gotatun": ("gotatun-cli", "--foreground", "--disable-drop-privileges"),
+            "gotatun": ("gotatun", "--foreground", "--disable-drop-privileges"),
             "wireguard-go": ("wireguard-go", "-f"),
         }
         for name, command in programs.items():
