@@ -9,6 +9,7 @@
 //! * [`sleep_clock`]: the clock of a dozing radio and the guard time that its error requires.
 //! * [`timers`]: a table of timers, each with the reason why it runs.
 //! * [`settings`]: settings of mechanisms, how they are read and checked, and the errors of those that cannot be.
+//! * [`system_error`]: the texts of errors of the operating system.
 //! * [`testkit`]: the conformance test that every machine has to pass.
 //!
 //! Nothing here reads a clock, opens a socket or draws an unseeded number.
@@ -20,6 +21,7 @@ pub mod schedule;
 pub mod seq;
 pub mod settings;
 pub mod sleep_clock;
+pub mod system_error;
 pub mod testkit;
 pub mod timers;
 pub mod units;
@@ -29,6 +31,7 @@ pub use random::Stream;
 pub use schedule::{Schedule, Slot};
 pub use seq::Seq;
 pub use sleep_clock::SleepClock;
+pub use system_error::reason_of;
 pub use timers::{TimerKind, TimerTable};
 pub use units::{
     Charge, Current, Dimension, Distance, Energy, Instant, ParseQuantityError, Power, Quantity, QueueLimit,

@@ -9,7 +9,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use airwatt_base::{Instant, Rate, Size, Span};
+use airwatt_base::{Instant, Rate, Size, Span, reason_of};
 use airwatt_energy::Radio;
 use airwatt_sim::replay::{Arrival, Destination, RadioPeriod};
 use airwatt_sim::scenario::IDEAL;
@@ -167,7 +167,8 @@ pub fn analyze_then(
 }
 
 fn open_trace(path: &Path) -> Result<File, AnalyzeError> {
-    File::open(path).map_err(|error| AnalyzeError::Option(format!("--current {}: {error}", path.display())))
+    let failed = |error| format!("--current {}: cannot be read: {}", path.display(), reason_of(&error));
+    File::open(path).map_err(|error| AnalyzeError::Option(failed(error)))
 }
 
 /// Stations that are analysed if all are asked for.
@@ -282,7 +283,9 @@ fn analyze_with(
         let traffic = Traffic::of(capture, &station);
         check_memory(&traffic, &station, &question.limits)?;
         let phy = Phy::of(capture, &station);
-        let set: String = question.settings.iter().map(|(key, value)| format!("; {key} = {value}")).collect();
+        let set: Vec<String> =
+            question.settings.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+        let set = if set.is_empty() { String::new() } else { format!("; set: {}", set.join(", ")) };
         document.phy = Some(format!("{phy}{set}"));
         let events = question.limits.events_for(capture.bytes);
         debug!(file = capture.file, %station, phy = %phy, "replay begins");

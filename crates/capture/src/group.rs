@@ -1,11 +1,11 @@
 //! Group-addressed packets: which protocol sends them, and what they cost a station that sleeps.
 //!
 //! An access point sends group-addressed frames after DTIM beacons, and each station of the cell that listens to these
-//! receives all of them, whoever wants them. A packet to a group on Ethernet becomes one such frame. The cost of a frame to a
+//! receives all of them, whoever wants them. A packet to a group on Ethernet becomes one such frame, also one of the station itself,
+//! which the access point relays to the whole cell. The cost of a frame to a
 //! sleeping station is its time on the air at the power of receiving, and the wait before it at that of listening: the beacon
 //! that precedes the frames is received anyway. The replays of policies have the same packets ([`crate::replay`]): this is
-//! what they consist of. Frames that the station sent itself come back to it and are left out, as are collisions, filters of the
-//! access point, and its conversion of multicast to unicast.
+//! what they consist of. Left out are collisions, filters of the access point, and its conversion of multicast to unicast.
 
 use std::collections::BTreeMap;
 
@@ -173,12 +173,12 @@ pub(crate) fn report(
         Station::Mac(mac) => seen.modes.get(mac).filter(|_| capture.is_air()),
         Station::Ip(_) => None,
     };
-    let neighbours = Neighbours::of(capture, station, seen);
+    let groups = CellGroups::of(own_address(capture, station), seen);
     let asleep = |packet: &Packet| spans.is_none_or(|spans| is_asleep(spans, packet));
     let mut by_protocol: BTreeMap<GroupProtocol, (u64, u64, Span)> = BTreeMap::new();
     let mut stated = false;
     for packet in capture.packets.iter().filter(|packet| !packet.repeated) {
-        let Some(protocol) = neighbours.protocol(capture, packet).filter(|_| asleep(packet)) else {
+        let Some(protocol) = groups.protocol(capture, packet).filter(|_| asleep(packet)) else {
             continue;
         };
         let (bytes, air) = match capture.frame(packet) {
@@ -232,37 +232,29 @@ fn is_asleep(spans: &[ModeSpan], packet: &Packet) -> bool {
     span.is_some_and(|span| span.in_power_save && packet.at <= span.until)
 }
 
-/// The senders of the group-addressed frames that a station receives: all others of its cell.
+/// The group-addressed frames that the access point of a station sends to its cell.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Neighbours {
-    /// The station's own address.
-    own: Option<MacAddress>,
-    /// The BSSID of its cell.
-    cell: Option<MacAddress>,
+pub(crate) struct CellGroups {
+    /// The BSSID of the cell.
+    bssid: Option<MacAddress>,
 }
 
-impl Neighbours {
-    /// The neighbours of a station.
-    pub(crate) fn of(capture: &Capture, station: &Station, seen: &Observations) -> Self {
-        let own = match station {
-            Station::Mac(mac) => Some(*mac),
-            Station::Ip(_) => own_address(capture, station),
-        };
+impl CellGroups {
+    /// The group-addressed frames of the cell of a station that sends with the address `own`.
+    pub(crate) fn of(own: Option<MacAddress>, seen: &Observations) -> Self {
         let record = seen.stations.iter().find(|record| Some(record.mac) == own);
-        Self { own, cell: record.and_then(|record| record.bssid) }
+        Self { bssid: record.and_then(|record| record.bssid) }
     }
 
-    /// The protocol of a group-addressed packet of a neighbour; `None` of any other packet.
+    /// The protocol of a packet that the access point sends to all stations; `None` of any other packet.
     pub(crate) fn protocol(&self, capture: &Capture, packet: &Packet) -> Option<GroupProtocol> {
-        let protocol = packet.group?;
-        let is_own = packet.macs.is_some_and(|(source, _)| Some(source) == self.own);
         let is_of_other_cell =
-            capture.frame(packet).is_some_and(|frame| self.cell.is_some() && frame.bssid != self.cell);
-        (!is_own && !is_of_other_cell).then_some(protocol)
+            capture.frame(packet).is_some_and(|frame| self.bssid.is_some() && frame.bssid != self.bssid);
+        packet.group.filter(|_| !is_of_other_cell)
     }
 }
 
-/// The bytes of a group-addressed packet above LLC.
+/// The bytes of a packet above LLC.
 pub(crate) fn msdu_bytes(capture: &Capture, packet: &Packet) -> u32 {
     let frame = capture.frame(packet).map(|frame| frame.msdu_bytes);
     frame.unwrap_or_else(|| packet.wire_bytes.saturating_sub(ETHERNET_BYTES))
@@ -279,8 +271,11 @@ pub(crate) fn captured_rate(capture: &Capture) -> Option<Rate> {
     counts.into_iter().max_by_key(|(_, count)| *count).map(|(rate, _)| rate)
 }
 
-/// The MAC address from which the station sends most of its packets.
-fn own_address(capture: &Capture, station: &Station) -> Option<MacAddress> {
+/// The MAC address of a station: of one that is known by its IP address that from which most of its packets come.
+pub(crate) fn own_address(capture: &Capture, station: &Station) -> Option<MacAddress> {
+    if let Station::Mac(mac) = station {
+        return Some(*mac);
+    }
     let mut counts = BTreeMap::new();
     for packet in &capture.packets {
         if station.direction(capture, packet) == Some(Direction::Up)

@@ -5,18 +5,21 @@
 //! path, which changes when the radio spends energy but not how much. A TCP segment that acknowledges data waits for that
 //! data, as the simulator's replay does. Arrival times count from the first packet of the capture's segment. A bundle that
 //! was captured before segmentation (GSO) or after reassembly (GRO) is divided here into packets of at most [`MTU`].
-//! Group-addressed packets of neighbours arrive at the access point, which sends them to all stations. Those of the station
-//! itself are left out.
+//! Group-addressed packets of neighbours arrive at the access point, which sends them to all stations. One of the station
+//! itself is sent to the access point like any other, and the access point relays it to the whole cell. The relayed frame is in
+//! an 802.11 capture; elsewhere it follows the packet here. Access points that isolate clients or answer ARP themselves do
+//! not relay it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use airwatt_base::{Instant, Seq, Span};
+use airwatt_dot11::MacAddress;
 use airwatt_sim::replay::{Arrival, Destination};
 
 use crate::clock::Segment;
 use crate::file::Capture;
 use crate::flows::{self, Endpoint, Ends, Flow, FlowKey, endpoints};
-use crate::group::{self, Neighbours};
+use crate::group::{self, CellGroups};
 use crate::packet::{Ip, Packet, TcpFields, Transport};
 use crate::power_save;
 use crate::report::LIST_LIMIT;
@@ -42,7 +45,7 @@ pub fn arrivals(capture: &Capture, station: &Station) -> Vec<SegmentArrivals> {
     Traffic::of(capture, station).arrivals(&BTreeSet::new())
 }
 
-/// The packets of a capture that matter to a station's radio: its own, and the group-addressed ones of its neighbours.
+/// The packets of a capture that matter to a station's radio: its own, and those that its access point sends to all.
 #[derive(Debug)]
 pub(crate) struct Traffic<'a> {
     pub(crate) capture: &'a Capture,
@@ -50,7 +53,18 @@ pub(crate) struct Traffic<'a> {
     /// The station's flows, those with most bytes first. Their places are the labels of arrivals.
     pub(crate) flows: Vec<Flow>,
     places: BTreeMap<FlowKey, u32>,
-    neighbours: Neighbours,
+    /// The station's MAC address.
+    own: Option<MacAddress>,
+    groups: CellGroups,
+}
+
+/// A packet of the station.
+struct OwnPacket {
+    direction: Direction,
+    /// Length of the IP packet, or of the body of a frame without one.
+    bytes: u32,
+    /// The place of its flow; of a packet without a flow the number of flows.
+    flow: u32,
 }
 
 impl<'a> Traffic<'a> {
@@ -58,8 +72,9 @@ impl<'a> Traffic<'a> {
     pub(crate) fn of(capture: &'a Capture, station: &'a Station) -> Self {
         let (flows, _) = flows::by_bytes(capture, Some(station));
         let places = flows.iter().zip(0..).map(|(flow, place)| (flow.key(), place)).collect();
-        let neighbours = Neighbours::of(capture, station, &power_save::observe(capture));
-        Self { capture, station, flows, places, neighbours }
+        let own = group::own_address(capture, station);
+        let groups = CellGroups::of(own, &power_save::observe(capture));
+        Self { capture, station, flows, places, own, groups }
     }
 
     /// The arrivals without the packets of these numbers: the traffic if an application had not sent them.
@@ -84,11 +99,35 @@ impl<'a> Traffic<'a> {
     /// The number of arrivals, without building them.
     pub(crate) fn count(&self) -> u64 {
         let packets = self.capture.packets.iter().filter(|packet| !packet.repeated);
-        let count = |packet: &Packet| match self.station.direction(self.capture, packet) {
-            Some(_) => Ends::of(self.capture, packet).map_or(0, |ends| segments(ends.bytes).count() as u64),
-            None => u64::from(self.neighbours.protocol(self.capture, packet).is_some()),
+        let count = |packet: &Packet| {
+            let own = self.own_packet(packet).map_or(0, |own| segments(own.bytes).count() as u64);
+            own + u64::from(self.groups.protocol(self.capture, packet).is_some())
         };
         packets.map(count).sum()
+    }
+
+    /// What a packet is to the station; `None` if it is not the station's or carries nothing.
+    fn own_packet(&self, packet: &Packet) -> Option<OwnPacket> {
+        let direction =
+            self.station.direction(self.capture, packet).or_else(|| self.direction_by_mac(packet))?;
+        let (bytes, flow) = match Ends::of(self.capture, packet) {
+            Some(ends) => (ends.bytes, self.places.get(&ends.key()).copied()),
+            None if self.capture.is_air() => return None,
+            None => (group::msdu_bytes(self.capture, packet).min(MTU), None),
+        };
+        (bytes > 0).then(|| OwnPacket { direction, bytes, flow: flow.unwrap_or(self.flows.len() as u32) })
+    }
+
+    /// The direction of a packet that only its MAC addresses show to be the station's: one without IP, as those of ARP, or one to
+    /// a group from another of its IP addresses, as before DHCP. In 802.11 captures the station's own frames are known.
+    fn direction_by_mac(&self, packet: &Packet) -> Option<Direction> {
+        let is_unknown = packet.ip.is_none() || packet.group.is_some();
+        let (source, destination) = packet.macs.filter(|_| is_unknown && !self.capture.is_air())?;
+        match self.own? {
+            own if own == source => Some(Direction::Up),
+            own if own == destination => Some(Direction::Down),
+            _ => None,
+        }
     }
 
     fn segment_arrivals(&self, segment: &Segment, left_out: &BTreeSet<u32>) -> SegmentArrivals {
@@ -100,32 +139,50 @@ impl<'a> Traffic<'a> {
                 continue;
             }
             let at = Instant::ZERO + packet.at.saturating_since(segment.from);
-            let Some(direction) = self.station.direction(self.capture, packet) else {
-                if self.neighbours.protocol(self.capture, packet).is_some() {
-                    let bytes = group::msdu_bytes(self.capture, packet).clamp(1, MTU);
-                    arrivals.push(Arrival { at, to: Destination::Group, bytes, after: None, flow: 0 });
-                }
-                continue;
-            };
-            let Some(ends) = Ends::of(self.capture, packet) else { continue };
-            let to = match direction {
-                Direction::Down => Destination::Station,
-                Direction::Up => Destination::AccessPoint,
-            };
-            let flow = self.places.get(&ends.key()).copied().unwrap_or_default();
-            let tcp = packet.ip.as_ref().and_then(|ip| Some((ip, tcp(ip)?)));
-            let after = tcp.filter(|_| direction == Direction::Up).and_then(|(ip, tcp)| {
-                let (_, source, destination) = endpoints(ip);
-                received.get_mut(&(destination, source))?.acknowledge(&tcp)
-            });
-            arrivals.extend(segments(ends.bytes).map(|bytes| Arrival { at, to, bytes, after, flow }));
-            if let Some((ip, tcp)) = tcp.filter(|_| direction == Direction::Down) {
-                let (_, source, destination) = endpoints(ip);
-                let place = arrivals.len() as u64 - 1;
-                received.entry((source, destination)).or_default().segment(&tcp, place);
+            let own = self.own_packet(packet);
+            let sent = arrivals.len() as u64;
+            if let Some(own) = &own {
+                self.add_own(own, packet, at, &mut arrivals, &mut received);
+            }
+            if self.groups.protocol(self.capture, packet).is_some() {
+                let bytes = group::msdu_bytes(self.capture, packet).clamp(1, MTU);
+                arrivals.push(Arrival {
+                    at,
+                    to: Destination::Group,
+                    bytes,
+                    after: own.map(|_| sent),
+                    flow: 0,
+                });
             }
         }
         SegmentArrivals { arrivals, duration: segment.duration() }
+    }
+
+    /// Adds a packet of the station, in as many pieces as fit.
+    fn add_own(
+        &self,
+        own: &OwnPacket,
+        packet: &Packet,
+        at: Instant,
+        arrivals: &mut Vec<Arrival>,
+        received: &mut BTreeMap<(Endpoint, Endpoint), Unacknowledged>,
+    ) {
+        let &OwnPacket { direction, bytes, flow } = own;
+        let to = match direction {
+            Direction::Down => Destination::Station,
+            Direction::Up => Destination::AccessPoint,
+        };
+        let tcp = packet.ip.as_ref().and_then(|ip| Some((ip, tcp(ip)?)));
+        let after = tcp.filter(|_| direction == Direction::Up).and_then(|(ip, tcp)| {
+            let (_, source, destination) = endpoints(ip);
+            received.get_mut(&(destination, source))?.acknowledge(&tcp)
+        });
+        arrivals.extend(segments(bytes).map(|bytes| Arrival { at, to, bytes, after, flow }));
+        if let Some((ip, tcp)) = tcp.filter(|_| direction == Direction::Down) {
+            let (_, source, destination) = endpoints(ip);
+            let place = arrivals.len() as u64 - 1;
+            received.entry((source, destination)).or_default().segment(&tcp, place);
+        }
     }
 }
 

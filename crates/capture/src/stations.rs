@@ -72,12 +72,9 @@ impl Station {
         ip.or_else(|_| text.parse().map(Self::Mac)).map_err(|_| CaptureError::StationText(text.to_owned()))
     }
 
-    /// The direction of `packet` for this station; `None` if it is not the station's, is group-addressed, or is an 802.11
-    /// frame without a body or not on the hop between station and access point.
+    /// The direction of `packet` for this station; `None` if it is not the station's, or is an 802.11 frame without a body or
+    /// not on the hop between station and access point. A group-addressed packet is the station's if the station sent it.
     pub fn direction(&self, capture: &Capture, packet: &Packet) -> Option<Direction> {
-        if packet.macs.is_some_and(|(_, destination)| destination.is_group()) {
-            return None;
-        }
         let hop = match packet.frame {
             Some(_) => Some(capture.frame(packet)?),
             None => None,

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use airwatt_base::reason_of;
 use clap::error::ErrorKind;
 
 use crate::output;
@@ -29,9 +30,10 @@ impl Failure {
 
     /// A system call failed that was for `what`.
     pub(crate) fn of_io(what: &str, error: &std::io::Error) -> Self {
+        let text = format!("{what}: {}", reason_of(error));
         match error.kind() {
-            std::io::ErrorKind::PermissionDenied => Self::Missing(format!("{what}: {error}")),
-            _ => Self::Failed(format!("{what}: {error}")),
+            std::io::ErrorKind::PermissionDenied => Self::Missing(text),
+            _ => Self::Failed(text),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use airwatt_base::reason_of;
 use airwatt_proto::session::{PeerConfig, PublicKey, SecretKey};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, de};
@@ -31,7 +32,8 @@ pub(crate) trait Keyed: Sized {
             Failure::Input(line) => Failure::Input(format!("{name}: {line}")),
             other => other,
         };
-        let text = fs::read_to_string(path).map_err(|error| input(format!("{name}: {error}")))?;
+        let text =
+            fs::read_to_string(path).map_err(|error| input(format!("{name}: {}", reason_of(&error))))?;
         let mut config = Self::parse(&text).map_err(in_file)?;
         if let (Some(file), key) = config.key() {
             if key.is_some() {
@@ -41,7 +43,7 @@ pub(crate) trait Keyed: Sized {
             let wrong = |error: &dyn fmt::Display| {
                 in_file(input(format!("private_key_file: {}: {error}", file.display())))
             };
-            let text = fs::read_to_string(&file).map_err(|error| wrong(&error))?;
+            let text = fs::read_to_string(&file).map_err(|error| wrong(&reason_of(&error)))?;
             *key = Some(text.parse().map_err(|error| wrong(&error))?);
         }
         Ok(config)

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use airwatt_base::reason_of;
+
 /// The reason why an emulation failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EmulateError {
@@ -36,11 +38,12 @@ impl From<airwatt_linux::Error> for EmulateError {
 /// The error for a system call that failed during `what`, with the kernel's reason.
 pub(crate) fn failed(what: impl fmt::Display) -> impl FnOnce(io::Error) -> EmulateError {
     move |error| {
+        let reason = reason_of(&error);
         if error.kind() == io::ErrorKind::PermissionDenied {
             return EmulateError::Missing(format!(
-                "{what}: {error}; emulation needs root (CAP_NET_ADMIN, CAP_SYS_ADMIN)"
+                "{what}: {reason}; emulation needs root (CAP_NET_ADMIN, CAP_SYS_ADMIN)"
             ));
         }
-        EmulateError::Failed(format!("{what}: {error}"))
+        EmulateError::Failed(format!("{what}: {reason}"))
     }
 }

@@ -6,6 +6,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::Duration;
 
+use airwatt_base::reason_of;
 use airwatt_linux::event_loop::Waker;
 use airwatt_linux::user::User;
 use airwatt_sim::live::Host;
@@ -184,7 +185,9 @@ impl Running {
         let started = hosts.get(host).namespace.run(move || start(&mut command, user));
         let child = started.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => EmulateError::Missing(format!("{program}: no such program")),
-            io::ErrorKind::PermissionDenied => EmulateError::Input(format!("{program}: {error}")),
+            io::ErrorKind::PermissionDenied => {
+                EmulateError::Input(format!("{program}: {}", reason_of(&error)))
+            }
             _ => failed(program)(error),
         })?;
         debug!(host = name(host), program, pid = child.id(), "command started");

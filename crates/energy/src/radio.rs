@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use airwatt_base::{Energy, Power, Rate, SleepClock, Span, Voltage};
+use airwatt_base::{Energy, Power, Rate, SleepClock, Span, Voltage, reason_of};
 
 pub use self::error::RadioError;
 pub use self::file::TEMPLATE;
@@ -159,7 +159,7 @@ impl Radio {
         if Self::is_file(name_or_path) {
             let text = std::fs::read_to_string(name_or_path).map_err(|error| RadioError::Unreadable {
                 file: name_or_path.to_owned(),
-                reason: error.to_string(),
+                reason: reason_of(&error),
             })?;
             return Self::from_toml(&text, name_or_path);
         }

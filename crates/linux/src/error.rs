@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use airwatt_base::reason_of;
+
 /// What was attempted, and the system's answer.
 #[derive(Debug)]
 pub struct Error {
@@ -34,7 +36,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}: {}", self.what, self.source)
+        write!(formatter, "{}: {}", self.what, reason_of(&self.source))
     }
 }
 

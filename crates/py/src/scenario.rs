@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use airwatt_base::Span;
+use airwatt_base::{Span, reason_of};
 use airwatt_sim::scenario::Scenario as Checked;
 use pyo3::prelude::*;
 use toml::Table;
@@ -35,7 +35,8 @@ fn read(name_or_path: &Path, overrides: &[(String, String)]) -> Result<Checked, 
         Some(text) => Checked::load(text, overrides),
         None => {
             let shown = name_or_path.to_string_lossy();
-            let text = std::fs::read_to_string(name_or_path).map_err(|error| format!("{shown}: {error}"))?;
+            let text = std::fs::read_to_string(name_or_path)
+                .map_err(|error| format!("{shown}: {}", reason_of(&error)))?;
             Checked::from_text(&text, &shown, overrides)
         }
     };

@@ -57,7 +57,7 @@ def _energy(axes: Axes, policies: Sequence[Mapping[str, Any]]) -> None:
     energies_j = [
         {name: mean_j * share for name, share in one.items()} for mean_j, one in zip(means, shares, strict=True)
     ]
-    is_log = style.spans_decades(means)
+    is_log = style.hides_small(means)
     if is_log:
         style.logarithmic(axes, means)
     style.cause_bars(axes, energies_j)

@@ -108,7 +108,7 @@ def _bars(
     estimates = [aggregates.over(row.runs, number) for row in rows]
     means = [(mean or 0.0) / scale for mean, _ in estimates]
     spreads = [(ci95 or 0.0) / scale for _, ci95 in estimates]
-    is_log = style.spans_decades(means)
+    is_log = style.hides_small(means)
     if is_log:
         style.logarithmic(axes, means)
     if by_cause:

@@ -164,10 +164,10 @@ def cause_bars(axes: Axes, rows: Sequence[Mapping[str, float]]) -> None:
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), borderaxespad=2.2, ncols=3, handlelength=1.0)
 
 
-def spans_decades(values: Sequence[float]) -> bool:
-    """Whether the values above zero span two decades, so that bars need a logarithmic axis."""
+def hides_small(values: Sequence[float]) -> bool:
+    """Whether the largest value is 20 times the least above zero, which a linear axis would hide."""
     seen = [value for value in values if value > 0]
-    return bool(seen) and max(seen) >= 100 * min(seen)
+    return bool(seen) and max(seen) >= 20 * min(seen)
 
 
 def logarithmic(axes: Axes, values: Sequence[float]) -> None:

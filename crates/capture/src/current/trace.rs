@@ -8,6 +8,8 @@
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 
+use airwatt_base::reason_of;
+
 /// Samples are averaged over this time.
 const BIN_S: f64 = 1e-3;
 /// Bins that are kept at most: three hours.
@@ -109,7 +111,7 @@ impl Trace {
         goes_on: &mut dyn FnMut(u64) -> bool,
     ) -> Result<Self, TraceError> {
         let failed = |text: String| TraceError(format!("{file}: {text}"));
-        let unreadable = |error: io::Error| failed(format!("cannot be read: {error}"));
+        let unreadable = |error: io::Error| failed(format!("cannot be read: {}", reason_of(&error)));
         let mut lines = BufReader::with_capacity(1 << 20, source);
         let mut line = String::new();
         let mut bytes = next(&mut lines, &mut line).map_err(unreadable)?;

@@ -15,6 +15,7 @@ use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use airwatt_base::reason_of;
 use airwatt_dot11::MacAddress;
 use tracing::debug;
 
@@ -463,12 +464,6 @@ fn failure(name: &str, error: &io::Error) -> CaptureError {
     if inner.is_some_and(|inner| inner.is::<Expanded>()) {
         CaptureError::Expanded(name.to_owned())
     } else {
-        CaptureError::Unreadable(name.to_owned(), reason(error))
+        CaptureError::Unreadable(name.to_owned(), reason_of(error))
     }
-}
-
-/// The system's reason without its number.
-fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
 }

@@ -1,4 +1,4 @@
-//! What a replay charges: each flow and each peer for its packets, and the group-addressed packets of neighbours.
+//! What a replay charges: each flow and each peer for its packets, and group-addressed packets.
 
 use airwatt_sim::replay::Destination;
 
@@ -50,26 +50,28 @@ fn energy_is_divided_by_flow_and_by_peer() {
     assert_eq!(flows, [(0, "198.51.100.1"), (1, "198.51.100.1"), (2, "198.51.100.7")]);
     for policy in &document.policies {
         let flow = &policy.energy_by_cause_j.flow;
-        assert_eq!(flow.keys().copied().collect::<Vec<_>>(), [0, 1, 2], "{}", policy.policy);
+        // The last one stands for the station's ARP requests.
+        assert_eq!(flow.keys().copied().collect::<Vec<_>>(), [0, 1, 2, 3], "{}", policy.policy);
         assert!(flow[&0] > flow[&1] && flow[&1] > flow[&2], "{}: {flow:?}", policy.policy);
         let peer = &policy.energy_by_peer_j;
         let share = |one: f64, other: f64| (one / other - 1.0).abs();
         assert!(share(peer["198.51.100.1"], flow[&0] + flow[&1]) < 1e-12);
         assert!(share(peer["198.51.100.7"], flow[&2]) < 1e-12);
+        assert!(share(peer["others"], flow[&3]) < 1e-12);
         assert!(share(peer.values().sum(), policy.energy_j) < 1e-12);
     }
 }
 
 #[test]
-fn neighbours_group_addressed_packets_are_part_of_the_replay() {
+fn group_addressed_packets_are_part_of_the_replay() {
     let capture = mixed();
     let station = Station::parse("192.168.1.2").unwrap();
     let arrivals = &replay::arrivals(&capture, &station)[0].arrivals;
     let groups = arrivals.iter().filter(|arrival| arrival.to == Destination::Group);
-    assert_eq!(groups.map(|arrival| arrival.bytes).collect::<Vec<_>>(), [46; 200]);
+    assert_eq!(groups.map(|arrival| arrival.bytes).collect::<Vec<_>>(), [46; 220]);
     let group_j = |settings: &[(&str, &str)]| {
         let document = analysed(&capture, settings);
-        assert!(document.policies.iter().all(|policy| (policy.packets, policy.lost) == (60, 0)));
+        assert!(document.policies.iter().all(|policy| (policy.packets, policy.lost) == (80, 0)));
         let [active, psm] = &document.policies[..] else { panic!("two policies") };
         (active.energy_by_cause_j.group, psm.energy_by_cause_j.group)
     };
@@ -80,6 +82,62 @@ fn neighbours_group_addressed_packets_are_part_of_the_replay() {
     // The DTIM period has an effect, since the frames wait for DTIM beacons.
     let (_, third_j) = group_j(&[("ap.dtim_period", "3")]);
     assert!((0.7..1.2).contains(&(third_j / each_j)), "{third_j} of {each_j} J");
+}
+
+/// The station's own ARP request and mDNS query go to the access point, which relays them to the cell after it has received them.
+#[test]
+fn own_group_addressed_packets_go_up_and_are_relayed() {
+    let mut query = ethernet(0x0800, &udp(A, [224, 0, 0, 251], (5353, 5353), 60));
+    query[..6].copy_from_slice(&[1, 0, 0x5e, 0, 0, 0xfb]);
+    query[6..12].copy_from_slice(&STATION.0);
+    let up = ethernet(0x0800, &udp(A, B, (5_000, 443), 100));
+    // Before it has an address, a host asks for one.
+    let mut discover = ethernet(0x0800, &udp([0; 4], [255; 4], (68, 67), 250));
+    discover[..6].fill(0xff);
+    let capture = File::new(1)
+        .packet(0, &up)
+        .packet(1_000_000, &arp(STATION.0))
+        .packet(2_000_000, &query)
+        .packet(3_000_000, &discover)
+        .read();
+    let station = Station::parse("192.168.1.2").unwrap();
+    let arrivals = &replay::arrivals(&capture, &station)[0].arrivals;
+    let list: Vec<_> = arrivals.iter().map(|one| (one.to, one.bytes, one.after, one.flow)).collect();
+    let query_bytes = 20 + 8 + 60;
+    assert_eq!(
+        list,
+        [
+            (Destination::AccessPoint, 20 + 8 + 100, None, 0),
+            // An ARP packet belongs to none of the two flows.
+            (Destination::AccessPoint, 46, None, 2),
+            (Destination::Group, 46, Some(1), 0),
+            (Destination::AccessPoint, query_bytes, None, 1),
+            (Destination::Group, query_bytes, Some(3), 0),
+            (Destination::AccessPoint, 278, None, 2),
+            (Destination::Group, 278, Some(5), 0),
+        ]
+    );
+    let (list, _) = flows::flows(&capture, Some(&station));
+    assert_eq!(list[1].peer.unwrap().to_string(), "224.0.0.251:5353");
+}
+
+/// In an 802.11 capture the relayed frame is there, or the access point did not relay it.
+#[test]
+fn relayed_frames_are_those_that_were_captured() {
+    let sent = frame(FrameKind::Data, true, |header| header.address3 = Some(MacAddress::BROADCAST));
+    let relayed = frame(FrameKind::Data, false, |header| {
+        (header.address1, header.address3) = (MacAddress::BROADCAST, Some(STATION));
+    });
+    let destinations = |frames: &[&Vec<u8>]| {
+        let file = frames
+            .iter()
+            .zip(0..)
+            .fold(File::new(127), |file, (frame, place): (_, u64)| file.packet(100_000 * place, frame));
+        let arrivals = replay::arrivals(&file.read(), &Station::Mac(STATION));
+        arrivals[0].arrivals.iter().map(|arrival| arrival.to).collect::<Vec<_>>()
+    };
+    assert_eq!(destinations(&[&sent]), [Destination::AccessPoint]);
+    assert_eq!(destinations(&[&sent, &relayed]), [Destination::AccessPoint, Destination::Group]);
 }
 
 #[test]

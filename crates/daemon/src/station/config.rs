@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::str::FromStr;
 
-use airwatt_base::Span;
 use airwatt_base::settings::Settings as _;
+use airwatt_base::{Span, reason_of};
 use airwatt_energy::Radio;
 use airwatt_linux::metrics;
 use airwatt_proto::powersave::{LatencyGuardConfig, PowerSaveConfig};
@@ -66,8 +66,8 @@ impl Config {
     pub(super) fn read(path: Option<&Path>) -> Result<Self, Failure> {
         let Some(path) = path else { return Ok(Self::default()) };
         let name = path.display();
-        let text =
-            std::fs::read_to_string(path).map_err(|error| Failure::Input(format!("{name}: {error}")))?;
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Failure::Input(format!("{name}: {}", reason_of(&error))))?;
         Self::parse(&text).map_err(|line| Failure::Input(format!("{name}: {line}")))
     }
 

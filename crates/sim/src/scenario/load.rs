@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
-use airwatt_base::Span;
 use airwatt_base::settings::{self, SettingError};
+use airwatt_base::{Span, reason_of};
 use airwatt_energy::Radio;
 use serde::Deserialize;
 use toml::{Table, Value};
@@ -257,7 +257,7 @@ fn read(path: &str) -> Result<String, ScenarioError> {
         let names = names(shipped::shipped());
         let reason = match error.kind() {
             std::io::ErrorKind::NotFound => "no such scenario or file".to_owned(),
-            _ => error.to_string(),
+            _ => reason_of(&error),
         };
         ScenarioError::new(path, format!("{reason}; scenarios that ship are {names}"))
     })?;
@@ -297,8 +297,8 @@ fn resolve_base(table: &mut Table, source: &Source, depth: usize) -> Result<(), 
         }
         Some(text) => text.to_owned(),
         None => std::fs::read_to_string(&beside).map_err(|error| {
-            let known = names(shipped::shipped());
-            ScenarioError::new(place(), format!("base: expected {known} or a file, got {name:?}: {error}"))
+            let (known, reason) = (names(shipped::shipped()), reason_of(&error));
+            ScenarioError::new(place(), format!("base: expected {known} or a file, got {name:?}: {reason}"))
         })?,
     };
     let beside = beside.to_string_lossy();

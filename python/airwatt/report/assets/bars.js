@@ -7,7 +7,7 @@ const percent = (share) => `${(100 * share).toFixed(3)}%`;
 function boundBars(rows, unit) {
   const most = Math.max(...rows.flatMap((row) => [row.value[0] + (row.value[1] ?? 0), row.high ?? 0, row.bound ?? 0])) || 1;
   const all = rows.flatMap((row) => [row.value[0], row.bound ?? 0]).filter((value) => value > 0);
-  const isLogarithmic = spansDecades(all);
+  const isLogarithmic = hidesSmall(all);
   // Logarithmic bars begin at the decade below the least value.
   const least = isLogarithmic ? 10 ** (Math.ceil(Math.log10(Math.min(...all))) - 1) : 0;
   const at = (value) => (isLogarithmic ? Math.log(Math.max(value, least) / least) / Math.log(most / least) : value / most);
@@ -27,20 +27,20 @@ function boundBars(rows, unit) {
   return el("div", { class: "bars" }, cells, scale);
 }
 
-/** Whether the values above zero span two decades, so that a linear scale would hide the small ones. */
-function spansDecades(values) {
+/** Whether the largest value is 20 times the least above zero, which a linear scale would hide. */
+function hidesSmall(values) {
   const seen = values.filter((value) => value > 0);
-  return seen.length > 0 && Math.max(...seen) >= 100 * Math.min(...seen);
+  return seen.length > 0 && Math.max(...seen) >= 20 * Math.min(...seen);
 }
 
 /**
- * Stacked bars of parts by name, all over the largest total, or each over its own if the totals span decades. Rows are
+ * Stacked bars of parts by name, all over the largest total, or each over its own if that would hide one. Rows are
  * {name, parts: {NAME: value}, text}.
  */
 function stackedBars(rows, names, unit, kind) {
   const total = (parts) => names.reduce((sum, name) => sum + (parts[name] ?? 0), 0);
   const totals = rows.map((row) => total(row.parts));
-  const isOwn = spansDecades(totals);
+  const isOwn = hidesSmall(totals);
   const largest = Math.max(...totals) || 1;
   const cells = rows.flatMap((row) => {
     const present = names.filter((name) => row.parts[name] > 0);
@@ -55,7 +55,7 @@ function stackedBars(rows, names, unit, kind) {
     const stack = el("div", { class: "stack", role: "img", "aria-label": `${row.name}: ${told}` }, spans);
     return [el("div", { class: "name" }, row.name), stack, el("div", { class: "number" }, row.text)];
   });
-  const note = isOwn ? el("p", { class: "faint" }, "Each bar is the whole of its row, since the rows span decades.") : null;
+  const note = isOwn ? el("p", { class: "faint" }, "Each bar is the whole of its row, since one length for all would hide the small rows.") : null;
   return el("div", {}, el("div", { class: "bars" }, cells), note);
 }
 
