@@ -18,6 +18,7 @@ const NL80211_CMD_GET_INTERFACE: u8 = 5;
 const NL80211_CMD_NEW_INTERFACE: u8 = 7;
 const NL80211_CMD_DEL_INTERFACE: u8 = 8;
 const NL80211_CMD_GET_STATION: u8 = 17;
+const NL80211_CMD_GET_SCAN: u8 = 32;
 const NL80211_CMD_TRIGGER_SCAN: u8 = 33;
 const NL80211_CMD_CONNECT: u8 = 46;
 const NL80211_CMD_ROAM: u8 = 47;
@@ -30,6 +31,7 @@ const NL80211_ATTR_IFTYPE: u16 = 5;
 const NL80211_ATTR_MAC: u16 = 6;
 const NL80211_ATTR_STA_INFO: u16 = 21;
 const NL80211_ATTR_WIPHY_FREQ: u16 = 38;
+const NL80211_ATTR_BSS: u16 = 47;
 const NL80211_ATTR_SSID: u16 = 52;
 const NL80211_ATTR_PS_STATE: u16 = 93;
 const NL80211_IFTYPE_STATION: u64 = 2;
@@ -44,6 +46,8 @@ const NL80211_STA_INFO_RX_BYTES64: u16 = 23;
 const NL80211_STA_INFO_TX_BYTES64: u16 = 24;
 const NL80211_STA_BSS_PARAM_DTIM_PERIOD: u16 = 4;
 const NL80211_STA_BSS_PARAM_BEACON_INTERVAL: u16 = 5;
+const NL80211_BSS_BSSID: u16 = 1;
+const NL80211_BSS_INFORMATION_ELEMENTS: u16 = 6;
 const NL80211_RATE_INFO_BITRATE: u16 = 1;
 const NL80211_RATE_INFO_BITRATE32: u16 = 5;
 /// The unit of these rates.
@@ -183,6 +187,19 @@ impl Wireless {
         Ok(answers.first().and_then(|(_, attributes)| association(attributes)))
     }
 
+    /// Whether an access point offers U-APSD, as its last beacon or probe response says; `None` if the kernel has none of it.
+    ///
+    /// # Errors
+    /// If there is no such interface.
+    pub fn offers_uapsd(&mut self, index: u32, bssid: Address) -> Result<Option<bool>, Error> {
+        let answers = self.0.list(NL80211_CMD_GET_SCAN, &[ifindex(index)])?;
+        Ok(answers.iter().find_map(|(_, attributes)| {
+            let bss = attribute::parse(value(attributes, NL80211_ATTR_BSS)?);
+            let elements = value(&bss, NL80211_BSS_INFORMATION_ELEMENTS)?;
+            (value(&bss, NL80211_BSS_BSSID)? == bssid.0).then(|| has_uapsd(elements))
+        }))
+    }
+
     /// Whether the driver was told to save power.
     ///
     /// # Errors
@@ -203,6 +220,21 @@ impl Wireless {
         let state = (NL80211_ATTR_PS_STATE, u32::from(on).to_ne_bytes().to_vec());
         self.0.command(what, NL80211_CMD_SET_POWER_SAVE, &[ifindex(index), state]).map(drop)
     }
+}
+
+/// Whether the elements of a beacon have a WMM element of an access point that offers U-APSD (802.11-2020 9.4.2.37 has its
+/// successor; the element itself is vendor-specific: OUI 00:50:f2, type 2).
+fn has_uapsd(mut elements: &[u8]) -> bool {
+    const VENDOR_SPECIFIC: u8 = 221;
+    const UAPSD: u8 = 1 << 7;
+    while let [id, length, rest @ ..] = elements {
+        let Some((contents, behind)) = rest.split_at_checked(usize::from(*length)) else { return false };
+        if let (VENDOR_SPECIFIC, [0x00, 0x50, 0xf2, 2, 0 | 1, _, information, ..]) = (*id, contents) {
+            return information & UAPSD != 0;
+        }
+        elements = behind;
+    }
+    false
 }
 
 fn ifindex(index: u32) -> Attribute {

@@ -4,7 +4,8 @@
 
 Prints a JSON document as its last line: for each workload and setting its delays or its rate, and what the station's
 radio spent according to the medium (`hwsim-medium`, over `air.toml`). Settings: `off`, `on` (the kernel's dynamic power
-save, 100 ms), `airwatt` (the daemon with its defaults).
+save, 100 ms), `airwatt` (the daemon with its defaults). With AIRWATT_UAPSD=15 also `u-apsd` (power save on, of a card that
+fetches at beacons and with its own frames), and `ba-ta` and `ba-ta+str` (the daemon with these policies).
 """
 
 import argparse
@@ -28,6 +29,8 @@ DAEMON = ROOT / "target/release/airwattd"
 MEDIUM = ROOT / "target/release/hwsim-medium"
 AP, STATION = "10.55.0.1", "10.55.0.2"
 PORT = 7000
+# A stream: its rate, the blocks in which it is sent, its length, and how it is asked for.
+STREAM_BPS, STREAM_BLOCK, STREAM_S, STREAM = 1_000_000, 64_000, 40, 1 << 63
 # The delay of `air.toml`'s wire, all of it on the way to the station.
 WIRE = "20ms"
 HOSTAPD = """interface=wlan0
@@ -133,7 +136,8 @@ def read(connection: socket.socket, count: int) -> None:
 
 
 def serve() -> None:
-    """Answers, in the namespace of whoever calls: each request of 16 bytes or more names the length of its answer."""
+    """Answers, in the namespace of whoever calls: each request of 16 bytes or more names the length of its answer and of the
+    rest of the request. A rest of `STREAM` asks for a stream."""
     server = socket.create_server(("0.0.0.0", PORT))
     while True:
         connection, _ = server.accept()
@@ -150,8 +154,22 @@ def answer(connection: socket.socket) -> None:
             length, more = int.from_bytes(request[:8], "big"), int.from_bytes(request[8:], "big")
             if not length:  # the end of the connection
                 return
+            if more == STREAM:
+                stream(connection, length)
+                continue
             read(connection, more)
             connection.sendall(bytes(length))
+
+
+def stream(connection: socket.socket, length: int) -> None:
+    """Sends ten seconds of media at once, and the rest in blocks at the rate of the encoding."""
+    ahead = min(length, 10 * STREAM_BPS // 8)
+    connection.sendall(bytes(ahead))
+    due = time.monotonic()
+    for at in range(ahead, length, STREAM_BLOCK):
+        due += STREAM_BLOCK * 8 / STREAM_BPS
+        time.sleep(max(0.0, due - time.monotonic()))
+        connection.sendall(bytes(min(STREAM_BLOCK, length - at)))
 
 
 def exchanges(to: str, count: int, gap: float, request: int, response: int, seed: int) -> list[float]:
@@ -197,8 +215,18 @@ def bulk(down: bool) -> dict:
     return {"goodput_bps": size * 8 / (time.monotonic() - began)}
 
 
+def watch(_: Air) -> dict:
+    """A stream of 40 s."""
+    size, began = STREAM_S * STREAM_BPS // 8, time.monotonic()
+    with socket.create_connection((AP, PORT)) as connection:
+        connection.sendall(size.to_bytes(8, "big") + STREAM.to_bytes(8, "big"))
+        read(connection, size)
+    return {"goodput_bps": size * 8 / (time.monotonic() - began)}
+
+
 def idle(_: Air) -> dict:
-    time.sleep(20)
+    """Nothing, until also BA-TA has come to rest, and a time of it."""
+    time.sleep(40)
     return {}
 
 
@@ -207,6 +235,7 @@ WORKLOADS = {
     "keys": keys,
     "asked": asked,
     "pages": pages,
+    "stream": watch,
     "down": lambda _: bulk(True),
     "up": lambda _: bulk(False),
 }
@@ -215,12 +244,17 @@ WORKLOADS = {
 @contextlib.contextmanager
 def setting(name: str, folder: Path) -> Iterator[dict]:
     """Power save as this name says; yields what is to be added to each result of it."""
-    call("iw", "dev", "wlan1", "set", "power_save", "on" if name == "on" else "off")
-    if name in ("off", "on"):
+    if name == "u-apsd" or name.startswith("ba-ta"):
+        [queues] = Path("/sys/kernel/debug/ieee80211/phy1").glob("netdev:wlan1/uapsd_queues")
+        if int(queues.read_text(), 16) == 0:
+            raise RuntimeError(f"{name}: the radios have no U-APSD: AIRWATT_UAPSD=15")
+    call("iw", "dev", "wlan1", "set", "power_save", "on" if name in ("on", "u-apsd") else "off")
+    if name in ("off", "on", "u-apsd"):
         yield dict
         return
     config = folder / "station.toml"
-    config.write_text('observe = "0s"\n')
+    policy = "latency-guard" if name == "airwatt" else name
+    config.write_text(f'observe = "0s"\n[power_save]\npolicy = "{policy}"\n')
     environment = os.environ | {"STATE_DIRECTORY": str(folder / name)}
     command = [DAEMON, "station", "run", config, "--interface", "wlan1"]
     daemon = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)

@@ -4,15 +4,19 @@ use std::path::Path;
 use std::str::FromStr;
 
 use airwatt_base::settings::Settings as _;
-use airwatt_base::{Span, reason_of};
+use airwatt_base::{Rate, Span, reason_of};
 use airwatt_energy::Radio;
 use airwatt_linux::metrics;
-use airwatt_proto::powersave::{LatencyGuardConfig, PowerSaveConfig};
+use airwatt_proto::powersave::{BaTaConfig, BaTaStrConfig, LatencyGuardConfig, PowerSaveConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 
 use super::{Interface, controller};
 use crate::failure::Failure;
+
+/// The share of the link's rate from which on traffic saturates the air, as a divisor of ten: what TCP gets of 54 Mbit/s
+/// is about half, and the rate that the driver reports is that of its last frame.
+const SATURATION_TENTHS: u64 = 3;
 
 /// The configuration.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
@@ -78,15 +82,48 @@ impl Config {
             if path == "." { what.to_owned() } else { format!("{path}: {what}") }
         })?;
         config.power_save.check().map_err(|error| format!("power_save.{error}"))?;
-        if !controller::runs(&config.power_save) {
-            let name = config.power_save.name();
-            return Err(format!("power_save.policy: expected latency-guard or active, got {name:?}"));
+        let name = config.power_save.name();
+        if !controller::POLICIES.contains(&name) {
+            let known = controller::POLICIES.join(", ");
+            return Err(format!("power_save.policy: expected one of {known}, got {name:?}"));
         }
         if config.observe > Span::from_secs(86_400) {
             return Err(format!("observe: expected at most 86400 s, got {}", config.observe));
         }
         Radio::find(&config.radio).map_err(|error| format!("radio: {error}"))?;
         Ok(config)
+    }
+
+    /// The policy on an association. A policy with triggers is replaced by the guard if none can be sent. Two settings follow the
+    /// association unless the file has them: saturation is a share of the link's rate, and BA-TA's longest interval between
+    /// triggers is that of the beacons, as in the paper, whose access point has beacons every 100 ms.
+    pub(super) fn policy_on(
+        &self,
+        rate_bps: Option<u64>,
+        beacon_interval: Span,
+        has_triggers: bool,
+    ) -> PowerSaveConfig {
+        let ba_ta = |mut config: BaTaConfig| {
+            if config.int_max == BaTaConfig::default().int_max {
+                config.int_max = beacon_interval.max(config.int_min);
+            }
+            config
+        };
+        let mut guard = match self.power_save {
+            PowerSaveConfig::LatencyGuard(guard) => guard,
+            PowerSaveConfig::BaTa(config) if has_triggers => return PowerSaveConfig::BaTa(ba_ta(config)),
+            PowerSaveConfig::BaTaStr(config) if has_triggers => {
+                return PowerSaveConfig::BaTaStr(BaTaStrConfig { ba_ta: ba_ta(config.ba_ta), ..config });
+            }
+            other if controller::needs_triggers(&other) => LatencyGuardConfig::default(),
+            other => return other,
+        };
+        if let Some(rate) = rate_bps.filter(|rate| *rate > 0)
+            && guard.saturation == LatencyGuardConfig::default().saturation
+        {
+            guard.saturation = Rate::from_bps(rate * SATURATION_TENTHS / 10);
+        }
+        PowerSaveConfig::LatencyGuard(guard)
     }
 
     /// The profile, which was checked; a file may have gone since.
@@ -119,6 +156,32 @@ mod tests {
     }
 
     #[test]
+    fn the_policy_follows_the_association() {
+        let policy = |text: &str, has_triggers| {
+            let config = Config::parse(text).unwrap();
+            config.policy_on(Some(54_000_000), Span::from_micros(102_400), has_triggers)
+        };
+        let guard = |text: &str| match policy(text, false) {
+            PowerSaveConfig::LatencyGuard(guard) => guard.saturation.as_bps(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(guard(""), 16_200_000);
+        assert_eq!(guard("[power_save]\npolicy = 'latency-guard'\nsaturation = '5Mbps'"), 5_000_000);
+        assert_eq!(guard("[power_save]\npolicy = 'ba-ta'"), 16_200_000, "no triggers here");
+        let longest = |text: &str| match policy(text, true) {
+            PowerSaveConfig::BaTa(config) => config.int_max,
+            PowerSaveConfig::BaTaStr(config) => config.ba_ta.int_max,
+            other => panic!("{other:?}"),
+        };
+        for name in ["ba-ta", "ba-ta+str"] {
+            let text = format!("[power_save]\npolicy = '{name}'");
+            assert_eq!(longest(&text), Span::from_micros(102_400), "{name}");
+            assert_eq!(longest(&format!("{text}\nint_max = '50ms'")), Span::from_millis(50), "{name}");
+        }
+        assert_eq!(policy("[power_save]\npolicy = 'active'", false).name(), "active");
+    }
+
+    #[test]
     fn what_is_wrong_is_named_with_its_key() {
         let cases = [
             ("observe = 5", "observe: "),
@@ -128,8 +191,8 @@ mod tests {
             ("radio = 'nothing'", "radio: "),
             ("[power_save]\npolicy = 'latency-guard'\nhold = '1h'", "power_save.hold: expected"),
             (
-                "[power_save]\npolicy = 'ba-ta'",
-                "power_save.policy: expected latency-guard or active, got \"ba-ta\"",
+                "[power_save]\npolicy = 'psm'",
+                "power_save.policy: expected one of latency-guard, active, ba-ta, ba-ta+str, got \"psm\"",
             ),
         ];
         for (text, expected) in cases {

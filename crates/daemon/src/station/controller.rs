@@ -10,6 +10,10 @@
 //! every [`CHECK`]: if another program has changed it, it sets it again; if that happens [`REWRITES_MAX`] times within
 //! [`REWRITES_WITHIN`], it stands *aside* for [`ASIDE`] and leaves the setting to the other program.
 //!
+//! A policy with triggers (BA-TA) is given the packets of flows as frames: an own packet opens a service period as a trigger
+//! does, and what has arrived since the last reading counts as one frame, at the time of its last packet. It is woken for the
+//! first packet of a burst.
+//!
 //! Left out: who the other program is, which the kernel does not say.
 
 use std::collections::VecDeque;
@@ -17,7 +21,7 @@ use std::collections::VecDeque;
 use airwatt_base::{Instant, Machine, Span, Timeout};
 use airwatt_proto::powersave::{
     Abilities, Demand, Fact, FlowClass, FlowSample, GuardCounts, PolicyTimer, PowerSaveConfig,
-    PowerSavePolicy, Radio, StationTimer, Window,
+    PowerSaveFrame, PowerSavePolicy, Radio, StationTimer, Uplink, Window,
 };
 
 /// Time between two looks at the setting. There is no event for it. A wake-up of 200 µJ each 5 s is 40 µW.
@@ -57,6 +61,8 @@ pub(super) enum Input {
 pub(super) enum Output {
     /// Switch power save.
     PowerSave(bool),
+    /// Send a trigger.
+    Trigger,
     /// Hand in [`Input::Flows`], even if there are none.
     ReadFlows,
     /// Hand in [`Input::Setting`].
@@ -116,13 +122,43 @@ struct DriverRadio {
     /// Whether power save is to be on.
     on: bool,
     listening_interval: Span,
-    update_at: Option<Instant>,
+    /// Whether triggers can be sent.
+    has_triggers: bool,
+    timers: PolicyTimers,
+    /// Whether the policy has asked for a trigger of which it has not been notified.
+    triggered: bool,
     outputs: VecDeque<Output>,
+}
+
+/// The timers that a policy has set.
+#[derive(Clone, Copy, Debug, Default)]
+struct PolicyTimers {
+    inactivity: Option<Instant>,
+    trigger: Option<Instant>,
+    update: Option<Instant>,
+}
+
+impl PolicyTimers {
+    /// In the order in which timers that are due are served: a burst ends before the next trigger is decided.
+    const ORDER: [PolicyTimer; 3] = [PolicyTimer::Inactivity, PolicyTimer::Trigger, PolicyTimer::Update];
+
+    const fn slot(&mut self, timer: PolicyTimer) -> &mut Option<Instant> {
+        match timer {
+            PolicyTimer::Inactivity => &mut self.inactivity,
+            PolicyTimer::Trigger => &mut self.trigger,
+            PolicyTimer::Update => &mut self.update,
+        }
+    }
+
+    fn next(&self) -> Option<Instant> {
+        [self.inactivity, self.trigger, self.update].into_iter().flatten().min()
+    }
 }
 
 impl Radio for DriverRadio {
     fn abilities(&self) -> Abilities {
-        Abilities::SWITCH | Abilities::SEE_FLOWS | Abilities::DYNAMIC_PS
+        let abilities = Abilities::SWITCH | Abilities::SEE_FLOWS | Abilities::DYNAMIC_PS;
+        if self.has_triggers { abilities | Abilities::TRIGGER } else { abilities }
     }
     fn in_power_save(&self) -> bool {
         self.on
@@ -142,12 +178,15 @@ impl Radio for DriverRadio {
             self.outputs.push_back(Output::PowerSave(on));
         }
     }
-    fn trigger(&mut self, _why: StationTimer) {}
+    fn trigger(&mut self, _why: StationTimer) {
+        if self.has_triggers && !self.triggered {
+            self.triggered = true;
+            self.outputs.push_back(Output::Trigger);
+        }
+    }
     fn poll(&mut self, _why: StationTimer) {}
     fn set_timer(&mut self, timer: PolicyTimer, at: Option<Instant>) {
-        if timer == PolicyTimer::Update {
-            self.update_at = at;
-        }
+        *self.timers.slot(timer) = at;
     }
     fn measure_air_time(&mut self) {}
     fn grant(&mut self, _window: Window) {}
@@ -162,13 +201,16 @@ pub(super) struct Counts {
     pub(super) rewrites: u64,
     /// Times that the driver refused.
     pub(super) refusals: u64,
+    /// Triggers.
+    pub(super) triggers: u64,
 }
 
-/// The policies that a driver's power save can run: those that need nothing else than to switch it and to see flows.
-pub(super) fn runs(policy: &PowerSaveConfig) -> bool {
-    let offered = Abilities::SWITCH | Abilities::SEE_FLOWS | Abilities::SEE_TIM;
-    // The driver answers the TIM by itself; a policy that only waits for it would do nothing.
-    offered.contains(policy.needs()) && policy.name() != "timeout"
+/// The policies that a driver's power save can run.
+pub(super) const POLICIES: [&str; 4] = ["latency-guard", "active", "ba-ta", "ba-ta+str"];
+
+/// Whether a policy sends triggers, for which the interface has to have U-APSD.
+pub(super) fn needs_triggers(policy: &PowerSaveConfig) -> bool {
+    policy.needs().contains(Abilities::TRIGGER)
 }
 
 /// The state of the daemon on one interface.
@@ -181,7 +223,9 @@ pub(super) struct Controller {
     /// Counts of guards of earlier associations.
     earlier: GuardCounts,
     check_at: Instant,
-    /// Whether the policy's timer has expired and waits for the flows.
+    /// The time of the last fact.
+    latest: Instant,
+    /// Whether a timer of the policy has expired and waits for the flows.
     reading: bool,
     /// When others changed the setting.
     rewritten: VecDeque<Instant>,
@@ -196,10 +240,18 @@ impl Controller {
         let outputs = VecDeque::new();
         Self {
             state: State::Before(acts_at),
-            radio: DriverRadio { on, listening_interval: Span::MAX, update_at: None, outputs },
+            radio: DriverRadio {
+                on,
+                listening_interval: Span::MAX,
+                has_triggers: false,
+                timers: PolicyTimers::default(),
+                triggered: false,
+                outputs,
+            },
             policy: None,
             earlier: GuardCounts::default(),
             check_at: acts_at.saturating_add(CHECK),
+            latest: Instant::ZERO,
             reading: false,
             rewritten: VecDeque::new(),
             refused: false,
@@ -215,9 +267,17 @@ impl Controller {
         self.counts
     }
 
-    /// Whether the next packet that its classes make interesting is to wake it.
+    /// Whether the next packet that its classes make interesting is to wake it: for the guard if no flow is active, for BA-TA if no
+    /// burst is under way.
     pub(super) fn waits_for_packets(&self) -> bool {
-        self.acts() && self.policy.is_some() && self.radio.update_at.is_none() && !self.reading
+        let Some(policy) = self.policy.as_ref().filter(|_| self.acts() && !self.reading) else {
+            return false;
+        };
+        let timers = &self.radio.timers;
+        match policy.guard() {
+            Some(_) => timers.update.is_none(),
+            None => self.radio.has_triggers && self.radio.on && timers.inactivity.is_none(),
+        }
     }
 
     /// Why active mode is demanded.
@@ -251,17 +311,39 @@ impl Controller {
     }
 
     fn fact(&mut self, fact: Fact, now: Instant) {
-        if let Some(policy) = &mut self.policy {
-            let switches = self.radio.outputs.len();
-            policy.fact(&mut self.radio, fact, now);
-            self.counts.switches += (self.radio.outputs.len() - switches) as u64;
+        let Some(policy) = &mut self.policy else { return };
+        self.latest = self.latest.max(now);
+        let on = self.radio.on;
+        policy.fact(&mut self.radio, fact, self.latest);
+        self.counts.switches += u64::from(on != self.radio.on);
+        if std::mem::take(&mut self.radio.triggered) {
+            self.counts.triggers += 1;
+            let frame = Uplink::Control(PowerSaveFrame::Trigger);
+            self.fact(Fact::Sent { frame, delivered: true }, now);
+        }
+    }
+
+    /// Gives the policy the packets of a flow, which are frames to a policy with triggers.
+    fn packets(&mut self, sample: &FlowSample, now: Instant) {
+        self.fact(Fact::Flow(*sample), now);
+        if !self.radio.has_triggers {
+            return;
+        }
+        let bytes = |volume: u64| u32::try_from(volume).unwrap_or(u32::MAX);
+        if sample.sent.packets > 0 {
+            let frame = Uplink::Data { bytes: bytes(sample.sent.bytes) };
+            self.fact(Fact::Sent { frame, delivered: true }, sample.last);
+        }
+        if sample.received.packets > 0 {
+            let bytes = bytes(sample.received.bytes);
+            self.fact(Fact::Received { bytes, service: None, null: false }, sample.last);
         }
     }
 
     fn enter(&mut self, state: State, now: Instant) {
         self.state = state;
         self.reading = false;
-        self.radio.update_at = None;
+        self.radio.timers = PolicyTimers::default();
         self.radio.outputs.push_back(Output::Changed(state));
         if state == State::Acting {
             self.check_at = now + CHECK;
@@ -272,7 +354,8 @@ impl Controller {
     fn associated(&mut self, policy: PowerSaveConfig, listening_interval: Span, now: Instant) {
         self.earlier = self.guard_counts();
         self.radio.listening_interval = listening_interval;
-        self.radio.update_at = None;
+        self.radio.has_triggers = needs_triggers(&policy);
+        self.radio.timers = PolicyTimers::default();
         self.reading = false;
         self.policy = Some(PowerSavePolicy::new(policy, now));
         if self.acts() {
@@ -283,7 +366,7 @@ impl Controller {
     fn left(&mut self) {
         self.earlier = self.guard_counts();
         self.policy = None;
-        self.radio.update_at = None;
+        self.radio.timers = PolicyTimers::default();
         self.reading = false;
     }
 
@@ -293,11 +376,15 @@ impl Controller {
             return;
         }
         for sample in samples {
-            self.fact(Fact::Flow(*sample), now);
+            self.packets(sample, now);
         }
-        if reading && self.radio.update_at.is_some_and(|at| at <= now) {
-            self.radio.update_at = None;
-            self.fact(Fact::Timer(PolicyTimer::Update), now);
+        if !reading {
+            return;
+        }
+        for timer in PolicyTimers::ORDER {
+            if self.radio.timers.slot(timer).take_if(|at| *at <= now).is_some() {
+                self.fact(Fact::Timer(timer), now);
+            }
         }
     }
 
@@ -356,7 +443,7 @@ impl Machine for Controller {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        if self.radio.update_at.is_some_and(|at| at <= now) && !self.reading {
+        if self.radio.timers.next().is_some_and(|at| at <= now) && !self.reading {
             self.reading = true;
             self.radio.outputs.push_back(Output::ReadFlows);
         }
@@ -375,7 +462,7 @@ impl Machine for Controller {
     }
 
     fn poll_timeout(&self) -> Option<Timeout<Reason>> {
-        let policy = self.radio.update_at.filter(|_| !self.reading).map(|at| (at, Reason::Policy));
+        let policy = self.radio.timers.next().filter(|_| !self.reading).map(|at| (at, Reason::Policy));
         let (at, reason) = policy.into_iter().chain(self.next_state()).min_by_key(|(at, _)| *at)?;
         Some(Timeout { at, reason })
     }
@@ -384,7 +471,7 @@ impl Machine for Controller {
 #[cfg(test)]
 mod tests {
     use airwatt_base::testkit::check_machine;
-    use airwatt_proto::powersave::{LatencyGuardConfig, Volume};
+    use airwatt_proto::powersave::{BaTaConfig, LatencyGuardConfig, Volume};
 
     use super::*;
 
@@ -413,13 +500,23 @@ mod tests {
         log: Vec<(u64, Output)>,
         now: Instant,
         wakeups: u64,
+        /// What the access point sends for a trigger.
+        packets_a_trigger: u64,
     }
 
     impl Rig {
         fn new(found: bool, acts_at: u64) -> Self {
             let mut controller = Controller::new(found, ms(acts_at));
             controller.handle_input(Input::Associated(policy(), BEACONS), Instant::ZERO);
-            Self { controller, setting: found, known: found, log: Vec::new(), now: Instant::ZERO, wakeups: 0 }
+            Self {
+                controller,
+                setting: found,
+                known: found,
+                log: Vec::new(),
+                now: Instant::ZERO,
+                wakeups: 0,
+                packets_a_trigger: 0,
+            }
         }
 
         fn drain(&mut self) {
@@ -433,7 +530,10 @@ mod tests {
                         self.known = self.setting;
                         self.controller.handle_input(input, self.now);
                     }
-                    Output::Changed(_) => {}
+                    Output::Trigger if self.packets_a_trigger > 0 => {
+                        self.controller.handle_input(burst(self.now, self.packets_a_trigger), self.now);
+                    }
+                    Output::Changed(_) | Output::Trigger => {}
                 }
             }
         }
@@ -575,10 +675,74 @@ mod tests {
     }
 
     #[test]
-    fn policies_that_a_driver_cannot_run_are_known() {
-        let names = PowerSaveConfig::KINDS.iter().map(|kind| kind.name);
-        let run: Vec<&str> =
-            names.filter(|name| runs(&PowerSaveConfig::named(name).expect("it is listed"))).collect();
-        assert_eq!(run, ["active", "latency-guard"]);
+    fn policies_need_nothing_that_a_driver_cannot_do() {
+        let offered = Abilities::SWITCH | Abilities::SEE_FLOWS | Abilities::DYNAMIC_PS | Abilities::TRIGGER;
+        for name in POLICIES {
+            let policy = PowerSaveConfig::named(name).expect("it is listed");
+            // The driver answers the TIM by itself.
+            assert!(offered.contains(policy.needs().without(Abilities::SEE_TIM)), "{name}");
+            assert_eq!(needs_triggers(&policy), name.starts_with("ba-ta"), "{name}");
+        }
+    }
+
+    fn ba_ta(config: BaTaConfig) -> Rig {
+        let mut rig = Rig::new(true, 0);
+        rig.input(Input::Associated(PowerSaveConfig::BaTa(config), BEACONS), 0);
+        rig
+    }
+
+    /// Packets of a download that arrive together.
+    fn burst(at: Instant, packets: u64) -> Input {
+        let received = Volume { packets, bytes: packets * 1_500 };
+        Input::Flows(vec![FlowSample {
+            flow: 1,
+            dscp: 0,
+            sent: Volume::default(),
+            received,
+            first: at,
+            last: at,
+        }])
+    }
+
+    /// The access point has a burst for each trigger. Active mode, which would need none, is not tried.
+    #[test]
+    fn ba_ta_triggers_while_a_download_runs_and_rests_on_a_quiet_link() {
+        let twenty = Span::from_millis(20);
+        let config = BaTaConfig { int_min: twenty, int_max: twenty, n_max: 1_000, ..BaTaConfig::default() };
+        let mut rig = ba_ta(config);
+        rig.run_until(60_000);
+        assert_eq!(rig.controller.counts().triggers, 0, "a quiet link");
+        assert!(rig.controller.waits_for_packets());
+        rig.packets_a_trigger = 30;
+        rig.input(burst(ms(60_000), 30), 60_000);
+        rig.run_until(65_000);
+        let triggers = rig.controller.counts().triggers;
+        let sent = rig.log.iter().filter(|(_, output)| *output == Output::Trigger).count() as u64;
+        assert!((200..=250).contains(&triggers), "{triggers} triggers in 5 s, 20 ms apart");
+        assert_eq!(sent, triggers);
+        rig.packets_a_trigger = 0;
+        rig.run_until(90_000);
+        let triggers = rig.controller.counts().triggers;
+        rig.wakeups = 0;
+        rig.run_until(150_000);
+        assert_eq!(rig.controller.counts().triggers, triggers, "the download has ended");
+        assert_eq!(rig.wakeups, 12, "a look at the setting each 5 s");
+        assert!(rig.setting && rig.controller.waits_for_packets());
+    }
+
+    /// The longest interval of 100 ms is shorter than that of the beacons: it triggers until it rests. At the interval of the
+    /// beacons it does not trigger at all.
+    #[test]
+    fn ba_ta_leaves_what_comes_rarely_to_the_beacons() {
+        let triggers = |int_max, until| {
+            let mut rig = ba_ta(BaTaConfig { int_max, ..BaTaConfig::default() });
+            rig.input(burst(ms(1_000), 2), 1_000);
+            rig.run_until(until);
+            rig.controller.counts().triggers
+        };
+        let before = triggers(Span::from_millis(100), 12_000);
+        assert!((80..=110).contains(&before), "{before} triggers in 10 s, 100 ms apart");
+        assert_eq!(triggers(Span::from_millis(100), 100_000), before);
+        assert_eq!(triggers(BEACONS, 100_000), 0);
     }
 }

@@ -8,6 +8,7 @@ use airwatt_linux::wireless::{Association, WirelessInterface};
 use serde::Serialize;
 
 use super::others::{self, Other};
+use super::uapsd::Triggers;
 use super::{Doctor, drivers, wifi};
 use crate::failure::Failure;
 use crate::output;
@@ -33,6 +34,8 @@ struct Document {
     beacon_losses: Option<u64>,
     /// `None` if the driver has no power save.
     power_save: Option<bool>,
+    /// Whether U-APSD triggers can be sent.
+    triggers: &'static str,
     others: Vec<Other>,
     can_measure: bool,
 }
@@ -43,9 +46,10 @@ pub(super) fn doctor(options: &Doctor) -> Result<(), Failure> {
     let association = wireless.association(interface.index)?;
     // A driver without power save refuses the question.
     let power_save = wireless.power_save(interface.index).ok();
+    let triggers = Triggers::find(&mut wireless, interface.index, &interface.name, association.as_ref());
     let missing = capability::first_missing(&[Capability::NetAdmin, Capability::NetRaw])?;
-    let document = document(&interface, association.as_ref(), power_save, missing.is_none());
-    output::print_document(&document, options.json, table);
+    let document = document(&interface, association.as_ref(), power_save, triggers, missing.is_none());
+    output::print_document(&document, options.json, |document| table(document, triggers));
     Ok(())
 }
 
@@ -53,6 +57,7 @@ fn document(
     interface: &WirelessInterface,
     association: Option<&Association>,
     power_save: Option<bool>,
+    triggers: Triggers,
     can_measure: bool,
 ) -> Document {
     let driver = wifi::driver(&interface.name);
@@ -61,7 +66,7 @@ fn document(
         schema: 1,
         version: env!("CARGO_PKG_VERSION"),
         interface: interface.name.clone(),
-        driver_uapsd: known.map(|driver| driver.uapsd),
+        driver_uapsd: known.map(|driver| driver.uapsd.text()),
         driver_note: known.and_then(|driver| driver.note),
         driver_trouble: known.and_then(|driver| driver.trouble),
         driver,
@@ -75,12 +80,13 @@ fn document(
         dtim_period: association.and_then(|association| association.dtim_period),
         beacon_losses: association.and_then(|association| association.beacon_losses),
         power_save,
+        triggers: triggers.text().0,
         others: others::find(Path::new("/")),
         can_measure,
     }
 }
 
-fn table(document: &Document) -> String {
+fn table(document: &Document, triggers: Triggers) -> String {
     let mut text = String::new();
     let mut fact = |name: &str, value: String, advice: Option<&str>| {
         writeln!(text, "{name:<16} {value}").expect("a string");
@@ -132,6 +138,13 @@ fn table(document: &Document) -> String {
             ),
         ),
     }
+    fact(
+        "its timeout",
+        "not touched: it can be set, but not read, and so not restored (SIOCGIWPOWER)".to_owned(),
+        None,
+    );
+    let (verdict, advice) = triggers.text();
+    fact("triggers", verdict.to_owned(), advice);
     if document.others.is_empty() {
         fact("also sets it", "nothing that is known here".to_owned(), None);
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use airwatt_base::{Instant, Machine, Rate, Span};
+use airwatt_base::{Instant, Machine, Span};
 use airwatt_linux::changes::{Change, Changes};
 use airwatt_linux::clock::{self, Clock, SuspendWatch};
 use airwatt_linux::control::Control;
@@ -16,14 +16,15 @@ use airwatt_linux::signals::{Signal, Signals};
 use airwatt_linux::wireless::{Association, Event as WirelessEvent, Wireless, WirelessEvents};
 use airwatt_linux::{Error, service};
 use airwatt_proto::powersave::{Demand, LatencyGuardConfig, PowerSaveConfig};
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use super::book::Book;
 use super::config::Config;
-use super::controller::{Controller, Input, Output, Reason, State};
+use super::controller::{Controller, Input, Output, Reason, State, needs_triggers};
 use super::doze::{Arrivals, Doze};
 use super::observer::{Event, Observer, Orders};
 use super::show::{self, Document, Own, Reaction};
+use super::uapsd::{TriggerSender, Triggers};
 use super::{BEACON_INTERVAL, on_or_off, state, wifi};
 use crate::failure::Failure;
 use crate::instance::serve_control;
@@ -38,9 +39,6 @@ pub(super) const WIRELESS: Token = Token(5);
 
 /// Time between two writes of the book.
 const KEEP: Span = Span::from_secs(600);
-/// The share of the link's rate from which on traffic saturates the air, as a divisor of ten: what TCP gets of 54 Mbit/s
-/// is about half, and the rate that the driver reports is that of its last frame.
-const SATURATION_TENTHS: u64 = 3;
 /// The window over which the program in the kernel adds up bulk, as a divisor of a second.
 const BULK_WINDOWS_PER_S: u64 = 4;
 
@@ -64,6 +62,8 @@ pub(super) struct StationHost {
     /// Whether the time is booked as with the daemon, which it is since the end of the observation.
     has_acted: bool,
     pub(super) association: Option<Association>,
+    /// `None` if the policy needs no triggers, or this association has no U-APSD.
+    triggers: Option<TriggerSender>,
     arrivals: Arrivals,
     pub(super) book: Book,
     clock: Clock,
@@ -130,6 +130,7 @@ impl StationHost {
             changes: parts.changes,
             has_acted: false,
             association: None,
+            triggers: None,
             arrivals: Arrivals::new(BEACON_INTERVAL),
             book,
             clock: parts.clock,
@@ -162,17 +163,10 @@ impl StationHost {
         }
     }
 
-    /// The policy on this association: without a setting, saturation is a share of the link's rate.
-    fn policy(&self) -> PowerSaveConfig {
-        let PowerSaveConfig::LatencyGuard(mut guard) = self.config.power_save else {
-            return self.config.power_save;
-        };
-        let rate =
-            self.association.and_then(|association| association.sent_rate_bps).filter(|rate| *rate > 0);
-        if let Some(rate) = rate.filter(|_| guard.saturation == LatencyGuardConfig::default().saturation) {
-            guard.saturation = Rate::from_bps(rate * SATURATION_TENTHS / 10);
-        }
-        PowerSaveConfig::LatencyGuard(guard)
+    /// The policy on this association.
+    pub(super) fn policy(&self) -> PowerSaveConfig {
+        let rate = self.association.and_then(|association| association.sent_rate_bps);
+        self.config.policy_on(rate, self.beacon_interval(), self.triggers.is_some())
     }
 
     fn beacon_interval(&self) -> Span {
@@ -271,15 +265,34 @@ impl StationHost {
         }
         self.association = association;
         self.armed = None;
+        self.triggers = None;
         match association {
             Some(association) => {
                 info!(access_point = %association.bssid, "connected");
+                self.find_triggers(&association);
                 self.arrivals = Arrivals::new(self.beacon_interval());
                 machine.handle_input(Input::Associated(self.policy(), self.beacon_interval()), now);
             }
             None => machine.handle_input(Input::Left, now),
         }
         Ok(())
+    }
+
+    /// Finds out whether the policy's triggers can be sent on this association.
+    fn find_triggers(&mut self, association: &Association) {
+        let Some(index) = self.index.filter(|_| needs_triggers(&self.config.power_save)) else { return };
+        match Triggers::find(&mut self.wireless, index, &self.name, Some(association)) {
+            Triggers::Possible(categories) => {
+                match TriggerSender::new(index, association.bssid, categories) {
+                    Ok(sender) => self.triggers = Some(sender),
+                    Err(error) => warn!(%error, "triggers cannot be sent"),
+                }
+            }
+            other => {
+                let why = other.text().0;
+                warn!(policy = self.config.power_save.name(), why, "no triggers here; latency-guard instead");
+            }
+        }
     }
 
     /// Takes over an interface that has come back, which is another one to the kernel: its setting is as it is found now.
@@ -388,6 +401,7 @@ impl StationHost {
             ("switches", switches.switches),
             ("rewrites", switches.rewrites),
             ("refusals", switches.refusals),
+            ("triggers", switches.triggers),
         ]);
         let demands = [Demand::Interactive, Demand::Answer, Demand::Saturation];
         counts.extend(demands.map(|demand| (demand.name(), guard.demands[demand as usize])));
@@ -405,7 +419,7 @@ impl StationHost {
             driver: wifi::driver(&self.name),
             access_point: self.association.map(|association| association.bssid.to_string()),
             beacon_interval_s: self.association.map(|_| beacons.as_secs_f64()),
-            policy: self.config.power_save.name(),
+            policy: self.policy().name(),
             state: machine.state().name(),
             power_save: self.on,
             power_save_found: self.found,
@@ -522,6 +536,13 @@ impl Host<Controller> for StationHost {
     fn carry_out(&mut self, output: Output, now: Instant) -> Result<(), Error> {
         match output {
             Output::PowerSave(on) => self.switch(on, now)?,
+            Output::Trigger => {
+                if let Some(triggers) = &self.triggers
+                    && let Err(error) = triggers.send()
+                {
+                    debug!(%error, "a trigger was not sent");
+                }
+            }
             Output::ReadFlows => {
                 let samples = self.read_flows()?;
                 self.pending.push(Input::Flows(samples));

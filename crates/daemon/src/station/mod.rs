@@ -6,7 +6,7 @@
 //! blocks of random order, sends probes meanwhile, and says with confidence intervals how long answers take under each;
 //! `reflect`, on a wired host, answers its probes late, so that they meet a radio that sleeps.
 //!
-//! Left out: the timeout of dynamic power save, which cannot be read back and so not be restored, and U-APSD triggers.
+//! Left out: the timeout of dynamic power save, which cannot be read back and so not be restored.
 
 mod book;
 mod config;
@@ -23,6 +23,7 @@ mod reflect;
 mod run;
 mod show;
 mod state;
+mod uapsd;
 mod wifi;
 
 use std::net::{IpAddr, SocketAddr};
@@ -208,7 +209,7 @@ pub(crate) fn format() -> Format {
         "airwattd station run CONFIG reads it. Every key has a default, so that no file is needed, and \
          airwattd-station.service has none.",
     )
-    .policies(&["latency-guard", "active"])
+    .policies(&controller::POLICIES)
 }
 
 /// Runs one command.

@@ -20,7 +20,7 @@ use super::config::Config;
 use super::controller::Controller;
 use super::host::{CONTROL, GUARDIAN, METRICS, OBSERVER, Parts, SIGNALS, StationHost, WIRELESS};
 use super::observer::Observer;
-use super::{Interface, KIND, Run, drivers, instance, on_or_off, start, state, wifi};
+use super::{Interface, KIND, Run, drivers, instance, on_or_off, start, state, uapsd, wifi};
 use crate::failure::Failure;
 use crate::instance::Started;
 use crate::{host, output};
@@ -45,6 +45,8 @@ pub(super) fn run(options: &Run) -> Result<(), Failure> {
             "{name}: power save of {driver} may hang the device ({report}); hint: despite_trouble = true"
         )));
     }
+    let association = wireless.association(interface.index)?;
+    uapsd::check(&config.power_save, &mut wireless, &interface, association.as_ref())?;
     if options.foreground.dry_run {
         output::print(&plan(&name, &config));
         return Ok(());

@@ -39,6 +39,7 @@ use super::host::{GUARDIAN, OBSERVER, Parts, SIGNALS, StationHost, WIRELESS};
 use super::observer::Observer;
 use super::probe::{self, Probe};
 use super::run::NEEDS;
+use super::uapsd;
 use super::{BEACON_INTERVAL, Interface, Measure, on_or_off, start, wifi};
 use crate::failure::Failure;
 use crate::instance::Started;
@@ -47,7 +48,7 @@ use crate::{host, output};
 /// A source of the event loop beside those of the daemon.
 const PROBES: Token = Token(6);
 
-/// What a measurement found.
+/// What a measurement has found.
 #[derive(Clone, Debug, Serialize)]
 struct Document {
     schema: u32,
@@ -231,6 +232,7 @@ pub(super) fn measure(options: &Measure) -> Result<(), Failure> {
     let association = wireless
         .association(interface.index)?
         .ok_or_else(|| Failure::Failed(format!("{name}: it is not connected to an access point")))?;
+    uapsd::check(&config.power_save, &mut wireless, &interface, Some(&association))?;
     options.log.start()?;
     let (prober, probes_to) = prober(options, &interface)?;
     let signals = Signals::take()?;
@@ -365,7 +367,7 @@ fn document(
         driver: wifi::driver(&host.station.name),
         access_point: Some(association.bssid.to_string()),
         beacon_interval_s: association.beacon_interval.map(Span::as_secs_f64),
-        policy: host.station.config.power_save,
+        policy: host.station.policy(),
         dtim_period: association.dtim_period,
         signal_dbm: association.signal_dbm,
         probes_to,

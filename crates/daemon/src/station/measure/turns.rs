@@ -140,6 +140,7 @@ mod tests {
                     assert_eq!(*setting, Setting::Airwatt, "the policy switches in its own blocks only");
                     *on = wanted;
                 }
+                Output::Controller(controller::Output::Trigger) => unreachable!("the guard sends none"),
                 Output::Controller(controller::Output::ReadFlows) => {
                     let flows = controller::Input::Flows(Vec::new());
                     turns.handle_input(Input::Controller(flows), now);

@@ -29,6 +29,10 @@
 //!   longer than the silence splits a burst, so that the estimate can exceed the bottleneck's rate.
 //! * Without the TIM nothing but own frames fetches packets. Triggers go out at the interval, however long it is, and an
 //!   idle station sends one each `int_max`.
+//! * A driver that saves power by itself fetches what a beacon announces. Over such a driver nothing is sent on a quiet link:
+//!   when nothing has come for `forget_after` there are no triggers, whatever the interval. That matters if `int_max` is
+//!   shorter than the time between beacons, as the paper's 100 ms beside 100 time units; a simulated station, which does as
+//!   the paper says, triggers then also when idle.
 //! * Without the air time, that of the station counts as none: active mode is left as soon as the throughput reaches
 //!   `ratio_min` of the peak rate.
 //!
@@ -108,6 +112,10 @@ impl<C> BaTa<C> {
         application.unwrap_or(self.peak.bps())
     }
 
+    fn nothing_came_lately(&self, now: Instant) -> bool {
+        now.saturating_since(self.last_data) >= self.config.forget_after
+    }
+
     fn resume(&mut self, radio: &mut dyn Radio, now: Instant) {
         self.resting = false;
         self.received_bits = 0;
@@ -123,8 +131,10 @@ impl<C> BaTa<C> {
         }
         let interval = self.controller.interval();
         // A driver that saves power by itself fetches what a beacon announces.
-        let fetches = sees(radio, Abilities::SEE_TIM) || sees(radio, Abilities::DYNAMIC_PS);
-        let beacons_suffice = interval >= radio.listening_interval() && fetches;
+        let by_itself = sees(radio, Abilities::DYNAMIC_PS);
+        let fetches = sees(radio, Abilities::SEE_TIM) || by_itself;
+        let quiet = by_itself && self.nothing_came_lately(now);
+        let beacons_suffice = fetches && (quiet || interval >= radio.listening_interval());
         let at = (self.trigger_from + interval).max(now);
         radio.set_timer(PolicyTimer::Trigger, (!beacons_suffice).then_some(at));
     }
@@ -172,7 +182,7 @@ impl<C> BaTa<C> {
         if active {
             self.peak.estimate(now, self.config.t_update);
         }
-        if now.saturating_since(self.last_data) >= self.config.forget_after {
+        if self.nothing_came_lately(now) {
             self.forget();
         }
         let elapsed = now.saturating_since(self.updated);
