@@ -9,6 +9,8 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
+use rustix::net::sockopt;
+
 use crate::Error;
 use crate::netlink::attribute::Attribute;
 use crate::netlink::generic::{Answer, Family, number, value};
@@ -61,6 +63,11 @@ impl SentFrame {
     }
 }
 
+/// Bytes of frames that may wait for the medium. An access point releases its whole power-save buffer at once, which the default of
+/// some 200 kB does not take. A frame that finds no room is never reported to its sender; if it was the last of a service
+/// period, mac80211 keeps that period open for ever and ignores every further trigger of the station.
+const RECEIVE_BUFFER: usize = 16 << 20;
+
 /// The medium between the simulated radios of this kernel.
 #[derive(Debug)]
 pub struct Hwsim(Family);
@@ -72,6 +79,8 @@ impl Hwsim {
     /// If another program is the medium already, or the privilege is missing (`CAP_NET_ADMIN`).
     pub fn open() -> Result<Option<Self>, Error> {
         let Some(mut family) = Family::open(FAMILY)? else { return Ok(None) };
+        sockopt::set_socket_recv_buffer_size_force(&family, RECEIVE_BUFFER)
+            .map_err(Error::of("the medium of mac80211_hwsim"))?;
         family.command("the medium of mac80211_hwsim", HWSIM_CMD_REGISTER, &[])?;
         Ok(Some(Self(family)))
     }

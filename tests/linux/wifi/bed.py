@@ -4,8 +4,8 @@
 
 Prints a JSON document as its last line: for each workload and setting its delays or its rate, and what the station's
 radio spent according to the medium (`hwsim-medium`, over `air.toml`). Settings: `off`, `on` (the kernel's dynamic power
-save, 100 ms), `airwatt` (the daemon with its defaults). With AIRWATT_UAPSD=15 also `u-apsd` (power save on, of a card that
-fetches at beacons and with its own frames), and `ba-ta` and `ba-ta+str` (the daemon with these policies).
+save, 100 ms), `airwatt` (the daemon with its defaults). With AIRWATT_UAPSD=15 also `u-apsd` (power save on, of a card
+that fetches at beacons and with its own frames), and `ba-ta` and `ba-ta+str` (the daemon with these policies).
 """
 
 import argparse
@@ -136,8 +136,10 @@ def read(connection: socket.socket, count: int) -> None:
 
 
 def serve() -> None:
-    """Answers, in the namespace of whoever calls: each request of 16 bytes or more names the length of its answer and of the
-    rest of the request. A rest of `STREAM` asks for a stream."""
+    """Answers, in the namespace of whoever calls.
+
+    Each request begins with the length of its answer and of its rest. A rest of `STREAM` asks for a stream.
+    """
     server = socket.create_server(("0.0.0.0", PORT))
     while True:
         connection, _ = server.accept()

@@ -1,7 +1,7 @@
 """What `bed.py` has measured beside the simulator's prediction: beside.py RESULTS.json prints a Markdown table.
 
-The simulator runs `air.toml` with the workload as its flow and the policy that the setting is. Its random times are others
-than those of `bed.py`, of the same distribution.
+The simulator runs `air.toml` with the workload as its flow and the policy that the setting is. Its random times are
+others than those of `bed.py`, of the same distribution.
 """
 
 import json
