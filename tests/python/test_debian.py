@@ -1,32 +1,13 @@
 """The Debian package in a fresh Debian: installed, used, removed, purged. Needs root, debootstrap and a mirror."""
 
-import os
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 from conftest import ROOT
+from fresh_debian import NEEDED, fresh_debian
 
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.skipif(os.geteuid() != 0, reason="a fresh Debian root needs root"),
-    pytest.mark.skipif(shutil.which("debootstrap") is None, reason="debootstrap is not installed"),
-    pytest.mark.xdist_group("wheel"),
-]
-
-RELEASE = dict(line.rstrip().split("=", 1) for line in Path("/etc/os-release").read_text().splitlines() if "=" in line)
-BARE = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
-BARE |= {key: value for key, value in os.environ.items() if key.lower().endswith("_proxy")}
-
-
-def mirror():
-    """Where this system gets Debian's packages from."""
-    folder = Path("/etc/apt/sources.list.d")
-    sources = [Path("/etc/apt/sources.list"), folder / "debian.sources", *folder.glob("*.list")]
-    words = [word for path in sources if path.is_file() for word in path.read_text().split()]
-    found = [word for word in words if word.startswith("http") and word.rstrip("/").endswith("/debian")]
-    return found[0] if found else "http://deb.debian.org/debian"
+pytestmark = [*NEEDED, pytest.mark.xdist_group("wheel")]
 
 
 @pytest.fixture(scope="module")
@@ -37,44 +18,24 @@ def package():
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory):
-    place = tmp_path_factory.mktemp("debian")
-    command = ["debootstrap", "--variant=minbase", "--include=python3,ca-certificates,man-db,zsh"]
-    done = subprocess.run(
-        [*command, RELEASE["VERSION_CODENAME"], place, mirror()], capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        pytest.skip(f"debootstrap: {done.stdout.splitlines()[-1:]} {done.stderr[-200:]}")
-    # The folder of a test is for root alone; here others run programs.
-    place.chmod(0o755)
-    # apt as this system reaches its mirror.
-    for name in ("apt.conf", "apt.conf.d"):
-        source = Path("/etc/apt") / name
-        if source.is_dir():
-            shutil.copytree(source, place / "etc/apt" / name, dirs_exist_ok=True)
-        elif source.exists():
-            shutil.copy(source, place / "etc/apt" / name)
+def debian(tmp_path_factory):
+    packages = ["python3", "ca-certificates", "man-db", "zsh"]
+    made = fresh_debian(tmp_path_factory.mktemp("debian"), packages)
     # Manual pages are left out of small images; this test reads one.
-    for path in (place / "etc/dpkg/dpkg.cfg.d").glob("*"):
+    for path in (made.root / "etc/dpkg/dpkg.cfg.d").glob("*"):
         path.unlink()
-    subprocess.run(["mount", "--bind", "/proc", place / "proc"], check=True)
-    yield place
-    subprocess.run(["umount", place / "proc"], check=True)
+    return made
 
 
 @pytest.fixture
-def inside(root):
-    def run(*command, status=0, user=None):
-        switched = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if user else []
-        done = subprocess.run(
-            ["chroot", root, *switched, *command],
-            capture_output=True,
-            text=True,
-            check=False,
-            env=BARE | {"HOME": "/tmp"},
-        )
-        assert done.returncode == status, done.stdout + done.stderr
-        return done.stdout
+def root(debian):
+    return debian.root
+
+
+@pytest.fixture
+def inside(debian):
+    def run(*command, user=None):
+        return debian.run(*command, user=user).stdout
 
     return run
 
