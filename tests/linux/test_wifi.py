@@ -29,7 +29,8 @@ wmm_enabled=1
 beacon_int=100
 dtim_period=2
 """
-SUPPLICANT = """network={
+SUPPLICANT = """ctrl_interface=/run/wpa_supplicant
+network={
  ssid="laboratory"
  key_mgmt=NONE
  scan_freq=2412
@@ -243,6 +244,47 @@ def test_the_daemon_follows_the_traffic_and_restores_the_host(tmp_path):
             await_true(lambda state=found: power_save() == state, "the guardian restores it", 2)
 
 
+def bssid(interface: str) -> str:
+    """The address of an access point's interface."""
+    return call("ip", "-n", "ap", "link", "show", interface).stdout.split("link/ether ")[1].split()[0]
+
+
+def test_the_daemon_follows_to_another_access_point_and_back_when_its_beacons_cease(tmp_path):
+    call("iw", "dev", "wlan1", "set", "power_save", "off")
+    call("iw", "phy", "phy2", "set", "netns", "name", "ap")
+    config = tmp_path / "second.conf"
+    config.write_text(HOSTAPD.replace("wlan0", "wlan2"))
+    second = subprocess.Popen(["ip", "netns", "exec", "ap", "hostapd", config], stdout=subprocess.DEVNULL)
+    control = ["wpa_cli", "-i", "wlan1"]
+    try:
+        with Station(tmp_path) as station:
+            await_true(lambda: power_save() == "on", "power save")
+            first, other = bssid("wlan0"), bssid("wlan2")
+            assert station.status()["access_point"] == first
+
+            def seen() -> bool:
+                call(*control, "scan")
+                time.sleep(1)
+                return other in call(*control, "scan_results").stdout
+
+            await_true(seen, "the other access point is found", 60)
+            call(*control, "roam", other)
+            await_true(lambda: station.status()["access_point"] == other, "the daemon knows of the roam", 30)
+            await_true(lambda: power_save() == "on", "power save")
+            assert station.status()["counts"]["scans"] >= 1
+            # Out of range without a word: the radios of another group hear nothing of this one.
+            Path("/sys/kernel/debug/ieee80211/phy2/hwsim/group").write_text("2")
+            await_true(lambda: station.status()["access_point"] == first, "back at the first", 90)
+            losses = json.loads(station.call("doctor", "--json").stdout)["beacon_losses"]
+            print(f"beacon losses at the first access point: {losses}", station.status()["counts"])
+            await_true(lambda: power_save() == "on", "power save")
+            assert station.status()["state"] == "acting"
+        assert power_save() == "off", "as it was found"
+    finally:
+        second.terminate()
+        second.wait()
+
+
 def test_the_daemon_lives_with_others_and_with_interfaces_that_go(tmp_path):
     call("iw", "dev", "wlan1", "set", "power_save", "off")
     with Station(tmp_path) as station:
@@ -284,3 +326,21 @@ def test_the_daemon_lives_with_others_and_with_interfaces_that_go(tmp_path):
         assert "station on" in station.call("status").stderr
         assert station.call("on").returncode == 0
         assert station.call("report").returncode == 0
+
+
+def test_the_daemon_after_a_time_in_which_it_did_not_run(tmp_path):
+    """As after a suspend: the daemon stands still, the link goes and comes back, and the setting is another."""
+    call("iw", "dev", "wlan1", "set", "power_save", "off")
+    with Station(tmp_path) as station:
+        await_true(lambda: power_save() == "on", "power save")
+        station.process.send_signal(signal.SIGSTOP)
+        call("ip", "link", "set", "wlan1", "down")
+        time.sleep(10)
+        call("ip", "link", "set", "wlan1", "up")
+        await_true(lambda: "Connected" in call("iw", "dev", "wlan1", "link").stdout, "wpa_supplicant connects", 60)
+        call("iw", "dev", "wlan1", "set", "power_save", "off")
+        station.process.send_signal(signal.SIGCONT)
+        await_true(lambda: power_save() == "on", "the daemon goes on")
+        found = station.status()
+        assert (found["state"], found["access_point"] is not None) == ("acting", True)
+    assert power_save() == "off", "as it was found"
