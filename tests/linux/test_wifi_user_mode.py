@@ -4,6 +4,7 @@
 """
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -26,12 +27,13 @@ pytestmark = [
 ]
 
 
-def in_user_mode_kernel(*words: object) -> str:
+def in_user_mode_kernel(*words: object, uapsd: int = 0) -> str:
     """The output of a command in the kernel."""
     if absent := [program for program in NEEDS if not shutil.which(program)]:
         pytest.skip(f"not installed: {', '.join(absent)}")
+    environment = os.environ | {"AIRWATT_UAPSD": str(uapsd)}
     command = [str(word) for word in (HERE / "in-user-mode-kernel", *words)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     print(done.stdout)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     return done.stdout
@@ -62,3 +64,21 @@ def test_a_real_kernel_over_the_simulators_air_agrees_with_the_simulator():
     assert asked["off"]["p50_s"] + 0.02 < asked["on"]["p50_s"]
     assert asked["airwatt"]["p50_s"] < asked["off"]["p50_s"] + 0.01
     assert asked["on"]["power_w"] < asked["off"]["power_w"] / 2
+
+
+@pytest.mark.skipif(not MEDIUM.exists(), reason="the medium is not built: make test-wifi")
+def test_ba_ta_sends_triggers_where_u_apsd_is_negotiated():
+    words = ["--settings", "u-apsd,ba-ta", "--workloads", "idle,asked,pages,down"]
+    output = in_user_mode_kernel(sys.executable, HERE / "bed.py", *words, uapsd=15)
+    results = json.loads(output.splitlines()[-1])
+    idle = results["idle"]["ba-ta"]
+    assert (idle["status"]["policy"], idle["status"]["counts"]["triggers"]) == ("ba-ta", 0), "nothing on a quiet link"
+    assert idle["asleep"] > 0.95
+    # Beacons alone fetch an answer after half an interval and more, and a page burst by burst.
+    for workload in ("asked", "pages"):
+        ours = results[workload]["ba-ta"]
+        assert ours["p50_s"] < results[workload]["u-apsd"]["p50_s"], results[workload]
+        assert ours["asleep"] > 0.7, ours
+    assert results["asked"]["ba-ta"]["status"]["counts"]["triggers"] > 100
+    # A power-save buffer that is released at once is not lost on its way to the medium: the transfer ends.
+    assert all(each["goodput_bps"] > 5e6 for each in results["down"].values()), results["down"]
