@@ -3,7 +3,7 @@
 
 use airwatt_base::{Instant, Machine, Seq, Span};
 use airwatt_proto::e2tcp::{
-    Acknowledgement, Block, Connection, ControlFlags, E2tcpConfig, Header, Input, Packet,
+    Acknowledgement, Block, Connection, ControlFlags, E2tcpConfig, E2tcpPacket, Header, Input,
 };
 
 /// A connection that stands, under these packets, calls and passing time. Panics if it never falls silent.
@@ -29,7 +29,7 @@ pub(crate) fn run(bytes: &[u8]) {
 }
 
 /// A packet near what the connection expects.
-fn packet(operation: &[u8]) -> Packet {
+fn packet(operation: &[u8]) -> E2tcpPacket {
     let seq = |byte: u8| Seq::new(u32::from(byte) * 500);
     let bits = operation[1];
     let control = if bits & 0x30 == 0x30 { ControlFlags::FIN } else { ControlFlags::NONE };
@@ -45,5 +45,5 @@ fn packet(operation: &[u8]) -> Packet {
         window: Some(u16::from(operation[7]) * 100).filter(|_| bits & 0xc == 0xc),
         ..Header::new(0)
     };
-    Packet { header, len }
+    E2tcpPacket { header, len }
 }

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::ExitCode;
 
-use airwatt_base::Stream;
+use airwatt_base::RandomStream;
 use airwatt_fuzz::{Feature, MEGABYTES, SECONDS, TARGETS, Target, corpus, processor_s, read_corpus};
 use peak_alloc::PeakAlloc;
 
@@ -78,7 +78,7 @@ fn fuzz(target: &Target, seconds: u64, seed: u64, keep: bool) -> Result<String, 
     for input in &inputs {
         features.insert(run(target, input)?);
     }
-    let mut random = Stream::new(seed, "fuzz");
+    let mut random = RandomStream::new(seed, "fuzz");
     let mut count = 0_u64;
     let begin = Clock::now();
     while begin.elapsed().as_secs() < seconds {
@@ -127,7 +127,7 @@ fn write(folder: &Path, input: &[u8]) -> Result<String, String> {
 }
 
 /// An input of the corpus after a few mutations.
-fn mutated(target: &Target, inputs: &[Vec<u8>], random: &mut Stream) -> Vec<u8> {
+fn mutated(target: &Target, inputs: &[Vec<u8>], random: &mut RandomStream) -> Vec<u8> {
     let mut input = pick(inputs, random).cloned().unwrap_or_default();
     for _ in 0..1 + random.below(6) {
         mutate(&mut input, target, inputs, random);
@@ -136,16 +136,16 @@ fn mutated(target: &Target, inputs: &[Vec<u8>], random: &mut Stream) -> Vec<u8> 
     input
 }
 
-fn pick<'a, T>(list: &'a [T], random: &mut Stream) -> Option<&'a T> {
+fn pick<'a, T>(list: &'a [T], random: &mut RandomStream) -> Option<&'a T> {
     if list.is_empty() { None } else { list.get(below(list.len(), random)) }
 }
 
-fn below(count: usize, random: &mut Stream) -> usize {
+fn below(count: usize, random: &mut RandomStream) -> usize {
     random.below(u32::try_from(count.max(1)).unwrap_or(u32::MAX)) as usize
 }
 
 /// One mutation.
-fn mutate(input: &mut Vec<u8>, target: &Target, inputs: &[Vec<u8>], random: &mut Stream) {
+fn mutate(input: &mut Vec<u8>, target: &Target, inputs: &[Vec<u8>], random: &mut RandomStream) {
     let at = below(input.len(), random);
     let length = (1 + below(16, random)).min(input.len() - at);
     match random.below(10) {

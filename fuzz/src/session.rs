@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use airwatt_base::{Instant, Machine, Seq, Span};
 use airwatt_proto::e2tcp::{
-    Acknowledgement, Addresses, Block, ControlFlags, Endpoint, Header, IpVersion, Level, Packet,
+    Acknowledgement, Addresses, Block, ControlFlags, E2tcpPacket, Endpoint, Header, IpVersion, Level,
 };
 use airwatt_proto::gateway::{BaseStation, BaseStationConfig, BaseStationInput, BaseStationOutput, Counters};
 use airwatt_proto::tcp::{Flags, ReceiveBytes, SackBlocks, Segment, SendBytes};
@@ -119,7 +119,7 @@ fn segment(operation: &[u8], told: Seq) -> Segment {
 }
 
 /// A packet of a mobile, as a decoder lets it through.
-fn packet(operation: &[u8], told: Seq) -> Packet {
+fn packet(operation: &[u8], told: Seq) -> E2tcpPacket {
     let control = match operation[2] % 8 {
         0 => ControlFlags::SYN,
         1 => ControlFlags::FIN,
@@ -143,5 +143,5 @@ fn packet(operation: &[u8], told: Seq) -> Packet {
         reliability: Level::new(operation[7]).filter(|_| control.syn()),
         ..Header::new(operation[9] >> 1 & 7)
     };
-    Packet { header, len }
+    E2tcpPacket { header, len }
 }

@@ -1,7 +1,7 @@
 //! What each target does with its input.
 
 use airwatt_capture::{Capture, CaptureError, report, stations};
-use airwatt_dot11::{Frame, Header, ManagementBody, Radiotap, amsdu_subframes, check_fcs, snap_payload};
+use airwatt_dot11::{Frame, MacHeader, ManagementBody, Radiotap, amsdu_subframes, check_fcs, snap_payload};
 use airwatt_proto::e2tcp;
 use airwatt_proto::tunnel::{Inner, IpPacket, wire};
 use airwatt_sim::scenario::Scenario;
@@ -61,12 +61,12 @@ pub(crate) fn capture(bytes: &[u8]) -> Feature {
 /// An 802.11 frame: decoded, its body parsed, and its header encoded again.
 pub(crate) fn dot11(bytes: &[u8]) -> Feature {
     check_fcs(bytes);
-    if let Ok((header, length)) = Header::decode(bytes) {
+    if let Ok((header, length)) = MacHeader::decode(bytes) {
         assert!(length <= bytes.len());
         let mut encoded = Vec::new();
         header.encode(&mut encoded);
         assert_eq!(
-            Header::decode(&encoded).map(|(header, _)| header),
+            MacHeader::decode(&encoded).map(|(header, _)| header),
             Ok(header),
             "a header has one meaning"
         );

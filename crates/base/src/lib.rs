@@ -27,7 +27,7 @@ pub mod timers;
 pub mod units;
 
 pub use machine::{Machine, Timeout};
-pub use random::Stream;
+pub use random::RandomStream;
 pub use schedule::{Schedule, Slot};
 pub use seq::Seq;
 pub use sleep_clock::SleepClock;

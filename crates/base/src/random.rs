@@ -8,7 +8,7 @@
 
 /// One stream of random numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stream {
+pub struct RandomStream {
     state: [u64; 4],
 }
 
@@ -20,7 +20,7 @@ const fn split_mix(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-impl Stream {
+impl RandomStream {
     /// Creates the stream called `name` of the run with this `seed`.
     pub fn new(seed: u64, name: &str) -> Self {
         let mut key = split_mix(seed);
@@ -85,10 +85,10 @@ mod tests {
     /// Known values, because a change here changes every published result.
     #[test]
     fn streams_never_change() {
-        let mut stream = Stream::new(1, "station/3/backoff");
+        let mut stream = RandomStream::new(1, "station/3/backoff");
         let drawn: Vec<u64> = (0..3).map(|_| stream.next_u64()).collect();
         assert_eq!(drawn, [GOLDEN[0], GOLDEN[1], GOLDEN[2]]);
-        let mut stream = Stream::new(1, "station/3/backoff");
+        let mut stream = RandomStream::new(1, "station/3/backoff");
         assert_eq!((0..5).map(|_| stream.below(16)).collect::<Vec<_>>(), GOLDEN_BELOW_16);
     }
 
@@ -99,14 +99,14 @@ mod tests {
     /// The reference generator from state {1, 2, 3, 4} gives this sequence.
     #[test]
     fn generator_is_xoshiro256_plus_plus() {
-        let mut stream = Stream { state: [1, 2, 3, 4] };
+        let mut stream = RandomStream { state: [1, 2, 3, 4] };
         let drawn: Vec<u64> = (0..4).map(|_| stream.next_u64()).collect();
         assert_eq!(drawn, [41_943_041, 58_720_359, 3_588_806_011_781_223, 3_591_011_842_654_386]);
     }
 
     #[test]
     fn names_and_seeds_give_unrelated_streams() {
-        let first = |seed, name| Stream::new(seed, name).next_u64();
+        let first = |seed, name| RandomStream::new(seed, name).next_u64();
         assert_ne!(first(1, "a"), first(1, "b"));
         assert_ne!(first(1, "a"), first(2, "a"));
         assert_ne!(first(1, "ab"), first(1, "ba"));
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn samples_have_the_mean_that_they_should() {
-        let mut stream = Stream::new(7, "means");
+        let mut stream = RandomStream::new(7, "means");
         let n = 100_000;
         let slots: u64 = (0..n).map(|_| u64::from(stream.below(16))).sum();
         assert!((slots as f64 / n as f64 - 7.5).abs() < 0.05);

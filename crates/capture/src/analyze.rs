@@ -67,7 +67,7 @@ pub struct Current<'a> {
 
 /// The stage that an analysis has reached.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Progress {
+pub enum AnalysisProgress {
     /// It reads the capture.
     Reading(Reading),
     /// It replays packets; the share that is done, from 0 to 1.
@@ -75,7 +75,7 @@ pub enum Progress {
 }
 
 /// Gets the progress of an analysis, and answers whether to go on.
-pub type Watch<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
+pub type Watch<'a> = &'a mut dyn FnMut(AnalysisProgress) -> ControlFlow<()>;
 
 /// The reasons for which there is no analysis. Each prints as one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -155,7 +155,7 @@ pub fn analyze_then(
         let of = file.metadata().ok().map(|metadata| metadata.len());
         let mut is_stopped = false;
         let mut goes_on = |bytes| {
-            is_stopped = watch(Progress::Reading(Reading { bytes, of })).is_break();
+            is_stopped = watch(AnalysisProgress::Reading(Reading { bytes, of })).is_break();
             !is_stopped
         };
         let trace = Trace::read(&current.path.display().to_string(), file, &mut goes_on);
@@ -203,7 +203,9 @@ pub fn analyze_stations(
     let of_station = |(index, name): (usize, &String)| {
         let mut watch = |progress| {
             watch(match progress {
-                Progress::Replaying(share) => Progress::Replaying((index as f64 + share) / count),
+                AnalysisProgress::Replaying(share) => {
+                    AnalysisProgress::Replaying((index as f64 + share) / count)
+                }
                 reading => reading,
             })
         };
@@ -220,7 +222,9 @@ fn open(
     watch: Watch<'_>,
 ) -> Result<Capture, AnalyzeError> {
     Options::parse(question)?;
-    Ok(Capture::open_then(path, &question.limits, opened, &mut |reading| watch(Progress::Reading(reading)))?)
+    Ok(Capture::open_then(path, &question.limits, opened, &mut |reading| {
+        watch(AnalysisProgress::Reading(reading))
+    })?)
 }
 
 /// A capture whose packets cannot be analysed, and what is missing.
@@ -290,7 +294,7 @@ fn analyze_with(
         let events = question.limits.events_for(capture.bytes);
         debug!(file = capture.file, %station, phy = %phy, "replay begins");
         let cell = CellChoice { radio_name, settings: question.settings };
-        let mut watch = |share| watch(Progress::Replaying(share));
+        let mut watch = |share| watch(AnalysisProgress::Replaying(share));
         let mut what_if = WhatIf::new(&traffic, phy, cell, question.seed, events, &mut watch)?;
         if question.trace || trace.is_some() {
             what_if.trace();

@@ -22,10 +22,10 @@ use pcap_file::pcapng::blocks::interface_description::{
 use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
 use pcap_file::{DataLink, Endianness, PcapError};
 
-use crate::analyze::{AnalyzeError, Progress};
+use crate::analyze::{AnalysisProgress, AnalyzeError};
 use crate::file::{Capture, OnReading, PacketSink, Reading, SourceFile, read_to_sink, sources};
 use crate::limits::Limits;
-use crate::packet::{AirFrame, Packet};
+use crate::packet::{AirFrame, CapturedPacket};
 use crate::power_save::{self, ModeSpan, Observations};
 use crate::report::KEEP_ALIVE;
 use crate::stations::station_of;
@@ -49,7 +49,7 @@ pub fn annotate(
     remarks: &[Remark],
     out: &mut dyn io::Write,
     opened: impl FnOnce() -> io::Result<()>,
-    watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    watch: &mut dyn FnMut(AnalysisProgress) -> ControlFlow<()>,
 ) -> Result<(), AnalyzeError> {
     if !path.is_dir() && !path.is_file() {
         let name = path.display();
@@ -62,7 +62,7 @@ pub fn annotate(
     for source in &mut again {
         source.open()?;
     }
-    let mut on_reading = |reading: Reading| watch(Progress::Reading(reading));
+    let mut on_reading = |reading: Reading| watch(AnalysisProgress::Reading(reading));
     let capture = Capture::open_then(path, limits, opened, &mut on_reading)?;
     let comments = Comments::of(&capture, remarks);
     copy(&capture, again, &comments, out, &mut on_reading)
@@ -119,7 +119,7 @@ impl<'a> Comments<'a> {
         let of_station =
             |record: &power_save::StationRecord| Some(((record.bssid?, record.aid?), record.mac));
         let aids = seen.stations.iter().filter_map(of_station).collect();
-        let first = |(index, packet): (usize, &Packet)| (packet.number, index);
+        let first = |(index, packet): (usize, &CapturedPacket)| (packet.number, index);
         // Of an A-MSDU the first packet has the frame.
         let places = capture.packets.iter().enumerate().rev().map(first).collect();
         Self { capture, places, seen, aids, findings }
@@ -134,7 +134,7 @@ impl<'a> Comments<'a> {
         comments
     }
 
-    fn state(&self, packet: &Packet, frame: &AirFrame) -> Option<String> {
+    fn state(&self, packet: &CapturedPacket, frame: &AirFrame) -> Option<String> {
         if let Some(beacon) = frame.beacon.and_then(|at| self.capture.beacons.get(at as usize)) {
             let of_cell = self.seen.stations.iter().filter(|record| record.bssid == Some(beacon.bssid));
             let asleep = of_cell.filter(|record| self.is_asleep(record.mac, packet.at) == Some(true));

@@ -21,7 +21,7 @@ pub const REORDER_LIMIT: Span = Span::from_secs(1);
 
 /// A part of a capture in which the clock does not jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Segment {
+pub struct SteadyPart {
     /// Index of its first packet.
     pub first: usize,
     /// Index after its last packet.
@@ -32,7 +32,7 @@ pub struct Segment {
     pub until: Instant,
 }
 
-impl Segment {
+impl SteadyPart {
     /// From its first packet to its last.
     pub fn duration(&self) -> Span {
         self.until.saturating_since(self.from)
@@ -65,7 +65,7 @@ pub(crate) fn divide(capture: &mut Capture) {
         // The sort is stable: packets of one instant keep the order of the file.
         packets.sort_by_key(|packet| packet.at);
         let (Some(first), Some(last)) = (packets.first(), packets.last()) else { continue };
-        capture.segments.push(Segment { first: pair[0], end: pair[1], from: first.at, until: last.at });
+        capture.segments.push(SteadyPart { first: pair[0], end: pair[1], from: first.at, until: last.at });
     }
 }
 
@@ -87,6 +87,6 @@ pub(crate) fn mark_repeated(capture: &mut Capture) {
 
 /// The time that the capture covers: its segments' durations together.
 pub fn covered(capture: &Capture) -> Span {
-    let spans = capture.segments.iter().map(Segment::duration);
+    let spans = capture.segments.iter().map(SteadyPart::duration);
     spans.fold(Span::ZERO, Span::saturating_add)
 }

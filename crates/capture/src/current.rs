@@ -15,7 +15,7 @@ mod trace;
 use std::collections::BTreeMap;
 
 use airwatt_base::{Instant, Span};
-use airwatt_energy::{Radio, State};
+use airwatt_energy::{Radio, RadioState};
 use airwatt_sim::replay::RadioPeriod;
 use serde::Serialize;
 
@@ -87,9 +87,9 @@ struct Predicted {
 }
 
 /// The current in each state, in amperes; `None` if the radio's profile has no voltage.
-fn currents(radio: &Radio) -> Option<[f64; State::ALL.len()]> {
+fn currents(radio: &Radio) -> Option<[f64; RadioState::ALL.len()]> {
     let volts = radio.voltage?.as_volts();
-    Some(State::ALL.map(|state| radio.power(state).as_watts() / volts))
+    Some(RadioState::ALL.map(|state| radio.power(state).as_watts() / volts))
 }
 
 /// Calls `part` with each bin that a period covers a part of, and the length of that part in seconds.
@@ -105,7 +105,7 @@ fn bins_of(period: &RadioPeriod, mut part: impl FnMut(usize, f64)) {
 }
 
 impl Predicted {
-    fn of(periods: &[RadioPeriod], currents: &[f64; State::ALL.len()]) -> Self {
+    fn of(periods: &[RadioPeriod], currents: &[f64; RadioState::ALL.len()]) -> Self {
         let end = periods.last().map_or(Instant::ZERO, |last| last.start + last.duration);
         let bins = (end.as_nanos() / FINE_BIN.as_nanos()) as usize + 1;
         let mut current_a = vec![0.0f32; bins];
@@ -263,7 +263,7 @@ fn explain(
     trace: &Trace,
     prediction: &str,
     periods: &[RadioPeriod],
-    currents: &[f64; State::ALL.len()],
+    currents: &[f64; RadioState::ALL.len()],
     predicted: &[f32],
     aligned: Aligned,
 ) -> CurrentReport {
@@ -275,7 +275,7 @@ fn explain(
             .and_then(|index| trace.current_a.get(index))
             .map(|a| f64::from(*a) * bin_s)
     };
-    let mut totals: BTreeMap<State, (f64, f64, f64)> = BTreeMap::new();
+    let mut totals: BTreeMap<RadioState, (f64, f64, f64)> = BTreeMap::new();
     for period in periods {
         let entry = totals.entry(period.state).or_default();
         bins_of(period, |bin, seconds| {

@@ -15,9 +15,9 @@ use airwatt_dot11::{
 };
 use etherparse::LaxIpSlice;
 
-use crate::file::{Capture, Format, LinkType, Notes, Oversized, PacketSink};
+use crate::file::{Capture, FileFormat, LinkType, Notes, Oversized, PacketSink};
 use crate::group::GroupProtocol;
-use crate::packet::{AirFrame, Beacon, Ip, Network, Packet, TcpFields, Transport};
+use crate::packet::{AirFrame, Beacon, CapturedPacket, Ip, ObservedCell, TcpFields, TransportHeader};
 
 /// Layers of tags and tunnels that are decoded; deeper nesting is an attack or a loop.
 const DEPTH_LIMIT: u8 = 8;
@@ -58,12 +58,12 @@ pub(crate) struct Decoder {
     packets_in_file: u32,
     bytes_on_link: u64,
     link_types: Vec<LinkType>,
-    packets: Vec<Packet>,
+    packets: Vec<CapturedPacket>,
     frames: Vec<AirFrame>,
     beacons: Vec<Beacon>,
     /// Association identifiers in all beacons together.
     aids: usize,
-    networks: BTreeMap<MacAddress, Network>,
+    networks: BTreeMap<MacAddress, ObservedCell>,
     notes: Notes,
     memory_limit_bytes: u64,
 }
@@ -87,7 +87,7 @@ impl Decoder {
 
     /// Memory of the records in bytes, without that of names and of the tree of cells.
     pub(crate) const fn memory_bytes(&self) -> u64 {
-        let records = self.packets.capacity() * size_of::<Packet>()
+        let records = self.packets.capacity() * size_of::<CapturedPacket>()
             + self.frames.capacity() * size_of::<AirFrame>()
             + self.beacons.capacity() * size_of::<Beacon>()
             + self.aids * size_of::<u16>();
@@ -107,7 +107,7 @@ impl Decoder {
     /// Appends the records of another file. Its packets are numbered on.
     pub(crate) fn append(&mut self, other: Self) {
         let (frames, beacons) = (self.frames.len() as u32, self.beacons.len() as u32);
-        self.packets.extend(other.packets.into_iter().map(|packet| Packet {
+        self.packets.extend(other.packets.into_iter().map(|packet| CapturedPacket {
             number: packet.number.saturating_add(self.packets_in_file),
             frame: packet.frame.map(|frame| frame + frames),
             ..packet
@@ -129,7 +129,7 @@ impl Decoder {
         }
         for (bssid, network) in other.networks {
             let beacons = self.networks.get(&bssid).map_or(0, |known| known.beacons);
-            let network = Network { beacons: network.beacons + beacons, ..network };
+            let network = ObservedCell { beacons: network.beacons + beacons, ..network };
             self.networks.insert(bssid, network);
         }
         self.notes.append(other.notes);
@@ -159,7 +159,7 @@ impl Decoder {
             return;
         }
         self.bytes_on_link += u64::from(wire_bytes);
-        let mut packet = Packet {
+        let mut packet = CapturedPacket {
             number,
             at,
             wire_bytes,
@@ -195,7 +195,7 @@ impl Decoder {
     }
 
     /// Records an 802.11 frame with or without radiotap.
-    fn air(&mut self, link: LinkType, mut packet: Packet, data: &[u8]) {
+    fn air(&mut self, link: LinkType, mut packet: CapturedPacket, data: &[u8]) {
         let (radiotap, skip) = match link {
             LinkType::Radiotap => Radiotap::decode(data).unwrap_or_default(),
             _ => (Radiotap::default(), 0),
@@ -245,13 +245,13 @@ impl Decoder {
     }
 
     /// One packet for each MSDU of an A-MSDU; the first keeps the frame.
-    fn aggregate(&mut self, packet: Packet, body: &[u8]) {
+    fn aggregate(&mut self, packet: CapturedPacket, body: &[u8]) {
         let before = self.packets.len();
         for subframe in amsdu_subframes(body) {
             let frame = packet.frame.filter(|_| self.packets.len() == before);
             let ip = logical_link(subframe.body, (subframe.length as u32).saturating_sub(8), 0);
             let macs = Some((subframe.source, subframe.destination));
-            self.packets.push(Packet { macs, ip, frame, ..packet });
+            self.packets.push(CapturedPacket { macs, ip, frame, ..packet });
         }
         if self.packets.len() == before {
             self.packets.push(packet);
@@ -311,7 +311,7 @@ impl Decoder {
     }
 
     /// The capture of the records, of a file of `bytes`. Its times still count from 1970, and it has no segments yet.
-    pub(crate) fn into_capture(self, file: &str, format: Format, bytes: u64) -> Capture {
+    pub(crate) fn into_capture(self, file: &str, format: FileFormat, bytes: u64) -> Capture {
         Capture {
             file: file.to_owned(),
             format,
@@ -528,13 +528,13 @@ fn tunnelled(data: &[u8], length: u32, depth: u8) -> Option<Ip> {
 
 /// The transport header. Read here, since a capture that keeps the first bytes only may cut TCP's options off, and the
 /// fields before them are whole.
-fn transport(protocol: u8, data: &[u8], length: u32, fragment: bool) -> Transport {
+fn transport(protocol: u8, data: &[u8], length: u32, fragment: bool) -> TransportHeader {
     let port = |at: usize| u16::from_be_bytes([data[at], data[at + 1]]);
     let word = |at: usize| u32::from_be_bytes([data[at], data[at + 1], data[at + 2], data[at + 3]]);
     match protocol {
         // The first fragment has the ports, but the others cannot be distinguished from it here.
-        _ if fragment => Transport::Other(protocol),
-        PROTOCOL_TCP if data.len() >= 20 => Transport::Tcp(TcpFields {
+        _ if fragment => TransportHeader::Other(protocol),
+        PROTOCOL_TCP if data.len() >= 20 => TransportHeader::Tcp(TcpFields {
             source_port: port(0),
             destination_port: port(2),
             sequence: Seq::new(word(4)),
@@ -543,7 +543,9 @@ fn transport(protocol: u8, data: &[u8], length: u32, fragment: bool) -> Transpor
             window: port(14),
             payload: length.saturating_sub(u32::from(data[12] >> 4) * 4),
         }),
-        PROTOCOL_UDP if data.len() >= 4 => Transport::Udp { source_port: port(0), destination_port: port(2) },
-        _ => Transport::Other(protocol),
+        PROTOCOL_UDP if data.len() >= 4 => {
+            TransportHeader::Udp { source_port: port(0), destination_port: port(2) }
+        }
+        _ => TransportHeader::Other(protocol),
     }
 }

@@ -7,8 +7,8 @@ use airwatt_base::{Instant, Seq, Span};
 use serde::Serialize;
 
 use crate::file::Capture;
-use crate::packet::{Ip, Packet, TcpFields, Transport};
-use crate::stations::{Direction, Station};
+use crate::packet::{CapturedPacket, Ip, TcpFields, TransportHeader};
+use crate::stations::{PacketDirection, Station};
 
 /// A time without packets of the station that ends a burst: two beacon intervals, after which power save of any kind has
 /// put the radio to sleep.
@@ -39,14 +39,13 @@ impl ByteClasses {
     }
 
     fn count(&mut self, ip: &Ip) {
-        let class =
-            match ip.transport {
-                Transport::Tcp(_) => &mut self.tcp,
-                Transport::Udp { source_port, destination_port } => {
-                    if is_quic(source_port, destination_port) { &mut self.quic } else { &mut self.udp }
-                }
-                Transport::Other(_) => &mut self.other,
-            };
+        let class = match ip.transport {
+            TransportHeader::Tcp(_) => &mut self.tcp,
+            TransportHeader::Udp { source_port, destination_port } => {
+                if is_quic(source_port, destination_port) { &mut self.quic } else { &mut self.udp }
+            }
+            TransportHeader::Other(_) => &mut self.other,
+        };
         *class += u64::from(ip.bytes);
     }
 }
@@ -57,14 +56,14 @@ const fn is_quic(source_port: u16, destination_port: u16) -> bool {
 
 /// An endpoint of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Endpoint {
+pub struct FlowEndpoint {
     /// Address: of a host that the capture does not show, its MAC address.
     pub address: Station,
     /// Port; zero for protocols without ports.
     pub port: u16,
 }
 
-impl std::fmt::Display for Endpoint {
+impl std::fmt::Display for FlowEndpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (self.address, self.port) {
             (Station::Ip(ip), port) if port > 0 => std::net::SocketAddr::new(ip, port).fmt(f),
@@ -89,11 +88,11 @@ pub struct DirectionCounts {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Flow {
     /// The endpoint that sent the first packet.
-    pub first: Endpoint,
+    pub first: FlowEndpoint,
     /// The other endpoint.
-    pub second: Endpoint,
+    pub second: FlowEndpoint,
     /// The endpoint that is not the station's; `None` without a station.
-    pub peer: Option<Endpoint>,
+    pub peer: Option<FlowEndpoint>,
     /// IP protocol number; `None` for frames whose packets cannot be read.
     pub protocol: Option<u8>,
     /// Time of the first packet.
@@ -153,7 +152,7 @@ impl Flow {
         let direction = if forward { &mut self.forward } else { &mut self.reverse };
         direction.packets += 1;
         direction.bytes += u64::from(ends.bytes);
-        if let Some(Ip { transport: Transport::Tcp(tcp), .. }) = ip {
+        if let Some(Ip { transport: TransportHeader::Tcp(tcp), .. }) = ip {
             direction.add_segment(tcp);
             self.follow_handshake(at, forward, tcp);
         }
@@ -226,8 +225,8 @@ pub fn flows(capture: &Capture, station: Option<&Station>) -> (Vec<Flow>, ByteCl
                 first: source,
                 second: destination,
                 peer: direction.flatten().map(|direction| match direction {
-                    Direction::Up => destination,
-                    Direction::Down => source,
+                    PacketDirection::Up => destination,
+                    PacketDirection::Down => source,
                 }),
                 protocol: ends.protocol,
                 from: packet.at,
@@ -253,21 +252,21 @@ pub(crate) fn by_bytes(capture: &Capture, station: Option<&Station>) -> (Vec<Flo
 }
 
 /// What the packets of a flow have in common: the protocol, and the endpoints in order.
-pub(crate) type FlowKey = (Option<u8>, Endpoint, Endpoint);
+pub(crate) type FlowKey = (Option<u8>, FlowEndpoint, FlowEndpoint);
 
 /// The ends of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ends {
     protocol: Option<u8>,
-    source: Endpoint,
-    destination: Endpoint,
+    source: FlowEndpoint,
+    destination: FlowEndpoint,
     /// Bytes of the IP packet, also of one that cannot be read.
     pub(crate) bytes: u32,
 }
 
 impl Ends {
     /// `None` of a packet that carries nothing for a host, or whose ends are unknown.
-    pub(crate) fn of(capture: &Capture, packet: &Packet) -> Option<Self> {
+    pub(crate) fn of(capture: &Capture, packet: &CapturedPacket) -> Option<Self> {
         let ends = match &packet.ip {
             Some(ip) => {
                 let (protocol, source, destination) = endpoints(ip);
@@ -276,7 +275,7 @@ impl Ends {
             None => {
                 let (source, destination) = packet.macs?;
                 let [source, destination] =
-                    [source, destination].map(|mac| Endpoint { address: Station::Mac(mac), port: 0 });
+                    [source, destination].map(|mac| FlowEndpoint { address: Station::Mac(mac), port: 0 });
                 Self { protocol: None, source, destination, bytes: capture.frame(packet)?.msdu_bytes }
             }
         };
@@ -290,14 +289,14 @@ impl Ends {
 }
 
 /// Protocol number, source and destination.
-pub(crate) fn endpoints(ip: &Ip) -> (u8, Endpoint, Endpoint) {
+pub(crate) fn endpoints(ip: &Ip) -> (u8, FlowEndpoint, FlowEndpoint) {
     let (source, destination) = ip.transport.ports().unwrap_or_default();
     let protocol = match ip.transport {
-        Transport::Tcp(_) => 6,
-        Transport::Udp { .. } => 17,
-        Transport::Other(number) => number,
+        TransportHeader::Tcp(_) => 6,
+        TransportHeader::Udp { .. } => 17,
+        TransportHeader::Other(number) => number,
     };
-    let end = |ip, port| Endpoint { address: Station::Ip(ip), port };
+    let end = |ip, port| FlowEndpoint { address: Station::Ip(ip), port };
     (protocol, end(ip.source, source), end(ip.destination, destination))
 }
 
@@ -328,7 +327,7 @@ impl LoneExchanges {
 }
 
 struct Burst {
-    peer: Option<Endpoint>,
+    peer: Option<FlowEndpoint>,
     same_peer: bool,
     bytes: u64,
     from: Instant,
@@ -338,7 +337,7 @@ struct Burst {
 
 /// The station's lone small exchanges by peer, the most frequent first, and the number of all bursts of the station.
 pub fn lone_exchanges(capture: &Capture, station: &Station) -> (Vec<LoneExchanges>, u64) {
-    let mut found: BTreeMap<Endpoint, LoneExchanges> = BTreeMap::new();
+    let mut found: BTreeMap<FlowEndpoint, LoneExchanges> = BTreeMap::new();
     let mut bursts = 0;
     let mut close = |burst: Burst| {
         bursts += 1;
@@ -365,7 +364,7 @@ pub fn lone_exchanges(capture: &Capture, station: &Station) -> (Vec<LoneExchange
         let Some(direction) = station.direction(capture, packet) else { continue };
         let peer = packet.ip.as_ref().map(|ip| {
             let (_, source, destination) = endpoints(ip);
-            if direction == Direction::Up { destination } else { source }
+            if direction == PacketDirection::Up { destination } else { source }
         });
         let bytes = packet.ip.as_ref().map_or(0, |ip| u64::from(ip.bytes));
         match &mut current {

@@ -17,10 +17,10 @@ use serde::Serialize;
 
 use crate::clock;
 use crate::file::Capture;
-use crate::packet::Packet;
+use crate::packet::CapturedPacket;
 use crate::phy::is_dsss;
 use crate::power_save::{ModeSpan, Observations};
-use crate::stations::{Direction, Station};
+use crate::stations::{PacketDirection, Station};
 
 /// The protocol of a group-addressed packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -174,7 +174,7 @@ pub(crate) fn report(
         Station::Ip(_) => None,
     };
     let groups = CellGroups::of(own_address(capture, station), seen);
-    let asleep = |packet: &Packet| spans.is_none_or(|spans| is_asleep(spans, packet));
+    let asleep = |packet: &CapturedPacket| spans.is_none_or(|spans| is_asleep(spans, packet));
     let mut by_protocol: BTreeMap<GroupProtocol, (u64, u64, Span)> = BTreeMap::new();
     let mut stated = false;
     for packet in capture.packets.iter().filter(|packet| !packet.repeated) {
@@ -226,7 +226,7 @@ pub(crate) fn report(
 }
 
 /// Whether the station was in power save at the time of a packet.
-fn is_asleep(spans: &[ModeSpan], packet: &Packet) -> bool {
+fn is_asleep(spans: &[ModeSpan], packet: &CapturedPacket) -> bool {
     let after = spans.partition_point(|span| span.from <= packet.at);
     let span = after.checked_sub(1).and_then(|at| spans.get(at));
     span.is_some_and(|span| span.in_power_save && packet.at <= span.until)
@@ -247,7 +247,7 @@ impl CellGroups {
     }
 
     /// The protocol of a packet that the access point sends to all stations; `None` of any other packet.
-    pub(crate) fn protocol(&self, capture: &Capture, packet: &Packet) -> Option<GroupProtocol> {
+    pub(crate) fn protocol(&self, capture: &Capture, packet: &CapturedPacket) -> Option<GroupProtocol> {
         let is_of_other_cell =
             capture.frame(packet).is_some_and(|frame| self.bssid.is_some() && frame.bssid != self.bssid);
         packet.group.filter(|_| !is_of_other_cell)
@@ -255,7 +255,7 @@ impl CellGroups {
 }
 
 /// The bytes of a packet above LLC.
-pub(crate) fn msdu_bytes(capture: &Capture, packet: &Packet) -> u32 {
+pub(crate) fn msdu_bytes(capture: &Capture, packet: &CapturedPacket) -> u32 {
     let frame = capture.frame(packet).map(|frame| frame.msdu_bytes);
     frame.unwrap_or_else(|| packet.wire_bytes.saturating_sub(ETHERNET_BYTES))
 }
@@ -278,7 +278,7 @@ pub(crate) fn own_address(capture: &Capture, station: &Station) -> Option<MacAdd
     }
     let mut counts = BTreeMap::new();
     for packet in &capture.packets {
-        if station.direction(capture, packet) == Some(Direction::Up)
+        if station.direction(capture, packet) == Some(PacketDirection::Up)
             && let Some((source, _)) = packet.macs
         {
             *counts.entry(source).or_insert(0u64) += 1;

@@ -1,6 +1,6 @@
 //! Real captures: what a station's radio did or would have had to do.
 //!
-//! [`Capture::open`] reads a file into small records ([`Packet`], and [`AirFrame`] for 802.11) and divides it where its
+//! [`Capture::open`] reads a file into small records ([`CapturedPacket`], and [`AirFrame`] for 802.11) and divides it where its
 //! clock jumps ([`clock`]); [`stations`] finds the station in question; [`flows`] sums up connections and finds the
 //! exchanges that woke the radio alone; [`power_save`] follows the power save of 802.11 stations and access points;
 //! [`replay`] lists the arrivals that the simulator replays through its own access point; [`timeline`] is who slept when; [`group`] prices
@@ -35,14 +35,14 @@ pub mod timeline;
 mod what_if;
 
 pub use analyze::{
-    AnalyzeError, Current, DEFAULT_RADIO, Progress, Question, TAIL, Watch, analyze, analyze_capture,
+    AnalysisProgress, AnalyzeError, Current, DEFAULT_RADIO, Question, TAIL, Watch, analyze, analyze_capture,
     analyze_stations, analyze_then,
 };
 pub use annotate::{Remark, annotate};
 pub use error::CaptureError;
-pub use file::{Capture, CaptureFile, Format, LinkType, Notes, OnReading, Oversized, Reading};
+pub use file::{Capture, CaptureFile, FileFormat, LinkType, Notes, OnReading, Oversized, Reading};
 pub use limits::Limits;
-pub use packet::{AirFrame, Beacon, Ip, Network, Packet, TcpFields, Transport};
+pub use packet::{AirFrame, Beacon, CapturedPacket, Ip, ObservedCell, TcpFields, TransportHeader};
 pub use phy::{ASSUMED, ASSUMED_FAST, ASSUMED_SLOW};
 
 #[cfg(test)]

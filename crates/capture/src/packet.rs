@@ -9,7 +9,7 @@ use crate::group::GroupProtocol;
 
 /// One packet. An A-MSDU becomes one of these for each MSDU, of which the first has the frame.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Packet {
+pub struct CapturedPacket {
     /// Its number in the file, from 1, as Wireshark counts.
     pub number: u32,
     /// Time since the earliest packet of the capture.
@@ -38,12 +38,12 @@ pub struct Ip {
     /// Bytes from the IP header on, as the header states them.
     pub bytes: u32,
     /// Its transport header.
-    pub transport: Transport,
+    pub transport: TransportHeader,
 }
 
 /// The transport protocol of an IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transport {
+pub enum TransportHeader {
     /// A TCP segment.
     Tcp(TcpFields),
     /// A UDP datagram. Encrypted QUIC cannot be recognized, so port 443 stands for it (RFC 9000 leaves the port open,
@@ -98,7 +98,7 @@ impl TcpFields {
     }
 }
 
-impl Transport {
+impl TransportHeader {
     /// The ports, source first.
     pub const fn ports(&self) -> Option<(u16, u16)> {
         match self {
@@ -171,7 +171,7 @@ pub struct Beacon {
 
 /// A cell, from its beacons and probe responses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Network {
+pub struct ObservedCell {
     /// Its SSID; bytes that are not UTF-8 are replaced.
     pub ssid: String,
     /// Whether it announces U-APSD; `None` if it has no WMM element.

@@ -14,7 +14,7 @@ use airwatt_dot11::phy::Standard;
 
 use crate::file::Capture;
 use crate::group;
-use crate::packet::Network;
+use crate::packet::ObservedCell;
 use crate::power_save;
 use crate::report::Basis;
 use crate::stations::Station;
@@ -201,7 +201,7 @@ impl fmt::Display for Phy {
 }
 
 /// The cell of the station, or the only one.
-fn network<'a>(capture: &'a Capture, station: &Station) -> Option<&'a Network> {
+fn network<'a>(capture: &'a Capture, station: &Station) -> Option<&'a ObservedCell> {
     let of_station = || {
         let Station::Mac(mac) = station else { return None };
         let record = power_save::observe(capture).stations.into_iter().find(|record| record.mac == *mac)?;
@@ -211,7 +211,7 @@ fn network<'a>(capture: &'a Capture, station: &Station) -> Option<&'a Network> {
 }
 
 /// The cell's beacon interval if beacons were captured, otherwise the usual hundred time units.
-fn beacon_interval(network: Option<&Network>) -> Span {
+fn beacon_interval(network: Option<&ObservedCell>) -> Span {
     let units = network.map(|network| network.interval_tu);
     let units = units.filter(|units| BEACON_INTERVALS_TU.contains(units)).unwrap_or(100);
     Span::from_micros(1_024) * u64::from(units)

@@ -16,14 +16,14 @@ use airwatt_base::{Instant, Seq, Span};
 use airwatt_dot11::MacAddress;
 use airwatt_sim::replay::{Arrival, Destination};
 
-use crate::clock::Segment;
+use crate::clock::SteadyPart;
 use crate::file::Capture;
-use crate::flows::{self, Endpoint, Ends, Flow, FlowKey, endpoints};
+use crate::flows::{self, Ends, Flow, FlowEndpoint, FlowKey, endpoints};
 use crate::group::{self, CellGroups};
-use crate::packet::{Ip, Packet, TcpFields, Transport};
+use crate::packet::{CapturedPacket, Ip, TcpFields, TransportHeader};
 use crate::power_save;
 use crate::report::LIST_LIMIT;
-use crate::stations::{Direction, Station};
+use crate::stations::{PacketDirection, Station};
 
 /// The largest IP packet of a replay in bytes: that of Ethernet.
 pub const MTU: u32 = 1_500;
@@ -60,7 +60,7 @@ pub(crate) struct Traffic<'a> {
 
 /// A packet of the station.
 struct OwnPacket {
-    direction: Direction,
+    direction: PacketDirection,
     /// Length of the IP packet, or of the body of a frame without one.
     bytes: u32,
     /// The place of its flow; of a packet without a flow the number of flows.
@@ -99,7 +99,7 @@ impl<'a> Traffic<'a> {
     /// The number of arrivals, without building them.
     pub(crate) fn count(&self) -> u64 {
         let packets = self.capture.packets.iter().filter(|packet| !packet.repeated);
-        let count = |packet: &Packet| {
+        let count = |packet: &CapturedPacket| {
             let own = self.own_packet(packet).map_or(0, |own| segments(own.bytes).count() as u64);
             own + u64::from(self.groups.protocol(self.capture, packet).is_some())
         };
@@ -107,7 +107,7 @@ impl<'a> Traffic<'a> {
     }
 
     /// What a packet is to the station; `None` if it is not the station's or carries nothing.
-    fn own_packet(&self, packet: &Packet) -> Option<OwnPacket> {
+    fn own_packet(&self, packet: &CapturedPacket) -> Option<OwnPacket> {
         let direction =
             self.station.direction(self.capture, packet).or_else(|| self.direction_by_mac(packet))?;
         let (bytes, flow) = match Ends::of(self.capture, packet) {
@@ -120,19 +120,19 @@ impl<'a> Traffic<'a> {
 
     /// The direction of a packet that only its MAC addresses show to be the station's: one without IP, as those of ARP, or one to
     /// a group from another of its IP addresses, as before DHCP. In 802.11 captures the station's own frames are known.
-    fn direction_by_mac(&self, packet: &Packet) -> Option<Direction> {
+    fn direction_by_mac(&self, packet: &CapturedPacket) -> Option<PacketDirection> {
         let is_unknown = packet.ip.is_none() || packet.group.is_some();
         let (source, destination) = packet.macs.filter(|_| is_unknown && !self.capture.is_air())?;
         match self.own? {
-            own if own == source => Some(Direction::Up),
-            own if own == destination => Some(Direction::Down),
+            own if own == source => Some(PacketDirection::Up),
+            own if own == destination => Some(PacketDirection::Down),
             _ => None,
         }
     }
 
-    fn segment_arrivals(&self, segment: &Segment, left_out: &BTreeSet<u32>) -> SegmentArrivals {
+    fn segment_arrivals(&self, segment: &SteadyPart, left_out: &BTreeSet<u32>) -> SegmentArrivals {
         let mut arrivals: Vec<Arrival> = Vec::new();
-        let mut received: BTreeMap<(Endpoint, Endpoint), Unacknowledged> = BTreeMap::new();
+        let mut received: BTreeMap<(FlowEndpoint, FlowEndpoint), Unacknowledged> = BTreeMap::new();
         let packets = &self.capture.packets[segment.first..segment.end];
         for packet in packets.iter().filter(|packet| !packet.repeated) {
             if left_out.contains(&packet.number) {
@@ -162,23 +162,23 @@ impl<'a> Traffic<'a> {
     fn add_own(
         &self,
         own: &OwnPacket,
-        packet: &Packet,
+        packet: &CapturedPacket,
         at: Instant,
         arrivals: &mut Vec<Arrival>,
-        received: &mut BTreeMap<(Endpoint, Endpoint), Unacknowledged>,
+        received: &mut BTreeMap<(FlowEndpoint, FlowEndpoint), Unacknowledged>,
     ) {
         let &OwnPacket { direction, bytes, flow } = own;
         let to = match direction {
-            Direction::Down => Destination::Station,
-            Direction::Up => Destination::AccessPoint,
+            PacketDirection::Down => Destination::Station,
+            PacketDirection::Up => Destination::AccessPoint,
         };
         let tcp = packet.ip.as_ref().and_then(|ip| Some((ip, tcp(ip)?)));
-        let after = tcp.filter(|_| direction == Direction::Up).and_then(|(ip, tcp)| {
+        let after = tcp.filter(|_| direction == PacketDirection::Up).and_then(|(ip, tcp)| {
             let (_, source, destination) = endpoints(ip);
             received.get_mut(&(destination, source))?.acknowledge(&tcp)
         });
         arrivals.extend(segments(bytes).map(|bytes| Arrival { at, to, bytes, after, flow }));
-        if let Some((ip, tcp)) = tcp.filter(|_| direction == Direction::Down) {
+        if let Some((ip, tcp)) = tcp.filter(|_| direction == PacketDirection::Down) {
             let (_, source, destination) = endpoints(ip);
             let place = arrivals.len() as u64 - 1;
             received.entry((source, destination)).or_default().segment(&tcp, place);
@@ -209,7 +209,7 @@ fn segments(bytes: u32) -> impl Iterator<Item = u32> {
 
 fn tcp(ip: &Ip) -> Option<TcpFields> {
     match ip.transport {
-        Transport::Tcp(tcp) => Some(tcp),
+        TransportHeader::Tcp(tcp) => Some(tcp),
         _ => None,
     }
 }

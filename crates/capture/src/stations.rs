@@ -12,7 +12,7 @@ use airwatt_dot11::MacAddress;
 
 use crate::error::CaptureError;
 use crate::file::Capture;
-use crate::packet::{AirFrame, Packet};
+use crate::packet::{AirFrame, CapturedPacket};
 
 /// The share of the bytes in percent that an address must take part in to be the station without doubt. The rest is room for
 /// background traffic: name lookups of neighbours, discovery.
@@ -38,7 +38,7 @@ impl fmt::Display for Station {
 
 /// The direction of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Direction {
+pub enum PacketDirection {
     /// To the station.
     Down,
     /// From the station.
@@ -47,7 +47,7 @@ pub enum Direction {
 
 /// An address that may be the station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Candidate {
+pub struct StationCandidate {
     /// Its address.
     pub station: Station,
     /// Packets to and from it.
@@ -58,7 +58,7 @@ pub struct Candidate {
     pub bytes_received: u64,
 }
 
-impl Candidate {
+impl StationCandidate {
     /// Bytes in both directions.
     pub const fn bytes(&self) -> u64 {
         self.bytes_sent + self.bytes_received
@@ -74,7 +74,7 @@ impl Station {
 
     /// The direction of `packet` for this station; `None` if it is not the station's, or is an 802.11 frame without a body or
     /// not on the hop between station and access point. A group-addressed packet is the station's if the station sent it.
-    pub fn direction(&self, capture: &Capture, packet: &Packet) -> Option<Direction> {
+    pub fn direction(&self, capture: &Capture, packet: &CapturedPacket) -> Option<PacketDirection> {
         let hop = match packet.frame {
             Some(_) => Some(capture.frame(packet)?),
             None => None,
@@ -95,8 +95,8 @@ impl Station {
                 let direction = pick(found.source == *ip, found.destination == *ip)?;
                 // Packets between two stations of one cell pass the access point: each is on the air twice.
                 let right_hop = hop.is_none_or(|frame| match direction {
-                    Direction::Up => !frame.control.from_ds,
-                    Direction::Down => !frame.control.to_ds,
+                    PacketDirection::Up => !frame.control.from_ds,
+                    PacketDirection::Down => !frame.control.to_ds,
                 });
                 right_hop.then_some(direction)
             }
@@ -104,15 +104,15 @@ impl Station {
     }
 }
 
-fn pick(up: bool, down: bool) -> Option<Direction> {
+fn pick(up: bool, down: bool) -> Option<PacketDirection> {
     match (up, down) {
-        (true, false) => Some(Direction::Up),
-        (false, true) => Some(Direction::Down),
+        (true, false) => Some(PacketDirection::Up),
+        (false, true) => Some(PacketDirection::Down),
         _ => None,
     }
 }
 
-fn air_direction(mac: MacAddress, frame: &AirFrame) -> Option<Direction> {
+fn air_direction(mac: MacAddress, frame: &AirFrame) -> Option<PacketDirection> {
     let up = frame.transmitter == Some(mac) && !frame.control.from_ds;
     let down = frame.receiver == mac && !frame.control.to_ds;
     pick(up, down)
@@ -136,10 +136,10 @@ fn is_one_host(ip: IpAddr) -> bool {
 }
 
 /// All candidates, those with most bytes first; equal ones in order of address.
-pub fn candidates(capture: &Capture) -> Vec<Candidate> {
+pub fn candidates(capture: &Capture) -> Vec<StationCandidate> {
     let mut ends = BTreeMap::new();
     let mut count = |station, bytes: u32, sent: bool| {
-        let entry = ends.entry(station).or_insert(Candidate {
+        let entry = ends.entry(station).or_insert(StationCandidate {
             station,
             packets: 0,
             bytes_sent: 0,
@@ -174,13 +174,13 @@ pub fn candidates(capture: &Capture) -> Vec<Candidate> {
             count(Station::Ip(ip.destination), ip.bytes, false);
         }
     }
-    let mut list: Vec<Candidate> = ends.into_values().collect();
+    let mut list: Vec<StationCandidate> = ends.into_values().collect();
     list.sort_by_key(|end| std::cmp::Reverse(end.bytes()));
     list
 }
 
 /// The packet's IP header, if it goes from one host to one host.
-fn one_to_one(packet: &Packet) -> Option<&crate::packet::Ip> {
+fn one_to_one(packet: &CapturedPacket) -> Option<&crate::packet::Ip> {
     let group = packet.macs.is_some_and(|(_, destination)| destination.is_group());
     packet.ip.as_ref().filter(|ip| !group && is_one_host(ip.source) && is_one_host(ip.destination))
 }
@@ -202,7 +202,7 @@ pub(crate) fn station_of(frame: &AirFrame) -> Option<(MacAddress, bool)> {
 /// Every station of the capture, those with most bytes first: by MAC address in an 802.11 capture, otherwise the private IP
 /// addresses, or all if there are none.
 pub fn all(capture: &Capture) -> Vec<Station> {
-    let of_kind = |end: &Candidate| matches!(end.station, Station::Mac(_)) == capture.is_air();
+    let of_kind = |end: &StationCandidate| matches!(end.station, Station::Mac(_)) == capture.is_air();
     let ends: Vec<Station> =
         candidates(capture).iter().filter(|end| of_kind(end)).map(|end| end.station).collect();
     let is_private = |station: &Station| matches!(station, Station::Ip(ip) if is_private(*ip));
@@ -234,7 +234,7 @@ pub fn clear(capture: &Capture) -> Option<Station> {
 fn clear_on_air(capture: &Capture) -> Option<Station> {
     let ends = candidates(capture);
     let stations = || ends.iter().filter(|end| matches!(end.station, Station::Mac(_)));
-    let total: u64 = stations().map(Candidate::bytes).sum();
+    let total: u64 = stations().map(StationCandidate::bytes).sum();
     let busiest = stations().next()?;
     (total > 0 && busiest.bytes() * 100 >= total * CLEAR_PERCENT).then_some(busiest.station)
 }

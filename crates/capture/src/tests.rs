@@ -4,13 +4,13 @@ use std::ops::ControlFlow;
 
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::{
-    BeaconFields, Capability, FrameControl, FrameKind, Header, MacAddress, QosControl, Radiotap, TimFields,
+    BeaconFields, Capability, FrameControl, FrameKind, MacAddress, MacHeader, QosControl, Radiotap, TimFields,
 };
 use proptest::prelude::*;
 
 use crate::power_save::{Certainty, FindingKind};
 use crate::report::DelayReport;
-use crate::stations::{Direction, Station};
+use crate::stations::{PacketDirection, Station};
 use crate::*;
 
 mod findings;
@@ -114,7 +114,7 @@ fn every_link_type_finds_the_ip_packet() {
         let capture = File::new(link).packet(1, &bytes).read();
         let found = capture.packets[0].ip.expect("an IP packet");
         assert_eq!(found.bytes, 48, "link type {link}");
-        assert_eq!(found.transport, Transport::Udp { source_port: 5000, destination_port: 53 });
+        assert_eq!(found.transport, TransportHeader::Udp { source_port: 5000, destination_port: 53 });
     }
 }
 
@@ -221,7 +221,7 @@ fn jumps_of_the_clock_cut_the_capture() {
         .packet(4_000_001_000_000, &packet)
         .packet(1_000_000, &packet) // set back
         .read();
-    let spans: Vec<Span> = capture.segments.iter().map(clock::Segment::duration).collect();
+    let spans: Vec<Span> = capture.segments.iter().map(clock::SteadyPart::duration).collect();
     assert_eq!(spans, [Span::from_millis(400), Span::from_secs(1), Span::ZERO]);
     assert_eq!(clock::covered(&capture), Span::from_millis(1_400));
     assert_eq!(capture.notes.out_of_order, 1);
@@ -235,7 +235,7 @@ fn the_private_end_is_meant_and_others_are_asked_for() {
     let station = stations::clear(&capture).unwrap();
     assert_eq!(station.to_string(), "192.168.1.2");
     let ways: Vec<_> = capture.packets.iter().map(|packet| station.direction(&capture, packet)).collect();
-    assert_eq!(ways, [Some(Direction::Up), Some(Direction::Down)]);
+    assert_eq!(ways, [Some(PacketDirection::Up), Some(PacketDirection::Down)]);
     let doubtful = File::new(101).packet(1, &udp(A, [192, 168, 1, 3], (1, 2), 0)).read();
     assert_eq!(stations::clear(&doubtful), None);
     let missing = stations::named(&capture, "10.1.1.1").unwrap_err().to_string();
@@ -266,17 +266,17 @@ fn quantiles_are_samples() {
 
 // --- 802.11 ---
 
-fn frame(kind: FrameKind, up: bool, set: impl Fn(&mut Header)) -> Vec<u8> {
+fn frame(kind: FrameKind, up: bool, set: impl Fn(&mut MacHeader)) -> Vec<u8> {
     frame_with(&Radiotap { rate_500kbps: Some(48), ..Radiotap::default() }, kind, up, set)
 }
 
-fn frame_with(radiotap: &Radiotap, kind: FrameKind, up: bool, set: impl Fn(&mut Header)) -> Vec<u8> {
+fn frame_with(radiotap: &Radiotap, kind: FrameKind, up: bool, set: impl Fn(&mut MacHeader)) -> Vec<u8> {
     let mut control = FrameControl::new(kind);
     if kind.is_data() {
         (control.to_ds, control.from_ds) = (up, !up);
     }
     let (receiver, transmitter) = if up { (AP, STATION) } else { (STATION, AP) };
-    let mut header = Header::new(control, receiver);
+    let mut header = MacHeader::new(control, receiver);
     header.address2 = Some(transmitter);
     header.address3 = Some(AP);
     set(&mut header);

@@ -8,14 +8,14 @@
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::airtime::frame_time;
 use airwatt_dot11::{FrameKind, MacAddress};
-use airwatt_energy::{Radio, State};
+use airwatt_energy::{Radio, RadioState};
 use airwatt_sim::perfetto::Writer;
 use airwatt_sim::replay::RadioPeriod;
 use serde::{Deserialize, Serialize};
 
 use crate::file::Capture;
 use crate::power_save::Observations;
-use crate::stations::{Direction, Station, station_of};
+use crate::stations::{PacketDirection, Station, station_of};
 
 /// The tables of a time line.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -33,11 +33,11 @@ pub struct Timeline {
     /// Power-management modes that stations announced.
     pub modes: Modes,
     /// Frames to and from stations.
-    pub frames: Frames,
+    pub frames: FrameCounts,
     /// Beacons.
     pub beacons: Beacons,
     /// Packets of the station in question.
-    pub packets: Packets,
+    pub packets: PacketCounts,
     /// States of its radio under each policy.
     pub radio_states: RadioStates,
 }
@@ -57,7 +57,7 @@ pub struct Modes {
 
 /// Frames to and from stations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Frames {
+pub struct FrameCounts {
     /// Index of the station.
     pub station: Vec<u32>,
     /// Time.
@@ -101,7 +101,7 @@ pub struct Beacons {
 
 /// Packets of the station in question, of any link type, without 802.11 retransmissions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Packets {
+pub struct PacketCounts {
     /// Time.
     pub time_ns: Vec<u64>,
     /// Number of the packet.
@@ -142,8 +142,8 @@ impl Timeline {
         let mut line = Self {
             stations: seen.modes.keys().map(MacAddress::to_string).collect(),
             cells: capture.networks.keys().map(MacAddress::to_string).collect(),
-            states: State::ALL.iter().map(|state| state.name().to_owned()).collect(),
-            powers_w: State::ALL.iter().map(|state| radio.power(*state).as_watts()).collect(),
+            states: RadioState::ALL.iter().map(|state| state.name().to_owned()).collect(),
+            powers_w: RadioState::ALL.iter().map(|state| radio.power(*state).as_watts()).collect(),
             ..Self::default()
         };
         for (index, spans) in (0..).zip(seen.modes.values()) {
@@ -162,7 +162,7 @@ impl Timeline {
             {
                 line.packets.time_ns.push(nanos(packet.at));
                 line.packets.packet.push(packet.number);
-                line.packets.down.push(direction == Direction::Down);
+                line.packets.down.push(direction == PacketDirection::Down);
                 line.packets.bytes.push(packet.wire_bytes);
             }
             let Some(frame) = capture.frame(packet) else { continue };
@@ -317,9 +317,9 @@ pub(crate) fn as_captured(
         let polled = frame.control.kind == FrameKind::PsPoll && frame.transmitter == Some(*mac);
         let own = if polled { Some((*mac, true)) } else { station_of(frame) };
         let state = match own.filter(|(of, _)| of == mac) {
-            Some((_, true)) => State::Transmit,
-            Some((_, false)) => State::Receive,
-            None if is_heard => State::Receive,
+            Some((_, true)) => RadioState::Transmit,
+            Some((_, false)) => RadioState::Receive,
+            None if is_heard => RadioState::Receive,
             None => continue,
         };
         let on_air = frame.rate.zip(frame.preamble);
@@ -341,7 +341,7 @@ struct ObservedLine {
 }
 
 impl ObservedLine {
-    fn push(&mut self, start: Instant, end: Instant, state: State) {
+    fn push(&mut self, start: Instant, end: Instant, state: RadioState) {
         let start = start.max(self.until);
         let duration = end.saturating_since(start);
         if duration.is_zero() {
@@ -357,22 +357,22 @@ impl ObservedLine {
     /// The time up to the next frame: asleep in power save, with a wake-up at its end, otherwise listening.
     fn fill(&mut self, at: Instant, spans: &[crate::power_save::ModeSpan], is_own: bool) {
         if is_own && at.saturating_since(self.until) <= NAP && !self.periods.is_empty() {
-            self.push(self.until, at, State::Listen);
+            self.push(self.until, at, RadioState::Listen);
             return;
         }
         let first = spans.partition_point(|span| span.until <= self.until);
         for span in spans[first..].iter().take_while(|span| span.from < at) {
-            self.push(self.until, span.from, State::Listen);
+            self.push(self.until, span.from, RadioState::Listen);
             let end = span.until.min(at);
             if !span.in_power_save {
-                self.push(self.until, end, State::Listen);
+                self.push(self.until, end, RadioState::Listen);
                 continue;
             }
             let awake = Instant::ZERO + (end - Instant::ZERO).saturating_sub(self.wake_up);
-            self.push(self.until, awake.max(self.until), State::Sleep);
-            self.push(self.until, end, State::WakeUp);
+            self.push(self.until, awake.max(self.until), RadioState::Sleep);
+            self.push(self.until, end, RadioState::WakeUp);
         }
-        self.push(self.until, at, State::Listen);
+        self.push(self.until, at, RadioState::Listen);
     }
 }
 

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use airwatt_base::settings::{NoSettings, SettingError};
 use airwatt_base::{Energy, Instant, Rate, Span};
 use airwatt_dot11::phy::Standard;
-use airwatt_energy::{Cause, Radio, State, StateSeconds};
+use airwatt_energy::{Cause, Radio, RadioState, StateSeconds};
 use airwatt_proto::powersave::PowerSaveConfig;
 use airwatt_sim::RunError;
 use airwatt_sim::net::RunProgress;
@@ -615,7 +615,7 @@ impl Total {
         }
         self.idealized += ledger.idealized_energy(radio);
         self.elapsed = self.elapsed.saturating_add(ledger.elapsed());
-        self.asleep = self.asleep.saturating_add(ledger.duration(State::Sleep));
+        self.asleep = self.asleep.saturating_add(ledger.duration(RadioState::Sleep));
         self.states += StateSeconds::of(ledger);
         for (reason, count) in &replayed.wakeups {
             *self.wakeups.entry((*reason).to_owned()).or_default() += count;

@@ -10,8 +10,8 @@ use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard};
 
 use airwatt_capture::{
-    AnalyzeError, Capture, CaptureError, Limits, Progress, Question, analyze, analyze_capture, power_save,
-    report,
+    AnalysisProgress, AnalyzeError, Capture, CaptureError, Limits, Question, analyze, analyze_capture,
+    power_save, report,
 };
 use peak_alloc::PeakAlloc;
 
@@ -50,7 +50,7 @@ fn bounded<T>(what: &str, seconds: f64, work: impl FnOnce() -> T) -> T {
 /// Reads and analyses a capture under all policies, with the default limits.
 fn analyze_all(what: &str, bytes: &[u8]) -> Result<report::Analysis, AnalyzeError> {
     assert!(bytes.len() < 1_000_000, "{what}: a small capture");
-    let mut watch = |_: Progress| ControlFlow::Continue(());
+    let mut watch = |_: AnalysisProgress| ControlFlow::Continue(());
     bounded(what, SECONDS, || {
         let capture = Capture::read(what, bytes).map_err(AnalyzeError::from)?;
         analyze_capture(&capture, &Question { seed: 1, ..Question::default() }, &mut watch)
@@ -153,7 +153,7 @@ fn a_limit_that_the_user_sets_holds() {
         packet(&mut file, step * 10_000, 1_500, &tcp(step % 2 == 0, 1_500, step as u32 * 1_460));
     }
     let capture = Capture::read("x.pcap", &file[..]).unwrap();
-    let mut watch = |_: Progress| ControlFlow::Continue(());
+    let mut watch = |_: AnalysisProgress| ControlFlow::Continue(());
     let mut ask = |limits: &str| {
         let limits = limits.parse::<Limits>().unwrap();
         analyze_capture(&capture, &Question { limits, ..Question::default() }, &mut watch).map(|_| ())
@@ -327,7 +327,7 @@ fn what_expands_beyond_measure_is_refused() {
     for (name, compressed) in [("gzip", gzip(&file)), ("zstd", zstd(&file))] {
         let path = std::env::temp_dir().join(format!("airwatt-bomb-{}-{name}", std::process::id()));
         std::fs::write(&path, &compressed).unwrap();
-        let mut watch = |_: Progress| ControlFlow::Continue(());
+        let mut watch = |_: AnalysisProgress| ControlFlow::Continue(());
         let error = bounded(name, 10.0, || analyze(&path, &Question::default(), &mut watch)).unwrap_err();
         std::fs::remove_file(&path).unwrap();
         assert!(!error.is_wrong_input() && error.to_string().contains("200 times"), "{error}");

@@ -7,7 +7,8 @@ use std::process::Command;
 
 use airwatt_capture::report::{Analysis, Basis};
 use airwatt_capture::{
-    AirFrame, AnalyzeError, Capture, Limits, LinkType, Progress, Question, analyze, clock, flows, stations,
+    AirFrame, AnalysisProgress, AnalyzeError, Capture, Limits, LinkType, Question, analyze, clock, flows,
+    stations,
 };
 
 /// What a capture holds: name, packets, link type, seconds covered, the clear station.
@@ -51,7 +52,7 @@ fn open(path: &Path) -> Capture {
 }
 
 fn ask(path: &Path, question: &Question<'_>) -> Analysis {
-    let mut watch = |_: Progress| ControlFlow::Continue(());
+    let mut watch = |_: AnalysisProgress| ControlFlow::Continue(());
     analyze(path, question, &mut watch).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -267,7 +268,7 @@ fn idle_power_is_not_integrated_over_a_jump_of_years() {
 
 #[test]
 fn wrong_questions_get_one_line() {
-    let mut watch = |_: Progress| ControlFlow::Continue(());
+    let mut watch = |_: AnalysisProgress| ControlFlow::Continue(());
     let path = shipped();
     let mut ask = |question: &Question<'_>| {
         let error = analyze(&path, question, &mut watch).expect_err("a wrong question");
@@ -285,7 +286,7 @@ fn wrong_questions_get_one_line() {
     assert!(ask(&Question { radio: Some("nokia"), ..Question::default() }).starts_with("--radio"));
     let policies = ["sleep".to_owned()];
     assert!(ask(&Question { policies: &policies, ..Question::default() }).starts_with("--policy"));
-    let mut stop = |_: Progress| ControlFlow::Break(());
+    let mut stop = |_: AnalysisProgress| ControlFlow::Break(());
     let stopped = analyze(&path, &Question::default(), &mut stop);
     assert_eq!(stopped.err(), Some(AnalyzeError::Interrupted));
 }

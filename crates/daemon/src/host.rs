@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use airwatt_linux::capability::{self, Capability};
+use airwatt_linux::capability::{self, ProcessCapability};
 
 use crate::failure::Failure;
 use crate::output;
@@ -10,7 +10,7 @@ use crate::output;
 const DEFAULT_CONTROL: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
 /// Fails with the name of the first of `needed` that is missing.
-pub(crate) fn need(needed: &[Capability]) -> Result<(), Failure> {
+pub(crate) fn need(needed: &[ProcessCapability]) -> Result<(), Failure> {
     match capability::first_missing(needed)? {
         None => Ok(()),
         Some(missing) => {

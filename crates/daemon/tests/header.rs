@@ -5,7 +5,7 @@
 
 mod host;
 
-use airwatt_base::Stream;
+use airwatt_base::RandomStream;
 use airwatt_proto::cc::{
     AckLoss, AckLossConfig, AckLossRule, AckLossState, Advance, Counting, SegmentsPerAck,
 };
@@ -184,7 +184,7 @@ proptest! {
 fn a_long_transfer_is_seen_to_its_end() {
     let config =
         AckLossConfig { rule: AckLossRule::Stretch(StretchConfig::default()), ..AckLossConfig::default() };
-    let mut stream = Stream::new(1, "test/long");
+    let mut stream = RandomStream::new(1, "test/long");
     let events: Vec<_> = (0..20_000)
         .map(|index| match stream.below(200) {
             0 if index < 200 => Event::DataLoss,

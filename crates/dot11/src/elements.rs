@@ -1,6 +1,6 @@
 //! Elements of management frames: SSID, TIM and the WMM information that carries the U-APSD bits.
 
-use super::error::WireError;
+use super::error::MalformedFrame;
 
 /// Element identifiers (802.11-2020 table 9-92).
 const ID_SSID: u8 = 0;
@@ -138,12 +138,12 @@ pub struct Tim<'a> {
 
 impl<'a> Tim<'a> {
     /// Reads the contents of a TIM element.
-    pub fn decode(contents: &'a [u8]) -> Result<Self, WireError> {
+    pub fn decode(contents: &'a [u8]) -> Result<Self, MalformedFrame> {
         let [dtim_count, dtim_period, control, bitmap @ ..] = contents else {
-            return Err(WireError::Truncated { needed: 4, have: contents.len() });
+            return Err(MalformedFrame::Truncated { needed: 4, have: contents.len() });
         };
         if *dtim_period == 0 {
-            return Err(WireError::Malformed("DTIM period is 0"));
+            return Err(MalformedFrame::Malformed("DTIM period is 0"));
         }
         Ok(Self {
             dtim_count: *dtim_count,

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Why bytes could not be read as the frame that they claim to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WireError {
+pub enum MalformedFrame {
     /// The bytes end before the field does.
     Truncated {
         /// Bytes that the format needs.
@@ -16,7 +16,7 @@ pub enum WireError {
     Malformed(&'static str),
 }
 
-impl fmt::Display for WireError {
+impl fmt::Display for MalformedFrame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Truncated { needed, have } => write!(f, "cut short: {needed} bytes needed, {have} there"),
@@ -25,11 +25,11 @@ impl fmt::Display for WireError {
     }
 }
 
-impl std::error::Error for WireError {}
+impl std::error::Error for MalformedFrame {}
 
 /// The first `needed` bytes, or the error that says how many are missing.
-pub(super) fn take(bytes: &[u8], needed: usize) -> Result<&[u8], WireError> {
-    bytes.get(..needed).ok_or(WireError::Truncated { needed, have: bytes.len() })
+pub(super) fn take(bytes: &[u8], needed: usize) -> Result<&[u8], MalformedFrame> {
+    bytes.get(..needed).ok_or(MalformedFrame::Truncated { needed, have: bytes.len() })
 }
 
 /// The 16-bit little-endian number at `at`. The caller has checked the length; past the end reads as zero.

@@ -1,7 +1,7 @@
 //! The 802.11 MAC header (802.11-2020 9.2 and 9.3): a view of a frame's bytes and its meaning.
 
 use super::address::MacAddress;
-use super::error::{WireError, le16, le32, take};
+use super::error::{MalformedFrame, le16, le32, take};
 
 /// What a frame is: type and subtype (802.11-2020 table 9-1). Numbers in the `Other` forms are the subtype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -169,9 +169,9 @@ impl FrameControl {
     }
 
     /// From the field as it stands in the frame, least significant bit first.
-    pub fn from_bits(bits: u16) -> Result<Self, WireError> {
+    pub fn from_bits(bits: u16) -> Result<Self, MalformedFrame> {
         if bits & 3 != 0 {
-            return Err(WireError::Malformed("802.11 protocol version is not 0"));
+            return Err(MalformedFrame::Malformed("802.11 protocol version is not 0"));
         }
         let flag = |bit: u16| bits >> bit & 1 == 1;
         Ok(Self {
@@ -257,10 +257,10 @@ impl QosControl {
     }
 }
 
-/// What a MAC header says. Which optional fields there are follows from the frame control; [`Header::encode`] writes
+/// What a MAC header says. Which optional fields there are follows from the frame control; [`MacHeader::encode`] writes
 /// zeros for one that should be there and is `None`, and leaves out one that should not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct MacHeader {
     /// Type, subtype and flags.
     pub control: FrameControl,
     /// The duration field raw: microseconds of medium reservation, or the AID with its two top bits set in a PS-Poll.
@@ -292,7 +292,7 @@ struct Layout {
 }
 
 impl Layout {
-    fn of(control: FrameControl) -> Result<Self, WireError> {
+    fn of(control: FrameControl) -> Result<Self, MalformedFrame> {
         let none = Self { address2: false, address3: false, address4: false, qos: false, ht_control: false };
         Ok(match control.kind {
             FrameKind::Cts | FrameKind::Ack => none,
@@ -305,7 +305,7 @@ impl Layout {
             | FrameKind::OtherControl(2 | 4 | 5 | 15) => Self { address2: true, ..none },
             FrameKind::OtherControl(_) => none,
             FrameKind::Extension(_) => {
-                return Err(WireError::Malformed("extension frames are not supported"));
+                return Err(MalformedFrame::Malformed("extension frames are not supported"));
             }
             kind if kind.is_data() => Self {
                 address2: true,
@@ -327,7 +327,7 @@ impl Layout {
     }
 }
 
-impl Header {
+impl MacHeader {
     /// A header of `control` to `receiver`, nothing else set.
     pub const fn new(control: FrameControl, receiver: MacAddress) -> Self {
         Self {
@@ -344,7 +344,7 @@ impl Header {
     }
 
     /// Reads a header from the start of `bytes`; returns it and its length in bytes.
-    pub fn decode(bytes: &[u8]) -> Result<(Self, usize), WireError> {
+    pub fn decode(bytes: &[u8]) -> Result<(Self, usize), MalformedFrame> {
         let control = FrameControl::from_bits(le16(take(bytes, 2)?, 0))?;
         let layout = Layout::of(control)?;
         let length = layout.length();
@@ -375,7 +375,7 @@ impl Header {
         Ok((header, length))
     }
 
-    /// Length in bytes of what [`Header::encode`] writes; zero for an extension frame, which it does not write.
+    /// Length in bytes of what [`MacHeader::encode`] writes; zero for an extension frame, which it does not write.
     pub fn encoded_len(&self) -> usize {
         Layout::of(self.control).map_or(0, Layout::length)
     }
@@ -455,26 +455,26 @@ impl Header {
 /// A view of a whole frame, header and body, without its FCS.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
-    header: Header,
+    header: MacHeader,
     body: &'a [u8],
 }
 
 impl<'a> Frame<'a> {
     /// Reads the header at the start of `bytes`; what follows it is the body. `bytes` does not end in an FCS.
-    pub fn decode(bytes: &'a [u8]) -> Result<Self, WireError> {
-        let (header, length) = Header::decode(bytes)?;
+    pub fn decode(bytes: &'a [u8]) -> Result<Self, MalformedFrame> {
+        let (header, length) = MacHeader::decode(bytes)?;
         Ok(Self { header, body: &bytes[length..] })
     }
 
     /// As [`Frame::decode`], where the capture pads the header to a multiple of four bytes (radiotap's data-pad flag).
-    pub fn decode_padded(bytes: &'a [u8]) -> Result<Self, WireError> {
-        let (header, length) = Header::decode(bytes)?;
+    pub fn decode_padded(bytes: &'a [u8]) -> Result<Self, MalformedFrame> {
+        let (header, length) = MacHeader::decode(bytes)?;
         let padded = if header.control.kind.is_data() { length.next_multiple_of(4) } else { length };
         Ok(Self { header, body: bytes.get(padded..).unwrap_or(&[]) })
     }
 
     /// What the header says.
-    pub const fn header(&self) -> &Header {
+    pub const fn header(&self) -> &MacHeader {
         &self.header
     }
 

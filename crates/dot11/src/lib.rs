@@ -2,8 +2,8 @@
 //!
 //! [`phy`] has the timing and the rates of each PHY, [`airtime`] the time on the air of any frame that a capture may hold.
 //! Everything else is frame formats, at two levels, as bytes and as meaning. A *view* ([`Frame`], [`ManagementBody`],
-//! [`Elements`], [`Tim`]) borrows bytes and reads fields where they lie; a *representation* ([`Header`], [`BeaconFields`], [`Radiotap`]) holds what the
-//! fields mean and writes them. Bytes come from the network and are hostile: every decoder returns [`WireError`] on
+//! [`Elements`], [`Tim`]) borrows bytes and reads fields where they lie; a *representation* ([`MacHeader`], [`BeaconFields`], [`Radiotap`]) holds what the
+//! fields mean and writes them. Bytes come from the network and are hostile: every decoder returns [`MalformedFrame`] on
 //! what it cannot read, and none panics, loops or allocates in proportion to a claimed length.
 //!
 //! What is here is what power save, contention and the ledger of air time need: frame control, addresses, sequence
@@ -25,9 +25,9 @@ mod rates;
 
 pub use address::{MacAddress, ParseMacError};
 pub use elements::{Elements, Tim, TimFields, WmmInfo};
-pub use error::WireError;
+pub use error::MalformedFrame;
 pub use fcs::{append_fcs, check_fcs, fcs};
-pub use frame::{AckPolicy, Frame, FrameControl, FrameKind, Header, QosControl};
+pub use frame::{AckPolicy, Frame, FrameControl, FrameKind, MacHeader, QosControl};
 pub use management::{AssociationResponse, BeaconFields, Capability, ManagementBody};
 pub use payload::{AmsduSubframe, amsdu_subframes, encapsulate, snap_payload};
 pub use radiotap::{AmpduStatus, Channel, McsField, Radiotap, RadiotapFlags, TxFlags};

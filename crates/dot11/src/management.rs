@@ -1,7 +1,7 @@
 //! Bodies of management frames: beacons, probe responses, association (802.11-2020 9.3.3).
 
 use super::elements::{Elements, TimFields};
-use super::error::{WireError, le16, le64, take};
+use super::error::{MalformedFrame, le16, le64, take};
 use super::frame::{Frame, FrameKind};
 
 /// The capability information field (802.11-2020 9.4.1.4), with the bits that power save and timing look at.
@@ -69,7 +69,7 @@ pub enum ManagementBody<'a> {
 impl<'a> ManagementBody<'a> {
     /// Reads the body of a management frame; `None` for kinds that power save does not look into, and for
     /// encrypted bodies.
-    pub fn decode(frame: &Frame<'a>) -> Result<Option<Self>, WireError> {
+    pub fn decode(frame: &Frame<'a>) -> Result<Option<Self>, MalformedFrame> {
         let control = frame.header().control;
         let body = frame.body();
         if control.protected {

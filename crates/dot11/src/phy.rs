@@ -170,7 +170,7 @@ impl Standard {
     }
 
     /// How frames are laid out at `rate`; `None` if `rate` is not one of [`Standard::control_rates`].
-    pub fn format(self, rate: Rate) -> Option<Format> {
+    pub fn format(self, rate: Rate) -> Option<PhyFormat> {
         let kbps = rate.as_bps() / 1_000;
         if !self.control_rates().contains(&rate) {
             return None;
@@ -178,7 +178,7 @@ impl Standard {
         if DSSS_RATES.contains(&kbps) && self.is_2_4_ghz() {
             // 16.2.3.5: the LENGTH field counts whole microseconds, so a "symbol" of one microsecond fits.
             let bits_per_kilosymbol = kbps;
-            return Some(Format {
+            return Some(PhyFormat {
                 preamble: DSSS_PREAMBLE,
                 extension: Span::ZERO,
                 symbol: micros(1),
@@ -192,7 +192,7 @@ impl Standard {
             None => high_throughput(kbps).map(|(streams, bits)| (ht_preamble(streams) + extension, bits))?,
         };
         let bits_per_kilosymbol = bits * 1_000;
-        Some(Format {
+        Some(PhyFormat {
             preamble,
             extension,
             symbol: OFDM_SYMBOL,
@@ -215,7 +215,7 @@ impl Standard {
 
 /// How a frame is laid out at one rate: a preamble (with any signal extension) and whole symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Format {
+pub struct PhyFormat {
     preamble: Span,
     /// The part of `preamble` that is silence behind the frame.
     extension: Span,
@@ -225,7 +225,7 @@ pub struct Format {
     fixed_bits: u64,
 }
 
-impl Format {
+impl PhyFormat {
     /// The same with the short preamble, if the rate is one of 802.11b above 1 Mbit/s.
     #[must_use]
     pub fn with_short_preamble(mut self) -> Self {

@@ -8,7 +8,7 @@
 
 use airwatt_base::Rate;
 
-use super::error::{WireError, le16, le32, le64, take};
+use super::error::{MalformedFrame, le16, le32, le64, take};
 use super::rates::{Bandwidth, GuardInterval, Preamble, he_rate, ht_rate, vht_rate};
 
 /// Present words that a header may have; more is damage.
@@ -186,21 +186,21 @@ pub struct Radiotap {
 
 impl Radiotap {
     /// Reads a header from the start of `bytes`; returns it and its length, after which the frame begins.
-    pub fn decode(bytes: &[u8]) -> Result<(Self, usize), WireError> {
+    pub fn decode(bytes: &[u8]) -> Result<(Self, usize), MalformedFrame> {
         let fixed = take(bytes, 8)?;
         if fixed[0] != 0 {
-            return Err(WireError::Malformed("radiotap version is not 0"));
+            return Err(MalformedFrame::Malformed("radiotap version is not 0"));
         }
         let length = usize::from(le16(fixed, 2));
         if length < 8 {
-            return Err(WireError::Malformed("radiotap length is under 8"));
+            return Err(MalformedFrame::Malformed("radiotap length is under 8"));
         }
         let header = take(bytes, length)?;
         let mut words = 1;
         while le32(header, 4 * words) >> BIT_MORE_WORDS == 1 {
             words += 1;
             if words > WORD_LIMIT || 4 + 4 * words > length {
-                return Err(WireError::Malformed("radiotap present words run past the header"));
+                return Err(MalformedFrame::Malformed("radiotap present words run past the header"));
             }
         }
         let mut radiotap = Self::default();

@@ -10,7 +10,7 @@ const STATION: MacAddress = MacAddress([2, 0, 0, 0, 0, 2]);
 const SERVER: MacAddress = MacAddress([2, 0, 0, 0, 0, 3]);
 
 fn beacon(aids: &[u16]) -> Vec<u8> {
-    let mut header = Header::new(FrameControl::new(FrameKind::Beacon), MacAddress::BROADCAST);
+    let mut header = MacHeader::new(FrameControl::new(FrameKind::Beacon), MacAddress::BROADCAST);
     header.address2 = Some(AP);
     header.address3 = Some(AP);
     let mut bytes = Vec::new();
@@ -72,13 +72,13 @@ fn an_empty_map_is_one_octet_and_a_late_one_begins_late() {
 
 #[test]
 fn a_ps_poll_carries_its_aid() {
-    let mut header = Header::new(FrameControl::new(FrameKind::PsPoll), AP);
+    let mut header = MacHeader::new(FrameControl::new(FrameKind::PsPoll), AP);
     header.address2 = Some(STATION);
     header.duration_id = 0xc000 | 5;
     let mut bytes = Vec::new();
     header.encode(&mut bytes);
     assert_eq!(bytes.len(), 16);
-    let (back, _) = Header::decode(&bytes).unwrap();
+    let (back, _) = MacHeader::decode(&bytes).unwrap();
     assert_eq!((back.ps_poll_aid(), back.duration_us(), back.bssid()), (Some(5), None, Some(AP)));
 }
 
@@ -86,16 +86,16 @@ fn a_ps_poll_carries_its_aid() {
 fn the_ds_bits_place_the_addresses() {
     let mut control = FrameControl::new(FrameKind::QosData);
     control.to_ds = true;
-    let mut up = Header::new(control, AP);
+    let mut up = MacHeader::new(control, AP);
     (up.address2, up.address3) = (Some(STATION), Some(SERVER));
     assert_eq!((up.source(), up.destination(), up.bssid()), (Some(STATION), SERVER, Some(AP)));
     control.to_ds = false;
     control.from_ds = true;
-    let mut down = Header::new(control, STATION);
+    let mut down = MacHeader::new(control, STATION);
     (down.address2, down.address3) = (Some(AP), Some(SERVER));
     assert_eq!((down.source(), down.destination(), down.bssid()), (Some(SERVER), STATION, Some(AP)));
     control.to_ds = true;
-    let mut four = Header::new(control, AP);
+    let mut four = MacHeader::new(control, AP);
     (four.address3, four.address4) = (Some(STATION), Some(SERVER));
     assert_eq!((four.source(), four.destination(), four.bssid()), (Some(SERVER), STATION, None));
     assert_eq!(four.encoded_len(), 32);
@@ -253,7 +253,7 @@ proptest! {
     #[test]
     fn a_header_that_was_read_writes_the_same_bytes(mut bytes in proptest::collection::vec(any::<u8>(), 36..60)) {
         bytes[0] &= !3;
-        if let Ok((header, length)) = Header::decode(&bytes) {
+        if let Ok((header, length)) = MacHeader::decode(&bytes) {
             let mut out = Vec::new();
             header.encode(&mut out);
             prop_assert_eq!(&out[..], &bytes[..length]);

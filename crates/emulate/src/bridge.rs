@@ -10,7 +10,7 @@ use std::io;
 use airwatt_base::{Instant, Span};
 use airwatt_linux::clock::Clock;
 use airwatt_linux::event_loop::{EventLoop, Interest, Token};
-use airwatt_sim::live::{Delivery, Host, Live};
+use airwatt_sim::live::{Delivery, Live, OutsideHost};
 use airwatt_sim::scenario::Scenario;
 use nix::libc;
 use tracing::debug;
@@ -22,7 +22,7 @@ use crate::kernel::Priority;
 use crate::realtime::{Lateness, Realtime, cpu_s};
 use crate::traffic::KnownFlow;
 use crate::work::{Running, Work};
-use crate::{EmulateError, Emulated, Options, Progress};
+use crate::{EmulateError, Emulated, EmulationProgress, Options};
 
 /// Largest packet in bytes that a device may pass on.
 const MOST_BYTES: usize = 65_536;
@@ -51,7 +51,7 @@ pub(crate) fn run(
     seed: u64,
     hosts: Hosts,
     options: Options,
-    report: &mut dyn FnMut(Progress),
+    report: &mut dyn FnMut(EmulationProgress),
 ) -> Result<Emulated, EmulateError> {
     let mut running = Running::prepare(scenario, seed, &hosts, &options)?;
     let live =
@@ -136,7 +136,7 @@ impl Bridge<'_> {
         events: &mut EventLoop,
         running: &mut Running,
         end: Instant,
-        report: &mut dyn FnMut(Progress),
+        report: &mut dyn FnMut(EmulationProgress),
     ) -> Result<EndReason, EmulateError> {
         let mut over = None;
         let mut reported = Instant::ZERO;
@@ -188,10 +188,10 @@ impl Bridge<'_> {
         quiet.min(over + AT_MOST)
     }
 
-    fn progress(&self, now: Instant, end: Instant) -> Progress {
+    fn progress(&self, now: Instant, end: Instant) -> EmulationProgress {
         let elapsed = now.saturating_since(Instant::ZERO);
         let share = now.as_secs_f64() / end.as_secs_f64().max(1e-9);
-        Progress { elapsed, share, events: self.live.events() }
+        EmulationProgress { elapsed, share, events: self.live.events() }
     }
 
     /// Reads the packets that a host's kernel has sent.
@@ -215,7 +215,7 @@ impl Bridge<'_> {
     }
 
     /// Passes the packet of `length` bytes in the buffer to the network.
-    fn send(&mut self, from: Host, length: usize) {
+    fn send(&mut self, from: OutsideHost, length: usize) {
         let now = self.clock.now();
         self.advance(now);
         let bytes = &self.buffer[..length];
@@ -267,7 +267,7 @@ impl Bridge<'_> {
 }
 
 /// The host to which an IPv4 packet is addressed.
-fn destination(bytes: &[u8]) -> Option<Host> {
+fn destination(bytes: &[u8]) -> Option<OutsideHost> {
     let address: [u8; 4] = bytes.get(16..20)?.try_into().ok()?;
     (bytes[0] >> 4 == 4).then(|| host_at(address.into())).flatten()
 }

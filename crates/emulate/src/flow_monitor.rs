@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use airwatt_base::{Instant, Span};
-use airwatt_sim::live::{Host, Meter, Observed};
+use airwatt_sim::live::{Meter, Observed, OutsideHost};
 use airwatt_sim::record::FlowResult;
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 
@@ -269,9 +269,9 @@ impl FlowMonitor {
             let Some(first) = half.first else { continue };
             let hosts = (host_at(*from.ip()), host_at(*to.ip()));
             let (station, down, server_port) = match hosts {
-                (Some(Host::Server), Some(Host::Station(id))) => (id, true, from.port()),
-                (Some(Host::Station(id)), Some(Host::Server)) => (id, false, to.port()),
-                (Some(Host::Station(id)), _) => (id, false, 0),
+                (Some(OutsideHost::Server), Some(OutsideHost::Station(id))) => (id, true, from.port()),
+                (Some(OutsideHost::Station(id)), Some(OutsideHost::Server)) => (id, false, to.port()),
+                (Some(OutsideHost::Station(id)), _) => (id, false, 0),
                 _ => continue,
             };
             let known = known(server_port);

@@ -59,7 +59,7 @@ pub struct Options {
 
 /// Progress of an emulation.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Progress {
+pub struct EmulationProgress {
     /// Time since it began.
     pub elapsed: Span,
     /// Share of the time that has passed, 0 to 1; meaningful if the end is known.
@@ -113,7 +113,7 @@ pub fn emulate(
     scenario: &Scenario,
     seed: u64,
     options: Options,
-    report: &mut dyn FnMut(Progress),
+    report: &mut dyn FnMut(EmulationProgress),
 ) -> Result<Emulated, EmulateError> {
     let hosts = hosts::Hosts::build(scenario)?;
     bridge::run(scenario, seed, hosts, options, report)

@@ -11,10 +11,10 @@
 //! The rest keeps the kernel's behaviour: the first timeout, loss detection (RACK, tail loss probes), the delay of
 //! acknowledgements, HyStart.
 
-use airwatt_linux::route::{Metric, Route};
+use airwatt_linux::route::{KernelRoute, Metric};
 use airwatt_proto::cc::Algorithm;
-use airwatt_sim::live::Host;
-use airwatt_sim::net::Plan;
+use airwatt_sim::live::OutsideHost;
+use airwatt_sim::net::NetworkPlan;
 use airwatt_sim::scenario::{Scenario, Transport};
 
 use crate::error::{EmulateError, failed};
@@ -24,7 +24,7 @@ use crate::hosts::{Hosts, NETWORK, address, interface, set};
 const WITH_TIMESTAMPS: u64 = 52;
 
 /// Tunes every host.
-pub(crate) fn apply(scenario: &Scenario, plan: &Plan, hosts: &Hosts) -> Result<(), EmulateError> {
+pub(crate) fn apply(scenario: &Scenario, plan: &NetworkPlan, hosts: &Hosts) -> Result<(), EmulateError> {
     let without_sack = |transport| {
         matches!(transport, Transport::Tcp { congestion: Algorithm::Reno | Algorithm::NewReno, .. })
     };
@@ -44,7 +44,7 @@ pub(crate) fn apply(scenario: &Scenario, plan: &Plan, hosts: &Hosts) -> Result<(
 }
 
 /// A host's route with the scenario's settings.
-fn route(scenario: &Scenario, host: Host) -> Result<Route, EmulateError> {
+fn route(scenario: &Scenario, host: OutsideHost) -> Result<KernelRoute, EmulateError> {
     let tcp = &scenario.tcp;
     let interface = airwatt_linux::interface::index(interface(host))
         .ok_or_else(|| EmulateError::Failed(format!("{}: no such interface", interface(host))))?;
@@ -54,5 +54,8 @@ fn route(scenario: &Scenario, host: Host) -> Result<Route, EmulateError> {
     if !tcp.delayed_ack {
         metrics.push(Metric::QuickAck(true));
     }
-    Ok(Route::over(interface, NETWORK).of_kernel().from_source(address(host).into()).with_metrics(&metrics))
+    Ok(KernelRoute::over(interface, NETWORK)
+        .of_kernel()
+        .from_source(address(host).into())
+        .with_metrics(&metrics))
 }

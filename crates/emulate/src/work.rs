@@ -9,7 +9,7 @@ use std::time::Duration;
 use airwatt_base::reason_of;
 use airwatt_linux::event_loop::Waker;
 use airwatt_linux::user::User;
-use airwatt_sim::live::Host;
+use airwatt_sim::live::OutsideHost;
 use airwatt_sim::scenario::Scenario;
 use tracing::debug;
 
@@ -135,7 +135,7 @@ impl Running {
         work: &Work,
     ) -> Result<(), EmulateError> {
         if let Work::Command(Command { host, words }) = work {
-            let host = host.as_deref().map_or(Ok(Host::Station(0)), |name| hosts.named(name))?;
+            let host = host.as_deref().map_or(Ok(OutsideHost::Station(0)), |name| hosts.named(name))?;
             return self.spawn(hosts, host, words, Stdio::inherit(), None, true);
         }
         for table in &scenario.host {
@@ -156,7 +156,7 @@ impl Running {
     fn spawn_line(
         &mut self,
         hosts: &Hosts,
-        host: Host,
+        host: OutsideHost,
         line: &str,
         awaited: bool,
     ) -> Result<(), EmulateError> {
@@ -166,7 +166,7 @@ impl Running {
     fn spawn(
         &mut self,
         hosts: &Hosts,
-        host: Host,
+        host: OutsideHost,
         words: &[String],
         input: Stdio,
         user: Option<User>,
@@ -295,7 +295,7 @@ fn shell(line: &str) -> Vec<String> {
 }
 
 /// Waits until this many sockets of the host listen, but at most [`PATIENCE`]: a server may listen on none.
-fn await_listeners(hosts: &Hosts, host: Host, servers: usize) {
+fn await_listeners(hosts: &Hosts, host: OutsideHost, servers: usize) {
     const PATIENCE: Duration = Duration::from_secs(2);
     const STEP: Duration = Duration::from_millis(10);
     for _ in 0..PATIENCE.as_millis() / STEP.as_millis() {

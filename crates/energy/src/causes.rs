@@ -17,7 +17,7 @@
 
 use airwatt_base::{Energy, Instant, Span};
 
-use crate::ledger::{Ledger, State};
+use crate::ledger::{Ledger, RadioState};
 use crate::radio::Radio;
 
 #[cfg(test)]
@@ -108,7 +108,7 @@ impl Cause {
 }
 
 /// Durations by state.
-type Spent = [Span; State::ALL.len()];
+type Spent = [Span; RadioState::ALL.len()];
 
 /// The time of one radio by cause and state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -123,7 +123,7 @@ pub struct Causes {
 impl Causes {
     /// Charges `span` in `state` to `cause`.
     #[inline]
-    pub fn charge(&mut self, cause: Cause, state: State, span: Span) {
+    pub fn charge(&mut self, cause: Cause, state: RadioState, span: Span) {
         let spent = match (cause, cause.index()) {
             (_, Some(index)) => &mut self.fixed[index],
             (Cause::Flow(flow), _) => self.flow(flow),
@@ -133,14 +133,14 @@ impl Causes {
     }
 
     /// The time in `state` that is charged to `cause`.
-    pub fn duration(&self, cause: Cause, state: State) -> Span {
+    pub fn duration(&self, cause: Cause, state: RadioState) -> Span {
         self.all().find(|(other, _)| *other == cause).map_or(Span::ZERO, |(_, spent)| spent[state as usize])
     }
 
     /// The energy of each cause with `radio`: the fixed ones in the order of the results, then flows by number.
     pub fn energies(&self, radio: &Radio) -> Vec<(Cause, Energy)> {
         let energy = |spent: &Spent| -> Energy {
-            State::ALL.into_iter().map(|state| radio.power(state) * spent[state as usize]).sum()
+            RadioState::ALL.into_iter().map(|state| radio.power(state) * spent[state as usize]).sum()
         };
         self.all().map(|(cause, spent)| (cause, energy(spent))).collect()
     }
@@ -149,7 +149,7 @@ impl Causes {
     /// `before`, the causes get shares as between `from` and `until`, two accounts of the same radio. What integer division
     /// leaves goes to the cause with the largest share.
     pub fn spend_like(&mut self, [before, added]: [&Ledger; 2], [from, until]: [&Self; 2]) {
-        for state in State::ALL {
+        for state in RadioState::ALL {
             let span = added.duration(state) - before.duration(state);
             let grown =
                 |cause: Cause| until.duration(cause, state).saturating_sub(from.duration(cause, state));
@@ -178,14 +178,14 @@ impl Causes {
         for cause in [Cause::Beacon, Cause::Group, Cause::Overhearing] {
             proportions.fixed[cause.index().expect("it is no flow")] = Spent::default();
         }
-        let listening = State::Listen as usize;
+        let listening = RadioState::Listen as usize;
         let all = proportions.fixed.iter_mut().chain(proportions.flows.iter_mut().map(|(_, spent)| spent));
         all.for_each(|spent| spent[listening] = Span::ZERO);
         let sole = [
-            (Cause::Contention, State::Listen),
-            (Cause::Doze, State::Sleep),
-            (Cause::WakeUp, State::ToSleep),
-            (Cause::WakeUp, State::WakeUp),
+            (Cause::Contention, RadioState::Listen),
+            (Cause::Doze, RadioState::Sleep),
+            (Cause::WakeUp, RadioState::ToSleep),
+            (Cause::WakeUp, RadioState::WakeUp),
         ];
         sole.into_iter().for_each(|(cause, state)| proportions.charge(cause, state, Span::from_nanos(1)));
         let mut causes = Self::default();
@@ -195,7 +195,7 @@ impl Causes {
 
     /// Panics unless the causes of each state add up to what `ledger` has of it.
     pub fn check(&self, ledger: &Ledger) {
-        for state in State::ALL {
+        for state in RadioState::ALL {
             let sum: Span = self.all().map(|(_, spent)| spent[state as usize]).sum();
             let kept = ledger.duration(state);
             assert_eq!(sum, kept, "the causes of {} add up to {sum} of {kept}", state.name());

@@ -19,7 +19,7 @@ mod tests;
 
 /// The state of a radio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum State {
+pub enum RadioState {
     /// The radio transmits.
     Transmit,
     /// The radio receives a frame with any receiver address.
@@ -34,7 +34,7 @@ pub enum State {
     WakeUp,
 }
 
-impl State {
+impl RadioState {
     /// Every state, in the order of the results.
     pub const ALL: [Self; 6] =
         [Self::Transmit, Self::Receive, Self::Listen, Self::Sleep, Self::ToSleep, Self::WakeUp];
@@ -57,18 +57,18 @@ impl State {
 pub struct Ledger {
     start: Instant,
     since: Instant,
-    spent: [Span; State::ALL.len()],
+    spent: [Span; RadioState::ALL.len()],
     wakeups: BTreeMap<&'static str, u64>,
 }
 
 impl Ledger {
     /// Creates a ledger that covers the time from `start` on.
     pub const fn new(start: Instant) -> Self {
-        Self { start, since: start, spent: [Span::ZERO; State::ALL.len()], wakeups: BTreeMap::new() }
+        Self { start, since: start, spent: [Span::ZERO; RadioState::ALL.len()], wakeups: BTreeMap::new() }
     }
 
     /// Charges the time from the last entry to `until` to `state`. Panics if `until` lies before the last entry.
-    pub fn spend(&mut self, state: State, until: Instant) {
+    pub fn spend(&mut self, state: RadioState, until: Instant) {
         let span = self.advance(until);
         self.spent[state as usize] += span;
     }
@@ -78,8 +78,8 @@ impl Ledger {
     pub fn spend_awake(&mut self, until: Instant, receiving: Span) {
         let span = self.advance(until);
         assert!(receiving <= span, "a radio awake for {span} cannot have received for {receiving}");
-        self.spent[State::Receive as usize] += receiving;
-        self.spent[State::Listen as usize] += span - receiving;
+        self.spent[RadioState::Receive as usize] += receiving;
+        self.spent[RadioState::Listen as usize] += span - receiving;
     }
 
     /// Charges `span` after the last entry, divided among the states as the time between the last entries of `from` and
@@ -88,17 +88,18 @@ impl Ledger {
     pub fn spend_like(&mut self, span: Span, from: &Self, until: &Self) {
         let elapsed = u128::from((until.since - from.since).as_nanos());
         assert!(elapsed > 0, "the ledger to follow covers no time");
-        let spent = |state: State| until.spent[state as usize] - from.spent[state as usize];
-        let share = |state: State| {
+        let spent = |state: RadioState| until.spent[state as usize] - from.spent[state as usize];
+        let share = |state: RadioState| {
             let nanos = u128::from(spent(state).as_nanos()) * u128::from(span.as_nanos()) / elapsed;
             Span::from_nanos(u64::try_from(nanos).expect("a share is no longer than the whole"))
         };
         let mut rest = span;
-        for state in State::ALL {
+        for state in RadioState::ALL {
             self.spent[state as usize] += share(state);
             rest -= share(state);
         }
-        let largest = State::ALL.into_iter().max_by_key(|state| spent(*state)).unwrap_or(State::Listen);
+        let largest =
+            RadioState::ALL.into_iter().max_by_key(|state| spent(*state)).unwrap_or(RadioState::Listen);
         self.spent[largest as usize] += rest;
         self.since += span;
     }
@@ -117,7 +118,7 @@ impl Ledger {
     }
 
     /// The time that the radio has spent in `state`.
-    pub const fn duration(&self, state: State) -> Span {
+    pub const fn duration(&self, state: RadioState) -> Span {
         self.spent[state as usize]
     }
 
@@ -128,13 +129,13 @@ impl Ledger {
 
     /// The exact energy of this time with `radio`.
     pub fn energy(&self, radio: &Radio) -> Energy {
-        State::ALL.into_iter().map(|state| radio.power(state) * self.duration(state)).sum()
+        RadioState::ALL.into_iter().map(|state| radio.power(state) * self.duration(state)).sum()
     }
 
     /// The energy without the cost of idle listening: the energy if the radio drew no power while it is awake and
     /// neither transmits nor receives (idealised energy of Singh 2002; time asleep is charged at the power of sleep).
     pub fn idealized_energy(&self, radio: &Radio) -> Energy {
-        self.energy(radio).saturating_sub(radio.listen * self.duration(State::Listen))
+        self.energy(radio).saturating_sub(radio.listen * self.duration(RadioState::Listen))
     }
 
     /// Adds `count` wake-ups with the same reason.
@@ -177,11 +178,12 @@ impl StateSeconds {
     pub fn of(ledger: &Ledger) -> Self {
         let seconds = |state| ledger.duration(state).as_secs_f64();
         Self {
-            transmit: seconds(State::Transmit),
-            receive: seconds(State::Receive),
-            listen: seconds(State::Listen),
-            sleep: seconds(State::Sleep),
-            transition: (ledger.duration(State::ToSleep) + ledger.duration(State::WakeUp)).as_secs_f64(),
+            transmit: seconds(RadioState::Transmit),
+            receive: seconds(RadioState::Receive),
+            listen: seconds(RadioState::Listen),
+            sleep: seconds(RadioState::Sleep),
+            transition: (ledger.duration(RadioState::ToSleep) + ledger.duration(RadioState::WakeUp))
+                .as_secs_f64(),
         }
     }
 }

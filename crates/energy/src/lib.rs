@@ -20,6 +20,6 @@ pub mod radio;
 
 pub use causes::{Cause, Causes};
 pub use host::{Activity, Host, HostEnergyConfig, HostLedger, HostPacket, HostSeconds};
-pub use ledger::{Ledger, State, StateSeconds};
+pub use ledger::{Ledger, RadioState, StateSeconds};
 pub use lower_bound::{LowerBound, Nap};
 pub use radio::{BeaconReception, Radio, RadioError, Transition};

@@ -22,7 +22,7 @@
 
 use airwatt_base::{Instant, Span};
 
-use crate::ledger::{Ledger, State};
+use crate::ledger::{Ledger, RadioState};
 use crate::radio::Radio;
 
 #[cfg(test)]
@@ -98,21 +98,21 @@ impl LowerBound {
             ledger.spend(state, until);
         };
         let (to_sleep, wake_up) = (radio.to_sleep.time, radio.wake_up.time);
-        spend(State::Transmit, self.transmitting);
-        spend(State::Receive, self.receiving);
-        spend(State::Listen, self.listening);
-        spend(State::ToSleep, to_sleep * self.naps);
-        spend(State::Sleep, self.napping - (to_sleep + wake_up) * self.naps);
-        spend(State::WakeUp, wake_up * self.naps);
+        spend(RadioState::Transmit, self.transmitting);
+        spend(RadioState::Receive, self.receiving);
+        spend(RadioState::Listen, self.listening);
+        spend(RadioState::ToSleep, to_sleep * self.naps);
+        spend(RadioState::Sleep, self.napping - (to_sleep + wake_up) * self.naps);
+        spend(RadioState::WakeUp, wake_up * self.naps);
         let gap = now.saturating_since(self.since);
         // No frame follows: falling asleep is the only cost.
         let asleep = radio.to_sleep.energy() + radio.sleep * gap.saturating_sub(to_sleep);
         let sleeps = !gap.is_zero() && gap >= to_sleep && asleep <= radio.listen * gap;
         if sleeps {
-            spend(State::ToSleep, to_sleep);
-            spend(State::Sleep, gap - to_sleep);
+            spend(RadioState::ToSleep, to_sleep);
+            spend(RadioState::Sleep, gap - to_sleep);
         } else {
-            spend(State::Listen, gap);
+            spend(RadioState::Listen, gap);
         }
         ledger.count_wakeups("frame", self.naps);
         (ledger, sleeps.then_some(Nap { from: self.since, until: now }))

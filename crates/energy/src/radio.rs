@@ -21,7 +21,7 @@ use airwatt_base::{Energy, Power, Rate, SleepClock, Span, Voltage, reason_of};
 
 pub use self::error::RadioError;
 pub use self::file::TEMPLATE;
-use crate::ledger::State;
+use crate::ledger::RadioState;
 
 /// The shipped files: stem and text. A test compares the list with the folder.
 const SHIPPED: &[(&str, &str)] = &[
@@ -111,14 +111,14 @@ pub struct Radio {
 
 impl Radio {
     /// The power in `state`.
-    pub const fn power(&self, state: State) -> Power {
+    pub const fn power(&self, state: RadioState) -> Power {
         match state {
-            State::Transmit => self.transmit,
-            State::Receive => self.receive,
-            State::Listen => self.listen,
-            State::Sleep => self.sleep,
-            State::ToSleep => self.to_sleep.power,
-            State::WakeUp => self.wake_up.power,
+            RadioState::Transmit => self.transmit,
+            RadioState::Receive => self.receive,
+            RadioState::Listen => self.listen,
+            RadioState::Sleep => self.sleep,
+            RadioState::ToSleep => self.to_sleep.power,
+            RadioState::WakeUp => self.wake_up.power,
         }
     }
 

@@ -9,7 +9,7 @@ use crate::user::User;
 
 /// A capability that programs of this project need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Capability {
+pub enum ProcessCapability {
     /// `CAP_NET_ADMIN`: routes, interfaces, settings of the network.
     NetAdmin = 12,
     /// `CAP_NET_RAW`: packet sockets.
@@ -20,7 +20,7 @@ pub enum Capability {
     Bpf = 39,
 }
 
-impl Capability {
+impl ProcessCapability {
     /// Its name in capabilities(7).
     pub const fn name(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ impl Capability {
 ///
 /// # Errors
 /// If `/proc` does not show them.
-pub fn first_missing(needed: &[Capability]) -> Result<Option<Capability>, Error> {
+pub fn first_missing(needed: &[ProcessCapability]) -> Result<Option<ProcessCapability>, Error> {
     // Capabilities belong to threads.
     const STATUS: &str = "/proc/thread-self/status";
     let status = fs::read_to_string(STATUS).map_err(Error::of(STATUS))?;
@@ -60,7 +60,7 @@ pub fn first_missing(needed: &[Capability]) -> Result<Option<Capability>, Error>
 /// # Errors
 /// If this process lacks one of `keep`, or may not become the user. It must not go on then, because a part may have
 /// changed.
-pub fn keep_only(keep: &[Capability], user: Option<&User>) -> Result<(), Error> {
+pub fn keep_only(keep: &[ProcessCapability], user: Option<&User>) -> Result<(), Error> {
     const WHAT: &str = "giving up privileges";
     if let Some(missing) = first_missing(keep)? {
         let text = format!("the capability {} is missing", missing.name());

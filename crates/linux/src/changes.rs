@@ -11,7 +11,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::route::Route;
+use crate::route::KernelRoute;
 use crate::rule::Rule;
 use crate::undo::UndoLog;
 use crate::wireless::Wireless;
@@ -61,7 +61,7 @@ impl Change {
     }
 
     /// The addition of a route.
-    pub fn route(route: &Route) -> Self {
+    pub fn route(route: &KernelRoute) -> Self {
         let interface = route.interfaces().first().map(|index| interface::name(*index));
         Self::Route { body: route.to_bytes(), interface }
     }
@@ -71,7 +71,7 @@ impl Change {
         match self {
             Self::Setting { name, after, .. } => format!("sysctl -w {}={after}", name.replace('/', ".")),
             Self::Route { body, .. } => {
-                let route = Route::from_bytes(body).map(|route| route.describe());
+                let route = KernelRoute::from_bytes(body).map(|route| route.describe());
                 format!("ip route add {}", route.unwrap_or_default())
             }
             Self::Rule(rule) => format!("ip {}", rule.describe()),
@@ -117,8 +117,8 @@ impl Change {
     }
 }
 
-fn route(body: &[u8]) -> Result<Route, Error> {
-    Route::from_bytes(body).ok_or_else(|| Error::other("a route of the undo log", "it is malformed"))
+fn route(body: &[u8]) -> Result<KernelRoute, Error> {
+    KernelRoute::from_bytes(body).ok_or_else(|| Error::other("a route of the undo log", "it is malformed"))
 }
 
 fn gone_is_fine(removed: Result<(), Error>) -> Result<(), Error> {

@@ -1,6 +1,6 @@
 //! Drives a machine of the contract ([`airwatt_base::Machine`]) by the clock and the descriptors of this host.
 //!
-//! A [`Host`] connects the machine to the world: it reads inputs from sources that are ready and carries out outputs. The
+//! A [`MachineHost`] connects the machine to the world: it reads inputs from sources that are ready and carries out outputs. The
 //! driver keeps the contract: inputs come one at a time, outputs are drained after each, a timeout is served at its time,
 //! and a timeout that is due is served before a later input. Between these the thread sleeps. Nothing is polled: a machine
 //! without a timeout on a host without traffic wakes up never.
@@ -19,7 +19,7 @@ use crate::Error;
 use crate::event_loop::{EventLoop, Ready};
 
 /// What connects a machine to the world.
-pub trait Host<M: Machine> {
+pub trait MachineHost<M: Machine> {
     /// Reads what is ready and appends the inputs that follow from it, at most as many as leave the other sources their
     /// turn; what is left is reported again. `Break` ends the driver after these inputs.
     ///
@@ -27,7 +27,7 @@ pub trait Host<M: Machine> {
     /// An error ends the driver.
     fn receive(&mut self, ready: Ready, inputs: &mut Vec<M::Input>) -> Result<ControlFlow<()>, Error>;
 
-    /// Carries out one output, or collects it for [`Host::settle`].
+    /// Carries out one output, or collects it for [`MachineHost::settle`].
     ///
     /// # Errors
     /// An error ends the driver.
@@ -55,7 +55,7 @@ pub trait Host<M: Machine> {
 /// The first error of the host or of the loop.
 pub fn run<M: Machine>(
     machine: &mut M,
-    host: &mut impl Host<M>,
+    host: &mut impl MachineHost<M>,
     events: &mut EventLoop,
 ) -> Result<(), Error> {
     let mut inputs = Vec::new();
@@ -82,7 +82,11 @@ pub fn run<M: Machine>(
     }
 }
 
-fn serve_timeout<M: Machine>(machine: &mut M, host: &mut impl Host<M>, now: Instant) -> Result<(), Error> {
+fn serve_timeout<M: Machine>(
+    machine: &mut M,
+    host: &mut impl MachineHost<M>,
+    now: Instant,
+) -> Result<(), Error> {
     if let Some(Timeout { at, reason }) = machine.poll_timeout()
         && at <= now
     {
@@ -93,7 +97,7 @@ fn serve_timeout<M: Machine>(machine: &mut M, host: &mut impl Host<M>, now: Inst
     Ok(())
 }
 
-fn drain<M: Machine>(machine: &mut M, host: &mut impl Host<M>, now: Instant) -> Result<(), Error> {
+fn drain<M: Machine>(machine: &mut M, host: &mut impl MachineHost<M>, now: Instant) -> Result<(), Error> {
     while let Some(output) = machine.poll_output() {
         host.carry_out(output, now)?;
     }

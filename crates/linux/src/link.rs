@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use crate::Error;
-use crate::netlink::{self, Request, address_bytes, address_of, attribute};
+use crate::netlink::{self, NetlinkRequest, address_bytes, address_of, attribute};
 
 // linux/rtnetlink.h, linux/if_link.h, linux/if_addr.h, linux/if.h.
 const RTM_NEWLINK: u16 = 16;
@@ -40,7 +40,7 @@ pub struct NetworkInterface {
 /// # Errors
 /// If the kernel does not list them.
 pub fn list() -> Result<Vec<NetworkInterface>, Error> {
-    let bodies = netlink::Socket::open()?.dump(RTM_GETLINK, &[0; IFINFOMSG], RTM_NEWLINK)?;
+    let bodies = netlink::NetlinkSocket::open()?.dump(RTM_GETLINK, &[0; IFINFOMSG], RTM_NEWLINK)?;
     Ok(bodies.iter().filter_map(|body| link(body)).collect())
 }
 
@@ -66,7 +66,7 @@ pub fn set_up(index: u32, up: bool) -> Result<(), Error> {
     let mut body = header(index);
     body[8..12].copy_from_slice(&(IFF_UP * u32::from(up)).to_ne_bytes());
     body[12..16].copy_from_slice(&IFF_UP.to_ne_bytes());
-    netlink::ask(&format!("interface {index}"), Request { kind: RTM_NEWLINK, flags: 0, body })
+    netlink::ask(&format!("interface {index}"), NetlinkRequest { kind: RTM_NEWLINK, flags: 0, body })
 }
 
 /// Sets the MTU of an interface in bytes.
@@ -76,7 +76,7 @@ pub fn set_up(index: u32, up: bool) -> Result<(), Error> {
 pub fn set_mtu(index: u32, bytes: u32) -> Result<(), Error> {
     let mut body = header(index);
     attribute::push(&mut body, IFLA_MTU, &bytes.to_ne_bytes());
-    netlink::ask(&format!("MTU of interface {index}"), Request { kind: RTM_NEWLINK, flags: 0, body })
+    netlink::ask(&format!("MTU of interface {index}"), NetlinkRequest { kind: RTM_NEWLINK, flags: 0, body })
 }
 
 fn header(index: u32) -> Vec<u8> {
@@ -90,7 +90,7 @@ fn header(index: u32) -> Vec<u8> {
 /// # Errors
 /// If the kernel does not list them.
 pub fn addresses() -> Result<Vec<(u32, IpAddr, u8)>, Error> {
-    let bodies = netlink::Socket::open()?.dump(RTM_GETADDR, &[0; IFADDRMSG], RTM_NEWADDR)?;
+    let bodies = netlink::NetlinkSocket::open()?.dump(RTM_GETADDR, &[0; IFADDRMSG], RTM_NEWADDR)?;
     let parse = |body: &Vec<u8>| {
         let (header, rest) = body.split_first_chunk::<IFADDRMSG>()?;
         let attributes = attribute::parse(rest);
@@ -124,7 +124,7 @@ fn change_address(kind: u16, flags: u16, index: u32, address: IpAddr, prefix: u8
     body.extend_from_slice(&index.to_ne_bytes());
     attribute::push(&mut body, IFA_LOCAL, &bytes);
     attribute::push(&mut body, IFA_ADDRESS, &bytes);
-    netlink::ask(&format!("address {address}/{prefix}"), Request { kind, flags, body })
+    netlink::ask(&format!("address {address}/{prefix}"), NetlinkRequest { kind, flags, body })
 }
 
 #[cfg(test)]

@@ -16,14 +16,14 @@ use crate::local_server::{Listener, LocalServer, Request};
 
 /// Where metrics are served.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Address {
+pub enum MetricsAddress {
     /// A Unix socket.
     Unix(PathBuf),
     /// An address of the loopback interface.
     Loopback(SocketAddr),
 }
 
-impl FromStr for Address {
+impl FromStr for MetricsAddress {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -41,7 +41,7 @@ impl FromStr for Address {
 #[derive(Debug)]
 pub struct Metrics {
     server: LocalServer,
-    address: Address,
+    address: MetricsAddress,
 }
 
 impl Metrics {
@@ -49,9 +49,9 @@ impl Metrics {
     ///
     /// # Errors
     /// If it is taken.
-    pub fn bind(address: &Address) -> Result<Self, Error> {
+    pub fn bind(address: &MetricsAddress) -> Result<Self, Error> {
         let (listener, address) = match address {
-            Address::Unix(path) => {
+            MetricsAddress::Unix(path) => {
                 let what = path.display().to_string();
                 let folder = Folder::create(path.parent().unwrap_or(Path::new(".")))?;
                 let name = path.file_name().and_then(|name| name.to_str());
@@ -59,18 +59,18 @@ impl Metrics {
                 let listener = UnixListener::bind(path).map_err(Error::of(&what))?;
                 (Listener::Unix(listener), address.clone())
             }
-            Address::Loopback(at) => {
+            MetricsAddress::Loopback(at) => {
                 let what = format!("metrics at {at}");
                 let listener = TcpListener::bind(at).map_err(Error::of(&what))?;
                 let at = listener.local_addr().map_err(Error::of(&what))?;
-                (Listener::Tcp(listener), Address::Loopback(at))
+                (Listener::Tcp(listener), MetricsAddress::Loopback(at))
             }
         };
         Ok(Self { server: LocalServer::new(listener)?, address })
     }
 
     /// Where it listens; a port of 0 has become the one that the kernel chose.
-    pub const fn address(&self) -> &Address {
+    pub const fn address(&self) -> &MetricsAddress {
         &self.address
     }
 
@@ -106,7 +106,7 @@ impl AsFd for Metrics {
 
 impl Drop for Metrics {
     fn drop(&mut self) {
-        if let Address::Unix(path) = &self.address {
+        if let MetricsAddress::Unix(path) = &self.address {
             let _ = std::fs::remove_file(path);
         }
     }

@@ -15,7 +15,7 @@ use rustix::net::netlink as protocol;
 
 use crate::Error;
 use crate::netlink::attribute;
-use crate::netlink::{NLM_F_APPEND, NLM_F_CREATE, Request, Socket, address_bytes};
+use crate::netlink::{NLM_F_APPEND, NLM_F_CREATE, NetlinkRequest, NetlinkSocket, address_bytes};
 
 // linux/netfilter/nf_tables.h: messages, and attributes as they are used.
 const SUBSYSTEM: u16 = 10;
@@ -231,7 +231,7 @@ pub struct Chain {
 }
 
 /// Addresses and ports of the segments of a connection: source and destination.
-pub type Flow = (SocketAddr, SocketAddr);
+pub type FourTuple = (SocketAddr, SocketAddr);
 
 /// What a table holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -273,18 +273,18 @@ impl fmt::Display for Contents {
 
 /// A table of this process.
 #[derive(Debug)]
-pub struct Table {
-    socket: Socket,
+pub struct NftablesTable {
+    socket: NetlinkSocket,
     contents: Contents,
 }
 
-impl Table {
+impl NftablesTable {
     /// Creates a table with its sets, chains and rules at once, in the network namespace of this thread.
     ///
     /// # Errors
     /// If the kernel lacks nf_tables or one of the terms, there is a table of this name, or a privilege is missing.
     pub fn create(contents: Contents) -> Result<Self, Error> {
-        let mut socket = Socket::of_protocol(Some(protocol::NETFILTER))?;
+        let mut socket = NetlinkSocket::of_protocol(Some(protocol::NETFILTER))?;
         let mut requests = vec![contents.table()];
         requests.extend(contents.sets.iter().enumerate().map(|(index, set)| contents.set(index, set)));
         for chain in &contents.chains {
@@ -299,7 +299,7 @@ impl Table {
     ///
     /// # Errors
     /// If the kernel refuses.
-    pub fn add(&mut self, flows: &[Flow]) -> Result<(), Error> {
+    pub fn add(&mut self, flows: &[FourTuple]) -> Result<(), Error> {
         self.change(NEWSETELEM, NLM_F_CREATE, flows)
     }
 
@@ -307,11 +307,11 @@ impl Table {
     ///
     /// # Errors
     /// If one of them is in no set.
-    pub fn remove(&mut self, flows: &[Flow]) -> Result<(), Error> {
+    pub fn remove(&mut self, flows: &[FourTuple]) -> Result<(), Error> {
         self.change(DELSETELEM, 0, flows)
     }
 
-    fn change(&mut self, message: u16, flags: u16, flows: &[Flow]) -> Result<(), Error> {
+    fn change(&mut self, message: u16, flags: u16, flows: &[FourTuple]) -> Result<(), Error> {
         let of_version = |is_v6: bool| {
             let keys: Vec<Vec<u8>> = flows
                 .iter()
@@ -320,26 +320,26 @@ impl Table {
                 .collect();
             (!keys.is_empty()).then(|| self.contents.elements(message, flags, is_v6, &keys))
         };
-        let requests: Vec<Request> = [false, true].into_iter().filter_map(of_version).collect();
+        let requests: Vec<NetlinkRequest> = [false, true].into_iter().filter_map(of_version).collect();
         self.socket.batch(&format!("nf_tables: sets of {}", self.contents.name), SUBSYSTEM, &requests)
     }
 }
 
 impl Contents {
-    fn request(message: u16, flags: u16, attributes: &[u8]) -> Request {
+    fn request(message: u16, flags: u16, attributes: &[u8]) -> NetlinkRequest {
         // struct nfgenmsg: family, version, and the number of a resource that is not used.
         let body = [&[NFPROTO_INET, 0, 0, 0], attributes].concat();
-        Request { kind: SUBSYSTEM << 8 | message, flags, body }
+        NetlinkRequest { kind: SUBSYSTEM << 8 | message, flags, body }
     }
 
-    fn table(&self) -> Request {
+    fn table(&self) -> NetlinkRequest {
         let mut attributes = Vec::new();
         text(&mut attributes, 1, &self.name);
         number(&mut attributes, 2, TABLE_FLAG_OWNER);
         Self::request(NEWTABLE, NLM_F_CREATE | crate::netlink::NLM_F_EXCL, &attributes)
     }
 
-    fn set(&self, index: usize, set: &str) -> Request {
+    fn set(&self, index: usize, set: &str) -> NetlinkRequest {
         let mut attributes = Vec::new();
         text(&mut attributes, 1, &self.name);
         text(&mut attributes, 2, set);
@@ -351,7 +351,7 @@ impl Contents {
         Self::request(NEWSET, NLM_F_CREATE, &attributes)
     }
 
-    fn chain(&self, chain: &Chain) -> Request {
+    fn chain(&self, chain: &Chain) -> NetlinkRequest {
         let (kind, hook) = match chain.hook {
             Hook::Prerouting => ("filter", 0),
             Hook::Output => ("route", 3),
@@ -365,7 +365,7 @@ impl Contents {
         Self::request(NEWCHAIN, NLM_F_CREATE, &attributes)
     }
 
-    fn rule(&self, chain: &str, terms: &[Term]) -> Request {
+    fn rule(&self, chain: &str, terms: &[Term]) -> NetlinkRequest {
         let mut expressions = Vec::new();
         for term in terms {
             term.encode(&mut expressions);
@@ -377,7 +377,7 @@ impl Contents {
         Self::request(NEWRULE, NLM_F_CREATE | NLM_F_APPEND, &attributes)
     }
 
-    fn elements(&self, message: u16, flags: u16, is_v6: bool, keys: &[Vec<u8>]) -> Request {
+    fn elements(&self, message: u16, flags: u16, is_v6: bool, keys: &[Vec<u8>]) -> NetlinkRequest {
         let mut list = Vec::new();
         for key in keys {
             // NFTA_SET_ELEM_KEY.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::netlink::{self, AF_INET, AF_INET6, Request, address_bytes, address_of, attribute};
+use crate::netlink::{self, AF_INET, AF_INET6, NetlinkRequest, address_bytes, address_of, attribute};
 
 // linux/rtnetlink.h, linux/fib_rules.h.
 const RTM_NEWRULE: u16 = 32;
@@ -61,7 +61,7 @@ impl Rule {
         words
     }
 
-    fn request(&self, kind: u16, flags: u16) -> Request {
+    fn request(&self, kind: u16, flags: u16) -> NetlinkRequest {
         let (source_length, source) =
             self.source.map_or((0, None), |(address, length)| (length, Some(address_bytes(address).1)));
         let family = if self.ipv6 { AF_INET6 } else { AF_INET };
@@ -79,7 +79,7 @@ impl Rule {
         if let Some(source) = source {
             attribute::push(&mut body, FRA_SRC, &source);
         }
-        Request { kind, flags, body }
+        NetlinkRequest { kind, flags, body }
     }
 
     fn from_bytes(body: &[u8]) -> Option<Self> {
@@ -125,7 +125,7 @@ impl Rule {
 /// # Errors
 /// If the kernel does not list them.
 pub fn list() -> Result<Vec<Rule>, Error> {
-    let bodies = netlink::Socket::open()?.dump(RTM_GETRULE, &[0; FIB_RULE_HDR], RTM_NEWRULE)?;
+    let bodies = netlink::NetlinkSocket::open()?.dump(RTM_GETRULE, &[0; FIB_RULE_HDR], RTM_NEWRULE)?;
     Ok(bodies.iter().filter_map(|body| Rule::from_bytes(body)).collect())
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use sd_notify::NotifyState;
 
-use crate::capability::Capability;
+use crate::capability::ProcessCapability;
 
 /// Reports that the daemon is ready. Without a service manager nothing happens, here and below.
 pub fn ready(status: &str) {
@@ -33,7 +33,7 @@ pub struct Unit<'a> {
     /// The command that undoes what a daemon has left that was killed with its guardian.
     pub restore: &'a str,
     /// The capabilities that it needs.
-    pub capabilities: &'a [Capability],
+    pub capabilities: &'a [ProcessCapability],
     /// The address families of its sockets, as `AF_INET`, beside AF_UNIX and AF_NETLINK.
     pub families: &'a [&'a str],
     /// The devices that it opens.

@@ -7,7 +7,7 @@ use rustix::net::netlink as protocol;
 
 use crate::Error;
 use crate::netlink::attribute;
-use crate::netlink::{AF_INET, AF_INET6, Socket};
+use crate::netlink::{AF_INET, AF_INET6, NetlinkSocket};
 
 // linux/sock_diag.h, linux/inet_diag.h.
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
@@ -28,7 +28,7 @@ const TOTAL_RETRANS: usize = 100;
 /// # Errors
 /// If the kernel does not list them.
 pub fn tcp_retransmissions() -> Result<BTreeMap<(SocketAddr, SocketAddr), u32>, Error> {
-    let mut socket = Socket::of_protocol(Some(protocol::SOCK_DIAG))?;
+    let mut socket = NetlinkSocket::of_protocol(Some(protocol::SOCK_DIAG))?;
     let mut found = BTreeMap::new();
     for family in [AF_INET, AF_INET6] {
         let mut request = vec![family, IPPROTO_TCP, ASK_FOR_INFO, 0];

@@ -1,7 +1,7 @@
 //! TUN devices: network interfaces whose packets this process reads and writes.
 //!
 //! The device is that of the library `tun_rs`, set up as all programs of this project need it: IP packets without a link
-//! header, never blocking, and gone with the process. With [`Settings::offload`] the kernel passes on and takes segments of
+//! header, never blocking, and gone with the process. With [`TunSettings::offload`] the kernel passes on and takes segments of
 //! TCP and UDP that are larger than the MTU (`recv_multiple` and `send_multiple` of the device divide and join them).
 
 use std::io;
@@ -20,7 +20,7 @@ pub const PACKET_BYTES_MAX: usize = 65_535;
 
 /// What a device is created with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct TunSettings {
     /// The name of the interface, 1 to 15 bytes.
     pub name: String,
     /// Addresses of this host on it, each with the length of its prefix.
@@ -35,7 +35,7 @@ pub struct Settings {
 ///
 /// # Errors
 /// If the kernel has no TUN devices, the name is taken, or a privilege is missing (CAP_NET_ADMIN).
-pub fn create(settings: &Settings) -> Result<SyncDevice, Error> {
+pub fn create(settings: &TunSettings) -> Result<SyncDevice, Error> {
     let what = format!("TUN device {}", settings.name);
     if settings.mtu < IPV6_MTU && settings.addresses.iter().any(|(address, _)| address.is_ipv6()) {
         let text = format!("expected an MTU of at least {IPV6_MTU} for IPv6, got {}", settings.mtu);

@@ -20,7 +20,7 @@ const MESSAGE_BYTES_MAX: usize = 65_507;
 
 /// A datagram that was received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Datagram<'a> {
+pub struct UdpDatagram<'a> {
     /// Its sender.
     pub from: SocketAddr,
     /// The address of this host to which it was sent.
@@ -33,7 +33,7 @@ pub struct Datagram<'a> {
 
 /// Counters of a socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct UdpCounts {
     /// Datagrams received.
     pub received: u64,
     /// System calls that received any.
@@ -56,7 +56,7 @@ pub struct Socket {
     pending: Vec<u8>,
     run: Option<Run>,
     segments_max: usize,
-    counts: Counts,
+    counts: UdpCounts,
 }
 
 /// The run in `pending`.
@@ -93,7 +93,7 @@ impl Socket {
             pending: Vec::new(),
             run: None,
             segments_max,
-            counts: Counts::default(),
+            counts: UdpCounts::default(),
         })
     }
 
@@ -121,7 +121,7 @@ impl Socket {
     }
 
     /// The counters.
-    pub const fn counts(&self) -> Counts {
+    pub const fn counts(&self) -> UdpCounts {
         self.counts
     }
 
@@ -129,7 +129,7 @@ impl Socket {
     ///
     /// # Errors
     /// If the kernel refuses. Errors that the network reports about datagrams that were sent are left out.
-    pub fn receive(&mut self, mut each: impl FnMut(Datagram<'_>)) -> Result<usize, Error> {
+    pub fn receive(&mut self, mut each: impl FnMut(UdpDatagram<'_>)) -> Result<usize, Error> {
         let mut metas = [RecvMeta::default(); BATCH_SIZE];
         let mut chunks = self.received.chunks_exact_mut(BUFFER_BYTES);
         let mut buffers: [IoSliceMut<'_>; BATCH_SIZE] =
@@ -145,7 +145,7 @@ impl Socket {
             // A datagram without payload has a stride of 0.
             for bytes in datagrams(&buffer[..meta.len], meta.stride) {
                 let ecn = meta.ecn.map_or(0, |ecn| ecn as u8);
-                each(Datagram { from: meta.addr, to: meta.dst_ip, ecn, bytes });
+                each(UdpDatagram { from: meta.addr, to: meta.dst_ip, ecn, bytes });
                 count += 1;
             }
         }

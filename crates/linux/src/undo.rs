@@ -24,7 +24,7 @@ struct Head {
 
 /// One change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry<T> {
+pub struct UndoEntry<T> {
     /// Whether the change was made completely.
     pub complete: bool,
     /// What is needed to undo it.
@@ -39,7 +39,7 @@ pub struct UndoLog<T> {
     name: String,
     program: &'static str,
     /// Oldest first.
-    entries: Vec<Entry<T>>,
+    entries: Vec<UndoEntry<T>>,
     /// Whether the file was removed here, and its folder is to be removed at the end.
     removed: bool,
 }
@@ -95,7 +95,7 @@ impl<T: Serialize + DeserializeOwned> UndoLog<T> {
     }
 
     /// The entries, oldest first.
-    pub fn entries(&self) -> &[Entry<T>] {
+    pub fn entries(&self) -> &[UndoEntry<T>] {
         &self.entries
     }
 
@@ -111,7 +111,7 @@ impl<T: Serialize + DeserializeOwned> UndoLog<T> {
                 index
             }
             None => {
-                self.entries.push(Entry { complete: false, change });
+                self.entries.push(UndoEntry { complete: false, change });
                 self.entries.len() - 1
             }
         };
@@ -135,7 +135,7 @@ impl<T: Serialize + DeserializeOwned> UndoLog<T> {
     ///
     /// # Errors
     /// If the log cannot be written.
-    pub fn retain(&mut self, keep: impl FnMut(&Entry<T>) -> bool) -> Result<(), Error> {
+    pub fn retain(&mut self, keep: impl FnMut(&UndoEntry<T>) -> bool) -> Result<(), Error> {
         let before = self.entries.len();
         self.entries.retain(keep);
         if self.entries.len() == before { Ok(()) } else { self.write() }

@@ -61,7 +61,7 @@ pub struct Wireless(Family);
 
 /// An address of 802.11.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Address(pub [u8; 6]);
+pub struct HardwareAddress(pub [u8; 6]);
 
 /// A Wi-Fi interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,9 +80,9 @@ pub struct WirelessInterface {
 
 /// A station's association with its access point. What a driver does not report is `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Association {
+pub struct WirelessAssociation {
     /// Address of the access point.
-    pub bssid: Address,
+    pub bssid: HardwareAddress,
     /// Strength of its signal.
     pub signal_dbm: Option<i8>,
     /// Time between its beacons.
@@ -107,7 +107,7 @@ pub struct Association {
 
 /// Something that happened to an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum WirelessEvent {
     /// An interface was added or changed.
     Added,
     /// The interface with this number was removed.
@@ -129,8 +129,8 @@ impl WirelessEvents {
     ///
     /// # Errors
     /// If the socket fails.
-    pub fn read(&mut self) -> Result<Vec<Event>, Error> {
-        let Some(messages) = self.0.read()? else { return Ok(vec![Event::Lost]) };
+    pub fn read(&mut self) -> Result<Vec<WirelessEvent>, Error> {
+        let Some(messages) = self.0.read()? else { return Ok(vec![WirelessEvent::Lost]) };
         Ok(messages.iter().filter_map(event).collect())
     }
 }
@@ -141,13 +141,15 @@ impl AsFd for WirelessEvents {
     }
 }
 
-fn event((command, attributes): &Answer) -> Option<Event> {
+fn event((command, attributes): &Answer) -> Option<WirelessEvent> {
     let index = number(attributes, NL80211_ATTR_IFINDEX).and_then(|index| u32::try_from(index).ok())?;
     match *command {
-        NL80211_CMD_NEW_INTERFACE => Some(Event::Added),
-        NL80211_CMD_DEL_INTERFACE => Some(Event::Removed(index)),
-        NL80211_CMD_CONNECT | NL80211_CMD_ROAM | NL80211_CMD_DISCONNECT => Some(Event::Association(index)),
-        NL80211_CMD_TRIGGER_SCAN => Some(Event::Scan(index)),
+        NL80211_CMD_NEW_INTERFACE => Some(WirelessEvent::Added),
+        NL80211_CMD_DEL_INTERFACE => Some(WirelessEvent::Removed(index)),
+        NL80211_CMD_CONNECT | NL80211_CMD_ROAM | NL80211_CMD_DISCONNECT => {
+            Some(WirelessEvent::Association(index))
+        }
+        NL80211_CMD_TRIGGER_SCAN => Some(WirelessEvent::Scan(index)),
         _ => None,
     }
 }
@@ -182,7 +184,7 @@ impl Wireless {
     ///
     /// # Errors
     /// If there is no such interface.
-    pub fn association(&mut self, index: u32) -> Result<Option<Association>, Error> {
+    pub fn association(&mut self, index: u32) -> Result<Option<WirelessAssociation>, Error> {
         let answers = self.0.list(NL80211_CMD_GET_STATION, &[ifindex(index)])?;
         Ok(answers.first().and_then(|(_, attributes)| association(attributes)))
     }
@@ -191,7 +193,7 @@ impl Wireless {
     ///
     /// # Errors
     /// If there is no such interface.
-    pub fn offers_uapsd(&mut self, index: u32, bssid: Address) -> Result<Option<bool>, Error> {
+    pub fn offers_uapsd(&mut self, index: u32, bssid: HardwareAddress) -> Result<Option<bool>, Error> {
         let answers = self.0.list(NL80211_CMD_GET_SCAN, &[ifindex(index)])?;
         Ok(answers.iter().find_map(|(_, attributes)| {
             let bss = attribute::parse(value(attributes, NL80211_ATTR_BSS)?);
@@ -251,12 +253,12 @@ fn interface(attributes: &[Attribute]) -> Option<WirelessInterface> {
     })
 }
 
-fn association(attributes: &[Attribute]) -> Option<Association> {
+fn association(attributes: &[Attribute]) -> Option<WirelessAssociation> {
     let station = attribute::parse(value(attributes, NL80211_ATTR_STA_INFO)?);
     let bss = value(&station, NL80211_STA_INFO_BSS_PARAM).map(attribute::parse).unwrap_or_default();
     let count = |kind| number(&station, kind);
-    Some(Association {
-        bssid: Address(value(attributes, NL80211_ATTR_MAC)?.try_into().ok()?),
+    Some(WirelessAssociation {
+        bssid: HardwareAddress(value(attributes, NL80211_ATTR_MAC)?.try_into().ok()?),
         signal_dbm: value(&station, NL80211_STA_INFO_SIGNAL)
             .and_then(|bytes| bytes.first())
             .map(|byte| byte.cast_signed()),
@@ -277,7 +279,7 @@ fn association(attributes: &[Attribute]) -> Option<Association> {
     })
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for HardwareAddress {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [a, b, c, d, e, f] = self.0;
         write!(formatter, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}")

@@ -4,7 +4,7 @@
 //! the source of each model. A result that is not a finite number is an error here, whatever the cause, so that no
 //! caller sees a NaN.
 
-use crate::fields::{Field, Kind, Value};
+use crate::fields::{Field, FieldKind, FieldValue};
 use crate::{
     ModelError, ack_gap, ap_buffer, ba_ta_controller, dcf_saturation, energy_throughput, mac_frame,
     max_throughput, psm_throughput, sctp_tunnel, tcp_energy, tcp_latency, tcp_throughput, wni_factors,
@@ -29,7 +29,7 @@ pub struct Model {
     solve: fn(&[f64], &mut [f64]) -> Result<(), ModelError>,
 }
 
-fn fields_of<T: Value + Default>() -> Vec<Field> {
+fn fields_of<T: FieldValue + Default>() -> Vec<Field> {
     let mut fields = Vec::new();
     T::default().describe("", "", &mut fields);
     fields
@@ -150,7 +150,7 @@ impl Model {
         // The distance is in powers of ten; a zero is as far away as the smallest number.
         let magnitude = |value: f64| value.abs().max(f64::MIN_POSITIVE).log10();
         let distance = |(field, value): &(&Field, &f64)| {
-            if field.kind == Kind::Number {
+            if field.kind == FieldKind::Number {
                 (magnitude(**value) - magnitude(field.default)).abs()
             } else {
                 0.0

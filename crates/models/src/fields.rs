@@ -12,7 +12,7 @@ use crate::ModelError;
 
 /// The kind of values of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FieldKind {
     /// A real number.
     Number,
     /// A whole number.
@@ -33,7 +33,7 @@ pub struct Field {
     /// A description in one or two sentences.
     pub text: String,
     /// The kind of values.
-    pub kind: Kind,
+    pub kind: FieldKind,
     /// The default value; zero for a result.
     pub default: f64,
 }
@@ -51,7 +51,7 @@ const UNITS: [(&str, &str); 8] = [
 ];
 
 impl Field {
-    fn new(name: &'static str, text: &str, kind: Kind, default: f64) -> Self {
+    fn new(name: &'static str, text: &str, kind: FieldKind, default: f64) -> Self {
         Self { name, unit: unit_of(name), text: text.trim().to_owned(), kind, default }
     }
 
@@ -68,18 +68,18 @@ fn unit_of(name: &str) -> &'static str {
 }
 
 /// A value, or a group of values, that is a parameter or a result of a model.
-pub trait Value: Sized {
+pub trait FieldValue: Sized {
     /// Adds its description to `fields`, with its own value as the default.
     fn describe(&self, name: &'static str, text: &str, fields: &mut Vec<Field>);
 
-    /// Takes its numbers from the front of `numbers`, in the order of [`Value::describe`].
+    /// Takes its numbers from the front of `numbers`, in the order of [`FieldValue::describe`].
     ///
     /// # Errors
     /// Returns an error for a number that is not valid for this kind of value: a fraction for a count, an unknown
     /// choice.
     fn read(name: &'static str, numbers: &mut std::slice::Iter<'_, f64>) -> Result<Self, ModelError>;
 
-    /// Writes its numbers to `numbers`, in the order of [`Value::describe`].
+    /// Writes its numbers to `numbers`, in the order of [`FieldValue::describe`].
     fn write(&self, numbers: &mut std::slice::IterMut<'_, f64>);
 }
 
@@ -100,9 +100,9 @@ fn whole(name: &'static str, value: f64, allowed: &'static str) -> Result<u32, M
     if holds { Ok(value as u32) } else { Err(ModelError { parameter: name, value, allowed }) }
 }
 
-impl Value for f64 {
+impl FieldValue for f64 {
     fn describe(&self, name: &'static str, text: &str, fields: &mut Vec<Field>) {
-        fields.push(Field::new(name, text, Kind::Number, *self));
+        fields.push(Field::new(name, text, FieldKind::Number, *self));
     }
 
     fn read(_: &'static str, numbers: &mut std::slice::Iter<'_, f64>) -> Result<Self, ModelError> {
@@ -114,9 +114,9 @@ impl Value for f64 {
     }
 }
 
-impl Value for u32 {
+impl FieldValue for u32 {
     fn describe(&self, name: &'static str, text: &str, fields: &mut Vec<Field>) {
-        fields.push(Field::new(name, text, Kind::Whole, f64::from(*self)));
+        fields.push(Field::new(name, text, FieldKind::Whole, f64::from(*self)));
     }
 
     fn read(name: &'static str, numbers: &mut std::slice::Iter<'_, f64>) -> Result<Self, ModelError> {
@@ -128,9 +128,9 @@ impl Value for u32 {
     }
 }
 
-impl Value for Option<u32> {
+impl FieldValue for Option<u32> {
     fn describe(&self, name: &'static str, text: &str, fields: &mut Vec<Field>) {
-        fields.push(Field::new(name, text, Kind::WholeOrNone, self.map_or(f64::INFINITY, f64::from)));
+        fields.push(Field::new(name, text, FieldKind::WholeOrNone, self.map_or(f64::INFINITY, f64::from)));
     }
 
     fn read(name: &'static str, numbers: &mut std::slice::Iter<'_, f64>) -> Result<Self, ModelError> {
@@ -170,7 +170,7 @@ pub(crate) fn describe_choice(
     let meanings: Vec<String> =
         names.iter().zip(texts).map(|(name, text)| format!("`{name}`: {}", text.trim())).collect();
     let text = format!("{} {}", text.trim(), meanings.join(" "));
-    fields.push(Field::new(name, &text, Kind::Choice(names), chosen as f64));
+    fields.push(Field::new(name, &text, FieldKind::Choice(names), chosen as f64));
 }
 
 /// Declares the parameters of a model, each with its default: a struct, its `Default`, and its [`Value`].
@@ -204,20 +204,20 @@ macro_rules! outputs {
 /// Implements [`Value`] for a struct of values.
 macro_rules! values {
     ($name:ident { $($(#[doc = $text:literal])+ $field:ident: $kind:ty,)+ }) => {
-        impl $crate::fields::Value for $name {
+        impl $crate::fields::FieldValue for $name {
             fn describe(&self, _: &'static str, _: &str, fields: &mut Vec<$crate::fields::Field>) {
-                $($crate::fields::Value::describe(&self.$field, stringify!($field), concat!($($text),+), fields);)+
+                $($crate::fields::FieldValue::describe(&self.$field, stringify!($field), concat!($($text),+), fields);)+
             }
 
             fn read(
                 _: &'static str,
                 numbers: &mut std::slice::Iter<'_, f64>,
             ) -> Result<Self, $crate::ModelError> {
-                Ok(Self { $($field: <$kind as $crate::fields::Value>::read(stringify!($field), numbers)?,)+ })
+                Ok(Self { $($field: <$kind as $crate::fields::FieldValue>::read(stringify!($field), numbers)?,)+ })
             }
 
             fn write(&self, numbers: &mut std::slice::IterMut<'_, f64>) {
-                $($crate::fields::Value::write(&self.$field, numbers);)+
+                $($crate::fields::FieldValue::write(&self.$field, numbers);)+
             }
         }
     };
@@ -243,7 +243,7 @@ macro_rules! choice {
             }
         }
 
-        impl $crate::fields::Value for $name {
+        impl $crate::fields::FieldValue for $name {
             fn describe(&self, name: &'static str, text: &str, fields: &mut Vec<$crate::fields::Field>) {
                 let texts = [$(concat!($($text),+)),+];
                 $crate::fields::describe_choice((name, text), Self::NAMES, &texts, *self as usize, fields);

@@ -36,7 +36,7 @@ mod tests;
 
 choice! {
     /// The choice of m.
-    pub enum Burst {
+    pub enum TunnelBurst {
         /// The given m.
         Fixed = "fixed",
         /// The largest m whose mean delay is below the bound.
@@ -66,7 +66,7 @@ parameters! {
         /// m, number of packets in a burst, 1 or more; with a delay bound it follows from the bound.
         pub m: u32 = 1,
         /// The choice of m.
-        pub burst: Burst = Burst::Fixed,
+        pub burst: TunnelBurst = TunnelBurst::Fixed,
         /// D_th, the bound of the mean delay in the buffer.
         pub delay_bound_s: f64 = 0.01,
         /// Number of packets received in response.
@@ -235,9 +235,9 @@ fn burst(params: &Params, rate: f64) -> Result<f64, ModelError> {
     let waiting = 2.0 * rate * params.delay_bound_s;
     // The margin makes a quotient an integer that should be one but is not in floating point.
     let m = match params.burst {
-        Burst::Fixed => f64::from(params.m),
-        Burst::Below => (waiting - 1e-9).ceil().max(1.0),
-        Burst::Within => (waiting + 1e-9).floor() + 1.0,
+        TunnelBurst::Fixed => f64::from(params.m),
+        TunnelBurst::Below => (waiting - 1e-9).ceil().max(1.0),
+        TunnelBurst::Within => (waiting + 1e-9).floor() + 1.0,
     };
     require(m <= 1e9, "delay_bound_s", params.delay_bound_s, "a bound that 10^9 packets reach")?;
     Ok(m)

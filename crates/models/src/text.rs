@@ -15,7 +15,7 @@ use airwatt_base::Dimension;
 use airwatt_base::settings::SettingError;
 use airwatt_base::units::{self, NumberError};
 
-use crate::fields::{Field, Kind};
+use crate::fields::{Field, FieldKind};
 
 #[cfg(test)]
 mod tests;
@@ -40,7 +40,7 @@ pub fn values(field: &Field, text: &str) -> Result<Vec<f64>, SettingError> {
     for item in text.split(',') {
         match item.split(':').map(str::trim).collect::<Vec<_>>()[..] {
             [single] => read.push(value(field, single)?),
-            [from, to, step] if !matches!(field.kind, Kind::Choice(_)) => {
+            [from, to, step] if !matches!(field.kind, FieldKind::Choice(_)) => {
                 read.extend(range(field, item, (from, to, step))?);
             }
             _ => {
@@ -62,12 +62,12 @@ fn error(field: &Field, text: &str, expected: &str) -> SettingError {
 /// Returns an error for a text without a number, a number without its unit, a unit that does not fit, and a name that
 /// is not a choice.
 pub fn value(field: &Field, text: &str) -> Result<f64, SettingError> {
-    if let Kind::Choice(names) = field.kind {
+    if let FieldKind::Choice(names) = field.kind {
         let index = names.iter().position(|name| *name == text);
         let unknown = || error(field, text, &format!("one of {}", names.join(", ")));
         return index.map(|index| index as f64).ok_or_else(unknown);
     }
-    if field.kind == Kind::WholeOrNone && text == "none" {
+    if field.kind == FieldKind::WholeOrNone && text == "none" {
         return Ok(f64::INFINITY);
     }
     number(field, text).map(|(count, (over, under))| count * over / under)

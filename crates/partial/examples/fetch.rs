@@ -4,25 +4,26 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use airwatt_partial::{Kind, Shares, connect};
+use airwatt_partial::{PieceKind, RequiredShares, connect};
 
 fn fetch(socket: &str, server: &str, path: &str, wanted: &str) -> io::Result<()> {
     let wrong = |_| io::Error::new(io::ErrorKind::InvalidInput, "expected ADDRESS:PORT and a per cent");
     let server = server.parse().map_err(|_| wrong(()))?;
-    let shares = Shares { wanted: wanted.parse().map_err(|_| wrong(()))?, ..Shares::default() };
+    let shares =
+        RequiredShares { wanted: wanted.parse().map_err(|_| wrong(()))?, ..RequiredShares::default() };
     let mut stream = connect(socket, server, shares)?;
     write!(stream, "GET {path} HTTP/1.0\r\n\r\n")?;
     stream.end()?;
     let (mut out, mut bytes, mut missing) = (io::stdout().lock(), 0_u64, 0_u64);
     while let Some(piece) = stream.read_piece()? {
         match piece.kind {
-            Kind::Data => {
+            PieceKind::Data => {
                 bytes += u64::from(piece.length);
                 out.write_all(&piece.data)?;
             }
-            Kind::Gap => missing += u64::from(piece.length),
+            PieceKind::Gap => missing += u64::from(piece.length),
             // Too late for what was written; a player would still use them.
-            Kind::Late => {}
+            PieceKind::Late => {}
         }
     }
     writeln!(io::stderr(), "{bytes} bytes, of which {missing} were missing when they were due")

@@ -34,14 +34,14 @@ const HEADER_BYTES: usize = 13;
 
 /// How much of the data of a connection must arrive, in per cent from 0 to 100.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shares {
+pub struct RequiredShares {
     /// Of what this program receives.
     pub wanted: u8,
     /// Of what this program sends; the base station fills what is missing with zeros.
     pub offered: u8,
 }
 
-impl Default for Shares {
+impl Default for RequiredShares {
     /// Everything, in both directions.
     fn default() -> Self {
         Self { wanted: 100, offered: 100 }
@@ -50,7 +50,7 @@ impl Default for Shares {
 
 /// What a piece is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum PieceKind {
     /// The next bytes of the stream, with zeros where some are missing.
     Data,
     /// These bytes are missing. The piece comes before the data of that place.
@@ -63,7 +63,7 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// What it is.
-    pub kind: Kind,
+    pub kind: PieceKind,
     /// Its place in the stream in bytes.
     pub position: u64,
     /// Its length in bytes.
@@ -74,7 +74,7 @@ pub struct Piece {
 
 /// A connection. Bytes are sent by [`Write`].
 #[derive(Debug)]
-pub struct Stream {
+pub struct PartialStream {
     reader: BufReader<UnixStream>,
 }
 
@@ -83,15 +83,19 @@ pub struct Stream {
 /// # Errors
 /// [`ErrorKind::ConnectionRefused`] with the gateway's reason if the server or the gateway refuses, and what the system says if no
 /// gateway listens at `path`.
-pub fn connect(path: impl AsRef<Path>, server: SocketAddr, shares: Shares) -> io::Result<Stream> {
+pub fn connect(
+    path: impl AsRef<Path>,
+    server: SocketAddr,
+    shares: RequiredShares,
+) -> io::Result<PartialStream> {
     let mut reader = BufReader::new(UnixStream::connect(path)?);
-    let Shares { wanted, offered } = shares;
+    let RequiredShares { wanted, offered } = shares;
     let line = format!("open {} {} {wanted} {offered}\n", server.ip(), server.port());
     reader.get_mut().write_all(line.as_bytes())?;
     let mut answer = String::new();
     (&mut reader).take(ANSWER_BYTES_MAX).read_line(&mut answer)?;
     match answer.strip_suffix('\n') {
-        Some("ok") => Ok(Stream { reader }),
+        Some("ok") => Ok(PartialStream { reader }),
         Some(answer) => {
             let why = answer.strip_prefix("error ").unwrap_or(answer);
             Err(io::Error::new(ErrorKind::ConnectionRefused, why))
@@ -100,7 +104,7 @@ pub fn connect(path: impl AsRef<Path>, server: SocketAddr, shares: Shares) -> io
     }
 }
 
-impl Stream {
+impl PartialStream {
     /// Reads the next piece; `None` when the server has closed its direction.
     ///
     /// # Errors
@@ -117,13 +121,13 @@ impl Stream {
         let position = u64::from_be_bytes(position.try_into().expect("8 bytes"));
         let length = u32::from_be_bytes(length.try_into().expect("4 bytes"));
         let kind = match kind {
-            b'D' => Kind::Data,
-            b'G' => Kind::Gap,
-            b'L' => Kind::Late,
+            b'D' => PieceKind::Data,
+            b'G' => PieceKind::Gap,
+            b'L' => PieceKind::Late,
             other => return Err(invalid(format!("expected a piece of kind D, G or L, got {other}"))),
         };
         let mut data = Vec::new();
-        if kind != Kind::Gap {
+        if kind != PieceKind::Gap {
             if length > PIECE_BYTES_MAX {
                 return Err(invalid(format!(
                     "expected at most {PIECE_BYTES_MAX} bytes in a piece, got {length}"
@@ -144,7 +148,7 @@ impl Stream {
     }
 }
 
-impl Write for Stream {
+impl Write for PartialStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.reader.get_mut().write(bytes)
     }
@@ -154,7 +158,7 @@ impl Write for Stream {
     }
 }
 
-impl AsFd for Stream {
+impl AsFd for PartialStream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.reader.get_ref().as_fd()
     }

@@ -6,7 +6,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
 
-use airwatt_partial::{Kind, Shares, connect};
+use airwatt_partial::{PieceKind, RequiredShares, connect};
 
 /// Answers one program with `reply`. Returns the path of the socket, and the request.
 fn gateway(name: &str, reply: Vec<u8>) -> (PathBuf, JoinHandle<(String, UnixStream)>) {
@@ -37,7 +37,7 @@ fn data_gaps_and_late_bytes_are_read_and_what_is_written_arrives() {
     let reply =
         [b"ok\n".to_vec(), piece(b'G', 2, 3, &[]), piece(b'D', 0, 6, b"ab\0\0\0f"), piece(b'L', 2, 1, b"c")];
     let (path, serving) = gateway("pieces", reply.concat());
-    let shares = Shares { wanted: 90, ..Shares::default() };
+    let shares = RequiredShares { wanted: 90, ..RequiredShares::default() };
     let mut stream = connect(&path, "[fd00::1]:80".parse().unwrap(), shares).unwrap();
     stream.write_all(b"hello").unwrap();
     stream.end().unwrap();
@@ -51,9 +51,9 @@ fn data_gaps_and_late_bytes_are_read_and_what_is_written_arrives() {
         read.push((piece.kind, piece.position, piece.length, piece.data));
     }
     let expected = [
-        (Kind::Gap, 2, 3, vec![]),
-        (Kind::Data, 0, 6, b"ab\0\0\0f".to_vec()),
-        (Kind::Late, 2, 1, b"c".to_vec()),
+        (PieceKind::Gap, 2, 3, vec![]),
+        (PieceKind::Data, 0, 6, b"ab\0\0\0f".to_vec()),
+        (PieceKind::Late, 2, 1, b"c".to_vec()),
     ];
     assert_eq!(read, expected);
     std::fs::remove_file(path).unwrap();
@@ -64,7 +64,7 @@ fn refusals_and_what_no_gateway_sends_are_errors() {
     let server = "192.0.2.1:80".parse().unwrap();
     let refused = |name: &str, reply: &[u8]| {
         let (path, serving) = gateway(name, reply.to_vec());
-        let error = connect(&path, server, Shares::default()).map(|_| ()).unwrap_err();
+        let error = connect(&path, server, RequiredShares::default()).map(|_| ()).unwrap_err();
         drop(serving);
         std::fs::remove_file(path).unwrap();
         (error.kind(), error.to_string())
@@ -73,7 +73,7 @@ fn refusals_and_what_no_gateway_sends_are_errors() {
     assert_eq!(refused("ended", b"o").0, ErrorKind::ConnectionReset);
     let read = |name: &str, bytes: Vec<u8>| {
         let (path, serving) = gateway(name, [b"ok\n".to_vec(), bytes].concat());
-        let mut stream = connect(&path, server, Shares::default()).unwrap();
+        let mut stream = connect(&path, server, RequiredShares::default()).unwrap();
         drop(serving.join());
         std::fs::remove_file(path).unwrap();
         stream.read_piece().unwrap_err().kind()
@@ -81,6 +81,6 @@ fn refusals_and_what_no_gateway_sends_are_errors() {
     assert_eq!(read("kind", piece(b'X', 0, 1, b"x")), ErrorKind::InvalidData);
     assert_eq!(read("long", piece(b'D', 0, u32::MAX, b"x")), ErrorKind::InvalidData);
     assert_eq!(read("short", piece(b'D', 0, 9, b"x")), ErrorKind::UnexpectedEof);
-    let nowhere = connect("/nonexistent", server, Shares::default()).map(|_| ()).unwrap_err();
+    let nowhere = connect("/nonexistent", server, RequiredShares::default()).map(|_| ()).unwrap_err();
     assert_eq!(nowhere.kind(), ErrorKind::NotFound);
 }

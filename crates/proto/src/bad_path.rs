@@ -1,6 +1,6 @@
 //! For tests: paths that lose, double and delay what they carry, the same for every transport.
 
-use airwatt_base::{Span, Stream};
+use airwatt_base::{RandomStream, Span};
 
 /// What becomes of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(crate) struct Badness {
 
 /// The fate of each packet on a path of this badness, drawn from `seed`.
 pub(crate) fn bad_path<P>(seed: u64, badness: Badness) -> impl FnMut(usize, u64, &P) -> Fate {
-    let mut stream = Stream::new(seed, "test/path");
+    let mut stream = RandomStream::new(seed, "test/path");
     move |_, _, _| {
         let draw = stream.below(1000);
         let more = Span::from_micros(u64::from(stream.below(60_000)));

@@ -207,7 +207,7 @@ where
     S: SendBuffer<Data = R::Data, Payload = R::Payload>,
     R: ReceiveBuffer,
 {
-    type Packet = (e2tcp::Packet, R::Payload);
+    type Packet = (e2tcp::E2tcpPacket, R::Payload);
 
     fn receive(&mut self, (packet, payload): Self::Packet, now: Instant) {
         self.handle_input(e2tcp::Input::Packet(packet, payload), now);
@@ -250,7 +250,7 @@ pub enum AnyPacket<P = ()> {
     /// A TCP segment.
     Tcp(tcp::Segment, P),
     /// An E2TCP packet.
-    E2tcp(e2tcp::Packet, P),
+    E2tcp(e2tcp::E2tcpPacket, P),
 }
 
 macro_rules! each {

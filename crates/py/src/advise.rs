@@ -1,7 +1,7 @@
 //! Advice: candidates with their models, and the decision between those that were run.
 
-use airwatt_capture::advise::choice::{Choice, Figures, Row};
-use airwatt_capture::advise::{Asked, Candidate, CapturedTraffic, Plan, Tunnel};
+use airwatt_capture::advise::choice::{Decision, Figures, Row};
+use airwatt_capture::advise::{Asked, Candidate, CapturedTraffic, ModelPlan, TunnelAdvice};
 use airwatt_capture::report::{CellReport, GapReport, PaceReport};
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -29,7 +29,7 @@ fn candidate(candidate: &Candidate) -> Value {
 /// What the models give for a scenario, as JSON: candidates, which of them to simulate, and tunnels.
 #[pyfunction]
 pub(crate) fn advise_scenario(scenario: &Scenario, budget_s: f64, confirm: usize) -> PyResult<String> {
-    document(&Plan::of_scenario(&scenario.checked, budget_s, confirm))
+    document(&ModelPlan::of_scenario(&scenario.checked, budget_s, confirm))
 }
 
 /// The traffic of an analysis, by the keys of its document.
@@ -101,7 +101,7 @@ pub(crate) fn advise_analysis(analysis: AnalysisOfPython, budget_s: f64, confirm
     let AnalysisOfPython { radio, cell, pace, policies } = analysis;
     let active = policies.iter().find(|replay| replay.policy == "active");
     let active = active.ok_or_else(|| InputError::new_err("analysis: expected a replay of policy active"))?;
-    document(&Plan::of_capture(
+    document(&ModelPlan::of_capture(
         &CapturedTraffic {
             radio,
             cell: CellReport {
@@ -130,11 +130,11 @@ pub(crate) fn advise_analysis(analysis: AnalysisOfPython, budget_s: f64, confirm
 #[derive(Serialize)]
 struct PlanDocument<'a> {
     candidates: Vec<Value>,
-    tunnel: Option<Tunnel>,
+    tunnel: Option<TunnelAdvice>,
     tunnel_curve: &'a [(f64, f64)],
 }
 
-fn document(plan: &Plan) -> PyResult<String> {
+fn document(plan: &ModelPlan) -> PyResult<String> {
     let asked = |asked: &Asked| {
         let mut entry = candidate(&asked.candidate);
         entry["model"] = json!(asked.model);
@@ -182,5 +182,5 @@ pub(crate) fn advise_choose(rows: Vec<RowOfPython>, budget_s: f64) -> PyResult<S
         }),
     };
     let rows: Vec<Row> = rows.iter().map(row).collect();
-    text(&Choice::between(&rows, budget_s))
+    text(&Decision::between(&rows, budget_s))
 }

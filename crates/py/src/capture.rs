@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use airwatt_capture::report::Analysis;
 use airwatt_capture::timeline::Timeline;
-use airwatt_capture::{AnalyzeError, Current, Limits, Progress, Question, Watch};
+use airwatt_capture::{AnalysisProgress, AnalyzeError, Current, Limits, Question, Watch};
 use airwatt_linux::user::User;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -125,8 +125,8 @@ fn watched<T>(shared: &Shared, work: impl FnOnce(Watch<'_>) -> Result<T, Analyze
         // Python checks signals in the main thread only; others are stopped through their control.
         signal = Python::attach(|py| py.check_signals());
         let goes_on = match progress {
-            Progress::Reading(reading) => shared.report_bytes(reading.bytes, reading.of),
-            Progress::Replaying(share) => shared.report(0, share, 0),
+            AnalysisProgress::Reading(reading) => shared.report_bytes(reading.bytes, reading.of),
+            AnalysisProgress::Replaying(share) => shared.report(0, share, 0),
         };
         if goes_on && signal.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });

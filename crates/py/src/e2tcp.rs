@@ -8,8 +8,8 @@ use std::net::IpAddr;
 use airwatt_base::settings::Settings;
 use airwatt_base::{Instant, Machine, Seq, Span, TimerKind};
 use airwatt_proto::e2tcp::{
-    Acknowledgement, Addresses, Block, Connection, ControlFlags, E2tcpConfig, E2tcpTimer, Endpoint, Event,
-    Header, Input, Output, Packet, Table, TableConfig, TableInput, TableOutput,
+    Acknowledgement, Addresses, Block, Connection, ConnectionTable, ControlFlags, E2tcpConfig, E2tcpPacket,
+    E2tcpTimer, Endpoint, Event, Header, Input, Output, TableConfig, TableInput, TableOutput,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -113,10 +113,10 @@ pub(crate) fn e2tcp_size(packet: &[u8], tcp_headers: bool) -> PyResult<u32> {
     Ok(airwatt_sim::stack::transport::e2tcp_bytes(&decoded(packet)?, tcp_headers))
 }
 
-fn decoded(packet: &[u8]) -> PyResult<Packet> {
+fn decoded(packet: &[u8]) -> PyResult<E2tcpPacket> {
     let (header, _, payload) = Header::decode(packet).map_err(wrong)?;
     let len = u16::try_from(payload.len()).map_err(wrong)?;
-    Ok(Packet { header, len })
+    Ok(E2tcpPacket { header, len })
 }
 
 /// One end of an established E2TCP connection that is handed packets and the time. Its stream begins at sequence number 1.
@@ -270,14 +270,14 @@ fn span(name: &str, seconds: f64) -> PyResult<Span> {
 /// The E2TCP connections of one host.
 #[pyclass(module = "airwatt")]
 pub(crate) struct E2tcpTable {
-    table: Table,
+    table: ConnectionTable,
 }
 
 #[pymethods]
 impl E2tcpTable {
     #[new]
     fn new() -> Self {
-        Self { table: Table::new(TableConfig::default()) }
+        Self { table: ConnectionTable::new(TableConfig::default()) }
     }
 
     /// Opens a connection between two `(IP address, port)`. Returns whether there was an identifier for it.

@@ -4,7 +4,9 @@ use std::ops::Not;
 use std::sync::Arc;
 
 use airwatt_base::Span;
-use airwatt_emulate::{Command, EmulateError, Emulated, Options, Output, Progress, Realtime, Stop, Work};
+use airwatt_emulate::{
+    Command, EmulateError, Emulated, EmulationProgress, Options, Output, Realtime, Stop, Work,
+};
 use airwatt_sim::record::RunResult;
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -40,7 +42,7 @@ pub(crate) fn emulate(
     let stop = Stop::new().map_err(|error| RunError::new_err(error.to_string()))?;
     shared.wake_on_cancel(stop.clone());
     let options = Options { work, output, user, trace, bound, stop };
-    let mut report = |progress: Progress| {
+    let mut report = |progress: EmulationProgress| {
         shared.report(progress.elapsed.as_nanos(), progress.share, progress.events);
     };
     let emulated = py.detach(|| airwatt_emulate::emulate(&scenario.checked, seed, options, &mut report));

@@ -2,7 +2,7 @@
 
 use airwatt_base::settings::KindInfo;
 use airwatt_base::{Power, Rate, Voltage};
-use airwatt_energy::{BeaconReception, Radio, State, Transition};
+use airwatt_energy::{BeaconReception, Radio, RadioState, Transition};
 use airwatt_proto::powersave::PowerSaveConfig;
 use airwatt_sim::record::RunResult;
 use airwatt_sim::scenario::{Scenario, Transport, policy_kinds, shipped};
@@ -69,11 +69,11 @@ fn profile(radio: &Radio) -> Value {
         "description": radio.description,
         "source": radio.source,
         "voltage_v": radio.voltage.map(Voltage::as_volts),
-        "transmit_w": radio.power(State::Transmit).as_watts(),
+        "transmit_w": radio.power(RadioState::Transmit).as_watts(),
         "transmit_by_rate": radio.transmit_by_rate.iter().map(by_rate).collect::<Vec<_>>(),
-        "receive_w": radio.power(State::Receive).as_watts(),
-        "listen_w": radio.power(State::Listen).as_watts(),
-        "sleep_w": radio.power(State::Sleep).as_watts(),
+        "receive_w": radio.power(RadioState::Receive).as_watts(),
+        "listen_w": radio.power(RadioState::Listen).as_watts(),
+        "sleep_w": radio.power(RadioState::Sleep).as_watts(),
         "host_w": radio.host.map(Power::as_watts),
         "to_sleep": transition(radio.to_sleep),
         "wake_up": transition(radio.wake_up),

@@ -5,7 +5,7 @@
 
 use airwatt_models::ModelError;
 use airwatt_models::catalogue::{self, MODELS, Model};
-use airwatt_models::fields::{Field, Kind};
+use airwatt_models::fields::{Field, FieldKind};
 use airwatt_models::{ack_gap, text};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
@@ -33,10 +33,10 @@ pub(crate) fn models() -> String {
 
 fn field(field: &Field) -> Value {
     let (kind, choices) = match field.kind {
-        Kind::Number => ("number", None),
-        Kind::Whole => ("whole", None),
-        Kind::WholeOrNone => ("whole-or-none", None),
-        Kind::Choice(names) => ("choice", Some(names)),
+        FieldKind::Number => ("number", None),
+        FieldKind::Whole => ("whole", None),
+        FieldKind::WholeOrNone => ("whole-or-none", None),
+        FieldKind::Choice(names) => ("choice", Some(names)),
     };
     let default = match choices {
         Some(names) => json!(names[field.default as usize]),

@@ -6,7 +6,7 @@
 use std::hint::black_box;
 use std::ops::ControlFlow;
 
-use airwatt_base::{Instant, Schedule, Span, Stream};
+use airwatt_base::{Instant, RandomStream, Schedule, Span};
 use airwatt_sim::scenario::Scenario;
 use airwatt_sim::{RunOptions, run};
 use divan::Bencher;
@@ -25,7 +25,7 @@ const MEAN_NANOS: u32 = 1_000_000;
 #[divan::bench(args = [16, 256, 4_096, 65_536], sample_count = 10)]
 fn phold(bencher: Bencher, population: u32) {
     let begin = || {
-        let mut random = Stream::new(1, "phold");
+        let mut random = RandomStream::new(1, "phold");
         let mut schedule = Schedule::new(population as usize);
         for slot in 0..population {
             schedule.set(slot, Instant::from_nanos(u64::from(random.below(MEAN_NANOS))));

@@ -12,14 +12,14 @@ use airwatt_proto::powersave::StationId;
 pub use crate::net::meter::{BIN, Meter};
 use crate::net::route::NodeId;
 pub use crate::net::{Delivery, Ticket};
-use crate::net::{Network, Plan};
+use crate::net::{Network, NetworkPlan};
 use crate::record::FlowResult;
 use crate::run::{Run, RunError};
 use crate::scenario::Scenario;
 
 /// A host whose network stack is outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Host {
+pub enum OutsideHost {
     /// The server at the far end of the wire, or at the access point.
     Server,
     /// A station of the cell.
@@ -31,7 +31,7 @@ pub enum Host {
 /// # Errors
 /// What of the scenario cannot be, in one line.
 pub fn stations_of(scenario: &Scenario, seed: u64) -> Result<usize, String> {
-    let plan = Plan::new(scenario, seed).map_err(|error| error.to_string())?;
+    let plan = NetworkPlan::new(scenario, seed).map_err(|error| error.to_string())?;
     let mut nodes = vec![plan.server()];
     for station in &plan.stations {
         if nodes.contains(&station.node) {
@@ -72,7 +72,8 @@ impl Live {
     /// # Errors
     /// [`RunError::Radio`] for a radio profile that cannot be read.
     pub fn new(scenario: &Scenario, seed: u64, trace: bool) -> Result<Self, RunError> {
-        let mut plan = Plan::new(scenario, seed).map_err(|error| RunError::Radio(error.to_string()))?;
+        let mut plan =
+            NetworkPlan::new(scenario, seed).map_err(|error| RunError::Radio(error.to_string()))?;
         let server = plan.server();
         let stations: Vec<NodeId> = plan.stations.iter().map(|station| station.node).collect();
         plan.flows.clear();
@@ -97,22 +98,22 @@ impl Live {
     }
 
     /// The node of a host; `None` for a station that does not exist.
-    fn node(&self, host: Host) -> Option<NodeId> {
+    fn node(&self, host: OutsideHost) -> Option<NodeId> {
         match host {
-            Host::Server => Some(self.server),
-            Host::Station(id) => self.stations.get(id as usize).copied(),
+            OutsideHost::Server => Some(self.server),
+            OutsideHost::Station(id) => self.stations.get(id as usize).copied(),
         }
     }
 
     /// The host of a node to which a packet was delivered.
-    pub fn host(&self, node: NodeId) -> Host {
+    pub fn host(&self, node: NodeId) -> OutsideHost {
         let station = self.stations.iter().position(|station| *station == node);
-        station.map_or(Host::Server, |id| Host::Station(id as StationId))
+        station.map_or(OutsideHost::Server, |id| OutsideHost::Station(id as StationId))
     }
 
     /// An IPv4 packet leaves `from` for `to` at the time of the last [`Live::advance`]. Returns the ticket of its bytes;
     /// `None` between a host and itself, and for a station that does not exist.
-    pub fn send(&mut self, from: Host, to: Host, bytes: &[u8]) -> Option<Ticket> {
+    pub fn send(&mut self, from: OutsideHost, to: OutsideHost, bytes: &[u8]) -> Option<Ticket> {
         let (from, to) = (self.node(from)?, self.node(to)?);
         (from != to).then(|| self.network.inject(from, to, bytes))
     }
@@ -177,8 +178,8 @@ mod tests {
     fn a_packet_crosses_wire_and_air_both_ways() {
         let mut live = live("fast-dsl", &[("wired.rtt", "40ms")]);
         live.advance(Instant::from_millis(5));
-        let down = live.send(Host::Server, Host::Station(0), &[7; 1_500]).unwrap();
-        let up = live.send(Host::Station(0), Host::Server, &[8; 40]).unwrap();
+        let down = live.send(OutsideHost::Server, OutsideHost::Station(0), &[7; 1_500]).unwrap();
+        let up = live.send(OutsideHost::Station(0), OutsideHost::Server, &[8; 40]).unwrap();
         let crossed = deliveries(&mut live, Span::from_millis(60));
         assert_eq!(
             crossed.iter().map(|crossing| (crossing.ticket, crossing.arrived)).collect::<Vec<_>>(),
@@ -200,7 +201,7 @@ mod tests {
     #[test]
     fn a_packet_between_stations_crosses_the_air_twice_and_never_the_wire() {
         let mut live = live("fast-dsl", &[("station.count", "2"), ("wired.rtt", "40ms")]);
-        assert!(live.send(Host::Station(0), Host::Station(1), &[1; 1_500]).is_some());
+        assert!(live.send(OutsideHost::Station(0), OutsideHost::Station(1), &[1; 1_500]).is_some());
         let crossed = deliveries(&mut live, Span::from_millis(30));
         assert_eq!(crossed.len(), 1);
         assert!(crossed[0].arrived && crossed[0].took < Span::from_millis(2), "{crossed:?}");
@@ -211,10 +212,10 @@ mod tests {
     fn nobody_sends_to_himself_or_to_a_station_that_is_not_there() {
         let mut live = live("fast-dsl", &[]);
         for (from, to) in [
-            (Host::Server, Host::Server),
-            (Host::Station(0), Host::Station(0)),
-            (Host::Server, Host::Station(1)),
-            (Host::Station(3), Host::Server),
+            (OutsideHost::Server, OutsideHost::Server),
+            (OutsideHost::Station(0), OutsideHost::Station(0)),
+            (OutsideHost::Server, OutsideHost::Station(1)),
+            (OutsideHost::Station(3), OutsideHost::Server),
         ] {
             assert_eq!(live.send(from, to, &[0; 100]), None);
         }
@@ -232,7 +233,7 @@ mod tests {
                     live.advance(sent.min(live.now() + step));
                     crossed.extend(std::iter::from_fn(|| live.poll()));
                 }
-                assert!(live.send(Host::Server, Host::Station(0), &[0; 700]).is_some());
+                assert!(live.send(OutsideHost::Server, OutsideHost::Station(0), &[0; 700]).is_some());
             }
             crossed.extend(deliveries(&mut live, Span::from_millis(500)));
             (crossed, live.finish(Vec::new()).result)

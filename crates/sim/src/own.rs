@@ -6,7 +6,7 @@
 use airwatt_proto::cc::OwnCongestionControl;
 use airwatt_proto::powersave::{Observable, OwnPolicy, StationPolicy};
 
-use crate::net::{ConnectionPlan, MediumKind, Plan, Traffic};
+use crate::net::{ConnectionPlan, MediumKind, NetworkPlan, Traffic};
 use crate::scenario::Transport;
 
 /// Mechanisms from outside, for all stations and flows of a run.
@@ -23,7 +23,7 @@ impl OwnMechanisms {
     ///
     /// # Errors
     /// A policy that needs what a station hides, and a mechanism that no station or flow of the plan would use.
-    pub(crate) fn put_into(&self, plan: &mut Plan) -> Result<(), String> {
+    pub(crate) fn put_into(&self, plan: &mut NetworkPlan) -> Result<(), String> {
         if let Some(policy) = &self.policy {
             put_policy(policy, plan)?;
         }
@@ -34,7 +34,7 @@ impl OwnMechanisms {
     }
 }
 
-fn put_policy(policy: &OwnPolicy, plan: &mut Plan) -> Result<(), String> {
+fn put_policy(policy: &OwnPolicy, plan: &mut NetworkPlan) -> Result<(), String> {
     let cells = plan.media.iter_mut().filter_map(|medium| match &mut medium.kind {
         MediumKind::Cell(bsss) => Some(bsss),
         _ => None,
@@ -62,7 +62,7 @@ fn put_policy(policy: &OwnPolicy, plan: &mut Plan) -> Result<(), String> {
     }
 }
 
-fn put_congestion(congestion: &OwnCongestionControl, plan: &mut Plan) -> Result<(), String> {
+fn put_congestion(congestion: &OwnCongestionControl, plan: &mut NetworkPlan) -> Result<(), String> {
     let mut senders = 0;
     let tcp = plan.flows.iter_mut().filter(|flow| matches!(flow.transport, Transport::Tcp { .. }));
     for flow in tcp {

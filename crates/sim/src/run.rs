@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use tracing::{debug, warn};
 
 use crate::engine::Fingerprints;
-use crate::net::{Ending, Network, Plan, RunProgress};
+use crate::net::{Network, NetworkPlan, RunEnding, RunProgress};
 use crate::own::OwnMechanisms;
 use crate::record::{PcapngStream, RunResult, RunTrace};
 use crate::scenario::Scenario;
@@ -89,7 +89,7 @@ pub fn run_with(
     seed: u64,
     options: &mut RunOptions,
 ) -> Result<Run, RunError> {
-    let mut plan = Plan::new(scenario, seed).map_err(|error| RunError::Radio(error.to_string()))?;
+    let mut plan = NetworkPlan::new(scenario, seed).map_err(|error| RunError::Radio(error.to_string()))?;
     own.put_into(&mut plan).map_err(RunError::Mechanism)?;
     let mut network = Network::new(plan, seed);
     if options.trace {
@@ -111,7 +111,7 @@ pub fn run_to_pcapng(
     out: &mut dyn io::Write,
     on_progress: &mut dyn FnMut(RunProgress) -> ControlFlow<()>,
 ) -> Result<Run, StreamError> {
-    let plan = Plan::new(scenario, seed).map_err(|error| RunError::Radio(error.to_string()))?;
+    let plan = NetworkPlan::new(scenario, seed).map_err(|error| RunError::Radio(error.to_string()))?;
     let mut network = Network::new(plan, seed);
     let mut stream = PcapngStream::new(network.setting(scenario, seed), out).map_err(StreamError::Output)?;
     network.keep_frames();
@@ -149,7 +149,7 @@ fn begin(scenario: &Scenario, seed: u64) {
 }
 
 /// Levels: a run that fails is a WARN, since its caller decides what follows; the rest is DEBUG.
-fn finish(network: Network, ending: Ending, scenario: &Scenario, seed: u64) -> Result<Run, RunError> {
+fn finish(network: Network, ending: RunEnding, scenario: &Scenario, seed: u64) -> Result<Run, RunError> {
     let result = outcome(network, ending, scenario, seed);
     match &result {
         Ok(run) => {
@@ -162,14 +162,14 @@ fn finish(network: Network, ending: Ending, scenario: &Scenario, seed: u64) -> R
     result
 }
 
-fn outcome(network: Network, ending: Ending, scenario: &Scenario, seed: u64) -> Result<Run, RunError> {
+fn outcome(network: Network, ending: RunEnding, scenario: &Scenario, seed: u64) -> Result<Run, RunError> {
     match ending {
-        Ending::Complete => Ok(network.finish(scenario, seed)),
-        Ending::Interrupted => Err(RunError::Interrupted),
-        Ending::ConnectionLost(flow) => {
+        RunEnding::Complete => Ok(network.finish(scenario, seed)),
+        RunEnding::Interrupted => Err(RunError::Interrupted),
+        RunEnding::ConnectionLost(flow) => {
             Err(RunError::ConnectionLost { scenario: scenario.name.clone(), flow })
         }
-        Ending::TimeLimit => {
+        RunEnding::TimeLimit => {
             let message =
                 format!("not complete after its time limit of {}; raise time_limit", scenario.time_limit);
             Err(RunError::TimeLimit { scenario: scenario.name.clone(), message })

@@ -2,7 +2,7 @@
 
 mod validation;
 
-use airwatt_sim::media::cell::frame::{Kind, Node};
+use airwatt_sim::media::cell::frame::{CellFrameKind, Node};
 use airwatt_sim::scenario::{Scenario, shipped};
 
 use validation::{cut, in_parallel, policies_of, scenario, simulate, simulate_traced};
@@ -49,7 +49,7 @@ fn another_station_changes_nobody_elses_numbers() {
         let set = [("station.0.count", count), ("flow.0.stations", "[0, 1, 2]"), ("duration", "2s")];
         let run = simulate_traced(&scenario("saturation", &set), 1, true);
         let frames = run.trace.expect("it was asked for").frames;
-        let of_stations = frames.into_iter().filter(|frame| frame.kind == Kind::Data);
+        let of_stations = frames.into_iter().filter(|frame| frame.kind == CellFrameKind::Data);
         of_stations.map(|frame| (frame.start, frame.from, frame.received)).collect::<Vec<_>>()
     };
     let three = frames("3");

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use airwatt_sim::media::cell::frame::{Kind, TracedFrame};
+use airwatt_sim::media::cell::frame::{CellFrameKind, TracedFrame};
 use airwatt_sim::record::RunResult;
 use airwatt_sim::scenario::Scenario;
 use airwatt_sim::{Run, RunOptions, run};
@@ -25,8 +25,14 @@ fn group_j(result: &RunResult) -> f64 {
 fn a_frame_costs_its_time_on_the_air() {
     let one = [("ap.group", "[{ kind = \"arp\", interval = \"1s\" }]"), ("station.radio", "esp32-c3")];
     let run = office(&one, true);
-    let frames: Vec<&TracedFrame> =
-        run.trace.as_ref().unwrap().frames.iter().filter(|frame| frame.kind == Kind::Group).collect();
+    let frames: Vec<&TracedFrame> = run
+        .trace
+        .as_ref()
+        .unwrap()
+        .frames
+        .iter()
+        .filter(|frame| frame.kind == CellFrameKind::Group)
+        .collect();
     assert!(frames.len().abs_diff(600) < 75, "{}", frames.len());
     let sent_s: f64 = frames.iter().map(|frame| frame.duration.as_secs_f64()).sum();
     assert!((sent_s / frames.len() as f64 - 848e-6).abs() < 1e-12);
@@ -46,7 +52,7 @@ fn frames_follow_dtim_beacons_that_announce_them() {
     let mut seen = 0;
     // The station has announced its power save within the first second.
     let asleep = frames.iter().filter(|frame| frame.start.as_nanos() > 1_000_000_000);
-    for frame in asleep.filter(|frame| matches!(frame.kind, Kind::Beacon | Kind::Group)) {
+    for frame in asleep.filter(|frame| matches!(frame.kind, CellFrameKind::Beacon | CellFrameKind::Group)) {
         if let Some(beacon) = &frame.beacon {
             assert!(!more, "a burst ends before the next beacon");
             assert!(!beacon.group || beacon.dtim_count == 0);
@@ -66,7 +72,8 @@ fn frames_follow_dtim_beacons_that_announce_them() {
 fn broadcast_frames_have_sequence_numbers_of_their_own() {
     let run = office(&[("duration", "10s")], true);
     let frames = &run.trace.as_ref().unwrap().frames;
-    let numbers = frames.iter().filter(|frame| matches!(frame.kind, Kind::Beacon | Kind::Group));
+    let numbers =
+        frames.iter().filter(|frame| matches!(frame.kind, CellFrameKind::Beacon | CellFrameKind::Group));
     let numbers: Vec<u16> = numbers.map(|frame| frame.sequence).collect();
     assert!(numbers.windows(2).all(|pair| pair[1] == pair[0] + 1), "{numbers:?}");
 }

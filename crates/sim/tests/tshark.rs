@@ -6,7 +6,7 @@
 use std::ops::ControlFlow;
 use std::process::Command;
 
-use airwatt_sim::media::cell::frame::{BeaconContent, Kind, Node, TracedFrame};
+use airwatt_sim::media::cell::frame::{BeaconContent, CellFrameKind, Node, TracedFrame};
 use airwatt_sim::net::packet::Payload;
 use airwatt_sim::record::RunTrace;
 use airwatt_sim::scenario::Scenario;
@@ -115,19 +115,21 @@ fn the_fields_of_power_save_are_those_of_the_run() {
         let nanos = frame.start.as_nanos();
         assert_eq!(line[0], format!("{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000));
         let subtype = match frame.kind {
-            Kind::Group => "0x0020",
-            Kind::Beacon => "0x0008",
-            Kind::PsPoll => "0x001a",
-            Kind::Rts => "0x001b",
-            Kind::Cts => "0x001c",
-            Kind::Ack => "0x001d",
-            Kind::Null => "0x0024",
-            Kind::Data => "0x0028",
-            Kind::QosNull => "0x002c",
+            CellFrameKind::Group => "0x0020",
+            CellFrameKind::Beacon => "0x0008",
+            CellFrameKind::PsPoll => "0x001a",
+            CellFrameKind::Rts => "0x001b",
+            CellFrameKind::Cts => "0x001c",
+            CellFrameKind::Ack => "0x001d",
+            CellFrameKind::Null => "0x0024",
+            CellFrameKind::Data => "0x0028",
+            CellFrameKind::QosNull => "0x002c",
         };
         assert_eq!(line[1], subtype);
         assert!(is(&line[2], frame.pm) && is(&line[3], frame.flags.more_data) && is(&line[4], frame.retry));
-        if matches!(frame.kind, Kind::Data | Kind::QosNull) && frame.from == Node::AccessPoint {
+        if matches!(frame.kind, CellFrameKind::Data | CellFrameKind::QosNull)
+            && frame.from == Node::AccessPoint
+        {
             assert!(is(&line[5], frame.flags.eosp), "{line:?}");
         }
         if let Some(BeaconContent { dtim_count, marked, .. }) = &frame.beacon {

@@ -16,7 +16,7 @@
 
 mod validation;
 
-use airwatt_base::{Instant, Rate, Span, Stream};
+use airwatt_base::{Instant, RandomStream, Rate, Span};
 use airwatt_dot11::phy::Standard;
 use airwatt_models::{dcf_saturation, max_throughput};
 use airwatt_sim::media::cell::contention::{Access, AccessMethod, Contention};
@@ -119,7 +119,7 @@ fn contention_alone(stations: u32, counting: AccessMethod, times: &Times) -> f64
     // The spaces are part of Ts and Tc.
     let access = Access { aifs: Span::ZERO, cw_min: 15, cw_max: 1023 };
     for station in 0..stations {
-        let id = contention.add(access, Stream::new(1, &format!("station/{station}/backoff")));
+        let id = contention.add(access, RandomStream::new(1, &format!("station/{station}/backoff")));
         contention.join(id, Instant::ZERO);
     }
     let (mut now, mut winners, mut successes) = (Instant::ZERO, Vec::new(), 0_u64);

@@ -3,7 +3,7 @@
 mod validation;
 
 use airwatt_base::{Instant, Seq, Span};
-use airwatt_sim::media::cell::frame::{Kind, Node, TracedFrame};
+use airwatt_sim::media::cell::frame::{CellFrameKind, Node, TracedFrame};
 use airwatt_sim::net::packet::Payload;
 use airwatt_sim::record::RunTrace;
 
@@ -28,8 +28,12 @@ fn empty_share(queue: &[(Instant, u32)], from: Instant, until: Instant) -> f64 {
 
 /// Beacon intervals (from each beacon to the next) in which `holds` is true of some entry of the queue.
 fn intervals_with(trace: &RunTrace, queue: &[(Instant, u32)], holds: impl Fn(u32) -> bool) -> f64 {
-    let beacons: Vec<Instant> =
-        trace.frames.iter().filter(|frame| frame.kind == Kind::Beacon).map(|frame| frame.start).collect();
+    let beacons: Vec<Instant> = trace
+        .frames
+        .iter()
+        .filter(|frame| frame.kind == CellFrameKind::Beacon)
+        .map(|frame| frame.start)
+        .collect();
     let found = beacons.windows(2).filter(|pair| {
         let begin = queue.partition_point(|(at, _)| *at < pair[0]);
         queue[begin..].iter().take_while(|(at, _)| *at < pair[1]).any(|(_, length)| holds(*length))
@@ -71,13 +75,13 @@ fn slow_wifi_keeps_the_station_awake_beyond_the_next_beacon() {
 /// The longest time without falling asleep.
 fn longest_awake(trace: &RunTrace) -> Span {
     let changes = trace.radios.windows(2);
-    let awake = changes.filter(|pair| pair[1].state == airwatt_energy::State::Sleep);
+    let awake = changes.filter(|pair| pair[1].state == airwatt_energy::RadioState::Sleep);
     awake.map(|pair| pair[1].at.saturating_since(pair[0].at)).max().unwrap_or_default()
 }
 
 /// TCP ACKs that the station sends in a row, on average.
 fn acks_in_a_row(frames: &[TracedFrame]) -> f64 {
-    let data = frames.iter().filter(|frame| frame.kind == Kind::Data && frame.received);
+    let data = frames.iter().filter(|frame| frame.kind == CellFrameKind::Data && frame.received);
     let (mut acks, mut rows, mut last) = (0_u32, 0_u32, Node::AccessPoint);
     for frame in data {
         if frame.from != Node::AccessPoint {

@@ -4,7 +4,7 @@
 
 use airwatt_base::settings::{NoSettings, SettingError, Settings};
 use airwatt_base::{Instant, Span};
-use airwatt_proto::powersave::{Abilities, Fact, Policy, PolicyTimer, Radio, StationTimer, Uplink};
+use airwatt_proto::powersave::{Abilities, Fact, Policy, PolicyTimer, PowerSaveRadio, StationTimer, Uplink};
 
 /// Settings of policy `nap`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub struct Nap {
 }
 
 impl Nap {
-    fn traffic(&mut self, radio: &mut dyn Radio, why: StationTimer, now: Instant) {
+    fn traffic(&mut self, radio: &mut dyn PowerSaveRadio, why: StationTimer, now: Instant) {
         let pause = now.saturating_since(self.last);
         self.last = now;
         let wait = Span::from_nanos(pause.as_nanos() / self.config.divisor).max(self.config.shortest);
@@ -52,7 +52,7 @@ impl Policy for Nap {
         Self { config, last: start }
     }
 
-    fn fact(&mut self, radio: &mut dyn Radio, fact: Fact, now: Instant) {
+    fn fact(&mut self, radio: &mut dyn PowerSaveRadio, fact: Fact, now: Instant) {
         match fact {
             Fact::Start => radio.set_timer(PolicyTimer::Inactivity, Some(now + self.config.shortest)),
             Fact::Beacon { tim: true } | Fact::Received { null: false, .. } => {

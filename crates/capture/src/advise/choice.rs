@@ -39,7 +39,7 @@ pub struct Row {
 
 /// The decision, by indices of rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Choice {
+pub struct Decision {
     /// The confirmed candidates within the budget, the least energy first. The first is the advice.
     pub ranked: Vec<usize>,
     /// Those that did exactly the same as the first.
@@ -60,7 +60,7 @@ pub struct Choice {
     pub late: Vec<usize>,
 }
 
-impl Choice {
+impl Decision {
     /// Decides between `rows` for a delay budget.
     pub fn between(rows: &[Row], budget_s: f64) -> Self {
         let all = || 0..rows.len();

@@ -114,7 +114,7 @@ pub struct Asked {
 
 /// A tunnel whose burst is the largest within a delay bound, by the model `sctp-tunnel` alone.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Tunnel {
+pub struct TunnelAdvice {
     /// Packets in a burst.
     pub burst_packets: f64,
     /// Mean delay in its buffer.
@@ -131,16 +131,16 @@ pub struct Tunnel {
 
 /// The plan that the models give before anything runs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct ModelPlan {
     /// All candidates.
     pub candidates: Vec<Asked>,
     /// A tunnel within the budget, if there is traffic for one.
-    pub tunnel: Option<Tunnel>,
+    pub tunnel: Option<TunnelAdvice>,
     /// Power of a tunnel, or of a radio that never sleeps if that is less, by delay bound in seconds.
     pub tunnel_curve: Vec<(f64, f64)>,
 }
 
-impl Plan {
+impl ModelPlan {
     /// Evaluates the models for the traffic of a scenario; `confirm` candidates within the budget are to be simulated.
     pub fn of_scenario(scenario: &Scenario, budget_s: f64, confirm: usize) -> Self {
         let setting = Setting::of(scenario);

@@ -12,7 +12,7 @@ use airwatt_models::{psm_throughput, sctp_tunnel};
 use airwatt_sim::scenario::{ApplicationConfig, Direction, Scenario, Transport};
 
 use super::estimate::{Beacons, Exchange, Pace, Rates, Traffic, exchange};
-use super::{Tunnel, model_radio};
+use super::{TunnelAdvice, model_radio};
 use crate::phy;
 
 /// Rate of acknowledgements on the air, unless the scenario sets one: the highest mandatory rate of 802.11a.
@@ -239,7 +239,7 @@ impl Setting {
     }
 
     /// A tunnel whose burst is the largest with a delay within the bound; `None` without steady traffic.
-    pub(super) fn tunnel(&self, bound_s: f64) -> Option<Tunnel> {
+    pub(super) fn tunnel(&self, bound_s: f64) -> Option<TunnelAdvice> {
         let (mut down_bps, mut up_bps) = (0.0, 0.0);
         for flow in &self.flows {
             let rate_bps = match flow.sends {
@@ -262,14 +262,14 @@ impl Setting {
         let solved = sctp_tunnel::solve(&sctp_tunnel::Params {
             up_bps,
             down_bps,
-            burst: sctp_tunnel::Burst::Within,
+            burst: sctp_tunnel::TunnelBurst::Within,
             delay_bound_s: bound_s,
             frames,
             radio: self.radio,
             ..sctp_tunnel::Params::default()
         })
         .ok()?;
-        Some(Tunnel {
+        Some(TunnelAdvice {
             burst_packets: solved.burst_packets,
             delay_s: solved.delay_s,
             cam_w: solved.cam_w,

@@ -1,8 +1,8 @@
 use airwatt_base::Span;
 use airwatt_sim::scenario::Scenario;
 
-use super::choice::{Choice, Figures, Row};
-use super::{Asked, Candidate, CapturedTraffic, Plan};
+use super::choice::{Decision, Figures, Row};
+use super::{Asked, Candidate, CapturedTraffic, ModelPlan};
 use crate::report::{CellReport, GapReport, PaceReport};
 
 fn figures(energy_j: f64, delay_s: f64) -> Figures {
@@ -38,12 +38,12 @@ fn the_least_energy_within_the_budget_is_taken() {
         row(None, 2.0, 0.01),
         Row::default(),
     ];
-    let choice = Choice::between(&rows, 0.02);
+    let choice = Decision::between(&rows, 0.02);
     assert_eq!((choice.ranked, choice.alike, choice.runner_up), (vec![2, 3, 0], vec![3], Some(0)));
     assert_eq!(choice.curve, [(0.0, 0), (0.01, 2), (0.05, 1)]);
     // A frame and its acknowledgement take longer than the delay that a budget of zero excludes.
-    assert_eq!(Choice::between(&[row(None, 1.0, 0.000_09)], 0.0).ranked, [0]);
-    assert_eq!(Choice::between(&[row(None, 1.0, 0.000_11)], 0.0).ranked, [0; 0]);
+    assert_eq!(Decision::between(&[row(None, 1.0, 0.000_09)], 0.0).ranked, [0]);
+    assert_eq!(Decision::between(&[row(None, 1.0, 0.000_11)], 0.0).ranked, [0; 0]);
 }
 
 #[test]
@@ -52,9 +52,9 @@ fn a_difference_within_the_intervals_is_chance() {
         model: None,
         simulation: Some(Figures { energy_ci95_j: ci95, ..figures(energy_j, 0.0) }),
     };
-    assert!(Choice::between(&[with(1.0, Some(0.1)), with(1.15, Some(0.1))], 1.0).within_chance);
-    assert!(!Choice::between(&[with(1.0, Some(0.1)), with(1.25, Some(0.1))], 1.0).within_chance);
-    assert!(!Choice::between(&[with(1.0, None), with(1.15, Some(0.1))], 1.0).within_chance);
+    assert!(Decision::between(&[with(1.0, Some(0.1)), with(1.15, Some(0.1))], 1.0).within_chance);
+    assert!(!Decision::between(&[with(1.0, Some(0.1)), with(1.25, Some(0.1))], 1.0).within_chance);
+    assert!(!Decision::between(&[with(1.0, None), with(1.15, Some(0.1))], 1.0).within_chance);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn models_that_are_far_off_disagree() {
         row(Some((1.0, 0.006)), 1.0, 0.0),
         row(None, 1.0, 0.0),
     ];
-    let choice = Choice::between(&rows, 0.01);
+    let choice = Decision::between(&rows, 0.01);
     assert_eq!((choice.disagreements, choice.late), (vec![1], vec![2, 3]));
     assert_eq!(choice.model_errors[4], None);
     assert_eq!(choice.models_choice, Some(2));
@@ -76,7 +76,7 @@ fn models_that_are_far_off_disagree() {
 fn no_policy_is_left_out_of_the_runs() {
     let scenario =
         Scenario::load("fast-dsl", &[("flow.application.size".to_owned(), "1MB".to_owned())]).unwrap();
-    let plan = Plan::of_scenario(&scenario, 0.02, 1);
+    let plan = ModelPlan::of_scenario(&scenario, 0.02, 1);
     assert!(plan.tunnel.is_some());
     for asked in &plan.candidates {
         let policy = asked.candidate.policy;
@@ -88,7 +88,7 @@ fn no_policy_is_left_out_of_the_runs() {
     }
     assert!(plan.candidates.iter().any(|asked| !asked.confirm));
     let two = Scenario::load("fast-dsl", &[("station.count".to_owned(), "2".to_owned())]).unwrap();
-    assert!(Plan::of_scenario(&two, 0.02, 1).candidates.iter().all(|asked| asked.model.is_none()));
+    assert!(ModelPlan::of_scenario(&two, 0.02, 1).candidates.iter().all(|asked| asked.model.is_none()));
 }
 
 /// Traffic of a capture: 100 packets down, each after a second of silence.
@@ -114,7 +114,7 @@ fn models_of_captured_traffic_follow_the_cell() {
         dtim_period: 1,
     };
     let psm = |cell| {
-        let plan = Plan::of_capture(&sparse(cell), 1.0, 1);
+        let plan = ModelPlan::of_capture(&sparse(cell), 1.0, 1);
         let is_psm =
             |asked: &&Asked| asked.candidate.policy == "psm" && asked.candidate.listen_interval.is_none();
         plan.candidates.iter().find(is_psm).and_then(|asked| asked.model).expect("psm has a model")

@@ -39,9 +39,9 @@ fn periods() -> Vec<RadioPeriod> {
     let mut at = Instant::ZERO;
     for number in 0..60u64 {
         let spans = [
-            (State::Sleep, 80 + number * number % 97),
-            (State::Listen, 3 + number * 7 % 37),
-            (State::Transmit, 1),
+            (RadioState::Sleep, 80 + number * number % 97),
+            (RadioState::Listen, 3 + number * 7 % 37),
+            (RadioState::Transmit, 1),
         ];
         for (state, millis) in spans {
             let duration = Span::from_millis(millis) + Span::from_micros(number * 13 % 700);
@@ -87,7 +87,7 @@ fn a_current_that_repeats_itself_fits_at_several_offsets() {
     let mut at = Instant::ZERO;
     let mut beacons = Vec::new();
     for _ in 0..100 {
-        for (state, micros) in [(State::Sleep, 100_000), (State::Receive, 2_400)] {
+        for (state, micros) in [(RadioState::Sleep, 100_000), (RadioState::Receive, 2_400)] {
             let duration = Span::from_micros(micros);
             beacons.push(RadioPeriod { start: at, duration, state, is_simulated: true });
             at += duration;

@@ -25,18 +25,18 @@ pub(crate) use self::buffer::End;
 pub(crate) use self::source::EXPANSION_LIMIT;
 use self::source::{Expanded, Source, Threaded};
 pub(crate) use self::sources::SourceFile;
-use crate::clock::{self, Segment};
+use crate::clock::{self, SteadyPart};
 use crate::decode::Decoder;
 use crate::error::CaptureError;
 use crate::limits::Limits;
-use crate::packet::{AirFrame, Beacon, Network, Packet};
+use crate::packet::{AirFrame, Beacon, CapturedPacket, ObservedCell};
 
 /// Bytes that tell one format from the other.
 const MAGIC_BYTES: usize = 4;
 
 /// The container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum FileFormat {
     /// libpcap's.
     Pcap,
     /// Its successor.
@@ -138,7 +138,7 @@ pub struct Capture {
     /// The file's name as given.
     pub file: String,
     /// Container.
-    pub format: Format,
+    pub format: FileFormat,
     /// Link types of the packets that were read.
     pub link_types: Vec<LinkType>,
     /// Size of the capture in bytes, decompressed.
@@ -150,15 +150,15 @@ pub struct Capture {
     /// The time of the earliest packet, in nanoseconds since 1970.
     pub start_unix_ns: u64,
     /// Packets in order of time within each segment.
-    pub packets: Vec<Packet>,
-    /// 802.11 frames; [`Packet::frame`] is an index into them.
+    pub packets: Vec<CapturedPacket>,
+    /// 802.11 frames; [`CapturedPacket::frame`] is an index into them.
     pub frames: Vec<AirFrame>,
     /// Beacons; [`AirFrame::beacon`] is an index into them.
     pub beacons: Vec<Beacon>,
     /// Cells by BSSID.
-    pub networks: BTreeMap<MacAddress, Network>,
+    pub networks: BTreeMap<MacAddress, ObservedCell>,
     /// Parts of the capture between which its clock jumps.
-    pub segments: Vec<Segment>,
+    pub segments: Vec<SteadyPart>,
     /// Its files in order of time, if they are several.
     pub files: Vec<CaptureFile>,
     /// Its defects.
@@ -271,7 +271,7 @@ impl Capture {
     }
 
     /// The packet's 802.11 frame, unless it is damaged.
-    pub fn frame(&self, packet: &Packet) -> Option<&AirFrame> {
+    pub fn frame(&self, packet: &CapturedPacket) -> Option<&AirFrame> {
         self.frames.get(packet.frame? as usize).filter(|frame| !frame.damaged)
     }
 
@@ -285,7 +285,7 @@ impl Capture {
     /// Memory of the records in bytes.
     pub(crate) fn memory_bytes(&self) -> u64 {
         let aids: usize = self.beacons.iter().map(|beacon| beacon.aids.len()).sum();
-        let records = self.packets.len() * size_of::<Packet>()
+        let records = self.packets.len() * size_of::<CapturedPacket>()
             + self.frames.len() * size_of::<AirFrame>()
             + self.beacons.len() * size_of::<Beacon>()
             + aids * size_of::<u16>();
@@ -373,7 +373,7 @@ impl Part {
 
 /// The way in which the reading of a file ended.
 pub(crate) struct FileRead {
-    pub(crate) format: Format,
+    pub(crate) format: FileFormat,
     pub(crate) end: End,
     /// Bytes of the capture that were consumed.
     position: u64,
@@ -423,7 +423,7 @@ fn read_blocks(
     name: &str,
     buffer: &mut Buffer<Source<'_>>,
     sink: &mut dyn PacketSink,
-) -> Result<(Format, End), CaptureError> {
+) -> Result<(FileFormat, End), CaptureError> {
     const DAMAGE: &str = "the compressed data is damaged or cut short";
     if let Err(error) = buffer.fill_to(MAGIC_BYTES) {
         let is_damage = buffer.source().is_damage(&error);
@@ -432,8 +432,8 @@ fn read_blocks(
     }
     let format = format(name, buffer.rest())?;
     let end = match format {
-        Format::Pcap => blocks::read_pcap(buffer, sink),
-        Format::PcapNg => blocks::read_pcapng(buffer, sink),
+        FileFormat::Pcap => blocks::read_pcap(buffer, sink),
+        FileFormat::PcapNg => blocks::read_pcapng(buffer, sink),
     };
     match end {
         Ok(end) => Ok((format, end)),
@@ -443,14 +443,14 @@ fn read_blocks(
 }
 
 /// Says by its first bytes what a file is.
-fn format(name: &str, bytes: &[u8]) -> Result<Format, CaptureError> {
+fn format(name: &str, bytes: &[u8]) -> Result<FileFormat, CaptureError> {
     match bytes {
         [] => Err(CaptureError::Empty(name.to_owned())),
-        [0x0a, 0x0d, 0x0d, 0x0a, ..] => Ok(Format::PcapNg),
+        [0x0a, 0x0d, 0x0d, 0x0a, ..] => Ok(FileFormat::PcapNg),
         [0xa1, 0xb2, 0xc3, 0xd4, ..]
         | [0xa1, 0xb2, 0x3c, 0x4d, ..]
         | [0xd4, 0xc3, 0xb2, 0xa1, ..]
-        | [0x4d, 0x3c, 0xb2, 0xa1, ..] => Ok(Format::Pcap),
+        | [0x4d, 0x3c, 0xb2, 0xa1, ..] => Ok(FileFormat::Pcap),
         _ => Err(CaptureError::NotACapture(
             name.to_owned(),
             "its first bytes are those of neither format".to_owned(),

@@ -8,7 +8,7 @@ use airwatt_dot11::MacAddress;
 use super::finding::{Certainty, FindingKind, Findings, find};
 use super::record::AirTotal;
 use super::{Mark, TU};
-use crate::packet::{AirFrame, Beacon, Packet};
+use crate::packet::{AirFrame, Beacon, CapturedPacket};
 
 /// A beacon that is transmitted this long after its target time is late. A busy channel delays beacons by some frames.
 const LATE_BEACON: Span = Span::from_millis(10);
@@ -47,7 +47,7 @@ impl Cell {
     /// Enters a beacon and compares it with the one before it.
     pub(super) fn beacon(
         &mut self,
-        packet: &Packet,
+        packet: &CapturedPacket,
         frame: &AirFrame,
         beacon: &Beacon,
         findings: &mut Findings,
@@ -111,7 +111,7 @@ impl Cell {
     /// A group-addressed data frame then follows a DTIM beacon, and all but the last have the More Data bit.
     pub(super) fn frame(
         &mut self,
-        packet: &Packet,
+        packet: &CapturedPacket,
         frame: &AirFrame,
         bssid: MacAddress,
         findings: &mut Findings,

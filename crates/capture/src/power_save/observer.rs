@@ -9,9 +9,9 @@ use super::cell::Cell;
 use super::finding::{Certainty, FindingKind, Findings, find};
 use super::record::Observations;
 use super::station::StationState;
-use crate::clock::Segment;
+use crate::clock::SteadyPart;
 use crate::file::Capture;
-use crate::packet::{AirFrame, Packet};
+use crate::packet::{AirFrame, CapturedPacket};
 use crate::stations::station_of;
 
 /// A response follows its frame within this time.
@@ -35,7 +35,7 @@ impl Observer {
         Self { hears_acks, ..Self::default() }
     }
 
-    pub(super) fn segment(&mut self, capture: &Capture, segment: &Segment) {
+    pub(super) fn segment(&mut self, capture: &Capture, segment: &SteadyPart) {
         let packets = &capture.packets[segment.first..segment.end];
         for (index, packet) in packets.iter().enumerate() {
             let Some(frame) = capture.frame(packet) else { continue };
@@ -75,9 +75,9 @@ impl Observer {
     fn frame<'c>(
         &mut self,
         capture: &Capture,
-        packet: &Packet,
+        packet: &CapturedPacket,
         frame: &AirFrame,
-        mut following: impl Iterator<Item = (&'c Packet, &'c AirFrame)>,
+        mut following: impl Iterator<Item = (&'c CapturedPacket, &'c AirFrame)>,
     ) {
         let kind = frame.control.kind;
         let has_response = following.any(|(next, response)| {
@@ -118,7 +118,7 @@ impl Observer {
     }
 
     /// An association response. An access point that announces U-APSD grants it to a station that requests it.
-    fn associated(&mut self, capture: &Capture, packet: &Packet, frame: &AirFrame, aid: u16) {
+    fn associated(&mut self, capture: &Capture, packet: &CapturedPacket, frame: &AirFrame, aid: u16) {
         let (state, findings) = self.station(frame.receiver, frame);
         state.record.aid = Some(aid);
         let announces = frame.bssid.and_then(|bssid| capture.networks.get(&bssid)?.uapsd) == Some(true);
@@ -133,7 +133,7 @@ impl Observer {
     }
 
     /// A frame of an access point that is no beacon, as its cell sees it.
-    fn frame_of_access_point(&mut self, packet: &Packet, frame: &AirFrame) {
+    fn frame_of_access_point(&mut self, packet: &CapturedPacket, frame: &AirFrame) {
         let control = &frame.control;
         let from_ap = control.from_ds && !control.to_ds || control.kind == FrameKind::Action;
         let Some(bssid) = frame.bssid.filter(|bssid| from_ap && frame.transmitter == Some(*bssid)) else {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
 use airwatt_dot11::airtime::frame_time;
-use airwatt_energy::{Ledger, State};
+use airwatt_energy::{Ledger, RadioState};
 use serde::Serialize;
 
 use super::Finding;
@@ -77,10 +77,10 @@ impl StationRecord {
             let mut until = Instant::ZERO;
             let listening = total.saturating_sub(busy + asleep);
             for (state, span) in [
-                (State::Transmit, self.transmit),
-                (State::Receive, self.receive),
-                (State::Sleep, asleep),
-                (State::Listen, listening),
+                (RadioState::Transmit, self.transmit),
+                (RadioState::Receive, self.receive),
+                (RadioState::Sleep, asleep),
+                (RadioState::Listen, listening),
             ] {
                 until += span;
                 ledger.spend(state, until);

@@ -9,7 +9,7 @@ use super::cell::Cell;
 use super::finding::{Certainty, FindingKind, Findings, find};
 use super::record::{AirTotal, ModeSpan, StationRecord};
 use super::{FLAP_CHANGES, FLAP_INTERVAL, IN_FLIGHT, Mark, NEVER, PROMPT, TU, WAS_WAITING};
-use crate::packet::{AirFrame, Packet};
+use crate::packet::{AirFrame, CapturedPacket};
 
 /// A pause that a radio cannot sleep in with a profit: waking up takes milliseconds.
 const NAP: Span = Span::from_millis(10);
@@ -223,7 +223,7 @@ impl StationState {
     }
 
     /// A trigger opens a service period, unless one is open in which frames are still being exchanged.
-    fn trigger(&mut self, packet: &Packet, findings: &mut Findings) {
+    fn trigger(&mut self, packet: &CapturedPacket, findings: &mut Findings) {
         match &mut self.service {
             Some(period) if packet.at.saturating_since(period.last) <= SAME_PERIOD => period.last = packet.at,
             _ => {
@@ -247,7 +247,7 @@ impl StationState {
     /// `acknowledged` is `None` if the capture has no acknowledgements.
     pub(super) fn ps_poll(
         &mut self,
-        packet: &Packet,
+        packet: &CapturedPacket,
         frame: &AirFrame,
         acknowledged: Option<bool>,
         findings: &mut Findings,
@@ -268,7 +268,12 @@ impl StationState {
         self.request_buffered(packet.at);
     }
 
-    pub(super) fn sent_by_station(&mut self, packet: &Packet, frame: &AirFrame, findings: &mut Findings) {
+    pub(super) fn sent_by_station(
+        &mut self,
+        packet: &CapturedPacket,
+        frame: &AirFrame,
+        findings: &mut Findings,
+    ) {
         let kind = frame.control.kind;
         let asleep = frame.control.power_management;
         if !packet.repeated {
@@ -289,7 +294,7 @@ impl StationState {
         }
     }
 
-    fn change_mode(&mut self, packet: &Packet, asleep: bool, findings: &mut Findings) {
+    fn change_mode(&mut self, packet: &CapturedPacket, asleep: bool, findings: &mut Findings) {
         let at = packet.at;
         self.count_mode(at);
         self.end_busy(findings);
@@ -330,7 +335,7 @@ impl StationState {
 
     pub(super) fn sent_to_station(
         &mut self,
-        packet: &Packet,
+        packet: &CapturedPacket,
         frame: &AirFrame,
         acknowledged: Option<bool>,
         cell: Option<&Cell>,

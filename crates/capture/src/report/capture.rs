@@ -4,10 +4,10 @@ use airwatt_base::Span;
 use serde::Serialize;
 
 use crate::clock;
-use crate::file::{Capture, Format};
+use crate::file::{Capture, FileFormat};
 use crate::flows::Flow;
-use crate::packet::Packet;
-use crate::stations::{Candidate, Station};
+use crate::packet::CapturedPacket;
+use crate::stations::{Station, StationCandidate};
 
 /// About the file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -97,7 +97,7 @@ pub struct FlowReport {
 pub(super) fn capture_report(capture: &Capture) -> CaptureReport {
     CaptureReport {
         file: capture.file.clone(),
-        format: if capture.format == Format::Pcap { "pcap" } else { "pcapng" },
+        format: if capture.format == FileFormat::Pcap { "pcap" } else { "pcapng" },
         link_types: capture.link_types.iter().map(|link| link.name()).collect(),
         files: capture.files.iter().map(|file| (file.name.clone(), file.packets_before + 1)).collect(),
         packets: capture.packets_in_file,
@@ -122,7 +122,7 @@ pub(super) fn capture_report(capture: &Capture) -> CaptureReport {
 /// Packets that the analysis can use.
 fn used(capture: &Capture) -> u64 {
     let mut last = None;
-    let is_used = |packet: &&Packet| packet.ip.is_some() || capture.frame(packet).is_some();
+    let is_used = |packet: &&CapturedPacket| packet.ip.is_some() || capture.frame(packet).is_some();
     // An A-MSDU is several packets with one number.
     let numbers = capture.packets.iter().filter(is_used).map(|packet| packet.number);
     numbers.filter(|number| last.replace(*number) != Some(*number)).count() as u64
@@ -162,7 +162,7 @@ fn notes(capture: &Capture) -> Vec<String> {
     list
 }
 
-pub(super) fn candidate(candidate: &Candidate) -> CandidateReport {
+pub(super) fn candidate(candidate: &StationCandidate) -> CandidateReport {
     CandidateReport {
         address: candidate.station.to_string(),
         kind: if matches!(candidate.station, Station::Ip(_)) { "ip" } else { "mac" },

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use super::*;
-use crate::{Progress, analyze_stations, annotate};
+use crate::{AnalysisProgress, analyze_stations, annotate};
 
 /// A folder that is removed at the end.
 struct Folder(PathBuf);
@@ -30,7 +30,7 @@ impl Drop for Folder {
     }
 }
 
-fn go_on(_: Progress) -> ControlFlow<()> {
+fn go_on(_: AnalysisProgress) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 

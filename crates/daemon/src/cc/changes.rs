@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use airwatt_linux::route::{self, ChangeError, Placement, Route};
+use airwatt_linux::route::{self, ChangeError, KernelRoute, Placement};
 use airwatt_linux::undo::UndoLog;
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +41,7 @@ pub(super) enum Change {
 
 impl Change {
     /// The change of `route`, which is about to get one of our congestion controls.
-    pub(super) fn of_route(namespace: u64, route: &Route) -> Self {
+    pub(super) fn of_route(namespace: u64, route: &KernelRoute) -> Self {
         Self::Route {
             namespace,
             route: route.describe(),
@@ -95,14 +95,14 @@ impl Change {
     }
 }
 
-fn decode(hexadecimal: &str) -> Option<Route> {
+fn decode(hexadecimal: &str) -> Option<KernelRoute> {
     let digits = hexadecimal.as_bytes();
     let bytes: Option<Vec<u8>> =
         digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect();
-    Route::from_bytes(&bytes?)
+    KernelRoute::from_bytes(&bytes?)
 }
 
-fn undo_route(recorded: &Route, before: Option<&str>) -> Result<(), Failure> {
+fn undo_route(recorded: &KernelRoute, before: Option<&str>) -> Result<(), Failure> {
     let restored = recorded.with_congestion_control(before);
     route::restore_lost(&restored)?;
     let changed = route::list()?.into_iter().filter(|route| {
@@ -116,7 +116,7 @@ fn undo_route(recorded: &Route, before: Option<&str>) -> Result<(), Failure> {
 }
 
 /// Has new connections over `route` get the congestion control `name`, or that of the host. A route that is gone needs nothing.
-pub(super) fn direct(route: &Route, name: Option<&str>, placement: Placement) -> Result<(), Failure> {
+pub(super) fn direct(route: &KernelRoute, name: Option<&str>, placement: Placement) -> Result<(), Failure> {
     let metric = name.map_or("(without congctl)".to_owned(), |name| format!("congctl {name}"));
     output::progress(&format!("[#] ip route change {} ... {metric}", route.describe()));
     let mut changed = route::set_congestion_control(route, name, placement);
@@ -146,7 +146,7 @@ pub(super) fn read(file: &Path) -> Result<(UndoLog<Change>, Vec<String>), Failur
 /// What in this thread's network namespace asks for one of our congestion controls.
 #[derive(Debug, Default)]
 pub(super) struct Remains {
-    pub(super) routes: Vec<Route>,
+    pub(super) routes: Vec<KernelRoute>,
     /// The default, if it is one of ours.
     pub(super) default: Option<String>,
 }

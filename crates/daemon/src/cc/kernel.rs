@@ -15,7 +15,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use airwatt_linux::capability::Capability;
+use airwatt_linux::capability::ProcessCapability;
 use airwatt_proto::cc::AckLossConfig;
 use libbpf_rs::query::{LinkInfoIter, LinkTypeInfo, MapInfoIter, ProgInfoIter, ProgInfoQueryOptions};
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject, PrintLevel};
@@ -68,7 +68,7 @@ pub(super) fn check() -> Result<(), Failure> {
             "{KERNEL_TYPES} is missing: this kernel was built without CONFIG_DEBUG_INFO_BTF"
         )));
     }
-    host::need(&[Capability::SysAdmin, Capability::NetAdmin])?;
+    host::need(&[ProcessCapability::SysAdmin, ProcessCapability::NetAdmin])?;
     // Every kernel with struct_ops for TCP has this type; it came with 5.6.
     let types = libbpf_rs::btf::Btf::from_vmlinux()
         .map_err(|error| Failure::Missing(format!("{KERNEL_TYPES}: {error}")))?;

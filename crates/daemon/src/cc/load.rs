@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use airwatt_linux::route::{self, Placement, Route};
+use airwatt_linux::route::{self, KernelRoute, Placement};
 use airwatt_linux::undo::UndoLog;
 use airwatt_linux::{interface, namespace};
 
@@ -88,12 +88,12 @@ fn finish_interrupted(log: &mut UndoLog<Change>, here: u64) -> Result<(), Failur
 }
 
 /// The routes that are asked for, each of which must exist. Nothing is changed yet.
-fn targets(options: &Load, prefixes: &[Vec<(IpAddr, u8)>]) -> Result<Vec<Route>, Failure> {
+fn targets(options: &Load, prefixes: &[Vec<(IpAddr, u8)>]) -> Result<Vec<KernelRoute>, Failure> {
     if options.route.is_empty() && options.interface.is_empty() {
         return Ok(Vec::new());
     }
     let all = route::list()?;
-    let mut chosen: Vec<Route> = Vec::new();
+    let mut chosen: Vec<KernelRoute> = Vec::new();
     for (text, prefixes) in options.route.iter().zip(prefixes) {
         let matching = matching(&all, |route| prefixes.contains(&route.destination()));
         if matching.is_empty() {
@@ -112,7 +112,8 @@ fn targets(options: &Load, prefixes: &[Vec<(IpAddr, u8)>]) -> Result<Vec<Route>,
     });
     let interfaces = interfaces.collect::<Result<Vec<u32>, _>>()?;
     for (name, index) in options.interface.iter().zip(&interfaces) {
-        let unclear = |route: &Route| route.interfaces().is_empty() && route.next_hop_object().is_some();
+        let unclear =
+            |route: &KernelRoute| route.interfaces().is_empty() && route.next_hop_object().is_some();
         let matching = matching(&all, |route| route.interfaces().contains(index) || unclear(route));
         let (fit, unfit): (Vec<_>, Vec<_>) = matching
             .into_iter()
@@ -133,24 +134,24 @@ fn targets(options: &Load, prefixes: &[Vec<(IpAddr, u8)>]) -> Result<Vec<Route>,
     Ok(chosen)
 }
 
-fn matching(all: &[Route], wanted: impl Fn(&Route) -> bool) -> Vec<&Route> {
+fn matching(all: &[KernelRoute], wanted: impl Fn(&KernelRoute) -> bool) -> Vec<&KernelRoute> {
     all.iter().filter(|route| route.leads_to_other_hosts() && wanted(route)).collect()
 }
 
-fn add(chosen: &mut Vec<Route>, route: &Route) {
+fn add(chosen: &mut Vec<KernelRoute>, route: &KernelRoute) {
     if !chosen.iter().any(|known| known.is_same(route)) {
         chosen.push(route.clone());
     }
 }
 
-fn no_route(what: &str, all: &[Route]) -> Failure {
-    let mut there: Vec<_> = matching(all, |_| true).into_iter().map(Route::describe).collect();
+fn no_route(what: &str, all: &[KernelRoute]) -> Failure {
+    let mut there: Vec<_> = matching(all, |_| true).into_iter().map(KernelRoute::describe).collect();
     there.dedup();
     Failure::Input(format!("{what}: no such route; there are {}", there.join(", ")))
 }
 
 /// Why the route cannot be directed for these interfaces alone; `None` if it can.
-fn obstacle(route: &Route, all: &[Route], interfaces: &[u32]) -> Option<String> {
+fn obstacle(route: &KernelRoute, all: &[KernelRoute], interfaces: &[u32]) -> Option<String> {
     if route.interfaces().is_empty() {
         return Some(
             "the kernel does not list the interfaces of its next-hop object; hint: --route".to_owned(),
@@ -169,7 +170,7 @@ fn obstacle(route: &Route, all: &[Route], interfaces: &[u32]) -> Option<String> 
 }
 
 fn direct_all(
-    routes: &[Route],
+    routes: &[KernelRoute],
     default: bool,
     name: &str,
     namespace: u64,

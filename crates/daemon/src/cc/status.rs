@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use airwatt_linux::undo::Entry;
+use airwatt_linux::undo::UndoEntry;
 use airwatt_linux::{interface, route};
 
 use super::changes::{self, Change};
@@ -25,7 +25,7 @@ struct Document {
     /// The congestion control of sockets for which nothing else is chosen.
     default: String,
     /// The changes that `unload` will undo.
-    changes: Vec<Entry<Change>>,
+    changes: Vec<UndoEntry<Change>>,
     connections: Vec<ConnectionRow>,
 }
 

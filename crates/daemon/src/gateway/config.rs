@@ -87,7 +87,7 @@ pub(super) struct Config {
     /// Where metrics are served.
     #[serde(default, deserialize_with = "from_text")]
     #[schemars(with = "Option<String>")]
-    pub(super) metrics: Option<metrics::Address>,
+    pub(super) metrics: Option<metrics::MetricsAddress>,
     /// Of a mobile: a socket by which programs of every user open connections with a reliability.
     pub(super) local: Option<PathBuf>,
     /// Limits.

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use airwatt_base::{Instant, Machine as _};
 use airwatt_linux::clock::{self, Clock, SuspendWatch};
 use airwatt_linux::control::Control;
-use airwatt_linux::driver::Host;
+use airwatt_linux::driver::MachineHost;
 use airwatt_linux::event_loop::{Ready, Sources, Token, Waker};
 use airwatt_linux::guardian::Guardian;
 use airwatt_linux::metrics::{Metrics, Page};
@@ -359,7 +359,7 @@ impl GatewayHost {
     }
 }
 
-impl Host<Ends> for GatewayHost {
+impl MachineHost<Ends> for GatewayHost {
     fn receive(&mut self, ready: Ready, inputs: &mut Vec<Input>) -> Result<ControlFlow<()>, Error> {
         self.note_suspend(inputs);
         match ready.token {

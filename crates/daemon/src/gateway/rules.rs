@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use airwatt_linux::changes::Change;
 use airwatt_linux::interface;
 use airwatt_linux::nftables::{Chain, Contents, Hook, Term};
-use airwatt_linux::route::Route;
+use airwatt_linux::route::KernelRoute;
 use airwatt_linux::rule::Rule;
 
 use super::config::Config;
@@ -104,9 +104,9 @@ fn everywhere(is_v6: bool) -> IpAddr {
 }
 
 /// Routes into the device, which end with it.
-pub(super) fn device_routes(config: &Config, device: u32) -> Vec<Route> {
+pub(super) fn device_routes(config: &Config, device: u32) -> Vec<KernelRoute> {
     let [opening, ..] = config.marks();
-    let route = |is_v6: bool| Route::over(device, (everywhere(is_v6), 0)).in_table(opening);
+    let route = |is_v6: bool| KernelRoute::over(device, (everywhere(is_v6), 0)).in_table(opening);
     config.versions().into_iter().map(route).collect()
 }
 
@@ -128,7 +128,9 @@ pub(super) fn changes(config: &Config) -> Result<Vec<Change>, Failure> {
                 suppress_prefix_length: None,
             })
         };
-        changes.push(Change::route(&Route::over(loopback, (everywhere(ipv6), 0)).local().in_table(relayed)));
+        changes.push(Change::route(
+            &KernelRoute::over(loopback, (everywhere(ipv6), 0)).local().in_table(relayed),
+        ));
         changes.push(rule(PRIORITY_OPENING, opening));
         changes.push(rule(PRIORITY_RELAYED, relayed));
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use airwatt_base::{Instant, Span};
-use airwatt_linux::capability::{self, Capability};
+use airwatt_linux::capability::{self, ProcessCapability};
 use airwatt_linux::changes::Changes;
 use airwatt_linux::clock;
 use airwatt_linux::control::Control;
@@ -11,7 +11,7 @@ use airwatt_linux::driver;
 use airwatt_linux::event_loop::{EventLoop, Interest};
 use airwatt_linux::guardian::Guardian;
 use airwatt_linux::metrics::Metrics;
-use airwatt_linux::nftables::Table;
+use airwatt_linux::nftables::NftablesTable;
 use airwatt_linux::service::{self, Unit};
 use airwatt_linux::signals::Signals;
 use airwatt_linux::transparent::{self, PacketSender};
@@ -43,7 +43,7 @@ const DEVICE_MTU: u16 = 1_500;
 pub(super) const DEVICE_ADDRESS: std::net::Ipv4Addr = std::net::Ipv4Addr::new(192, 0, 0, 8);
 /// Time for which `down` waits beyond that for connections to finish.
 const END_PATIENCE: Span = Span::from_secs(5);
-const PRIVILEGES: [Capability; 2] = [Capability::NetAdmin, Capability::NetRaw];
+const PRIVILEGES: [ProcessCapability; 2] = [ProcessCapability::NetAdmin, ProcessCapability::NetRaw];
 
 /// Reads the configuration of a file.
 fn read(file: &Path, mode: Option<Mode>) -> Result<Config, Failure> {
@@ -94,7 +94,7 @@ fn serve(
     let socket = (!config.is_alone()).then(bind).transpose()?;
     let metrics = config.metrics.as_ref().map(Metrics::bind).transpose()?;
     let local = config.local.as_deref().map(Local::bind).transpose()?;
-    let settings = tun::Settings {
+    let settings = tun::TunSettings {
         name: config.interface.clone(),
         addresses: vec![(DEVICE_ADDRESS.into(), 32)],
         mtu: DEVICE_MTU,
@@ -161,7 +161,7 @@ fn lead_connections_here(config: &Config, changes: &mut Changes) -> Result<Socke
         changes.make(change)?;
     }
     // Last, since from now on connections come.
-    let table = Table::create(rules::table(config, index, &addresses))?;
+    let table = NftablesTable::create(rules::table(config, index, &addresses))?;
     Ok(Sockets::new(listeners, table, own, config.gateway.buffer))
 }
 

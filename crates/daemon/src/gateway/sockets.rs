@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 
 use airwatt_base::{Instant, Span};
 use airwatt_linux::event_loop::{Interest, Sources, Token};
-use airwatt_linux::nftables::{Flow, Table};
+use airwatt_linux::nftables::{FourTuple, NftablesTable};
 use airwatt_linux::{Error, transparent};
 use airwatt_proto::e2tcp::{Addresses, Endpoint};
 use airwatt_proto::gateway::{ConnectFailure, ConnectionId};
@@ -118,19 +118,19 @@ pub(super) struct Sockets {
     pub(super) listeners: Vec<TcpListener>,
     connections: BTreeMap<ConnectionId, Connection>,
     /// Connections that were admitted, by their flow to this host.
-    pending: BTreeMap<Flow, ConnectionId>,
+    pending: BTreeMap<FourTuple, ConnectionId>,
     /// The flow of each connection that is led here.
-    flows: BTreeMap<ConnectionId, Flow>,
+    flows: BTreeMap<ConnectionId, FourTuple>,
     /// Flows that are led here no longer than to a time.
-    leaving: BTreeMap<Flow, Instant>,
-    table: Table,
+    leaving: BTreeMap<FourTuple, Instant>,
+    table: NftablesTable,
     mark: u32,
     buffer: u32,
     scratch: Vec<u8>,
 }
 
 impl Sockets {
-    pub(super) fn new(listeners: Vec<TcpListener>, table: Table, mark: u32, buffer: u32) -> Self {
+    pub(super) fn new(listeners: Vec<TcpListener>, table: NftablesTable, mark: u32, buffer: u32) -> Self {
         Self {
             listeners,
             connections: BTreeMap::new(),
@@ -155,7 +155,7 @@ impl Sockets {
     }
 
     /// Has the segments of a flow led here.
-    fn lead(&mut self, id: ConnectionId, flow: Flow) -> Result<(), Error> {
+    fn lead(&mut self, id: ConnectionId, flow: FourTuple) -> Result<(), Error> {
         self.table.add(&[flow])?;
         self.leaving.remove(&flow);
         self.flows.insert(id, flow);
@@ -325,8 +325,8 @@ impl Sockets {
 
     /// Forgets the flows of connections that ended some time ago.
     pub(super) fn forget_flows(&mut self, now: Instant) {
-        let is_over = |(_, until): &(&Flow, &Instant)| **until <= now;
-        let over: Vec<Flow> = self.leaving.iter().filter(is_over).map(|(flow, _)| *flow).collect();
+        let is_over = |(_, until): &(&FourTuple, &Instant)| **until <= now;
+        let over: Vec<FourTuple> = self.leaving.iter().filter(is_over).map(|(flow, _)| *flow).collect();
         if !over.is_empty() {
             self.leaving.retain(|_, until| *until > now);
             // One that is not there any more is what was asked for.

@@ -11,7 +11,7 @@ use airwatt_base::Instant;
 use airwatt_energy::Radio;
 use airwatt_linux::metrics::Page;
 use airwatt_linux::sock_diag;
-use airwatt_proto::gateway::{ConnectionRow, Ending};
+use airwatt_proto::gateway::{ConnectionEnding, ConnectionRow};
 use airwatt_proto::session::OVERHEAD_BYTES;
 use serde::Serialize;
 
@@ -233,14 +233,14 @@ pub(super) fn metrics(document: &Document) -> Page {
 }
 
 /// How a connection ended, for people.
-pub(super) const fn ending(ending: Ending) -> &'static str {
+pub(super) const fn ending(ending: ConnectionEnding) -> &'static str {
     match ending {
-        Ending::Closed => "closed",
-        Ending::Refused => "refused",
-        Ending::Unanswered => "no answer",
-        Ending::Unreachable => "unreachable",
-        Ending::Lost(_) => "reset",
-        Ending::Idle(_) => "idle for too long",
+        ConnectionEnding::Closed => "closed",
+        ConnectionEnding::Refused => "refused",
+        ConnectionEnding::Unanswered => "no answer",
+        ConnectionEnding::Unreachable => "unreachable",
+        ConnectionEnding::Lost(_) => "reset",
+        ConnectionEnding::Idle(_) => "idle for too long",
     }
 }
 

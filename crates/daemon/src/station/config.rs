@@ -35,7 +35,7 @@ pub(super) struct Config {
     /// Where metrics for Prometheus are served.
     #[serde(deserialize_with = "address")]
     #[schemars(with = "Option<String>")]
-    pub(super) metrics: Option<metrics::Address>,
+    pub(super) metrics: Option<metrics::MetricsAddress>,
 }
 
 impl Default for Config {
@@ -51,9 +51,9 @@ impl Default for Config {
     }
 }
 
-fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<metrics::Address>, D::Error> {
+fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<metrics::MetricsAddress>, D::Error> {
     let text = String::deserialize(deserializer)?;
-    metrics::Address::from_str(&text).map(Some).map_err(de::Error::custom)
+    metrics::MetricsAddress::from_str(&text).map(Some).map_err(de::Error::custom)
 }
 
 impl Config {

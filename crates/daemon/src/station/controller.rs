@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 use airwatt_base::{Instant, Machine, Span, Timeout};
 use airwatt_proto::powersave::{
     Abilities, Demand, Fact, FlowClass, FlowSample, GuardCounts, PolicyTimer, PowerSaveConfig,
-    PowerSaveFrame, PowerSavePolicy, Radio, StationTimer, Uplink, Window,
+    PowerSaveFrame, PowerSavePolicy, PowerSaveRadio, StationTimer, Uplink, Window,
 };
 
 /// Time between two looks at the setting. There is no event for it. A wake-up of 200 µJ each 5 s is 40 µW.
@@ -155,7 +155,7 @@ impl PolicyTimers {
     }
 }
 
-impl Radio for DriverRadio {
+impl PowerSaveRadio for DriverRadio {
     fn abilities(&self) -> Abilities {
         let abilities = Abilities::SWITCH | Abilities::SEE_FLOWS | Abilities::DYNAMIC_PS;
         if self.has_triggers { abilities | Abilities::TRIGGER } else { abilities }

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use airwatt_linux::capability::{self, Capability};
-use airwatt_linux::wireless::{Association, WirelessInterface};
+use airwatt_linux::capability::{self, ProcessCapability};
+use airwatt_linux::wireless::{WirelessAssociation, WirelessInterface};
 use serde::Serialize;
 
 use super::others::{self, Other};
@@ -47,7 +47,7 @@ pub(super) fn doctor(options: &Doctor) -> Result<(), Failure> {
     // A driver without power save refuses the question.
     let power_save = wireless.power_save(interface.index).ok();
     let triggers = Triggers::find(&mut wireless, interface.index, &interface.name, association.as_ref());
-    let missing = capability::first_missing(&[Capability::NetAdmin, Capability::NetRaw])?;
+    let missing = capability::first_missing(&[ProcessCapability::NetAdmin, ProcessCapability::NetRaw])?;
     let document = document(&interface, association.as_ref(), power_save, triggers, missing.is_none());
     output::print_document(&document, options.json, |document| table(document, triggers));
     Ok(())
@@ -55,7 +55,7 @@ pub(super) fn doctor(options: &Doctor) -> Result<(), Failure> {
 
 fn document(
     interface: &WirelessInterface,
-    association: Option<&Association>,
+    association: Option<&WirelessAssociation>,
     power_save: Option<bool>,
     triggers: Triggers,
     can_measure: bool,

@@ -93,7 +93,7 @@ impl Arrivals {
 
 #[cfg(test)]
 mod tests {
-    use airwatt_base::random::Stream;
+    use airwatt_base::random::RandomStream;
 
     use super::*;
 
@@ -101,7 +101,7 @@ mod tests {
 
     fn arrivals(count: u64, mut delay: impl FnMut(u64) -> u64) -> Doze {
         let mut arrivals = Arrivals::new(BEACONS);
-        let mut random = Stream::new(7, "arrivals");
+        let mut random = RandomStream::new(7, "arrivals");
         for _ in 0..count {
             // Some second, at the next beacon of then.
             let beacon = u64::from(random.below(3_000));
@@ -113,23 +113,23 @@ mod tests {
 
     #[test]
     fn packets_that_wait_for_beacons_show_a_radio_that_sleeps() {
-        let mut random = Stream::new(1, "air");
+        let mut random = RandomStream::new(1, "air");
         assert_eq!(arrivals(12, |_| u64::from(random.below(9_000))), Doze::Sleeps);
         assert_eq!(arrivals(5, |_| 0), Doze::Unknown, "five arrivals say nothing");
     }
 
     #[test]
     fn packets_that_come_at_any_time_show_one_that_does_not() {
-        let mut random = Stream::new(2, "air");
+        let mut random = RandomStream::new(2, "air");
         assert_eq!(arrivals(60, |_| u64::from(random.below(102_400))), Doze::StaysAwake);
-        let mut random = Stream::new(3, "air");
+        let mut random = RandomStream::new(3, "air");
         assert_eq!(arrivals(15, |_| u64::from(random.below(102_400))), Doze::Unknown);
     }
 
     /// Of a thousand radios that stay awake none is taken for one that sleeps.
     #[test]
     fn chance_deceives_rarely() {
-        let mut random = Stream::new(4, "air");
+        let mut random = RandomStream::new(4, "air");
         for _ in 0..1_000 {
             let found = arrivals(40, |_| u64::from(random.below(102_400)));
             assert_ne!(found, Doze::Sleeps);

@@ -8,12 +8,12 @@ use airwatt_base::{Instant, Machine, Span};
 use airwatt_linux::changes::{Change, Changes};
 use airwatt_linux::clock::{self, Clock, SuspendWatch};
 use airwatt_linux::control::Control;
-use airwatt_linux::driver::Host;
+use airwatt_linux::driver::MachineHost;
 use airwatt_linux::event_loop::{Ready, Token};
 use airwatt_linux::guardian::Guardian;
 use airwatt_linux::metrics::Metrics;
 use airwatt_linux::signals::{Signal, Signals};
-use airwatt_linux::wireless::{Association, Event as WirelessEvent, Wireless, WirelessEvents};
+use airwatt_linux::wireless::{Wireless, WirelessAssociation, WirelessEvent, WirelessEvents};
 use airwatt_linux::{Error, service};
 use airwatt_proto::powersave::{Demand, LatencyGuardConfig, PowerSaveConfig};
 use tracing::{debug, info, warn};
@@ -61,7 +61,7 @@ pub(super) struct StationHost {
     changes: Changes,
     /// Whether the time is booked as with the daemon, which it is since the end of the observation.
     has_acted: bool,
-    pub(super) association: Option<Association>,
+    pub(super) association: Option<WirelessAssociation>,
     /// `None` if the policy needs no triggers, or this association has no U-APSD.
     triggers: Option<TriggerSender>,
     arrivals: Arrivals,
@@ -256,7 +256,7 @@ impl StationHost {
             Some(index) => self.wireless.association(index).unwrap_or(None),
             None => None,
         };
-        let place = |association: &Association| (association.bssid, association.beacon_interval);
+        let place = |association: &WirelessAssociation| (association.bssid, association.beacon_interval);
         if association.as_ref().map(place) == self.association.as_ref().map(place) && !self.asked.reload {
             return Ok(());
         }
@@ -279,7 +279,7 @@ impl StationHost {
     }
 
     /// Finds out whether the policy's triggers can be sent on this association.
-    fn find_triggers(&mut self, association: &Association) {
+    fn find_triggers(&mut self, association: &WirelessAssociation) {
         let Some(index) = self.index.filter(|_| needs_triggers(&self.config.power_save)) else { return };
         match Triggers::find(&mut self.wireless, index, &self.name, Some(association)) {
             Triggers::Possible(categories) => {
@@ -503,7 +503,7 @@ impl StationHost {
     }
 }
 
-impl Host<Controller> for StationHost {
+impl MachineHost<Controller> for StationHost {
     fn receive(&mut self, ready: Ready, inputs: &mut Vec<Input>) -> Result<ControlFlow<()>, Error> {
         self.wakeups += 1;
         self.note_suspend(inputs)?;

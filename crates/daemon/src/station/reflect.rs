@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::ops::ControlFlow;
 
-use airwatt_base::random::Stream;
+use airwatt_base::random::RandomStream;
 use airwatt_base::units::Span;
 use airwatt_base::{Instant, Machine, Timeout};
-use airwatt_linux::driver::{self, Host};
+use airwatt_linux::driver::{self, MachineHost};
 use airwatt_linux::event_loop::{EventLoop, Interest, Ready, Token};
 use airwatt_linux::signals::{Signal, Signals};
 use airwatt_linux::{Error, service};
@@ -30,7 +30,7 @@ const WAITING_MAX: usize = 1_024;
 /// The answers that wait.
 #[derive(Clone, Debug)]
 struct Reflector {
-    random: Stream,
+    random: RandomStream,
     /// By the time at which they go, and a number that tells equal times apart.
     waiting: BTreeMap<(Instant, u64), (SocketAddr, Probe, Span)>,
     count: u64,
@@ -44,7 +44,7 @@ struct Due;
 
 impl Reflector {
     fn new(seed: u64) -> Self {
-        let (random, waiting) = (Stream::new(seed, "reflector"), BTreeMap::new());
+        let (random, waiting) = (RandomStream::new(seed, "reflector"), BTreeMap::new());
         Self { random, waiting, count: 0, due: std::collections::VecDeque::new(), refused: 0 }
     }
 }
@@ -98,7 +98,7 @@ struct ReflectorHost {
     signals: Signals,
 }
 
-impl Host<Reflector> for ReflectorHost {
+impl MachineHost<Reflector> for ReflectorHost {
     fn receive(
         &mut self,
         ready: Ready,

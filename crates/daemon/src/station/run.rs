@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 
 use airwatt_base::{Instant, Span};
-use airwatt_linux::capability::{self, Capability};
+use airwatt_linux::capability::{self, ProcessCapability};
 use airwatt_linux::changes::Change;
 use airwatt_linux::clock::Clock;
 use airwatt_linux::control;
@@ -28,7 +28,8 @@ use crate::{host, output};
 /// Time for which `off` waits for the end of a daemon.
 const END_PATIENCE: Span = Span::from_secs(5);
 /// What the daemon and a measurement need for as long as they run: the setting, the packet socket, and the maps of its program.
-pub(super) const NEEDS: [Capability; 3] = [Capability::NetAdmin, Capability::NetRaw, Capability::Bpf];
+pub(super) const NEEDS: [ProcessCapability; 3] =
+    [ProcessCapability::NetAdmin, ProcessCapability::NetRaw, ProcessCapability::Bpf];
 
 /// `airwattd station`.
 pub(super) fn run(options: &Run) -> Result<(), Failure> {

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use airwatt_linux::Error;
 use airwatt_linux::packet_tap::FrameSender;
-use airwatt_linux::wireless::{Address, Association, Wireless, WirelessInterface};
+use airwatt_linux::wireless::{HardwareAddress, Wireless, WirelessAssociation, WirelessInterface};
 use airwatt_proto::powersave::PowerSaveConfig;
 
 use super::controller::needs_triggers;
@@ -50,7 +50,7 @@ impl Triggers {
         wireless: &mut Wireless,
         index: u32,
         name: &str,
-        association: Option<&Association>,
+        association: Option<&WirelessAssociation>,
     ) -> Self {
         let offered = association.and_then(|own| wireless.offers_uapsd(index, own.bssid).ok().flatten());
         let driver = wifi::driver(name).and_then(|driver| drivers::known(&driver)).map(|driver| driver.uapsd);
@@ -97,7 +97,7 @@ pub(super) fn check(
     policy: &PowerSaveConfig,
     wireless: &mut Wireless,
     interface: &WirelessInterface,
-    association: Option<&Association>,
+    association: Option<&WirelessAssociation>,
 ) -> Result<(), Failure> {
     if !needs_triggers(policy) {
         return Ok(());
@@ -125,12 +125,12 @@ fn asked(name: &str) -> Option<u8> {
 #[derive(Debug)]
 pub(super) struct TriggerSender {
     sender: FrameSender,
-    access_point: Address,
+    access_point: HardwareAddress,
 }
 
 impl TriggerSender {
     /// Sends in the best of these access categories.
-    pub(super) fn new(index: u32, access_point: Address, categories: u8) -> Result<Self, Error> {
+    pub(super) fn new(index: u32, access_point: HardwareAddress, categories: u8) -> Result<Self, Error> {
         let priority =
             CATEGORIES.iter().find(|(bit, _)| categories & bit != 0).map_or(0, |(_, priority)| *priority);
         Ok(Self { sender: FrameSender::new(index, ETHERTYPE, priority)?, access_point })

@@ -72,7 +72,7 @@ pub(super) struct Config {
     /// Where metrics are served.
     #[serde(default, deserialize_with = "from_text")]
     #[schemars(with = "Option<String>")]
-    pub(super) metrics: Option<metrics::Address>,
+    pub(super) metrics: Option<metrics::MetricsAddress>,
     /// How packets are sent in bursts.
     #[serde(default)]
     pub(super) tunnel: TunnelConfig,

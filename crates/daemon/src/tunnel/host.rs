@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use airwatt_base::{Instant, Span};
 use airwatt_linux::clock::{self, SuspendWatch};
 use airwatt_linux::control::Control;
-use airwatt_linux::driver::Host;
+use airwatt_linux::driver::MachineHost;
 use airwatt_linux::event_loop::{Ready, Token};
 use airwatt_linux::guardian::Guardian;
 use airwatt_linux::metrics::{Metrics, Page};
@@ -199,7 +199,7 @@ fn is_same_host(a: &Config, b: &Config) -> bool {
         && a.default_routes() == b.default_routes()
 }
 
-impl Host<Peers> for TunnelHost {
+impl MachineHost<Peers> for TunnelHost {
     fn receive(&mut self, ready: Ready, inputs: &mut Vec<Input>) -> Result<ControlFlow<()>, Error> {
         self.note_suspend(inputs);
         match ready.token {

@@ -3,9 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
-use airwatt_base::random::Stream;
+use airwatt_base::random::RandomStream;
 use airwatt_base::{Instant, Span};
-use airwatt_linux::capability::{self, Capability};
+use airwatt_linux::capability::{self, ProcessCapability};
 use airwatt_linux::changes::{Change, Changes};
 use airwatt_linux::clock;
 use airwatt_linux::control::Control;
@@ -13,7 +13,7 @@ use airwatt_linux::driver;
 use airwatt_linux::event_loop::{EventLoop, Interest};
 use airwatt_linux::guardian::Guardian;
 use airwatt_linux::metrics::Metrics;
-use airwatt_linux::route::Route;
+use airwatt_linux::route::KernelRoute;
 use airwatt_linux::rule::Rule;
 use airwatt_linux::service::{self, Unit};
 use airwatt_linux::signals::Signals;
@@ -59,7 +59,7 @@ pub(super) fn up(options: &Up) -> Result<(), Failure> {
     if !config.tunnel.plain {
         warn_of_readers(&options.file, config.private_key_file.as_ref());
     }
-    host::need(&[Capability::NetAdmin])?;
+    host::need(&[ProcessCapability::NetAdmin])?;
     let name = config.interface.clone();
     let signals = Signals::take()?;
     let Started { control, guardian, mut changes } = instance(&name).start(&["tunnel", "guard", &name])?;
@@ -78,7 +78,7 @@ fn serve(
     guardian: &Guardian,
     changes: &mut Changes,
 ) -> Result<(), Failure> {
-    let settings = tun::Settings {
+    let settings = tun::TunSettings {
         name: config.interface.clone(),
         addresses: config.addresses.iter().map(|prefix| (prefix.address, prefix.length)).collect(),
         mtu: config.mtu(),
@@ -89,7 +89,7 @@ fn serve(
         .ok_or_else(|| Failure::Failed(format!("{}: the device has gone", config.interface)))?;
     for prefix in routes(&config) {
         // It ends with the device.
-        Route::over(index, (prefix.address, prefix.length)).add()?;
+        KernelRoute::over(index, (prefix.address, prefix.length)).add()?;
     }
     for change in host_changes(&config, Some(index))? {
         info!(command = change.describe(), "host changed");
@@ -100,7 +100,7 @@ fn serve(
         socket.set_mark(config.fwmark)?;
     }
     let metrics = config.metrics.as_ref().map(Metrics::bind).transpose()?;
-    capability::keep_only(&[Capability::NetAdmin], None)?;
+    capability::keep_only(&[ProcessCapability::NetAdmin], None)?;
     let mut events = EventLoop::new()?;
     events.add(&device, DEVICE, Interest::Read)?;
     events.add(&socket, SOCKET, Interest::Read)?;
@@ -140,14 +140,14 @@ fn machine(config: &Config, now: Instant) -> Result<Peers, Failure> {
 /// The machine of one peer.
 pub(super) fn tunnel(config: &Config) -> Result<PeerTunnel, Failure> {
     let end = match config.end {
-        End::Client => tunnel::End::Client,
-        End::Concentrator => tunnel::End::Concentrator,
+        End::Client => tunnel::TunnelEnd::Client,
+        End::Concentrator => tunnel::TunnelEnd::Concentrator,
     };
     let association = match config.tunnel.sctp(config.mtu().into()) {
         Some(sctp) => {
             let bytes = random::bytes()?;
             let seed = bytes.iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte));
-            PeerAssociation::Sctp(Box::new(Sctp::new(sctp, Stream::new(seed, "tunnel"))))
+            PeerAssociation::Sctp(Box::new(Sctp::new(sctp, RandomStream::new(seed, "tunnel"))))
         }
         None => PeerAssociation::Datagrams(Plain::new(config.bundle_bytes())),
     };
@@ -182,7 +182,7 @@ fn host_changes(config: &Config, device: Option<u32>) -> Result<Vec<Change>, Fai
         let everywhere: IpAddr =
             if ipv6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
         if let Some(device) = device {
-            changes.push(Change::route(&Route::over(device, (everywhere, 0)).in_table(config.fwmark)));
+            changes.push(Change::route(&KernelRoute::over(device, (everywhere, 0)).in_table(config.fwmark)));
         }
         let rule = Rule {
             ipv6,
@@ -237,7 +237,7 @@ pub(super) fn unit(file: &Path) -> Result<(), Failure> {
         description: &format!("airwatt tunnel {name}"),
         start: &format!("{program} tunnel up {file}"),
         restore: &format!("{program} tunnel restore {name}"),
-        capabilities: &[Capability::NetAdmin],
+        capabilities: &[ProcessCapability::NetAdmin],
         families: &["AF_INET", "AF_INET6"],
         devices: &["/dev/net/tun"],
     };

@@ -12,7 +12,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 
 use airwatt_linux::{link, tun};
-use airwatt_sim::live::{self, Host};
+use airwatt_sim::live::{self, OutsideHost};
 use airwatt_sim::scenario::Scenario;
 use nix::errno::Errno;
 use tun_rs::SyncDevice;
@@ -32,7 +32,7 @@ const STATION: &str = "station";
 
 /// One host.
 pub(crate) struct Member {
-    pub(crate) host: Host,
+    pub(crate) host: OutsideHost,
     pub(crate) namespace: Namespace,
     /// The other end of the host's device.
     pub(crate) device: SyncDevice,
@@ -52,7 +52,8 @@ impl Hosts {
                 "station.count: expected at most {MOST_STATIONS} in an emulation, got {stations}"
             )));
         }
-        let hosts = std::iter::once(Host::Server).chain((0..stations as u32).map(Host::Station));
+        let hosts =
+            std::iter::once(OutsideHost::Server).chain((0..stations as u32).map(OutsideHost::Station));
         let names: String = hosts.clone().map(|host| format!("{} {}\n", address(host), name(host))).collect();
         let names = format!("127.0.0.1 localhost\n{names}");
         let members = hosts.map(|host| Member::build(host, scenario, &names)).collect::<Result<_, _>>()?;
@@ -63,12 +64,12 @@ impl Hosts {
         &self.members
     }
 
-    pub(crate) fn get(&self, host: Host) -> &Member {
+    pub(crate) fn get(&self, host: OutsideHost) -> &Member {
         &self.members[place(host)]
     }
 
     /// Returns the host of this name.
-    pub(crate) fn named(&self, wanted: &str) -> Result<Host, EmulateError> {
+    pub(crate) fn named(&self, wanted: &str) -> Result<OutsideHost, EmulateError> {
         let found = self.members.iter().map(|member| member.host).find(|host| name(*host) == wanted);
         found.ok_or_else(|| {
             let last = self.members.len() - 2;
@@ -82,41 +83,41 @@ impl Hosts {
 }
 
 /// Index of a host among all hosts.
-pub(crate) const fn place(host: Host) -> usize {
+pub(crate) const fn place(host: OutsideHost) -> usize {
     match host {
-        Host::Server => 0,
-        Host::Station(id) => id as usize + 1,
+        OutsideHost::Server => 0,
+        OutsideHost::Station(id) => id as usize + 1,
     }
 }
 
 /// Name of a host; stations are counted from 0.
-pub(crate) fn name(host: Host) -> String {
+pub(crate) fn name(host: OutsideHost) -> String {
     match host {
-        Host::Server => SERVER.to_owned(),
-        Host::Station(id) => format!("{STATION}{id}"),
+        OutsideHost::Server => SERVER.to_owned(),
+        OutsideHost::Station(id) => format!("{STATION}{id}"),
     }
 }
 
 /// A host's address.
-pub(crate) fn address(host: Host) -> Ipv4Addr {
+pub(crate) fn address(host: OutsideHost) -> Ipv4Addr {
     match host {
-        Host::Server => SERVER_ADDRESS,
-        Host::Station(id) => Ipv4Addr::from(u32::from(STATION_NETWORK) << 16 | (id + 1)),
+        OutsideHost::Server => SERVER_ADDRESS,
+        OutsideHost::Station(id) => Ipv4Addr::from(u32::from(STATION_NETWORK) << 16 | (id + 1)),
     }
 }
 
 /// The host with this address, whether or not the scenario has it.
-pub(crate) fn host_at(address: Ipv4Addr) -> Option<Host> {
+pub(crate) fn host_at(address: Ipv4Addr) -> Option<OutsideHost> {
     let bits = u32::from(address);
     if address == SERVER_ADDRESS {
-        return Some(Host::Server);
+        return Some(OutsideHost::Server);
     }
     let number = bits & 0xffff;
-    (bits >> 16 == u32::from(STATION_NETWORK) && number > 0).then(|| Host::Station(number - 1))
+    (bits >> 16 == u32::from(STATION_NETWORK) && number > 0).then(|| OutsideHost::Station(number - 1))
 }
 
 impl Member {
-    fn build(host: Host, scenario: &Scenario, names: &str) -> Result<Self, EmulateError> {
+    fn build(host: OutsideHost, scenario: &Scenario, names: &str) -> Result<Self, EmulateError> {
         let called = name(host);
         let namespace = Namespace::new(&called, names)?;
         let mtu = u16::try_from(scenario.tcp.mtu.as_bytes()).unwrap_or(u16::MAX);
@@ -132,16 +133,16 @@ impl Member {
 }
 
 /// Name of a host's device inside the host.
-pub(crate) const fn interface(host: Host) -> &'static str {
+pub(crate) const fn interface(host: OutsideHost) -> &'static str {
     match host {
-        Host::Server => "eth0",
-        Host::Station(_) => "wlan0",
+        OutsideHost::Server => "eth0",
+        OutsideHost::Station(_) => "wlan0",
     }
 }
 
 /// Creates the device through which a host reaches all others.
-fn device(host: Host, mtu: u16) -> Result<SyncDevice, EmulateError> {
-    let settings = tun::Settings {
+fn device(host: OutsideHost, mtu: u16) -> Result<SyncDevice, EmulateError> {
+    let settings = tun::TunSettings {
         name: interface(host).to_owned(),
         addresses: vec![(address(host).into(), PREFIX)],
         mtu,
@@ -184,10 +185,10 @@ mod tests {
 
     #[test]
     fn addresses_lead_back_to_hosts() {
-        for host in [Host::Server, Host::Station(0), Host::Station(199)] {
+        for host in [OutsideHost::Server, OutsideHost::Station(0), OutsideHost::Station(199)] {
             assert_eq!(host_at(address(host)), Some(host));
         }
-        assert_eq!(address(Host::Station(0)), Ipv4Addr::new(10, 1, 0, 1));
+        assert_eq!(address(OutsideHost::Station(0)), Ipv4Addr::new(10, 1, 0, 1));
         for nobody in [[10, 1, 0, 0], [10, 0, 0, 2], [224, 0, 0, 22], [10, 255, 255, 255]] {
             assert_eq!(host_at(nobody.into()), None);
         }
@@ -195,7 +196,7 @@ mod tests {
 
     #[test]
     fn stations_are_counted_from_zero() {
-        assert_eq!(name(Host::Station(0)), "station0");
-        assert_eq!(name(Host::Server), "server");
+        assert_eq!(name(OutsideHost::Station(0)), "station0");
+        assert_eq!(name(OutsideHost::Server), "server");
     }
 }

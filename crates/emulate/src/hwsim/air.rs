@@ -13,8 +13,8 @@ use airwatt_base::{Instant, Machine, Timeout};
 use airwatt_dot11::{Frame, FrameKind, MacAddress};
 use airwatt_energy::StateSeconds;
 use airwatt_linux::hwsim::{RadioAddress, SentFrame};
-use airwatt_sim::media::cell::frame::{ExternalFrame, Kind};
-use airwatt_sim::media::cell::{Cell, CellConfig, CellInput, CellOutput, CellStation};
+use airwatt_sim::media::cell::frame::{CellFrameKind, ExternalFrame};
+use airwatt_sim::media::cell::{CellConfig, CellInput, CellMedium, CellOutput, CellStation};
 use serde::Serialize;
 
 use super::power::PowerManagement;
@@ -67,7 +67,7 @@ struct InFlight {
 /// The air.
 #[derive(Clone, Debug)]
 pub(super) struct Air {
-    cell: Cell,
+    cell: CellMedium,
     nodes: Vec<Node>,
     in_flight: BTreeMap<u32, InFlight>,
     next: u32,
@@ -126,7 +126,7 @@ impl Air {
             given_up: 0,
         };
         Self {
-            cell: Cell::external("hwsim", config, &stations, seed),
+            cell: CellMedium::external("hwsim", config, &stations, seed),
             nodes: radios.iter().map(node).collect(),
             in_flight: BTreeMap::new(),
             next: 0,
@@ -196,11 +196,11 @@ impl Air {
         let external = ExternalFrame {
             number: self.next,
             kind: match kind {
-                FrameKind::Beacon => Kind::Beacon,
-                _ if to.is_none() => Kind::Group,
-                FrameKind::QosNull => Kind::QosNull,
-                FrameKind::Null => Kind::Null,
-                _ => Kind::Data,
+                FrameKind::Beacon => CellFrameKind::Beacon,
+                _ if to.is_none() => CellFrameKind::Group,
+                FrameKind::QosNull => CellFrameKind::QosNull,
+                FrameKind::Null => CellFrameKind::Null,
+                _ => CellFrameKind::Data,
             },
             bytes: u32::try_from(frame.bytes.len()).unwrap_or(u32::MAX - FCS_BYTES) + FCS_BYTES,
         };
@@ -292,7 +292,7 @@ impl Machine for Air {
 mod tests {
     use airwatt_base::Span;
     use airwatt_base::testkit::check_machine;
-    use airwatt_sim::net::{MediumKind, Plan};
+    use airwatt_sim::net::{MediumKind, NetworkPlan};
     use airwatt_sim::scenario::Scenario;
 
     use super::*;
@@ -302,7 +302,7 @@ mod tests {
 
     fn air() -> Air {
         let scenario = Scenario::load("fast-dsl", &[]).unwrap();
-        let plan = Plan::new(&scenario, 1).unwrap();
+        let plan = NetworkPlan::new(&scenario, 1).unwrap();
         let MediumKind::Cell(bsss) = &plan.media[0].kind else { panic!("the first medium is a cell") };
         Air::new(&bsss[0].config, &bsss[0].stations[0], &[AP, STATION], 1)
     }

@@ -16,11 +16,11 @@ use std::ops::ControlFlow;
 
 use airwatt_base::{Instant, Rate};
 use airwatt_linux::Error;
-use airwatt_linux::driver::{self, Host};
+use airwatt_linux::driver::{self, MachineHost};
 use airwatt_linux::event_loop::{EventLoop, Interest, Ready, Token};
 use airwatt_linux::hwsim::{Hwsim, RadioAddress, SentFrame};
 use airwatt_linux::signals::{Signal, Signals};
-use airwatt_sim::net::{MediumKind, Plan};
+use airwatt_sim::net::{MediumKind, NetworkPlan};
 use airwatt_sim::scenario::Scenario;
 use tracing::warn;
 
@@ -45,7 +45,7 @@ struct Medium {
     ended: bool,
 }
 
-impl Host<Air> for Medium {
+impl MachineHost<Air> for Medium {
     fn receive(&mut self, ready: Ready, inputs: &mut Vec<SentFrame>) -> Result<ControlFlow<()>, Error> {
         if ready.token == FRAMES {
             match self.hwsim.read()? {
@@ -89,7 +89,7 @@ impl Host<Air> for Medium {
 /// # Errors
 /// If the scenario has no cell, or the kernel has no simulated radios or another medium between them.
 pub fn be_the_medium(scenario: &Scenario, seed: u64) -> Result<(), EmulateError> {
-    let plan = Plan::new(scenario, seed).map_err(|error| EmulateError::Input(error.to_string()))?;
+    let plan = NetworkPlan::new(scenario, seed).map_err(|error| EmulateError::Input(error.to_string()))?;
     let bss = plan.media.into_iter().find_map(|medium| match medium.kind {
         MediumKind::Cell(bsss) => bsss.into_iter().find(|bss| !bss.stations.is_empty()),
         _ => None,

@@ -9,7 +9,7 @@
 //! Left out: listen intervals, and scans, during which the radio is on another channel and counts as dozing.
 
 use airwatt_base::{Instant, Span};
-use airwatt_dot11::{Frame, FrameKind, Header, MacAddress, ManagementBody};
+use airwatt_dot11::{Frame, FrameKind, MacAddress, MacHeader, ManagementBody};
 
 /// Time before a beacon at which the radio is awake: the inaccuracy of its clock.
 const BEACON_GUARD: Span = Span::from_micros(500);
@@ -169,7 +169,7 @@ impl PowerManagement {
     }
 
     /// Whether this is the last group-addressed frame after a beacon.
-    fn ends_group(&self, header: &Header) -> bool {
+    fn ends_group(&self, header: &MacHeader) -> bool {
         self.wait == Wait::Group && header.address1.is_group() && !header.control.more_data
     }
 
@@ -212,7 +212,7 @@ mod tests {
         let mut control = FrameControl::new(kind);
         (control.to_ds, control.from_ds) = (from == STATION, from == AP);
         control.power_management = pm;
-        let mut header = Header::new(control, to);
+        let mut header = MacHeader::new(control, to);
         header.address2 = Some(from);
         header.address3 = Some(AP);
         header.sequence_control = Some(0);

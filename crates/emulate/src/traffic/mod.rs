@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use airwatt_base::{Span, Stream};
+use airwatt_base::{RandomStream, Span};
 use airwatt_proto::cc::Algorithm;
-use airwatt_sim::live::Host;
+use airwatt_sim::live::OutsideHost;
 use airwatt_sim::net::route::NodeId;
-use airwatt_sim::net::{Content, FlowPlan, Plan, Traffic as Carried};
+use airwatt_sim::net::{Content, FlowPlan, NetworkPlan, Traffic as Carried};
 use airwatt_sim::record::Responses;
 use airwatt_sim::scenario::{Scenario, Transport};
 use airwatt_sim::stack::application::{Dialogue, Source};
@@ -134,7 +134,8 @@ impl OpenSockets {
 impl Traffic {
     /// Opens the sockets of the scenario's flows.
     pub(crate) fn prepare(scenario: &Scenario, seed: u64, hosts: &Hosts) -> Result<Self, EmulateError> {
-        let plan = Plan::new(scenario, seed).map_err(|error| EmulateError::Input(error.to_string()))?;
+        let plan =
+            NetworkPlan::new(scenario, seed).map_err(|error| EmulateError::Input(error.to_string()))?;
         tuning::apply(scenario, &plan, hosts)?;
         let (server, window) = (plan.server(), plan.tcp.receive_window);
         let mut flows = Vec::with_capacity(plan.flows.len());
@@ -180,7 +181,7 @@ impl Traffic {
             let (application, down, window, start) =
                 (flow.application.clone(), flow.plan.down, flow.window, flow.start);
             let (reports, open) = (reports.clone(), self.open.clone());
-            let server = SocketAddrV4::new(address(Host::Server), FIRST_PORT + index as u16);
+            let server = SocketAddrV4::new(address(OutsideHost::Server), FIRST_PORT + index as u16);
             let carry = move || {
                 let _priority = Priority::of_traffic();
                 pause(start, &open.stop);
@@ -254,7 +255,7 @@ impl Flow {
         if plan.server != at_server {
             return Err(unable("a flow on a line of its own"));
         }
-        let (server, station) = (hosts.get(Host::Server), hosts.get(Host::Station(station)));
+        let (server, station) = (hosts.get(OutsideHost::Server), hosts.get(OutsideHost::Station(station)));
         let ends = match plan.transport {
             Transport::Udp => {
                 let (from, to) = if plan.down { (server, station) } else { (station, server) };
@@ -273,7 +274,7 @@ impl Flow {
                     (Algorithm::Cubic, true) => "ackloss_cubic",
                     (Algorithm::Tahoe, _) => return Err(unable(plan.transport.name())),
                 };
-                let here = SocketAddrV4::new(address(Host::Server), port);
+                let here = SocketAddrV4::new(address(OutsideHost::Server), port);
                 let listener = server
                     .namespace
                     .run(move || listener(here, name, window))
@@ -285,7 +286,7 @@ impl Flow {
             other => return Err(unable(other.name())),
         };
         let drawn =
-            Stream::new(seed, &format!("flow/{index}/start")).unit() * plan.start_spread.as_secs_f64();
+            RandomStream::new(seed, &format!("flow/{index}/start")).unit() * plan.start_spread.as_secs_f64();
         let start = plan.start + Span::from_secs_f64(drawn);
         Ok(Self { application, start, window, ends: Some(ends), plan })
     }

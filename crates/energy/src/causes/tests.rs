@@ -4,7 +4,7 @@ use super::*;
 
 const MS: Span = Span::from_millis(1);
 
-fn ledger(spent: &[(State, u64)]) -> Ledger {
+fn ledger(spent: &[(RadioState, u64)]) -> Ledger {
     let mut ledger = Ledger::new(Instant::ZERO);
     for &(state, ms) in spent {
         let until = ledger.since() + MS * ms;
@@ -13,7 +13,7 @@ fn ledger(spent: &[(State, u64)]) -> Ledger {
     ledger
 }
 
-fn causes(charged: &[(Cause, State, u64)]) -> Causes {
+fn causes(charged: &[(Cause, RadioState, u64)]) -> Causes {
     let mut causes = Causes::default();
     for &(cause, state, ms) in charged {
         causes.charge(cause, state, MS * ms);
@@ -25,11 +25,11 @@ fn causes(charged: &[(Cause, State, u64)]) -> Causes {
 #[test]
 fn energies_add_up() {
     let charged = [
-        (Cause::Flow(7), State::Transmit, 3),
-        (Cause::Flow(2), State::Receive, 5),
-        (Cause::Flow(7), State::Receive, 1),
-        (Cause::Idle, State::Listen, 11),
-        (Cause::Doze, State::Sleep, 13),
+        (Cause::Flow(7), RadioState::Transmit, 3),
+        (Cause::Flow(2), RadioState::Receive, 5),
+        (Cause::Flow(7), RadioState::Receive, 1),
+        (Cause::Idle, RadioState::Listen, 11),
+        (Cause::Doze, RadioState::Sleep, 13),
     ];
     let causes = causes(&charged);
     let ledger = ledger(&charged.map(|(_, state, ms)| (state, ms)));
@@ -39,52 +39,57 @@ fn energies_add_up() {
     assert_eq!(energies.iter().map(|(_, energy)| *energy).sum::<Energy>(), ledger.energy(radio));
     let flows: Vec<_> = energies.iter().map(|(cause, _)| *cause).skip(FIXED).collect();
     assert_eq!(flows, [Cause::Flow(2), Cause::Flow(7)]);
-    assert_eq!(causes.duration(Cause::Flow(7), State::Receive), MS);
+    assert_eq!(causes.duration(Cause::Flow(7), RadioState::Receive), MS);
 }
 
 #[test]
 #[should_panic(expected = "the causes of listen add up to")]
 fn a_nanosecond_without_a_cause_is_found() {
-    causes(&[(Cause::Idle, State::Listen, 4)]).check(&ledger(&[(State::Listen, 5)]));
+    causes(&[(Cause::Idle, RadioState::Listen, 4)]).check(&ledger(&[(RadioState::Listen, 5)]));
 }
 
 /// 10 ms of silence are divided as 1 ms for beacons and 2 ms idle were: 3.333333 ms and the rest.
 #[test]
 fn shares_of_skipped_time_are_exact() {
-    let from = causes(&[(Cause::Idle, State::Listen, 5)]);
+    let from = causes(&[(Cause::Idle, RadioState::Listen, 5)]);
     let until = causes(&[
-        (Cause::Idle, State::Listen, 7),
-        (Cause::Beacon, State::Listen, 1),
-        (Cause::Doze, State::Sleep, 2),
+        (Cause::Idle, RadioState::Listen, 7),
+        (Cause::Beacon, RadioState::Listen, 1),
+        (Cause::Doze, RadioState::Sleep, 2),
     ]);
-    let before = ledger(&[(State::Listen, 4)]);
+    let before = ledger(&[(RadioState::Listen, 4)]);
     let mut added = before.clone();
-    added.spend(State::Listen, added.since() + MS * 10);
-    added.spend(State::Sleep, added.since() + MS * 20);
-    let mut account = causes(&[(Cause::Idle, State::Listen, 4)]);
+    added.spend(RadioState::Listen, added.since() + MS * 10);
+    added.spend(RadioState::Sleep, added.since() + MS * 20);
+    let mut account = causes(&[(Cause::Idle, RadioState::Listen, 4)]);
     account.spend_like([&before, &added], [&from, &until]);
     account.check(&added);
-    assert_eq!(account.duration(Cause::Beacon, State::Listen), Span::from_nanos(3_333_333));
-    assert_eq!(account.duration(Cause::Doze, State::Sleep), MS * 20);
+    assert_eq!(account.duration(Cause::Beacon, RadioState::Listen), Span::from_nanos(3_333_333));
+    assert_eq!(account.duration(Cause::Doze, RadioState::Sleep), MS * 20);
 }
 
 /// The bound of a run hears no beacons and no frames of others; its frames are divided as the run's.
 #[test]
 fn a_bound_has_the_frames_of_its_run() {
     let run = causes(&[
-        (Cause::Flow(0), State::Receive, 6),
-        (Cause::Flow(1), State::Receive, 2),
-        (Cause::Beacon, State::Receive, 9),
-        (Cause::Overhearing, State::Receive, 9),
-        (Cause::Idle, State::Listen, 50),
+        (Cause::Flow(0), RadioState::Receive, 6),
+        (Cause::Flow(1), RadioState::Receive, 2),
+        (Cause::Beacon, RadioState::Receive, 9),
+        (Cause::Overhearing, RadioState::Receive, 9),
+        (Cause::Idle, RadioState::Listen, 50),
     ]);
-    let bound = ledger(&[(State::Receive, 8), (State::Listen, 3), (State::Sleep, 60), (State::ToSleep, 5)]);
+    let bound = ledger(&[
+        (RadioState::Receive, 8),
+        (RadioState::Listen, 3),
+        (RadioState::Sleep, 60),
+        (RadioState::ToSleep, 5),
+    ]);
     let divided = Causes::of_bound(&bound, &run);
     divided.check(&bound);
-    assert_eq!(divided.duration(Cause::Flow(0), State::Receive), MS * 6);
-    assert_eq!(divided.duration(Cause::Flow(1), State::Receive), MS * 2);
-    assert_eq!(divided.duration(Cause::Contention, State::Listen), MS * 3);
-    assert_eq!(divided.duration(Cause::WakeUp, State::ToSleep), MS * 5);
+    assert_eq!(divided.duration(Cause::Flow(0), RadioState::Receive), MS * 6);
+    assert_eq!(divided.duration(Cause::Flow(1), RadioState::Receive), MS * 2);
+    assert_eq!(divided.duration(Cause::Contention, RadioState::Listen), MS * 3);
+    assert_eq!(divided.duration(Cause::WakeUp, RadioState::ToSleep), MS * 5);
 }
 
 #[test]

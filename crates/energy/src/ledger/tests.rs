@@ -9,18 +9,18 @@ use crate::radio::Transition;
 
 /// A radio with six different powers, so that confused states are detected.
 fn radio(powers: [u64; 6]) -> Radio {
-    let power = |state: State| Power::from_nanowatts(powers[state as usize]);
+    let power = |state: RadioState| Power::from_nanowatts(powers[state as usize]);
     Radio {
         name: "test".into(),
         description: String::new(),
         source: String::new(),
         voltage: None,
-        transmit: power(State::Transmit),
-        receive: power(State::Receive),
-        listen: power(State::Listen),
-        sleep: power(State::Sleep),
-        to_sleep: Transition { time: Span::from_nanos(3), power: power(State::ToSleep) },
-        wake_up: Transition { time: Span::from_nanos(5), power: power(State::WakeUp) },
+        transmit: power(RadioState::Transmit),
+        receive: power(RadioState::Receive),
+        listen: power(RadioState::Listen),
+        sleep: power(RadioState::Sleep),
+        to_sleep: Transition { time: Span::from_nanos(3), power: power(RadioState::ToSleep) },
+        wake_up: Transition { time: Span::from_nanos(5), power: power(RadioState::WakeUp) },
         ..Radio::shipped()[0].clone()
     }
 }
@@ -28,12 +28,13 @@ fn radio(powers: [u64; 6]) -> Radio {
 /// One entry of a ledger.
 #[derive(Clone, Debug)]
 enum Entry {
-    One(State, u64),
+    One(RadioState, u64),
     Awake { span: u64, receiving: u64 },
 }
 
 fn entries(longest: u64) -> impl Strategy<Value = Vec<Entry>> {
-    let one = (0..State::ALL.len(), 0..=longest).prop_map(|(i, span)| Entry::One(State::ALL[i], span));
+    let one =
+        (0..RadioState::ALL.len(), 0..=longest).prop_map(|(i, span)| Entry::One(RadioState::ALL[i], span));
     let awake = (0..=longest)
         .prop_flat_map(|span| (Just(span), 0..=span))
         .prop_map(|(span, receiving)| Entry::Awake { span, receiving });
@@ -65,7 +66,7 @@ fn slow_energy(entries: &[Entry], powers: [u64; 6]) -> u128 {
             }
             Entry::Awake { span, receiving } => {
                 for nanosecond in 0..span {
-                    let state = if nanosecond < receiving { State::Receive } else { State::Listen };
+                    let state = if nanosecond < receiving { RadioState::Receive } else { RadioState::Listen };
                     sum += u128::from(powers[state as usize]);
                 }
             }
@@ -96,7 +97,7 @@ proptest! {
         let radio = radio(powers);
         prop_assert_eq!(ledger.energy(&radio).as_attojoules(), slow_energy(&entries, powers));
         let mut without_listen = powers;
-        without_listen[State::Listen as usize] = 0;
+        without_listen[RadioState::Listen as usize] = 0;
         prop_assert_eq!(ledger.idealized_energy(&radio).as_attojoules(), slow_energy(&entries, without_listen));
     }
 }
@@ -110,17 +111,17 @@ fn a_beacon_schedule_by_hand() {
     let mut ledger = Ledger::new(now);
     for _ in 0..10 {
         now += radio.to_sleep.time;
-        ledger.spend(State::ToSleep, now);
+        ledger.spend(RadioState::ToSleep, now);
         now += Span::from_micros(96_999);
-        ledger.spend(State::Sleep, now);
+        ledger.spend(RadioState::Sleep, now);
         ledger.count_wakeups("beacon", 1);
         now += radio.wake_up.time;
-        ledger.spend(State::WakeUp, now);
+        ledger.spend(RadioState::WakeUp, now);
         now += Span::from_millis(2);
         ledger.spend_awake(now, Span::from_micros(500));
     }
     ledger.check(Instant::from_secs(2));
-    assert_eq!(ledger.duration(State::WakeUp), Span::from_millis(10));
+    assert_eq!(ledger.duration(RadioState::WakeUp), Span::from_millis(10));
     assert_eq!(ledger.energy(&radio), "46.02784mJ".parse().unwrap());
     assert_eq!(ledger.idealized_energy(&radio), "34.02784mJ".parse().unwrap());
     assert_eq!(ledger.wakeups().get("beacon"), Some(&10));
@@ -140,7 +141,7 @@ fn wakeups_are_counted_by_reason() {
 #[should_panic(expected = "charged up to")]
 fn time_does_not_go_back() {
     let mut ledger = Ledger::new(Instant::from_secs(1));
-    ledger.spend(State::Sleep, Instant::from_millis(999));
+    ledger.spend(RadioState::Sleep, Instant::from_millis(999));
 }
 
 #[test]
@@ -153,6 +154,6 @@ fn reception_fits_in_the_time_awake() {
 #[should_panic(expected = "not up to")]
 fn an_open_end_is_found() {
     let mut ledger = Ledger::new(Instant::ZERO);
-    ledger.spend(State::Listen, Instant::from_secs(1));
+    ledger.spend(RadioState::Listen, Instant::from_secs(1));
     ledger.check(Instant::from_secs(2));
 }

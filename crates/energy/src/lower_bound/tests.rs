@@ -42,7 +42,7 @@ fn a_gap_is_slept_through_where_that_is_cheaper() {
         let (ledger, _) = bound.finish(&radio, ns(110 + gap));
         ledger.check(ns(110 + gap));
         let asleep = if nap { gap - 30 } else { 0 };
-        assert_eq!(ledger.duration(State::Sleep), Span::from_nanos(asleep));
+        assert_eq!(ledger.duration(RadioState::Sleep), Span::from_nanos(asleep));
         assert_eq!(ledger.wakeups().values().sum::<u64>(), u64::from(nap));
     }
 }
@@ -57,8 +57,8 @@ fn a_radio_with_free_transitions_never_listens() {
     }
     let (ledger, nap) = bound.finish(&radio, ns(200));
     ledger.check(ns(200));
-    assert_eq!(ledger.duration(State::Listen), Span::ZERO);
-    assert_eq!(ledger.duration(State::Receive), Span::from_nanos(4));
+    assert_eq!(ledger.duration(RadioState::Listen), Span::ZERO);
+    assert_eq!(ledger.duration(RadioState::Receive), Span::from_nanos(4));
     assert_eq!(nap, Some(Nap { from: ns(101), until: ns(200) }));
 }
 
@@ -67,7 +67,7 @@ fn a_radio_that_saves_nothing_by_sleep_stays_awake() {
     let radio = radio(30, 30, (0, 0), (0, 0));
     let mut bound = LowerBound::new(ns(0), &radio);
     assert_eq!(bound.receive(ns(1_000_000), ns(1_000_001)), None);
-    assert_eq!(bound.finish(&radio, ns(1_000_001)).0.duration(State::Sleep), Span::ZERO);
+    assert_eq!(bound.finish(&radio, ns(1_000_001)).0.duration(RadioState::Sleep), Span::ZERO);
 }
 
 /// Overlapping time is charged once, to the frame that was reported first.
@@ -80,8 +80,8 @@ fn no_time_is_charged_twice() {
     bound.receive(ns(5), ns(12));
     let (ledger, _) = bound.finish(&radio, ns(11));
     ledger.check(ns(12));
-    assert_eq!(ledger.duration(State::Transmit), Span::from_nanos(10));
-    assert_eq!(ledger.duration(State::Receive), Span::from_nanos(2));
+    assert_eq!(ledger.duration(RadioState::Transmit), Span::from_nanos(10));
+    assert_eq!(ledger.duration(RadioState::Receive), Span::from_nanos(2));
 }
 
 /// The least energy of a gap, found by trying both ways.
@@ -119,7 +119,7 @@ proptest! {
         if sleep < listen {
             prop_assert_eq!(ledger.energy(&radio).as_attojoules(), expected);
         } else {
-            prop_assert!(ledger.duration(State::Sleep).is_zero());
+            prop_assert!(ledger.duration(RadioState::Sleep).is_zero());
         }
     }
 }

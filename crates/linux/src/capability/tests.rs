@@ -14,8 +14,8 @@ fn only_what_is_needed_stays_and_it_works() {
     // A thread of its own, in a namespace where the privilege that stays can be used.
     isolated(|| {
         let loopback = interface::index("lo").unwrap();
-        keep_only(&[Capability::NetAdmin], None).unwrap();
-        let only = Capability::NetAdmin.bit();
+        keep_only(&[ProcessCapability::NetAdmin], None).unwrap();
+        let only = ProcessCapability::NetAdmin.bit();
         assert_eq!(
             [set("CapEff"), set("CapPrm"), set("CapBnd"), set("CapInh"), set("CapAmb")],
             [only, only, only, 0, 0]
@@ -32,7 +32,7 @@ fn only_what_is_needed_stays_and_it_works() {
 #[test]
 fn what_is_missing_is_named() {
     std::thread::spawn(|| {
-        if first_missing(&[Capability::NetAdmin]).unwrap().is_some() {
+        if first_missing(&[ProcessCapability::NetAdmin]).unwrap().is_some() {
             return;
         }
         keep_only(&[], None).unwrap();

@@ -14,7 +14,7 @@ fn make_all(changes: &mut Changes) {
     let loopback = interface::index("lo").unwrap();
     link::set_up(loopback, true).unwrap();
     changes.make(Change::setting(FORWARD, "1").unwrap().unwrap()).unwrap();
-    changes.make(Change::route(&Route::over(loopback, ("192.0.2.0".parse().unwrap(), 24)))).unwrap();
+    changes.make(Change::route(&KernelRoute::over(loopback, ("192.0.2.0".parse().unwrap(), 24)))).unwrap();
     let rule = Rule {
         ipv6: false,
         priority: 99,
@@ -30,7 +30,11 @@ fn make_all(changes: &mut Changes) {
 /// Settings, routes and rules.
 fn host() -> (String, Vec<String>, Vec<Rule>) {
     let routes = crate::route::list().unwrap();
-    (read_setting(FORWARD).unwrap(), routes.iter().map(Route::describe).collect(), rule::list().unwrap())
+    (
+        read_setting(FORWARD).unwrap(),
+        routes.iter().map(KernelRoute::describe).collect(),
+        rule::list().unwrap(),
+    )
 }
 
 #[test]
@@ -75,7 +79,7 @@ fn a_change_that_is_refused_is_not_undone_later() {
         let (mut changes, _) = Changes::open(&log("refused"), "test").unwrap();
         let loopback = interface::index("lo").unwrap();
         link::set_up(loopback, true).unwrap();
-        let route = Route::over(loopback, ("192.0.2.0".parse().unwrap(), 24));
+        let route = KernelRoute::over(loopback, ("192.0.2.0".parse().unwrap(), 24));
         route.add().unwrap();
         assert!(changes.make(Change::route(&route)).unwrap_err().to_string().contains("File exists"));
         assert!(changes.is_empty());

@@ -49,7 +49,7 @@ struct Socket {
     settled: u32,
 }
 
-impl Host<Echo> for Socket {
+impl MachineHost<Echo> for Socket {
     fn receive(&mut self, ready: Ready, inputs: &mut Vec<u8>) -> Result<ControlFlow<()>, Error> {
         assert!(ready.readable);
         let mut bytes = [0; 4];

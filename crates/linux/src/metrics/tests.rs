@@ -48,7 +48,7 @@ fn exchange(metrics: &mut Metrics, mut client: impl Read + Write, request: &str)
 #[test]
 fn a_scrape_over_loopback_and_over_a_unix_socket() {
     let mut metrics = Metrics::bind(&"127.0.0.1:0".parse().unwrap()).unwrap();
-    let Address::Loopback(at) = *metrics.address() else { panic!("it is a port") };
+    let MetricsAddress::Loopback(at) = *metrics.address() else { panic!("it is a port") };
     let get = "GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n";
     let answer = exchange(&mut metrics, TcpStream::connect(at).unwrap(), get);
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with(TEXT), "{answer}");
@@ -70,7 +70,7 @@ fn a_scrape_over_loopback_and_over_a_unix_socket() {
 #[test]
 fn addresses_that_others_reach_are_refused() {
     for text in ["0.0.0.0:9470", "192.0.2.1:9470", "localhost", ""] {
-        let error = text.parse::<Address>().unwrap_err();
+        let error = text.parse::<MetricsAddress>().unwrap_err();
         assert!(error.starts_with("expected unix:PATH or a loopback address"), "{error}");
     }
 }

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use rustix::net::netlink as protocol;
 
 use super::attribute::{self, Attribute};
-use super::{Request, Socket};
+use super::{NetlinkRequest, NetlinkSocket};
 use crate::Error;
 
 /// The family that knows the others, and its command and attributes.
@@ -22,7 +22,7 @@ const GENLMSGHDR: usize = 4;
 /// A family of commands, with a socket to send them.
 #[derive(Debug)]
 pub struct Family {
-    socket: Socket,
+    socket: NetlinkSocket,
     id: u16,
     /// Its multicast groups: names and numbers.
     groups: Vec<(String, u32)>,
@@ -31,7 +31,7 @@ pub struct Family {
 /// Events of a family, as a source of an event loop.
 #[derive(Debug)]
 pub struct Events {
-    socket: Socket,
+    socket: NetlinkSocket,
     id: u16,
 }
 
@@ -44,11 +44,11 @@ impl Family {
     /// # Errors
     /// If the kernel gives no socket.
     pub fn open(name: &str) -> Result<Option<Self>, Error> {
-        let mut socket = Socket::of_protocol(Some(protocol::GENERIC))?;
+        let mut socket = NetlinkSocket::of_protocol(Some(protocol::GENERIC))?;
         let mut terminated = name.as_bytes().to_vec();
         terminated.push(0);
         let body = body(CTRL_CMD_GETFAMILY, &[(CTRL_ATTR_FAMILY_NAME, terminated)]);
-        let request = Request { kind: GENL_ID_CTRL, flags: 0, body };
+        let request = NetlinkRequest { kind: GENL_ID_CTRL, flags: 0, body };
         let answers = match socket.get(name, &request, GENL_ID_CTRL) {
             Ok(answers) => answers,
             Err(error) if error.io().kind() == ErrorKind::NotFound => return Ok(None),
@@ -78,7 +78,7 @@ impl Family {
         // The address has the first 32 groups; the numbers of generic families are given out from 1 on.
         let mask =
             wanted.filter(|(_, id)| (1..=32).contains(id)).fold(0, |mask, (_, id)| mask | 1 << (id - 1));
-        let socket = Socket::of_protocol(Some(protocol::GENERIC))?;
+        let socket = NetlinkSocket::of_protocol(Some(protocol::GENERIC))?;
         socket.join(mask)?;
         Ok(Events { socket, id: self.id })
     }
@@ -93,7 +93,7 @@ impl Family {
         command: u8,
         attributes: &[Attribute],
     ) -> Result<Vec<Answer>, Error> {
-        let request = Request { kind: self.id, flags: 0, body: body(command, attributes) };
+        let request = NetlinkRequest { kind: self.id, flags: 0, body: body(command, attributes) };
         let answers = self.socket.get(what, &request, self.id)?;
         Ok(answers.iter().filter_map(|bytes| parse(bytes)).collect())
     }

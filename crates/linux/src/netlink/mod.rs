@@ -48,7 +48,7 @@ const DUMP_ATTEMPTS: u32 = 20;
 
 /// One request.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct NetlinkRequest {
     /// Type of the message, as `RTM_NEWROUTE`.
     pub kind: u16,
     /// Flags beside `NLM_F_REQUEST` and `NLM_F_ACK`.
@@ -59,12 +59,12 @@ pub struct Request {
 
 /// A netlink socket.
 #[derive(Debug)]
-pub struct Socket {
+pub struct NetlinkSocket {
     fd: OwnedFd,
     sequence: u32,
 }
 
-impl Socket {
+impl NetlinkSocket {
     /// Opens a socket of the routing protocol in the network namespace of this thread.
     ///
     /// # Errors
@@ -86,7 +86,7 @@ impl Socket {
     ///
     /// # Errors
     /// If the socket fails. Refused requests are in the answers.
-    pub fn exchange(&mut self, requests: &[Request]) -> Result<Vec<io::Result<()>>, Error> {
+    pub fn exchange(&mut self, requests: &[NetlinkRequest]) -> Result<Vec<io::Result<()>>, Error> {
         let first = self.sequence.wrapping_add(1);
         let mut bytes = Vec::new();
         for request in requests {
@@ -116,7 +116,7 @@ impl Socket {
     ///
     /// # Errors
     /// The first refusal of the kernel.
-    pub fn batch(&mut self, what: &str, subsystem: u16, requests: &[Request]) -> Result<(), Error> {
+    pub fn batch(&mut self, what: &str, subsystem: u16, requests: &[NetlinkRequest]) -> Result<(), Error> {
         let first = self.sequence.wrapping_add(1);
         self.sequence = self.sequence.wrapping_add(requests.len() as u32 + 2);
         let [high, low] = subsystem.to_be_bytes();
@@ -162,7 +162,7 @@ impl Socket {
     ///
     /// # Errors
     /// If the kernel refuses.
-    pub fn get(&mut self, what: &str, request: &Request, kind: u16) -> Result<Vec<Vec<u8>>, Error> {
+    pub fn get(&mut self, what: &str, request: &NetlinkRequest, kind: u16) -> Result<Vec<Vec<u8>>, Error> {
         self.sequence = self.sequence.wrapping_add(1);
         let sequence = self.sequence;
         let mut bytes = Vec::new();
@@ -276,7 +276,7 @@ impl Socket {
     }
 }
 
-impl AsFd for Socket {
+impl AsFd for NetlinkSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
@@ -286,8 +286,8 @@ impl AsFd for Socket {
 ///
 /// # Errors
 /// If the kernel refuses.
-pub fn ask(what: &str, request: Request) -> Result<(), Error> {
-    let answers = Socket::open()?.exchange(&[request])?;
+pub fn ask(what: &str, request: NetlinkRequest) -> Result<(), Error> {
+    let answers = NetlinkSocket::open()?.exchange(&[request])?;
     answers.into_iter().collect::<io::Result<()>>().map_err(Error::of(what))
 }
 

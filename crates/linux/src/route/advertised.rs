@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::{IpAddr, Ipv6Addr};
 
-use super::{RTA_GATEWAY, Route};
+use super::{KernelRoute, RTA_GATEWAY};
 use crate::interface;
 
 const ROUTES: &str = "/proc/thread-self/net/ipv6_route";
@@ -20,7 +20,7 @@ struct Line {
 }
 
 /// Marks the routes that have the flag. Without IPv6 there are none.
-pub(super) fn mark(routes: &mut [Route]) {
+pub(super) fn mark(routes: &mut [KernelRoute]) {
     let Ok(text) = fs::read_to_string(ROUTES) else { return };
     let lines: Vec<Line> = text.lines().filter_map(advertised).collect();
     if lines.is_empty() {

@@ -3,11 +3,11 @@
 use std::net::IpAddr;
 
 use super::{
-    RTA_DST, RTA_GATEWAY, RTA_METRICS, RTA_OIF, RTA_PRIORITY, RTA_TABLE, RTM_DELROUTE, RTM_NEWROUTE, RTMSG,
-    RTN_LOCAL, RTN_UNICAST, Route,
+    KernelRoute, RTA_DST, RTA_GATEWAY, RTA_METRICS, RTA_OIF, RTA_PRIORITY, RTA_TABLE, RTM_DELROUTE,
+    RTM_NEWROUTE, RTMSG, RTN_LOCAL, RTN_UNICAST,
 };
 use crate::Error;
-use crate::netlink::{self, AF_INET, AF_INET6, Request, address_bytes, attribute};
+use crate::netlink::{self, AF_INET, AF_INET6, NetlinkRequest, address_bytes, attribute};
 
 // linux/rtnetlink.h.
 const RTA_PREFSRC: u16 = 7;
@@ -46,7 +46,7 @@ impl Metric {
     }
 }
 
-impl Route {
+impl KernelRoute {
     /// A route to a prefix over an interface, without a gateway, in the main table.
     pub fn over(interface: u32, (destination, length): (IpAddr, u8)) -> Self {
         let family = if destination.is_ipv4() { AF_INET } else { AF_INET6 };
@@ -145,7 +145,7 @@ impl Route {
 
     fn ask(&self, kind: u16, flags: u16) -> Result<(), Error> {
         let body = self.to_bytes();
-        netlink::ask(&format!("route {}", self.describe()), Request { kind, flags, body })
+        netlink::ask(&format!("route {}", self.describe()), NetlinkRequest { kind, flags, body })
     }
 }
 

@@ -21,9 +21,9 @@ use std::io;
 
 use rustix::io::Errno;
 
-use super::{AF_INET, PROTOCOL, RTA_GATEWAY, RTA_MULTIPATH, RTA_PRIORITY, Route, TOS, list};
+use super::{AF_INET, KernelRoute, PROTOCOL, RTA_GATEWAY, RTA_MULTIPATH, RTA_PRIORITY, TOS, list};
 use crate::Error;
-use crate::netlink::{NLM_F_APPEND, NLM_F_CREATE, NLM_F_REPLACE, Request, Socket};
+use crate::netlink::{NLM_F_APPEND, NLM_F_CREATE, NLM_F_REPLACE, NetlinkRequest, NetlinkSocket};
 
 /// The protocol (rtnetlink(7), `rtm_protocol`) of a detour, assigned to nobody else.
 const DETOUR: u8 = 167;
@@ -89,7 +89,7 @@ enum Method {
 
 /// A change that is possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct RoutePlan {
     method: Method,
     /// Position of the route among those to its prefix.
     at: usize,
@@ -101,16 +101,20 @@ pub struct Plan {
 ///
 /// # Errors
 /// If it is not there, or has to be refused.
-pub fn plan(route: &Route, routes: &[Route], placement: Placement) -> Result<Plan, ChangeError> {
+pub fn plan(
+    route: &KernelRoute,
+    routes: &[KernelRoute],
+    placement: Placement,
+) -> Result<RoutePlan, ChangeError> {
     let prefix = route.prefix();
-    let peers: Vec<&Route> = routes.iter().filter(|other| other.prefix() == prefix).collect();
+    let peers: Vec<&KernelRoute> = routes.iter().filter(|other| other.prefix() == prefix).collect();
     let at = peers.iter().position(|other| other.is_same(route)).ok_or(ChangeError::Gone)?;
     let route = peers[at];
     let is_equal =
-        |other: &Route| other.header[TOS] == route.header[TOS] && other.priority() == route.priority();
+        |other: &KernelRoute| other.header[TOS] == route.header[TOS] && other.priority() == route.priority();
     let equals: Vec<usize> = (0..peers.len()).filter(|index| is_equal(peers[*index])).collect();
     let last = *equals.last().expect("the route is its own equal");
-    let chosen = |method| Ok(Plan { method, at, last });
+    let chosen = |method| Ok(RoutePlan { method, at, last });
     let refused_place = "it is between routes of equal metric, and the kernel cannot change it in place; \
                          hint: give it a metric of its own";
     if route.is_advertised() {
@@ -149,14 +153,14 @@ pub fn plan(route: &Route, routes: &[Route], placement: Placement) -> Result<Pla
 
 /// Whether the kernel could take `other` for `route` when it deletes IPv6 routes: it compares interface and gateway, the
 /// latter only where one is given.
-fn is_deleted_with(other: &Route, route: &Route) -> bool {
+fn is_deleted_with(other: &KernelRoute, route: &KernelRoute) -> bool {
     let gateway = route.attribute(RTA_GATEWAY);
     let shares = other.interfaces().iter().any(|index| route.interfaces().contains(index));
     shares && (gateway.is_none() || gateway == other.attribute(RTA_GATEWAY))
 }
 
 /// Whether the kernel can join it with others to one route of several paths (`rt6_qualify_for_ecmp`).
-fn is_path(route: &Route) -> bool {
+fn is_path(route: &KernelRoute) -> bool {
     let gateway = [RTA_GATEWAY, RTA_MULTIPATH].into_iter().any(|kind| route.attribute(kind).is_some());
     gateway && route.next_hop_object().is_none() && !route.is_advertised()
 }
@@ -166,11 +170,11 @@ fn is_path(route: &Route) -> bool {
 /// # Errors
 /// If that is not possible. What was changed up to then is undone, except for [`ChangeError::NotRestored`].
 pub fn set_congestion_control(
-    route: &Route,
+    route: &KernelRoute,
     name: Option<&str>,
     placement: Placement,
 ) -> Result<(), ChangeError> {
-    let mut socket = Socket::open()?;
+    let mut socket = NetlinkSocket::open()?;
     let all = list()?;
     let plan = plan(route, &all, placement)?;
     let mut peers = peers(route, all);
@@ -203,23 +207,23 @@ pub fn set_congestion_control(
 }
 
 /// The routes to the prefix of `route`, in order.
-fn peers(route: &Route, all: Vec<Route>) -> Vec<Route> {
+fn peers(route: &KernelRoute, all: Vec<KernelRoute>) -> Vec<KernelRoute> {
     let prefix = route.prefix();
     all.into_iter().filter(|other| other.prefix() == prefix).collect()
 }
 
-fn is_equal(found: &[Route], expected: &[Route]) -> bool {
+fn is_equal(found: &[KernelRoute], expected: &[KernelRoute]) -> bool {
     found.len() == expected.len()
         && found.iter().zip(expected).all(|(found, expected)| found.is_same(expected))
 }
 
 /// Puts `new` in the place of `old`, or leaves both as they were.
 fn apply(
-    socket: &mut Socket,
+    socket: &mut NetlinkSocket,
     method: Method,
-    old: &Route,
-    new: &Route,
-    peers: &[Route],
+    old: &KernelRoute,
+    new: &KernelRoute,
+    peers: &[KernelRoute],
 ) -> Result<(), ChangeError> {
     match method {
         Method::Prepend | Method::Append => {
@@ -241,7 +245,7 @@ fn apply(
 }
 
 /// Deletes `old` and creates `new` by one system call. The detour stays if neither is there in the end.
-fn recreate(socket: &mut Socket, old: &Route, new: &Route) -> Result<(), ChangeError> {
+fn recreate(socket: &mut NetlinkSocket, old: &KernelRoute, new: &KernelRoute) -> Result<(), ChangeError> {
     let answers = socket.exchange(&[old.deletion(), new.creation(NLM_F_CREATE)])?;
     let failed = |error: io::Error| Error::new(format!("route {}", new.describe()), error);
     match <[_; 2]>::try_from(answers) {
@@ -265,7 +269,7 @@ fn recreate(socket: &mut Socket, old: &Route, new: &Route) -> Result<(), ChangeE
 }
 
 /// A copy of `route` with a metric that none of its peers has.
-fn detour(route: &Route, peers: &[Route]) -> Route {
+fn detour(route: &KernelRoute, peers: &[KernelRoute]) -> KernelRoute {
     let is_free = |priority: &u32| peers.iter().all(|other| other.priority() != *priority);
     let behind = (route.priority()..u32::MAX).map(|priority| priority + 1);
     let before = (1..route.priority()).rev();
@@ -282,7 +286,7 @@ fn detour(route: &Route, peers: &[Route]) -> Route {
 /// # Errors
 /// If the kernel refuses.
 pub fn remove_detours() -> Result<(), Error> {
-    let mut socket = Socket::open()?;
+    let mut socket = NetlinkSocket::open()?;
     for route in list()?.into_iter().filter(|route| route.header[PROTOCOL] == DETOUR) {
         ask(&mut socket, route.deletion(), &route)?;
     }
@@ -293,21 +297,26 @@ pub fn remove_detours() -> Result<(), Error> {
 ///
 /// # Errors
 /// If the kernel refuses.
-pub fn restore_lost(route: &Route) -> Result<(), Error> {
+pub fn restore_lost(route: &KernelRoute) -> Result<(), Error> {
     let found = peers(route, list()?);
     let is_lost = !found.iter().any(|other| other.is_same_but_for_congestion_control(route));
     if is_lost && found.iter().any(|other| other.header[PROTOCOL] == DETOUR) {
-        ask(&mut Socket::open()?, route.creation(NLM_F_CREATE), route)?;
+        ask(&mut NetlinkSocket::open()?, route.creation(NLM_F_CREATE), route)?;
     }
     Ok(())
 }
 
 /// Undoes a change after which the routes were not as they should be: `new` gives way to `old`, and those of `others` that are not there
 /// any more, which it may have replaced, come back.
-fn restore(socket: &mut Socket, old: &Route, new: &Route, others: &[Route]) -> Result<(), ChangeError> {
+fn restore(
+    socket: &mut NetlinkSocket,
+    old: &KernelRoute,
+    new: &KernelRoute,
+    others: &[KernelRoute],
+) -> Result<(), ChangeError> {
     let all = list()?;
     let found = peers(old, all.clone());
-    let is_there = |route: &Route| found.iter().any(|other| other.is_same(route));
+    let is_there = |route: &KernelRoute| found.iter().any(|other| other.is_same(route));
     if is_there(new) {
         if is_there(old) {
             ask(socket, new.deletion(), new)?;
@@ -322,7 +331,7 @@ fn restore(socket: &mut Socket, old: &Route, new: &Route, others: &[Route]) -> R
     Ok(())
 }
 
-fn ask(socket: &mut Socket, request: Request, route: &Route) -> Result<(), Error> {
+fn ask(socket: &mut NetlinkSocket, request: NetlinkRequest, route: &KernelRoute) -> Result<(), Error> {
     let answers = socket.exchange(&[request])?;
     answers
         .into_iter()

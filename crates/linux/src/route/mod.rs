@@ -13,7 +13,7 @@ mod change;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::netlink::attribute::{self, Attribute};
-use crate::netlink::{self, AF_INET, AF_INET6, Request};
+use crate::netlink::{self, AF_INET, AF_INET6, NetlinkRequest};
 use crate::{Error, interface};
 
 pub use build::Metric;
@@ -56,7 +56,7 @@ const RTNEXTHOP: usize = 8;
 
 /// A route as the kernel lists it.
 #[derive(Clone, Debug)]
-pub struct Route {
+pub struct KernelRoute {
     header: [u8; RTMSG],
     attributes: Vec<Attribute>,
     advertised: bool,
@@ -71,7 +71,7 @@ struct Prefix {
     source: (u8, Vec<u8>),
 }
 
-impl Route {
+impl KernelRoute {
     /// From the body of a message; `None` for what is no route of IPv4 or IPv6.
     pub fn from_bytes(body: &[u8]) -> Option<Self> {
         let (header, rest) = body.split_first_chunk::<RTMSG>()?;
@@ -261,22 +261,22 @@ impl Route {
 
     /// A request that creates it. Where a request names a next-hop object and has no metrics, the kernel gives it those of another route with
     /// that object (`fib_find_info_nh`); an empty list of metrics prevents that.
-    fn creation(&self, flags: u16) -> Request {
+    fn creation(&self, flags: u16) -> NetlinkRequest {
         let mut body = self.to_bytes();
         if self.next_hop_object().is_some() && self.attribute(RTA_METRICS).is_none() {
             attribute::push(&mut body, RTA_METRICS, &[]);
         }
-        Request { kind: RTM_NEWROUTE, flags, body }
+        NetlinkRequest { kind: RTM_NEWROUTE, flags, body }
     }
 
     /// A request that deletes exactly it. For IPv4 the kernel compares all metrics that are given; an empty congestion control stands for
     /// none, so that of two routes that differ in nothing else the right one goes.
-    fn deletion(&self) -> Request {
+    fn deletion(&self) -> NetlinkRequest {
         let exact = match self.congestion_control() {
             None if self.header[0] == AF_INET => self.with_congestion_control(Some("")),
             _ => self.clone(),
         };
-        Request { kind: RTM_DELROUTE, flags: 0, body: exact.request(None) }
+        NetlinkRequest { kind: RTM_DELROUTE, flags: 0, body: exact.request(None) }
     }
 }
 
@@ -299,9 +299,10 @@ fn next_hops(mut bytes: &[u8]) -> Vec<Vec<u8>> {
 ///
 /// # Errors
 /// If the kernel does not list them.
-pub fn list() -> Result<Vec<Route>, Error> {
-    let bodies = netlink::Socket::open()?.dump(RTM_GETROUTE, &[0; RTMSG], RTM_NEWROUTE)?;
-    let mut routes: Vec<Route> = bodies.iter().filter_map(|body| Route::from_bytes(body)).collect();
+pub fn list() -> Result<Vec<KernelRoute>, Error> {
+    let bodies = netlink::NetlinkSocket::open()?.dump(RTM_GETROUTE, &[0; RTMSG], RTM_NEWROUTE)?;
+    let mut routes: Vec<KernelRoute> =
+        bodies.iter().filter_map(|body| KernelRoute::from_bytes(body)).collect();
     advertised::mark(&mut routes);
     Ok(routes)
 }

@@ -2,14 +2,14 @@
 
 use super::*;
 
-pub(super) fn route(attributes: Vec<Attribute>) -> Route {
+pub(super) fn route(attributes: Vec<Attribute>) -> KernelRoute {
     // RTNH_F_LINKDOWN beside RTNH_F_ONLINK: a state and a setting.
     let mut header = [AF_INET, 24, 0, 0, 254, 4, 0, RTN_UNICAST, 0, 0, 0, 0];
     header[8..].copy_from_slice(&(16_u32 | 4).to_ne_bytes());
-    Route { header, attributes, advertised: false }
+    KernelRoute { header, attributes, advertised: false }
 }
 
-pub(super) fn plain() -> Route {
+pub(super) fn plain() -> KernelRoute {
     route(vec![
         (RTA_DST, vec![192, 0, 2, 0]),
         (RTA_PRIORITY, 600_u32.to_ne_bytes().to_vec()),
@@ -18,8 +18,8 @@ pub(super) fn plain() -> Route {
     ])
 }
 
-fn sent(route: &Route) -> Route {
-    Route::from_bytes(&route.to_bytes()).expect("a route")
+fn sent(route: &KernelRoute) -> KernelRoute {
+    KernelRoute::from_bytes(&route.to_bytes()).expect("a route")
 }
 
 #[test]
@@ -85,8 +85,9 @@ fn the_expiry_of_a_learnt_route_is_kept() {
 
 #[test]
 fn a_deletion_names_the_congestion_control_or_that_there_is_none() {
-    let deleted =
-        |route: &Route| Route::from_bytes(&route.deletion().body).expect("a route").congestion_control();
+    let deleted = |route: &KernelRoute| {
+        KernelRoute::from_bytes(&route.deletion().body).expect("a route").congestion_control()
+    };
     assert_eq!(deleted(&plain()).as_deref(), Some(""));
     assert_eq!(deleted(&plain().with_congestion_control(Some("reno"))).as_deref(), Some("reno"));
 }
@@ -103,13 +104,13 @@ fn local_routes_lead_to_no_other_host() {
 
 #[test]
 fn what_is_no_route_is_none() {
-    assert!(Route::from_bytes(&[AF_INET; 11]).is_none());
-    assert!(Route::from_bytes(&[7; 40]).is_none());
+    assert!(KernelRoute::from_bytes(&[AF_INET; 11]).is_none());
+    assert!(KernelRoute::from_bytes(&[7; 40]).is_none());
 }
 
 #[test]
 fn a_next_hop_object_brings_no_metrics_of_other_routes() {
-    let created = |route: &Route| Route::from_bytes(&route.creation(0).body).expect("a route");
+    let created = |route: &KernelRoute| KernelRoute::from_bytes(&route.creation(0).body).expect("a route");
     let mut listed = plain();
     assert!(created(&listed).attribute(RTA_METRICS).is_none());
     listed.attributes.push((RTA_NH_ID, 7_u32.to_ne_bytes().to_vec()));

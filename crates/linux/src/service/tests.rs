@@ -7,7 +7,7 @@ const UNIT: Unit<'_> = Unit {
     description: "A test",
     start: "/usr/bin/airwattd test",
     restore: "/usr/bin/airwattd test --restore",
-    capabilities: &[Capability::NetAdmin, Capability::NetRaw],
+    capabilities: &[ProcessCapability::NetAdmin, ProcessCapability::NetRaw],
     families: &["AF_INET", "AF_INET6"],
     devices: &["/dev/net/tun"],
 };

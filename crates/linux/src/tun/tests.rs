@@ -4,13 +4,13 @@ use std::os::fd::AsFd;
 use super::*;
 use crate::namespace::tests::isolated;
 
-fn settings(offload: bool) -> Settings {
+fn settings(offload: bool) -> TunSettings {
     let addresses = vec![
         ("10.9.0.1".parse().unwrap(), 24),
         ("10.9.1.1".parse().unwrap(), 32),
         ("fd00:9::1".parse().unwrap(), 64),
     ];
-    Settings { name: "aw-test".to_owned(), addresses, mtu: 1400, offload }
+    TunSettings { name: "aw-test".to_owned(), addresses, mtu: 1400, offload }
 }
 
 #[test]
@@ -60,6 +60,6 @@ fn it_ends_with_its_descriptor_and_a_name_is_taken_once() {
 
 #[test]
 fn an_mtu_too_small_for_ipv6_is_refused() {
-    let error = create(&Settings { mtu: 1000, ..settings(false) }).err().unwrap().to_string();
+    let error = create(&TunSettings { mtu: 1000, ..settings(false) }).err().unwrap().to_string();
     assert_eq!(error, "TUN device aw-test: expected an MTU of at least 1280 for IPv6, got 1000");
 }

@@ -2,7 +2,7 @@
 
 use airwatt_base::units::Span;
 
-use super::{Address, Wireless, association, interface};
+use super::{HardwareAddress, Wireless, association, interface};
 use crate::netlink::attribute;
 
 fn attributes(list: &[(u16, &[u8])]) -> Vec<(u16, Vec<u8>)> {
@@ -37,7 +37,7 @@ fn an_association_is_read() {
     let bss = bytes(&[(4, &[3]), (5, &100_u16.to_ne_bytes())]);
     let station = bytes(&[(7, &[0xc4]), (15, &bss), (16, &60_u32.to_ne_bytes()), (23, &7_u64.to_ne_bytes())]);
     let found = association(&attributes(&[(6, &[2, 0, 0, 0, 0, 1]), (21, &station)])).unwrap();
-    assert_eq!(found.bssid, Address([2, 0, 0, 0, 0, 1]));
+    assert_eq!(found.bssid, HardwareAddress([2, 0, 0, 0, 0, 1]));
     assert_eq!(found.bssid.to_string(), "02:00:00:00:00:01");
     assert_eq!(found.signal_dbm, Some(-60));
     assert_eq!(found.beacon_interval, Some(Span::from_micros(102_400)));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::fields::Kind;
+use crate::fields::FieldKind;
 
 fn defaults(model: &Model) -> Vec<f64> {
     model.parameters().iter().map(|field| field.default).collect()
@@ -40,7 +40,7 @@ fn nothing_takes_nan_or_infinity() {
         let mut results = vec![0.0; model.results().len()];
         for (index, field) in model.parameters().iter().enumerate() {
             for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0] {
-                let unlimited = field.kind == Kind::WholeOrNone && bad == f64::INFINITY;
+                let unlimited = field.kind == FieldKind::WholeOrNone && bad == f64::INFINITY;
                 // Gains of any sign are what the controller's stability is about.
                 if unlimited || (field.name == "gain" && bad == -1.0) {
                     continue;
@@ -97,7 +97,7 @@ fn descriptions_come_from_the_structs() {
     let parameters = model.parameters();
     let field = |name| parameters.iter().find(|field| field.name == name).unwrap();
     assert_eq!((field("rtt_s").unit, field("rtt_s").short_name(), field("rtt_s").default), ("s", "rtt", 0.1));
-    assert_eq!(field("accounting").kind, Kind::Choice(&["repaired", "unclamped", "printed"]));
+    assert_eq!(field("accounting").kind, FieldKind::Choice(&["repaired", "unclamped", "printed"]));
     assert!(field("accounting").text.contains("`printed`: The round counts twice, as printed."));
     assert_eq!(field("listen_w").text, "P^l, power while awake and listening.");
     assert_eq!(field("initial_packets").short_name(), "initial_packets");

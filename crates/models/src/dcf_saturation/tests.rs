@@ -1,6 +1,6 @@
 //! The fixed point against its closed forms, against values computed by others, and against a simulation of the slots.
 
-use airwatt_base::Stream;
+use airwatt_base::RandomStream;
 use proptest::prelude::*;
 
 use super::*;
@@ -106,7 +106,7 @@ struct Seen {
 /// A simulation of the model's slots, without its independence assumption: every station counts down its own backoff,
 /// and collides when others attempt in the same slot.
 fn simulate(params: &Params, slots: u32) -> Seen {
-    let mut stream = Stream::new(1, "models/dcf_saturation");
+    let mut stream = RandomStream::new(1, "models/dcf_saturation");
     let stations = params.stations as usize;
     let mut stage = vec![0; stations];
     let mut backoff: Vec<u32> = (0..stations).map(|_| stream.below(params.window)).collect();

@@ -19,7 +19,7 @@ fn saving(kilobytes: f64, m: u32) -> f64 {
 }
 
 fn bounded(kilobytes: f64, delay_bound_s: f64) -> Output {
-    solve(&Params { burst: Burst::Below, delay_bound_s, ..at(kilobytes, 1, 0.1) }).unwrap()
+    solve(&Params { burst: TunnelBurst::Below, delay_bound_s, ..at(kilobytes, 1, 0.1) }).unwrap()
 }
 
 #[test]
@@ -183,7 +183,8 @@ fn s000_fig4_8_gains_under_a_bound() {
     assert_eq!(bounded(800.0, 0.0).saving_floored, 0.0);
     assert!((bounded(800.0, 0.0).saving + 0.23).abs() < 0.01);
     // A bound that is met exactly: one packet more, and a gain of 0.39.
-    let within = solve(&Params { burst: Burst::Within, delay_bound_s: 0.003, ..at(500.0, 1, 0.1) }).unwrap();
+    let within =
+        solve(&Params { burst: TunnelBurst::Within, delay_bound_s: 0.003, ..at(500.0, 1, 0.1) }).unwrap();
     assert_eq!(within.burst_packets, 3.0);
     assert!((within.saving - bounded(500.0, 0.0).saving - 0.39).abs() < 0.005);
     // At D_th = 0 the saving falls linearly, nearly.
@@ -221,7 +222,7 @@ fn bad_parameters_are_named() {
     assert_eq!(error(Params { delay_bound_s: -1.0, ..Params::default() }), "delay_bound_s");
     assert_eq!(error(at(450.0, 1, 1.0)), "q");
     assert_eq!(
-        error(Params { burst: Burst::Within, delay_bound_s: 1e9, ..Params::default() }),
+        error(Params { burst: TunnelBurst::Within, delay_bound_s: 1e9, ..Params::default() }),
         "delay_bound_s"
     );
 }

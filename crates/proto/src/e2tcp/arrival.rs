@@ -8,11 +8,11 @@ use airwatt_base::{Instant, Seq};
 
 use super::connection::{Connection, E2tcpTimer, Event, State};
 use super::receiver::Text;
-use super::wire::{Acknowledgement, Level, Packet};
+use super::wire::{Acknowledgement, E2tcpPacket, Level};
 use crate::tcp::{ReceiveBuffer, SendBuffer};
 
 impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
-    pub(super) fn on_packet(&mut self, packet: &Packet, payload: &R::Payload, now: Instant) {
+    pub(super) fn on_packet(&mut self, packet: &E2tcpPacket, payload: &R::Payload, now: Instant) {
         self.statistics.packets_received += 1;
         let taken = self.matches_connection(packet)
             && match self.state {
@@ -26,7 +26,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
 
     /// Whether the identifier matches this connection, and addresses are of a version that it expects. The table has
     /// checked the addresses themselves. A SYN may carry another identifier; the table has checked whether it is free.
-    fn matches_connection(&mut self, packet: &Packet) -> bool {
+    fn matches_connection(&mut self, packet: &E2tcpPacket) -> bool {
         let ours = match (packet.header.addresses, self.addresses) {
             (Some(theirs), Some(ours)) => theirs == ours,
             (Some(_), None) => false,
@@ -37,7 +37,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         ours && (packet.header.connection == self.id || free)
     }
 
-    fn on_first_syn(&mut self, packet: &Packet) -> bool {
+    fn on_first_syn(&mut self, packet: &E2tcpPacket) -> bool {
         let (true, None, Some(seq)) =
             (packet.header.control.syn(), packet.header.acknowledgement, packet.header.sequence)
         else {
@@ -54,7 +54,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
     }
 
     /// Takes over how much of its data the peer wants to arrive, if that is for the peer to say.
-    fn obey(&mut self, packet: &Packet) {
+    fn obey(&mut self, packet: &E2tcpPacket) {
         if self.config.obeys_peer {
             let percent = packet.header.reliability.map_or(100, Level::percent);
             self.receiver.set_reliability(percent, self.config.reliability_window);
@@ -62,13 +62,13 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
     }
 
     /// Takes the window field of a SYN without acknowledgement, which is valid from the SYN on.
-    fn note_window(&mut self, packet: &Packet) {
+    fn note_window(&mut self, packet: &E2tcpPacket) {
         if let Some(window) = packet.header.window {
             self.sender.on_window(window);
         }
     }
 
-    fn on_packet_in_syn_sent(&mut self, packet: &Packet, now: Instant) -> bool {
+    fn on_packet_in_syn_sent(&mut self, packet: &E2tcpPacket, now: Instant) -> bool {
         let header = &packet.header;
         if header.acknowledgement.is_some_and(|ack| !self.acknowledges_syn(&ack)) {
             return false;
@@ -103,7 +103,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.sender.has_begun() && ack.number == self.config.initial_sequence
     }
 
-    fn on_packet_of_stream(&mut self, packet: &Packet, payload: &R::Payload, now: Instant) -> bool {
+    fn on_packet_of_stream(&mut self, packet: &E2tcpPacket, payload: &R::Payload, now: Instant) -> bool {
         let header = &packet.header;
         let text = header.sequence.map(|seq| self.text(seq, packet));
         let near = text.is_none_or(|text| self.receiver.is_near(&text));
@@ -137,18 +137,18 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
     }
 
     /// The text of a packet. The packet's sequence number is that of the last byte.
-    fn text(&self, seq: Seq, packet: &Packet) -> Text {
+    fn text(&self, seq: Seq, packet: &E2tcpPacket) -> Text {
         let last = self.receiver.position(seq);
         let behind = i64::from(packet.sequence_length()) - 1;
         Text { start: last - behind, len: packet.len, fin: packet.header.control.fin() }
     }
 
     /// Whether the packet is a SYN of another connection, which the table handles.
-    fn is_new_incarnation(&self, packet: &Packet) -> bool {
+    fn is_new_incarnation(&self, packet: &E2tcpPacket) -> bool {
         packet.header.control.syn() && packet.header.sequence != self.receiver.initial_sequence()
     }
 
-    fn on_reset(&mut self, packet: &Packet) -> bool {
+    fn on_reset(&mut self, packet: &E2tcpPacket) -> bool {
         // A reset without an acknowledgement cannot be attributed to this connection.
         if packet.header.acknowledgement.is_none() {
             return false;
@@ -163,7 +163,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
 
     /// Processes a repeated SYN: the peer has not received our answer, or proposes another identifier, or both ends
     /// opened at the same time.
-    fn on_repeated_syn(&mut self, packet: &Packet, now: Instant) -> bool {
+    fn on_repeated_syn(&mut self, packet: &E2tcpPacket, now: Instant) -> bool {
         self.receiver.ack_due = true;
         if self.state == State::SynReceived {
             self.id = packet.header.connection;
@@ -178,7 +178,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         true
     }
 
-    fn take_acknowledgement(&mut self, ack: &Acknowledgement, packet: &Packet, now: Instant) {
+    fn take_acknowledgement(&mut self, ack: &Acknowledgement, packet: &E2tcpPacket, now: Instant) {
         let progress =
             self.sender.on_ack(ack, packet.header.window, now, &mut self.timers, &mut self.statistics);
         if progress.all_acknowledged {
@@ -186,7 +186,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         }
     }
 
-    fn take_text(&mut self, text: Text, packet: &Packet, payload: &R::Payload) {
+    fn take_text(&mut self, text: Text, packet: &E2tcpPacket, payload: &R::Payload) {
         if let Some(urgent) = packet.header.urgent {
             let until = text.start + i64::from(urgent);
             if let Some(until) = self.receiver.note_urgent(until) {

@@ -15,7 +15,7 @@ use super::rtt::RttEstimator;
 use super::sender::{Outgoing, Sender};
 use super::statistics::Statistics;
 use super::window::BurstState;
-use super::wire::{Acknowledgement, ControlFlags, Header, IpVersion, Level, Packet};
+use super::wire::{Acknowledgement, ControlFlags, E2tcpPacket, Header, IpVersion, Level};
 use crate::tcp::{Lengths, ReceiveBuffer, ReceiveBytes, SendBuffer, SendBytes};
 
 timer_kinds! {
@@ -72,7 +72,7 @@ pub enum Input<D = u64, P = ()> {
     /// Passive open: the connection waits for a SYN.
     Listen,
     /// A packet arrived, with its payload.
-    Packet(Packet, P),
+    Packet(E2tcpPacket, P),
     /// The application writes. Data waits until the connection is established; after [`Input::Close`] it is ignored.
     Write(D),
     /// Everything written so far is urgent.
@@ -89,7 +89,7 @@ pub enum Input<D = u64, P = ()> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     /// A packet to send.
-    Transmit(Packet),
+    Transmit(E2tcpPacket),
     /// A notification for the application.
     Event(Event),
 }
@@ -367,7 +367,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.outputs.extend(self.events.drain(..).map(Output::Event));
     }
 
-    fn push(&mut self, packet: Packet) {
+    fn push(&mut self, packet: E2tcpPacket) {
         self.statistics.packets_sent += 1;
         self.statistics.bytes_sent += packet.bytes() as u64;
         self.outputs.push_back(Output::Transmit(packet));
@@ -378,8 +378,8 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         Header { addresses: self.addresses.filter(|_| !self.agreed), ..Header::new(self.id) }
     }
 
-    fn packet(&self, header: Header, len: u16) -> Packet {
-        Packet { header, len }
+    fn packet(&self, header: Header, len: u16) -> E2tcpPacket {
+        E2tcpPacket { header, len }
     }
 
     /// Adds the acknowledgement to a header, and the window field if the window has changed.
@@ -459,7 +459,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
 impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
     /// The payload of `packet`. Must be called when the packet is sent, before the next input, because its bytes may be
     /// acknowledged and discarded later.
-    pub fn payload_of(&self, packet: &Packet) -> S::Payload {
+    pub fn payload_of(&self, packet: &E2tcpPacket) -> S::Payload {
         let data = packet.header.sequence.filter(|_| packet.len > 0);
         let at = data.map_or(0, |seq| self.sender.offset(seq, packet.len));
         self.sender.buffer.payload(at, usize::from(packet.len))
@@ -475,7 +475,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
 impl<R: ReceiveBuffer> Connection<SendBytes, R> {
     /// Appends the payload of `packet` to `out`. Must be called when the packet is sent, before the next input, because
     /// its bytes may be acknowledged and discarded later.
-    pub fn payload(&self, packet: &Packet, out: &mut Vec<u8>) {
+    pub fn payload(&self, packet: &E2tcpPacket, out: &mut Vec<u8>) {
         if let Some(seq) = packet.header.sequence.filter(|_| packet.len > 0) {
             self.sender.buffer.copy(self.sender.offset(seq, packet.len), usize::from(packet.len), out);
         }

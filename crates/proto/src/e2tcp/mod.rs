@@ -5,7 +5,7 @@
 //! at once, a window that reacts differently to noise and to bursts ([`E2tcpConfig`]), and bytes that are not
 //! retransmitted if the application can do without them ([`E2tcpConfig::reliability`]).
 //!
-//! A [`Connection`] is one end, and obeys the contract of [`airwatt_base::Machine`]. A [`Table`] holds the up to 256
+//! A [`Connection`] is one end, and obeys the contract of [`airwatt_base::Machine`]. A [`ConnectionTable`] holds the up to 256
 //! connections between two hosts, negotiates their identifiers and rejects packets that belong to none. Both directions
 //! carry data. The same objects run with lengths in the simulator ([`crate::tcp::Lengths`]) and with real bytes on a
 //! device ([`crate::tcp::SendBytes`], [`crate::tcp::ReceiveBytes`]); `docs/e2tcp.md` has the format and the rules in
@@ -41,9 +41,9 @@ pub use config::{
 pub use connection::{Connection, E2tcpTimer, Event, Input, Output, State, first_sequence};
 pub use rtt::RttEstimator;
 pub use statistics::Statistics;
-pub use table::{ConnectionKey, Refusal, Table, TableConfig, TableInput, TableOutput};
+pub use table::{ConnectionKey, ConnectionTable, Refusal, TableConfig, TableInput, TableOutput};
 pub use window::BurstState;
 pub use wire::{
-    Acknowledgement, Addresses, Block, ControlFlags, Endpoint, HEADER_MAX_V4, HEADER_MAX_V6, Header,
-    HeaderError, IpVersion, Level, Packet,
+    Acknowledgement, Addresses, Block, ControlFlags, E2tcpPacket, Endpoint, HEADER_MAX_V4, HEADER_MAX_V6,
+    Header, HeaderError, IpVersion, Level,
 };

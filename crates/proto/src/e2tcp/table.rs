@@ -23,7 +23,7 @@ use airwatt_base::{Instant, Machine, Seq, Timeout};
 
 use super::config::E2tcpConfig;
 use super::connection::{Connection, E2tcpTimer, Event, Input, Output, State};
-use super::wire::{Addresses, Endpoint, Packet};
+use super::wire::{Addresses, E2tcpPacket, Endpoint};
 use crate::tcp::{Lengths, ReceiveBuffer, SendBuffer};
 
 /// Number of identifiers.
@@ -53,7 +53,7 @@ pub enum TableInput<D = u64, P = ()> {
     /// The same with a reliability of its own, in per cent: of what this end receives, and, if it is not all, of what it sends.
     OpenWith(Addresses, u8, Option<u8>),
     /// A packet has arrived, with its addresses if it carries them, and its payload.
-    Packet(Packet, Option<Addresses>, P),
+    Packet(E2tcpPacket, Option<Addresses>, P),
     /// A user call. Ignored if there is no such connection.
     Call(ConnectionKey, Input<D, P>),
 }
@@ -78,7 +78,7 @@ pub enum TableOutput {
     Refused(Addresses, Refusal),
     /// A packet to send, the connection that holds its payload, and the addresses if the packet carries them. A refusal
     /// has no connection.
-    Transmit(Option<ConnectionKey>, Packet, Option<Addresses>),
+    Transmit(Option<ConnectionKey>, E2tcpPacket, Option<Addresses>),
     /// A notification for the application.
     Event(ConnectionKey, Event),
 }
@@ -97,7 +97,7 @@ struct Slot<S: SendBuffer, R: ReceiveBuffer> {
 
 /// All connections of this host with another host.
 #[derive(Clone, Debug)]
-pub struct Table<S: SendBuffer = Lengths, R: ReceiveBuffer = Lengths> {
+pub struct ConnectionTable<S: SendBuffer = Lengths, R: ReceiveBuffer = Lengths> {
     config: TableConfig,
     slots: BTreeMap<ConnectionKey, Slot<S, R>>,
     identifiers: [Option<ConnectionKey>; IDENTIFIERS],
@@ -109,7 +109,7 @@ pub struct Table<S: SendBuffer = Lengths, R: ReceiveBuffer = Lengths> {
     has_closed: bool,
 }
 
-impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
+impl<S: SendBuffer, R: ReceiveBuffer> ConnectionTable<S, R> {
     /// Creates a table without connections. Panics if the settings do not pass [`E2tcpConfig::check`].
     pub fn new(config: TableConfig) -> Self {
         if let Err(problem) = config.connection.check() {
@@ -166,7 +166,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
     }
 
     /// Whether a packet with these addresses opens a connection that this end considers open: the peer has restarted.
-    pub fn restarts(&self, addresses: Addresses, packet: &Packet) -> bool {
+    pub fn restarts(&self, addresses: Addresses, packet: &E2tcpPacket) -> bool {
         self.find(addresses.swapped()).is_some_and(|key| self.peer_has_restarted(key, packet))
     }
 
@@ -301,7 +301,13 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
 
     // Packets.
 
-    fn on_packet(&mut self, packet: Packet, addresses: Option<Addresses>, payload: R::Payload, now: Instant) {
+    fn on_packet(
+        &mut self,
+        packet: E2tcpPacket,
+        addresses: Option<Addresses>,
+        payload: R::Payload,
+        now: Instant,
+    ) {
         let Some(addresses) = addresses else {
             match self.identifiers[usize::from(packet.header.connection)] {
                 Some(key) => self.call(key, Input::Packet(packet, payload), now),
@@ -320,7 +326,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
     }
 
     /// Whether the packet opens a connection that this end considers open, which means that the peer has restarted.
-    fn peer_has_restarted(&self, key: ConnectionKey, packet: &Packet) -> bool {
+    fn peer_has_restarted(&self, key: ConnectionKey, packet: &E2tcpPacket) -> bool {
         let Some(slot) = self.slots.get(&key) else { return false };
         let header = &packet.header;
         header.control.syn()
@@ -342,7 +348,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
     fn on_known_connection(
         &mut self,
         key: ConnectionKey,
-        mut packet: Packet,
+        mut packet: E2tcpPacket,
         addresses: Addresses,
         payload: R::Payload,
         now: Instant,
@@ -387,7 +393,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
     /// Processes a packet whose addresses belong to no connection.
     fn on_unknown_connection(
         &mut self,
-        mut packet: Packet,
+        mut packet: E2tcpPacket,
         theirs: Addresses,
         payload: R::Payload,
         now: Instant,
@@ -434,7 +440,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Table<S, R> {
     }
 
     /// Refuses a packet that carried these addresses.
-    fn refuse(&mut self, packet: &Packet, theirs: Addresses) {
+    fn refuse(&mut self, packet: &E2tcpPacket, theirs: Addresses) {
         match packet.refusal() {
             Some(refusal) => {
                 self.outputs.push_back(TableOutput::Transmit(None, refusal, Some(theirs.swapped())))
@@ -455,7 +461,7 @@ enum IdentifierChoice {
     Full,
 }
 
-impl<S: SendBuffer, R: ReceiveBuffer> Machine for Table<S, R> {
+impl<S: SendBuffer, R: ReceiveBuffer> Machine for ConnectionTable<S, R> {
     type Input = TableInput<S::Data, R::Payload>;
     type Output = TableOutput;
     type Reason = (ConnectionKey, E2tcpTimer);

@@ -544,14 +544,14 @@ impl std::error::Error for HeaderError {}
 
 /// A packet, reduced to what the protocol needs. A driver that carries bytes keeps them beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Packet {
+pub struct E2tcpPacket {
     /// The header.
     pub header: Header,
     /// Bytes of payload.
     pub len: u16,
 }
 
-impl Packet {
+impl E2tcpPacket {
     /// Size on the wire in bytes, header and payload.
     pub fn bytes(&self) -> usize {
         self.header.bytes() + usize::from(self.len)
@@ -578,7 +578,7 @@ impl Packet {
 }
 
 /// Formats a packet as in a ladder diagram: `3 S 1000(1000) ack 5 [8-9] [11-11] win 500`.
-impl fmt::Display for Packet {
+impl fmt::Display for E2tcpPacket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.header.connection)?;
         let control = self.header.control;

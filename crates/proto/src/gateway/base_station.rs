@@ -23,7 +23,7 @@ use super::relay::{Relay, Side, Verdict};
 use super::table_leg::TableLeg;
 use super::timer_queue::TimerQueue;
 use crate::e2tcp::{
-    Addresses, ConnectionKey, E2tcpConfig, Packet, Table, TableConfig, TableInput, TableOutput,
+    Addresses, ConnectionKey, ConnectionTable, E2tcpConfig, E2tcpPacket, TableConfig, TableInput, TableOutput,
 };
 use crate::end::{End, EndEvent, EndOutput, Stream as _};
 use crate::tcp::{self, Flags, Lengths, ReceiveBuffer, Segment, SendBuffer, TcpConfig};
@@ -81,7 +81,7 @@ pub enum BaseStationInput<P = ()> {
     /// A TCP segment for a mobile has arrived from the wired network, with its addresses.
     FromWired(Addresses, Segment, P),
     /// A packet of the mobile with this address has arrived, with the addresses that it carries.
-    FromMobile(IpAddr, Packet, Option<Addresses>, P),
+    FromMobile(IpAddr, E2tcpPacket, Option<Addresses>, P),
     /// The network reports that the wired host of this connection cannot be reached. The mobile is the sender of the addresses.
     Unreachable(Addresses),
 }
@@ -92,18 +92,18 @@ pub enum BaseStationOutput<P = ()> {
     /// A segment to a wired host.
     ToWired(Addresses, Segment, P),
     /// A packet to a mobile.
-    ToMobile(IpAddr, Packet, Option<Addresses>, P),
+    ToMobile(IpAddr, E2tcpPacket, Option<Addresses>, P),
     /// A segment for a mobile that goes on as it came.
     Pass(Addresses, Segment, P),
     /// The mobile is to learn that the wired host cannot be reached.
     Unreachable(Addresses),
     /// A connection is over.
-    Ended(Addresses, Ending),
+    Ended(Addresses, ConnectionEnding),
 }
 
 /// How a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum ConnectionEnding {
     /// Both hosts closed it.
     Closed,
     /// The host beyond refused it.
@@ -158,7 +158,7 @@ struct Entry<S: SendBuffer, R: ReceiveBuffer> {
     key: Option<ConnectionKey>,
     /// The packet that opens the connection, until it may be answered.
     held_wired: Option<(Segment, R::Payload)>,
-    held_mobile: Option<(Packet, R::Payload)>,
+    held_mobile: Option<(E2tcpPacket, R::Payload)>,
     /// Which legs stand.
     stands: [bool; 2],
 }
@@ -170,7 +170,7 @@ pub struct BaseStation<S: SendBuffer = Lengths, R: ReceiveBuffer = Lengths> {
     wired: TcpConfig,
     wireless: E2tcpConfig,
     entries: BTreeMap<Addresses, Entry<S, R>>,
-    tables: BTreeMap<IpAddr, Table<S, R>>,
+    tables: BTreeMap<IpAddr, ConnectionTable<S, R>>,
     /// The connection of a wireless leg.
     keys: BTreeMap<(IpAddr, ConnectionKey), Addresses>,
     half_open: usize,
@@ -219,11 +219,11 @@ where
         Some([entry.wired.readable_bytes() + entry.wired.unacknowledged_bytes(), of_wireless])
     }
 
-    fn table(&mut self, mobile: IpAddr) -> &mut Table<S, R> {
+    fn table(&mut self, mobile: IpAddr) -> &mut ConnectionTable<S, R> {
         let connection = &self.wireless;
         self.tables
             .entry(mobile)
-            .or_insert_with(|| Table::new(TableConfig { connection: connection.clone() }))
+            .or_insert_with(|| ConnectionTable::new(TableConfig { connection: connection.clone() }))
     }
 
     // Connections.
@@ -258,7 +258,7 @@ where
         true
     }
 
-    fn remove(&mut self, addresses: Addresses, ending: Ending) {
+    fn remove(&mut self, addresses: Addresses, ending: ConnectionEnding) {
         let Some(entry) = self.entries.remove(&addresses) else { return };
         self.half_open -= usize::from(entry.stands != [true; 2]);
         self.timers.put(BaseStationTimer::Wired(addresses), None);
@@ -266,14 +266,14 @@ where
         if let Some(key) = entry.key {
             self.keys.remove(&(entry.mobile, key));
         }
-        if let Ending::Lost(bytes) | Ending::Idle(bytes) = ending {
+        if let ConnectionEnding::Lost(bytes) | ConnectionEnding::Idle(bytes) = ending {
             self.counters.undelivered += bytes;
         }
         self.outputs.push_back(BaseStationOutput::Ended(addresses, ending));
     }
 
     /// Resets both legs of a connection.
-    fn abort(&mut self, addresses: Addresses, ending: fn(u64) -> Ending, now: Instant) {
+    fn abort(&mut self, addresses: Addresses, ending: fn(u64) -> ConnectionEnding, now: Instant) {
         let Some(entry) = self.entries.get_mut(&addresses) else { return };
         let mobile = entry.mobile;
         let Some(table) = self.tables.get_mut(&mobile) else { return };
@@ -389,15 +389,15 @@ where
                     }),
                     _ => None,
                 });
-                self.remove(addresses, Ending::Refused);
+                self.remove(addresses, ConnectionEnding::Refused);
             }
-            Verdict::Forget(_) => self.remove(addresses, Ending::Unanswered),
+            Verdict::Forget(_) => self.remove(addresses, ConnectionEnding::Unanswered),
             Verdict::Lost(bytes) => {
                 self.collect_wired(addresses, now);
                 self.collect_mobile(mobile, now);
-                self.remove(addresses, Ending::Lost(bytes));
+                self.remove(addresses, ConnectionEnding::Lost(bytes));
             }
-            Verdict::Done => self.remove(addresses, Ending::Closed),
+            Verdict::Done => self.remove(addresses, ConnectionEnding::Closed),
         }
     }
 
@@ -430,11 +430,11 @@ where
                 let taken_back = segment.flags.has(Flags::RST) && entry.wired.state() == tcp::State::Listen;
                 self.collect_wired(addresses, now);
                 if taken_back {
-                    return self.abort(addresses, Ending::Lost, now);
+                    return self.abort(addresses, ConnectionEnding::Lost, now);
                 }
                 self.carry_on(addresses, now);
             } else if segment.flags.has(Flags::RST) {
-                self.abort(addresses, Ending::Lost, now);
+                self.abort(addresses, ConnectionEnding::Lost, now);
             }
             return;
         }
@@ -453,7 +453,7 @@ where
     fn take_from_mobile(
         &mut self,
         mobile: IpAddr,
-        packet: Packet,
+        packet: E2tcpPacket,
         addresses: Option<Addresses>,
         payload: R::Payload,
         now: Instant,
@@ -466,7 +466,7 @@ where
         let opens = packet.header.control.syn() && packet.header.acknowledgement.is_none();
         if let Some(addresses) = addresses.filter(|_| opens) {
             if self.table(mobile).restarts(addresses, &packet) {
-                self.abort(addresses, Ending::Lost, now);
+                self.abort(addresses, ConnectionEnding::Lost, now);
             }
             match self.entries.get_mut(&addresses) {
                 Some(entry) if entry.relay.opened_by() == Some(Side::Wireless) => {
@@ -495,7 +495,7 @@ where
     fn open_from_mobile(
         &mut self,
         mobile: IpAddr,
-        packet: Packet,
+        packet: E2tcpPacket,
         addresses: Addresses,
         payload: R::Payload,
         now: Instant,
@@ -523,7 +523,7 @@ where
         let opening = |entry: &Entry<S, R>| entry.relay.opened_by() == Some(Side::Wireless);
         if self.entries.get(&addresses).is_some_and(opening) {
             self.outputs.push_back(BaseStationOutput::Unreachable(addresses));
-            self.remove(addresses, Ending::Unreachable);
+            self.remove(addresses, ConnectionEnding::Unreachable);
         }
     }
 }
@@ -571,7 +571,7 @@ where
                     let Some(entry) = self.entries.get(&addresses) else { continue };
                     let at = entry.relay.idle_at(self.config.idle);
                     if at <= now {
-                        self.abort(addresses, Ending::Idle, now);
+                        self.abort(addresses, ConnectionEnding::Idle, now);
                     } else {
                         self.timers.put(timer, Some(at));
                     }

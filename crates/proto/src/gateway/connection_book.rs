@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Timeout};
 
-use super::Ending;
+use super::ConnectionEnding;
 use super::split_proxy::{ConnectionId, ProxyCounters, ProxyTimer, SplitProxyOutput};
 use super::timer_queue::TimerQueue;
 
@@ -37,11 +37,11 @@ impl ConnectionBook {
     }
 
     /// A connection has ended.
-    pub(super) fn end(&mut self, id: ConnectionId, was_half_open: bool, ending: Ending) {
+    pub(super) fn end(&mut self, id: ConnectionId, was_half_open: bool, ending: ConnectionEnding) {
         self.half_open -= usize::from(was_half_open);
         self.timers.put(ProxyTimer::Opening(id), None);
         self.timers.put(ProxyTimer::Idle(id), None);
-        if let Ending::Lost(bytes) | Ending::Idle(bytes) = ending {
+        if let ConnectionEnding::Lost(bytes) | ConnectionEnding::Idle(bytes) = ending {
             self.counters.undelivered += bytes;
         }
     }

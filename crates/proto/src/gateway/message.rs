@@ -13,7 +13,7 @@
 
 use std::net::IpAddr;
 
-use crate::e2tcp::{Addresses, Endpoint, Header, Packet};
+use crate::e2tcp::{Addresses, E2tcpPacket, Endpoint, Header};
 
 const STARTED: u8 = 0x80;
 const UNREACHABLE: u8 = 0x81;
@@ -23,9 +23,9 @@ const WITHDRAWN: u8 = 0x84;
 
 /// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Message {
+pub enum GatewayMessage {
     /// A packet of E2TCP with its addresses, if it carries them, and its payload.
-    Packet(Packet, Option<Addresses>, Vec<u8>),
+    Packet(E2tcpPacket, Option<Addresses>, Vec<u8>),
     /// The sender has started. Another number than before says that it has forgotten all connections.
     Started {
         /// The number.
@@ -43,7 +43,7 @@ pub enum Message {
     Withdrawn(Addresses),
 }
 
-impl Message {
+impl GatewayMessage {
     /// The bytes of the message.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -85,7 +85,7 @@ impl Message {
             _ => {
                 let (header, addresses, payload) = Header::decode(bytes).ok()?;
                 // The header's check bounds the payload.
-                Self::Packet(Packet { header, len: payload.len() as u16 }, addresses, payload.to_vec())
+                Self::Packet(E2tcpPacket { header, len: payload.len() as u16 }, addresses, payload.to_vec())
             }
         })
     }

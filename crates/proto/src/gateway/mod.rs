@@ -5,7 +5,7 @@
 //!   E2TCP). The decisions about one connection are a [`Relay`]. A gateway has a fixed set of relays; a base station finds its
 //!   connections in the packets that pass, and has limits.
 //! * A [`SplitProxy`] is one end of the same on a device, whose plain connections are sockets of the host's kernel; the packets
-//!   that open them are [`Opening`]s, and what the two ends send each other are [`Message`]s.
+//!   that open them are [`Opening`]s, and what the two ends send each other are [`GatewayMessage`]s.
 //! * A [`TcpProxy`] is a base station alone on a device, for mobiles without a daemon: both legs are sockets of its kernel.
 //! * [`Translated`] is an end with E2TCP's rules for a mobile that speaks TCP alone.
 //! * [`Snoop`] leaves connections whole, keeps copies of what passes and retransmits it over the last hop.
@@ -33,9 +33,10 @@ use std::collections::VecDeque;
 use airwatt_base::{Instant, Machine, Schedule, Slot, Timeout};
 
 pub use base_station::{
-    BaseStation, BaseStationConfig, BaseStationInput, BaseStationOutput, BaseStationTimer, Counters, Ending,
+    BaseStation, BaseStationConfig, BaseStationInput, BaseStationOutput, BaseStationTimer, ConnectionEnding,
+    Counters,
 };
-pub use message::Message;
+pub use message::GatewayMessage;
 pub use opening::{Opening, parse_reset};
 pub use relay::{Relay, Side, Verdict};
 pub use snoop::{Snoop, SnoopConfig, SnoopInput, SnoopOutput, SnoopStatistics, SnoopTimer};

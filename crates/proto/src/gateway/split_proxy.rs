@@ -34,14 +34,16 @@ pub use self::interface::{
     ConnectFailure, ConnectionId, ConnectionRow, ProxyCounters, ProxyTimer, Shares, SplitProxyConfig,
     SplitProxyInput, SplitProxyOutput,
 };
-use super::Ending;
+use super::ConnectionEnding;
 use super::connection_book::ConnectionBook;
-use super::message::Message;
+use super::message::GatewayMessage;
 use super::opening::Opening;
 use super::relay::{Relay, Side, Verdict};
 use super::socket_leg::{SocketLeg, room};
 use super::table_leg::TableLeg;
-use crate::e2tcp::{self, Addresses, ConnectionKey, Event, Packet, Table, TableInput, TableOutput};
+use crate::e2tcp::{
+    self, Addresses, ConnectionKey, ConnectionTable, E2tcpPacket, Event, TableInput, TableOutput,
+};
 use crate::end::{EndEvent, Stream as _};
 use crate::tcp::{ReceiveBytes, SendBytes};
 
@@ -56,7 +58,7 @@ enum Origin {
     /// By the call of an application.
     Call(Shares),
     /// From the peer: its SYN, held until it may be answered.
-    Peer(Option<Packet>),
+    Peer(Option<E2tcpPacket>),
 }
 
 #[derive(Clone, Debug)]
@@ -81,7 +83,7 @@ impl Entry {
 
 #[derive(Clone, Debug)]
 struct Peer {
-    table: Table<SendBytes, ReceiveBytes>,
+    table: ConnectionTable<SendBytes, ReceiveBytes>,
     /// The number of its start.
     epoch: Option<u64>,
     /// When anything last came from it.
@@ -105,8 +107,12 @@ pub struct SplitProxy {
 impl SplitProxy {
     /// A proxy with this many peers. Panics if the settings of E2TCP do not pass their checks.
     pub fn new(config: SplitProxyConfig, peers: usize) -> Self {
-        let peer =
-            |_| Peer { table: Table::new(config.table()), epoch: None, heard: None, silent_since: None };
+        let peer = |_| Peer {
+            table: ConnectionTable::new(config.table()),
+            epoch: None,
+            heard: None,
+            silent_since: None,
+        };
         let peers = (0..peers).map(peer).collect();
         Self {
             config,
@@ -237,7 +243,7 @@ impl SplitProxy {
         Some(id)
     }
 
-    fn remove(&mut self, id: ConnectionId, ending: Ending) {
+    fn remove(&mut self, id: ConnectionId, ending: ConnectionEnding) {
         let Some(entry) = self.entries.remove(&id) else { return };
         self.by_addresses.remove(&(entry.peer, entry.addresses));
         self.book.end(id, entry.is_half_open(), ending);
@@ -251,7 +257,7 @@ impl SplitProxy {
     }
 
     /// Resets both legs.
-    fn abort(&mut self, id: ConnectionId, ending: fn(u64) -> Ending, now: Instant) {
+    fn abort(&mut self, id: ConnectionId, ending: fn(u64) -> ConnectionEnding, now: Instant) {
         let Some(entry) = self.entries.get_mut(&id) else { return };
         let peer = entry.peer;
         let mut wireless = TableLeg { table: &mut self.peers[peer].table, key: entry.key };
@@ -265,7 +271,7 @@ impl SplitProxy {
         &mut self,
         id: ConnectionId,
         answer: Option<fn(Opening) -> SplitProxyOutput>,
-        ending: Ending,
+        ending: ConnectionEnding,
         now: Instant,
     ) {
         let Some(entry) = self.entries.get_mut(&id) else { return };
@@ -280,7 +286,7 @@ impl SplitProxy {
 
     fn pass(&mut self, id: ConnectionId, now: Instant) {
         self.book.counters.passed += 1;
-        self.end_opening(id, Some(SplitProxyOutput::Pass), Ending::Unanswered, now);
+        self.end_opening(id, Some(SplitProxyOutput::Pass), ConnectionEnding::Unanswered, now);
     }
 
     // Outputs of E2TCP.
@@ -298,7 +304,7 @@ impl SplitProxy {
                     let payload =
                         connection.map_or_else(Vec::new, |connection| connection.payload_of(&packet));
                     let expects_answer = packet.sequence_length() > 0;
-                    self.transmit(peer, &Message::Packet(packet, addresses, payload), expects_answer);
+                    self.transmit(peer, &GatewayMessage::Packet(packet, addresses, payload), expects_answer);
                 }
                 TableOutput::Opened(key, addresses) => self.note_key(peer, addresses, key),
                 TableOutput::Accepted(key, addresses) => self.note_key(peer, addresses.swapped(), key),
@@ -321,7 +327,7 @@ impl SplitProxy {
         }
     }
 
-    fn transmit(&mut self, peer: usize, message: &Message, expects_answer: bool) {
+    fn transmit(&mut self, peer: usize, message: &GatewayMessage, expects_answer: bool) {
         self.book.outputs.push_back(SplitProxyOutput::Transmit(peer, message.encode(), expects_answer));
     }
 
@@ -382,24 +388,24 @@ impl SplitProxy {
                 self.collect(peer, now);
             }
             Verdict::Refuse(Side::Wired) => {
-                self.end_opening(id, Some(SplitProxyOutput::Refuse), Ending::Refused, now);
+                self.end_opening(id, Some(SplitProxyOutput::Refuse), ConnectionEnding::Refused, now);
             }
             Verdict::Refuse(Side::Wireless) => {
                 let Origin::Peer(packet) = &mut entry.origin else { return };
                 let (refusal, addresses) =
                     (packet.take().and_then(|packet| packet.refusal()), entry.addresses);
                 if let Some(refusal) = refusal {
-                    let message = Message::Packet(refusal, Some(addresses.swapped()), Vec::new());
+                    let message = GatewayMessage::Packet(refusal, Some(addresses.swapped()), Vec::new());
                     self.transmit(peer, &message, false);
                 }
-                self.remove(id, Ending::Refused);
+                self.remove(id, ConnectionEnding::Refused);
             }
-            Verdict::Forget(_) => self.end_opening(id, None, Ending::Unanswered, now),
+            Verdict::Forget(_) => self.end_opening(id, None, ConnectionEnding::Unanswered, now),
             Verdict::Lost(bytes) => {
                 self.collect(peer, now);
-                self.remove(id, Ending::Lost(bytes));
+                self.remove(id, ConnectionEnding::Lost(bytes));
             }
-            Verdict::Done => self.remove(id, Ending::Closed),
+            Verdict::Done => self.remove(id, ConnectionEnding::Closed),
         }
     }
 
@@ -459,7 +465,7 @@ impl SplitProxy {
             if entry.is_half_open() {
                 return self.book.outputs.push_back(SplitProxyOutput::Admit(id, opening));
             }
-            self.abort(id, Ending::Lost, now);
+            self.abort(id, ConnectionEnding::Lost, now);
         }
         let state = &self.peers[peer];
         let is_silent = state.silent_since.is_some_and(|since| now.saturating_since(since) < RETRY_SILENT);
@@ -485,7 +491,7 @@ impl SplitProxy {
         let asks = (shares.offered < 100).then_some(shares.offered);
         self.begin(id, peer, TableInput::OpenWith(addresses, shares.wanted, asks), now);
         if self.entries.get(&id).is_some_and(|entry| entry.key.is_none()) {
-            self.end_opening(id, None, Ending::Refused, now);
+            self.end_opening(id, None, ConnectionEnding::Refused, now);
         }
     }
 
@@ -502,12 +508,12 @@ impl SplitProxy {
         let is_opening = entry.relay.opened_by() == Some(Side::Wireless);
         match failure {
             ConnectFailure::Unreachable if is_opening => {
-                self.transmit(peer, &Message::Unreachable(addresses), false);
-                self.remove(id, Ending::Unreachable);
+                self.transmit(peer, &GatewayMessage::Unreachable(addresses), false);
+                self.remove(id, ConnectionEnding::Unreachable);
             }
             ConnectFailure::Declined if is_opening => {
                 self.decline(peer, addresses);
-                self.remove(id, Ending::Unanswered);
+                self.remove(id, ConnectionEnding::Unanswered);
             }
             ConnectFailure::TimedOut => self.on_event(id, Side::Wired, EndEvent::TimedOut, now),
             _ => self.on_event(id, Side::Wired, EndEvent::Reset, now),
@@ -519,7 +525,7 @@ impl SplitProxy {
         let Some(entry) = self.entries.get(&id) else { return };
         if entry.relay.opened_by() != Some(Side::Wired) {
             // It was admitted, and its client has gone.
-            return self.abort(id, Ending::Lost, now);
+            return self.abort(id, ConnectionEnding::Lost, now);
         }
         let peer = entry.peer;
         let is_there = self.peers[peer].heard.is_some_and(|heard| heard >= entry.began);
@@ -529,14 +535,14 @@ impl SplitProxy {
         self.peers[peer].silent_since = Some(now);
         let addresses = entry.addresses;
         self.pass(id, now);
-        self.transmit(peer, &Message::Withdrawn(addresses), false);
+        self.transmit(peer, &GatewayMessage::Withdrawn(addresses), false);
     }
 
     fn abort_all(&mut self, now: Instant) {
         self.book.is_draining = true;
         let ids: Vec<ConnectionId> = self.entries.keys().copied().collect();
         for id in ids {
-            self.abort(id, Ending::Lost, now);
+            self.abort(id, ConnectionEnding::Lost, now);
         }
     }
 }
@@ -580,7 +586,7 @@ impl Machine for SplitProxy {
             SplitProxyInput::Heard(peer) => self.note_heard(peer, now),
             SplitProxyInput::Greet(peer) => {
                 let epoch = self.config.epoch;
-                self.transmit(peer, &Message::Started { epoch, answers: false }, true);
+                self.transmit(peer, &GatewayMessage::Started { epoch, answers: false }, true);
             }
             SplitProxyInput::Drain => self.book.is_draining = true,
             SplitProxyInput::Abort => self.abort_all(now),
@@ -598,7 +604,7 @@ impl Machine for SplitProxy {
                 ProxyTimer::Idle(id) => {
                     let Some(entry) = self.entries.get(&id) else { continue };
                     if !self.book.rearm_idle(id, entry.relay.idle_at(self.config.idle), now) {
-                        self.abort(id, Ending::Idle, now);
+                        self.abort(id, ConnectionEnding::Idle, now);
                     }
                 }
             }

@@ -2,13 +2,13 @@
 
 use airwatt_base::{Instant, Machine as _};
 
-use crate::e2tcp::{ConnectionKey, Input, Table, TableInput};
+use crate::e2tcp::{ConnectionKey, ConnectionTable, Input, TableInput};
 use crate::end::Stream;
 use crate::tcp::{ReceiveBuffer, SendBuffer};
 
 /// A connection of a table as a leg; without a key there is none yet, and calls have no effect.
 pub(super) struct TableLeg<'a, S: SendBuffer, R: ReceiveBuffer> {
-    pub(super) table: &'a mut Table<S, R>,
+    pub(super) table: &'a mut ConnectionTable<S, R>,
     pub(super) key: Option<ConnectionKey>,
 }
 

@@ -24,7 +24,7 @@ use super::socket_leg::{SocketLeg, room};
 use super::split_proxy::{
     ConnectFailure, ConnectionId, ConnectionRow, ProxyCounters, ProxyTimer, SplitProxyInput, SplitProxyOutput,
 };
-use super::{BaseStationConfig, Ending};
+use super::{BaseStationConfig, ConnectionEnding};
 use crate::e2tcp::Addresses;
 use crate::end::{EndEvent, Stream as _};
 
@@ -215,7 +215,7 @@ impl TcpProxy {
         self.book.outputs.push_back(SplitProxyOutput::Connect(socket(connection, 1), 0, addresses));
     }
 
-    fn remove(&mut self, connection: u64, ending: Ending) {
+    fn remove(&mut self, connection: u64, ending: ConnectionEnding) {
         let Some(entry) = self.entries.remove(&connection) else { return };
         self.by_addresses.remove(&entry.addresses);
         self.book.end(connection, entry.is_half_open(), ending);
@@ -228,7 +228,7 @@ impl TcpProxy {
     }
 
     /// Resets both legs.
-    fn abort(&mut self, connection: u64, ending: fn(u64) -> Ending, now: Instant) {
+    fn abort(&mut self, connection: u64, ending: fn(u64) -> ConnectionEnding, now: Instant) {
         let Some(entry) = self.entries.get_mut(&connection) else { return };
         let [near, far] = &mut entry.legs;
         let lost = entry.relay.abort(far, near, now);
@@ -252,11 +252,11 @@ impl TcpProxy {
                 self.book.timers.put(ProxyTimer::Opening(connection), Some(now + self.config.admission));
             }
             Some(Verdict::Refuse(_)) => {
-                self.end_opening(connection, Some(SplitProxyOutput::Refuse), Ending::Refused);
+                self.end_opening(connection, Some(SplitProxyOutput::Refuse), ConnectionEnding::Refused);
             }
-            Some(Verdict::Forget(_)) => self.end_opening(connection, None, Ending::Unanswered),
-            Some(Verdict::Lost(bytes)) => self.remove(connection, Ending::Lost(bytes)),
-            Some(Verdict::Done) => self.remove(connection, Ending::Closed),
+            Some(Verdict::Forget(_)) => self.end_opening(connection, None, ConnectionEnding::Unanswered),
+            Some(Verdict::Lost(bytes)) => self.remove(connection, ConnectionEnding::Lost(bytes)),
+            Some(Verdict::Done) => self.remove(connection, ConnectionEnding::Closed),
             None => {}
         }
     }
@@ -266,7 +266,7 @@ impl TcpProxy {
         &mut self,
         connection: u64,
         answer: Option<fn(Opening) -> SplitProxyOutput>,
-        ending: Ending,
+        ending: ConnectionEnding,
     ) {
         let Some(entry) = self.entries.get_mut(&connection) else { return };
         if let Some(answer) = answer {
@@ -282,11 +282,15 @@ impl TcpProxy {
         let is_opening = entry.opening.is_some();
         match failure {
             ConnectFailure::Unreachable if is_opening => {
-                self.end_opening(connection, Some(SplitProxyOutput::Unreachable), Ending::Unreachable);
+                self.end_opening(
+                    connection,
+                    Some(SplitProxyOutput::Unreachable),
+                    ConnectionEnding::Unreachable,
+                );
             }
             ConnectFailure::Declined if is_opening => {
                 self.book.counters.passed += 1;
-                self.end_opening(connection, Some(SplitProxyOutput::Pass), Ending::Unanswered);
+                self.end_opening(connection, Some(SplitProxyOutput::Pass), ConnectionEnding::Unanswered);
             }
             ConnectFailure::TimedOut => self.on_event(connection, leg, EndEvent::TimedOut, now),
             _ => self.on_event(connection, leg, EndEvent::Reset, now),
@@ -346,7 +350,7 @@ impl Machine for TcpProxy {
             SplitProxyInput::Abort => {
                 self.book.is_draining = true;
                 let all: Vec<u64> = self.entries.keys().copied().collect();
-                all.into_iter().for_each(|connection| self.abort(connection, Ending::Lost, now));
+                all.into_iter().for_each(|connection| self.abort(connection, ConnectionEnding::Lost, now));
             }
             SplitProxyInput::PlainOpening(..)
             | SplitProxyInput::PlainReset(..)
@@ -362,11 +366,11 @@ impl Machine for TcpProxy {
             match timer {
                 ProxyTimer::Peer(_) => {}
                 // It was admitted, and its client has gone.
-                ProxyTimer::Opening(connection) => self.abort(connection, Ending::Lost, now),
+                ProxyTimer::Opening(connection) => self.abort(connection, ConnectionEnding::Lost, now),
                 ProxyTimer::Idle(connection) => {
                     let Some(entry) = self.entries.get(&connection) else { continue };
                     if !self.book.rearm_idle(connection, entry.relay.idle_at(self.config.idle), now) {
-                        self.abort(connection, Ending::Idle, now);
+                        self.abort(connection, ConnectionEnding::Idle, now);
                     }
                 }
             }

@@ -20,8 +20,8 @@
 use airwatt_base::{Instant, Machine, Seq};
 
 use crate::e2tcp::{
-    Acknowledgement, Block, Connection, ControlFlags, E2tcpConfig, Header, Input, IpVersion, Output, Packet,
-    WindowField, first_sequence,
+    Acknowledgement, Block, Connection, ControlFlags, E2tcpConfig, E2tcpPacket, Header, Input, IpVersion,
+    Output, WindowField, first_sequence,
 };
 use crate::end::{End, EndOutput, Stream};
 use crate::tcp::{Flags, Lengths, ReceiveBuffer, SackBlocks, Segment, SendBuffer};
@@ -88,7 +88,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Translated<S, R> {
     }
 
     /// The segment that says what `packet` says.
-    fn segment(&mut self, packet: &Packet) -> Segment {
+    fn segment(&mut self, packet: &E2tcpPacket) -> Segment {
         let header = &packet.header;
         self.window = header.window.unwrap_or(self.window);
         if let Some(ack) = header.acknowledgement {
@@ -233,7 +233,7 @@ where
         let header = Header { acknowledgement, window, ..Header::new(id) };
         let nothing = || S::default().payload(0, 0);
         let mut take = |header, len, payload| {
-            self.inner.handle_input(Input::Packet(Packet { header, len }, payload), now);
+            self.inner.handle_input(Input::Packet(E2tcpPacket { header, len }, payload), now);
         };
         if flags.has(Flags::RST) {
             let header = Header { control: ControlFlags::RST, window: None, ..header };

@@ -85,7 +85,7 @@ pub enum Downlink<P> {
     NullData,
 }
 
-/// What comes in. A station that [`AccessPoint::add_station`] did not return is a panic.
+/// What comes in. A station that [`AccessPointPowerSave::add_station`] did not return is a panic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessPointInput<P> {
     /// The distribution system has a packet for the station.
@@ -115,7 +115,7 @@ pub enum AccessPointInput<P> {
         kind: Heard,
     },
     /// The first transmission attempt of the station's oldest released frame starts. Its header says what
-    /// [`AccessPoint::flags`] answered just before.
+    /// [`AccessPointPowerSave::flags`] answered just before.
     Started {
         /// To whom.
         station: StationId,
@@ -236,7 +236,7 @@ struct Peer<P> {
 
 /// The access point's side of power save. `P` is what the driver calls a packet: a length, a number, an index.
 #[derive(Clone, Debug)]
-pub struct AccessPoint<P> {
+pub struct AccessPointPowerSave<P> {
     config: AccessPointConfig,
     peers: Vec<Peer<P>>,
     /// Group-addressed packets that wait for a DTIM beacon.
@@ -247,7 +247,7 @@ pub struct AccessPoint<P> {
     outputs: VecDeque<AccessPointOutput<P>>,
 }
 
-impl<P: Copy + Debug> AccessPoint<P> {
+impl<P: Copy + Debug> AccessPointPowerSave<P> {
     /// An access point without stations. Panics if the beacon interval or the DTIM period is zero.
     pub fn new(config: AccessPointConfig) -> Self {
         assert!(!config.beacon_interval.is_zero(), "a beacon interval is longer than nothing");
@@ -493,7 +493,7 @@ impl<P: Copy + Debug> AccessPoint<P> {
     }
 }
 
-impl<P: Copy + Debug> Machine for AccessPoint<P> {
+impl<P: Copy + Debug> Machine for AccessPointPowerSave<P> {
     type Input = AccessPointInput<P>;
     type Output = AccessPointOutput<P>;
     type Reason = AccessPointTimer;

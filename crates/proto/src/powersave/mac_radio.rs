@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use airwatt_base::{Instant, SleepClock, Span, Timeout, TimerKind, TimerTable};
 
-use super::radio::{Abilities, PolicyTimer, Radio};
+use super::radio::{Abilities, PolicyTimer, PowerSaveRadio};
 use super::station::{Purpose, StationOutput, StationTimer, Uplink, Window};
 use super::{PowerSaveFrame, ServiceFlags};
 
@@ -567,7 +567,7 @@ impl MacRadio {
     }
 }
 
-impl Radio for MacRadio {
+impl PowerSaveRadio for MacRadio {
     fn abilities(&self) -> Abilities {
         Abilities::ALL.without(self.config.hidden)
     }

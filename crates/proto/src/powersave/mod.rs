@@ -1,7 +1,7 @@
 //! 802.11 power save as two sans-IO machines: the access point's side and the station's.
 //!
-//! [`AccessPoint`] buffers for stations that sleep, sets their TIM bits and serves their PS-Polls and U-APSD triggers.
-//! [`Station`] decides when its radio sleeps and wakes, and what it asks the access point for; how it decides is a
+//! [`AccessPointPowerSave`] buffers for stations that sleep, sets their TIM bits and serves their PS-Polls and U-APSD triggers.
+//! [`StationPowerSave`] decides when its radio sleeps and wakes, and what it asks the access point for; how it decides is a
 //! [policy](PowerSaveConfig), one file each. Both speak of frames by what power save needs to know of them: size, flags and time. The
 //! 802.11 contention, acknowledgement and retry below them belong to the driver: the simulated air, or a real card.
 //!
@@ -20,8 +20,8 @@ mod station;
 mod tests;
 
 pub use access_point::{
-    AccessPoint, AccessPointConfig, AccessPointInput, AccessPointOutput, AccessPointTimer, Downlink, Heard,
-    Loss,
+    AccessPointConfig, AccessPointInput, AccessPointOutput, AccessPointPowerSave, AccessPointTimer, Downlink,
+    Heard, Loss,
 };
 pub use guard::{Demand, FlowClass, FlowSample, GuardCounts, LatencyGuard, LatencyGuardConfig, Volume};
 pub use mac_radio::{StationConfig, StationCounts};
@@ -30,10 +30,10 @@ pub use policy::{
     BaTaConfig, BaTaStrConfig, Policy, PowerSaveConfig, PowerSavePolicy, PsmThrottlingConfig, StreamConfig,
     TimeoutConfig, UapsdConfig,
 };
-pub use radio::{Abilities, Fact, Observable, PolicyTimer, Radio};
+pub use radio::{Abilities, Fact, Observable, PolicyTimer, PowerSaveRadio};
 pub use ratio::{ParseRatioError, Ratio};
 pub use station::{
-    Adaptation, AirTime, Purpose, Station, StationInput, StationOutput, StationTimer, Uplink, Window,
+    Adaptation, AirTime, Purpose, StationInput, StationOutput, StationPowerSave, StationTimer, Uplink, Window,
 };
 
 /// Index of a station in its cell: its association identifier less one.

@@ -9,16 +9,16 @@ use std::sync::Arc;
 use airwatt_base::Instant;
 
 use super::policy::{Policy, PowerSaveConfig, PowerSavePolicy};
-use super::radio::{Abilities, Fact, Radio};
+use super::radio::{Abilities, Fact, PowerSaveRadio};
 use super::station::Adaptation;
 
 /// A [`Policy`] whose type is not known. Every `Policy` that can be copied is one.
 pub trait AnyPolicy: fmt::Debug + Send {
     /// See [`Policy::fact`].
-    fn fact(&mut self, radio: &mut dyn Radio, fact: Fact, now: Instant);
+    fn fact(&mut self, radio: &mut dyn PowerSaveRadio, fact: Fact, now: Instant);
 
     /// See [`Policy::adaptation`].
-    fn adaptation(&self, _radio: &dyn Radio) -> Option<Adaptation> {
+    fn adaptation(&self, _radio: &dyn PowerSaveRadio) -> Option<Adaptation> {
         None
     }
 
@@ -27,11 +27,11 @@ pub trait AnyPolicy: fmt::Debug + Send {
 }
 
 impl<P: Policy + Clone + fmt::Debug + Send + 'static> AnyPolicy for P {
-    fn fact(&mut self, radio: &mut dyn Radio, fact: Fact, now: Instant) {
+    fn fact(&mut self, radio: &mut dyn PowerSaveRadio, fact: Fact, now: Instant) {
         Policy::fact(self, radio, fact, now);
     }
 
-    fn adaptation(&self, radio: &dyn Radio) -> Option<Adaptation> {
+    fn adaptation(&self, radio: &dyn PowerSaveRadio) -> Option<Adaptation> {
         Policy::adaptation(self, radio)
     }
 
@@ -144,14 +144,14 @@ pub(super) enum PolicyAtWork {
 }
 
 impl PolicyAtWork {
-    pub(super) fn fact(&mut self, radio: &mut dyn Radio, fact: Fact, now: Instant) {
+    pub(super) fn fact(&mut self, radio: &mut dyn PowerSaveRadio, fact: Fact, now: Instant) {
         match self {
             Self::Listed(policy) => policy.fact(radio, fact, now),
             Self::Own(policy) => policy.fact(radio, fact, now),
         }
     }
 
-    pub(super) fn adaptation(&self, radio: &dyn Radio) -> Option<Adaptation> {
+    pub(super) fn adaptation(&self, radio: &dyn PowerSaveRadio) -> Option<Adaptation> {
         match self {
             Self::Listed(policy) => policy.adaptation(radio),
             Self::Own(policy) => policy.adaptation(radio),

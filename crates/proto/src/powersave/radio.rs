@@ -30,7 +30,7 @@ impl Abilities {
     pub const SEE_TIM: Self = Self(1);
     /// Reports More Data, EOSP and the end of service periods ([`Fact::ServiceEnded`]).
     pub const SEE_SERVICE: Self = Self(1 << 1);
-    /// Answers [`Radio::measure_air_time`].
+    /// Answers [`PowerSaveRadio::measure_air_time`].
     pub const SEE_AIR_TIME: Self = Self(1 << 2);
     /// Changes between active mode and power save.
     pub const SWITCH: Self = Self(1 << 3);
@@ -165,7 +165,7 @@ pub enum Fact {
         /// Whether it was acknowledged; otherwise it was given up at the retry limit.
         delivered: bool,
     },
-    /// The number of the user's frames in the MAC ([`Radio::backlog`]) has changed.
+    /// The number of the user's frames in the MAC ([`PowerSaveRadio::backlog`]) has changed.
     Backlog,
     /// A service period, or the wait for a poll's answer, is over. Needs [`Abilities::SEE_SERVICE`]. It comes after
     /// [`Fact::Received`] of the frame that ended it.
@@ -173,7 +173,7 @@ pub enum Fact {
         /// The flags of that frame; `None` if it did not come in time.
         last: Option<ServiceFlags>,
     },
-    /// The answer to [`Radio::measure_air_time`].
+    /// The answer to [`PowerSaveRadio::measure_air_time`].
     AirTime(AirTime),
     /// Packets of a flow were sent or received. Needs [`Abilities::SEE_FLOWS`].
     Flow(FlowSample),
@@ -183,7 +183,7 @@ pub enum Fact {
 
 /// A station's radio as its policy acts on it. `why` is the reason under which a wake-up is counted, if the request wakes the
 /// radio.
-pub trait Radio {
+pub trait PowerSaveRadio {
     /// What this device can do and see. Constant for the life of a policy.
     fn abilities(&self) -> Abilities;
 

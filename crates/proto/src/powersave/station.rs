@@ -106,7 +106,7 @@ pub enum StationInput {
     /// The answer to [`StationOutput::MeasureAirTime`].
     AirTime(AirTime),
     /// A packet of a flow was handed to the MAC or received; after [`StationInput::Backlog`] or [`StationInput::Received`]
-    /// of the same packet. Only if [`Station::sees_flows`].
+    /// of the same packet. Only if [`StationPowerSave::sees_flows`].
     Flow(FlowSample),
 }
 
@@ -191,14 +191,14 @@ pub enum StationOutput {
 
 /// One station's power save.
 #[derive(Clone, Debug)]
-pub struct Station {
+pub struct StationPowerSave {
     radio: MacRadio,
     uapsd: bool,
     sees_flows: bool,
     policy: PolicyAtWork,
 }
 
-impl Station {
+impl StationPowerSave {
     /// A station that starts awake. Panics if the beacon, listen or DTIM interval is zero, if a setting of the policy is out of
     /// range, or if the policy needs what [`StationConfig::hidden`] hides.
     pub fn new(config: StationConfig, policy: impl Into<StationPolicy>) -> Self {
@@ -309,7 +309,7 @@ impl Station {
     }
 }
 
-impl Machine for Station {
+impl Machine for StationPowerSave {
     type Input = StationInput;
     type Output = StationOutput;
     type Reason = StationTimer;

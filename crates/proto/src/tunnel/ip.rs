@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use airwatt_base::Seq;
 use etherparse::{LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TcpSlice, TransportSlice};
 
-use super::sctp::Message;
+use super::sctp::InnerMessage;
 use super::wire::{self, WireError};
 use super::{Datagram, Inner};
 
@@ -181,7 +181,7 @@ impl Inner for IpPacket {
     }
 }
 
-impl Message for IpPacket {
+impl InnerMessage for IpPacket {
     fn to_payload(&self) -> Vec<u8> {
         self.bytes.clone()
     }

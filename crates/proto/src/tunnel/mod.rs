@@ -42,7 +42,7 @@ pub use self::config::{AssociationKind, TunnelConfig};
 pub use self::ip::IpPacket;
 pub use self::plain::{Datagram, Plain};
 pub use self::sctp::Sctp;
-pub use self::wire::Header;
+pub use self::wire::TunnelHeader;
 
 use self::burst::{BurstSize, TriggerInterval};
 use self::queue::FlowQueues;
@@ -67,7 +67,7 @@ pub trait Inner: Clone + Debug + Send {
 
 /// The end of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum TunnelEnd {
     /// At the wireless host: this end sends triggers.
     Client,
     /// At the access point, or beside it.
@@ -173,7 +173,7 @@ pub struct Counts {
 #[derive(Clone, Debug)]
 pub struct Tunnel<A: Association> {
     config: TunnelConfig,
-    end: End,
+    end: TunnelEnd,
     association: A,
     queues: FlowQueues<A::Inner>,
     size: BurstSize,
@@ -189,7 +189,7 @@ pub struct Tunnel<A: Association> {
 
 impl<A: Association> Tunnel<A> {
     /// One end of a tunnel. Panics if a setting is not allowed ([`TunnelConfig`] checks itself).
-    pub fn new(config: TunnelConfig, end: End, association: A) -> Self {
+    pub fn new(config: TunnelConfig, end: TunnelEnd, association: A) -> Self {
         let timers = TimerTable::new();
         let mut tunnel = Self {
             size: BurstSize::new(&config),
@@ -328,7 +328,7 @@ impl<A: Association> Tunnel<A> {
     }
 
     fn schedule_trigger(&mut self, last_sent: Instant, now: Instant) {
-        if self.end == End::Concentrator {
+        if self.end == TunnelEnd::Concentrator {
             return;
         }
         self.interval.note_sent(last_sent);
@@ -355,7 +355,7 @@ impl<A: Association> Tunnel<A> {
                 }
                 AssociationOutput::Deliver(packet) => {
                     self.counts.delivered += 1;
-                    if self.end == End::Client {
+                    if self.end == TunnelEnd::Client {
                         self.interval.note_received(now);
                     }
                     self.outputs.push_back(Output::Deliver(packet));
@@ -378,7 +378,7 @@ impl<A: Association> Tunnel<A> {
         self.association.receive(datagram, now);
         self.collect(now);
         self.send(now);
-        if let (End::Client, Some(at)) = (self.end, self.interval.due(self.size.packets(), now)) {
+        if let (TunnelEnd::Client, Some(at)) = (self.end, self.interval.due(self.size.packets(), now)) {
             self.timers.set(Reason::Trigger, at);
         }
     }

@@ -8,14 +8,14 @@ use std::collections::VecDeque;
 
 use airwatt_base::Instant;
 
-use super::wire::{Header, NUMBERS};
+use super::wire::{NUMBERS, TunnelHeader};
 use super::{Association, AssociationOutput, Inner};
 
 /// A datagram of the plain association.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Datagram<P> {
     /// Its header.
-    pub header: Header,
+    pub header: TunnelHeader,
     /// The packets that it carries; none in a trigger or a keep-alive.
     pub packets: Vec<P>,
 }
@@ -62,7 +62,7 @@ impl<P> Plain<P> {
     }
 
     fn flush(&mut self, ends_burst: bool) {
-        let header = Header { number: self.next, ends_burst };
+        let header = TunnelHeader { number: self.next, ends_burst };
         self.next = (self.next + 1) % NUMBERS;
         self.bytes = 0;
         let packets = std::mem::take(&mut self.packets);

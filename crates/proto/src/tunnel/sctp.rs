@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::time::Duration;
 
-use airwatt_base::random::Stream;
+use airwatt_base::random::RandomStream;
 use airwatt_base::{Instant, Span};
 use dcsctp::api::{
     DcSctpSocket, Message as SctpMessage, Options, PpId, SendOptions, SocketEvent, SocketState, SocketTime,
@@ -66,7 +66,7 @@ const RETRANSMISSIONS: u16 = 1;
 const TIMEOUTS: u32 = 2;
 
 /// A packet that can be a message.
-pub trait Message: Inner {
+pub trait InnerMessage: Inner {
     /// The payload of the message. It is not empty.
     fn to_payload(&self) -> Vec<u8>;
     /// The packet of a payload; `None` if it is none.
@@ -123,7 +123,7 @@ unsafe impl Send for Socket {}
 pub struct Sctp<P> {
     config: SctpConfig,
     socket: Socket,
-    random: Stream,
+    random: RandomStream,
     is_connected: bool,
     /// Messages of the burst in the making.
     collected: Vec<SctpMessage>,
@@ -141,9 +141,9 @@ pub struct Sctp<P> {
     outputs: VecDeque<AssociationOutput<P, Vec<u8>>>,
 }
 
-impl<P: Message> Sctp<P> {
+impl<P: InnerMessage> Sctp<P> {
     /// An association that is not connected. `random` is the source of its tags and sequence numbers.
-    pub fn new(config: SctpConfig, random: Stream) -> Self {
+    pub fn new(config: SctpConfig, random: RandomStream) -> Self {
         Self {
             config,
             socket: socket(config),
@@ -373,7 +373,7 @@ fn socket(config: SctpConfig) -> Socket {
     Socket(dcsctp::new_socket("tunnel", &options))
 }
 
-impl<P: Message> Association for Sctp<P> {
+impl<P: InnerMessage> Association for Sctp<P> {
     type Inner = P;
     type Datagram = Vec<u8>;
 

@@ -51,12 +51,12 @@ fn of_five() -> TunnelConfig {
     TunnelConfig { burst: Some(5), ..TunnelConfig::default() }
 }
 
-fn tunnel(config: TunnelConfig, end: End) -> Plainly {
+fn tunnel(config: TunnelConfig, end: TunnelEnd) -> Plainly {
     Tunnel::new(config, end, Plain::new(1_436))
 }
 
 /// Datagrams as their time in microseconds, the numbers of their packets, and whether they end a burst.
-fn sent(config: TunnelConfig, end: End, inputs: &Inputs, until: u64) -> Vec<(u64, Vec<u32>, bool)> {
+fn sent(config: TunnelConfig, end: TunnelEnd, inputs: &Inputs, until: u64) -> Vec<(u64, Vec<u32>, bool)> {
     let outputs = check_machine(|| tunnel(config, end), inputs, at(until));
     let transmitted = outputs.into_iter().filter_map(|(at, output)| match output {
         Output::Transmit(Datagram { header, packets }) => {
@@ -73,13 +73,13 @@ fn each_ms(packets: impl IntoIterator<Item = Packet>) -> Inputs {
 }
 
 fn from_peer(number: u32, ends_burst: bool, packets: Vec<Packet>) -> Input<Packet, Datagram<Packet>> {
-    Input::Outer(Datagram { header: Header { number, ends_burst }, packets })
+    Input::Outer(Datagram { header: TunnelHeader { number, ends_burst }, packets })
 }
 
 #[test]
 fn a_full_burst_leaves_at_its_last_packet() {
     let inputs = each_ms((0..10).map(|number| data(0, number)));
-    let got = sent(of_five(), End::Client, &inputs, 1_000);
+    let got = sent(of_five(), TunnelEnd::Client, &inputs, 1_000);
     let one = |millis: u64, number: u32| (millis * 1_000, vec![number], number % 5 == 4);
     assert_eq!(got, (0..10).map(|n| one(if n < 5 { 4 } else { 9 }, n)).collect::<Vec<_>>());
 }
@@ -87,21 +87,21 @@ fn a_full_burst_leaves_at_its_last_packet() {
 #[test]
 fn what_fills_no_burst_leaves_at_the_time_out_of_the_first() {
     let inputs = each_ms([data(0, 0), data(0, 1)]);
-    let got = sent(of_five(), End::Client, &inputs, 1_000);
+    let got = sent(of_five(), TunnelEnd::Client, &inputs, 1_000);
     assert_eq!(got, [(20_000, vec![0], false), (20_000, vec![1], true)]);
     let hold = TunnelConfig { hold: Some(Span::from_millis(7)), ..of_five() };
-    assert_eq!(sent(hold, End::Client, &inputs, 1_000)[0].0, 7_000);
+    assert_eq!(sent(hold, TunnelEnd::Client, &inputs, 1_000)[0].0, 7_000);
     // With a budget of 3 ms no packet waits for longer than 6 ms, though the mean may be 3.
     let budget = TunnelConfig { delay_budget: Some(Span::from_millis(3)), ..of_five() };
-    assert_eq!(tunnel(budget, End::Client).size.hold(), Span::from_millis(6));
+    assert_eq!(tunnel(budget, TunnelEnd::Client).size.hold(), Span::from_millis(6));
 }
 
 #[test]
 fn small_packets_share_a_datagram_and_are_not_behind_bulk() {
     let inputs = each_ms([data(0, 0), ack(1, 1), data(0, 2), ack(2, 3), ack(3, 4)]);
-    let got = sent(of_five(), End::Client, &inputs, 1_000);
+    let got = sent(of_five(), TunnelEnd::Client, &inputs, 1_000);
     assert_eq!(got, [(4_000, vec![1, 3, 4], false), (4_000, vec![0], false), (4_000, vec![2], true)]);
-    let one_each = || Tunnel::new(of_five(), End::Client, Plain::new(0));
+    let one_each = || Tunnel::new(of_five(), TunnelEnd::Client, Plain::new(0));
     let datagrams = check_machine(one_each, &inputs, at(100)).len();
     assert_eq!(datagrams, 5);
 }
@@ -139,13 +139,13 @@ fn a_full_queue_drops_of_the_flow_with_the_most_bytes() {
 fn an_acknowledgement_takes_the_place_of_an_earlier_one_if_asked_to() {
     let inputs = each_ms([ack(0, 1), ack(1, 2), ack(0, 3), data(0, 4), ack(0, 5), data(0, 6)]);
     let thin = TunnelConfig { thin_acks: true, ..of_five() };
-    let got = sent(thin, End::Client, &inputs, 1_000);
+    let got = sent(thin, TunnelEnd::Client, &inputs, 1_000);
     // 3 takes the place of 1; 5 does not overtake the data before it.
     let packets: Vec<_> = got.iter().map(|(_, packets, _)| packets.clone()).collect();
     assert_eq!(packets, [vec![3, 2], vec![4], vec![5], vec![6]]);
-    let outputs = check_machine(|| tunnel(thin, End::Client), &inputs, at(100));
+    let outputs = check_machine(|| tunnel(thin, TunnelEnd::Client), &inputs, at(100));
     assert!(outputs.contains(&(at(2), Output::Dropped(ack(0, 1), DropReason::Superseded))));
-    let all = sent(of_five(), End::Client, &inputs, 1_000);
+    let all = sent(of_five(), TunnelEnd::Client, &inputs, 1_000);
     assert_eq!(all.iter().map(|(_, packets, _)| packets.len()).sum::<usize>(), 6);
 }
 
@@ -156,10 +156,10 @@ fn the_end_of_the_peers_burst_releases_what_is_held() {
     inputs.push((at(4), from_peer(1, true, vec![data(9, 101)])));
     // The host acknowledges both at once.
     inputs.push((at(4), Input::Inner(ack(9, 1))));
-    let got = sent(of_five(), End::Concentrator, &inputs, 1_000);
+    let got = sent(of_five(), TunnelEnd::Concentrator, &inputs, 1_000);
     assert_eq!(got, [(4_200, vec![1], false), (4_200, vec![0], true)]);
     let silent = TunnelConfig { answer: false, ..of_five() };
-    assert_eq!(sent(silent, End::Concentrator, &inputs, 1_000)[0].0, 20_000);
+    assert_eq!(sent(silent, TunnelEnd::Concentrator, &inputs, 1_000)[0].0, 20_000);
 }
 
 #[test]
@@ -167,28 +167,28 @@ fn an_announced_wake_up_releases_what_is_held_and_is_worth_waiting_for() {
     let awake_at = |millis| (at(0), Input::AwakeAt(at(millis)));
     let mut inputs = vec![awake_at(10)];
     inputs.extend(each_ms([data(0, 0), data(0, 1)]));
-    assert_eq!(sent(of_five(), End::Client, &inputs, 1_000)[0].0, 10_000);
+    assert_eq!(sent(of_five(), TunnelEnd::Client, &inputs, 1_000)[0].0, 10_000);
     // A full burst waits for it.
     let mut inputs = vec![awake_at(8)];
     inputs.extend(each_ms((0..6).map(|number| data(0, number))));
-    let got = sent(of_five(), End::Client, &inputs, 1_000);
+    let got = sent(of_five(), TunnelEnd::Client, &inputs, 1_000);
     assert_eq!((got.len(), got[0].0), (6, 8_000));
     // But no longer than for twice as many packets, and not beyond the time-out.
     let mut inputs = vec![awake_at(15)];
     inputs.extend(each_ms((0..10).map(|number| data(0, number))));
-    assert_eq!(sent(of_five(), End::Client, &inputs, 1_000)[0].0, 9_000);
+    assert_eq!(sent(of_five(), TunnelEnd::Client, &inputs, 1_000)[0].0, 9_000);
     let mut inputs = vec![awake_at(30)];
     inputs.extend(each_ms((0..5).map(|number| data(0, number))));
-    assert_eq!(sent(of_five(), End::Client, &inputs, 1_000)[0].0, 4_000);
+    assert_eq!(sent(of_five(), TunnelEnd::Client, &inputs, 1_000)[0].0, 4_000);
     let inputs = vec![(at(0), Input::Inner(data(0, 0))), (at(2), Input::Awake)];
-    assert_eq!(sent(of_five(), End::Client, &inputs, 1_000)[0].0, 2_000);
+    assert_eq!(sent(of_five(), TunnelEnd::Client, &inputs, 1_000)[0].0, 2_000);
 }
 
 /// 300 packets/s at a budget of 10 ms: 2RD is 6, so that bursts have 6 packets once the rate is known.
 #[test]
 fn bursts_grow_with_the_rate_as_the_delay_budget_permits() {
     let config = TunnelConfig { delay_budget: Some(Span::from_millis(10)), ..TunnelConfig::default() };
-    let mut tunnel = tunnel(config, End::Concentrator);
+    let mut tunnel = tunnel(config, TunnelEnd::Concentrator);
     assert_eq!(tunnel.burst_packets(), 1);
     for number in 0..3_000 {
         let now = Instant::ZERO + Span::from_nanos(u64::from(number) * 10_000_000 / 3);
@@ -217,14 +217,14 @@ fn a_client_triggers_at_the_interval_of_the_peers_bursts_and_never_when_idle() {
         let time = Instant::ZERO + Span::from_nanos(u64::from(burst) * 50_000_000 / 3);
         inputs.push((time, from_peer(burst, true, (0..5).map(|n| data(0, 5 * burst + n)).collect())));
     }
-    let got = sent(of_five(), End::Client, &inputs, 3_600_000);
+    let got = sent(of_five(), TunnelEnd::Client, &inputs, 3_600_000);
     assert!(got.iter().all(|(_, packets, _)| packets.is_empty()));
     let of_last_second = got.iter().filter(|(micros, ..)| (4_000_000..5_000_000).contains(micros)).count();
     assert!((58..=62).contains(&of_last_second), "{of_last_second} triggers");
     let last = got.last().unwrap().0;
     assert!(last < 7_000_000, "an hour passes in silence after the last packet; got a trigger at {last} us");
     assert_eq!(
-        sent(of_five(), End::Concentrator, &inputs, 3_600_000),
+        sent(of_five(), TunnelEnd::Concentrator, &inputs, 3_600_000),
         [],
         "the access point needs no triggers"
     );
@@ -240,7 +240,7 @@ fn an_uplink_that_is_as_fast_leaves_no_triggers() {
             inputs.push((time, from_peer(number / 5, true, (0..5).map(|n| data(1, n)).collect())));
         }
     }
-    let got = sent(TunnelConfig { answer: false, ..of_five() }, End::Client, &inputs, 3_333);
+    let got = sent(TunnelConfig { answer: false, ..of_five() }, TunnelEnd::Client, &inputs, 3_333);
     assert!(got.iter().all(|(_, packets, _)| packets.len() == 1), "no trigger");
     let ends: Vec<bool> = got.iter().map(|(.., ends_burst)| *ends_burst).collect();
     assert_eq!(ends, (0..1_000).map(|number| number % 5 == 4).collect::<Vec<_>>(), "whole bursts");
@@ -257,7 +257,7 @@ fn a_held_packet_takes_the_place_of_a_trigger() {
     }
     inputs.push((at(4_995), Input::Inner(data(1, 7))));
     let config = TunnelConfig { answer: false, hold: Some(Span::from_secs(2)), ..of_five() };
-    let got = sent(config, End::Client, &inputs, 8_000);
+    let got = sent(config, TunnelEnd::Client, &inputs, 8_000);
     let of_packet = got.iter().find(|(_, packets, _)| packets == &[7]).unwrap().0;
     let before = got.iter().rfind(|(time, ..)| *time < of_packet).unwrap().0;
     // The interval is 16.7 ms.
@@ -266,21 +266,21 @@ fn a_held_packet_takes_the_place_of_a_trigger() {
 
 #[test]
 fn an_idle_tunnel_never_wakes_up_unless_it_keeps_mappings_alive() {
-    for end in [End::Client, End::Concentrator] {
+    for end in [TunnelEnd::Client, TunnelEnd::Concentrator] {
         assert_eq!(tunnel(TunnelConfig::default(), end).poll_timeout(), None);
         let after_one = each_ms([data(0, 0)]);
         assert_eq!(sent(of_five(), end, &after_one, 3_600_000).len(), 1);
     }
     let keep = TunnelConfig { keep_alive: Some(Span::from_secs(25)), ..of_five() };
     // The packet itself, and one each 25 s after it until 3,600 s: floor(3599.98 / 25).
-    assert_eq!(sent(keep, End::Client, &each_ms([data(0, 0)]), 3_600_000).len(), 1 + 143);
+    assert_eq!(sent(keep, TunnelEnd::Client, &each_ms([data(0, 0)]), 3_600_000).len(), 1 + 143);
 }
 
 #[test]
 fn numbers_count_what_was_lost() {
     let mut plain: Plain<Packet> = Plain::new(0);
     let receive = |plain: &mut Plain<Packet>, number: u32| {
-        let datagram = Datagram { header: Header { number, ends_burst: false }, packets: vec![] };
+        let datagram = Datagram { header: TunnelHeader { number, ends_burst: false }, packets: vec![] };
         plain.receive(datagram, at(0));
         plain.lost()
     };
@@ -336,7 +336,7 @@ proptest! {
                 }
             }));
         }
-        let outputs = check_machine(|| tunnel(config, End::Client), &inputs, now + Span::from_secs(60));
+        let outputs = check_machine(|| tunnel(config, TunnelEnd::Client), &inputs, now + Span::from_secs(60));
         let mut left: Vec<(Instant, Packet)> = Vec::new();
         for (at, output) in &outputs {
             if let Output::Transmit(Datagram { packets, .. }) = output {

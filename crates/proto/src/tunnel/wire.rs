@@ -50,7 +50,7 @@ pub const fn carrier_bytes(outer: OuterIp, plain: bool) -> u32 {
 
 /// The header of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct TunnelHeader {
     /// Number of the datagram, below 2^24.
     pub number: u32,
     /// Whether it is the last one of a burst.
@@ -83,7 +83,7 @@ impl fmt::Display for WireError {
 
 impl std::error::Error for WireError {}
 
-impl Header {
+impl TunnelHeader {
     /// Appends the header's bytes.
     pub fn encode(&self, bytes: &mut Vec<u8>) {
         let [_, high, middle, low] = self.number.to_be_bytes();
@@ -93,12 +93,12 @@ impl Header {
 
 /// The inner packets of a datagram, one after another.
 #[derive(Clone, Debug)]
-pub struct Packets<'a> {
+pub struct InnerPackets<'a> {
     /// Whole packets: they have been counted.
     bytes: &'a [u8],
 }
 
-impl<'a> Iterator for Packets<'a> {
+impl<'a> Iterator for InnerPackets<'a> {
     type Item = &'a [u8];
 
     fn next(&mut self) -> Option<&'a [u8]> {
@@ -113,12 +113,13 @@ impl<'a> Iterator for Packets<'a> {
 ///
 /// # Errors
 /// The first thing that is wrong.
-pub fn parse(bytes: &[u8]) -> Result<(Header, Packets<'_>), WireError> {
+pub fn parse(bytes: &[u8]) -> Result<(TunnelHeader, InnerPackets<'_>), WireError> {
     let (&[first, high, middle, low], packets) = bytes.split_first_chunk().ok_or(WireError::Truncated)?;
     if first >> 1 != VERSION {
         return Err(WireError::Version(first >> 1));
     }
-    let header = Header { number: u32::from_be_bytes([0, high, middle, low]), ends_burst: first & 1 == 1 };
+    let header =
+        TunnelHeader { number: u32::from_be_bytes([0, high, middle, low]), ends_burst: first & 1 == 1 };
     let mut rest = packets;
     let mut count = 0;
     while !rest.is_empty() {
@@ -128,7 +129,7 @@ pub fn parse(bytes: &[u8]) -> Result<(Header, Packets<'_>), WireError> {
             return Err(WireError::TooMany);
         }
     }
-    Ok((header, Packets { bytes: packets }))
+    Ok((header, InnerPackets { bytes: packets }))
 }
 
 /// The length in bytes of the IP packet at the beginning of `bytes`, by its own header. Jumbograms (RFC 2675) are refused.
@@ -171,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_datagram_is_read_as_it_was_written() {
-        let header = Header { number: 0xab_cdef, ends_burst: true };
+        let header = TunnelHeader { number: 0xab_cdef, ends_burst: true };
         let mut bytes = Vec::new();
         header.encode(&mut bytes);
         assert_eq!(bytes, [3, 0xab, 0xcd, 0xef]);

@@ -2,7 +2,7 @@
 
 use airwatt_base::Instant;
 use airwatt_proto::powersave::{
-    Abilities, AnyPolicy, Fact, OwnPolicy, PowerSaveFrame, Radio as Machine, ServiceFlags, Uplink,
+    Abilities, AnyPolicy, Fact, OwnPolicy, PowerSaveFrame, PowerSaveRadio as Machine, ServiceFlags, Uplink,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

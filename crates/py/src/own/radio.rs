@@ -5,7 +5,9 @@
 //! reports, only the mode and the service period depend on requests, and both are kept.
 
 use airwatt_base::{Instant, TimerKind};
-use airwatt_proto::powersave::{Abilities, Fact, PolicyTimer, Radio as Machine, StationTimer, Window};
+use airwatt_proto::powersave::{
+    Abilities, Fact, PolicyTimer, PowerSaveRadio as Machine, StationTimer, Window,
+};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 

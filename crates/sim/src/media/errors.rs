@@ -14,7 +14,7 @@
 use std::collections::VecDeque;
 
 use airwatt_base::settings::{NoSettings, SettingError, Settings, in_range};
-use airwatt_base::{Instant, Span, Stream, kinds};
+use airwatt_base::{Instant, RandomStream, Span, kinds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -176,8 +176,8 @@ impl Settings for ListedErrors {
 #[derive(Clone, Debug)]
 pub struct ErrorModel {
     config: ErrorConfig,
-    states: Stream,
-    packets: Stream,
+    states: RandomStream,
+    packets: RandomStream,
     bad: bool,
     /// When the present state of the two-state model ends.
     until: Instant,
@@ -191,8 +191,8 @@ impl ErrorModel {
     /// The errors of direction `direction` of link `link`, from a good state on. The two-state model's first good time has a
     /// random share of its length behind it: runs do not begin in step.
     pub fn new(config: ErrorConfig, seed: u64, link: &str, direction: &str) -> Self {
-        let mut states = Stream::new(seed, &format!("{link}/error-states"));
-        let packets = Stream::new(seed, &format!("{link}/{direction}/errors"));
+        let mut states = RandomStream::new(seed, &format!("{link}/error-states"));
+        let packets = RandomStream::new(seed, &format!("{link}/{direction}/errors"));
         let until = match &config {
             ErrorConfig::TwoState(times) => {
                 let whole = draw(&mut states, times.good());
@@ -242,7 +242,7 @@ impl ErrorModel {
 }
 
 /// A length between two limits: the middle of two uniform draws. Equal limits take no draw.
-fn draw(stream: &mut Stream, (least, most): (Span, Span)) -> Span {
+fn draw(stream: &mut RandomStream, (least, most): (Span, Span)) -> Span {
     if least == most {
         return least;
     }
@@ -341,7 +341,7 @@ mod tests {
     /// A symmetric triangle over [0, 1]: a share of 1 - (1 - 2 d)^2 lies within d of the middle.
     #[test]
     fn lengths_are_most_often_near_the_middle() {
-        let mut stream = Stream::new(1, "draw");
+        let mut stream = RandomStream::new(1, "draw");
         let draws: Vec<f64> =
             (0..40_000).map(|_| draw(&mut stream, (Span::ZERO, Span::from_secs(1))).as_secs_f64()).collect();
         let within = |distance: f64| {

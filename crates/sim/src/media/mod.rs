@@ -1,7 +1,7 @@
 //! Media: what joins the nodes of a network.
 //!
 //! * [`Wire`]: two [`Pipe`]s, each one direction with a rate, a delay and a drop-tail queue.
-//! * [`PointToPoint`]: both directions of a point-to-point wireless hop, and the states of its station's radio.
+//! * [`PointToPointMedium`]: both directions of a point-to-point wireless hop, and the states of its station's radio.
 //! * [`cell`]: an 802.11 cell.
 //! * [`errors`]: packets that a wireless hop damages.
 //!
@@ -20,10 +20,10 @@ use airwatt_proto::powersave::Window;
 
 use crate::net::packet::Packet;
 use crate::net::route::Member;
-use cell::Cell;
+use cell::CellMedium;
 
 pub use pipe::{CrossTraffic, Pipe, PipeConfig, PipeOutput, PipeStatistics, PipeTimer};
-pub use point_to_point::{PointToPoint, PointToPointConfig, PointToPointInput, PointToPointOutput};
+pub use point_to_point::{PointToPointConfig, PointToPointInput, PointToPointMedium, PointToPointOutput};
 pub use wire::Wire;
 
 /// One medium of a network.
@@ -32,9 +32,9 @@ pub enum Medium {
     /// A wire.
     Wire(Box<Wire>),
     /// A point-to-point wireless hop.
-    PointToPoint(Box<PointToPoint>),
+    PointToPoint(Box<PointToPointMedium>),
     /// An 802.11 cell.
-    Cell(Box<Cell>),
+    Cell(Box<CellMedium>),
 }
 
 /// An output of a medium. Packets are lent, since copies of them decide the speed of a run.
@@ -67,14 +67,14 @@ pub enum MediumOutput<'a> {
 
 /// Half of a wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
+pub enum HalfOfWire {
     /// From member 0.
     Down,
     /// To member 0.
     Up,
 }
 
-impl Direction {
+impl HalfOfWire {
     /// The direction of a packet that this member of a wire or of a point-to-point hop sends.
     pub const fn from_member(member: Member) -> Self {
         if member == 0 { Self::Down } else { Self::Up }
@@ -103,9 +103,9 @@ impl Medium {
     #[inline]
     pub fn transmit(&mut self, from: Member, to: Member, packet: Packet, now: Instant) {
         match self {
-            Self::Wire(wire) => wire.pipes[Direction::from_member(from) as usize].handle_input(packet, now),
+            Self::Wire(wire) => wire.pipes[HalfOfWire::from_member(from) as usize].handle_input(packet, now),
             Self::PointToPoint(hop) => {
-                let down = Direction::from_member(from) == Direction::Down;
+                let down = HalfOfWire::from_member(from) == HalfOfWire::Down;
                 hop.handle_input(PointToPointInput { down, packet }, now);
             }
             Self::Cell(cell) => cell.transmit(from, to, packet, now),
@@ -114,7 +114,7 @@ impl Medium {
 
     /// Serves the timers that are due; of a wire, those of one direction.
     #[inline]
-    pub fn handle_timeout(&mut self, direction: Direction, now: Instant) {
+    pub fn handle_timeout(&mut self, direction: HalfOfWire, now: Instant) {
         match self {
             Self::Wire(wire) => wire.pipes[direction as usize].handle_timeout(now),
             Self::PointToPoint(hop) => hop.handle_timeout(now),
@@ -124,7 +124,7 @@ impl Medium {
 
     /// Whether there is an output; of a wire, of one direction.
     #[inline]
-    pub fn has_output(&self, direction: Direction) -> bool {
+    pub fn has_output(&self, direction: HalfOfWire) -> bool {
         match self {
             Self::Wire(wire) => wire.pipes[direction as usize].front().is_some(),
             Self::PointToPoint(hop) => hop.down().front().or_else(|| hop.up().front()).is_some(),
@@ -134,7 +134,7 @@ impl Medium {
 
     /// Takes all outputs in order; of a wire, those of one direction.
     #[inline]
-    pub fn drain(&mut self, direction: Direction, mut each: impl FnMut(MediumOutput<'_>)) {
+    pub fn drain(&mut self, direction: HalfOfWire, mut each: impl FnMut(MediumOutput<'_>)) {
         match self {
             Self::Wire(wire) => {
                 let (pipe, at) = (&mut wire.pipes[direction as usize], direction.destination());
@@ -149,7 +149,7 @@ impl Medium {
             }
             Self::PointToPoint(hop) => {
                 while let Some(PointToPointOutput { down, output }) = hop.poll_output() {
-                    let direction = if down { Direction::Down } else { Direction::Up };
+                    let direction = if down { HalfOfWire::Down } else { HalfOfWire::Up };
                     each(of_hop(&output, direction));
                 }
             }
@@ -159,7 +159,7 @@ impl Medium {
 
     /// The time of the next timer; of a wire, of one direction.
     #[inline]
-    pub fn due(&self, direction: Direction) -> Option<Instant> {
+    pub fn due(&self, direction: HalfOfWire) -> Option<Instant> {
         match self {
             Self::Wire(wire) => wire.pipes[direction as usize].poll_timeout().map(|timeout| timeout.at),
             Self::PointToPoint(hop) => hop.poll_timeout().map(|timeout| timeout.at),
@@ -168,7 +168,7 @@ impl Medium {
     }
 }
 
-fn of_hop(output: &PipeOutput, direction: Direction) -> MediumOutput<'_> {
+fn of_hop(output: &PipeOutput, direction: HalfOfWire) -> MediumOutput<'_> {
     match output {
         PipeOutput::Arrived { packet, began } => {
             MediumOutput::Arrived { at: direction.destination(), packet, began: Some(*began) }

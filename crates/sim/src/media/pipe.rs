@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 
-use airwatt_base::{Instant, Machine, QueueLimit, Rate, Size, Span, Stream, Timeout};
+use airwatt_base::{Instant, Machine, QueueLimit, RandomStream, Rate, Size, Span, Timeout};
 
 use super::errors::ErrorModel;
 use crate::net::packet::Packet;
@@ -105,7 +105,7 @@ pub struct Pipe {
     /// When the next packet of the cross traffic comes.
     next_cross: Option<Instant>,
     /// The mean of the random delay in seconds, its numbers, and when the last packet arrives.
-    jitter: Option<(f64, Stream, Instant)>,
+    jitter: Option<(f64, RandomStream, Instant)>,
     in_flight: VecDeque<Travelling>,
     /// Packets that the full queue has dropped and that are not reported yet.
     dropped: VecDeque<Packet>,
@@ -137,7 +137,7 @@ impl Pipe {
 
     /// The same link with the random numbers of its jitter, without which it has none.
     #[must_use]
-    pub fn with_jitter(self, numbers: Stream) -> Self {
+    pub fn with_jitter(self, numbers: RandomStream) -> Self {
         let mean_s = self.config.jitter.as_secs_f64();
         Self { jitter: (mean_s > 0.0).then_some((mean_s, numbers, Instant::ZERO)), ..self }
     }
@@ -414,7 +414,7 @@ mod tests {
         };
         let inputs: Vec<_> =
             (0..2_000).map(|number| (Instant::from_millis(3 * number), packet(number))).collect();
-        let link = || Pipe::new(config, no_errors()).with_jitter(Stream::new(1, "jitter"));
+        let link = || Pipe::new(config, no_errors()).with_jitter(RandomStream::new(1, "jitter"));
         let done = check_machine(link, &inputs, Instant::from_secs(60));
         let numbers: Vec<_> = done.iter().map(|(_, output)| *output).collect();
         let in_order: Vec<_> = (0..2_000).map(|number| arrived(number, 3 * number)).collect();

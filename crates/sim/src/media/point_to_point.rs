@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Machine, QueueLimit, Rate, Span, Timeout};
-use airwatt_energy::{Cause, Causes, Ledger, LowerBound, Radio, State};
+use airwatt_energy::{Cause, Causes, Ledger, LowerBound, Radio, RadioState};
 
 use super::errors::{ErrorConfig, ErrorModel};
 use super::pipe::{Pipe, PipeConfig, PipeOutput, PipeTimer};
@@ -50,7 +50,7 @@ pub struct PointToPointOutput {
 
 /// Both directions.
 #[derive(Clone, Debug)]
-pub struct PointToPoint {
+pub struct PointToPointMedium {
     config: PointToPointConfig,
     down: Pipe,
     up: Pipe,
@@ -58,7 +58,7 @@ pub struct PointToPoint {
     begun: Instant,
 }
 
-impl PointToPoint {
+impl PointToPointMedium {
     /// An idle link of the run with this seed, to a station with this radio. Its random streams are called after `name`.
     pub fn new(name: &str, config: PointToPointConfig, radio: &Radio, seed: u64) -> Self {
         let PointToPointConfig { rate, delay, queue, cut_through, .. } = config;
@@ -96,13 +96,13 @@ impl PointToPoint {
     pub fn ledger(&self, end: Instant) -> Ledger {
         let (transmitting, receiving) = self.radio.until(end);
         let mut ledger = Ledger::new(self.begun);
-        ledger.spend(State::Transmit, self.begun + transmitting);
+        ledger.spend(RadioState::Transmit, self.begun + transmitting);
         ledger.spend_awake(end, receiving);
         ledger
     }
 
     /// The ledger that the station's radio would have if it knew its own traffic, up to `end`, the present time. `radio` is the
-    /// profile of [`PointToPoint::new`].
+    /// profile of [`PointToPointMedium::new`].
     pub fn lower_bound(&self, radio: &Radio, end: Instant) -> Ledger {
         let mut time = self.radio.clone();
         time.feed(end);
@@ -123,7 +123,7 @@ impl PointToPoint {
     }
 }
 
-impl Machine for PointToPoint {
+impl Machine for PointToPointMedium {
     type Input = PointToPointInput;
     type Output = PointToPointOutput;
     type Reason = PipeTimer;
@@ -227,14 +227,14 @@ impl RadioTime {
             if send <= at {
                 self.fed = end(sent);
                 self.bound.transmit(at, self.fed);
-                self.causes.charge(cause(sent), State::Transmit, self.fed - at);
+                self.causes.charge(cause(sent), RadioState::Transmit, self.fed - at);
             } else if receive <= at {
                 self.fed = end(received).min(send);
                 self.bound.receive(at, self.fed);
-                self.causes.charge(cause(received), State::Receive, self.fed - at);
+                self.causes.charge(cause(received), RadioState::Receive, self.fed - at);
             } else {
                 self.fed = send.min(receive);
-                self.causes.charge(Cause::Idle, State::Listen, self.fed - at);
+                self.causes.charge(Cause::Idle, RadioState::Listen, self.fed - at);
             }
         }
     }
@@ -317,7 +317,7 @@ mod tests {
     #[test]
     fn directions_do_not_wait_for_each_other() {
         let inputs = [(at(0), packet(true, 10)), (at(0), packet(false, 10)), (at(3), packet(false, 2))];
-        let done = check_machine(|| PointToPoint::new("link", config(), &radio(), 1), &inputs, at(100));
+        let done = check_machine(|| PointToPointMedium::new("link", config(), &radio(), 1), &inputs, at(100));
         let arrivals: Vec<_> = done.iter().map(|(when, output)| (*when, output.down)).collect();
         assert_eq!(arrivals, [(at(15), true), (at(15), false), (at(17), false)]);
     }
@@ -328,14 +328,14 @@ mod tests {
     /// ```
     #[test]
     fn the_radio_is_charged_once_for_two_things() {
-        let mut duplex = PointToPoint::new("link", config(), &radio(), 1);
+        let mut duplex = PointToPointMedium::new("link", config(), &radio(), 1);
         duplex.handle_input(packet(true, 10), at(0));
         duplex.handle_input(packet(false, 10), at(0));
         for (end, transmit, receive) in [(3, 3, 0), (7, 7, 0), (12, 10, 2), (15, 10, 5), (20, 10, 5)] {
             let ledger = duplex.ledger(at(end));
             ledger.check(at(end));
-            assert_eq!(ledger.duration(State::Transmit), MS * transmit, "up to {end} ms");
-            assert_eq!(ledger.duration(State::Receive), MS * receive, "up to {end} ms");
+            assert_eq!(ledger.duration(RadioState::Transmit), MS * transmit, "up to {end} ms");
+            assert_eq!(ledger.duration(RadioState::Receive), MS * receive, "up to {end} ms");
         }
     }
 
@@ -346,33 +346,33 @@ mod tests {
     /// ```
     #[test]
     fn the_lower_bound_sleeps_between_packets() {
-        let mut duplex = PointToPoint::new("link", config(), &radio(), 1);
+        let mut duplex = PointToPointMedium::new("link", config(), &radio(), 1);
         duplex.handle_input(packet(true, 10), at(0));
         duplex.handle_input(packet(false, 10), at(0));
         duplex.handle_input(packet(false, 4), at(40));
         let ledger = duplex.lower_bound(&radio(), at(100));
         ledger.check(at(100));
         let expected = [14, 5, 0, 23 + 55, 2, 1].map(|ms| MS * ms);
-        assert_eq!(State::ALL.map(|state| ledger.duration(state)), expected);
+        assert_eq!(RadioState::ALL.map(|state| ledger.duration(state)), expected);
         // The end of an account may cut a packet.
         let ledger = duplex.lower_bound(&radio(), at(42));
         ledger.check(at(42));
-        assert_eq!(ledger.duration(State::Transmit), MS * 12);
+        assert_eq!(ledger.duration(RadioState::Transmit), MS * 12);
     }
 
     /// Periods that are over are forgotten, and the sums stay what they were.
     #[test]
     fn forgetting_changes_nothing() {
-        let mut duplex = PointToPoint::new("link", config(), &radio(), 1);
+        let mut duplex = PointToPointMedium::new("link", config(), &radio(), 1);
         for step in 0..100 {
             duplex.handle_input(packet(step % 3 != 0, 4), at(6 * step));
         }
         let ledger = duplex.ledger(at(1_000));
         ledger.check(at(1_000));
         // 34 packets up; 66 down, of which none meets one sent 6 ms before or after for longer than 3 ms.
-        assert_eq!(ledger.duration(State::Transmit), MS * (34 * 4));
+        assert_eq!(ledger.duration(RadioState::Transmit), MS * (34 * 4));
         assert!(duplex.radio.transmissions.len() + duplex.radio.receptions.len() < 6);
         let overlaps: u64 = (0..100_u64).filter(|step| step % 3 != 0 && (step + 1) % 3 == 0).count() as u64;
-        assert_eq!(ledger.duration(State::Receive), MS * (66 * 4 - overlaps * 3));
+        assert_eq!(ledger.duration(RadioState::Receive), MS * (66 * 4 - overlaps * 3));
     }
 }

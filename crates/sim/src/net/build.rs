@@ -1,27 +1,27 @@
 //! From a plan to the machines of a network.
 
 use airwatt_base::percentile::Histogram;
-use airwatt_base::{Instant, Schedule, Slot, Span, Stream};
+use airwatt_base::{Instant, RandomStream, Schedule, Slot, Span};
 use airwatt_proto::tunnel;
 
 use super::flow::FlowRecord;
 use super::meter::Meter;
 use super::node::{ImpairmentId, Node, Ports, Stack};
 use super::packet::FlowLabel;
-use super::plan::{self, FlowPlan, MediumKind, MediumPlan, Plan, Traffic, TunnelPlan};
+use super::plan::{self, FlowPlan, MediumKind, MediumPlan, NetworkPlan, Traffic, TunnelPlan};
 use super::route::{Address, Interface, InterfaceId, MediumId, NodeId, Route, Routes, VIRTUAL};
 use super::{ApplicationEntry, ImpairmentEntry, MediumEntry, MiddleboxEntry, Network, Owner, Source};
 use crate::engine::Fingerprint;
-use crate::media::cell::Cell;
+use crate::media::cell::CellMedium;
 use crate::media::errors::{ErrorConfig, ErrorModel};
-use crate::media::{Direction, Medium, Pipe, PointToPoint, Wire};
+use crate::media::{HalfOfWire, Medium, Pipe, PointToPointMedium, Wire};
 use crate::stack::application::{ApplicationId, Role};
 use crate::stack::impairment::Impairment;
 use crate::stack::middlebox::{
     GatewayBox, Middlebox, MiddleboxId, SctpTunnelBox, ServedFlow, TunnelBox, TunnelEnds,
 };
 use crate::stack::socket::{End, Socket, SocketId};
-use crate::stack::transport::{Transport, Udp};
+use crate::stack::transport::{SocketTransport, Udp};
 
 /// The port at which the server of flow 0 listens; those of the other flows follow.
 const FIRST_LISTENING_PORT: u16 = 50_000;
@@ -30,7 +30,7 @@ const FIRST_OPENING_PORT: u16 = 40_000;
 
 impl Network {
     /// The machines of `plan`, at the beginning.
-    pub fn new(plan: Plan, seed: u64) -> Self {
+    pub fn new(plan: NetworkPlan, seed: u64) -> Self {
         let interfaces = plan.interfaces();
         let mut first_interface: InterfaceId = 0;
         let mut sources = Vec::new();
@@ -38,12 +38,12 @@ impl Network {
         for (id, medium) in plan.media.iter().enumerate() {
             let (id, slot) = (id as MediumId, sources.len() as Slot);
             if matches!(medium.kind, MediumKind::Wire(_)) {
-                for (direction, name) in [(Direction::Down, "down"), (Direction::Up, "up")] {
+                for (direction, name) in [(HalfOfWire::Down, "down"), (HalfOfWire::Up, "up")] {
                     let owner = Owner::Medium(id, direction);
                     sources.push(Source::new(owner, &format!("{}/{name}", medium.name)));
                 }
             } else {
-                sources.push(Source::new(Owner::Medium(id, Direction::Down), &medium.name));
+                sources.push(Source::new(Owner::Medium(id, HalfOfWire::Down), &medium.name));
             }
             media.push(MediumEntry { medium: machine(medium, seed), slot, first_interface });
             first_interface += medium.members.len() as InterfaceId;
@@ -183,14 +183,14 @@ impl Network {
         for TunnelPlan { client, concentrator, config, .. } in self.plan.tunnels.clone() {
             let name = self.plan.nodes[usize::from(client)].name.clone();
             for (end, node, peer, end_name) in [
-                (tunnel::End::Client, client, concentrator, "client"),
-                (tunnel::End::Concentrator, concentrator, client, "concentrator"),
+                (tunnel::TunnelEnd::Client, client, concentrator, "client"),
+                (tunnel::TunnelEnd::Concentrator, concentrator, client, "concentrator"),
             ] {
                 let Some(route) = self.routes.get(node, Address(peer)) else { continue };
                 let (id, slot) = (self.middleboxes.len() as MiddleboxId, self.sources.len() as Slot);
                 self.sources.push(Source::new(Owner::Middlebox(id), &format!("tunnel/{name}/{end_name}")));
                 let ends = TunnelEnds { local: Address(node), peer: Address(peer), route };
-                let random = Stream::new(seed, &format!("tunnel/{name}/{end_name}/sctp"));
+                let random = RandomStream::new(seed, &format!("tunnel/{name}/{end_name}/sctp"));
                 let machine = match SctpTunnelBox::new(config, end, ends, random) {
                     Some(tunnel) => Middlebox::SctpTunnel(Box::new(tunnel)),
                     None => Middlebox::Tunnel(Box::new(TunnelBox::new(config, end, ends))),
@@ -207,11 +207,12 @@ impl Network {
     /// Sets the first timers of media and applications.
     fn set_timers(&mut self, seed: u64) {
         for entry in &self.media {
-            self.schedule.put(entry.slot, entry.medium.due(Direction::Down));
+            self.schedule.put(entry.slot, entry.medium.due(HalfOfWire::Down));
         }
         for (index, entry) in self.applications.iter().enumerate() {
             let FlowPlan { start, start_spread, .. } = self.plan.flows[index];
-            let drawn = Stream::new(seed, &format!("flow/{index}/start")).unit() * start_spread.as_secs_f64();
+            let drawn =
+                RandomStream::new(seed, &format!("flow/{index}/start")).unit() * start_spread.as_secs_f64();
             let start = Instant::ZERO + start + Span::from_secs_f64(drawn);
             self.schedule.put(entry.slot, entry.machine.begins(start));
         }
@@ -225,21 +226,26 @@ fn machine(medium: &MediumPlan, seed: u64) -> Medium {
             let no_errors = || ErrorModel::new(ErrorConfig::default(), seed, "wire", "");
             let [down, up] = pipes;
             let pipe = |way: &str, config| {
-                let jitter = Stream::new(seed, &format!("{}/{way}/jitter", medium.name));
+                let jitter = RandomStream::new(seed, &format!("{}/{way}/jitter", medium.name));
                 Pipe::new(config, no_errors()).with_jitter(jitter)
             };
             Medium::Wire(Box::new(Wire { pipes: [pipe("down", *down), pipe("up", *up)] }))
         }
-        MediumKind::PointToPoint(config, station) => Medium::PointToPoint(Box::new(PointToPoint::new(
+        MediumKind::PointToPoint(config, station) => Medium::PointToPoint(Box::new(PointToPointMedium::new(
             &medium.name,
             config.clone(),
             &station.radio,
             seed,
         ))),
-        MediumKind::Cell(bsss) => Medium::Cell(Box::new(Cell::with_access_points(&medium.name, bsss, seed))),
-        MediumKind::AdHoc(network) => {
-            Medium::Cell(Box::new(Cell::ad_hoc(&medium.name, &network.channel, &network.stations, seed)))
+        MediumKind::Cell(bsss) => {
+            Medium::Cell(Box::new(CellMedium::with_access_points(&medium.name, bsss, seed)))
         }
+        MediumKind::AdHoc(network) => Medium::Cell(Box::new(CellMedium::ad_hoc(
+            &medium.name,
+            &network.channel,
+            &network.stations,
+            seed,
+        ))),
     }
 }
 
@@ -250,14 +256,14 @@ fn port(first: u16, flow: usize) -> u16 {
 
 /// The transports of a flow: at its server, at its client, and the two legs of a gateway if it has one.
 struct Endpoints {
-    server: Transport,
-    client: Transport,
-    relay: Option<(Transport, Transport)>,
+    server: SocketTransport,
+    client: SocketTransport,
+    relay: Option<(SocketTransport, SocketTransport)>,
 }
 
 fn endpoints(flow: &FlowPlan) -> Endpoints {
     let datagrams = |header_bytes| {
-        let udp = Transport::Udp(Udp { header_bytes });
+        let udp = SocketTransport::Udp(Udp { header_bytes });
         Endpoints { server: udp.clone(), client: udp, relay: None }
     };
     match &flow.traffic {

@@ -32,19 +32,19 @@ use airwatt_proto::powersave::{StationId, Window};
 use airwatt_proto::tcp;
 
 pub use external::Delivery;
-pub use plan::{Content, FlowPlan, MediumKind, Plan, Traffic};
+pub use plan::{Content, FlowPlan, MediumKind, NetworkPlan, Traffic};
 pub use store::{Store, Ticket};
 pub use transport::ConnectionPlan;
 
 use crate::engine::Fingerprint;
 use crate::media::cell::frame::{BeaconContent, Node as AirNode, TracedFrame};
 use crate::media::cell::{CellTrace, RadioEvent};
-use crate::media::{Direction, Medium, MediumOutput};
-use crate::stack::application::{Application, ApplicationId, Fate, Request, Role};
+use crate::media::{HalfOfWire, Medium, MediumOutput};
+use crate::stack::application::{Application, ApplicationId, Fate, Role, SocketRequest};
 use crate::stack::impairment::{Impairment, ImpairmentOutput};
 use crate::stack::middlebox::{Middlebox, MiddleboxId, MiddleboxOutput, TunnelCounts};
 use crate::stack::socket::{Socket, SocketId};
-use crate::stack::transport::{SenderWindow, Transport, TransportOutput};
+use crate::stack::transport::{SenderWindow, SocketTransport, TransportOutput};
 use flow::FlowRecord;
 use node::{ImpairmentId, Node, Stack};
 use packet::{FlowLabel, GroupKind, NO_FLOW, Packet, Payload};
@@ -69,7 +69,7 @@ enum Message {
 /// What a slot of the schedule wakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
-    Medium(MediumId, Direction),
+    Medium(MediumId, HalfOfWire),
     Application(ApplicationId),
     Socket(SocketId),
     Middlebox(MiddleboxId),
@@ -159,7 +159,7 @@ pub struct RunProgress {
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum RunEnding {
     /// Its duration is over, or every finite flow is complete.
     Complete,
     /// The time limit came first.
@@ -173,7 +173,7 @@ pub enum Ending {
 /// All machines of one run.
 #[derive(Clone, Debug)]
 pub struct Network {
-    pub(crate) plan: Plan,
+    pub(crate) plan: NetworkPlan,
     pub(crate) media: Vec<MediumEntry>,
     pub(crate) applications: Vec<ApplicationEntry>,
     pub(crate) sockets: Vec<Socket>,
@@ -255,7 +255,7 @@ impl Network {
     }
 
     /// Runs to the end. `watch` is called now and then and decides whether to go on.
-    pub fn run(&mut self, watch: &mut dyn FnMut(RunProgress) -> ControlFlow<()>) -> Ending {
+    pub fn run(&mut self, watch: &mut dyn FnMut(RunProgress) -> ControlFlow<()>) -> RunEnding {
         self.run_watched(&mut |_, progress| watch(progress))
     }
 
@@ -263,26 +263,26 @@ impl Network {
     pub(crate) fn run_watched(
         &mut self,
         watch: &mut dyn FnMut(&mut Self, RunProgress) -> ControlFlow<()>,
-    ) -> Ending {
+    ) -> RunEnding {
         let end = Instant::ZERO + self.plan.duration.unwrap_or(self.plan.time_limit);
         while let Some((at, slot)) = self.schedule.first().filter(|(at, _)| *at <= end) {
             self.wake(at, slot);
             if self.unfinished == 0 && self.plan.duration.is_none() {
-                return self.failed_flow().map_or(Ending::Complete, Ending::ConnectionLost);
+                return self.failed_flow().map_or(RunEnding::Complete, RunEnding::ConnectionLost);
             }
             if self.events.is_multiple_of(EVENTS_BETWEEN_REPORTS) {
                 let progress = self.progress();
                 if watch(self, progress).is_break() {
-                    return Ending::Interrupted;
+                    return RunEnding::Interrupted;
                 }
             }
         }
         self.now = end;
         if self.plan.duration.is_some() {
             // A run of a given length measures what happened in it, including a lost connection.
-            return Ending::Complete;
+            return RunEnding::Complete;
         }
-        self.failed_flow().map_or(Ending::TimeLimit, Ending::ConnectionLost)
+        self.failed_flow().map_or(RunEnding::TimeLimit, RunEnding::ConnectionLost)
     }
 
     /// Runs up to `end`, whatever ends before. `watch` is as in [`Network::run`]; the result breaks if it stopped the run.
@@ -366,7 +366,7 @@ impl Network {
                         host.send(node::host_packet(node, &packet), now);
                     }
                     self.media[usize::from(medium)].medium.transmit(member, next, packet, now);
-                    self.drain_medium(medium, Direction::from_member(member));
+                    self.drain_medium(medium, HalfOfWire::from_member(member));
                 }
                 Message::Deliver { socket, payload } => {
                     self.sockets[socket as usize].transport.receive(payload, now);
@@ -384,9 +384,9 @@ impl Network {
     // Packets.
 
     /// Takes the outputs of a medium; of a wire, those of one direction.
-    fn drain_medium(&mut self, id: MediumId, direction: Direction) {
+    fn drain_medium(&mut self, id: MediumId, direction: HalfOfWire) {
         let MediumEntry { medium, slot, .. } = &self.media[usize::from(id)];
-        let up = matches!(medium, Medium::Wire(_)) && direction == Direction::Up;
+        let up = matches!(medium, Medium::Wire(_)) && direction == HalfOfWire::Up;
         let slot = *slot + Slot::from(up);
         if medium.has_output(direction) {
             self.take_outputs(id, direction);
@@ -395,7 +395,7 @@ impl Network {
     }
 
     /// The medium lends its packets while the rest of the network changes: its outputs lead to messages only.
-    fn take_outputs(&mut self, id: MediumId, direction: Direction) {
+    fn take_outputs(&mut self, id: MediumId, direction: HalfOfWire) {
         let mut media = std::mem::take(&mut self.media);
         let MediumEntry { medium, first_interface, .. } = &mut media[usize::from(id)];
         medium.drain(direction, |output| self.handle_output(id, *first_interface, output));
@@ -471,7 +471,7 @@ impl Network {
         };
         let Some(id) = ports.get(packet.dport) else { return self.lose(packet) };
         let socket = &self.sockets[id as usize];
-        if let Transport::Udp(udp) = socket.transport {
+        if let SocketTransport::Udp(udp) = socket.transport {
             return self.receive_datagram(id, packet, udp.header_bytes);
         }
         if socket.role == Role::Receiver && packet.payload.has_data() {
@@ -531,7 +531,7 @@ impl Network {
         for flow in downloads {
             let [_, receiver] = self.applications[flow as usize].sockets;
             let transport = &mut self.sockets[receiver as usize].transport;
-            if let Transport::Connection { end: AnyEnd::Tcp(connection), .. } = transport {
+            if let SocketTransport::Connection { end: AnyEnd::Tcp(connection), .. } = transport {
                 connection.handle_input(tcp::Input::Grant(share), self.now);
                 self.drain_socket(receiver);
             }
@@ -636,18 +636,18 @@ impl Network {
             };
             let socket = entry.sockets[call.role as usize];
             match call.request {
-                Request::Write(bytes) => {
+                SocketRequest::Write(bytes) => {
                     self.sockets[socket as usize].transport.write(bytes, now);
                     self.drain_socket(socket);
                 }
-                Request::Send { number, bytes, since } => {
+                SocketRequest::Send { number, bytes, since } => {
                     let flow = self.sockets[socket as usize].flow;
                     self.send_datagram(socket, number, bytes, since, flow);
                 }
-                Request::SendLabelled { number, bytes, since, flow } => {
+                SocketRequest::SendLabelled { number, bytes, since, flow } => {
                     self.send_datagram(socket, number, bytes, since, flow);
                 }
-                Request::SendToGroup { bytes, since } => self.send_to_group(socket, bytes, since),
+                SocketRequest::SendToGroup { bytes, since } => self.send_to_group(socket, bytes, since),
             }
         }
     }
@@ -655,7 +655,7 @@ impl Network {
     /// Sends a datagram of a socket. Its frames are charged to `flow`.
     fn send_datagram(&mut self, id: SocketId, number: u32, bytes: u32, since: Instant, flow: FlowLabel) {
         let socket = &self.sockets[id as usize];
-        let Transport::Udp(udp) = socket.transport else { return };
+        let SocketTransport::Udp(udp) = socket.transport else { return };
         let record = &mut self.records[socket.flow as usize];
         let bytes = bytes + udp.header_bytes;
         record.packets_sent += 1;

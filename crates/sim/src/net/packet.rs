@@ -55,11 +55,11 @@ pub enum Payload {
     /// A TCP segment.
     Tcp(Segment),
     /// An E2TCP packet.
-    E2tcp(e2tcp::Packet),
+    E2tcp(e2tcp::E2tcpPacket),
     /// A datagram with its number in the flow.
     Datagram(u32),
     /// Other packets, which the store holds, in a tunnel's datagram with this header.
-    Carried(Ticket, tunnel::Header),
+    Carried(Ticket, tunnel::TunnelHeader),
     /// The bytes of an SCTP packet, which the store holds, in a tunnel's datagram.
     Sctp(Ticket),
     /// The bytes of a packet of an external host, which the store holds.

@@ -15,7 +15,7 @@ use airwatt_proto::tunnel::TunnelConfig;
 use super::route::{FixedRoute, Graph, Hop, Interface, MediumId, Member, NodeId, Reach};
 use super::transport::ConnectionPlan;
 use crate::media::cell::{Bss, CellConfig, CellStation};
-use crate::media::{Direction, PipeConfig, PointToPointConfig};
+use crate::media::{HalfOfWire, PipeConfig, PointToPointConfig};
 use crate::scenario::{Scenario, Transport};
 use crate::stack::application::{self, Arrival, Datagrams, Dialogue, DialogueConfig, Replay};
 use crate::stack::application::{Saturation, Source, SourceConfig, Transfer};
@@ -23,7 +23,7 @@ use crate::stack::impairment::ImpairmentConfig;
 
 /// Everything that a run is made of.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct NetworkPlan {
     /// The nodes.
     pub nodes: Vec<NodePlan>,
     /// The media: channels with their cells first, then point-to-point hops, then wires.
@@ -56,7 +56,7 @@ pub struct Plan {
     pub bins: bool,
 }
 
-/// One node of a [`Plan`].
+/// One node of a [`NetworkPlan`].
 #[derive(Clone, Debug)]
 pub struct NodePlan {
     /// Its name.
@@ -69,7 +69,7 @@ pub struct NodePlan {
     pub host: Option<Host>,
 }
 
-/// One cell of a [`Plan`]: an access point with its stations, or an ad-hoc network.
+/// One cell of a [`NetworkPlan`]: an access point with its stations, or an ad-hoc network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CellPlan {
     /// Its name.
@@ -84,7 +84,7 @@ pub struct CellPlan {
     pub uapsd: bool,
 }
 
-/// One wireless station of a [`Plan`].
+/// One wireless station of a [`NetworkPlan`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StationPlan {
     /// Its name: that of its node, with the cell behind a slash if the node is a station of several.
@@ -101,7 +101,7 @@ pub struct StationPlan {
     pub lower_bound: bool,
 }
 
-/// One gateway of a [`Plan`].
+/// One gateway of a [`NetworkPlan`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GatewayPlan {
     /// Its node.
@@ -112,7 +112,7 @@ pub struct GatewayPlan {
     pub handshake: bool,
 }
 
-/// One impairment of a [`Plan`].
+/// One impairment of a [`NetworkPlan`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImpairmentPlan {
     /// The node whose forwarding it impairs.
@@ -125,7 +125,7 @@ pub struct ImpairmentPlan {
     pub config: ImpairmentConfig,
 }
 
-/// One medium of a [`Plan`].
+/// One medium of a [`NetworkPlan`].
 #[derive(Clone, Debug)]
 pub struct MediumPlan {
     /// Its name.
@@ -197,13 +197,13 @@ pub struct TunnelPlan {
     pub config: TunnelConfig,
 }
 
-/// One flow of a [`Plan`].
+/// One flow of a [`NetworkPlan`].
 #[derive(Clone, Debug)]
 pub struct FlowPlan {
     /// The number of the station at its end; `None` if it has none.
     pub station: Option<StationId>,
     /// The media that its data crosses, each with the direction in which it does so on a wire.
-    pub path: Vec<(MediumId, Direction)>,
+    pub path: Vec<(MediumId, HalfOfWire)>,
     /// The index of the gateway at which its connections meet.
     pub gateway: Option<usize>,
     /// The node that waits for the connection.
@@ -274,7 +274,7 @@ pub enum Content {
     Dialogue(DialogueConfig),
 }
 
-impl Plan {
+impl NetworkPlan {
     /// The plan of a scenario.
     ///
     /// # Errors
@@ -293,7 +293,7 @@ impl Plan {
         self.stations.truncate(1);
         self.flows = vec![FlowPlan {
             station: Some(0),
-            path: vec![(0, Direction::Down)],
+            path: vec![(0, HalfOfWire::Down)],
             gateway: None,
             server: self.media[0].members[0],
             client: self.media[0].members[1],
@@ -351,11 +351,11 @@ impl Plan {
     }
 
     /// The media from one node to another, each with the direction in which it is crossed; empty if there is no single path.
-    pub fn path(&self, from: NodeId, to: NodeId) -> Vec<(MediumId, Direction)> {
+    pub fn path(&self, from: NodeId, to: NodeId) -> Vec<(MediumId, HalfOfWire)> {
         let interfaces = self.interfaces();
         let crossed = |hop: Hop| {
             let Interface { medium, member, .. } = interfaces[usize::from(hop.route.interface)];
-            (medium, Direction::from_member(member))
+            (medium, HalfOfWire::from_member(member))
         };
         self.graph()
             .path(from, to)

@@ -181,7 +181,7 @@ mod tests {
     fn a_packet_carries_packets() {
         let mut store = Store::default();
         let inner = [packet(Payload::Datagram(1)), packet(Payload::Datagram(2))];
-        let header = airwatt_proto::tunnel::Header { number: 0, ends_burst: true };
+        let header = airwatt_proto::tunnel::TunnelHeader { number: 0, ends_burst: true };
         let carried = Payload::Carried(store.put_packets(inner.to_vec()), header);
         let Payload::Carried(ticket, _) = packet(carried).payload else { panic!("it carries packets") };
         assert_eq!(store.live(), 1);

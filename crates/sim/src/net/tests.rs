@@ -1,22 +1,22 @@
 //! Networks beyond what the short form of a scenario describes.
 
 use super::*;
-use crate::media::cell::Cell;
+use crate::media::cell::CellMedium;
 use crate::net::packet::NO_FLOW;
 use crate::scenario::Scenario;
 use crate::stack::middlebox::TunnelCounts;
 
-fn plan(keys: &str) -> Plan {
+fn plan(keys: &str) -> NetworkPlan {
     let text = format!("base = \"fast-dsl\"\n{keys}");
     let scenario = Scenario::from_text(&text, "network", &[]).unwrap_or_else(|error| panic!("{error}"));
-    Plan::new(&scenario, 1).unwrap()
+    NetworkPlan::new(&scenario, 1).unwrap()
 }
 
-fn run(network: &mut Network) -> Ending {
+fn run(network: &mut Network) -> RunEnding {
     network.run(&mut |_| ControlFlow::Continue(()))
 }
 
-fn cell(network: &Network, medium: MediumId) -> &Cell {
+fn cell(network: &Network, medium: MediumId) -> &CellMedium {
     match &network.media[usize::from(medium)].medium {
         Medium::Cell(cell) => cell,
         other => panic!("{other:?}"),
@@ -29,7 +29,7 @@ fn cell(network: &Network, medium: MediumId) -> &Cell {
 /// ```
 /// Station 0 is a station of the first cell and the access point of the second; `ends` has the ends of the flow. `radio` is that of
 /// station 0 as an access point, and `channel` that of both cells, if they have one.
-fn relayed(ends: &str, channel: &str, radio: &str) -> Plan {
+fn relayed(ends: &str, channel: &str, radio: &str) -> NetworkPlan {
     plan(&format!(
         "wifi = {{ base = \"fast-wifi\"{channel} }}
         node = [{{ name = \"phone\" }}]
@@ -41,7 +41,7 @@ fn relayed(ends: &str, channel: &str, radio: &str) -> Plan {
 const DOWN: &str = "from = \"server\", to = \"phone\"";
 const UP: &str = "from = \"phone\", to = \"server\"";
 
-fn node(plan: &Plan, name: &str) -> NodeId {
+fn node(plan: &NetworkPlan, name: &str) -> NodeId {
     plan.nodes.iter().position(|node| node.name == name).unwrap() as NodeId
 }
 
@@ -49,7 +49,7 @@ fn node(plan: &Plan, name: &str) -> NodeId {
 fn a_station_that_is_an_access_point_relays() {
     for ends in [DOWN, UP] {
         let mut network = Network::new(relayed(ends, "", ""), 1);
-        assert_eq!(run(&mut network), Ending::Complete);
+        assert_eq!(run(&mut network), RunEnding::Complete);
         assert_eq!(network.records[0].delivered(), 300_000, "{ends}");
         assert_eq!(network.plan.stations().count(), 2);
         let [first, second] = [0, 1].map(|medium| cell(&network, medium).statistics().frames);
@@ -63,7 +63,7 @@ fn a_station_that_is_an_access_point_relays() {
 fn a_gateway_is_passed_on_the_way_to_another_cell() {
     let ends = format!("{DOWN}, transport = \"split\"");
     let mut network = Network::new(relayed(&ends, "", ""), 1);
-    assert_eq!(run(&mut network), Ending::Complete);
+    assert_eq!(run(&mut network), RunEnding::Complete);
     let record = &network.records[0];
     assert_eq!(record.delivered(), 300_000);
     // Bytes and latencies count from the gateway: without the 10 ms of the wire.
@@ -109,7 +109,7 @@ fn a_lost_packet_frees_what_it_carries_and_counts_for_its_flows() {
     });
     let inner = Packet { payload: ack, ..Packet::datagram(0, 40, Instant::ZERO) };
     let ticket = network.store.put_packets(vec![inner, inner]);
-    let header = airwatt_proto::tunnel::Header { number: 0, ends_burst: true };
+    let header = airwatt_proto::tunnel::TunnelHeader { number: 0, ends_burst: true };
     let payload = Payload::Carried(ticket, header);
     network.lose(&Packet { payload, flow: NO_FLOW, ..Packet::datagram(0, 120, Instant::ZERO) });
     assert_eq!(network.records[0].acks_lost, 2);
@@ -146,15 +146,15 @@ fn a_packet_to_a_closed_port_or_without_a_route_is_lost() {
 fn a_station_relays_on_one_channel() {
     let keys = "flow = [{ direction = \"down\", application = { kind = \"bulk\", size = \"300kB\" } }]";
     let mut direct = Network::new(plan(keys), 1);
-    assert_eq!(run(&mut direct), Ending::Complete);
+    assert_eq!(run(&mut direct), RunEnding::Complete);
     let mut network = Network::new(relayed(DOWN, ", channel = \"1\"", ", radio = \"shared\""), 1);
-    assert_eq!(run(&mut network), Ending::Complete);
+    assert_eq!(run(&mut network), RunEnding::Complete);
     assert_eq!(network.records[0].delivered(), 300_000);
     // Each packet is on the air twice, and the relay transmits data while it has none of its own.
     let [once, twice] = [&direct, &network].map(|network| cell(network, 0).statistics().frames as f64);
     assert!((1.8..2.2).contains(&(twice / once)), "{once} and {twice} frames");
     let transmitted =
-        |network: &Network| cell(network, 0).ledger(0).duration(airwatt_energy::State::Transmit);
+        |network: &Network| cell(network, 0).ledger(0).duration(airwatt_energy::RadioState::Transmit);
     assert!(transmitted(&network) > transmitted(&direct) * 3);
 }
 
@@ -172,7 +172,7 @@ fn two_access_points_share_a_channel() {
             )),
             1,
         );
-        assert_eq!(run(&mut network), Ending::Complete);
+        assert_eq!(run(&mut network), RunEnding::Complete);
         assert!(network.records.iter().all(|record| record.delivered() == 2_000_000));
         network.records[0].completed.unwrap()
     };
@@ -196,8 +196,8 @@ fn four_ad_hoc_stations_in_a_row_forward() {
             flow = [{{ from = \"{from}\", to = \"{to}\", application = {{ kind = \"bulk\", size = \"100kB\" }} }}]"
         );
         let scenario = Scenario::from_text(&text, "row", &[]).unwrap_or_else(|error| panic!("{error}"));
-        let mut network = Network::new(Plan::new(&scenario, 1).unwrap(), 1);
-        assert_eq!(run(&mut network), Ending::Complete);
+        let mut network = Network::new(NetworkPlan::new(&scenario, 1).unwrap(), 1);
+        assert_eq!(run(&mut network), RunEnding::Complete);
         assert_eq!(network.records[0].delivered(), 100_000);
         // 70 segments and as many acknowledgements cross three hops.
         let frames = cell(&network, 0).statistics().frames;
@@ -220,7 +220,7 @@ fn everything_between_a_station_and_the_access_point_passes_through_the_tunnel()
              {{ direction = \"up\", application = {{ kind = \"bulk\", size = \"300kB\" }} }}]"
         );
         let mut network = Network::new(plan(&keys), 1);
-        assert_eq!(run(&mut network), Ending::Complete, "{policy}");
+        assert_eq!(run(&mut network), RunEnding::Complete, "{policy}");
         network.records.iter().for_each(|record| assert_eq!(record.delivered(), 300_000, "{policy}"));
         let _ = network.run_until(network.now + Span::from_secs(1), &mut |_| ControlFlow::Continue(()));
         assert_eq!(network.store.live(), 0, "{policy}");
@@ -244,8 +244,8 @@ fn a_tunnel_ends_at_the_access_point() {
     let text = "wifi = { standard = \"802.11a\", data_rate = \"54Mbps\" }\ntunnel = { delay_budget = \"5ms\" }\n\
                 flow = [{ direction = \"up\", application = { kind = \"bulk\", size = \"100kB\" } }]";
     let scenario = Scenario::from_text(text, "network", &[]).unwrap();
-    let mut network = Network::new(Plan::new(&scenario, 1).unwrap(), 1);
-    assert_eq!(run(&mut network), Ending::Complete);
+    let mut network = Network::new(NetworkPlan::new(&scenario, 1).unwrap(), 1);
+    assert_eq!(run(&mut network), RunEnding::Complete);
     assert!(network.records[0].delivered() == 100_000);
     assert!(tunnels(&network).iter().all(|end| end.machine.packets > 0));
 }
@@ -256,7 +256,7 @@ fn what_an_outer_packet_carried_is_lost_with_it() {
     let keys = "tunnel = { burst = 5 }\nwifi = { base = \"fast-wifi\", frame_error_rate = 0.5, retry_limit = 3 }\n\
                 flow = [{ direction = \"up\", application = { kind = \"bulk\", size = \"300kB\" } }]";
     let mut network = Network::new(plan(keys), 1);
-    assert_eq!(run(&mut network), Ending::Complete);
+    assert_eq!(run(&mut network), RunEnding::Complete);
     assert_eq!(network.records[0].delivered(), 300_000);
     let counts = tunnels(&network);
     let (lost, delivered, sent) =

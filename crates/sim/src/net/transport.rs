@@ -7,7 +7,7 @@ use airwatt_proto::gateway::Translated;
 use airwatt_proto::tcp::{self, TcpConfig};
 
 use crate::scenario::{FlowGroup, Gateway, Scenario, Transport};
-use crate::stack::transport::Transport as Endpoint;
+use crate::stack::transport::SocketTransport as Endpoint;
 
 /// One connection of a flow, by the settings of its endpoints.
 #[derive(Clone, Debug)]

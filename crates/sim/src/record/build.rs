@@ -10,13 +10,13 @@ use airwatt_proto::powersave::{StationCounts, StationId};
 
 use crate::engine::{Fingerprint, Fingerprints};
 use crate::live::Observed;
-use crate::media::cell::{Cell, CellConfig, CellStation, CellTrace};
-use crate::media::{Direction, Medium, Pipe, PointToPoint, Wire};
+use crate::media::cell::{CellConfig, CellMedium, CellStation, CellTrace};
+use crate::media::{HalfOfWire, Medium, Pipe, PointToPointMedium, Wire};
 use crate::net::flow::FlowRecord;
 use crate::net::meter::{BIN, Meter};
 use crate::net::plan::StationPlan;
 use crate::net::route::{MediumId, NodeId};
-use crate::net::{FlowPlan, MediumKind, Network, Plan};
+use crate::net::{FlowPlan, MediumKind, Network, NetworkPlan};
 use crate::record::{
     BlockTimes, CellResult, EnergyByCause, EnergyOverhead, Fairness, FlowResult, Latencies, QueueTrace,
     RadioInterval, Responses, RunResult, RunTrace, StationResult, WindowFairness,
@@ -37,7 +37,7 @@ struct Queues {
 /// What a result needs of a flow beyond its own entry.
 struct Measured<'a> {
     /// The media that its data crosses.
-    path: &'a [(MediumId, Direction)],
+    path: &'a [(MediumId, HalfOfWire)],
     meter: &'a Meter,
 }
 
@@ -132,7 +132,7 @@ impl Network {
         Some(if result.direction == "down" { (server, station) } else { (station, server) })
     }
 
-    fn observed_path(&self, result: &FlowResult) -> Vec<(MediumId, Direction)> {
+    fn observed_path(&self, result: &FlowResult) -> Vec<(MediumId, HalfOfWire)> {
         self.observed_ends(result).map_or_else(Vec::new, |(from, to)| self.plan.path(from, to))
     }
 
@@ -583,7 +583,7 @@ pub(super) fn share_of(busy: Span, end: Instant) -> f64 {
     if end == Instant::ZERO { 0.0 } else { busy.as_secs_f64() / end.as_secs_f64() }
 }
 
-fn of_cell(cell: &Cell, end: Instant) -> CellResult {
+fn of_cell(cell: &CellMedium, end: Instant) -> CellResult {
     let statistics = cell.statistics();
     CellResult {
         airtime_utilization: share_of(cell.airborne(end), end),
@@ -598,7 +598,7 @@ fn of_cell(cell: &Cell, end: Instant) -> CellResult {
     }
 }
 
-fn of_hop(hop: &PointToPoint, end: Instant) -> CellResult {
+fn of_hop(hop: &PointToPointMedium, end: Instant) -> CellResult {
     let (down, up) = (hop.down().statistics(), hop.up().statistics());
     CellResult {
         airtime_utilization: share_of(hop.busy(end), end),
@@ -614,7 +614,7 @@ fn of_hop(hop: &PointToPoint, end: Instant) -> CellResult {
 }
 
 /// The rate of a medium in one direction: of a wire and of a point-to-point hop the transmitter's, of a channel that of data frames.
-fn rate_over(plan: &Plan, medium: MediumId, direction: Direction) -> Rate {
+fn rate_over(plan: &NetworkPlan, medium: MediumId, direction: HalfOfWire) -> Rate {
     match &plan.media[usize::from(medium)].kind {
         MediumKind::Wire(pipes) => pipes[direction as usize].rate.unwrap_or(Rate::ZERO),
         MediumKind::PointToPoint(hop, _) => hop.rate,
@@ -624,7 +624,7 @@ fn rate_over(plan: &Plan, medium: MediumId, direction: Direction) -> Rate {
 }
 
 /// The slowest link of a flow's data.
-fn slowest_link(plan: &Plan, flow: &FlowPlan) -> Rate {
+fn slowest_link(plan: &NetworkPlan, flow: &FlowPlan) -> Rate {
     let rates = flow.path.iter().map(|(medium, direction)| rate_over(plan, *medium, *direction));
     rates.min().unwrap_or(Rate::ZERO)
 }
@@ -632,7 +632,7 @@ fn slowest_link(plan: &Plan, flow: &FlowPlan) -> Rate {
 /// Payload rate that the flows could have together, the lesser of two bounds: over the wires, if all flows cross one, and over the
 /// wireless media, if all flows cross one. Either is the sum of what its media carry, over the least number of them that a flow
 /// crosses. A wire counts in the directions of the flows; a channel for a single sender without collisions and without bursts.
-fn capacity_bps(plan: &Plan, flows: &[Measured<'_>]) -> f64 {
+fn capacity_bps(plan: &NetworkPlan, flows: &[Measured<'_>]) -> f64 {
     if flows.is_empty() {
         return 0.0;
     }
@@ -644,7 +644,7 @@ fn capacity_bps(plan: &Plan, flows: &[Measured<'_>]) -> f64 {
         match &plan.media[usize::from(medium)].kind {
             MediumKind::Cell(bsss) => bsss.first().map_or(0.0, |bss| air_capacity_bps(plan, &bss.config)),
             MediumKind::AdHoc(network) => air_capacity_bps(plan, &network.channel),
-            MediumKind::Wire(_) | MediumKind::PointToPoint(..) => [Direction::Down, Direction::Up]
+            MediumKind::Wire(_) | MediumKind::PointToPoint(..) => [HalfOfWire::Down, HalfOfWire::Up]
                 .into_iter()
                 .filter(|direction| crossed(*direction))
                 .map(|direction| rate_over(plan, medium, direction).as_bps() as f64 * payload_share)
@@ -666,7 +666,7 @@ fn capacity_bps(plan: &Plan, flows: &[Measured<'_>]) -> f64 {
 }
 
 /// Jun et al. (2003) for this cell's frames of the largest size.
-fn air_capacity_bps(plan: &Plan, cell: &CellConfig) -> f64 {
+fn air_capacity_bps(plan: &NetworkPlan, cell: &CellConfig) -> f64 {
     let timing = cell.standard.timing();
     let format = |rate| cell.standard.format(rate).expect("a checked scenario has rates of its PHY");
     let data = format(cell.data_rate);

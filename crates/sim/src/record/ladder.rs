@@ -16,7 +16,7 @@
 use std::fmt::Write as _;
 
 use airwatt_base::{Instant, Span};
-use airwatt_energy::State;
+use airwatt_energy::RadioState;
 
 use super::RunTrace;
 use super::timeline::Outcome;
@@ -50,7 +50,7 @@ impl RunTrace {
         };
         for (index, event) in self.radios.iter().enumerate() {
             match event.state {
-                State::Sleep => {
+                RadioState::Sleep => {
                     let to_sleep =
                         self.setting.stations.get(event.station as usize).map_or(Span::ZERO, |s| s.to_sleep);
                     if !to_sleep.is_zero() {
@@ -58,7 +58,7 @@ impl RunTrace {
                     }
                     line(event.at + to_sleep, event.station, "sleeps");
                 }
-                State::WakeUp => {
+                RadioState::WakeUp => {
                     let next = self.radios[index + 1..].iter().find(|next| next.station == event.station);
                     if next.is_none_or(|next| next.at > event.at) {
                         line(event.at, event.station, "wakes up");

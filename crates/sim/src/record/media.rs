@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use airwatt_base::Instant;
-use airwatt_energy::{HostLedger, HostSeconds, State};
+use airwatt_energy::{HostLedger, HostSeconds, RadioState};
 use airwatt_proto::powersave::StationId;
 
 use super::build::share_of;
@@ -31,7 +31,7 @@ impl Network {
             aid: self.aid(id),
             to_sleep: station.radio.to_sleep.time,
             uapsd: station.policy.needs_uapsd(),
-            powers: State::ALL.map(|state| station.radio.power(state)),
+            powers: RadioState::ALL.map(|state| station.radio.power(state)),
         });
         Setting {
             scenario: scenario.name.clone(),

@@ -20,14 +20,14 @@ pub use result::{
     HostResult, ImpairmentResult, Latencies, LinkDirection, LinkResult, NamedCell, Responses, RunResult,
     StationResult, WindowFairness,
 };
-pub use tables::{Column, Table, Values};
+pub use tables::{Column, ResultTable, Values};
 pub use timeline::{Outcome, RadioInterval};
 pub use tunnels::{TunnelDirection, TunnelResult};
 
 use std::net::Ipv4Addr;
 
 use airwatt_base::{Instant, Power, Span};
-use airwatt_energy::State;
+use airwatt_energy::RadioState;
 use airwatt_proto::powersave::{Adaptation, StationId};
 
 use crate::media::cell::RadioEvent;
@@ -113,13 +113,13 @@ pub struct StationSetting {
     pub to_sleep: Span,
     /// Whether its data frames trigger service periods while it is in power save.
     pub uapsd: bool,
-    /// The power of its radio in each state, in the order of [`State::ALL`].
-    pub powers: [Power; State::ALL.len()],
+    /// The power of its radio in each state, in the order of [`RadioState::ALL`].
+    pub powers: [Power; RadioState::ALL.len()],
 }
 
 impl StationSetting {
     /// The power of its radio in this state.
-    pub const fn power(&self, state: State) -> Power {
+    pub const fn power(&self, state: RadioState) -> Power {
         self.powers[state as usize]
     }
 }

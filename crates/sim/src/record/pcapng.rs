@@ -35,7 +35,7 @@ use super::{CellSetting, RunTrace, Setting};
 use crate::media::cell::RadioEvent;
 use crate::media::cell::frame::TracedFrame;
 use crate::net::route::MediumId;
-use airwatt_dot11::phy::{Format, Standard};
+use airwatt_dot11::phy::{PhyFormat, Standard};
 
 #[cfg(test)]
 mod tests;
@@ -275,7 +275,7 @@ fn radiotap(cell: &CellSetting, frame: &TracedFrame, outcome: Outcome, has_fcs: 
 }
 
 /// How the frame is laid out.
-fn format(cell: &CellSetting, frame: &TracedFrame) -> Option<Format> {
+fn format(cell: &CellSetting, frame: &TracedFrame) -> Option<PhyFormat> {
     let format = cell.standard.format(frame.rate)?;
     Some(if cell.short_preamble { format.with_short_preamble() } else { format })
 }

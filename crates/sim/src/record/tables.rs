@@ -15,12 +15,12 @@
 //! radio states of a station have no gaps, and their total durations equal those of the ledger, to the nanosecond.
 
 use airwatt_base::Instant;
-use airwatt_energy::State;
+use airwatt_energy::RadioState;
 use airwatt_proto::powersave::{Adaptation, StationId};
 
 use super::timeline::{Outcome, RadioInterval};
 use super::{QueueTrace, RunTrace, Setting};
-use crate::media::cell::frame::{Kind, Node, TracedFrame};
+use crate::media::cell::frame::{CellFrameKind, Node, TracedFrame};
 use crate::net::meter::BIN;
 
 #[cfg(test)]
@@ -28,7 +28,7 @@ mod tests;
 
 /// A named table.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Table {
+pub struct ResultTable {
     /// The name of the table and of its file.
     pub name: &'static str,
     /// Columns of equal length.
@@ -86,7 +86,7 @@ impl Values {
 
 impl RunTrace {
     /// Returns everything that was recorded, as tables.
-    pub fn tables(&self) -> Vec<Table> {
+    pub fn tables(&self) -> Vec<ResultTable> {
         let frames = self.frames_by_start();
         vec![
             self.congestion_window(),
@@ -100,7 +100,7 @@ impl RunTrace {
         ]
     }
 
-    fn adaptation_table(&self) -> Table {
+    fn adaptation_table(&self) -> ResultTable {
         let rows = &self.adaptations;
         let numbers = |value: fn(&Adaptation) -> u64| {
             Values::I64(rows.iter().map(|(.., state)| value(state) as i64).collect())
@@ -120,7 +120,7 @@ impl RunTrace {
         )
     }
 
-    fn congestion_window(&self) -> Table {
+    fn congestion_window(&self) -> ResultTable {
         let windows = &self.windows;
         let numbers =
             |value: fn(&crate::net::WindowSample) -> u32| Values::U32(windows.iter().map(value).collect());
@@ -136,7 +136,7 @@ impl RunTrace {
         )
     }
 
-    fn deliveries(&self) -> Table {
+    fn deliveries(&self) -> ResultTable {
         let (from, flows) = &self.deliveries;
         let bins = flows.iter().map(Vec::len).max().unwrap_or_default();
         let rows = || {
@@ -158,7 +158,7 @@ impl RunTrace {
         )
     }
 
-    fn queues(&self) -> Table {
+    fn queues(&self) -> ResultTable {
         let mut named: Vec<(&str, &QueueTrace)> = vec![
             ("wired down", &self.down_queue),
             ("wired up", &self.up_queue),
@@ -185,15 +185,15 @@ impl RunTrace {
         )
     }
 
-    fn triggers(&self, frames: &[&TracedFrame]) -> Table {
+    fn triggers(&self, frames: &[&TracedFrame]) -> ResultTable {
         const KINDS: [&str; 4] = ["trigger", "ps-poll", "pm-null", "data"];
         let rows = frames.iter().filter_map(|frame| {
             let Node::Station(station) = frame.from else { return None };
             let code = match frame.kind {
-                Kind::QosNull => 0,
-                Kind::PsPoll => 1,
-                Kind::Null => 2,
-                Kind::Data if frame.pm && self.setting.stations[station as usize].uapsd => 3,
+                CellFrameKind::QosNull => 0,
+                CellFrameKind::PsPoll => 1,
+                CellFrameKind::Null => 2,
+                CellFrameKind::Data if frame.pm && self.setting.stations[station as usize].uapsd => 3,
                 _ => return None,
             };
             Some((*frame, station, code))
@@ -213,13 +213,13 @@ impl RunTrace {
     }
 }
 
-fn radio_states(stations: &[Vec<RadioInterval>]) -> Table {
+fn radio_states(stations: &[Vec<RadioInterval>]) -> ResultTable {
     let numbered = (0..).zip(stations);
     let mut rows: Vec<(StationId, RadioInterval)> =
         numbered.flat_map(|(id, intervals)| intervals.iter().map(move |interval| (id, *interval))).collect();
     rows.sort_by_key(|row| row.1.start);
-    let code = |state: State| {
-        State::ALL.iter().position(|known| *known == state).expect("every state is among all") as u32
+    let code = |state: RadioState| {
+        RadioState::ALL.iter().position(|known| *known == state).expect("every state is among all") as u32
     };
     table(
         "radio_states",
@@ -231,14 +231,14 @@ fn radio_states(stations: &[Vec<RadioInterval>]) -> Table {
                 "state",
                 Values::Code(
                     rows.iter().map(|row| code(row.1.state)).collect(),
-                    owned(&State::ALL.map(State::name)),
+                    owned(&RadioState::ALL.map(RadioState::name)),
                 ),
             ),
         ],
     )
 }
 
-fn beacons(setting: &Setting, frames: &[&TracedFrame]) -> Table {
+fn beacons(setting: &Setting, frames: &[&TracedFrame]) -> ResultTable {
     let rows: Vec<(&TracedFrame, u32, u32)> = frames
         .iter()
         .filter_map(|frame| {
@@ -258,7 +258,7 @@ fn beacons(setting: &Setting, frames: &[&TracedFrame]) -> Table {
     )
 }
 
-fn frame_table(setting: &Setting, frames: &[&TracedFrame], outcomes: &[Outcome]) -> Table {
+fn frame_table(setting: &Setting, frames: &[&TracedFrame], outcomes: &[Outcome]) -> ResultTable {
     let flag =
         |value: fn(&TracedFrame) -> bool| Values::Bool(frames.iter().map(|frame| value(frame)).collect());
     let node = |value: fn(&TracedFrame) -> Node| {
@@ -340,6 +340,6 @@ fn times(instants: impl Iterator<Item = Instant>) -> Values {
     Values::I64(instants.map(|instant| instant.as_nanos() as i64).collect())
 }
 
-fn table<const N: usize>(name: &'static str, columns: [(&'static str, Values); N]) -> Table {
-    Table { name, columns: columns.into_iter().map(|(name, values)| Column { name, values }).collect() }
+fn table<const N: usize>(name: &'static str, columns: [(&'static str, Values); N]) -> ResultTable {
+    ResultTable { name, columns: columns.into_iter().map(|(name, values)| Column { name, values }).collect() }
 }

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use airwatt_base::{Instant, Span};
-use airwatt_energy::State;
+use airwatt_energy::RadioState;
 use airwatt_proto::powersave::StationId;
 
 use super::{RunTrace, StationSetting};
@@ -26,7 +26,7 @@ pub struct RadioInterval {
     /// Duration of the period.
     pub duration: Span,
     /// The state.
-    pub state: State,
+    pub state: RadioState,
 }
 
 /// The outcome of a frame on the air.
@@ -112,17 +112,17 @@ impl RunTrace {
         };
         let own = of(&|frame| self.is_sent_by(station, frame));
         let mut line = Line { intervals: Vec::new(), end: self.end };
-        let (mut since, mut decision) = (Instant::ZERO, State::Listen);
+        let (mut since, mut decision) = (Instant::ZERO, RadioState::Listen);
         let decided = self.radios.iter().filter(|event| event.station == station);
-        let decided = decided.map(|event| (event.at, event.state)).chain([(self.end, State::Sleep)]);
+        let decided = decided.map(|event| (event.at, event.state)).chain([(self.end, RadioState::Sleep)]);
         for (until, next) in decided {
             match decision {
-                State::Sleep => {
+                RadioState::Sleep => {
                     let asleep = (since + setting.to_sleep).min(until);
-                    line.push(since, asleep, State::ToSleep);
-                    line.push(asleep, until, State::Sleep);
+                    line.push(since, asleep, RadioState::ToSleep);
+                    line.push(asleep, until, RadioState::Sleep);
                 }
-                State::WakeUp => line.push(since, until, State::WakeUp),
+                RadioState::WakeUp => line.push(since, until, RadioState::WakeUp),
                 _ => line.push_awake(since, until, air, &own),
             }
             (since, decision) = (until, next);
@@ -155,8 +155,8 @@ impl Receivers {
     /// Adds state changes of radios, in order of time and after those that were added before.
     pub(super) fn add(&mut self, radios: &[RadioEvent]) {
         self.changes.extend(radios.iter().filter_map(|event| match event.state {
-            State::Sleep => Some((event.at, event.station, false)),
-            State::Listen => Some((event.at, event.station, true)),
+            RadioState::Sleep => Some((event.at, event.station, false)),
+            RadioState::Listen => Some((event.at, event.station, true)),
             _ => None,
         }));
     }
@@ -224,7 +224,7 @@ struct Line {
 
 impl Line {
     /// Continues in `state`; drops periods after the end of the run and those without duration.
-    fn push(&mut self, start: Instant, until: Instant, state: State) {
+    fn push(&mut self, start: Instant, until: Instant, state: RadioState) {
         let duration = until.min(self.end).saturating_since(start);
         if duration.is_zero() {
             return;
@@ -239,16 +239,16 @@ impl Line {
     fn push_awake(&mut self, since: Instant, until: Instant, air: &[Busy], own: &[Busy]) {
         let mut at = since;
         for (start, end) in within(air, since, until) {
-            self.push(at, start, State::Listen);
+            self.push(at, start, RadioState::Listen);
             at = start;
             for (send, sent) in within(own, start, end) {
-                self.push(at, send, State::Receive);
-                self.push(send, sent, State::Transmit);
+                self.push(at, send, RadioState::Receive);
+                self.push(send, sent, RadioState::Transmit);
                 at = sent;
             }
-            self.push(at, end, State::Receive);
+            self.push(at, end, RadioState::Receive);
             at = end;
         }
-        self.push(at, until, State::Listen);
+        self.push(at, until, RadioState::Listen);
     }
 }

@@ -18,11 +18,11 @@
 use std::ops::ControlFlow;
 
 use airwatt_base::{Instant, Span};
-use airwatt_energy::State;
+use airwatt_energy::RadioState;
 
 use super::{RadioPeriod, Replayed};
 use crate::media::Medium;
-use crate::net::{Network, Plan, RunProgress};
+use crate::net::{Network, NetworkPlan, RunProgress};
 use crate::record::RadioInterval;
 use crate::stack::application::{Application, Replay};
 
@@ -50,7 +50,7 @@ pub(super) struct Skipper {
 
 impl Skipper {
     /// The skipper of a replay whose plan has one station in a cell.
-    pub(super) fn new(plan: &Plan, gap: Option<Span>) -> Self {
+    pub(super) fn new(plan: &NetworkPlan, gap: Option<Span>) -> Self {
         let (_, _, station) = plan.stations().next().expect("a replay has a station");
         let beacon_interval = station.power_save.beacon_interval;
         let dtim_period = station.power_save.dtim_period.map_or(1, u64::from);
@@ -128,9 +128,9 @@ impl Skipper {
 
     /// The states of simulated time as states of the capture's time: what was skipped is a period of its own.
     pub(super) fn in_capture_time(&self, states: &[RadioInterval]) -> Vec<RadioPeriod> {
-        let idle = self.window.as_deref().map_or(State::Sleep, |[before, after]| {
-            let spent = |state: &State| after.ledger.duration(*state) - before.ledger.duration(*state);
-            State::ALL.into_iter().max_by_key(spent).unwrap_or(State::Sleep)
+        let idle = self.window.as_deref().map_or(RadioState::Sleep, |[before, after]| {
+            let spent = |state: &RadioState| after.ledger.duration(*state) - before.ledger.duration(*state);
+            RadioState::ALL.into_iter().max_by_key(spent).unwrap_or(RadioState::Sleep)
         });
         let mut skips = self.skips.iter().copied().peekable();
         let mut shift = Span::ZERO;

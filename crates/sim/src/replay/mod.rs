@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use airwatt_base::{Instant, Span};
-use airwatt_energy::{Causes, Ledger, Radio, State};
+use airwatt_energy::{Causes, Ledger, Radio, RadioState};
 
 use self::idle::Skipper;
-use crate::net::{Network, Plan, RunProgress};
+use crate::net::{Network, NetworkPlan, RunProgress};
 use crate::run::RunError;
 use crate::scenario::Scenario;
 pub use crate::stack::application::{Arrival, Delay, Destination};
@@ -49,7 +49,7 @@ pub struct RadioPeriod {
     /// Its duration.
     pub duration: Span,
     /// The state; of a period that was not simulated, the state in which idle time is spent for the most part.
-    pub state: State,
+    pub state: RadioState,
     /// Whether it was simulated rather than charged as other idle time was.
     pub is_simulated: bool,
 }
@@ -76,7 +76,7 @@ pub fn replay(
     options: ReplayOptions,
     watch: &mut dyn FnMut(RunProgress) -> ControlFlow<()>,
 ) -> Result<Replayed, RunError> {
-    let mut plan = Plan::new(scenario, seed).map_err(|error| RunError::Radio(error.to_string()))?;
+    let mut plan = NetworkPlan::new(scenario, seed).map_err(|error| RunError::Radio(error.to_string()))?;
     plan.replay(arrivals, duration);
     let mut skipper = Skipper::new(&plan, options.skip_gaps);
     let is_bound = plan.stations.first().is_some_and(|station| station.lower_bound);

@@ -115,7 +115,7 @@ fn assert_states_cover(replayed: &Replayed) {
     };
     assert_eq!(of(&|period| !period.is_simulated), replayed.skipped);
     if replayed.skipped.is_zero() {
-        for state in State::ALL {
+        for state in RadioState::ALL {
             assert_eq!(of(&|period| period.state == state), replayed.ledger.duration(state), "{state:?}");
         }
     }
@@ -233,7 +233,7 @@ fn group_addressed_packets_are_received_after_the_beacons_that_the_station_recei
         let [simulated, _] = replay_both(settings, &packets, duration);
         assert!(simulated.delays.is_empty() && simulated.lost == 0);
         simulated.causes.check(&simulated.ledger);
-        simulated.causes.duration(airwatt_energy::Cause::Group, State::Receive).as_secs_f64()
+        simulated.causes.duration(airwatt_energy::Cause::Group, RadioState::Receive).as_secs_f64()
     };
     // Each frame of 46 + 32 + 4 bytes takes the same time on the air, so the ratio is that of the frames received.
     let all = group_s(&[("policy", "active")]);
@@ -259,7 +259,7 @@ fn idle_time_between_group_addressed_packets_is_skipped() {
         assert!(skipped.skipped > Span::from_secs(1_900), "{policy}: {}", skipped.skipped);
         assert_close(&skipped, &simulated, policy);
         let group =
-            |replayed: &Replayed| replayed.causes.duration(airwatt_energy::Cause::Group, State::Receive);
+            |replayed: &Replayed| replayed.causes.duration(airwatt_energy::Cause::Group, RadioState::Receive);
         assert_eq!(group(&skipped), group(&simulated), "{policy}");
     }
 }

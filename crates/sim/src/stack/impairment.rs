@@ -15,7 +15,7 @@
 use std::collections::VecDeque;
 
 use airwatt_base::settings::{SettingError, Settings, in_range};
-use airwatt_base::{Instant, Machine, Span, Stream, Timeout};
+use airwatt_base::{Instant, Machine, RandomStream, Span, Timeout};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -179,8 +179,8 @@ struct Overtaken {
 pub struct Impairment {
     config: ImpairmentConfig,
     towards: Option<Vec<NodeId>>,
-    losses: Stream,
-    reorderings: Stream,
+    losses: RandomStream,
+    reorderings: RandomStream,
     /// In order of their release, which is that of their arrival.
     delayed: VecDeque<Delayed>,
     overtaken: Vec<Overtaken>,
@@ -195,8 +195,8 @@ impl Impairment {
         Self {
             config,
             towards,
-            losses: Stream::new(seed, &format!("{name}/impairment/loss")),
-            reorderings: Stream::new(seed, &format!("{name}/impairment/reordering")),
+            losses: RandomStream::new(seed, &format!("{name}/impairment/loss")),
+            reorderings: RandomStream::new(seed, &format!("{name}/impairment/reordering")),
             delayed: VecDeque::new(),
             overtaken: Vec::new(),
             outputs: VecDeque::new(),

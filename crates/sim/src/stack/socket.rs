@@ -3,7 +3,7 @@
 use airwatt_base::Slot;
 
 use super::application::{ApplicationId, Role};
-use super::transport::Transport;
+use super::transport::SocketTransport;
 use crate::net::packet::{FlowLabel, Packet, Payload};
 use crate::net::route::{Address, NodeId};
 
@@ -20,7 +20,7 @@ pub(crate) struct End {
 /// One end of a conversation.
 #[derive(Clone, Debug)]
 pub(crate) struct Socket {
-    pub(crate) transport: Transport,
+    pub(crate) transport: SocketTransport,
     pub(crate) node: NodeId,
     pub(crate) local: End,
     pub(crate) remote: End,

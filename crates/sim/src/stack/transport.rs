@@ -10,7 +10,7 @@ use crate::net::packet::Payload;
 
 /// The transport of one socket.
 #[derive(Clone, Debug)]
-pub enum Transport {
+pub enum SocketTransport {
     /// An end of a connection.
     Connection {
         /// The end.
@@ -79,7 +79,7 @@ pub struct SenderWindow {
     pub flight: u32,
 }
 
-impl Transport {
+impl SocketTransport {
     /// An end of a TCP connection.
     pub fn tcp(end: tcp::Connection) -> Self {
         Self::Connection { end: AnyEnd::Tcp(Box::new(end)), tcp_headers: false }
@@ -203,7 +203,7 @@ const TCP_HEADERS: u32 = 40;
 const TCP_BLOCK: u32 = 10;
 
 /// The size of an E2TCP packet in bytes: with its own header, or with the one that TCP would need.
-pub fn e2tcp_bytes(packet: &e2tcp::Packet, tcp_headers: bool) -> u32 {
+pub fn e2tcp_bytes(packet: &e2tcp::E2tcpPacket, tcp_headers: bool) -> u32 {
     if !tcp_headers {
         return packet.bytes() as u32;
     }

@@ -6,8 +6,8 @@ use super::*;
 const MESSAGE: [u8; 28] =
     [2, 24, 0, 0, 254, 4, 0, 1, 0, 0, 0, 0, 8, 0, 1, 0, 192, 0, 2, 0, 8, 0, 4, 0, 3, 0, 0, 0];
 
-fn route() -> Route {
-    Route::from_bytes(&MESSAGE).expect("a route")
+fn route() -> KernelRoute {
+    KernelRoute::from_bytes(&MESSAGE).expect("a route")
 }
 
 #[test]

@@ -18,11 +18,11 @@ use airwatt_base::units::Span;
 use airwatt_base::{Instant, Machine as _};
 use airwatt_linux::capability;
 use airwatt_linux::changes::Change;
-use airwatt_linux::driver::{self, Host};
+use airwatt_linux::driver::{self, MachineHost};
 use airwatt_linux::event_loop::{EventLoop, Interest, Ready, Token};
 use airwatt_linux::guardian::Guardian;
 use airwatt_linux::signals::Signals;
-use airwatt_linux::wireless::{Association, WirelessInterface};
+use airwatt_linux::wireless::{WirelessAssociation, WirelessInterface};
 use airwatt_linux::{Error, link, route};
 use airwatt_proto::powersave::PowerSaveConfig;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
@@ -171,7 +171,7 @@ impl MeasureHost {
     }
 }
 
-impl Host<Turns> for MeasureHost {
+impl MachineHost<Turns> for MeasureHost {
     fn receive(&mut self, ready: Ready, inputs: &mut Vec<Input>) -> Result<ControlFlow<()>, Error> {
         if ready.token != PROBES {
             let mut asked = Vec::new();
@@ -342,7 +342,7 @@ fn gateway(index: u32) -> Result<Option<IpAddr>, Failure> {
 fn document(
     options: &Measure,
     host: &MeasureHost,
-    association: &Association,
+    association: &WirelessAssociation,
     schedule: &Schedule,
     probes_to: String,
 ) -> Document {

@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use airwatt_base::random::Stream;
+use airwatt_base::random::RandomStream;
 use airwatt_base::units::Span;
 use airwatt_base::{Instant, Machine, Timeout};
 use serde::Serialize;
@@ -87,7 +87,7 @@ pub(super) struct Schedule {
     /// The settings of the blocks that are to come, in reverse order.
     blocks: Vec<Setting>,
     block: Span,
-    random: Stream,
+    random: RandomStream,
     /// The setting under way, when its block ends, and when its next probe is due. `None` before the first block.
     under_way: Option<(Setting, Instant, Option<Instant>)>,
     began: Instant,
@@ -102,7 +102,7 @@ pub(super) struct Schedule {
 impl Schedule {
     /// A measurement of at least `total`, in blocks of `block`.
     pub(super) fn new(total: Span, block: Span, seed: u64) -> Self {
-        let mut random = Stream::new(seed, "schedule");
+        let mut random = RandomStream::new(seed, "schedule");
         let rounds = total.covering(block).div_ceil(Setting::ALL.len() as u64).max(1);
         let mut blocks = Vec::new();
         for _ in 0..rounds {

@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn the_interval_covers_the_true_percentile_as_often_as_it_says() {
-        let mut random = airwatt_base::random::Stream::new(7, "coverage");
+        let mut random = airwatt_base::random::RandomStream::new(7, "coverage");
         let covered = (0..1_000)
             .filter(|_| {
                 let found = Summary::new(

@@ -1,6 +1,6 @@
 use airwatt_base::testkit::check_machine;
 use airwatt_proto::session::{PeerConfig, SecretKey};
-use airwatt_proto::tunnel::{End, Plain, TunnelConfig};
+use airwatt_proto::tunnel::{Plain, TunnelConfig, TunnelEnd};
 
 use super::*;
 
@@ -16,12 +16,12 @@ fn packet(source: [u8; 4], destination: [u8; 4], length: u8) -> IpPacket {
     IpPacket::parse(bytes).unwrap()
 }
 
-fn tunnel(end: End, plain: bool) -> PeerTunnel {
+fn tunnel(end: TunnelEnd, plain: bool) -> PeerTunnel {
     let config = TunnelConfig { burst: Some(3), plain, ..TunnelConfig::default() };
     Tunnel::new(config, end, PeerAssociation::Datagrams(Plain::new(0)))
 }
 
-fn peer(end: End, plain: bool, prefix: &str) -> Peer {
+fn peer(end: TunnelEnd, plain: bool, prefix: &str) -> Peer {
     Peer::new(tunnel(end, plain), vec![prefix.parse().unwrap()])
 }
 
@@ -32,7 +32,7 @@ fn address(last: u8) -> SocketAddr {
 #[test]
 fn it_keeps_the_contract_and_each_peers_packets_apart() {
     let make = || {
-        let peers = (0..3).map(|n| peer(End::Concentrator, true, &format!("10.0.{n}.0/24"))).collect();
+        let peers = (0..3).map(|n| peer(TunnelEnd::Concentrator, true, &format!("10.0.{n}.0/24"))).collect();
         Peers::new(peers, Carrier::Plain((0..3).map(|n| Some(address(n))).collect()), 1_400, MS)
     };
     let inputs: Vec<_> = (0..30_u8)
@@ -57,7 +57,7 @@ fn secret(of: u8) -> SecretKey {
 }
 
 /// A machine with sessions: its own key, and of each peer the key, the address and the prefix.
-fn sealed(end: End, own: u8, others: &[(u8, Option<SocketAddr>, &str)]) -> Peers {
+fn sealed(end: TunnelEnd, own: u8, others: &[(u8, Option<SocketAddr>, &str)]) -> Peers {
     let mut sessions = Sessions::new(secret(own), [own; 32], Span::from_secs(1_795_219_200));
     let config = |(key, endpoint, _): &(u8, Option<SocketAddr>, &str)| PeerConfig {
         public_key: secret(*key).public(),
@@ -80,11 +80,11 @@ impl World {
     fn new() -> Self {
         let client = |own| {
             let concentrator: &[(u8, Option<SocketAddr>, &str)] = &[(9, Some(address(9)), "10.0.0.0/8")];
-            (address(own), sealed(End::Client, own, concentrator))
+            (address(own), sealed(TunnelEnd::Client, own, concentrator))
         };
         let of_clients: &[(u8, Option<SocketAddr>, &str)] =
             &[(1, None, "10.0.1.0/24"), (2, None, "10.0.2.0/24")];
-        let concentrator = (address(9), sealed(End::Concentrator, 9, of_clients));
+        let concentrator = (address(9), sealed(TunnelEnd::Concentrator, 9, of_clients));
         let machines = vec![client(1), client(2), concentrator];
         Self { now: Instant::ZERO, machines, delivered: Vec::new() }
     }
@@ -165,7 +165,7 @@ fn strangers_have_no_effect() {
     world.put(1, Input::Packet(packet([10, 0, 1, 1], [10, 9, 9, 9], 40)));
     world.pass(MS * 700);
     let plain = Datagram {
-        header: wire::Header { number: 0, ends_burst: true },
+        header: wire::TunnelHeader { number: 0, ends_burst: true },
         packets: vec![packet([10, 0, 1, 1], [10, 9, 9, 9], 40)],
     };
     world.put(9, Input::Datagram { from: address(1), bytes: plain.encode() });
@@ -178,10 +178,10 @@ fn strangers_have_no_effect() {
 
 #[test]
 fn in_plain_form_a_public_address_is_a_stranger() {
-    let peers = vec![peer(End::Concentrator, true, "10.0.1.0/24")];
+    let peers = vec![peer(TunnelEnd::Concentrator, true, "10.0.1.0/24")];
     let mut machine = Peers::new(peers, Carrier::Plain(vec![None]), 1_400, MS);
     let datagram = Datagram {
-        header: wire::Header { number: 0, ends_burst: true },
+        header: wire::TunnelHeader { number: 0, ends_burst: true },
         packets: vec![packet([10, 0, 1, 1], [10, 9, 9, 9], 40)],
     };
     let from = |octets: [u8; 4]| Input::Datagram { from: (octets, 9).into(), bytes: datagram.encode() };
@@ -195,7 +195,7 @@ fn in_plain_form_a_public_address_is_a_stranger() {
 #[test]
 fn wake_ups_that_bursts_save_are_counted() {
     let mut machine = Peers::new(
-        vec![peer(End::Client, true, "10.0.0.0/8")],
+        vec![peer(TunnelEnd::Client, true, "10.0.0.0/8")],
         Carrier::Plain(vec![Some(address(9))]),
         1_400,
         MS,

@@ -7,7 +7,7 @@ use crate::{link, tun};
 #[test]
 fn routes_are_added_changed_and_removed() {
     isolated(|| {
-        let settings = tun::Settings {
+        let settings = tun::TunSettings {
             name: "aw-route".to_owned(),
             addresses: vec![("10.9.0.1".parse().unwrap(), 24), ("fd00:9::1".parse().unwrap(), 64)],
             mtu: 1400,
@@ -16,17 +16,17 @@ fn routes_are_added_changed_and_removed() {
         let _device = tun::create(&settings).unwrap();
         let index = interface::index("aw-route").unwrap();
         assert!(link::list().unwrap().iter().any(|link| link.index == index && link.is_up));
-        let plain = Route::over(index, ("192.0.2.0".parse().unwrap(), 24));
+        let plain = KernelRoute::over(index, ("192.0.2.0".parse().unwrap(), 24));
         let routes = [
             plain.clone(),
-            Route::over(index, ("0.0.0.0".parse().unwrap(), 0))
+            KernelRoute::over(index, ("0.0.0.0".parse().unwrap(), 0))
                 .via("10.9.0.2".parse().unwrap())
                 .with_priority(77),
-            Route::over(index, ("2001:db8::".parse().unwrap(), 32)).in_table(4711),
+            KernelRoute::over(index, ("2001:db8::".parse().unwrap(), 32)).in_table(4711),
         ];
-        let found = |route: &Route| {
+        let found = |route: &KernelRoute| {
             let listed = list().unwrap();
-            let same = |other: &&Route| {
+            let same = |other: &&KernelRoute| {
                 (other.destination(), other.table(), other.interfaces())
                     == (route.destination(), route.table(), route.interfaces())
             };
@@ -46,7 +46,7 @@ fn routes_are_added_changed_and_removed() {
             assert!(listed.contains(&(kind, value.to_ne_bytes().to_vec())), "{kind}: {listed:?}");
         }
         // The route that the kernel made for the address.
-        Route::over(index, ("10.9.0.0".parse().unwrap(), 24))
+        KernelRoute::over(index, ("10.9.0.0".parse().unwrap(), 24))
             .of_kernel()
             .from_source("10.9.0.1".parse().unwrap())
             .with_metrics(&[Metric::AdvertisedSegment(1000)])

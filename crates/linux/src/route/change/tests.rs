@@ -4,7 +4,7 @@ use super::super::RTA_OIF;
 use super::super::tests::plain;
 use super::*;
 
-fn by(family: u8, interface: u32, priority: u32) -> Route {
+fn by(family: u8, interface: u32, priority: u32) -> KernelRoute {
     let mut route = plain();
     route.header[0] = family;
     route.attributes.retain(|(kind, _)| ![RTA_OIF, RTA_PRIORITY, RTA_GATEWAY].contains(kind));
@@ -13,7 +13,7 @@ fn by(family: u8, interface: u32, priority: u32) -> Route {
     route
 }
 
-fn method(routes: &[Route], at: usize, placement: Placement) -> Result<Method, ChangeError> {
+fn method(routes: &[KernelRoute], at: usize, placement: Placement) -> Result<Method, ChangeError> {
     plan(&routes[at], routes, placement).map(|plan| plan.method)
 }
 

@@ -1,6 +1,6 @@
 //! Tests of Algorithm 1 and its edge cases, event by event. Segments have 1000 bytes.
 
-use airwatt_base::Stream;
+use airwatt_base::RandomStream;
 
 use super::*;
 
@@ -272,13 +272,13 @@ fn settings_out_of_range_are_named() {
 // always.
 
 /// A receiver without losses: returns the number of segments for the next acknowledgement.
-type Receiver = fn(&mut Stream) -> u64;
+type Receiver = fn(&mut RandomStream) -> u64;
 
 fn rate(rule: AckLossRule, receiver: Receiver, loss_per_mille: u32, run_on: u32) -> f64 {
     const ROUNDS: u64 = 4000;
     let config = AckLossConfig { rule, ..published() };
     let mut bench = Bench::new(config, 60);
-    let mut stream = Stream::new(7, "test/acks");
+    let mut stream = RandomStream::new(7, "test/acks");
     let (mut owed, mut lost) = (0, false);
     while bench.una < ROUNDS * bench.window {
         owed += receiver(&mut stream);
@@ -291,27 +291,27 @@ fn rate(rule: AckLossRule, receiver: Receiver, loss_per_mille: u32, run_on: u32)
     f64::from(bench.halvings) * 100.0 / ROUNDS as f64
 }
 
-fn every(_: &mut Stream) -> u64 {
+fn every(_: &mut RandomStream) -> u64 {
     1
 }
 
-fn every_second(_: &mut Stream) -> u64 {
+fn every_second(_: &mut RandomStream) -> u64 {
     2
 }
 
 /// A pattern observed on a path without loss: occasionally 7 to 38 segments, here one in 750, about four in a hundred
 /// round trips.
-fn seldom_long(stream: &mut Stream) -> u64 {
+fn seldom_long(stream: &mut RandomStream) -> u64 {
     if stream.below(750) == 0 { u64::from(7 + stream.below(32)) } else { 2 }
 }
 
 /// A receiver that merges all segments that have arrived in the meantime.
-fn merging(stream: &mut Stream) -> u64 {
+fn merging(stream: &mut RandomStream) -> u64 {
     u64::from(1 + stream.below(38))
 }
 
 /// A receiver that merges segments for some time, and then does not.
-fn merging_at_times(stream: &mut Stream) -> u64 {
+fn merging_at_times(stream: &mut RandomStream) -> u64 {
     // A third of the data is merged; periods begin and end at random.
     if stream.below(15) == 0 { u64::from(2 + stream.below(37)) } else { 2 }
 }
@@ -372,7 +372,7 @@ fn losses_in_runs_and_among_stretches_are_still_found() {
 fn many_losses_hide_themselves_in_the_average() {
     let share_above = |rule| {
         let mut bench = Bench::new(AckLossConfig { rule, ..published() }, 60);
-        let mut stream = Stream::new(3, "test/acks");
+        let mut stream = RandomStream::new(3, "test/acks");
         let (mut owed, mut above) = (0, 0);
         for _ in 0..20_000 {
             owed += 1;

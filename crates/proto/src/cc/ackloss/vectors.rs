@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use airwatt_base::Stream;
+use airwatt_base::RandomStream;
 
 use super::*;
 
@@ -134,7 +134,7 @@ fn scripted(recorder: &mut Recorder, each: u64) {
 
 /// Applies random events with all kinds of receivers in turn.
 fn random(recorder: &mut Recorder, seed: u64) {
-    let mut stream = Stream::new(seed, "test/vectors");
+    let mut stream = RandomStream::new(seed, "test/vectors");
     for phase in 0_u32..6 {
         let window = u64::from(4 + stream.below(30));
         for _ in 0..30 {

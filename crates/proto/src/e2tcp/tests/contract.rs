@@ -12,7 +12,7 @@ fn at(millis: u64, input: Input) -> (Instant, Input) {
 }
 
 fn packet(header: Header, len: u16) -> Input {
-    Input::Packet(Packet { header, len }, ())
+    Input::Packet(E2tcpPacket { header, len }, ())
 }
 
 fn ack(number: u32) -> Header {
@@ -137,12 +137,12 @@ proptest! {
                 2..=4 => TableInput::Open(other),
                 _ => {
                     let theirs = header.addresses.map(|_| addresses().swapped());
-                    TableInput::Packet(Packet { header, len: 0 }, theirs, ())
+                    TableInput::Packet(E2tcpPacket { header, len: 0 }, theirs, ())
                 }
             };
             (Instant::from_millis(now), input)
         }).collect();
-        let make = || Table::<Lengths, Lengths>::new(TableConfig::default());
+        let make = || ConnectionTable::<Lengths, Lengths>::new(TableConfig::default());
         check_machine(make, &inputs, Instant::from_millis(now) + Span::from_secs(5000));
     }
 
@@ -175,7 +175,7 @@ proptest! {
                 };
                 let len = payload.len() as u16;
                 for header in [Header { connection: stale_id, ..header }, stale] {
-                    pair.input(1 - whose, Input::Packet(Packet { header, len }, vec![0xee; payload.len()]));
+                    pair.input(1 - whose, Input::Packet(E2tcpPacket { header, len }, vec![0xee; payload.len()]));
                 }
             }
         }

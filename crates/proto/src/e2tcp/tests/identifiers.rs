@@ -3,13 +3,13 @@
 use super::*;
 use crate::tcp::Lengths;
 
-type Hosts = [Table<Lengths, Lengths>; 2];
+type Hosts = [ConnectionTable<Lengths, Lengths>; 2];
 
 /// Two tables and a path without loss.
 struct Net {
     now: Instant,
     hosts: Hosts,
-    path: BTreeMap<(Instant, u64), (usize, Packet, Option<Addresses>)>,
+    path: BTreeMap<(Instant, u64), (usize, E2tcpPacket, Option<Addresses>)>,
     order: u64,
     log: Vec<String>,
     keys: [Vec<ConnectionKey>; 2],
@@ -18,7 +18,7 @@ struct Net {
 
 impl Net {
     fn new() -> Self {
-        let host = || Table::new(TableConfig::default());
+        let host = || ConnectionTable::new(TableConfig::default());
         let mut net = Self {
             now: Instant::ZERO,
             hosts: [host(), host()],
@@ -130,7 +130,7 @@ fn the_257th_connection_is_refused_on_either_side() {
     net.input(A, TableInput::Open(between(256, 80)));
     assert_eq!(net.log[1], "A refuses: InUse");
     // A host that has restarted still finds the other full.
-    net.hosts[A] = Table::new(TableConfig::default());
+    net.hosts[A] = ConnectionTable::new(TableConfig::default());
     net.keys[A].clear();
     net.input(A, TableInput::Open(between(300, 80)));
     net.pass(1000);
@@ -172,7 +172,7 @@ fn an_identifier_in_use_is_answered_with_another() {
     net.input(A, TableInput::Open(between(1, 80)));
     net.pass(1000);
     // A restarts; B still uses 0, and answers with 1.
-    net.hosts[A] = Table::new(TableConfig::default());
+    net.hosts[A] = ConnectionTable::new(TableConfig::default());
     net.keys[A].clear();
     net.log.clear();
     net.input(A, TableInput::Open(between(2, 80)));
@@ -188,7 +188,7 @@ fn a_peer_that_forgot_its_connection_opens_it_anew() {
     let mut net = Net::new();
     net.input(A, TableInput::Open(between(1, 80)));
     net.pass(1000);
-    net.hosts[A] = Table::new(TableConfig::default());
+    net.hosts[A] = ConnectionTable::new(TableConfig::default());
     net.input(A, TableInput::Open(between(1, 80)));
     net.pass(1000);
     assert_eq!(net.events[B][1], (net.keys[B][0], Event::Reset));
@@ -243,11 +243,11 @@ fn strangers_are_refused_or_dropped() {
     // A packet with an unknown identifier and without addresses gets no answer.
     net.log.clear();
     let header = Header { sequence: Some(Seq::new(5)), ..Header::new(9) };
-    net.input(B, TableInput::Packet(Packet { header, len: 5 }, None, ()));
+    net.input(B, TableInput::Packet(E2tcpPacket { header, len: 5 }, None, ()));
     assert!(net.log.is_empty());
     assert_eq!(net.hosts[B].dropped(), 1);
     // With addresses it gets one, if it occupies sequence numbers.
     let header = Header { addresses: Some(IpVersion::V4), ..header };
-    net.input(B, TableInput::Packet(Packet { header, len: 5 }, Some(between(1, 80)), ()));
+    net.input(B, TableInput::Packet(E2tcpPacket { header, len: 5 }, Some(between(1, 80)), ()));
     assert_eq!(net.log, ["<B 9 RST F ack 5"]);
 }

@@ -160,7 +160,7 @@ fn two_timers_find_a_lost_retransmission_at_7() {
     let ack = |number, block| {
         let blocks = [block, None];
         let acknowledgement = Some(Acknowledgement { number: Seq::new(number), blocks });
-        Input::Packet(Packet { header: Header { acknowledgement, ..Header::new(0) }, len: 0 }, ())
+        Input::Packet(E2tcpPacket { header: Header { acknowledgement, ..Header::new(0) }, len: 0 }, ())
     };
     end.handle_input(ack(0, Some(Block { first: Seq::new(1001), last: Seq::new(2000) })), at(1));
     end.handle_input(Input::Write(1000), at(5));

@@ -20,7 +20,7 @@ use crate::bad_path::Fate;
 use crate::tcp::{ReceiveBytes, SendBytes};
 
 type End = Connection<SendBytes, ReceiveBytes>;
-type Script = Box<dyn FnMut(usize, u64, &Packet) -> Fate>;
+type Script = Box<dyn FnMut(usize, u64, &E2tcpPacket) -> Fate>;
 
 const A: usize = 0;
 const B: usize = 1;
@@ -103,7 +103,7 @@ impl Pair {
         pair
     }
 
-    fn with(mut self, script: impl FnMut(usize, u64, &Packet) -> Fate + 'static) -> Self {
+    fn with(mut self, script: impl FnMut(usize, u64, &E2tcpPacket) -> Fate + 'static) -> Self {
         self.script = Box::new(script);
         self
     }
@@ -166,7 +166,7 @@ impl Pair {
         self.events[who].push(event);
     }
 
-    fn transmit(&mut self, who: usize, packet: Packet) {
+    fn transmit(&mut self, who: usize, packet: E2tcpPacket) {
         self.sent[who] += 1;
         let fate = (self.script)(who, self.sent[who], &packet);
         let mark = match &fate {
@@ -202,7 +202,7 @@ impl Pair {
 
     fn arrive(&mut self, whose: usize, bytes: &[u8]) {
         let (header, _, payload) = Header::decode(bytes).expect("our own packets decode");
-        let packet = Packet { header, len: payload.len() as u16 };
+        let packet = E2tcpPacket { header, len: payload.len() as u16 };
         self.input(1 - whose, Input::Packet(packet, payload.to_vec()));
     }
 
@@ -261,7 +261,7 @@ fn plain() -> E2tcpConfig {
 }
 
 /// The number n of a packet with data.
-fn number(packet: &Packet) -> u32 {
+fn number(packet: &E2tcpPacket) -> u32 {
     packet.header.sequence.map_or(0, |seq| if packet.len > 0 { seq.value().div_ceil(1000) } else { 0 })
 }
 

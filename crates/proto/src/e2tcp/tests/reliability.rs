@@ -18,7 +18,7 @@ fn fed(reliability: u8, numbers: impl IntoIterator<Item = u32>) -> Pair {
 fn feed(pair: &mut Pair, number: u32) {
     let header = Header { sequence: Some(Seq::new(number * 1000)), ..Header::new(0) };
     let payload = pattern(number as usize * 1000).split_off(number as usize * 1000 - 1000);
-    pair.input(B, Input::Packet(Packet { header, len: 1000 }, payload));
+    pair.input(B, Input::Packet(E2tcpPacket { header, len: 1000 }, payload));
 }
 
 /// The number of the last acknowledgement, in packets.

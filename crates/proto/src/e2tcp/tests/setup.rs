@@ -4,7 +4,7 @@ use airwatt_base::settings::Settings;
 
 use super::*;
 
-fn opened(script: impl FnMut(usize, u64, &Packet) -> Fate + 'static) -> Pair {
+fn opened(script: impl FnMut(usize, u64, &E2tcpPacket) -> Fate + 'static) -> Pair {
     let mut pair = Pair::apart(&plain(), &plain()).with(script);
     pair.input(A, Input::Open);
     pair

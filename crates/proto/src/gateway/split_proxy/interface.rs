@@ -4,7 +4,7 @@
 use airwatt_base::{Instant, Seq, Span};
 
 use super::super::opening::Opening;
-use super::super::{BaseStationConfig, Ending};
+use super::super::{BaseStationConfig, ConnectionEnding};
 use crate::e2tcp::{Addresses, E2tcpConfig, Statistics, TableConfig};
 
 /// A connection of a proxy. Numbers are not used again.
@@ -151,7 +151,7 @@ pub enum SplitProxyOutput {
     /// The kernel's connection is closed in both directions and is no longer needed.
     Close(ConnectionId),
     /// A connection is over.
-    Ended(ConnectionId, Addresses, Ending),
+    Ended(ConnectionId, Addresses, ConnectionEnding),
 }
 
 /// What a proxy has counted.

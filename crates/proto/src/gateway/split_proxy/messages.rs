@@ -2,31 +2,36 @@
 
 use airwatt_base::{Instant, Machine as _};
 
-use super::super::Ending;
-use super::super::message::Message;
+use super::super::ConnectionEnding;
+use super::super::message::GatewayMessage;
 use super::super::relay::Side;
 use super::{ConnectionId, Entry, Origin, SplitProxy, SplitProxyOutput};
-use crate::e2tcp::{Addresses, Packet, TableInput};
+use crate::e2tcp::{Addresses, E2tcpPacket, TableInput};
 
 impl SplitProxy {
     pub(super) fn take_message(&mut self, peer: usize, bytes: &[u8], now: Instant) {
         self.note_heard(peer, now);
-        match Message::decode(bytes) {
+        match GatewayMessage::decode(bytes) {
             None => self.book.counters.dropped += 1,
-            Some(Message::Present) => {}
-            Some(Message::Started { epoch, answers }) => self.on_started(peer, epoch, answers, now),
-            Some(Message::Unreachable(addresses)) => {
+            Some(GatewayMessage::Present) => {}
+            Some(GatewayMessage::Started { epoch, answers }) => self.on_started(peer, epoch, answers, now),
+            Some(GatewayMessage::Unreachable(addresses)) => {
                 if let Some(id) = self.own_opening(peer, addresses) {
-                    self.end_opening(id, Some(SplitProxyOutput::Unreachable), Ending::Unreachable, now);
+                    self.end_opening(
+                        id,
+                        Some(SplitProxyOutput::Unreachable),
+                        ConnectionEnding::Unreachable,
+                        now,
+                    );
                 }
             }
-            Some(Message::Declined(addresses)) => {
+            Some(GatewayMessage::Declined(addresses)) => {
                 if let Some(id) = self.own_opening(peer, addresses) {
                     self.pass(id, now);
                 }
             }
-            Some(Message::Withdrawn(addresses)) => self.withdraw(peer, addresses, now),
-            Some(Message::Packet(packet, addresses, payload)) => {
+            Some(GatewayMessage::Withdrawn(addresses)) => self.withdraw(peer, addresses, now),
+            Some(GatewayMessage::Packet(packet, addresses, payload)) => {
                 self.take_packet(peer, packet, addresses, payload, now);
             }
         }
@@ -52,19 +57,19 @@ impl SplitProxy {
             let ids: Vec<ConnectionId> =
                 self.entries.iter().filter(|(_, entry)| is_old(entry)).map(|(id, _)| *id).collect();
             for id in ids {
-                self.abort(id, Ending::Lost, now);
+                self.abort(id, ConnectionEnding::Lost, now);
             }
         }
         if !answers {
             let epoch = self.config.epoch;
-            self.transmit(peer, &Message::Started { epoch, answers: true }, false);
+            self.transmit(peer, &GatewayMessage::Started { epoch, answers: true }, false);
         }
     }
 
     fn take_packet(
         &mut self,
         peer: usize,
-        packet: Packet,
+        packet: E2tcpPacket,
         addresses: Option<Addresses>,
         payload: Vec<u8>,
         now: Instant,
@@ -74,7 +79,7 @@ impl SplitProxy {
             if self.peers[peer].table.restarts(addresses, &packet)
                 && let Some(id) = self.by_addresses.get(&(peer, addresses)).copied()
             {
-                self.abort(id, Ending::Lost, now);
+                self.abort(id, ConnectionEnding::Lost, now);
             }
             match self.by_addresses.get(&(peer, addresses)).and_then(|id| self.entries.get_mut(id)) {
                 Some(entry) if entry.relay.opened_by() == Some(Side::Wireless) => {
@@ -99,7 +104,7 @@ impl SplitProxy {
         }
     }
 
-    fn open_for_peer(&mut self, peer: usize, packet: Packet, addresses: Addresses, now: Instant) {
+    fn open_for_peer(&mut self, peer: usize, packet: E2tcpPacket, addresses: Addresses, now: Instant) {
         let id = if self.book.is_draining {
             None
         } else {
@@ -107,13 +112,13 @@ impl SplitProxy {
         };
         let Some(id) = id else { return self.decline(peer, addresses) };
         if self.config.shows_presence {
-            self.transmit(peer, &Message::Present, false);
+            self.transmit(peer, &GatewayMessage::Present, false);
         }
         self.book.outputs.push_back(SplitProxyOutput::Connect(id, peer, addresses));
     }
 
     pub(super) fn decline(&mut self, peer: usize, addresses: Addresses) {
         self.book.counters.declined += 1;
-        self.transmit(peer, &Message::Declined(addresses), false);
+        self.transmit(peer, &GatewayMessage::Declined(addresses), false);
     }
 }

@@ -9,7 +9,7 @@
 
 use airwatt_base::{Instant, Seq};
 
-use super::super::Ending;
+use super::super::ConnectionEnding;
 use super::super::message::address_bytes;
 use super::super::opening::Opening;
 use super::super::relay::Side;
@@ -33,7 +33,7 @@ impl SplitProxy {
             && self.challenge_of(id, addresses) == number
         {
             self.book.counters.replaced += 1;
-            self.abort(id, Ending::Lost, now);
+            self.abort(id, ConnectionEnding::Lost, now);
         }
     }
 
@@ -44,7 +44,7 @@ impl SplitProxy {
         let is_opening =
             |entry: &Entry| matches!(entry.origin, Origin::Peer(_)) && !entry.stands[Side::Wireless as usize];
         if self.entries.get(&id).is_some_and(is_opening) {
-            self.abort(id, |_| Ending::Unanswered, now);
+            self.abort(id, |_| ConnectionEnding::Unanswered, now);
         }
     }
 

@@ -34,7 +34,7 @@ fn relay(bytes: u64, buffer: u64) -> (u64, u64) {
     Stream::write(&mut server, bytes, now);
     let mut inputs: Vec<Input<(tcp::Segment, ()), AnyPacket>> = Vec::new();
     let mut to_server: Vec<(tcp::Segment, ())> = Vec::new();
-    let mut to_station: Vec<(e2tcp::Packet, ())> = Vec::new();
+    let mut to_station: Vec<(e2tcp::E2tcpPacket, ())> = Vec::new();
     for _ in 0..100_000 {
         for segment in to_server.drain(..) {
             server.receive(segment, now);
@@ -92,7 +92,7 @@ fn a_relay_carries_everything_within_its_buffer() {
 fn a_gateway_keeps_the_contract() {
     let at = |ms| Instant::from_millis(ms);
     let data = e2tcp::Header { sequence: Some(airwatt_base::Seq::new(1_000)), ..e2tcp::Header::new(0) };
-    let data = AnyPacket::E2tcp(e2tcp::Packet { header: data, len: 1_000 }, ());
+    let data = AnyPacket::E2tcp(e2tcp::E2tcpPacket { header: data, len: 1_000 }, ());
     let segment = tcp::Segment {
         seq: TcpConfig::default().initial_sequence + 1,
         ack: wired_config().initial_sequence + 1,

@@ -7,8 +7,8 @@ use airwatt_base::{Instant, Machine, Seq, Span};
 
 use crate::bad_path::{Badness, Fate, bad_path};
 use crate::e2tcp::{
-    Addresses, ConnectionKey, E2tcpConfig, Endpoint, Event, Input as E2tcpInput, Packet, Table, TableConfig,
-    TableInput, TableOutput,
+    Addresses, ConnectionKey, ConnectionTable, E2tcpConfig, E2tcpPacket, Endpoint, Event,
+    Input as E2tcpInput, TableConfig, TableInput, TableOutput,
 };
 use crate::gateway::*;
 use crate::tcp::{self, ReceiveBytes, Segment, SendBytes, TcpConfig};
@@ -36,8 +36,8 @@ pub(super) fn pattern(len: usize) -> Vec<u8> {
 enum Arrival {
     BaseFromWired(Segment, Vec<u8>),
     Server(Segment, Vec<u8>),
-    BaseFromMobile(Packet, Option<Addresses>, Vec<u8>),
-    Mobile(Packet, Option<Addresses>, Vec<u8>),
+    BaseFromMobile(E2tcpPacket, Option<Addresses>, Vec<u8>),
+    Mobile(E2tcpPacket, Option<Addresses>, Vec<u8>),
 }
 
 /// What a host has learned.
@@ -63,12 +63,12 @@ pub(super) struct Rig {
     pub(super) now: Instant,
     pub(super) base: Base,
     pub(super) server: tcp::Connection<SendBytes, ReceiveBytes>,
-    pub(super) mobile: Table<SendBytes, ReceiveBytes>,
+    pub(super) mobile: ConnectionTable<SendBytes, ReceiveBytes>,
     pub(super) key: Option<ConnectionKey>,
     /// The wired host, then the mobile.
     pub(super) hosts: [Host; 2],
     /// How connections ended at the base station.
-    pub(super) endings: Vec<Ending>,
+    pub(super) endings: Vec<ConnectionEnding>,
     pub(super) passed: usize,
     /// Whether the host that does not open accepts connections.
     pub(super) listens: bool,
@@ -90,7 +90,7 @@ impl Rig {
             now: Instant::from_millis(1),
             base: Base::new(config),
             server,
-            mobile: Table::new(TableConfig { connection: mobile }),
+            mobile: ConnectionTable::new(TableConfig { connection: mobile }),
             key: None,
             hosts: Default::default(),
             endings: Vec::new(),

@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use super::rig::{Base, Host, MOBILE, QUIET, Rig, SERVER, addresses, pattern};
 use crate::bad_path::Badness;
 use crate::e2tcp::{
-    Addresses, ControlFlags, E2tcpConfig, Endpoint, Header, IpVersion, Level, Packet, TableInput, TableOutput,
+    Addresses, ControlFlags, E2tcpConfig, E2tcpPacket, Endpoint, Header, IpVersion, Level, TableInput,
+    TableOutput,
 };
 use crate::gateway::*;
 use crate::tcp::{Flags, SackBlocks, Segment};
@@ -32,14 +33,14 @@ fn syn(seq: u32) -> Segment {
     }
 }
 
-fn mobile_syn(id: u8, seq: u32) -> Packet {
+fn mobile_syn(id: u8, seq: u32) -> E2tcpPacket {
     let header = Header {
         control: ControlFlags::SYN,
         addresses: Some(IpVersion::V4),
         sequence: Some(Seq::new(seq)),
         ..Header::new(id)
     };
-    Packet { header, len: 0 }
+    E2tcpPacket { header, len: 0 }
 }
 
 #[test]
@@ -55,7 +56,7 @@ fn both_hosts_get_everything_and_the_end_whoever_opens() {
         assert_eq!(rig.hosts[0].received, pattern(200_000));
         assert_eq!(rig.hosts[1].received, pattern(300_000));
         assert!(rig.hosts.iter().all(|host| host.closed && host.peer_closed && !host.is_lost()));
-        assert_eq!(rig.endings, [Ending::Closed]);
+        assert_eq!(rig.endings, [ConnectionEnding::Closed]);
         assert_eq!(rig.base.connections(), (0, 0));
         assert_eq!(rig.base.counters().undelivered, 0);
     }
@@ -81,14 +82,14 @@ fn a_refusal_comes_through_as_a_refusal() {
     rig.open_from_mobile();
     rig.run(at_s(5));
     assert!(rig.hosts[1].reset && !rig.hosts[1].connected);
-    assert_eq!(rig.endings, [Ending::Refused]);
+    assert_eq!(rig.endings, [ConnectionEnding::Refused]);
 
     let mut rig = self::rig();
     rig.listens = false;
     rig.open_from_server();
     rig.run(at_s(5));
     assert!(rig.hosts[0].reset && !rig.hosts[0].connected, "the mobile has no listener");
-    assert_eq!(rig.endings, [Ending::Refused]);
+    assert_eq!(rig.endings, [ConnectionEnding::Refused]);
 }
 
 /// A server that says nothing: the mobile's own end gives up, as it would without a base station, and is told nothing.
@@ -99,7 +100,7 @@ fn silence_comes_through_as_silence() {
     rig.open_from_mobile();
     rig.run(at_s(3_600));
     assert!(rig.hosts[1].timed_out && !rig.hosts[1].reset);
-    assert_eq!(rig.endings, [Ending::Unanswered]);
+    assert_eq!(rig.endings, [ConnectionEnding::Unanswered]);
 }
 
 #[test]
@@ -111,7 +112,7 @@ fn an_unreachable_host_comes_through_while_the_connection_opens_and_not_later() 
     rig.base.handle_input(BaseStationInput::Unreachable(addresses(5_000)), rig.now);
     let outputs: Vec<_> = std::iter::from_fn(|| rig.base.poll_output()).collect();
     assert!(outputs.contains(&BaseStationOutput::Unreachable(addresses(5_000))), "{outputs:?}");
-    assert!(outputs.contains(&BaseStationOutput::Ended(addresses(5_000), Ending::Unreachable)));
+    assert!(outputs.contains(&BaseStationOutput::Ended(addresses(5_000), ConnectionEnding::Unreachable)));
 
     let mut rig = self::rig().with_data(10, 10);
     rig.open_from_mobile();
@@ -133,7 +134,7 @@ fn a_reset_comes_through_and_what_is_lost_is_counted() {
         rig.abort(who);
         rig.run(at_s(1_000));
         assert!(rig.hosts[1 - who].reset, "host {who} has reset the connection");
-        let [Ending::Lost(lost)] = rig.endings[..] else { panic!("{:?}", rig.endings) };
+        let [ConnectionEnding::Lost(lost)] = rig.endings[..] else { panic!("{:?}", rig.endings) };
         assert!(lost > 0);
         assert_eq!(rig.base.counters().undelivered, lost);
         assert_eq!(rig.base.connections(), (0, 0));
@@ -147,7 +148,7 @@ fn half_of_a_closed_connection_goes_on() {
     rig.open_from_mobile();
     rig.run(at_s(1_000));
     assert_eq!(rig.hosts[1].received, pattern(2_000_000));
-    assert_eq!(rig.endings, [Ending::Closed]);
+    assert_eq!(rig.endings, [ConnectionEnding::Closed]);
 }
 
 #[test]
@@ -244,7 +245,7 @@ fn a_silent_connection_ends_after_its_time_and_not_before() {
     rig.run(at_s(59));
     assert!(rig.endings.is_empty() && rig.hosts.iter().all(|host| host.connected));
     rig.run(at_s(70));
-    assert_eq!(rig.endings, [Ending::Idle(0)]);
+    assert_eq!(rig.endings, [ConnectionEnding::Idle(0)]);
     assert!(rig.hosts.iter().all(|host| host.reset));
 }
 
@@ -257,7 +258,7 @@ fn a_stranger_ends_no_connection_and_opens_none_for_others() {
     let stranger = std::net::IpAddr::from([10, 0, 0, 8]);
     for control in [ControlFlags::RST, ControlFlags::SYN, ControlFlags::FIN] {
         let header = Header { control, ..mobile_syn(0, 77).header };
-        let packet = Packet { header, len: 0 };
+        let packet = E2tcpPacket { header, len: 0 };
         let input = BaseStationInput::FromMobile(stranger, packet, Some(addresses(5_000)), Vec::new());
         rig.base.handle_input(input, rig.now);
     }
@@ -273,7 +274,7 @@ fn a_stranger_ends_no_connection_and_opens_none_for_others() {
     rig.run(at_s(600));
     assert_eq!(rig.hosts[0].received, pattern(300_000));
     assert_eq!(rig.hosts[1].received, pattern(300_000));
-    assert_eq!(rig.endings, [Ending::Closed]);
+    assert_eq!(rig.endings, [ConnectionEnding::Closed]);
 }
 
 /// A mobile that has forgotten its connections opens the same one anew: the old one ends on both sides.
@@ -287,7 +288,9 @@ fn a_mobile_that_restarts_gets_a_new_connection() {
     rig.base.handle_input(again, rig.now);
     assert_eq!(rig.base.connections(), (1, 1), "the new one opens");
     let outputs: Vec<_> = std::iter::from_fn(|| rig.base.poll_output()).collect();
-    assert!(outputs.iter().any(|output| matches!(output, BaseStationOutput::Ended(_, Ending::Lost(_)))));
+    assert!(
+        outputs.iter().any(|output| matches!(output, BaseStationOutput::Ended(_, ConnectionEnding::Lost(_))))
+    );
     let is_syn = |output: &BaseStationOutput<Vec<u8>>| matches!(output, BaseStationOutput::ToWired(_, segment, _) if segment.flags.has(Flags::SYN));
     assert!(outputs.iter().any(is_syn), "{outputs:?}");
 }

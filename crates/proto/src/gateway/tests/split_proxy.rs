@@ -3,11 +3,11 @@
 use etherparse::PacketBuilder;
 
 use super::super::{
-    ConnectFailure, ConnectionId, Message, Opening, Shares, SplitProxy, SplitProxyConfig,
+    ConnectFailure, ConnectionId, GatewayMessage, Opening, Shares, SplitProxy, SplitProxyConfig,
     SplitProxyInput as In, SplitProxyOutput as Out, parse_reset,
 };
 use crate::e2tcp::{Addresses, E2tcpConfig, Endpoint};
-use airwatt_base::{Instant, Machine as _, Seq, Span, Stream};
+use airwatt_base::{Instant, Machine as _, RandomStream, Seq, Span};
 
 const DELAY: Span = Span::from_millis(5);
 /// The mobile's end, and the base station's.
@@ -41,7 +41,7 @@ struct Rig {
     path: std::collections::BTreeMap<(Instant, u64), (usize, Vec<u8>)>,
     order: u64,
     loss: f64,
-    draw: Stream,
+    draw: RandomStream,
     server: Server,
     /// What each end's host has read of each connection, and whether it has ended.
     read: [std::collections::BTreeMap<ConnectionId, (Vec<u8>, bool)>; 2],
@@ -59,7 +59,7 @@ impl Rig {
             path: Default::default(),
             order: 0,
             loss: 0.0,
-            draw: Stream::new(1, "path"),
+            draw: RandomStream::new(1, "path"),
             server: Server::Answers,
             read: Default::default(),
             log: Vec::new(),
@@ -271,7 +271,7 @@ fn a_plain_opening_ends_the_connection_that_the_base_station_has_in_its_place() 
 #[test]
 fn a_withdrawn_opening_ends_at_the_base_station_and_one_that_stands_does_not() {
     let mut rig = fallen_back();
-    let message = Message::Withdrawn(opening(1).addresses()).encode();
+    let message = GatewayMessage::Withdrawn(opening(1).addresses()).encode();
     rig.input(B, In::Message(0, message.clone()));
     assert_eq!((rig.log.as_slice(), rig.ends[B].connections()), (&["Reset".to_owned()][..], (0, 0)));
     let mut rig = Rig::new();
@@ -380,17 +380,17 @@ fn a_program_may_do_without_a_share_of_its_data() {
 fn a_message_has_one_meaning() {
     let addresses = opening(1).addresses();
     let messages = [
-        Message::Started { epoch: 5, answers: true },
-        Message::Unreachable(addresses),
-        Message::Declined(addresses.swapped()),
-        Message::Present,
-        Message::Withdrawn(addresses),
+        GatewayMessage::Started { epoch: 5, answers: true },
+        GatewayMessage::Unreachable(addresses),
+        GatewayMessage::Declined(addresses.swapped()),
+        GatewayMessage::Present,
+        GatewayMessage::Withdrawn(addresses),
     ];
     for message in messages {
         let bytes = message.encode();
-        assert_eq!(Message::decode(&bytes), Some(message));
+        assert_eq!(GatewayMessage::decode(&bytes), Some(message));
         for length in 0..bytes.len() {
-            assert_eq!(Message::decode(&bytes[..length]), None);
+            assert_eq!(GatewayMessage::decode(&bytes[..length]), None);
         }
     }
 }

@@ -4,7 +4,8 @@ use airwatt_base::testkit::check_machine;
 use airwatt_base::{Instant, Machine as _, Span};
 
 use super::super::{
-    ConnectFailure, Ending, SplitProxyInput as In, SplitProxyOutput as Out, TcpProxy, TcpProxyConfig,
+    ConnectFailure, ConnectionEnding, SplitProxyInput as In, SplitProxyOutput as Out, TcpProxy,
+    TcpProxyConfig,
 };
 use super::split_proxy::{opening, pattern};
 
@@ -69,7 +70,7 @@ fn both_directions_and_their_ends_are_carried_on_within_the_buffer() {
     assert!(!proxy.take_shutdown(NEAR, NOW), "not before everything is written");
     assert_eq!(drain(&mut proxy, NEAR), data[..9_000]);
     assert!(proxy.take_shutdown(NEAR, NOW));
-    let ended = Out::Ended(0, opening(1).addresses(), Ending::Closed);
+    let ended = Out::Ended(0, opening(1).addresses(), ConnectionEnding::Closed);
     assert_eq!(std::iter::from_fn(|| proxy.poll_output()).collect::<Vec<_>>(), [Out::Close(NEAR), ended]);
     assert_eq!((proxy.connections(), proxy.counters().undelivered), ((0, 0), 0));
 }
@@ -91,7 +92,10 @@ fn refusals_come_through_as_what_they_are() {
     let mut proxy = TcpProxy::new(TcpProxyConfig::default());
     outputs(&mut proxy, In::Opening(0, opening(1)));
     let seen = outputs(&mut proxy, In::Failed(FAR, ConnectFailure::TimedOut));
-    assert!(matches!(seen[..], [Out::Reset(NEAR), Out::Ended(_, _, Ending::Unanswered)]), "{seen:?}");
+    assert!(
+        matches!(seen[..], [Out::Reset(NEAR), Out::Ended(_, _, ConnectionEnding::Unanswered)]),
+        "{seen:?}"
+    );
 }
 
 #[test]
@@ -99,7 +103,10 @@ fn a_reset_of_one_leg_resets_the_other_and_what_is_lost_is_counted() {
     let mut proxy = standing();
     outputs(&mut proxy, In::Received(NEAR, pattern(1_000)));
     let seen = outputs(&mut proxy, In::Failed(FAR, ConnectFailure::Refused));
-    assert!(matches!(seen[..], [Out::Reset(NEAR), Out::Ended(_, _, Ending::Lost(1_000))]), "{seen:?}");
+    assert!(
+        matches!(seen[..], [Out::Reset(NEAR), Out::Ended(_, _, ConnectionEnding::Lost(1_000))]),
+        "{seen:?}"
+    );
     assert_eq!(proxy.counters().undelivered, 1_000);
 }
 

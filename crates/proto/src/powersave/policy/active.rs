@@ -4,7 +4,7 @@ use airwatt_base::Instant;
 use airwatt_base::settings::NoSettings;
 
 use super::Policy;
-use crate::powersave::radio::{Abilities, Fact, Radio};
+use crate::powersave::radio::{Abilities, Fact, PowerSaveRadio};
 use crate::powersave::station::StationTimer;
 
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ impl Policy for Active {
         Self
     }
 
-    fn fact(&mut self, radio: &mut dyn Radio, fact: Fact, _now: Instant) {
+    fn fact(&mut self, radio: &mut dyn PowerSaveRadio, fact: Fact, _now: Instant) {
         // A station begins in active mode; a driver may have been found in power save.
         if fact == Fact::Start {
             radio.set_power_save(false, StationTimer::Announce);

@@ -55,7 +55,7 @@ use self::controller::{Controller, Seen, Switch};
 use self::estimator::PeakRate;
 use self::streaming::History;
 use super::{Policy, rate_bps};
-use crate::powersave::radio::{Abilities, Fact, PolicyTimer, Radio};
+use crate::powersave::radio::{Abilities, Fact, PolicyTimer, PowerSaveRadio};
 use crate::powersave::station::{AirTime, StationTimer, Uplink};
 use crate::powersave::{Adaptation, PowerSaveFrame, Ratio, ServiceFlags};
 
@@ -75,7 +75,7 @@ struct Period {
 }
 
 /// Returns whether the device can report or do this.
-fn sees(radio: &dyn Radio, ability: Abilities) -> bool {
+fn sees(radio: &dyn PowerSaveRadio, ability: Abilities) -> bool {
     radio.abilities().contains(ability)
 }
 
@@ -116,7 +116,7 @@ impl<C> BaTa<C> {
         now.saturating_since(self.last_data) >= self.config.forget_after
     }
 
-    fn resume(&mut self, radio: &mut dyn Radio, now: Instant) {
+    fn resume(&mut self, radio: &mut dyn PowerSaveRadio, now: Instant) {
         self.resting = false;
         self.received_bits = 0;
         self.empty_triggers = 0;
@@ -125,7 +125,7 @@ impl<C> BaTa<C> {
     }
 
     /// Sets the next trigger if one is needed.
-    fn schedule(&self, radio: &mut dyn Radio, now: Instant) {
+    fn schedule(&self, radio: &mut dyn PowerSaveRadio, now: Instant) {
         if !radio.in_power_save() {
             return;
         }
@@ -139,19 +139,19 @@ impl<C> BaTa<C> {
         radio.set_timer(PolicyTimer::Trigger, (!beacons_suffice).then_some(at));
     }
 
-    fn restart_interval(&mut self, radio: &mut dyn Radio, now: Instant) {
+    fn restart_interval(&mut self, radio: &mut dyn PowerSaveRadio, now: Instant) {
         self.trigger_from = now;
         self.schedule(radio, now);
     }
 
     /// Starts the wait for the silence that ends a burst.
-    fn await_silence(&self, radio: &mut dyn Radio, now: Instant) {
+    fn await_silence(&self, radio: &mut dyn PowerSaveRadio, now: Instant) {
         let silence = SILENCE.min(self.config.int_min / 2);
         radio.set_timer(PolicyTimer::Inactivity, Some(now + silence));
     }
 
     /// Ends a burst after a silence: the buffer was empty at its last packet.
-    fn burst_ended(&mut self, radio: &mut dyn Radio, now: Instant) {
+    fn burst_ended(&mut self, radio: &mut dyn PowerSaveRadio, now: Instant) {
         self.period.open = false;
         if self.period.data {
             self.peak.emptied(self.last_data, self.config.t_update);
@@ -161,7 +161,7 @@ impl<C> BaTa<C> {
     }
 
     /// Notes the service period, or the burst, that an own frame opened.
-    fn note_opening(&mut self, radio: &mut dyn Radio, frame: Uplink, delivered: bool, now: Instant) {
+    fn note_opening(&mut self, radio: &mut dyn PowerSaveRadio, frame: Uplink, delivered: bool, now: Instant) {
         let asked = frame == Uplink::Control(PowerSaveFrame::Trigger);
         let Some(in_service) = radio.in_service() else {
             if delivered && (asked || matches!(frame, Uplink::Data { .. })) {
@@ -177,7 +177,7 @@ impl<C> BaTa<C> {
     }
 
     /// Runs the controller. `utilization` counts in active mode only.
-    fn update(&mut self, radio: &mut dyn Radio, utilization: Ratio, now: Instant) {
+    fn update(&mut self, radio: &mut dyn PowerSaveRadio, utilization: Ratio, now: Instant) {
         let active = !radio.in_power_save();
         if active {
             self.peak.estimate(now, self.config.t_update);
@@ -227,7 +227,7 @@ impl<C> BaTa<C> {
         }
     }
 
-    fn received(&mut self, radio: &mut dyn Radio, bytes: u32, now: Instant) {
+    fn received(&mut self, radio: &mut dyn PowerSaveRadio, bytes: u32, now: Instant) {
         if self.resting {
             self.resume(radio, now);
         }
@@ -242,7 +242,7 @@ impl<C> BaTa<C> {
         }
     }
 
-    fn sent(&mut self, radio: &mut dyn Radio, frame: Uplink, delivered: bool, now: Instant) {
+    fn sent(&mut self, radio: &mut dyn PowerSaveRadio, frame: Uplink, delivered: bool, now: Instant) {
         self.note_opening(radio, frame, delivered, now);
         match frame {
             Uplink::Control(PowerSaveFrame::PmNull { pm: true }) if !delivered => {}
@@ -251,7 +251,7 @@ impl<C> BaTa<C> {
         }
     }
 
-    fn period_ended(&mut self, radio: &mut dyn Radio, last: Option<ServiceFlags>, now: Instant) {
+    fn period_ended(&mut self, radio: &mut dyn PowerSaveRadio, last: Option<ServiceFlags>, now: Instant) {
         let Period { asked, data, .. } = std::mem::take(&mut self.period);
         // A period whose end was not received does not count as answered.
         self.empty_triggers += u32::from(asked && !data && last.is_some());
@@ -261,7 +261,7 @@ impl<C> BaTa<C> {
         }
     }
 
-    fn air_time(&mut self, radio: &mut dyn Radio, air_time: AirTime, now: Instant) {
+    fn air_time(&mut self, radio: &mut dyn PowerSaveRadio, air_time: AirTime, now: Instant) {
         let busy = air_time.total();
         let before = self.busy.replace(busy);
         if std::mem::take(&mut self.measuring) {
@@ -273,13 +273,13 @@ impl<C> BaTa<C> {
 
     /// Handles the time of a trigger. If frames of the user wait, no trigger is sent, and the first of these frames restarts the
     /// interval; so does the end of a period or burst that is open.
-    fn trigger_due(&self, radio: &mut dyn Radio) {
+    fn trigger_due(&self, radio: &mut dyn PowerSaveRadio) {
         if !radio.in_service().unwrap_or(self.period.open) {
             radio.trigger(StationTimer::Trigger);
         }
     }
 
-    fn update_due(&mut self, radio: &mut dyn Radio, now: Instant) {
+    fn update_due(&mut self, radio: &mut dyn PowerSaveRadio, now: Instant) {
         radio.set_timer(PolicyTimer::Update, Some(now + self.config.t_update));
         // A driver that did not answer the last request gets no other one: an unknown air time counts as none.
         let unanswered = std::mem::take(&mut self.measuring);
@@ -324,7 +324,7 @@ impl<C: Settings + Into<(BaTaConfig, Option<StreamConfig>)>> Policy for BaTa<C> 
         }
     }
 
-    fn fact(&mut self, radio: &mut dyn Radio, fact: Fact, now: Instant) {
+    fn fact(&mut self, radio: &mut dyn PowerSaveRadio, fact: Fact, now: Instant) {
         match fact {
             Fact::Start => radio.set_power_save(true, StationTimer::Announce),
             Fact::Beacon { tim: true } if radio.in_power_save() => radio.trigger(StationTimer::Beacon),
@@ -348,7 +348,7 @@ impl<C: Settings + Into<(BaTaConfig, Option<StreamConfig>)>> Policy for BaTa<C> 
         }
     }
 
-    fn adaptation(&self, radio: &dyn Radio) -> Option<Adaptation> {
+    fn adaptation(&self, radio: &dyn PowerSaveRadio) -> Option<Adaptation> {
         Some(Adaptation {
             interval: self.controller.interval(),
             peak_bps: self.peak.bps(),

@@ -14,7 +14,7 @@ use airwatt_base::Instant;
 use super::Policy;
 use super::timeout::{Timeout, TimeoutConfig};
 use crate::powersave::guard::{LatencyGuard, LatencyGuardConfig};
-use crate::powersave::radio::{Abilities, Fact, PolicyTimer, Radio};
+use crate::powersave::radio::{Abilities, Fact, PolicyTimer, PowerSaveRadio};
 use crate::powersave::station::StationTimer;
 
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ pub(in crate::powersave) struct GuardedTimeout {
 
 impl GuardedTimeout {
     /// Carries out what the guard demands.
-    fn follow(&mut self, radio: &mut dyn Radio, now: Instant) {
+    fn follow(&mut self, radio: &mut dyn PowerSaveRadio, now: Instant) {
         let demanded = self.guard.demands_active_mode();
         radio.set_timer(PolicyTimer::Update, self.guard.next_look());
         if demanded == self.active {
@@ -43,7 +43,7 @@ impl GuardedTimeout {
         }
     }
 
-    fn leave_to_driver(&mut self, radio: &mut dyn Radio, now: Instant) {
+    fn leave_to_driver(&mut self, radio: &mut dyn PowerSaveRadio, now: Instant) {
         if radio.abilities().contains(Abilities::DYNAMIC_PS) {
             radio.set_power_save(true, StationTimer::Announce);
         } else {
@@ -61,7 +61,7 @@ impl Policy for GuardedTimeout {
         Self { config, guard: LatencyGuard::new(config), driver, active: false }
     }
 
-    fn fact(&mut self, radio: &mut dyn Radio, fact: Fact, now: Instant) {
+    fn fact(&mut self, radio: &mut dyn PowerSaveRadio, fact: Fact, now: Instant) {
         let keeps_bound = radio.listening_interval() <= self.config.bound;
         match fact {
             // A start after others had the setting: what was demanded before them is not in force any more.

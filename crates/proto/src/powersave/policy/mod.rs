@@ -21,7 +21,7 @@ pub use self::psm_throttling::PsmThrottlingConfig;
 pub use self::timeout::TimeoutConfig;
 pub use self::uapsd::UapsdConfig;
 use super::guard::{LatencyGuard, LatencyGuardConfig};
-use super::radio::{Abilities, Fact, Observable, Radio};
+use super::radio::{Abilities, Fact, Observable, PowerSaveRadio};
 use super::station::Adaptation;
 
 kinds! {
@@ -68,10 +68,10 @@ pub trait Policy: Sized {
     fn new(config: Self::Config, start: Instant) -> Self;
 
     /// Handles something that happened. Facts that the policy does not use change nothing.
-    fn fact(&mut self, radio: &mut dyn Radio, fact: Fact, now: Instant);
+    fn fact(&mut self, radio: &mut dyn PowerSaveRadio, fact: Fact, now: Instant);
 
     /// What an adaptive policy has estimated; `None` if it does not adapt.
-    fn adaptation(&self, _radio: &dyn Radio) -> Option<Adaptation> {
+    fn adaptation(&self, _radio: &dyn PowerSaveRadio) -> Option<Adaptation> {
         None
     }
 
@@ -89,10 +89,10 @@ impl<P: Policy> Policy for Box<P> {
     fn new(config: P::Config, start: Instant) -> Self {
         Self::new(P::new(config, start))
     }
-    fn fact(&mut self, radio: &mut dyn Radio, fact: Fact, now: Instant) {
+    fn fact(&mut self, radio: &mut dyn PowerSaveRadio, fact: Fact, now: Instant) {
         P::fact(self, radio, fact, now);
     }
-    fn adaptation(&self, radio: &dyn Radio) -> Option<Adaptation> {
+    fn adaptation(&self, radio: &dyn PowerSaveRadio) -> Option<Adaptation> {
         P::adaptation(self, radio)
     }
     fn guard(&self) -> Option<&LatencyGuard> {
@@ -102,12 +102,12 @@ impl<P: Policy> Policy for Box<P> {
 
 impl PowerSavePolicy {
     /// Hands a fact to the policy.
-    pub fn fact(&mut self, radio: &mut dyn Radio, fact: Fact, now: Instant) {
+    pub fn fact(&mut self, radio: &mut dyn PowerSaveRadio, fact: Fact, now: Instant) {
         with_policy!(self, policy => policy.fact(radio, fact, now));
     }
 
     /// What the policy has estimated; `None` if it does not adapt.
-    pub fn adaptation(&self, radio: &dyn Radio) -> Option<Adaptation> {
+    pub fn adaptation(&self, radio: &dyn PowerSaveRadio) -> Option<Adaptation> {
         with_policy!(self, policy => policy.adaptation(radio))
     }
 

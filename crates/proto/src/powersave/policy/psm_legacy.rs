@@ -8,7 +8,7 @@ use airwatt_base::Instant;
 use airwatt_base::settings::NoSettings;
 
 use super::Policy;
-use crate::powersave::radio::{Abilities, Fact, Radio};
+use crate::powersave::radio::{Abilities, Fact, PowerSaveRadio};
 use crate::powersave::station::StationTimer;
 
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ impl Policy for PsmLegacy {
         Self
     }
 
-    fn fact(&mut self, radio: &mut dyn Radio, fact: Fact, _now: Instant) {
+    fn fact(&mut self, radio: &mut dyn PowerSaveRadio, fact: Fact, _now: Instant) {
         match fact {
             Fact::Start => radio.set_power_save(true, StationTimer::Announce),
             Fact::Beacon { tim: true } => radio.poll(StationTimer::Beacon),

@@ -34,7 +34,7 @@ use airwatt_base::{Instant, Span};
 
 use super::{Policy, rate_bps};
 use crate::powersave::Ratio;
-use crate::powersave::radio::{Abilities, Fact, PolicyTimer, Radio};
+use crate::powersave::radio::{Abilities, Fact, PolicyTimer, PowerSaveRadio};
 use crate::powersave::station::{StationTimer, Uplink, Window};
 
 /// Bytes of the IP and TCP headers with timestamps, which a packet has beyond the window that it uses up.
@@ -322,7 +322,7 @@ pub(in crate::powersave) struct PsmThrottling {
 
 impl PsmThrottling {
     /// Handles the first packet of new traffic.
-    fn begin(&mut self, radio: &mut dyn Radio, reason: StationTimer, now: Instant) {
+    fn begin(&mut self, radio: &mut dyn PowerSaveRadio, reason: StationTimer, now: Instant) {
         radio.set_power_save(false, reason);
         self.phase = Phase::Measuring(Measurement::new(now));
         self.last_data = now;
@@ -330,7 +330,7 @@ impl PsmThrottling {
     }
 
     /// Handles the end of the traffic.
-    fn end(&mut self, radio: &mut dyn Radio) {
+    fn end(&mut self, radio: &mut dyn PowerSaveRadio) {
         if matches!(self.phase, Phase::Shaping(_)) {
             radio.grant(Window::Open);
         }
@@ -344,7 +344,7 @@ impl PsmThrottling {
         now.saturating_since(self.last_data) >= self.config.forget_after
     }
 
-    fn measured(&mut self, radio: &mut dyn Radio, now: Instant) {
+    fn measured(&mut self, radio: &mut dyn PowerSaveRadio, now: Instant) {
         let Phase::Measuring(measurement) = &self.phase else { return };
         let rate = measurement.rate_bps(&self.config, now);
         let greedy_bps = self.config.throttled_below.of(i128::from(measurement.available_bps())) as u64;
@@ -373,14 +373,14 @@ impl PsmThrottling {
         self.sleep(radio, now + self.config.period);
     }
 
-    fn stay_awake(&mut self, radio: &mut dyn Radio, now: Instant) {
+    fn stay_awake(&mut self, radio: &mut dyn PowerSaveRadio, now: Instant) {
         self.phase = Phase::Greedy;
         radio.set_power_save(false, StationTimer::Update);
         radio.set_timer(PolicyTimer::Inactivity, None);
         radio.set_timer(PolicyTimer::Update, Some((self.last_data + self.config.forget_after).max(now)));
     }
 
-    fn begin_burst(&mut self, radio: &mut dyn Radio, now: Instant) {
+    fn begin_burst(&mut self, radio: &mut dyn PowerSaveRadio, now: Instant) {
         if self.is_over(now) {
             return self.end(radio);
         }
@@ -395,7 +395,7 @@ impl PsmThrottling {
     }
 
     /// Ends a burst; `dry` if nothing more was received.
-    fn end_burst(&mut self, radio: &mut dyn Radio, dry: bool, now: Instant) {
+    fn end_burst(&mut self, radio: &mut dyn PowerSaveRadio, dry: bool, now: Instant) {
         let Phase::Shaping(shape) = &mut self.phase else { return };
         if shape.settle(&self.config, dry, now) {
             return self.let_go(radio, now);
@@ -406,7 +406,7 @@ impl PsmThrottling {
     }
 
     /// Enters power save until the next burst.
-    fn sleep(&mut self, radio: &mut dyn Radio, until: Instant) {
+    fn sleep(&mut self, radio: &mut dyn PowerSaveRadio, until: Instant) {
         radio.set_timer(PolicyTimer::Inactivity, None);
         radio.set_timer(PolicyTimer::Update, Some(until));
         radio.grant(Window::Grant { bytes: 0 });
@@ -414,13 +414,13 @@ impl PsmThrottling {
     }
 
     /// Stops shaping: the traffic is greedy.
-    fn let_go(&mut self, radio: &mut dyn Radio, now: Instant) {
+    fn let_go(&mut self, radio: &mut dyn PowerSaveRadio, now: Instant) {
         radio.grant(Window::Open);
         self.stay_awake(radio, now);
     }
 
     /// Handles a packet of a stream that is shaped.
-    fn shaped(&mut self, radio: &mut dyn Radio, bytes: u32, now: Instant) {
+    fn shaped(&mut self, radio: &mut dyn PowerSaveRadio, bytes: u32, now: Instant) {
         let Phase::Shaping(shape) = &mut self.phase else { return };
         let payload = u64::from(bytes).saturating_sub(HEADER_BYTES);
         shape.packet_bytes = shape.packet_bytes.max(payload);
@@ -434,7 +434,7 @@ impl PsmThrottling {
     }
 
     /// Handles a packet that was received.
-    fn received(&mut self, radio: &mut dyn Radio, bytes: u32, now: Instant) {
+    fn received(&mut self, radio: &mut dyn PowerSaveRadio, bytes: u32, now: Instant) {
         self.last_data = now;
         match &mut self.phase {
             Phase::Idle => self.begin(radio, StationTimer::Beacon, now),
@@ -445,7 +445,7 @@ impl PsmThrottling {
     }
 
     /// Handles a packet of the user that was sent.
-    fn sent(&mut self, radio: &mut dyn Radio, bytes: u32, now: Instant) {
+    fn sent(&mut self, radio: &mut dyn PowerSaveRadio, bytes: u32, now: Instant) {
         match &mut self.phase {
             Phase::Measuring(measurement) => measurement.sent(bytes, &self.config, now),
             // An upload counts as traffic; the acknowledgements of a stream that is shaped do not.
@@ -455,7 +455,7 @@ impl PsmThrottling {
         }
     }
 
-    fn timer(&mut self, radio: &mut dyn Radio, timer: PolicyTimer, now: Instant) {
+    fn timer(&mut self, radio: &mut dyn PowerSaveRadio, timer: PolicyTimer, now: Instant) {
         match (&self.phase, timer) {
             (Phase::Measuring(_), PolicyTimer::Update) => self.measured(radio, now),
             (Phase::Greedy, PolicyTimer::Update) if self.is_over(now) && radio.backlog() == 0 => {
@@ -484,7 +484,7 @@ impl Policy for PsmThrottling {
         Self { config, phase: Phase::Idle, last_data: Instant::ZERO }
     }
 
-    fn fact(&mut self, radio: &mut dyn Radio, fact: Fact, now: Instant) {
+    fn fact(&mut self, radio: &mut dyn PowerSaveRadio, fact: Fact, now: Instant) {
         match fact {
             Fact::Start => radio.set_power_save(true, StationTimer::Announce),
             Fact::Beacon { tim: true } if radio.in_power_save() => radio.poll(StationTimer::Beacon),

@@ -12,7 +12,7 @@ use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_base::{Instant, Span};
 
 use super::Policy;
-use crate::powersave::radio::{Abilities, Fact, PolicyTimer, Radio};
+use crate::powersave::radio::{Abilities, Fact, PolicyTimer, PowerSaveRadio};
 use crate::powersave::station::{StationTimer, Uplink};
 
 /// Settings of policy `timeout`.
@@ -41,7 +41,7 @@ pub(in crate::powersave) struct Timeout {
 }
 
 impl Timeout {
-    fn traffic(&self, radio: &mut dyn Radio, why: StationTimer, now: Instant) {
+    fn traffic(&self, radio: &mut dyn PowerSaveRadio, why: StationTimer, now: Instant) {
         radio.set_power_save(false, why);
         radio.set_timer(PolicyTimer::Inactivity, Some(now + self.timeout));
     }
@@ -55,7 +55,7 @@ impl Policy for Timeout {
         Self { timeout: config.timeout }
     }
 
-    fn fact(&mut self, radio: &mut dyn Radio, fact: Fact, now: Instant) {
+    fn fact(&mut self, radio: &mut dyn PowerSaveRadio, fact: Fact, now: Instant) {
         match fact {
             Fact::Start => radio.set_timer(PolicyTimer::Inactivity, Some(now + self.timeout)),
             Fact::Beacon { tim: true } | Fact::Received { null: false, .. } => {

@@ -11,7 +11,7 @@ use airwatt_base::{Instant, Span};
 
 use super::Policy;
 use crate::powersave::PowerSaveFrame;
-use crate::powersave::radio::{Abilities, Fact, PolicyTimer, Radio};
+use crate::powersave::radio::{Abilities, Fact, PolicyTimer, PowerSaveRadio};
 use crate::powersave::station::{StationTimer, Uplink};
 
 /// Settings of policy `uapsd`.
@@ -42,7 +42,7 @@ pub(in crate::powersave) struct Uapsd {
 }
 
 impl Uapsd {
-    fn schedule(&self, radio: &mut dyn Radio, now: Instant) {
+    fn schedule(&self, radio: &mut dyn PowerSaveRadio, now: Instant) {
         radio.set_timer(PolicyTimer::Trigger, Some(now + self.interval));
     }
 }
@@ -56,7 +56,7 @@ impl Policy for Uapsd {
         Self { interval: config.interval, left_out: false }
     }
 
-    fn fact(&mut self, radio: &mut dyn Radio, fact: Fact, now: Instant) {
+    fn fact(&mut self, radio: &mut dyn PowerSaveRadio, fact: Fact, now: Instant) {
         match fact {
             Fact::Start => radio.set_power_save(true, StationTimer::Announce),
             Fact::Beacon { tim: true } => radio.trigger(StationTimer::Beacon),

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use airwatt_base::{Instant, Machine, Span, Stream};
+use airwatt_base::{Instant, Machine, RandomStream, Span};
 
 use crate::powersave::*;
 
@@ -45,7 +45,7 @@ pub(super) enum Radio {
 }
 
 pub(super) struct Client {
-    pub(super) machine: Station,
+    pub(super) machine: StationPowerSave,
     pub(super) radio: Radio,
     controls: VecDeque<PowerSaveFrame>,
     data: VecDeque<u32>,
@@ -66,7 +66,7 @@ pub(super) struct Client {
 
 pub(super) struct Air {
     pub(super) now: Instant,
-    pub(super) ap: AccessPoint<u32>,
+    pub(super) ap: AccessPointPowerSave<u32>,
     pub(super) clients: Vec<Client>,
     queue: VecDeque<(StationId, Downlink<u32>)>,
     queue_limit: usize,
@@ -77,7 +77,7 @@ pub(super) struct Air {
     /// What is lost next: the beginning of the frame's line in the log, and for how many attempts.
     pub(super) script: Vec<(&'static str, u32)>,
     /// Random loss of attempts, and of acknowledgements.
-    pub(super) noise: Option<(Stream, f64)>,
+    pub(super) noise: Option<(RandomStream, f64)>,
     pub(super) log: Vec<String>,
     logging: bool,
     pub(super) dropped: BTreeSet<u32>,
@@ -116,9 +116,9 @@ impl Air {
         stations: Vec<(StationConfig, PowerSaveConfig)>,
     ) -> Self {
         let setup = (ap_config(ps_buffer), stations);
-        let mut ap = AccessPoint::new(setup.0);
+        let mut ap = AccessPointPowerSave::new(setup.0);
         let clients = setup.1.iter().map(|(config, policy)| {
-            let machine = Station::new(*config, *policy);
+            let machine = StationPowerSave::new(*config, *policy);
             ap.add_station(machine.uapsd());
             Client {
                 machine,
@@ -210,7 +210,7 @@ impl Air {
     pub(super) fn check_machines(&self) {
         let (ap_config, stations) = &self.setup;
         let make_ap = || {
-            let mut ap = AccessPoint::<u32>::new(*ap_config);
+            let mut ap = AccessPointPowerSave::<u32>::new(*ap_config);
             for (_, policy) in stations {
                 ap.add_station(policy.needs_uapsd());
             }
@@ -218,7 +218,7 @@ impl Air {
         };
         assert_eq!(airwatt_base::testkit::check_machine(make_ap, &self.ap_inputs, self.now), self.ap_outputs);
         for (client, (config, policy)) in self.clients.iter().zip(stations) {
-            let make = || Station::new(*config, *policy);
+            let make = || StationPowerSave::new(*config, *policy);
             assert_eq!(airwatt_base::testkit::check_machine(make, &client.inputs, self.now), client.outputs);
         }
     }

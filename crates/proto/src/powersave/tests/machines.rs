@@ -10,7 +10,8 @@ use crate::powersave::*;
 #[test]
 fn idle_access_point_sends_beacons_and_wakes_for_nothing_else() {
     let make = || {
-        let mut ap = AccessPoint::<u32>::new(AccessPointConfig { dtim_period: 3, ..Default::default() });
+        let mut ap =
+            AccessPointPowerSave::<u32>::new(AccessPointConfig { dtim_period: 3, ..Default::default() });
         ap.add_station(true);
         ap
     };
@@ -21,7 +22,7 @@ fn idle_access_point_sends_beacons_and_wakes_for_nothing_else() {
 
 #[test]
 fn a_late_driver_gets_one_beacon_and_the_right_count() {
-    let mut ap = AccessPoint::<u32>::new(AccessPointConfig { dtim_period: 3, ..Default::default() });
+    let mut ap = AccessPointPowerSave::<u32>::new(AccessPointConfig { dtim_period: 3, ..Default::default() });
     ap.handle_timeout(Instant::from_millis(410));
     assert_eq!(ap.poll_output(), Some(AccessPointOutput::Beacon { dtim_count: 2 }));
     assert_eq!(ap.poll_output(), None);
@@ -30,7 +31,7 @@ fn a_late_driver_gets_one_beacon_and_the_right_count() {
 
 #[test]
 fn a_packet_for_a_station_that_is_awake_goes_straight_out() {
-    let mut ap = AccessPoint::<u32>::new(AccessPointConfig::default());
+    let mut ap = AccessPointPowerSave::<u32>::new(AccessPointConfig::default());
     let station = ap.add_station(true);
     ap.handle_input(AccessPointInput::Deliver { station, packet: 7 }, Instant::ZERO);
     let frame = Downlink::Packet(7);
@@ -50,7 +51,7 @@ fn every_listed_policy_parses_and_describes_itself() {
         assert_eq!(config.name(), info.name);
         let uapsd = ["psm", "uapsd", "ba-ta", "ba-ta+str"].contains(&info.name);
         assert_eq!(config.needs_uapsd(), uapsd);
-        assert_eq!(Station::new(StationConfig::default(), config).uapsd(), uapsd);
+        assert_eq!(StationPowerSave::new(StationConfig::default(), config).uapsd(), uapsd);
     }
     assert_eq!(
         "psmm".parse::<PowerSaveConfig>().unwrap_err().to_string(),
@@ -78,12 +79,12 @@ fn policies_say_what_they_need_to_see() {
 #[test]
 #[should_panic(expected = "psm needs what is hidden")]
 fn a_policy_without_what_it_needs_is_refused() {
-    Station::new(StationConfig { hidden: Abilities::SEE_TIM, ..StationConfig::default() }, PSM);
+    StationPowerSave::new(StationConfig { hidden: Abilities::SEE_TIM, ..StationConfig::default() }, PSM);
 }
 
 #[test]
 fn an_active_station_asks_for_nothing_ever() {
-    let make = || Station::new(StationConfig::default(), ACTIVE);
+    let make = || StationPowerSave::new(StationConfig::default(), ACTIVE);
     assert_eq!(make().poll_timeout(), None);
     let flags = ServiceFlags::default();
     let inputs = [
@@ -113,7 +114,7 @@ fn wakeups_of_an_idle_hour_are_counted_exactly() {
     ];
     for (name, listen_interval, expected) in cases {
         let config = StationConfig { listen_interval, ..StationConfig::default() };
-        let mut station = Station::new(config, PowerSaveConfig::named(name).unwrap());
+        let mut station = StationPowerSave::new(config, PowerSaveConfig::named(name).unwrap());
         let end = Instant::from_secs(3600);
         while let Some(at) = station.poll_timeout().map(|timeout| timeout.at).filter(|at| *at < end) {
             station.handle_timeout(at);
@@ -154,7 +155,7 @@ fn no_sleep_that_is_shorter_than_its_transitions() {
         first_beacon: Instant::from_millis(15),
         ..StationConfig::default()
     };
-    let mut station = Station::new(config, PSM);
+    let mut station = StationPowerSave::new(config, PSM);
     station.handle_timeout(Instant::ZERO);
     let null = PowerSaveFrame::PmNull { pm: true };
     assert_eq!(station.poll_output(), Some(StationOutput::Send(null)));
@@ -168,8 +169,8 @@ fn no_sleep_that_is_shorter_than_its_transitions() {
 }
 
 /// A sleeping U-APSD station with these packets buffered, and an access point that has just heard its trigger.
-fn in_service(packets: std::ops::Range<u32>) -> AccessPoint<u32> {
-    let mut ap = AccessPoint::new(AccessPointConfig::default());
+fn in_service(packets: std::ops::Range<u32>) -> AccessPointPowerSave<u32> {
+    let mut ap = AccessPointPowerSave::new(AccessPointConfig::default());
     let station = ap.add_station(true);
     heard(&mut ap, true, Heard::Null);
     for packet in packets {
@@ -180,12 +181,12 @@ fn in_service(packets: std::ops::Range<u32>) -> AccessPoint<u32> {
     ap
 }
 
-fn heard(ap: &mut AccessPoint<u32>, pm: bool, kind: Heard) {
+fn heard(ap: &mut AccessPointPowerSave<u32>, pm: bool, kind: Heard) {
     ap.handle_input(AccessPointInput::Heard { station: 0, pm, kind }, Instant::ZERO);
 }
 
 /// What the access point put into the transmission queue since the last call.
-fn released(ap: &mut AccessPoint<u32>) -> Vec<Downlink<u32>> {
+fn released(ap: &mut AccessPointPowerSave<u32>) -> Vec<Downlink<u32>> {
     std::iter::from_fn(|| ap.poll_output())
         .filter_map(|output| match output {
             AccessPointOutput::Transmit { frame, .. } => Some(frame),
@@ -194,13 +195,13 @@ fn released(ap: &mut AccessPoint<u32>) -> Vec<Downlink<u32>> {
         .collect()
 }
 
-fn start(ap: &mut AccessPoint<u32>) -> ServiceFlags {
+fn start(ap: &mut AccessPointPowerSave<u32>) -> ServiceFlags {
     let flags = ap.flags(0);
     ap.handle_input(AccessPointInput::Started { station: 0 }, Instant::ZERO);
     flags
 }
 
-fn finish(ap: &mut AccessPoint<u32>, frame: Downlink<u32>, flags: ServiceFlags, delivered: bool) {
+fn finish(ap: &mut AccessPointPowerSave<u32>, frame: Downlink<u32>, flags: ServiceFlags, delivered: bool) {
     let sent = AccessPointInput::Sent { station: 0, frame, flags, delivered };
     ap.handle_input(sent, Instant::ZERO);
 }
@@ -256,7 +257,7 @@ fn a_trigger_before_the_end_of_the_period_opens_no_other() {
 
 #[test]
 fn a_repeated_poll_is_answered_once() {
-    let mut ap = AccessPoint::new(AccessPointConfig::default());
+    let mut ap = AccessPointPowerSave::new(AccessPointConfig::default());
     ap.add_station(false);
     heard(&mut ap, true, Heard::Null);
     for packet in 0..2 {
@@ -282,7 +283,7 @@ fn a_repeated_poll_is_answered_once() {
 #[test]
 fn an_announcement_under_way_is_overtaken_by_another() {
     let timeout = PowerSaveConfig::Timeout(TimeoutConfig { timeout: Span::from_millis(10) });
-    let mut station = Station::new(StationConfig::default(), timeout);
+    let mut station = StationPowerSave::new(StationConfig::default(), timeout);
     station.handle_timeout(Instant::from_millis(10));
     assert_eq!(station.poll_output(), Some(StationOutput::Send(PowerSaveFrame::PmNull { pm: true })));
     assert!(station.pm());
@@ -297,8 +298,8 @@ fn an_announcement_under_way_is_overtaken_by_another() {
 }
 
 /// A station of which the access point knows that it sleeps since 1 ms.
-fn dozing(config: StationConfig, policy: PowerSaveConfig) -> Station {
-    let mut station = Station::new(config, policy);
+fn dozing(config: StationConfig, policy: PowerSaveConfig) -> StationPowerSave {
+    let mut station = StationPowerSave::new(config, policy);
     station.handle_timeout(Instant::ZERO);
     let null = PowerSaveFrame::PmNull { pm: true };
     assert_eq!(outputs(&mut station), [StationOutput::Send(null)]);
@@ -308,13 +309,13 @@ fn dozing(config: StationConfig, policy: PowerSaveConfig) -> Station {
     station
 }
 
-fn outputs(station: &mut Station) -> Vec<StationOutput> {
+fn outputs(station: &mut StationPowerSave) -> Vec<StationOutput> {
     std::iter::from_fn(|| station.poll_output()).collect()
 }
 
 /// Serves the next timeout, which is due at `at`.
 #[track_caller]
-fn serve(station: &mut Station, at: Instant, reason: StationTimer) -> Vec<StationOutput> {
+fn serve(station: &mut StationPowerSave, at: Instant, reason: StationTimer) -> Vec<StationOutput> {
     let timeout = station.poll_timeout().expect("a timer runs");
     assert_eq!((timeout.at, timeout.reason), (at, reason));
     station.handle_timeout(at);
@@ -393,7 +394,7 @@ fn the_guard_grows_with_the_time_slept() {
         ..StationConfig::default()
     };
     let mut station = dozing(config, PSM);
-    let next = |station: &Station| station.poll_timeout().unwrap().at;
+    let next = |station: &StationPowerSave| station.poll_timeout().unwrap().at;
     let at = ms(250) - Span::from_micros(500);
     assert_eq!(next(&station), at);
     assert_eq!(serve(&mut station, at, StationTimer::Beacon), [StationOutput::Wake]);
@@ -480,7 +481,7 @@ fn options_of_every_policy_are_checked() {
 #[test]
 fn a_driver_without_air_time_is_no_deadlock() {
     let config = BaTaConfig { n_max: 1, count_max: 1, ratio_min: Ratio::ONE, ..BaTaConfig::default() };
-    let mut station = Station::new(StationConfig::default(), PowerSaveConfig::BaTa(config));
+    let mut station = StationPowerSave::new(StationConfig::default(), PowerSaveConfig::BaTa(config));
     let flags = ServiceFlags { more_data: false, eosp: true };
     let mut now = Instant::ZERO;
     let mut asked = 0;
@@ -514,9 +515,9 @@ fn a_driver_without_air_time_is_no_deadlock() {
 /// All are released in the order in which they came.
 #[test]
 fn frames_that_missed_the_station_keep_their_order() {
-    let mut ap = AccessPoint::<u32>::new(AccessPointConfig::default());
+    let mut ap = AccessPointPowerSave::<u32>::new(AccessPointConfig::default());
     let station = ap.add_station(true);
-    let deliver = |ap: &mut AccessPoint<u32>, packet| {
+    let deliver = |ap: &mut AccessPointPowerSave<u32>, packet| {
         ap.handle_input(AccessPointInput::Deliver { station, packet }, Instant::ZERO);
     };
     (0..3).for_each(|packet| deliver(&mut ap, packet));
@@ -553,10 +554,10 @@ fn an_old_end_of_period_does_not_end_a_new_one() {
 #[test]
 fn group_addressed_packets_wait_for_a_dtim_beacon_while_a_station_is_in_power_save() {
     let config = AccessPointConfig { ps_buffer: 2, dtim_period: 2, ..AccessPointConfig::default() };
-    let mut ap = AccessPoint::<u32>::new(config);
+    let mut ap = AccessPointPowerSave::<u32>::new(config);
     let station = ap.add_station(false);
     let now = Instant::from_millis(1);
-    let deliver = |ap: &mut AccessPoint<u32>, packet| {
+    let deliver = |ap: &mut AccessPointPowerSave<u32>, packet| {
         ap.handle_input(AccessPointInput::DeliverGroup { packet }, now);
         ap.poll_output()
     };
@@ -582,13 +583,13 @@ fn a_station_stays_awake_for_group_addressed_frames() {
     let ms = Instant::from_millis;
     let config = StationConfig { sleep_clock: SleepClock::fixed(Span::ZERO), ..StationConfig::default() };
     let mut station = dozing(config, PSM);
-    let beacon = |station: &mut Station, at| {
+    let beacon = |station: &mut StationPowerSave, at| {
         assert_eq!(serve(station, at, StationTimer::Beacon), [StationOutput::Wake]);
         station.handle_input(StationInput::Awake, at);
         station.handle_input(StationInput::Beacon { tim: false, group: true }, at);
         assert_eq!((outputs(station), station.purpose()), (vec![], Purpose::Group));
     };
-    let receive = |station: &mut Station, more_data, at| {
+    let receive = |station: &mut StationPowerSave, more_data, at| {
         station.handle_input(StationInput::Group { more_data }, at);
         outputs(station)
     };

@@ -1,7 +1,7 @@
 //! Random traffic over a lossy air: nothing is lost without account, nobody waits for ever, nobody sleeps on a backlog
 //! (the air asserts the last whenever a radio falls asleep).
 
-use airwatt_base::{Instant, Rate, Span, Stream};
+use airwatt_base::{Instant, RandomStream, Rate, Span};
 use proptest::prelude::*;
 
 use super::air::{Air, Radio};
@@ -106,8 +106,8 @@ fn run(cell: &Cell, end: Instant, quiet: bool) -> (Air, Vec<Vec<u32>>) {
     if quiet {
         air = air.quiet();
     }
-    air.noise = Some((Stream::new(cell.seed, "noise"), f64::from(cell.loss_percent) / 100.0));
-    let mut traffic = Stream::new(cell.seed, "traffic");
+    air.noise = Some((RandomStream::new(cell.seed, "noise"), f64::from(cell.loss_percent) / 100.0));
+    let mut traffic = RandomStream::new(cell.seed, "traffic");
     let mut accepted = vec![Vec::new(); cell.policies.len()];
     let mut packet = 0;
     let mut at = Instant::ZERO;

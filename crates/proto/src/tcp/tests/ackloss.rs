@@ -1,6 +1,6 @@
 //! Tests of ACK-loss detection in a whole sender, with each congestion control.
 
-use airwatt_base::Stream;
+use airwatt_base::RandomStream;
 use airwatt_base::settings::Settings;
 
 use super::*;
@@ -12,7 +12,7 @@ const LOSS_BASED: [Algorithm; 4] = [Algorithm::Reno, Algorithm::NewReno, Algorit
 /// Simulates an upload of 12 s over a path with room for 100 segments, on which `loss` per cent of the acknowledgements
 /// are lost. Returns the sender's end, and its mean window in segments over the last 8 s.
 fn upload(config: &TcpConfig, loss: u32) -> (Connection, u32) {
-    let mut stream = Stream::new(5, "test/acks");
+    let mut stream = RandomStream::new(5, "test/acks");
     let mut pair: Pair<InLengths> = Pair::established(config, millis(20)).with(move |who, _, segment| {
         let ack = who == B && segment.is_pure_ack();
         if ack && stream.below(100) < loss { Fate::Lose } else { Fate::Arrive }

@@ -1,7 +1,7 @@
 //! The timestamps option (RFC 7323): its negotiation, the timestamp that is echoed, and the evidence of lost
 //! acknowledgements in it.
 
-use airwatt_base::Stream;
+use airwatt_base::RandomStream;
 
 use super::*;
 use crate::cc::{AckLossConfig, AckLossRule, StretchConfig};
@@ -92,7 +92,7 @@ fn upload(loss: u32, timestamps: bool, threshold: u32) -> (u64, u64, u64) {
     let gaps = std::rc::Rc::new(std::cell::Cell::new(0));
     let count = gaps.clone();
     let mut in_gap = false;
-    let mut stream = Stream::new(5, "test/acks");
+    let mut stream = RandomStream::new(5, "test/acks");
     let mut pair: Pair<InLengths> = Pair::established(&config, millis(20)).with(move |who, _, segment| {
         if who == A {
             return Fate::Arrive;

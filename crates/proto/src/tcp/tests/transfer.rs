@@ -1,13 +1,13 @@
 //! Tests of whole transfers over bad paths: every byte arrives once and in order, and every transfer ends.
 
-use airwatt_base::{Seq, Stream};
+use airwatt_base::{RandomStream, Seq};
 use proptest::prelude::*;
 
 use super::*;
 use crate::bad_path::{Badness, bad_path};
 
 fn pattern(seed: u64, len: usize) -> Vec<u8> {
-    let mut stream = Stream::new(seed, "test/bytes");
+    let mut stream = RandomStream::new(seed, "test/bytes");
     (0..len).map(|_| stream.below(256) as u8).collect()
 }
 

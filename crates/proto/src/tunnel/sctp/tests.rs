@@ -7,12 +7,12 @@ use airwatt_base::{Machine, Timeout};
 use super::packet::{crc32c, joined, may_wait};
 use super::*;
 use crate::tunnel::tests::Packet;
-use crate::tunnel::{End, Input, Output, Tunnel, TunnelConfig};
+use crate::tunnel::{Input, Output, Tunnel, TunnelConfig, TunnelEnd};
 
 /// One-way delay of the path.
 const DELAY: Span = Span::from_millis(5);
 
-impl Message for Packet {
+impl InnerMessage for Packet {
     fn to_payload(&self) -> Vec<u8> {
         let mut payload = vec![0; self.bytes as usize];
         payload[..2].copy_from_slice(&self.flow.to_be_bytes());
@@ -39,7 +39,7 @@ struct Pair {
     /// Datagrams on the way: when they arrive, and where.
     path: VecDeque<(Instant, usize, Vec<u8>)>,
     loss: f64,
-    chance: Stream,
+    chance: RandomStream,
     /// What each end transmitted, delivered and gave up.
     sent: [Vec<(Instant, Vec<u8>)>; 2],
     delivered: [Vec<Packet>; 2],
@@ -48,8 +48,8 @@ struct Pair {
 
 fn end(reliability: Reliability, index: usize, seed: u64) -> Tunnel<Sctp<Packet>> {
     let config = SctpConfig { packet_bytes: 1_400 + OVERHEAD_BYTES as usize, bundle: true, reliability };
-    let association = Sctp::new(config, Stream::new(seed, &format!("end/{index}")));
-    Tunnel::new(TunnelConfig::default(), [End::Client, End::Concentrator][index], association)
+    let association = Sctp::new(config, RandomStream::new(seed, &format!("end/{index}")));
+    Tunnel::new(TunnelConfig::default(), [TunnelEnd::Client, TunnelEnd::Concentrator][index], association)
 }
 
 impl Pair {
@@ -60,7 +60,7 @@ impl Pair {
             now: Instant::ZERO,
             path: VecDeque::new(),
             loss,
-            chance: Stream::new(1, "path"),
+            chance: RandomStream::new(1, "path"),
             sent: Default::default(),
             delivered: Default::default(),
             abandoned: Default::default(),

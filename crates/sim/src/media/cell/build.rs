@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use airwatt_base::{Instant, Schedule, Slot, Stream};
+use airwatt_base::{Instant, RandomStream, Schedule, Slot};
 use airwatt_proto::powersave::{StationId, StationPolicy};
 
 use super::channel::Channel;
@@ -12,9 +12,9 @@ use super::frame::Node;
 use super::mac::{AccessPointMac, Category, ExternalMac, GroupSources, Mac, PeerMac, StationMac};
 use super::radio::Radios;
 use super::sniffer::Sniffer;
-use super::{Cell, Contender, StationPlace};
+use super::{CellMedium, Contender, StationPlace};
 use crate::net::route::Member;
-impl Cell {
+impl CellMedium {
     /// Makes a cell with one access point at time zero. Its random streams derive from `seed`.
     pub fn new(config: CellConfig, stations: Vec<CellStation>, seed: u64) -> Self {
         let name = "access-point".to_owned();
@@ -79,7 +79,7 @@ impl Cell {
             stations: Vec::with_capacity(stations),
             contenders: Vec::new(),
             pairs: Vec::new(),
-            channel: Channel::new(config, Stream::new(seed, &format!("{name}/noise"))),
+            channel: Channel::new(config, RandomStream::new(seed, &format!("{name}/noise"))),
             contention: Contention::new(config.standard.timing().slot, config.access_method),
             radios: Radios::default(),
             medium_due: Instant::FOREVER,
@@ -96,10 +96,10 @@ impl Cell {
         let Bss { config, name, .. } = bss;
         let radio = bss.shared_radio;
         let member = self.macs.len() as Member;
-        let backoff = Stream::new(seed, &format!("{name}/backoff"));
+        let backoff = RandomStream::new(seed, &format!("{name}/backoff"));
         let contender = |category| Contender { member, category, radio };
         let data = self.add_contender(contender(Category::Data), config.ap_access, backoff);
-        let beacons = Stream::new(seed, &format!("{name}/beacon"));
+        let beacons = RandomStream::new(seed, &format!("{name}/beacon"));
         let beacon = self.add_contender(contender(Category::Beacon), broadcast_access(config), beacons);
         if let Some(id) = radio {
             let station = &self.macs[self.stations[id as usize].member as usize];
@@ -139,7 +139,7 @@ impl Cell {
         let (id, member, data) = self.add_radio(config, node, seed);
         self.stations.push(StationPlace { member, access_point: member });
         let contender = Contender { member, category: Category::Beacon, radio: Some(id) };
-        let beacons = Stream::new(seed, &format!("{}/beacon", node.name));
+        let beacons = RandomStream::new(seed, &format!("{}/beacon", node.name));
         let beacon = self.add_contender(contender, broadcast_access(config), beacons);
         let slot = self.first_station_slot + 2 * id;
         let mac = ExternalMac::new(config, id, member, [data, beacon], slot);
@@ -155,7 +155,7 @@ impl Cell {
     ) -> (StationId, Member, ContenderId) {
         let member = self.macs.len() as Member;
         let id = self.radios.add(station.radio.clone());
-        let backoff = Stream::new(seed, &format!("{}/backoff", station.name));
+        let backoff = RandomStream::new(seed, &format!("{}/backoff", station.name));
         let contender = Contender { member, category: Category::Data, radio: Some(id) };
         let contender = self.add_contender(contender, config.station_access, backoff);
         self.channel.add_station(config, station);
@@ -163,7 +163,7 @@ impl Cell {
         (id, member, contender)
     }
 
-    fn add_contender(&mut self, contender: Contender, access: Access, backoff: Stream) -> ContenderId {
+    fn add_contender(&mut self, contender: Contender, access: Access, backoff: RandomStream) -> ContenderId {
         self.contenders.push(contender);
         self.contention.add(access, backoff)
     }

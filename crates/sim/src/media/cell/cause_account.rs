@@ -5,7 +5,7 @@
 //! beyond the own exchange.
 
 use airwatt_base::{Instant, Span};
-use airwatt_energy::{Cause, Causes, State};
+use airwatt_energy::{Cause, Causes, RadioState};
 
 use super::channel::Parts;
 use super::contention::ContenderId;
@@ -80,11 +80,11 @@ impl CauseAccount {
             let received = within(first) + within(second);
             own = received.min(receiving);
             gaps = within((begun, ended)).saturating_sub(received).min(listening);
-            self.causes.charge(cause, State::Receive, own);
-            self.causes.charge(Cause::Contention, State::Listen, gaps);
+            self.causes.charge(cause, RadioState::Receive, own);
+            self.causes.charge(Cause::Contention, RadioState::Listen, gaps);
         }
         let silence = if self.waiting.is_empty() { self.purpose } else { Cause::Contention };
-        self.causes.charge(Cause::Overhearing, State::Receive, receiving - own);
-        self.causes.charge(silence, State::Listen, listening - gaps);
+        self.causes.charge(Cause::Overhearing, RadioState::Receive, receiving - own);
+        self.causes.charge(silence, RadioState::Listen, listening - gaps);
     }
 }

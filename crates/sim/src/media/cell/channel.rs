@@ -7,13 +7,13 @@
 //! Left out: frames of two exchanges that overlap without beginning together (all radios receive all frames, so carrier
 //! sense prevents that), and different signals between the stations of different access points.
 
-use airwatt_base::{Instant, Span, Stream};
-use airwatt_dot11::phy::Format;
+use airwatt_base::{Instant, RandomStream, Span};
+use airwatt_dot11::phy::PhyFormat;
 use airwatt_energy::BeaconReception;
 
 use super::config::{CellConfig, CellStation};
 use super::contention::ContenderId;
-use super::frame::{ACK_BYTES, AFTER_TIM_BYTES, CTS_BYTES, Kind, Ppdu, RTS_BYTES, Receiver};
+use super::frame::{ACK_BYTES, AFTER_TIM_BYTES, CTS_BYTES, CellFrameKind, Ppdu, RTS_BYTES, Receiver};
 use super::propagation;
 use crate::engine::Fingerprint;
 use crate::net::route::Member;
@@ -103,7 +103,7 @@ pub(super) struct Channel {
     /// The frames of the present access, in the order of their contenders.
     ppdus: Vec<Ppdu>,
     airborne: Airborne,
-    noise: Stream,
+    noise: RandomStream,
     counts: ChannelCounts,
     print: Fingerprint,
     /// Longest time during which a transmission that has begun is not noticed: the longest propagation delay, at most a slot.
@@ -114,7 +114,7 @@ pub(super) struct Channel {
 
 impl Channel {
     /// Makes an idle channel without members.
-    pub(super) fn new(config: &CellConfig, noise: Stream) -> Self {
+    pub(super) fn new(config: &CellConfig, noise: RandomStream) -> Self {
         Self {
             times: FrameTimes::new(config),
             frame_error_rate: config.frame_error_rate,
@@ -292,8 +292,8 @@ impl Channel {
             parts.push(ppdu.kind, start, plan.data_time, true, true);
             self.airborne.add(start, start + plan.data_time);
             let end = start + plan.data_time;
-            let tim_end =
-                (self.announces_tim && ppdu.kind == Kind::Beacon).then(|| start + self.times.tim(ppdu.bytes));
+            let tim_end = (self.announces_tim && ppdu.kind == CellFrameKind::Beacon)
+                .then(|| start + self.times.tim(ppdu.bytes));
             self.state = State::Exchange(Exchange { tim_end, ..exchange(end, end, false) });
             return parts;
         }
@@ -330,7 +330,7 @@ impl Channel {
     /// What one of several simultaneous senders puts on the air: its RTS or its frame.
     pub(super) fn colliding(&self, ppdu: &Ppdu, now: Instant) -> Parts {
         let mut parts = Parts::default();
-        let kind = if ppdu.rts { Kind::Rts } else { ppdu.kind };
+        let kind = if ppdu.rts { CellFrameKind::Rts } else { ppdu.kind };
         parts.push(kind, now, self.colliding_time(ppdu), true, false);
         parts
     }
@@ -353,7 +353,7 @@ impl Channel {
         let data_end = end + plan.tau;
         let acknowledged = data_end + plan.sifs;
         let mut parts = Parts::default();
-        parts.push(Kind::Ack, acknowledged, plan.ack_time, false, true);
+        parts.push(CellFrameKind::Ack, acknowledged, plan.ack_time, false, true);
         self.airborne.add(acknowledged, acknowledged + plan.ack_time);
         let end = acknowledged + plan.ack_time + plan.tau;
         let (arrived, rts_failed) = (false, false);
@@ -386,9 +386,9 @@ impl Channel {
         let times = &self.times;
         let tau = self.path(ppdu).map_or(Span::ZERO, |path| path.propagation);
         let format = match ppdu.kind {
-            Kind::PsPoll => &times.control,
-            Kind::Beacon => &times.beacon,
-            Kind::Group => &times.group,
+            CellFrameKind::PsPoll => &times.control,
+            CellFrameKind::Beacon => &times.beacon,
+            CellFrameKind::Group => &times.group,
             _ => &times.data,
         };
         let FrameTimes { rts: rts_time, cts: cts_time, ack: ack_time, .. } = *times;
@@ -447,10 +447,10 @@ impl Channel {
 /// Frame durations at the rates of one channel.
 #[derive(Clone, Copy, Debug)]
 struct FrameTimes {
-    data: Format,
-    control: Format,
-    beacon: Format,
-    group: Format,
+    data: PhyFormat,
+    control: PhyFormat,
+    beacon: PhyFormat,
+    group: PhyFormat,
     rts: Span,
     cts: Span,
     ack: Span,
@@ -548,12 +548,19 @@ impl Plan {
     }
 
     /// Appends the frames of the exchange to `parts`.
-    fn lay_out(&self, kind: Kind, start: Instant, received: bool, rts_failed: bool, parts: &mut Parts) {
+    fn lay_out(
+        &self,
+        kind: CellFrameKind,
+        start: Instant,
+        received: bool,
+        rts_failed: bool,
+        parts: &mut Parts,
+    ) {
         if self.rts {
-            parts.push(Kind::Rts, start, self.rts_time, true, !rts_failed);
+            parts.push(CellFrameKind::Rts, start, self.rts_time, true, !rts_failed);
             if !rts_failed {
                 let cts = start + self.rts_time + self.tau + self.sifs;
-                parts.push(Kind::Cts, cts, self.cts_time, false, true);
+                parts.push(CellFrameKind::Cts, cts, self.cts_time, false, true);
             }
         }
         if !rts_failed {
@@ -561,19 +568,19 @@ impl Plan {
             parts.push(kind, data, self.data_time, true, received);
             if received {
                 let ack = data + self.data_time + self.tau + self.sifs;
-                parts.push(Kind::Ack, ack, self.ack_time, false, true);
+                parts.push(CellFrameKind::Ack, ack, self.ack_time, false, true);
             }
         }
     }
 
     /// The Duration field of a frame of the exchange: the rest of the exchange (802.11-2020 9.2.5.2).
-    pub(super) fn nav(&self, kind: Kind) -> Span {
+    pub(super) fn nav(&self, kind: CellFrameKind) -> Span {
         let after_data = self.sifs + self.ack_time;
         let after_cts = self.sifs + self.data_time + after_data;
         match kind {
-            Kind::Rts => self.sifs + self.cts_time + after_cts,
-            Kind::Cts => after_cts,
-            Kind::Ack | Kind::Beacon | Kind::Group => Span::ZERO,
+            CellFrameKind::Rts => self.sifs + self.cts_time + after_cts,
+            CellFrameKind::Cts => after_cts,
+            CellFrameKind::Ack | CellFrameKind::Beacon | CellFrameKind::Group => Span::ZERO,
             _ => after_data,
         }
     }
@@ -582,7 +589,7 @@ impl Plan {
 /// One frame of an exchange.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
-    pub(super) kind: Kind,
+    pub(super) kind: CellFrameKind,
     pub(super) start: Instant,
     pub(super) duration: Span,
     /// Whether the sender of the PPDU sends it; otherwise its receiver does.
@@ -601,7 +608,7 @@ pub(super) struct Parts {
 impl Default for Parts {
     fn default() -> Self {
         let none = Part {
-            kind: Kind::Data,
+            kind: CellFrameKind::Data,
             start: Instant::ZERO,
             duration: Span::ZERO,
             by_sender: true,
@@ -612,7 +619,7 @@ impl Default for Parts {
 }
 
 impl Parts {
-    fn push(&mut self, kind: Kind, start: Instant, duration: Span, by_sender: bool, received: bool) {
+    fn push(&mut self, kind: CellFrameKind, start: Instant, duration: Span, by_sender: bool, received: bool) {
         self.parts[self.count] = Part { kind, start, duration, by_sender, received };
         self.count += 1;
     }

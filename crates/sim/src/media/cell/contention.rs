@@ -20,7 +20,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use airwatt_base::{Instant, Span, Stream};
+use airwatt_base::{Instant, RandomStream, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -62,7 +62,7 @@ struct Contender {
     since: Instant,
     /// How much of the idle time before its last access it waited.
     waited: Span,
-    backoff: Stream,
+    backoff: RandomStream,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +111,7 @@ impl Contention {
     }
 
     /// Adds a contender that draws its backoffs from `backoff`.
-    pub fn add(&mut self, access: Access, backoff: Stream) -> ContenderId {
+    pub fn add(&mut self, access: Access, backoff: RandomStream) -> ContenderId {
         let class = self.classes.iter().position(|class| class.aifs == access.aifs).unwrap_or_else(|| {
             self.classes.push(Class { aifs: access.aifs, counted: 0, queue: BinaryHeap::new() });
             self.classes.len() - 1

@@ -8,13 +8,13 @@ use airwatt_energy::{BeaconReception, Cause};
 
 use super::channel::{Parts, Step};
 use super::contention::ContenderId;
-use super::frame::{Kind, Ppdu, Receiver};
+use super::frame::{CellFrameKind, Ppdu, Receiver};
 use super::mac::{Category, Mac};
 use super::radio::RadioId;
-use super::{Cell, Contender};
+use super::{CellMedium, Contender};
 use crate::net::route::Member;
 
-impl Cell {
+impl CellMedium {
     /// Serves the step of the channel that is due.
     pub(super) fn step(&mut self, now: Instant) {
         match self.channel.step() {
@@ -148,7 +148,7 @@ impl Cell {
             (Receiver::Group, _) if matches!(self.macs[usize::from(ppdu.from)], Mac::External(_)) => {
                 return self.external_broadcast_arrived(&ppdu, now);
             }
-            (Receiver::Group, Kind::Beacon) => return self.beacon_arrived(&ppdu, now),
+            (Receiver::Group, CellFrameKind::Beacon) => return self.beacon_arrived(&ppdu, now),
             (Receiver::Group, _) => return self.group_frame_arrived(&ppdu, now),
         };
         let (macs, mut out) = self.split();
@@ -185,7 +185,7 @@ impl Cell {
             if self.member_of(station) == ppdu.from || !self.radios.hears(station, start) {
                 continue;
             }
-            let cause = if ppdu.kind == Kind::Beacon { Cause::Beacon } else { Cause::Group };
+            let cause = if ppdu.kind == CellFrameKind::Beacon { Cause::Beacon } else { Cause::Group };
             self.radios.heard_group(station, cause, start, now, self.channel.airborne());
             let (macs, mut out) = self.split();
             if let Mac::External(mac) = &macs[usize::from(ppdu.from)] {

@@ -73,7 +73,7 @@ pub struct Ppdu {
     /// The contender that won the access.
     pub contender: ContenderId,
     /// The kind of the frame.
-    pub kind: Kind,
+    pub kind: CellFrameKind,
     /// Length of the frame, MAC header to FCS, in bytes.
     pub bytes: u32,
     /// More Data and EOSP.
@@ -120,7 +120,7 @@ pub struct ExternalFrame {
     /// The number by which its fate is reported.
     pub number: u32,
     /// Its kind, which decides its rate.
-    pub kind: Kind,
+    pub kind: CellFrameKind,
     /// Length, MAC header to FCS, in bytes.
     pub bytes: u32,
 }
@@ -130,10 +130,10 @@ impl Ppdu {
     pub(super) const fn cause(&self) -> Cause {
         match self.kind {
             _ if self.retry => Cause::Retransmission,
-            Kind::Data if self.flow == NO_FLOW => Cause::External,
-            Kind::Data => Cause::Flow(self.flow),
-            Kind::Beacon => Cause::Beacon,
-            Kind::Group => Cause::Group,
+            CellFrameKind::Data if self.flow == NO_FLOW => Cause::External,
+            CellFrameKind::Data => Cause::Flow(self.flow),
+            CellFrameKind::Beacon => Cause::Beacon,
+            CellFrameKind::Group => Cause::Group,
             _ => Cause::Service,
         }
     }
@@ -149,14 +149,14 @@ impl Body {
     }
 
     /// What kind of frame carries this.
-    pub const fn kind(&self) -> Kind {
+    pub const fn kind(&self) -> CellFrameKind {
         match self {
-            Self::Data(_) => Kind::Data,
-            Self::Control(PowerSaveFrame::PsPoll) => Kind::PsPoll,
-            Self::Control(PowerSaveFrame::PmNull { .. }) => Kind::Null,
-            Self::Control(PowerSaveFrame::Trigger) | Self::NullData => Kind::QosNull,
-            Self::Group(_) => Kind::Group,
-            Self::Beacon { .. } => Kind::Beacon,
+            Self::Data(_) => CellFrameKind::Data,
+            Self::Control(PowerSaveFrame::PsPoll) => CellFrameKind::PsPoll,
+            Self::Control(PowerSaveFrame::PmNull { .. }) => CellFrameKind::Null,
+            Self::Control(PowerSaveFrame::Trigger) | Self::NullData => CellFrameKind::QosNull,
+            Self::Group(_) => CellFrameKind::Group,
+            Self::Beacon { .. } => CellFrameKind::Beacon,
             Self::External(frame) => frame.kind,
         }
     }
@@ -184,7 +184,7 @@ pub const fn beacon_bytes(stations: u32) -> u32 {
 
 /// Kind of a frame on the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum CellFrameKind {
     /// QoS Data.
     Data,
     /// QoS Null.
@@ -205,7 +205,7 @@ pub enum Kind {
     Ack,
 }
 
-impl Kind {
+impl CellFrameKind {
     /// The name in traces.
     pub const fn name(self) -> &'static str {
         match self {
@@ -249,7 +249,7 @@ pub struct TracedFrame {
     /// The index of its BSS on the medium.
     pub bss: u16,
     /// What it was.
-    pub kind: Kind,
+    pub kind: CellFrameKind,
     /// At which rate its body went out.
     pub rate: Rate,
     /// MAC header to FCS, in bytes.

@@ -234,7 +234,7 @@ impl Contender {
 
 /// One 802.11 cell.
 #[derive(Clone, Debug)]
-pub struct Cell {
+pub struct CellMedium {
     /// BSS by BSS the access point, then its stations.
     macs: Vec<Mac>,
     /// The members that are access points, in the order of their BSSs.
@@ -271,7 +271,7 @@ struct StationPlace {
     access_point: Member,
 }
 
-impl Cell {
+impl CellMedium {
     /// Member `from` transmits a packet to member `to`: an access point to one of its stations, a station to its access point,
     /// or a station of an ad-hoc network to another.
     pub fn transmit(&mut self, from: Member, to: Member, packet: Packet, now: Instant) {
@@ -403,7 +403,7 @@ impl Cell {
         self.radios.causes(station)
     }
 
-    /// The ledger that a station's radio would have if it knew its own traffic, up to `end`: the time of [`Cell::finish`].
+    /// The ledger that a station's radio would have if it knew its own traffic, up to `end`: the time of [`CellMedium::finish`].
     pub fn lower_bound(&self, station: StationId, end: Instant) -> Ledger {
         self.radios.lower_bound(station, end)
     }
@@ -461,7 +461,7 @@ impl Cell {
     }
 }
 
-impl Machine for Cell {
+impl Machine for CellMedium {
     type Input = CellInput;
     type Output = CellOutput;
     type Reason = CellTimer;

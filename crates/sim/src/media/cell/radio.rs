@@ -5,7 +5,7 @@
 //! while the radio was awake and did not send. A frame therefore costs no computation for stations that only overhear it.
 
 use airwatt_base::{Instant, Span};
-use airwatt_energy::{Cause, Causes, Ledger, LowerBound, Radio, State};
+use airwatt_energy::{Cause, Causes, Ledger, LowerBound, Radio, RadioState};
 use airwatt_proto::powersave::StationId;
 
 use super::cause_account::CauseAccount;
@@ -24,7 +24,7 @@ pub struct RadioEvent {
     /// When.
     pub at: Instant,
     /// The state from there on: `Listen` stands for awake.
-    pub state: State,
+    pub state: RadioState,
 }
 
 /// Every radio whose energy is accounted for.
@@ -172,20 +172,20 @@ impl Radios {
     /// Puts the radio to sleep once the frame that it sends has ended.
     pub(super) fn doze(&mut self, id: RadioId, now: Instant, air: &Airborne) {
         let at = self.radios[id as usize].doze(now, air);
-        self.note(RadioEvent { station: id, at, state: State::Sleep });
+        self.note(RadioEvent { station: id, at, state: RadioState::Sleep });
     }
 
     /// Begins to wake the radio up. Returns the time at which it will be awake.
     pub(super) fn wake(&mut self, id: RadioId, now: Instant) -> Instant {
         let (at, until) = self.radios[id as usize].wake(now);
-        self.note(RadioEvent { station: id, at, state: State::WakeUp });
+        self.note(RadioEvent { station: id, at, state: RadioState::WakeUp });
         until
     }
 
     /// Marks the radio as awake from `now` on.
     pub(super) fn awake(&mut self, id: RadioId, now: Instant, air: &Airborne) {
         self.radios[id as usize].awake(now, air);
-        self.note(RadioEvent { station: id, at: now, state: State::Listen });
+        self.note(RadioEvent { station: id, at: now, state: RadioState::Listen });
     }
 
     /// Ends the account of every radio at the same instant: `now`, or the end of the last frame or transition that has been
@@ -258,13 +258,13 @@ impl StationRadio {
                 self.ledger.spend_awake(at, receiving);
                 self.mark = sum;
             }
-            Wakefulness::Dozing => self.spend(State::Sleep, Cause::Doze, at),
+            Wakefulness::Dozing => self.spend(RadioState::Sleep, Cause::Doze, at),
             Wakefulness::Waking { until } if until < at => {
                 // The run ends between the end of this transition and the event that would handle it.
                 self.awake(until, air);
                 self.settle(at, air);
             }
-            Wakefulness::Waking { .. } => self.spend(State::WakeUp, Cause::WakeUp, at),
+            Wakefulness::Waking { .. } => self.spend(RadioState::WakeUp, Cause::WakeUp, at),
         }
     }
 
@@ -277,14 +277,14 @@ impl StationRadio {
         }
     }
 
-    fn spend(&mut self, state: State, cause: Cause, until: Instant) {
+    fn spend(&mut self, state: RadioState, cause: Cause, until: Instant) {
         self.causes.causes.charge(cause, state, until - self.ledger.since());
         self.ledger.spend(state, until);
     }
 
     fn send(&mut self, start: Instant, end: Instant, air: &Airborne) {
         self.settle(start, air);
-        self.spend(State::Transmit, self.causes.exchange_cause(), end);
+        self.spend(RadioState::Transmit, self.causes.exchange_cause(), end);
         self.mark = air.until(end);
     }
 
@@ -292,7 +292,7 @@ impl StationRadio {
     fn doze(&mut self, now: Instant, air: &Airborne) -> Instant {
         let at = now.max(self.ledger.since());
         self.settle(at, air);
-        self.spend(State::ToSleep, Cause::WakeUp, at + self.profile.to_sleep.time);
+        self.spend(RadioState::ToSleep, Cause::WakeUp, at + self.profile.to_sleep.time);
         self.state = Wakefulness::Dozing;
         at
     }
@@ -300,14 +300,14 @@ impl StationRadio {
     /// Returns the times at which the radio begins to wake up and is awake.
     fn wake(&mut self, now: Instant) -> (Instant, Instant) {
         let at = now.max(self.ledger.since());
-        self.spend(State::Sleep, Cause::Doze, at);
+        self.spend(RadioState::Sleep, Cause::Doze, at);
         let until = at + self.profile.wake_up.time;
         self.state = Wakefulness::Waking { until };
         (at, until)
     }
 
     fn awake(&mut self, now: Instant, air: &Airborne) {
-        self.spend(State::WakeUp, Cause::WakeUp, now);
+        self.spend(RadioState::WakeUp, Cause::WakeUp, now);
         self.state = Wakefulness::Awake { since: now };
         self.mark = air.until(now);
     }

@@ -6,7 +6,9 @@ use airwatt_proto::powersave::{Adaptation, ServiceFlags, StationId};
 use super::CellTrace;
 use super::channel::{Parts, Plan};
 use super::config::CellConfig;
-use super::frame::{ACK_BYTES, BeaconContent, Body, Kind, Node, Ppdu, RTS_BYTES, Receiver, TracedFrame};
+use super::frame::{
+    ACK_BYTES, BeaconContent, Body, CellFrameKind, Node, Ppdu, RTS_BYTES, Receiver, TracedFrame,
+};
 use crate::net::route::Member;
 /// Records frames and queue lengths.
 #[derive(Clone, Debug)]
@@ -72,7 +74,7 @@ impl Sniffer {
         };
         for part in parts.iter() {
             let (from, to) = if part.by_sender { (sender, receiver) } else { (receiver, sender) };
-            let is_body = !matches!(part.kind, Kind::Rts | Kind::Cts | Kind::Ack);
+            let is_body = !matches!(part.kind, CellFrameKind::Rts | CellFrameKind::Cts | CellFrameKind::Ack);
             let packet = match body {
                 Body::Data(packet) | Body::Group(packet) if is_body => Some(*packet),
                 _ => None,
@@ -86,14 +88,16 @@ impl Sniffer {
                 bss,
                 kind: part.kind,
                 rate: match part.kind {
-                    Kind::Rts | Kind::Cts | Kind::Ack | Kind::PsPoll => self.control_rate,
-                    Kind::Beacon => self.beacon_rate,
-                    Kind::Group => self.group_rate,
+                    CellFrameKind::Rts | CellFrameKind::Cts | CellFrameKind::Ack | CellFrameKind::PsPoll => {
+                        self.control_rate
+                    }
+                    CellFrameKind::Beacon => self.beacon_rate,
+                    CellFrameKind::Group => self.group_rate,
                     _ => self.data_rate,
                 },
                 bytes: match part.kind {
-                    Kind::Rts => RTS_BYTES,
-                    Kind::Cts | Kind::Ack => ACK_BYTES,
+                    CellFrameKind::Rts => RTS_BYTES,
+                    CellFrameKind::Cts | CellFrameKind::Ack => ACK_BYTES,
                     _ => ppdu.bytes,
                 },
                 received: part.received,

@@ -2,14 +2,14 @@
 //! the air where access points share a channel, MACs share a radio, and stations send to each other directly.
 
 use airwatt_base::testkit::check_machine;
-use airwatt_base::{Instant, Machine, Span, Stream};
-use airwatt_energy::State;
+use airwatt_base::{Instant, Machine, RandomStream, Span};
+use airwatt_energy::RadioState;
 
 use super::contention::{Access, AccessMethod, Contention};
 use super::frame::Node;
-use super::{Bss, Cell, CellConfig, CellInput, CellOutput, CellStation};
+use super::{Bss, CellConfig, CellInput, CellMedium, CellOutput, CellStation};
 use crate::net::packet::{Packet, Payload};
-use crate::net::{MediumKind, Plan};
+use crate::net::{MediumKind, NetworkPlan};
 use crate::scenario::Scenario;
 
 const SLOT: Span = Span::from_micros(9);
@@ -37,7 +37,7 @@ fn winners(contention: &mut Contention) -> (Instant, Vec<u32>) {
 #[test]
 fn a_frame_on_an_idle_medium_goes_out_at_the_next_slot_boundary() {
     let mut contention = Contention::new(SLOT, AccessMethod::Edca);
-    let station = contention.add(access(15), Stream::new(1, "a"));
+    let station = contention.add(access(15), RandomStream::new(1, "a"));
     contention.join(station, us(100));
     assert_eq!(winners(&mut contention), (us(106), vec![station]));
 }
@@ -45,13 +45,13 @@ fn a_frame_on_an_idle_medium_goes_out_at_the_next_slot_boundary() {
 #[test]
 fn a_frame_during_a_busy_medium_backs_off() {
     let mut contention = Contention::new(SLOT, AccessMethod::Edca);
-    let sender = contention.add(access(15), Stream::new(1, "a"));
-    let late = contention.add(access(15), Stream::new(1, "late"));
+    let sender = contention.add(access(15), RandomStream::new(1, "a"));
+    let late = contention.add(access(15), RandomStream::new(1, "late"));
     contention.join(sender, us(0));
     winners(&mut contention);
     contention.join(late, us(50));
     contention.idle_from(us(1_000));
-    let backoff = u64::from(Stream::new(1, "late").below(16));
+    let backoff = u64::from(RandomStream::new(1, "late").below(16));
     assert_eq!(winners(&mut contention), (us(1_034 + 9 * backoff), vec![late]));
 }
 
@@ -60,8 +60,8 @@ fn a_frame_during_a_busy_medium_backs_off() {
 fn backoffs_freeze_while_the_medium_is_busy() {
     for (counting, left) in [(AccessMethod::Edca, 2), (AccessMethod::Dcf, 3)] {
         let mut contention = Contention::new(SLOT, counting);
-        let frozen = contention.add(Access { cw_min: 0, ..access(0) }, Stream::new(1, "frozen"));
-        let other = contention.add(access(15), Stream::new(1, "other"));
+        let frozen = contention.add(Access { cw_min: 0, ..access(0) }, RandomStream::new(1, "frozen"));
+        let other = contention.add(access(15), RandomStream::new(1, "other"));
         // Boundary 5 for the one, boundary 2 for the other.
         contention.join(frozen, us(34 + 5 * 9));
         contention.join(other, us(34 + 2 * 9));
@@ -74,7 +74,7 @@ fn backoffs_freeze_while_the_medium_is_busy() {
 #[test]
 fn equal_boundaries_collide() {
     let mut contention = Contention::new(SLOT, AccessMethod::Edca);
-    let stations: Vec<u32> = (0..3).map(|n| contention.add(access(15), Stream::new(n, "s"))).collect();
+    let stations: Vec<u32> = (0..3).map(|n| contention.add(access(15), RandomStream::new(n, "s"))).collect();
     contention.join(stations[0], us(200));
     contention.join(stations[2], us(201));
     contention.join(stations[1], us(500));
@@ -86,13 +86,13 @@ fn equal_boundaries_collide() {
 #[test]
 fn post_backoff_runs_without_a_frame() {
     let mut contention = Contention::new(SLOT, AccessMethod::Edca);
-    let station = contention.add(access(15), Stream::new(3, "post"));
+    let station = contention.add(access(15), RandomStream::new(3, "post"));
     contention.join(station, us(0));
     winners(&mut contention);
     contention.succeeded(station);
     contention.idle_from(us(1_000));
     assert_eq!(contention.next_access(), None);
-    let backoff = u64::from(Stream::new(3, "post").below(16));
+    let backoff = u64::from(RandomStream::new(3, "post").below(16));
     let mut early = contention.clone();
     early.join(station, us(1_010));
     assert_eq!(winners(&mut early).0, us(1_034 + 9 * backoff), "before it is over it holds");
@@ -104,7 +104,7 @@ fn post_backoff_runs_without_a_frame() {
 #[test]
 fn windows_double_up_to_the_largest_and_a_success_resets_them() {
     let mut contention = Contention::new(SLOT, AccessMethod::Edca);
-    let station = contention.add(Access { cw_max: 63, ..access(15) }, Stream::new(5, "w"));
+    let station = contention.add(Access { cw_max: 63, ..access(15) }, RandomStream::new(5, "w"));
     let mut longest = |failures: u32| {
         (0..300)
             .map(|_| {
@@ -134,7 +134,7 @@ fn settings(policies: &[&str], set: &[(&str, &str)]) -> (CellConfig, Vec<CellSta
     );
     let set: Vec<_> = set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let scenario = Scenario::from_text(&text, "cell", &set).unwrap();
-    let mut plan = Plan::new(&scenario, 1).unwrap();
+    let mut plan = NetworkPlan::new(&scenario, 1).unwrap();
     let MediumKind::Cell(mut bsss) = plan.media.swap_remove(0).kind else {
         unreachable!("the scenario has [wifi]")
     };
@@ -142,14 +142,14 @@ fn settings(policies: &[&str], set: &[(&str, &str)]) -> (CellConfig, Vec<CellSta
     (config, stations)
 }
 
-fn cell(policies: &[&str], set: &[(&str, &str)]) -> Cell {
+fn cell(policies: &[&str], set: &[(&str, &str)]) -> CellMedium {
     let (config, stations) = settings(policies, set);
-    Cell::new(config, stations, 1)
+    CellMedium::new(config, stations, 1)
 }
 
 /// Packets both ways at random times, several at once now and then.
 fn traffic(stations: u32, packets: u64) -> Vec<(Instant, CellInput)> {
-    let mut random = Stream::new(9, "traffic");
+    let mut random = RandomStream::new(9, "traffic");
     let mut at = Instant::ZERO;
     (0..packets as u32)
         .map(|number| {
@@ -245,7 +245,7 @@ const fn packet(number: u32) -> Packet {
 
 /// Runs the cell up to `end`. Each output becomes inputs at the same instant.
 fn drive(
-    cell: &mut Cell,
+    cell: &mut CellMedium,
     inputs: &[(Instant, CellInput)],
     end: Instant,
     mut forward: impl FnMut(CellOutput) -> Option<CellInput>,
@@ -273,7 +273,7 @@ fn drive(
 }
 
 /// The frames on the air, one a line: start, duration, BSS, sender, receiver, kind.
-fn ladder(cell: &mut Cell) -> Vec<String> {
+fn ladder(cell: &mut CellMedium) -> Vec<String> {
     let name = |node| match node {
         Node::AccessPoint => "AP".to_owned(),
         Node::Station(id) => format!("sta{id}"),
@@ -293,7 +293,7 @@ fn ladder(cell: &mut Cell) -> Vec<String> {
 #[test]
 fn access_points_on_one_channel_defer_to_each_other() {
     let bsss = [bss("access-point", None, &["active"]), bss("ap2", None, &["active"])];
-    let mut cell = Cell::with_access_points("air", &bsss, 1);
+    let mut cell = CellMedium::with_access_points("air", &bsss, 1);
     cell.trace();
     let inputs = [
         (us(100), CellInput::Down { station: 0, packet: packet(0) }),
@@ -303,7 +303,7 @@ fn access_points_on_one_channel_defer_to_each_other() {
     let arrived = |station| CellOutput::ToStation { station, packet: packet(station) };
     assert_eq!(outputs, [arrived(0), arrived(1)]);
     // The exchange ends at 106 + 244 + 16 + 28 = 394; DIFS and the backoff follow.
-    let slots = Stream::new(1, "ap2/backoff").below(bsss[1].config.ap_access.cw_min + 1);
+    let slots = RandomStream::new(1, "ap2/backoff").below(bsss[1].config.ap_access.cw_min + 1);
     let second = 394 + 34 + 9 * slots;
     let expected = [
         "106 244 bss0 AP sta0 data".to_owned(),
@@ -316,8 +316,8 @@ fn access_points_on_one_channel_defer_to_each_other() {
     for station in 0..2 {
         let ledger = cell.ledger(station);
         ledger.check(end);
-        assert_eq!(ledger.duration(State::Transmit), Span::from_micros(28));
-        assert_eq!(ledger.duration(State::Receive), Span::from_micros(244 + 244 + 28));
+        assert_eq!(ledger.duration(RadioState::Transmit), Span::from_micros(28));
+        assert_eq!(ledger.duration(RadioState::Receive), Span::from_micros(244 + 244 + 28));
     }
 }
 
@@ -325,7 +325,7 @@ fn access_points_on_one_channel_defer_to_each_other() {
 #[test]
 fn a_relay_sends_again_what_it_has_received() {
     let bsss = [bss("access-point", None, &["active"]), bss("relay", Some(0), &["active"])];
-    let mut cell = Cell::with_access_points("air", &bsss, 1);
+    let mut cell = CellMedium::with_access_points("air", &bsss, 1);
     cell.trace();
     let forward = |output| match output {
         CellOutput::ToStation { station: 0, packet } => Some(CellInput::Down { station: 1, packet }),
@@ -366,22 +366,22 @@ fn a_relay_sends_again_what_it_has_received() {
     let relay = cell.ledger(0);
     relay.check(end);
     // It sends both packets once and acknowledges both once; it receives as much.
-    assert_eq!(relay.duration(State::Transmit), Span::from_micros(2 * (244 + 28)));
-    assert_eq!(relay.duration(State::Receive), Span::from_micros(2 * (244 + 28)));
+    assert_eq!(relay.duration(RadioState::Transmit), Span::from_micros(2 * (244 + 28)));
+    assert_eq!(relay.duration(RadioState::Receive), Span::from_micros(2 * (244 + 28)));
     let phone = cell.ledger(1);
-    assert_eq!(phone.duration(State::Transmit), Span::from_micros(244 + 28));
-    assert_eq!(phone.duration(State::Receive), Span::from_micros(3 * (244 + 28)));
+    assert_eq!(phone.duration(RadioState::Transmit), Span::from_micros(244 + 28));
+    assert_eq!(phone.duration(RadioState::Receive), Span::from_micros(3 * (244 + 28)));
     // All frames are the relay's own, so it listens or sleeps in the rest of its bound.
     let bound = cell.lower_bound(0, end);
-    assert_eq!(bound.duration(State::Transmit), relay.duration(State::Transmit));
-    assert_eq!(bound.duration(State::Receive), relay.duration(State::Receive));
+    assert_eq!(bound.duration(RadioState::Transmit), relay.duration(RadioState::Transmit));
+    assert_eq!(bound.duration(RadioState::Receive), relay.duration(RadioState::Receive));
 }
 
 /// Both MACs of a radio have waited equally long. One of them sends, and the other backs off: no collision on the air.
 #[test]
 fn two_macs_of_one_radio_do_not_send_at_once() {
     let bsss = [bss("access-point", None, &["active"]), bss("relay", Some(0), &["active"])];
-    let mut cell = Cell::with_access_points("air", &bsss, 1);
+    let mut cell = CellMedium::with_access_points("air", &bsss, 1);
     cell.trace();
     let inputs = [
         (us(100), CellInput::Up { station: 0, packet: packet(0) }),
@@ -399,7 +399,7 @@ fn two_macs_of_one_radio_do_not_send_at_once() {
 #[test]
 fn ad_hoc_stations_pass_a_packet_on() {
     let (config, stations) = settings(&["active"; 4], AIR);
-    let mut cell = Cell::ad_hoc("air", &config, &stations, 1);
+    let mut cell = CellMedium::ad_hoc("air", &config, &stations, 1);
     cell.trace();
     let forward = |output| match output {
         CellOutput::ToStation { station, packet } if station < 3 => {
@@ -421,8 +421,8 @@ fn ad_hoc_stations_pass_a_packet_on() {
     {
         let ledger = cell.ledger(station as u32);
         ledger.check(end);
-        assert_eq!(ledger.duration(State::Transmit), Span::from_micros(sent), "station {station}");
-        assert_eq!(ledger.duration(State::Receive), Span::from_micros(received), "station {station}");
+        assert_eq!(ledger.duration(RadioState::Transmit), Span::from_micros(sent), "station {station}");
+        assert_eq!(ledger.duration(RadioState::Receive), Span::from_micros(received), "station {station}");
     }
 }
 
@@ -431,7 +431,7 @@ fn ad_hoc_stations_pass_a_packet_on() {
 fn saturated_access_points_share_the_channel() {
     let end = Instant::from_millis(500);
     let delivered = |bsss: &[Bss], stations: &[u32]| {
-        let mut cell = Cell::with_access_points("air", bsss, 1);
+        let mut cell = CellMedium::with_access_points("air", bsss, 1);
         let first = stations.iter().flat_map(|station| {
             (0..2).map(|_| (us(100), CellInput::Down { station: *station, packet: packet(0) }))
         });
@@ -461,14 +461,14 @@ fn cells_of_several_macs_keep_the_machine_contract() {
             Bss { name: name.to_owned(), config, shared_radio, stations }
         };
         let bsss = [bss("access-point", None, &["active", "psm"]), bss("relay", Some(0), &["uapsd"])];
-        Cell::with_access_points("air", &bsss, 1)
+        CellMedium::with_access_points("air", &bsss, 1)
     };
     let inputs = traffic(3, 400);
     let done = check_machine(two, &inputs, Instant::from_secs(60));
     assert_accounted(&done, inputs.len(), &[("two access points", "")]);
     let ad_hoc = || {
         let (config, stations) = settings(&["active"; 3], &[("wifi.frame_error_rate", "0.3")]);
-        Cell::ad_hoc("air", &config, &stations, 1)
+        CellMedium::ad_hoc("air", &config, &stations, 1)
     };
     let inputs: Vec<_> = inputs
         .into_iter()

@@ -1,18 +1,18 @@
 //! From a topology in names to a plan in numbers and settings of machines.
 
 use airwatt_base::settings::NoSettings;
-use airwatt_base::{Distance, Instant, QueueLimit, Rate, Size, Span, Stream};
+use airwatt_base::{Distance, Instant, QueueLimit, RandomStream, Rate, Size, Span};
 use airwatt_energy::{Radio, RadioError};
 use airwatt_proto::powersave::{self, Abilities, AccessPointConfig, PowerSaveConfig};
 
 use super::{
-    AdHoc, CellPlan, Content, FlowPlan, GatewayPlan, ImpairmentPlan, MediumKind, MediumPlan, NodePlan, Plan,
-    StationPlan, Traffic, TunnelPlan,
+    AdHoc, CellPlan, Content, FlowPlan, GatewayPlan, ImpairmentPlan, MediumKind, MediumPlan, NetworkPlan,
+    NodePlan, StationPlan, Traffic, TunnelPlan,
 };
 use crate::media::cell::contention::Access;
 use crate::media::cell::propagation;
 use crate::media::cell::{Bss, CellConfig, CellStation, GroupSourceConfig};
-use crate::media::{CrossTraffic, Direction, PipeConfig, PointToPointConfig};
+use crate::media::{CrossTraffic, HalfOfWire, PipeConfig, PointToPointConfig};
 use crate::net::route::{MediumId, NodeId};
 use crate::net::transport;
 use crate::scenario::resolve::{
@@ -31,7 +31,7 @@ const UDP_HEADER_BYTES: u32 = 28;
 const POWER_SAVE_START_SPREAD_S: f64 = 0.01;
 
 /// The plan of a checked scenario.
-pub(super) fn plan(scenario: &Scenario, seed: u64) -> Result<Plan, RadioError> {
+pub(super) fn plan(scenario: &Scenario, seed: u64) -> Result<NetworkPlan, RadioError> {
     let topology = scenario.topology();
     let resolved = Resolved::new(scenario, &topology).expect("the names of a checked scenario resolve");
     let media = resolved.media.iter().map(|medium| {
@@ -51,7 +51,7 @@ pub(super) fn plan(scenario: &Scenario, seed: u64) -> Result<Plan, RadioError> {
     let flows =
         resolved.flows.iter().map(|flow| self::flow(scenario, &topology, &resolved, flow, &mut gateways));
     let flows = flows.collect();
-    Ok(Plan {
+    Ok(NetworkPlan {
         media: media.collect::<Result<_, _>>()?,
         nodes: nodes.collect(),
         cells: cells(&topology, &resolved),
@@ -164,7 +164,7 @@ struct Beacons<'a> {
 fn bss(cell: &Cell, place: &BssPlace, seed: u64) -> Result<Bss, RadioError> {
     let access_point = cell.access_point.as_ref().expect("a checked cell has an access point");
     // Beacons and traffic start with no fixed phase between them.
-    let phase = Stream::new(seed, &format!("{}/beacon-phase", place.stream)).unit();
+    let phase = RandomStream::new(seed, &format!("{}/beacon-phase", place.stream)).unit();
     let first = Instant::ZERO + Span::from_secs_f64(phase * access_point.beacon_interval.as_secs_f64());
     let beacons = Beacons { access_point, first };
     Ok(Bss {
@@ -211,7 +211,7 @@ fn wire(link: &Link, seed: u64) -> MediumKind {
 fn cross_traffic(direction: &WiredDirection, name: &str, seed: u64) -> Option<CrossTraffic> {
     let cross = direction.cross.as_ref()?;
     let interval = cross.rate.time_for(cross.packet);
-    let phase = Stream::new(seed, &format!("{name}/cross-phase")).unit();
+    let phase = RandomStream::new(seed, &format!("{name}/cross-phase")).unit();
     let first = Instant::ZERO + Span::from_secs_f64(phase * interval.as_secs_f64());
     Some(CrossTraffic { first, interval, bytes: cross.packet.as_bytes() as u32 })
 }
@@ -297,7 +297,7 @@ fn station(
     // A point-to-point link states no rate of a PHY: the profile's first figure holds there.
     let radio = wifi.map_or_else(|| radio.clone(), |wifi| radio.clone().at_rate(wifi.data_rate));
     let AccessPoint { beacon_interval, dtim_period, .. } = *beacons.access_point;
-    let drawn = Stream::new(seed, &format!("{name}/power-save-start")).unit();
+    let drawn = RandomStream::new(seed, &format!("{name}/power-save-start")).unit();
     Ok(CellStation {
         name: name.to_owned(),
         power_save: powersave::StationConfig {
@@ -376,7 +376,7 @@ fn flow(
             Traffic::Transfer { content: Content::Dialogue(dialogue), connections: connections(), handshake }
         }
     };
-    let path = flow.path.iter().map(|step| (step.medium as MediumId, Direction::from_member(step.from)));
+    let path = flow.path.iter().map(|step| (step.medium as MediumId, HalfOfWire::from_member(step.from)));
     FlowPlan {
         station: flow.station,
         path: path.collect(),

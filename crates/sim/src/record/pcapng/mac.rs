@@ -1,12 +1,12 @@
 //! 802.11 frames of a run, byte by byte.
 
 use airwatt_dot11::{
-    BeaconFields, Capability, Elements, FrameControl, FrameKind, Header, MacAddress, QosControl, TimFields,
-    encapsulate,
+    BeaconFields, Capability, Elements, FrameControl, FrameKind, MacAddress, MacHeader, QosControl,
+    TimFields, encapsulate,
 };
 
 use super::{FCS_BYTES, first_bit_us, group, packet};
-use crate::media::cell::frame::{BeaconContent, Kind, Node, TracedFrame};
+use crate::media::cell::frame::{BeaconContent, CellFrameKind, Node, TracedFrame};
 use crate::net::packet::{GroupPacket, Payload};
 use crate::record::{CellSetting, Setting};
 use airwatt_dot11::phy::Standard;
@@ -78,7 +78,7 @@ pub(super) fn encode(setting: &Setting, cell: &CellSetting, frame: &TracedFrame,
 
 fn kind_of(frame: &TracedFrame) -> FrameKind {
     match frame.kind {
-        Kind::Data => {
+        CellFrameKind::Data => {
             let packet = frame.packet.map_or(0, |packet| packet.bytes);
             if frame.bytes.saturating_sub(packet) < QOS_OVERHEAD_BYTES {
                 FrameKind::Data
@@ -86,14 +86,14 @@ fn kind_of(frame: &TracedFrame) -> FrameKind {
                 FrameKind::QosData
             }
         }
-        Kind::Group => FrameKind::Data,
-        Kind::QosNull => FrameKind::QosNull,
-        Kind::Null => FrameKind::Null,
-        Kind::PsPoll => FrameKind::PsPoll,
-        Kind::Beacon => FrameKind::Beacon,
-        Kind::Rts => FrameKind::Rts,
-        Kind::Cts => FrameKind::Cts,
-        Kind::Ack => FrameKind::Ack,
+        CellFrameKind::Group => FrameKind::Data,
+        CellFrameKind::QosNull => FrameKind::QosNull,
+        CellFrameKind::Null => FrameKind::Null,
+        CellFrameKind::PsPoll => FrameKind::PsPoll,
+        CellFrameKind::Beacon => FrameKind::Beacon,
+        CellFrameKind::Rts => FrameKind::Rts,
+        CellFrameKind::Cts => FrameKind::Cts,
+        CellFrameKind::Ack => FrameKind::Ack,
     }
 }
 
@@ -105,7 +105,7 @@ fn neighbour(frame: &TracedFrame) -> Option<GroupPacket> {
     }
 }
 
-fn header(setting: &Setting, cell: &CellSetting, frame: &TracedFrame) -> Header {
+fn header(setting: &Setting, cell: &CellSetting, frame: &TracedFrame) -> MacHeader {
     let kind = kind_of(frame);
     let from_station = matches!(frame.from, Node::Station(_));
     let mut control = FrameControl::new(kind);
@@ -117,10 +117,10 @@ fn header(setting: &Setting, cell: &CellSetting, frame: &TracedFrame) -> Header 
     control.to_ds = has_ds && from_station;
     control.from_ds = has_ds && !from_station;
     let to = neighbour(frame).map_or_else(|| address(setting, cell, frame.to), group::destination);
-    let mut header = Header::new(control, to);
+    let mut header = MacHeader::new(control, to);
     header.duration_id = match (frame.kind, frame.from) {
         // The field contains the AID with both top bits set (9.2.4.2).
-        (Kind::PsPoll, Node::Station(station)) => 0xc000 | setting.stations[station as usize].aid,
+        (CellFrameKind::PsPoll, Node::Station(station)) => 0xc000 | setting.stations[station as usize].aid,
         _ => frame.nav.as_nanos().div_ceil(1_000).min(MAX_DURATION_US) as u16,
     };
     header.address2 = Some(address(setting, cell, frame.from));

@@ -5,7 +5,7 @@ use airwatt_dot11::{Frame, ManagementBody, check_fcs, snap_payload};
 use pcap_file::pcapng::PcapNgReader;
 
 use super::*;
-use crate::media::cell::frame::{BeaconContent, Kind, Node};
+use crate::media::cell::frame::{BeaconContent, CellFrameKind, Node};
 use crate::scenario::Scenario;
 
 fn traced(scenario: &str, changes: &[(&str, &str)]) -> RunTrace {
@@ -84,7 +84,7 @@ fn poll_frames_carry_the_station_s_number() {
     let frames = trace.frames_by_start();
     let mut polls = 0;
     for ((_, _, bytes, _), frame) in written(&trace).iter().zip(frames) {
-        let (Kind::PsPoll, Node::Station(station)) = (frame.kind, frame.from) else { continue };
+        let (CellFrameKind::PsPoll, Node::Station(station)) = (frame.kind, frame.from) else { continue };
         let decoded = Frame::decode(bytes).unwrap();
         assert_eq!(decoded.header().ps_poll_aid().map(u32::from), Some(station + 1));
         polls += 1;

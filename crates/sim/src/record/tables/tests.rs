@@ -13,7 +13,7 @@ fn traced(scenario: &str, changes: &[(&str, &str)]) -> (RunResult, RunTrace) {
     (run.result, run.trace.unwrap())
 }
 
-fn column<'a>(tables: &'a [Table], table: &str, column: &str) -> &'a Values {
+fn column<'a>(tables: &'a [ResultTable], table: &str, column: &str) -> &'a Values {
     let table = tables.iter().find(|candidate| candidate.name == table).unwrap();
     &table.columns.iter().find(|candidate| candidate.name == column).unwrap().values
 }

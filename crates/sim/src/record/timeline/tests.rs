@@ -4,14 +4,14 @@ use airwatt_energy::Ledger;
 
 use super::*;
 use crate::media::Medium;
-use crate::net::{Network, Plan};
+use crate::net::{Network, NetworkPlan};
 use crate::scenario::Scenario;
 
 /// A traced run and the ledger of each of its stations.
 fn traced(scenario: &str, changes: &[(&str, &str)]) -> (RunTrace, Vec<Ledger>) {
     let changes: Vec<_> = changes.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
     let scenario = Scenario::load(scenario, &changes).unwrap();
-    let mut network = Network::new(Plan::new(&scenario, 1).unwrap(), 1);
+    let mut network = Network::new(NetworkPlan::new(&scenario, 1).unwrap(), 1);
     network.trace();
     network.run(&mut |_| ControlFlow::Continue(()));
     let places: Vec<_> = network.plan.stations().map(|(medium, number, _)| (medium, number)).collect();
@@ -35,7 +35,7 @@ fn check(what: &str, trace: &RunTrace, ledgers: &[Ledger]) {
     for (station, ledger) in (0..).zip(ledgers) {
         let intervals = trace.radio_intervals(station);
         let mut at = Instant::ZERO;
-        let mut spent = [Span::ZERO; State::ALL.len()];
+        let mut spent = [Span::ZERO; RadioState::ALL.len()];
         for (index, interval) in intervals.iter().enumerate() {
             assert_eq!(interval.start, at, "{what}, station {station}: gap or overlap");
             assert!(!interval.duration.is_zero());
@@ -44,7 +44,7 @@ fn check(what: &str, trace: &RunTrace, ledgers: &[Ledger]) {
             spent[interval.state as usize] += interval.duration;
         }
         assert_eq!(at, trace.end, "{what}, station {station}");
-        for state in State::ALL {
+        for state in RadioState::ALL {
             assert_eq!(spent[state as usize], ledger.duration(state), "{what}, station {station}: {state:?}");
         }
     }

@@ -2,7 +2,7 @@
 
 use airwatt_base::Instant;
 
-use super::{Call, Request, Role, Source};
+use super::{Call, Role, SocketRequest, Source};
 
 /// A flow of datagrams.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ impl Datagrams {
     pub(super) fn poll_call(&mut self, now: Instant) -> Option<Call> {
         let bytes = self.pending.take()? as u32;
         self.number += 1;
-        let request = Request::Send { number: self.number, bytes, since: now };
+        let request = SocketRequest::Send { number: self.number, bytes, since: now };
         Some(Call { role: Role::Sender, request })
     }
 }

@@ -12,7 +12,7 @@
 //!
 //! Left out: several connections to a server, pipelining, the time that a server needs for a reply, and caches of browsers.
 
-use airwatt_base::{Instant, Span, Stream};
+use airwatt_base::{Instant, RandomStream, Span};
 use airwatt_proto::powersave::Ratio;
 
 /// Least and largest number of objects of a page.
@@ -73,7 +73,7 @@ pub enum Party {
 #[derive(Clone, Debug)]
 pub struct Dialogue {
     config: DialogueConfig,
-    random: Stream,
+    random: RandomStream,
     turn: Turn,
     /// Sizes of the replies that the unit still lacks, the next one last.
     objects: Vec<u32>,
@@ -88,7 +88,7 @@ pub struct Dialogue {
 impl Dialogue {
     /// The dialogue of flow `flow` of the run with this seed.
     pub fn new(config: DialogueConfig, seed: u64, flow: usize) -> Self {
-        let random = Stream::new(seed, &format!("flow/{flow}/dialogue"));
+        let random = RandomStream::new(seed, &format!("flow/{flow}/dialogue"));
         let (turn, asked) = (Turn::Thinking(Instant::FOREVER), Instant::ZERO);
         Self { config, random, turn, objects: Vec::new(), asked, message: None, durations: Vec::new() }
     }

@@ -136,12 +136,12 @@ pub struct Call {
     /// The end that calls.
     pub role: Role,
     /// What it asks for.
-    pub request: Request,
+    pub request: SocketRequest,
 }
 
 /// What an application asks of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Request {
+pub enum SocketRequest {
     /// Bytes to send over the connection.
     Write(u64),
     /// A datagram to send.
@@ -263,7 +263,7 @@ impl Application {
             Self::Transfer(transfer) => transfer.poll_call(),
             Self::Dialogue(dialogue) => dialogue.take_message().map(|(party, bytes)| Call {
                 role: if party == Party::Client { Role::Receiver } else { Role::Sender },
-                request: Request::Write(bytes),
+                request: SocketRequest::Write(bytes),
             }),
             Self::Datagrams(datagrams) => datagrams.poll_call(now),
             Self::Saturation(saturation) => saturation.poll_call(now),

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use airwatt_base::{Instant, Span};
 
-use super::{Call, Fate, Request, Role};
+use super::{Call, Fate, Role, SocketRequest};
 use crate::net::packet::FlowLabel;
 
 /// Where a packet of a capture goes.
@@ -134,13 +134,13 @@ impl Replay {
         let number = self.pending.pop_front()?;
         let Arrival { at, to, bytes, flow, .. } = self.arrivals[number as usize];
         let since = at.saturating_sub(self.skipped);
-        let labelled = Request::SendLabelled { number: number as u32, bytes, since, flow };
+        let labelled = SocketRequest::SendLabelled { number: number as u32, bytes, since, flow };
         Some(match to {
             Destination::Station => Call { role: Role::Sender, request: labelled },
             Destination::AccessPoint => Call { role: Role::Receiver, request: labelled },
             Destination::Group => {
                 self.groups += 1;
-                Call { role: Role::Sender, request: Request::SendToGroup { bytes, since } }
+                Call { role: Role::Sender, request: SocketRequest::SendToGroup { bytes, since } }
             }
         })
     }

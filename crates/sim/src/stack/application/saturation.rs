@@ -3,7 +3,7 @@
 use airwatt_base::Instant;
 use airwatt_base::settings::NoSettings;
 
-use super::{ApplicationKind, Call, Pattern, Request, Role};
+use super::{ApplicationKind, Call, Pattern, Role, SocketRequest};
 
 /// Packets in the queue: one on the air, one waiting for it, and two so that a burst finds the next one.
 const KEPT: u32 = 4;
@@ -52,7 +52,7 @@ impl Saturation {
         }
         self.pending -= 1;
         self.number = self.number.wrapping_add(1);
-        let request = Request::Send { number: self.number, bytes: self.bytes, since: now };
+        let request = SocketRequest::Send { number: self.number, bytes: self.bytes, since: now };
         Some(Call { role: Role::Sender, request })
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! Left out: applications that react to what they receive (see [`super::Dialogue`]), and limits of the send buffer.
 
-use airwatt_base::{Instant, Rate, Size, Span, Stream};
+use airwatt_base::{Instant, RandomStream, Rate, Size, Span};
 
 /// What an application sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl SourceConfig {
 #[derive(Clone, Debug)]
 pub struct Source {
     config: SourceConfig,
-    gaps: Stream,
+    gaps: RandomStream,
     began: Instant,
     due: Option<Instant>,
     /// Bytes written so far.
@@ -75,7 +75,7 @@ pub struct Source {
 impl Source {
     /// The data of flow `flow` of the run with this seed.
     pub fn new(config: SourceConfig, seed: u64, flow: usize) -> Self {
-        let gaps = Stream::new(seed, &format!("flow/{flow}/gaps"));
+        let gaps = RandomStream::new(seed, &format!("flow/{flow}/gaps"));
         Self { config, gaps, began: Instant::ZERO, due: None, written: 0, last: Instant::ZERO }
     }
 

@@ -2,7 +2,7 @@
 
 use airwatt_base::Instant;
 
-use super::{Blocks, Call, Request, Role, Source};
+use super::{Blocks, Call, Role, SocketRequest, Source};
 use crate::net::flow::FlowRecord;
 use crate::stack::transport::SocketEvent;
 
@@ -35,7 +35,7 @@ impl Transfer {
 
     pub(super) fn poll_call(&mut self) -> Option<Call> {
         let bytes = self.pending.take()?;
-        Some(Call { role: Role::Sender, request: Request::Write(bytes) })
+        Some(Call { role: Role::Sender, request: SocketRequest::Write(bytes) })
     }
 
     pub(super) fn handle_event(

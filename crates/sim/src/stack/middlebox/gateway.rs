@@ -10,7 +10,7 @@ use airwatt_proto::gateway::{Gateway, Input, Output, RelayId, Snoop, SnoopConfig
 use super::MiddleboxOutput;
 use crate::net::packet::{Endpoints, FlowLabel, Packet, Payload};
 use crate::stack::socket::End;
-use crate::stack::transport::{Transport, packet_bytes};
+use crate::stack::transport::{SocketTransport, packet_bytes};
 
 /// A connection that a gateway serves: its ends, its flow, and the gateway's two legs; without legs the connection stays whole.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct ServedFlow {
     pub(crate) station: End,
     pub(crate) flow: FlowLabel,
     /// The wired and the wireless leg.
-    pub(crate) legs: Option<(Transport, Transport)>,
+    pub(crate) legs: Option<(SocketTransport, SocketTransport)>,
 }
 
 /// The ends and the flow of a relay.
@@ -162,10 +162,10 @@ impl GatewayBox {
 }
 
 /// The end of a connection, and whether its packets are charged with TCP's headers.
-fn connection(transport: Transport) -> (AnyEnd, bool) {
+fn connection(transport: SocketTransport) -> (AnyEnd, bool) {
     match transport {
-        Transport::Connection { end, tcp_headers } => (end, tcp_headers),
-        Transport::Udp(_) => unreachable!("datagrams are not relayed"),
+        SocketTransport::Connection { end, tcp_headers } => (end, tcp_headers),
+        SocketTransport::Udp(_) => unreachable!("datagrams are not relayed"),
     }
 }
 

@@ -5,11 +5,11 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use airwatt_base::random::Stream;
+use airwatt_base::random::RandomStream;
 use airwatt_base::{Instant, Machine, Seq};
-use airwatt_proto::tunnel::sctp::{Message, SctpConfig};
+use airwatt_proto::tunnel::sctp::{InnerMessage, SctpConfig};
 use airwatt_proto::tunnel::wire::{OuterIp, carrier_bytes};
-use airwatt_proto::tunnel::{DropReason, End, Inner, Input, Output, Sctp, Tunnel, TunnelConfig};
+use airwatt_proto::tunnel::{DropReason, Inner, Input, Output, Sctp, Tunnel, TunnelConfig, TunnelEnd};
 
 use super::MiddleboxOutput;
 use super::tunnel::{PORT, TunnelCounts, TunnelEnds, acknowledged};
@@ -49,7 +49,7 @@ impl Inner for Admitted {
     }
 }
 
-impl Message for Admitted {
+impl InnerMessage for Admitted {
     fn to_payload(&self) -> Vec<u8> {
         let mut payload = vec![0; (self.bytes as usize).max(NUMBER_BYTES)];
         payload[..NUMBER_BYTES].copy_from_slice(&self.number.to_be_bytes());
@@ -83,7 +83,12 @@ pub(crate) struct SctpTunnelBox {
 
 impl SctpTunnelBox {
     /// One end of a tunnel, if its settings have SCTP. `random` is the source of the association's tags.
-    pub(crate) fn new(config: TunnelConfig, end: End, ends: TunnelEnds, random: Stream) -> Option<Self> {
+    pub(crate) fn new(
+        config: TunnelConfig,
+        end: TunnelEnd,
+        ends: TunnelEnds,
+        random: RandomStream,
+    ) -> Option<Self> {
         let sctp: SctpConfig = config.sctp(PACKET_BYTES)?;
         let machine = Tunnel::new(config, end, Sctp::new(sctp, random));
         Some(Self { machine, ends, overhead: carrier_bytes(OuterIp::V4, config.plain), outer_bytes: 0 })

@@ -7,7 +7,7 @@
 use airwatt_base::{Instant, Machine, Seq};
 use airwatt_proto::tunnel::wire::OuterIp;
 use airwatt_proto::tunnel::{
-    Counts, Datagram, DropReason, End, Inner, Input, Output, Plain, Tunnel, TunnelConfig,
+    Counts, Datagram, DropReason, Inner, Input, Output, Plain, Tunnel, TunnelConfig, TunnelEnd,
 };
 
 use super::MiddleboxOutput;
@@ -93,7 +93,7 @@ pub(crate) struct TunnelCounts {
 
 impl TunnelBox {
     /// One end of a tunnel of datagrams.
-    pub(crate) fn new(config: TunnelConfig, end: End, ends: TunnelEnds) -> Self {
+    pub(crate) fn new(config: TunnelConfig, end: TunnelEnd, ends: TunnelEnds) -> Self {
         let association = Plain::new(config.bundle_bytes(OuterIp::V4));
         Self {
             machine: Tunnel::new(config, end, association),

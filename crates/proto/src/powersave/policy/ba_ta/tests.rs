@@ -1,6 +1,6 @@
 //! The estimator, the controller and the note of streams, each alone: what the paper says they do.
 
-use airwatt_base::{Instant, Span, Stream};
+use airwatt_base::{Instant, RandomStream, Span};
 use proptest::prelude::*;
 
 use super::*;
@@ -222,7 +222,7 @@ fn triggers_in_vain_lengthen_the_interval() {
 fn the_peak_rate_is_never_overestimated() {
     let packet_time = Span::from_micros(750);
     for seed in 0..20 {
-        let mut stream = Stream::new(seed, "estimator");
+        let mut stream = RandomStream::new(seed, "estimator");
         let mut peak = PeakRate::new(Instant::ZERO);
         let (mut free_at, mut fetched, mut highest) = (Instant::ZERO, Instant::ZERO, 0);
         let mut waiting = 0_u64;

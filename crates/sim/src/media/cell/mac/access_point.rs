@@ -7,7 +7,7 @@
 
 use airwatt_base::{Instant, Machine, Slot};
 use airwatt_proto::powersave::{
-    AccessPoint, AccessPointInput, AccessPointOutput, Downlink, Heard, Loss, StationId,
+    AccessPointInput, AccessPointOutput, AccessPointPowerSave, Downlink, Heard, Loss, StationId,
 };
 
 use std::collections::VecDeque;
@@ -18,7 +18,7 @@ use super::{Category, FrameLimits};
 use crate::media::cell::config::CellConfig;
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
-use crate::media::cell::frame::{Body, Kind, Mpdu, Ppdu, Receiver};
+use crate::media::cell::frame::{Body, CellFrameKind, Mpdu, Ppdu, Receiver};
 use crate::media::cell::radio::RadioId;
 use crate::media::cell::{CellOutput, LossPlace};
 use crate::net::packet::{Packet, Payload};
@@ -36,7 +36,7 @@ pub(crate) struct AccessPointMac {
     radio: Option<RadioId>,
     slot: Slot,
     limits: FrameLimits,
-    power_save: AccessPoint<Packet>,
+    power_save: AccessPointPowerSave<Packet>,
     queue: DownlinkQueue,
     /// The DTIM count of the beacon that waits or is on the air.
     beacon: Option<u8>,
@@ -76,7 +76,7 @@ impl AccessPointMac {
                 rts_threshold: config.ap_rts_threshold,
                 overhead: config.mac_overhead,
             },
-            power_save: AccessPoint::new(config.power_save),
+            power_save: AccessPointPowerSave::new(config.power_save),
             queue: DownlinkQueue::new(config.ap_queue, config.ap_buffer),
             beacon: None,
             group_bit: false,
@@ -230,9 +230,9 @@ impl AccessPointMac {
     ) {
         let station = self.local(ppdu.from);
         let kind = match ppdu.kind {
-            Kind::QosNull => Heard::Trigger,
-            Kind::Null => Heard::Null,
-            Kind::PsPoll => Heard::PsPoll,
+            CellFrameKind::QosNull => Heard::Trigger,
+            CellFrameKind::Null => Heard::Null,
+            CellFrameKind::PsPoll => Heard::PsPoll,
             _ => Heard::Data,
         };
         if let Some(packet) = packet {
@@ -250,7 +250,7 @@ impl AccessPointMac {
     ) -> bool {
         if ppdu.contender == self.beacon_contender {
             // Nobody acknowledges these frames, so they are not repeated after a collision.
-            if ppdu.kind == Kind::Beacon {
+            if ppdu.kind == CellFrameKind::Beacon {
                 self.beacon = None;
                 self.notify(AccessPointInput::BeaconSent { group: self.group_bit }, now, out);
             } else {

@@ -1,6 +1,6 @@
 //! Sources of group-addressed packets at an access point: each stands for a number of hosts that send at random times.
 
-use airwatt_base::{Instant, Span, Stream};
+use airwatt_base::{Instant, RandomStream, Span};
 
 use crate::net::packet::{GroupKind, Packet};
 
@@ -21,7 +21,7 @@ pub struct GroupSourceConfig {
 #[derive(Clone, Debug)]
 struct Source {
     config: GroupSourceConfig,
-    stream: Stream,
+    stream: RandomStream,
     next: Instant,
 }
 
@@ -40,7 +40,7 @@ impl GroupSources {
     /// Makes the sources of the access point with this name. Each has a random stream of its own.
     pub(in crate::media::cell) fn new(configs: &[GroupSourceConfig], name: &str, seed: u64) -> Self {
         let source = |(index, config): (usize, &GroupSourceConfig)| {
-            let stream = Stream::new(seed, &format!("{name}/group/{index}"));
+            let stream = RandomStream::new(seed, &format!("{name}/group/{index}"));
             let mut source = Source { config: *config, stream, next: Instant::ZERO };
             source.schedule(Instant::ZERO);
             source

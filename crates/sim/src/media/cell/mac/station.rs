@@ -2,7 +2,8 @@
 
 use airwatt_base::{Instant, Machine, Slot, Span};
 use airwatt_proto::powersave::{
-    self as ps, FlowSample, PowerSaveFrame, Station, StationId, StationInput, StationOutput, Uplink, Volume,
+    self as ps, FlowSample, PowerSaveFrame, StationId, StationInput, StationOutput, StationPowerSave, Uplink,
+    Volume,
 };
 
 use super::FrameLimits;
@@ -11,7 +12,7 @@ use crate::media::cell::channel::Parts;
 use crate::media::cell::config::{CellConfig, CellStation};
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
-use crate::media::cell::frame::{Body, Kind, Mpdu, Ppdu};
+use crate::media::cell::frame::{Body, CellFrameKind, Mpdu, Ppdu};
 use crate::media::cell::radio::RadioId;
 use crate::media::cell::{CellOutput, LossPlace};
 use crate::net::packet::Packet;
@@ -25,7 +26,7 @@ pub(crate) struct StationMac {
     access_point: Member,
     /// The slot of the power-save timers; the next one is that of the radio.
     slot: Slot,
-    power_save: Station,
+    power_save: StationPowerSave,
     /// What its own frames, and the waiting for them, took of the air.
     air_time: ps::AirTime,
     queue: FrameQueue,
@@ -56,7 +57,7 @@ impl StationMac {
             id,
             access_point,
             slot,
-            power_save: Station::new(station.power_save, station.policy.clone()),
+            power_save: StationPowerSave::new(station.power_save, station.policy.clone()),
             air_time: ps::AirTime::default(),
             queue: FrameQueue::new(member, contender, limits, config.station_buffer),
             arrived: None,
@@ -65,7 +66,7 @@ impl StationMac {
     }
 
     /// The power-save machine.
-    pub(crate) const fn power_save(&self) -> &Station {
+    pub(crate) const fn power_save(&self) -> &StationPowerSave {
         &self.power_save
     }
 
@@ -111,7 +112,7 @@ impl StationMac {
 
     /// The power-management mode that the receiver of a frame of this station notes when it has arrived.
     pub(crate) fn pm_at_arrival(&self, ppdu: &Ppdu) -> bool {
-        if ppdu.kind == Kind::Data { self.power_save.pm() } else { ppdu.pm }
+        if ppdu.kind == CellFrameKind::Data { self.power_save.pm() } else { ppdu.pm }
     }
 
     /// The power-management bit of a frame.
@@ -150,7 +151,7 @@ impl StationMac {
     /// Power save learns of a frame when its acknowledgement is out: the radio cannot doze before that, and the host has had the
     /// packet and may have something to send.
     pub(super) fn acknowledged(&mut self, ppdu: &Ppdu, now: Instant, out: &mut Effects<'_>) {
-        let null = ppdu.kind != Kind::Data;
+        let null = ppdu.kind != CellFrameKind::Data;
         let bytes = if null { 0 } else { self.queue.packet_bytes(ppdu) };
         self.notify(StationInput::Received { bytes, flags: ppdu.flags, null }, now, out);
         if let Some(packet) = self.arrived.take() {
