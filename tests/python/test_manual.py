@@ -68,7 +68,8 @@ def test_the_page_of_the_station_has_the_policies_that_it_runs(pages):
     text = (pages / "airwattd-station.5").read_text().replace("\\-", "-")
     assert "power_save.bound" in text
     assert 'default "30ms"' in text
-    assert "ba-ta" not in text
+    assert "power_save.int_max" in text
+    assert "psm-throttling" not in text
 
 
 @pytest.mark.parametrize(
