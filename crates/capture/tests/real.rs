@@ -230,10 +230,9 @@ fn the_cell_can_be_set() {
     // Beacons at 1 Mb/s are what is assumed.
     let fast = set(&[("wifi.standard", "802.11n-2.4GHz"), ("wifi.beacon_rate", "6Mbps")]);
     assert!(fast.policies[0].state_s.receive < usual.policies[0].state_s.receive);
-    assert!(
-        fast.phy
-            .is_some_and(|text| text.ends_with("; wifi.standard = 802.11n-2.4GHz; wifi.beacon_rate = 6Mbps"))
-    );
+    assert!(fast.phy.is_some_and(|text| {
+        text.ends_with("; set: wifi.standard = 802.11n-2.4GHz, wifi.beacon_rate = 6Mbps")
+    }));
     // A rate that the standard lacks gives way to the next one below.
     assert!(!set(&[("wifi.standard", "802.11g")]).policies.is_empty());
 }

@@ -3,10 +3,10 @@
 //! ```no_run
 //! use std::io::Write as _;
 //!
-//! use airwatt_partial::{Shares, connect};
+//! use airwatt_partial::{RequiredShares, connect};
 //!
 //! # fn main() -> std::io::Result<()> {
-//! let shares = Shares { wanted: 90, ..Shares::default() };
+//! let shares = RequiredShares { wanted: 90, ..RequiredShares::default() };
 //! let mut stream = connect("/run/airwatt-gateway.sock", "192.0.2.1:80".parse().unwrap(), shares)?;
 //! stream.write_all(b"GET /picture HTTP/1.0\r\n\r\n")?;
 //! while let Some(piece) = stream.read_piece()? {
@@ -17,7 +17,7 @@
 //! ```
 //! The server needs to know nothing of it. The protocol of the socket is in `docs/gateway.md`; `packaging/airwatt_partial.h` is the
 //! same for C, and `airwatt.partial` for Python. This crate has no dependencies. Left out: waiting for several connections at once,
-//! for which [`Stream::as_fd`](AsFd::as_fd) has the descriptor.
+//! for which [`PartialStream::as_fd`](AsFd::as_fd) has the descriptor.
 
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Write};
 use std::net::{Shutdown, SocketAddr};
