@@ -304,7 +304,7 @@ def test_pictures(airwatt, tmp_path, values):
         (["tcp-energy", "--radio", "frob"], ["frob", "ar5004"]),
         (["ap-buffer", "--radio", "ar5004"], ["ap-buffer", "radio"]),
         (["tcp-energy", "--plot", "x.gif"], ["--plot", ".png"]),
-        (["tcp-energy", "--plot", "/tmp/x.png"], ["--plot", "one or two"]),
+        (["tcp-energy", "--plot", "x.png"], ["--plot", "one or two"]),
         (["list", "-p", "p=1"], ["expected the name of a model"]),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
