@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from lab import DAEMON, call
@@ -21,13 +20,6 @@ BASE = {"wired": "10.96.0.254", "air": "10.97.0.254"}
 BASE_V6 = {"wired": "fd96::fe", "air": "fd97::fe"}
 PORT = 4747
 HERE = Path(__file__).parent
-
-
-def await_true(condition, seconds: float = 10.0) -> None:
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 class Lab:

@@ -9,9 +9,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,6 +53,15 @@ def call(*command: object, check: bool = True, timeout: float = 60) -> subproces
     if check and done.returncode != 0:
         raise RuntimeError(f"{' '.join(words)}: {done.returncode}: {done.stdout}{done.stderr}")
     return done
+
+
+def await_true(condition: Callable[[], Any], seconds: float = 10.0, what: str = "") -> Any:
+    """Returns the first true value of a condition, or fails with `what` after some seconds without one."""
+    until = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < until, what
+        time.sleep(0.01)
+    return value
 
 
 @contextlib.contextmanager

@@ -2,10 +2,8 @@
 
 import os
 import subprocess
-import time
-from collections.abc import Callable
 
-from lab import DAEMON, call
+from lab import DAEMON, await_true, call
 
 INTERFACES = ("cable", "wifi")
 PREFIX = "192.168.1.0/24"
@@ -15,14 +13,6 @@ ADDRESS = {"cable": "192.168.1.10", "wifi": "192.168.1.11", "third": "192.168.1.
 ADDRESS6 = {"cable": "2001:db8:1::10", "wifi": "2001:db8:1::11", "third": "2001:db8:1::12"}
 # Where packets can go: within the LAN and beyond, over whichever interface and over each of them.
 DESTINATIONS = (ROUTER, "198.51.100.7", ROUTER6, "2001:db8:ffff::7")
-
-
-def await_true(condition: Callable[[], bool]) -> None:
-    """Waits for what the kernel does some time after a command, such as the routes of a link that comes up."""
-    until = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 class Lan:

@@ -1,4 +1,4 @@
-"""What runs in and around a tunnel for a long time.
+"""The programs in and around a tunnel that runs for a long time.
 
 `soak.py serve ADDRESS` answers each connection to port 5000 with the bytes that it gets.
 `soak.py exchange ADDRESS COUNT SECONDS` exchanges random bytes over COUNT connections, and prints as JSON how many

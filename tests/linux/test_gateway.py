@@ -7,9 +7,9 @@ import sys
 import time
 
 import pytest
-from lab import call, missing
+from lab import await_true, call, missing
 
-from gateway_lab import BASE, HERE, MOBILE, MOBILE_V6, SERVER, SERVER_V6, Lab, await_true
+from gateway_lab import BASE, HERE, MOBILE, MOBILE_V6, SERVER, SERVER_V6, Lab
 
 REASON = missing()
 pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))

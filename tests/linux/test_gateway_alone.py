@@ -5,9 +5,9 @@ import subprocess
 import sys
 
 import pytest
-from lab import DAEMON, call, missing
+from lab import DAEMON, await_true, call, missing
 
-from gateway_lab import HERE, MOBILE, SERVER, SERVER_V6, Lab, await_true
+from gateway_lab import HERE, MOBILE, SERVER, SERVER_V6, Lab
 
 REASON = missing()
 pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))

@@ -12,10 +12,10 @@ import time
 from pathlib import Path
 
 import pytest
-from lab import call, missing
+from lab import await_true, call, missing
 
 import test_tunnel
-from test_tunnel import INNER, OUTER, PORT, await_true
+from test_tunnel import INNER, OUTER, PORT
 
 REASON = missing()
 pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from lab import call, missing
+from lab import await_true, call, missing
 
 import test_tunnel
 from test_tunnel import INNER, KEYS, OUTER, PORT
@@ -19,7 +19,7 @@ pair = test_tunnel.pair
 STRANGER = (sys.executable, Path(__file__).parent / "stranger.py")
 SOURCE = "10.98.0.66"
 COUNT = 1_000_000
-# As many as the socket's buffer holds while the daemon does something else.
+# The socket's buffer holds this many while the daemon does something else.
 ROUND = 2_000
 # One byte for each datagram would be more.
 GROWTH_KB = 512
@@ -77,7 +77,7 @@ def test_a_million_datagrams_get_no_answer_and_leave_no_state(strange, tmp_path)
     with pair.program("client", *STRANGER, "barrage", file, SOURCE) as stranger:
         # The buffers have their size after this.
         barrage_until(pair, stranger, COUNT // 10)
-        test_tunnel.await_true(lambda: pair.is_silent_for(0.5), 20)
+        await_true(lambda: pair.is_silent_for(0.5), 20)
         before, resident_before = pair.show("ap"), resources(pair.process)
         barrage_until(pair, stranger, COUNT)
         after, resident_after = pair.show("ap"), resources(pair.process)
@@ -120,7 +120,7 @@ def test_initiations_by_who_knows_the_public_key_get_cookies_and_nothing_else(st
         client = pair.running[1]
         client.kill()
         client.wait()
-        test_tunnel.await_true(lambda: not pair.has_device("client"))
+        await_true(lambda: not pair.has_device("client"))
         told(stranger, ROUND)
         pair.up("client")
         told(stranger, ROUND)

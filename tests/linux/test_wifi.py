@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lab import DAEMON, HERE, call
+from lab import DAEMON, HERE, await_true, call
 
 AP, STATION = "10.55.0.1", "10.55.0.2"
 HOSTAPD = """interface=wlan0
@@ -166,7 +166,7 @@ class Station:
         with log:
             command = self.command("run", self.folder / "station.toml", "-v")
             self.process = subprocess.Popen(command, env=self.environment, stdout=log, stderr=log)
-        await_true(lambda: self.call("status").returncode == 0, "the daemon answers", 30)
+        await_true(lambda: self.call("status").returncode == 0, 30, "the daemon answers")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -181,13 +181,6 @@ class Station:
         done = self.call("status", "--json")
         assert done.returncode == 0, done.stderr + self.log()
         return json.loads(done.stdout)
-
-
-def await_true(condition, what: str, seconds: float = 15.0) -> None:
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until, what
-        time.sleep(0.05)
 
 
 def round_trips(count: int, interval: float) -> list[float]:
@@ -208,13 +201,13 @@ def test_the_daemon_follows_the_traffic_and_restores_the_host(tmp_path):
 
     station = Station(tmp_path)
     with station:
-        await_true(lambda: power_save() == "on", "power save is the rule on a quiet link")
+        await_true(lambda: power_save() == "on", 15, "power save is the rule on a quiet link")
         # Somebody pings: interactive from the first packet on, so the others meet a radio that is awake.
         times = round_trips(25, 0.4)
         medians["with airwatt"] = times[len(times) // 2]
         # Not the demand of this moment, which may be over where the processor is slow.
         assert station.status()["counts"]["interactive"] >= 1
-        await_true(lambda: power_save() == "on", "two seconds after the last packet")
+        await_true(lambda: power_save() == "on", 15, "two seconds after the last packet")
         print("median round trip [ms] of echo requests to the station each 0.4 s:", medians)
         assert medians["with airwatt"] < medians["on"] - 20
 
@@ -252,12 +245,12 @@ def test_the_daemon_follows_the_traffic_and_restores_the_host(tmp_path):
         with Station(tmp_path) as station:
             if found == "on":
                 round_trips(3, 0.3)
-                await_true(lambda: power_save() == "off", "active mode")
+                await_true(lambda: power_save() == "off", 15, "active mode")
             else:
-                await_true(lambda: power_save() == "on", "power save")
+                await_true(lambda: power_save() == "on", 15, "power save")
             station.process.kill()
             station.process.wait()
-            await_true(lambda state=found: power_save() == state, "the guardian restores it", 2)
+            await_true(lambda state=found: power_save() == state, 2, "the guardian restores it")
 
 
 def bssid(interface: str) -> str:
@@ -273,7 +266,7 @@ def test_the_daemon_follows_to_another_access_point_and_back_when_its_beacons_ce
     control = ["wpa_cli", "-i", "wlan1"]
     try:
         with Station(tmp_path) as station:
-            await_true(lambda: power_save() == "on", "power save")
+            await_true(lambda: power_save() == "on", 15, "power save")
             first, other = bssid("wlan0"), bssid("wlan2")
             assert station.status()["access_point"] == first
 
@@ -282,17 +275,17 @@ def test_the_daemon_follows_to_another_access_point_and_back_when_its_beacons_ce
                 time.sleep(1)
                 return other in call(*control, "scan_results").stdout
 
-            await_true(seen, "the other access point is found", 60)
+            await_true(seen, 60, "the other access point is found")
             call(*control, "roam", other)
-            await_true(lambda: station.status()["access_point"] == other, "the daemon knows of the roam", 30)
-            await_true(lambda: power_save() == "on", "power save")
+            await_true(lambda: station.status()["access_point"] == other, 30, "the daemon knows of the roam")
+            await_true(lambda: power_save() == "on", 15, "power save")
             assert station.status()["counts"]["scans"] >= 1
             # Out of range without a word: the radios of another group hear nothing of this one.
             Path("/sys/kernel/debug/ieee80211/phy2/hwsim/group").write_text("2")
-            await_true(lambda: station.status()["access_point"] == first, "back at the first", 90)
+            await_true(lambda: station.status()["access_point"] == first, 90, "back at the first")
             losses = json.loads(station.call("doctor", "--json").stdout)["beacon_losses"]
             print(f"beacon losses at the first access point: {losses}", station.status()["counts"])
-            await_true(lambda: power_save() == "on", "power save")
+            await_true(lambda: power_save() == "on", 15, "power save")
             assert station.status()["state"] == "acting"
         assert power_save() == "off", "as it was found"
     finally:
@@ -303,34 +296,34 @@ def test_the_daemon_follows_to_another_access_point_and_back_when_its_beacons_ce
 def test_the_daemon_lives_with_others_and_with_interfaces_that_go(tmp_path):
     call("iw", "dev", "wlan1", "set", "power_save", "off")
     with Station(tmp_path) as station:
-        await_true(lambda: power_save() == "on", "power save")
+        await_true(lambda: power_save() == "on", 15, "power save")
         # As NetworkManager does at a connection: once. Then as a script that insists.
         call("iw", "dev", "wlan1", "set", "power_save", "off")
-        await_true(lambda: power_save() == "on", "set again")
+        await_true(lambda: power_save() == "on", 15, "set again")
         for _ in range(6):
             if station.status()["state"] == "aside":
                 break
             call("iw", "dev", "wlan1", "set", "power_save", "off")
-            await_true(lambda: power_save() == "on" or station.status()["state"] == "aside", "set again, or aside")
+            await_true(lambda: power_save() == "on" or station.status()["state"] == "aside", 15, "set again, or aside")
         found = station.status()
         assert (found["state"], found["power_save"], power_save()) == ("aside", False, "off")
         assert found["counts"]["rewrites"] == 5
 
     with Station(tmp_path) as station:
-        await_true(lambda: power_save() == "on", "power save")
+        await_true(lambda: power_save() == "on", 15, "power save")
         call("ip", "link", "set", "wlan1", "down")
         call("ip", "link", "set", "wlan1", "up")
-        await_true(lambda: "Connected" in call("iw", "dev", "wlan1", "link").stdout, "wpa_supplicant connects", 60)
-        await_true(lambda: station.status()["access_point"] is not None, "the daemon knows")
+        await_true(lambda: "Connected" in call("iw", "dev", "wlan1", "link").stdout, 60, "wpa_supplicant connects")
+        await_true(lambda: station.status()["access_point"] is not None, 15, "the daemon knows")
         assert power_save() == "on"
         call("ip", "link", "set", "wlan1", "down")
         call("iw", "dev", "wlan1", "del")
-        await_true(lambda: station.status()["counts"].get("vanished") == 1, "the interface is gone")
+        await_true(lambda: station.status()["counts"].get("vanished") == 1, 15, "the interface is gone")
         call("iw", "phy", "phy1", "interface", "add", "wlan1", "type", "managed")
         call("ip", "link", "set", "wlan1", "up")
         # wpa_supplicant connects it again, and the daemon goes on with the new interface.
-        await_true(lambda: station.status()["access_point"] is not None, "the daemon has it again", 60)
-        await_true(lambda: power_save() == "on", "power save")
+        await_true(lambda: station.status()["access_point"] is not None, 60, "the daemon has it again")
+        await_true(lambda: power_save() == "on", 15, "power save")
         done = station.call("off")
         assert (done.returncode, done.stderr) == (0, "")
         assert station.process.wait(20) == 0, station.log()
@@ -347,15 +340,15 @@ def test_the_daemon_after_a_time_in_which_it_did_not_run(tmp_path):
     """As after a suspend: the daemon stands still, the link goes and comes back, and the setting is another."""
     call("iw", "dev", "wlan1", "set", "power_save", "off")
     with Station(tmp_path) as station:
-        await_true(lambda: power_save() == "on", "power save")
+        await_true(lambda: power_save() == "on", 15, "power save")
         station.process.send_signal(signal.SIGSTOP)
         call("ip", "link", "set", "wlan1", "down")
         time.sleep(10)
         call("ip", "link", "set", "wlan1", "up")
-        await_true(lambda: "Connected" in call("iw", "dev", "wlan1", "link").stdout, "wpa_supplicant connects", 60)
+        await_true(lambda: "Connected" in call("iw", "dev", "wlan1", "link").stdout, 60, "wpa_supplicant connects")
         call("iw", "dev", "wlan1", "set", "power_save", "off")
         station.process.send_signal(signal.SIGCONT)
-        await_true(lambda: power_save() == "on", "the daemon goes on")
+        await_true(lambda: power_save() == "on", 15, "the daemon goes on")
         found = station.status()
         assert (found["state"], found["access_point"] is not None) == ("acting", True)
     assert power_save() == "off", "as it was found"

@@ -53,7 +53,7 @@ def debian(tmp_path_factory):
     if not home.exists():
         made.run("useradd", "--create-home", USER)
     checkout(home / "airwatt")
-    # What cargo has here already is not downloaded again.
+    # Crates that cargo has downloaded here are not downloaded again.
     cargo = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo"))
     for name in ("registry/cache", "registry/index"):
         if (cargo / name).is_dir():

@@ -257,7 +257,7 @@ impl QosControl {
     }
 }
 
-/// What a MAC header says. Which optional fields there are follows from the frame control; [`MacHeader::encode`] writes
+/// The fields of a MAC header. Which optional fields there are follows from the frame control; [`MacHeader::encode`] writes
 /// zeros for one that should be there and is `None`, and leaves out one that should not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MacHeader {

@@ -225,7 +225,7 @@ pub(super) struct Controller {
     check_at: Instant,
     /// The time of the last fact.
     latest: Instant,
-    /// Whether a timer of the policy has expired and waits for the flows.
+    /// A timer of the policy has expired and waits for the flows.
     reading: bool,
     /// When others changed the setting.
     rewritten: VecDeque<Instant>,
@@ -500,7 +500,7 @@ mod tests {
         log: Vec<(u64, Output)>,
         now: Instant,
         wakeups: u64,
-        /// What the access point sends for a trigger.
+        /// The frames that the access point sends for a trigger.
         packets_a_trigger: u64,
     }
 

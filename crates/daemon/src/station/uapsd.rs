@@ -27,7 +27,7 @@ const ALL_CATEGORIES: u8 = 15;
 /// IEEE 802a: local experimental EtherType 1.
 const ETHERTYPE: u16 = 0x88b5;
 
-/// Whether triggers can be sent, and why not.
+/// The state of triggers on an interface: possible, or the reason why not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Triggers {
     /// In these access categories.

@@ -48,7 +48,7 @@ use crate::{host, output};
 /// A source of the event loop beside those of the daemon.
 const PROBES: Token = Token(6);
 
-/// What a measurement has found.
+/// The result of a measurement.
 #[derive(Clone, Debug, Serialize)]
 struct Document {
     schema: u32,
