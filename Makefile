@@ -45,6 +45,7 @@ test-long: build ## Run the tests that take minutes
 	@.ci/system-packages long
 	@$(BIN)/pip install --quiet 'distributed>=2024.8' # the extra `cluster`
 	@cargo test --release --workspace --quiet -- --ignored
+	@cargo test --release --quiet --package airwatt-capture --test hostile
 	@$(BIN)/python -m pytest -m long || [ $$? -eq 5 ] # 5: there is none in Python yet
 
 MEDIUM := target/release/hwsim-medium

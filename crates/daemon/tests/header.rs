@@ -158,7 +158,7 @@ fn compare(config: AckLossConfig, mss: u32, origin: u64, events: &[Event]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: if cfg!(debug_assertions) { 400 } else { 4000 }, ..ProptestConfig::default() })]
 
     #[test]
     fn both_forms_decide_alike(config in configs(), mss in 1..3000_u32, events in events()) {
