@@ -115,6 +115,7 @@ pub(crate) fn choices(names: &[String]) -> Result<Vec<Choice>, SettingError> {
 pub(crate) struct Total {
     energy: Energy,
     causes: BTreeMap<Cause, Energy>,
+    tails: BTreeMap<u32, Energy>,
     idealized: Energy,
     elapsed: Span,
     asleep: Span,
@@ -566,6 +567,7 @@ impl<'a> WhatIf<'a> {
             left_out,
             energy_by_cause_j: total.energy_by_cause(),
             energy_by_peer_j: self.energy_by_peer(total),
+            timeout_tail_by_flow_j: total.timeout_tail_by_flow(),
             idealized_energy_j: total.idealized.as_joules(),
             average_power_w: share(total.energy_j()),
             sleep_share: share(total.asleep.as_secs_f64()),
@@ -576,6 +578,11 @@ impl<'a> WhatIf<'a> {
             lost: total.lost,
         }
     }
+}
+
+/// The number of a flow in the document: all flows after those of its list have the same.
+fn listed(flow: u32) -> u32 {
+    flow.min(LIST_LIMIT as u32)
 }
 
 impl Total {
@@ -589,12 +596,21 @@ impl Total {
         let mut causes: BTreeMap<Cause, Energy> = BTreeMap::new();
         for (cause, energy) in &self.causes {
             let cause = match *cause {
-                Cause::Flow(flow) => Cause::Flow(flow.min(LIST_LIMIT as u32)),
+                Cause::Flow(flow) => Cause::Flow(listed(flow)),
                 other => other,
             };
             *causes.entry(cause).or_default() += *energy;
         }
         EnergyByCause::of(causes)
+    }
+
+    /// The energy of timeout tails by flow, with all flows after those of the document's list as one.
+    fn timeout_tail_by_flow(&self) -> BTreeMap<u32, f64> {
+        let mut tails: BTreeMap<u32, Energy> = BTreeMap::new();
+        for (flow, energy) in &self.tails {
+            *tails.entry(listed(*flow)).or_default() += *energy;
+        }
+        tails.into_iter().map(|(flow, energy)| (flow, energy.as_joules())).collect()
     }
 
     /// The delay of each packet beyond that of a radio that is always awake.
@@ -612,6 +628,9 @@ impl Total {
         self.radio.get_or_insert_with(|| radio.clone());
         for (cause, energy) in replayed.causes.energies(radio) {
             *self.causes.entry(cause).or_default() += energy;
+        }
+        for (flow, energy) in replayed.causes.tail_energies(radio) {
+            *self.tails.entry(flow).or_default() += energy;
         }
         self.idealized += ledger.idealized_energy(radio);
         self.elapsed = self.elapsed.saturating_add(ledger.elapsed());

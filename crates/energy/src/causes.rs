@@ -15,6 +15,8 @@
 //!
 //! Durations are integers, so that the causes of each state add up to the ledger to the nanosecond ([`Causes::check`]).
 
+use std::collections::BTreeMap;
+
 use airwatt_base::{Energy, Instant, Span};
 
 use crate::ledger::{Ledger, RadioState};
@@ -118,6 +120,8 @@ pub struct Causes {
     flows: Vec<(u32, Spent)>,
     /// The place of the last flow in `flows`.
     last: usize,
+    /// The part of [`Cause::TimeoutTail`] that came after a packet of a flow, by number of the flow.
+    tails: BTreeMap<u32, Span>,
 }
 
 impl Causes {
@@ -130,6 +134,20 @@ impl Causes {
             _ => unreachable!("only flows have no index"),
         };
         spent[state as usize] += span;
+    }
+
+    /// Charges `span` of listening to [`Cause::TimeoutTail`], and notes the flow of the packet before it.
+    pub fn charge_tail(&mut self, after: Option<u32>, span: Span) {
+        self.charge(Cause::TimeoutTail, RadioState::Listen, span);
+        if let Some(flow) = after.filter(|_| !span.is_zero()) {
+            *self.tails.entry(flow).or_default() += span;
+        }
+    }
+
+    /// The energy of [`Cause::TimeoutTail`] with `radio`, by the flow of the packet before it. Tails at the beginning have none.
+    pub fn tail_energies(&self, radio: &Radio) -> impl Iterator<Item = (u32, Energy)> {
+        let power = radio.power(RadioState::Listen);
+        self.tails.iter().map(move |(flow, span)| (*flow, power * *span))
     }
 
     /// The time in `state` that is charged to `cause`.

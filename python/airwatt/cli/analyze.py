@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from airwatt import laboratory
 from airwatt._core import InputError
+from airwatt.aggregates import cause_name
 from airwatt.cli import options
 from airwatt.cli.output import check_file, check_picture, print_json, say, show, streaming, writing
 from airwatt.cli.parameters import Argument, Option
@@ -32,6 +33,8 @@ Examples:
 
 _MOST_CANDIDATES = 10
 _MOST_ENDS = 8
+# Causes with a smaller share of the energy are put together.
+_MENTIONED = 0.01
 _LONGEST_SSID = 20
 _ENOUGH_BEACONS = 0.5
 _USUAL_POLICY = "timeout"
@@ -384,31 +387,39 @@ def _flows(document: dict[str, Any]) -> "Iterator[str | Table]":
 
     policies = document["policies"]
     policy = next((one for one in policies if one["policy"] == _USUAL_POLICY), policies[0])
-    energies = {int(place): energy_j for place, energy_j in policy["energy_by_cause_j"]["flow"].items()}
+    causes = policy["energy_by_cause_j"]
+    frames = {int(place): energy_j for place, energy_j in causes["flow"].items()}
+    tails = {int(place): energy_j for place, energy_j in policy["timeout_tail_by_flow_j"].items()}
     # Of a single flow the causes above say it all.
-    if len(energies) < 2:
+    if len(frames) < 2:
         return
     total = policy["energy_j"]
     none_j = policy["energy_by_peer_j"].get("none", 0.0)
     yield f"where the {quantity(total, 'J')} of {policy['policy']} go, by flow:"
     flows = {flow["id"]: flow for flow in document["flows"]}
+    both = {place: energy_j + tails.get(place, 0.0) for place, energy_j in frames.items()}
     rows = []
-    shown = [(place, energy_j) for place, energy_j in _most(energies) if place in flows]
-    for place, energy_j in shown:
+    shown = [place for place, _ in _most(both) if place in flows]
+    for place in shown:
         flow = flows[place]
         ends = [flow["second"], flow["first"]]
         # The peer first: the station is the same in all rows.
         peer, own = ends if ends[0].lstrip("[").startswith(flow["peer"]) else ends[::-1]
         size = quantity(flow["bytes_forth"] + flow["bytes_back"], "B")
-        rows.append([flow["protocol"], peer, _port(own), size, energy_j])
-    rest = energies.keys() - dict(shown).keys()
+        rows.append([flow["protocol"], peer, _port(own), size, frames[place], tails.get(place, 0.0)])
+    rest = frames.keys() - set(shown)
     if rest:
         others = document["flow_count"] - len(rows)
         name = f"{others} others" if others else "packets without IP"
-        rows.append([NOTHING, name, NOTHING, NOTHING, math.fsum(energies[place] for place in rest)])
-    rows.append([NOTHING, "no packets of flows", NOTHING, NOTHING, none_j])
-    cells = [[*row[:-1], quantity(row[-1], "J"), _share(row[-1], total)] for row in rows]
-    yield table(["flow", "peer", "own port", "bytes", "energy", "share"], cells, left=2)
+        sums = [math.fsum(part.get(place, 0.0) for place in rest) for part in (frames, tails)]
+        rows.append([NOTHING, name, NOTHING, NOTHING, *sums])
+    rows += [[NOTHING, name, NOTHING, NOTHING, energy_j, 0.0] for name, energy_j in _beside_flows(policy)]
+    header = ["flow", "peer or cause", "own port", "bytes", "energy", "tail", "share"]
+    cells = [
+        [*row[:4], quantity(row[4], "J"), quantity(row[5], "J") if row[5] else NOTHING, _share(row[4] + row[5], total)]
+        for row in rows
+    ]
+    yield table(header, cells, left=2)
     peers = {peer: energy_j for peer, energy_j in policy["energy_by_peer_j"].items() if peer not in ("none", "others")}
     listed = _most(peers)
     if not 1 < len(peers) < document["flow_count"]:
@@ -419,6 +430,18 @@ def _flows(document: dict[str, Any]) -> "Iterator[str | Table]":
     listed.append(("none", none_j))
     cells = [[peer, quantity(energy_j, "J"), _share(energy_j, total)] for peer, energy_j in listed]
     yield table(["peer", "energy", "share"], cells)
+
+
+def _beside_flows(policy: dict[str, Any]) -> "list[tuple[str, float]]":
+    """The energy of a policy that is neither of packets of flows nor of the tails after them, by cause."""
+    causes = dict(policy["energy_by_cause_j"])
+    del causes["flow"]
+    causes["timeout_tail"] -= math.fsum(policy["timeout_tail_by_flow_j"].values())
+    least_j = _MENTIONED * policy["energy_j"]
+    large = [(cause_name(name), energy_j) for name, energy_j in causes.items() if energy_j >= least_j]
+    large.sort(key=lambda entry: -entry[1])
+    rest = math.fsum(causes.values()) - math.fsum(energy_j for _, energy_j in large)
+    return [*large, ("other causes", rest)]
 
 
 def _most(energies: "Mapping[Any, float]") -> "list[tuple[Any, float]]":

@@ -122,6 +122,8 @@ pub struct PolicyReport {
     /// The same total by the address at the other end of each flow: the 20 with most bytes, `others`, and `none` for everything
     /// that is no packet of a flow.
     pub energy_by_peer_j: BTreeMap<String, f64>,
+    /// `energy_by_cause_j.timeout_tail` by the flow of the packet before each tail, numbered as in `energy_by_cause_j.flow`.
+    pub timeout_tail_by_flow_j: BTreeMap<u32, f64>,
     /// Energy without what idle listening costs.
     pub idealized_energy_j: f64,
     /// Energy over time covered.

@@ -1,5 +1,6 @@
 //! What a replay charges: each flow and each peer for its packets, and group-addressed packets.
 
+use airwatt_energy::{Radio, RadioState};
 use airwatt_sim::replay::Destination;
 
 use super::*;
@@ -31,9 +32,13 @@ fn mixed() -> Capture {
 }
 
 fn analysed(capture: &Capture, settings: &[(&str, &str)]) -> report::Analysis {
+    analysed_under(capture, ["active", "psm"], settings)
+}
+
+fn analysed_under(capture: &Capture, policies: [&str; 2], settings: &[(&str, &str)]) -> report::Analysis {
     let settings: Vec<(String, String)> =
         settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    let policies = ["active", "psm"].map(str::to_owned);
+    let policies = policies.map(str::to_owned);
     let question = Question {
         policies: &policies,
         settings: &settings,
@@ -53,6 +58,7 @@ fn energy_is_divided_by_flow_and_by_peer() {
         // The last one stands for the station's ARP requests.
         assert_eq!(flow.keys().copied().collect::<Vec<_>>(), [0, 1, 2, 3], "{}", policy.policy);
         assert!(flow[&0] > flow[&1] && flow[&1] > flow[&2], "{}: {flow:?}", policy.policy);
+        assert!(policy.timeout_tail_by_flow_j.is_empty(), "{}", policy.policy);
         let peer = &policy.energy_by_peer_j;
         let share = |one: f64, other: f64| (one / other - 1.0).abs();
         assert!(share(peer["198.51.100.1"], flow[&0] + flow[&1]) < 1e-12);
@@ -60,6 +66,32 @@ fn energy_is_divided_by_flow_and_by_peer() {
         assert!(share(peer["others"], flow[&3]) < 1e-12);
         assert!(share(peer.values().sum(), policy.energy_j) < 1e-12);
     }
+}
+
+/// 10 packets each 20 ms, which cut the tails short, then one each second of another flow.
+#[test]
+fn tails_are_divided_by_the_flow_before_them() {
+    let up = |port| ethernet(0x0800, &udp(A, B, (port, 443), 1_000));
+    let mut file = File::new(1);
+    for step in 0..10 {
+        file = file.packet(20_000 * step, &up(5_000));
+    }
+    for step in 1..=10 {
+        file = file.packet(1_000_000 * step, &up(5_001));
+    }
+    // One packet at the end, whose tail is whole too.
+    let document =
+        analysed_under(&file.packet(12_000_000, &up(5_000)).read(), ["timeout:timeout=50ms", "psm"], &[]);
+    let [timeout, psm] = &document.policies[..] else { panic!("two policies") };
+    let tails = &timeout.timeout_tail_by_flow_j;
+    let radio = Radio::find(document.radio.as_deref().unwrap()).unwrap();
+    let second = radio.power(RadioState::Listen) * Span::from_secs(1);
+    let seconds = |flow: u32| tails[&flow] / second.as_joules();
+    assert_eq!(tails.keys().copied().collect::<Vec<_>>(), [0, 1]);
+    assert!((0.49..0.501).contains(&seconds(1)), "10 tails of 50 ms: {} s", seconds(1));
+    assert!((0.26..0.281).contains(&seconds(0)), "9 gaps of 20 ms and two tails of 50 ms: {} s", seconds(0));
+    assert!((tails.values().sum::<f64>() / timeout.energy_by_cause_j.timeout_tail - 1.0).abs() < 1e-12);
+    assert!(psm.timeout_tail_by_flow_j.is_empty());
 }
 
 #[test]

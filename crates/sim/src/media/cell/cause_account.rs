@@ -29,13 +29,21 @@ pub(super) struct CauseAccount {
     /// To what silence is charged while no frame waits.
     pub(super) purpose: Cause,
     exchange: Exchange,
+    /// The flow of the last packet.
+    last_flow: Option<u32>,
 }
 
 impl Default for CauseAccount {
     fn default() -> Self {
         let none = (Instant::ZERO, Instant::ZERO);
         let exchange = Exchange { cause: Cause::Idle, from: none.0, until: none.1, received: [none; 2] };
-        Self { causes: Causes::default(), waiting: Vec::new(), purpose: Cause::Idle, exchange }
+        Self {
+            causes: Causes::default(),
+            waiting: Vec::new(),
+            purpose: Cause::Idle,
+            exchange,
+            last_flow: None,
+        }
     }
 }
 
@@ -53,6 +61,9 @@ impl CauseAccount {
             }
         }
         self.exchange = exchange;
+        if let Cause::Flow(flow) = cause {
+            self.last_flow = Some(flow);
+        }
     }
 
     /// The radio receives a frame from `start` to `end` that nothing answers. All time before `start` has been charged.
@@ -85,6 +96,10 @@ impl CauseAccount {
         }
         let silence = if self.waiting.is_empty() { self.purpose } else { Cause::Contention };
         self.causes.charge(Cause::Overhearing, RadioState::Receive, receiving - own);
-        self.causes.charge(silence, RadioState::Listen, listening - gaps);
+        if silence == Cause::TimeoutTail {
+            self.causes.charge_tail(self.last_flow, listening - gaps);
+        } else {
+            self.causes.charge(silence, RadioState::Listen, listening - gaps);
+        }
     }
 }
