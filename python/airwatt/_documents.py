@@ -71,6 +71,8 @@ class EnergyByCause(Record):
     """Frames of others."""
     retransmission: float
     """Attempts after the first."""
+    scan: float | None
+    """Scans: the time on other channels. Left out if there are none."""
     service: float
     """Triggers, PS-Polls and Null frames, and silence in service periods."""
     timeout_tail: float

@@ -717,6 +717,19 @@ PowerSaveConfig: TypeAlias = (
     | PsmThrottlingPowerSave
 )
 
+class ScanConfig(TypedDict, total=False):
+    """Scans of an associated station. The defaults are those of Linux's mac80211 that scans the 13 channels of
+    2.4 GHz actively: at most 125 ms away, time for two channels, and 200 ms back (`net/mac80211/scan.c`)."""
+
+    absences: int
+    """How often the radio leaves the channel in a scan."""
+    interval: str | Quantity
+    """Time from the beginning of a scan to that of the next."""
+    pause: str | Quantity
+    """Time back on the channel between two absences."""
+    time: str | Quantity
+    """Time away from the channel of the access point, each time."""
+
 class StaticRoute(TypedDict, total=False):
     """A route of a node."""
 
@@ -756,6 +769,8 @@ class StationGroup(TypedDict, total=False):
     receive_dtims: bool
     """Whether every DTIM beacon is received as well (`ap.dtim_period`), as required to receive group-addressed
     frames."""
+    scan: ScanConfig
+    """Scans of other channels, during which the station neither sends nor receives. Default: none."""
 
 class TcpSettings(TypedDict, total=False):
     """TCP at both ends."""

@@ -14,7 +14,7 @@ def test_the_tables_are_what_the_commands_print(airwatt, request):
 
 
 def test_what_the_page_says_of_them():
-    tail, comb = (output for _, output in pages.shown(PAGE.read_text()))
+    tail, comb, scans = (output for _, output in pages.shown(PAGE.read_text()))
 
     def column(output: str, policy: str) -> list[str]:
         return re.split(r"\s{2,}", next(line for line in output.splitlines() if line.startswith(policy + " ")))
@@ -25,3 +25,8 @@ def test_what_the_page_says_of_them():
     # The guard removes the comb: its slowest answer is as fast as with power save off.
     assert column(comb, "latency-guard:timeout=20ms")[1:4] == column(comb, "active")[1:4]
     assert column(comb, "timeout:timeout=20ms")[3] != column(comb, "active")[3]
+    # A scan meets three pings in a hundred, under any policy.
+    for policy in ("active", "timeout", "latency-guard"):
+        p50, p95, p99 = column(scans, policy)[1:4]
+        assert (p50, p95) == ("21.0 ms", "21.0 ms")
+        assert float(p99.removesuffix(" ms")) > 4 * 21

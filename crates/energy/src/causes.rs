@@ -1,7 +1,8 @@
 //! What a radio's time was spent on: the same nanoseconds as in its [`Ledger`], divided by cause instead of by state only.
 //!
 //! Every nanosecond has one cause. Of several that could be named, the first in this list is charged:
-//! 1. A radio that sleeps does so for [`Cause::Doze`], and one that falls asleep or wakes up for [`Cause::WakeUp`].
+//! 1. A radio that sleeps does so for [`Cause::Doze`], one that falls asleep or wakes up for [`Cause::WakeUp`], and one that is on
+//!    other channels for [`Cause::Scan`].
 //! 2. A frame that the radio sends, or that is addressed to it, and what answers it (RTS, CTS, ACK, in both directions):
 //!    [`Cause::Retransmission`] if it is an attempt after the first, else what it carries: a packet of a flow
 //!    ([`Cause::Flow`], [`Cause::External`]), a trigger, PS-Poll or Null frame ([`Cause::Service`]), a beacon of the own access
@@ -46,6 +47,8 @@ pub enum Cause {
     Retransmission,
     /// The time without traffic after which a policy lets the radio sleep.
     TimeoutTail,
+    /// Scans: the time on other channels.
+    Scan,
     /// Silence for which nothing else is a cause.
     Idle,
     /// Packets of a host outside, which belong to no flow.
@@ -55,7 +58,7 @@ pub enum Cause {
 }
 
 /// Number of causes other than flows.
-const FIXED: usize = 11;
+const FIXED: usize = 12;
 
 impl Cause {
     /// Every cause other than flows, in the order of the results.
@@ -69,6 +72,7 @@ impl Cause {
         Self::Overhearing,
         Self::Retransmission,
         Self::TimeoutTail,
+        Self::Scan,
         Self::Idle,
         Self::External,
     ];
@@ -85,6 +89,7 @@ impl Cause {
             Self::Overhearing => "overhearing",
             Self::Retransmission => "retransmission",
             Self::TimeoutTail => "timeout_tail",
+            Self::Scan => "scan",
             Self::Idle => "idle",
             Self::External => "external",
             Self::Flow(_) => "flow",
@@ -102,8 +107,9 @@ impl Cause {
             Self::Overhearing => Some(6),
             Self::Retransmission => Some(7),
             Self::TimeoutTail => Some(8),
-            Self::Idle => Some(9),
-            Self::External => Some(10),
+            Self::Scan => Some(9),
+            Self::Idle => Some(10),
+            Self::External => Some(11),
             Self::Flow(_) => None,
         }
     }

@@ -267,7 +267,8 @@ def _causes(runs: Sequence[RunResult], battery: "Battery | None") -> "Table":
     radio_v = charge.voltage(first)
     volts = radio_v if battery is None else battery.voltage(radio_v)
     host_j = 0.0 if battery is None else battery.extra_w(radio_v) * first.simulated_s * len(first.stations)
-    fixed = [name for name in first.stations[0].energy_by_cause_j if name != "flow"]
+    # A station without scans has no such cause.
+    fixed = dict.fromkeys(name for station in first.stations for name in station.energy_by_cause_j if name != "flow")
     energies = {cause_name(name): _spent_on(name) for name in fixed}
     energies[cause_name("flow")] = _spent_on_flows
     total = host_j + sum(over(runs, energy).mean or 0.0 for energy in energies.values()) or 1.0
@@ -307,7 +308,7 @@ def _spent_with(peer: str) -> Number:
 
 
 def _spent_on(cause: str) -> Number:
-    return lambda run: sum(station.energy_by_cause_j[cause] for station in run.stations)
+    return lambda run: sum(station.energy_by_cause_j.get(cause, 0.0) for station in run.stations)
 
 
 def _spent_on_flows(run: RunResult) -> float:

@@ -60,6 +60,7 @@ CAUSES = {
     "overhearing": "#9C755F",
     "wake up": PURPLE,
     "timeout tail": ORANGE,
+    "scan": "#7A5C00",
     "idle": GREY,
     "doze": "#C3CCD4",
 }

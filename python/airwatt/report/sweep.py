@@ -123,7 +123,7 @@ class Grid:
         place = np.array([points.get(key, -1) for key in keys])[codes] if keys else np.zeros(0, np.int64)
         sums = ["energy_j", *_SUMS, *(name for name in names if name.startswith((_CAUSE, _STATE)))]
         self.sums = {name: _sum(place, _numbers(stations[name]), self.points) / self.runs for name in sums}
-        fixed = [self.sums[f"{_CAUSE}{cause}"] for cause in _FIXED_CAUSES]
+        fixed = [column for name, column in self.sums.items() if name.startswith(_CAUSE)]
         self.sums[f"{_CAUSE}flow"] = np.maximum(self.sums.pop("energy_j") - np.sum(fixed, axis=0), 0.0)
         count = _sum(place, np.ones(len(place)), self.points) / self.runs
         energy = self.metrics["energy_j"][0]

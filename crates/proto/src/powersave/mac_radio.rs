@@ -2,6 +2,9 @@
 //!
 //! Every policy shares it. It wakes the radio first if a request of the policy needs that. It has every [ability](Abilities)
 //! but those that its settings [hide](StationConfig::hidden), and it models no air: that a frame was sent or lost comes in.
+//! `scan` leaves the channel and returns.
+
+mod scan;
 
 use std::collections::VecDeque;
 
@@ -10,6 +13,8 @@ use airwatt_base::{Instant, SleepClock, Span, Timeout, TimerKind, TimerTable};
 use super::radio::{Abilities, PolicyTimer, PowerSaveRadio};
 use super::station::{Purpose, StationOutput, StationTimer, Uplink, Window};
 use super::{PowerSaveFrame, ServiceFlags};
+pub use scan::ScanConfig;
+use scan::Scans;
 
 /// Number of [`StationTimer`]s.
 const TIMERS: usize = StationTimer::ALL.len();
@@ -48,6 +53,10 @@ pub struct StationConfig {
     pub start: Instant,
     /// Abilities that the policy is to do without. Default: none.
     pub hidden: Abilities,
+    /// Scans of other channels. Default: none.
+    pub scan: Option<ScanConfig>,
+    /// Beginning of the first scan.
+    pub first_scan: Instant,
 }
 
 impl Default for StationConfig {
@@ -64,6 +73,8 @@ impl Default for StationConfig {
             supervision: Span::from_millis(50),
             start: Instant::ZERO,
             hidden: Abilities::NONE,
+            scan: None,
+            first_scan: Instant::ZERO,
         }
     }
 }
@@ -121,6 +132,8 @@ enum Power {
     Awake,
     Waking,
     Dozing,
+    /// Awake, on another channel.
+    Away,
 }
 
 /// The downlink frames that the station expects.
@@ -149,7 +162,7 @@ pub(super) struct MacRadio {
     backlog: u32,
     /// Frames that have been handed out and whose transmission has not been reported yet.
     controls: VecDeque<PowerSaveFrame>,
-    /// Frames that wait for the radio to wake up.
+    /// Frames that wait for the radio to wake up, or to return from a scan.
     held: Vec<PowerSaveFrame>,
     awaiting_beacon: bool,
     /// Group-addressed frames are due.
@@ -162,6 +175,7 @@ pub(super) struct MacRadio {
     stay_until: Instant,
     /// The time of the next scheduled trigger.
     trigger_at: Option<Instant>,
+    scans: Scans,
     timers: TimerTable<StationTimer, TIMERS>,
     outputs: VecDeque<StationOutput>,
     counts: StationCounts,
@@ -173,6 +187,10 @@ impl MacRadio {
         assert!(!config.beacon_interval.is_zero(), "a beacon interval is longer than nothing");
         assert!(config.listen_interval > 0, "a listen interval is at least one beacon");
         assert!(config.dtim_period != Some(0), "a DTIM period is at least one beacon");
+        let mut timers = TimerTable::new();
+        if config.scan.is_some() {
+            timers.set(StationTimer::Scan, config.first_scan);
+        }
         Self {
             config,
             starting: true,
@@ -190,7 +208,8 @@ impl MacRadio {
             synchronized_at: Instant::ZERO,
             stay_until: Instant::ZERO,
             trigger_at: None,
-            timers: TimerTable::new(),
+            scans: Scans::new(),
+            timers,
             outputs: VecDeque::new(),
             counts: StationCounts::default(),
         }
@@ -200,12 +219,19 @@ impl MacRadio {
     pub(super) fn awake(&mut self, now: Instant) {
         self.power = Power::Awake;
         self.stay_until = self.stay_until.max(now + self.config.min_awake);
+        if !self.scans.is_leaving() {
+            self.give_out_held();
+        }
+    }
+
+    /// Hands out the frames that waited for the radio.
+    fn give_out_held(&mut self) {
         for control in std::mem::take(&mut self.held) {
-            // During the wake-up, frames of the user may have arrived, which trigger as well, or power save may have ended.
+            // Meanwhile frames of the user may have arrived, which trigger as well, or the mode may have changed again.
             let needed = match control {
                 PowerSaveFrame::Trigger => self.pm && self.backlog == 0,
                 PowerSaveFrame::PsPoll => self.pm,
-                PowerSaveFrame::PmNull { .. } => true,
+                PowerSaveFrame::PmNull { pm } => pm == self.pm,
             };
             if needed {
                 self.give_out(control);
@@ -238,8 +264,12 @@ impl MacRadio {
         }
     }
 
-    /// Handles [`StationTimer::Beacon`]: the radio is awake from now until the beacon arrives or its window ends.
-    pub(super) fn await_beacon(&mut self) {
+    /// Handles [`StationTimer::Beacon`]: the radio is awake from now until the beacon arrives or its window ends. A radio that scans
+    /// receives the next beacon instead, whatever the listen interval.
+    pub(super) fn await_beacon(&mut self, now: Instant) {
+        if self.power == Power::Away {
+            return self.schedule_beacon(now, 1);
+        }
         self.wake(StationTimer::Beacon);
         self.awaiting_beacon = true;
         self.stay_until = self.stay_until.max(self.beacon_at + self.config.min_awake);
@@ -344,9 +374,18 @@ impl MacRadio {
         }
     }
 
+    /// Lets the radio leave the channel for a scan that is due, or doze.
+    pub(super) fn settle(&mut self, now: Instant) {
+        if self.scans.is_leaving() {
+            self.leave_channel_if_possible(now);
+        } else {
+            self.doze_if_idle(now);
+        }
+    }
+
     /// Lets the radio doze if power save is announced, nothing waits to be sent, nothing is expected, and no wake-up is so near
     /// that the two transitions would take longer than the sleep.
-    pub(super) fn doze_if_idle(&mut self, now: Instant) {
+    fn doze_if_idle(&mut self, now: Instant) {
         let idle = self.power == Power::Awake
             && self.announced
             && self.service == Service::None
@@ -443,9 +482,9 @@ impl MacRadio {
         self.outputs.push_back(StationOutput::Wake);
     }
 
-    /// Sends a frame now, or once the radio has woken up.
+    /// Sends a frame now, or once the radio has woken up or returned from a scan.
     fn request(&mut self, control: PowerSaveFrame, reason: StationTimer) {
-        if self.power == Power::Awake {
+        if self.power == Power::Awake && !self.scans.is_leaving() {
             return self.give_out(control);
         }
         self.wake(reason);
@@ -478,8 +517,9 @@ impl MacRadio {
         self.starting = false;
     }
 
+    /// The PM bit of uplink frames.
     pub(super) fn pm(&self) -> bool {
-        self.pm
+        self.pm || self.scans.hides_mode()
     }
 
     pub(super) fn is_awake(&self) -> bool {
@@ -516,6 +556,7 @@ impl MacRadio {
     pub(super) fn is_at_rest(&self) -> bool {
         let changing = [StationTimer::Announce, StationTimer::Inactivity, StationTimer::Update];
         self.backlog == 0
+            && self.config.scan.is_none()
             && self.pm == self.announced
             && !self.announcing()
             && !changing.into_iter().any(|timer| self.timers.is_running(timer))

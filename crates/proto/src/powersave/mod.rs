@@ -24,7 +24,7 @@ pub use access_point::{
     Heard, Loss,
 };
 pub use guard::{Demand, FlowClass, FlowSample, GuardCounts, LatencyGuard, LatencyGuardConfig, Volume};
-pub use mac_radio::{StationConfig, StationCounts};
+pub use mac_radio::{ScanConfig, StationConfig, StationCounts};
 pub use own::{AnyPolicy, OwnPolicy, StationPolicy};
 pub use policy::{
     BaTaConfig, BaTaStrConfig, Policy, PowerSaveConfig, PowerSavePolicy, PsmThrottlingConfig, StreamConfig,

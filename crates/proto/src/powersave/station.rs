@@ -10,6 +10,7 @@
 //! * Stamps [`Station::pm`] on each uplink frame when its first attempt starts.
 //! * Puts [`StationOutput::Send`] ahead of the user's frames, behind earlier such frames, and does not contend while
 //!   the radio sleeps or wakes up.
+//! * After [`StationOutput::LeaveChannel`] neither sends nor receives until [`StationOutput::ReturnToChannel`].
 //! * Applies [`StationOutput::Doze`] after it has acknowledged the frame just received.
 //! * Answers [`StationOutput::Wake`] by [`StationInput::Awake`], [`StationConfig::wake_time`] later.
 //! * Answers [`StationOutput::MeasureAirTime`] by [`StationInput::AirTime`], after the drain.
@@ -50,6 +51,8 @@ timer_kinds! {
         MinimumAwake = "minimum-awake",
         /// When to give up on group-addressed frames that do not come.
         GroupFrames = "group-frames",
+        /// When to leave the channel for a scan, and when to return.
+        Scan = "scan",
     }
 }
 
@@ -181,6 +184,10 @@ pub enum StationOutput {
     Wake,
     /// Let the radio sleep.
     Doze,
+    /// Let the radio leave the channel of the access point for a scan.
+    LeaveChannel,
+    /// Let the radio return to the channel.
+    ReturnToChannel,
     /// Queue this frame ahead of the user's. Comes only while the radio is awake.
     Send(PowerSaveFrame),
     /// Hand in [`StationInput::AirTime`], once the outputs are drained.
@@ -287,7 +294,7 @@ impl StationPowerSave {
     fn timer(&mut self, timer: StationTimer, now: Instant) {
         match timer {
             StationTimer::Announce => self.radio.announce(),
-            StationTimer::Beacon => self.radio.await_beacon(),
+            StationTimer::Beacon => self.radio.await_beacon(now),
             StationTimer::BeaconWindow => self.radio.beacon_missed(now),
             StationTimer::ServicePeriod => {
                 self.radio.end_service();
@@ -298,6 +305,7 @@ impl StationPowerSave {
             StationTimer::Inactivity => self.fact(Fact::Timer(PolicyTimer::Inactivity), now),
             StationTimer::Update => self.fact(Fact::Timer(PolicyTimer::Update), now),
             StationTimer::GroupFrames => self.radio.end_group(),
+            StationTimer::Scan => self.radio.scan_is_due(now),
             // Every timer is followed by the decision to doze.
             StationTimer::MinimumAwake => {}
             StationTimer::Trigger => {
@@ -336,7 +344,7 @@ impl Machine for StationPowerSave {
             StationInput::AirTime(air_time) => self.fact(Fact::AirTime(air_time), now),
             StationInput::Flow(sample) => self.fact(Fact::Flow(sample), now),
         }
-        self.radio.doze_if_idle(now);
+        self.radio.settle(now);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -346,7 +354,7 @@ impl Machine for StationPowerSave {
             served = true;
         }
         if served {
-            self.radio.doze_if_idle(now);
+            self.radio.settle(now);
         }
     }
 

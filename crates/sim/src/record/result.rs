@@ -353,6 +353,9 @@ pub struct EnergyByCause {
     pub retransmission: f64,
     /// The time without traffic after which the policy lets the radio sleep.
     pub timeout_tail: f64,
+    /// Scans: the time on other channels. Left out if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scan: Option<f64>,
     /// Silence for which nothing else is a cause.
     pub idle: f64,
     /// Packets of a host outside, which belong to no flow.
@@ -378,6 +381,7 @@ impl EnergyByCause {
                 Cause::Overhearing => sums.overhearing = energy_j,
                 Cause::Retransmission => sums.retransmission = energy_j,
                 Cause::TimeoutTail => sums.timeout_tail = energy_j,
+                Cause::Scan => sums.scan = Some(energy_j).filter(|energy_j| *energy_j > 0.0),
                 Cause::Idle => sums.idle = energy_j,
                 Cause::External => sums.external = energy_j,
                 Cause::Flow(flow) => drop(sums.flow.insert(flow, energy_j)),

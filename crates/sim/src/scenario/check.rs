@@ -264,6 +264,9 @@ pub(super) fn station(ap: &AccessPoint, group: &StationGroup) -> Checked {
     in_range("distance", group.distance.as_millimetres(), 0, MAX_DISTANCE_MM)
         .map_err(|_| SettingError::out_of_range("distance", group.distance, "0m to 30km"))?;
     packets_only("buffer", group.buffer)?;
+    if let Some(scan) = &group.scan {
+        scan.check().map_err(|error| error.under("scan"))?;
+    }
     match group.listen_interval {
         ListenInterval::Beacons(count) => in_range("listen_interval", count, 1, 65_535),
         ListenInterval::Dtim => Ok(()),

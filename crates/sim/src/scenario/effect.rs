@@ -70,6 +70,8 @@ const RULES: &[Rule] = &[
     rule("station.listen_interval", has_access_point, AD_HOC, BSS),
     rule("station.hide", has_cell, "a [link]", "[wifi]"),
     rule("station.hide", has_access_point, AD_HOC, BSS),
+    rule("station.scan", has_cell, "a [link]", "[wifi]"),
+    rule("station.scan", has_access_point, AD_HOC, BSS),
     rule("station.distance", has_cell, "a [link]", "[wifi]"),
     rule("station.buffer", has_cell, "a [link]", "[wifi]"),
     rule("time_limit", |place| place.scenario.duration.is_none(), "a duration", "runs that end by themselves"),

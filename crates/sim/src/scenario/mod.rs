@@ -29,7 +29,7 @@ use airwatt_base::settings::NoSettings;
 use airwatt_base::{Distance, Power, QueueLimit, Rate, Size, Span};
 use airwatt_proto::cc::AckLossConfig;
 use airwatt_proto::e2tcp::E2tcpConfig;
-use airwatt_proto::powersave::{Observable, PowerSaveConfig};
+use airwatt_proto::powersave::{Observable, PowerSaveConfig, ScanConfig};
 use airwatt_proto::tcp::TcpSettings;
 use airwatt_proto::tunnel::TunnelConfig;
 use schemars::JsonSchema;
@@ -327,6 +327,9 @@ pub struct StationGroup {
     /// What the policy does not see: `service` (More Data, EOSP and the end of service periods), `tim`, `air-time`. An interface
     /// of Linux hides all three.
     pub hide: Vec<Observable>,
+    /// Scans of other channels, during which the station neither sends nor receives. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scan: Option<ScanConfig>,
     /// Whether the result reports the station's lower bound instead of what its radio spent under `active`. Policy `ideal` stands
     /// for both.
     pub lower_bound: bool,
@@ -344,6 +347,7 @@ impl Default for StationGroup {
             listen_interval: ListenInterval::Beacons(1),
             receive_dtims: false,
             hide: Vec::new(),
+            scan: None,
             lower_bound: false,
         }
     }

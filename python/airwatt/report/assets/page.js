@@ -1,7 +1,7 @@
 // The page: sections of each study, the switch between light and dark, keys, and the place that a link names.
 
 const STATES = ["transmit", "receive", "listen", "transition", "sleep"];
-const CAUSES = ["flow", "external", "retransmission", "contention", "service", "beacon", "group", "overhearing", "wake_up", "timeout_tail", "idle", "doze"];
+const CAUSES = ["flow", "external", "retransmission", "contention", "service", "beacon", "group", "overhearing", "wake_up", "timeout_tail", "scan", "idle", "doze"];
 const SHORTCUTS = [
   ["?", "this list"], ["t", "light or dark"], ["1 … 9", "go to a section"], ["z", "go to the time line"],
   ["← →", "in the time line: earlier, later"], ["↑ ↓", "in the time line: choose a lane"], ["+ −", "in the time line: zoom"],

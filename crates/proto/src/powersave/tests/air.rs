@@ -42,6 +42,8 @@ pub(super) enum Radio {
     Awake,
     Waking(Instant),
     Dozing,
+    /// On another channel.
+    Away,
 }
 
 pub(super) struct Client {
@@ -378,6 +380,16 @@ impl Air {
                     client.radio = Radio::Dozing;
                     client.asleep_since = now;
                     self.note(format!("s{station} dozes"));
+                }
+                StationOutput::LeaveChannel => {
+                    assert_eq!(client.radio, Radio::Awake, "only a radio that is awake leaves the channel");
+                    client.radio = Radio::Away;
+                    self.note(format!("s{station} leaves"));
+                }
+                StationOutput::ReturnToChannel => {
+                    assert_eq!(client.radio, Radio::Away, "only a radio that has left returns");
+                    client.radio = Radio::Awake;
+                    self.note(format!("s{station} returns"));
                 }
                 StationOutput::Send(control) => {
                     assert_eq!(client.radio, Radio::Awake, "sends only while awake");

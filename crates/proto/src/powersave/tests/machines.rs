@@ -127,7 +127,10 @@ fn wakeups_of_an_idle_hour_are_counted_exactly() {
                         station.handle_input(StationInput::Sent { frame, delivered: true }, at);
                     }
                     StationOutput::Doze => {}
-                    StationOutput::MeasureAirTime | StationOutput::Window(_) => {
+                    StationOutput::MeasureAirTime
+                    | StationOutput::Window(_)
+                    | StationOutput::LeaveChannel
+                    | StationOutput::ReturnToChannel => {
                         panic!("{name} asks for more than sleep")
                     }
                 }
@@ -496,7 +499,10 @@ fn a_driver_without_air_time_is_no_deadlock() {
                 }
                 StationOutput::Wake => sent.push(StationInput::Awake),
                 StationOutput::MeasureAirTime => asked += 1,
-                StationOutput::Doze | StationOutput::Window(_) => {}
+                StationOutput::Doze
+                | StationOutput::LeaveChannel
+                | StationOutput::ReturnToChannel
+                | StationOutput::Window(_) => {}
             }
         }
         if step < 2_000 && station.is_awake() {

@@ -3,6 +3,7 @@
 mod air;
 mod ladders;
 mod ladders_ba_ta;
+mod ladders_scan;
 mod machines;
 mod property;
 mod throttling;

@@ -4,11 +4,11 @@
 use airwatt_base::{Instant, RandomStream, Rate, Span};
 use proptest::prelude::*;
 
-use super::air::{Air, Radio};
+use super::air::{Air, Radio, station_config};
 use super::{ACTIVE, PSM, PSM_LEGACY};
 use crate::powersave::{
-    BaTaConfig, BaTaStrConfig, LatencyGuardConfig, PowerSaveConfig, PsmThrottlingConfig, Ratio, StationId,
-    TimeoutConfig, UapsdConfig,
+    BaTaConfig, BaTaStrConfig, LatencyGuardConfig, PowerSaveConfig, PsmThrottlingConfig, Ratio, ScanConfig,
+    StationConfig, StationId, TimeoutConfig, UapsdConfig,
 };
 
 /// After the traffic the air is perfect for so long: every repair needs at most a few beacons, and the policies of this test
@@ -23,6 +23,7 @@ struct Cell {
     loss_percent: u32,
     mean_gap_ms: u32,
     burst: u32,
+    scan: Option<ScanConfig>,
     seed: u64,
 }
 
@@ -79,6 +80,14 @@ fn ba_ta() -> impl Strategy<Value = BaTaConfig> {
     )
 }
 
+/// Scans that leave half of the time to the traffic at least.
+fn scan() -> impl Strategy<Value = ScanConfig> {
+    (1_u64..200, 1_u32..5, 200_u64..400, 0_u64..3_000).prop_map(|(time, absences, pause, more)| {
+        let interval = Span::from_millis((time + pause) * u64::from(absences) + more);
+        ScanConfig { interval, time: Span::from_millis(time), absences, pause: Span::from_millis(pause) }
+    })
+}
+
 fn cell() -> impl Strategy<Value = Cell> {
     (
         proptest::collection::vec(policy(), 1..4),
@@ -87,22 +96,19 @@ fn cell() -> impl Strategy<Value = Cell> {
         0_u32..60,
         1_u32..300,
         1_u32..20,
+        proptest::option::of(scan()),
         any::<u64>(),
     )
-        .prop_map(|(policies, ps_buffer, queue_limit, loss_percent, mean_gap_ms, burst, seed)| Cell {
-            policies,
-            ps_buffer,
-            queue_limit,
-            loss_percent,
-            mean_gap_ms,
-            burst,
-            seed,
+        .prop_map(|(policies, ps_buffer, queue_limit, loss_percent, mean_gap_ms, burst, scan, seed)| {
+            Cell { policies, ps_buffer, queue_limit, loss_percent, mean_gap_ms, burst, scan, seed }
         })
 }
 
 /// Bursts of packets both ways until `end`, then calm. Returns the air and the packets sent down, by station.
 fn run(cell: &Cell, end: Instant, quiet: bool) -> (Air, Vec<Vec<u32>>) {
-    let mut air = Air::new(cell.ps_buffer, cell.queue_limit, &cell.policies);
+    let config = StationConfig { scan: cell.scan, first_scan: Instant::from_millis(700), ..station_config() };
+    let stations = cell.policies.iter().map(|policy| (config, *policy)).collect();
+    let mut air = Air::with_stations(cell.ps_buffer, cell.queue_limit, stations);
     if quiet {
         air = air.quiet();
     }
@@ -143,6 +149,16 @@ fn run(cell: &Cell, end: Instant, quiet: bool) -> (Air, Vec<Vec<u32>>) {
 fn check(cell: &Cell, air: &mut Air, accepted: &[Vec<u32>]) -> Result<(), TestCaseError> {
     prop_assert_eq!(air.held(), 0, "the access point is left with packets");
     prop_assert_eq!(air.uplink_held(), 0, "a station is left with frames");
+    // During a scan the access point takes a station for one in power save, so the modes are compared between two.
+    let scans = |air: &Air| air.clients.iter().any(|client| client.radio == Radio::Away);
+    for _ in 0..1_000 {
+        let is_settled = !scans(air);
+        let now = air.now;
+        air.run_until(now + Span::from_millis(5));
+        if is_settled && !scans(air) {
+            break;
+        }
+    }
     for (station, packets) in accepted.iter().enumerate() {
         let client = &air.clients[station];
         for packet in packets {
@@ -200,8 +216,17 @@ fn two_hours_of_every_policy() {
         for (loss_percent, ps_buffer, queue_limit) in [(33, 40, 60), (10, 2, 1)] {
             let policies = vec![config, PSM, ACTIVE];
             let seed = number as u64;
-            let cell =
-                Cell { policies, ps_buffer, queue_limit, loss_percent, mean_gap_ms: 150, burst: 12, seed };
+            let scan = (number % 2 == 1).then(|| ScanConfig::every(Span::from_secs(10)));
+            let cell = Cell {
+                policies,
+                ps_buffer,
+                queue_limit,
+                loss_percent,
+                mean_gap_ms: 150,
+                burst: 12,
+                scan,
+                seed,
+            };
             let (mut air, accepted) = run(&cell, Instant::from_secs(3600), true);
             // The paper's values forget after ten seconds, and the interval has steps to go from there.
             let now = air.now;

@@ -91,6 +91,17 @@ impl<'a> Effects<'a> {
         self.radios.awake(radio, now, self.channel.airborne());
     }
 
+    /// Lets a radio leave the channel. Its contender leaves the contention.
+    pub(super) fn leave_channel(&mut self, radio: RadioId, contender: ContenderId, now: Instant) {
+        self.radios.leave_channel(radio, now, self.channel.airborne());
+        self.leave(contender);
+    }
+
+    /// Lets a radio return to the channel.
+    pub(super) fn return_to_channel(&mut self, radio: RadioId, now: Instant) {
+        self.radios.return_to_channel(radio, now, self.channel.airborne());
+    }
+
     /// Sets or cancels the timer of a slot.
     #[inline]
     pub(super) fn set_timer(&mut self, slot: Slot, at: Option<Instant>) {

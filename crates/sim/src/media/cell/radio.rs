@@ -188,6 +188,23 @@ impl Radios {
         self.note(RadioEvent { station: id, at: now, state: RadioState::Listen });
     }
 
+    /// Lets the radio leave the channel once the frames that it has begun have ended.
+    pub(super) fn leave_channel(&mut self, id: RadioId, now: Instant, air: &Airborne) {
+        let radio = &mut self.radios[id as usize];
+        radio.settle(now, air);
+        radio.state = Wakefulness::Away;
+        self.print.add(now.as_nanos());
+    }
+
+    /// Lets the radio return to the channel.
+    pub(super) fn return_to_channel(&mut self, id: RadioId, now: Instant, air: &Airborne) {
+        let radio = &mut self.radios[id as usize];
+        radio.settle(now, air);
+        radio.state = Wakefulness::Awake { since: now };
+        radio.mark = air.until(now.max(radio.ledger.since()));
+        self.print.add(now.as_nanos());
+    }
+
     /// Ends the account of every radio at the same instant: `now`, or the end of the last frame or transition that has been
     /// charged, if that is later.
     pub(super) fn finish(&mut self, now: Instant, air: &Airborne) -> Instant {
@@ -213,9 +230,15 @@ impl Radios {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wakefulness {
-    Awake { since: Instant },
+    Awake {
+        since: Instant,
+    },
     Dozing,
-    Waking { until: Instant },
+    Waking {
+        until: Instant,
+    },
+    /// Awake, and on other channels: it receives nothing of this one.
+    Away,
 }
 
 /// One radio.
@@ -258,6 +281,7 @@ impl StationRadio {
                 self.ledger.spend_awake(at, receiving);
                 self.mark = sum;
             }
+            Wakefulness::Away => self.spend(RadioState::Listen, Cause::Scan, at),
             Wakefulness::Dozing => self.spend(RadioState::Sleep, Cause::Doze, at),
             Wakefulness::Waking { until } if until < at => {
                 // The run ends between the end of this transition and the event that would handle it.

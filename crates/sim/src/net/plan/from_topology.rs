@@ -298,6 +298,10 @@ fn station(
     let radio = wifi.map_or_else(|| radio.clone(), |wifi| radio.clone().at_rate(wifi.data_rate));
     let AccessPoint { beacon_interval, dtim_period, .. } = *beacons.access_point;
     let drawn = RandomStream::new(seed, &format!("{name}/power-save-start")).unit();
+    let first_scan = group.scan.map_or(Instant::ZERO, |scan| {
+        let phase = RandomStream::new(seed, &format!("{name}/first-scan")).unit();
+        Instant::ZERO + Span::from_secs_f64(phase * scan.interval.as_secs_f64())
+    });
     Ok(CellStation {
         name: name.to_owned(),
         power_save: powersave::StationConfig {
@@ -310,6 +314,8 @@ fn station(
             listen_interval: group.listen_interval.beacons(dtim_period),
             dtim_period: group.receive_dtims.then_some(u32::from(dtim_period)),
             start: Instant::ZERO + Span::from_secs_f64(drawn * POWER_SAVE_START_SPREAD_S),
+            scan: group.scan,
+            first_scan,
             hidden: group.hide.iter().fold(Abilities::NONE, |hidden, fact| hidden | fact.ability()),
             ..powersave::StationConfig::default()
         },

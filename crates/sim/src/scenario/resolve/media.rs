@@ -279,13 +279,20 @@ impl Resolved {
             let got = format!("\"shared\" at {}, which is no station there", quoted(self.name(node)));
             return Err(SettingError::out_of_range("radio", got, NO_SHARED));
         };
-        match self.station_group(topology, medium, *number).map(|group| group.power_save) {
-            Some(PowerSaveConfig::Active(_)) | None => Ok(*number),
-            Some(policy) => {
-                let got = format!("{:?} of station {}", policy.name(), quoted(self.name(node)));
-                let allowed = "power_save policy \"active\", since an access point's radio does not sleep";
-                Err(SettingError::out_of_range("radio", got, allowed))
+        let Some(group) = self.station_group(topology, medium, *number) else { return Ok(*number) };
+        let refused = |what: &str, allowed: &str| {
+            let got = format!("{what} of station {}", quoted(self.name(node)));
+            Err(SettingError::out_of_range("radio", got, allowed))
+        };
+        match group.power_save {
+            PowerSaveConfig::Active(_) if group.scan.is_none() => Ok(*number),
+            PowerSaveConfig::Active(_) => {
+                refused("the scans", "no scans, since an access point's radio does not leave its channel")
             }
+            policy => refused(
+                &format!("{:?}", policy.name()),
+                "power_save policy \"active\", since an access point's radio does not sleep",
+            ),
         }
     }
 

@@ -221,6 +221,13 @@ impl StationMac {
                 match output {
                     StationOutput::Wake => out.wake(self.radio(), self.slot + 1, now),
                     StationOutput::Doze => out.doze(self.radio(), self.queue.contender(), self.slot + 1, now),
+                    StationOutput::LeaveChannel => {
+                        out.leave_channel(self.radio(), self.queue.contender(), now);
+                    }
+                    StationOutput::ReturnToChannel => {
+                        out.return_to_channel(self.radio(), now);
+                        self.join(now, out);
+                    }
                     StationOutput::Send(control) => self.enqueue_control(control, now, out),
                     StationOutput::MeasureAirTime => asked = true,
                     StationOutput::Window(window) => {
