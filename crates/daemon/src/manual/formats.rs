@@ -20,17 +20,17 @@ pub(crate) struct Format {
     text: &'static str,
     schema: Schema,
     /// Values of `policy` whose keys the file may have, of the kinds of a power save.
-    policies: &'static [&'static str],
+    policies: Vec<&'static str>,
     /// Commented files, each under its heading.
     examples: Vec<(&'static str, &'static str)>,
 }
 
 impl Format {
     pub(crate) fn new<T: JsonSchema>(command: &'static str, about: &'static str, text: &'static str) -> Self {
-        Self { command, about, text, schema: schema_for!(T), policies: &[], examples: Vec::new() }
+        Self { command, about, text, schema: schema_for!(T), policies: Vec::new(), examples: Vec::new() }
     }
 
-    pub(crate) fn policies(self, policies: &'static [&'static str]) -> Self {
+    pub(crate) fn policies(self, policies: Vec<&'static str>) -> Self {
         Self { policies, ..self }
     }
 

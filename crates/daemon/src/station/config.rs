@@ -82,9 +82,8 @@ impl Config {
             if path == "." { what.to_owned() } else { format!("{path}: {what}") }
         })?;
         config.power_save.check().map_err(|error| format!("power_save.{error}"))?;
-        let name = config.power_save.name();
-        if !controller::POLICIES.contains(&name) {
-            let known = controller::POLICIES.join(", ");
+        if !controller::runs_on_drivers(&config.power_save) {
+            let (known, name) = (controller::policies().join(", "), config.power_save.name());
             return Err(format!("power_save.policy: expected one of {known}, got {name:?}"));
         }
         if config.observe > Span::from_secs(86_400) {

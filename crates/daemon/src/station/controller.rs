@@ -24,6 +24,8 @@ use airwatt_proto::powersave::{
     PowerSaveFrame, PowerSavePolicy, PowerSaveRadio, StationTimer, Uplink, Window,
 };
 
+use super::config::Config;
+
 /// Time between two looks at the setting. There is no event for it. A wake-up of 200 µJ each 5 s is 40 µW.
 const CHECK: Span = Span::from_secs(5);
 /// Changes by others within this time that make the daemon stand aside, and for how long it does.
@@ -205,8 +207,29 @@ pub(super) struct Counts {
     pub(super) triggers: u64,
 }
 
-/// The policies that a driver's power save can run.
-pub(super) const POLICIES: [&str; 4] = ["latency-guard", "active", "ba-ta", "ba-ta+str"];
+/// Whether a policy can run over a driver's power save.
+pub(super) const fn runs_on_drivers(policy: &PowerSaveConfig) -> bool {
+    match policy {
+        PowerSaveConfig::LatencyGuard(_)
+        | PowerSaveConfig::Active(_)
+        | PowerSaveConfig::BaTa(_)
+        | PowerSaveConfig::BaTaStr(_) => true,
+        // A driver decides by itself when to sleep and when to fetch what a beacon announces.
+        PowerSaveConfig::Timeout(_) | PowerSaveConfig::Psm(_) | PowerSaveConfig::PsmLegacy(_) => false,
+        // It triggers over a quiet link too.
+        PowerSaveConfig::Uapsd(_) => false,
+        // The kernel's receive windows are not the daemon's to set.
+        PowerSaveConfig::PsmThrottling(_) => false,
+    }
+}
+
+/// The names of the policies that can run over a driver's power save, the default first.
+pub(super) fn policies() -> Vec<&'static str> {
+    let default = Config::default().power_save.name();
+    let others = PowerSaveConfig::KINDS.iter().map(|kind| kind.name).filter(|name| *name != default);
+    let runs = |name: &&str| PowerSaveConfig::named(name).is_ok_and(|policy| runs_on_drivers(&policy));
+    std::iter::once(default).chain(others.filter(runs)).collect()
+}
 
 /// Whether a policy sends triggers, for which the interface has to have U-APSD.
 pub(super) fn needs_triggers(policy: &PowerSaveConfig) -> bool {
@@ -677,7 +700,8 @@ mod tests {
     #[test]
     fn policies_need_nothing_that_a_driver_cannot_do() {
         let offered = Abilities::SWITCH | Abilities::SEE_FLOWS | Abilities::DYNAMIC_PS | Abilities::TRIGGER;
-        for name in POLICIES {
+        assert_eq!(policies(), ["latency-guard", "active", "ba-ta", "ba-ta+str"]);
+        for name in policies() {
             let policy = PowerSaveConfig::named(name).expect("it is listed");
             // The driver answers the TIM by itself.
             assert!(offered.contains(policy.needs().without(Abilities::SEE_TIM)), "{name}");

@@ -23,6 +23,7 @@ mod reflect;
 mod run;
 mod show;
 mod state;
+mod target;
 mod uapsd;
 mod wifi;
 
@@ -209,7 +210,7 @@ pub(crate) fn format() -> Format {
         "airwattd station run CONFIG reads it. Every key has a default, so that no file is needed, and \
          airwattd-station.service has none.",
     )
-    .policies(&controller::POLICIES)
+    .policies(controller::policies())
 }
 
 /// Runs one command.

@@ -3,33 +3,24 @@
 use std::io::ErrorKind;
 
 use airwatt_base::{Instant, Span};
-use airwatt_linux::capability::{self, ProcessCapability};
-use airwatt_linux::changes::Change;
 use airwatt_linux::clock::Clock;
 use airwatt_linux::control;
 use airwatt_linux::driver;
 use airwatt_linux::event_loop::{EventLoop, Interest};
-use airwatt_linux::metrics::Metrics;
 use airwatt_linux::service::{self, Unit};
-use airwatt_linux::signals::Signals;
-use airwatt_linux::wireless::Wireless;
 use tracing::info;
 
 use super::book::Book;
 use super::config::Config;
 use super::controller::Controller;
-use super::host::{CONTROL, GUARDIAN, METRICS, OBSERVER, Parts, SIGNALS, StationHost, WIRELESS};
-use super::observer::Observer;
-use super::{Interface, KIND, Run, drivers, instance, on_or_off, start, state, uapsd, wifi};
+use super::host::{CONTROL, METRICS, Parts, StationHost, WIRELESS};
+use super::target::{NEEDS, Taken, Target};
+use super::{Interface, KIND, Run, instance, on_or_off, state, wifi};
 use crate::failure::Failure;
-use crate::instance::Started;
-use crate::{host, output};
+use crate::output;
 
 /// Time for which `off` waits for the end of a daemon.
 const END_PATIENCE: Span = Span::from_secs(5);
-/// What the daemon and a measurement need for as long as they run: the setting, the packet socket, and the maps of its program.
-pub(super) const NEEDS: [ProcessCapability; 3] =
-    [ProcessCapability::NetAdmin, ProcessCapability::NetRaw, ProcessCapability::Bpf];
 
 /// `airwattd station`.
 pub(super) fn run(options: &Run) -> Result<(), Failure> {
@@ -37,23 +28,14 @@ pub(super) fn run(options: &Run) -> Result<(), Failure> {
     if options.foreground.check {
         return Ok(());
     }
-    let (mut wireless, interface) = wifi::find(&Interface { interface: config.interface.clone() })?;
-    let name = interface.name.clone();
-    let driver = wifi::driver(&name).unwrap_or_default();
-    let trouble = drivers::known(&driver).and_then(|driver| driver.trouble);
-    if let Some(report) = trouble.filter(|_| !config.despite_trouble) {
-        return Err(Failure::Missing(format!(
-            "{name}: power save of {driver} may hang the device ({report}); hint: despite_trouble = true"
-        )));
-    }
-    let association = wireless.association(interface.index)?;
-    uapsd::check(&config.power_save, &mut wireless, &interface, association.as_ref())?;
+    let target = Target::find(config)?;
+    let name = &target.interface.name;
     if options.foreground.dry_run {
-        output::print(&plan(&name, &config));
+        output::print(&plan(name, &target.config));
         return Ok(());
     }
     options.foreground.log.start()?;
-    if state::is_off(&name) {
+    if state::is_off(name) {
         output::progress(&format!(
             "{name}: switched off by `airwattd station off`; `airwattd station on` ends that"
         ));
@@ -61,48 +43,17 @@ pub(super) fn run(options: &Run) -> Result<(), Failure> {
         service::ready("switched off");
         return Ok(());
     }
-    host::need(&NEEDS)?;
-    let signals = Signals::take()?;
-    let Started { control, guardian, mut changes } = start(&name)?;
-    let found = wireless.power_save(interface.index).map_err(|error| no_power_save(&name, &error))?;
-    changes.make(Change::PowerSave { interface: name.clone(), before: found })?;
-    let tried = try_driver(&mut wireless, interface.index, found, &name);
-    if tried.is_err() {
-        crate::instance::undo(&mut changes)?;
-        tried?;
-    }
-    let mut events = EventLoop::new()?;
-    let mut observer = Observer::load(events.clock())?;
-    observer.attach(interface.index)?;
-    let metrics = config.metrics.as_ref().map(Metrics::bind).transpose()?;
-    capability::keep_only(&NEEDS, None)?;
-    events.add(&observer, OBSERVER, Interest::Read)?;
-    events.add(&signals, SIGNALS, Interest::Read)?;
-    events.add(&control, CONTROL, Interest::Read)?;
-    events.add(&guardian, GUARDIAN, Interest::Read)?;
-    if let Some(metrics) = &metrics {
+    let Taken { parts, mut events, guardian: _guardian } = target.take(options.file.clone(), true)?;
+    events.add(&parts.control, CONTROL, Interest::Read)?;
+    if let Some(metrics) = &parts.metrics {
         events.add(metrics, METRICS, Interest::Read)?;
     }
-    let clock = events.clock();
-    let parts = Parts {
-        config,
-        file: options.file.clone(),
-        name,
-        index: interface.index,
-        found,
-        wireless,
-        observer,
-        signals,
-        control,
-        metrics,
-        changes,
-        clock,
-    };
-    serve(parts, clock, &mut events)
+    serve(parts, &mut events)
 }
 
-fn serve(parts: Parts, clock: Clock, events: &mut EventLoop) -> Result<(), Failure> {
-    let (name, found, now) = (parts.name.clone(), parts.found, clock.now());
+fn serve(parts: Parts, events: &mut EventLoop) -> Result<(), Failure> {
+    let (name, found, clock) = (parts.name.clone(), parts.found, parts.clock);
+    let now = clock.now();
     let stored = state::read(&name).filter(|stored| stored.found == found);
     let periods = stored.map(|stored| stored.periods).unwrap_or_default();
     // What an earlier run has observed counts.
@@ -120,21 +71,6 @@ fn serve(parts: Parts, clock: Clock, events: &mut EventLoop) -> Result<(), Failu
     done?;
     host.keep(&machine, clock.now())?;
     info!(interface = name, "the station daemon has ended");
-    Ok(())
-}
-
-fn no_power_save(name: &str, error: &airwatt_linux::Error) -> Failure {
-    Failure::Missing(format!("{name}: its driver has no power save to switch: {error}"))
-}
-
-/// Finds out whether the driver switches power save, by doing it. The undo log has the setting already.
-fn try_driver(wireless: &mut Wireless, index: u32, found: bool, name: &str) -> Result<(), Failure> {
-    for on in [!found, found] {
-        wireless.set_power_save(index, on).map_err(|error| no_power_save(name, &error))?;
-        if wireless.power_save(index)? != on {
-            return Err(Failure::Missing(format!("{name}: its driver ignores a switch of power save")));
-        }
-    }
     Ok(())
 }
 

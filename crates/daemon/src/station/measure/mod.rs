@@ -16,12 +16,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use airwatt_base::units::Span;
 use airwatt_base::{Instant, Machine as _};
-use airwatt_linux::capability;
-use airwatt_linux::changes::Change;
 use airwatt_linux::driver::{self, MachineHost};
 use airwatt_linux::event_loop::{EventLoop, Interest, Ready, Token};
-use airwatt_linux::guardian::Guardian;
-use airwatt_linux::signals::Signals;
 use airwatt_linux::wireless::{WirelessAssociation, WirelessInterface};
 use airwatt_linux::{Error, link, route};
 use airwatt_proto::powersave::PowerSaveConfig;
@@ -35,14 +31,11 @@ use self::turns::{Input, Output, Turns};
 use super::book::Book;
 use super::config::Config;
 use super::doze::Doze;
-use super::host::{GUARDIAN, OBSERVER, Parts, SIGNALS, StationHost, WIRELESS};
-use super::observer::Observer;
+use super::host::{StationHost, WIRELESS};
 use super::probe::{self, Probe};
-use super::run::NEEDS;
-use super::uapsd;
-use super::{BEACON_INTERVAL, Interface, Measure, on_or_off, start, wifi};
+use super::target::{NEEDS, Taken, Target};
+use super::{BEACON_INTERVAL, Measure, on_or_off, wifi};
 use crate::failure::Failure;
-use crate::instance::Started;
 use crate::{host, output};
 
 /// A source of the event loop beside those of the daemon.
@@ -226,39 +219,16 @@ pub(super) fn entropy() -> u64 {
 /// `airwattd station measure`.
 pub(super) fn measure(options: &Measure) -> Result<(), Failure> {
     let config = Config::of_command(options.file.as_deref(), &options.interface)?;
-    let (mut wireless, interface) = wifi::find(&Interface { interface: config.interface.clone() })?;
-    host::need(&NEEDS)?;
-    let name = interface.name.clone();
-    let association = wireless
-        .association(interface.index)?
+    let target = Target::find(config)?;
+    let name = target.interface.name.clone();
+    let association = target
+        .association
         .ok_or_else(|| Failure::Failed(format!("{name}: it is not connected to an access point")))?;
-    uapsd::check(&config.power_save, &mut wireless, &interface, Some(&association))?;
+    host::need(&NEEDS)?;
     options.log.start()?;
-    let (prober, probes_to) = prober(options, &interface)?;
-    let signals = Signals::take()?;
-    let Started { control, guardian, mut changes } = start(&name)?;
-    let found = wireless.power_save(interface.index)?;
-    changes.make(Change::PowerSave { interface: name.clone(), before: found })?;
-    let mut events = EventLoop::new()?;
-    let clock = events.clock();
-    let mut observer = Observer::load(clock)?;
-    observer.attach(interface.index)?;
-    capability::keep_only(&NEEDS, None)?;
-    let (index, file, metrics) = (interface.index, options.file.clone(), None);
-    let parts = Parts {
-        config,
-        file,
-        name,
-        index,
-        found,
-        wireless,
-        observer,
-        signals,
-        control,
-        metrics,
-        changes,
-        clock,
-    };
+    let (prober, probes_to) = prober(options, &target.interface)?;
+    let Taken { parts, mut events, guardian: _guardian } = target.take(options.file.clone(), false)?;
+    let (found, clock) = (parts.found, parts.clock);
     let station = StationHost::new(parts, Book::new(Default::default(), clock.now(), found))?;
     let mut host = MeasureHost { station, prober, nonce: entropy(), complete: false, begun: false };
     let length = Span::from_secs(options.minutes * 60);
@@ -271,7 +241,7 @@ pub(super) fn measure(options: &Measure) -> Result<(), Failure> {
         schedule.length().as_secs_f64(),
     ));
     let mut turns = Turns::new(schedule, found);
-    let done = serve(&mut host, &mut turns, &guardian, &mut events);
+    let done = serve(&mut host, &mut turns, &mut events);
     host.station.keep_book(clock.now())?;
     host.station.restore()?;
     done?;
@@ -283,17 +253,9 @@ pub(super) fn measure(options: &Measure) -> Result<(), Failure> {
     }
 }
 
-fn serve(
-    host: &mut MeasureHost,
-    turns: &mut Turns,
-    guardian: &Guardian,
-    events: &mut EventLoop,
-) -> Result<(), Failure> {
+fn serve(host: &mut MeasureHost, turns: &mut Turns, events: &mut EventLoop) -> Result<(), Failure> {
     events.add(&host.prober, PROBES, Interest::Read)?;
-    events.add(&host.station.observer, OBSERVER, Interest::Read)?;
-    events.add(&host.station.signals, SIGNALS, Interest::Read)?;
     events.add(&host.station.events, WIRELESS, Interest::Read)?;
-    events.add(guardian, GUARDIAN, Interest::Read)?;
     match driver::run(turns, host, events) {
         Err(_) if host.complete => Ok(()),
         other => Ok(other?),

@@ -10,7 +10,7 @@ use crate::powersave::{PowerSaveConfig, TimeoutConfig, UapsdConfig};
 use super::{ACTIVE, PSM, PSM_LEGACY};
 use crate::powersave::StationTimer;
 
-const fn ms(millis: u64) -> Instant {
+pub(super) const fn ms(millis: u64) -> Instant {
     Instant::from_millis(millis)
 }
 
@@ -24,7 +24,7 @@ fn asleep(policies: &[PowerSaveConfig]) -> Air {
 
 /// Compares the log, and holds the machines to their contract.
 #[track_caller]
-fn expect(air: &Air, ladder: &[&str]) {
+pub(super) fn expect(air: &Air, ladder: &[&str]) {
     assert_eq!(air.log, ladder, "\n{}", air.log.join("\n"));
     air.check_machines();
 }

@@ -1,14 +1,11 @@
 //! Frame ladders of scans, with the times of `ladders`.
 
-use airwatt_base::{Instant, Span};
+use airwatt_base::Span;
 
 use super::air::{Air, Radio, station_config};
+use super::ladders::{expect, ms};
 use super::{ACTIVE, PSM};
 use crate::powersave::{PowerSaveConfig, ScanConfig, StationConfig, StationTimer};
-
-const fn ms(millis: u64) -> Instant {
-    Instant::from_millis(millis)
-}
 
 /// A station under `policy` that leaves the channel for 30 ms at `first_ms`, and again 20 ms after it has returned if there are
 /// two `absences`. The log begins at 10 ms.
@@ -24,13 +21,6 @@ fn scanning(policy: PowerSaveConfig, first_ms: u64, absences: u32) -> Air {
     air.run_until(ms(10));
     air.log.clear();
     air
-}
-
-/// Compares the log, and holds the machines to their contract.
-#[track_caller]
-fn expect(air: &Air, ladder: &[&str]) {
-    assert_eq!(air.log, ladder, "\n{}", air.log.join("\n"));
-    air.check_machines();
 }
 
 /// The access point buffers what comes during an absence, and sends it when the station is back.
