@@ -8,6 +8,7 @@ import zlib
 import browser
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from conftest import ROOT, SHORT
 
@@ -227,6 +228,17 @@ def test_a_store_gives_means_over_its_settings(airwatt, report, tmp_path):
     policies = sweep["settings"][0]
     assert [policies["values"][code] for code in page.array(policies["codes"])] == ["active"] * 3 + ["psm"] * 3
     assert "psm at 3 (100.0 %)" in study["answers"][-1]
+
+
+def test_a_store_of_an_earlier_version_lacks_columns(airwatt, report, tmp_path):
+    store = tmp_path / "old.sweep"
+    assert airwatt("sweep", "fast-dsl", *SHORT, "--runs", "2", "--store", store).status == 0
+    for chunk in store.glob("stations/*.parquet"):
+        table = pq.read_table(chunk)
+        pq.write_table(table.drop_columns(["energy_by_cause_j.group"]), chunk)
+    (study,) = report(store).view["studies"]
+    assert "group" not in study["choices"][0]["causes"]
+    assert study["choices"][0]["causes"]["idle"] > 0
 
 
 def test_a_page_asks_nobody_for_anything_and_has_its_licence(report):

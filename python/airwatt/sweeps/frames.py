@@ -111,6 +111,11 @@ class Store:
             table = table.add_column(0, name, values.take(places))
         return table.select(_ordered(table.schema.names, list(given)) if names is None else _known(table, names))
 
+    def has(self, names: Sequence[str], what: str = "runs") -> list[str]:
+        """Those of these columns that `to_arrow` has: runs of an earlier version may lack some. Raises `InputError`."""
+        known = self._files.names(what)
+        return [name for name in names if name in known]
+
     def to_pandas(self, what: str = "runs", names: Sequence[str] | None = None) -> pd.DataFrame:
         """`to_arrow` as a data frame. Raises `InputError`, and `MissingFeature` where pandas is not installed."""
         try:
