@@ -21,7 +21,7 @@ PLACES = (
 )
 MINE = {item.place: item for part in (chapter3, chapter4, validation) for item in part.FIGURES}
 MINE |= {item.place: item for item in (*chapter4.HEADS, *validation.TABLES)}
-MISSED = {"hashimoto-2013/fig4.5a.packets.printed.m1"}
+MISSED = {f"hashimoto-2013/fig4.5a.{association}.printed.m1" for association in ("packets", "sctp")}
 """Made-up runs equal the model with the standard's timing: 21.7 %, where 27 % is printed. Real runs give 24.9 %."""
 
 
@@ -55,6 +55,10 @@ def tunnel_run(overrides):
         "delay_s": float(solved.delay_s),
         "burst_packets": float(solved.burst_packets),
         "packets_per_s": packets_per_s,
+        "outer_up_per_burst": float(solved.burst_packets),
+        "bytes_up_per_burst": float(solved.burst_packets) * chapter4_packets.PACKET_BYTES,
+        "outer_down_per_burst": 1.0,
+        "bytes_down_per_burst": 72.0,
     }
 
 

@@ -370,7 +370,7 @@ FIGURES = (
         "up_kbytes_per_s",
         "mode",
         _POWER,
-        packets.POWER.values(),
+        (*packets.POWER.values(), *packets.POWER_SCTP.values()),
     ),
     _drawn("fig4.5b", "Power over throughput, q = 0.2", _fig45b, "power", "up_kbytes_per_s", "mode", _POWER),
     _drawn("fig4.5c", "Power over throughput, q = 0.5", _fig45c, "power", "up_kbytes_per_s", "mode", _POWER),
@@ -383,7 +383,7 @@ FIGURES = (
         "m",
         "up_kbytes_per_s",
         (_OVER_M, _REDUCTION),
-        packets.RATIO.values(),
+        (*packets.RATIO.values(), *packets.RATIO_SCTP.values()),
     ),
     _drawn(
         "fig4.7",
@@ -393,7 +393,7 @@ FIGURES = (
         "m",
         "up_kbytes_per_s",
         (_OVER_M, "delay (s)"),
-        packets.RATIO.values(),
+        (*packets.RATIO.values(), *packets.RATIO_SCTP.values()),
     ),
     _drawn(
         "fig4.8",
@@ -403,7 +403,7 @@ FIGURES = (
         "up_kbytes_per_s",
         "delay_bound_ms",
         (_UP, _REDUCTION),
-        packets.BOUNDED.values(),
+        (*packets.BOUNDED.values(), *packets.BOUNDED_SCTP.values()),
     ),
     solved("sec4.5.trigger", "Trigger intervals of the tunnel", _trigger),
 )
