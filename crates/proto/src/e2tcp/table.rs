@@ -93,6 +93,8 @@ struct Slot<S: SendBuffer, R: ReceiveBuffer> {
     active: bool,
     /// Number of identifiers proposed after the first.
     proposals: usize,
+    /// The timeout of the connection as `ConnectionTable::timeouts` has it.
+    due: Option<Instant>,
 }
 
 /// All connections of this host with another host.
@@ -100,6 +102,8 @@ struct Slot<S: SendBuffer, R: ReceiveBuffer> {
 pub struct ConnectionTable<S: SendBuffer = Lengths, R: ReceiveBuffer = Lengths> {
     config: TableConfig,
     slots: BTreeMap<ConnectionKey, Slot<S, R>>,
+    /// The timeouts of all connections, the earliest first. At equal times the oldest connection comes first.
+    timeouts: BTreeSet<(Instant, ConnectionKey)>,
     identifiers: [Option<ConnectionKey>; IDENTIFIERS],
     listening: BTreeSet<Endpoint>,
     next_key: u64,
@@ -118,6 +122,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> ConnectionTable<S, R> {
         Self {
             config,
             slots: BTreeMap::new(),
+            timeouts: BTreeSet::new(),
             identifiers: [None; IDENTIFIERS],
             listening: BTreeSet::new(),
             next_key: 0,
@@ -196,11 +201,14 @@ impl<S: SendBuffer, R: ReceiveBuffer> ConnectionTable<S, R> {
         if !std::mem::take(&mut self.has_closed) {
             return;
         }
-        let identifiers = &mut self.identifiers;
-        self.slots.retain(|_, slot| {
+        let (identifiers, timeouts) = (&mut self.identifiers, &mut self.timeouts);
+        self.slots.retain(|key, slot| {
             let closed = slot.connection.state() == State::Closed;
             if closed {
                 identifiers[usize::from(slot.connection.id())] = None;
+                if let Some(at) = slot.due {
+                    timeouts.remove(&(at, *key));
+                }
             }
             !closed
         });
@@ -250,7 +258,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> ConnectionTable<S, R> {
         let ticks = (now.as_nanos() / 4_000) as u32;
         config.initial_sequence = Seq::new(config.initial_sequence.value()) + ticks;
         let connection = Connection::new(config, id, addresses.version());
-        self.slots.insert(key, Slot { connection, addresses, active, proposals: 0 });
+        self.slots.insert(key, Slot { connection, addresses, active, proposals: 0, due: None });
         self.identifiers[usize::from(id)] = Some(key);
         key
     }
@@ -262,10 +270,17 @@ impl<S: SendBuffer, R: ReceiveBuffer> ConnectionTable<S, R> {
         self.collect(key);
     }
 
-    /// Moves the outputs of a connection to those of the table.
+    /// Moves the outputs of a connection to those of the table, and notes its timeout. It follows every change of a connection.
     fn collect(&mut self, key: ConnectionKey) {
         let Some(slot) = self.slots.get_mut(&key) else { return };
         self.has_closed |= slot.connection.state() == State::Closed;
+        let due = slot.connection.poll_timeout().map(|timeout| timeout.at);
+        if due != slot.due {
+            if let Some(at) = std::mem::replace(&mut slot.due, due) {
+                self.timeouts.remove(&(at, key));
+            }
+            self.timeouts.extend(due.map(|at| (at, key)));
+        }
         while let Some(output) = slot.connection.poll_output() {
             self.outputs.push_back(match output {
                 Output::Transmit(packet) => {
@@ -485,9 +500,10 @@ impl<S: SendBuffer, R: ReceiveBuffer> Machine for ConnectionTable<S, R> {
         }
     }
 
+    /// Serves the connections whose timeouts have come, the oldest first.
     fn handle_timeout(&mut self, now: Instant) {
-        let due = |slot: &Slot<S, R>| slot.connection.poll_timeout().is_some_and(|timeout| timeout.at <= now);
-        let keys: Vec<_> = self.slots.iter().filter(|(_, slot)| due(slot)).map(|(key, _)| *key).collect();
+        let come = self.timeouts.iter().take_while(|(at, _)| *at <= now);
+        let keys: BTreeSet<_> = come.map(|(_, key)| *key).collect();
         for key in keys {
             if let Some(slot) = self.slots.get_mut(&key) {
                 slot.connection.handle_timeout(now);
@@ -500,12 +516,9 @@ impl<S: SendBuffer, R: ReceiveBuffer> Machine for ConnectionTable<S, R> {
         self.outputs.pop_front()
     }
 
-    /// The earliest timeout of all connections. At equal times the oldest connection comes first.
     fn poll_timeout(&self) -> Option<Timeout<Self::Reason>> {
-        let timeouts = self.slots.iter().filter_map(|(key, slot)| {
-            let timeout = slot.connection.poll_timeout()?;
-            Some(Timeout { at: timeout.at, reason: (*key, timeout.reason) })
-        });
-        timeouts.min_by_key(|timeout| timeout.at)
+        let (_, key) = self.timeouts.first()?;
+        let timeout = self.slots.get(key)?.connection.poll_timeout()?;
+        Some(Timeout { at: timeout.at, reason: (*key, timeout.reason) })
     }
 }

@@ -53,6 +53,15 @@ impl Net {
                 }
             }
         }
+        self.check_timeout(who);
+    }
+
+    /// The timeout of a table is the earliest one of its connections, and that of the oldest at equal times.
+    fn check_timeout(&self, who: usize) {
+        let table = &self.hosts[who];
+        let of = |key: &ConnectionKey| Some((table.connection(*key)?.poll_timeout()?.at, *key));
+        let earliest = self.keys[who].iter().filter_map(of).min();
+        assert_eq!(table.poll_timeout().map(|timeout| (timeout.at, timeout.reason.0)), earliest);
     }
 
     fn run(&mut self, until: Instant) {
