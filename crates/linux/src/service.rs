@@ -63,18 +63,27 @@ impl Unit<'_> {
         for device in self.devices {
             let _ = writeln!(text, "DeviceAllow={device} rw");
         }
-        for line in HARDENING.iter().chain(more) {
+        for line in HARDENING.iter().copied().chain([self.protect_home()]).chain(more.iter().copied()) {
             let _ = writeln!(text, "{line}");
         }
         text + "\n[Install]\nWantedBy=multi-user.target\n"
     }
+
+    /// Hides the homes of users, unless the program or its configuration is in one.
+    fn protect_home(&self) -> &'static str {
+        let is_in_home = |word: &str| HOMES.iter().any(|home| word.starts_with(home));
+        let mut words = self.start.split(' ').chain(self.restore.split(' '));
+        if words.any(is_in_home) { "ProtectHome=read-only" } else { "ProtectHome=yes" }
+    }
 }
 
+/// The folders that systemd counts as homes (systemd.exec(5), ProtectHome).
+const HOMES: [&str; 3] = ["/home/", "/root/", "/run/user/"];
+
 /// What no daemon of this project needs.
-const HARDENING: [&str; 17] = [
+const HARDENING: [&str; 16] = [
     "NoNewPrivileges=yes",
     "ProtectSystem=strict",
-    "ProtectHome=yes",
     "PrivateTmp=yes",
     "ProtectClock=yes",
     "ProtectHostname=yes",

@@ -23,9 +23,9 @@ private_key = "CLIENT_PRIVATE_KEY"      # airwattd genkey; or private_key_file =
 
 [tunnel]
 delay_budget = "10ms"                   # mean delay that bursts may add; the larger, the less energy
+thin_acks = true                        # drop held TCP acknowledgements that a later one makes superfluous
 # burst = 5                             # packets in a burst; with delay_budget the largest number (20 above 10ms)
 # hold = "20ms"                         # longest time for which a packet is held
-# thin_acks = false                     # drop TCP acknowledgements that a later one makes superfluous
 # keep_alive = "25s"                    # only behind an address translator; each one costs a wake-up of the radio
 
 [[peer]]
@@ -45,6 +45,7 @@ forward = true                          # to other hosts; the clients' addresses
 
 [tunnel]
 delay_budget = "10ms"                   # of what is sent to the clients
+thin_acks = true
 
 [[peer]]                                # one for each client
 name = "laptop"

@@ -36,6 +36,7 @@ pub(crate) enum Command {
     /// End a tunnel and restore the host
     Down(Down),
     /// Show the peers of running tunnels, and what they have counted
+    #[command(visible_alias = "status")]
     Show(Show),
     /// Undo what a killed tunnel has left
     Restore(Name),

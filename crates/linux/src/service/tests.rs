@@ -36,6 +36,17 @@ fn the_unit_allows_what_is_needed_and_nothing_else() {
     assert_eq!(keys.len(), count);
 }
 
+/// A unit whose program was built in a home can start it.
+#[test]
+fn homes_are_hidden_unless_the_program_or_its_configuration_is_in_one() {
+    assert!(UNIT.text().contains("ProtectHome=yes\n"));
+    for start in ["/home/pi/airwatt/target/release/airwattd test", "/usr/bin/airwattd test /root/tunnel.toml"]
+    {
+        let text = Unit { start, ..UNIT }.text();
+        assert!(text.contains("ProtectHome=read-only\n") && !text.contains("ProtectHome=yes"), "{text}");
+    }
+}
+
 /// The environment is that of a process: the test runs itself once more with it.
 #[test]
 fn the_service_manager_gets_the_messages() {

@@ -205,6 +205,10 @@ impl<A: Association> Tunnel<A> {
             outputs: Default::default(),
         };
         tunnel.update_association_timer();
+        // The peer reaches a client behind an address translator only after the client's first datagram.
+        if let (TunnelEnd::Client, Some(keep_alive)) = (end, tunnel.config.keep_alive) {
+            tunnel.timers.set(Reason::KeepAlive, Instant::ZERO + keep_alive);
+        }
         tunnel
     }
 

@@ -274,6 +274,9 @@ fn an_idle_tunnel_never_wakes_up_unless_it_keeps_mappings_alive() {
     let keep = TunnelConfig { keep_alive: Some(Span::from_secs(25)), ..of_five() };
     // The packet itself, and one each 25 s after it until 3,600 s: floor(3599.98 / 25).
     assert_eq!(sent(keep, TunnelEnd::Client, &each_ms([data(0, 0)]), 3_600_000).len(), 1 + 143);
+    // A client that sends nothing can be reached all the same; a concentrator waits for its clients.
+    assert_eq!(sent(keep, TunnelEnd::Client, &each_ms([]), 3_600_000).len(), 144);
+    assert_eq!(tunnel(keep, TunnelEnd::Concentrator).poll_timeout(), None);
 }
 
 #[test]

@@ -132,7 +132,11 @@ fn the_examples_are_configurations() {
                 .replace(&format!("\"{name}_PRIVATE_KEY\""), &format!("\"{}\"", key.to_text()))
                 .replace(&format!("\"{name}_PUBLIC_KEY\""), &format!("\"{}\"", key.public()));
         }
-        assert_eq!(Config::parse(&filled).unwrap().end, end);
+        let config = Config::parse(&filled).unwrap();
+        assert_eq!(config.end, end);
+        // What costs a saturating transfer no energy in either direction (docs/tunnel.md).
+        assert_eq!(config.tunnel.delay_budget, Some(airwatt_base::Span::from_millis(10)));
+        assert!(config.tunnel.thin_acks);
         assert!(Config::parse(text).unwrap_err().to_string().contains("_key: expected a key of 32 bytes"));
     }
 }
