@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 RUST := $(shell find crates -name '*.rs' -o -name '*.c' -o -name '*.h' -o -name Cargo.toml) $(shell find hosts radios scenarios -name '*.toml' 2>/dev/null)
 
-.PHONY: help build demo wheel deb test test-long test-wifi bench docs bless fuzz clean
+.PHONY: help build dcsctp demo wheel deb test test-long test-wifi bench docs bless fuzz clean
 .DEFAULT_GOAL := help
 
 help: ## Print this list
@@ -27,6 +27,14 @@ demo: build ## Build, run the main job, and say where the pictures are
 	@$(BIN)/airwatt analyze captures/tcp-download.pcapng --plot $(OUT)/analyze.png 2>$(OUT)/demo.log || { cat $(OUT)/demo.log; exit 1; }
 	@echo
 	@echo 'Pictures: $(OUT)/compare.png $(OUT)/analyze.png'
+
+DCSCTP := target/dcsctp
+
+dcsctp: build ## Build both again with a patched copy of the library dcsctp, with which SCTP in tunnels is faster (packaging/dcsctp)
+	@packaging/dcsctp/prepare $(DCSCTP)
+	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --config 'paths=["$(CURDIR)/$(DCSCTP)"]' >$(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; }
+	@cargo build --release --quiet --package airwatt-daemon --config 'paths=["$(CURDIR)/$(DCSCTP)"]'
+	@touch $(VENV)/.core $(DAEMON)
 
 WHEEL_OUT := target/wheels
 
