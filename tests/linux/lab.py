@@ -64,6 +64,26 @@ def await_true(condition: Callable[[], Any], seconds: float = 10.0, what: str = 
     return value
 
 
+def may_suspend() -> bool:
+    """Whether a test may suspend this kernel, which is so in a user-mode kernel only: see `in-user-mode-kernel`."""
+    return "AIRWATT_MAY_SUSPEND" in os.environ and Path("/sys/class/rtc/rtc0/wakealarm").exists()
+
+
+def suspend(seconds: int) -> float:
+    """Suspends this kernel to memory until its clock wakes it up.
+
+    Returns the time in seconds for which CLOCK_MONOTONIC stood still.
+    """
+
+    def time_suspended() -> float:
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - time.monotonic()
+
+    before = time_suspended()
+    Path("/sys/class/rtc/rtc0/wakealarm").write_text(f"+{seconds}")
+    Path("/sys/power/state").write_text("mem")
+    return time_suspended() - before
+
+
 @contextlib.contextmanager
 def exclusive() -> Iterator[None]:
     """Holds the kernel's congestion controls for one process at a time, and leaves none of ours."""

@@ -13,11 +13,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from lab import DAEMON, HERE, await_true, call
+from lab import DAEMON, HERE, await_true, call, may_suspend, suspend
 
 AP, STATION = "10.55.0.1", "10.55.0.2"
 HOSTAPD = """interface=wlan0
@@ -48,8 +48,11 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module", autouse=True)
-def cell() -> Iterator[None]:
-    """An access point, and a station that is associated with it; probes reach the access point by its address."""
+def cell() -> Iterator[Callable[[], None]]:
+    """An access point, and a station that is associated with it; probes reach the access point by its address.
+
+    Yields what starts the access point again.
+    """
     folder = Path(tempfile.mkdtemp())
     (folder / "ap.conf").write_text(HOSTAPD)
     (folder / "station.conf").write_text(SUPPLICANT)
@@ -61,11 +64,15 @@ def cell() -> Iterator[None]:
     call("ip", "address", "add", f"{STATION}/24", "dev", "wlan1")
     running = []
     with (folder / "log").open("w") as log:
-        for command in (
-            ["ip", "netns", "exec", "ap", "hostapd", folder / "ap.conf"],
-            ["wpa_supplicant", "-i", "wlan1", "-c", folder / "station.conf"],
-        ):
+        access_point = ["ip", "netns", "exec", "ap", "hostapd", folder / "ap.conf"]
+        for command in (access_point, ["wpa_supplicant", "-i", "wlan1", "-c", folder / "station.conf"]):
             running.append(subprocess.Popen(command, stdout=log, stderr=log))
+
+        def restart() -> None:
+            running[0].kill()
+            running[0].wait()
+            running[0] = subprocess.Popen(access_point, stdout=log, stderr=log)
+
         try:
             for _ in range(120):
                 if "Connected" in call("iw", "dev", "wlan1", "link").stdout:
@@ -73,7 +80,7 @@ def cell() -> Iterator[None]:
                 time.sleep(0.5)
             else:
                 raise RuntimeError((folder / "log").read_text())
-            yield
+            yield restart
         finally:
             for process in running:
                 process.kill()
@@ -352,3 +359,29 @@ def test_the_daemon_after_a_time_in_which_it_did_not_run(tmp_path):
         found = station.status()
         assert (found["state"], found["access_point"] is not None) == ("acting", True)
     assert power_save() == "off", "as it was found"
+
+
+@pytest.mark.skipif(not may_suspend(), reason="this kernel is not to be suspended")
+def test_the_daemon_after_a_suspend(tmp_path, cell):
+    """A minute in memory: the link is gone afterwards, and time has passed of which CLOCK_MONOTONIC knows nothing."""
+    call("iw", "dev", "wlan1", "set", "power_save", "off")
+    with Station(tmp_path) as station:
+        await_true(lambda: power_save() == "on", 15, "power save")
+        before = station.status()
+        assert suspend(60) > 55
+        # The kernel ends what every radio does, also that of the access point, which has not slept in reality.
+        cell()
+        await_true(lambda: "Connected" in call("iw", "dev", "wlan1", "link").stdout, 60, "wpa_supplicant connects")
+        await_true(lambda: station.status()["access_point"] is not None, 15, "the daemon knows")
+        await_true(lambda: power_save() == "on", 15, "power save")
+        after = station.status()
+        assert (after["state"], after["counts"].get("suspends")) == ("acting", 1)
+        # The minute counts neither as time with the daemon nor as its own.
+        assert after["self"]["uptime_s"] - before["self"]["uptime_s"] < 50
+        # Traffic is followed as before.
+        round_trips(5, 0.3)
+        await_true(lambda: power_save() == "on", 15, "two seconds after the last packet")
+        assert station.status()["counts"]["interactive"] >= 1
+        station.process.kill()
+        station.process.wait()
+        await_true(lambda: power_save() == "off", 2, "the guardian restores it")

@@ -27,11 +27,11 @@ pytestmark = [
 ]
 
 
-def in_user_mode_kernel(*words: object, uapsd: int = 0) -> str:
-    """The output of a command in the kernel."""
+def in_user_mode_kernel(*words: object, **settings: object) -> str:
+    """The output of a command in the kernel, whose `settings` are those of `in-user-mode-kernel`."""
     if absent := [program for program in NEEDS if not shutil.which(program)]:
         pytest.skip(f"not installed: {', '.join(absent)}")
-    environment = os.environ | {"AIRWATT_UAPSD": str(uapsd)}
+    environment = os.environ | {f"AIRWATT_{name.upper()}": str(value) for name, value in settings.items()}
     command = [str(word) for word in (HERE / "in-user-mode-kernel", *words)]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     print(done.stdout)
@@ -39,9 +39,16 @@ def in_user_mode_kernel(*words: object, uapsd: int = 0) -> str:
     return done.stdout
 
 
+def pytest_words(file: str) -> list[str]:
+    return [sys.executable, "-m", "pytest", f"tests/linux/{file}", "-rs", "-s", "--color=no", "-p", "no:cacheprovider"]
+
+
 def test_the_daemon():
-    words = ["-m", "pytest", "tests/linux/test_wifi.py", "-rs", "-s", "--color=no", "-p", "no:cacheprovider"]
-    assert "skipped" not in in_user_mode_kernel(sys.executable, *words)
+    assert "skipped" not in in_user_mode_kernel(*pytest_words("test_wifi.py"))
+
+
+def test_a_driver_that_refuses():
+    assert "skipped" not in in_user_mode_kernel(*pytest_words("refusing_driver.py"), no_power_save=1)
 
 
 @pytest.mark.skipif(not MEDIUM.exists(), reason="the medium is not built: make test-wifi")
