@@ -141,6 +141,12 @@ def test_the_doctor_the_measurement_and_the_host_restored(tmp_path):
     reflector.communicate()
 
 
+def test_the_report_before_the_first_daemon(tmp_path):
+    done = Station(tmp_path).call("report")
+    said = "airwattd: wlan1: there is nothing to report yet; hint: run the daemon first (airwattd station)\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
+
+
 def test_a_policy_with_triggers_is_refused_without_u_apsd(tmp_path):
     config = tmp_path / "station.toml"
     config.write_text('[power_save]\npolicy = "ba-ta"\n')

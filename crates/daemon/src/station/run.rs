@@ -75,11 +75,14 @@ fn serve(parts: Parts, events: &mut EventLoop) -> Result<(), Failure> {
 }
 
 fn plan(name: &str, config: &Config) -> String {
+    let begin = match config.observe {
+        Span::ZERO => "at once".to_owned(),
+        observe => format!("after {observe} of observation"),
+    };
     format!(
         "[#] a packet socket on {name} with a BPF filter that counts packets and accepts none\n\
-         [#] iw dev {name} set power_save on|off, by the policy {}, after {} of observation\n",
+         [#] iw dev {name} set power_save on|off, by the policy {}, {begin}\n",
         config.power_save.name(),
-        config.observe
     )
 }
 

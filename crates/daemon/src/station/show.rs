@@ -153,6 +153,11 @@ pub(super) fn report(options: &Show) -> Result<(), Failure> {
     let document = match (ask(&name), state::read(&name)) {
         (Ok(document), _) => document,
         (Err(_), Some(stored)) if !stored.document.is_null() => stored.document,
+        (Err(Failure::Failed(_)), None) => {
+            return Err(Failure::Failed(format!(
+                "{name}: there is nothing to report yet; hint: run the daemon first (airwattd station)"
+            )));
+        }
         (Err(failure), _) => return Err(failure),
     };
     output::print_document(&document, options.json, proof);
@@ -258,13 +263,17 @@ fn proof(document: &Value) -> String {
         number(&document["beacon_interval_s"], 1e3, 0)
     ));
     let reaction = &document["reaction"];
-    line(format!(
-        "active mode came within {} ms of the packet that asked for it ({} times, {} over {} ms)",
-        number(&reaction["max_s"], 1e3, 1),
-        reaction["count"],
-        reaction["over_bound"],
-        number(&reaction["bound_s"], 1e3, 0),
-    ));
+    line(if reaction["count"] == 0 {
+        "no packet has asked for active mode yet".to_owned()
+    } else {
+        format!(
+            "active mode came within {} ms of the packet that asked for it ({} times, {} over {} ms)",
+            number(&reaction["max_s"], 1e3, 1),
+            reaction["count"],
+            reaction["over_bound"],
+            number(&reaction["bound_s"], 1e3, 0),
+        )
+    });
     if count("rewrites") > 0 {
         line(format!("another program changed power save {} times", count("rewrites")));
     }
