@@ -799,7 +799,7 @@ class TcpSettings(TypedDict, total=False):
     max_rto: str | Quantity
     """Largest retransmission timeout."""
     min_rto: str | Quantity
-    """Smallest retransmission timeout."""
+    """Lower bound of the retransmission timeout, or of the part of it that `min_rto_of` names."""
     min_rto_of: Literal["timeout", "variance"]
     """What `min_rto` bounds: the `timeout`, or its `variance` term alone, as Linux does."""
     mtu: str | Quantity

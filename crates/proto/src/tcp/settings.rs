@@ -87,7 +87,7 @@ pub struct TcpSettings {
     pub rto_tick: Span,
     /// Smallest retransmission timeout of the coarse clock in ticks, if `min_rto` is not more.
     pub rto_min_ticks: u32,
-    /// Smallest retransmission timeout.
+    /// Lower bound of the retransmission timeout, or of the part of it that `min_rto_of` names.
     pub min_rto: Span,
     /// What `min_rto` bounds: the `timeout`, or its `variance` term alone, as Linux does.
     pub min_rto_of: MinRtoOf,
