@@ -62,7 +62,8 @@ class RealKernels(World):
             raise KeyboardInterrupt
         realtime = answer["realtime"]
         if not realtime["trusted"]:
-            raise RunError(f"{realtime['late']} of {realtime['deliveries']} packets were late; the machine is too busy")
+            late = f"{realtime['late']} of {realtime['deliveries']} packets were late"
+            raise RunError(f"{late}; this machine is too slow or too busy for it")
         return run
 
 
