@@ -53,7 +53,7 @@ def study_of(store: Store, name: str, pack: Pack, battery: Battery | None) -> St
     table = store.to_arrow("runs", _run_columns(store))
     if not table.num_rows:
         raise RunError(f"{name}: expected a store with finished runs, got one without")
-    grid = Grid(table, store.to_arrow("stations", store.has(_STATION_COLUMNS, "stations")), battery)
+    grid = Grid(table, store.to_arrow("stations", _STATION_COLUMNS, lenient=True), battery)
     choices, pooled = grid.choices()
     answers.mark_best(choices)
     status = store.status()

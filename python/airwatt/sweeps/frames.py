@@ -80,10 +80,10 @@ class Store:
             found.append(Status(document))
         return found
 
-    def to_arrow(self, what: str = "runs", names: Sequence[str] | None = None) -> pa.Table:
+    def to_arrow(self, what: str = "runs", names: Sequence[str] | None = None, *, lenient: bool = False) -> pa.Table:
         """A table of all finished runs, or of their `flows` or `stations`; `names` restricts it to these columns.
 
-        Raises `InputError`.
+        `lenient` leaves out a column that no run has, as runs of an earlier version may lack some. Raises `InputError`.
         """
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -109,12 +109,8 @@ class Store:
                 # A policy that all stations were given is in the row of each of them as well.
                 table = table.drop_columns([name])
             table = table.add_column(0, name, values.take(places))
-        return table.select(_ordered(table.schema.names, list(given)) if names is None else _known(table, names))
-
-    def has(self, names: Sequence[str], what: str = "runs") -> list[str]:
-        """Those of these columns that `to_arrow` has: runs of an earlier version may lack some. Raises `InputError`."""
-        known = self._files.names(what)
-        return [name for name in names if name in known]
+        shown = _ordered(table.schema.names, list(given)) if names is None else _known(table, names, lenient=lenient)
+        return table.select(shown)
 
     def to_pandas(self, what: str = "runs", names: Sequence[str] | None = None) -> pd.DataFrame:
         """`to_arrow` as a data frame. Raises `InputError`, and `MissingFeature` where pandas is not installed."""
@@ -217,11 +213,11 @@ def _ordered(names: Sequence[str], given: Sequence[str]) -> list[str]:
     return [*first, *sorted(set(names) - {*first, "point"}), "point"]
 
 
-def _known(table: pa.Table, names: Sequence[str]) -> list[str]:
-    """The columns asked for that there are. Raises `InputError` for one that no run has."""
+def _known(table: pa.Table, names: Sequence[str], *, lenient: bool) -> list[str]:
+    """The columns asked for that there are. Raises `InputError` for one that no run has, unless `lenient`."""
     known = table.schema.names
     missing = next((name for name in names if name not in known), None)
-    if missing is not None and table.num_rows:
+    if missing is not None and table.num_rows and not lenient:
         raise InputError(
             f"column: expected one that the store has, got {missing!r}; hint: to_arrow().schema.names lists them"
         )

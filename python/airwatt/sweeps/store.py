@@ -21,9 +21,9 @@ import errno
 import fcntl
 import json
 import os
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airwatt._core import InputError
 from airwatt.files import replacing
@@ -34,7 +34,6 @@ from airwatt.sweeps.plan import Plan
 if TYPE_CHECKING:
     import pyarrow as pa
 
-T = TypeVar("T")
 FOLDERS = (
     "plans",
     "runs",
@@ -144,15 +143,6 @@ class Files:
             )
         return _combined(parts)
 
-    def names(self, what: str) -> set[str]:
-        """The columns of a table that some finished run has. Raises `OSError`."""
-        import pyarrow.parquet as pq
-
-        waiting, _ = self.pending()
-        rows = (row for entry in waiting for row in columns.rows(what, entry.point, entry.seed, entry.run or {}))
-        names = {name for row in rows for name in row}
-        return names.union(*self._of_chunks(lambda stem: pq.read_schema(self.chunk(what, stem)).names))
-
     def documents(self, wanted: Container[tuple[str, int]]) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
         """Yields point, seed and result document of the finished runs among `wanted`; some perhaps twice.
 
@@ -220,12 +210,9 @@ class Files:
         return pa.Table.from_pylist([last[job] for job in sorted(last)], failed_schema())
 
     def _chunk_tables(self, what: str, names: Sequence[str] | None) -> list[pa.Table]:
-        return self._of_chunks(lambda stem: self._read(what, stem, names))
-
-    def _of_chunks(self, read: Callable[[str], T]) -> list[T]:
         for attempt in range(_TRIES):
             try:
-                return [read(stem) for stem in self.chunks()]
+                return [self._read(what, stem, names) for stem in self.chunks()]
             except FileNotFoundError:
                 # Merged in between: their rows are in a new chunk.
                 if attempt == _TRIES - 1:
