@@ -83,7 +83,7 @@ impl Config {
         })?;
         config.power_save.check().map_err(|error| format!("power_save.{error}"))?;
         if !controller::runs_on_drivers(&config.power_save) {
-            let (known, name) = (controller::policies().join(", "), config.power_save.name());
+            let (known, name) = (policies().join(", "), config.power_save.name());
             return Err(format!("power_save.policy: expected one of {known}, got {name:?}"));
         }
         if config.observe > Span::from_secs(86_400) {
@@ -129,6 +129,15 @@ impl Config {
     pub(super) fn radio(&self) -> Option<Radio> {
         Radio::find(&self.radio).ok()
     }
+}
+
+/// The names of the policies that can run over a driver's power save, the default first.
+pub(super) fn policies() -> Vec<&'static str> {
+    let default = Config::default().power_save.name();
+    let others = PowerSaveConfig::KINDS.iter().map(|kind| kind.name).filter(|name| *name != default);
+    let runs =
+        |name: &&str| PowerSaveConfig::named(name).is_ok_and(|policy| controller::runs_on_drivers(&policy));
+    std::iter::once(default).chain(others.filter(runs)).collect()
 }
 
 #[cfg(test)]

@@ -24,8 +24,6 @@ use airwatt_proto::powersave::{
     PowerSaveFrame, PowerSavePolicy, PowerSaveRadio, StationTimer, Uplink, Window,
 };
 
-use super::config::Config;
-
 /// Time between two looks at the setting. There is no event for it. A wake-up of 200 µJ each 5 s is 40 µW.
 const CHECK: Span = Span::from_secs(5);
 /// Changes by others within this time that make the daemon stand aside, and for how long it does.
@@ -207,7 +205,7 @@ pub(super) struct Counts {
     pub(super) triggers: u64,
 }
 
-/// Whether a policy can run over a driver's power save.
+/// Returns whether a policy can run over a driver's power save.
 pub(super) const fn runs_on_drivers(policy: &PowerSaveConfig) -> bool {
     match policy {
         PowerSaveConfig::LatencyGuard(_)
@@ -221,14 +219,6 @@ pub(super) const fn runs_on_drivers(policy: &PowerSaveConfig) -> bool {
         // The kernel's receive windows are not the daemon's to set.
         PowerSaveConfig::PsmThrottling(_) => false,
     }
-}
-
-/// The names of the policies that can run over a driver's power save, the default first.
-pub(super) fn policies() -> Vec<&'static str> {
-    let default = Config::default().power_save.name();
-    let others = PowerSaveConfig::KINDS.iter().map(|kind| kind.name).filter(|name| *name != default);
-    let runs = |name: &&str| PowerSaveConfig::named(name).is_ok_and(|policy| runs_on_drivers(&policy));
-    std::iter::once(default).chain(others.filter(runs)).collect()
 }
 
 /// Whether a policy sends triggers, for which the interface has to have U-APSD.
@@ -497,6 +487,7 @@ mod tests {
     use airwatt_proto::powersave::{BaTaConfig, LatencyGuardConfig, Volume};
 
     use super::*;
+    use crate::station::config;
 
     const BEACONS: Span = Span::from_micros(102_400);
 
@@ -700,8 +691,8 @@ mod tests {
     #[test]
     fn policies_need_nothing_that_a_driver_cannot_do() {
         let offered = Abilities::SWITCH | Abilities::SEE_FLOWS | Abilities::DYNAMIC_PS | Abilities::TRIGGER;
-        assert_eq!(policies(), ["latency-guard", "active", "ba-ta", "ba-ta+str"]);
-        for name in policies() {
+        assert_eq!(config::policies(), ["latency-guard", "active", "ba-ta", "ba-ta+str"]);
+        for name in config::policies() {
             let policy = PowerSaveConfig::named(name).expect("it is listed");
             // The driver answers the TIM by itself.
             assert!(offered.contains(policy.needs().without(Abilities::SEE_TIM)), "{name}");

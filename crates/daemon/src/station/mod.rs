@@ -210,7 +210,7 @@ pub(crate) fn format() -> Format {
         "airwattd station run CONFIG reads it. Every key has a default, so that no file is needed, and \
          airwattd-station.service has none.",
     )
-    .policies(controller::policies())
+    .policies(config::policies())
 }
 
 /// Runs one command.
