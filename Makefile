@@ -30,7 +30,7 @@ demo: build ## Build, run the main job, and say where the pictures are
 
 DCSCTP := target/dcsctp
 
-dcsctp: build ## Build both again with a patched copy of the library dcsctp, with which SCTP in tunnels is faster (packaging/dcsctp)
+dcsctp: $(VENV)/.packages ## Build both with a patched copy of the library dcsctp, with which SCTP in tunnels is faster (packaging/dcsctp)
 	@packaging/dcsctp/prepare $(DCSCTP)
 	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --config 'paths=["$(CURDIR)/$(DCSCTP)"]' >$(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; }
 	@cargo build --release --quiet --package airwatt-daemon --config 'paths=["$(CURDIR)/$(DCSCTP)"]'
@@ -53,7 +53,7 @@ test-long: build ## Run the tests that take minutes
 	@.ci/system-packages long
 	@$(BIN)/pip install --quiet 'distributed>=2024.8' # the extra `cluster`
 	@cargo test --release --workspace --quiet -- --ignored
-	@cargo test --release --quiet --package airwatt-capture --test hostile
+	@cargo test --release --workspace --quiet --test hostile --test header # shorter in the test profile
 	@$(BIN)/python -m pytest -m long || [ $$? -eq 5 ] # 5: there is none in Python yet
 
 MEDIUM := target/release/hwsim-medium

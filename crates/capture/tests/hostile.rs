@@ -22,8 +22,10 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Time for one capture.
 const SECONDS: f64 = if cfg!(debug_assertions) { 10.0 } else { 5.0 };
-/// As many packets as a capture of one megabyte holds.
-const MANY: u32 = if cfg!(debug_assertions) { 5_000 } else { 17_000 };
+/// A capture of one megabyte holds this many packets.
+const MEGABYTE_PACKETS: u32 = 17_000;
+/// The packets of a capture of many.
+const MANY: u32 = if cfg!(debug_assertions) { 5_000 } else { MEGABYTE_PACKETS };
 const MEGABYTES: f64 = 200.0;
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -51,7 +53,7 @@ fn bounded<T>(what: &str, seconds: f64, work: impl FnOnce() -> T) -> T {
 
 /// The default limit of events, and less for fewer packets.
 fn limits() -> Limits {
-    let events = Limits::default().events_for(0) * u64::from(MANY) / 17_000;
+    let events = Limits::default().events_for(0) * u64::from(MANY) / u64::from(MEGABYTE_PACKETS);
     Limits { events: Some(events), ..Limits::default() }
 }
 
@@ -331,20 +333,19 @@ fn what_expands_beyond_measure_is_refused() {
     let _alone = alone();
     // A hundred packets of two megabytes, one of which is compressed: as gzip members, and as Zstandard frames whose blocks state one
     // byte and how often it comes (RFC 8878 3.1.1.2.2).
-    let mut header = Vec::new();
-    packet(&mut header, 0, 0, &vec![0; 16 << 17]);
-    let gzipped = gzip(&header);
-    header.truncate(16);
+    let mut whole = Vec::new();
+    packet(&mut whole, 0, 0, &vec![0; 16 << 17]);
     let mut zeros = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 0x38];
     for block in 1..=16 {
         let header = u32::from(block == 16) | 1 << 1 | 1 << 17 << 3;
         zeros.extend_from_slice(&[&header.to_le_bytes()[..3], &[0]].concat());
     }
-    let zstandard = [zstd(&header), zeros].concat();
-    let first = pcap(101);
-    let bombs =
-        [("gzip", [gzip(&first), gzipped.repeat(100)]), ("zstd", [zstd(&first), zstandard.repeat(100)])];
-    for (name, compressed) in bombs.map(|(name, parts)| (name, parts.concat())) {
+    let zstandard = [zstd(&whole[..16]), zeros].concat();
+    let bomb = |file: Vec<u8>, packet: Vec<u8>| [file, packet.repeat(100)].concat();
+    let file = pcap(101);
+    for (name, compressed) in
+        [("gzip", bomb(gzip(&file), gzip(&whole))), ("zstd", bomb(zstd(&file), zstandard))]
+    {
         let path = std::env::temp_dir().join(format!("airwatt-bomb-{}-{name}", std::process::id()));
         std::fs::write(&path, &compressed).unwrap();
         let mut watch = |_: AnalysisProgress| ControlFlow::Continue(());

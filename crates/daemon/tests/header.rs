@@ -157,8 +157,11 @@ fn compare(config: AckLossConfig, mss: u32, origin: u64, events: &[Event]) {
     }
 }
 
+/// The test profile is slow; `make test-long` has an optimized build.
+const CASES: u32 = if cfg!(debug_assertions) { 400 } else { 4000 };
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: if cfg!(debug_assertions) { 400 } else { 4000 }, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: CASES, ..ProptestConfig::default() })]
 
     #[test]
     fn both_forms_decide_alike(config in configs(), mss in 1..3000_u32, events in events()) {
