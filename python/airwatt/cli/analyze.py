@@ -436,12 +436,12 @@ def _beside_flows(policy: dict[str, Any]) -> "list[tuple[str, float]]":
     """The energy of a policy that is neither of packets of flows nor of the tails after them, by cause."""
     causes = dict(policy["energy_by_cause_j"])
     del causes["flow"]
-    causes["timeout_tail"] -= math.fsum(policy["timeout_tail_by_flow_j"].values())
+    # What rounding leaves of tails that all belong to flows may be negative.
+    causes["timeout_tail"] = max(0.0, causes["timeout_tail"] - math.fsum(policy["timeout_tail_by_flow_j"].values()))
     least_j = _MENTIONED * policy["energy_j"]
     large = [(cause_name(name), energy_j) for name, energy_j in causes.items() if energy_j >= least_j]
     large.sort(key=lambda entry: -entry[1])
-    rest = math.fsum(causes.values()) - math.fsum(energy_j for _, energy_j in large)
-    return [*large, ("other causes", rest)]
+    return [*large, ("other causes", math.fsum(energy_j for energy_j in causes.values() if energy_j < least_j))]
 
 
 def _most(energies: "Mapping[Any, float]") -> "list[tuple[Any, float]]":

@@ -51,7 +51,7 @@ timer_kinds! {
         MinimumAwake = "minimum-awake",
         /// When to give up on group-addressed frames that do not come.
         GroupFrames = "group-frames",
-        /// When to leave the channel for a scan, and when to return.
+        /// A scan is due: the radio leaves the channel, or returns.
         Scan = "scan",
     }
 }

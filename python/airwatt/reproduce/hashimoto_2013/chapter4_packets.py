@@ -203,7 +203,7 @@ def _printed_reductions(home: str, results: Results) -> list[Claim]:
 
 
 def _of_bursts(results: Results) -> Table:
-    """What crosses the air for a burst: the model has m packets up and one down."""
+    """Outer packets and bytes for a burst: the model has m packets up and one down."""
     keys = ("outer_up_per_burst", "bytes_up_per_burst", "outer_down_per_burst", "bytes_down_per_burst")
     rows = []
     for kbytes, m in ((150.0, 5), *((PRINTED_KBYTES, m) for m in POWER_BURSTS)):

@@ -72,16 +72,16 @@ impl ScanConfig {
     }
 }
 
-/// Where a station is with its scans.
+/// The progress of a station's scans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// It is on the channel of its access point; [`StationTimer::Scan`] runs until the next absence.
     OnChannel,
     /// It prepares to leave.
     Leaving {
-        /// Whether the access point knows that it is in power save, or has been sent a Null frame that says so.
+        /// The access point knows that the station is in power save, or has been sent a Null frame that says so.
         announced: bool,
-        /// Whether it no longer waits for frames that it expects.
+        /// The station no longer waits for frames that it expects.
         overdue: bool,
     },
     /// It is on other channels until [`StationTimer::Scan`] expires.
@@ -103,12 +103,12 @@ impl Scans {
         Self { phase: Phase::OnChannel, remaining: 0, began: Instant::ZERO }
     }
 
-    /// Whether the station prepares to leave the channel, so that its own frames wait.
+    /// Returns whether the station prepares to leave the channel, so that its own frames wait.
     pub(super) const fn is_leaving(&self) -> bool {
         matches!(self.phase, Phase::Leaving { .. })
     }
 
-    /// Whether the access point takes the station for one in power save because of a scan.
+    /// Returns whether the access point takes the station for one in power save because of a scan.
     pub(super) const fn hides_mode(&self) -> bool {
         matches!(self.phase, Phase::Leaving { announced: true, .. } | Phase::Away)
     }
