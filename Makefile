@@ -33,7 +33,7 @@ DCSCTP := target/dcsctp
 dcsctp: $(VENV)/.packages ## Build both with a patched copy of the library dcsctp, with which SCTP in tunnels is faster (packaging/dcsctp)
 	@packaging/dcsctp/prepare $(DCSCTP)
 	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --config 'paths=["$(CURDIR)/$(DCSCTP)"]' >$(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; }
-	@cargo build --release --quiet --package airwatt-daemon --config 'paths=["$(CURDIR)/$(DCSCTP)"]'
+	@cargo build --release --quiet --workspace --bin airwattd --config 'paths=["$(CURDIR)/$(DCSCTP)"]'
 	@touch $(VENV)/.core $(DAEMON)
 
 WHEEL_OUT := target/wheels
@@ -65,7 +65,7 @@ test-wifi: build $(MEDIUM) ## Run the tests of Wi-Fi power save in a user-mode k
 	@$(BIN)/python -m pytest -m long tests/linux/test_wifi_user_mode.py tests/linux/test_wifi_debian.py
 
 $(MEDIUM): $(DAEMON)
-	@cargo build --release --quiet --package airwatt-emulate --bin hwsim-medium
+	@cargo build --release --quiet --workspace --bin hwsim-medium
 
 bench: build ## Measure the engine, the shipped scenarios, and as root what ackloss costs
 	@cargo bench --quiet --package airwatt-sim --bench engine
@@ -83,7 +83,7 @@ docs: build ## Write anew what pages and pictures show of results: README, docs/
 	@$(BIN)/python -m pytest --bless tests/python/test_readme.py tests/python/test_models_docs.py tests/python/test_powersave_docs.py tests/python/test_topologies_docs.py tests/python/test_office_docs.py tests/python/test_sweeps_docs.py tests/python/test_keys.py tests/python/test_tutorials.py
 
 bless: docs ## Write fingerprints, table snapshots and pages anew, after a change of results that was meant
-	@AIRWATT_BLESS=1 cargo test -p airwatt-sim --quiet --test fingerprints
+	@AIRWATT_BLESS=1 cargo test -p airwatt-sim --quiet --test runs fingerprints
 	@$(BIN)/python -m pytest --bless tests/python/test_tables.py
 
 TARGET ?= pcap
@@ -112,5 +112,5 @@ $(VENV)/.core: $(VENV)/.packages pyproject.toml packaging/wheel/scripts/airwatt 
 	@touch $@
 
 $(DAEMON): $(VENV)/.system Cargo.toml Cargo.lock $(RUST) | $(VENV)/.core
-	@cargo build --release --quiet --package airwatt-daemon >$(VENV)/daemon.log 2>&1 || { cat $(VENV)/daemon.log >&2; exit 1; }
+	@cargo build --release --quiet --workspace --bin airwattd >$(VENV)/daemon.log 2>&1 || { cat $(VENV)/daemon.log >&2; exit 1; }
 	@touch $@
