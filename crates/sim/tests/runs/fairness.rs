@@ -1,11 +1,9 @@
 //! Who gets the bandwidth of a cell: the measured interval and its indices, the access point's options, the buffer estimate
 //! against a buffer that is known, and many stations.
 
-mod validation;
-
+use crate::support::{scenario, simulate, simulate_traced};
 use airwatt_models::ap_buffer;
 use airwatt_sim::record::RunResult;
-use validation::{scenario, simulate, simulate_traced};
 
 /// Ten stations for a time that suffices to tell fair from unfair.
 const SHORT: [(&str, &str); 3] =

@@ -1,11 +1,9 @@
 //! Flows that share a line with neighbours who have no radio, and flows on a line of their own.
 
-mod validation;
-
 use airwatt_sim::record::RunResult;
 use airwatt_sim::scenario::Scenario;
 
-use validation::simulate;
+use crate::support::simulate;
 
 /// Fast DSL with Fast Wi-Fi, and these stations and flows.
 fn run(policy: &str, stations: u32, flows: &str, more: &str) -> RunResult {

@@ -1,11 +1,9 @@
 //! A run depends on the scenario and the seed and on nothing else.
 
-mod validation;
-
 use airwatt_sim::media::cell::frame::{CellFrameKind, Node};
 use airwatt_sim::scenario::{Scenario, shipped};
 
-use validation::{cut, in_parallel, policies_of, scenario, simulate, simulate_traced};
+use crate::support::{cut, in_parallel, policies_of, scenario, simulate, simulate_traced};
 
 /// Short runs: what is compared is every event, not a figure.
 fn short(name: &str, policy: &str) -> Scenario {

@@ -1,12 +1,10 @@
 //! What crosses the last hop, in whole runs: a point-to-point link with errors, connections that end at the base station,
 //! receivers that can do without, and applications that are not in a hurry.
 
-mod validation;
-
 use airwatt_sim::record::{FlowResult, RunResult};
 use airwatt_sim::scenario::Scenario;
 
-use validation::{scenario, simulate};
+use crate::support::{scenario, simulate};
 
 fn result(name: &str, changes: &[(&str, &str)]) -> RunResult {
     simulate(&scenario(name, changes), 1).result

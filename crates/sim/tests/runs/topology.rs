@@ -1,11 +1,9 @@
 //! The general form of scenarios: both forms of every scenario that ships, names and routes that cannot be, and what the four
 //! scenarios beyond the usual path come to.
 
-mod validation;
-
 use airwatt_sim::scenario::{Scenario, shipped};
 
-use validation::{cut, in_parallel, scenario, simulate};
+use crate::support::{cut, in_parallel, scenario, simulate};
 
 fn read(text: &str) -> Scenario {
     Scenario::from_text(text, "general.toml", &[]).unwrap_or_else(|error| panic!("{error}\n{text}"))

@@ -1,11 +1,9 @@
 //! Applications in whole runs: streams, pages, and keys typed into a remote shell.
 
-mod validation;
-
 use airwatt_sim::record::RunResult;
 use airwatt_sim::scenario::Scenario;
 
-use validation::{scenario, simulate};
+use crate::support::{scenario, simulate};
 
 const WEB: &[(&str, &str)] =
     &[("flow.application.kind", "web"), ("flow.application.count", "3"), ("flow.application.mean_gap", "1s")];

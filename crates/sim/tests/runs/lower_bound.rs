@@ -3,11 +3,9 @@
 //!
 //! The duration is 20 s, except for `ten-up`: at 20 s a frame is on the air, and the account of `ideal` lasted to its end.
 
-mod validation;
-
+use crate::support::{cut, in_parallel, simulate};
 use airwatt_proto::powersave::PowerSaveConfig;
 use airwatt_sim::scenario::Scenario;
-use validation::{cut, in_parallel, simulate};
 
 /// Scenario, duration and joules by station.
 const IDEAL: [(&str, &str, &[f64]); 11] = [

@@ -7,19 +7,17 @@
 //!
 //! If a difference is intended:
 //!
-//! 1. `AIRWATT_BLESS=1 cargo test -p airwatt-sim --test fingerprints` writes the file anew;
+//! 1. `AIRWATT_BLESS=1 cargo test -p airwatt-sim --test runs fingerprints` writes the file anew;
 //! 2. look at its difference: a change of the results alone, without frames, is a change of accounting, and one that
 //!    touches scenarios which the change should not concern is a bug;
 //! 3. add a line to the CHANGELOG under *Results* that says what moves and why.
-
-mod validation;
 
 use std::fmt::Write;
 use std::path::Path;
 
 use airwatt_sim::scenario::{Scenario, shipped};
 
-use validation::{cut, in_parallel, policies_of, simulate};
+use crate::support::{cut, in_parallel, policies_of, simulate};
 
 const POLICIES: [&str; 8] =
     ["active", "timeout", "psm-legacy", "psm", "uapsd", "ba-ta", "ba-ta+str", "psm-throttling"];
@@ -140,12 +138,12 @@ fn variants() -> String {
 
 #[test]
 fn trajectories_of_variants_are_those_on_file() {
-    compare("tests/fingerprints_variants.csv", &variants());
+    compare("tests/runs/fingerprints_variants.csv", &variants());
 }
 
 #[test]
 fn trajectories_are_those_on_file() {
-    compare("tests/fingerprints.csv", &fingerprints());
+    compare("tests/runs/fingerprints.csv", &fingerprints());
 }
 
 /// Compares `now` with the file, or writes the file if that is asked for.

@@ -1,5 +1,4 @@
-//! What the validation tests share: runs of scenarios with keys set, on two threads, and their means.
-#![allow(dead_code, reason = "each test program uses its part")]
+//! What the tests of whole runs share: runs of scenarios with keys set, on two threads, and their means.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,11 +1,9 @@
 //! ns-2.35 on the same jobs, and ns-3.37 on ten uploads. Their numbers are data in `tests/reference/peers.csv`;
 //! docs/validation.md states the reason for each difference. Downloads are compared with ns-3 in `tests/reference/ns3`.
 
-mod validation;
-
 use std::path::Path;
 
-use validation::{Mean, difference, in_parallel, scenario, simulate};
+use crate::support::{Mean, difference, in_parallel, scenario, simulate};
 
 fn reference(file: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/reference").join(file);

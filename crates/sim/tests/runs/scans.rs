@@ -1,11 +1,9 @@
 //! Scans of other channels: what they cost, whom they delay, and what they leave alone.
 
-mod validation;
-
 use airwatt_sim::record::RunResult;
 use airwatt_sim::scenario::Scenario;
 
-use validation::{in_parallel, scenario, simulate};
+use crate::support::{in_parallel, scenario, simulate};
 
 fn run(name: &str, set: &[(&str, &str)]) -> RunResult {
     simulate(&scenario(name, set), 1).result

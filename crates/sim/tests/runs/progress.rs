@@ -4,13 +4,11 @@
 //! some for good at a small retry limit; the access point's buffers overflow. If power save ever came to a stop, a flow
 //! would not be complete, its connection would be given up, or the run would last far longer than its sources.
 
-mod validation;
-
 use airwatt_proto::powersave::PowerSaveConfig;
 use airwatt_sim::record::RunResult;
 use airwatt_sim::scenario::Scenario;
 
-use validation::{in_parallel, simulate};
+use crate::support::{in_parallel, simulate};
 
 /// An hour of sparse packets both ways, a stream, and bulk that comes back every ten minutes, at three stations.
 fn hour(policy: &str, errors: f64, seed: u64) -> RunResult {

@@ -1,13 +1,11 @@
 //! What goes on in time in the same paper: figures 3 and 4, slow start and recovery, uploads, the numbers in its text.
 
-mod validation;
-
 use airwatt_base::{Instant, Seq, Span};
 use airwatt_sim::media::cell::frame::{CellFrameKind, Node, TracedFrame};
 use airwatt_sim::net::packet::Payload;
 use airwatt_sim::record::RunTrace;
 
-use validation::{Mean, in_parallel, scenario, simulate, simulate_traced};
+use crate::support::{Mean, in_parallel, scenario, simulate, simulate_traced};
 
 fn traced(access: &str, wifi: &str, policy: &str) -> RunTrace {
     let set = [("wifi", wifi), ("policy", policy)];

@@ -2,12 +2,10 @@
 //!
 //! That the causes of each state add up to the ledger to the nanosecond is checked at the end of every run.
 
-mod validation;
-
 use airwatt_sim::record::{EnergyByCause, RunResult, StationResult};
 use airwatt_sim::scenario::shipped;
 
-use validation::{cut, in_parallel, policies_of, scenario, simulate};
+use crate::support::{cut, in_parallel, policies_of, scenario, simulate};
 
 fn total(causes: &EnergyByCause) -> f64 {
     let EnergyByCause { doze, wake_up, beacon, group, service, contention, overhearing, .. } = causes;

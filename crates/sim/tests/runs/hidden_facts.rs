@@ -1,10 +1,8 @@
 //! Policies at stations that hide facts from them (`hide`): what a Linux interface can reach, by the code that runs in the
 //! simulator.
 
-mod validation;
-
+use crate::support::{in_parallel, scenario, simulate};
 use airwatt_sim::scenario::Scenario;
-use validation::{in_parallel, scenario, simulate};
 
 const NOTHING: &str = "[]";
 const SERVICE_AND_TIM: &str = r#"["service", "tim"]"#;

@@ -14,14 +14,12 @@
 //! * `contention_alone` drives the contention by itself, with everybody resuming together as the model has it: there Tc is
 //!   no matter of choice.
 
-mod validation;
-
 use airwatt_base::{Instant, RandomStream, Rate, Span};
 use airwatt_dot11::phy::Standard;
 use airwatt_models::{dcf_saturation, max_throughput};
 use airwatt_sim::media::cell::contention::{Access, AccessMethod, Contention};
 
-use validation::{difference, in_parallel, scenario, simulate};
+use crate::support::{difference, in_parallel, scenario, simulate};
 
 const STATIONS: [u32; 6] = [1, 2, 5, 10, 20, 50];
 const IP_BYTES: u32 = 1500;

@@ -2,8 +2,6 @@
 //!
 //! Bianchi's model and the formula for one station are in `validation_air`.
 
-mod validation;
-
 use airwatt_models::mac_frame::{Frames, Timing};
 use airwatt_models::radio::Radio;
 use airwatt_models::{ack_gap, tcp_energy};
@@ -11,7 +9,7 @@ use airwatt_sim::Run;
 use airwatt_sim::media::cell::frame::Node;
 use airwatt_sim::scenario::Scenario;
 
-use validation::{Mean, difference, in_parallel, scenario, simulate, simulate_traced};
+use crate::support::{Mean, difference, in_parallel, scenario, simulate, simulate_traced};
 
 /// Seeds of the grids, and of their few points that are always checked.
 const MANY: &[u64] = &[1, 2, 3, 4, 5, 6];

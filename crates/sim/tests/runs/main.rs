@@ -1,0 +1,27 @@
+//! Tests of whole runs, through the interface that the Python module and the command line use.
+//!
+//! They are one program: each further one would be compiled and linked with the whole simulator once more.
+
+mod applications;
+mod bad_input;
+mod causes;
+mod determinism;
+mod fairness;
+mod fingerprints;
+mod group;
+mod hidden_facts;
+mod hops;
+mod ladders;
+mod lower_bound;
+mod progress;
+mod radios;
+mod scans;
+mod support;
+mod topology;
+mod transports;
+mod tshark;
+mod validation_air;
+mod validation_bata_time;
+mod validation_models;
+mod validation_peers;
+mod wires;
