@@ -1,13 +1,13 @@
 //! A deterministic queue of wake-ups: one slot for each source, each with at most one time.
 //!
-//! It is a tournament of four: the slots are leaves in groups of four, the least entry of each group stands in the group
+//! It is a tournament of eight: the slots are leaves in groups of eight, the least entry of each group stands in the group
 //! above, and the least of all is at hand. Changing a slot's time replays the groups above it until one keeps its least entry.
 //! Equal times are served in order of slot number; slots are unique, so the order is total and no tie is ever ambiguous.
 //! Time never goes back: setting an earlier time than the last one served panics.
 //!
-//! A group is one cache line, and its least entry is found without branches. A heap of the same arity writes two places for
+//! The times of a group are one cache line, and the least of them is found without branches. A heap writes two places for
 //! each level, and its comparisons are hard to predict: a hop of PHOLD takes twice as long with 4 slots and four times as long
-//! with 256 and more.
+//! with 256 and more. With groups of four, networks of five to eight sources need a level more.
 
 use crate::Instant;
 
@@ -15,43 +15,58 @@ use crate::Instant;
 pub type Slot = u32;
 
 /// Number of entries in a group.
-const ARITY: usize = 4;
+const ARITY: usize = 8;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Entry {
-    /// [`Instant::FOREVER`] if the slot has no time.
-    at: Instant,
-    slot: Slot,
-}
-
-impl Entry {
-    const NONE: Self = Self { at: Instant::FOREVER, slot: 0 };
-}
-
-/// Entries in order of slot.
+/// The times of a group, each with its place in the group in the lowest bits, so that the least key names both.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-struct Group([Entry; ARITY]);
+struct Keys([u64; ARITY]);
 
-impl Group {
-    /// The entry with the least time; of equal ones, that of the lowest slot.
+impl Keys {
+    const NONE: Self = Self([u64::MAX; ARITY]);
+
+    /// Times from here on, 73 years, are [`Instant::FOREVER`].
+    const END: u64 = u64::MAX / ARITY as u64;
+
     #[inline]
-    fn least(&self) -> Entry {
-        let least = |left: Entry, right: Entry| if right.at < left.at { right } else { left };
-        let [a, b, c, d] = self.0;
-        least(least(a, b), least(c, d))
+    fn key(at: Instant, place: usize) -> u64 {
+        at.as_nanos().min(Self::END) * ARITY as u64 + place as u64
+    }
+
+    /// The key of the same time at another place.
+    #[inline]
+    fn moved(key: u64, place: usize) -> u64 {
+        key / ARITY as u64 * ARITY as u64 + place as u64
+    }
+
+    #[inline]
+    fn at(key: u64) -> Instant {
+        match key / ARITY as u64 {
+            Self::END => Instant::FOREVER,
+            nanos => Instant::from_nanos(nanos),
+        }
+    }
+
+    /// The least key: that of the least time, and of equal ones that of the lowest place.
+    #[inline]
+    fn least(&self) -> u64 {
+        let [a, b, c, d, e, f, g, h] = self.0;
+        (a.min(b).min(c.min(d))).min(e.min(f).min(g.min(h)))
     }
 }
 
 /// The pending wake-ups.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    /// The groups, level by level: group 0 holds the least entries of groups 1 to 4, and so on down to the slots.
-    groups: Vec<Group>,
+    /// The groups, level by level: group 0 holds the least entries of groups 1 to 8, and so on down to the slots.
+    groups: Vec<Keys>,
+    /// The slots of the entries in the groups above the lowest level.
+    winners: Vec<[Slot; ARITY]>,
     /// The first group of the lowest level.
     lowest: usize,
     slots: usize,
-    first: Entry,
+    /// [`Instant::FOREVER`] if no slot has a time.
+    first: (Instant, Slot),
     served: Instant,
 }
 
@@ -70,13 +85,9 @@ impl Schedule {
             width *= ARITY;
         }
         // Groups without slots at the end of the lowest level are left out.
-        let groups = vec![Group([Entry::NONE; ARITY]); lowest + slots.div_ceil(ARITY)];
-        let mut schedule = Self { groups, lowest, slots, first: Entry::NONE, served: Instant::ZERO };
-        for slot in 0..slots as Slot {
-            let (group, place) = schedule.leaf(slot);
-            schedule.groups[group].0[place].slot = slot;
-        }
-        schedule
+        let groups = vec![Keys::NONE; lowest + slots.div_ceil(ARITY)];
+        let winners = vec![[0; ARITY]; lowest];
+        Self { groups, winners, lowest, slots, first: (Instant::FOREVER, 0), served: Instant::ZERO }
     }
 
     /// Sets the slot's time, or cancels it with `None`.
@@ -88,7 +99,8 @@ impl Schedule {
         }
     }
 
-    /// Sets the slot's time, whether or not it had one. Panics if the time lies before the one last served.
+    /// Sets the slot's time, whether or not it had one; [`Instant::FOREVER`] removes it. Panics if the time lies before the one
+    /// last served.
     #[inline]
     pub fn set(&mut self, slot: Slot, at: Instant) {
         assert!(
@@ -108,7 +120,7 @@ impl Schedule {
     /// The slot that is due first, and its time. It keeps the time until it is changed or cancelled.
     #[inline]
     pub fn first(&self) -> Option<(Instant, Slot)> {
-        (self.first.at < Instant::FOREVER).then_some((self.first.at, self.first.slot))
+        Some(self.first).filter(|(at, _)| *at < Instant::FOREVER)
     }
 
     /// Returns [`Schedule::first`], and forbids earlier times from now on.
@@ -122,7 +134,7 @@ impl Schedule {
     /// The slot's time.
     pub fn at(&self, slot: Slot) -> Option<Instant> {
         let (group, place) = self.leaf(slot);
-        Some(self.groups[group].0[place].at).filter(|at| *at < Instant::FOREVER)
+        Some(Keys::at(self.groups[group].0[place])).filter(|at| *at < Instant::FOREVER)
     }
 
     /// The group and the place in it of a slot.
@@ -135,29 +147,30 @@ impl Schedule {
     #[inline]
     fn write(&mut self, slot: Slot, at: Instant) {
         let (group, place) = self.leaf(slot);
-        let entry = &mut self.groups[group].0[place];
-        if entry.at != at {
-            entry.at = at;
+        let (keys, key) = (&mut self.groups[group], Keys::key(at, place));
+        if keys.0[place] != key {
+            keys.0[place] = key;
             self.replay(group);
         }
     }
 
-    /// Carries a change in a group up to the first.
+    /// Carries a change in a group of the lowest level up to the first.
     fn replay(&mut self, mut group: usize) {
-        loop {
-            let least = self.groups[group].least();
-            if group == 0 {
-                self.first = least;
-                return;
-            }
+        let mut least = self.groups[group].least();
+        let mut slot = ((group - self.lowest) * ARITY) as Slot + (least % ARITY as u64) as Slot;
+        while group > 0 {
             let place = (group - 1) % ARITY;
             group = (group - 1) / ARITY;
-            let entry = &mut self.groups[group].0[place];
-            if *entry == least {
+            let (keys, slots) = (&mut self.groups[group], &mut self.winners[group]);
+            let key = Keys::moved(least, place);
+            if (keys.0[place], slots[place]) == (key, slot) {
                 return;
             }
-            *entry = least;
+            (keys.0[place], slots[place]) = (key, slot);
+            least = keys.least();
+            slot = slots[(least % ARITY as u64) as usize];
         }
+        self.first = (Keys::at(least), slot);
     }
 }
 

@@ -99,6 +99,12 @@ impl<K: TimerKind, const N: usize> TimerTable<K, N> {
         (first.0 != Instant::FOREVER).then(|| Timeout { at: first.0, reason: K::ALL[first.1] })
     }
 
+    /// The time of the running timer that expires first; [`Instant::FOREVER`] if none runs.
+    #[inline]
+    pub fn due(&self) -> Instant {
+        self.at.iter().fold(Instant::FOREVER, |first, &at| first.min(at))
+    }
+
     /// Takes the first timer that is due at `now`, and stops it. Call it until it returns `None` to serve all of them.
     pub fn expire(&mut self, now: Instant) -> Option<K> {
         let due = self.next().filter(|timeout| timeout.at <= now)?;

@@ -30,10 +30,14 @@ fn time_never_goes_back() {
 proptest! {
     /// Against a set that is plainly right: any mix of setting, moving and cancelling.
     #[test]
-    fn agrees_with_an_ordered_set(steps in prop::collection::vec((0_u32..40, prop::option::of(0_u64..50)), 1..400)) {
-        let mut schedule = Schedule::new(40);
+    fn agrees_with_an_ordered_set(
+        slots in prop::sample::select(vec![1_u32, 8, 9, 64, 65, 600]),
+        steps in prop::collection::vec((0_u32..600, prop::option::of(0_u64..50)), 1..400),
+    ) {
+        let mut schedule = Schedule::new(slots as usize);
         let mut reference = BTreeSet::new();
         for (slot, at) in steps {
+            let slot = slot % slots;
             let at = at.map(Instant::from_nanos);
             schedule.put(slot, at);
             reference.retain(|&(_, other)| other != slot);
@@ -42,4 +46,16 @@ proptest! {
             prop_assert_eq!(schedule.at(slot), at);
         }
     }
+}
+
+/// A time that has no room beside the place in its group is one that never comes.
+#[test]
+fn times_after_73_years_never_come() {
+    let years = |years: u64| Instant::from_secs(years * 365 * 86_400);
+    let mut schedule = Schedule::new(9);
+    schedule.set(8, years(72));
+    assert_eq!(schedule.first(), Some((years(72), 8)));
+    schedule.set(8, years(74));
+    assert_eq!(schedule.first(), None);
+    assert_eq!(schedule.at(8), None);
 }

@@ -192,6 +192,10 @@ quantity!(
 impl Rate {
     /// The transmission time of `size` at this rate, rounded up to a nanosecond. Panics if the rate is zero.
     pub fn time_for(self, size: Size) -> Span {
+        // A division of 128 bits costs several times one of 64, which has room for a packet.
+        if let Some(bit_nanos) = size.0.checked_mul(8_000_000_000) {
+            return Span::from_nanos(bit_nanos.div_ceil(self.0));
+        }
         let bit_nanos = u128::from(size.0) * 8_000_000_000;
         Span::from_nanos(
             u64::try_from(bit_nanos.div_ceil(u128::from(self.0))).expect("a transmission of under 584 years"),
