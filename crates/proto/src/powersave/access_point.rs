@@ -301,6 +301,12 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
         !self.group.is_empty()
     }
 
+    /// The time of the next beacon.
+    #[inline]
+    pub fn due(&self) -> Instant {
+        self.timers.due()
+    }
+
     /// Packets in the station's power-save buffer.
     pub fn buffered(&self, station: StationId) -> usize {
         self.peer(station).buffer.len()

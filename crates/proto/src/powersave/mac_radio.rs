@@ -421,6 +421,11 @@ impl MacRadio {
         self.outputs.pop_front()
     }
 
+    #[inline]
+    pub(super) fn due(&self) -> Instant {
+        self.timers.due()
+    }
+
     pub(super) fn next_timeout(&self) -> Option<Timeout<StationTimer>> {
         self.timers.next()
     }

@@ -263,6 +263,12 @@ impl StationPowerSave {
         self.radio.is_at_rest()
     }
 
+    /// The time of the next timer; [`Instant::FOREVER`] if none runs.
+    #[inline]
+    pub fn due(&self) -> Instant {
+        self.radio.due()
+    }
+
     /// What happened so far: wake-ups by reason, triggers, polls.
     pub fn counts(&self) -> &StationCounts {
         self.radio.counts()

@@ -89,6 +89,15 @@ impl HalfOfWire {
     }
 }
 
+/// What is to be done for a medium; for a wire, in one direction.
+#[derive(Clone, Copy, Debug)]
+pub struct Pending {
+    /// Whether there is an output.
+    pub has_output: bool,
+    /// The time of the next timer, [`Instant::FOREVER`] if there is none. Outputs that are taken may move it.
+    pub due: Instant,
+}
+
 impl Medium {
     /// Keeps every trace from now on.
     pub fn trace(&mut self) {
@@ -101,34 +110,42 @@ impl Medium {
 
     /// Member `from` transmits a packet to member `to`.
     #[inline]
-    pub fn transmit(&mut self, from: Member, to: Member, packet: Packet, now: Instant) {
+    pub fn transmit(&mut self, from: Member, to: Member, packet: Packet, now: Instant) -> Pending {
         match self {
-            Self::Wire(wire) => wire.pipes[HalfOfWire::from_member(from) as usize].handle_input(packet, now),
+            Self::Wire(wire) => {
+                let pipe = &mut wire.pipes[HalfOfWire::from_member(from) as usize];
+                pipe.handle_input(packet, now);
+                pipe.pending()
+            }
             Self::PointToPoint(hop) => {
                 let down = HalfOfWire::from_member(from) == HalfOfWire::Down;
                 hop.handle_input(PointToPointInput { down, packet }, now);
+                hop.pending()
             }
-            Self::Cell(cell) => cell.transmit(from, to, packet, now),
+            Self::Cell(cell) => {
+                cell.transmit(from, to, packet, now);
+                cell.pending()
+            }
         }
     }
 
     /// Serves the timers that are due; of a wire, those of one direction.
     #[inline]
-    pub fn handle_timeout(&mut self, direction: HalfOfWire, now: Instant) {
+    pub fn handle_timeout(&mut self, direction: HalfOfWire, now: Instant) -> Pending {
         match self {
-            Self::Wire(wire) => wire.pipes[direction as usize].handle_timeout(now),
-            Self::PointToPoint(hop) => hop.handle_timeout(now),
-            Self::Cell(cell) => cell.handle_timeout(now),
-        }
-    }
-
-    /// Whether there is an output; of a wire, of one direction.
-    #[inline]
-    pub fn has_output(&self, direction: HalfOfWire) -> bool {
-        match self {
-            Self::Wire(wire) => wire.pipes[direction as usize].front().is_some(),
-            Self::PointToPoint(hop) => hop.down().front().or_else(|| hop.up().front()).is_some(),
-            Self::Cell(cell) => cell.has_output(),
+            Self::Wire(wire) => {
+                let pipe = &mut wire.pipes[direction as usize];
+                pipe.handle_timeout(now);
+                pipe.pending()
+            }
+            Self::PointToPoint(hop) => {
+                hop.handle_timeout(now);
+                hop.pending()
+            }
+            Self::Cell(cell) => {
+                cell.handle_timeout(now);
+                cell.pending()
+            }
         }
     }
 
@@ -157,13 +174,13 @@ impl Medium {
         }
     }
 
-    /// The time of the next timer; of a wire, of one direction.
+    /// The time of the next timer, [`Instant::FOREVER`] if there is none; of a wire, of one direction.
     #[inline]
-    pub fn due(&self, direction: HalfOfWire) -> Option<Instant> {
+    pub fn due(&self, direction: HalfOfWire) -> Instant {
         match self {
-            Self::Wire(wire) => wire.pipes[direction as usize].poll_timeout().map(|timeout| timeout.at),
-            Self::PointToPoint(hop) => hop.poll_timeout().map(|timeout| timeout.at),
-            Self::Cell(cell) => Some(cell.due()).filter(|at| *at < Instant::FOREVER),
+            Self::Wire(wire) => wire.pipes[direction as usize].due(),
+            Self::PointToPoint(hop) => hop.pending().due,
+            Self::Cell(cell) => cell.due(),
         }
     }
 }

@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Machine, QueueLimit, RandomStream, Rate, Size, Span, Timeout};
 
+use super::Pending;
 use super::errors::ErrorModel;
 use crate::net::packet::Packet;
 
@@ -196,6 +197,17 @@ impl Pipe {
         if self.dropped.pop_front().is_none() {
             self.in_flight.pop_front();
         }
+    }
+
+    /// The time of the next arrival; [`Instant::FOREVER`] if no packet is on its way.
+    #[inline]
+    pub(super) fn due(&self) -> Instant {
+        self.in_flight.front().map_or(Instant::FOREVER, |first| first.arrives)
+    }
+
+    #[inline]
+    pub(super) fn pending(&self) -> Pending {
+        Pending { has_output: self.front().is_some(), due: self.due() }
     }
 
     /// Brings the queue to `now`: cross traffic that has come, packets that have left it.

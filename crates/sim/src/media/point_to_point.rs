@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use airwatt_base::{Instant, Machine, QueueLimit, Rate, Span, Timeout};
 use airwatt_energy::{Cause, Causes, Ledger, LowerBound, Radio, RadioState};
 
+use super::Pending;
 use super::errors::{ErrorConfig, ErrorModel};
 use super::pipe::{Pipe, PipeConfig, PipeOutput, PipeTimer};
 use crate::net::packet::{FlowLabel, NO_FLOW, Packet};
@@ -79,6 +80,12 @@ impl PointToPointMedium {
     /// Away from the station.
     pub const fn up(&self) -> &Pipe {
         &self.up
+    }
+
+    /// What is to be done for both directions.
+    pub(super) fn pending(&self) -> Pending {
+        let [down, up] = [self.down.pending(), self.up.pending()];
+        Pending { has_output: down.has_output || up.has_output, due: down.due.min(up.due) }
     }
 
     /// Keeps both queues' lengths over time from now on.

@@ -36,7 +36,7 @@ impl Network {
         let mut sources = Vec::new();
         let mut media = Vec::with_capacity(plan.media.len());
         for (id, medium) in plan.media.iter().enumerate() {
-            let (id, slot) = (id as MediumId, sources.len() as Slot);
+            let (id, first) = (id as MediumId, sources.len() as Slot);
             if matches!(medium.kind, MediumKind::Wire(_)) {
                 for (direction, name) in [(HalfOfWire::Down, "down"), (HalfOfWire::Up, "up")] {
                     let owner = Owner::Medium(id, direction);
@@ -45,7 +45,8 @@ impl Network {
             } else {
                 sources.push(Source::new(Owner::Medium(id, HalfOfWire::Down), &medium.name));
             }
-            media.push(MediumEntry { medium: machine(medium, seed), slot, first_interface });
+            let slots = [first, sources.len() as Slot - 1];
+            media.push(MediumEntry { medium: machine(medium, seed), slots, first_interface });
             first_interface += medium.members.len() as InterfaceId;
         }
         let routes = Routes::new(&plan.graph());
@@ -207,7 +208,7 @@ impl Network {
     /// Sets the first timers of media and applications.
     fn set_timers(&mut self, seed: u64) {
         for entry in &self.media {
-            self.schedule.put(entry.slot, entry.medium.due(HalfOfWire::Down));
+            self.schedule.set(entry.slots[0], entry.medium.due(HalfOfWire::Down));
         }
         for (index, entry) in self.applications.iter().enumerate() {
             let FlowPlan { start, start_spread, .. } = self.plan.flows[index];

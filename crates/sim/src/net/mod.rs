@@ -39,7 +39,7 @@ pub use transport::ConnectionPlan;
 use crate::engine::Fingerprint;
 use crate::media::cell::frame::{BeaconContent, Node as AirNode, TracedFrame};
 use crate::media::cell::{CellTrace, RadioEvent};
-use crate::media::{HalfOfWire, Medium, MediumOutput};
+use crate::media::{HalfOfWire, Medium, MediumOutput, Pending};
 use crate::stack::application::{Application, ApplicationId, Fate, Role, SocketRequest};
 use crate::stack::impairment::{Impairment, ImpairmentOutput};
 use crate::stack::middlebox::{Middlebox, MiddleboxId, MiddleboxOutput, TunnelCounts};
@@ -96,8 +96,8 @@ impl Source {
 #[derive(Clone, Debug)]
 pub(crate) struct MediumEntry {
     pub(crate) medium: Medium,
-    /// The slot of its timers; of a wire, of its first direction.
-    slot: Slot,
+    /// The slots of its timers: of each direction of a wire, and twice the same of any other medium.
+    slots: [Slot; 2],
     /// The interface of member 0; those of the others follow.
     first_interface: InterfaceId,
 }
@@ -332,8 +332,8 @@ impl Network {
         self.print.add(at.as_nanos() ^ source.name);
         match source.owner {
             Owner::Medium(id, direction) => {
-                self.media[usize::from(id)].medium.handle_timeout(direction, at);
-                self.drain_medium(id, direction);
+                let pending = self.media[usize::from(id)].medium.handle_timeout(direction, at);
+                self.settle_medium(id, direction, pending);
             }
             Owner::Application(id) => self.wake_application(id),
             Owner::Socket(id) => {
@@ -365,8 +365,8 @@ impl Network {
                     if let Some(host) = &mut self.nodes[usize::from(node)].host {
                         host.send(node::host_packet(node, &packet), now);
                     }
-                    self.media[usize::from(medium)].medium.transmit(member, next, packet, now);
-                    self.drain_medium(medium, HalfOfWire::from_member(member));
+                    let pending = self.media[usize::from(medium)].medium.transmit(member, next, packet, now);
+                    self.settle_medium(medium, HalfOfWire::from_member(member), pending);
                 }
                 Message::Deliver { socket, payload } => {
                     self.sockets[socket as usize].transport.receive(payload, now);
@@ -383,23 +383,23 @@ impl Network {
 
     // Packets.
 
-    /// Takes the outputs of a medium; of a wire, those of one direction.
-    fn drain_medium(&mut self, id: MediumId, direction: HalfOfWire) {
-        let MediumEntry { medium, slot, .. } = &self.media[usize::from(id)];
-        let up = matches!(medium, Medium::Wire(_)) && direction == HalfOfWire::Up;
-        let slot = *slot + Slot::from(up);
-        if medium.has_output(direction) {
-            self.take_outputs(id, direction);
-        }
-        self.schedule.put(slot, self.media[usize::from(id)].medium.due(direction));
+    /// Takes the outputs of a medium, and sets its timer; of a wire, those of one direction.
+    #[inline]
+    fn settle_medium(&mut self, id: MediumId, direction: HalfOfWire, pending: Pending) {
+        let due = if pending.has_output { self.take_outputs(id, direction) } else { pending.due };
+        self.schedule.set(self.media[usize::from(id)].slots[direction as usize], due);
     }
 
-    /// The medium lends its packets while the rest of the network changes: its outputs lead to messages only.
-    fn take_outputs(&mut self, id: MediumId, direction: HalfOfWire) {
+    /// The medium lends its packets while the rest of the network changes: its outputs lead to messages only. Returns the time
+    /// of its next timer.
+    fn take_outputs(&mut self, id: MediumId, direction: HalfOfWire) -> Instant {
         let mut media = std::mem::take(&mut self.media);
         let MediumEntry { medium, first_interface, .. } = &mut media[usize::from(id)];
         medium.drain(direction, |output| self.handle_output(id, *first_interface, output));
-        self.media = media;
+        let due = medium.due(direction);
+        // What it replaces is empty: there is nothing to drop.
+        std::mem::forget(std::mem::replace(&mut self.media, media));
+        due
     }
 
     /// Handles an output of the medium whose member 0 is `first_interface`.

@@ -111,7 +111,7 @@ impl CellMedium {
         let first_station = self.stations.len() as StationId;
         let sources = GroupSources::new(&config.group, name, seed);
         let mac = AccessPointMac::new(config, member, first_station, [data, beacon], radio, slot, sources);
-        self.schedule.put(slot, mac.next_timeout());
+        self.schedule.set(slot, mac.due());
         self.access_points.push(member);
         self.macs.push(Mac::AccessPoint(Box::new(mac)));
     }
@@ -125,7 +125,7 @@ impl CellMedium {
         self.stations.push(StationPlace { member, access_point });
         let slot = self.first_station_slot + 2 * id;
         let mac = StationMac::new(config, station, id, [member, access_point], contender, slot);
-        self.schedule.put(slot, mac.next_timeout());
+        self.schedule.set(slot, mac.due());
         self.macs.push(Mac::Station(Box::new(mac)));
     }
 

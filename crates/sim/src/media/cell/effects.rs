@@ -102,10 +102,10 @@ impl<'a> Effects<'a> {
         self.radios.return_to_channel(radio, now, self.channel.airborne());
     }
 
-    /// Sets or cancels the timer of a slot.
+    /// Sets the timer of a slot; [`Instant::FOREVER`] cancels it.
     #[inline]
-    pub(super) fn set_timer(&mut self, slot: Slot, at: Option<Instant>) {
-        self.schedule.put(slot, at);
+    pub(super) fn set_timer(&mut self, slot: Slot, at: Instant) {
+        self.schedule.set(slot, at);
     }
 
     /// Emits an output of the cell.

@@ -90,21 +90,22 @@ impl CellMedium {
             Receiver::Group => true,
         };
         let parts = self.channel.begin_alone(hears, start, txop_end);
-        let ppdu = &self.channel.ppdus()[0];
-        let air = self.channel.airborne();
-        if let Some(radio) = self.radio_of(Receiver::Member(ppdu.from)) {
-            self.radios.begin_exchange(radio, ppdu.cause(), true, now, &parts, air);
-        }
-        if hears && let Some(radio) = self.radio_of(to) {
-            self.radios.begin_exchange(radio, ppdu.cause(), false, now, &parts, air);
-        }
-        for part in parts.iter() {
-            let sender = if part.by_sender { Receiver::Member(ppdu.from) } else { to };
-            if let Some(radio) = self.radio_of(sender) {
-                self.radios.send(radio, part.start, part.start + part.duration, air);
+        let (ppdu, air) = (&self.channel.ppdus()[0], self.channel.airborne());
+        let mut take_part = |member: Member, sends, hears| {
+            let mac = &mut self.macs[member as usize];
+            mac.account(sends, waited, start, &parts);
+            if let Some(radio) = mac.radio() {
+                if hears {
+                    self.radios.begin_exchange(radio, ppdu.cause(), sends, now, &parts, air);
+                }
+                self.radios.own_frames(radio, sends, &parts);
+                self.radios.send_own(radio, sends, &parts, air);
             }
+        };
+        take_part(ppdu.from, true, true);
+        if let Receiver::Member(to) = to {
+            take_part(to, false, hears);
         }
-        self.account(0, waited, start, &parts);
         self.record(0, &parts);
     }
 
@@ -383,9 +384,7 @@ impl CellMedium {
         };
         if let Some(radio) = radio_of(Receiver::Member(ppdu.from)) {
             self.radios.begin_exchange(radio, ppdu.cause(), true, now, parts, air);
-            for part in parts.iter() {
-                self.radios.send(radio, part.start, part.start + part.duration, air);
-            }
+            self.radios.send_own(radio, true, parts, air);
         }
         let sends = |to: RadioId| {
             self.channel.ppdus().iter().any(|other| radio_of(Receiver::Member(other.from)) == Some(to))

@@ -62,7 +62,7 @@ pub use self::radio::RadioEvent;
 use self::radio::{RadioId, Radios};
 use self::sniffer::Sniffer;
 use crate::engine::Fingerprint;
-use crate::media::MediumOutput;
+use crate::media::{MediumOutput, Pending};
 use crate::net::packet::Packet;
 use crate::net::route::Member;
 
@@ -285,9 +285,9 @@ impl CellMedium {
         self.update_medium_timer();
     }
 
-    /// Whether there is an output.
-    pub(super) fn has_output(&self) -> bool {
-        !self.outputs.is_empty()
+    #[inline]
+    pub(super) fn pending(&self) -> Pending {
+        Pending { has_output: !self.outputs.is_empty(), due: self.due() }
     }
 
     /// Takes all outputs in order.

@@ -151,9 +151,12 @@ impl Radios {
         }
     }
 
-    /// Charges a frame of the present exchange that the radio sends from `start` to `end`.
-    pub(super) fn send(&mut self, id: RadioId, start: Instant, end: Instant, air: &Airborne) {
-        self.radios[id as usize].send(start, end, air);
+    /// Charges the frames of the present exchange that the radio sends. `sends`: it sends the PPDU.
+    pub(super) fn send_own(&mut self, id: RadioId, sends: bool, parts: &Parts, air: &Airborne) {
+        let radio = &mut self.radios[id as usize];
+        for part in parts.iter().filter(|part| part.by_sender == sends) {
+            radio.send(part.start, part.start + part.duration, air);
+        }
     }
 
     /// Adds the frames of an exchange to the lower bound of the radio at one of its ends. `sends`: it sends the PPDU.
@@ -269,10 +272,14 @@ impl StationRadio {
     }
 
     /// Charges the time up to `at`, unless it has been charged.
+    #[inline]
     fn settle(&mut self, at: Instant, air: &Airborne) {
-        if at <= self.ledger.since() {
-            return;
+        if at > self.ledger.since() {
+            self.charge_until(at, air);
         }
+    }
+
+    fn charge_until(&mut self, at: Instant, air: &Airborne) {
         match self.state {
             Wakefulness::Awake { .. } => {
                 let sum = air.until(at);

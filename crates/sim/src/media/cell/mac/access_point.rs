@@ -94,10 +94,9 @@ impl AccessPointMac {
         self.power_save.add_station(uapsd);
     }
 
-    /// The time of the next beacon or group-addressed packet.
-    pub(crate) fn next_timeout(&self) -> Option<Instant> {
-        let beacon = self.power_save.poll_timeout().map(|timeout| timeout.at);
-        beacon.into_iter().chain(self.sources.next()).min()
+    /// The time of the next beacon or group-addressed packet; [`Instant::FOREVER`] if there is none.
+    pub(crate) fn due(&self) -> Instant {
+        self.power_save.due().min(self.sources.next().unwrap_or(Instant::FOREVER))
     }
 
     /// Whether packets come to the access point by themselves.
@@ -303,41 +302,56 @@ impl AccessPointMac {
         let mut recalled = None;
         while let Some(output) = self.next_output(now) {
             match output {
-                AccessPointOutput::Transmit { station, frame: Downlink::Packet(packet) } => {
-                    self.enqueue(station, Body::Data(packet), now, out);
-                }
-                AccessPointOutput::Transmit { station, frame: Downlink::NullData } => {
-                    self.enqueue(station, Body::NullData, now, out);
-                }
-                AccessPointOutput::TransmitGroup { packet } => {
-                    self.group.push_back(packet);
-                    out.join(self.beacon_contender, self.radio, now);
-                }
-                AccessPointOutput::DroppedGroup { .. } => self.buffer_drops += 1,
+                // Frames are taken back when all outputs have been applied.
                 AccessPointOutput::Recall { station } => recalled = Some(station),
-                AccessPointOutput::Beacon { dtim_count } => {
-                    self.beacon = Some(dtim_count);
-                    out.join(self.beacon_contender, self.radio, now);
-                }
-                AccessPointOutput::Dropped { station, packet, why } => {
-                    let place = match why {
-                        Loss::BufferFull => LossPlace::AccessPointBuffer,
-                        Loss::RetryLimit => LossPlace::RetryLimit,
-                    };
-                    self.buffer_drops += u64::from(why == Loss::BufferFull);
-                    self.given_up += u64::from(why == Loss::RetryLimit);
-                    out.emit(CellOutput::Lost { station: self.first_station + station, packet, place });
-                }
+                output => self.apply(output, now, out),
             }
         }
-        out.set_timer(self.slot, self.next_timeout());
+        out.set_timer(self.slot, self.due());
         if let Some(station) = recalled {
             self.recall(station, now, out);
         }
         if self.is_traced(out) {
-            let held: usize = (0..self.power_save.stations()).map(|id| self.power_save.buffered(id)).sum();
-            out.note_power_save(held as u32, now);
+            self.trace_power_save(now, out);
         }
+    }
+
+    /// Most inputs of power save have no output, so this stays out of the way.
+    #[inline(never)]
+    fn apply(&mut self, output: AccessPointOutput<Packet>, now: Instant, out: &mut Effects<'_>) {
+        match output {
+            AccessPointOutput::Transmit { station, frame: Downlink::Packet(packet) } => {
+                self.enqueue(station, Body::Data(packet), now, out);
+            }
+            AccessPointOutput::Transmit { station, frame: Downlink::NullData } => {
+                self.enqueue(station, Body::NullData, now, out);
+            }
+            AccessPointOutput::TransmitGroup { packet } => {
+                self.group.push_back(packet);
+                out.join(self.beacon_contender, self.radio, now);
+            }
+            AccessPointOutput::DroppedGroup { .. } => self.buffer_drops += 1,
+            AccessPointOutput::Recall { station } => self.recall(station, now, out),
+            AccessPointOutput::Beacon { dtim_count } => {
+                self.beacon = Some(dtim_count);
+                out.join(self.beacon_contender, self.radio, now);
+            }
+            AccessPointOutput::Dropped { station, packet, why } => {
+                let place = match why {
+                    Loss::BufferFull => LossPlace::AccessPointBuffer,
+                    Loss::RetryLimit => LossPlace::RetryLimit,
+                };
+                self.buffer_drops += u64::from(why == Loss::BufferFull);
+                self.given_up += u64::from(why == Loss::RetryLimit);
+                out.emit(CellOutput::Lost { station: self.first_station + station, packet, place });
+            }
+        }
+    }
+
+    #[cold]
+    fn trace_power_save(&self, now: Instant, out: &mut Effects<'_>) {
+        let held: usize = (0..self.power_save.stations()).map(|id| self.power_save.buffered(id)).sum();
+        out.note_power_save(held as u32, now);
     }
 
     /// The next output of power save. Between two drains the machine is notified of the frames that the full queue has discarded.

@@ -70,9 +70,9 @@ impl StationMac {
         &self.power_save
     }
 
-    /// The time of the next timer of power save.
-    pub(crate) fn next_timeout(&self) -> Option<Instant> {
-        self.power_save.poll_timeout().map(|timeout| timeout.at)
+    /// The time of the next timer of power save; [`Instant::FOREVER`] if none runs.
+    pub(crate) fn due(&self) -> Instant {
+        self.power_save.due()
     }
 
     /// Packets that were given up at the retry limit.
@@ -218,34 +218,43 @@ impl StationMac {
         loop {
             let mut asked = false;
             while let Some(output) = self.power_save.poll_output() {
-                match output {
-                    StationOutput::Wake => out.wake(self.radio(), self.slot + 1, now),
-                    StationOutput::Doze => out.doze(self.radio(), self.queue.contender(), self.slot + 1, now),
-                    StationOutput::LeaveChannel => {
-                        out.leave_channel(self.radio(), self.queue.contender(), now);
-                    }
-                    StationOutput::ReturnToChannel => {
-                        out.return_to_channel(self.radio(), now);
-                        self.join(now, out);
-                    }
-                    StationOutput::Send(control) => self.enqueue_control(control, now, out),
-                    StationOutput::MeasureAirTime => asked = true,
-                    StationOutput::Window(window) => {
-                        out.emit(CellOutput::Window { station: self.id, window });
-                    }
-                }
+                asked |= matches!(output, StationOutput::MeasureAirTime);
+                self.apply(output, now, out);
             }
-            out.set_timer(self.slot, self.next_timeout());
+            out.set_timer(self.slot, self.due());
             out.set_purpose(self.radio(), self.power_save.purpose(), now);
-            if out.traces()
-                && let Some(adaptation) = self.power_save.adaptation()
-            {
-                out.note_adaptation(self.id, adaptation, now);
+            if out.traces() {
+                self.trace_adaptation(now, out);
             }
             if !asked {
                 return;
             }
             self.power_save.handle_input(StationInput::AirTime(self.air_time), now);
+        }
+    }
+
+    /// Most inputs of power save have no output, so this stays out of the way.
+    #[inline(never)]
+    fn apply(&mut self, output: StationOutput, now: Instant, out: &mut Effects<'_>) {
+        match output {
+            StationOutput::Wake => out.wake(self.radio(), self.slot + 1, now),
+            StationOutput::Doze => out.doze(self.radio(), self.queue.contender(), self.slot + 1, now),
+            StationOutput::LeaveChannel => out.leave_channel(self.radio(), self.queue.contender(), now),
+            StationOutput::ReturnToChannel => {
+                out.return_to_channel(self.radio(), now);
+                self.join(now, out);
+            }
+            StationOutput::Send(control) => self.enqueue_control(control, now, out),
+            // The answer follows when all outputs have been taken.
+            StationOutput::MeasureAirTime => {}
+            StationOutput::Window(window) => out.emit(CellOutput::Window { station: self.id, window }),
+        }
+    }
+
+    #[cold]
+    fn trace_adaptation(&self, now: Instant, out: &mut Effects<'_>) {
+        if let Some(adaptation) = self.power_save.adaptation() {
+            out.note_adaptation(self.id, adaptation, now);
         }
     }
 
