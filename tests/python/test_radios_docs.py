@@ -1,4 +1,4 @@
-"""docs/radios.md: the reasons for its misses. The predictions themselves are checked in crates/sim/tests/runs/radios.rs."""
+"""docs/radios.md: the reasons for its misses. The predictions are checked in crates/sim/tests/runs/radios.rs."""
 
 import pytest
 from conftest import ROOT
