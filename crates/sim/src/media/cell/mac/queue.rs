@@ -72,11 +72,13 @@ impl FrameQueue {
         self.frames.push_back(mpdu);
     }
 
-    /// Inserts a power-save frame ahead of data, but not ahead of a frame that is on the air.
+    /// Inserts a power-save frame ahead of data, but not ahead of a frame that is on the air or of earlier power-save frames.
     pub(super) fn push_first(&mut self, to: Member, body: Body) {
         let mpdu = self.number(to, body);
-        let behind = usize::from(self.in_flight);
-        self.frames.insert(behind.min(self.frames.len()), mpdu);
+        let on_air = usize::from(self.in_flight).min(self.frames.len());
+        let is_control = |mpdu: &&Mpdu| matches!(mpdu.body, Body::Control(_));
+        let earlier = self.frames.iter().skip(on_air).take_while(is_control).count();
+        self.frames.insert(on_air + earlier, mpdu);
     }
 
     /// The PPDU of the first frame with this power-management bit.
@@ -121,5 +123,63 @@ impl FrameQueue {
     fn number(&mut self, to: Member, body: Body) -> Mpdu {
         self.sequence = (self.sequence + 1) & 0xfff;
         Mpdu::new(to, body, self.sequence)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airwatt_proto::powersave::PowerSaveFrame::{PmNull, PsPoll, Trigger};
+
+    use super::*;
+
+    const ACCESS_POINT: Member = 0;
+
+    fn queue() -> FrameQueue {
+        let limits = FrameLimits { retries: 7, rts_threshold: None, overhead: 38 };
+        FrameQueue::new(1, 0, limits, 10)
+    }
+
+    /// The bodies in the order of transmission, each after a failed first attempt: a retry keeps its place.
+    fn sent(mut queue: FrameQueue) -> Vec<Body> {
+        let mut bodies = Vec::new();
+        while queue.front().is_some() {
+            queue.begin_attempt();
+            assert!(queue.take_concluded(false).is_none(), "a first attempt is not the last one");
+            bodies.extend(queue.take_concluded(true).map(|mpdu| mpdu.body));
+            queue.end_attempt();
+        }
+        bodies
+    }
+
+    #[test]
+    fn power_save_frames_go_ahead_of_data_in_the_order_of_arrival() {
+        let frames = [PmNull { pm: true }, Trigger, PsPoll].map(Body::Control);
+        let data = Body::NullData;
+        for on_air in [false, true] {
+            let mut queue = queue();
+            queue.append(ACCESS_POINT, data);
+            if on_air {
+                queue.begin_attempt();
+            }
+            for frame in frames {
+                queue.push_first(ACCESS_POINT, frame);
+            }
+            let [null, trigger, poll] = frames;
+            let expected = if on_air { [data, null, trigger, poll] } else { [null, trigger, poll, data] };
+            assert_eq!(sent(queue), expected, "on the air: {on_air}");
+        }
+    }
+
+    /// A power-save frame that comes between two attempts at an earlier one does not overtake it.
+    #[test]
+    fn a_power_save_frame_that_is_sent_again_stays_ahead_of_later_ones() {
+        let (null, trigger) = (Body::Control(PmNull { pm: true }), Body::Control(Trigger));
+        let mut queue = queue();
+        queue.push_first(ACCESS_POINT, null);
+        queue.begin_attempt();
+        assert!(queue.take_concluded(false).is_none());
+        queue.end_attempt();
+        queue.push_first(ACCESS_POINT, trigger);
+        assert_eq!(sent(queue), [null, trigger]);
     }
 }
