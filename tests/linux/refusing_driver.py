@@ -37,3 +37,5 @@ def test_the_doctor_says_what_it_can():
     # That a driver refuses shows only when it is asked to switch, which the doctor does not.
     assert "power save       off" in said["wlan1"]
     assert "power save       the driver has none" in said["virtual0"]
+    assert "measuring        not possible: there is no power save to switch" in said["virtual0"]
+    assert all(len(line) <= 80 for text in said.values() for line in text.splitlines())

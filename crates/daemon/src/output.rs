@@ -31,11 +31,55 @@ pub(crate) fn error(line: &str) {
     progress(&format!("airwattd: {}", line.replace('\n', " ")));
 }
 
+/// The width of a terminal that lines are made for, in columns.
+const WIDTH: usize = 80;
+/// The column at which the values of facts begin.
+const VALUES: usize = 17;
+
+/// A fact by its name. A value that is too long for a line continues below where it began.
+pub(crate) fn fact(name: &str, value: &str) -> String {
+    let mut lines = format!("{name:<width$}", width = VALUES - 1);
+    let mut column = lines.chars().count();
+    for word in value.split(' ') {
+        let length = word.chars().count();
+        if column >= VALUES && column + 1 + length > WIDTH {
+            lines.push('\n');
+            lines.push_str(&" ".repeat(VALUES - 1));
+            column = VALUES - 1;
+        }
+        lines.push(' ');
+        lines.push_str(word);
+        column += 1 + length;
+    }
+    lines.push('\n');
+    lines
+}
+
 /// A value of a document for people.
 pub(crate) fn word(value: &serde_json::Value) -> String {
     match value {
         serde_json::Value::String(text) => text.clone(),
         serde_json::Value::Null => "-".to_owned(),
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_continue_below_their_values() {
+        assert_eq!(fact("interface", "wlan1"), "interface        wlan1\n");
+        assert_eq!(fact("", "-> connect it"), "                 -> connect it\n");
+        let exact = ["seven77"; 8].join(" ");
+        assert_eq!(exact.len(), WIDTH - VALUES);
+        assert_eq!(fact("triggers", &exact), format!("triggers         {exact}\n"));
+        assert_eq!(
+            fact("triggers", &format!("{exact} more")),
+            format!("triggers         {exact}\n                 more\n")
+        );
+        let long = "x".repeat(70);
+        assert_eq!(fact("access point", &long), format!("access point     {long}\n"));
     }
 }

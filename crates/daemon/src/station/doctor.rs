@@ -1,13 +1,13 @@
 //! `doctor`: one line a fact, and what to do about it. Nothing is changed.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
-use airwatt_linux::capability::{self, ProcessCapability};
+use airwatt_linux::capability;
 use airwatt_linux::wireless::{WirelessAssociation, WirelessInterface};
 use serde::Serialize;
 
 use super::others::{self, Other};
+use super::target::NEEDS;
 use super::uapsd::Triggers;
 use super::{Doctor, drivers, wifi};
 use crate::failure::Failure;
@@ -37,6 +37,8 @@ struct Document {
     /// Whether U-APSD triggers can be sent.
     triggers: &'static str,
     others: Vec<Other>,
+    /// Whether this process may switch power save and see packets.
+    is_privileged: bool,
     can_measure: bool,
 }
 
@@ -47,7 +49,7 @@ pub(super) fn doctor(options: &Doctor) -> Result<(), Failure> {
     // A driver without power save refuses the question.
     let power_save = wireless.power_save(interface.index).ok();
     let triggers = Triggers::find(&mut wireless, interface.index, &interface.name, association.as_ref());
-    let missing = capability::first_missing(&[ProcessCapability::NetAdmin, ProcessCapability::NetRaw])?;
+    let missing = capability::first_missing(&NEEDS)?;
     let document = document(&interface, association.as_ref(), power_save, triggers, missing.is_none());
     output::print_document(&document, options.json, |document| table(document, triggers));
     Ok(())
@@ -58,7 +60,7 @@ fn document(
     association: Option<&WirelessAssociation>,
     power_save: Option<bool>,
     triggers: Triggers,
-    can_measure: bool,
+    is_privileged: bool,
 ) -> Document {
     let driver = wifi::driver(&interface.name);
     let known = driver.as_deref().and_then(drivers::known);
@@ -82,16 +84,17 @@ fn document(
         power_save,
         triggers: triggers.text().0,
         others: others::find(Path::new("/")),
-        can_measure,
+        is_privileged,
+        can_measure: is_privileged && power_save.is_some() && association.is_some(),
     }
 }
 
 fn table(document: &Document, triggers: Triggers) -> String {
     let mut text = String::new();
     let mut fact = |name: &str, value: String, advice: Option<&str>| {
-        writeln!(text, "{name:<16} {value}").expect("a string");
+        text.push_str(&output::fact(name, &value));
         if let Some(advice) = advice {
-            writeln!(text, "{:<16} -> {advice}", "").expect("a string");
+            text.push_str(&output::fact("", &format!("-> {advice}")));
         }
     };
     fact("interface", document.interface.clone(), None);
@@ -151,8 +154,17 @@ fn table(document: &Document, triggers: Triggers) -> String {
     for other in &document.others {
         fact("also sets it", format!("{}: {}", other.program, other.says), other.advice);
     }
-    let advice = (!document.can_measure).then_some("run it as root");
-    let can = if document.can_measure { "possible" } else { "not possible without privileges" };
+    let (can, advice) = measuring(document);
     fact("measuring", can.to_owned(), advice);
     text
+}
+
+/// Whether `airwattd station measure` would run, and what to do about it if not.
+const fn measuring(document: &Document) -> (&'static str, Option<&'static str>) {
+    match document {
+        Document { power_save: None, .. } => ("not possible: there is no power save to switch", None),
+        Document { access_point: None, .. } => ("not possible before it is connected", None),
+        Document { is_privileged: false, .. } => ("not possible without privileges", Some("run it as root")),
+        Document { .. } => ("possible", None),
+    }
 }

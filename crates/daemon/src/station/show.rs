@@ -170,7 +170,7 @@ fn text(value: &Value) -> &str {
 
 fn head(document: &Value) -> String {
     let mut lines = String::new();
-    let mut line = |name: &str, value: String| writeln!(lines, "{name:<16} {value}").expect("a string");
+    let mut line = |name: &str, value: String| lines.push_str(&output::fact(name, &value));
     line("interface", format!("{} ({})", text(&document["interface"]), text(&document["driver"])));
     line("policy", text(&document["policy"]).to_owned());
     let state = match text(&document["state"]) {
