@@ -123,12 +123,24 @@ impl Schedule {
         Some(self.first).filter(|(at, _)| *at < Instant::FOREVER)
     }
 
+    /// The time of the slot that is due first; [`Instant::FOREVER`] if there is none.
+    #[inline]
+    pub fn due(&self) -> Instant {
+        self.first.0
+    }
+
     /// Returns [`Schedule::first`], and forbids earlier times from now on.
     #[inline]
     pub fn serve(&mut self) -> Option<(Instant, Slot)> {
         let first = self.first()?;
         self.served = first.0;
         Some(first)
+    }
+
+    /// As [`Schedule::serve`], if the time is not later than `end`.
+    #[inline]
+    pub fn serve_until(&mut self, end: Instant) -> Option<(Instant, Slot)> {
+        if self.first.0 > end { None } else { self.serve() }
     }
 
     /// The slot's time.

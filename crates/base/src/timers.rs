@@ -56,9 +56,11 @@ macro_rules! timer_kinds {
 }
 
 /// A table with at most one running timer for each reason. `N` is the number of reasons.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct TimerTable<K, const N: usize> {
     at: [Instant; N],
+    /// Whether a timer was set, moved or stopped since [`TimerTable::take_changed`].
+    changed: bool,
     kind: std::marker::PhantomData<K>,
 }
 
@@ -66,17 +68,25 @@ impl<K: TimerKind, const N: usize> TimerTable<K, N> {
     /// Creates a table without running timers.
     pub fn new() -> Self {
         const { assert!(K::ALL.len() == N, "one slot for each reason") };
-        Self { at: [Instant::FOREVER; N], kind: std::marker::PhantomData }
+        Self { at: [Instant::FOREVER; N], changed: true, kind: std::marker::PhantomData }
     }
 
     /// Starts the timer, or moves it.
     pub fn set(&mut self, kind: K, at: Instant) {
-        self.at[kind.index()] = at;
+        let timer = &mut self.at[kind.index()];
+        self.changed |= *timer != at;
+        *timer = at;
     }
 
     /// Stops the timer.
     pub fn stop(&mut self, kind: K) {
-        self.at[kind.index()] = Instant::FOREVER;
+        self.set(kind, Instant::FOREVER);
+    }
+
+    /// Whether a timer was set to another time or stopped since the last call, or since the table was created.
+    #[inline]
+    pub fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.changed)
     }
 
     /// The time at which the timer expires; `None` if it is stopped.

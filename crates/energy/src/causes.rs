@@ -231,13 +231,19 @@ impl Causes {
         fixed.chain(self.flows.iter().map(|(flow, spent)| (Cause::Flow(*flow), spent)))
     }
 
+    #[inline]
     fn flow(&mut self, flow: u32) -> &mut Spent {
         if self.flows.get(self.last).is_none_or(|(last, _)| *last != flow) {
-            self.last = self.flows.binary_search_by_key(&flow, |(other, _)| *other).unwrap_or_else(|place| {
-                self.flows.insert(place, (flow, Spent::default()));
-                place
-            });
+            self.find_flow(flow);
         }
         &mut self.flows[self.last].1
+    }
+
+    /// Makes the flow the last one.
+    fn find_flow(&mut self, flow: u32) {
+        self.last = self.flows.binary_search_by_key(&flow, |(other, _)| *other).unwrap_or_else(|place| {
+            self.flows.insert(place, (flow, Spent::default()));
+            place
+        });
     }
 }

@@ -301,6 +301,12 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
         !self.group.is_empty()
     }
 
+    /// Whether there is an output.
+    #[inline]
+    pub fn has_output(&self) -> bool {
+        !self.outputs.is_empty()
+    }
+
     /// The time of the next beacon.
     #[inline]
     pub fn due(&self) -> Instant {

@@ -421,6 +421,17 @@ impl MacRadio {
         self.outputs.pop_front()
     }
 
+    /// Whether there is an output, or a timer has changed since the last call. [`MacRadio::purpose`] changes with timers only.
+    #[inline]
+    pub(super) fn has_changed(&mut self) -> bool {
+        self.timers.take_changed() || !self.outputs.is_empty()
+    }
+
+    #[inline]
+    pub(super) fn has_output(&self) -> bool {
+        !self.outputs.is_empty()
+    }
+
     #[inline]
     pub(super) fn due(&self) -> Instant {
         self.timers.due()

@@ -263,6 +263,18 @@ impl StationPowerSave {
         self.radio.is_at_rest()
     }
 
+    /// Whether there is an output, or the next timer or the [purpose](Self::purpose) may have changed since the last call.
+    #[inline]
+    pub fn has_changed(&mut self) -> bool {
+        self.radio.has_changed()
+    }
+
+    /// Whether there is an output.
+    #[inline]
+    pub fn has_output(&self) -> bool {
+        self.radio.has_output()
+    }
+
     /// The time of the next timer; [`Instant::FOREVER`] if none runs.
     #[inline]
     pub fn due(&self) -> Instant {

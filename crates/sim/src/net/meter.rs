@@ -28,6 +28,7 @@ impl Meter {
     }
 
     /// So many bytes were delivered.
+    #[inline]
     pub fn add(&mut self, bytes: u64, now: Instant) {
         if now < self.from || bytes == 0 {
             return;

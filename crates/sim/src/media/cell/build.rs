@@ -1,7 +1,5 @@
 //! Constructors of a cell: which members it has, and which contenders, radios, slots and random streams they use.
 
-use std::collections::VecDeque;
-
 use airwatt_base::{Instant, RandomStream, Schedule, Slot};
 use airwatt_proto::powersave::{StationId, StationPolicy};
 
@@ -85,7 +83,7 @@ impl CellMedium {
             medium_due: Instant::FOREVER,
             schedule: Schedule::new(first_station_slot as usize + 2 * stations),
             first_station_slot,
-            outputs: VecDeque::new(),
+            outputs: Vec::new(),
             sniffer: Sniffer::new(config),
             txop: config.txop,
             winners: Vec::new(),

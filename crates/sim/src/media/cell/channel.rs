@@ -505,9 +505,10 @@ pub(super) struct Airborne {
 impl Airborne {
     /// Moves the frames so far to the past.
     fn fold(&mut self) {
-        for (start, end) in self.present.drain(..) {
+        for &(start, end) in &self.present {
             self.before += end - start;
         }
+        self.present.clear();
     }
 
     /// Adds a frame from `start` to `end`, which does not begin before the one added last.
@@ -517,8 +518,8 @@ impl Airborne {
 
     /// The sum up to `at`, which does not lie before the end of any frame of the past.
     pub(super) fn until(&self, at: Instant) -> Span {
-        let present = self.present.iter().map(|&(start, end)| end.min(at).saturating_since(start));
-        present.fold(self.before, |sum, part| sum + part)
+        let begun = self.present.iter().take_while(|(start, _)| *start < at);
+        begun.fold(self.before, |sum, &(start, end)| sum + (end.min(at) - start))
     }
 }
 

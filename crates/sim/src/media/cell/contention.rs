@@ -164,12 +164,17 @@ impl Contention {
     /// When the next contender may send, if the medium stays idle.
     pub fn next_access(&self) -> Option<Instant> {
         let idle = self.idle?;
-        let in_class = self.classes.iter().filter_map(|class| {
-            let Reverse((ready, _)) = class.queue.peek()?;
-            Some(idle + class.aifs + self.slot * (ready - class.counted))
-        });
-        let offset = self.offsets.iter().map(|offset| offset.from + self.slot * offset.slots);
-        in_class.chain(offset).min()
+        let mut next = None;
+        let mut consider = |at: Instant| next = Some(next.map_or(at, |next: Instant| next.min(at)));
+        for class in &self.classes {
+            if let Some(Reverse((ready, _))) = class.queue.peek() {
+                consider(idle + class.aifs + self.slot * (ready - class.counted));
+            }
+        }
+        for offset in &self.offsets {
+            consider(offset.from + self.slot * offset.slots);
+        }
+        next
     }
 
     /// Takes out, into `winners`, everyone who begins to send between `now` and `now + blind`, in order of contender. The medium is

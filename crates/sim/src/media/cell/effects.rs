@@ -1,7 +1,5 @@
 //! What a MAC does to the other parts of its cell. Each effect is applied at once, so that equal times keep their order.
 
-use std::collections::VecDeque;
-
 use airwatt_base::{Instant, Schedule, Slot};
 use airwatt_energy::Cause;
 use airwatt_proto::powersave::{Adaptation, Purpose, StationId};
@@ -18,7 +16,7 @@ pub(super) struct Effects<'a> {
     contention: &'a mut Contention,
     radios: &'a mut Radios,
     schedule: &'a mut Schedule,
-    outputs: &'a mut VecDeque<CellOutput>,
+    outputs: &'a mut Vec<CellOutput>,
     sniffer: &'a mut Sniffer,
 }
 
@@ -29,7 +27,7 @@ impl<'a> Effects<'a> {
         contention: &'a mut Contention,
         radios: &'a mut Radios,
         schedule: &'a mut Schedule,
-        outputs: &'a mut VecDeque<CellOutput>,
+        outputs: &'a mut Vec<CellOutput>,
         sniffer: &'a mut Sniffer,
     ) -> Self {
         Self { channel, contention, radios, schedule, outputs, sniffer }
@@ -110,7 +108,7 @@ impl<'a> Effects<'a> {
 
     /// Emits an output of the cell.
     pub(super) fn emit(&mut self, output: CellOutput) {
-        self.outputs.push_back(output);
+        self.outputs.push(output);
     }
 
     /// Whether a trace is kept.

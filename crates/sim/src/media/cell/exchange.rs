@@ -95,11 +95,7 @@ impl CellMedium {
             let mac = &mut self.macs[member as usize];
             mac.account(sends, waited, start, &parts);
             if let Some(radio) = mac.radio() {
-                if hears {
-                    self.radios.begin_exchange(radio, ppdu.cause(), sends, now, &parts, air);
-                }
-                self.radios.own_frames(radio, sends, &parts);
-                self.radios.send_own(radio, sends, &parts, air);
+                self.radios.take_part(radio, ppdu.cause(), [sends, hears], now, &parts, air);
             }
         };
         take_part(ppdu.from, true, true);
@@ -126,10 +122,15 @@ impl CellMedium {
         }
     }
 
+    #[inline]
     fn record(&mut self, index: usize, parts: &Parts) {
-        if !self.sniffer.is_on() {
-            return;
+        if self.sniffer.is_on() {
+            self.record_frames(index, parts);
         }
+    }
+
+    #[cold]
+    fn record_frames(&mut self, index: usize, parts: &Parts) {
         let ppdu = &self.channel.ppdus()[index];
         let sender = &self.macs[ppdu.from as usize];
         let marked = match (sender, ppdu.to) {
@@ -167,6 +168,7 @@ impl CellMedium {
         receiver.receive(&ppdu, sender.next_packet(), pm, now, &mut out);
     }
 
+    #[inline(never)]
     fn beacon_arrived(&mut self, ppdu: &Ppdu, now: Instant) {
         let start = now - self.channel.plan(ppdu).frame();
         let (macs, mut out) = self.split();
@@ -180,6 +182,7 @@ impl CellMedium {
     }
 
     /// A broadcast of a node outside has arrived at all nodes that are awake.
+    #[inline(never)]
     fn external_broadcast_arrived(&mut self, ppdu: &Ppdu, now: Instant) {
         let start = now - self.channel.plan(ppdu).frame();
         for station in 0..self.stations.len() as RadioId {
@@ -200,6 +203,7 @@ impl CellMedium {
     }
 
     /// A group-addressed frame has arrived at the stations of its BSS.
+    #[inline(never)]
     fn group_frame_arrived(&mut self, ppdu: &Ppdu, now: Instant) {
         let start = now - self.channel.plan(ppdu).frame();
         let (macs, mut out) = self.split();
@@ -222,6 +226,7 @@ impl CellMedium {
     }
 
     /// The TIM of a beacon has arrived, for stations that receive no more of a beacon.
+    #[inline(never)]
     fn tim_arrived(&mut self, now: Instant) {
         let ppdu = self.channel.ppdus()[self.channel.current()];
         let start = self.channel.data_end() - self.channel.plan(&ppdu).frame();
@@ -307,6 +312,7 @@ impl CellMedium {
     }
 
     /// A lone frame was not acknowledged.
+    #[inline(never)]
     fn attempt_failed(&mut self, now: Instant) {
         let ppdu = self.channel.ppdus()[0];
         self.conclude_failure(0, now);
@@ -345,6 +351,7 @@ impl CellMedium {
     }
 
     /// Several MACs begin together: no frame is received, unless one exceeds the others by far.
+    #[inline(never)]
     fn begin_collision(&mut self, now: Instant) {
         self.channel.begin_together(now);
         for index in 0..self.channel.ppdus().len() {
@@ -397,6 +404,7 @@ impl CellMedium {
         }
     }
 
+    #[inline(never)]
     fn collision_ended(&mut self, now: Instant) {
         for index in 0..self.channel.ppdus().len() {
             self.conclude_failure(index, now);

@@ -45,8 +45,6 @@ mod sniffer;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
-
 use airwatt_base::{Instant, Machine, Schedule, Slot, Span, Timeout};
 use airwatt_energy::{Causes, Ledger, Radio};
 use airwatt_proto::powersave::{self as ps, StationCounts, StationId};
@@ -255,7 +253,8 @@ pub struct CellMedium {
     schedule: Schedule,
     /// The slot of the first station's power-save timers. The next one is that of its radio; those of other stations follow.
     first_station_slot: Slot,
-    outputs: VecDeque<CellOutput>,
+    /// In order. All are taken at once.
+    outputs: Vec<CellOutput>,
     sniffer: Sniffer,
     /// Longest duration of a transmission opportunity; zero allows one frame exchange.
     txop: Span,
@@ -435,6 +434,7 @@ impl CellMedium {
         self.update_medium_timer();
     }
 
+    #[inline(never)]
     fn serve(&mut self, slot: Slot, now: Instant) {
         let place = slot.checked_sub(self.first_station_slot);
         let member = match place {
@@ -457,7 +457,7 @@ impl CellMedium {
     /// The time of the next wake-up; [`Instant::FOREVER`] if there is none.
     #[inline]
     pub(super) fn due(&self) -> Instant {
-        self.schedule.first().map_or(self.medium_due, |(at, _)| at.min(self.medium_due))
+        self.schedule.due().min(self.medium_due)
     }
 }
 
@@ -495,17 +495,20 @@ impl Machine for CellMedium {
     fn handle_timeout(&mut self, now: Instant) {
         loop {
             // The channel is first at equal times.
-            match self.schedule.first() {
-                Some((at, slot)) if at < self.medium_due && at <= now => self.serve(slot, now),
-                _ if self.medium_due <= now => self.step(now),
-                _ => return,
+            if self.medium_due <= now && self.medium_due <= self.schedule.due() {
+                self.step(now);
+            } else {
+                match self.schedule.first() {
+                    Some((at, slot)) if at <= now => self.serve(slot, now),
+                    _ => return,
+                }
             }
             self.update_medium_timer();
         }
     }
 
     fn poll_output(&mut self) -> Option<CellOutput> {
-        self.outputs.pop_front()
+        (!self.outputs.is_empty()).then(|| self.outputs.remove(0))
     }
 
     fn poll_timeout(&self) -> Option<Timeout<CellTimer>> {

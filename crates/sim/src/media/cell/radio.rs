@@ -9,7 +9,7 @@ use airwatt_energy::{Cause, Causes, Ledger, LowerBound, Radio, RadioState};
 use airwatt_proto::powersave::StationId;
 
 use super::cause_account::CauseAccount;
-use super::channel::{Airborne, Parts};
+use super::channel::{Airborne, Part, Parts};
 use super::contention::ContenderId;
 use crate::engine::Fingerprint;
 
@@ -89,6 +89,26 @@ impl Radios {
         &self.of(id).causes.causes
     }
 
+    /// The radio is at one of the ends of an exchange without collision. `sends`: it sends the PPDU. `hears`: it listens.
+    pub(super) fn take_part(
+        &mut self,
+        id: RadioId,
+        cause: Cause,
+        [sends, hears]: [bool; 2],
+        now: Instant,
+        parts: &Parts,
+        air: &Airborne,
+    ) {
+        let radio = &mut self.radios[id as usize];
+        if hears {
+            radio.begin_exchange(cause, sends, now, parts, air);
+        }
+        for part in parts.iter() {
+            radio.bound_frame(part, sends);
+            radio.send_frame(part, sends, air);
+        }
+    }
+
     /// An exchange begins at which the radio takes part and listens. `sends`: it sends the PPDU.
     pub(super) fn begin_exchange(
         &mut self,
@@ -99,9 +119,7 @@ impl Radios {
         parts: &Parts,
         air: &Airborne,
     ) {
-        let radio = &mut self.radios[id as usize];
-        radio.settle(now, air);
-        radio.causes.begin(cause, sends, now, parts);
+        self.radios[id as usize].begin_exchange(cause, sends, now, parts, air);
     }
 
     /// The radio receives a group-addressed frame from `start` to `end`, of which it has what it needs.
@@ -154,22 +172,13 @@ impl Radios {
     /// Charges the frames of the present exchange that the radio sends. `sends`: it sends the PPDU.
     pub(super) fn send_own(&mut self, id: RadioId, sends: bool, parts: &Parts, air: &Airborne) {
         let radio = &mut self.radios[id as usize];
-        for part in parts.iter().filter(|part| part.by_sender == sends) {
-            radio.send(part.start, part.start + part.duration, air);
-        }
+        parts.iter().for_each(|part| radio.send_frame(part, sends, air));
     }
 
     /// Adds the frames of an exchange to the lower bound of the radio at one of its ends. `sends`: it sends the PPDU.
     pub(super) fn own_frames(&mut self, id: RadioId, sends: bool, parts: &Parts) {
-        let bound = &mut self.radios[id as usize].bound;
-        for part in parts.iter() {
-            let end = part.start + part.duration;
-            if part.by_sender == sends {
-                bound.transmit(part.start, end);
-            } else {
-                bound.receive(part.start, end);
-            }
-        }
+        let radio = &mut self.radios[id as usize];
+        parts.iter().for_each(|part| radio.bound_frame(part, sends));
     }
 
     /// Puts the radio to sleep once the frame that it sends has ended.
@@ -313,10 +322,32 @@ impl StationRadio {
         self.ledger.spend(state, until);
     }
 
-    fn send(&mut self, start: Instant, end: Instant, air: &Airborne) {
-        self.settle(start, air);
-        self.spend(RadioState::Transmit, self.causes.exchange_cause(), end);
-        self.mark = air.until(end);
+    #[inline]
+    fn begin_exchange(&mut self, cause: Cause, sends: bool, now: Instant, parts: &Parts, air: &Airborne) {
+        self.settle(now, air);
+        self.causes.begin(cause, sends, now, parts);
+    }
+
+    /// Adds a frame of an exchange to the lower bound.
+    #[inline]
+    fn bound_frame(&mut self, part: &Part, sends: bool) {
+        let end = part.start + part.duration;
+        if part.by_sender == sends {
+            self.bound.transmit(part.start, end);
+        } else {
+            self.bound.receive(part.start, end);
+        }
+    }
+
+    /// Charges a frame of the present exchange, if the radio sends it.
+    #[inline]
+    fn send_frame(&mut self, part: &Part, sends: bool, air: &Airborne) {
+        if part.by_sender == sends {
+            let end = part.start + part.duration;
+            self.settle(part.start, air);
+            self.spend(RadioState::Transmit, self.causes.exchange_cause(), end);
+            self.mark = air.until(end);
+        }
     }
 
     /// Returns the time at which the radio begins to fall asleep.

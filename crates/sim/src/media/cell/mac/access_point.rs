@@ -292,10 +292,12 @@ impl AccessPointMac {
         self.apply_power_save(now, out);
     }
 
-    /// Passes an input to power save and applies its outputs.
+    /// Passes an input to power save and applies its outputs. Most inputs have none, and none moves the time of the next beacon.
     fn notify(&mut self, input: AccessPointInput<Packet>, now: Instant, out: &mut Effects<'_>) {
         self.power_save.handle_input(input, now);
-        self.apply_power_save(now, out);
+        if self.power_save.has_output() || !self.refused.is_empty() || out.traces() {
+            self.apply_power_save(now, out);
+        }
     }
 
     fn apply_power_save(&mut self, now: Instant, out: &mut Effects<'_>) {

@@ -180,7 +180,11 @@ impl StationMac {
                     out.emit(CellOutput::Lost { station: self.id, packet, place: LossPlace::RetryLimit });
                 }
                 let frame = Uplink::Data { bytes: packet.bytes };
-                self.notify(StationInput::Sent { frame, delivered }, now, out);
+                self.power_save.handle_input(StationInput::Sent { frame, delivered }, now);
+                // What has no output is settled with the next input, which comes at once.
+                if self.power_save.has_output() {
+                    self.apply_power_save(now, out);
+                }
                 self.notify(StationInput::Backlog { frames: self.queue.packets() }, now, out);
             }
             Body::Control(control) => {
@@ -208,10 +212,12 @@ impl StationMac {
         }
     }
 
-    /// Passes an input to power save and applies its outputs.
+    /// Passes an input to power save and applies what follows from it; from most inputs nothing does.
     fn notify(&mut self, input: StationInput, now: Instant, out: &mut Effects<'_>) {
         self.power_save.handle_input(input, now);
-        self.apply_power_save(now, out);
+        if self.power_save.has_changed() || out.traces() {
+            self.apply_power_save(now, out);
+        }
     }
 
     fn apply_power_save(&mut self, now: Instant, out: &mut Effects<'_>) {
