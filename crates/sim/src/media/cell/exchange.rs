@@ -2,6 +2,8 @@
 //!
 //! [`Channel`](super::channel::Channel) decides what happens on the air and when; this module passes each step to the MACs and
 //! radios at the two ends, and to contention.
+//!
+//! Steps that are rare are never inlined: what is frequent then shares one small stack frame.
 
 use airwatt_base::{Instant, Span};
 use airwatt_energy::{BeaconReception, Cause};
