@@ -59,7 +59,7 @@ macro_rules! timer_kinds {
 #[derive(Clone, Debug)]
 pub struct TimerTable<K, const N: usize> {
     at: [Instant; N],
-    /// Whether a timer was set, moved or stopped since [`TimerTable::take_changed`].
+    /// A timer was set, moved or stopped since [`TimerTable::take_changed`].
     changed: bool,
     kind: std::marker::PhantomData<K>,
 }

@@ -436,7 +436,7 @@ def _beside_flows(policy: dict[str, Any]) -> "list[tuple[str, float]]":
     """The energy of a policy that is neither of packets of flows nor of the tails after them, by cause."""
     causes = dict(policy["energy_by_cause_j"])
     del causes["flow"]
-    # What rounding leaves of tails that all belong to flows may be negative.
+    # Where all tails belong to flows, rounding can leave a negative remainder.
     causes["timeout_tail"] = max(0.0, causes["timeout_tail"] - math.fsum(policy["timeout_tail_by_flow_j"].values()))
     least_j = _MENTIONED * policy["energy_j"]
     large = [(cause_name(name), energy_j) for name, energy_j in causes.items() if energy_j >= least_j]

@@ -37,8 +37,6 @@ struct Document {
     /// Whether U-APSD triggers can be sent.
     triggers: &'static str,
     others: Vec<Other>,
-    /// Whether this process may switch power save and see packets.
-    is_privileged: bool,
     can_measure: bool,
 }
 
@@ -84,7 +82,6 @@ fn document(
         power_save,
         triggers: triggers.text().0,
         others: others::find(Path::new("/")),
-        is_privileged,
         can_measure: is_privileged && power_save.is_some() && association.is_some(),
     }
 }
@@ -159,12 +156,12 @@ fn table(document: &Document, triggers: Triggers) -> String {
     text
 }
 
-/// Whether `airwattd station measure` would run, and what to do about it if not.
+/// Returns whether `airwattd station measure` would run, and what to do about it if not.
 const fn measuring(document: &Document) -> (&'static str, Option<&'static str>) {
     match document {
+        Document { can_measure: true, .. } => ("possible", None),
         Document { power_save: None, .. } => ("not possible: there is no power save to switch", None),
         Document { access_point: None, .. } => ("not possible before it is connected", None),
-        Document { is_privileged: false, .. } => ("not possible without privileges", Some("run it as root")),
-        Document { .. } => ("possible", None),
+        Document { .. } => ("not possible without privileges", Some("run it as root")),
     }
 }

@@ -89,7 +89,7 @@ impl HalfOfWire {
     }
 }
 
-/// What is to be done for a medium; for a wire, in one direction.
+/// The state of a medium that its driver acts on; of a wire, that of one direction.
 #[derive(Clone, Copy, Debug)]
 pub struct Pending {
     /// Whether there is an output.

@@ -205,6 +205,7 @@ impl Pipe {
         self.in_flight.front().map_or(Instant::FOREVER, |first| first.arrives)
     }
 
+    /// The outputs and the timer of the pipe.
     #[inline]
     pub(super) fn pending(&self) -> Pending {
         Pending { has_output: self.front().is_some(), due: self.due() }

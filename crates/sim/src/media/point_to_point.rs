@@ -82,7 +82,7 @@ impl PointToPointMedium {
         &self.up
     }
 
-    /// What is to be done for both directions.
+    /// The outputs and the timer of both directions together.
     pub(super) fn pending(&self) -> Pending {
         let [down, up] = [self.down.pending(), self.up.pending()];
         Pending { has_output: down.has_output || up.has_output, due: down.due.min(up.due) }

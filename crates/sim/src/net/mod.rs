@@ -399,7 +399,7 @@ impl Network {
         let MediumEntry { medium, first_interface, .. } = &mut media[usize::from(id)];
         medium.drain(direction, |output| self.handle_output(id, *first_interface, output));
         let due = medium.due(direction);
-        // What it replaces is empty: there is nothing to drop.
+        // The vector that it replaces is empty, so that nothing has to be dropped.
         std::mem::forget(std::mem::replace(&mut self.media, media));
         due
     }

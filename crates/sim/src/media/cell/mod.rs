@@ -284,6 +284,7 @@ impl CellMedium {
         self.update_medium_timer();
     }
 
+    /// The outputs and the timer of the cell.
     #[inline]
     pub(super) fn pending(&self) -> Pending {
         Pending { has_output: !self.outputs.is_empty(), due: self.due() }

@@ -303,11 +303,7 @@ impl AccessPointMac {
     fn apply_power_save(&mut self, now: Instant, out: &mut Effects<'_>) {
         let mut recalled = None;
         while let Some(output) = self.next_output(now) {
-            match output {
-                // Frames are taken back when all outputs have been applied.
-                AccessPointOutput::Recall { station } => recalled = Some(station),
-                output => self.apply(output, now, out),
-            }
+            self.apply(output, &mut recalled, now, out);
         }
         out.set_timer(self.slot, self.due());
         if let Some(station) = recalled {
@@ -318,9 +314,16 @@ impl AccessPointMac {
         }
     }
 
-    /// Most inputs of power save have no output, so this stays out of the way.
+    /// Applies an output of power save. Frames are taken back when all outputs have been applied: `recalled` has their station.
+    /// Most inputs have no output, so this stays out of the way.
     #[inline(never)]
-    fn apply(&mut self, output: AccessPointOutput<Packet>, now: Instant, out: &mut Effects<'_>) {
+    fn apply(
+        &mut self,
+        output: AccessPointOutput<Packet>,
+        recalled: &mut Option<StationId>,
+        now: Instant,
+        out: &mut Effects<'_>,
+    ) {
         match output {
             AccessPointOutput::Transmit { station, frame: Downlink::Packet(packet) } => {
                 self.enqueue(station, Body::Data(packet), now, out);
@@ -333,7 +336,7 @@ impl AccessPointMac {
                 out.join(self.beacon_contender, self.radio, now);
             }
             AccessPointOutput::DroppedGroup { .. } => self.buffer_drops += 1,
-            AccessPointOutput::Recall { station } => self.recall(station, now, out),
+            AccessPointOutput::Recall { station } => *recalled = Some(station),
             AccessPointOutput::Beacon { dtim_count } => {
                 self.beacon = Some(dtim_count);
                 out.join(self.beacon_contender, self.radio, now);

@@ -181,7 +181,7 @@ impl StationMac {
                 }
                 let frame = Uplink::Data { bytes: packet.bytes };
                 self.power_save.handle_input(StationInput::Sent { frame, delivered }, now);
-                // What has no output is settled with the next input, which comes at once.
+                // An input without output is settled with the next one, which comes at once.
                 if self.power_save.has_output() {
                     self.apply_power_save(now, out);
                 }
@@ -239,7 +239,7 @@ impl StationMac {
         }
     }
 
-    /// Most inputs of power save have no output, so this stays out of the way.
+    /// Applies an output of power save. Most inputs have none, so this stays out of the way.
     #[inline(never)]
     fn apply(&mut self, output: StationOutput, now: Instant, out: &mut Effects<'_>) {
         match output {
