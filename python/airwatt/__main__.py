@@ -1,4 +1,4 @@
-"""`python -m airwatt` is the command line."""
+"""`python -P -m airwatt` is the command line. Without `-P` Python imports modules from the current folder first."""
 
 from airwatt.cli import main
 

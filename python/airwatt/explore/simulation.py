@@ -1,8 +1,10 @@
 """A process that simulates for the page: one job at a time, given up when a newer one comes.
 
-The parent (`Simulation`) writes a job as a line of JSON and reads its answer as a line. A line `{"cancel": ID}` gives
-up that job and every older one: the runs under way end within milliseconds. A process that does not answer is replaced.
-The process (`python -m airwatt.explore.simulation`) ends when its standard input does: it cannot outlive the page.
+The parent (`Simulation`) writes what is explored as the first line of JSON, then each job as a line, and reads its
+answer as a line. A line `{"cancel": ID}` gives up that job and every older one: the runs under way end within
+milliseconds. A process that does not answer is replaced. The process (`python -P -m airwatt.explore.simulation`) ends
+when its standard input does: it cannot outlive the page. It imports nothing from the current folder (`-P`), which may
+have been downloaded with the capture.
 """
 
 from __future__ import annotations
@@ -16,7 +18,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
 from typing import Any
 
 from airwatt import laboratory
@@ -69,11 +70,15 @@ class Simulation:
             self._turn.release()
 
     def _write(self, message: dict[str, Any]) -> None:
-        assert self._process.stdin is not None
+        self._send(self._process, message)
+
+    @staticmethod
+    def _send(process: subprocess.Popen[str], message: dict[str, Any]) -> None:
+        assert process.stdin is not None
         # A process that has ended is noticed where its answer is read.
         with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(json.dumps(message) + "\n")
-            self._process.stdin.flush()
+            process.stdin.write(json.dumps(message) + "\n")
+            process.stdin.flush()
 
     def _answer(self) -> dict[str, Any]:
         process = self._process
@@ -91,13 +96,15 @@ class Simulation:
 
     def _start(self) -> subprocess.Popen[str]:
         # Of its own group: Ctrl-C at the terminal is for the parent, which then ends it.
-        return subprocess.Popen(
-            [sys.executable, "-m", "airwatt.explore.simulation", json.dumps(self._source)],
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "airwatt.explore.simulation"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             process_group=0,
         )
+        self._send(process, self._source)
+        return process
 
     def close(self) -> None:
         """Ends the process."""
@@ -232,10 +239,13 @@ class _Jobs:
         return {"view": view, "arrays": pack.text()}
 
 
-def main(arguments: Sequence[str]) -> None:
+def main() -> None:
     """The process."""
-    _Jobs(json.loads(arguments[0])).serve()
+    source = sys.stdin.readline()
+    # The page may have gone before it said what it shows.
+    if source.endswith("\n"):
+        _Jobs(json.loads(source)).serve()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()
