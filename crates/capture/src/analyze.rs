@@ -15,14 +15,15 @@ use airwatt_sim::replay::{Arrival, Destination, RadioPeriod};
 use airwatt_sim::scenario::IDEAL;
 use tracing::debug;
 
+use crate::capture::Capture;
 use crate::current::{self, Trace};
-use crate::error::CaptureError;
-use crate::file::{Capture, Reading};
+use crate::error::AnalyzeError;
+use crate::file::Reading;
 use crate::group;
 use crate::limits::Limits;
 use crate::phy::Phy;
 use crate::power_save;
-use crate::replay::{SegmentArrivals, Traffic};
+use crate::replay::{SegmentArrivals, TAIL, Traffic};
 use crate::report::{self, Analysis, GapReport, PaceReport};
 use crate::stations::{self, Station};
 use crate::timeline;
@@ -30,10 +31,6 @@ use crate::what_if::{ARRIVAL_BYTES, CellChoice, Choice, WhatIf, choices};
 
 /// The radio of an analysis that names none.
 pub const DEFAULT_RADIO: &str = "broadcom-4311";
-
-/// Time after the last packet of a segment in which buffered packets still reach the station: a little more than two
-/// beacon intervals. It counts like the rest, under every policy alike.
-pub const TAIL: Span = Span::from_millis(250);
 
 /// The question that an analysis answers about a capture.
 #[derive(Clone, Copy, Debug, Default)]
@@ -76,57 +73,6 @@ pub enum AnalysisProgress {
 
 /// Gets the progress of an analysis, and answers whether to go on.
 pub type Watch<'a> = &'a mut dyn FnMut(AnalysisProgress) -> ControlFlow<()>;
-
-/// The reasons for which there is no analysis. Each prints as one line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AnalyzeError {
-    /// The capture.
-    Capture(CaptureError),
-    /// An option; the text names it.
-    Option(String),
-    /// The capture holds no packet of any station; the text says what is missing.
-    Nothing(String),
-    /// A limit is exceeded; the text says by what.
-    Limit(String),
-    /// The output failed; the text says why.
-    Output(String),
-    /// The caller asked to stop.
-    Interrupted,
-}
-
-impl AnalyzeError {
-    /// Whether the file or an option is wrong (exit status 2) rather than the analysis failed (exit status 1).
-    pub const fn is_wrong_input(&self) -> bool {
-        match self {
-            Self::Capture(error) => error.is_wrong_input(),
-            Self::Option(_) => true,
-            Self::Nothing(_) | Self::Limit(_) | Self::Output(_) | Self::Interrupted => false,
-        }
-    }
-}
-
-impl fmt::Display for AnalyzeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Capture(error) => error.fmt(f),
-            Self::Option(text) | Self::Nothing(text) | Self::Limit(text) | Self::Output(text) => {
-                f.write_str(text)
-            }
-            Self::Interrupted => f.write_str("interrupted"),
-        }
-    }
-}
-
-impl std::error::Error for AnalyzeError {}
-
-impl From<CaptureError> for AnalyzeError {
-    fn from(error: CaptureError) -> Self {
-        match error {
-            CaptureError::Interrupted => Self::Interrupted,
-            error => Self::Capture(error),
-        }
-    }
-}
 
 /// Analyses the capture at `path` (`-` is standard input). `watch` gets the progress and answers
 /// whether to go on. If the station is unknown, the document lists the candidates and has no policies.

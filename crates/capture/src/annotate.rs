@@ -22,10 +22,12 @@ use pcap_file::pcapng::blocks::interface_description::{
 use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
 use pcap_file::{DataLink, Endianness, PcapError};
 
-use crate::analyze::{AnalysisProgress, AnalyzeError};
-use crate::file::{Capture, OnReading, PacketSink, Reading, SourceFile, read_to_sink, sources};
+use crate::analyze::AnalysisProgress;
+use crate::capture::Capture;
+use crate::error::AnalyzeError;
+use crate::file::{OnReading, Reading, SourceFile, read_to_sink, sources};
 use crate::limits::Limits;
-use crate::packet::{AirFrame, CapturedPacket};
+use crate::packet::{AirFrame, CapturedPacket, PacketSink};
 use crate::power_save::{self, ModeSpan, Observations};
 use crate::report::KEEP_ALIVE;
 use crate::stations::station_of;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use airwatt_base::{Instant, Span};
 
-use crate::file::Capture;
+use crate::capture::{Capture, SteadyPart};
 
 /// A longer silence is a gap in the capture rather than idle time. A quiet connection sends TCP keep-alives every two
 /// hours (RFC 9293 3.8.4), and a device on standby may be quiet for days; a week of silence is more often a clock that
@@ -18,26 +18,6 @@ pub const GAP_LIMIT: Span = Span::from_secs(7 * 24 * 3_600);
 /// A packet that is late by at most this much was delivered late to the capture; a larger jump back is a clock that was
 /// set.
 pub const REORDER_LIMIT: Span = Span::from_secs(1);
-
-/// A part of a capture in which the clock does not jump.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SteadyPart {
-    /// Index of its first packet.
-    pub first: usize,
-    /// Index after its last packet.
-    pub end: usize,
-    /// Time of its first packet.
-    pub from: Instant,
-    /// Time of its last packet.
-    pub until: Instant,
-}
-
-impl SteadyPart {
-    /// From its first packet to its last.
-    pub fn duration(&self) -> Span {
-        self.until.saturating_since(self.from)
-    }
-}
 
 /// Divides the capture into segments, sorts each, and lets times count from the earliest packet.
 pub(crate) fn divide(capture: &mut Capture) {

@@ -15,9 +15,10 @@ use airwatt_dot11::{
 };
 use etherparse::LaxIpSlice;
 
-use crate::file::{Capture, FileFormat, LinkType, Notes, Oversized, PacketSink};
-use crate::group::GroupProtocol;
-use crate::packet::{AirFrame, Beacon, CapturedPacket, Ip, ObservedCell, TcpFields, TransportHeader};
+use crate::capture::{Capture, FileFormat, LinkType, Notes, Oversized};
+use crate::packet::{
+    AirFrame, Beacon, CapturedPacket, GroupProtocol, Ip, ObservedCell, PacketSink, TcpFields, TransportHeader,
+};
 
 /// Layers of tags and tunnels that are decoded; deeper nesting is an attack or a loop.
 const DEPTH_LIMIT: u8 = 8;

@@ -1,10 +1,11 @@
-//! Errors of reading a capture; each prints as one line that names the file.
+//! Errors of reading and analysing a capture; each prints as one line, and one of reading names the file.
 
 use std::fmt;
 
 use airwatt_base::Size;
 
-use crate::file::{EXPANSION_LIMIT, Oversized};
+use crate::capture::{LinkType, Oversized};
+use crate::limits::EXPANSION_LIMIT;
 
 /// The reasons for which a capture cannot be analysed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +79,7 @@ impl fmt::Display for CaptureError {
             Self::LinkType(file, number) => write!(
                 f,
                 "{file}: link type {number} is not supported; supported are {}",
-                crate::LinkType::supported()
+                LinkType::supported()
             ),
             Self::Folder { folder, files, most } => write!(
                 f,
@@ -127,3 +128,54 @@ impl fmt::Display for Oversized {
 }
 
 impl std::error::Error for CaptureError {}
+
+/// The reasons for which there is no analysis. Each prints as one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AnalyzeError {
+    /// The capture.
+    Capture(CaptureError),
+    /// An option; the text names it.
+    Option(String),
+    /// The capture holds no packet of any station; the text says what is missing.
+    Nothing(String),
+    /// A limit is exceeded; the text says by what.
+    Limit(String),
+    /// The output failed; the text says why.
+    Output(String),
+    /// The caller asked to stop.
+    Interrupted,
+}
+
+impl AnalyzeError {
+    /// Whether the file or an option is wrong (exit status 2) rather than the analysis failed (exit status 1).
+    pub const fn is_wrong_input(&self) -> bool {
+        match self {
+            Self::Capture(error) => error.is_wrong_input(),
+            Self::Option(_) => true,
+            Self::Nothing(_) | Self::Limit(_) | Self::Output(_) | Self::Interrupted => false,
+        }
+    }
+}
+
+impl fmt::Display for AnalyzeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Capture(error) => error.fmt(f),
+            Self::Option(text) | Self::Nothing(text) | Self::Limit(text) | Self::Output(text) => {
+                f.write_str(text)
+            }
+            Self::Interrupted => f.write_str("interrupted"),
+        }
+    }
+}
+
+impl std::error::Error for AnalyzeError {}
+
+impl From<CaptureError> for AnalyzeError {
+    fn from(error: CaptureError) -> Self {
+        match error {
+            CaptureError::Interrupted => Self::Interrupted,
+            error => Self::Capture(error),
+        }
+    }
+}

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use airwatt_base::{Instant, Seq, Span};
 use serde::Serialize;
 
-use crate::file::Capture;
+use crate::capture::Capture;
 use crate::packet::{CapturedPacket, Ip, TcpFields, TransportHeader};
 use crate::stations::{PacketDirection, Station};
 

@@ -15,93 +15,12 @@ use airwatt_dot11::{MacAddress, Preamble};
 use airwatt_energy::Radio;
 use serde::Serialize;
 
+use crate::capture::Capture;
 use crate::clock;
-use crate::file::Capture;
-use crate::packet::CapturedPacket;
+use crate::packet::{CapturedPacket, GroupProtocol};
 use crate::phy::is_dsss;
 use crate::power_save::{ModeSpan, Observations};
 use crate::stations::{PacketDirection, Station};
-
-/// The protocol of a group-addressed packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum GroupProtocol {
-    /// Address resolution (RFC 826).
-    Arp,
-    /// Multicast DNS: UDP port 5353 (RFC 6762).
-    Mdns,
-    /// SSDP of UPnP: UDP port 1900.
-    Ssdp,
-    /// Link-local multicast name resolution: UDP port 5355 (RFC 4795).
-    Llmnr,
-    /// IPv6 neighbour discovery: ICMPv6 types 133 to 137 (RFC 4861).
-    NeighbourDiscovery,
-    /// Membership of groups: IGMP, and ICMPv6 types 130 to 132 and 143 (RFC 3376, RFC 3810).
-    Membership,
-    /// DHCP: UDP ports 67, 68, 546 and 547.
-    Dhcp,
-    /// Other IP packets.
-    OtherIp,
-    /// Packets that are neither IP nor ARP.
-    Other,
-    /// A body that cannot be read.
-    Encrypted,
-}
-
-impl GroupProtocol {
-    /// Its name in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Arp => "arp",
-            Self::Mdns => "mdns",
-            Self::Ssdp => "ssdp",
-            Self::Llmnr => "llmnr",
-            Self::NeighbourDiscovery => "ipv6-nd",
-            Self::Membership => "igmp-mld",
-            Self::Dhcp => "dhcp",
-            Self::OtherIp => "other-ip",
-            Self::Other => "other",
-            Self::Encrypted => "encrypted",
-        }
-    }
-
-    /// The protocol of a packet of an Ethernet type, also within VLAN tags.
-    pub(crate) fn of(kind: u16, data: &[u8]) -> Self {
-        let byte = |at: usize| data.get(at).copied().unwrap_or_default();
-        match kind {
-            0x0806 => Self::Arp,
-            0x8100 | 0x88a8 if data.len() > 4 => Self::of(u16::from_be_bytes([data[2], data[3]]), &data[4..]),
-            0x0800 => {
-                let header = usize::from(byte(0) & 15) * 4;
-                Self::of_ip(byte(9), data.get(header..).unwrap_or_default())
-            }
-            // Hop-by-hop options, as of MLD, are 8 bytes and more (RFC 8200 4.3).
-            0x86dd if byte(6) == 0 => {
-                let options = 40 + 8 + usize::from(byte(41)) * 8;
-                Self::of_ip(byte(40), data.get(options..).unwrap_or_default())
-            }
-            0x86dd => Self::of_ip(byte(6), data.get(40..).unwrap_or_default()),
-            _ => Self::Other,
-        }
-    }
-
-    fn of_ip(protocol: u8, data: &[u8]) -> Self {
-        match (protocol, data) {
-            (17, [s0, s1, d0, d1, ..]) => {
-                let ports = [u16::from_be_bytes([*s0, *s1]), u16::from_be_bytes([*d0, *d1])];
-                match ports {
-                    ports if ports.contains(&5353) => Self::Mdns,
-                    ports if ports.contains(&1900) => Self::Ssdp,
-                    ports if ports.contains(&5355) => Self::Llmnr,
-                    [_, 67 | 68 | 546 | 547] => Self::Dhcp,
-                    _ => Self::OtherIp,
-                }
-            }
-            (58, [133..=137, ..]) => Self::NeighbourDiscovery,
-            (58, [130..=132 | 143, ..]) | (2, _) => Self::Membership,
-            _ => Self::OtherIp,
-        }
-    }
-}
 
 /// The cost of group-addressed frames to a station that sleeps.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -258,17 +177,6 @@ impl CellGroups {
 pub(crate) fn msdu_bytes(capture: &Capture, packet: &CapturedPacket) -> u32 {
     let frame = capture.frame(packet).map(|frame| frame.msdu_bytes);
     frame.unwrap_or_else(|| packet.wire_bytes.saturating_sub(ETHERNET_BYTES))
-}
-
-/// The rate of most group-addressed frames of access points, if frames state one.
-pub(crate) fn captured_rate(capture: &Capture) -> Option<Rate> {
-    let mut counts: BTreeMap<Rate, u64> = BTreeMap::new();
-    for packet in capture.packets.iter().filter(|packet| packet.group.is_some()) {
-        if let Some(rate) = capture.frame(packet).and_then(|frame| frame.rate) {
-            *counts.entry(rate).or_default() += 1;
-        }
-    }
-    counts.into_iter().max_by_key(|(_, count)| *count).map(|(rate, _)| rate)
 }
 
 /// The MAC address of a station: of one that is known by its IP address that from which most of its packets come.

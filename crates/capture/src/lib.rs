@@ -17,6 +17,7 @@
 pub mod advise;
 mod analyze;
 mod annotate;
+mod capture;
 pub mod clock;
 pub mod current;
 mod decode;
@@ -35,15 +36,19 @@ pub mod timeline;
 mod what_if;
 
 pub use analyze::{
-    AnalysisProgress, AnalyzeError, Current, DEFAULT_RADIO, Question, TAIL, Watch, analyze, analyze_capture,
-    analyze_stations, analyze_then,
+    AnalysisProgress, Current, DEFAULT_RADIO, Question, Watch, analyze, analyze_capture, analyze_stations,
+    analyze_then,
 };
 pub use annotate::{Remark, annotate};
-pub use error::CaptureError;
-pub use file::{Capture, CaptureFile, FileFormat, LinkType, Notes, OnReading, Oversized, Reading};
+pub use capture::{Capture, CaptureFile, FileFormat, LinkType, Notes, Oversized, SteadyPart};
+pub use error::{AnalyzeError, CaptureError};
+pub use file::{OnReading, Reading};
 pub use limits::Limits;
-pub use packet::{AirFrame, Beacon, CapturedPacket, Ip, ObservedCell, TcpFields, TransportHeader};
+pub use packet::{
+    AirFrame, Beacon, CapturedPacket, GroupProtocol, Ip, ObservedCell, TcpFields, TransportHeader,
+};
 pub use phy::{ASSUMED, ASSUMED_FAST, ASSUMED_SLOW};
+pub use replay::TAIL;
 
 #[cfg(test)]
 mod tests;

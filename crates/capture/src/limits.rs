@@ -23,6 +23,9 @@ pub const SMALL_MEMORY_BYTES: u64 = 200_000_000;
 /// Events for a small capture: some three seconds of simulation.
 pub const SMALL_EVENTS: u64 = 15_000_000;
 
+/// Decompressed bytes for each byte of the file, at most.
+pub(crate) const EXPANSION_LIMIT: u64 = 200;
+
 /// Limits as the user set them; `None` stands for the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {

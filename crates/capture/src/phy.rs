@@ -11,12 +11,11 @@ use airwatt_base::{Rate, Span};
 use airwatt_dot11::Preamble;
 use airwatt_dot11::airtime::frame_time;
 use airwatt_dot11::phy::Standard;
+use serde::Serialize;
 
-use crate::file::Capture;
-use crate::group;
+use crate::capture::Capture;
 use crate::packet::ObservedCell;
 use crate::power_save;
-use crate::report::Basis;
 use crate::stations::Station;
 
 /// The rate that is assumed if the capture states none: one stream at the fastest index of 20 MHz (MCS 7).
@@ -36,6 +35,18 @@ const BEACON_INTERVALS_TU: std::ops::RangeInclusive<u16> = 10..=5_000;
 pub(crate) const ASSUMED_BEACONS: Rate = Rate::from_bps(1_000_000);
 /// The other end of what is usual: the lowest OFDM rate, as at 5 GHz and where DSSS rates are disabled.
 pub(crate) const FAST_BEACONS: Rate = Rate::from_bps(6_000_000);
+
+/// The source of a figure of energy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Basis {
+    /// From a replay of the packets at an assumed rate.
+    Inferred,
+    /// From a replay of the packets at the rate of most of the captured bytes.
+    Simulated,
+    /// From the frames' time on the air, which follows from the rates in radiotap headers.
+    Measured,
+}
 
 /// The physical layer of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +83,7 @@ impl Phy {
             dtim_period: network.map(|network| network.dtim_period).filter(|period| *period > 0),
             beacon_rate: captured_beacons.unwrap_or(if is_2ghz { ASSUMED_BEACONS } else { FAST_BEACONS }),
             knows_beacon_rate: captured_beacons.is_some() || !is_2ghz,
-            group_rate: group::captured_rate(capture),
+            group_rate: captured_group_rate(capture),
         };
         let mut by_rate: BTreeMap<(Rate, Preamble), u64> = BTreeMap::new();
         let (mut timed, mut all) = (0, 0);
@@ -198,6 +209,17 @@ impl fmt::Display for Phy {
         let assumed = if self.knows_beacon_rate { "" } else { " (assumed)" };
         write!(f, "; a beacon every {} at {}{assumed}", self.beacon_interval, self.beacon_rate)
     }
+}
+
+/// The rate of most group-addressed frames of access points, if frames state one.
+fn captured_group_rate(capture: &Capture) -> Option<Rate> {
+    let mut counts: BTreeMap<Rate, u64> = BTreeMap::new();
+    for packet in capture.packets.iter().filter(|packet| packet.group.is_some()) {
+        if let Some(rate) = capture.frame(packet).and_then(|frame| frame.rate) {
+            *counts.entry(rate).or_default() += 1;
+        }
+    }
+    counts.into_iter().max_by_key(|(_, count)| *count).map(|(rate, _)| rate)
 }
 
 /// The cell of the station, or the only one.

@@ -16,14 +16,18 @@ use airwatt_base::{Instant, Seq, Span};
 use airwatt_dot11::MacAddress;
 use airwatt_sim::replay::{Arrival, Destination};
 
-use crate::clock::SteadyPart;
-use crate::file::Capture;
+use crate::capture::Capture;
+use crate::capture::SteadyPart;
 use crate::flows::{self, Ends, Flow, FlowEndpoint, FlowKey, endpoints};
 use crate::group::{self, CellGroups};
 use crate::packet::{CapturedPacket, Ip, TcpFields, TransportHeader};
 use crate::power_save;
 use crate::report::LIST_LIMIT;
 use crate::stations::{PacketDirection, Station};
+
+/// Time after the last packet of a segment in which buffered packets still reach the station: a little more than two
+/// beacon intervals. It counts like the rest, under every policy alike.
+pub const TAIL: Span = Span::from_millis(250);
 
 /// The largest IP packet of a replay in bytes: that of Ethernet.
 pub const MTU: u32 = 1_500;

@@ -10,8 +10,8 @@ use std::net::IpAddr;
 
 use airwatt_dot11::MacAddress;
 
+use crate::capture::Capture;
 use crate::error::CaptureError;
-use crate::file::Capture;
 use crate::packet::{AirFrame, CapturedPacket};
 
 /// The share of the bytes in percent that an address must take part in to be the station without doubt. The rest is room for

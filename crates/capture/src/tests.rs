@@ -221,7 +221,7 @@ fn jumps_of_the_clock_cut_the_capture() {
         .packet(4_000_001_000_000, &packet)
         .packet(1_000_000, &packet) // set back
         .read();
-    let spans: Vec<Span> = capture.segments.iter().map(clock::SteadyPart::duration).collect();
+    let spans: Vec<Span> = capture.segments.iter().map(SteadyPart::duration).collect();
     assert_eq!(spans, [Span::from_millis(400), Span::from_secs(1), Span::ZERO]);
     assert_eq!(clock::covered(&capture), Span::from_millis(1_400));
     assert_eq!(capture.notes.out_of_order, 1);

@@ -13,7 +13,7 @@ use airwatt_sim::perfetto::Writer;
 use airwatt_sim::replay::RadioPeriod;
 use serde::{Deserialize, Serialize};
 
-use crate::file::Capture;
+use crate::capture::Capture;
 use crate::power_save::Observations;
 use crate::stations::{PacketDirection, Station, station_of};
 

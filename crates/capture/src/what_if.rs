@@ -20,10 +20,10 @@ use airwatt_sim::replay::{Arrival, Delay, Destination, RadioPeriod, ReplayOption
 use airwatt_sim::scenario::{IDEAL, Scenario, list_ideal, policy_kinds};
 use tracing::debug;
 
-use crate::analyze::{AnalyzeError, TAIL};
 use crate::clock;
+use crate::error::AnalyzeError;
 use crate::phy::{ASSUMED_FAST, ASSUMED_SLOW, FAST_BEACONS, Phy, has_dsss};
-use crate::replay::{SegmentArrivals, Traffic};
+use crate::replay::{SegmentArrivals, TAIL, Traffic};
 use crate::report::{AssumptionReport, Basis, CellReport, DelayReport, LIST_LIMIT, PolicyReport};
 
 /// Memory that a packet of a replay takes, in bytes: the list, the replay's copy of it and its working set, and the delays

@@ -9,10 +9,12 @@ use airwatt_energy::Radio as Profile;
 use airwatt_models::mac_frame::{self, Frames, Protection, Timing};
 use airwatt_models::radio::Radio;
 
-use super::{Candidate, CapturedTraffic, Modelled, model_radio, setting};
+use super::{Candidate, CapturedTraffic, Modelled, model_radio};
 use crate::phy;
 use crate::report::GapReport;
 
+/// Rate of acknowledgements on the air, unless the scenario sets one: the highest mandatory rate of 802.11a.
+pub(super) const CONTROL_BPS: f64 = 24e6;
 /// The shortest gap between packets in which a radio that sleeps at once falls asleep.
 const SLEEP_AT_ONCE_S: f64 = 0.001;
 
@@ -186,7 +188,7 @@ impl Traffic {
         let received_s = (receive_s - beacons_s).max(0.0);
         let (down, packets) = (pace.packets_down as f64, (pace.packets_down + pace.packets_up) as f64);
         let data_bps = cell.data_rate_bps;
-        let rates = Rates { data_bps, control_bps: setting::CONTROL_BPS.min(data_bps) };
+        let rates = Rates { data_bps, control_bps: CONTROL_BPS.min(data_bps) };
         let short = exchange(&radio, rates, 1.0, 1.0)?;
         let beacon = Beacons {
             interval_s: cell.beacon_interval_s,

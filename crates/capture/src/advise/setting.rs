@@ -11,12 +11,10 @@ use airwatt_models::radio::Radio;
 use airwatt_models::{psm_throughput, sctp_tunnel};
 use airwatt_sim::scenario::{ApplicationConfig, Direction, Scenario, Transport};
 
-use super::estimate::{Beacons, Exchange, Pace, Rates, Traffic, exchange};
+use super::estimate::{Beacons, CONTROL_BPS, Exchange, Pace, Rates, Traffic, exchange};
 use super::{TunnelAdvice, model_radio};
 use crate::phy;
 
-/// Rate of acknowledgements on the air, unless the scenario sets one: the highest mandatory rate of 802.11a.
-pub(super) const CONTROL_BPS: f64 = 24e6;
 /// Queue of the line that is assumed if its limit is in bytes.
 const QUEUE_PACKETS: f64 = 50.0;
 

@@ -12,8 +12,9 @@ use pcap_file::pcapng::blocks::interface_description::{
 };
 use pcap_file::{Endianness, PcapError, TsResolution};
 
-use super::LinkType;
 use super::buffer::{Buffer, End};
+use crate::capture::LinkType;
+use crate::packet::PacketSink;
 
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
@@ -21,19 +22,6 @@ const NANOS_PER_SECOND: u128 = 1_000_000_000;
 const BLOCK_PACKET: u32 = 2;
 const BLOCK_SIMPLE_PACKET: u32 = 3;
 const BLOCK_ENHANCED_PACKET: u32 = 6;
-
-/// Takes the packets of a file.
-pub(crate) trait PacketSink {
-    /// A packet: the number of its link type, its time in nanoseconds since 1970, its length on the link, and the bytes that
-    /// were captured.
-    fn packet(&mut self, link: u32, unix_ns: Option<u64>, original: u32, data: &[u8]);
-
-    /// Whether no packet of a supported link type has come so far.
-    fn is_empty(&self) -> bool;
-
-    /// Whether no more packets are wanted.
-    fn is_full(&self) -> bool;
-}
 
 /// Reads a file of libpcap's format.
 pub(super) fn read_pcap(buffer: &mut Buffer<impl Read>, sink: &mut dyn PacketSink) -> io::Result<End> {

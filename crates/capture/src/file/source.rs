@@ -18,8 +18,8 @@ use flate2::read::MultiGzDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-/// Decompressed bytes for each byte of the file, at most.
-pub(crate) const EXPANSION_LIMIT: u64 = 200;
+use crate::limits::EXPANSION_LIMIT;
+
 /// Decompressed bytes below which the ratio is not checked while a pipe, whose size is unknown, is read.
 const PIPE_ALLOWANCE_BYTES: u64 = 1 << 20;
 /// Largest window of a Zstandard frame. `zstd` itself writes larger ones only with `--long` or `--ultra`.

@@ -20,7 +20,7 @@ use airwatt_dot11::FrameKind;
 
 pub use self::finding::{Certainty, Finding, FindingKind, Occurrence};
 pub use self::record::{ModeSpan, Observations, ObservedCounts, StationRecord};
-use crate::file::Capture;
+use crate::capture::Capture;
 use crate::packet::AirFrame;
 use observer::Observer;
 

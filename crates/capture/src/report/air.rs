@@ -5,8 +5,8 @@ use airwatt_energy::Radio;
 use serde::Serialize;
 
 use super::{Basis, LIST_LIMIT};
+use crate::capture::Capture;
 use crate::clock;
-use crate::file::Capture;
 use crate::power_save::{Observations, ObservedCounts, StationRecord};
 use crate::stations::Station;
 

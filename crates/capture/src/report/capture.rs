@@ -3,8 +3,8 @@
 use airwatt_base::Span;
 use serde::Serialize;
 
+use crate::capture::{Capture, FileFormat};
 use crate::clock;
-use crate::file::{Capture, FileFormat};
 use crate::flows::Flow;
 use crate::packet::CapturedPacket;
 use crate::stations::{Station, StationCandidate};
@@ -153,7 +153,7 @@ fn notes(capture: &Capture) -> Vec<String> {
         list.push(format!("{} packets have no time and got that of the packet before", notes.without_time));
     }
     if notes.skipped_link_type > 0 {
-        let supported = crate::LinkType::supported();
+        let supported = crate::capture::LinkType::supported();
         list.push(format!(
             "{} packets of other link types were left out; supported are {supported}",
             notes.skipped_link_type

@@ -6,7 +6,7 @@ use airwatt_base::Span;
 use airwatt_energy::Radio;
 use serde::Serialize;
 
-use crate::file::Capture;
+use crate::capture::Capture;
 use crate::flows;
 use crate::power_save::{self, Certainty, Finding, Observations, StationRecord};
 use crate::stations::Station;

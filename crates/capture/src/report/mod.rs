@@ -14,28 +14,17 @@ pub use self::capture::{CandidateReport, CaptureReport, FlowReport, SegmentRepor
 pub(crate) use self::finding::keep_alives;
 pub use self::finding::{ExampleReport, FindingReport, KEEP_ALIVE, OccurrenceReport, finding_kinds};
 pub use self::policy::{AssumptionReport, CellReport, DelayReport, GapReport, PaceReport, PolicyReport};
+use crate::capture::Capture;
 use crate::current::CurrentReport;
-use crate::file::Capture;
 use crate::flows::{self, ByteClasses};
 use crate::group::GroupReport;
+pub use crate::phy::Basis;
 use crate::power_save;
 use crate::stations::{self, Station};
 use crate::timeline::Timeline;
 
 /// Flows and candidates beyond this many are left out of the document, which counts them.
 pub(crate) const LIST_LIMIT: usize = 20;
-
-/// The source of a figure of energy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Basis {
-    /// From a replay of the packets at an assumed rate.
-    Inferred,
-    /// From a replay of the packets at the rate of most of the captured bytes.
-    Simulated,
-    /// From the frames' time on the air, which follows from the rates in radiotap headers.
-    Measured,
-}
 
 /// The analysis of one capture.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -1,0 +1,213 @@
+//! A capture in memory, and what its files are.
+//!
+//! This is what every analysis reads. It has no way back to the file: [`crate::file`] fills it, and [`crate::clock`] divides it.
+
+use std::collections::BTreeMap;
+
+use airwatt_base::{Instant, Span};
+use airwatt_dot11::MacAddress;
+
+use crate::packet::{AirFrame, Beacon, CapturedPacket, ObservedCell};
+
+/// The container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileFormat {
+    /// libpcap's.
+    Pcap,
+    /// Its successor.
+    PcapNg,
+}
+
+/// The header that a packet of a capture begins with (the registry's numbers, tcpdump.org/linktypes.html).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LinkType {
+    /// 0 and 108: BSD loopback, four bytes of address family.
+    Loopback,
+    /// 1.
+    Ethernet,
+    /// 12, 14, 101, 228 and 229: an IP header.
+    RawIp,
+    /// 113: Linux cooked capture.
+    LinuxCooked,
+    /// 276: Linux cooked capture, second version.
+    LinuxCooked2,
+    /// 105: an 802.11 header.
+    Dot11,
+    /// 127: radiotap, then an 802.11 header.
+    Radiotap,
+}
+
+impl LinkType {
+    /// By the registry's number.
+    pub const fn from_number(number: u32) -> Option<Self> {
+        Some(match number {
+            0 | 108 => Self::Loopback,
+            1 => Self::Ethernet,
+            12 | 14 | 101 | 228 | 229 => Self::RawIp,
+            113 => Self::LinuxCooked,
+            276 => Self::LinuxCooked2,
+            105 => Self::Dot11,
+            127 => Self::Radiotap,
+            _ => return None,
+        })
+    }
+
+    /// Its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Loopback => "loopback",
+            Self::Ethernet => "ethernet",
+            Self::RawIp => "raw-ip",
+            Self::LinuxCooked => "linux-cooked",
+            Self::LinuxCooked2 => "linux-cooked-v2",
+            Self::Dot11 => "802.11",
+            Self::Radiotap => "802.11-radiotap",
+        }
+    }
+
+    /// Whether its packets are 802.11 frames.
+    pub const fn is_air(self) -> bool {
+        matches!(self, Self::Dot11 | Self::Radiotap)
+    }
+
+    /// All, for an error's text.
+    pub(crate) const fn supported() -> &'static str {
+        "Ethernet (1), raw IP (12, 14, 101, 228, 229), Linux cooked (113, 276), 802.11 (105), radiotap (127) and \
+         loopback (0, 108)"
+    }
+}
+
+/// A packet that states a length which neither a frame nor a bundle of segments can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Oversized {
+    /// Number of the first such packet in the file.
+    pub first: u32,
+    /// The length that it states, in bytes.
+    pub bytes: u32,
+    /// The largest length that its link type can have, in bytes.
+    pub limit_bytes: u32,
+    /// Number of such packets.
+    pub count: u32,
+}
+
+/// Defects of the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Notes {
+    /// The last packet is cut short and was left out.
+    pub truncated: bool,
+    /// Reading ended at damage, after this many bytes of the capture; the text says what it was.
+    pub damaged: Option<(u64, &'static str)>,
+    /// Packets of link types that cannot be read, which were left out.
+    pub skipped_link_type: u32,
+    /// Packets whose stated length is impossible, which were left out.
+    pub oversized: Option<Oversized>,
+    /// Packets without a time of their own (pcapng's simple packets), which took that of the packet before.
+    pub without_time: u32,
+    /// Packets that followed a later one in the file and were sorted.
+    pub out_of_order: u32,
+}
+
+/// A capture in memory: the records of its packets, and of the cells that its beacons announce.
+#[derive(Clone, Debug)]
+pub struct Capture {
+    /// The file's name as given.
+    pub file: String,
+    /// Container.
+    pub format: FileFormat,
+    /// Link types of the packets that were read.
+    pub link_types: Vec<LinkType>,
+    /// Size of the capture in bytes, decompressed.
+    pub bytes: u64,
+    /// Packets in the file up to its end or damage, of any link type.
+    pub packets_in_file: u32,
+    /// Bytes of all packets as they were on the link; those whose length is impossible are left out.
+    pub bytes_on_link: u64,
+    /// The time of the earliest packet, in nanoseconds since 1970.
+    pub start_unix_ns: u64,
+    /// Packets in order of time within each segment.
+    pub packets: Vec<CapturedPacket>,
+    /// 802.11 frames; [`CapturedPacket::frame`] is an index into them.
+    pub frames: Vec<AirFrame>,
+    /// Beacons; [`AirFrame::beacon`] is an index into them.
+    pub beacons: Vec<Beacon>,
+    /// Cells by BSSID.
+    pub networks: BTreeMap<MacAddress, ObservedCell>,
+    /// Parts of the capture between which its clock jumps.
+    pub segments: Vec<SteadyPart>,
+    /// Its files in order of time, if they are several.
+    pub files: Vec<CaptureFile>,
+    /// Its defects.
+    pub notes: Notes,
+}
+
+impl Notes {
+    /// Adds the defects of another file.
+    pub(crate) fn append(&mut self, other: Self) {
+        self.truncated |= other.truncated;
+        self.damaged = self.damaged.or(other.damaged);
+        self.skipped_link_type += other.skipped_link_type;
+        self.without_time += other.without_time;
+        self.out_of_order += other.out_of_order;
+        if let Some(more) = other.oversized {
+            self.oversized.get_or_insert(Oversized { count: 0, ..more }).count += more.count;
+        }
+    }
+}
+
+/// A file of a capture that consists of several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaptureFile {
+    /// Its name.
+    pub name: String,
+    /// Packets of the files before it: its first packet has the next number.
+    pub packets_before: u32,
+}
+
+/// A part of a capture in which the clock does not jump.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SteadyPart {
+    /// Index of its first packet.
+    pub first: usize,
+    /// Index after its last packet.
+    pub end: usize,
+    /// Time of its first packet.
+    pub from: Instant,
+    /// Time of its last packet.
+    pub until: Instant,
+}
+
+impl SteadyPart {
+    /// From its first packet to its last.
+    pub fn duration(&self) -> Span {
+        self.until.saturating_since(self.from)
+    }
+}
+
+impl Capture {
+    /// The packet's 802.11 frame, unless it is damaged.
+    pub fn frame(&self, packet: &CapturedPacket) -> Option<&AirFrame> {
+        self.frames.get(packet.frame? as usize).filter(|frame| !frame.damaged)
+    }
+
+    /// The file of a packet and its number in it, if the capture has several files.
+    pub fn file_of(&self, packet: u32) -> Option<(&str, u32)> {
+        let after = self.files.partition_point(|file| file.packets_before < packet);
+        let file = self.files.get(after.checked_sub(1)?)?;
+        Some((&file.name, packet - file.packets_before))
+    }
+
+    /// Memory of the records in bytes.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        let aids: usize = self.beacons.iter().map(|beacon| beacon.aids.len()).sum();
+        let records = self.packets.len() * size_of::<CapturedPacket>()
+            + self.frames.len() * size_of::<AirFrame>()
+            + self.beacons.len() * size_of::<Beacon>()
+            + aids * size_of::<u16>();
+        records as u64
+    }
+
+    /// Whether the capture is of 802.11 frames.
+    pub fn is_air(&self) -> bool {
+        self.link_types.iter().any(|link| link.is_air())
+    }
+}
