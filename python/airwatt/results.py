@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from airwatt.tasks import Made
+    from airwatt.tasks import FinishedRun
 
 
 class _Tabular(ABC):
@@ -93,7 +93,7 @@ class Result(RunResult, _Tabular):
         self._run = run
 
     @classmethod
-    def of(cls, made: Made) -> Result:
+    def of(cls, made: FinishedRun) -> Result:
         """Gives the result of a run."""
         return cls(made.document, made.run)
 

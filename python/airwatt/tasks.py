@@ -32,7 +32,7 @@ OnProgress = Callable[[Progress], None] | None
 StorePath = str | os.PathLike[str] | None
 
 
-class Made(NamedTuple):
+class FinishedRun(NamedTuple):
     """A finished run."""
 
     document: Mapping[str, Any]
@@ -46,7 +46,7 @@ class Task(NamedTuple, Generic[T]):
 
     scenario: Scenario
     seeds: range
-    keep: Callable[[Made], T]
+    keep: Callable[[FinishedRun], T]
     """Makes of a run what is kept of it, in the thread that made it."""
     traced: int = 0
     """How many runs, from the first, have traces."""
@@ -140,7 +140,7 @@ def run_tasks(
         runs[row][place] = run
 
     def job(row: int, place: int) -> Job[T | RunError]:
-        def made(control: Control) -> T | RunError:
+        def make(control: Control) -> T | RunError:
             try:
                 kept = _made(tasks[row], place, limit, simulate, control)
                 if readings is not None and tasks[row].read_by:
@@ -151,7 +151,7 @@ def run_tasks(
                     raise
                 return error
 
-        return made
+        return make
 
     interrupted = bool(places) and run_each((job(*each) for each in places), len(places), keep, on_progress, at_once)
     if not keep_failures and not interrupted:
@@ -164,7 +164,7 @@ def run_tasks(
 def _made(task: Task[T], place: int, limit: str | None, simulate: Simulate, control: Control) -> T:
     """Makes one run and keeps what is kept of it."""
     run = simulate(task, task.seeds[place], place < task.traced, limit, control)
-    return task.keep(Made(json.loads(run.json), run))
+    return task.keep(FinishedRun(json.loads(run.json), run))
 
 
 class _Readings:
@@ -203,19 +203,19 @@ def _fill(
     """Makes the runs that a store does not have, and takes all from it; returns whether it was interrupted."""
     from airwatt.sweeps import plan as plans
     from airwatt.sweeps import sweep
-    from airwatt.sweeps.runner import Here, Shard
+    from airwatt.sweeps.runner import LocalWork, Shard
     from airwatt.sweeps.store import Files
 
     files = Files.create(folder)
     keys = [plans.key_of(task.scenario) if task.stored else "" for task in tasks]
-    here = Here(limit, {key: task.scenario for key, task in zip(keys, tasks, strict=True)})
+    local = LocalWork(limit, {key: task.scenario for key, task in zip(keys, tasks, strict=True)})
     interrupted = False
     for seeds in dict.fromkeys(task.stored for task in tasks if task.stored):
         points = [(dict(task.settings), task.scenario) for task in tasks if task.stored == seeds]
         planned = plans.plan(points, seed=seeds.start, runs=len(seeds), name=name)
         plans.write(planned, files.folder / "plans")
         # A failure is tried again: the limit may be another one.
-        interrupted = sweep.run(files, planned, here, Shard(), on_progress, again=True)
+        interrupted = sweep.run(files, planned, local, Shard(), on_progress, again=True)
         if interrupted:
             break
     places: dict[tuple[str, int], list[tuple[int, int]]] = {}
@@ -236,4 +236,4 @@ def _taken(
             yield row, place, RunError(failed["error"])
     for point, seed, document in files.documents(places):
         for row, place in places[point, seed]:
-            yield row, place, tasks[row].keep(Made(document))
+            yield row, place, tasks[row].keep(FinishedRun(document))

@@ -106,20 +106,20 @@ class Threshold(NamedTuple):
         ]
 
 
-class Held(NamedTuple):
+class RowNumbers(NamedTuple):
     """What a threshold is held against: the numbers of a run, the means of runs, or those of a row."""
 
     choice: Mapping[str, str]
     values: Mapping[str, float | None]
 
 
-def numbers(result: Mapping[str, Any]) -> list[Held]:
+def numbers(result: Mapping[str, Any]) -> list[RowNumbers]:
     """Gives the numbers of a result by key, in a comparison those of each row."""
     if isinstance(result, Comparison):
-        return [Held(row.choice, _means(row.runs)) for row in result.rows]
+        return [RowNumbers(row.choice, _means(row.runs)) for row in result.rows]
     if isinstance(result, Runs):
-        return [Held({}, _means(result.runs))]
-    return [Held({}, dict(leaves(result)))]
+        return [RowNumbers({}, _means(result.runs))]
+    return [RowNumbers({}, dict(leaves(result)))]
 
 
 def _means(runs: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:

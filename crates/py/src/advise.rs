@@ -35,7 +35,7 @@ pub(crate) fn advise_scenario(scenario: &Scenario, budget_s: f64, confirm: usize
 /// The traffic of an analysis, by the keys of its document.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct AnalysisOfPython {
+pub(crate) struct PyAnalysis {
     radio: String,
     cell: CellOfPython,
     pace: PaceOfPython,
@@ -88,7 +88,7 @@ struct StatesOfPython {
 /// What the models give for a station's captured packets, as JSON, from the document of an analysis with a replay of policy
 /// `active`. Raises `InputError` if it has none.
 #[pyfunction]
-pub(crate) fn advise_analysis(analysis: AnalysisOfPython, budget_s: f64, confirm: usize) -> PyResult<String> {
+pub(crate) fn advise_analysis(analysis: PyAnalysis, budget_s: f64, confirm: usize) -> PyResult<String> {
     let gaps = |gaps: &[GapOfPython]| -> Vec<GapReport> {
         let report = |gap: &GapOfPython| GapReport {
             longer_than_s: gap.longer_than_s,
@@ -98,7 +98,7 @@ pub(crate) fn advise_analysis(analysis: AnalysisOfPython, budget_s: f64, confirm
         };
         gaps.iter().map(report).collect()
     };
-    let AnalysisOfPython { radio, cell, pace, policies } = analysis;
+    let PyAnalysis { radio, cell, pace, policies } = analysis;
     let active = policies.iter().find(|replay| replay.policy == "active");
     let active = active.ok_or_else(|| InputError::new_err("analysis: expected a replay of policy active"))?;
     document(&ModelPlan::of_capture(

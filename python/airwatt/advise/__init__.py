@@ -13,7 +13,7 @@ changes of the transport, tunnels in runs.
 """
 
 from airwatt.advise.answer import Advice, Candidate, Figures, Row, candidates
-from airwatt.advise.beside import SETTINGS, Beside
+from airwatt.advise.beside import SETTINGS, CombinedSetting
 from airwatt.advise.captured import advise_capture
 from airwatt.advise.keep_alives import KeepAlives, interval_of
 from airwatt.advise.question import APPLICATIONS, CAPTURES, flow, is_capture, quantity, scenario_of
@@ -25,8 +25,8 @@ __all__ = [
     "CONFIRM",
     "SETTINGS",
     "Advice",
-    "Beside",
     "Candidate",
+    "CombinedSetting",
     "Figures",
     "KeepAlives",
     "Row",

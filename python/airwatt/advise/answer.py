@@ -14,7 +14,7 @@ from airwatt._core import SCHEMA, __version__
 from airwatt.advise import platforms
 
 if TYPE_CHECKING:
-    from airwatt.advise.beside import Beside
+    from airwatt.advise.beside import CombinedSetting
     from airwatt.advise.keep_alives import KeepAlives
     from airwatt.battery import Battery
 
@@ -93,7 +93,7 @@ class Advice:
     """Of the radio's profile."""
     keep_alives: list[KeepAlives] = field(default_factory=list)
     """What keep-alives cost, for each candidate that was run."""
-    beside: list[Beside] = field(default_factory=list)
+    beside: list[CombinedSetting] = field(default_factory=list)
     """What can be set beside the best candidate, if it was run."""
     _choice: dict[str, Any] = field(default_factory=dict)
     """The decision of the core, by indices of rows."""

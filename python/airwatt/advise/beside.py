@@ -50,7 +50,7 @@ SETTINGS = (
 
 
 @dataclass(frozen=True)
-class Beside:
+class CombinedSetting:
     """A setting beside the best candidate, and what runs say of both together."""
 
     setting: Setting

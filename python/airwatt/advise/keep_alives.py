@@ -16,7 +16,7 @@ from airwatt._core import InputError, Scenario
 from airwatt.advise.answer import Candidate
 from airwatt.battery import SECONDS_A_DAY
 from airwatt.results import Result
-from airwatt.tasks import Made, StorePath, Task, run_tasks
+from airwatt.tasks import FinishedRun, StorePath, Task, run_tasks
 
 FACTORS = (1, 2, 4)
 """Multiples of the interval that are priced."""
@@ -99,9 +99,9 @@ def _scenario(scenario: Scenario, candidate: Candidate, interval_s: float | None
     return Scenario.of(keys, candidate.overrides, name="--keep-alive")
 
 
-def _kept(made: Made) -> tuple[float, int]:
+def _kept(run: FinishedRun) -> tuple[float, int]:
     """Energy of a run, and how many keep-alives it had."""
-    result = Result.of(made)
+    result = Result.of(run)
     return aggregates.energy_j(result), sum(flow.responses or 0 for flow in result.flows)
 
 

@@ -10,11 +10,11 @@ from typing import Any
 from airwatt import _core, aggregates, laboratory
 from airwatt._core import InputError, Scenario
 from airwatt.advise.answer import Advice, Candidate, Figures, rows_of
-from airwatt.advise.beside import SETTINGS, Beside
+from airwatt.advise.beside import SETTINGS, CombinedSetting
 from airwatt.parallel import Progress
 from airwatt.results import Result
 from airwatt.statistics import mean_ci95
-from airwatt.tasks import Done, Made, StorePath, Task, run_tasks
+from airwatt.tasks import Done, FinishedRun, StorePath, Task, run_tasks
 
 CONFIRM = 4
 """How many of the models' best within the budget are simulated, beside those that the core asks for in any case."""
@@ -34,8 +34,8 @@ class _Run:
     """Energy by cause of each station."""
 
 
-def _kept(made: Made) -> _Run:
-    result = Result.of(made)
+def _kept(run: FinishedRun) -> _Run:
+    result = Result.of(run)
     energy = aggregates.energy_j(result)
     delays = [flow.latency_s_mean if flow.responses is None else flow.response_s_mean for flow in result.flows]
     p95s = [flow.latency_s_p95 if flow.responses is None else flow.response_s_p95 for flow in result.flows]
@@ -173,7 +173,7 @@ def _beside(
     alone: Figures,
     awake: Sequence[_Run],
     make: _Runs,
-) -> list[Beside]:
+) -> list[CombinedSetting]:
     """Runs what can be set beside a candidate, as far as it has an effect on the scenario."""
     possible = []
     for setting in SETTINGS:
@@ -185,7 +185,7 @@ def _beside(
         possible.append(setting)
     done = make.of(scenario, [[*candidate.overrides, *setting.overrides] for setting in possible])
     found = [
-        Beside(setting, candidate, _figures(done.finished(index), awake), alone)
+        CombinedSetting(setting, candidate, _figures(done.finished(index), awake), alone)
         for index, setting in enumerate(possible)
         if done.failure(index) is None
     ]

@@ -16,7 +16,7 @@ from airwatt.cli.parameters import Argument, Option
 from airwatt.cli.presentation import holding, keep
 from airwatt.cli.progress import bar
 from airwatt.statistics import leaves
-from airwatt.threshold import Held
+from airwatt.threshold import RowNumbers
 
 if TYPE_CHECKING:
     from airwatt.battery import Battery
@@ -195,8 +195,12 @@ def _thresholds(expressions: list[str] | None, policies: list[str]) -> "list[Thr
 def _hold(limits: "list[Threshold]", document: dict[str, Any], documents: list[dict[str, Any]]) -> None:
     """Exits with 3 where a threshold does not hold: of the whole document, or of the policies that it names."""
     findings = _counts(finding for one in documents for finding in one["findings"])
-    rows = [Held({"policy": policy["policy"]}, dict(leaves(policy))) for one in documents for policy in one["policies"]]
-    whole = [Held({}, dict(leaves({**document, "findings": findings})))]
+    rows = [
+        RowNumbers({"policy": policy["policy"]}, dict(leaves(policy)))
+        for one in documents
+        for policy in one["policies"]
+    ]
+    whole = [RowNumbers({}, dict(leaves({**document, "findings": findings})))]
     options.hold_rows((limit, rows if limit.row else whole) for limit in limits)
 
 

@@ -105,7 +105,7 @@ def command(
         with contextlib.ExitStack() as shown:
             # A command's own output would tear the bar apart.
             on_progress = None if words else shown.enter_context(bar(loaded.name))
-            shown.enter_context(_deaf() if shell is not None else interruptible())
+            shown.enter_context(_ignoring_interrupts() if shell is not None else interruptible())
             result = laboratory.emulate(
                 loaded,
                 seed=seed,
@@ -135,7 +135,7 @@ def _name_commands(scenario: Scenario, user: str) -> None:
 
 
 @contextlib.contextmanager
-def _deaf() -> Iterator[None]:
+def _ignoring_interrupts() -> Iterator[None]:
     """Leaves Ctrl-C to the shell."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

@@ -12,7 +12,7 @@ from airwatt.cli.parameters import Argument, Exit, Option
 from airwatt.cli.status import THRESHOLD
 
 if TYPE_CHECKING:
-    from airwatt.threshold import Held, Threshold
+    from airwatt.threshold import RowNumbers, Threshold
 
 Scenario = Annotated[str, Argument(help="A scenario file (TOML), or the name of one that ships.", show_default=False)]
 Json = Annotated[bool, Option("--json", help="Print one JSON document and nothing else.")]
@@ -175,7 +175,7 @@ def hold(limits: "Iterable[Threshold]", result: Mapping[str, Any]) -> None:
     hold_rows((limit, held) for limit in limits)
 
 
-def hold_rows(limits: "Iterable[tuple[Threshold, Sequence[Held]]]") -> None:
+def hold_rows(limits: "Iterable[tuple[Threshold, Sequence[RowNumbers]]]") -> None:
     """The same for thresholds, each with what it is held against."""
     from airwatt.cli.output import say
     from airwatt.results import names_of

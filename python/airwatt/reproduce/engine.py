@@ -18,7 +18,7 @@ from airwatt._core import Control, InputError, Run, RunError, Scenario
 from airwatt.parallel import Progress
 from airwatt.reproduce.catalogue import Chosen
 from airwatt.reproduce.publication import Claim, Document, Numbers, Outcome, Point, Reproduction, Results
-from airwatt.tasks import Made, Simulate, StorePath, Task, run_tasks, simulate
+from airwatt.tasks import FinishedRun, Simulate, StorePath, Task, run_tasks, simulate
 
 
 class World:
@@ -154,7 +154,7 @@ def run_points(
 def _task(scenario: Scenario, point: Point, seeds: range) -> Task[Numbers]:
     chosen = seeds[:1] if point.only_first else seeds
 
-    def numbers(made: Made) -> Numbers:
+    def numbers(made: FinishedRun) -> Numbers:
         further = {} if point.traced is None or made.run is None else point.traced(made.run)
         return {**point.measure(made.document), **further}
 

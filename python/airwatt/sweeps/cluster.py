@@ -14,7 +14,7 @@ from typing import Any
 
 from airwatt._core import Control, InputError, MissingFeature, RunError, Scenario
 from airwatt.sweeps.plan import Plan, core_hash
-from airwatt.sweeps.runner import Made, made
+from airwatt.sweeps.runner import RunOutcome, run_once
 
 TASK_S = 0.2
 _POLL_S = 0.05
@@ -51,7 +51,7 @@ class Cluster:
         with self._lock:
             return math.ceil(TASK_S * self._runs / self._wall_s) if self._wall_s > 0 else 1
 
-    def make(self, plan: Plan, jobs: Sequence[int], control: Control) -> Iterable[tuple[int, Made]]:
+    def make(self, plan: Plan, jobs: Sequence[int], control: Control) -> Iterable[tuple[int, RunOutcome]]:
         """Makes runs as one task. Raises `KeyboardInterrupt` when stopped, and `RunError` if the cluster fails."""
         assert plan.texts is not None
         texts: dict[int, str] = {}
@@ -62,7 +62,7 @@ class Cluster:
             work.append((point, seed))
         future = self._client.submit(task, plan.scenario, texts, work, core_hash(), self._limit, pure=False)
         answer = self._answer(future, control)
-        found = [Made(*item) for item in answer]
+        found = [RunOutcome(*item) for item in answer]
         with self._lock:
             self._runs += len(found)
             self._wall_s += sum(item.wall_s for item in found)
@@ -97,5 +97,5 @@ def task(
         raise InputError(f"--dask: expected workers with the core library {core}, got one with {core_hash()}")
     scenarios = {point: Scenario.from_toml(text, name=name) for point, text in texts.items()}
     # Plain tuples: a worker and this process need not agree on more.
-    done = [made(scenarios[point], seed, limit, None) for point, seed in work]
+    done = [run_once(scenarios[point], seed, limit, None) for point, seed in work]
     return [(item.wall_s, item.run, item.error) for item in done]

@@ -63,7 +63,7 @@ class State(NamedTuple):
         return self.jobs - self.finished - self.failed - self.not_needed
 
 
-class Made(NamedTuple):
+class RunOutcome(NamedTuple):
     """What came of one run: its result document as JSON text, or what it wrote to standard error."""
 
     wall_s: float
@@ -81,14 +81,14 @@ class Work(Protocol):
     def chunk(self) -> int:
         """How many runs it takes at a time."""
 
-    def make(self, plan: Plan, jobs: Sequence[int], control: Control) -> Iterable[tuple[int, Made]]:
+    def make(self, plan: Plan, jobs: Sequence[int], control: Control) -> Iterable[tuple[int, RunOutcome]]:
         """Makes runs, each handed on as it finishes. Raises `KeyboardInterrupt` when stopped."""
 
     def close(self) -> None:
         """Ends what it began."""
 
 
-class Here:
+class LocalWork:
     """Makes runs in this process, in the thread that asks for them."""
 
     at_once = None
@@ -103,18 +103,18 @@ class Here:
         """One: each run is kept as it finishes."""
         return 1
 
-    def make(self, plan: Plan, jobs: Sequence[int], control: Control) -> Iterable[tuple[int, Made]]:
+    def make(self, plan: Plan, jobs: Sequence[int], control: Control) -> Iterable[tuple[int, RunOutcome]]:
         """Makes runs one after the other."""
         for job in jobs:
             point, seed = plan.job(job)
             scenario = self._loaded.get(plan.points[point]) or self._scenario(plan, point)
-            yield job, made(scenario, seed, self._limit, control)
+            yield job, run_once(scenario, seed, self._limit, control)
 
     def close(self) -> None:
         """Nothing was begun."""
 
 
-def made(scenario: Scenario, seed: int, limit: str | None, control: Control | None) -> Made:
+def run_once(scenario: Scenario, seed: int, limit: str | None, control: Control | None) -> RunOutcome:
     """Makes one run; whatever goes wrong with it is its outcome. Raises `KeyboardInterrupt` when stopped."""
     begun = time.perf_counter()
     run, error = None, None
@@ -126,7 +126,7 @@ def made(scenario: Scenario, seed: int, limit: str | None, control: Control | No
         error = str(failure)
     except BaseException:  # a panic of the core is no `Exception`
         error = traceback.format_exc()
-    return Made(time.perf_counter() - begun, run, error)
+    return RunOutcome(time.perf_counter() - begun, run, error)
 
 
 class Ledger:
@@ -414,7 +414,7 @@ class Sweeper:
 
         return piece
 
-    def _keep(self, job: int, item: Made) -> None:
+    def _keep(self, job: int, item: RunOutcome) -> None:
         point, seed = self._plan.job(job)
         self._keeper.keep(journal.line(self._plan.points[point], seed, *item))
         if item.run is None:

@@ -17,7 +17,7 @@ from airwatt.sweeps import plan as plans
 from airwatt.sweeps.frames import Store
 from airwatt.sweeps.grid import Grid, Point, Request, grid
 from airwatt.sweeps.plan import Plan
-from airwatt.sweeps.runner import Here, Shard, Sweeper, Work
+from airwatt.sweeps.runner import LocalWork, Shard, Sweeper, Work
 from airwatt.sweeps.store import Files
 from airwatt.sweeps.until import Until
 
@@ -118,7 +118,7 @@ def again(old: Plan) -> Plan:
 def worker(dask: str | None, limit: str | None) -> Work:
     """What makes the runs: this process, or a Dask cluster. Raises `InputError`, `MissingFeature`."""
     if dask is None:
-        return Here(limit)
+        return LocalWork(limit)
     from airwatt.sweeps.cluster import Cluster
 
     return Cluster(dask, limit)

@@ -145,13 +145,13 @@ pub(super) fn read(file: &Path) -> Result<(UndoLog<Change>, Vec<String>), Failur
 
 /// What in this thread's network namespace asks for one of our congestion controls.
 #[derive(Debug, Default)]
-pub(super) struct Remains {
+pub(super) struct UnloadState {
     pub(super) routes: Vec<KernelRoute>,
     /// The default, if it is one of ours.
     pub(super) default: Option<String>,
 }
 
-impl Remains {
+impl UnloadState {
     /// Looks.
     pub(super) fn find() -> Result<Self, Failure> {
         let mut routes = route::list()?;

@@ -13,7 +13,7 @@ use airwatt_linux::undo::UndoLog;
 use airwatt_linux::{namespace, route};
 use airwatt_proto::cc::AckLossConfig;
 
-use super::changes::{self, Change, Remains, direct};
+use super::changes::{self, Change, UnloadState, direct};
 use super::{NAMES, Unload, is_ours, kernel, sockets};
 use crate::failure::Failure;
 use crate::instance::lock;
@@ -94,7 +94,7 @@ fn others(log: &UndoLog<Change>, here: u64) -> BTreeMap<u64, Option<PathBuf>> {
     for (inode, path) in reachable {
         // A namespace may end while this looks.
         let asks = || {
-            namespace::within(&path, Remains::find)
+            namespace::within(&path, UnloadState::find)
                 .is_ok_and(|found| found.is_ok_and(|found| !found.is_empty()))
         };
         if found.contains_key(&inode) || asks() {
@@ -138,23 +138,23 @@ fn undo_within(log: &mut UndoLog<Change>, here: u64, fallback: Option<&str>, for
     if let Err(error) = route::remove_detours() {
         problems.push(error.to_string());
     }
-    let remains = match Remains::find() {
-        Ok(remains) => remains,
+    let left = match UnloadState::find() {
+        Ok(left) => left,
         Err(failure) => {
             problems.push(failure.to_string());
             return problems;
         }
     };
-    for route in &remains.routes {
+    for route in &left.routes {
         if let Err(failure) = direct(route, None, airwatt_linux::route::Placement::Last) {
             problems.push(failure.to_string());
         }
     }
-    if let Some(name) = &remains.default {
+    if let Some(name) = &left.default {
         let reset = if force { reset_default(fallback) } else { Err(unknown_default(name)) };
         problems.extend(reset.err().map(|failure| failure.to_string()));
     }
-    match Remains::find() {
+    match UnloadState::find() {
         Ok(left) if !left.is_empty() && problems.is_empty() => problems.push(left.describe()),
         Err(failure) => problems.push(failure.to_string()),
         Ok(_) => {}

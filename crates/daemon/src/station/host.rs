@@ -18,7 +18,7 @@ use airwatt_linux::{Error, service};
 use airwatt_proto::powersave::{Demand, LatencyGuardConfig, PowerSaveConfig};
 use tracing::{debug, info, warn};
 
-use super::book::Book;
+use super::account::Account;
 use super::config::Config;
 use super::controller::{Controller, Input, Output, Reason, State, needs_triggers};
 use super::doze::{Arrivals, Doze};
@@ -37,7 +37,7 @@ pub(super) const METRICS: Token = Token(3);
 pub(super) const GUARDIAN: Token = Token(4);
 pub(super) const WIRELESS: Token = Token(5);
 
-/// Time between two writes of the book.
+/// Time between two writes of the account.
 const KEEP: Span = Span::from_secs(600);
 /// The window over which the program in the kernel adds up bulk, as a divisor of a second.
 const BULK_WINDOWS_PER_S: u64 = 4;
@@ -65,7 +65,7 @@ pub(super) struct StationHost {
     /// `None` if the policy needs no triggers, or this association has no U-APSD.
     triggers: Option<TriggerSender>,
     arrivals: Arrivals,
-    pub(super) book: Book,
+    pub(super) account: Account,
     clock: Clock,
     /// Inputs that outputs asked for.
     pending: Vec<Input>,
@@ -112,7 +112,7 @@ fn as_error(failure: &Failure) -> Error {
 }
 
 impl StationHost {
-    pub(super) fn new(parts: Parts, book: Book) -> Result<Self, Error> {
+    pub(super) fn new(parts: Parts, account: Account) -> Result<Self, Error> {
         let events = parts.wireless.events()?;
         Ok(Self {
             config: parts.config,
@@ -132,7 +132,7 @@ impl StationHost {
             association: None,
             triggers: None,
             arrivals: Arrivals::new(BEACON_INTERVAL),
-            book,
+            account,
             clock: parts.clock,
             pending: Vec::new(),
             activity: None,
@@ -176,7 +176,7 @@ impl StationHost {
     /// Books the time until now.
     pub(super) fn keep_book(&mut self, now: Instant) -> Result<(), Error> {
         let totals = self.observer.totals().map_err(|failure| as_error(&failure))?;
-        self.book.advance(totals, now);
+        self.account.advance(totals, now);
         Ok(())
     }
 
@@ -186,7 +186,7 @@ impl StationHost {
             Ok(()) => {
                 self.keep_book(now)?;
                 self.on = on;
-                self.book.set(on, self.has_acted);
+                self.account.set(on, self.has_acted);
                 if let Some(asked) = self.activity.take().filter(|_| !on) {
                     let took = self.clock.now().saturating_since(asked);
                     self.reaction.count += 1;
@@ -221,7 +221,7 @@ impl StationHost {
                     warn!(power_save = on_or_off(found), "another program has switched power save");
                     self.keep_book(now)?;
                     self.on = found;
-                    self.book.set(found, self.has_acted);
+                    self.account.set(found, self.has_acted);
                 }
                 self.pending.push(Input::Setting { found, known });
             }
@@ -440,14 +440,14 @@ impl StationHost {
     }
 
     /// The periods with the delays of this run.
-    fn periods(&self) -> Result<[super::book::Period; 2], Error> {
-        let mut periods = self.book.periods.clone();
+    fn periods(&self) -> Result<[super::account::Period; 2], Error> {
+        let mut periods = self.account.periods.clone();
         let delays = self.observer.delays().map_err(|failure| as_error(&failure))?;
         periods.iter_mut().zip(&delays).for_each(|(period, delays)| period.add_delays(delays));
         Ok(periods)
     }
 
-    /// Writes the book for reports and for the next daemon.
+    /// Writes the account for reports and for the next daemon.
     pub(super) fn keep(&mut self, machine: &Controller, now: Instant) -> Result<(), Error> {
         let document = self.document(machine, now)?;
         let document = serde_json::to_value(document).expect("numbers and texts");
@@ -561,7 +561,7 @@ impl MachineHost<Controller> for StationHost {
                         warn!("another program sets power save again and again; it has it for ten minutes");
                     }
                 }
-                self.book.set(self.on, self.has_acted);
+                self.account.set(self.on, self.has_acted);
                 service::ready(&format!("{}: {}", self.name, state.name()));
             }
         }

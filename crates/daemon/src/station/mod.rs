@@ -1,14 +1,14 @@
 //! `airwattd station`: the Wi-Fi power save of this host, which follows its traffic.
 //!
 //! `run`, the default, is the daemon (`run`, `controller`, `host`, `observer`): a policy of `airwatt_proto::powersave` over the
-//! driver's power save. `status` and `report` prove what it brings (`book`, `doze`, `show`), `off` ends it for good. `doctor` says
+//! driver's power save. `status` and `report` prove what it brings (`account`, `doze`, `show`), `off` ends it for good. `doctor` says
 //! what is known of the interface without changing anything. `measure` has power save off, on, and under the daemon's policy in
 //! blocks of random order, sends probes meanwhile, and says with confidence intervals how long answers take under each;
 //! `reflect`, on a wired host, answers its probes late, so that they meet a radio that sleeps.
 //!
 //! Left out: the timeout of dynamic power save, which cannot be read back and so not be restored.
 
-mod book;
+mod account;
 mod config;
 mod controller;
 mod doctor;

@@ -10,7 +10,7 @@ use airwatt_linux::event_loop::{EventLoop, Interest};
 use airwatt_linux::service::{self, Unit};
 use tracing::info;
 
-use super::book::Book;
+use super::account::Account;
 use super::config::Config;
 use super::controller::Controller;
 use super::host::{CONTROL, METRICS, Parts, StationHost, WIRELESS};
@@ -60,13 +60,13 @@ fn serve(parts: Parts, events: &mut EventLoop) -> Result<(), Failure> {
     let observed = Span::from_nanos(periods[0].elapsed);
     let acts_at = now + parts.config.observe.saturating_sub(observed);
     let mut machine = Controller::new(found, acts_at);
-    let mut host = StationHost::new(parts, Book::new(periods, now, found))?;
+    let mut host = StationHost::new(parts, Account::new(periods, now, found))?;
     events.add(&host.events, WIRELESS, Interest::Read)?;
     service::ready(&name);
     info!(interface = name, power_save = on_or_off(found), "the station daemon runs");
     let done = driver::run(&mut machine, &mut host, events);
     service::stopping();
-    // First the host, then the book.
+    // First the host, then the account.
     host.restore()?;
     done?;
     host.keep(&machine, clock.now())?;

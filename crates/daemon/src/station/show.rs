@@ -8,7 +8,7 @@ use airwatt_linux::metrics::Page;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::book::{Band, PeriodRow};
+use super::account::{Band, PeriodRow};
 use super::doze::Doze;
 use super::{KIND, Show, instance, on_or_off, state, wifi};
 use crate::failure::Failure;

@@ -1,4 +1,4 @@
-//! What outlives a daemon: its book, and whether it was switched off. Both are files in one folder, which systemd names in
+//! What outlives a daemon: its account, and whether it was switched off. Both are files in one folder, which systemd names in
 //! `STATE_DIRECTORY`.
 
 use std::path::PathBuf;
@@ -7,13 +7,13 @@ use airwatt_linux::folder::Folder;
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
-use super::book::Period;
+use super::account::Period;
 use crate::failure::Failure;
 
 const FOLDER: &str = "/var/lib/airwatt";
 const SCHEMA: u32 = 1;
 
-/// The book of an interface as a file has it.
+/// The account of an interface as a file has it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Stored {
@@ -39,7 +39,7 @@ fn off_file(interface: &str) -> String {
     format!("station-{interface}.off")
 }
 
-/// Reads the book of an interface; `None` if there is none that fits.
+/// Reads the account of an interface; `None` if there is none that fits.
 pub(super) fn read(interface: &str) -> Option<Stored> {
     let bytes = Folder::open(&folder()).ok()??.read(&book_file(interface)).ok()??;
     let stored: Stored = serde_json::from_slice(&bytes).ok()?;
@@ -52,7 +52,7 @@ pub(super) fn write(interface: &str, found: bool, periods: &[Period; 2], documen
     let text = serde_json::to_vec(&stored).expect("numbers and texts");
     let written = Folder::create(&folder()).and_then(|folder| folder.write(&book_file(interface), &text));
     if let Err(error) = written {
-        warn!(%error, "the book is not kept");
+        warn!(%error, "the account is not kept");
     }
 }
 

@@ -65,7 +65,7 @@ impl Default for AccessPointConfig {
 
 /// What a correctly received uplink frame is to power save.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Heard {
+pub enum UplinkKind {
     /// A QoS data frame; a trigger as well if the station sleeps and has negotiated U-APSD.
     Data,
     /// A QoS Null frame of a trigger-enabled category.
@@ -106,13 +106,13 @@ pub enum AccessPointInput<P> {
         group: bool,
     },
     /// An uplink frame was received correctly.
-    Heard {
+    UplinkReceived {
         /// From whom.
         station: StationId,
         /// Its PM bit.
         pm: bool,
         /// What kind of frame.
-        kind: Heard,
+        kind: UplinkKind,
     },
     /// The first transmission attempt of the station's oldest released frame starts. Its header says what
     /// [`AccessPointPowerSave::flags`] answered just before.
@@ -375,7 +375,7 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
         self.outputs.extend(self.group.drain(..).map(|packet| AccessPointOutput::TransmitGroup { packet }));
     }
 
-    fn heard(&mut self, station: StationId, pm: bool, kind: Heard) {
+    fn heard(&mut self, station: StationId, pm: bool, kind: UplinkKind) {
         let peer = &mut self.peers[station as usize];
         let falls_asleep = pm && !peer.pm;
         peer.pm = pm;
@@ -385,14 +385,14 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
             return self.release_all(station);
         }
         match kind {
-            Heard::Data | Heard::Trigger if peer.uapsd && peer.period == Period::None => {
+            UplinkKind::Data | UplinkKind::Trigger if peer.uapsd && peer.period == Period::None => {
                 self.open_period(station);
             }
-            Heard::PsPoll => self.answer_poll(station),
-            Heard::Data | Heard::Trigger | Heard::Null if falls_asleep && peer.queued > 0 => {
+            UplinkKind::PsPoll => self.answer_poll(station),
+            UplinkKind::Data | UplinkKind::Trigger | UplinkKind::Null if falls_asleep && peer.queued > 0 => {
                 self.outputs.push_back(AccessPointOutput::Recall { station });
             }
-            Heard::Data | Heard::Trigger | Heard::Null => {}
+            UplinkKind::Data | UplinkKind::Trigger | UplinkKind::Null => {}
         }
     }
 
@@ -516,7 +516,7 @@ impl<P: Copy + Debug> Machine for AccessPointPowerSave<P> {
             AccessPointInput::DeliverGroup { packet } => self.deliver_group(packet),
             AccessPointInput::BeaconSent { group: true } => self.release_group(),
             AccessPointInput::BeaconSent { group: false } => {}
-            AccessPointInput::Heard { station, pm, kind } => self.heard(station, pm, kind),
+            AccessPointInput::UplinkReceived { station, pm, kind } => self.heard(station, pm, kind),
             AccessPointInput::Started { station } => self.started(station),
             AccessPointInput::Sent { station, frame, flags, delivered } => {
                 self.sent(station, frame, flags, delivered);

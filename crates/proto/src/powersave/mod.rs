@@ -21,7 +21,7 @@ mod tests;
 
 pub use access_point::{
     AccessPointConfig, AccessPointInput, AccessPointOutput, AccessPointPowerSave, AccessPointTimer, Downlink,
-    Heard, Loss,
+    Loss, UplinkKind,
 };
 pub use guard::{Demand, FlowClass, FlowSample, GuardCounts, LatencyGuard, LatencyGuardConfig, Volume};
 pub use mac_radio::{ScanConfig, StationConfig, StationCounts};

@@ -31,7 +31,7 @@ pub const WINDOW: Span = Span::from_secs(60);
 
 /// Skips idle time, and keeps what it has to be charged.
 #[derive(Debug)]
-pub(super) struct Skipper {
+pub(super) struct IdleSkip {
     /// Gaps longer than this are simulated in part; `None` if none is.
     gap: Option<Span>,
     /// The time between two beacons.
@@ -48,8 +48,8 @@ pub(super) struct Skipper {
     events: u64,
 }
 
-impl Skipper {
-    /// The skipper of a replay whose plan has one station in a cell.
+impl IdleSkip {
+    /// The skip of idle time in a replay whose plan has one station in a cell.
     pub(super) fn new(plan: &NetworkPlan, gap: Option<Span>) -> Self {
         let (_, _, station) = plan.stations().next().expect("a replay has a station");
         let beacon_interval = station.power_save.beacon_interval;

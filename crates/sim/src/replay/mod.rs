@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use airwatt_base::{Instant, Span};
 use airwatt_energy::{Causes, Ledger, Radio, RadioState};
 
-use self::idle::Skipper;
+use self::idle::IdleSkip;
 use crate::net::{Network, NetworkPlan, RunProgress};
 use crate::run::RunError;
 use crate::scenario::Scenario;
@@ -78,7 +78,7 @@ pub fn replay(
 ) -> Result<Replayed, RunError> {
     let mut plan = NetworkPlan::new(scenario, seed).map_err(|error| RunError::Radio(error.to_string()))?;
     plan.replay(arrivals, duration);
-    let mut skipper = Skipper::new(&plan, options.skip_gaps);
+    let mut idle_skip = IdleSkip::new(&plan, options.skip_gaps);
     let is_bound = plan.stations.first().is_some_and(|station| station.lower_bound);
     let mut network = Network::new(plan, seed);
     // The radio of a lower bound is not the one that is simulated.
@@ -86,7 +86,7 @@ pub fn replay(
     if traces {
         network.trace();
     }
-    if skipper.run(&mut network, watch).is_break() {
+    if idle_skip.run(&mut network, watch).is_break() {
         return Err(RunError::Interrupted);
     }
     let states = if traces {
@@ -95,8 +95,8 @@ pub fn replay(
         Vec::new()
     };
     let mut replayed = network.into_replayed();
-    replayed.radio_states = skipper.in_capture_time(&states);
-    skipper.charge(&mut replayed);
+    replayed.radio_states = idle_skip.in_capture_time(&states);
+    idle_skip.charge(&mut replayed);
     Ok(replayed)
 }
 

@@ -127,14 +127,20 @@ def _means(results: Results, point_: Point, names: Mapping[str, str], **at: str 
     return [Value(name, dict(at), *mean_ci95(results.column(point_, name)), unit) for name, unit in names.items()]
 
 
-Held = Callable[[str, Results], list[Claim]]
+ClaimsOf = Callable[[str, Results], list[Claim]]
 _CONTROL = {"interval": "ms", "peak rate": "Mbps", "throughput": "Mbps", "active": "%"}
 _SETTLES = {"settled interval": "ms", "settled throughput": "Mbps", "peak": "Mbps", "active share": "%"}
 _QUEUES = {"DSLAM queue": "packets", "power-save buffer": "packets", "window": "packets"}
 
 
 def _dynamic(
-    place: str, shows: str, point_: Point, lines: Mapping[str, str], means: Mapping[str, str], held: Held, *also: Point
+    place: str,
+    shows: str,
+    point_: Point,
+    lines: Mapping[str, str],
+    means: Mapping[str, str],
+    held: ClaimsOf,
+    *also: Point,
 ) -> Reproduction:
     def compute(item: Reproduction, results: Results) -> Outcome:
         values = [*_lines(results, point_, lines), *_means(results, point_, means)]

@@ -11,7 +11,7 @@ from airwatt.reproduce.series import Series, mean_text
 from airwatt.statistics import mean_ci95
 
 Curves = Mapping[str, Series]
-Held = Callable[[str, Curves, Results], list[Claim]]
+ClaimsOf = Callable[[str, Curves, Results], list[Claim]]
 
 _LABELS = {
     "throughput": "throughput (Mb/s)",
@@ -37,7 +37,7 @@ def figure(
     shows: str,
     curves: Sequence[Curve],
     what: str,
-    held: Held,
+    held: ClaimsOf,
     by: Sequence[str] = ("policy", "wifi"),
     beside: Sequence[Curve] = (),
 ) -> Reproduction:
@@ -94,7 +94,7 @@ def _psm_saves(home: str, curves: Curves, _results: Results) -> list[Claim]:
     return [_below(home, curves, "psm", "active", wifi) for wifi in SETS]
 
 
-def _saves_by(low: float, high: float) -> Held:
+def _saves_by(low: float, high: float) -> ClaimsOf:
     def held(home: str, curves: Curves, results: Results) -> list[Claim]:
         found = _psm_saves(home, curves, results)
         for wifi in SETS:
@@ -239,7 +239,7 @@ AVOIDANCE = Curve(
 _BESIDE: dict[str, Sequence[Curve]] = {"fig2b.fast": SLOW_DSL, "fig6a.wifi": (AVOIDANCE,)}
 
 
-_HELD: dict[str, tuple[Held, Held]] = {
+_CLAIMS: dict[str, tuple[ClaimsOf, ClaimsOf]] = {
     "fig2.slow": (_alike, _saves_by(4.0, 6.0)),
     "fig2.fast": (_fast_buffers, _fast_energy),
     "fig2.wifi": (_wifi_buffers, _active_spends_less),
@@ -253,7 +253,7 @@ def _base(number: str, axis: Callable[[str], Axis], over: str) -> list[Reproduct
     made = []
     for access, shown in ACCESS_NAMES.items():
         curves = two_policies(access, axis(access))
-        throughput, energy = _HELD[f"{number}.{access}"]
+        throughput, energy = _CLAIMS[f"{number}.{access}"]
         shows = f"over the {over}, {shown}: Active Mode and Wi-Fi PSM"
         both = ((f"{number}a.{access}", "throughput", throughput), (f"{number}b.{access}", "energy", energy))
         for place, what, held in both:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from airwatt.reproduce import claims
-from airwatt.reproduce.ba_ta.figures import Curves, Held, figure
+from airwatt.reproduce.ba_ta.figures import ClaimsOf, Curves, figure
 from airwatt.reproduce.ba_ta.setup import ACCESS, ACCESS_NAMES, NAMES, Axis, Curve, point
 from airwatt.reproduce.publication import Claim, Outcome, Reproduction, Results, Value
 from airwatt.reproduce.series import Series
@@ -38,7 +38,11 @@ def _at_each(
 
 
 def _both(
-    numbers: tuple[str, str], shows: str, curves: Sequence[Curve], whats: tuple[str, str], held: tuple[Held, Held]
+    numbers: tuple[str, str],
+    shows: str,
+    curves: Sequence[Curve],
+    whats: tuple[str, str],
+    held: tuple[ClaimsOf, ClaimsOf],
 ) -> tuple[Reproduction, ...]:
     return tuple(
         figure(place, shown, curves, what, one, by=("policy",))
@@ -54,7 +58,7 @@ _STATIONS = _Varied("stations", "stations", (1.0, 2.0, 5.0, 10.0))
 _CROWD = (("wired.rtt", "50ms"), _FAST_WIFI, ("ap.buffer", "60packets"), ("wired.down.queue", "60packets"))
 
 
-def _crowd_throughput(close: float) -> Held:
+def _crowd_throughput(close: float) -> ClaimsOf:
     def held(home: str, curves: Curves, _results: Results) -> list[Claim]:
         ba_ta, active, psm = (curves[NAMES[policy]] for policy in ("ba-ta", "active", "psm"))
         found = _at_each(f"{home}.close", "BA-TA over Active Mode", ba_ta, active, "close", 1 - close, 10.0, "stations")
@@ -84,7 +88,7 @@ def _wifi_crowd_energy(home: str, curves: Curves, _results: Results) -> list[Cla
     return [claims.lower_everywhere(f"{home}.lowest", ba_ta, [active, psm], slight=True)]
 
 
-_CROWD_HELD: dict[str, tuple[Held, Held]] = {
+_CROWD_CLAIMS: dict[str, tuple[ClaimsOf, ClaimsOf]] = {
     "fast": (_fast_crowd, _fast_crowd_energy),
     "wifi": (_crowd_throughput(0.15), _wifi_crowd_energy),
 }
@@ -94,7 +98,7 @@ def _crowd(access: str, number: str, shown: str) -> tuple[Reproduction, ...]:
     curves = [Curve(access, policy, _STATIONS, _CROWD) for policy in ("active", "psm", "ba-ta")]
     shows = f"1 to 10 stations that load 50 MB each, {shown}"
     numbers = (f"{number}.throughput", f"{number}.energy")
-    return _both(numbers, shows, curves, ("throughput", "energy"), _CROWD_HELD[access])
+    return _both(numbers, shows, curves, ("throughput", "energy"), _CROWD_CLAIMS[access])
 
 
 FIGURE_14 = (*_crowd("fast", "fig14a", "fast DSL"), *_crowd("wifi", "fig14b", "Wi-Fi bottleneck"))

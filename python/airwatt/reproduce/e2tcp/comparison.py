@@ -1,7 +1,7 @@
 """The default set-up: E2TCP against Tahoe, Reno and NewReno in bytes, time, energy, throughput and latency."""
 
 from airwatt.reproduce import claims
-from airwatt.reproduce.e2tcp.figures import Averages, Curves, Held, averages, figure, points_of, table
+from airwatt.reproduce.e2tcp.figures import Averages, ClaimsOf, Curves, averages, figure, points_of, table
 from airwatt.reproduce.e2tcp.setup import DATA, FOUR, GRID, NAMES, NEWRENO, RENO, TAHOE, TCPS, UNITS, Curve
 from airwatt.reproduce.publication import Claim, Outcome, Reproduction, Results, Table, Value
 from airwatt.reproduce.series import Series
@@ -89,7 +89,7 @@ def _to_a(home: str, curves: Curves, results: Results) -> list[Claim]:
     return held
 
 
-def _eo(error: str, radio: str) -> Held:
+def _eo(error: str, radio: str) -> ClaimsOf:
     def held(home: str, curves: Curves, results: Results) -> list[Claim]:
         found = e2tcp_lowest(home, curves, results)
         if error == "A" and radio == "always-active":
@@ -117,7 +117,7 @@ def _factors(home: str, curves: Curves) -> list[Claim]:
     ]
 
 
-def _in_both(numbers: tuple[str, str], shows: str, what: str, a: Held, b: Held) -> list[Reproduction]:
+def _in_both(numbers: tuple[str, str], shows: str, what: str, a: ClaimsOf, b: ClaimsOf) -> list[Reproduction]:
     return [figure(numbers[0], shows, "A", FOUR, what, a), figure(numbers[1], shows, "B", FOUR, what, b)]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from airwatt.reproduce import claims
-from airwatt.reproduce.e2tcp.figures import Averages, Curves, Held, averages, figure, points_of, table
+from airwatt.reproduce.e2tcp.figures import Averages, ClaimsOf, Curves, averages, figure, points_of, table
 from airwatt.reproduce.e2tcp.setup import (
     AVERAGED,
     DATA,
@@ -125,7 +125,7 @@ def _e2tcp_rates_b(home: str, curves: Curves, results: Results) -> list[Claim]:
     return _e2tcp_lower(home, {**curves, **tahoe}, _RATES)
 
 
-def _delays(error: str) -> Held:
+def _delays(error: str) -> ClaimsOf:
     def held(home: str, curves: Curves, _results: Results) -> list[Claim]:
         found = _tahoe_at(home, curves, _DELAYS_PRINTED[error], "ms")
         if error == "A":

@@ -1,7 +1,7 @@
 """Two choices before the evaluation: no delayed acknowledgements, and no burst-error detector."""
 
 from airwatt.reproduce import claims
-from airwatt.reproduce.e2tcp.figures import Curves, Held, figure
+from airwatt.reproduce.e2tcp.figures import ClaimsOf, Curves, figure
 from airwatt.reproduce.e2tcp.setup import AVERAGED, Curve
 from airwatt.reproduce.publication import Claim, Results
 
@@ -12,7 +12,7 @@ _CURRENT = Curve("current", "e2tcp", burst_reaction="windows")
 _ABANDONED = Curve("abandoned", "e2tcp", (("e2tcp.burst_reaction", "detector"),), burst_reaction="detector")
 
 
-def _delayed(error: str) -> Held:
+def _delayed(error: str) -> ClaimsOf:
     def held(home: str, curves: Curves, _results: Results) -> list[Claim]:
         over = [float(good) for good in AVERAGED[error]]
         averages = {name: series.average(over) for name, series in curves.items()}

@@ -10,7 +10,7 @@ from airwatt.statistics import mean_ci95
 Curves = Mapping[str, Series]
 """By the names of the curves."""
 
-Held = Callable[[str, Curves, Results], list[Claim]]
+ClaimsOf = Callable[[str, Curves, Results], list[Claim]]
 """Gives the claims of a figure, for the id that they begin with."""
 
 Averages = Mapping[str, Mapping[str, Sequence[float]]]
@@ -39,7 +39,7 @@ def figure(
     error: str,
     curves: Sequence[Curve],
     what: str = "EO",
-    held: Held = no_claims,
+    held: ClaimsOf = no_claims,
     *,
     radio: str = RADIO,
     by: Sequence[str] = ("transport",),

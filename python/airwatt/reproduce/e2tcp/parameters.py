@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from airwatt.reproduce import claims
-from airwatt.reproduce.e2tcp.figures import Curves, Held, figure, no_claims, points_of
+from airwatt.reproduce.e2tcp.figures import ClaimsOf, Curves, figure, no_claims, points_of
 from airwatt.reproduce.e2tcp.setup import AVERAGED, E2TCP, GRID, Curve
 from airwatt.reproduce.publication import At, Claim, Outcome, Reproduction, Results, Table, Value
 from airwatt.statistics import mean_ci95
@@ -46,7 +46,7 @@ def _averages(curves: Curves, error: str) -> dict[str, list[float]]:
     return {name.rsplit(" ", 1)[1]: series.average(over) for name, series in curves.items()}
 
 
-def _in_order(error: str, order: Sequence[str], slight: bool = False) -> Held:
+def _in_order(error: str, order: Sequence[str], slight: bool = False) -> ClaimsOf:
     def held(home: str, curves: Curves, _results: Results) -> list[Claim]:
         means = _averages(curves, error)
         text = "average energy overhead, from least to most"
@@ -159,7 +159,9 @@ def _sensitivity(item: Reproduction, results: Results) -> Outcome:
     return outcome
 
 
-def _both(key: str, curves: Sequence[Curve], places: tuple[str, str], a: Held, b: Held) -> tuple[Reproduction, ...]:
+def _both(
+    key: str, curves: Sequence[Curve], places: tuple[str, str], a: ClaimsOf, b: ClaimsOf
+) -> tuple[Reproduction, ...]:
     shows = f"E2TCP's {_NAMES[key]}"
     return (
         figure(places[0], shows, "A", curves, held=a, by=(key,)),

@@ -8,7 +8,7 @@ from airwatt.reproduce.publication import Bars, Claim, Lines, Outcome, Point, Re
 from airwatt.reproduce.series import Series, mean_text
 from airwatt.statistics import mean_ci95
 
-Held = Callable[[str, Results], list[Claim]]
+ClaimsOf = Callable[[str, Results], list[Claim]]
 """Gives the claims of a figure, for the id that they begin with."""
 
 
@@ -17,7 +17,7 @@ def per_flow(
     place: str,
     shows: str,
     points: Mapping[str, Point],
-    held: Held,
+    held: ClaimsOf,
     what: str = "throughput",
     also: Sequence[Point] = (),
     notes: Sequence[str] = (),
@@ -54,7 +54,7 @@ def mixes(
     shows: str,
     point: Callable[[int, str], Point],
     methods: Sequence[str],
-    held: Held,
+    held: ClaimsOf,
     notes: Sequence[str] = (),
     also: Sequence[Point] = (),
 ) -> Reproduction:

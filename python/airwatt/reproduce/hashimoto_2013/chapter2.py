@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from airwatt._core import toml_value
 from airwatt.reproduce import claims
 from airwatt.reproduce.hashimoto_2010 import indices
-from airwatt.reproduce.hashimoto_2010.figures import Held, per_flow
+from airwatt.reproduce.hashimoto_2010.figures import ClaimsOf, per_flow
 from airwatt.reproduce.hashimoto_2010.setup import (
     CAPACITY_MBPS,
     FLOWS,
@@ -49,7 +49,7 @@ def _fig24a(home: str, results: Results) -> list[Claim]:
     return held
 
 
-def _fig24(method: str) -> Held:
+def _fig24(method: str) -> ClaimsOf:
     def held(home: str, results: Results) -> list[Claim]:
         ours = point(FLOWS, method)
         starved = mean(results, ours, "starved")
@@ -79,7 +79,7 @@ def _fig25a(home: str, results: Results) -> list[Claim]:
     ]
 
 
-def _fig25(method: str) -> Held:
+def _fig25(method: str) -> ClaimsOf:
     def held(home: str, results: Results) -> list[Claim]:
         ours = point(5, method)
         found = [claims.between(f"{home}.ratio", "up over down", "about 1", _ratio(results, ours), 0.5, 2.0)]
@@ -92,7 +92,7 @@ def _fig25(method: str) -> Held:
     return held
 
 
-def _one(place: str, up: int, method: str, held: Held) -> Reproduction:
+def _one(place: str, up: int, method: str, held: ClaimsOf) -> Reproduction:
     names = {10: "Ten up flows", 5: "Five up and five down flows"}
     also = tuple(point(up, other) for other in (PLAIN, PRIORITY, METHOD))
     return per_flow(DOCUMENT, place, f"{names[up]}, {method}", {method: point(up, method)}, held, also=also)

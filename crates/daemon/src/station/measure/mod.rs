@@ -1,12 +1,12 @@
 //! `measure`: the delay of answers with power save off, on, and under the daemon's policy, in turns on the running machine.
 //!
-//! `schedule` says whose block it is and when to probe, `turns` lets the daemon's controller act in its own blocks, and
+//! `schedule` says whose block it is and when to probe, `ab_test` lets the daemon's controller act in its own blocks, and
 //! `statistics` says what the delays mean. This is their host; what the controller asks for is done by the daemon's. Power save
 //! is restored at the end, at SIGTERM, and by the guardian after SIGKILL.
 
+mod ab_test;
 mod schedule;
 mod statistics;
-mod turns;
 
 use std::fmt::Write as _;
 use std::io::ErrorKind;
@@ -25,10 +25,10 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use serde::Serialize;
 use tracing::{debug, info};
 
+use self::ab_test::{AbTest, Input, Output};
 use self::schedule::{Schedule, Setting};
 use self::statistics::{Estimate, Summary};
-use self::turns::{Input, Output, Turns};
-use super::book::Book;
+use super::account::Account;
 use super::config::Config;
 use super::doze::Doze;
 use super::host::{StationHost, WIRELESS};
@@ -164,7 +164,7 @@ impl MeasureHost {
     }
 }
 
-impl MachineHost<Turns> for MeasureHost {
+impl MachineHost<AbTest> for MeasureHost {
     fn receive(&mut self, ready: Ready, inputs: &mut Vec<Input>) -> Result<ControlFlow<()>, Error> {
         if ready.token != PROBES {
             let mut asked = Vec::new();
@@ -196,7 +196,7 @@ impl MachineHost<Turns> for MeasureHost {
         Ok(())
     }
 
-    fn settle(&mut self, machine: &mut Turns, now: Instant) -> Result<(), Error> {
+    fn settle(&mut self, machine: &mut AbTest, now: Instant) -> Result<(), Error> {
         if std::mem::take(&mut self.begun) {
             machine.schedule.handle_input(schedule::Input::Switched, now);
         }
@@ -229,7 +229,7 @@ pub(super) fn measure(options: &Measure) -> Result<(), Failure> {
     let (prober, probes_to) = prober(options, &target.interface)?;
     let Taken { parts, mut events, guardian: _guardian } = target.take(options.file.clone(), false)?;
     let (found, clock) = (parts.found, parts.clock);
-    let station = StationHost::new(parts, Book::new(Default::default(), clock.now(), found))?;
+    let station = StationHost::new(parts, Account::new(Default::default(), clock.now(), found))?;
     let mut host = MeasureHost { station, prober, nonce: entropy(), complete: false, begun: false };
     let length = Span::from_secs(options.minutes * 60);
     let schedule = Schedule::new(length, Span::from_secs(options.block_seconds), entropy());
@@ -240,12 +240,12 @@ pub(super) fn measure(options: &Measure) -> Result<(), Failure> {
         options.block_seconds,
         schedule.length().as_secs_f64(),
     ));
-    let mut turns = Turns::new(schedule, found);
-    let done = serve(&mut host, &mut turns, &mut events);
+    let mut test = AbTest::new(schedule, found);
+    let done = serve(&mut host, &mut test, &mut events);
     host.station.keep_book(clock.now())?;
     host.station.restore()?;
     done?;
-    let document = document(options, &host, &association, &turns.schedule, probes_to);
+    let document = document(options, &host, &association, &test.schedule, probes_to);
     output::print_document(&document, options.json, table);
     match document.settings.iter().any(|summary| summary.p50.is_none()) {
         true => Err(Failure::Failed(format!("no answer came from {}", document.probes_to))),
@@ -253,10 +253,10 @@ pub(super) fn measure(options: &Measure) -> Result<(), Failure> {
     }
 }
 
-fn serve(host: &mut MeasureHost, turns: &mut Turns, events: &mut EventLoop) -> Result<(), Failure> {
+fn serve(host: &mut MeasureHost, test: &mut AbTest, events: &mut EventLoop) -> Result<(), Failure> {
     events.add(&host.prober, PROBES, Interest::Read)?;
     events.add(&host.station.events, WIRELESS, Interest::Read)?;
-    match driver::run(turns, host, events) {
+    match driver::run(test, host, events) {
         Err(_) if host.complete => Ok(()),
         other => Ok(other?),
     }
@@ -308,8 +308,8 @@ fn document(
     schedule: &Schedule,
     probes_to: String,
 ) -> Document {
-    // The book has the blocks of airwatt apart, as the time with the daemon.
-    let ours = host.station.book.periods[1].power_save_share();
+    // The account has the blocks of airwatt apart, as the time with the daemon.
+    let ours = host.station.account.periods[1].power_save_share();
     let settings = Setting::ALL.map(|setting| {
         let samples = schedule.samples().iter().filter(move |sample| sample.setting == setting);
         let share = match setting {

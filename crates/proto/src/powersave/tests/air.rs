@@ -563,12 +563,12 @@ impl Air {
             }
             Frame::Up { station, frame, pm } => {
                 let kind = match frame {
-                    Uplink::Data { .. } => Heard::Data,
-                    Uplink::Control(PowerSaveFrame::Trigger) => Heard::Trigger,
-                    Uplink::Control(PowerSaveFrame::PmNull { .. }) => Heard::Null,
-                    Uplink::Control(PowerSaveFrame::PsPoll) => Heard::PsPoll,
+                    Uplink::Data { .. } => UplinkKind::Data,
+                    Uplink::Control(PowerSaveFrame::Trigger) => UplinkKind::Trigger,
+                    Uplink::Control(PowerSaveFrame::PmNull { .. }) => UplinkKind::Null,
+                    Uplink::Control(PowerSaveFrame::PsPoll) => UplinkKind::PsPoll,
                 };
-                self.ap_input(AccessPointInput::Heard { station, pm, kind });
+                self.ap_input(AccessPointInput::UplinkReceived { station, pm, kind });
             }
         }
     }

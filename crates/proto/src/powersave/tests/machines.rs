@@ -175,17 +175,17 @@ fn no_sleep_that_is_shorter_than_its_transitions() {
 fn in_service(packets: std::ops::Range<u32>) -> AccessPointPowerSave<u32> {
     let mut ap = AccessPointPowerSave::new(AccessPointConfig::default());
     let station = ap.add_station(true);
-    heard(&mut ap, true, Heard::Null);
+    heard(&mut ap, true, UplinkKind::Null);
     for packet in packets {
         ap.handle_input(AccessPointInput::Deliver { station, packet }, Instant::ZERO);
     }
     assert_eq!(released(&mut ap), []);
-    heard(&mut ap, true, Heard::Trigger);
+    heard(&mut ap, true, UplinkKind::Trigger);
     ap
 }
 
-fn heard(ap: &mut AccessPointPowerSave<u32>, pm: bool, kind: Heard) {
-    ap.handle_input(AccessPointInput::Heard { station: 0, pm, kind }, Instant::ZERO);
+fn heard(ap: &mut AccessPointPowerSave<u32>, pm: bool, kind: UplinkKind) {
+    ap.handle_input(AccessPointInput::UplinkReceived { station: 0, pm, kind }, Instant::ZERO);
 }
 
 /// What the access point put into the transmission queue since the last call.
@@ -227,7 +227,7 @@ fn packets_that_come_back_keep_their_order() {
     }
     assert_eq!(released(&mut ap), []);
     assert_eq!(ap.buffered(0), 3);
-    heard(&mut ap, true, Heard::Trigger);
+    heard(&mut ap, true, UplinkKind::Trigger);
     assert_eq!(released(&mut ap), [0, 1, 2].map(Downlink::Packet));
 }
 
@@ -250,11 +250,11 @@ fn a_trigger_before_the_end_of_the_period_opens_no_other() {
     released(&mut ap);
     let flags = start(&mut ap);
     assert!(flags.eosp);
-    heard(&mut ap, true, Heard::Data);
+    heard(&mut ap, true, UplinkKind::Data);
     assert_eq!(released(&mut ap), []);
     finish(&mut ap, Downlink::Packet(0), flags, true);
     assert_eq!(released(&mut ap), []);
-    heard(&mut ap, true, Heard::Data);
+    heard(&mut ap, true, UplinkKind::Data);
     assert_eq!(released(&mut ap), [Downlink::NullData]);
 }
 
@@ -262,22 +262,22 @@ fn a_trigger_before_the_end_of_the_period_opens_no_other() {
 fn a_repeated_poll_is_answered_once() {
     let mut ap = AccessPointPowerSave::new(AccessPointConfig::default());
     ap.add_station(false);
-    heard(&mut ap, true, Heard::Null);
+    heard(&mut ap, true, UplinkKind::Null);
     for packet in 0..2 {
         ap.handle_input(AccessPointInput::Deliver { station: 0, packet }, Instant::ZERO);
     }
-    heard(&mut ap, true, Heard::PsPoll);
-    heard(&mut ap, true, Heard::PsPoll);
+    heard(&mut ap, true, UplinkKind::PsPoll);
+    heard(&mut ap, true, UplinkKind::PsPoll);
     assert_eq!(released(&mut ap), [Downlink::Packet(0)]);
     assert_eq!(start(&mut ap), ServiceFlags { more_data: true, eosp: false });
-    heard(&mut ap, true, Heard::PsPoll);
+    heard(&mut ap, true, UplinkKind::PsPoll);
     assert_eq!(released(&mut ap), []);
     finish(&mut ap, Downlink::Packet(0), ServiceFlags { more_data: true, eosp: false }, true);
-    heard(&mut ap, true, Heard::PsPoll);
+    heard(&mut ap, true, UplinkKind::PsPoll);
     assert_eq!(released(&mut ap), [Downlink::Packet(1)]);
     assert_eq!(start(&mut ap), ServiceFlags::default());
     finish(&mut ap, Downlink::Packet(1), ServiceFlags::default(), true);
-    heard(&mut ap, true, Heard::PsPoll);
+    heard(&mut ap, true, UplinkKind::PsPoll);
     assert_eq!(released(&mut ap), [Downlink::NullData]);
 }
 
@@ -529,7 +529,7 @@ fn frames_that_missed_the_station_keep_their_order() {
     (0..3).for_each(|packet| deliver(&mut ap, packet));
     released(&mut ap);
     let flags = start(&mut ap);
-    heard(&mut ap, true, Heard::Null);
+    heard(&mut ap, true, UplinkKind::Null);
     assert_eq!(ap.poll_output(), Some(AccessPointOutput::Recall { station }));
     assert_eq!(ap.poll_output(), None);
     for packet in 1..3 {
@@ -539,7 +539,7 @@ fn frames_that_missed_the_station_keep_their_order() {
     deliver(&mut ap, 3);
     finish(&mut ap, Downlink::Packet(0), flags, false);
     assert_eq!((ap.buffered(station), ap.released(station), ap.tim(station)), (4, 0, true));
-    heard(&mut ap, false, Heard::Null);
+    heard(&mut ap, false, UplinkKind::Null);
     assert_eq!(released(&mut ap), (0..4).map(Downlink::Packet).collect::<Vec<_>>());
 }
 
@@ -549,8 +549,8 @@ fn an_old_end_of_period_does_not_end_a_new_one() {
     let mut ap = in_service(0..1);
     released(&mut ap);
     let old = start(&mut ap);
-    heard(&mut ap, false, Heard::Null);
-    heard(&mut ap, true, Heard::Trigger);
+    heard(&mut ap, false, UplinkKind::Null);
+    heard(&mut ap, true, UplinkKind::Trigger);
     assert_eq!(released(&mut ap), [Downlink::NullData]);
     finish(&mut ap, Downlink::Packet(0), old, true);
     assert_eq!(start(&mut ap), ServiceFlags { more_data: false, eosp: true });
@@ -568,7 +568,7 @@ fn group_addressed_packets_wait_for_a_dtim_beacon_while_a_station_is_in_power_sa
         ap.poll_output()
     };
     assert_eq!(deliver(&mut ap, 1), Some(AccessPointOutput::TransmitGroup { packet: 1 }));
-    ap.handle_input(AccessPointInput::Heard { station, pm: true, kind: Heard::Null }, now);
+    ap.handle_input(AccessPointInput::UplinkReceived { station, pm: true, kind: UplinkKind::Null }, now);
     assert!(!ap.group_bit());
     assert_eq!(deliver(&mut ap, 2), None);
     assert_eq!(deliver(&mut ap, 3), None);

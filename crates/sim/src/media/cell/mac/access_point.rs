@@ -7,7 +7,7 @@
 
 use airwatt_base::{Instant, Machine, Slot};
 use airwatt_proto::powersave::{
-    AccessPointInput, AccessPointOutput, AccessPointPowerSave, Downlink, Heard, Loss, StationId,
+    AccessPointInput, AccessPointOutput, AccessPointPowerSave, Downlink, Loss, StationId, UplinkKind,
 };
 
 use std::collections::VecDeque;
@@ -229,15 +229,15 @@ impl AccessPointMac {
     ) {
         let station = self.local(ppdu.from);
         let kind = match ppdu.kind {
-            CellFrameKind::QosNull => Heard::Trigger,
-            CellFrameKind::Null => Heard::Null,
-            CellFrameKind::PsPoll => Heard::PsPoll,
-            _ => Heard::Data,
+            CellFrameKind::QosNull => UplinkKind::Trigger,
+            CellFrameKind::Null => UplinkKind::Null,
+            CellFrameKind::PsPoll => UplinkKind::PsPoll,
+            _ => UplinkKind::Data,
         };
         if let Some(packet) = packet {
             out.emit(CellOutput::ToWire { station: self.first_station + station, packet: *packet });
         }
-        self.notify(AccessPointInput::Heard { station, pm, kind }, now, out);
+        self.notify(AccessPointInput::UplinkReceived { station, pm, kind }, now, out);
     }
 
     pub(super) fn conclude(

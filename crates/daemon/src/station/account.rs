@@ -144,9 +144,9 @@ fn power(radio: &Radio, asleep: [f64; 3], saves: f64, beacons: Span) -> Band {
     }))
 }
 
-/// The book of one interface.
+/// The account of one interface.
 #[derive(Clone, Debug)]
-pub(super) struct Book {
+pub(super) struct Account {
     /// Before the daemon acts, and since.
     pub(super) periods: [Period; 2],
     since: Instant,
@@ -155,8 +155,8 @@ pub(super) struct Book {
     acting: bool,
 }
 
-impl Book {
-    /// A book that begins with periods of earlier runs.
+impl Account {
+    /// An account that begins with periods of earlier runs.
     pub(super) fn new(periods: [Period; 2], now: Instant, saves: bool) -> Self {
         Self { periods, since: now, totals: Totals::default(), saves, acting: false }
     }
@@ -181,7 +181,7 @@ impl Book {
         (self.since, self.totals) = (now, totals);
     }
 
-    /// Notes the setting and the period from now on. Call [`Book::advance`] first.
+    /// Notes the setting and the period from now on. Call [`Account::advance`] first.
     pub(super) fn set(&mut self, saves: bool, acting: bool) {
         (self.saves, self.acting) = (saves, acting);
     }
@@ -203,30 +203,30 @@ mod tests {
 
     #[test]
     fn a_packet_keeps_a_radio_in_power_save_awake_for_its_tail() {
-        let mut book = Book::new(Default::default(), Instant::ZERO, true);
-        book.set(true, true);
+        let mut account = Account::new(Default::default(), Instant::ZERO, true);
+        account.set(true, true);
         // One packet at 1 s.
-        book.advance(totals(1_000, 1, [0; 3]), Instant::from_secs(10));
-        let row = book.periods[1].row(None, Span::from_millis(100), false);
+        account.advance(totals(1_000, 1, [0; 3]), Instant::from_secs(10));
+        let row = account.periods[1].row(None, Span::from_millis(100), false);
         let asleep = row.asleep_share.unwrap();
         assert!((asleep.high - 0.998).abs() < 1e-9 && (asleep.likely - 0.99).abs() < 1e-9);
         assert!((asleep.low - 0.975).abs() < 1e-9);
         // Nothing more: asleep all the time.
-        book.advance(totals(1_000, 1, [0; 3]), Instant::from_secs(20));
-        assert_eq!(book.periods[1].awake[1], 100_000_000);
+        account.advance(totals(1_000, 1, [0; 3]), Instant::from_secs(20));
+        assert_eq!(account.periods[1].awake[1], 100_000_000);
     }
 
     #[test]
     fn a_radio_in_active_mode_is_awake_and_one_that_only_claims_to_sleep_too() {
-        let mut book = Book::new(Default::default(), Instant::ZERO, false);
-        book.advance(totals(0, 0, [0; 3]), Instant::from_secs(10));
+        let mut account = Account::new(Default::default(), Instant::ZERO, false);
+        account.advance(totals(0, 0, [0; 3]), Instant::from_secs(10));
         let radio = Radio::find("ar5004").unwrap();
-        let row = book.periods[0].row(Some(&radio), Span::from_millis(100), false);
+        let row = account.periods[0].row(Some(&radio), Span::from_millis(100), false);
         assert_eq!(row.asleep_share, Some(Band { low: 0.0, likely: 0.0, high: 0.0 }));
         assert!((row.power_w.unwrap().likely - radio.listen.as_watts()).abs() < 1e-9);
-        book.set(true, true);
-        book.advance(totals(0, 0, [0; 3]), Instant::from_secs(20));
-        let period = &book.periods[1];
+        account.set(true, true);
+        account.advance(totals(0, 0, [0; 3]), Instant::from_secs(20));
+        let period = &account.periods[1];
         assert!(
             period.row(Some(&radio), Span::from_millis(100), true).power_w.unwrap().likely
                 > 0.99 * radio.listen.as_watts()

@@ -24,13 +24,13 @@ pub(super) enum Output {
 
 /// The state of a measurement with the daemon's policy.
 #[derive(Clone, Debug)]
-pub(super) struct Turns {
+pub(super) struct AbTest {
     pub(super) schedule: Schedule,
     pub(super) controller: Controller,
     outputs: VecDeque<Output>,
 }
 
-impl Turns {
+impl AbTest {
     /// A measurement that begins with power save on or off.
     pub(super) fn new(schedule: Schedule, on: bool) -> Self {
         Self { schedule, controller: Controller::new(on, Instant::FOREVER), outputs: VecDeque::new() }
@@ -61,7 +61,7 @@ impl Turns {
     }
 }
 
-impl Machine for Turns {
+impl Machine for AbTest {
     type Input = Input;
     type Output = Output;
     type Reason = ();
@@ -104,37 +104,37 @@ mod tests {
 
     /// A driver, and a flow that the user types into each second if `types`: the setting at each half second, and the block.
     fn run(found: bool, types: bool) -> Vec<(Setting, bool)> {
-        let mut turns = Turns::new(Schedule::new(Span::from_secs(360), BLOCK, 3), found);
+        let mut test = AbTest::new(Schedule::new(Span::from_secs(360), BLOCK, 3), found);
         let policy = PowerSaveConfig::named("latency-guard").expect("it is listed");
         let associated = controller::Input::Associated(policy, Span::from_micros(102_400));
-        turns.handle_input(Input::Controller(associated), Instant::ZERO);
+        test.handle_input(Input::Controller(associated), Instant::ZERO);
         let (mut on, mut setting, mut seen) = (found, Setting::Off, Vec::new());
         for tick in 0..720 {
             let until = Instant::from_millis(tick * 500 + 499);
-            while let Some(at) = turns.poll_timeout().map(|timeout| timeout.at).filter(|at| *at <= until) {
-                turns.handle_timeout(at);
-                carry_out(&mut turns, &mut on, &mut setting, at);
+            while let Some(at) = test.poll_timeout().map(|timeout| timeout.at).filter(|at| *at <= until) {
+                test.handle_timeout(at);
+                carry_out(&mut test, &mut on, &mut setting, at);
             }
             if types && tick % 2 == 0 {
                 let (sent, received) = (Volume { packets: 1, bytes: 92 }, Volume::default());
                 let sample = FlowSample { flow: 1, dscp: 0, sent, received, first: until, last: until };
-                turns.handle_input(Input::Controller(controller::Input::Flows(vec![sample])), until);
-                carry_out(&mut turns, &mut on, &mut setting, until);
+                test.handle_input(Input::Controller(controller::Input::Flows(vec![sample])), until);
+                carry_out(&mut test, &mut on, &mut setting, until);
             }
             seen.push((setting, on));
         }
         seen
     }
 
-    fn carry_out(turns: &mut Turns, on: &mut bool, setting: &mut Setting, now: Instant) {
-        while let Some(output) = turns.poll_output() {
+    fn carry_out(test: &mut AbTest, on: &mut bool, setting: &mut Setting, now: Instant) {
+        while let Some(output) = test.poll_output() {
             match output {
                 Output::Schedule(schedule::Output::Begin(begun)) => {
                     *setting = begun;
                     if begun != Setting::Airwatt {
                         *on = begun == Setting::On;
                     }
-                    turns.handle_input(Input::Schedule(schedule::Input::Switched), now);
+                    test.handle_input(Input::Schedule(schedule::Input::Switched), now);
                 }
                 Output::Controller(controller::Output::PowerSave(wanted)) => {
                     assert_eq!(*setting, Setting::Airwatt, "the policy switches in its own blocks only");
@@ -143,11 +143,11 @@ mod tests {
                 Output::Controller(controller::Output::Trigger) => unreachable!("the guard sends none"),
                 Output::Controller(controller::Output::ReadFlows) => {
                     let flows = controller::Input::Flows(Vec::new());
-                    turns.handle_input(Input::Controller(flows), now);
+                    test.handle_input(Input::Controller(flows), now);
                 }
                 Output::Controller(controller::Output::ReadSetting) => {
                     let read = controller::Input::Setting { found: *on, known: *on };
-                    turns.handle_input(Input::Controller(read), now);
+                    test.handle_input(Input::Controller(read), now);
                 }
                 Output::Controller(controller::Output::Changed(_)) | Output::Schedule(_) => {}
             }
