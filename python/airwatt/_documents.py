@@ -364,17 +364,17 @@ class LinkResult(Record):
     """One wire or point-to-point link."""
 
     __slots__ = ()
-    _parts: ClassVar[Mapping[str, type[Record]]] = {"back": LinkDirection, "forth": LinkDirection}
-    back: LinkDirection
-    """From the second node to the first."""
+    _parts: ClassVar[Mapping[str, type[Record]]] = {"forward": LinkDirection, "reverse": LinkDirection}
     between: list[str]
     """The nodes at its ends."""
-    forth: LinkDirection
+    forward: LinkDirection
     """From the first node to the second."""
     kind: str
     """`wire` or `point-to-point`."""
     name: str
     """Its name."""
+    reverse: LinkDirection
+    """From the second node to the first."""
 
 
 class StationResult(Record):

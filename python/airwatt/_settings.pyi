@@ -473,8 +473,6 @@ class ImpairmentConfig(TypedDict, total=False):
 class Link(TypedDict, total=False):
     """A link between two nodes."""
 
-    back: WiredDirection
-    """Of a wire: from the second node to the first."""
     between: Sequence[str]
     """Its two nodes; of a point-to-point link the base station first, the station second."""
     cut_through: bool
@@ -484,7 +482,7 @@ class Link(TypedDict, total=False):
     """Propagation, one way."""
     errors: ErrorConfig
     """Of a point-to-point link: which packets are damaged. Default: none."""
-    forth: WiredDirection
+    forward: WiredDirection
     """Of a wire: from the first node to the second."""
     kind: Literal["wire", "point-to-point"]
     """What it is."""
@@ -497,6 +495,8 @@ class Link(TypedDict, total=False):
     """Of a point-to-point link: the radio profile of the station. Default: `broadcom-4311`."""
     rate: str | Quantity
     """Of a point-to-point link: rate of each direction, counted over whole packets."""
+    reverse: WiredDirection
+    """Of a wire: from the second node to the first."""
 
 class GatewayMiddlebox(TypedDict, total=False):
     """ends TCP connections and continues them over the last hop, for split, e2tcp and e2tcp-base; keeps copies

@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use airwatt_base::{Instant, Seq, Span};
+use airwatt_sim::Direction;
 use serde::Serialize;
 
 use crate::capture::Capture;
 use crate::packet::{CapturedPacket, Ip, TcpFields, TransportHeader};
-use crate::stations::{PacketDirection, Station};
+use crate::stations::Station;
 
 /// A time without packets of the station that ends a burst: two beacon intervals, after which power save of any kind has
 /// put the radio to sleep.
@@ -225,8 +226,8 @@ pub fn flows(capture: &Capture, station: Option<&Station>) -> (Vec<Flow>, ByteCl
                 first: source,
                 second: destination,
                 peer: direction.flatten().map(|direction| match direction {
-                    PacketDirection::Up => destination,
-                    PacketDirection::Down => source,
+                    Direction::Up => destination,
+                    Direction::Down => source,
                 }),
                 protocol: ends.protocol,
                 from: packet.at,
@@ -364,7 +365,7 @@ pub fn lone_exchanges(capture: &Capture, station: &Station) -> (Vec<LoneExchange
         let Some(direction) = station.direction(capture, packet) else { continue };
         let peer = packet.ip.as_ref().map(|ip| {
             let (_, source, destination) = endpoints(ip);
-            if direction == PacketDirection::Up { destination } else { source }
+            if direction == Direction::Up { destination } else { source }
         });
         let bytes = packet.ip.as_ref().map_or(0, |ip| u64::from(ip.bytes));
         match &mut current {

@@ -13,6 +13,7 @@ use airwatt_base::{Rate, Span};
 use airwatt_dot11::airtime::frame_time;
 use airwatt_dot11::{MacAddress, Preamble};
 use airwatt_energy::Radio;
+use airwatt_sim::Direction;
 use serde::Serialize;
 
 use crate::capture::Capture;
@@ -20,7 +21,7 @@ use crate::clock;
 use crate::packet::{CapturedPacket, GroupProtocol};
 use crate::phy::is_dsss;
 use crate::power_save::{ModeSpan, Observations};
-use crate::stations::{PacketDirection, Station};
+use crate::stations::Station;
 
 /// The cost of group-addressed frames to a station that sleeps.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -186,7 +187,7 @@ pub(crate) fn own_address(capture: &Capture, station: &Station) -> Option<MacAdd
     }
     let mut counts = BTreeMap::new();
     for packet in &capture.packets {
-        if station.direction(capture, packet) == Some(PacketDirection::Up)
+        if station.direction(capture, packet) == Some(Direction::Up)
             && let Some((source, _)) = packet.macs
         {
             *counts.entry(source).or_insert(0u64) += 1;

@@ -14,16 +14,16 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use airwatt_base::{Instant, Seq, Span};
 use airwatt_dot11::MacAddress;
+use airwatt_sim::Direction;
 use airwatt_sim::replay::{Arrival, Destination};
 
-use crate::capture::Capture;
-use crate::capture::SteadyPart;
+use crate::capture::{Capture, SteadyPart};
 use crate::flows::{self, Ends, Flow, FlowEndpoint, FlowKey, endpoints};
 use crate::group::{self, CellGroups};
 use crate::packet::{CapturedPacket, Ip, TcpFields, TransportHeader};
 use crate::power_save;
 use crate::report::LIST_LIMIT;
-use crate::stations::{PacketDirection, Station};
+use crate::stations::Station;
 
 /// Time after the last packet of a segment in which buffered packets still reach the station: a little more than two
 /// beacon intervals. It counts like the rest, under every policy alike.
@@ -64,7 +64,7 @@ pub(crate) struct Traffic<'a> {
 
 /// A packet of the station.
 struct OwnPacket {
-    direction: PacketDirection,
+    direction: Direction,
     /// Length of the IP packet, or of the body of a frame without one.
     bytes: u32,
     /// The place of its flow; of a packet without a flow the number of flows.
@@ -124,12 +124,12 @@ impl<'a> Traffic<'a> {
 
     /// The direction of a packet that only its MAC addresses show to be the station's: one without IP, as those of ARP, or one to
     /// a group from another of its IP addresses, as before DHCP. In 802.11 captures the station's own frames are known.
-    fn direction_by_mac(&self, packet: &CapturedPacket) -> Option<PacketDirection> {
+    fn direction_by_mac(&self, packet: &CapturedPacket) -> Option<Direction> {
         let is_unknown = packet.ip.is_none() || packet.group.is_some();
         let (source, destination) = packet.macs.filter(|_| is_unknown && !self.capture.is_air())?;
         match self.own? {
-            own if own == source => Some(PacketDirection::Up),
-            own if own == destination => Some(PacketDirection::Down),
+            own if own == source => Some(Direction::Up),
+            own if own == destination => Some(Direction::Down),
             _ => None,
         }
     }
@@ -173,16 +173,16 @@ impl<'a> Traffic<'a> {
     ) {
         let &OwnPacket { direction, bytes, flow } = own;
         let to = match direction {
-            PacketDirection::Down => Destination::Station,
-            PacketDirection::Up => Destination::AccessPoint,
+            Direction::Down => Destination::Station,
+            Direction::Up => Destination::AccessPoint,
         };
         let tcp = packet.ip.as_ref().and_then(|ip| Some((ip, tcp(ip)?)));
-        let after = tcp.filter(|_| direction == PacketDirection::Up).and_then(|(ip, tcp)| {
+        let after = tcp.filter(|_| direction == Direction::Up).and_then(|(ip, tcp)| {
             let (_, source, destination) = endpoints(ip);
             received.get_mut(&(destination, source))?.acknowledge(&tcp)
         });
         arrivals.extend(segments(bytes).map(|bytes| Arrival { at, to, bytes, after, flow }));
-        if let Some((ip, tcp)) = tcp.filter(|_| direction == PacketDirection::Down) {
+        if let Some((ip, tcp)) = tcp.filter(|_| direction == Direction::Down) {
             let (_, source, destination) = endpoints(ip);
             let place = arrivals.len() as u64 - 1;
             received.entry((source, destination)).or_default().segment(&tcp, place);

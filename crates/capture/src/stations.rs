@@ -9,6 +9,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use airwatt_dot11::MacAddress;
+use airwatt_sim::Direction;
 
 use crate::capture::Capture;
 use crate::error::CaptureError;
@@ -34,15 +35,6 @@ impl fmt::Display for Station {
             Self::Mac(address) => address.fmt(f),
         }
     }
-}
-
-/// The direction of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PacketDirection {
-    /// To the station.
-    Down,
-    /// From the station.
-    Up,
 }
 
 /// An address that may be the station.
@@ -74,7 +66,7 @@ impl Station {
 
     /// The direction of `packet` for this station; `None` if it is not the station's, or is an 802.11 frame without a body or
     /// not on the hop between station and access point. A group-addressed packet is the station's if the station sent it.
-    pub fn direction(&self, capture: &Capture, packet: &CapturedPacket) -> Option<PacketDirection> {
+    pub fn direction(&self, capture: &Capture, packet: &CapturedPacket) -> Option<Direction> {
         let hop = match packet.frame {
             Some(_) => Some(capture.frame(packet)?),
             None => None,
@@ -95,8 +87,8 @@ impl Station {
                 let direction = pick(found.source == *ip, found.destination == *ip)?;
                 // Packets between two stations of one cell pass the access point: each is on the air twice.
                 let right_hop = hop.is_none_or(|frame| match direction {
-                    PacketDirection::Up => !frame.control.from_ds,
-                    PacketDirection::Down => !frame.control.to_ds,
+                    Direction::Up => !frame.control.from_ds,
+                    Direction::Down => !frame.control.to_ds,
                 });
                 right_hop.then_some(direction)
             }
@@ -104,15 +96,15 @@ impl Station {
     }
 }
 
-fn pick(up: bool, down: bool) -> Option<PacketDirection> {
+fn pick(up: bool, down: bool) -> Option<Direction> {
     match (up, down) {
-        (true, false) => Some(PacketDirection::Up),
-        (false, true) => Some(PacketDirection::Down),
+        (true, false) => Some(Direction::Up),
+        (false, true) => Some(Direction::Down),
         _ => None,
     }
 }
 
-fn air_direction(mac: MacAddress, frame: &AirFrame) -> Option<PacketDirection> {
+fn air_direction(mac: MacAddress, frame: &AirFrame) -> Option<Direction> {
     let up = frame.transmitter == Some(mac) && !frame.control.from_ds;
     let down = frame.receiver == mac && !frame.control.to_ds;
     pick(up, down)

@@ -6,11 +6,12 @@ use airwatt_base::{Instant, Span};
 use airwatt_dot11::{
     BeaconFields, Capability, FrameControl, FrameKind, MacAddress, MacHeader, QosControl, Radiotap, TimFields,
 };
+use airwatt_sim::Direction;
 use proptest::prelude::*;
 
 use crate::power_save::{Certainty, FindingKind};
 use crate::report::DelayReport;
-use crate::stations::{PacketDirection, Station};
+use crate::stations::Station;
 use crate::*;
 
 mod findings;
@@ -235,7 +236,7 @@ fn the_private_end_is_meant_and_others_are_asked_for() {
     let station = stations::clear(&capture).unwrap();
     assert_eq!(station.to_string(), "192.168.1.2");
     let ways: Vec<_> = capture.packets.iter().map(|packet| station.direction(&capture, packet)).collect();
-    assert_eq!(ways, [Some(PacketDirection::Up), Some(PacketDirection::Down)]);
+    assert_eq!(ways, [Some(Direction::Up), Some(Direction::Down)]);
     let doubtful = File::new(101).packet(1, &udp(A, [192, 168, 1, 3], (1, 2), 0)).read();
     assert_eq!(stations::clear(&doubtful), None);
     let missing = stations::named(&capture, "10.1.1.1").unwrap_err().to_string();

@@ -9,13 +9,14 @@ use airwatt_base::{Instant, Span};
 use airwatt_dot11::airtime::frame_time;
 use airwatt_dot11::{FrameKind, MacAddress};
 use airwatt_energy::{Radio, RadioState};
+use airwatt_sim::Direction;
 use airwatt_sim::perfetto::Writer;
 use airwatt_sim::replay::RadioPeriod;
 use serde::{Deserialize, Serialize};
 
 use crate::capture::Capture;
 use crate::power_save::Observations;
-use crate::stations::{PacketDirection, Station, station_of};
+use crate::stations::{Station, station_of};
 
 /// The tables of a time line.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -162,7 +163,7 @@ impl Timeline {
             {
                 line.packets.time_ns.push(nanos(packet.at));
                 line.packets.packet.push(packet.number);
-                line.packets.down.push(direction == PacketDirection::Down);
+                line.packets.down.push(direction == Direction::Down);
                 line.packets.bytes.push(packet.wire_bytes);
             }
             let Some(frame) = capture.frame(packet) else { continue };

@@ -9,6 +9,7 @@
 //! * [`live`]: the same network under the clock of the caller, with packets of external hosts.
 //! * [`record`]: the result document, traces and captures of a run.
 
+mod direction;
 pub mod engine;
 pub mod live;
 pub mod media;
@@ -21,5 +22,6 @@ mod run;
 pub mod scenario;
 pub mod stack;
 
+pub use direction::Direction;
 pub use own::OwnMechanisms;
 pub use run::{Run, RunError, RunOptions, StreamError, run, run_to_pcapng, run_with};

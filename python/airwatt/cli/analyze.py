@@ -409,7 +409,7 @@ def _flows(document: dict[str, Any]) -> "Iterator[str | Table]":
         ends = [flow["second"], flow["first"]]
         # The peer first: the station is the same in all rows.
         peer, own = ends if ends[0].lstrip("[").startswith(flow["peer"]) else ends[::-1]
-        size = quantity(flow["bytes_forth"] + flow["bytes_back"], "B")
+        size = quantity(flow["bytes_forward"] + flow["bytes_reverse"], "B")
         rows.append([flow["protocol"], peer, _port(own), size, frames[place], tails.get(place, 0.0)])
     rest = frames.keys() - set(shown)
     if rest:

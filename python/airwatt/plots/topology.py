@@ -93,7 +93,7 @@ def _drawing(general: Mapping[str, Any]) -> _Drawing:
     for link in general.get("link", ()):
         one, other = (next(drawing.resolve(end)) for end in link["between"])
         wireless = link["kind"] == "point-to-point"
-        rates = [link["rate"]] if wireless else [link["forth"]["rate"], link["back"]["rate"]]
+        rates = [link["rate"]] if wireless else [link["forward"]["rate"], link["reverse"]["rate"]]
         label = " / ".join(dict.fromkeys(map(str, rates)))
         drawing.edges.append(_Edge((one, other), f"{label}\n{link['delay']}", INK, wireless))
     for cell in general.get("cell", ()):

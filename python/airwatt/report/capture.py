@@ -104,13 +104,13 @@ def _tables(document: Mapping[str, Any]) -> list[Table]:
     flows = [
         [
             f"{flow['first']} to {flow['second']}", flow["protocol"], flow["from_s"], flow["until_s"],
-            flow["bytes_forth"], flow["bytes_back"], flow["retransmissions"], flow["handshake_rtt_s"],
+            flow["bytes_forward"], flow["bytes_reverse"], flow["retransmissions"], flow["handshake_rtt_s"],
         ]
         for flow in document["flows"]
     ]  # fmt: skip
     columns = [
         Column("", "flow", kind="text"), Column("protocol", "protocol", kind="text"), Column("from", "from", "s"),
-        Column("until", "until", "s"), Column("forth", "forth", "B"), Column("back", "back", "B"),
+        Column("until", "until", "s"), Column("forward", "forward", "B"), Column("reverse", "reverse", "B"),
         Column("resent", "resent"), Column("rtt", "handshake RTT", "s"),
     ]  # fmt: skip
     doubtful = document["candidates"] if document["station"] is None else []

@@ -9,8 +9,7 @@ use super::cell::Cell;
 use super::finding::{Certainty, FindingKind, Findings, find};
 use super::record::Observations;
 use super::station::StationState;
-use crate::capture::Capture;
-use crate::capture::SteadyPart;
+use crate::capture::{Capture, SteadyPart};
 use crate::packet::{AirFrame, CapturedPacket};
 use crate::stations::station_of;
 

@@ -84,9 +84,9 @@ pub struct FlowReport {
     /// Last packet.
     pub until_s: f64,
     /// IP bytes from first to second.
-    pub bytes_forth: u64,
+    pub bytes_forward: u64,
     /// IP bytes from second to first.
-    pub bytes_back: u64,
+    pub bytes_reverse: u64,
     /// TCP segments that were retransmitted, in both directions.
     pub retransmissions: u64,
     /// Round trip of the handshake.
@@ -181,8 +181,8 @@ pub(super) fn flow(flow: &Flow, id: u32) -> FlowReport {
         peer: flow.peer.map(|peer| peer.address.to_string()),
         from_s: flow.from.as_secs_f64(),
         until_s: flow.until.as_secs_f64(),
-        bytes_forth: flow.forward.bytes,
-        bytes_back: flow.reverse.bytes,
+        bytes_forward: flow.forward.bytes,
+        bytes_reverse: flow.reverse.bytes,
         retransmissions: flow.forward.retransmissions + flow.reverse.retransmissions,
         handshake_rtt_s: flow.handshake_rtt.map(Span::as_secs_f64),
         one_sided: flow.is_one_sided(),

@@ -18,6 +18,7 @@ mod wire;
 use airwatt_base::{Instant, Machine};
 use airwatt_proto::powersave::Window;
 
+use crate::direction::Direction;
 use crate::net::packet::Packet;
 use crate::net::route::Member;
 use cell::CellMedium;
@@ -65,16 +66,7 @@ pub enum MediumOutput<'a> {
     },
 }
 
-/// Half of a wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HalfOfWire {
-    /// From member 0.
-    Down,
-    /// To member 0.
-    Up,
-}
-
-impl HalfOfWire {
+impl Direction {
     /// The direction of a packet that this member of a wire or of a point-to-point hop sends.
     pub const fn from_member(member: Member) -> Self {
         if member == 0 { Self::Down } else { Self::Up }
@@ -113,12 +105,12 @@ impl Medium {
     pub fn transmit(&mut self, from: Member, to: Member, packet: Packet, now: Instant) -> Pending {
         match self {
             Self::Wire(wire) => {
-                let pipe = &mut wire.pipes[HalfOfWire::from_member(from) as usize];
+                let pipe = &mut wire.pipes[Direction::from_member(from) as usize];
                 pipe.handle_input(packet, now);
                 pipe.pending()
             }
             Self::PointToPoint(hop) => {
-                let down = HalfOfWire::from_member(from) == HalfOfWire::Down;
+                let down = Direction::from_member(from) == Direction::Down;
                 hop.handle_input(PointToPointInput { down, packet }, now);
                 hop.pending()
             }
@@ -131,7 +123,7 @@ impl Medium {
 
     /// Serves the timers that are due; of a wire, those of one direction.
     #[inline]
-    pub fn handle_timeout(&mut self, direction: HalfOfWire, now: Instant) -> Pending {
+    pub fn handle_timeout(&mut self, direction: Direction, now: Instant) -> Pending {
         match self {
             Self::Wire(wire) => {
                 let pipe = &mut wire.pipes[direction as usize];
@@ -151,7 +143,7 @@ impl Medium {
 
     /// Takes all outputs in order; of a wire, those of one direction.
     #[inline]
-    pub fn drain(&mut self, direction: HalfOfWire, mut each: impl FnMut(MediumOutput<'_>)) {
+    pub fn drain(&mut self, direction: Direction, mut each: impl FnMut(MediumOutput<'_>)) {
         match self {
             Self::Wire(wire) => {
                 let (pipe, at) = (&mut wire.pipes[direction as usize], direction.destination());
@@ -166,7 +158,7 @@ impl Medium {
             }
             Self::PointToPoint(hop) => {
                 while let Some(PointToPointOutput { down, output }) = hop.poll_output() {
-                    let direction = if down { HalfOfWire::Down } else { HalfOfWire::Up };
+                    let direction = if down { Direction::Down } else { Direction::Up };
                     each(of_hop(&output, direction));
                 }
             }
@@ -176,7 +168,7 @@ impl Medium {
 
     /// The time of the next timer, [`Instant::FOREVER`] if there is none; of a wire, of one direction.
     #[inline]
-    pub fn due(&self, direction: HalfOfWire) -> Instant {
+    pub fn due(&self, direction: Direction) -> Instant {
         match self {
             Self::Wire(wire) => wire.pipes[direction as usize].due(),
             Self::PointToPoint(hop) => hop.pending().due,
@@ -185,7 +177,7 @@ impl Medium {
     }
 }
 
-fn of_hop(output: &PipeOutput, direction: HalfOfWire) -> MediumOutput<'_> {
+fn of_hop(output: &PipeOutput, direction: Direction) -> MediumOutput<'_> {
     match output {
         PipeOutput::Arrived { packet, began } => {
             MediumOutput::Arrived { at: direction.destination(), packet, began: Some(*began) }

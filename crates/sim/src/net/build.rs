@@ -11,10 +11,11 @@ use super::packet::FlowLabel;
 use super::plan::{self, FlowPlan, MediumKind, MediumPlan, NetworkPlan, Traffic, TunnelPlan};
 use super::route::{Address, Interface, InterfaceId, MediumId, NodeId, Route, Routes, VIRTUAL};
 use super::{ApplicationEntry, ImpairmentEntry, MediumEntry, MiddleboxEntry, Network, Owner, Source};
+use crate::direction::Direction;
 use crate::engine::Fingerprint;
 use crate::media::cell::CellMedium;
 use crate::media::errors::{ErrorConfig, ErrorModel};
-use crate::media::{HalfOfWire, Medium, Pipe, PointToPointMedium, Wire};
+use crate::media::{Medium, Pipe, PointToPointMedium, Wire};
 use crate::stack::application::{ApplicationId, Role};
 use crate::stack::impairment::Impairment;
 use crate::stack::middlebox::{
@@ -38,12 +39,12 @@ impl Network {
         for (id, medium) in plan.media.iter().enumerate() {
             let (id, first) = (id as MediumId, sources.len() as Slot);
             if matches!(medium.kind, MediumKind::Wire(_)) {
-                for (direction, name) in [(HalfOfWire::Down, "down"), (HalfOfWire::Up, "up")] {
+                for (direction, name) in [(Direction::Down, "down"), (Direction::Up, "up")] {
                     let owner = Owner::Medium(id, direction);
                     sources.push(Source::new(owner, &format!("{}/{name}", medium.name)));
                 }
             } else {
-                sources.push(Source::new(Owner::Medium(id, HalfOfWire::Down), &medium.name));
+                sources.push(Source::new(Owner::Medium(id, Direction::Down), &medium.name));
             }
             let slots = [first, sources.len() as Slot - 1];
             media.push(MediumEntry { medium: machine(medium, seed), slots, first_interface });
@@ -208,7 +209,7 @@ impl Network {
     /// Sets the first timers of media and applications.
     fn set_timers(&mut self, seed: u64) {
         for entry in &self.media {
-            self.schedule.set(entry.slots[0], entry.medium.due(HalfOfWire::Down));
+            self.schedule.set(entry.slots[0], entry.medium.due(Direction::Down));
         }
         for (index, entry) in self.applications.iter().enumerate() {
             let FlowPlan { start, start_spread, .. } = self.plan.flows[index];

@@ -38,10 +38,11 @@ pub use plan::{Content, FlowPlan, MediumKind, NetworkPlan, Traffic};
 pub use store::{Store, Ticket};
 pub use transport::ConnectionPlan;
 
+use crate::direction::Direction;
 use crate::engine::Fingerprint;
 use crate::media::cell::frame::{BeaconContent, Node as AirNode, TracedFrame};
 use crate::media::cell::{CellTrace, RadioEvent};
-use crate::media::{HalfOfWire, Medium, MediumOutput, Pending};
+use crate::media::{Medium, MediumOutput, Pending};
 use crate::stack::application::{Application, ApplicationId, Fate, Role};
 use crate::stack::impairment::{Impairment, ImpairmentOutput};
 use crate::stack::middlebox::{Middlebox, MiddleboxId, MiddleboxOutput, TunnelCounts};
@@ -71,7 +72,7 @@ enum Message {
 /// What a slot of the schedule wakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
-    Medium(MediumId, HalfOfWire),
+    Medium(MediumId, Direction),
     Application(ApplicationId),
     Socket(SocketId),
     Middlebox(MiddleboxId),
@@ -367,7 +368,7 @@ impl Network {
                         host.send(node::host_packet(node, &packet), now);
                     }
                     let pending = self.media[usize::from(medium)].medium.transmit(member, next, packet, now);
-                    self.settle_medium(medium, HalfOfWire::from_member(member), pending);
+                    self.settle_medium(medium, Direction::from_member(member), pending);
                 }
                 Message::Deliver { socket, payload } => {
                     self.sockets[socket as usize].transport.receive(payload, now);
@@ -386,7 +387,7 @@ impl Network {
 
     /// Takes the outputs of a medium, and sets its timer; of a wire, those of one direction.
     #[inline(always)]
-    fn settle_medium(&mut self, id: MediumId, direction: HalfOfWire, pending: Pending) {
+    fn settle_medium(&mut self, id: MediumId, direction: Direction, pending: Pending) {
         let due = if pending.has_output { self.take_outputs(id, direction) } else { pending.due };
         self.schedule.set(self.media[usize::from(id)].slots[direction as usize], due);
     }
@@ -394,7 +395,7 @@ impl Network {
     /// The medium lends its packets while the rest of the network changes: its outputs lead to messages only. Returns the time
     /// of its next timer. Two of three times there is no output, so this stays out of the way.
     #[inline(never)]
-    fn take_outputs(&mut self, id: MediumId, direction: HalfOfWire) -> Instant {
+    fn take_outputs(&mut self, id: MediumId, direction: Direction) -> Instant {
         let mut media = std::mem::take(&mut self.media);
         let MediumEntry { medium, first_interface, .. } = &mut media[usize::from(id)];
         medium.drain(direction, |output| self.handle_output(id, *first_interface, output));

@@ -14,8 +14,9 @@ use airwatt_proto::tunnel::TunnelConfig;
 
 use super::route::{FixedRoute, Graph, Hop, Interface, MediumId, Member, NodeId, Reach};
 use super::transport::ConnectionPlan;
+use crate::direction::Direction;
 use crate::media::cell::{Bss, CellConfig, CellStation};
-use crate::media::{HalfOfWire, PipeConfig, PointToPointConfig};
+use crate::media::{PipeConfig, PointToPointConfig};
 use crate::scenario::{Scenario, Transport};
 use crate::stack::application::{self, Arrival, Datagrams, Dialogue, DialogueConfig, Replay};
 use crate::stack::application::{Saturation, Source, SourceConfig, Transfer};
@@ -203,7 +204,7 @@ pub struct FlowPlan {
     /// The number of the station at its end; `None` if it has none.
     pub station: Option<StationId>,
     /// The media that its data crosses, each with the direction in which it does so on a wire.
-    pub path: Vec<(MediumId, HalfOfWire)>,
+    pub path: Vec<(MediumId, Direction)>,
     /// The index of the gateway at which its connections meet.
     pub gateway: Option<usize>,
     /// The node that waits for the connection.
@@ -293,7 +294,7 @@ impl NetworkPlan {
         self.stations.truncate(1);
         self.flows = vec![FlowPlan {
             station: Some(0),
-            path: vec![(0, HalfOfWire::Down)],
+            path: vec![(0, Direction::Down)],
             gateway: None,
             server: self.media[0].members[0],
             client: self.media[0].members[1],
@@ -351,11 +352,11 @@ impl NetworkPlan {
     }
 
     /// The media from one node to another, each with the direction in which it is crossed; empty if there is no single path.
-    pub fn path(&self, from: NodeId, to: NodeId) -> Vec<(MediumId, HalfOfWire)> {
+    pub fn path(&self, from: NodeId, to: NodeId) -> Vec<(MediumId, Direction)> {
         let interfaces = self.interfaces();
         let crossed = |hop: Hop| {
             let Interface { medium, member, .. } = interfaces[usize::from(hop.route.interface)];
-            (medium, HalfOfWire::from_member(member))
+            (medium, Direction::from_member(member))
         };
         self.graph()
             .path(from, to)

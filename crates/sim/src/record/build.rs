@@ -8,10 +8,11 @@ use airwatt_energy::{Cause, Causes, Ledger, Radio, StateSeconds, overhead};
 use airwatt_models::max_throughput;
 use airwatt_proto::powersave::{StationCounts, StationId};
 
+use crate::direction::Direction;
 use crate::engine::{Fingerprint, Fingerprints};
 use crate::live::Observed;
 use crate::media::cell::{CellConfig, CellMedium, CellStation, CellTrace};
-use crate::media::{HalfOfWire, Medium, Pipe, PointToPointMedium, Wire};
+use crate::media::{Medium, Pipe, PointToPointMedium, Wire};
 use crate::net::flow::FlowRecord;
 use crate::net::meter::{BIN, Meter};
 use crate::net::plan::StationPlan;
@@ -37,7 +38,7 @@ struct Queues {
 /// What a result needs of a flow beyond its own entry.
 struct Measured<'a> {
     /// The media that its data crosses.
-    path: &'a [(MediumId, HalfOfWire)],
+    path: &'a [(MediumId, Direction)],
     meter: &'a Meter,
 }
 
@@ -132,7 +133,7 @@ impl Network {
         Some(if result.direction == "down" { (server, station) } else { (station, server) })
     }
 
-    fn observed_path(&self, result: &FlowResult) -> Vec<(MediumId, HalfOfWire)> {
+    fn observed_path(&self, result: &FlowResult) -> Vec<(MediumId, Direction)> {
         self.observed_ends(result).map_or_else(Vec::new, |(from, to)| self.plan.path(from, to))
     }
 
@@ -343,8 +344,8 @@ impl Network {
             if first.is_none() {
                 *first = Some([down, up]);
             } else {
-                queues.further.push((format!("{} forth", plan.name), down));
-                queues.further.push((format!("{} back", plan.name), up));
+                queues.further.push((format!("{} forward", plan.name), down));
+                queues.further.push((format!("{} reverse", plan.name), up));
             }
         }
         queues
@@ -614,7 +615,7 @@ fn of_hop(hop: &PointToPointMedium, end: Instant) -> CellResult {
 }
 
 /// The rate of a medium in one direction: of a wire and of a point-to-point hop the transmitter's, of a channel that of data frames.
-fn rate_over(plan: &NetworkPlan, medium: MediumId, direction: HalfOfWire) -> Rate {
+fn rate_over(plan: &NetworkPlan, medium: MediumId, direction: Direction) -> Rate {
     match &plan.media[usize::from(medium)].kind {
         MediumKind::Wire(pipes) => pipes[direction as usize].rate.unwrap_or(Rate::ZERO),
         MediumKind::PointToPoint(hop, _) => hop.rate,
@@ -644,7 +645,7 @@ fn capacity_bps(plan: &NetworkPlan, flows: &[Measured<'_>]) -> f64 {
         match &plan.media[usize::from(medium)].kind {
             MediumKind::Cell(bsss) => bsss.first().map_or(0.0, |bss| air_capacity_bps(plan, &bss.config)),
             MediumKind::AdHoc(network) => air_capacity_bps(plan, &network.channel),
-            MediumKind::Wire(_) | MediumKind::PointToPoint(..) => [HalfOfWire::Down, HalfOfWire::Up]
+            MediumKind::Wire(_) | MediumKind::PointToPoint(..) => [Direction::Down, Direction::Up]
                 .into_iter()
                 .filter(|direction| crossed(*direction))
                 .map(|direction| rate_over(plan, medium, direction).as_bps() as f64 * payload_share)

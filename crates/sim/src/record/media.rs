@@ -168,8 +168,8 @@ impl Network {
                 name: plan.name.clone(),
                 kind,
                 between,
-                forth: direction(0),
-                back: direction(1),
+                forward: direction(0),
+                reverse: direction(1),
             })
         });
         links.collect()

@@ -460,9 +460,9 @@ pub struct LinkResult {
     /// The nodes at its ends.
     pub between: [String; 2],
     /// From the first node to the second.
-    pub forth: LinkDirection,
+    pub forward: LinkDirection,
     /// From the second node to the first.
-    pub back: LinkDirection,
+    pub reverse: LinkDirection,
 }
 
 /// The impairment of one node, in packets.

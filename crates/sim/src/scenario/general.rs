@@ -64,17 +64,17 @@ fn link(link: &Link) -> Checked {
         given("errors", link.errors.is_some()),
         given("radio", link.radio.is_some()),
     ];
-    let of_wire = [given("forth", link.forth.is_some()), given("back", link.back.is_some())];
+    let of_wire = [given("forward", link.forward.is_some()), given("reverse", link.reverse.is_some())];
     match link.kind {
         LinkKind::Wire => {
             if let Some(key) = of_hop.into_iter().flatten().next() {
                 return Err(SettingError::no_effect(
                     key,
                     "kind \"wire\"",
-                    "\"point-to-point\", or forth and back",
+                    "\"point-to-point\", or forward and reverse",
                 ));
             }
-            for (key, direction) in [("forth", &link.forth), ("back", &link.back)] {
+            for (key, direction) in [("forward", &link.forward), ("reverse", &link.reverse)] {
                 let Some(direction) = direction else {
                     return Err(SettingError::missing(key, "a table such as { rate = \"16Mbps\" }"));
                 };

@@ -7,7 +7,7 @@ use toml::{Table, Value};
 pub(super) type Override = (String, String);
 
 /// Keys of earlier versions and what they are called now. A key below one of these keeps its last part.
-const RENAMED: [(&str, &str); 17] = [
+const RENAMED: [(&str, &str); 19] = [
     ("station.policy", "station.power_save.policy"),
     ("station.timeout", "station.power_save.timeout"),
     ("station.interval", "station.power_save.interval"),
@@ -25,6 +25,8 @@ const RENAMED: [(&str, &str); 17] = [
     ("flow.count", "flow.application.count"),
     ("flow.request", "flow.application.request"),
     ("flow.response", "flow.application.response"),
+    ("link.forth", "link.forward"),
+    ("link.back", "link.reverse"),
 ];
 
 /// Tables with a tag: a change of the tag begins the table anew, since the other keys belong to the kind.

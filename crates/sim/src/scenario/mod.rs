@@ -45,6 +45,7 @@ pub use shipped::{Shipped, shipped, shipped_text};
 pub use topology::{Cell, CellMode, Link, LinkKind, MiddleboxConfig, NodeGroup, StaticRoute, Topology};
 pub use transport::{Gateway, Transport};
 
+pub use crate::direction::Direction;
 pub use crate::media::cell::QueueDiscipline;
 pub use crate::media::cell::contention::AccessMethod;
 pub use crate::stack::application::{
@@ -391,16 +392,6 @@ pub struct FlowGroup {
     /// The beginning is drawn uniformly from this long after `start`.
     #[serde(default)]
     pub start_spread: Span,
-}
-
-/// Which way a flow's data goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Direction {
-    /// From the server to the station.
-    Down,
-    /// From the station to the server.
-    Up,
 }
 
 impl FlowGroup {

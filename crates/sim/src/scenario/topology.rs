@@ -2,7 +2,7 @@
 //!
 //! ```toml
 //! node = [{ name = "server" }, { name = "access-point" }, { name = "phone" }]
-//! link = [{ name = "wire", between = ["server", "access-point"], delay = "10ms", forth = { rate = "16Mbps" }, back = { rate = "1Mbps" } }]
+//! link = [{ name = "wire", between = ["server", "access-point"], delay = "10ms", forward = { rate = "16Mbps" }, reverse = { rate = "1Mbps" } }]
 //! cell = [{ name = "air", wifi = "fast-wifi", access_point = { node = "access-point" }, station = [{ node = "phone" }] }]
 //! flow = [{ from = "server", to = "phone", application = { kind = "bulk", size = "50MB" } }]
 //! ```
@@ -111,9 +111,9 @@ pub struct Link {
     /// Propagation, one way.
     pub delay: Span,
     /// Of a wire: from the first node to the second.
-    pub forth: Option<WiredDirection>,
+    pub forward: Option<WiredDirection>,
     /// Of a wire: from the second node to the first.
-    pub back: Option<WiredDirection>,
+    pub reverse: Option<WiredDirection>,
     /// Of a point-to-point link: rate of each direction, counted over whole packets.
     pub rate: Option<Rate>,
     /// Of a point-to-point link: drop-tail queue before either transmitter; the packet in transmission is not counted. Default:

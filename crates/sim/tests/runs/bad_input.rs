@@ -477,6 +477,13 @@ fn old_keys_in_files_get_the_new_one() {
     let text = "wifi = \"fast-wifi\"\n[[station]]\npolicy = \"psm\"\n[[flow]]\ndirection = \"down\"\n";
     let line = Scenario::from_text(text, "my.toml", &[]).unwrap_err().to_string();
     assert_eq!(line, "my.toml:3: station.0.policy: renamed; hint: write station.power_save.policy");
+    for (old, new) in [("forth", "forward"), ("back", "reverse")] {
+        let text = format!(
+            "base = \"two-access-points\"\n[[link]]\nname = \"wire\"\n{old} = {{ rate = \"1Mbps\" }}\n"
+        );
+        let line = Scenario::from_text(&text, "my.toml", &[]).unwrap_err().to_string();
+        assert!(line.contains(&format!("link.0.{old}: renamed; hint: write link.{new}")), "{line}");
+    }
 }
 
 /// Each value out of range has a line, also where a key has no default to take its place; the same key is not repeated.

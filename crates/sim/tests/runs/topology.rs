@@ -77,13 +77,13 @@ fn three_ad_hoc_hops_carry_a_third() {
     assert!((two / one - 1.0 / 2.0).abs() < 0.06, "{two} of {one}");
     assert!((three / one - 1.0 / 3.0).abs() < 0.05, "{three} of {one}");
     let back = rates("four-in-a-row", &[("flow.from", "d"), ("flow.to", "a")])[0];
-    assert!((back / three - 1.0).abs() < 0.1, "{back} back, {three} forth");
+    assert!((back / three - 1.0).abs() < 0.1, "{back} towards the first node, {three} away from it");
 }
 
 /// The general form of a small network: a server, an access point and two phones.
 const SMALL: &str = r#"
 node = [{ name = "server" }, { name = "ap" }, { name = "phone", count = 2 }]
-link = [{ name = "wire", between = ["server", "ap"], delay = "10ms", forth = { rate = "16Mbps" }, back = { rate = "1Mbps" } }]
+link = [{ name = "wire", between = ["server", "ap"], delay = "10ms", forward = { rate = "16Mbps" }, reverse = { rate = "1Mbps" } }]
 cell = [{ name = "air", wifi = "fast-wifi", access_point = { node = "ap" }, station = [{ node = "phone0" }, { node = "phone1", distance = "9m" }] }]
 flow = [{ from = "server", to = "phone", application = { kind = "bulk", size = "100kB" } }]
 "#;
@@ -138,14 +138,14 @@ fn names_that_cannot_be_get_one_line() {
             "general.toml:3: link.0.between: expected the names of two nodes, got 1 names",
         ),
         (
-            ", back = { rate = \"1Mbps\" }",
+            ", reverse = { rate = \"1Mbps\" }",
             "",
-            "general.toml:3: link.0.back: expected a table such as { rate = \"16Mbps\" }, got nothing",
+            "general.toml:3: link.0.reverse: expected a table such as { rate = \"16Mbps\" }, got nothing",
         ),
         (
             "delay = \"10ms\",",
             "delay = \"10ms\", rate = \"1Mbps\",",
-            "general.toml:3: link.0.rate: no effect with kind \"wire\"; hint: it belongs to \"point-to-point\", or forth and back",
+            "general.toml:3: link.0.rate: no effect with kind \"wire\"; hint: it belongs to \"point-to-point\", or forward and reverse",
         ),
         (
             "from = \"server\",",
@@ -204,7 +204,7 @@ fn names_that_cannot_be_get_one_line() {
 fn two_equal_paths_ask_for_a_route() {
     let wire = |name: &str, one: &str, other: &str| {
         format!(
-            "{{ name = \"{name}\", between = [\"{one}\", \"{other}\"], delay = \"1ms\", forth = {{ rate = \"1Mbps\" }}, back = {{ rate = \"1Mbps\" }} }}"
+            "{{ name = \"{name}\", between = [\"{one}\", \"{other}\"], delay = \"1ms\", forward = {{ rate = \"1Mbps\" }}, reverse = {{ rate = \"1Mbps\" }} }}"
         )
     };
     let square = |routes: [&str; 2]| {
@@ -231,7 +231,7 @@ fn two_equal_paths_ask_for_a_route() {
     assert_eq!(result.flows[0].bytes_delivered, 10_000);
     let packets = |name: &str| {
         let link = result.links.iter().find(|link| link.name == name).unwrap();
-        (link.forth.packets > 0, link.back.packets > 0)
+        (link.forward.packets > 0, link.reverse.packets > 0)
     };
     // Data by c, acknowledgements by b.
     assert_eq!((packets("ac"), packets("cd")), ((true, false), (true, false)));

@@ -9,10 +9,11 @@ use super::{
     AdHoc, CellPlan, Content, FlowPlan, GatewayPlan, ImpairmentPlan, MediumKind, MediumPlan, NetworkPlan,
     NodePlan, StationPlan, Traffic, TunnelPlan,
 };
+use crate::direction::Direction;
 use crate::media::cell::contention::Access;
 use crate::media::cell::propagation;
 use crate::media::cell::{Bss, CellConfig, CellStation, GroupSourceConfig};
-use crate::media::{CrossTraffic, HalfOfWire, PipeConfig, PointToPointConfig};
+use crate::media::{CrossTraffic, PipeConfig, PointToPointConfig};
 use crate::net::route::{MediumId, NodeId};
 use crate::net::transport;
 use crate::scenario::resolve::{
@@ -204,7 +205,7 @@ fn wire(link: &Link, seed: u64) -> MediumKind {
             jitter: direction.jitter.unwrap_or_default(),
         }
     };
-    MediumKind::Wire([pipe("down", &link.forth), pipe("up", &link.back)])
+    MediumKind::Wire([pipe("down", &link.forward), pipe("up", &link.reverse)])
 }
 
 /// The traffic of others on the wire, with no fixed phase to ours.
@@ -382,7 +383,7 @@ fn flow(
             Traffic::Transfer { content: Content::Dialogue(dialogue), connections: connections(), handshake }
         }
     };
-    let path = flow.path.iter().map(|step| (step.medium as MediumId, HalfOfWire::from_member(step.from)));
+    let path = flow.path.iter().map(|step| (step.medium as MediumId, Direction::from_member(step.from)));
     FlowPlan {
         station: flow.station,
         path: path.collect(),
