@@ -50,7 +50,7 @@ def make(place: Path, runs: int) -> None:
     settings = {"point": keys, "policy": ["psm"] * points, "wired.rtt_s": np.arange(points) * 1e-3}
     text = [airwatt.Scenario.load("fast-dsl", []).to_toml()] * points
     whole = plan.Plan("0", "fast-dsl", plan.core_hash(), keys, pa.table(settings), pa.array(text), [], 1, SEEDS)
-    plan.write(whole, place / "plans")
+    files.add(whole)
     random = np.random.default_rng(1)
     for number, first in enumerate(range(0, runs, SMALL_ROWS)):
         rows = min(SMALL_ROWS, runs - first)

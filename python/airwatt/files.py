@@ -36,7 +36,28 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with _direct(path, old) as out:
             yield out
         return
-    with _Draft(path.resolve(), old) as draft:
+    target = path.resolve()
+    folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with _replacing(_Draft(folder, target.name, old)) as out:
+            yield out
+    finally:
+        os.close(folder)
+
+
+@contextlib.contextmanager
+def replacing_in(folder: int, name: str) -> Iterator[BinaryIO]:
+    """Opens a file for writing that replaces `name` in an open folder. A link of that name is replaced, not its target.
+
+    Raises `OSError`.
+    """
+    with _replacing(_Draft(folder, name, None)) as out:
+        yield out
+
+
+@contextlib.contextmanager
+def _replacing(draft: _Draft) -> Iterator[BinaryIO]:
+    with draft:
         with draft.file:
             yield draft.file
             draft.finish()
@@ -50,16 +71,18 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 
 class _Draft:
-    """The new file while it is written, unnamed if that is possible."""
+    """The new file while it is written, unnamed if that is possible; its folder is open as long."""
 
-    def __init__(self, target: Path, old: os.stat_result | None) -> None:
+    def __init__(self, folder: int, target: str, old: os.stat_result | None) -> None:
+        self._folder = folder
         self._target = target
-        self._name: Path | None = None
+        self._name: str | None = None
         number = self._open_unnamed()
         if number is None:
             self._name = self._hidden_name()
-            number = os.open(self._name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
-        self.file = open(number, "wb", buffering=_BUFFER_BYTES)  # noqa: PTH123, SIM115 - closed by `replacing`
+            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            number = os.open(self._name, flags, 0o666, dir_fd=folder)
+        self.file = open(number, "wb", buffering=_BUFFER_BYTES)  # noqa: PTH123, SIM115 - closed by `_replacing`
         self._keep = os.dup(number)
         if old is not None:
             # The owner first: to change it clears bits of the mode.
@@ -75,7 +98,7 @@ class _Draft:
         os.close(self._keep)
         if self._name is not None:
             with contextlib.suppress(OSError):
-                self._name.unlink()
+                os.unlink(self._name, dir_fd=self._folder)
 
     def finish(self) -> None:
         """Brings the content to the disk."""
@@ -84,33 +107,31 @@ class _Draft:
 
     def take_name(self) -> None:
         """Puts the file in the place of the old one."""
+        folder = self._folder
         if self._name is None:
             name = self._hidden_name()
-            # With a descriptor, which an absolute path has no use for, Python calls the `linkat` that follows links.
-            os.link(f"/proc/self/fd/{self._keep}", name, src_dir_fd=self._keep, follow_symlinks=True)
+            # With descriptors Python calls the `linkat` that follows links.
+            unnamed = f"/proc/self/fd/{self._keep}"
+            os.link(unnamed, name, src_dir_fd=self._keep, dst_dir_fd=folder, follow_symlinks=True)
             self._name = name
-        self._name.replace(self._target)
+        os.replace(self._name, self._target, src_dir_fd=folder, dst_dir_fd=folder)
         self._name = None
         # The name, too, shall survive a power cut; some file systems cannot promise it.
-        folder = os.open(self._target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            with contextlib.suppress(OSError):
-                os.fsync(folder)
-        finally:
-            os.close(folder)
+        with contextlib.suppress(OSError):
+            os.fsync(folder)
 
     def _open_unnamed(self) -> int | None:
         if not Path("/proc/self/fd").exists():
             return None
         try:
-            return os.open(self._target.parent, os.O_RDWR | os.O_TMPFILE | os.O_CLOEXEC, 0o666)
+            return os.open(".", os.O_RDWR | os.O_TMPFILE | os.O_CLOEXEC, 0o666, dir_fd=self._folder)
         except OSError as error:
             if error.errno in _NO_UNNAMED_FILES:
                 return None
             raise
 
-    def _hidden_name(self) -> Path:
-        return self._target.with_name(f".{self._target.name[:80]}.{os.urandom(4).hex()}.part")
+    def _hidden_name(self) -> str:
+        return f".{self._target[:80]}.{os.urandom(4).hex()}.part"
 
 
 def _status(path: Path) -> os.stat_result | None:

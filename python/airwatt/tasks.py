@@ -22,7 +22,6 @@ from typing import Any, BinaryIO, Generic, NamedTuple, Protocol, TypeVar
 
 from airwatt import _core
 from airwatt._core import Control, Run, RunError, Scenario
-from airwatt.files import write_text
 from airwatt.own import Choice
 from airwatt.parallel import Job, Progress, run_each
 
@@ -171,25 +170,30 @@ class _Readings:
     """What was read from traces, in a store: a file a run, written whole or not at all."""
 
     def __init__(self, store: Path) -> None:
-        self._folder = store / "readings"
+        from airwatt.sweeps.folder import Folder
+
+        self._folder = Folder(store / "readings")
+        self._folder.create()
 
     def get(self, task: Task[T], place: int) -> T | None:
         """What was read from a run; None if it is not there, or not whole."""
         try:
-            found: T = json.loads(self._path(task, place).read_bytes())
+            with self._folder.reading(self._name(task, place)) as file:
+                found: T = json.load(file)
             return found
         except (FileNotFoundError, ValueError):
             return None
 
     def put(self, task: Task[T], place: int, kept: T) -> None:
         """Keeps what was read. Raises `OSError`."""
-        write_text(self._path(task, place), json.dumps(kept))
+        with self._folder.replacing(self._name(task, place)) as out:
+            out.write(json.dumps(kept).encode())
 
-    def _path(self, task: Task[T], place: int) -> Path:
+    def _name(self, task: Task[T], place: int) -> str:
         from airwatt.sweeps.plan import key_of
 
         text = f"{key_of(task.scenario)} {task.seeds[place]} {task.read_by}"
-        return self._folder / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.json"
+        return f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.json"
 
 
 def _fill(
@@ -213,7 +217,7 @@ def _fill(
     for seeds in dict.fromkeys(task.stored for task in tasks if task.stored):
         points = [(dict(task.settings), task.scenario) for task in tasks if task.stored == seeds]
         planned = plans.plan(points, seed=seeds.start, runs=len(seeds), name=name)
-        plans.write(planned, files.folder / "plans")
+        files.add(planned)
         # A failure is tried again: the limit may be another one.
         interrupted = sweep.run(files, planned, local, Shard(), on_progress, again=True)
         if interrupted:

@@ -132,7 +132,7 @@ def command(
     folder = store or Path(request.store or f"{planned.scenario}.sweep")
     with writing("--store", folder):
         files = Files.create(folder)
-        plans.write(planned, folder / "plans")
+        files.add(planned)
     _run(files, [planned], part, dask, limit, json)
 
 
@@ -191,7 +191,7 @@ def _renewed(files: Files, plan: plans.Plan) -> plans.Plan:
         return plan
     say(f"{files.folder}: made by another version of the core library, whose runs are not mixed with those of this one")
     renewed = sweeps.again(plan)
-    plans.write(renewed, files.folder / "plans")
+    files.add(renewed)
     return renewed
 
 

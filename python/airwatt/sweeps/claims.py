@@ -5,6 +5,9 @@ is a hard link of that file in `claims`, named after the block: to make a link i
 was first, and the heartbeat is the claim's too. A claim is void when its lock is free, since its runner has ended, or
 when its heartbeat is 60 s old, for file systems over a network and runners that hang. If two runners should run a job
 at once nevertheless, they get the same result, and readers take one of them.
+
+The store may come from somebody else, with links in it. Nothing is followed out of it, and what is removed are empty
+regular files with the names that runners give.
 """
 
 from __future__ import annotations
@@ -12,24 +15,31 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import threading
 from pathlib import Path
 
-from airwatt._core import RunError
+from airwatt._core import InputError, RunError
+from airwatt.sweeps.folder import Folder
 from airwatt.sweeps.store import locked
 
 EXPIRES_S = 60.0
 BEAT_S = 5.0
+_RUNNER = r"[^/]{1,24}-\d+-[0-9a-f]{6}"
+_BLOCK = r"[0-9a-f]{16}-\d+-\d+"
+_IS_RUNNER = re.compile(_RUNNER)
+_IS_CLAIM = re.compile(rf"\.*{_BLOCK}(\.{_RUNNER})*")
+"""A claim, or one that a runner had put aside when it was killed."""
 
 
 class Runner:
     """One runner: its name, its heartbeat and its claims."""
 
     def __init__(self, folder: Path) -> None:
-        self.name = f"{os.uname().nodename.partition('.')[0][:24]}-{os.getpid()}-{os.urandom(3).hex()}"
-        self._claims = folder / "claims"
-        self._path = folder / "runners" / self.name
-        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        host = os.uname().nodename.partition(".")[0][:24] or "host"
+        self.name = f"{host}-{os.getpid()}-{os.urandom(3).hex()}"
+        self._claims, self._runners = Folder(folder / "claims"), Folder(folder / "runners")
+        self._file = self._runners.open(self.name, os.O_RDWR | os.O_CREAT | os.O_EXCL)
         with contextlib.suppress(OSError):
             # Waits if somebody is trying it at this moment, to see whether its runner lives.
             fcntl.flock(self._file, fcntl.LOCK_EX)
@@ -41,31 +51,51 @@ class Runner:
         """Takes a block unless a living runner has it. Raises `RunError` on a file system without hard links."""
         for _ in range(2):
             try:
-                os.link(self._path, self._claims / block)
+                self._runners.link(self.name, self._claims, block)
                 return True
             except FileExistsError:
                 if not self._clear(block):
                     return False
             except OSError as error:
-                raise RunError(f"{self._claims}: expected a file system with hard links: {error.strerror}") from None
+                where = self._claims.path
+                raise RunError(f"{where}: expected a file system with hard links: {error.strerror}") from None
         return False
 
     def release(self, block: str) -> None:
         """Gives a block back."""
-        with contextlib.suppress(FileNotFoundError):
-            (self._claims / block).unlink()
+        self._claims.remove(block)
 
     def close(self) -> None:
         """Ends the heartbeat; whatever is still claimed is void."""
         self._ended.set()
         self._thread.join()
-        self._path.unlink(missing_ok=True)
+        self._runners.remove(self.name)
         os.close(self._file)
 
-    def is_alive(self, path: Path) -> bool:
-        """Whether the runner whose file or claim this is goes on. A file that is gone is that of one who has ended."""
+    def has_ended(self, name: str) -> bool:
+        """Whether a runner has ended for certain, however old its heartbeat is."""
         try:
-            file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            file = self._runners.open(name, os.O_RDWR)
+        except FileNotFoundError:
+            return True
+        try:
+            return locked(file)
+        finally:
+            os.close(file)
+
+    def clear(self) -> None:
+        """Removes the claims and the files of runners that have ended."""
+        for name in self._claims.names():
+            if _IS_CLAIM.fullmatch(name) and self._is_empty(self._claims, name):
+                self._clear(name)
+        for name in self._runners.names():
+            if _IS_RUNNER.fullmatch(name) and self._is_empty(self._runners, name) and self.has_ended(name):
+                self._runners.remove(name)
+
+    def _is_alive(self, block: str) -> bool:
+        """Whether the runner whose claim this is goes on. A claim that is gone is that of one who has ended."""
+        try:
+            file = self._claims.open(block, os.O_RDWR)
         except FileNotFoundError:
             return False
         try:
@@ -77,45 +107,39 @@ class Runner:
         finally:
             os.close(file)
 
-    def has_ended(self, path: Path) -> bool:
-        """Whether the runner with this file has ended for certain, however old its heartbeat is."""
-        try:
-            file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return True
-        try:
-            return locked(file)
-        finally:
-            os.close(file)
-
-    def clear(self) -> None:
-        """Removes the claims and the files of runners that have ended."""
-        for path in self._claims.iterdir():
-            self._clear(path.name)
-        for path in self._path.parent.iterdir():
-            if path.name[0] != "." and self.has_ended(path):
-                path.unlink(missing_ok=True)
-
     def _clear(self, block: str) -> bool:
         """Removes a void claim; whether there is none any more."""
-        path = self._claims / block
         try:
-            seen = path.stat()
-            if self.is_alive(path):
+            seen = self._claims.status(block)
+            if seen.st_size == 0 and self._is_alive(block):
                 return False
-            aside = self._claims / f".{block}.{self.name}"
-            path.rename(aside)
+            if seen.st_size > 0:
+                raise self._foreign(block)
+            aside = f".{block}.{self.name}"
+            self._claims.rename(block, aside)
         except FileNotFoundError:
+            if self._claims.exists(block) and not self._claims.has(block):
+                raise self._foreign(block) from None
             return True
         try:
-            if os.path.samestat(aside.stat(), seen):
+            if os.path.samestat(self._claims.status(aside), seen):
                 return True
             # Somebody else was faster and has claimed it anew: it is put back.
             with contextlib.suppress(FileExistsError):
-                os.link(aside, path)
+                self._claims.link(aside, self._claims, block)
             return False
         finally:
-            aside.unlink()
+            self._claims.remove(aside)
+
+    def _foreign(self, block: str) -> InputError:
+        path = self._claims.path / block
+        return InputError(f"{path}: expected a claim of a runner, got a link or a file with content; hint: remove it")
+
+    @staticmethod
+    def _is_empty(folder: Folder, name: str) -> bool:
+        with contextlib.suppress(FileNotFoundError):
+            return folder.status(name).st_size == 0
+        return False
 
     def _beat(self) -> None:
         while not self._ended.wait(BEAT_S):

@@ -12,8 +12,9 @@ import os
 import time
 import zlib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
+
+from airwatt.sweeps.folder import Folder
 
 
 class Entry(NamedTuple):
@@ -46,12 +47,12 @@ def line(point: str, seed: int, wall_s: float, run: str | None, error: str | Non
     return b"%08x %s\n" % (zlib.crc32(text), text)
 
 
-def read(path: Path, start: int = 0, *, complete: bool = False) -> Read:
-    """Reads from a place to the end of the last whole line. With `complete` nobody writes the file any more.
+def read(folder: Folder, name: str, start: int = 0, *, complete: bool = False) -> Read:
+    """Reads a journal from a place to the end of the last whole line. With `complete` nobody writes the file any more.
 
     Raises `OSError`.
     """
-    with path.open("rb") as file:
+    with folder.reading(name) as file:
         file.seek(start)
         content = file.read()
     entries, damaged = [], 0
@@ -80,11 +81,11 @@ def _entry(text: bytes) -> Entry | None:
 class Journal:
     """A journal that is being written. Not safe for several threads at once."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, folder: Folder, name: str) -> None:
+        self.name = name
         self.lines = 0
         self.bytes = 0
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        self._file = folder.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND)
 
     def append(self, text: bytes) -> None:
         """Hands a line to the kernel, which keeps it whatever becomes of this process. Raises `OSError`."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from airwatt import _core
 from airwatt._core import SCHEMA, InputError, Quantity, Scenario, __version__
-from airwatt.files import replacing, write_text
+from airwatt.sweeps.folder import Folder
 from airwatt.sweeps.grid import Point
 
 if TYPE_CHECKING:
@@ -141,38 +141,40 @@ def _array(values: Sequence[Any]) -> pa.Array:
     return pa.array(values)
 
 
-def write(item: Plan, folder: Path) -> None:
+def write(item: Plan, folder: Folder) -> None:
     """Keeps a plan. One that is there becomes the most recent one. Raises `OSError`."""
     import pyarrow.parquet as pq
 
-    about = folder / f"{item.id}.json"
-    if about.exists():
-        about.touch()
+    about = f"{item.id}.json"
+    if folder.has(about):
+        folder.touch(about)
         return
     assert item.texts is not None
-    with replacing(folder / f"{item.id}.parquet") as out:
+    with folder.replacing(f"{item.id}.parquet") as out:
         pq.write_table(item.settings.append_column("scenario", item.texts), out, compression="zstd")
     document = {
         "schema": SCHEMA, "version": __version__, "scenario": item.scenario, "core": item.core, "varied": item.varied,
         "seed": item.seed, "runs": item.runs, "until": item.until,
     }  # fmt: skip
     # Last: a plan with this file is complete.
-    write_text(about, json.dumps(document, indent=2) + "\n")
+    with folder.replacing(about) as out:
+        out.write((json.dumps(document, indent=2) + "\n").encode())
 
 
-def read(about: Path, *, texts: bool) -> Plan:
-    """Reads a plan; with `texts` also the scenarios of its points. Raises `InputError`."""
+def read(folder: Folder, name: str, *, texts: bool) -> Plan:
+    """Reads a plan by its name; with `texts` also the scenarios of its points. Raises `InputError`."""
     import pyarrow.parquet as pq
 
     try:
-        document: Mapping[str, Any] = json.loads(about.read_text())
-        table = pq.ParquetFile(about.with_suffix(".parquet"))
-        names = [name for name in table.schema_arrow.names if name != "scenario"]
-        settings = table.read(names)
-        scenarios = table.read(["scenario"]).column(0).combine_chunks() if texts else None
+        with folder.reading(f"{name}.json") as file:
+            document: Mapping[str, Any] = json.load(file)
+        with folder.reading(f"{name}.parquet") as file:
+            table = pq.ParquetFile(file)
+            settings = table.read([column for column in table.schema_arrow.names if column != "scenario"])
+            scenarios = table.read(["scenario"]).column(0).combine_chunks() if texts else None
         return Plan(
-            about.stem, document["scenario"], document["core"], settings.column("point").to_pylist(), settings,
+            name, document["scenario"], document["core"], settings.column("point").to_pylist(), settings,
             scenarios, document["varied"], document["seed"], document["runs"], document["until"],
         )  # fmt: skip
     except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"{about}: expected the plan of a sweep, got a damaged file ({error})") from None
+        raise InputError(f"{folder.path / name}: expected the plan of a sweep, got a damaged file ({error})") from None

@@ -10,7 +10,6 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from airwatt import _core
@@ -138,10 +137,11 @@ class Ledger:
         self.values: dict[int, float | None] = {}
         """With `until`, its number of each finished run."""
         self.until = None if plan.until is None else Until.parse(plan.until)
-        self.damaged: dict[Path, int] = {}
+        self.damaged: dict[str, int] = {}
+        """The lines that could not be read, by the name of the journal."""
         self._files = files
         self._numbers = {point: index for index, point in enumerate(plan.points)}
-        self._read: dict[Path, int] = {}
+        self._read: dict[str, int] = {}
         self._chunks: set[str] = set()
         self._lock = threading.Lock()
         self.refresh()
@@ -197,17 +197,17 @@ class Ledger:
     def refresh(self, own: str = "/") -> None:
         """Reads what has come to the store since the last time, but from the runner `own`. Raises `OSError`."""
         with self._lock:
-            for path in self._files.journals():
-                if path.name.startswith(own):
+            for name in self._files.journals():
+                if name.startswith(own):
                     continue
                 with contextlib.suppress(FileNotFoundError):
-                    start = self._read.get(path, 0)
-                    if path.stat().st_size == start:
+                    start = self._read.get(name, 0)
+                    if self._files.journal.status(name).st_size == start:
                         continue
-                    found = journal.read(path, start)
-                    self._read[path] = found.end
+                    found = journal.read(self._files.journal, name, start)
+                    self._read[name] = found.end
                     if found.damaged:
-                        self.damaged[path] = self.damaged.get(path, 0) + found.damaged
+                        self.damaged[name] = self.damaged.get(name, 0) + found.damaged
                     for entry in found.entries:
                         self._note(entry)
             for stem in self._files.chunks():
@@ -266,11 +266,12 @@ class Keeper:
                 full, self._journal = self._journal, self._next()
         if full is not None:
             full.close()
-            self.compact(full.path)
+            self.compact(full.name)
 
-    def compact(self, path: Path) -> None:
+    def compact(self, name: str) -> None:
         """Makes a chunk of a journal that nobody writes any more. Raises `OSError`."""
-        found = journal.read(path, complete=True)
+        folder = self._files.journal
+        found = journal.read(folder, name, complete=True)
         with self._lock:
             self._count += 1
             number = self._count
@@ -280,13 +281,13 @@ class Keeper:
             self._files.write_chunk(stem, found.entries)
         if found.damaged:
             # Kept for whoever wants to look at it, and reported, but no longer read as a journal.
-            path.rename(path.with_suffix(".damaged"))
+            folder.rename(name, f"{name.removesuffix('.jsonl')}.damaged")
         else:
-            path.unlink()
+            folder.remove(name)
         with self._lock:
             self._chunks += [stem] if rows else []
             self._count += 1
-            number, chunks = self._count, [name for name in self._chunks if self._files.chunk("runs", name).exists()]
+            number, chunks = self._count, [one for one in self._chunks if self._files.has_chunk(one)]
         merged = self._files.merge(f"{self._name}-{number:06d}", chunks)
         if merged is not None:
             with self._lock:
@@ -298,11 +299,11 @@ class Keeper:
             self._closed = True
         self._journal.close()
         self._chunks += [name for name in others if rows_of(name)]
-        self.compact(self._journal.path)
+        self.compact(self._journal.name)
 
     def _next(self) -> Journal:
         self._count += 1
-        return Journal(self._files.folder / "journal" / f"{self._name}-{self._count:06d}.jsonl")
+        return Journal(self._files.journal, f"{self._name}-{self._count:06d}.jsonl")
 
 
 def block_jobs(plan: Plan) -> int:
@@ -437,13 +438,13 @@ class Sweeper:
 
     def _adopt(self) -> None:
         """Takes over what runners that were killed left behind."""
-        for path in self._files.journals():
-            if self._has_ended(path.stem.rpartition("-")[0]):
-                mine = path.with_name(f"{self._runner.name}-of-{path.name}")
+        for name in self._files.journals():
+            if self._has_ended(name.removesuffix(".jsonl").rpartition("-")[0]):
+                mine = f"{self._runner.name}-of-{name}"
                 with contextlib.suppress(FileNotFoundError):
-                    path.rename(mine)
+                    self._files.journal.rename(name, mine)
                     self._keeper.compact(mine)
         self._runner.clear()
 
     def _has_ended(self, name: str) -> bool:
-        return name != self._runner.name and self._runner.has_ended(self._files.folder / "runners" / name)
+        return name != self._runner.name and self._runner.has_ended(name)

@@ -21,13 +21,14 @@ import errno
 import fcntl
 import json
 import os
+import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from airwatt._core import InputError
-from airwatt.files import replacing
 from airwatt.sweeps import columns, journal, plan
+from airwatt.sweeps.folder import Folder
 from airwatt.sweeps.journal import Entry
 from airwatt.sweeps.plan import Plan
 
@@ -51,16 +52,11 @@ SMALL_ROWS = 50_000
 """Chunks below this size are merged,"""
 MERGE_AT = 16
 """when there are so many of them."""
+_IS_JOURNAL = re.compile(r"[^.].*-\d{6,}\.jsonl")
+_IS_CHUNK = re.compile(r"[^.].*-\d+-\d+\.parquet")
 _TRIES = 20
 _BATCH = 1_000
 """Documents that are in memory at a time."""
-
-
-class Damage(NamedTuple):
-    """A file with lines that could not be read."""
-
-    path: Path
-    lines: int
 
 
 class Files:
@@ -68,6 +64,9 @@ class Files:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._folders = {name: Folder(folder / name) for name in FOLDERS}
+        self.journal = self._folders["journal"]
+        """The folder of journals."""
 
     @classmethod
     def create(cls, folder: Path) -> Files:
@@ -76,9 +75,10 @@ class Files:
             raise InputError(f"--store {folder}: expected a folder, got a file")
         if folder.is_dir() and not (folder / "plans").is_dir() and any(folder.iterdir()):
             raise InputError(f"--store {folder}: expected a store or an empty folder, got one with other files")
-        for name in FOLDERS:
-            (folder / name).mkdir(parents=True, exist_ok=True)
-        return cls(folder)
+        files = cls(folder)
+        for one in files._folders.values():
+            one.create()
+        return files
 
     @classmethod
     def open(cls, folder: Path) -> Files:
@@ -93,47 +93,50 @@ class Files:
 
         Runs by another core library are those of other jobs. Raises `InputError`.
         """
-        about = sorted((self.folder / "plans").glob("*.json"), key=lambda path: (path.stat().st_mtime_ns, path.name))
+        folder = self._folders["plans"]
+        about = [name for name in folder.names() if name.endswith(".json") and name[0] != "."]
+        about.sort(key=lambda name: (folder.status(name).st_mtime_ns, name))
         if not about:
             raise InputError(f"{self.folder}: expected the store of a sweep, got one without a plan")
-        found = [plan.read(path, texts=texts) for path in about]
+        found = [plan.read(folder, name.removesuffix(".json"), texts=texts) for name in about]
         return [item for item in found if item.core == found[-1].core]
 
-    def journals(self) -> list[Path]:
-        """The journals that there are."""
-        return sorted((self.folder / "journal").glob("*.jsonl"))
+    def add(self, item: Plan) -> None:
+        """Keeps a plan. One that is there becomes the most recent one. Raises `OSError`."""
+        plan.write(item, self._folders["plans"])
+
+    def journals(self) -> list[str]:
+        """The names of the journals that there are."""
+        return [name for name in self.journal.names() if _IS_JOURNAL.fullmatch(name)]
 
     def chunks(self, what: str = "runs") -> list[str]:
         """The stems of the complete chunks; of failed runs with `failed`."""
-        # A listing of names: with thousands of chunks paths take ten times as long.
-        names = os.listdir(self.folder / ("failed" if what == "failed" else "runs"))  # noqa: PTH208
-        return sorted(name.removesuffix(".parquet") for name in names if name.endswith(".parquet") and name[0] != ".")
+        names = self._folders["failed" if what == "failed" else "runs"].names()
+        return [name.removesuffix(".parquet") for name in names if _IS_CHUNK.fullmatch(name)]
 
     def chunk(self, what: str, stem: str) -> Path:
         """The file of a chunk."""
         return self.folder / what / f"{stem}.parquet"
 
-    def pending(self) -> tuple[list[Entry], list[Damage]]:
-        """What the journals hold, and what of them is damaged. Raises `OSError`."""
+    def has_chunk(self, stem: str) -> bool:
+        """Whether a chunk is complete and has not been merged."""
+        return self._folders["runs"].has(f"{stem}.parquet")
+
+    def pending(self) -> list[Entry]:
+        """What the journals hold. Raises `OSError`."""
         entries: list[Entry] = []
-        damage = []
-        for path in self.journals():
-            try:
-                found = journal.read(path)
-            except FileNotFoundError:
-                continue  # Its chunk is there by now, and chunks are read later.
-            entries += found.entries
-            if found.damaged:
-                damage.append(Damage(path, found.damaged))
-        return entries, damage
+        for name in self.journals():
+            # A journal that has gone meanwhile has become a chunk, and chunks are read later.
+            with contextlib.suppress(FileNotFoundError):
+                entries += journal.read(self.journal, name).entries
+        return entries
 
     def table(self, what: str, names: Sequence[str] | None = None) -> pa.Table:
         """All rows of a table, of finished runs without the settings; each job once. Raises `OSError`.
 
         `names` restricts the columns.
         """
-        entries, _ = self.pending()
-        finished = _each_once(entries)
+        finished = _each_once(self.pending())
         parts = self._chunk_tables(what, names)
         found = [row for entry in finished for row in columns.rows(what, entry.point, entry.seed, entry.run or {})]
         if found or not parts:
@@ -148,7 +151,7 @@ class Files:
 
         Raises `OSError`.
         """
-        for entry in self.pending()[0]:
+        for entry in self.pending():
             if entry.run is not None and (entry.point, entry.seed) in wanted:
                 yield entry.point, entry.seed, entry.run
         for attempt in range(_TRIES):
@@ -167,10 +170,11 @@ class Files:
         jobs, _ = self.numbers(stem, None)
         if not any(job in wanted for job in jobs):
             return
-        for batch in pq.ParquetFile(self.chunk("documents", stem)).iter_batches(_BATCH):
-            for row in batch.to_pylist():
-                if (row["point"], row["seed"]) in wanted:
-                    yield row["point"], row["seed"], json.loads(row["document"])
+        with self._open("documents", stem) as file:
+            for batch in pq.ParquetFile(file).iter_batches(_BATCH):
+                for row in batch.to_pylist():
+                    if (row["point"], row["seed"]) in wanted:
+                        yield row["point"], row["seed"], json.loads(row["document"])
 
     def numbers(self, stem: str, name: str | None) -> tuple[list[tuple[str, int]], list[float | None]]:
         """The runs of a chunk, and of each one number by its path in the result document. Raises `OSError`."""
@@ -197,9 +201,8 @@ class Files:
         """The failed runs, with the last failure of each job, and none that finished later."""
         import pyarrow as pa
 
-        entries, _ = self.pending()
         parts = [self._read("failed", stem, None) for stem in self.chunks("failed")]
-        failed = [entry._asdict() for entry in entries if entry.error is not None]
+        failed = [entry._asdict() for entry in self.pending() if entry.error is not None]
         parts.append(pa.Table.from_pylist(failed, failed_schema()))
         rows = sorted((row for part in parts for row in part.to_pylist()), key=lambda row: row["at"])
         last = {(row["point"], row["seed"]): row for row in rows}
@@ -224,13 +227,17 @@ class Files:
         import pyarrow.parquet as pq
 
         try:
-            file = pq.ParquetFile(self.chunk(what, stem))
-            known = set(file.schema_arrow.names)
-            return file.read(None if names is None else [name for name in names if name in known])
+            with self._open(what, stem) as content:
+                file = pq.ParquetFile(content)
+                known = set(file.schema_arrow.names)
+                return file.read(None if names is None else [name for name in names if name in known])
         except (pa.ArrowInvalid, pa.ArrowException) as error:
             raise InputError(
                 f"{self.chunk(what, stem)}: expected a chunk of runs, got a damaged file ({error})"
             ) from None
+
+    def _open(self, what: str, stem: str) -> BinaryIO:
+        return self._folders[what].reading(f"{stem}.parquet")
 
     def write_chunk(self, stem: str, entries: Sequence[Entry]) -> None:
         """Writes a chunk of runs. Raises `OSError`."""
@@ -251,7 +258,7 @@ class Files:
     def _write(self, what: str, stem: str, table: pa.Table) -> None:
         import pyarrow.parquet as pq
 
-        with replacing(self.chunk(what, stem)) as out:
+        with self._replacing(what, stem) as out:
             pq.write_table(table, out, compression="zstd")
 
     def _write_documents(self, stem: str, tables: Iterable[pa.Table]) -> None:
@@ -259,11 +266,14 @@ class Files:
         import pyarrow.parquet as pq
 
         with (
-            replacing(self.chunk("documents", stem)) as out,
+            self._replacing("documents", stem) as out,
             pq.ParquetWriter(out, documents_schema(), compression="zstd") as file,
         ):
             for table in tables:
                 file.write_table(table)
+
+    def _replacing(self, what: str, stem: str) -> contextlib.AbstractContextManager[BinaryIO]:
+        return self._folders[what].replacing(f"{stem}.parquet")
 
     def merge(self, stem: str, owned: Sequence[str], *, at: int = MERGE_AT) -> str | None:
         """Merges small chunks of these, if there are `at` of them, into one; returns its stem. Raises `OSError`.
@@ -276,7 +286,7 @@ class Files:
         with self._alone() as alone:
             if not alone:
                 return None
-            small = [name for name in small if self.chunk("runs", name).exists()]
+            small = [name for name in small if self.has_chunk(name)]
             rows = sum(map(rows_of, small))
             merged = f"{stem}-{rows}"
             self._write_documents(merged, (self._read("documents", name, None) for name in small))
@@ -284,13 +294,16 @@ class Files:
                 self._write(what, merged, _combined([self._read(what, name, None) for name in small]))
             for what in (*columns.TABLES, "documents"):
                 for name in small:
-                    self.chunk(what, name).unlink(missing_ok=True)
+                    self._folders[what].remove(f"{name}.parquet")
             return merged
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[bool]:
-        with (self.folder / "runners" / ".merging").open("ab") as lock:
-            yield locked(lock.fileno())
+        lock = self._folders["runners"].open(".merging", os.O_RDWR | os.O_CREAT)
+        try:
+            yield locked(lock)
+        finally:
+            os.close(lock)
 
 
 def locked(file: int) -> bool:

@@ -66,7 +66,7 @@ def sweep(
     folder = Path(tempfile.mkdtemp(prefix="airwatt-") if store is None else store)
     try:
         files = Files.create(folder)
-        plans.write(planned, files.folder / "plans")
+        files.add(planned)
         interrupted = run(files, planned, worker(dask, limit), part, on_progress)
     except BaseException:
         if store is None:

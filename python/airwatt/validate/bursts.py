@@ -14,8 +14,8 @@ from typing import Any
 
 from airwatt import models
 from airwatt._core import toml_value
-from airwatt.files import write_text
 from airwatt.reproduce.publication import Numbers, Point
+from airwatt.sweeps.folder import Folder
 from airwatt.validate.cases import Case, Figure, Samples, Validation, figure
 
 PACKET_BYTES = 1500
@@ -167,7 +167,8 @@ def _factor_case(folder: Path, change: str, window: int) -> Case:
     radio = models.radio(RADIO)
     radio |= {name: factor * radio[name] for name, factor in CHANGES[change].items()}
     path = folder / f"radio-{list(CHANGES).index(change)}.toml"
-    write_text(path, _profile(path.stem, radio))
+    with Folder(folder).replacing(path.name) as out:
+        out.write(_profile(path.stem, radio).encode())
     rate = window / ROUND_S
     points = tuple(_point(p, rate, 1, 0.0, ROUND_S - 1e-4, 40, str(path)) for p in ("active", "ideal"))
 

@@ -1,0 +1,129 @@
+"""A store from somebody else, packed with its links: nothing outside of it is removed, written or waited for."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+from conftest import PROGRAM, ROOT
+
+import airwatt as laboratory
+from airwatt._core import InputError
+from airwatt.sweeps.store import FOLDERS
+
+TINY = ["fast-dsl", "--set", "flow.application.size=20kB", "--policy", "active,psm", "--runs", "2"]
+CONTENT = b"of value to somebody"
+
+
+@pytest.fixture
+def store(tmp_path):
+    """A store with four runs, and the files of a runner and its claim that were left behind."""
+    given = {"policy": ["active", "psm"], "set": {"flow.application.size": "20kB"}, "runs": 2}
+    laboratory.sweep("fast-dsl", **given, store=tmp_path / "store")
+    (plan,) = (tmp_path / "store" / "plans").glob("*.json")
+    (tmp_path / "store" / "runners" / "host-1-abcdef").touch()
+    (tmp_path / "store" / "claims" / f"{plan.stem}-1-0").touch()
+    (tmp_path / "store" / "journal" / "host-1-abcdef-000001.jsonl").touch()
+    return tmp_path / "store"
+
+
+def outside(folder):
+    """All that is in a folder outside of the store, with content and time."""
+    return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
+
+
+def lines(store):
+    """What a user may do with a store."""
+    return [
+        ["sweep", "status", store],
+        ["sweep", "resume", store],
+        ["sweep", "retry", store],
+        ["sweep", *TINY, "--seed", "3", "--store", store],
+        ["run", "fast-dsl", "--set", "flow.application.size=20kB", "--seed", "9", "--store", store],
+        ["sweep", "export", store, "--out", store.parent / "all.csv"],
+    ]
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_folder_that_is_a_link_is_refused_and_its_target_untouched(store, name, airwatt):
+    foreign = store.parent / "foreign"
+    shutil.move(store / name, foreign)
+    (foreign / "host-2-abcdef").touch()
+    (foreign / "0123456789abcdef-1-7").touch()
+    (foreign / "notes.txt").write_bytes(CONTENT)
+    (store / name).symlink_to(foreign)
+    before = outside(foreign)
+    statuses = []
+    for words in lines(store):
+        answer = airwatt(*words)
+        statuses.append(answer.status)
+        if answer.status != 0:
+            assert answer.status == 2
+            assert answer.is_one_line(str(store / name), "link"), answer.err
+        assert outside(foreign) == before
+    # Whatever makes runs opens all folders.
+    assert statuses[3:5] == [2, 2]
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_files_that_are_links_or_pipes_are_neither_followed_nor_waited_for(store, kind, tmp_path):
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    for name in FOLDERS:
+        for path in list((store / name).iterdir()):
+            target = foreign / f"{name}-{path.name}"
+            shutil.move(path, target)
+            path.symlink_to(target) if kind == "link" else os.mkfifo(path)
+    before = outside(foreign)
+    assert len(before) > 6
+    for words in lines(store):
+        done = subprocess.run(
+            [PROGRAM, *map(str, words)], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode in (0, 1, 2), done.stderr
+        assert "internal error" not in done.stderr
+        assert outside(foreign) == before, words
+
+
+def test_a_claim_that_is_a_link_is_said_and_not_waited_for(store, airwatt):
+    (plan,) = (store / "plans").glob("*.json")
+    (claim,) = (store / "claims").iterdir()
+    claim.unlink()
+    target = store.parent / "target"
+    target.write_bytes(CONTENT)
+    claim.symlink_to(target)
+    for path in store.rglob("*.parquet"):
+        if path.parent.name != "plans":
+            path.unlink()
+    answer = airwatt("sweep", "resume", store)
+    assert answer.status == 2
+    assert answer.is_one_line(str(claim), "link"), answer.err
+    assert target.read_bytes() == CONTENT
+    assert plan.exists()
+
+
+def test_only_empty_files_with_the_names_of_runners_are_removed(store):
+    kept = {
+        store / "runners" / "notes": b"",
+        store / "runners" / "host-3-abcdef": CONTENT,
+        store / "claims" / "notes": b"",
+        store / "claims" / "0123456789abcdef-1-8": CONTENT,
+        store / "journal" / "notes.jsonl": b"",
+        store / "runs" / "notes.txt": CONTENT,
+    }
+    for path, content in kept.items():
+        path.write_bytes(content)
+    laboratory.run("fast-dsl", seed=9, set={"flow.application.size": "20kB"}, store=store)
+    for path, content in kept.items():
+        assert path.read_bytes() == content
+    assert not (store / "runners" / "host-1-abcdef").exists()
+    assert not (store / "journal" / "host-1-abcdef-000001.jsonl").exists()
+    assert [path.name for path in (store / "claims").iterdir() if not path.name.startswith("0123")] == ["notes"]
+
+
+def test_a_store_may_be_reached_by_a_link(store):
+    link = store.parent / "link"
+    link.symlink_to(store)
+    assert len(laboratory.open_store(link)) == 4
+    with pytest.raises(InputError, match="expected the store of a sweep"):
+        laboratory.open_store(store / "plans")
