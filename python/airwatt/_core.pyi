@@ -243,6 +243,9 @@ def advise_analysis(analysis: Mapping[str, Any], budget_s: float, confirm: int) 
 def advise_choose(rows: Sequence[object], budget_s: float) -> str:
     """Decides between candidates, each with attributes `model` and `simulation`; gives indices of rows, as JSON."""
 
+def read_text(path: str) -> str:
+    """The text of a regular file of up to 16 MB. Raises `InputError`."""
+
 def schema() -> str:
     """The JSON schema of scenario files."""
 

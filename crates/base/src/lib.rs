@@ -10,6 +10,7 @@
 //! * [`timers`]: a table of timers, each with the reason why it runs.
 //! * [`settings`]: settings of mechanisms, how they are read and checked, and the errors of those that cannot be.
 //! * [`system_error`]: the texts of errors of the operating system.
+//! * [`text_file`]: files of settings, of a bounded length.
 //! * [`testkit`]: the conformance test that every machine has to pass.
 //!
 //! Nothing here reads a clock, opens a socket or draws an unseeded number.
@@ -23,6 +24,7 @@ pub mod settings;
 pub mod sleep_clock;
 pub mod system_error;
 pub mod testkit;
+pub mod text_file;
 pub mod timers;
 pub mod units;
 
@@ -32,6 +34,7 @@ pub use schedule::{Schedule, Slot};
 pub use seq::Seq;
 pub use sleep_clock::SleepClock;
 pub use system_error::reason_of;
+pub use text_file::read_text;
 pub use timers::{TimerKind, TimerTable};
 pub use units::{
     Charge, Current, Dimension, Distance, Energy, Instant, ParseQuantityError, Power, Quantity, QueueLimit,

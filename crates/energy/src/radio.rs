@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use airwatt_base::{Energy, Power, Rate, SleepClock, Span, Voltage, reason_of};
+use airwatt_base::{Energy, Power, Rate, SleepClock, Span, Voltage, read_text, reason_of};
 
 pub use self::error::RadioError;
 pub use self::file::TEMPLATE;
@@ -157,7 +157,7 @@ impl Radio {
     /// Returns an error if there is no such name or file, or the file is not a profile.
     pub fn find(name_or_path: &str) -> Result<Self, RadioError> {
         if Self::is_file(name_or_path) {
-            let text = std::fs::read_to_string(name_or_path).map_err(|error| RadioError::Unreadable {
+            let text = read_text(name_or_path).map_err(|error| RadioError::Unreadable {
                 file: name_or_path.to_owned(),
                 reason: reason_of(&error),
             })?;

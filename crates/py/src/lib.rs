@@ -66,7 +66,7 @@ mod _core {
     #[pymodule_export]
     use crate::run::{Run, run};
     #[pymodule_export]
-    use crate::scenario::Scenario;
+    use crate::scenario::{Scenario, read_text};
     #[pymodule_export]
     use crate::trace::Column;
     #[pymodule_export]

@@ -35,12 +35,18 @@ fn read(name_or_path: &Path, overrides: &[(String, String)]) -> Result<Checked, 
         Some(text) => Checked::load(text, overrides),
         None => {
             let shown = name_or_path.to_string_lossy();
-            let text = std::fs::read_to_string(name_or_path)
-                .map_err(|error| format!("{shown}: {}", reason_of(&error)))?;
+            let text = airwatt_base::read_text(name_or_path).map_err(|error| format!("{shown}: {}", reason_of(&error)))?;
             Checked::from_text(&text, &shown, overrides)
         }
     };
     read.map_err(|error| error.to_string())
+}
+
+/// The text of a file that a user hands over: a regular file of up to 16 MB. Raises `InputError`.
+#[pyfunction]
+pub(crate) fn read_text(path: PathBuf) -> PyResult<String> {
+    airwatt_base::read_text(&path)
+        .map_err(|error| InputError::new_err(format!("{}: {}", path.display(), reason_of(&error))))
 }
 
 #[pymethods]

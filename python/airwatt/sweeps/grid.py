@@ -115,8 +115,8 @@ def grid(request: Request, policies: Sequence[str]) -> Grid:
 def is_sweep_file(path: str) -> bool:
     """Whether a path names a file that describes a sweep, not a scenario."""
     try:
-        return path.endswith(".toml") and any(key in tomllib.loads(Path(path).read_text()) for key in _TABLES)
-    except (OSError, ValueError):
+        return path.endswith(".toml") and any(key in tomllib.loads(_core.read_text(path)) for key in _TABLES)
+    except (_core.InputError, ValueError):
         # What is wrong with it is said when it is read as a scenario.
         return False
 
@@ -124,8 +124,8 @@ def is_sweep_file(path: str) -> bool:
 def read(path: str) -> Request:
     """Reads a file that describes a sweep; paths in it are relative to it. Raises `InputError`."""
     try:
-        table = tomllib.loads(Path(path).read_text())
-    except (OSError, ValueError) as error:
+        table = tomllib.loads(_core.read_text(path))
+    except ValueError as error:
         raise InputError(f"{path}: {error}") from None
     unknown = next((key for key in table if key not in _KEYS), None)
     if unknown is not None:

@@ -206,10 +206,14 @@ impl Network {
         }
     }
 
-    /// Sets the first timers of media and applications.
+    /// Sets the first timers of media, middleboxes and applications. Sockets and impairments have none before their first packet.
     fn set_timers(&mut self, seed: u64) {
         for entry in &self.media {
             self.schedule.set(entry.slots[0], entry.medium.due(Direction::Down));
+        }
+        // A tunnel's keep-alive runs from the start of the run, not from the first packet.
+        for entry in &self.middleboxes {
+            self.schedule.put(entry.slot, entry.machine.due());
         }
         for (index, entry) in self.applications.iter().enumerate() {
             let FlowPlan { start, start_spread, .. } = self.plan.flows[index];

@@ -5,6 +5,7 @@ use airwatt_base::{Power, QueueLimit, Rate, Size, Span};
 use airwatt_energy::Radio;
 use airwatt_proto::powersave::PowerSaveConfig;
 
+use super::names::check_scenario_name;
 use super::resolve::Resolved;
 use super::{
     AccessPoint, FlowGroup, ListenInterval, PathLoss, PointToPoint, Scenario, StationGroup, Transport, Wifi,
@@ -49,6 +50,7 @@ fn packets_only(key: &str, limit: QueueLimit) -> Checked {
 
 /// Whether the scenario can run.
 pub(super) fn check(scenario: &Scenario) -> Checked {
+    check_scenario_name(&scenario.name)?;
     if let Some(duration) = scenario.duration {
         in_range("duration", duration, Span::from_millis(1), MAX_SPAN)?;
     }
@@ -68,31 +70,32 @@ pub(super) fn check(scenario: &Scenario) -> Checked {
     Resolved::new(scenario, &scenario.topology()).map(|_| ())
 }
 
-/// The tables of the short form.
+/// The tables of the short form. Their ranges are also checked in the general form, where most of them have no effect: the gateway and the
+/// tunnel have one there, and a value out of range is refused as such wherever it stands.
 fn short_form(scenario: &Scenario) -> Checked {
+    scenario.wired.as_ref().map_or(Ok(()), |path| wired(path, "wired"))?;
+    scenario.wifi.as_ref().map_or(Ok(()), wifi).map_err(|error| error.under("wifi"))?;
+    access_point(&scenario.ap).map_err(|error| error.under("ap"))?;
+    scenario.gateway.check().map_err(|error| error.under("gateway"))?;
+    scenario.tunnel.map_or(Ok(()), |tunnel| tunnel.check()).map_err(|error| error.under("tunnel"))?;
     if !scenario.is_short() {
         let has_media = !scenario.cell.is_empty() || !scenario.links().is_empty();
         let expected = "[wifi], or [link] for a point-to-point link; or the general form with [[node]], [[link]] and [[cell]]";
         return if has_media { Ok(()) } else { Err(SettingError::missing("wifi", expected)) };
     }
-    scenario.wired.as_ref().map_or(Ok(()), |path| wired(path, "wired"))?;
-    match (&scenario.wifi, scenario.point_to_point()) {
-        (Some(air), None) => wifi(air).map_err(|error| error.under("wifi"))?,
-        (None, Some(hop)) => link(scenario, hop)?,
-        (Some(_), Some(_)) => {
+    if let Some(hop) = scenario.point_to_point() {
+        if scenario.wifi.is_some() {
             return Err(SettingError::conflict("link", "wifi", "a scenario has one last hop"));
         }
-        (None, None) => {}
+        link(scenario, hop)?;
     }
     let belongs =
         |key: &str| Err(SettingError::no_effect(key, "the short form", "an access_point of a [[cell]]"));
     match &scenario.ap {
         AccessPoint { node: Some(_), .. } => belongs("ap.node")?,
         AccessPoint { radio: Some(_), .. } => belongs("ap.radio")?,
-        access_point => self::access_point(access_point).map_err(|error| error.under("ap"))?,
+        _ => {}
     }
-    scenario.gateway.check().map_err(|error| error.under("gateway"))?;
-    scenario.tunnel.map_or(Ok(()), |tunnel| tunnel.check()).map_err(|error| error.under("tunnel"))?;
     stations(scenario)
 }
 

@@ -6,7 +6,7 @@ use airwatt_energy::Radio;
 
 use super::check::{self, MAX_RATE, MAX_ROUND_TRIP, MAX_STATIONS, MIN_RATE};
 use super::short;
-use super::topology::{Cell, Link, LinkKind, NodeGroup};
+use super::topology::{Cell, CellMode, Link, LinkKind, NodeGroup};
 use super::{AccessPoint, FlowGroup, Scenario};
 
 type Checked = Result<(), SettingError>;
@@ -27,10 +27,12 @@ pub(super) fn check(scenario: &Scenario) -> Checked {
     }
     // The short form's own names, by which its tunnels are found (`net/plan/from_topology.rs`).
     let is_own = |name: &str| [short::AIR, short::LINK].contains(&name);
-    let has_own = scenario.cell.iter().any(|cell| is_own(&cell.name))
-        || scenario.links().iter().any(|link| is_own(&link.name));
+    // Without an access point there is no other end of the hop.
+    let is_own_cell = |cell: &Cell| is_own(&cell.name) && cell.mode == CellMode::Infrastructure;
+    let has_own =
+        scenario.cell.iter().any(is_own_cell) || scenario.links().iter().any(|link| is_own(&link.name));
     if !scenario.is_short() && scenario.tunnel.is_some() && !has_own {
-        let needed = "a [[cell]] named \"air\" or a [[link]] named \"link\"";
+        let needed = "a [[cell]] named \"air\" with an access point or a [[link]] named \"link\"";
         return Err(SettingError::no_effect("tunnel", "the general form without these names", needed));
     }
     Ok(())

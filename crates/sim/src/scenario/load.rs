@@ -5,12 +5,13 @@ use std::fmt;
 use std::path::Path;
 
 use airwatt_base::settings::{self, SettingError};
-use airwatt_base::{Span, reason_of};
+use airwatt_base::{Span, read_text, reason_of};
 use airwatt_energy::Radio;
 use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::keys::{self, Override, Unnamed};
+use super::names::name_of_file;
 use super::shipped::{self, Shipped};
 use super::{Scenario, check, effect, lower_bound};
 
@@ -124,9 +125,7 @@ impl Scenario {
             )
         })?;
         if scenario.name.is_empty() {
-            scenario.name = Path::new(source.name)
-                .file_stem()
-                .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+            scenario.name = name_of_file(source.name);
         }
         let numbered: Vec<Override> = overrides.iter().map(|change| change.numbered.clone()).collect();
         let checked = |scenario: &Self| {
@@ -190,7 +189,7 @@ impl Scenario {
         radio_files(&Value::Table(table), &mut files);
         for file in files {
             // The scenario was checked, so the file was there. Without it the run fails, whatever its key.
-            text.push_str(&std::fs::read_to_string(file).unwrap_or_default());
+            text.push_str(&read_text(file).unwrap_or_default());
         }
         text
     }
@@ -253,16 +252,14 @@ fn find_files(table: &mut Table, source: &Source) {
 }
 
 fn read(path: &str) -> Result<String, ScenarioError> {
-    let bytes = std::fs::read(path).map_err(|error| {
+    read_text(path).map_err(|error| {
         let names = names(shipped::shipped());
         let reason = match error.kind() {
             std::io::ErrorKind::NotFound => "no such scenario or file".to_owned(),
             _ => reason_of(&error),
         };
         ScenarioError::new(path, format!("{reason}; scenarios that ship are {names}"))
-    })?;
-    String::from_utf8(bytes)
-        .map_err(|_| ScenarioError::new(path, "expected a TOML scenario, got a file that is not text"))
+    })
 }
 
 fn names(shipped: &[Shipped]) -> String {
@@ -296,7 +293,7 @@ fn resolve_base(table: &mut Table, source: &Source, depth: usize) -> Result<(), 
             return Err(ScenarioError::new(place(), format!("base: {name:?} leads in a circle")));
         }
         Some(text) => text.to_owned(),
-        None => std::fs::read_to_string(&beside).map_err(|error| {
+        None => read_text(&beside).map_err(|error| {
             let (known, reason) = (names(shipped::shipped()), reason_of(&error));
             ScenarioError::new(place(), format!("base: expected {known} or a file, got {name:?}: {reason}"))
         })?,

@@ -1,6 +1,7 @@
 //! Names of nodes in a scenario: one, a group, a range, or a list of them.
 
 use std::fmt;
+use std::path::Path;
 
 use airwatt_base::settings::SettingError;
 use schemars::JsonSchema;
@@ -84,4 +85,29 @@ pub(super) fn check_name(key: &str, name: &str) -> Result<(), SettingError> {
         return Err(SettingError::out_of_range(key, format!("{name:?}"), expected));
     }
     Ok(())
+}
+
+/// Characters of a scenario's name. With the ending of an output it must be the name of a file.
+const NAME_MAX: usize = 100;
+
+/// Checks the name of a scenario. Outputs are named after it, so it must not choose another folder or a hidden file, and it is printed on
+/// terminals.
+///
+/// # Errors
+/// Returns an error for a name that cannot begin the name of a file.
+pub(super) fn check_scenario_name(name: &str) -> Result<(), SettingError> {
+    let is_plain = |c: char| c != '/' && !c.is_control();
+    if name.starts_with('.') || !name.chars().all(is_plain) || name.chars().count() > NAME_MAX {
+        let expected = format!("up to {NAME_MAX} characters without slash, control character or leading dot");
+        let shown: String = name.chars().take(NAME_MAX).collect();
+        return Err(SettingError::out_of_range("name", format!("{shown:?}"), expected));
+    }
+    Ok(())
+}
+
+/// The name of a scenario that states none: that of its file without ending, as far as [`check_scenario_name`] accepts it.
+pub(super) fn name_of_file(path: &str) -> String {
+    let stem = Path::new(path).file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
+    let plain = stem.trim_start_matches('.').chars().map(|c| if c.is_control() { '_' } else { c });
+    plain.take(NAME_MAX).collect()
 }

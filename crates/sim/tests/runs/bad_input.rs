@@ -504,3 +504,40 @@ fn all_values_of_a_file_that_are_out_of_range_are_reported_at_once() {
     }
     assert!(lines[3].starts_with("my.toml:12: station.0.distance: "), "{lines:?}");
 }
+
+/// A scenario from a stranger names other files. What is no regular file is refused at once: a device has no end, and a FIFO no writer.
+#[test]
+fn only_regular_files_are_read() {
+    let folder = std::env::temp_dir().join(format!("airwatt-bad-input-{}", std::process::id()));
+    std::fs::create_dir(&folder).expect("a new folder");
+    let fifo = folder.join("radio.toml");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status().expect("mkfifo runs");
+    assert!(made.success());
+    let refused =
+        |text: &str| Scenario::from_text(text, "stranger.toml", &[]).expect_err("refused").to_string();
+    for file in ["/dev/zero", fifo.to_str().expect("UTF-8")] {
+        let radio = refused(&format!("base = \"fast-dsl\"\n[[station]]\nradio = {file:?}\n"));
+        assert!(radio.ends_with("expected a regular file, got a device, FIFO or socket"), "{radio}");
+        let base = refused(&format!("base = {file:?}\n"));
+        assert!(base.ends_with("expected a regular file, got a device, FIFO or socket"), "{base}");
+        let whole = Scenario::load(file, &[]).expect_err("refused").to_string();
+        assert!(whole.contains("expected a regular file, got a device, FIFO or socket"), "{whole}");
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// A sweep writes to a folder that is named after the scenario.
+#[test]
+fn a_name_stays_in_its_folder() {
+    let long = "x".repeat(101);
+    for name in ["../../x", "a/b", ".hidden", "..", "a\u{1b}[2Jb", "a\nb", &long] {
+        let text = format!("base = \"fast-dsl\"\nname = {}\n", toml::Value::from(name));
+        let refused = Scenario::from_text(&text, "stranger.toml", &[]).expect_err(name).to_string();
+        let expected = "expected up to 100 characters without slash, control character or leading dot, got ";
+        assert!(refused.contains(expected) && !refused.contains(char::is_control), "{refused}");
+    }
+    let named_after = |file: &str| Scenario::from_text("base = \"fast-dsl\"\n", file, &[]).expect(file).name;
+    assert_eq!(named_after("somewhere/caf\u{e9} 2.toml"), "caf\u{e9} 2");
+    assert_eq!(named_after(".hidden.toml"), "hidden");
+    assert_eq!(named_after("a\u{1b}b.toml"), "a_b");
+}

@@ -6,6 +6,7 @@ mod applications;
 mod bad_input;
 mod causes;
 mod determinism;
+mod extremes;
 mod fairness;
 mod fingerprints;
 mod group;
