@@ -116,7 +116,7 @@ def is_sweep_file(path: str) -> bool:
     """Whether a path names a file that describes a sweep, not a scenario."""
     try:
         return path.endswith(".toml") and any(key in tomllib.loads(_core.read_text(path)) for key in _TABLES)
-    except (_core.InputError, ValueError):
+    except (InputError, ValueError):
         # What is wrong with it is said when it is read as a scenario.
         return False
 
