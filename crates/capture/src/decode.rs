@@ -265,11 +265,11 @@ impl Decoder {
             return;
         }
         match ManagementBody::decode(frame) {
-            Ok(Some(ManagementBody::Beacon { timestamp_us, interval_tu, capability, elements })) => {
+            Ok(Some(ManagementBody::Beacon { timestamp_us, interval, capability, elements })) => {
                 let Some(bssid) = found.bssid else { return };
                 let is_beacon = found.control.kind == FrameKind::Beacon;
                 let network = self.networks.entry(bssid).or_default();
-                network.interval_tu = interval_tu;
+                network.interval = interval;
                 if let Some(ssid) = elements.ssid().filter(|ssid| !ssid.iter().all(|byte| *byte == 0)) {
                     network.ssid = String::from_utf8_lossy(ssid).into_owned();
                 }
@@ -292,7 +292,7 @@ impl Decoder {
                 let is_tim_missing = tim.is_none() && whole && capability.has(Capability::ESS);
                 self.beacons.push(Beacon {
                     bssid,
-                    interval_tu,
+                    interval,
                     dtim,
                     group,
                     is_tim_missing,

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use airwatt_base::{Instant, Rate, Seq};
+use airwatt_base::{Instant, Rate, Seq, Span};
 use airwatt_dot11::{FrameControl, MacAddress, Preamble};
 
 /// One packet. An A-MSDU becomes one of these for each MSDU, of which the first has the frame.
@@ -153,8 +153,8 @@ pub struct AirFrame {
 pub struct Beacon {
     /// The BSSID of its cell.
     pub bssid: MacAddress,
-    /// Beacon interval in time units of 1,024 us.
-    pub interval_tu: u16,
+    /// Time between two beacons, as it states it.
+    pub interval: Span,
     /// DTIM count and DTIM period; `None` without a valid TIM.
     pub dtim: Option<(u8, u8)>,
     /// Whether group-addressed frames follow, by the bit of a DTIM beacon.
@@ -174,8 +174,8 @@ pub struct ObservedCell {
     pub ssid: String,
     /// Whether it announces U-APSD; `None` if it has no WMM element.
     pub uapsd: Option<bool>,
-    /// Beacon interval in time units of 1,024 us.
-    pub interval_tu: u16,
+    /// Time between two beacons, as they state it.
+    pub interval: Span,
     /// DTIM period in beacons; zero if no beacon was captured.
     pub dtim_period: u8,
     /// Beacons in the capture.

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use airwatt_base::{Rate, Span};
-use airwatt_dot11::Preamble;
 use airwatt_dot11::airtime::frame_time;
 use airwatt_dot11::phy::Standard;
+use airwatt_dot11::{Preamble, TIME_UNIT};
 use serde::Serialize;
 
 use crate::capture::Capture;
@@ -28,8 +28,9 @@ pub const ASSUMED_SLOW: Rate = Rate::from_bps(13_000_000);
 /// The share of the station's packets in percent whose rate must be stated for the rate to count as measured.
 const MEASURED_PERCENT: u64 = 50;
 
-/// Beacon intervals in time units that are believed; others are damage.
-const BEACON_INTERVALS_TU: std::ops::RangeInclusive<u16> = 10..=5_000;
+/// Beacon intervals that are believed, 10 to 5,000 time units; others are damage.
+const BEACON_INTERVALS: std::ops::RangeInclusive<Span> =
+    Span::from_micros(10_240)..=Span::from_micros(5_120_000);
 
 /// Beacons at 2.4 GHz if neither the capture nor the user says otherwise: the lowest basic rate of nearly all access points.
 pub(crate) const ASSUMED_BEACONS: Rate = Rate::from_bps(1_000_000);
@@ -234,7 +235,6 @@ fn network<'a>(capture: &'a Capture, station: &Station) -> Option<&'a ObservedCe
 
 /// The cell's beacon interval if beacons were captured, otherwise the usual hundred time units.
 fn beacon_interval(network: Option<&ObservedCell>) -> Span {
-    let units = network.map(|network| network.interval_tu);
-    let units = units.filter(|units| BEACON_INTERVALS_TU.contains(units)).unwrap_or(100);
-    Span::from_micros(1_024) * u64::from(units)
+    let interval = network.map(|network| network.interval);
+    interval.filter(|interval| BEACON_INTERVALS.contains(interval)).unwrap_or(TIME_UNIT * 100)
 }

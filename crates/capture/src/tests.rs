@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::{
-    BeaconFields, Capability, FrameControl, FrameKind, MacAddress, MacHeader, QosControl, Radiotap, TimFields,
+    BeaconFields, Capability, FrameControl, FrameKind, MacAddress, MacHeader, QosControl, Radiotap,
+    TIME_UNIT, TimFields,
 };
 use airwatt_sim::Direction;
 use proptest::prelude::*;
@@ -318,7 +319,7 @@ fn beacon_of(timestamp_us: u64, tim: TimFields<'_>, wmm: Option<u8>) -> Vec<u8> 
     let mut bytes = frame(FrameKind::Beacon, false, |header| header.address1 = MacAddress::BROADCAST);
     BeaconFields {
         timestamp_us,
-        interval_tu: 100,
+        interval: TIME_UNIT * 100,
         capability: Capability(1),
         ssid: b"t",
         rates: &[0x8c],

@@ -1,6 +1,8 @@
 //! Elements of management frames: SSID, TIM and the WMM information that carries the U-APSD bits.
 
-use super::error::MalformedFrame;
+use airwatt_base::Span;
+
+use super::error::{MalformedFrame, le64};
 
 /// Element identifiers (802.11-2020 table 9-92).
 const ID_SSID: u8 = 0;
@@ -10,6 +12,9 @@ const ID_TIM: u8 = 5;
 const ID_VENDOR: u8 = 221;
 /// The OUI, type and (in the next octet) subtype of the Wi-Fi Alliance's WMM elements (WMM specification 2.2).
 const WMM_PREFIX: [u8; 4] = [0x00, 0x50, 0xf2, 0x02];
+/// OUI and type of the element by which a simulated access point declares its beacon interval. The OUI is locally
+/// administered: it belongs to no vendor.
+const INTERVAL_PREFIX: [u8; 4] = [0x02, 0x00, 0x00, 0x01];
 
 /// A view of the elements at the end of a management body. Iterating yields identifier and contents, and stops at
 /// the first element that runs past the end: the rest of a damaged frame is not worth guessing.
@@ -61,6 +66,16 @@ impl<'a> Elements<'a> {
         })
     }
 
+    /// The beacon interval that a simulated access point declares beside the field of its beacons.
+    pub(crate) fn declared_interval(mut self) -> Option<Span> {
+        self.find_map(|(id, contents)| {
+            let nanos = contents
+                .strip_prefix(&INTERVAL_PREFIX)
+                .filter(|nanos| id == ID_VENDOR && nanos.len() == 8)?;
+            Some(Span::from_nanos(le64(nanos, 0)))
+        })
+    }
+
     /// Appends an element. Contents beyond 255 bytes are cut off: the length is one octet.
     pub fn push(out: &mut Vec<u8>, id: u8, contents: &[u8]) {
         let contents = &contents[..contents.len().min(255)];
@@ -88,6 +103,12 @@ impl<'a> Elements<'a> {
     pub fn push_wmm(out: &mut Vec<u8>, qos_info: u8) {
         let [a, b, c, d] = WMM_PREFIX;
         Self::push(out, ID_VENDOR, &[a, b, c, d, 0, 1, qos_info]);
+    }
+
+    /// Appends the element that [`Elements::declared_interval`] reads: nanoseconds in eight octets, little-endian.
+    pub(crate) fn push_declared_interval(out: &mut Vec<u8>, interval: Span) {
+        let nanos = interval.as_nanos().to_le_bytes();
+        Self::push(out, ID_VENDOR, &[&INTERVAL_PREFIX[..], &nanos].concat());
     }
 }
 

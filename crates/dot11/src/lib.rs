@@ -28,7 +28,7 @@ pub use elements::{Elements, Tim, TimFields, WmmInfo};
 pub use error::MalformedFrame;
 pub use fcs::{append_fcs, check_fcs, fcs};
 pub use frame::{AckPolicy, Frame, FrameControl, FrameKind, MacHeader, QosControl};
-pub use management::{AssociationResponse, BeaconFields, Capability, ManagementBody};
+pub use management::{AssociationResponse, BeaconFields, Capability, ManagementBody, TIME_UNIT};
 pub use payload::{AmsduSubframe, amsdu_subframes, encapsulate, snap_payload};
 pub use radiotap::{AmpduStatus, Channel, McsField, Radiotap, RadiotapFlags, TxFlags};
 pub use rates::{Bandwidth, GuardInterval, Preamble, he_rate, ht_rate, vht_rate};

@@ -1,8 +1,13 @@
 //! Bodies of management frames: beacons, probe responses, association (802.11-2020 9.3.3).
 
+use airwatt_base::Span;
+
 use super::elements::{Elements, TimFields};
 use super::error::{MalformedFrame, le16, le64, take};
 use super::frame::{Frame, FrameKind};
+
+/// A time unit (802.11-2020 3.1), in which beacons state their interval.
+pub const TIME_UNIT: Span = Span::from_micros(1_024);
 
 /// The capability information field (802.11-2020 9.4.1.4), with the bits that power save and timing look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -46,8 +51,8 @@ pub enum ManagementBody<'a> {
     Beacon {
         /// The access point's clock in microseconds.
         timestamp_us: u64,
-        /// Beacon interval in time units of 1,024 us.
-        interval_tu: u16,
+        /// Time between two beacons: the field's time units, or what a simulated access point declares more exactly.
+        interval: Span,
         /// Capabilities of the access point.
         capability: Capability,
         /// SSID, TIM, WMM and others.
@@ -78,11 +83,15 @@ impl<'a> ManagementBody<'a> {
         Ok(Some(match control.kind {
             FrameKind::Beacon | FrameKind::ProbeResponse => {
                 let fixed = take(body, 12)?;
+                let elements = Elements(&body[12..]);
+                let units = le16(fixed, 8);
+                // An element that contradicts the field is somebody else's.
+                let exact = elements.declared_interval().filter(|exact| time_units(*exact) == Some(units));
                 Self::Beacon {
                     timestamp_us: le64(fixed, 0),
-                    interval_tu: le16(fixed, 8),
+                    interval: exact.unwrap_or(TIME_UNIT * u64::from(units)),
                     capability: Capability(le16(fixed, 10)),
-                    elements: Elements(&body[12..]),
+                    elements,
                 }
             }
             FrameKind::AssociationRequest | FrameKind::ReassociationRequest => {
@@ -124,8 +133,9 @@ impl AssociationResponse {
 pub struct BeaconFields<'a> {
     /// The access point's clock in microseconds.
     pub timestamp_us: u64,
-    /// Beacon interval in time units of 1,024 us.
-    pub interval_tu: u16,
+    /// Time between two beacons. The field has time units: an interval that is no whole number of them, as publications
+    /// have, is rounded there and declared by a vendor-specific element.
+    pub interval: Span,
     /// Capabilities.
     pub capability: Capability,
     /// The network's name, at most 32 bytes.
@@ -144,7 +154,8 @@ impl BeaconFields<'_> {
     /// Appends the body.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.timestamp_us.to_le_bytes());
-        out.extend_from_slice(&self.interval_tu.to_le_bytes());
+        let units = time_units(self.interval).unwrap_or(u16::MAX);
+        out.extend_from_slice(&units.to_le_bytes());
         out.extend_from_slice(&self.capability.0.to_le_bytes());
         Elements::push_ssid(out, self.ssid);
         Elements::push_rates(out, self.rates);
@@ -155,5 +166,14 @@ impl BeaconFields<'_> {
         if let Some(qos_info) = self.wmm {
             Elements::push_wmm(out, qos_info);
         }
+        if self.interval != TIME_UNIT * u64::from(units) {
+            Elements::push_declared_interval(out, self.interval);
+        }
     }
+}
+
+/// The time units of an interval, rounded; `None` if the field of a beacon has no room for them.
+fn time_units(interval: Span) -> Option<u16> {
+    let rounded = interval.as_nanos().checked_add(TIME_UNIT.as_nanos() / 2)?;
+    u16::try_from(rounded / TIME_UNIT.as_nanos()).ok()
 }

@@ -1,6 +1,6 @@
 //! Frame formats: round trips, fields at their places, and bytes that are no frames.
 
-use airwatt_base::Rate;
+use airwatt_base::{Rate, Span};
 use proptest::prelude::*;
 
 use super::*;
@@ -10,6 +10,10 @@ const STATION: MacAddress = MacAddress([2, 0, 0, 0, 0, 2]);
 const SERVER: MacAddress = MacAddress([2, 0, 0, 0, 0, 3]);
 
 fn beacon(aids: &[u16]) -> Vec<u8> {
+    beacon_each(TIME_UNIT * 100, aids)
+}
+
+fn beacon_each(interval: Span, aids: &[u16]) -> Vec<u8> {
     let mut header = MacHeader::new(FrameControl::new(FrameKind::Beacon), MacAddress::BROADCAST);
     header.address2 = Some(AP);
     header.address3 = Some(AP);
@@ -17,7 +21,7 @@ fn beacon(aids: &[u16]) -> Vec<u8> {
     header.encode(&mut bytes);
     BeaconFields {
         timestamp_us: 123_456,
-        interval_tu: 100,
+        interval,
         capability: Capability(Capability::ESS | Capability::SHORT_SLOT),
         ssid: b"airwatt",
         rates: &[0x8c, 0x12, 0x98, 0x24, 0xb0, 0x48, 0x60, 0x6c],
@@ -45,12 +49,12 @@ fn a_beacon_and_its_tim() {
     let bytes = beacon(&[1, 17, 18]);
     let frame = Frame::decode(&bytes).unwrap();
     assert_eq!(frame.header().bssid(), Some(AP));
-    let Ok(Some(ManagementBody::Beacon { interval_tu, timestamp_us, elements, capability })) =
+    let Ok(Some(ManagementBody::Beacon { interval, timestamp_us, elements, capability })) =
         ManagementBody::decode(&frame)
     else {
         panic!("not a beacon");
     };
-    assert_eq!((interval_tu, timestamp_us), (100, 123_456));
+    assert_eq!((interval, timestamp_us), (Span::from_micros(102_400), 123_456));
     assert!(capability.has(Capability::ESS) && !capability.has(Capability::PRIVACY));
     assert_eq!(elements.ssid(), Some(&b"airwatt"[..]));
     let tim = elements.tim().unwrap();
@@ -58,6 +62,27 @@ fn a_beacon_and_its_tim() {
     assert_eq!(tim.aids().collect::<Vec<_>>(), [1, 17, 18]);
     assert!(tim.tim_bit(17) && !tim.tim_bit(16) && !tim.tim_bit(2007));
     assert!(elements.wmm().unwrap().ap_uapsd());
+}
+
+#[test]
+fn an_interval_of_no_whole_time_units_is_declared() {
+    let interval_of = |bytes: &[u8]| match ManagementBody::decode(&Frame::decode(bytes).unwrap()) {
+        Ok(Some(ManagementBody::Beacon { interval, .. })) => interval,
+        other => panic!("not a beacon: {other:?}"),
+    };
+    let published = Span::from_millis(100);
+    let bytes = beacon_each(published, &[1]);
+    assert_eq!(interval_of(&bytes), published);
+    // Behind the header of 24 octets and the timestamp, the field has 98 time units, and the element the nanoseconds.
+    assert_eq!(bytes[32..34], [98, 0]);
+    assert_eq!(bytes[bytes.len() - 14..bytes.len() - 8], [221, 12, 2, 0, 0, 1]);
+    assert_eq!(bytes[bytes.len() - 8..], 100_000_000_u64.to_le_bytes());
+    // An element that does not agree with the field is not this one.
+    let mut other = bytes;
+    other[32] = 97;
+    assert_eq!(interval_of(&other), TIME_UNIT * 97);
+    // A whole number of time units needs none.
+    assert_eq!(beacon(&[1]).len() + 14, beacon_each(published, &[1]).len());
 }
 
 #[test]

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
 
+use super::Mark;
 use super::finding::{Certainty, FindingKind, Findings, find};
 use super::record::AirTotal;
-use super::{Mark, TU};
 use crate::packet::{AirFrame, Beacon, CapturedPacket};
 
 /// A beacon that is transmitted this long after its target time is late. A busy channel delays beacons by some frames.
@@ -54,7 +54,7 @@ impl Cell {
     ) {
         let mark = (packet.at, packet.number);
         let found = |kind| (kind, Certainty::Found, beacon.bssid);
-        let interval = TU * u64::from(beacon.interval_tu);
+        let interval = beacon.interval;
         let last = self.marks[self.segment_from..].last().copied();
         let is_next = last.is_some_and(|(at, _)| {
             let after = packet.at.saturating_since(at);

@@ -36,8 +36,6 @@ const WAS_WAITING: Span = Span::from_millis(5);
 const FLAP_INTERVAL: Span = Span::from_micros(102_400);
 /// This many such changes in a row are flapping.
 const FLAP_CHANGES: u32 = 4;
-/// A time unit (802.11-2020 3.1).
-const TU: Span = Span::from_micros(1_024);
 
 /// Follows the power save of all stations of a capture; empty for captures that are not of 802.11.
 ///

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use airwatt_base::{Instant, Span};
-use airwatt_dot11::{FrameKind, MacAddress};
+use airwatt_dot11::{FrameKind, MacAddress, TIME_UNIT};
 
 use super::cell::Cell;
 use super::finding::{Certainty, FindingKind, Findings, find};
 use super::record::{AirTotal, ModeSpan, StationRecord};
-use super::{FLAP_CHANGES, FLAP_INTERVAL, IN_FLIGHT, Mark, NEVER, PROMPT, TU, WAS_WAITING};
+use super::{FLAP_CHANGES, FLAP_INTERVAL, IN_FLIGHT, Mark, NEVER, PROMPT, WAS_WAITING};
 use crate::packet::{AirFrame, CapturedPacket};
 
 /// A pause that a radio cannot sleep in with a profit: waking up takes milliseconds.
@@ -478,7 +478,7 @@ impl StationState {
         }
         let Some((announcement, requested)) = self.announced.take() else { return };
         let fetched = requested.unwrap_or(mark.0).saturating_since(announcement.0);
-        if fetched > TU * 210 {
+        if fetched > TIME_UNIT * 210 {
             let key = (FindingKind::LateFetch, Certainty::Found, self.record.mac);
             let finding = find(findings, key, announcement, || {
                 format!("announced by TIM, requested {:.3} s later", fetched.as_secs_f64())

@@ -89,7 +89,7 @@ pub(super) fn air(
                 bssid: bssid.to_string(),
                 ssid: network.ssid.clone(),
                 beacons: network.beacons,
-                beacon_interval_s: f64::from(network.interval_tu) * 1.024e-3,
+                beacon_interval_s: network.interval.as_secs_f64(),
                 dtim_period: network.dtim_period,
                 uapsd: network.uapsd,
             })

@@ -9,7 +9,7 @@
 //! Left out: listen intervals, and scans, during which the radio is on another channel and counts as dozing.
 
 use airwatt_base::{Instant, Span};
-use airwatt_dot11::{Frame, FrameKind, MacAddress, MacHeader, ManagementBody};
+use airwatt_dot11::{Frame, FrameKind, MacAddress, MacHeader, ManagementBody, TIME_UNIT};
 
 /// Time before a beacon at which the radio is awake: the inaccuracy of its clock.
 const BEACON_GUARD: Span = Span::from_micros(500);
@@ -19,8 +19,6 @@ const BEACON_LATEST: Span = Span::from_millis(10);
 const ANSWER: Span = Span::from_millis(10);
 /// Time for which a radio waits for the next frame of a service period or of group-addressed traffic.
 const NEXT_FRAME: Span = Span::from_millis(20);
-/// A time unit of 802.11.
-const TIME_UNIT: Span = Span::from_micros(1_024);
 
 /// The access point of a station.
 #[derive(Clone, Copy, Debug)]
@@ -96,14 +94,14 @@ impl PowerManagement {
     /// The access point has a beacon to send: this is its target time.
     pub(super) fn beacon_due(&mut self, bytes: &[u8], now: Instant) {
         let Ok(frame) = Frame::decode(bytes) else { return };
-        let Ok(Some(ManagementBody::Beacon { interval_tu, .. })) = ManagementBody::decode(&frame) else {
+        let Ok(Some(ManagementBody::Beacon { interval, .. })) = ManagementBody::decode(&frame) else {
             return;
         };
         let sender = frame.header().address2;
         if let Some(association) = &mut self.association
             && sender == Some(association.bssid)
         {
-            association.beacon = Some((now, TIME_UNIT * u64::from(interval_tu.max(1))));
+            association.beacon = Some((now, interval.max(TIME_UNIT)));
         }
     }
 

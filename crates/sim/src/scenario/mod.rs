@@ -264,7 +264,8 @@ pub struct AccessPoint {
     pub priority: bool,
     /// Drop-tail power-save buffer of each station. Default: as `buffer`.
     pub power_save_buffer: Option<QueueLimit>,
-    /// Time between beacons. The standard's default of 100 time units is 102.4 ms.
+    /// Time between beacons. Real access points have whole time units of 1.024 ms, 100 as a rule. Another interval, as publications
+    /// have, is declared by a vendor-specific element in the beacons of a capture, since their field would round it.
     pub beacon_interval: Span,
     /// Every how many beacons group-addressed frames follow.
     pub dtim_period: u8,

@@ -30,8 +30,6 @@ const ID_VENDOR: u8 = 221;
 const NO_VENDOR: [u8; 3] = [2, 0, 0];
 /// Largest value of a duration field that is a duration (802.11-2020 9.2.4.2).
 const MAX_DURATION_US: u64 = 32_767;
-/// One time unit (802.11-2020 3.1) in nanoseconds. An interval that is not a multiple of it is rounded.
-const TIME_UNIT_NS: u64 = 1_024_000;
 /// Bits from the first bit of a beacon's header to its timestamp, which is the time of the transmission of the
 /// timestamp field itself.
 const BEACON_HEADER_BITS: u64 = 24 * 8;
@@ -156,7 +154,7 @@ fn beacon(
     let header_us = BEACON_HEADER_BITS * 1_000_000 / frame.rate.as_bps();
     BeaconFields {
         timestamp_us: first_bit_us(cell, frame) + header_us,
-        interval_tu: ((cell.beacon_interval.as_nanos() + TIME_UNIT_NS / 2) / TIME_UNIT_NS) as u16,
+        interval: cell.beacon_interval,
         capability: Capability(Capability::ESS | short_slot | short_preamble),
         ssid: SSID,
         rates,

@@ -1,0 +1,67 @@
+//! Captures that the simulator writes, read back: the findings are about real faults only, and the simulator's access point
+//! has none.
+
+use std::ops::ControlFlow;
+
+use airwatt_capture::{Capture, report};
+use airwatt_sim::record::RunTrace;
+use airwatt_sim::scenario::{Scenario, shipped};
+use airwatt_sim::{RunOptions, run};
+
+const POLICIES: [&str; 8] =
+    ["active", "timeout", "psm-legacy", "psm", "uapsd", "ba-ta", "ba-ta+str", "psm-throttling"];
+
+/// A shipped scenario under a policy, cut to some seconds; `None` if its stations cannot have the policy.
+fn cut(name: &str, policy: &str) -> Option<Scenario> {
+    let set = |keys: &[(&str, &str)]| -> Vec<(String, String)> {
+        keys.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect()
+    };
+    let whole = Scenario::load(name, &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let mut keys = vec![("policy", policy), ("duration", "6s")];
+    if whole.measure_from.is_some() {
+        keys.extend([("measure_from", "1s"), ("flow.start_spread", "1s"), ("fairness_windows", "[\"1s\"]")]);
+    }
+    Scenario::load(name, &set(&keys)).ok()
+}
+
+fn traced(scenario: &Scenario) -> RunTrace {
+    let mut go_on = |_| ControlFlow::Continue(());
+    let run = run(scenario, 1, &mut RunOptions { trace: true, on_progress: &mut go_on }).unwrap();
+    run.trace.unwrap()
+}
+
+/// The capture of a run; `None` if nothing of it is on the air of a cell.
+fn captured(trace: &RunTrace) -> Option<Capture> {
+    let mut bytes = Vec::new();
+    trace.write_pcapng(&mut bytes).ok()?;
+    Some(Capture::read(&trace.setting.scenario, &bytes[..]).unwrap())
+}
+
+/// Every shipped scenario, under every policy that it can have.
+fn runs() -> impl Iterator<Item = (&'static str, &'static str, Scenario)> {
+    let all = shipped().iter().flat_map(|shipped| POLICIES.map(|policy| (shipped.name, policy)));
+    all.filter_map(|(name, policy)| Some((name, policy, cut(name, policy)?)))
+}
+
+/// Published scenarios keep intervals that are no whole number of time units; a capture has the interval of its run all the same.
+#[test]
+fn the_interval_of_a_capture_is_that_of_its_run() {
+    for (name, interval_ms) in [("fast-dsl", 100.0), ("web", 102.4), ("idle", 102.4)] {
+        let capture = captured(&traced(&cut(name, "psm").unwrap())).unwrap();
+        let air = report::describe(&capture, None, None).air.unwrap();
+        assert_eq!(air.networks[0].beacon_interval_s, interval_ms / 1e3, "{name}");
+    }
+}
+
+#[test]
+fn no_beacon_of_a_shipped_scenario_is_late() {
+    let mut captures = 0;
+    for (name, policy, scenario) in runs() {
+        let Some(capture) = captured(&traced(&scenario)) else { continue };
+        captures += 1;
+        for finding in report::describe(&capture, None, None).findings {
+            assert_ne!(finding.kind, "beacon-late", "{name} {policy}: {} {}", finding.count, finding.text);
+        }
+    }
+    assert!(captures > 100, "{captures}");
+}
