@@ -25,6 +25,7 @@
 #define AIRWATT_DATA 'D' /* the next bytes of the stream, with zeros where some are missing */
 #define AIRWATT_GAP 'G'  /* these bytes are missing; comes before the data */
 #define AIRWATT_LATE 'L' /* bytes that had been missing */
+#define AIRWATT_END_ 'E'
 
 #define AIRWATT_PIECE_MAX 65536
 
@@ -88,12 +89,15 @@ failed: {
 }
 }
 
-/* Reads the next piece, and its bytes into `buffer`, which holds AIRWATT_PIECE_MAX. Returns 1, or 0 at the end, or -1 with errno. */
+/* Reads the next piece, and its bytes into `buffer`, which holds AIRWATT_PIECE_MAX. Returns 1, or 0 at the end of the stream, or -1
+ * with errno: ECONNRESET if the connection was lost. */
 static inline int airwatt_partial_read(int fd, struct airwatt_piece *piece, void *buffer) {
     unsigned char header[13];
     int i, got = airwatt_read_all_(fd, header, sizeof header);
+    if (got == 0)
+        errno = ECONNRESET;
     if (got <= 0)
-        return got;
+        return -1;
     piece->kind = (char)header[0];
     piece->position = 0;
     piece->length = 0;
@@ -101,6 +105,8 @@ static inline int airwatt_partial_read(int fd, struct airwatt_piece *piece, void
         piece->position = piece->position << 8 | header[i];
     for (; i <= 12; i++)
         piece->length = piece->length << 8 | header[i];
+    if (piece->kind == AIRWATT_END_)
+        return 0;
     if (piece->kind == AIRWATT_GAP)
         return 1;
     if (piece->length > AIRWATT_PIECE_MAX) {

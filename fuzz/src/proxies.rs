@@ -59,7 +59,9 @@ impl Pair {
                 if length > 0 {
                     self.ends[end].note_written(id, length, self.now);
                 }
-                self.ends[end].take_shutdown(id, self.now);
+                if self.ends[end].is_to_shut(id) {
+                    self.ends[end].note_shut(id, self.now);
+                }
             }
         }
         panic!("never falls silent");

@@ -41,7 +41,10 @@ class Piece:
 
 
 class Stream:
-    """One connection. Iterating over it gives its pieces until the server has closed its direction."""
+    """One connection. Iterating over it gives its pieces until the server has closed its direction.
+
+    A connection that ends otherwise raises `ConnectionError`.
+    """
 
     def __init__(self, here: socket.socket) -> None:
         self._here = here
@@ -56,15 +59,17 @@ class Stream:
         self._here.shutdown(socket.SHUT_WR)
 
     def __iter__(self) -> Iterator[Piece]:
-        while header := self._read(_HEADER.size):
-            kind, position, length = _HEADER.unpack(header)
+        while True:
+            kind, position, length = _HEADER.unpack(self._read(_HEADER.size))
+            if kind == b"E":
+                return
             data = b"" if kind == b"G" else self._read(length)
             yield Piece(_KINDS[kind], position, length, data)
 
     def _read(self, count: int) -> bytes:
         data = self._reader.read(count)
-        if 0 < len(data) < count:
-            raise ConnectionError("the gateway has ended")
+        if len(data) < count:
+            raise ConnectionError("the connection was lost")
         return data
 
     def close(self) -> None:

@@ -65,6 +65,8 @@ class Lab:
         for process in [*self.running.values(), *self.others]:
             process.kill()
             process.communicate()
+        for end in self.interfaces:
+            call(DAEMON, "gateway", "down", self.file(end), check=False)
         for name in self.names.values():
             call("ip", "netns", "delete", name)
 

@@ -13,6 +13,7 @@ use airwatt_base::{Instant, Span};
 use airwatt_linux::changes::Changes;
 use airwatt_linux::clock::Clock;
 use airwatt_linux::control::{self, Control};
+use airwatt_linux::folder::Folder;
 use airwatt_linux::guardian::{self, Guardian};
 use airwatt_linux::interface;
 use airwatt_linux::lock::{Lock, LockError};
@@ -87,6 +88,11 @@ impl Instance<'_> {
 
     fn undo_log(&self) -> PathBuf {
         format!("{RUN_FOLDER}/{}-{}.jsonl", self.kind, self.name).into()
+    }
+
+    /// The file in which it keeps where its peers are, and its folder, which is there as long as the daemon runs.
+    pub(crate) fn peers_file(&self) -> Result<(Option<Folder>, String), airwatt_linux::Error> {
+        Ok((Folder::open(Path::new(RUN_FOLDER))?, format!("{}-{}.peers", self.kind, self.name)))
     }
 
     /// Starts the daemon's guardian (this program with the arguments `guard`), and restores what a killed daemon left.

@@ -3,6 +3,9 @@
 //!
 //! Rules of the kernel lead the segments of such connections here ([`crate::nftables`]). All sockets are non-blocking, and their
 //! packets can have a mark, by which such rules leave them alone.
+//!
+//! A connection ends with a reset when its socket is closed, unless [`end_at_close`] says otherwise: a proxy that is killed must
+//! not end a stream that it has passed on in part.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -26,6 +29,8 @@ fn socket(address: SocketAddr, mark: u32) -> io::Result<OwnedFd> {
     if address.is_ipv6() {
         sockopt::set_ipv6_v6only(&socket, true)?;
     }
+    // Accepted connections have the option of their listener from their first moment on.
+    sockopt::set_socket_linger(&socket, Some(Duration::ZERO))?;
     // The option of IPv4 is the one of the socket, also with IPv6.
     setsockopt(&socket, nix_options::IpTransparent, &true)?;
     setsockopt(&socket, nix_options::Mark, &mark)?;
@@ -73,12 +78,22 @@ pub fn outcome(stream: &TcpStream) -> io::Result<()> {
     }
 }
 
-/// Has the socket end with a reset when it is closed, whatever has not been delivered.
+/// Has the socket end with a reset when it is closed, whatever has not been delivered. This is how it begins.
 ///
 /// # Errors
 /// If the kernel refuses, which would be a fault of this program.
 pub fn reset_at_close(stream: &TcpStream) -> io::Result<()> {
     sockopt::set_socket_linger(stream, Some(Duration::ZERO))?;
+    Ok(())
+}
+
+/// Has the kernel deliver what the socket has taken, and then the end of the stream, also after it is closed. The whole stream must
+/// have been written.
+///
+/// # Errors
+/// If the kernel refuses, which would be a fault of this program.
+pub fn end_at_close(stream: &TcpStream) -> io::Result<()> {
+    sockopt::set_socket_linger(stream, None)?;
     Ok(())
 }
 

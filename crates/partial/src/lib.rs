@@ -108,12 +108,9 @@ impl PartialStream {
     /// Reads the next piece; `None` when the server has closed its direction.
     ///
     /// # Errors
-    /// [`ErrorKind::UnexpectedEof`] if the gateway ends within a piece, [`ErrorKind::InvalidData`] if it is no gateway, and what the
-    /// system says.
+    /// [`ErrorKind::UnexpectedEof`] if the connection was lost, [`ErrorKind::InvalidData`] if it is no gateway, and what the system
+    /// says.
     pub fn read_piece(&mut self) -> io::Result<Option<Piece>> {
-        if self.reader.fill_buf()?.is_empty() {
-            return Ok(None);
-        }
         let mut header = [0; HEADER_BYTES];
         self.reader.read_exact(&mut header)?;
         let [kind, rest @ ..] = header;
@@ -124,7 +121,8 @@ impl PartialStream {
             b'D' => PieceKind::Data,
             b'G' => PieceKind::Gap,
             b'L' => PieceKind::Late,
-            other => return Err(invalid(format!("expected a piece of kind D, G or L, got {other}"))),
+            b'E' => return Ok(None),
+            other => return Err(invalid(format!("expected a piece of kind D, G, L or E, got {other}"))),
         };
         let mut data = Vec::new();
         if kind != PieceKind::Gap {

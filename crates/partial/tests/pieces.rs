@@ -34,8 +34,13 @@ fn piece(kind: u8, position: u64, length: u32, data: &[u8]) -> Vec<u8> {
 
 #[test]
 fn data_gaps_and_late_bytes_are_read_and_what_is_written_arrives() {
-    let reply =
-        [b"ok\n".to_vec(), piece(b'G', 2, 3, &[]), piece(b'D', 0, 6, b"ab\0\0\0f"), piece(b'L', 2, 1, b"c")];
+    let reply = [
+        b"ok\n".to_vec(),
+        piece(b'G', 2, 3, &[]),
+        piece(b'D', 0, 6, b"ab\0\0\0f"),
+        piece(b'L', 2, 1, b"c"),
+        piece(b'E', 6, 0, &[]),
+    ];
     let (path, serving) = gateway("pieces", reply.concat());
     let shares = RequiredShares { wanted: 90, ..RequiredShares::default() };
     let mut stream = connect(&path, "[fd00::1]:80".parse().unwrap(), shares).unwrap();
@@ -81,6 +86,7 @@ fn refusals_and_what_no_gateway_sends_are_errors() {
     assert_eq!(read("kind", piece(b'X', 0, 1, b"x")), ErrorKind::InvalidData);
     assert_eq!(read("long", piece(b'D', 0, u32::MAX, b"x")), ErrorKind::InvalidData);
     assert_eq!(read("short", piece(b'D', 0, 9, b"x")), ErrorKind::UnexpectedEof);
+    assert_eq!(read("cut off", Vec::new()), ErrorKind::UnexpectedEof);
     let nowhere = connect("/nonexistent", server, RequiredShares::default()).map(|_| ()).unwrap_err();
     assert_eq!(nowhere.kind(), ErrorKind::NotFound);
 }

@@ -35,7 +35,8 @@ fn read(name_or_path: &Path, overrides: &[(String, String)]) -> Result<Checked, 
         Some(text) => Checked::load(text, overrides),
         None => {
             let shown = name_or_path.to_string_lossy();
-            let text = airwatt_base::read_text(name_or_path).map_err(|error| format!("{shown}: {}", reason_of(&error)))?;
+            let text = airwatt_base::read_text(name_or_path)
+                .map_err(|error| format!("{shown}: {}", reason_of(&error)))?;
             Checked::from_text(&text, &shown, overrides)
         }
     };

@@ -27,6 +27,8 @@ const OUTER_MTU: u16 = 1_500;
 const OUTER_HEADERS: u16 = 48;
 /// The longest E2TCP header of a data packet that acknowledges with two blocks and a window, and has no addresses.
 const E2TCP_HEADER: u16 = 26;
+/// The shortest time after which a silent peer is given up: questions and answers take some round trips.
+const SILENCE_MIN: Span = Span::from_millis(500);
 /// The range of outer packets.
 const MTU_MIN: u16 = 576;
 
@@ -115,6 +117,8 @@ pub(super) struct Gateway {
     pub(super) idle: Span,
     /// Silence of the base station after which a mobile's connection goes as plain TCP.
     pub(super) fallback: Span,
+    /// Silence of the other end after which its connections are reset.
+    pub(super) silence: Span,
     /// Time for which connections may finish after SIGTERM.
     pub(super) drain: Span,
     /// Largest outer packet in bytes.
@@ -129,6 +133,7 @@ impl Default for Gateway {
             half_open: proxy.half_open,
             idle: proxy.idle,
             fallback: proxy.fallback,
+            silence: proxy.silence,
             drain: Span::from_secs(5),
             mtu: OUTER_MTU,
         }
@@ -225,13 +230,16 @@ impl Config {
     }
 
     fn check_limits(&self) -> Result<(), Failure> {
-        let Gateway { buffer, half_open, mtu, .. } = self.gateway;
+        let Gateway { buffer, half_open, silence, mtu, .. } = self.gateway;
         if !(4_096..=64 << 20).contains(&buffer) {
             let got = Size::from_bytes(buffer.into());
             return Err(input(format!("gateway.buffer: expected 4 KiB to 64 MiB, got {got}")));
         }
         if half_open == 0 {
             return Err(input("gateway.half_open: expected 1 or more connections, got 0"));
+        }
+        if silence < SILENCE_MIN {
+            return Err(input(format!("gateway.silence: expected {SILENCE_MIN} or more, got {silence}")));
         }
         if !(MTU_MIN..=OUTER_MTU * 6).contains(&mtu) {
             return Err(input(format!("gateway.mtu: expected {MTU_MIN} to 9000 bytes, got {mtu}")));
@@ -395,7 +403,7 @@ impl Config {
 
     /// The settings of the machine.
     pub(super) fn proxy(&self, epoch: u64, initial_sequence: u32) -> SplitProxyConfig {
-        let Gateway { buffer, half_open, idle, fallback, mtu, .. } = self.gateway;
+        let Gateway { buffer, half_open, idle, fallback, silence, mtu, .. } = self.gateway;
         let overhead = if self.plain { 0 } else { OVERHEAD_BYTES as u16 };
         let wireless = E2tcpConfig {
             payload: mtu - OUTER_HEADERS - overhead - E2TCP_HEADER,
@@ -411,6 +419,7 @@ impl Config {
             half_open,
             idle,
             fallback,
+            silence,
             shows_presence: self.plain,
             epoch,
             ..SplitProxyConfig::default()

@@ -18,6 +18,7 @@ private_key = "MOBILE_PRIVATE_KEY"      # airwattd genkey; or private_key_file =
 # buffer = "256KiB"                     # held by a connection in each direction
 # half_open = 4096                      # connections that have not been set up on both sides
 # fallback = "1.5s"                     # silence of the base station after which a connection goes as plain TCP
+# silence = "5s"                        # silence of the other end after which its connections are reset
 # drain = "5s"                          # time for connections to finish after SIGTERM
 
 [[peer]]
@@ -36,6 +37,7 @@ private_key = "BASE_PRIVATE_KEY"        # airwattd genkey; or private_key_file =
 # [gateway]
 # buffer = "256KiB"                     # held by a connection in each direction
 # half_open = 4096                      # connections that have not been set up on both sides
+# silence = "5s"                        # silence of the other end after which its connections are reset
 
 # [e2tcp]
 # max_window = 25                       # packets in flight; 25 carry 60 Mbit/s over a path of 5 ms

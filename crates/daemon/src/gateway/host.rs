@@ -22,6 +22,7 @@ use tracing::{debug, info};
 use tun_rs::SyncDevice;
 
 use super::config::Config;
+use super::endpoints::Endpoints;
 use super::ends::{Carrier, Ends, Input, Output, Reason};
 use super::local::{Frames, Local, Request};
 use super::sockets::{FIRST_CONNECTION, Received, Sockets};
@@ -49,6 +50,8 @@ pub(super) struct Parts {
     pub(super) signals: Signals,
     pub(super) control: Control,
     pub(super) metrics: Option<Metrics>,
+    /// Where the peers are.
+    pub(super) endpoints: Endpoints,
     /// Ends the driver when everything is drained.
     pub(super) waker: Waker,
 }
@@ -338,8 +341,12 @@ impl GatewayHost {
                 }
             }
         }
-        if machine.proxy.take_shutdown(id, now) {
-            self.parts.sockets.shut(id);
+        let is_ending = machine.proxy.is_to_shut(id);
+        if is_ending && !self.parts.sockets.shut(id) {
+            return true;
+        }
+        if is_ending {
+            machine.proxy.note_shut(id, now);
         }
         false
     }
@@ -399,7 +406,9 @@ impl MachineHost<Ends> for GatewayHost {
             }
             Output::Proxy(output) => self.carry_out_proxy(output, now)?,
             Output::Moved(peer, to) => {
-                info!(peer = self.config.peer[peer].name, %to, "peer has a new address");
+                let name = &self.config.peer[peer].name;
+                info!(peer = name, %to, "peer has a new address");
+                self.parts.endpoints.note(name, to);
             }
             Output::Drained => self.is_over = true,
         }

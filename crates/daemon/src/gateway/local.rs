@@ -13,6 +13,7 @@
 //! * `D`: the next bytes of the stream. Those that are missing are zeros.
 //! * `G`: these bytes are missing. The frame comes before the data.
 //! * `L`: bytes that had been missing have arrived.
+//! * `E`: the stream is complete, with as many bytes as the position says. A socket that ends without it was cut off.
 
 use std::io::{self, Read as _, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -37,6 +38,8 @@ pub(super) struct Frames {
     pending: Vec<u8>,
     /// Position of the next data.
     position: u64,
+    /// The frame that ends the stream was added.
+    has_ended: bool,
 }
 
 impl Frames {
@@ -50,8 +53,21 @@ impl Frames {
         self.pending.push(b'\n');
     }
 
-    /// Adds a frame. `data` is empty for a gap.
+    /// Writes what waits, and the frame that ends the stream. Returns whether all of it was taken.
+    pub(super) fn end(&mut self, stream: &mut impl Write) -> io::Result<bool> {
+        if !self.has_ended {
+            self.push(b'E', self.position, 0, &[]);
+            self.has_ended = true;
+        }
+        self.flush(stream)?;
+        Ok(!self.has_pending())
+    }
+
+    /// Adds a frame. `data` is empty for a gap. What comes too late for the end of the stream is left out.
     pub(super) fn push(&mut self, kind: u8, position: u64, length: u64, data: &[u8]) {
+        if self.has_ended {
+            return;
+        }
         self.pending.push(kind);
         self.pending.extend_from_slice(&position.to_be_bytes());
         // A gap of a connection is no longer than its window.

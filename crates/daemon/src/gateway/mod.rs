@@ -13,6 +13,7 @@
 //! sockets of this kernel, and there are neither peers nor datagrams.
 
 mod config;
+mod endpoints;
 mod ends;
 mod example;
 mod host;

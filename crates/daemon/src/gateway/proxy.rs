@@ -58,8 +58,12 @@ impl Proxy {
         of_either!(self, proxy => proxy.note_written(id, bytes, now));
     }
 
-    pub(super) fn take_shutdown(&mut self, id: ConnectionId, now: Instant) -> bool {
-        of_either!(self, proxy => proxy.take_shutdown(id, now))
+    pub(super) fn is_to_shut(&self, id: ConnectionId) -> bool {
+        of_either!(self, proxy => proxy.is_to_shut(id))
+    }
+
+    pub(super) fn note_shut(&mut self, id: ConnectionId, now: Instant) {
+        of_either!(self, proxy => proxy.note_shut(id, now));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use airwatt_base::{Instant, Span};
+use airwatt_base::{Instant, Machine as _, Span};
 use airwatt_linux::capability::{self, ProcessCapability};
 use airwatt_linux::changes::Changes;
 use airwatt_linux::clock;
@@ -22,6 +22,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tracing::info;
 
 use super::config::{Config, Mode};
+use super::endpoints::Endpoints;
 use super::ends::{Carrier, Ends, Input, PlainPeer};
 use super::host::{
     CONTROL, DEVICE, END, GUARDIAN, GatewayHost, LISTENERS, LOCAL, METRICS, Parts, SIGNALS, SOCKET,
@@ -81,7 +82,7 @@ pub(super) fn up(options: &Up) -> Result<(), Failure> {
 
 /// Sets everything up and relays until a signal ends it.
 fn serve(
-    config: Config,
+    mut config: Config,
     signals: Signals,
     control: Control,
     guardian: &Guardian,
@@ -89,6 +90,10 @@ fn serve(
 ) -> Result<(), Failure> {
     allow_descriptors();
     let mut events = EventLoop::new()?;
+    let endpoints = Endpoints::open(instance(&config.interface))?;
+    for peer in &mut config.peer {
+        peer.endpoint = peer.endpoint.or_else(|| endpoints.of(&peer.name));
+    }
     let mut machine = machine(&config, events.now())?;
     let bind = || udp::Socket::bind(config.listen(), Some(SOCKET_BUFFER_BYTES));
     let socket = (!config.is_alone()).then(bind).transpose()?;
@@ -125,15 +130,17 @@ fn serve(
     }
     let (name, count) = (config.interface.clone(), config.peer.len());
     let (sources, clock) = (events.sources()?, events.clock());
-    let parts = Parts { device, socket, packets, sockets, local, signals, control, metrics, waker };
-    if !config.is_base() {
-        use airwatt_base::Machine as _;
-        machine.handle_input(Input::Proxy(SplitProxyInput::Greet(0)), events.now());
+    let parts =
+        Parts { device, socket, packets, sockets, local, signals, control, metrics, endpoints, waker };
+    // Peers whose address is known learn at once that this end has started.
+    for peer in (0..count).filter(|peer| config.peer[*peer].endpoint.is_some()) {
+        machine.handle_input(Input::Proxy(SplitProxyInput::Greet(peer)), events.now());
     }
     let mut host = GatewayHost::new(parts, config, sources, clock);
     service::ready(&format!("{count} peers"));
     info!(interface = name, peers = count, "gateway is up");
     driver::run(&mut machine, &mut host, &mut events)?;
+    host.parts.endpoints.remove()?;
     info!(wakeups = events.wakeups(), "gateway ends");
     Ok(())
 }
@@ -204,7 +211,8 @@ fn machine(config: &Config, now: Instant) -> Result<Ends, Failure> {
 /// `airwattd gateway down`: ends the gateway that runs, and undoes what a killed one has left.
 pub(super) fn down(file: &Path) -> Result<(), Failure> {
     let config = Config::read(file)?;
-    instance(&config.interface).stop(config.gateway.drain + END_PATIENCE)
+    instance(&config.interface).stop(config.gateway.drain + END_PATIENCE)?;
+    Ok(Endpoints::open(instance(&config.interface))?.remove()?)
 }
 
 /// `airwattd gateway unit`.

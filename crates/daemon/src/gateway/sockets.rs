@@ -1,4 +1,7 @@
 //! The host's sockets: those of relayed connections, and of programs that opened theirs by the local socket.
+//!
+//! A socket that the kernel closes because this process has died resets its connection. Only one whose whole stream has been written
+//! ends it: the kernel delivers what it has taken.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -184,7 +187,7 @@ impl Sockets {
                         self.add(id, connection, events)?;
                         accepted.push(id);
                     }
-                    _ => drop(transparent::reset_at_close(&stream)),
+                    _ => drop(stream),
                 }
             }
         }
@@ -264,14 +267,20 @@ impl Sockets {
             .map_or(Ok(0), |connection| connection.write(bytes))
     }
 
-    /// Ends this end's direction.
-    pub(super) fn shut(&mut self, id: ConnectionId) {
+    /// Ends this end's direction: the whole stream has been written. Returns false if its end does not fit yet.
+    pub(super) fn shut(&mut self, id: ConnectionId) -> bool {
+        let Some(connection) = self.connections.get_mut(&id) else { return true };
+        let ended = match &mut connection.stream {
+            Stream::Tcp(stream) => transparent::end_at_close(stream)
+                .and_then(|()| stream.shutdown(Shutdown::Write))
+                .map(|()| true),
+            Stream::Local { stream, frames, .. } => match frames.end(stream) {
+                Ok(true) => stream.shutdown(Shutdown::Write).map(|()| true),
+                other => other,
+            },
+        };
         // A socket that is gone has ended by itself.
-        match self.connections.get(&id).map(|connection| &connection.stream) {
-            Some(Stream::Tcp(stream)) => drop(stream.shutdown(Shutdown::Write)),
-            Some(Stream::Local { stream, .. }) => drop(stream.shutdown(Shutdown::Write)),
-            None => {}
-        }
+        ended.unwrap_or(true)
     }
 
     /// Waits for what the connection can use: `room` bytes, and a place to write if `waits`.

@@ -50,6 +50,8 @@ pub(super) struct Document {
     undelivered_bytes: u64,
     given_up_bytes: u64,
     peer_restarts: u64,
+    /// Times that a peer's connections were reset because it was silent.
+    peer_silences: u64,
     strange_datagrams: u64,
     packet_failures: u64,
     /// Timeouts served, by reason.
@@ -154,6 +156,7 @@ pub(super) fn document(host: &GatewayHost, machine: &Ends, now: Instant) -> Docu
         undelivered_bytes: counters.undelivered,
         given_up_bytes: counters.given_up,
         peer_restarts: counters.restarts,
+        peer_silences: counters.silences,
         strange_datagrams: machine.strange_datagrams,
         packet_failures: host.packet_failures,
         wakeups: host.wakeups.clone(),

@@ -18,13 +18,14 @@
 //! * **Bounds.** A connection holds at most `buffer` bytes in each direction, half at either leg; half-open connections, and
 //!   those of a peer (256, identifiers have a byte), are limited. Beyond the limits connections go as plain TCP.
 //! * **Restarts.** Each end draws a number when it starts. A peer that comes with another number has forgotten its connections:
-//!   they are reset.
+//!   they are reset. One that says nothing any more is asked, and given up after a time (`silence`).
 //!
 //! Left out: the carrier, which authenticates peers and knows their addresses; and urgent data.
 
 mod interface;
 mod messages;
 mod plain;
+mod silence;
 
 use std::collections::BTreeMap;
 
@@ -34,6 +35,7 @@ pub use self::interface::{
     ConnectFailure, ConnectionId, ConnectionRow, ProxyCounters, ProxyTimer, Shares, SplitProxyConfig,
     SplitProxyInput, SplitProxyOutput,
 };
+use self::silence::Silence;
 use super::ConnectionEnding;
 use super::connection_book::ConnectionBook;
 use super::message::GatewayMessage;
@@ -86,10 +88,13 @@ struct Peer {
     table: ConnectionTable<SendBytes, ReceiveBytes>,
     /// The number of its start.
     epoch: Option<u64>,
+    /// The number of this end's start, as this peer is told.
+    own_epoch: u64,
     /// When anything last came from it.
     heard: Option<Instant>,
     /// When it was last found silent.
     silent_since: Option<Instant>,
+    silence: Silence,
 }
 
 /// A proxy.
@@ -110,8 +115,10 @@ impl SplitProxy {
         let peer = |_| Peer {
             table: ConnectionTable::new(config.table()),
             epoch: None,
+            own_epoch: config.epoch,
             heard: None,
             silent_since: None,
+            silence: Silence::default(),
         };
         let peers = (0..peers).map(peer).collect();
         Self {
@@ -191,14 +198,17 @@ impl SplitProxy {
         }
     }
 
-    /// Whether the host is to close its direction of the kernel's connection; it is then taken to have done so.
-    pub fn take_shutdown(&mut self, id: ConnectionId, now: Instant) -> bool {
-        let Some(entry) = self.entries.get_mut(&id).filter(|entry| entry.leg.is_to_shut()) else {
-            return false;
-        };
-        entry.leg.shut = true;
-        self.end_socket_if_closed(id, now);
-        true
+    /// Whether the host is to close its direction of the kernel's connection: everything is written.
+    pub fn is_to_shut(&self, id: ConnectionId) -> bool {
+        self.entries.get(&id).is_some_and(|entry| entry.leg.is_to_shut())
+    }
+
+    /// The host has closed its direction.
+    pub fn note_shut(&mut self, id: ConnectionId, now: Instant) {
+        if let Some(entry) = self.entries.get_mut(&id) {
+            entry.leg.shut = true;
+            self.end_socket_if_closed(id, now);
+        }
     }
 
     // Connections.
@@ -240,6 +250,7 @@ impl SplitProxy {
         self.entries.insert(id, entry);
         self.by_addresses.insert((peer, addresses), id);
         self.book.begin(id, idle_at);
+        self.expect(peer, now);
         Some(id)
     }
 
@@ -533,7 +544,13 @@ impl SplitProxy {
             return;
         }
         self.peers[peer].silent_since = Some(now);
-        let addresses = entry.addresses;
+        self.pass_unanswered(id, now);
+    }
+
+    /// An opening of this side that the peer has not answered goes as plain TCP.
+    fn pass_unanswered(&mut self, id: ConnectionId, now: Instant) {
+        let Some(entry) = self.entries.get(&id) else { return };
+        let (peer, addresses) = (entry.peer, entry.addresses);
         self.pass(id, now);
         self.transmit(peer, &GatewayMessage::Withdrawn(addresses), false);
     }
@@ -571,6 +588,8 @@ impl Machine for SplitProxy {
                 if let Some(entry) = self.entries.get_mut(&id) {
                     entry.leg.push(data);
                     entry.relay.note_packet(now);
+                    let peer = entry.peer;
+                    self.expect(peer, now);
                     self.carry_on(id, now);
                 }
             }
@@ -584,10 +603,7 @@ impl Machine for SplitProxy {
             }
             SplitProxyInput::Message(peer, bytes) => self.take_message(peer, &bytes, now),
             SplitProxyInput::Heard(peer) => self.note_heard(peer, now),
-            SplitProxyInput::Greet(peer) => {
-                let epoch = self.config.epoch;
-                self.transmit(peer, &GatewayMessage::Started { epoch, answers: false }, true);
-            }
+            SplitProxyInput::Greet(peer) => self.tell_epoch(peer, false),
             SplitProxyInput::Drain => self.book.is_draining = true,
             SplitProxyInput::Abort => self.abort_all(now),
         }
@@ -600,6 +616,7 @@ impl Machine for SplitProxy {
                     self.peers[peer].table.handle_timeout(now);
                     self.collect(peer, now);
                 }
+                ProxyTimer::Silence(peer) => self.on_silence(peer, now),
                 ProxyTimer::Opening(id) => self.on_opening_timeout(id, now),
                 ProxyTimer::Idle(id) => {
                     let Some(entry) = self.entries.get(&id) else { continue };

@@ -160,16 +160,19 @@ impl TcpProxy {
         }
     }
 
-    /// Whether the host is to close its direction of the socket; it is then taken to have done so.
-    pub fn take_shutdown(&mut self, id: ConnectionId, now: Instant) -> bool {
+    /// Whether the host is to close its direction of the socket: everything is written.
+    pub fn is_to_shut(&self, id: ConnectionId) -> bool {
         let (connection, leg) = place(id);
-        let Some(entry) = self.entries.get_mut(&connection).filter(|entry| entry.legs[leg].is_to_shut())
-        else {
-            return false;
-        };
-        entry.legs[leg].shut = true;
-        self.end_socket_if_closed(connection, leg, now);
-        true
+        self.entries.get(&connection).is_some_and(|entry| entry.legs[leg].is_to_shut())
+    }
+
+    /// The host has closed its direction.
+    pub fn note_shut(&mut self, id: ConnectionId, now: Instant) {
+        let (connection, leg) = place(id);
+        if let Some(entry) = self.entries.get_mut(&connection) {
+            entry.legs[leg].shut = true;
+            self.end_socket_if_closed(connection, leg, now);
+        }
     }
 
     fn half(&self) -> u64 {
@@ -364,7 +367,7 @@ impl Machine for TcpProxy {
     fn handle_timeout(&mut self, now: Instant) {
         while let Some(timer) = self.book.expire(now) {
             match timer {
-                ProxyTimer::Peer(_) => {}
+                ProxyTimer::Peer(_) | ProxyTimer::Silence(_) => {}
                 // It was admitted, and its client has gone.
                 ProxyTimer::Opening(connection) => self.abort(connection, ConnectionEnding::Lost, now),
                 ProxyTimer::Idle(connection) => {

@@ -42,11 +42,12 @@ fn frames_are_whole_whatever_the_stream_takes() {
         taken += frames.write(&mut stream, &data[taken..]).unwrap();
     }
     frames.push(b'L', 3, 2, b"de");
-    while frames.has_pending() {
-        frames.write(&mut stream, &[]).unwrap();
+    while !frames.end(&mut stream).unwrap() {
+        frames.push(b'L', 0, 1, b"too late");
     }
     let mut expected = b"ok\nG\0\0\0\0\0\0\0\x03\0\0\0\x02D\0\0\0\0\0\0\0\0\0\0\0\x0a".to_vec();
     expected.extend_from_slice(data);
     expected.extend_from_slice(b"L\0\0\0\0\0\0\0\x03\0\0\0\x02de");
+    expected.extend_from_slice(b"E\0\0\0\0\0\0\0\x0a\0\0\0\0");
     assert_eq!(stream.0, expected);
 }

@@ -23,6 +23,8 @@ pub struct SplitProxyConfig {
     pub idle: Span,
     /// Time without a sign of the peer after which an opening goes as plain TCP. Default 1.5 s.
     pub fallback: Span,
+    /// Time without a sign of a peer that has connections, after which they are reset. Default 5 s.
+    pub silence: Span,
     /// Time for the kernel's connection to be established after it was admitted. Default 10 s.
     pub admission: Span,
     /// Whether an opening of a peer is answered at once by a sign of life, as carriers without sessions need it. Default no.
@@ -42,6 +44,7 @@ impl Default for SplitProxyConfig {
             half_open: base.half_open,
             idle: base.idle,
             fallback: Span::from_millis(1_500),
+            silence: Span::from_secs(5),
             admission: Span::from_secs(10),
             shows_presence: false,
             epoch: 0,
@@ -177,6 +180,8 @@ pub struct ProxyCounters {
     pub replaced: u64,
     /// Times that a peer had forgotten its connections.
     pub restarts: u64,
+    /// Times that a peer with connections was given up because it was silent.
+    pub silences: u64,
 }
 
 /// What a timer is for.
@@ -184,6 +189,8 @@ pub struct ProxyCounters {
 pub enum ProxyTimer {
     /// When to serve the E2TCP connections of a peer.
     Peer(usize),
+    /// When to look after a silent peer.
+    Silence(usize),
     /// When to give up an opening.
     Opening(ConnectionId),
     /// When to end a silent connection.
@@ -195,6 +202,7 @@ impl ProxyTimer {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Peer(_) => "e2tcp",
+            Self::Silence(_) => "silence",
             Self::Opening(_) => "opening",
             Self::Idle(_) => "idle",
         }

@@ -43,11 +43,6 @@ impl SplitProxy {
         (self.entries.get(&id)?.relay.opened_by() == Some(Side::Wired)).then_some(id)
     }
 
-    pub(super) fn note_heard(&mut self, peer: usize, now: Instant) {
-        self.peers[peer].heard = Some(now);
-        self.peers[peer].silent_since = None;
-    }
-
     fn on_started(&mut self, peer: usize, epoch: u64, answers: bool, now: Instant) {
         let before = self.peers[peer].epoch.replace(epoch);
         if before.is_some_and(|before| before != epoch) {
@@ -60,9 +55,10 @@ impl SplitProxy {
                 self.abort(id, ConnectionEnding::Lost, now);
             }
         }
-        if !answers {
-            let epoch = self.config.epoch;
-            self.transmit(peer, &GatewayMessage::Started { epoch, answers: true }, false);
+        if answers {
+            self.note_told(peer);
+        } else {
+            self.tell_epoch(peer, true);
         }
     }
 
@@ -98,6 +94,7 @@ impl SplitProxy {
                 if let Some(entry) = self.entries.get_mut(&id) {
                     entry.relay.note_packet(now);
                 }
+                self.expect(peer, now);
                 self.carry_on(id, now);
             }
             None => self.book.counters.dropped += 1,

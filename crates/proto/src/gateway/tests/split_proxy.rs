@@ -83,8 +83,11 @@ impl Rig {
                 let bytes = self.ends[end].outgoing(id).to_vec();
                 let stream = self.read[end].entry(id).or_default();
                 stream.0.extend_from_slice(&bytes);
-                self.ends[end].note_written(id, bytes.len(), self.now);
-                if self.ends[end].take_shutdown(id, self.now) {
+                if !bytes.is_empty() {
+                    self.ends[end].note_written(id, bytes.len(), self.now);
+                }
+                if self.ends[end].is_to_shut(id) {
+                    self.ends[end].note_shut(id, self.now);
                     self.read[end].entry(id).or_default().1 = true;
                 }
             }
@@ -354,6 +357,93 @@ fn a_peer_that_has_forgotten_its_connections_resets_them() {
     assert_eq!(rig.ends[M].connections().0, 0);
     assert_eq!(rig.log, ["Reset"]);
     rig.open(2);
+}
+
+#[test]
+fn a_silent_peer_is_given_up_within_the_time_of_silence() {
+    for last in [0, 1, 2] {
+        let mut rig = Rig::new();
+        let id = rig.open(1);
+        // The peer dies while nothing is said, after data for it, or after data from it.
+        match last {
+            0 => {}
+            1 => rig.input(M, In::Received(id, pattern(1_000))),
+            _ => rig.input(B, In::Received(rig.served[0], pattern(1_000))),
+        }
+        rig.run(Span::from_millis(50));
+        rig.loss = 1.0;
+        rig.run(Span::from_millis(4_800));
+        assert_eq!(rig.log, [""; 0], "case {last}");
+        rig.run(Span::from_millis(250));
+        assert_eq!(rig.log, ["Reset"; 2], "case {last}: both ends");
+        assert_eq!((rig.ends[M].connections().0, rig.ends[B].connections().0), (0, 0));
+        assert_eq!(rig.ends[M].counters().silences, 1);
+    }
+}
+
+#[test]
+fn data_for_a_peer_that_died_while_nothing_was_said_are_not_waited_for() {
+    let mut rig = Rig::new();
+    let id = rig.open(1);
+    rig.run(Span::from_secs(600));
+    rig.loss = 1.0;
+    rig.input(M, In::Received(id, pattern(1_000)));
+    rig.run(Span::from_millis(5_050));
+    assert_eq!(rig.ends[M].connections().0, 0);
+    // The other end, which expects nothing, asks each minute.
+    rig.run(Span::from_secs(63));
+    assert_eq!(rig.ends[B].connections().0, 0);
+}
+
+#[test]
+fn idle_connections_stay_and_cost_two_messages_a_minute() {
+    let mut rig = Rig::new();
+    rig.open(1);
+    rig.run(Span::from_secs(600));
+    let before = rig.order;
+    rig.run(Span::from_secs(3_600));
+    assert_eq!(rig.order - before, 120);
+    assert_eq!((rig.ends[M].connections().0, rig.ends[B].connections().0), (1, 1));
+    // Without connections nothing is said.
+    rig.input(M, In::PeerClosed(0));
+    rig.input(B, In::PeerClosed(0));
+    rig.run(Span::from_secs(60));
+    let before = rig.order;
+    rig.run(Span::from_secs(3_600));
+    assert_eq!(rig.order, before);
+}
+
+#[test]
+fn a_restart_is_noticed_without_data() {
+    let mut rig = Rig::new();
+    rig.input(M, In::Greet(0));
+    rig.open(1);
+    rig.ends[B] = SplitProxy::new(SplitProxyConfig { epoch: 9, ..config(1) }, 1);
+    rig.run(Span::from_millis(2_600));
+    assert_eq!((rig.log.clone(), rig.ends[M].counters().restarts), (vec!["Reset".to_owned()], 1));
+    // An end that greets as soon as it has started is heard at once.
+    rig.open(2);
+    rig.ends[B] = SplitProxy::new(SplitProxyConfig { epoch: 10, ..config(1) }, 1);
+    rig.input(B, In::Greet(0));
+    rig.run(Span::from_millis(20));
+    assert_eq!((rig.log.len(), rig.ends[M].counters().restarts), (2, 2));
+}
+
+#[test]
+fn a_peer_that_was_out_of_reach_learns_that_it_was_given_up() {
+    let mut rig = Rig::new();
+    rig.ends[M] = SplitProxy::new(SplitProxyConfig { silence: Span::from_secs(100), ..config(0) }, 1);
+    rig.input(M, In::Greet(0));
+    rig.open(1);
+    rig.loss = 1.0;
+    rig.run(Span::from_secs(6));
+    assert_eq!((rig.ends[M].connections().0, rig.ends[B].connections().0), (1, 0));
+    rig.loss = 0.0;
+    rig.input(M, In::Opening(0, opening(2)));
+    rig.run(Span::from_millis(100));
+    let left: Vec<u16> = rig.ends[M].rows().map(|row| row.addresses.sender().port).collect();
+    assert_eq!(left, [2], "the old one was reset, and the new one stands");
+    assert_eq!((rig.ends[M].connections(), rig.ends[B].connections()), ((1, 0), (1, 0)));
 }
 
 #[test]

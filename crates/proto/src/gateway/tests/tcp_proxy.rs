@@ -63,13 +63,15 @@ fn both_directions_and_their_ends_are_carried_on_within_the_buffer() {
     assert_eq!(drain(&mut proxy, FAR), data[..at]);
     assert!(proxy.room(NEAR) > 0);
     assert_eq!(outputs(&mut proxy, In::PeerClosed(NEAR)), []);
-    assert!(proxy.take_shutdown(FAR, NOW) && !proxy.take_shutdown(NEAR, NOW));
+    assert!(proxy.is_to_shut(FAR) && !proxy.is_to_shut(NEAR));
+    proxy.note_shut(FAR, NOW);
     // The other direction goes on.
     assert_eq!(outputs(&mut proxy, In::Received(FAR, data[..9_000].to_vec())), []);
     assert_eq!(outputs(&mut proxy, In::PeerClosed(FAR)), [Out::Close(FAR)]);
-    assert!(!proxy.take_shutdown(NEAR, NOW), "not before everything is written");
+    assert!(!proxy.is_to_shut(NEAR), "not before everything is written");
     assert_eq!(drain(&mut proxy, NEAR), data[..9_000]);
-    assert!(proxy.take_shutdown(NEAR, NOW));
+    assert!(proxy.is_to_shut(NEAR));
+    proxy.note_shut(NEAR, NOW);
     let ended = Out::Ended(0, opening(1).addresses(), ConnectionEnding::Closed);
     assert_eq!(std::iter::from_fn(|| proxy.poll_output()).collect::<Vec<_>>(), [Out::Close(NEAR), ended]);
     assert_eq!((proxy.connections(), proxy.counters().undelivered), ((0, 0), 0));

@@ -1,0 +1,52 @@
+//! Where the peers were last: a file by which a base station that was killed finds its mobiles when it starts again, and tells them
+//! that their connections are gone. It is removed when the gateway ends, or by `down`.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use airwatt_linux::Error;
+use airwatt_linux::folder::Folder;
+use tracing::warn;
+
+use crate::instance::Instance;
+
+/// The last address of each peer, by its name.
+#[derive(Debug)]
+pub(super) struct Endpoints {
+    folder: Option<Folder>,
+    file: String,
+    at: BTreeMap<String, SocketAddr>,
+}
+
+impl Endpoints {
+    /// Those that an earlier gateway of this name left. A file without sense has none.
+    pub(super) fn open(instance: Instance<'_>) -> Result<Self, Error> {
+        let (folder, file) = instance.peers_file()?;
+        let bytes = folder.as_ref().map_or(Ok(None), |folder| folder.read(&file))?.unwrap_or_default();
+        Ok(Self { folder, file, at: serde_json::from_slice(&bytes).unwrap_or_default() })
+    }
+
+    pub(super) fn of(&self, peer: &str) -> Option<SocketAddr> {
+        self.at.get(peer).copied()
+    }
+
+    /// A peer has another address.
+    pub(super) fn note(&mut self, peer: &str, at: SocketAddr) {
+        if self.at.insert(peer.to_owned(), at) == Some(at) {
+            return;
+        }
+        let bytes = serde_json::to_vec(&self.at).expect("names and addresses");
+        if let Some(Err(error)) = self.folder.as_ref().map(|folder| folder.write(&self.file, &bytes)) {
+            warn!(%error, "the peers' addresses are not kept");
+        }
+    }
+
+    /// They are of no use any more.
+    pub(super) fn remove(&self) -> Result<(), Error> {
+        self.folder.as_ref().map_or(Ok(()), |folder| {
+            folder.remove(&self.file)?;
+            folder.remove_if_empty();
+            Ok(())
+        })
+    }
+}
