@@ -143,10 +143,12 @@ def run_each(
     on_progress: Callable[[Progress], None] | None = None,
     at_once: int | None = None,
     stop_s: float = _STOP_S,
+    on_stop: Callable[[], None] | None = None,
 ) -> bool:
     """Runs jobs as an iterator gives them, of which there are at most `of`, and hands each result to `keep`.
 
-    Otherwise as `run_all`. Returns whether an interrupt came before the end.
+    Otherwise as `run_all`. `on_stop` is called when jobs under way are to end, for those that wait for something else
+    than their control. Returns whether an interrupt came before the end.
     """
     work = _Work(jobs, of, keep)
     # A daemon does not keep the program from ending while it waits for a pipe.
@@ -169,6 +171,8 @@ def run_each(
         # Reached with jobs under way after an interrupt or a failed job; harmless for those that are done.
         if interrupted or work.stopped:
             work.stop()
+            if on_stop is not None:
+                on_stop()
             work.ended.wait(stop_s)
     if interrupted:
         return True

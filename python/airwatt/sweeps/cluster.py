@@ -3,10 +3,15 @@
 The scheduler takes about a millisecond a task, so that a task is as many runs as take 200 ms or more. Everything is
 kept here, in the journal of this runner; a worker gets the text of a scenario and gives back documents. A worker with
 another core library is refused, because its results would be those of other jobs.
+
+A thread waits for each task on an event, which the callback of its future sets, or `stop`. No result is asked for with
+a timeout: one that expires while the result arrives loses it in Dask ("cannot access local variable 'result'"). The
+scheduler gives the tasks of a worker that ends to the others.
 """
 
 from __future__ import annotations
 
+import asyncio
 import math
 import threading
 from collections.abc import Iterable, Sequence
@@ -17,7 +22,8 @@ from airwatt.sweeps.plan import Plan, core_hash
 from airwatt.sweeps.runner import RunOutcome, run_once
 
 TASK_S = 0.2
-_POLL_S = 0.05
+_FEWEST_TASKS = 32
+"""Tasks at once even on a small cluster, so that workers which join it later have work."""
 _CONNECT_S = 10.0
 
 
@@ -38,13 +44,16 @@ class Cluster:
             ) from None
         self._limit = limit
         self._lock = threading.Lock()
+        self._waiting: set[threading.Event] = set()
+        """An event for each task under way."""
+        self._stopped = False
         self._runs, self._wall_s = 0, 0.0
 
     @property
     def at_once(self) -> int:
-        """Two tasks a thread of the cluster, so that none waits for this process."""
+        """Two tasks a thread that the cluster has at the beginning, so that none waits for this process."""
         threads: dict[str, int] = self._client.nthreads()
-        return max(1, 2 * sum(threads.values()))
+        return max(_FEWEST_TASKS, 2 * sum(threads.values()))
 
     def chunk(self) -> int:
         """As many runs as take 200 ms, by the runs so far."""
@@ -61,32 +70,45 @@ class Cluster:
             texts.setdefault(point, plan.texts[point].as_py())
             work.append((point, seed))
         future = self._client.submit(task, plan.scenario, texts, work, core_hash(), self._limit, pure=False)
-        answer = self._answer(future, control)
+        answer = self._answer(future)
         found = [RunOutcome(*item) for item in answer]
         with self._lock:
             self._runs += len(found)
             self._wall_s += sum(item.wall_s for item in found)
         return zip(jobs, found, strict=True)
 
+    def stop(self) -> None:
+        """Has every `make` under way raise `KeyboardInterrupt`."""
+        with self._lock:
+            self._stopped = True
+            for event in self._waiting:
+                event.set()
+
     def close(self) -> None:
         """Leaves the cluster."""
         self._client.close()
 
-    def _answer(self, future: Any, control: Control) -> list[tuple[float, str | None, str | None]]:
-        import distributed
-
-        while True:
-            try:
-                answer: list[tuple[float, str | None, str | None]] = future.result(timeout=_POLL_S)
-                return answer
-            except (TimeoutError, distributed.TimeoutError):
-                if control.cancelled:
-                    future.cancel()
-                    raise KeyboardInterrupt from None
-            except InputError:
-                raise
-            except Exception as error:
-                raise RunError(f"--dask: {error}") from None
+    def _answer(self, future: Any) -> list[tuple[float, str | None, str | None]]:
+        ended = threading.Event()
+        with self._lock:
+            self._waiting.add(ended)
+            if self._stopped:
+                ended.set()
+        future.add_done_callback(lambda _: ended.set())
+        ended.wait()
+        with self._lock:
+            self._waiting.remove(ended)
+            stopped = self._stopped
+        if stopped:
+            future.cancel()
+            raise KeyboardInterrupt
+        try:
+            answer: list[tuple[float, str | None, str | None]] = future.result()
+            return answer
+        except InputError:
+            raise
+        except (Exception, asyncio.CancelledError) as error:
+            raise RunError(f"--dask: {error}") from None
 
 
 def task(

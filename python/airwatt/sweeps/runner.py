@@ -83,6 +83,9 @@ class Work(Protocol):
     def make(self, plan: Plan, jobs: Sequence[int], control: Control) -> Iterable[tuple[int, RunOutcome]]:
         """Makes runs, each handed on as it finishes. Raises `KeyboardInterrupt` when stopped."""
 
+    def stop(self) -> None:
+        """Has every `make` under way raise `KeyboardInterrupt`, unless its control does so."""
+
     def close(self) -> None:
         """Ends what it began."""
 
@@ -109,8 +112,11 @@ class LocalWork:
             scenario = self._loaded.get(plan.points[point]) or self._scenario(plan, point)
             yield job, run_once(scenario, seed, self._limit, control)
 
+    def stop(self) -> None:
+        """Does nothing: a run ends by its control."""
+
     def close(self) -> None:
-        """Nothing was begun."""
+        """Does nothing: nothing was begun."""
 
 
 def run_once(scenario: Scenario, seed: int, limit: str | None, control: Control | None) -> RunOutcome:
@@ -338,7 +344,7 @@ class Sweeper:
                 on_progress(Progress(done, jobs, done / max(jobs, 1), 0.0, time.monotonic() - started))
 
         try:
-            while not run_each(self._take(), jobs, self._finish, report, at_once):
+            while not run_each(self._take(), jobs, self._finish, report, at_once, on_stop=self._work.stop):
                 self.ledger.refresh(self._runner.name)
                 if not any(map(self._is_open, self._blocks)):
                     return False
