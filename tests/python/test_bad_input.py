@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, SHORT
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -269,3 +269,28 @@ def test_a_file_name_that_is_not_utf_8_is_a_file_name(airwatt, tmp_path):
     answer = airwatt("analyze", path)
     assert answer.status == 2
     assert answer.is_one_line("No such file"), answer
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "fast-dsl", "--set", "name=\udcff\udcfe"],
+        ["run", "fast-dsl", "--set", "\udcff=1"],
+        ["compare", "fast-dsl", "--vary", "wired.rtt=\udcff"],
+        ["sweep", "fast-dsl", "--over", "wired.rtt=\udcff"],
+        ["sweep", "fast-dsl", "--set", "name=\udcff"],
+        ["sweep", "\udcff"],
+        ["sweep", "status", "\udcff"],
+    ],
+)
+def test_bytes_that_are_no_utf8_are_one_line(airwatt, words):
+    answer = airwatt(*words)
+    assert answer.status == 2
+    assert answer.is_one_line(), answer.err
+
+
+def test_a_store_may_have_a_name_of_any_bytes(airwatt, tmp_path):
+    store = f"{tmp_path}/st\udcffore"
+    assert airwatt("run", "fast-dsl", *SHORT, "--store", store).status == 0
+    assert airwatt("sweep", "status", store).status == 0
+    assert len(airwatt("sweep", "export", store).out.splitlines()) == 2

@@ -106,6 +106,37 @@ def test_only_this_machine_with_the_token_is_answered(served):
     assert answer.headers["Referrer-Policy"] == "no-referrer"
 
 
+def raw(server, request):
+    """What the server answers to bytes."""
+    with socket.create_connection(("127.0.0.1", urlsplit(server.address).port), timeout=30) as connection:
+        connection.sendall(request)
+        connection.shutdown(socket.SHUT_WR)
+        answer = b""
+        while piece := connection.recv(65536):
+            answer += piece
+    return answer
+
+
+def test_a_malformed_request_gets_400(served, capfd):
+    for target in (b"http://[/", b"http://[::1/x/models?a=b", b"http://[x]/"):
+        answer = raw(served, b"GET " + target + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 400 "), (target, answer)
+    for request in (b"\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9\r\n\r\n", b"\x00\xff" * 9 + b"\r\n\r\n"):
+        answer = raw(served, request)
+        assert answer == b"" or b"400" in answer or b"505" in answer, (request, answer)
+    assert get(served, "")[0].status == 200
+    assert capfd.readouterr().err == ""
+
+
+def test_a_hundred_connections_at_once_are_accepted(served):
+    port = urlsplit(served.address).port
+    waiting = [socket.create_connection(("127.0.0.1", port), timeout=5) for _ in range(100)]
+    assert get(served, "")[0].status == 200
+    for connection in waiting:
+        connection.close()
+    assert served._http.request_queue_size == 128
+
+
 def test_models_and_simulation_answer_over_http(served):
     rtt = next(one for one in controls.of_scenario(laboratory.load("fast-dsl", OVERRIDES)) if one.key == "wired.rtt")
     _, models = get(served, "models", **{"wired.rtt": rtt.values[-1]})

@@ -366,3 +366,29 @@ def test_a_page_with_a_million_points_is_ready_within_five_seconds(tmp_path):
         assert ready_s < 5
         assert drawn_ms < 1000
         assert page.errors == []
+
+
+@pytest.mark.parametrize("place", ["stations.0.energy_j", "flows.0.goodput_bps", "stations.0.state_s.sleep", "seed"])
+@pytest.mark.parametrize("value", ["x", None, [], {}, True])
+def test_a_document_with_a_wrong_value_is_refused_with_its_place(tmp_path, airwatt, place, value):
+    document = airwatt("run", "fast-dsl", *SHORT, "--json").json
+    *path, last = place.split(".")
+    inner = document
+    for part in path:
+        inner = inner[int(part)] if isinstance(inner, list) else inner[part]
+    inner[last] = value
+    (tmp_path / "changed.json").write_text(json.dumps(document))
+    answer = airwatt("report", tmp_path / "changed.json", "-o", tmp_path / "page.html")
+    assert answer.status == 2
+    assert answer.is_one_line("changed.json", f"{place}: expected a"), answer.err
+    assert not (tmp_path / "page.html").exists()
+
+
+@pytest.mark.parametrize(
+    "text", ['{"schema": 1, "analyses": 3}', '{"schema": 1, "rows": [3]}', '{"schema": 1, "capture": 3}']
+)
+def test_another_document_is_refused(tmp_path, airwatt, text):
+    (tmp_path / "other.json").write_text(text)
+    answer = airwatt("report", tmp_path / "other.json", "-o", tmp_path / "page.html")
+    assert answer.status == 2
+    assert answer.is_one_line("other.json", "expected"), answer.err

@@ -65,7 +65,7 @@ def status_of(arguments: Sequence[str]) -> int:
     except BaseException as error:
         if sys.flags.dev_mode or isinstance(error, SystemExit):
             raise
-        return _explain(error)
+        return _explain(error, arguments)
     return status
 
 
@@ -110,7 +110,7 @@ def _quick(arguments: Sequence[str]) -> int | None:
     return application.run(arguments)
 
 
-def _explain(error: BaseException) -> int:
+def _explain(error: BaseException, arguments: Sequence[str]) -> int:
     """Says in one line what went wrong; returns the exit status."""
     from airwatt import _core
     from airwatt.cli.output import say
@@ -127,6 +127,12 @@ def _explain(error: BaseException) -> int:
     if application is not None and isinstance(error, application.UsageError):
         say(f"{_lower(error.format_message())} (see --help)")
         return WRONG_INPUT
+    if isinstance(error, UnicodeEncodeError):
+        # Bytes that are no UTF-8 are lone surrogates in Python. In the name of a file they are all right.
+        for argument in arguments:
+            if not argument.isascii() and any("\ud800" <= letter <= "\udfff" for letter in argument):
+                say(f"{argument!r}: expected UTF-8, got other bytes")
+                return WRONG_INPUT
     # Nothing that a user can do may end here; `python -X dev -m airwatt ...` shows the traceback.
     say(f"internal error, please report it: {type(error).__name__}: {error}")
     return FAILED

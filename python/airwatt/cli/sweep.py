@@ -1,5 +1,7 @@
 """`airwatt sweep`: many runs over a grid of settings, kept in a store; and what to do with a store."""
 
+import contextlib
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -206,7 +208,7 @@ def _run(
     again: bool = False,
 ) -> None:
     interrupted = False
-    with writing("--store", files.folder), bar(planned[0].scenario) as on_progress:
+    with _quiet(dask), writing("--store", files.folder), bar(planned[0].scenario) as on_progress:
         for plan in planned:
             interrupted = sweeps.run(files, plan, sweeps.worker(dask, limit), part, on_progress, again=again)
             if interrupted:
@@ -227,6 +229,17 @@ def _run(
         jobs = sum(state.jobs for state in states)
         say(f"{failed} of {jobs} runs failed; airwatt sweep status {files.folder} says why")
         raise Exit(FAILED)
+
+
+@contextlib.contextmanager
+def _quiet(dask: str | None) -> Iterator[None]:
+    """Keeps the tracebacks that Dask logs from standard error: what ends a sweep is said in one line."""
+    if dask is not None:
+        logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)
 
 
 def _show(store: Store, json: bool) -> None:

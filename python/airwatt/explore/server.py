@@ -103,6 +103,8 @@ class Explorer:
 
 class _HttpServer(ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = 128
+    """Connections that wait to be accepted: a browser opens several at once, and beyond 5, the default, they stall."""
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         # A browser that goes away while it is answered is no error.
@@ -145,7 +147,13 @@ def _handler(explorer: Explorer, token: str) -> type[BaseHTTPRequestHandler]:
 
         def do_GET(self) -> None:
             """Answers a request."""
-            parts = urlsplit(self.path)
+            try:
+                parts = urlsplit(self.path)
+                query = parse_qsl(parts.query, keep_blank_values=True)
+            except ValueError:
+                # As of `http://[/`, which is no address of anything.
+                self._send(HTTPStatus.BAD_REQUEST, "text/plain", "the address of the request is malformed\n")
+                return
             place = parts.path.split("/")
             if not self._is_local():
                 self._send(HTTPStatus.FORBIDDEN, "text/plain", "this page is served to this machine alone\n")
@@ -156,7 +164,7 @@ def _handler(explorer: Explorer, token: str) -> type[BaseHTTPRequestHandler]:
             elif place[2] == "":
                 self._send(HTTPStatus.OK, "text/html", explorer.page())
             elif place[2] in answers and len(parts.query) <= _LONGEST_QUERY:
-                self._answer(answers[place[2]], parse_qsl(parts.query, keep_blank_values=True))
+                self._answer(answers[place[2]], query)
             else:
                 self._send(HTTPStatus.NOT_FOUND, "text/plain", "no such page\n")
 

@@ -21,6 +21,7 @@ from airwatt.advise.question import is_capture
 from airwatt.battery import Battery
 from airwatt.parallel import Progress
 from airwatt.report import capture, runs, sweep
+from airwatt.report.check import mistake
 from airwatt.report.pack import Pack
 from airwatt.report.study import Study
 from airwatt.report.timeline import POINTS
@@ -58,6 +59,8 @@ class _Found:
     groups: dict[str, list[runs.Group]] = field(default_factory=dict)
     """The choices of each scenario."""
     analyses: list[tuple[Mapping[str, Any], dict[str, pa.Table]]] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    """The files whose documents were read."""
     stores: list[tuple[str, Any]] = field(default_factory=list)
     last: dict[str, Any] | None = None
     """Where traces that follow go."""
@@ -67,8 +70,20 @@ def studies_of(sources: Sequence[str], options: Options | None, pack: Pack) -> l
     """Reads or simulates all sources. Raises `InputError`, `RunError`, or `Interrupted`."""
     options = options or Options()
     found = _Found()
-    for source in sources:
-        _read(source, options, found)
+    try:
+        for source in sources:
+            _read(source, options, found)
+        return _studies(found, options, pack)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        if not found.files:
+            raise
+        # What is computed here has the form that is expected; a file may have any.
+        what = f"no {error.args[0]}" if isinstance(error, KeyError) else str(error)
+        names = ", ".join(found.files)
+        raise InputError(f"{names}: expected a document as airwatt prints it, got a changed one ({what})") from None
+
+
+def _studies(found: _Found, options: Options, pack: Pack) -> list[Study]:
     made = [
         runs.study_of(scenario, _distinct(groups), pack, options.battery, options.points // max(1, len(found.groups)))
         for scenario, groups in found.groups.items()
@@ -151,6 +166,7 @@ def _tables(path: Path, names: Sequence[str]) -> dict[str, pa.Table]:
 def _read_document(source: str, found: _Found) -> None:
     document = _parsed(source)
     found.last = None
+    found.files.append(source)
     if "capture" in document:
         found.analyses.append((document, {}))
     elif "analyses" in document:
@@ -193,6 +209,9 @@ def _runs(source: str, documents: Any) -> list[RunResult]:
         missing = [key for key in needed if not isinstance(document, dict) or key not in document]
         if missing:
             raise InputError(f"{source}: {missing[0]}: expected it in the document of each run, got none")
+        wrong = mistake(document)
+        if wrong is not None:
+            raise InputError(f"{source}: {wrong}")
     if not documents:
         raise InputError(f"{source}: runs: expected one or more, got none")
     return [RunResult(document) for document in documents]

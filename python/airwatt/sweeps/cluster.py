@@ -1,6 +1,6 @@
 """Runs on a Dask cluster: `airwatt sweep ... --dask ADDRESS`.
 
-The scheduler takes about a millisecond a task, so that a task is as many runs as take 200 ms or more. Everything is
+The scheduler takes about a millisecond a task, so that a task is as many runs as take 500 ms. Everything is
 kept here, in the journal of this runner; a worker gets the text of a scenario and gives back documents. A worker with
 another core library is refused, because its results would be those of other jobs.
 
@@ -17,11 +17,11 @@ import threading
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from airwatt._core import Control, InputError, MissingFeature, RunError, Scenario
+from airwatt._core import AirwattError, Control, InputError, MissingFeature, RunError, Scenario
 from airwatt.sweeps.plan import Plan, core_hash
 from airwatt.sweeps.runner import RunOutcome, run_once
 
-TASK_S = 0.2
+TASK_S = 0.5
 _FEWEST_TASKS = 32
 """Tasks at once even on a small cluster, so that workers which join it later have work."""
 _CONNECT_S = 10.0
@@ -56,7 +56,7 @@ class Cluster:
         return max(_FEWEST_TASKS, 2 * sum(threads.values()))
 
     def chunk(self) -> int:
-        """As many runs as take 200 ms, by the runs so far."""
+        """As many runs as take 500 ms, by the runs so far."""
         with self._lock:
             return math.ceil(TASK_S * self._runs / self._wall_s) if self._wall_s > 0 else 1
 
@@ -69,8 +69,7 @@ class Cluster:
             point, seed = plan.job(job)
             texts.setdefault(point, plan.texts[point].as_py())
             work.append((point, seed))
-        future = self._client.submit(task, plan.scenario, texts, work, core_hash(), self._limit, pure=False)
-        answer = self._answer(future)
+        answer = self._answer(task, plan.scenario, texts, work, core_hash(), self._limit)
         found = [RunOutcome(*item) for item in answer]
         with self._lock:
             self._runs += len(found)
@@ -88,7 +87,20 @@ class Cluster:
         """Leaves the cluster."""
         self._client.close()
 
-    def _answer(self, future: Any) -> list[tuple[float, str | None, str | None]]:
+    def _answer(self, *call: Any) -> list[tuple[float, str | None, str | None]]:
+        """Has a function called by a worker, and waits for what it returns."""
+        try:
+            future = self._client.submit(*call, pure=False)
+            self._wait(future)
+            answer: list[tuple[float, str | None, str | None]] = future.result()
+            return answer
+        except (AirwattError, KeyboardInterrupt):
+            raise
+        except (Exception, asyncio.CancelledError) as error:
+            raise RunError(f"--dask: {error}") from None
+
+    def _wait(self, future: Any) -> None:
+        """Waits until a future has a result, an error, or was cancelled. Raises `KeyboardInterrupt` when stopped."""
         ended = threading.Event()
         with self._lock:
             self._waiting.add(ended)
@@ -102,13 +114,6 @@ class Cluster:
         if stopped:
             future.cancel()
             raise KeyboardInterrupt
-        try:
-            answer: list[tuple[float, str | None, str | None]] = future.result()
-            return answer
-        except InputError:
-            raise
-        except (Exception, asyncio.CancelledError) as error:
-            raise RunError(f"--dask: {error}") from None
 
 
 def task(
