@@ -108,11 +108,10 @@ pub(crate) fn radiotap(bytes: &[u8]) -> Feature {
     match Radiotap::decode(bytes) {
         Ok((radiotap, length)) => {
             assert!(length <= bytes.len());
-            let rate = radiotap.rate();
+            let vector = radiotap.vector();
             feature(&[
                 magnitude(length),
-                magnitude(rate.map_or(0, |rate| rate.as_bps() as usize)),
-                u64::from(radiotap.preamble().is_some()),
+                magnitude(vector.map_or(0, |vector| vector.rate().as_bps() as usize)),
                 u64::from(radiotap.tx_flags.is_some()),
             ])
         }

@@ -250,7 +250,8 @@ fn analyze_with(
         document.policies = what_if.run(&choices)?;
         let states = what_if.take_radio_states();
         let seen = power_save::observe(capture);
-        document.group = group::report(capture, &seen, &station, &radio, beacon_rate(question, &phy));
+        document.group =
+            group::report(capture, &seen, &station, &radio, (phy.standard, beacon_rate(question, &phy)));
         if let Some(trace) = trace {
             let observed = timeline::as_captured(capture, &seen, &station, &radio);
             let offset_s = question.current.and_then(|current| current.offset_s);

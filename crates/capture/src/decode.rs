@@ -383,9 +383,8 @@ fn air_frame(frame: &Frame<'_>, length: u32, radiotap: &Radiotap) -> AirFrame {
         beacon: None,
         air_bytes: length + FCS_BYTES,
         msdu_bytes: msdu_bytes(frame, length),
-        rate: radiotap.rate(),
         is_2ghz: radiotap.channel.map(|channel| channel.frequency_mhz < 3_000),
-        preamble: radiotap.preamble(),
+        vector: radiotap.vector(),
         sent_here: radiotap.tx_flags.is_some(),
         damaged: radiotap.flags.has(RadiotapFlags::BAD_FCS),
     }

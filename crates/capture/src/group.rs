@@ -10,8 +10,7 @@
 use std::collections::BTreeMap;
 
 use airwatt_base::{Rate, Span};
-use airwatt_dot11::airtime::frame_time;
-use airwatt_dot11::{MacAddress, Preamble};
+use airwatt_dot11::{Layout, MacAddress, Standard};
 use airwatt_energy::Radio;
 use airwatt_sim::Direction;
 use serde::Serialize;
@@ -19,7 +18,7 @@ use serde::Serialize;
 use crate::capture::Capture;
 use crate::clock;
 use crate::packet::{CapturedPacket, GroupProtocol};
-use crate::phy::is_dsss;
+use crate::phy::{beacon_layout, is_dsss};
 use crate::power_save::{ModeSpan, Observations};
 use crate::stations::Station;
 
@@ -58,18 +57,16 @@ pub struct GroupCost {
 /// The sending of group-addressed frames where the capture does not say: the rate, and the mean wait for the medium.
 #[derive(Clone, Copy, Debug)]
 struct Sending {
-    rate: Rate,
-    preamble: Preamble,
+    layout: Layout,
     wait: Span,
 }
 
 impl Sending {
     /// A rate is DSSS or CCK at 1, 2, 5.5 and 11 Mb/s, otherwise OFDM. The wait is a DIFS and half the smallest contention
     /// window: 50 us and 15.5 slots of 20 us, or 34 us and 7.5 slots of 9 us (802.11-2020 tables 16-4 and 17-21).
-    fn at(rate: Rate) -> Self {
-        let (preamble, wait_us) =
-            if is_dsss(rate) { (Preamble::LongDsss, 360) } else { (Preamble::Ofdm, 101) };
-        Self { rate, preamble, wait: Span::from_micros(wait_us) }
+    fn at(standard: Standard, rate: Rate) -> Self {
+        let wait_us = if is_dsss(rate) { 360 } else { 101 };
+        Self { layout: beacon_layout(standard, rate), wait: Span::from_micros(wait_us) }
     }
 }
 
@@ -86,9 +83,9 @@ pub(crate) fn report(
     seen: &Observations,
     station: &Station,
     radio: &Radio,
-    rate: Rate,
+    (standard, rate): (Standard, Rate),
 ) -> Option<GroupReport> {
-    let sending = Sending::at(rate);
+    let sending = Sending::at(standard, rate);
     let spans = match station {
         Station::Mac(mac) => seen.modes.get(mac).filter(|_| capture.is_air()),
         Station::Ip(_) => None,
@@ -103,14 +100,13 @@ pub(crate) fn report(
         };
         let (bytes, air) = match capture.frame(packet) {
             Some(frame) => {
-                let known = frame.rate.zip(frame.preamble);
+                let known = frame.air_time();
                 stated |= known.is_some();
-                let (rate, preamble) = known.unwrap_or((sending.rate, sending.preamble));
-                (frame.air_bytes, frame_time(preamble, rate, frame.air_bytes))
+                (frame.air_bytes, known.unwrap_or_else(|| sending.layout.time(frame.air_bytes)))
             }
             None => {
                 let bytes = msdu_bytes(capture, packet) + MAC_BYTES + CIPHER_BYTES;
-                (bytes, frame_time(sending.preamble, sending.rate, bytes))
+                (bytes, sending.layout.time(bytes))
             }
         };
         let entry = by_protocol.entry(protocol).or_default();

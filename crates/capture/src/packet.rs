@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use airwatt_base::{Instant, Rate, Seq, Span};
-use airwatt_dot11::{FrameControl, MacAddress, Preamble};
+use airwatt_dot11::{Band, FrameControl, MacAddress, TxVector};
 
 /// One packet. An A-MSDU becomes one of these for each MSDU, of which the first has the frame.
 #[derive(Clone, Debug, PartialEq)]
@@ -136,16 +136,28 @@ pub struct AirFrame {
     pub air_bytes: u32,
     /// Bytes that the body carries above LLC: IP bytes, also of encrypted bodies, whose overhead is subtracted.
     pub msdu_bytes: u32,
-    /// Data rate, from radiotap.
-    pub rate: Option<Rate>,
+    /// How it was sent, from radiotap.
+    pub vector: Option<TxVector>,
     /// Whether it was received at 2.4 GHz, from radiotap.
     pub is_2ghz: Option<bool>,
-    /// Physical header, from radiotap.
-    pub preamble: Option<Preamble>,
     /// Whether the capturing machine sent it.
     pub sent_here: bool,
     /// Whether it failed its FCS check, so that none of its fields is reliable.
     pub damaged: bool,
+}
+
+impl AirFrame {
+    /// Its data rate.
+    pub fn rate(&self) -> Option<Rate> {
+        self.vector.map(|vector| vector.rate())
+    }
+
+    /// Its time on the air. Where the band is not known, it is one without signal extension. Each frame of an aggregate is charged a
+    /// preamble, which is an upper bound for all but the first.
+    pub fn air_time(&self) -> Option<Span> {
+        let band = if self.is_2ghz == Some(true) { Band::Ghz2 } else { Band::Ghz5 };
+        Some(self.vector?.frame_time(band, self.air_bytes))
+    }
 }
 
 /// The contents of a beacon.

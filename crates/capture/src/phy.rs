@@ -8,9 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use airwatt_base::{Rate, Span};
-use airwatt_dot11::airtime::frame_time;
-use airwatt_dot11::phy::Standard;
-use airwatt_dot11::{Preamble, TIME_UNIT};
+use airwatt_dot11::{Format, Layout, Standard, TIME_UNIT};
 use serde::Serialize;
 
 use crate::capture::Capture;
@@ -86,7 +84,7 @@ impl Phy {
             knows_beacon_rate: captured_beacons.is_some() || !is_2ghz,
             group_rate: captured_group_rate(capture),
         };
-        let mut by_rate: BTreeMap<(Rate, Preamble), u64> = BTreeMap::new();
+        let mut by_rate: BTreeMap<(Rate, Generation), u64> = BTreeMap::new();
         let (mut timed, mut all) = (0, 0);
         for packet in &capture.packets {
             if station.direction(capture, packet).is_none() {
@@ -94,23 +92,24 @@ impl Phy {
             }
             all += 1;
             let Some(frame) = capture.frame(packet) else { continue };
-            if let (Some(rate), Some(preamble)) = (frame.rate, frame.preamble) {
+            if let Some(vector) = frame.vector {
                 timed += 1;
-                *by_rate.entry((rate, preamble)).or_default() += u64::from(frame.air_bytes);
+                let generation = Generation::of(vector.format());
+                *by_rate.entry((vector.rate(), generation)).or_default() += u64::from(frame.air_bytes);
             }
         }
         let most = by_rate.into_iter().max_by_key(|(_, bytes)| *bytes);
-        let Some(((captured, preamble), _)) = most.filter(|_| timed * 100 >= all * MEASURED_PERCENT) else {
+        let Some(((captured, generation), _)) = most.filter(|_| timed * 100 >= all * MEASURED_PERCENT) else {
             return assumed;
         };
         // Without a channel the rates of beacons tell the bands apart.
         let is_2ghz = band.is_2ghz.unwrap_or_else(|| captured_beacons.is_some_and(is_dsss));
-        let standard = match preamble {
-            Preamble::LongDsss | Preamble::ShortDsss => Standard::B,
-            Preamble::Ofdm if is_2ghz => Standard::G,
-            Preamble::Ofdm => Standard::A,
-            _ if is_2ghz => Standard::N24,
-            _ => Standard::N,
+        let standard = match generation {
+            Generation::Dsss => Standard::B,
+            Generation::Ofdm if is_2ghz => Standard::G,
+            Generation::Ofdm => Standard::A,
+            Generation::Newer if is_2ghz => Standard::N24,
+            Generation::Newer => Standard::N,
         };
         let rates = standard.rates();
         let rate = rates
@@ -142,6 +141,25 @@ impl Phy {
     }
 }
 
+/// The standards that a format is replayed as.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Generation {
+    Dsss,
+    Ofdm,
+    /// 802.11n and everything after it.
+    Newer,
+}
+
+impl Generation {
+    const fn of(format: Format) -> Self {
+        match format {
+            Format::Dsss { .. } => Self::Dsss,
+            Format::Ofdm => Self::Ofdm,
+            _ => Self::Newer,
+        }
+    }
+}
+
 /// The lowest rate of a standard, which it has.
 fn rate_of(standard: Standard) -> Rate {
     standard.rates().first().copied().unwrap_or(ASSUMED)
@@ -159,10 +177,17 @@ pub(crate) fn is_dsss(rate: Rate) -> bool {
 /// The bytes of a usual beacon with its FCS.
 const BEACON_BYTES: u32 = 143;
 
+/// How beacons and group-addressed frames are laid out at `rate`; at the lowest rate of the standard if it has no such rate.
+pub(crate) fn beacon_layout(standard: Standard, rate: Rate) -> Layout {
+    // Every access point of the band may send at the rates of all its PHYs.
+    let standard = if standard.is_2_4_ghz() || is_dsss(rate) { Standard::N24 } else { Standard::N };
+    let layout = standard.layout(rate).or_else(|| standard.layout(standard.timing().lowest_rate));
+    layout.expect("the lowest rate is one of the PHY")
+}
+
 /// The time of a beacon on the air.
-pub(crate) fn beacon_time(rate: Rate) -> Span {
-    let preamble = if is_dsss(rate) { Preamble::LongDsss } else { Preamble::Ofdm };
-    frame_time(preamble, rate, BEACON_BYTES)
+pub(crate) fn beacon_time(standard: Standard, rate: Rate) -> Span {
+    beacon_layout(standard, rate).time(BEACON_BYTES)
 }
 
 /// The band and the rate of beacons, as most frames show them.
@@ -181,7 +206,7 @@ impl Band {
                 Some(false) => high += 1,
                 None => {}
             }
-            if let Some(rate) = frame.rate.filter(|_| frame.beacon.is_some()) {
+            if let Some(rate) = frame.rate().filter(|_| frame.beacon.is_some()) {
                 *beacons.entry(rate).or_default() += 1;
             }
         }
@@ -216,7 +241,7 @@ impl fmt::Display for Phy {
 fn captured_group_rate(capture: &Capture) -> Option<Rate> {
     let mut counts: BTreeMap<Rate, u64> = BTreeMap::new();
     for packet in capture.packets.iter().filter(|packet| packet.group.is_some()) {
-        if let Some(rate) = capture.frame(packet).and_then(|frame| frame.rate) {
+        if let Some(rate) = capture.frame(packet).and_then(|frame| frame.rate()) {
             *counts.entry(rate).or_default() += 1;
         }
     }

@@ -6,7 +6,6 @@
 //! Modes and frames are what was captured; the states of a radio are simulated.
 
 use airwatt_base::{Instant, Span};
-use airwatt_dot11::airtime::frame_time;
 use airwatt_dot11::{FrameKind, MacAddress};
 use airwatt_energy::{Radio, RadioState};
 use airwatt_sim::Direction;
@@ -184,9 +183,7 @@ impl Timeline {
             let frames = &mut line.frames;
             frames.station.push(index as u32);
             frames.time_ns.push(nanos(packet.at));
-            let on_air = frame.rate.zip(frame.preamble);
-            let on_air = on_air.map(|(rate, preamble)| frame_time(preamble, rate, frame.air_bytes));
-            frames.duration_ns.push(on_air.map_or(0, Span::as_nanos));
+            frames.duration_ns.push(frame.air_time().map_or(0, Span::as_nanos));
             frames.packet.push(packet.number);
             frames.up.push(up);
             frames.kind.push(kind_name(kind).to_owned());
@@ -323,9 +320,7 @@ pub(crate) fn as_captured(
             None if is_heard => RadioState::Receive,
             None => continue,
         };
-        let on_air = frame.rate.zip(frame.preamble);
-        let on_air =
-            on_air.map_or(UNKNOWN_AIR, |(rate, preamble)| frame_time(preamble, rate, frame.air_bytes));
+        let on_air = frame.air_time().unwrap_or(UNKNOWN_AIR);
         line.fill(packet.at, spans, beacon.is_none());
         line.push(packet.at, packet.at + on_air, state);
     }

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use airwatt_base::settings::{NoSettings, SettingError};
 use airwatt_base::{Energy, Instant, Rate, Span};
-use airwatt_dot11::phy::Standard;
+use airwatt_dot11::Standard;
 use airwatt_energy::{Cause, Radio, RadioState, StateSeconds};
 use airwatt_proto::powersave::PowerSaveConfig;
 use airwatt_sim::RunError;

@@ -163,7 +163,7 @@ const FIELDS: [Field; 9] = [
         frame.sequence_control.map_or_else(String::new, |field| (field >> 4).to_string())
     }),
     ("wlan_radio.data_rate", |_, frame| {
-        frame.rate.map_or_else(String::new, |rate| (rate.as_bps() as f64 / 1e6).to_string())
+        frame.rate().map_or_else(String::new, |rate| (rate.as_bps() as f64 / 1e6).to_string())
     }),
     ("wlan.tim.dtim_period", |capture, frame| {
         let beacon = frame.beacon.and_then(|at| capture.beacons.get(at as usize));

@@ -1,6 +1,7 @@
 //! IEEE 802.11 as facts and bytes: how long frames are on the air, and MAC frames and radiotap headers to bytes and back.
 //!
-//! [`phy`] has the timing and the rates of each PHY, [`airtime`] the time on the air of any frame that a capture may hold.
+//! A [`TxVector`] is what a transmitter decides about a PPDU, and a [`Layout`] how long that takes on the air; [`Standard`] has the
+//! timing and the rates of the PHYs that scenarios name.
 //! Everything else is frame formats, at two levels, as bytes and as meaning. A *view* ([`Frame`], [`ManagementBody`],
 //! [`Elements`], [`Tim`]) borrows bytes and reads fields where they lie; a *representation* ([`MacHeader`], [`BeaconFields`], [`Radiotap`]) holds what the
 //! fields mean and writes them. Bytes come from the network and are hostile: every decoder returns [`MalformedFrame`] on
@@ -12,26 +13,28 @@
 //! radiotap's TLV fields, which end the decoding of a radiotap header without harm to what was read before.
 
 mod address;
-pub mod airtime;
 mod elements;
 mod error;
 mod fcs;
 mod frame;
+mod layout;
 mod management;
 mod payload;
-pub mod phy;
 mod radiotap;
-mod rates;
+mod timing;
+mod tx_vector;
 
 pub use address::{MacAddress, ParseMacError};
 pub use elements::{Elements, Tim, TimFields, WmmInfo};
 pub use error::MalformedFrame;
 pub use fcs::{append_fcs, check_fcs, fcs};
 pub use frame::{AckPolicy, Frame, FrameControl, FrameKind, MacHeader, QosControl};
+pub use layout::Layout;
 pub use management::{AssociationResponse, BeaconFields, Capability, ManagementBody, TIME_UNIT};
 pub use payload::{AmsduSubframe, amsdu_subframes, encapsulate, snap_payload};
 pub use radiotap::{AmpduStatus, Channel, McsField, Radiotap, RadiotapFlags, TxFlags};
-pub use rates::{Bandwidth, GuardInterval, Preamble, he_rate, ht_rate, vht_rate};
+pub use timing::{Standard, Timing};
+pub use tx_vector::{Band, Coding, Format, Guard, HeFields, HeForm, Ltf, TxVector, Width};
 
 #[cfg(test)]
 mod tests;

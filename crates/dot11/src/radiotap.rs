@@ -9,7 +9,7 @@
 use airwatt_base::Rate;
 
 use super::error::{MalformedFrame, le16, le32, le64, take};
-use super::rates::{Bandwidth, GuardInterval, Preamble, he_rate, ht_rate, vht_rate};
+use super::tx_vector::{Coding, Format, Guard, HeFields, HeForm, Ltf, TxVector, Width};
 
 /// Present words that a header may have; more is damage.
 const WORD_LIMIT: usize = 32;
@@ -123,26 +123,36 @@ impl McsField {
     const KNOWN_INDEX: u8 = 0x02;
     const KNOWN_GUARD: u8 = 0x04;
     const KNOWN_FORMAT: u8 = 0x08;
+    const KNOWN_CODING: u8 = 0x10;
+    /// Width, index, guard interval, format, coding, STBC and extension streams.
+    const ALL_KNOWN: u8 = 0x7f;
     const SHORT_GUARD: u8 = 0x04;
     const GREENFIELD: u8 = 0x08;
+    const LDPC: u8 = 0x10;
 
-    /// The field of a mixed-format frame at an index, width and guard interval. Widths other than 40 MHz are 20.
-    pub const fn new(index: u8, bandwidth: Bandwidth, guard: GuardInterval) -> Self {
-        let wide = matches!(bandwidth, Bandwidth::Mhz40) as u8;
-        let short = if matches!(guard, GuardInterval::Short) { Self::SHORT_GUARD } else { 0 };
-        let known = Self::KNOWN_BANDWIDTH | Self::KNOWN_INDEX | Self::KNOWN_GUARD | Self::KNOWN_FORMAT;
-        Self { known, flags: wide | short, index }
+    /// The field of a frame of 802.11n without STBC and extension streams; `None` for frames of other formats.
+    pub fn of(vector: &TxVector) -> Option<Self> {
+        let index = vector.ht_index()?;
+        let flag = |set: bool, flag: u8| if set { flag } else { 0 };
+        let flags = flag(vector.width() == Width::Mhz40, 1)
+            | flag(vector.guard() == Guard::Short, Self::SHORT_GUARD)
+            | flag(vector.format() == Format::HtGreenfield, Self::GREENFIELD)
+            | flag(vector.coding() == Coding::Ldpc, Self::LDPC);
+        Some(Self { known: Self::ALL_KNOWN, flags, index })
     }
 
-    fn rate(self) -> Option<Rate> {
+    fn vector(self) -> Option<TxVector> {
         if self.known & Self::KNOWN_INDEX == 0 {
             return None;
         }
         // What is not known is taken as 20 MHz and the long guard interval, which every 802.11n radio has.
         let wide = self.known & Self::KNOWN_BANDWIDTH != 0 && self.flags & 3 == 1;
         let short = self.known & Self::KNOWN_GUARD != 0 && self.flags & Self::SHORT_GUARD != 0;
-        let bandwidth = if wide { Bandwidth::Mhz40 } else { Bandwidth::Mhz20 };
-        ht_rate(self.index, bandwidth, if short { GuardInterval::Short } else { GuardInterval::Long })
+        let width = if wide { Width::Mhz40 } else { Width::Mhz20 };
+        let vector = TxVector::ht(self.index, width, if short { Guard::Short } else { Guard::Long })?;
+        let has = |known, flag| self.known & known != 0 && self.flags & flag != 0;
+        let vector = if has(Self::KNOWN_FORMAT, Self::GREENFIELD) { vector.greenfield() } else { vector };
+        Some(if has(Self::KNOWN_CODING, Self::LDPC) { vector.with_coding(Coding::Ldpc) } else { vector })
     }
 }
 
@@ -178,10 +188,10 @@ pub struct Radiotap {
     pub mcs: Option<McsField>,
     /// Aggregate.
     pub ampdu: Option<AmpduStatus>,
-    /// 802.11ac: rate and streams of the first user, as far as they follow from the field.
-    pub vht: Option<(Rate, u8)>,
-    /// 802.11ax: rate and streams, as far as they follow from the field.
-    pub he: Option<(Rate, u8)>,
+    /// 802.11ac: the vector of the first user, as far as it follows from the field.
+    pub vht: Option<TxVector>,
+    /// 802.11ax: the vector, as far as it follows from the field.
+    pub he: Option<TxVector>,
 }
 
 impl Radiotap {
@@ -265,41 +275,17 @@ impl Radiotap {
         }
     }
 
-    /// The data rate; `None` where the header does not tell. HE, VHT and MCS win over the legacy field, which drivers fill
-    /// with anything beside them.
-    pub fn rate(&self) -> Option<Rate> {
-        let legacy = || {
-            let rate = self.rate_500kbps.filter(|rate| *rate > 0)?;
-            Some(Rate::from_bps(u64::from(rate) * 500_000))
-        };
-        let newer = self.he.or(self.vht).map(|(rate, _)| rate);
-        newer.or_else(|| self.mcs.and_then(McsField::rate)).or_else(legacy)
+    /// What the transmitter decided; `None` where the header does not tell. HE, VHT and MCS win over the legacy field, which
+    /// drivers fill with anything beside them.
+    pub fn vector(&self) -> Option<TxVector> {
+        self.he.or(self.vht).or_else(|| self.mcs?.vector()).or_else(|| self.legacy_vector())
     }
 
-    /// The physical header that the frame began with; `None` where the rate is not known.
-    pub fn preamble(&self) -> Option<Preamble> {
-        if let Some((_, streams)) = self.he {
-            return Some(Preamble::He(streams));
-        }
-        if let Some((_, streams)) = self.vht {
-            return Some(Preamble::Vht(streams));
-        }
-        if let Some(mcs) = self.mcs.filter(|mcs| mcs.rate().is_some()) {
-            let streams = mcs.index / 8 + 1;
-            let greenfield = mcs.known & McsField::KNOWN_FORMAT != 0 && mcs.flags & McsField::GREENFIELD != 0;
-            return Some(if greenfield {
-                Preamble::HtGreenfield(streams)
-            } else {
-                Preamble::HtMixed(streams)
-            });
-        }
-        match self.rate_500kbps? {
-            0 => None,
-            // 1, 2, 5.5 and 11 Mbit/s.
-            2 | 4 | 11 | 22 if self.flags.has(RadiotapFlags::SHORT_PREAMBLE) => Some(Preamble::ShortDsss),
-            2 | 4 | 11 | 22 => Some(Preamble::LongDsss),
-            _ => Some(Preamble::Ofdm),
-        }
+    /// The vector of a rate of 802.11b, a or g. No other format has such a rate.
+    fn legacy_vector(&self) -> Option<TxVector> {
+        let rate = Rate::from_bps(u64::from(self.rate_500kbps?) * 500_000);
+        let short = self.flags.has(RadiotapFlags::SHORT_PREAMBLE);
+        TxVector::dsss(rate, short).or_else(|| TxVector::ofdm(rate))
     }
 
     /// Appends a header with the fields that are set, in one present word; VHT, HE and A-MPDU are not written. The flags
@@ -336,51 +322,65 @@ impl Radiotap {
     }
 }
 
-/// Rate and streams of the first user of a VHT field.
-fn vht_field(field: &[u8]) -> Option<(Rate, u8)> {
+/// The vector of the first user of a VHT field.
+fn vht_field(field: &[u8]) -> Option<TxVector> {
     let short_guard = le16(field, 0) & 0x0004 != 0 && field[2] & 0x04 != 0;
-    let bandwidth = if le16(field, 0) & 0x0040 == 0 {
-        Bandwidth::Mhz20
+    let width = if le16(field, 0) & 0x0040 == 0 {
+        Width::Mhz20
     } else {
         match field[3] & 0x1f {
-            0 | 2 | 3 | 7..=10 | 18..=25 => Bandwidth::Mhz20,
-            1 | 5 | 6 | 14..=17 => Bandwidth::Mhz40,
-            4 | 12 | 13 => Bandwidth::Mhz80,
-            11 => Bandwidth::Mhz160,
+            0 | 2 | 3 | 7..=10 | 18..=25 => Width::Mhz20,
+            1 | 5 | 6 | 14..=17 => Width::Mhz40,
+            4 | 12 | 13 => Width::Mhz80,
+            11 => Width::Mhz160,
             _ => return None,
         }
     };
     let (streams, mcs) = (field[4] & 15, field[4] >> 4);
-    let guard = if short_guard { GuardInterval::Short } else { GuardInterval::Long };
-    Some((vht_rate(mcs, streams, bandwidth, guard)?, streams))
+    let vector = TxVector::vht(mcs, streams, width, if short_guard { Guard::Short } else { Guard::Long })?;
+    Some(if field[8] & 1 != 0 { vector.with_coding(Coding::Ldpc) } else { vector })
 }
 
-/// Rate and streams of an HE field; what it does not know is taken as one stream and the 0.8 us guard interval, and no
-/// rate follows without index and width.
-fn he_field(field: &[u8]) -> Option<(Rate, u8)> {
+/// The vector of an HE field. What it does not know is taken as one stream, the 0.8 us guard interval with its usual training
+/// fields, and the convolutional code; without index and width there is none. A PPDU to several users counts as one to a single user.
+fn he_field(field: &[u8]) -> Option<TxVector> {
     let known = le16(field, 0);
     if known & 0x4020 != 0x4020 {
         return None;
     }
-    let (data3, data5, data6) = (le16(field, 4), le16(field, 8), le16(field, 10));
-    let bandwidth = match data5 & 15 {
-        0 | 7 => Bandwidth::Mhz20,
-        1 | 8 => Bandwidth::Mhz40,
-        2 | 9 => Bandwidth::Mhz80,
-        3 | 10 => Bandwidth::Mhz160,
-        4 => Bandwidth::Tones(26),
-        5 => Bandwidth::Tones(52),
-        6 => Bandwidth::Tones(106),
+    let (known2, data3, data5, data6) = (le16(field, 2), le16(field, 4), le16(field, 8), le16(field, 10));
+    let width = match data5 & 15 {
+        0 | 7 => Width::Mhz20,
+        1 | 8 => Width::Mhz40,
+        2 | 9 => Width::Mhz80,
+        3 | 10 => Width::Mhz160,
+        4 => Width::Tones26,
+        5 => Width::Tones52,
+        6 => Width::Tones106,
         _ => return None,
     };
     let guard = match data5 >> 4 & 3 {
-        _ if le16(field, 2) & 0x0002 == 0 => GuardInterval::Long,
-        0 => GuardInterval::Long,
-        1 => GuardInterval::Double,
-        2 => GuardInterval::Quadruple,
+        _ if known2 & 0x0002 == 0 => Guard::Long,
+        0 => Guard::Long,
+        1 => Guard::Double,
+        2 => Guard::Quadruple,
         _ => return None,
     };
     let streams = ((data6 & 15) as u8).max(1);
-    let rate = he_rate((data3 >> 8 & 15) as u8, streams, bandwidth, guard, data3 & 0x1000 != 0)?;
-    Some((rate, streams))
+    let vector = TxVector::he((data3 >> 8 & 15) as u8, streams, width, guard)?;
+    let form = match known & 3 {
+        1 => HeForm::ExtendedRange,
+        3 => HeForm::TriggerBased,
+        _ => HeForm::SingleUser,
+    };
+    let ltf = match data5 >> 6 & 3 {
+        1 => Some(Ltf::Single),
+        2 => Some(Ltf::Double),
+        3 => Some(Ltf::Quadruple),
+        _ => None,
+    };
+    let Format::He(usual) = vector.format() else { return None };
+    let fields = HeFields { form, ltf: ltf.unwrap_or(usual.ltf), dcm: data3 & 0x1000 != 0, ..usual };
+    let vector = vector.with_he_fields(fields);
+    Some(if data3 & 0x2000 != 0 { vector.with_coding(Coding::Ldpc) } else { vector })
 }

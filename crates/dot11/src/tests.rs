@@ -1,6 +1,6 @@
 //! Frame formats: round trips, fields at their places, and bytes that are no frames.
 
-use airwatt_base::{Rate, Span};
+use airwatt_base::Span;
 use proptest::prelude::*;
 
 use super::*;
@@ -136,23 +136,8 @@ fn qos_control_bits() {
 }
 
 #[test]
-fn rates_of_the_tables() {
-    use Bandwidth::*;
-    use GuardInterval::*;
-    let mbps = |tenths: u64| Some(Rate::from_bps(tenths * 100_000));
-    assert_eq!(ht_rate(7, Mhz20, Long), mbps(650));
-    assert_eq!(ht_rate(15, Mhz20, Long), mbps(1300));
-    assert_eq!(ht_rate(15, Mhz40, Short), mbps(3000));
-    assert_eq!(ht_rate(32, Mhz40, Short), None);
-    assert_eq!(vht_rate(8, 1, Mhz20, Long), mbps(780));
-    assert_eq!(vht_rate(9, 1, Mhz80, Short).unwrap().as_bps(), 433_333_333);
-    assert_eq!(he_rate(11, 1, Mhz80, Long, false).unwrap().as_bps(), 600_490_196);
-    assert_eq!(he_rate(0, 1, Mhz20, Long, true), Some(Rate::from_bps(4_301_470)));
-    assert_eq!(vht_rate(9, 0, Mhz80, Short), None);
-}
-
-#[test]
 fn radiotap_round_trip() {
+    let vector = TxVector::ht(15, Width::Mhz40, Guard::Short).unwrap().with_coding(Coding::Ldpc);
     let header = Radiotap {
         tsft_us: Some(77),
         flags: RadiotapFlags(RadiotapFlags::FCS),
@@ -160,7 +145,7 @@ fn radiotap_round_trip() {
         signal_dbm: Some(-60),
         tx_flags: Some(TxFlags(TxFlags::NO_ACK)),
         data_retries: Some(2),
-        mcs: Some(McsField::new(15, Bandwidth::Mhz20, GuardInterval::Long)),
+        mcs: McsField::of(&vector),
         ..Radiotap::default()
     };
     // Written behind other bytes: alignment counts from the header's own start.
@@ -168,8 +153,9 @@ fn radiotap_round_trip() {
     let length = header.encode(&mut bytes);
     let (back, read) = Radiotap::decode(&bytes[3..]).unwrap();
     assert_eq!((back, read), (header, length));
-    assert_eq!(back.rate(), Some(Rate::from_bps(130_000_000)));
-    assert_eq!(back.preamble(), Some(Preamble::HtMixed(2)));
+    assert_eq!(back.vector(), Some(vector));
+    let greenfield = Radiotap { mcs: McsField::of(&vector.greenfield()), ..back };
+    assert_eq!(greenfield.vector(), Some(vector.greenfield()));
 }
 
 #[test]
@@ -185,8 +171,7 @@ fn radiotap_words_and_vendors() {
     bytes[2] = bytes.len() as u8;
     let (header, _) = Radiotap::decode(&bytes).unwrap();
     assert!(header.flags.has(RadiotapFlags::FCS));
-    assert_eq!(header.rate(), Some(Rate::from_bps(54_000_000)));
-    assert_eq!(header.preamble(), Some(Preamble::Ofdm));
+    assert_eq!(header.vector(), TxVector::ofdm("54Mbps".parse().unwrap()));
 }
 
 #[test]
@@ -199,12 +184,18 @@ fn radiotap_vht_and_he() {
     };
     // Guard and width known; short guard, 80 MHz, MCS 9, one stream.
     let vht = with(21, [0x44, 0, 4, 4, 0x91, 0, 0, 0, 0, 0, 0, 0]);
-    assert_eq!(vht.rate().unwrap().as_bps(), 433_333_333);
-    assert_eq!(vht.preamble(), Some(Preamble::Vht(1)));
+    assert_eq!(vht.vector(), TxVector::vht(9, 1, Width::Mhz80, Guard::Short));
     // MCS and width known; MCS 11, 80 MHz, two streams.
     let he = with(23, [0x20, 0x40, 2, 0, 0, 11, 0, 0, 2, 0, 2, 0]);
-    assert_eq!(he.rate().unwrap().as_bps(), 1_200_980_392);
-    assert_eq!(he.preamble(), Some(Preamble::He(2)));
+    assert_eq!(he.vector(), TxVector::he(11, 2, Width::Mhz80, Guard::Long));
+    // The same extended in range, with guard interval 1.6 us and training fields of 1x, all known; DCM and LDPC.
+    let he = with(23, [0x21, 0x40, 6, 0, 0, 0x31, 0, 0, 0x50, 0, 1, 0]);
+    let fields = HeFields { form: HeForm::ExtendedRange, ltf: Ltf::Single, dcm: true, extension_us: 0 };
+    let vector = TxVector::he(1, 1, Width::Mhz20, Guard::Double).unwrap().with_he_fields(fields);
+    assert_eq!(he.vector(), Some(vector.with_coding(Coding::Ldpc)));
+    // Index, streams or width that no vector has.
+    assert_eq!(with(23, [0x20, 0x40, 2, 0, 0, 12, 0, 0, 2, 0, 2, 0]).vector(), None);
+    assert_eq!(with(21, [0x44, 0, 4, 4, 0x90, 0, 0, 0, 0, 0, 0, 0]).vector(), None);
 }
 
 #[test]
@@ -247,7 +238,7 @@ fn look_at_everything(bytes: &[u8]) {
     }
     if let Ok((header, length)) = Radiotap::decode(bytes) {
         assert!(length <= bytes.len());
-        let _ = (header.rate(), header.preamble());
+        let _ = header.vector().map(|vector| vector.frame_time(Band::Ghz2, u32::MAX));
     }
 }
 

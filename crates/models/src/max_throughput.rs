@@ -17,14 +17,14 @@
 //! the paper (31.04 Mb/s for 1460 bytes at 54 Mb/s): 9 us of SIFS, where the standard has 16 us (802.11-2020 17.4.4),
 //! the acknowledgement at the rate of the data, 34 bytes around the payload (a MAC header with four addresses, and the
 //! FCS), no rounding of the data to symbols. [`Params::ofdm`] and [`Params::hr_dsss`] are the standard's figures, which
-//! `airwatt_dot11::phy` holds.
+//! `airwatt_dot11` holds.
 //!
 //! Left out: collisions and retries (see [`crate::dcf_saturation`]), aggregation and block acknowledgements, TXOPs.
 
 use std::sync::LazyLock;
 
 use airwatt_base::Span;
-use airwatt_dot11::phy;
+use airwatt_dot11 as dot11;
 
 use crate::fields::{choice, outputs, parameters};
 use crate::{ModelError, not_negative, positive};
@@ -34,26 +34,26 @@ mod tests;
 
 /// What the PHY adds to a frame. The rates of the models need not be rates of the PHY, so the layout is that of the lowest one;
 /// all OFDM rates share it.
-struct Layout {
+struct Framing {
     preamble_s: f64,
     coding_bits: f64,
     symbol_s: f64,
 }
 
-impl Layout {
-    fn of(standard: phy::Standard) -> Self {
-        let format =
-            standard.format(standard.timing().lowest_rate).expect("the lowest rate is one of the PHY");
+impl Framing {
+    fn of(standard: dot11::Standard) -> Self {
+        let layout =
+            standard.layout(standard.timing().lowest_rate).expect("the lowest rate is one of the PHY");
         Self {
-            preamble_s: seconds(format.preamble()),
-            coding_bits: format.fixed_bits() as f64,
-            symbol_s: seconds(format.symbol()),
+            preamble_s: seconds(layout.preamble()),
+            coding_bits: layout.fixed_bits() as f64,
+            symbol_s: seconds(layout.symbol()),
         }
     }
 }
 
 /// 802.11a, and g among stations of its kind but for its signal extension.
-static OFDM: LazyLock<Layout> = LazyLock::new(|| Layout::of(phy::Standard::A));
+static OFDM: LazyLock<Framing> = LazyLock::new(|| Framing::of(dot11::Standard::A));
 
 /// A time in seconds, correctly rounded.
 fn seconds(time: Span) -> f64 {
@@ -155,19 +155,19 @@ impl Params {
         Self {
             symbol_s: OFDM.symbol_s,
             ack_s: ofdm_frame_s(ACK_BYTES, control_rate_bps),
-            ..Self::of(phy::Standard::A, &OFDM, data_rate_bps, packet_bytes)
+            ..Self::of(dot11::Standard::A, &OFDM, data_rate_bps, packet_bytes)
         }
     }
 
     /// The standard's figures for IP packets, without rounding to symbols and without the time of the acknowledgement.
-    fn of(standard: phy::Standard, layout: &Layout, data_rate_bps: f64, packet_bytes: f64) -> Self {
+    fn of(standard: dot11::Standard, framing: &Framing, data_rate_bps: f64, packet_bytes: f64) -> Self {
         let timing = standard.timing();
         Self {
             payload_bytes: packet_bytes,
             overhead_bytes: IP_OVERHEAD_BYTES,
             data_rate_bps,
-            preamble_s: layout.preamble_s,
-            coding_bits: layout.coding_bits,
+            preamble_s: framing.preamble_s,
+            coding_bits: framing.coding_bits,
             symbol_s: 0.0,
             // 802.11-2020 10.3.7.
             difs_s: seconds(timing.sifs + timing.slot * 2),
@@ -195,17 +195,17 @@ impl Params {
     /// acknowledged at `control_rate_bps`, without RTS. As in the paper, frames are not rounded up to the whole
     /// microseconds of the LENGTH field (802.11-2020 16.2.3.5).
     pub fn hr_dsss(data_rate_bps: f64, control_rate_bps: f64, packet_bytes: f64) -> Self {
-        let layout = Layout::of(phy::Standard::B);
+        let framing = Framing::of(dot11::Standard::B);
         Self {
-            ack_s: layout.preamble_s + 8.0 * ACK_BYTES / control_rate_bps,
-            ..Self::of(phy::Standard::B, &layout, data_rate_bps, packet_bytes)
+            ack_s: framing.preamble_s + 8.0 * ACK_BYTES / control_rate_bps,
+            ..Self::of(dot11::Standard::B, &framing, data_rate_bps, packet_bytes)
         }
     }
 }
 
 /// Duration of an OFDM frame of `bytes` at `rate_bps` in a 20 MHz channel, in whole symbols (802.11-2020 17.4.3).
 pub fn ofdm_frame_s(bytes: f64, rate_bps: f64) -> f64 {
-    let Layout { preamble_s, coding_bits, symbol_s } = *OFDM;
+    let Framing { preamble_s, coding_bits, symbol_s } = *OFDM;
     preamble_s + whole_symbols((coding_bits + 8.0 * bytes) / rate_bps, symbol_s)
 }
 

@@ -5,6 +5,7 @@
 //! (`ba-ta`), whose interval no equation gives for a traffic, and the response of TCP to the delay.
 
 use airwatt_base::{Rate, SleepClock, Span};
+use airwatt_dot11::Standard;
 use airwatt_energy::Radio as Profile;
 use airwatt_models::mac_frame::{self, Frames, Protection, Timing};
 use airwatt_models::radio::Radio;
@@ -183,7 +184,9 @@ impl Traffic {
     pub(super) fn of_capture(captured: &CapturedTraffic, profile: &Profile) -> Option<Self> {
         let CapturedTraffic { pace, cell, transmit_s, receive_s, .. } = captured;
         let radio = model_radio(profile);
-        let beacon_air_s = phy::beacon_time(Rate::from_bps(cell.beacon_rate_bps as u64)).as_secs_f64();
+        // The report of a cell does not name the band: beacons at OFDM rates are taken as those of 5 GHz.
+        let beacon_rate = Rate::from_bps(cell.beacon_rate_bps as u64);
+        let beacon_air_s = phy::beacon_time(Standard::N, beacon_rate).as_secs_f64();
         let beacons_s = pace.elapsed_s / cell.beacon_interval_s * beacon_air_s;
         let received_s = (receive_s - beacons_s).max(0.0);
         let (down, packets) = (pace.packets_down as f64, (pace.packets_down + pace.packets_up) as f64);

@@ -94,6 +94,7 @@ impl Setting {
                 sleep_clock: radio.sleep_clock,
             },
             beacon_air_s: phy::beacon_time(
+                wifi.standard,
                 wifi.beacon_rate.unwrap_or_else(|| wifi.standard.default_beacon_rate()),
             )
             .as_secs_f64(),

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
-use airwatt_dot11::airtime::frame_time;
 use airwatt_energy::{Ledger, RadioState};
 use serde::Serialize;
 
@@ -123,8 +122,8 @@ pub(super) struct AirTotal {
 
 impl AirTotal {
     pub(super) fn add(&mut self, frame: &AirFrame) {
-        if let (Some(rate), Some(preamble)) = (frame.rate, frame.preamble) {
-            self.span += frame_time(preamble, rate, frame.air_bytes);
+        if let Some(span) = frame.air_time() {
+            self.span += span;
             self.timed_frames += 1;
         } else {
             self.untimed_frames += 1;

@@ -669,7 +669,7 @@ fn capacity_bps(plan: &NetworkPlan, flows: &[Measured<'_>]) -> f64 {
 /// Jun et al. (2003) for this cell's frames of the largest size.
 fn air_capacity_bps(plan: &NetworkPlan, cell: &CellConfig) -> f64 {
     let timing = cell.standard.timing();
-    let format = |rate| cell.standard.format(rate).expect("a checked scenario has rates of its PHY");
+    let format = |rate| cell.standard.layout(rate).expect("a checked scenario has rates of its PHY");
     let data = format(cell.data_rate);
     let slot_s = timing.slot.as_secs_f64();
     let aifsn = (cell.station_access.aifs - timing.sifs).whole(timing.slot);

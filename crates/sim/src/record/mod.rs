@@ -34,7 +34,7 @@ use crate::media::cell::RadioEvent;
 use crate::media::cell::frame::TracedFrame;
 use crate::net::WindowSample;
 use crate::net::route::MediumId;
-use airwatt_dot11::phy::Standard;
+use airwatt_dot11::Standard;
 
 /// A queue's length in packets after each change.
 pub type QueueTrace = Vec<(Instant, u32)>;

@@ -20,7 +20,7 @@ use std::io;
 use std::time::Duration;
 
 use airwatt_base::{Instant, Span};
-use airwatt_dot11::{Bandwidth, Channel, GuardInterval, McsField, Radiotap, RadiotapFlags, append_fcs};
+use airwatt_dot11::{Channel, McsField, Radiotap, RadiotapFlags, Standard, TxVector, append_fcs};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{
@@ -35,7 +35,6 @@ use super::{CellSetting, RunTrace, Setting};
 use crate::media::cell::RadioEvent;
 use crate::media::cell::frame::TracedFrame;
 use crate::net::route::MediumId;
-use airwatt_dot11::phy::{PhyFormat, Standard};
 
 #[cfg(test)]
 mod tests;
@@ -43,8 +42,6 @@ mod tests;
 const FCS_BYTES: usize = 4;
 /// Timestamps are in units of 10^-9 s.
 const NANOSECONDS: u8 = 9;
-/// LDPC, STBC and extension streams are known to be absent.
-const MCS_KNOWN_ABSENT: u8 = 0x10 | 0x20 | 0x40;
 
 impl RunTrace {
     /// Writes the frames on the air as pcapng. `out` should be buffered; it is flushed at the end.
@@ -257,12 +254,10 @@ fn encode_mpdu(
 fn radiotap(cell: &CellSetting, frame: &TracedFrame, outcome: Outcome, has_fcs: bool) -> Radiotap {
     let flag = |set: bool, flag: u8| if set { flag } else { 0 };
     let broken = flag(is_broken(outcome), RadiotapFlags::BAD_FCS);
-    let has_short_preamble = format(cell, frame) != cell.standard.format(frame.rate);
+    let vector = vector(cell, frame);
+    let has_short_preamble = vector != cell.standard.vector(frame.rate);
     let short = flag(has_short_preamble, RadiotapFlags::SHORT_PREAMBLE);
-    let mcs = cell.standard.mcs(frame.rate).map(|index| {
-        let field = McsField::new(index, Bandwidth::Mhz20, GuardInterval::Long);
-        McsField { known: field.known | MCS_KNOWN_ABSENT, ..field }
-    });
+    let mcs = vector.as_ref().and_then(McsField::of);
     Radiotap {
         tsft_us: Some(first_bit_us(cell, frame)),
         flags: RadiotapFlags(broken | short | flag(has_fcs, RadiotapFlags::FCS)),
@@ -274,14 +269,15 @@ fn radiotap(cell: &CellSetting, frame: &TracedFrame, outcome: Outcome, has_fcs: 
     }
 }
 
-/// How the frame is laid out.
-fn format(cell: &CellSetting, frame: &TracedFrame) -> Option<PhyFormat> {
-    let format = cell.standard.format(frame.rate)?;
-    Some(if cell.short_preamble { format.with_short_preamble() } else { format })
+/// How the frame is sent.
+fn vector(cell: &CellSetting, frame: &TracedFrame) -> Option<TxVector> {
+    let vector = cell.standard.vector(frame.rate)?;
+    Some(if cell.short_preamble { vector.with_short_preamble() } else { vector })
 }
 
 /// The time in microseconds at which the preamble of a frame ends.
 fn first_bit_us(cell: &CellSetting, frame: &TracedFrame) -> u64 {
-    let preamble = format(cell, frame).map_or(Span::ZERO, |format| format.training());
+    let band = cell.standard.band();
+    let preamble = vector(cell, frame).map_or(Span::ZERO, |vector| vector.layout(band).training());
     (frame.start + preamble).as_nanos() / 1_000
 }

@@ -54,7 +54,7 @@ pub use crate::stack::application::{
 };
 pub(crate) use check::{MAX_RATE, MAX_SPAN, MIN_RATE};
 
-use airwatt_dot11::phy::Standard;
+use airwatt_dot11::Standard;
 
 /// One experiment: nodes, the links and 802.11 cells between them, and the flows that they carry.
 ///

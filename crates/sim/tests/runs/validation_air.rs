@@ -15,7 +15,7 @@
 //!   no matter of choice.
 
 use airwatt_base::{Instant, RandomStream, Rate, Span};
-use airwatt_dot11::phy::Standard;
+use airwatt_dot11::Standard;
 use airwatt_models::{dcf_saturation, max_throughput};
 use airwatt_sim::media::cell::contention::{Access, AccessMethod, Contention};
 
@@ -28,7 +28,7 @@ const ACK_BYTES: u32 = 14;
 const NO_BEACONS: (&str, &str) = ("ap.beacon_interval", "60s");
 
 fn frame(standard: Standard, rate: Rate, bytes: u32) -> Span {
-    standard.format(rate).expect("a rate of the PHY").time(bytes)
+    standard.layout(rate).expect("a rate of the PHY").time(bytes)
 }
 
 fn rate(text: &str) -> Rate {
@@ -156,7 +156,7 @@ fn contention_by_itself_is_bianchis() {
 /// One station by Jun et al.'s formula, with the PHY's own times.
 fn jun(standard: Standard, data: Rate, bytes: u32) -> f64 {
     let timing = standard.timing();
-    let format = standard.format(data).expect("a rate of the PHY");
+    let format = standard.layout(data).expect("a rate of the PHY");
     let params = max_throughput::Params {
         payload_bytes: f64::from(bytes),
         overhead_bytes: f64::from(MAC_BYTES),

@@ -8,7 +8,7 @@
 //! sense prevents that), and different signals between the stations of different access points.
 
 use airwatt_base::{Instant, RandomStream, Span};
-use airwatt_dot11::phy::PhyFormat;
+use airwatt_dot11::Layout;
 use airwatt_energy::BeaconReception;
 
 use super::config::{CellConfig, CellStation};
@@ -447,10 +447,10 @@ impl Channel {
 /// Frame durations at the rates of one channel.
 #[derive(Clone, Copy, Debug)]
 struct FrameTimes {
-    data: PhyFormat,
-    control: PhyFormat,
-    beacon: PhyFormat,
-    group: PhyFormat,
+    data: Layout,
+    control: Layout,
+    beacon: Layout,
+    group: Layout,
     rts: Span,
     cts: Span,
     ack: Span,
@@ -467,8 +467,9 @@ impl FrameTimes {
     fn new(config: &CellConfig) -> Self {
         let timing = config.standard.timing();
         let format = |rate| {
-            let format = config.standard.format(rate).expect("a checked scenario has rates of its PHY");
-            if config.short_preamble { format.with_short_preamble() } else { format }
+            let vector = config.standard.vector(rate).expect("a checked scenario has rates of its PHY");
+            let vector = if config.short_preamble { vector.with_short_preamble() } else { vector };
+            vector.layout(config.standard.band())
         };
         let lowest = format(timing.lowest_rate);
         let control = format(config.control_rate);

@@ -1,7 +1,7 @@
 //! The settings of a cell, of its access points and of its stations.
 
 use airwatt_base::{Rate, Span};
-use airwatt_dot11::phy::Standard;
+use airwatt_dot11::Standard;
 use airwatt_energy::Radio;
 use airwatt_proto::powersave::{self as ps, AccessPointConfig, StationId, StationPolicy};
 

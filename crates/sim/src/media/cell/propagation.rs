@@ -14,7 +14,7 @@
 
 use airwatt_base::{Power, Rate};
 
-use airwatt_dot11::phy::Standard;
+use airwatt_dot11::{Format, Standard};
 
 /// Exponent of the loss over distance: offices, in ITU-R P.1238.
 pub const fn office_exponent(standard: Standard) -> f64 {
@@ -57,8 +57,8 @@ pub fn sensitivity_dbm(standard: Standard, rate: Rate) -> f64 {
     if standard == Standard::B {
         return if kbps > 2_000 { -76.0 } else { -80.0 };
     }
-    match standard.mcs(rate) {
-        Some(mcs) => [-82.0, -79.0, -77.0, -74.0, -70.0, -66.0, -65.0, -64.0][usize::from(mcs % 8)],
+    match standard.vector(rate).filter(|vector| vector.format() == Format::HtMixed) {
+        Some(vector) => [-82.0, -79.0, -77.0, -74.0, -70.0, -66.0, -65.0, -64.0][usize::from(vector.mcs())],
         None => OFDM.iter().find(|(most, _)| kbps <= *most).map_or(-65.0, |(_, dbm)| *dbm),
     }
 }

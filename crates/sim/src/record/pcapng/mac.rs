@@ -9,7 +9,7 @@ use super::{FCS_BYTES, first_bit_us, group, packet};
 use crate::media::cell::frame::{BeaconContent, CellFrameKind, Node, TracedFrame};
 use crate::net::packet::{GroupPacket, Payload};
 use crate::record::{CellSetting, Setting};
-use airwatt_dot11::phy::Standard;
+use airwatt_dot11::Standard;
 
 /// The address of the access point and its BSS, locally administered like the others.
 const ACCESS_POINT: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);

@@ -41,7 +41,7 @@ fn what_was_written_is_what_was_on_the_air() {
     assert_eq!(packets.len(), frames.len());
     for (((time, radiotap, bytes, original), frame), outcome) in packets.iter().zip(frames).zip(outcomes) {
         assert_eq!(*time, frame.start.as_nanos());
-        assert_eq!(radiotap.rate(), Some(frame.rate));
+        assert_eq!(radiotap.vector().map(|vector| vector.rate()), Some(frame.rate));
         assert_eq!(radiotap.flags.has(RadiotapFlags::BAD_FCS), is_broken(outcome));
         assert!(radiotap.flags.has(RadiotapFlags::FCS));
         assert_eq!(*original, frame.bytes as usize, "{frame:?}");
@@ -101,7 +101,7 @@ fn rates_beyond_54_megabits_are_an_index() {
     let a = traced("reference-download", &[("flow.application.size", "20kB")]);
     let data = written(&a).into_iter().find(|packet| packet.2[0] == 0x08).unwrap();
     assert_eq!((data.1.rate_500kbps, data.1.mcs), (Some(108), None));
-    assert_eq!(data.1.rate(), Some(Rate::from_bps(54_000_000)));
+    assert_eq!(data.1.vector(), TxVector::ofdm(Rate::from_bps(54_000_000)));
 }
 
 #[test]
