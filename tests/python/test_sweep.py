@@ -302,6 +302,59 @@ def test_a_damaged_line_is_reported_and_only_its_run_is_made_again(tmp_path, air
     assert [found.suffix for found in (store / "journal").iterdir()] == [".damaged"]
 
 
+def flipped(content):
+    """The bytes of a Parquet file with one bit changed in the first page."""
+    place = 60
+    return content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
+
+
+@pytest.mark.parametrize("what", ["runs", "flows", "stations", "documents", "failed"])
+@pytest.mark.parametrize("damage", [lambda _: b"", lambda content: content[:-9], flipped, lambda _: None])
+def test_a_damaged_chunk_is_named_and_its_runs_are_made_again(tmp_path, airwatt, what, damage):
+    store = tmp_path / "store"
+    words = ["sweep", *TINY, "--over", "time_limit=1ms,10s", "--policy", "active,psm", "--store", store]
+    assert airwatt(*words).status == 1
+    before = json.loads(airwatt("sweep", "status", store, "--json").out)
+    whole = airwatt("sweep", "export", store).out
+    (path,) = (store / what).iterdir()
+    content = damage(path.read_bytes())
+    if content is None:
+        path.unlink()
+    else:
+        path.write_bytes(content)
+    if content is not None or what not in ("runs", "failed"):
+        verb = ["resume", store] if what == "failed" else ["export", store, "--table", what]
+        if what != "documents":
+            answer = airwatt("sweep", *verb)
+            assert answer.status == 2
+            assert answer.is_one_line(path.stem, "sweep repair"), answer.err
+        answer = airwatt("sweep", "repair", store)
+        assert answer.status == 1  # Two runs fail, as before.
+        assert f"{path}: expected" in answer.err
+        assert "made again" in answer.err
+        assert content is None or (store / what / f"{path.name}.damaged").read_bytes() == content
+    else:
+        # Without the file that completes a chunk there is none.
+        assert airwatt("sweep", "resume", store).status == 1
+    assert airwatt("sweep", "export", store).out == whole
+    after = json.loads(airwatt("sweep", "status", store, "--json").out)
+    assert after["sweeps"] == before["sweeps"]
+    assert len(after["failed"]) == len(before["failed"]) == 2
+    assert "set aside" not in airwatt("sweep", "repair", store).err
+
+
+def test_tables_of_a_store_without_finished_runs_are_empty(tmp_path, airwatt):
+    store = tmp_path / "store"
+    assert airwatt("sweep", *TINY, "--set", "time_limit=1ms", "--store", store).status == 1
+    for table in ("runs", "flows", "stations"):
+        answer = airwatt("sweep", "export", store, "--table", table)
+        assert answer.status == 0, answer.err
+        assert answer.out.startswith('"seed","point"')
+    assert airwatt("sweep", "status", store).status == 0
+    assert len(laboratory.open_store(store).to_pandas("flows")) == 0
+    assert airwatt("report", store, "-o", tmp_path / "page.html").is_one_line("without")
+
+
 def test_failed_runs_are_kept_with_their_reason_and_can_be_tried_again(tmp_path, airwatt):
     store = tmp_path / "store"
     words = ["sweep", *TINY, "--over", "time_limit=1ms,10s", "--runs", "2", "--store", store]

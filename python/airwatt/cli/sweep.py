@@ -31,7 +31,7 @@ Examples:
   airwatt sweep export fast-dsl.sweep --out runs.csv
 """
 
-VERBS = ("status", "resume", "retry", "export")
+VERBS = ("status", "resume", "retry", "repair", "export")
 _MOST_POINTS = 24
 """A sweep of more points shows no table of them."""
 _MOST_FAILURES = 10
@@ -41,7 +41,7 @@ def command(
     words: Annotated[
         list[str] | None,
         Argument(
-            metavar="SCENARIO | SWEEP.toml | status|resume|retry|export DIR",
+            metavar="SCENARIO | SWEEP.toml | status|resume|retry|repair|export DIR",
             help="What to sweep: a scenario, or a file that describes a sweep; or what to do with a store.",
         ),
     ] = None,
@@ -104,7 +104,9 @@ def command(
     Begun again, it runs what is missing. Several processes may work on one store at a time.
     """
     if not words:
-        raise InputError("sweep: expected a scenario, a sweep file, or status|resume|retry|export DIR, got nothing")
+        raise InputError(
+            "sweep: expected a scenario, a sweep file, or status|resume|retry|repair|export DIR, got nothing"
+        )
     asked = {
         "--over": over, "--policy": policy, "--transport": transport, "--where": where, "--set": set_, "--runs": runs,
         "--seed": seed, "--until": until, "--store": store, "--shard": shard, "--dask": dask, "--limit": limit,
@@ -163,9 +165,19 @@ def _on_store(
         _show(Store(folders[0]), json)
     else:
         files = Files.open(folders[0])
+        if verb == "repair":
+            _repair(files)
         part = Shard() if shard is None else Shard.parse(shard)
         planned = [_renewed(files, plan) for plan in files.plans(texts=True)]
         _run(files, planned, part, dask, limit, json, again=verb == "retry")
+
+
+def _repair(files: Files) -> None:
+    """Sets damaged chunks aside, so that their runs are missing."""
+    with writing("--store", files.folder):
+        for stem, reason in files.damaged().items():
+            say(f"{reason}; set aside, its runs are made again")
+            files.set_aside(stem)
 
 
 def _refuse(command: str, given: set[str], hint: str) -> None:

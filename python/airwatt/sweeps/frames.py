@@ -203,7 +203,9 @@ def exported(stores: Sequence[Store], what: str) -> pa.Table:
     # The settings of several sweeps have no order but that of their names.
     table = table.select(_ordered(table.schema.names, given if len(plans) == 1 else sorted(given)))
     rank = {"runs": [], "flows": ["id"], "stations": ["id"]}[what]
-    table = table.sort_by([(name, "ascending") for name in (*columns.KEY, *rank)]).combine_chunks()
+    table = table.sort_by(
+        [(name, "ascending") for name in (*columns.KEY, *rank) if name in table.schema.names]
+    ).combine_chunks()
     return table.drop_columns([name for name in _NOT_EXPORTED if name in table.schema.names])
 
 

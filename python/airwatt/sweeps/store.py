@@ -34,6 +34,7 @@ from airwatt.sweeps.plan import Plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 FOLDERS = (
     "plans",
@@ -162,16 +163,14 @@ class Files:
             except FileNotFoundError:
                 # Merged in between, as in `_chunk_tables`.
                 if attempt == _TRIES - 1:
-                    raise
+                    raise self._incomplete() from None
 
     def _documents(self, stem: str, wanted: Container[tuple[str, int]]) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
-        import pyarrow.parquet as pq
-
         jobs, _ = self.numbers(stem, None)
         if not any(job in wanted for job in jobs):
             return
-        with self._open("documents", stem) as file:
-            for batch in pq.ParquetFile(file).iter_batches(_BATCH):
+        with self._parquet("documents", stem) as file:
+            for batch in file.iter_batches(_BATCH):
                 for row in batch.to_pylist():
                     if (row["point"], row["seed"]) in wanted:
                         yield row["point"], row["seed"], json.loads(row["document"])
@@ -219,25 +218,66 @@ class Files:
             except FileNotFoundError:
                 # Merged in between: their rows are in a new chunk.
                 if attempt == _TRIES - 1:
-                    raise
+                    raise self._incomplete() from None
         return []
 
     def _read(self, what: str, stem: str, names: Sequence[str] | None) -> pa.Table:
+        with self._parquet(what, stem) as file:
+            known = set(file.schema_arrow.names)
+            return file.read(None if names is None else [name for name in names if name in known])
+
+    @contextlib.contextmanager
+    def _parquet(self, what: str, stem: str) -> Iterator[pq.ParquetFile]:
+        """Opens a file of a chunk. Raises `FileNotFoundError`, and `InputError` where it is damaged, also inside."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        try:
-            with self._open(what, stem) as content:
-                file = pq.ParquetFile(content)
-                known = set(file.schema_arrow.names)
-                return file.read(None if names is None else [name for name in names if name in known])
-        except (pa.ArrowInvalid, pa.ArrowException) as error:
-            raise InputError(
-                f"{self.chunk(what, stem)}: expected a chunk of runs, got a damaged file ({error})"
-            ) from None
+        with self._folders[what].reading(f"{stem}.parquet") as content:
+            try:
+                yield pq.ParquetFile(content, page_checksum_verification=True)
+            except (pa.ArrowException, OSError) as error:
+                reason = " ".join(str(error).split())
+                raise InputError(
+                    f"{self.chunk(what, stem)}: expected a chunk of runs, got a damaged file ({reason});"
+                    f" hint: airwatt sweep repair {self.folder} sets it aside"
+                ) from None
 
-    def _open(self, what: str, stem: str) -> BinaryIO:
-        return self._folders[what].reading(f"{stem}.parquet")
+    def damaged(self) -> dict[str, str]:
+        """The damaged chunks by their stems, with what is wrong with each. Reads the whole store."""
+        found: dict[str, str] = {}
+        for stem in self.chunks():
+            for what in (*columns.TABLES, "documents"):
+                try:
+                    table = self._read(what, stem, None)
+                except FileNotFoundError:
+                    if self.has_chunk(stem):
+                        found[stem] = f"{self.chunk(what, stem)}: expected a part of a chunk, got no such file"
+                except InputError as error:
+                    found[stem] = str(error).partition("; hint")[0]
+                else:
+                    if what in ("runs", "documents") and table.num_rows != rows_of(stem):
+                        path = self.chunk(what, stem)
+                        found[stem] = f"{path}: expected {rows_of(stem)} runs, got {table.num_rows}"
+                if stem in found:
+                    break
+        for stem in self.chunks("failed"):
+            try:
+                self._read("failed", stem, None)
+            except InputError as error:
+                found[stem] = str(error).partition("; hint")[0]
+        return found
+
+    def _incomplete(self) -> InputError:
+        """What is wrong with a store of whose chunks files are missing for good."""
+        reason = next(iter(self.damaged().values()), f"{self.folder}: expected complete chunks, got none that stay")
+        return InputError(f"{reason}; hint: airwatt sweep repair {self.folder} makes its runs again")
+
+    def set_aside(self, stem: str) -> None:
+        """Renames the files of a chunk, so that its runs are missing. Raises `OSError`."""
+        # The file in `runs`, without which a chunk is none, goes first.
+        for what in (*columns.TABLES, "documents", "failed"):
+            with contextlib.suppress(FileNotFoundError):
+                self._folders[what].rename(f"{stem}.parquet", f"{stem}.parquet.damaged")
 
     def write_chunk(self, stem: str, entries: Sequence[Entry]) -> None:
         """Writes a chunk of runs. Raises `OSError`."""
@@ -259,7 +299,7 @@ class Files:
         import pyarrow.parquet as pq
 
         with self._replacing(what, stem) as out:
-            pq.write_table(table, out, compression="zstd")
+            pq.write_table(table, out, compression="zstd", write_page_checksum=True)
 
     def _write_documents(self, stem: str, tables: Iterable[pa.Table]) -> None:
         """Writes documents table by table: they would not all fit into memory."""
@@ -267,7 +307,7 @@ class Files:
 
         with (
             self._replacing("documents", stem) as out,
-            pq.ParquetWriter(out, documents_schema(), compression="zstd") as file,
+            pq.ParquetWriter(out, documents_schema(), compression="zstd", write_page_checksum=True) as file,
         ):
             for table in tables:
                 file.write_table(table)
