@@ -7,7 +7,7 @@ import sys
 import time
 
 import pytest
-from lab import await_true, call, missing
+from lab import DAEMON, await_true, call, missing
 
 from gateway_lab import BASE, HERE, MOBILE, MOBILE_V6, SERVER, SERVER_V6, Lab
 
@@ -203,6 +203,16 @@ connected()
     assert program.communicate("go\n", timeout=10)[0] == "same\n"
     base = lab.status("base")
     assert (base["connections_relayed"], base["connections_replaced"]) == (1, 1)
+
+
+def test_status_without_root_says_why_there_is_none(lab):
+    lab.up("base")
+    for words in ((), (lab.interfaces["base"],)):
+        asked = [DAEMON, "gateway", "status", *words]
+        nobody = {"user": 65534, "group": 65534, "extra_groups": []}
+        done = subprocess.run(asked, capture_output=True, text=True, check=False, **nobody)
+        assert (done.returncode, done.stdout) == (4, ""), done.stderr
+        assert "permission denied" in done.stderr.lower()
 
 
 @pytest.mark.long

@@ -8,7 +8,7 @@ import sys
 import time
 
 import pytest
-from lab import await_true, missing
+from lab import DAEMON, await_true, call, missing
 
 from gateway_lab import HERE, SERVER, Lab
 
@@ -151,3 +151,12 @@ with partial.connect("{socket}", "{SERVER}", 5000, wanted=90) as stream:
     assert program.stdout.readline() == "1000\n"
     lab.end("mobile", signal.SIGKILL)
     assert program.communicate(timeout=10)[0] == "the connection was lost\n"
+    # The socket of the killed gateway is left, and `down` removes it.
+    assert socket.exists()
+    call(DAEMON, "gateway", "down", lab.file("mobile"))
+    assert not socket.exists()
+    # A file of this name is somebody's.
+    socket.write_text("mine")
+    refused = lab.run("mobile", DAEMON, "gateway", "up", lab.file("mobile"), check=False)
+    assert (refused.returncode, "which is left as it is" in refused.stderr) == (1, True), refused.stderr
+    assert socket.read_text() == "mine"

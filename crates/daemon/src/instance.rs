@@ -54,23 +54,36 @@ pub(crate) struct Instance<'a> {
 }
 
 /// The names of the daemons of a kind that run, sorted, by their control sockets.
-pub(crate) fn running(kind: &str) -> Vec<String> {
+///
+/// # Errors
+/// If this user may not see them.
+pub(crate) fn running(kind: &str) -> Result<Vec<String>, Failure> {
     with_file(kind, ".sock")
 }
 
 /// The names of the daemons of a kind that have changed the host, sorted, by their logs: those that run or were killed.
-pub(crate) fn with_log(kind: &str) -> Vec<String> {
+///
+/// # Errors
+/// As [`running`].
+pub(crate) fn with_log(kind: &str) -> Result<Vec<String>, Failure> {
     with_file(kind, ".jsonl")
 }
 
-fn with_file(kind: &str, ending: &str) -> Vec<String> {
-    let entries = std::fs::read_dir(RUN_FOLDER).into_iter().flatten().flatten();
-    let files = entries.filter_map(|entry| entry.file_name().into_string().ok());
+fn with_file(kind: &str, ending: &str) -> Result<Vec<String>, Failure> {
+    let entries = match std::fs::read_dir(RUN_FOLDER) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            return Err(Failure::Missing(format!("{RUN_FOLDER}: permission denied: run this as root")));
+        }
+        Err(error) => return Err(Failure::of_io(RUN_FOLDER, &error)),
+    };
+    let files = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     let name =
         |file: String| Some(file.strip_prefix(kind)?.strip_prefix('-')?.strip_suffix(ending)?.to_owned());
     let mut names: Vec<String> = files.filter_map(name).collect();
     names.sort();
-    names
+    Ok(names)
 }
 
 /// A daemon that has started, and has not changed the host yet.
@@ -177,7 +190,7 @@ pub(crate) fn show(
     let documents: Vec<Value> = match one {
         Some(instance) => vec![instance.status()?],
         None => {
-            let names = running(kind);
+            let names = running(kind)?;
             let instance = |name| Instance { kind, program: "", name };
             // One that ends meanwhile is no error.
             names.iter().filter_map(|name| instance(name).status().ok()).collect()

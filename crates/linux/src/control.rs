@@ -3,8 +3,9 @@
 //!
 //! A request is `{"command": "status"}`; an answer is the command's document, or `{"error": "..."}`.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -40,14 +41,8 @@ impl Control {
     /// # Errors
     /// If another daemon listens there, or the folder is not private.
     pub fn bind(path: &Path) -> Result<Self, Error> {
-        let what = path.display().to_string();
-        let folder = Folder::create(path.parent().unwrap_or(Path::new(".")))?;
-        if UnixStream::connect(path).is_ok() {
-            return Err(Error::other(what, "another daemon listens there"));
-        }
-        let name = path.file_name().and_then(|name| name.to_str());
-        folder.remove(name.ok_or_else(|| Error::other(&what, "expected the path of a socket"))?)?;
-        let listener = UnixListener::bind(path).map_err(Error::of(&what))?;
+        Folder::create(path.parent().unwrap_or(Path::new(".")))?;
+        let listener = listen(path)?;
         let server = LocalServer::new(Listener::Unix(listener))?;
         Ok(Self { server, path: path.to_owned() })
     }
@@ -81,10 +76,29 @@ impl Drop for Control {
     }
 }
 
-/// Removes the socket at `path` unless a daemon listens there, and returns whether one does.
+/// Listens at `path`, in place of a socket that a killed daemon left there.
+///
+/// # Errors
+/// If another daemon listens there, or something else than a socket is there.
+pub fn listen(path: &Path) -> Result<UnixListener, Error> {
+    let what = path.display().to_string();
+    if remove_dead(path) {
+        return Err(Error::other(what, "another daemon listens there"));
+    }
+    match UnixListener::bind(path) {
+        Err(error) if error.kind() == ErrorKind::AddrInUse => {
+            Err(Error::other(what, "expected a socket or nothing, got another file, which is left as it is"))
+        }
+        bound => bound.map_err(Error::of(&what)),
+    }
+}
+
+/// Removes the socket at `path` unless a daemon listens there, and returns whether one does. What is no socket is left alone.
 pub fn remove_dead(path: &Path) -> bool {
     let is_alive = UnixStream::connect(path).is_ok();
-    if !is_alive {
+    // A symbolic link is no socket, whatever it leads to.
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
+    if is_socket && !is_alive {
         let _ = std::fs::remove_file(path);
     }
     is_alive

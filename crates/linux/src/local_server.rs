@@ -2,7 +2,8 @@
 //! address. What a request is, its protocol says ([`crate::control`], [`crate::metrics`]).
 //!
 //! It has an event loop of its own, whose descriptor is a source of the caller's loop, so that connections come and go
-//! without the caller's help. Bounded: 16 connections, of which the oldest makes place for a new one, and 64 KiB a request.
+//! without the caller's help. Bounded: 16 connections, of which the oldest makes place for a new one, 64 KiB a request, and one
+//! answer that a client has not taken: its next request is looked at when it has.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -17,6 +18,8 @@ use crate::event_loop::{EventLoop, Interest, Token};
 
 const CONNECTIONS_MAX: usize = 16;
 const REQUEST_BYTES_MAX: usize = 1 << 16;
+/// Requests of a client that are answered before others have their turn.
+const REQUESTS_AT_ONCE: usize = 16;
 const LISTENER: Token = Token(0);
 
 /// What accepts connections.
@@ -83,17 +86,11 @@ impl LocalServer {
             if source.token == LISTENER {
                 self.accept()?;
             } else if let Some(connection) = self.connections.get_mut(&source.token.0) {
-                let done = connection.serve(&mut answer);
-                let waits = !connection.to_send.is_empty();
-                let is_over = match done {
-                    Ok(is_open) => !waits && (connection.is_ending || !is_open),
-                    Err(_) => true,
-                };
-                if is_over {
-                    self.connections.remove(&source.token.0);
-                } else {
-                    let interest = if waits { Interest::ReadWrite } else { Interest::Read };
-                    self.events.modify(connection.stream.as_fd(), source.token, interest)?;
+                match connection.serve(&mut answer) {
+                    Ok(Some(interest)) => {
+                        self.events.modify(connection.stream.as_fd(), source.token, interest)?;
+                    }
+                    Ok(None) | Err(_) => drop(self.connections.remove(&source.token.0)),
                 }
             }
         }
@@ -130,28 +127,50 @@ impl AsFd for LocalServer {
 }
 
 impl Connection {
-    /// Reads, answers and writes as far as possible without waiting. Returns false at the end of the client's data.
-    fn serve(&mut self, answer: &mut impl FnMut(&[u8]) -> Request) -> io::Result<bool> {
-        let is_open = self.read()?;
-        while !self.is_ending {
-            let Request::Complete { length, answer, closes } = answer(&self.received) else { break };
-            self.received.drain(..length);
-            self.to_send.extend_from_slice(&answer);
-            self.is_ending = closes;
+    /// Reads, answers and writes as far as possible without waiting, a few requests at most. Returns what to wait for; `None` when
+    /// the client has ended and has everything.
+    fn serve(&mut self, answer: &mut impl FnMut(&[u8]) -> Request) -> io::Result<Option<Interest>> {
+        for _ in 0..REQUESTS_AT_ONCE {
+            if !self.flush()? {
+                return Ok(Some(Interest::Write));
+            }
+            if self.is_ending {
+                return Ok(None);
+            }
+            let (mut request, mut is_open) = (answer(&self.received), true);
+            if matches!(request, Request::Partial) {
+                is_open = self.read()?;
+                request = answer(&self.received);
+            }
+            match request {
+                Request::Partial if self.received.len() > REQUEST_BYTES_MAX => {
+                    return Err(io::ErrorKind::InvalidData.into());
+                }
+                Request::Partial => return Ok(is_open.then_some(Interest::Read)),
+                Request::Complete { length, answer, closes } => {
+                    self.received.drain(..length);
+                    self.to_send = answer;
+                    self.is_ending = closes;
+                }
+            }
         }
-        if self.received.len() > REQUEST_BYTES_MAX {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
+        // Others have their turn first.
+        Ok(Some(Interest::Write))
+    }
+
+    /// Writes the answer. Returns false if the client has not taken all of it.
+    fn flush(&mut self) -> io::Result<bool> {
         while !self.to_send.is_empty() {
             match self.stream.write(&self.to_send) {
                 Ok(count) => drop(self.to_send.drain(..count)),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) => return Err(error),
             }
         }
-        Ok(is_open)
+        Ok(true)
     }
 
+    /// Reads what has come, of a request at most. Returns false at the end of the client's data.
     fn read(&mut self) -> io::Result<bool> {
         let mut bytes = [0; 4096];
         while self.received.len() <= REQUEST_BYTES_MAX {

@@ -6,11 +6,11 @@
 use std::fmt::{self, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::Error;
+use crate::control;
 use crate::folder::Folder;
 use crate::local_server::{Listener, LocalServer, Request};
 
@@ -21,6 +21,16 @@ pub enum MetricsAddress {
     Unix(PathBuf),
     /// An address of the loopback interface.
     Loopback(SocketAddr),
+}
+
+impl MetricsAddress {
+    /// The path of a Unix socket.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Unix(path) => Some(path),
+            Self::Loopback(_) => None,
+        }
+    }
 }
 
 impl FromStr for MetricsAddress {
@@ -48,16 +58,12 @@ impl Metrics {
     /// Listens at `address`.
     ///
     /// # Errors
-    /// If it is taken.
+    /// If it is taken, or something else than a socket is at a path.
     pub fn bind(address: &MetricsAddress) -> Result<Self, Error> {
         let (listener, address) = match address {
             MetricsAddress::Unix(path) => {
-                let what = path.display().to_string();
-                let folder = Folder::create(path.parent().unwrap_or(Path::new(".")))?;
-                let name = path.file_name().and_then(|name| name.to_str());
-                folder.remove(name.ok_or_else(|| Error::other(&what, "expected the path of a socket"))?)?;
-                let listener = UnixListener::bind(path).map_err(Error::of(&what))?;
-                (Listener::Unix(listener), address.clone())
+                Folder::create(path.parent().unwrap_or(Path::new(".")))?;
+                (Listener::Unix(control::listen(path)?), address.clone())
             }
             MetricsAddress::Loopback(at) => {
                 let what = format!("metrics at {at}");

@@ -21,8 +21,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use airwatt_linux::Error;
 use airwatt_linux::event_loop::{Interest, Sources};
+use airwatt_linux::{Error, control};
 use airwatt_proto::gateway::Shares;
 
 use super::host::LOCAL;
@@ -142,14 +142,7 @@ impl Local {
     /// Listens at `path`, for every user: whoever runs programs here may open connections without this socket as well.
     pub(super) fn bind(path: &Path) -> Result<Self, Error> {
         let what = path.display().to_string();
-        if UnixStream::connect(path).is_ok() {
-            return Err(Error::other(what, "another gateway listens there"));
-        }
-        match std::fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Error::new(what, error)),
-            _ => {}
-        }
-        let listener = UnixListener::bind(path).map_err(Error::of(&what))?;
+        let listener = control::listen(path)?;
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666)).map_err(Error::of(&what))?;
         listener.set_nonblocking(true).map_err(Error::of(&what))?;
         Ok(Self { listener, path: path.to_owned(), waiting: Vec::new() })

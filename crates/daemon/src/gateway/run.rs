@@ -6,11 +6,11 @@ use airwatt_base::{Instant, Machine as _, Span};
 use airwatt_linux::capability::{self, ProcessCapability};
 use airwatt_linux::changes::Changes;
 use airwatt_linux::clock;
-use airwatt_linux::control::Control;
+use airwatt_linux::control::{self, Control};
 use airwatt_linux::driver;
 use airwatt_linux::event_loop::{EventLoop, Interest};
 use airwatt_linux::guardian::Guardian;
-use airwatt_linux::metrics::Metrics;
+use airwatt_linux::metrics::{Metrics, MetricsAddress};
 use airwatt_linux::nftables::NftablesTable;
 use airwatt_linux::service::{self, Unit};
 use airwatt_linux::signals::Signals;
@@ -212,7 +212,13 @@ fn machine(config: &Config, now: Instant) -> Result<Ends, Failure> {
 pub(super) fn down(file: &Path) -> Result<(), Failure> {
     let config = Config::read(file)?;
     instance(&config.interface).stop(config.gateway.drain + END_PATIENCE)?;
-    Ok(Endpoints::open(instance(&config.interface))?.remove()?)
+    Endpoints::open(instance(&config.interface))?.remove()?;
+    // What a killed one has left.
+    let metrics = config.metrics.iter().filter_map(MetricsAddress::path);
+    for socket in config.local.as_deref().into_iter().chain(metrics) {
+        control::remove_dead(socket);
+    }
+    Ok(())
 }
 
 /// `airwattd gateway unit`.

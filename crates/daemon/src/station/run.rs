@@ -88,7 +88,7 @@ fn plan(name: &str, config: &Config) -> String {
 
 /// The interfaces that `off` and `on` are about: the named one, those with a daemon, or the only one.
 fn interfaces(options: &Interface) -> Result<Vec<String>, Failure> {
-    let running = crate::instance::running(KIND);
+    let running = crate::instance::running(KIND)?;
     match (&options.interface, running.is_empty()) {
         (Some(name), _) => Ok(vec![name.clone()]),
         (None, false) => Ok(running),

@@ -120,7 +120,7 @@ fn interface(options: &Show) -> Result<String, Failure> {
     if let Some(name) = &options.interface.interface {
         return Ok(name.clone());
     }
-    let mut running = crate::instance::running(KIND);
+    let mut running = crate::instance::running(KIND)?;
     match running.len() {
         1 => Ok(running.remove(0)),
         0 => wifi::named(&options.interface),

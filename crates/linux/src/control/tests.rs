@@ -77,3 +77,75 @@ fn a_socket_that_was_left_is_replaced() {
     daemon.join().unwrap();
     std::fs::remove_dir(&folder).unwrap();
 }
+
+#[test]
+fn a_file_that_is_no_socket_is_left_alone() {
+    let folder = folder("file");
+    drop(Folder::create(&folder).unwrap());
+    let (file, link) = (folder.join("notes"), folder.join("link"));
+    std::fs::write(&file, "mine").unwrap();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    for path in [&file, &link] {
+        let error = Control::bind(path).unwrap_err().to_string();
+        assert!(error.ends_with("got another file, which is left as it is"), "{error}");
+        let address = format!("unix:{}", path.display()).parse().unwrap();
+        assert!(crate::metrics::Metrics::bind(&address).is_err());
+        assert!(!remove_dead(path));
+        assert_eq!(std::fs::read_to_string(path).unwrap(), "mine");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Serves as long as anything is ready, a thousand times at most. Returns how many commands were answered, and whether it ended.
+fn serve_what_is_ready(control: &mut Control) -> (u32, bool) {
+    let mut events = EventLoop::new().unwrap();
+    events.add(&*control, Token(0), Interest::Read).unwrap();
+    let mut answered = 0;
+    for _ in 0..1_000 {
+        if events.wait(Some(airwatt_base::Instant::ZERO)).unwrap().is_empty() {
+            return (answered, true);
+        }
+        let answer = |_: &str| {
+            answered += 1;
+            Ok(Value::String("x".repeat(10_000)))
+        };
+        control.serve(answer).unwrap();
+    }
+    (answered, false)
+}
+
+#[test]
+fn a_client_that_never_reads_is_answered_as_much_as_its_socket_holds() {
+    let folder = folder("deaf");
+    let mut control = Control::bind(&folder.join("test.sock")).unwrap();
+    let mut client = UnixStream::connect(folder.join("test.sock")).unwrap();
+    client.set_nonblocking(true).unwrap();
+    let commands = "{\"command\":\"status\"}\n".repeat(1_000);
+    let (mut answered, mut sent) = (0, 0);
+    while let Ok(count) = client.write(commands.as_bytes()) {
+        sent += count;
+        let (now, ended) = serve_what_is_ready(&mut control);
+        assert!(ended, "it waits for the client");
+        answered += now;
+        assert!(sent < 1 << 20, "what a client may send is bounded too");
+    }
+    // A Unix socket holds 208 KiB here, and more elsewhere.
+    assert!((1..200).contains(&answered), "{answered} answers of 10 kB");
+    // The client has nothing more to say, and still reads nothing.
+    client.shutdown(std::net::Shutdown::Write).unwrap();
+    assert_eq!(serve_what_is_ready(&mut control), (0, true));
+    // It gets every answer when it reads, and the connection ends.
+    client.set_nonblocking(false).unwrap();
+    let reading = thread::spawn(move || BufReader::new(client).lines().map_while(Result::ok).count());
+    let mut events = EventLoop::new().unwrap();
+    events.add(&control, Token(0), Interest::Read).unwrap();
+    while !reading.is_finished() {
+        events.wait(Some(events.now() + Span::from_millis(20))).unwrap();
+        answered += serve_what_is_ready(&mut control).0;
+    }
+    let lines = reading.join().unwrap();
+    assert_eq!(lines, answered as usize);
+    assert!(lines >= sent / 21 - 1, "{lines} answers for {sent} bytes");
+    drop(control);
+    std::fs::remove_dir(&folder).unwrap();
+}
