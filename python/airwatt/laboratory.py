@@ -3,32 +3,42 @@
 import itertools
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO, Literal, overload
 
 from airwatt import _core
-from airwatt._core import Control, InputError, Run, Scenario
+from airwatt._core import Control, InputError, Run
 from airwatt.confined import in_child
+from airwatt.loading import ScenarioLike, check_seeds, choices, load, policies, possible_policies, records
 from airwatt.own import PolicyChoice, TransportChoice, choice, name_of
 from airwatt.parallel import Progress, run_all
 from airwatt.record import Record
-from airwatt.results import Analysis, Comparison, Result, Runs
+from airwatt.results import Analysis, Comparison, Interrupted, Result, Runs
 from airwatt.tasks import Done, StorePath, Task, run_tasks
 
-MAX_SEED = 2**64 - 1
-MAX_RUNS = 100_000
+__all__ = [
+    "Interrupted",
+    "ScenarioLike",
+    "analyze",
+    "annotate",
+    "check_seeds",
+    "choices",
+    "compare",
+    "emulate",
+    "load",
+    "policies",
+    "possible_policies",
+    "product",
+    "radio",
+    "radios",
+    "run",
+    "scenarios",
+    "schema",
+    "transports",
+]
+
 _HOSTS_END_S = 15.0
 _MECHANISMS = ("policy", "transport")
-
-ScenarioLike = str | os.PathLike[str] | Scenario
-
-
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C came in the middle; `finished` keeps the results of the runs that were done, or None."""
-
-    def __init__(self, finished: Result | Runs | Comparison | None) -> None:
-        super().__init__("interrupted")
-        self.finished = finished
 
 
 @overload
@@ -318,7 +328,7 @@ def _confined(job: Callable[[Control], str], user: str | None, on_progress: Call
 
 def radios() -> list[Record]:
     """The radio profiles that ship, each with its source."""
-    return _records(_core.radios())
+    return records(_core.radios())
 
 
 def radio(name: str) -> Record:
@@ -328,71 +338,15 @@ def radio(name: str) -> Record:
 
 def scenarios() -> list[Record]:
     """The scenarios that ship."""
-    return _records(_core.scenarios())
-
-
-def policies() -> list[Record]:
-    """The power-save policies."""
-    return _records(_core.policies())
-
-
-def possible_policies(scenario: ScenarioLike, set: Mapping[str, object] | None = None) -> list[str]:  # noqa: A002
-    """The names of the policies that a scenario can have: `active` alone without Wi-Fi, fewer without U-APSD."""
-    possible = []
-    for policy in policies():
-        try:
-            load(scenario, choices(policy["name"], None), set)
-        except InputError:
-            # What is wrong with the scenario itself is said when it runs.
-            continue
-        possible.append(policy["name"])
-    return possible or ["active"]
+    return records(_core.scenarios())
 
 
 def transports() -> list[Record]:
     """The transports."""
-    return _records(_core.transports())
+    return records(_core.transports())
 
 
 def schema() -> dict[str, Any]:
     """The JSON schema of scenario files."""
     document: dict[str, Any] = json.loads(_core.schema())
     return document
-
-
-def _records(document: str) -> list[Record]:
-    return [Record(item) for item in json.loads(document)]
-
-
-def load(
-    scenario: ScenarioLike,
-    chosen: Iterable[tuple[str, str]] = (),
-    set: Mapping[str, object] | Iterable[tuple[str, str]] | None = None,  # noqa: A002 - the name of the option
-) -> Scenario:
-    """Reads a scenario with overrides; a choice comes after a key that is set for all choices, and so wins."""
-    pairs = set.items() if isinstance(set, Mapping) else (set or ())
-    overrides = [*((key, _core.toml_value(value)) for key, value in pairs), *chosen]
-    if isinstance(scenario, Scenario):
-        return scenario.replace(overrides) if overrides else scenario
-    path = os.fspath(scenario)
-    # In a thread: the file may be a pipe, and Ctrl-C shall end the wait for it.
-    outcome = run_all([lambda _: Scenario.load(path, overrides)])
-    if outcome.results[0] is None:
-        raise Interrupted(None)
-    return outcome.results[0]
-
-
-def choices(policy: str | None, transport: str | None) -> list[tuple[str, str]]:
-    """Gives the overrides that stand for a policy and a transport."""
-    pairs = (("policy", policy), ("transport", transport))
-    return [(key, value) for key, value in pairs if value is not None]
-
-
-def check_seeds(seed: int, runs: int) -> None:
-    """Raises `InputError` unless seed, seed + 1, ... all fit."""
-    if not 1 <= runs <= MAX_RUNS:
-        raise InputError(f"runs: expected 1 to {MAX_RUNS}, got {runs}")
-    if not 0 <= seed <= MAX_SEED - (runs - 1):
-        # Python refuses to write an integer of more than some thousand digits.
-        shown = seed if abs(seed) < 10**40 else "more than 40 digits"
-        raise InputError(f"seed: expected 0 to {MAX_SEED - (runs - 1)}, got {shown}")

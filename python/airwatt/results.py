@@ -11,7 +11,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from airwatt import _core
 from airwatt._core import SCHEMA, InputError, MissingFeature, Run, __version__
@@ -23,8 +23,6 @@ from airwatt.statistics import summarize
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
-
-    from airwatt.tasks import FinishedRun
 
 
 class _Tabular(ABC):
@@ -75,6 +73,15 @@ class Ended(Record):
 
     __slots__ = ()
     status: int
+
+
+class FinishedRun(NamedTuple):
+    """A finished run."""
+
+    document: Mapping[str, Any]
+    """Its result document."""
+    run: Run | None = None
+    """The run itself, with its traces; None if it comes from a store."""
 
 
 class Result(RunResult, _Tabular):
@@ -326,3 +333,11 @@ def _table(columns: Sequence[Any]) -> pa.Table:
             array = array.cast(pa.bool_())
         arrays.append(array)
     return pa.Table.from_arrays(arrays, names=[column.name for column in columns])
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C came in the middle; `finished` keeps the results of the runs that were done, or None."""
+
+    def __init__(self, finished: Result | Runs | Comparison | None) -> None:
+        super().__init__("interrupted")
+        self.finished = finished

@@ -24,20 +24,12 @@ from airwatt import _core
 from airwatt._core import Control, Run, RunError, Scenario
 from airwatt.own import Choice
 from airwatt.parallel import Job, Progress, run_each
+from airwatt.results import FinishedRun
 
 T = TypeVar("T")
 
 OnProgress = Callable[[Progress], None] | None
 StorePath = str | os.PathLike[str] | None
-
-
-class FinishedRun(NamedTuple):
-    """A finished run."""
-
-    document: Mapping[str, Any]
-    """Its result document."""
-    run: Run | None = None
-    """The run itself, with its traces; None if it comes from a store."""
 
 
 class Task(NamedTuple, Generic[T]):

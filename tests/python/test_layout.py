@@ -5,8 +5,8 @@ import os
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airwatt.cli.layout import Table, display_width, wrapped
-from airwatt.cli.tables import count
+from airwatt.layout import Table, display_width, wrapped
+from airwatt.tables import count
 
 _HEADS = ["policy", "goodput", "retransmissions", "average power"]
 _ROWS = [["psm-throttling", "123.4 Mb/s\n± 0.2", "1 234 567", "947.12 mW"], ["ba-ta+str", "0 b/s", "7", "-"]]

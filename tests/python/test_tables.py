@@ -5,7 +5,7 @@ import re
 import pytest
 from conftest import SHORT
 
-from airwatt.cli.tables import count, percent, quantity
+from airwatt.tables import count, percent, quantity
 
 
 @pytest.mark.parametrize(

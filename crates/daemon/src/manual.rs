@@ -4,15 +4,13 @@
 
 use std::path::{Path, PathBuf};
 
-mod formats;
+pub(crate) mod formats;
 
 use clap::Args;
 use clap_mangen::Man;
 
 use crate::failure::Failure;
 use crate::{gateway, output, station, tunnel};
-
-pub(crate) use formats::Format;
 
 /// The section of programs that change the host.
 const SECTION: &str = "8";

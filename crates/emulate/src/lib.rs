@@ -26,6 +26,7 @@ mod hosts;
 mod hwsim;
 mod kernel;
 mod realtime;
+mod report;
 mod traffic;
 mod tuning;
 mod work;

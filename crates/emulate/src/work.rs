@@ -2,7 +2,7 @@
 
 use std::io;
 use std::process::{self, Child, Stdio};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use crate::Options;
 use crate::error::{EmulateError, failed};
 use crate::hosts::process::start;
 use crate::hosts::{Hosts, name};
+use crate::report::{Report, Reports};
 use crate::traffic::{self, KnownFlow, Traffic};
 
 /// The work of the hosts in an emulation. Commands under `serve` in the scenario run in any case.
@@ -44,31 +45,6 @@ pub enum Output {
     Standard,
     /// Standard error, because standard output is reserved for a document.
     Error,
-}
-
-/// The end of a command or flow.
-pub(crate) enum Report {
-    /// A command has ended; `awaited` if the emulation waits for it.
-    Exited { awaited: bool },
-    /// A flow has delivered all its data.
-    FlowDone,
-    /// A flow has failed.
-    FlowFailed(String),
-}
-
-/// The destination of reports: a queue, and an event counter that wakes the bridge.
-#[derive(Clone, Debug)]
-pub(crate) struct Reports {
-    queue: Sender<Report>,
-    waker: Waker,
-}
-
-impl Reports {
-    pub(crate) fn send(&self, report: Report) {
-        // After the end of the emulation no reader is left.
-        let _ = self.queue.send(report);
-        self.waker.wake();
-    }
 }
 
 /// The running commands and flows.

@@ -20,8 +20,9 @@ use std::collections::BTreeMap;
 
 use airwatt_base::{Energy, Instant, Span};
 
-use crate::ledger::{Ledger, RadioState};
+use crate::ledger::Ledger;
 use crate::radio::Radio;
+use crate::state::RadioState;
 
 #[cfg(test)]
 mod tests;

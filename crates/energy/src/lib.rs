@@ -17,9 +17,11 @@ pub mod ledger;
 pub mod lower_bound;
 pub mod overhead;
 pub mod radio;
+mod state;
 
 pub use causes::{Cause, Causes};
 pub use host::{Activity, Host, HostEnergyConfig, HostLedger, HostPacket, HostSeconds};
-pub use ledger::{Ledger, RadioState, StateSeconds};
+pub use ledger::{Ledger, StateSeconds};
 pub use lower_bound::{LowerBound, Nap};
 pub use radio::{BeaconReception, Radio, RadioError, Transition};
+pub use state::RadioState;

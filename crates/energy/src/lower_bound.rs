@@ -22,8 +22,9 @@
 
 use airwatt_base::{Instant, Span};
 
-use crate::ledger::{Ledger, RadioState};
+use crate::ledger::Ledger;
 use crate::radio::Radio;
+use crate::state::RadioState;
 
 #[cfg(test)]
 mod tests;

@@ -21,7 +21,7 @@ use airwatt_base::{Energy, Power, Rate, SleepClock, Span, Voltage, read_text, re
 
 pub use self::error::RadioError;
 pub use self::file::TEMPLATE;
-use crate::ledger::RadioState;
+use crate::state::RadioState;
 
 /// The shipped files: stem and text. A test compares the list with the folder.
 const SHIPPED: &[(&str, &str)] = &[

@@ -9,6 +9,7 @@ use std::fmt::Debug;
 
 use airwatt_base::{Instant, Machine};
 
+use crate::event::Event;
 use crate::gateway::Translated;
 use crate::tcp::{Lengths, ReceiveBuffer, SendBuffer};
 use crate::{e2tcp, tcp};
@@ -87,25 +88,8 @@ pub enum EndEvent {
     Closed,
 }
 
-impl From<tcp::Event> for EndEvent {
-    fn from(event: tcp::Event) -> Self {
-        match event {
-            tcp::Event::Connected => Self::Connected,
-            tcp::Event::Delivered { bytes } => Self::Delivered(bytes),
-            tcp::Event::Gap { bytes, .. } => Self::GaveUp(bytes),
-            tcp::Event::Late { bytes, .. } => Self::Late(bytes),
-            tcp::Event::AllAcknowledged => Self::AllAcknowledged,
-            tcp::Event::PeerClosed => Self::PeerClosed,
-            tcp::Event::Reset => Self::Reset,
-            tcp::Event::TimedOut => Self::TimedOut,
-            tcp::Event::Closed => Self::Closed,
-        }
-    }
-}
-
-impl From<e2tcp::Event> for EndEvent {
-    fn from(event: e2tcp::Event) -> Self {
-        use e2tcp::Event;
+impl From<Event> for EndEvent {
+    fn from(event: Event) -> Self {
         match event {
             Event::Connected => Self::Connected,
             Event::Delivered { bytes } => Self::Delivered(bytes),

@@ -14,6 +14,7 @@ mod bad_path;
 pub mod cc;
 pub mod e2tcp;
 pub mod end;
+mod event;
 pub mod gateway;
 pub mod powersave;
 mod reliability;

@@ -11,10 +11,12 @@
 
 mod direction;
 pub mod engine;
+mod limits;
 pub mod live;
 pub mod media;
 pub mod net;
 mod own;
+mod pending;
 pub mod perfetto;
 pub mod record;
 pub mod replay;

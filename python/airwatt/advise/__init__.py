@@ -12,8 +12,9 @@ runs: packets are as they were, and only their waiting for the radio is added. W
 changes of the transport, tunnels in runs.
 """
 
-from airwatt.advise.answer import Advice, Candidate, Figures, Row, candidates
+from airwatt.advise.answer import Advice, Row, candidates
 from airwatt.advise.beside import SETTINGS, CombinedSetting
+from airwatt.advise.candidate import Candidate, Figures
 from airwatt.advise.captured import advise_capture
 from airwatt.advise.keep_alives import KeepAlives, interval_of
 from airwatt.advise.question import APPLICATIONS, CAPTURES, flow, is_capture, quantity, scenario_of

@@ -12,49 +12,12 @@ from typing import TYPE_CHECKING, Any
 from airwatt import _core
 from airwatt._core import SCHEMA, __version__
 from airwatt.advise import platforms
+from airwatt.advise.candidate import Candidate, Figures
 
 if TYPE_CHECKING:
     from airwatt.advise.beside import CombinedSetting
     from airwatt.advise.keep_alives import KeepAlives
     from airwatt.battery import Battery
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A policy with its parameters."""
-
-    policy: str
-    parameters: tuple[tuple[str, str], ...] = ()
-    listen_interval: int | None = None
-    """In beacons; None for that of the scenario or, in a replay, every beacon."""
-
-    @property
-    def overrides(self) -> list[tuple[str, str]]:
-        """As keys of a scenario."""
-        listening = [] if self.listen_interval is None else [("station.listen_interval", str(self.listen_interval))]
-        own = [(f"station.power_save.{key}", value) for key, value in self.parameters]
-        return [("policy", self.policy), *own, *listening]
-
-
-@dataclass(frozen=True)
-class Figures:
-    """What a candidate costs, by a model or by runs; intervals are 95 %, None where there is none."""
-
-    energy_j: float
-    power_w: float
-    delay_s: float
-    goodput_bps: float | None = None
-    energy_ci95_j: float | None = None
-    delay_ci95_s: float | None = None
-    delay_p95_s: float | None = None
-    """What it adds to the 95th percentile of the time of packets, answers or blocks."""
-    delay_p99_s: float | None = None
-    energy_low_j: float | None = None
-    energy_high_j: float | None = None
-    """The band that a capture's unknowns leave."""
-    goodput_ci95_bps: float | None = None
-    causes: dict[str, float] | None = None
-    """Shares of the energy by cause, the largest first; None from a model."""
 
 
 @dataclass

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from airwatt.advise.answer import Candidate, Figures
+    from airwatt.advise.candidate import Candidate, Figures
 
 LEAST_SHARE = 0.02
 """A setting that saves less is not advised."""

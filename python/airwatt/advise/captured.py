@@ -10,7 +10,8 @@ from typing import Any
 
 from airwatt import _core, laboratory
 from airwatt._core import InputError
-from airwatt.advise.answer import Advice, Candidate, Figures, rows_of
+from airwatt.advise.answer import Advice, rows_of
+from airwatt.advise.candidate import Candidate, Figures
 from airwatt.advise.runs import CONFIRM
 from airwatt.aggregates import cause_shares
 from airwatt.parallel import Progress

@@ -13,10 +13,10 @@ from typing import Any
 
 from airwatt import _core, aggregates, laboratory
 from airwatt._core import InputError, Scenario
-from airwatt.advise.answer import Candidate
+from airwatt.advise.candidate import Candidate
 from airwatt.battery import SECONDS_A_DAY
-from airwatt.results import Result
-from airwatt.tasks import FinishedRun, StorePath, Task, run_tasks
+from airwatt.results import FinishedRun, Result
+from airwatt.tasks import StorePath, Task, run_tasks
 
 FACTORS = (1, 2, 4)
 """Multiples of the interval that are priced."""

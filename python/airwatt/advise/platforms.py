@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from airwatt.advise.answer import Candidate
+    from airwatt.advise.candidate import Candidate
 
 _NONE = "has no setting for it"
 _ESP_LONGEST_MS = 60

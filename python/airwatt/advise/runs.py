@@ -9,12 +9,13 @@ from typing import Any
 
 from airwatt import _core, aggregates, laboratory
 from airwatt._core import InputError, Scenario
-from airwatt.advise.answer import Advice, Candidate, Figures, rows_of
+from airwatt.advise.answer import Advice, rows_of
 from airwatt.advise.beside import SETTINGS, CombinedSetting
+from airwatt.advise.candidate import Candidate, Figures
 from airwatt.parallel import Progress
-from airwatt.results import Result
+from airwatt.results import FinishedRun, Result
 from airwatt.statistics import mean_ci95
-from airwatt.tasks import Done, FinishedRun, StorePath, Task, run_tasks
+from airwatt.tasks import Done, StorePath, Task, run_tasks
 
 CONFIRM = 4
 """How many of the models' best within the budget are simulated, beside those that the core asks for in any case."""

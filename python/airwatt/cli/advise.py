@@ -17,7 +17,7 @@ from airwatt.cli.status import FAILED
 
 if TYPE_CHECKING:
     from airwatt.advise import Advice, Candidate, Row
-    from airwatt.cli.layout import Table
+    from airwatt.layout import Table
 
 EPILOG = """\b
 A flow: down or up, then one of
@@ -250,7 +250,7 @@ def _only_for_scenarios(given: Mapping[str, object]) -> None:
 
 
 def _parts(found: Advice) -> Iterator[str | Table]:
-    from airwatt.cli.tables import quantity, table
+    from airwatt.tables import quantity, table
 
     confirmed = [row for row in found.rows if row.simulation]
     confirmed.sort(key=lambda row: (row not in found.ranked, row.simulation.energy_j if row.simulation else 0.0))
@@ -292,7 +292,7 @@ _NO_DELAY_S = 0.000_1
 
 
 def _delay(delay_s: float | None, ci95_s: float | None = None) -> str:
-    from airwatt.cli.tables import quantity
+    from airwatt.tables import quantity
 
     if delay_s is not None and delay_s < _NO_DELAY_S:
         return quantity(0.0, "s")
@@ -300,7 +300,7 @@ def _delay(delay_s: float | None, ci95_s: float | None = None) -> str:
 
 
 def _cells(rows: list[Row], found: Advice) -> list[str]:
-    from airwatt.cli.tables import NOTHING, quantity
+    from airwatt.tables import NOTHING, quantity
 
     row = rows[0]
     figures = row.simulation
@@ -336,7 +336,7 @@ def _candidate_name(candidate: Candidate) -> str:
 def _charges(found: Advice, confirmed: list[Row]) -> Iterator[Table]:
     """What each candidate spends most on; current and charge a day, and how long the battery lasts."""
     from airwatt.cli import charge
-    from airwatt.cli.tables import table
+    from airwatt.tables import table
 
     groups = [
         ("\n".join(map(_name, rows)), figures)
@@ -351,7 +351,7 @@ def _charges(found: Advice, confirmed: list[Row]) -> Iterator[Table]:
 
 def _beside(found: Advice) -> Iterator[str | Table]:
     """What TCP and bursts change beside the best candidate."""
-    from airwatt.cli.tables import quantity, table
+    from airwatt.tables import quantity, table
 
     if not found.beside:
         return
@@ -371,7 +371,7 @@ def _beside(found: Advice) -> Iterator[str | Table]:
 
 def _keep_alives(found: Advice) -> Iterator[str | Table]:
     from airwatt.cli import charge
-    from airwatt.cli.tables import quantity, table
+    from airwatt.tables import quantity, table
 
     if not found.keep_alives:
         return
@@ -414,7 +414,7 @@ def _how_to_set(found: Advice) -> Iterator[str]:
 
 
 def _verdict(found: Advice) -> Iterator[str]:
-    from airwatt.cli.tables import quantity
+    from airwatt.tables import quantity
 
     ranked = found.ranked
     if not ranked:
@@ -490,7 +490,7 @@ def _costs(found: Advice, row: Row) -> str:
 
 def _with_error(value: float | None, unit: str, ci95: float | None) -> str:
     """Writes `1.35 ± 0.07 J` on one line, in one unit."""
-    from airwatt.cli.tables import quantity
+    from airwatt.tables import quantity
 
     text = quantity(value, unit, ci95 or None)
     number, *error = text.split("\n")
@@ -502,7 +502,7 @@ def _with_error(value: float | None, unit: str, ci95: float | None) -> str:
 
 def _more_delay(found: Advice) -> list[str]:
     """Yields the steps of the curve beyond the budget."""
-    from airwatt.cli.tables import quantity
+    from airwatt.tables import quantity
 
     best = found.ranked[0].simulation
     assert best is not None
@@ -518,7 +518,7 @@ def _more_delay(found: Advice) -> list[str]:
 
 
 def _disagreement(found: Advice) -> list[str]:
-    from airwatt.cli.tables import quantity
+    from airwatt.tables import quantity
 
     lines = [f"failed     {_name(row)}: {row.failure}" for row in found.rows if row.failure]
     other = "replay" if found.from_capture else "simulation"

@@ -20,7 +20,7 @@ from airwatt.threshold import RowNumbers
 
 if TYPE_CHECKING:
     from airwatt.battery import Battery
-    from airwatt.cli.layout import Table
+    from airwatt.layout import Table
     from airwatt.results import Analysis
     from airwatt.threshold import Threshold
 
@@ -260,7 +260,7 @@ def _currents(document: dict[str, Any], battery: "Battery | None") -> "Iterator[
     """Yields what each policy's energy was spent on, and its current, charge a day and lifetime on the battery."""
     from airwatt.aggregates import cause_shares
     from airwatt.cli import charge
-    from airwatt.cli.tables import quantity, table
+    from airwatt.tables import quantity, table
 
     policies = document["policies"]
     volts = _radio_voltage(document)
@@ -289,7 +289,7 @@ def _has_picture(analysis: "Analysis", plot: Path) -> bool:
 
 
 def _parts(document: dict[str, Any], battery: "Battery | None") -> "Iterator[str | Table]":
-    from airwatt.cli.tables import count, quantity
+    from airwatt.tables import count, quantity
 
     capture = document["capture"]
     lines = [
@@ -324,7 +324,7 @@ def _parts(document: dict[str, Any], battery: "Battery | None") -> "Iterator[str
 
 
 def _candidates(candidates: list[dict[str, Any]]) -> "Table":
-    from airwatt.cli.tables import count, quantity, table
+    from airwatt.tables import count, quantity, table
 
     rows = [
         [
@@ -346,7 +346,7 @@ def _basis(document: dict[str, Any]) -> str:
 
 
 def _policies(policies: list[dict[str, Any]]) -> "Table":
-    from airwatt.cli.tables import count, percent, quantity, span, table
+    from airwatt.tables import count, percent, quantity, span, table
 
     rows = []
     for policy in policies:
@@ -367,7 +367,7 @@ def _policies(policies: list[dict[str, Any]]) -> "Table":
 
 def _assumptions(policies: list[dict[str, Any]]) -> "Iterator[str | Table]":
     """What the bands consist of, in the words of the policy that each assumption moves most."""
-    from airwatt.cli.tables import percent, table
+    from airwatt.tables import percent, table
 
     most: dict[str, tuple[float, dict[str, Any], str]] = {}
     for policy in policies:
@@ -387,7 +387,7 @@ def _assumptions(policies: list[dict[str, Any]]) -> "Iterator[str | Table]":
 
 def _flows(document: dict[str, Any]) -> "Iterator[str | Table]":
     """What one policy spends by flow, and the same total by peer."""
-    from airwatt.cli.tables import NOTHING, quantity, table
+    from airwatt.tables import NOTHING, quantity, table
 
     policies = document["policies"]
     policy = next((one for one in policies if one["policy"] == _USUAL_POLICY), policies[0])
@@ -454,14 +454,14 @@ def _most(energies: "Mapping[Any, float]") -> "list[tuple[Any, float]]":
 
 def _port(end: str) -> str:
     """The port of an endpoint as the document writes it: `10.0.0.1:443`, `[::1]:443`, or an address alone."""
-    from airwatt.cli.tables import NOTHING
+    from airwatt.tables import NOTHING
 
     address, _, port = end.rpartition(":")
     return port if address.endswith("]") or (address and ":" not in address) else NOTHING
 
 
 def _share(energy_j: float, total_j: float) -> str:
-    from airwatt.cli.tables import percent
+    from airwatt.tables import percent
 
     return percent(energy_j / total_j if total_j else 0.0)
 
@@ -479,7 +479,7 @@ def _left_out(policies: list[dict[str, Any]]) -> Iterator[str]:
 
 def _group(document: dict[str, Any]) -> "Iterator[str | Table]":
     """What group-addressed frames cost a sleeping station."""
-    from airwatt.cli.tables import NOTHING, count, quantity, table
+    from airwatt.tables import NOTHING, count, quantity, table
 
     group = document["group"]
     if group is None:
@@ -509,7 +509,7 @@ def _group(document: dict[str, Any]) -> "Iterator[str | Table]":
 
 def _measured_current(document: dict[str, Any]) -> "Iterator[str | Table]":
     """A measured current beside the prediction."""
-    from airwatt.cli.tables import percent, quantity, table
+    from airwatt.tables import percent, quantity, table
 
     current = document.get("current")
     if current is None:
@@ -542,7 +542,7 @@ def _measured_current(document: dict[str, Any]) -> "Iterator[str | Table]":
 
 
 def _air(air: dict[str, Any], covered_s: float) -> "Iterator[str | Table]":
-    from airwatt.cli.tables import NOTHING, count, percent, quantity, span, table
+    from airwatt.tables import NOTHING, count, percent, quantity, span, table
 
     rows = []
     for station in air["stations"]:
@@ -574,7 +574,7 @@ def _air(air: dict[str, Any], covered_s: float) -> "Iterator[str | Table]":
 
 def _cells(air: dict[str, Any], covered_s: float) -> "Iterator[str | Table]":
     """The access points of the stations: how many of their beacons there are, on which findings about the TIM rest."""
-    from airwatt.cli.tables import NOTHING, count, percent, table
+    from airwatt.tables import NOTHING, count, percent, table
 
     own = {station["bssid"] for station in air["stations"]}
     rows, sparse = [], []
@@ -601,7 +601,7 @@ def _cells(air: dict[str, Any], covered_s: float) -> "Iterator[str | Table]":
 
 
 def _finding(finding: dict[str, Any]) -> str:
-    from airwatt.cli.tables import quantity
+    from airwatt.tables import quantity
 
     where = finding["examples"][:1]
     file = "" if not where or "file" not in where[0] else " ({}: {})".format(*where[0]["file"])

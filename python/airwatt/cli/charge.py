@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from airwatt.aggregates import over
 from airwatt.battery import SECONDS_A_DAY, lasting
-from airwatt.cli.tables import NOTHING, quantity, table
+from airwatt.tables import NOTHING, quantity, table
 
 if TYPE_CHECKING:
     from airwatt._documents import RunResult
     from airwatt.battery import Battery
-    from airwatt.cli.layout import Table
+    from airwatt.layout import Table
 
 _MILLIAMPERE_HOUR_C = 3.6
 _SMALL_MAH = 0.01

@@ -16,7 +16,7 @@ from airwatt.results import ComparedRow, Comparison
 
 if TYPE_CHECKING:
     from airwatt.battery import Battery
-    from airwatt.cli.layout import Table
+    from airwatt.layout import Table
 
 EPILOG = """\b
 Examples:
@@ -117,7 +117,7 @@ def _varied(texts: Sequence[str] | None) -> dict[str, list[str]]:
 
 def _print_table(comparison: Comparison, battery: Battery | None) -> None:
     from airwatt import aggregates
-    from airwatt.cli.tables import count, estimate, percent, table
+    from airwatt.tables import count, estimate, percent, table
 
     energies = [aggregates.over(row.runs, aggregates.energy_j) for row in comparison.rows]
     bounds = [energy for row, energy in zip(comparison.rows, energies, strict=True) if _is_ideal(row)]
@@ -172,7 +172,7 @@ def _currents(comparison: Comparison, battery: Battery | None) -> Iterator[Table
     """Current and charge a day of the mean station, how long its battery lasts, and what most was spent on."""
     from airwatt.aggregates import causes
     from airwatt.cli import charge
-    from airwatt.cli.tables import table
+    from airwatt.tables import table
 
     rows = [row for row in comparison.rows if row.runs and row.runs[0].stations]
     volts = [charge.voltage(row.runs[0]) for row in rows]

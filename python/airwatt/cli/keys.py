@@ -12,7 +12,7 @@ from airwatt.cli.output import print_json, print_text, show
 from airwatt.cli.parameters import Argument, Option
 
 if TYPE_CHECKING:
-    from airwatt.cli.layout import Table
+    from airwatt.layout import Table
 
 EPILOG = """\b
 Examples:
@@ -46,7 +46,7 @@ def command(
         ]
         print_json({"schema": SCHEMA, "version": __version__, "keys": document})
     elif len(found) > _FEW:
-        from airwatt.cli.tables import table
+        from airwatt.tables import table
 
         rows = [[key.path, key.default if len(key.default) < 20 else "...", _kind(key)] for key in found]
         show(table(["key", "default", "value"], rows, left=3))

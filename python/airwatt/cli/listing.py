@@ -12,7 +12,7 @@ def present(what: str, items: Sequence[Record], columns: Sequence[str], json: bo
     if json:
         print_json({"schema": SCHEMA, "version": __version__, what: [item.to_dict() for item in items]})
         return
-    from airwatt.cli.tables import table
+    from airwatt.tables import table
 
     rows = [[str(item.get(column) or "") for column in columns] for item in items]
     shown = [index for index, _ in enumerate(columns) if any(row[index] for row in rows)]

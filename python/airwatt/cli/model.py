@@ -150,7 +150,7 @@ def _battery(model: Model, document: Mapping[str, Any], battery: Battery, radio_
 def _print_charges(model: Model, document: Mapping[str, Any], battery: Battery | None, radio_v: float | None) -> None:
     """Currents of the model's powers and charges of its energies, where a voltage or a battery is known."""
     from airwatt.cli import charge
-    from airwatt.cli.tables import NOTHING, count, table
+    from airwatt.tables import NOTHING, count, table
 
     if not charge.has_any([radio_v], battery):
         return
@@ -300,7 +300,7 @@ def _print_list(json: bool) -> None:
         items = [_description(model) for model in models.ALL.values()]
         print_json({"schema": SCHEMA, "version": __version__, "models": items})
         return
-    from airwatt.cli.tables import table
+    from airwatt.tables import table
 
     show(table(["model", "what it gives"], [[model.name, model.summary] for model in models.ALL.values()], left=2))
 
@@ -319,7 +319,7 @@ def _print_description(model: Model, json: bool) -> None:
     if json:
         print_json({"schema": SCHEMA, "version": __version__} | _description(model))
         return
-    from airwatt.cli.tables import table
+    from airwatt.tables import table
 
     parameters = [[field.name, _default(field), field.text] for field in model.parameters.values()]
     results = [[field.name, field.unit, field.text] for field in model.results.values()]
@@ -336,7 +336,7 @@ def _default(field: Record) -> str:
 
 def _text(field: Record, value: Any) -> str:
     """Writes a value with its unit, three or four digits."""
-    from airwatt.cli.tables import quantity
+    from airwatt.tables import quantity
 
     if isinstance(value, str):
         return value
@@ -348,7 +348,7 @@ def _text(field: Record, value: Any) -> str:
 
 
 def _print_point(model: Model, document: Mapping[str, Any], shown: Sequence[str]) -> None:
-    from airwatt.cli.tables import table
+    from airwatt.tables import table
 
     results = document["points"][0]["results"]
     fields = [model.results[name] for name in shown]
@@ -357,7 +357,7 @@ def _print_point(model: Model, document: Mapping[str, Any], shown: Sequence[str]
 
 
 def _print_points(model: Model, document: Mapping[str, Any], shown: Sequence[str]) -> None:
-    from airwatt.cli.tables import table
+    from airwatt.tables import table
 
     points = document["points"]
     varied = list(points[0]["at"])

@@ -17,7 +17,7 @@ from airwatt.cli.process import interruptible
 from airwatt.files import replacing
 
 if TYPE_CHECKING:
-    from airwatt.cli.layout import Table
+    from airwatt.layout import Table
 
 # The device gave out; another name for the file would not have helped.
 _DEVICE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
@@ -76,7 +76,7 @@ def print_json(document: Any) -> None:
 
 def show(*parts: str | Table) -> None:
     """Writes texts and tables to standard output, a blank line between them, in the width that there is."""
-    from airwatt.cli import layout
+    from airwatt import layout
 
     width = layout.columns()
     texts = ("\n".join(layout.wrapped(part, width) if isinstance(part, str) else part.lines(width)) for part in parts)

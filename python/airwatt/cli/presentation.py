@@ -15,7 +15,7 @@ from airwatt.results import Result, Runs
 
 if TYPE_CHECKING:
     from airwatt.battery import Battery
-    from airwatt.cli.layout import Table
+    from airwatt.layout import Table
     from airwatt.results import Analysis
 
 
@@ -104,25 +104,25 @@ def present(result: Result | Runs, json: bool, battery: "Battery | None" = None)
 
 
 def _number(runs: Sequence[RunResult], number: Number, unit: str) -> str:
-    from airwatt.cli.tables import estimate
+    from airwatt.tables import estimate
 
     return estimate(over(runs, number), unit)
 
 
 def _count(runs: Sequence[RunResult], number: Number) -> str:
-    from airwatt.cli.tables import count
+    from airwatt.tables import count
 
     return count(*over(runs, number))
 
 
 def _percent(runs: Sequence[RunResult], number: Number) -> str:
-    from airwatt.cli.tables import percent
+    from airwatt.tables import percent
 
     return percent(over(runs, number).mean)
 
 
 def _flows(runs: Sequence[RunResult]) -> "Iterator[Table]":
-    from airwatt.cli.tables import table
+    from airwatt.tables import table
 
     def cells(index: int, flow: FlowResult) -> list[str]:
         return [
@@ -154,7 +154,7 @@ def _hops(runs: Sequence[RunResult]) -> "Iterator[str | Table]":
     if _has_one_hop(runs[0]):
         yield _link(runs) if _is_link(runs[0]) else _cell(runs)
     elif runs[0].cells:
-        from airwatt.cli.tables import table
+        from airwatt.tables import table
 
         heads = ["cell", "channel", "air used", "frames", "retries", "collisions", "AP drops"]
         yield table(heads, [_cell_row(runs, index) for index in range(len(runs[0].cells))], left=2)
@@ -180,7 +180,7 @@ def _is_link(run: RunResult) -> bool:
 
 def _overheads(runs: Sequence[RunResult]) -> "Iterator[Table]":
     """Yields what flows over a point-to-point link spend beyond their data; a cell has a radio's joules instead."""
-    from airwatt.cli.tables import table
+    from airwatt.tables import table
 
     if not _is_link(runs[0]):
         return
@@ -217,13 +217,13 @@ def _link(runs: Sequence[RunResult]) -> str:
 
 def _whole(runs: Sequence[RunResult], number: Number) -> str:
     """Writes a mean count as a whole number, for sentences."""
-    from airwatt.cli.tables import count
+    from airwatt.tables import count
 
     return count(round(over(runs, number).mean or 0))
 
 
 def _stations(runs: Sequence[RunResult], battery: "Battery | None") -> "Iterator[Table]":
-    from airwatt.cli.tables import percent, table
+    from airwatt.tables import percent, table
 
     rows, times = [], []
     for index, station in enumerate(runs[0].stations):
@@ -241,7 +241,7 @@ def _stations(runs: Sequence[RunResult], battery: "Battery | None") -> "Iterator
 
 def _hosts(runs: Sequence[RunResult]) -> "Table":
     """Gives what hosts drew beside their radios."""
-    from airwatt.cli.tables import table
+    from airwatt.tables import table
 
     def row(index: int, host: HostResult) -> list[str]:
         return [
@@ -261,7 +261,7 @@ def _causes(runs: Sequence[RunResult], battery: "Battery | None") -> "Table":
     """What the energy of all stations together was spent on, and what that is in a day."""
     from airwatt.battery import SECONDS_A_DAY
     from airwatt.cli import charge
-    from airwatt.cli.tables import percent, quantity, table
+    from airwatt.tables import percent, quantity, table
 
     first = runs[0]
     radio_v = charge.voltage(first)
@@ -289,7 +289,7 @@ def _causes(runs: Sequence[RunResult], battery: "Battery | None") -> "Table":
 
 def _peers(runs: Sequence[RunResult]) -> "Table | None":
     """The same total by the other ends of the stations' flows; None of a single one, which has that of the flows."""
-    from airwatt.cli.tables import percent, table
+    from airwatt.tables import percent, table
 
     names = dict.fromkeys(name for run in runs for station in run.stations for name in station.energy_by_peer_j)
     if len(names.keys() - {"none"}) < 2:
@@ -331,7 +331,7 @@ def _station(runs: Sequence[RunResult], index: int) -> list[str]:
 def _currents(runs: Sequence[RunResult], battery: "Battery | None") -> "Iterator[Table]":
     """Current and charge a day of stations whose radio has a voltage, and how long the battery lasts."""
     from airwatt.cli import charge
-    from airwatt.cli.tables import table
+    from airwatt.tables import table
 
     first = runs[0]
     volts = [charge.voltage(first, index) for index in range(len(first.stations))]
@@ -366,7 +366,7 @@ def _time_in(index: int, state: str) -> Number:
 
 
 def _headline(first: RunResult, runs: int) -> str:
-    from airwatt.cli.tables import count
+    from airwatt.tables import count
 
     if runs > 1:
         return f"{first.scenario}, {runs} runs from seed {first.seed}: mean ± 95 % confidence interval"
@@ -378,7 +378,7 @@ def _headline(first: RunResult, runs: int) -> str:
 
 def _clock(result: Result | Runs) -> Iterator[str]:
     """Says how well an emulation kept the wall clock."""
-    from airwatt.cli.tables import count, percent, quantity
+    from airwatt.tables import count, percent, quantity
 
     realtime = result.realtime if isinstance(result, Result) else None
     if realtime is None or not realtime.deliveries:

@@ -66,7 +66,7 @@ def _write(path: Path) -> None:
 
 
 def _list(radios: list[Record]) -> None:
-    from airwatt.cli.tables import quantity, table
+    from airwatt.tables import quantity, table
 
     rows = [
         [
@@ -81,7 +81,7 @@ def _list(radios: list[Record]) -> None:
 
 
 def _show(radio: Record) -> None:
-    from airwatt.cli.tables import NOTHING, quantity, table
+    from airwatt.tables import NOTHING, quantity, table
 
     volts, assumed = radio.voltage_v, radio.assumed.to_dict()
 

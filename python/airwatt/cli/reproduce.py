@@ -15,7 +15,7 @@ from airwatt.cli.status import FAILED, INTERRUPTED
 from airwatt.reproduce import catalogue, document, engine
 
 if TYPE_CHECKING:
-    from airwatt.cli.layout import Table
+    from airwatt.layout import Table
     from airwatt.reproduce.publication import Claim
 
 EPILOG = """\b
@@ -99,7 +99,7 @@ def _list(chosen: Sequence[catalogue.Chosen], runs: int, json: bool) -> None:
 
         print_json({"schema": SCHEMA, "version": __version__, "reproductions": items})
         return
-    from airwatt.cli.tables import table
+    from airwatt.tables import table
 
     whole = catalogue.cost_s(chosen, runs, engine.cores())
     rows = [[str(item["id"]), str(item["shows"]), f"{item['cost_s']:.1f} s"] for item in items]
@@ -124,7 +124,7 @@ def _write(finished: Sequence[engine.Finished], out: Path) -> dict[str, list[str
 
 
 def _parts(batch: engine.Batch, files: dict[str, list[str]], runs: int, seed: int) -> "Iterator[str | Table]":
-    from airwatt.cli.tables import table
+    from airwatt.tables import table
 
     homes = list(dict.fromkeys(item.document.name for item in batch.finished))
     for name in homes:

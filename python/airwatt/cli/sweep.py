@@ -21,7 +21,7 @@ from airwatt.sweeps.runner import Shard
 from airwatt.sweeps.store import Files
 
 if TYPE_CHECKING:
-    from airwatt.cli.layout import Table
+    from airwatt.layout import Table
 
 EPILOG = """\b
 Examples:
@@ -259,7 +259,7 @@ def _show(store: Store, json: bool) -> None:
     if json:
         print_json(_document(store, states, False))
         return
-    from airwatt.cli.tables import table
+    from airwatt.tables import table
 
     parts = _summary(store, states)
     failures = store.failures()
@@ -306,7 +306,7 @@ def _summary(store: Store, states: Sequence[Status]) -> "list[str | Table]":
 
 
 def _line(state: Status) -> str:
-    from airwatt.cli.tables import count
+    from airwatt.tables import count
 
     points = f"{count(state.points)} point{'' if state.points == 1 else 's'}"
     seeds = f"{state.seeds} seed{'' if state.seeds == 1 else 's'}"
@@ -320,7 +320,7 @@ def _line(state: Status) -> str:
 
 def _points(store: Store) -> "Iterator[str | Table]":
     """Yields the table of all points, and the settings that are the same at each of them, which have no column."""
-    from airwatt.cli.tables import estimate, table
+    from airwatt.tables import estimate, table
 
     units = {"goodput_bps": "b/s", "completed_s": "s", "energy_j": "J"}
     rows = store.summary(list(units))

@@ -6,10 +6,10 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from airwatt.cli.tables import quantity, table
+from airwatt.tables import quantity, table
 
 if TYPE_CHECKING:
-    from airwatt.cli.layout import Table
+    from airwatt.layout import Table
     from airwatt.validate import Validated
     from airwatt.validate.cases import Figure
 

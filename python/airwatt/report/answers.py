@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from airwatt.battery import Battery, lasting
-from airwatt.cli.tables import percent, quantity
 from airwatt.report import numbers
 from airwatt.report.study import Choice, Column
+from airwatt.tables import percent, quantity
 
 _NEAR = 0.005
 """Relative differences below this are none."""

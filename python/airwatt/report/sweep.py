@@ -16,13 +16,13 @@ import numpy as np
 from airwatt._core import RunError
 from airwatt._documents import EnergyByCause
 from airwatt.battery import Battery
-from airwatt.cli.tables import percent
 from airwatt.report import answers, numbers
 from airwatt.report.pack import Array, Pack
 from airwatt.report.study import Choice, Column, Study, Table
 from airwatt.report.timeline import STATES, labelled
 from airwatt.statistics import Estimate, t_quantile_975
 from airwatt.sweeps.plan import SUFFIXES
+from airwatt.tables import percent
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -94,7 +94,7 @@ class Setting:
 
     def text(self, code: int) -> str:
         """A value as a label has it."""
-        from airwatt.cli.tables import quantity
+        from airwatt.tables import quantity
 
         value = self.values[code]
         return quantity(value, self.unit) if self.numeric and self.unit else str(value)

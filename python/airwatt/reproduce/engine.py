@@ -18,7 +18,8 @@ from airwatt._core import Control, InputError, Run, RunError, Scenario
 from airwatt.parallel import Progress
 from airwatt.reproduce.catalogue import Chosen
 from airwatt.reproduce.publication import Claim, Document, Numbers, Outcome, Point, Reproduction, Results
-from airwatt.tasks import FinishedRun, Simulate, StorePath, Task, run_tasks, simulate
+from airwatt.results import FinishedRun
+from airwatt.tasks import Simulate, StorePath, Task, run_tasks, simulate
 
 
 class World:

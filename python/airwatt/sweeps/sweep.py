@@ -10,9 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from airwatt import laboratory
+from airwatt import loading
 from airwatt._core import InputError, Scenario
 from airwatt.parallel import Progress
+from airwatt.results import Interrupted
 from airwatt.sweeps import plan as plans
 from airwatt.sweeps.frames import Store
 from airwatt.sweeps.grid import Grid, Point, Request, grid
@@ -26,7 +27,7 @@ MAX_JOBS = 10_000_000
 
 
 def sweep(
-    scenario: laboratory.ScenarioLike,
+    scenario: loading.ScenarioLike,
     *,
     over: Mapping[str, Any] | None = None,
     together: Sequence[Mapping[str, Any]] = (),
@@ -74,7 +75,7 @@ def sweep(
         raise
     found = Store(folder, temporary=store is None)
     if interrupted:
-        raise laboratory.Interrupted(None)
+        raise Interrupted(None)
     return found
 
 
@@ -85,12 +86,12 @@ def open_store(folder: str | os.PathLike[str]) -> Store:
 
 def prepare(request: Request) -> Plan:
     """Checks every point of a request. Raises `InputError`."""
-    laboratory.check_seeds(request.seed, request.runs)
+    loading.check_seeds(request.seed, request.runs)
     if request.until is not None:
         Until.parse(request.until)
-    base = laboratory.load(request.scenario, (), dict(_texts(request.set)))
+    base = loading.load(request.scenario, (), dict(_texts(request.set)))
     needs_policies = request.policy is not None and "all" in request.policy
-    wanted = grid(request, laboratory.possible_policies(base) if needs_policies else [])
+    wanted = grid(request, loading.possible_policies(base) if needs_policies else [])
     planned = plans.plan(
         _checked(base, wanted), seed=request.seed, runs=request.runs, until=request.until, name=base.name
     )

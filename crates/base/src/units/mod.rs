@@ -9,6 +9,8 @@
 mod parse;
 mod quantity;
 mod real;
+#[cfg(feature = "serde")]
+mod text;
 mod time;
 
 pub use parse::ParseQuantityError;

@@ -269,4 +269,4 @@ impl fmt::Debug for Instant {
 }
 
 #[cfg(feature = "serde")]
-super::quantity::text_serde!(Span, "a length of time with its unit: s, ms, us, ns, min, h, d", "20ms");
+super::text::text_serde!(Span, "a length of time with its unit: s, ms, us, ns, min, h, d", "20ms");

@@ -32,7 +32,7 @@ use self::config::Mode;
 use crate::common::Foreground;
 use crate::failure::Failure;
 use crate::instance::Instance;
-use crate::manual::Format;
+use crate::manual::formats::Format;
 
 /// The kind of daemon, in the names of its files.
 const KIND: &str = "gateway";

@@ -37,7 +37,7 @@ use clap::{Args, Subcommand};
 use crate::common::{Foreground, Log};
 use crate::failure::Failure;
 use crate::instance::{Instance, Started};
-use crate::manual::Format;
+use crate::manual::formats::Format;
 use crate::output;
 
 /// The kind of daemon, in the names of its files.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use airwatt_base::random::RandomStream;
 use airwatt_base::{Instant, Span};
 use airwatt_linux::clock::{self, SuspendWatch};
 use airwatt_linux::control::Control;
@@ -11,14 +12,15 @@ use airwatt_linux::event_loop::{Ready, Token};
 use airwatt_linux::guardian::Guardian;
 use airwatt_linux::metrics::{Metrics, Page};
 use airwatt_linux::signals::{Signal, Signals};
-use airwatt_linux::{Error, tun, udp};
-use airwatt_proto::tunnel::IpPacket;
+use airwatt_linux::{Error, random, tun, udp};
+use airwatt_proto::tunnel::{IpPacket, Plain, Sctp, Tunnel, TunnelEnd};
 use tracing::{debug, info, warn};
 use tun_rs::SyncDevice;
 
-use super::config::Config;
-use super::peers::{Carrier, Input, Output, Peer, Peers, Reason};
-use super::run;
+use super::association::PeerAssociation;
+use super::config::{Config, End};
+use super::peers::{Carrier, Input, Output, Peer, PeerTunnel, Peers, Reason};
+use super::show;
 use crate::failure::Failure;
 use crate::instance::serve_control;
 use crate::settings::Keyed as _;
@@ -63,6 +65,16 @@ struct Asked {
 }
 
 impl TunnelHost {
+    /// What `show` reports of it.
+    const fn state(&self) -> show::HostState<'_> {
+        show::HostState {
+            config: &self.config,
+            socket: &self.socket,
+            device_failures: self.device_failures,
+            wakeups: &self.wakeups,
+        }
+    }
+
     pub(super) fn new(
         config: Config,
         file: std::path::PathBuf,
@@ -166,7 +178,7 @@ impl TunnelHost {
                 Some(_) => Ok(None),
                 None => {
                     info!(peer = new.name, "peer is new or has changed");
-                    Ok(Some(Peer::new(run::tunnel(&config)?, new.allowed_ips.clone())))
+                    Ok(Some(Peer::new(tunnel_of(&config)?, new.allowed_ips.clone())))
                 }
             })
             .collect::<Result<_, Failure>>()?;
@@ -249,11 +261,11 @@ impl MachineHost<Peers> for TunnelHost {
             self.reload(machine);
         }
         if asked.control {
-            let document = super::show::document(self, machine, now);
+            let document = show::document(self.state(), machine, now);
             serve_control(&mut self.control, &document)?;
         }
         if asked.metrics {
-            let page = super::show::metrics(&super::show::document(self, machine, now));
+            let page = show::metrics(&show::document(self.state(), machine, now));
             let served = self.metrics.as_mut().map(|metrics| metrics.serve(|| Page::clone(&page)));
             served.unwrap_or(Ok(()))?;
         }
@@ -263,4 +275,21 @@ impl MachineHost<Peers> for TunnelHost {
     fn wakes_up(&mut self, reason: Reason) {
         *self.wakeups.entry(reason.name()).or_default() += 1;
     }
+}
+
+/// The machine of one peer.
+pub(super) fn tunnel_of(config: &Config) -> Result<PeerTunnel, Failure> {
+    let end = match config.end {
+        End::Client => TunnelEnd::Client,
+        End::Concentrator => TunnelEnd::Concentrator,
+    };
+    let association = match config.tunnel.sctp(config.mtu().into()) {
+        Some(sctp) => {
+            let bytes = random::bytes()?;
+            let seed = bytes.iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte));
+            PeerAssociation::Sctp(Box::new(Sctp::new(sctp, RandomStream::new(seed, "tunnel"))))
+        }
+        None => PeerAssociation::Datagrams(Plain::new(config.bundle_bytes())),
+    };
+    Ok(Tunnel::new(config.tunnel, end, association))
 }

@@ -19,7 +19,7 @@ use clap::{Args, Subcommand};
 use crate::common::Foreground;
 use crate::failure::Failure;
 use crate::instance::Instance;
-use crate::manual::Format;
+use crate::manual::formats::Format;
 
 /// The kind of daemon, in the names of its files.
 const KIND: &str = "tunnel";

@@ -3,7 +3,6 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
-use airwatt_base::random::RandomStream;
 use airwatt_base::{Instant, Span};
 use airwatt_linux::capability::{self, ProcessCapability};
 use airwatt_linux::changes::{Change, Changes};
@@ -19,13 +18,11 @@ use airwatt_linux::service::{self, Unit};
 use airwatt_linux::signals::Signals;
 use airwatt_linux::{interface, random, tun, udp};
 use airwatt_proto::session::Sessions;
-use airwatt_proto::tunnel::{self, Plain, Sctp, Tunnel};
 use tracing::info;
 
-use super::association::PeerAssociation;
-use super::config::{Config, End};
-use super::host::{CONTROL, DEVICE, GUARDIAN, METRICS, SIGNALS, SOCKET, TunnelHost};
-use super::peers::{Carrier, Peer, PeerTunnel, Peers};
+use super::config::Config;
+use super::host::{CONTROL, DEVICE, GUARDIAN, METRICS, SIGNALS, SOCKET, TunnelHost, tunnel_of};
+use super::peers::{Carrier, Peer, Peers};
 use super::{Up, instance};
 use crate::failure::Failure;
 use crate::host;
@@ -122,7 +119,7 @@ fn serve(
 
 /// The tunnels to all peers.
 fn machine(config: &Config, now: Instant) -> Result<Peers, Failure> {
-    let peer = |peer: &super::config::Peer| Ok(Peer::new(tunnel(config)?, peer.allowed_ips.clone()));
+    let peer = |peer: &super::config::Peer| Ok(Peer::new(tunnel_of(config)?, peer.allowed_ips.clone()));
     let peers = config.peer.iter().map(peer).collect::<Result<_, Failure>>()?;
     let carrier = match &config.private_key {
         Some(key) if !config.tunnel.plain => {
@@ -135,23 +132,6 @@ fn machine(config: &Config, now: Instant) -> Result<Peers, Failure> {
     let radio = config.radio().map_err(|error| Failure::Input(format!("radio: {error}")))?;
     let sleeps_after = radio.map_or(Span::from_millis(1), |radio| radio.to_sleep.time + radio.wake_up.time);
     Ok(Peers::new(peers, carrier, config.mtu(), sleeps_after))
-}
-
-/// The machine of one peer.
-pub(super) fn tunnel(config: &Config) -> Result<PeerTunnel, Failure> {
-    let end = match config.end {
-        End::Client => tunnel::TunnelEnd::Client,
-        End::Concentrator => tunnel::TunnelEnd::Concentrator,
-    };
-    let association = match config.tunnel.sctp(config.mtu().into()) {
-        Some(sctp) => {
-            let bytes = random::bytes()?;
-            let seed = bytes.iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte));
-            PeerAssociation::Sctp(Box::new(Sctp::new(sctp, RandomStream::new(seed, "tunnel"))))
-        }
-        None => PeerAssociation::Datagrams(Plain::new(config.bundle_bytes())),
-    };
-    Ok(Tunnel::new(config.tunnel, end, association))
 }
 
 /// The prefixes of the peers that no address of the device leads to. All destinations of an IP version are left to the rules.

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use airwatt_base::Instant;
 use airwatt_linux::metrics::Page;
+use airwatt_linux::udp;
 use airwatt_proto::tunnel::AssociationKind;
 use serde::Serialize;
 
-use super::config::End;
-use super::host::TunnelHost;
+use super::config::{Config, End};
 use super::peers::{Carrier, Counts, Peers};
 use super::{KIND, Show};
 use crate::failure::Failure;
@@ -87,8 +87,19 @@ struct SocketRow {
     send_failures: u64,
 }
 
+/// What the host of a running tunnel knows beside its machine.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HostState<'a> {
+    pub(super) config: &'a Config,
+    pub(super) socket: &'a udp::Socket,
+    /// Packets that the device did not take.
+    pub(super) device_failures: u64,
+    /// Timeouts served, by reason.
+    pub(super) wakeups: &'a BTreeMap<&'static str, u64>,
+}
+
 /// The state of a tunnel.
-pub(super) fn document(host: &TunnelHost, machine: &Peers, now: Instant) -> Document {
+pub(super) fn document(host: HostState<'_>, machine: &Peers, now: Instant) -> Document {
     // The configuration was checked with its radio; a file may have gone since.
     let radio = host.config.radio().ok().flatten();
     let wakeup_j =

@@ -29,8 +29,8 @@ use nix::sys::socket::{
 use crate::error::{EmulateError, failed};
 use crate::hosts::{Hosts, address};
 use crate::kernel::{self, Priority};
+use crate::report::{Report, Reports};
 use crate::tuning;
-use crate::work::{Report, Reports};
 use endpoints::{connect_to, pause, run_dialogue, transfer, udp};
 
 /// The server's port of flow 0; the others follow in order.

@@ -6,9 +6,11 @@
 
 use airwatt_base::{Instant, Seq};
 
-use super::connection::{Connection, E2tcpTimer, Event, State};
+use super::connection::{Connection, State};
 use super::receiver::Text;
+use super::timer::E2tcpTimer;
 use super::wire::{Acknowledgement, E2tcpPacket, Level};
+use crate::event::Event;
 use crate::tcp::{ReceiveBuffer, SendBuffer};
 
 impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {

@@ -7,34 +7,18 @@
 use std::collections::VecDeque;
 
 use airwatt_base::settings::Settings;
-use airwatt_base::{Instant, Machine, Seq, Span, Timeout, TimerTable, timer_kinds};
+use airwatt_base::{Instant, Machine, Seq, Span, Timeout};
 
 use super::config::E2tcpConfig;
 use super::receiver::Receiver;
 use super::rtt::RttEstimator;
 use super::sender::{Outgoing, Sender};
 use super::statistics::Statistics;
+use super::timer::{E2tcpTimer, Timers};
 use super::window::BurstState;
 use super::wire::{Acknowledgement, ControlFlags, E2tcpPacket, Header, IpVersion, Level};
+use crate::event::Event;
 use crate::tcp::{Lengths, ReceiveBuffer, ReceiveBytes, SendBuffer, SendBytes};
-
-timer_kinds! {
-    /// The timers of a connection.
-    pub enum E2tcpTimer {
-        /// When to give up waiting for packets that were sent once.
-        Transmission = "transmission",
-        /// When to give up waiting for packets that were sent again.
-        Retransmission = "retransmission",
-        /// When to give up waiting for packets that were retransmitted.
-        Probe = "probe",
-        /// When a burst of errors is predicted to end.
-        BurstEnd = "burst-end",
-        /// When to remove a closed connection.
-        Linger = "linger",
-    }
-}
-
-pub(super) type Timers = TimerTable<E2tcpTimer, 5>;
 
 /// The states of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,50 +76,6 @@ pub enum Output {
     Transmit(E2tcpPacket),
     /// A notification for the application.
     Event(Event),
-}
-
-/// Notifications for the application. Positions in the stream count from its first byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// The connection is established.
-    Connected,
-    /// More bytes are in order.
-    Delivered {
-        /// Number of bytes.
-        bytes: u64,
-    },
-    /// Bytes are missing that [`E2tcpConfig::reliability`] permits to skip; the stream continues after them. A buffer
-    /// that stores bytes reads them as zeros.
-    Gap {
-        /// The first missing byte.
-        at: u64,
-        /// Number of bytes.
-        bytes: u64,
-    },
-    /// Bytes that an earlier [`Event::Gap`] reported as skipped have arrived.
-    Late {
-        /// The first of them.
-        at: u64,
-        /// Number of bytes.
-        bytes: u64,
-    },
-    /// The peer has marked data as urgent.
-    Urgent {
-        /// Position after the last urgent byte.
-        until: u64,
-    },
-    /// The peer has closed its direction, and all its data is delivered.
-    PeerClosed,
-    /// The peer has acknowledged everything that was written so far, skipped gaps included.
-    AllAcknowledged,
-    /// The peer refused the connection.
-    Refused,
-    /// The peer reset the connection.
-    Reset,
-    /// The peer did not answer, and the connection was aborted.
-    TimedOut,
-    /// Both directions are closed, and the connection no longer exists.
-    Closed,
 }
 
 /// One end of a connection, with send buffer `S` and receive buffer `R`.

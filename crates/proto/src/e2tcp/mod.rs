@@ -32,18 +32,22 @@ mod statistics;
 mod table;
 #[cfg(test)]
 mod tests;
+mod timer;
 mod window;
 mod wire;
 
 pub use config::{
     BurstReaction, Counted, DetectorConfig, DuplicateAck, E2tcpConfig, HeaderForm, Increase, WindowField,
 };
-pub use connection::{Connection, E2tcpTimer, Event, Input, Output, State, first_sequence};
+pub use connection::{Connection, Input, Output, State, first_sequence};
 pub use rtt::RttEstimator;
 pub use statistics::Statistics;
 pub use table::{ConnectionKey, ConnectionTable, Refusal, TableConfig, TableInput, TableOutput};
+pub use timer::E2tcpTimer;
 pub use window::BurstState;
 pub use wire::{
     Acknowledgement, Addresses, Block, ControlFlags, E2tcpPacket, Endpoint, HEADER_MAX_V4, HEADER_MAX_V6,
     Header, HeaderError, IpVersion, Level,
 };
+
+pub use crate::event::Event;

@@ -11,9 +11,9 @@ use std::collections::VecDeque;
 use airwatt_base::Seq;
 
 use super::config::E2tcpConfig;
-use super::connection::Event;
 use super::statistics::Statistics;
 use super::wire::{Acknowledgement, Block};
+use crate::event::Event;
 use crate::reliability::{ByteRange, Reliability};
 use crate::tcp::ReceiveBuffer;
 

@@ -18,9 +18,9 @@ use std::collections::VecDeque;
 use airwatt_base::{Instant, Seq, Span};
 
 use super::config::{Counted, DuplicateAck, E2tcpConfig};
-use super::connection::{E2tcpTimer, Timers};
 use super::rtt::RttEstimator;
 use super::statistics::Statistics;
+use super::timer::{E2tcpTimer, Timers};
 use super::window::{Report, SendWindow};
 use super::wire::{Acknowledgement, ControlFlags};
 use crate::tcp::SendBuffer;

@@ -22,8 +22,10 @@ use airwatt_base::settings::Settings;
 use airwatt_base::{Instant, Machine, Seq, Timeout};
 
 use super::config::E2tcpConfig;
-use super::connection::{Connection, E2tcpTimer, Event, Input, Output, State};
+use super::connection::{Connection, Input, Output, State};
+use super::timer::E2tcpTimer;
 use super::wire::{Addresses, E2tcpPacket, Endpoint};
+use crate::event::Event;
 use crate::tcp::{Lengths, ReceiveBuffer, SendBuffer};
 
 /// Number of identifiers.

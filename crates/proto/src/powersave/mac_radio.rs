@@ -10,8 +10,8 @@ use std::collections::VecDeque;
 
 use airwatt_base::{Instant, SleepClock, Span, Timeout, TimerKind, TimerTable};
 
+use super::interface::{Purpose, StationOutput, StationTimer, Uplink, Window};
 use super::radio::{Abilities, PolicyTimer, PowerSaveRadio};
-use super::station::{Purpose, StationOutput, StationTimer, Uplink, Window};
 use super::{PowerSaveFrame, ServiceFlags};
 pub use scan::ScanConfig;
 use scan::Scans;

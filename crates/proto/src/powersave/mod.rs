@@ -10,6 +10,7 @@
 
 mod access_point;
 mod guard;
+mod interface;
 mod mac_radio;
 mod own;
 mod policy;
@@ -24,6 +25,9 @@ pub use access_point::{
     Loss, UplinkKind,
 };
 pub use guard::{Demand, FlowClass, FlowSample, GuardCounts, LatencyGuard, LatencyGuardConfig, Volume};
+pub use interface::{
+    Adaptation, AirTime, Purpose, StationInput, StationOutput, StationTimer, Uplink, Window,
+};
 pub use mac_radio::{ScanConfig, StationConfig, StationCounts};
 pub use own::{AnyPolicy, OwnPolicy, StationPolicy};
 pub use policy::{
@@ -32,9 +36,7 @@ pub use policy::{
 };
 pub use radio::{Abilities, Fact, Observable, PolicyTimer, PowerSaveRadio};
 pub use ratio::{ParseRatioError, Ratio};
-pub use station::{
-    Adaptation, AirTime, Purpose, StationInput, StationOutput, StationPowerSave, StationTimer, Uplink, Window,
-};
+pub use station::StationPowerSave;
 
 /// Index of a station in its cell: its association identifier less one.
 pub type StationId = u32;

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use airwatt_base::Instant;
 
+use super::interface::Adaptation;
 use super::policy::{Policy, PowerSaveConfig, PowerSavePolicy};
 use super::radio::{Abilities, Fact, PowerSaveRadio};
-use super::station::Adaptation;
 
 /// A [`Policy`] whose type is not known. Every `Policy` that can be copied is one.
 pub trait AnyPolicy: fmt::Debug + Send {

@@ -17,7 +17,7 @@ use airwatt_base::{Instant, Span, named_values};
 
 use super::ServiceFlags;
 use super::guard::FlowSample;
-use super::station::{AirTime, StationTimer, Uplink, Window};
+use super::interface::{AirTime, StationTimer, Uplink, Window};
 
 /// What a device can do and see, as a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

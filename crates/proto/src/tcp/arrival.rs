@@ -8,11 +8,13 @@
 use airwatt_base::{Instant, Span};
 
 use super::buffer::{ReceiveBuffer, SendBuffer};
-use super::connection::{Connection, Event, Output, State, Timers};
+use super::connection::{Connection, Output, State};
 use super::receiver::{AckDue, Text};
 use super::segment::{Flags, Segment};
 use super::sender::AckPosition;
+use super::timer::Timers;
 use super::timestamps::Echo;
+use crate::event::Event;
 
 /// Least time between two answers to empty segments that are not acceptable. RFC 5961 section 7 asks for a limit; this
 /// is the one of Linux (`tcp_invalid_ratelimit`).
@@ -110,7 +112,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
                 return;
             }
             if self.receiver.acknowledges_from(segment.seq) {
-                echo.update(segment);
+                echo.update(segment.timestamps);
             }
         }
         if !segment.flags.has(Flags::ACK) || !self.on_acknowledgement(segment, now) {

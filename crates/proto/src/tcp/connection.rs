@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use airwatt_base::settings::Settings;
-use airwatt_base::{Instant, Machine, Seq, Span, Timeout, TimerTable, timer_kinds};
+use airwatt_base::{Instant, Machine, Seq, Span, Timeout};
 
 use super::buffer::{Lengths, ReceiveBuffer, ReceiveBytes, SendBuffer, SendBytes};
 use super::config::TcpConfig;
@@ -15,24 +15,10 @@ use super::sack::SackBlocks;
 use super::segment::{Flags, Segment};
 use super::sender::Sender;
 use super::statistics::Statistics;
+use super::timer::{TcpTimer, Timers};
 use super::timestamps::{Echo, Timestamps, clock};
 use crate::cc::{AckLoss, CongestionControl};
-
-timer_kinds! {
-    /// The timers of a connection.
-    pub enum TcpTimer {
-        /// When to give up waiting for an acknowledgement and send again.
-        Retransmission = "retransmission",
-        /// When to probe a closed window.
-        Persist = "persist",
-        /// When to send a delayed acknowledgement.
-        DelayedAck = "delayed-ack",
-        /// When to remove a closed connection.
-        TimeWait = "time-wait",
-    }
-}
-
-pub(super) type Timers = TimerTable<TcpTimer, 4>;
+use crate::event::Event;
 
 /// The states of RFC 9293 section 3.3.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,43 +78,6 @@ pub enum Output {
     Transmit(Segment),
     /// A notification for the application.
     Event(Event),
-}
-
-/// Notifications for the application.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// The connection is established.
-    Connected,
-    /// More bytes are in order. There is one event for each segment that brings any.
-    Delivered {
-        /// Number of bytes.
-        bytes: u64,
-    },
-    /// Bytes are missing that [`TcpConfig::reliability`] permits to skip; the stream continues after them. A buffer
-    /// that stores bytes reads them as zeros.
-    Gap {
-        /// The first missing byte, counted from the first byte of the stream.
-        at: u64,
-        /// Number of bytes.
-        bytes: u64,
-    },
-    /// Bytes that an earlier [`Event::Gap`] reported as skipped have arrived.
-    Late {
-        /// The first of them, counted from the first byte of the stream.
-        at: u64,
-        /// Number of bytes.
-        bytes: u64,
-    },
-    /// The peer has closed its direction, and all its data is delivered.
-    PeerClosed,
-    /// The peer has acknowledged everything that was written so far.
-    AllAcknowledged,
-    /// The peer reset or refused the connection.
-    Reset,
-    /// The peer did not answer, and the connection was aborted.
-    TimedOut,
-    /// Both directions are closed, and the connection no longer exists.
-    Closed,
 }
 
 /// One end of a connection, with send buffer `S` and receive buffer `R`.

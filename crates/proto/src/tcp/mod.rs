@@ -28,7 +28,6 @@ mod arrival;
 mod buffer;
 mod config;
 mod connection;
-mod partial;
 mod receiver;
 mod repair;
 mod rtt;
@@ -39,6 +38,7 @@ mod settings;
 mod statistics;
 #[cfg(test)]
 mod tests;
+mod timer;
 mod timestamps;
 
 pub use buffer::{Lengths, ReceiveBuffer, ReceiveBytes, SendBuffer, SendBytes};
@@ -46,10 +46,13 @@ pub use config::{
     DelayedAck, InitialWindow, MinRtoOf, PartialAckTimer, RepeatedTimeout, RtoClock, SackRecovery, TcpConfig,
     WindowRules,
 };
-pub use connection::{Connection, Event, Input, Output, State, TcpTimer};
+pub use connection::{Connection, Input, Output, State};
 pub use rtt::RttEstimator;
 pub use sack::SackBlocks;
 pub use segment::{Flags, Segment};
 pub use settings::{TcpProfile, TcpSettings};
 pub use statistics::Statistics;
+pub use timer::TcpTimer;
 pub use timestamps::Timestamps;
+
+pub use crate::event::Event;

@@ -2,9 +2,11 @@
 
 use airwatt_base::Seq;
 
+mod partial;
+
+use self::partial::Partial;
 use super::buffer::ReceiveBuffer;
 use super::config::{DelayedAck, TcpConfig};
-use super::partial::Partial;
 use super::sack::SackBlocks;
 use super::statistics::Statistics;
 use crate::reliability::ByteRange;

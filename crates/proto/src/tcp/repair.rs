@@ -11,11 +11,11 @@ use airwatt_base::{Instant, Seq};
 
 use super::buffer::SendBuffer;
 use super::config::{SackRecovery, WindowRules};
-use super::connection::{TcpTimer, Timers};
 use super::sack::Turn;
 use super::segment::Segment;
 use super::sender::{FIRST, Sender, UndoState};
 use super::statistics::Statistics;
+use super::timer::{TcpTimer, Timers};
 use crate::cc::Recovery;
 use crate::reliability::ByteRange;
 

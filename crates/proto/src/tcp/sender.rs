@@ -15,11 +15,11 @@ use airwatt_base::{Instant, Seq, Span};
 
 use super::buffer::SendBuffer;
 use super::config::{PartialAckTimer, RepeatedTimeout, SackRecovery, TcpConfig, WindowRules};
-use super::connection::{TcpTimer, Timers};
 use super::rtt::RttEstimator;
 use super::sack::Scoreboard;
 use super::segment::{Flags, Segment};
 use super::statistics::Statistics;
+use super::timer::{TcpTimer, Timers};
 use super::timestamps::clock;
 use crate::cc::{AckLoss, Acknowledged, Advance, CongestionControl, Recovery, TimestampEvidence};
 

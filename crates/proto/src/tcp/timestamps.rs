@@ -11,8 +11,6 @@ use std::num::NonZeroU32;
 
 use airwatt_base::Instant;
 
-use super::segment::Segment;
-
 /// Bytes that the option adds to the header: 10, and 2 of padding (RFC 7323 appendix A).
 pub(super) const OPTION_BYTES: u32 = 12;
 
@@ -52,8 +50,8 @@ impl Echo {
     /// Takes note of an acceptable segment that begins at or before the last acknowledgement sent: its timestamp is
     /// echoed unless it is older than the current one (RFC 7323 section 4.3). A delayed acknowledgement thus echoes the
     /// first of the segments that it acknowledges, and one that fills a gap echoes the segment that filled it.
-    pub(super) fn update(&mut self, segment: &Segment) {
-        if let Some(timestamps) = segment.timestamps
+    pub(super) fn update(&mut self, timestamps: Option<Timestamps>) {
+        if let Some(timestamps) = timestamps
             && timestamps.value.get().wrapping_sub(self.recent) as i32 >= 0
         {
             self.recent = timestamps.value.get();

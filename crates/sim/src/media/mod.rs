@@ -21,6 +21,7 @@ use airwatt_proto::powersave::Window;
 use crate::direction::Direction;
 use crate::net::packet::Packet;
 use crate::net::route::Member;
+use crate::pending::Pending;
 use cell::CellMedium;
 
 pub use pipe::{CrossTraffic, Pipe, PipeConfig, PipeOutput, PipeStatistics, PipeTimer};
@@ -79,15 +80,6 @@ impl Direction {
             Self::Up => 0,
         }
     }
-}
-
-/// The state of a medium that its driver acts on; of a wire, that of one direction.
-#[derive(Clone, Copy, Debug)]
-pub struct Pending {
-    /// Whether there is an output.
-    pub has_output: bool,
-    /// The time of the next timer, [`Instant::FOREVER`] if there is none. Outputs that are taken may move it.
-    pub due: Instant,
 }
 
 impl Medium {

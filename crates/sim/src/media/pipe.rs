@@ -11,9 +11,9 @@ use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Machine, QueueLimit, RandomStream, Rate, Size, Span, Timeout};
 
-use super::Pending;
 use super::errors::ErrorModel;
 use crate::net::packet::Packet;
+use crate::pending::Pending;
 
 /// What a link is like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,10 +11,10 @@ use std::collections::VecDeque;
 use airwatt_base::{Instant, Machine, QueueLimit, Rate, Span, Timeout};
 use airwatt_energy::{Cause, Causes, Ledger, LowerBound, Radio, RadioState};
 
-use super::Pending;
 use super::errors::{ErrorConfig, ErrorModel};
 use super::pipe::{Pipe, PipeConfig, PipeOutput, PipeTimer};
 use crate::net::packet::{FlowLabel, NO_FLOW, Packet};
+use crate::pending::Pending;
 
 /// What a point-to-point link is like.
 #[derive(Clone, Debug, PartialEq)]

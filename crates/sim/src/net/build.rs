@@ -16,11 +16,12 @@ use crate::engine::Fingerprint;
 use crate::media::cell::CellMedium;
 use crate::media::errors::{ErrorConfig, ErrorModel};
 use crate::media::{Medium, Pipe, PointToPointMedium, Wire};
-use crate::stack::application::{ApplicationId, Role};
+use crate::stack::application::ApplicationId;
 use crate::stack::impairment::Impairment;
 use crate::stack::middlebox::{
     GatewayBox, Middlebox, MiddleboxId, SctpTunnelBox, ServedFlow, TunnelBox, TunnelEnds,
 };
+use crate::stack::role::Role;
 use crate::stack::socket::{End, Socket, SocketId};
 use crate::stack::transport::{SocketTransport, Udp};
 

@@ -4,7 +4,8 @@ use airwatt_base::Instant;
 
 use super::packet::{FlowLabel, GroupKind, NO_FLOW, Packet, Payload};
 use super::{Message, Network, WindowSample};
-use crate::stack::application::{ApplicationId, Fate, Role, SocketRequest};
+use crate::stack::application::{ApplicationId, Fate, SocketRequest};
+use crate::stack::role::Role;
 use crate::stack::socket::SocketId;
 use crate::stack::transport::{SenderWindow, SocketTransport, TransportOutput};
 

@@ -11,7 +11,7 @@ use airwatt_base::{Instant, Span};
 use super::Network;
 use super::packet::{NO_FLOW, Packet, Payload};
 use super::route::{Address, NodeId};
-use super::store::Ticket;
+use super::ticket::Ticket;
 
 /// A packet of an external host has left the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

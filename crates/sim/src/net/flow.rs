@@ -8,7 +8,7 @@ use airwatt_base::{Instant, Span};
 
 use super::delivery::Deliveries;
 use super::meter::Meter;
-use crate::stack::application::Role;
+use crate::stack::role::Role;
 use crate::stack::transport::SocketEvent;
 
 /// The measurements of one flow.

@@ -22,6 +22,7 @@ pub mod packet;
 pub mod plan;
 pub mod route;
 pub mod store;
+mod ticket;
 mod transport;
 
 use std::collections::VecDeque;
@@ -35,17 +36,20 @@ use airwatt_proto::tcp;
 
 pub use external::Delivery;
 pub use plan::{Content, FlowPlan, MediumKind, NetworkPlan, Traffic};
-pub use store::{Store, Ticket};
+pub use store::Store;
+pub use ticket::Ticket;
 pub use transport::ConnectionPlan;
 
 use crate::direction::Direction;
 use crate::engine::Fingerprint;
 use crate::media::cell::frame::{BeaconContent, Node as AirNode, TracedFrame};
 use crate::media::cell::{CellTrace, RadioEvent};
-use crate::media::{Medium, MediumOutput, Pending};
-use crate::stack::application::{Application, ApplicationId, Fate, Role};
+use crate::media::{Medium, MediumOutput};
+use crate::pending::Pending;
+use crate::stack::application::{Application, ApplicationId, Fate};
 use crate::stack::impairment::{Impairment, ImpairmentOutput};
 use crate::stack::middlebox::{Middlebox, MiddleboxId, MiddleboxOutput, TunnelCounts};
+use crate::stack::role::Role;
 use crate::stack::socket::{Socket, SocketId};
 use crate::stack::transport::SocketTransport;
 use flow::FlowRecord;

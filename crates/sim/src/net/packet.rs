@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::route::Address;
-use super::store::Ticket;
+use super::ticket::Ticket;
 
 /// The number of a flow in its network: a label by which a packet is measured. No packet is routed by it.
 pub type FlowLabel = u32;

@@ -8,28 +8,7 @@
 use std::collections::BTreeMap;
 
 use super::packet::Packet;
-
-/// Bits of a ticket that hold the index of its entry; the others hold the generation.
-const INDEX_BITS: u32 = 24;
-
-/// Leads to an entry of a [`Store`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ticket(u32);
-
-impl Ticket {
-    const fn new(index: usize, generation: u8) -> Self {
-        Self(index as u32 | (generation as u32) << INDEX_BITS)
-    }
-
-    /// The index of the entry. While nothing is freed, indices count entries in the order of their insertion.
-    pub const fn index(self) -> usize {
-        (self.0 & ((1 << INDEX_BITS) - 1)) as usize
-    }
-
-    const fn generation(self) -> u8 {
-        (self.0 >> INDEX_BITS) as u8
-    }
-}
+use super::ticket::{INDEX_BITS, Ticket};
 
 /// One entry.
 #[derive(Clone, Debug, PartialEq)]

@@ -12,6 +12,7 @@
 //! 65,535 are then written as 65,535.
 
 mod group;
+mod headers;
 mod mac;
 mod packet;
 

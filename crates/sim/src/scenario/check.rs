@@ -1,26 +1,21 @@
 //! Values that can be read but cannot be: outside a range, or impossible together.
 
 use airwatt_base::settings::{SettingError, Settings, in_range};
-use airwatt_base::{Power, QueueLimit, Rate, Size, Span};
+use airwatt_base::{Power, QueueLimit, Size, Span};
 use airwatt_energy::Radio;
 use airwatt_proto::powersave::PowerSaveConfig;
 
-use super::names::check_scenario_name;
-use super::resolve::Resolved;
 use super::{
     AccessPoint, FlowGroup, ListenInterval, PathLoss, PointToPoint, Scenario, StationGroup, Transport, Wifi,
-    Wired, WiredDirection, general,
+    Wired, WiredDirection,
 };
+use crate::limits::{MAX_RATE, MIN_RATE};
 use crate::net::meter::BIN;
 use crate::stack::application::Pattern;
 
 /// Association identifiers end here (802.11-2020 9.4.1.8).
 pub(super) const MAX_STATIONS: u32 = 2_007;
-/// A run of over a month is a mistake.
-pub(crate) const MAX_SPAN: Span = Span::from_secs(32 * 24 * 3_600);
 pub(super) const MAX_ROUND_TRIP: Span = Span::from_secs(100);
-pub(crate) const MAX_RATE: Rate = Rate::from_bps(1_000_000_000_000);
-pub(crate) const MIN_RATE: Rate = Rate::from_bps(100);
 const MAX_CW: u32 = 32_767;
 const MAX_QUEUE: u32 = 10_000_000;
 /// What a beacon's interval field holds: 2^16 time units (802.11-2020 9.4.1.3).
@@ -48,31 +43,9 @@ fn packets_only(key: &str, limit: QueueLimit) -> Checked {
     }
 }
 
-/// Whether the scenario can run.
-pub(super) fn check(scenario: &Scenario) -> Checked {
-    check_scenario_name(&scenario.name)?;
-    if let Some(duration) = scenario.duration {
-        in_range("duration", duration, Span::from_millis(1), MAX_SPAN)?;
-    }
-    in_range("time_limit", scenario.time_limit, Span::from_millis(1), MAX_SPAN)?;
-    measurement(scenario)?;
-    if scenario.flow.is_empty() && scenario.duration.is_none() {
-        let expected = "at least one [[flow]] table, or a duration of an idle network";
-        return Err(SettingError::missing("flow", expected));
-    }
-    scenario.tcp.check().map_err(|error| error.under("tcp"))?;
-    scenario.ackloss.check().map_err(|error| error.under("ackloss"))?;
-    let e2tcp = scenario.e2tcp.derived(u16::try_from(scenario.tcp.mss()).unwrap_or(u16::MAX), 100);
-    e2tcp.check().map_err(|error| error.under("e2tcp"))?;
-    short_form(scenario)?;
-    general::check(scenario)?;
-    flows(scenario)?;
-    Resolved::new(scenario, &scenario.topology()).map(|_| ())
-}
-
 /// The tables of the short form. Their ranges are also checked in the general form, where most of them have no effect: the gateway and the
 /// tunnel have one there, and a value out of range is refused as such wherever it stands.
-fn short_form(scenario: &Scenario) -> Checked {
+pub(super) fn short_form(scenario: &Scenario) -> Checked {
     scenario.wired.as_ref().map_or(Ok(()), |path| wired(path, "wired"))?;
     scenario.wifi.as_ref().map_or(Ok(()), wifi).map_err(|error| error.under("wifi"))?;
     access_point(&scenario.ap).map_err(|error| error.under("ap"))?;
@@ -112,7 +85,7 @@ pub(super) fn access_point(ap: &AccessPoint) -> Checked {
 }
 
 /// The interval lies within the run, and windows within the interval.
-fn measurement(scenario: &Scenario) -> Checked {
+pub(super) fn measurement(scenario: &Scenario) -> Checked {
     let from = scenario.measure_from.unwrap_or_default();
     if let Some(capacity) = scenario.fairness_capacity {
         in_range("fairness_capacity", capacity, MIN_RATE, MAX_RATE)?;
@@ -276,18 +249,8 @@ pub(super) fn station(ap: &AccessPoint, group: &StationGroup) -> Checked {
     }
 }
 
-fn flows(scenario: &Scenario) -> Checked {
-    let stations = scenario.stations().count() as u32;
-    for (index, group) in scenario.flow.iter().enumerate() {
-        let ends =
-            if group.is_general() { general::flow(group) } else { short_flow(scenario, group, stations) };
-        ends.and_then(|()| flow(scenario, group)).map_err(|error| error.under(index).under("flow"))?;
-    }
-    Ok(())
-}
-
 /// What holds for flows of either form.
-fn flow(scenario: &Scenario, group: &FlowGroup) -> Checked {
+pub(super) fn flow(scenario: &Scenario, group: &FlowGroup) -> Checked {
     group.application.check().map_err(|error| error.under("application"))?;
     carried(scenario, group)?;
     ends(scenario, group)?;
@@ -297,7 +260,7 @@ fn flow(scenario: &Scenario, group: &FlowGroup) -> Checked {
 }
 
 /// The ends of a flow of the short form.
-fn short_flow(scenario: &Scenario, group: &FlowGroup, stations: u32) -> Checked {
+pub(super) fn short_flow(scenario: &Scenario, group: &FlowGroup, stations: u32) -> Checked {
     if !scenario.is_short() {
         return Err(SettingError::missing("from", "the name of a node, as the general form has it"));
     }

@@ -11,8 +11,8 @@ use airwatt_proto::cc::Recovery;
 use airwatt_proto::tcp::RtoClock;
 
 use super::keys::{Override, without_numbers};
-use super::load::typed;
 use super::topology::{Cell, CellMode, Topology};
+use super::typed::typed;
 use super::{ListenInterval, Scenario, StationGroup, Transport};
 
 /// What a key belongs to.

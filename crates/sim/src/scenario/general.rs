@@ -4,10 +4,11 @@ use airwatt_base::Span;
 use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_energy::Radio;
 
-use super::check::{self, MAX_RATE, MAX_ROUND_TRIP, MAX_STATIONS, MIN_RATE};
+use super::check::{self, MAX_ROUND_TRIP, MAX_STATIONS};
 use super::short;
 use super::topology::{Cell, CellMode, Link, LinkKind, NodeGroup};
 use super::{AccessPoint, FlowGroup, Scenario};
+use crate::limits::{MAX_RATE, MIN_RATE};
 
 type Checked = Result<(), SettingError>;
 

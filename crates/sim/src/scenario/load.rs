@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
-use airwatt_base::settings::{self, SettingError};
+use airwatt_base::settings::SettingError;
 use airwatt_base::{Span, read_text, reason_of};
 use airwatt_energy::Radio;
-use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::keys::{self, Override, Unnamed};
 use super::names::name_of_file;
 use super::shipped::{self, Shipped};
-use super::{Scenario, check, effect, lower_bound};
+use super::typed::{refused, typed};
+use super::{Scenario, effect, lower_bound, valid};
 
 /// Deeper nesting than this is refused: no scenario needs it.
 const BASE_DEPTH: usize = 8;
@@ -129,7 +129,7 @@ impl Scenario {
         }
         let numbered: Vec<Override> = overrides.iter().map(|change| change.numbered.clone()).collect();
         let checked = |scenario: &Self| {
-            check::check(scenario).and_then(|()| effect::check(scenario, &written, &numbered))
+            valid::check(scenario).and_then(|()| effect::check(scenario, &written, &numbered))
         };
         checked(&scenario).map_err(|error| {
             let errors = all_range_errors(table, error, checked).into_iter();
@@ -381,10 +381,6 @@ fn resolve_tcp_profile(
     Ok(())
 }
 
-fn refused(key: &str, why: String) -> SettingError {
-    SettingError::Refused { key: key.to_owned(), why }
-}
-
 /// Lays `over` on `under`: tables key by key unless their tags differ, anything else whole.
 fn merge(under: &mut Table, over: Table) {
     for (key, value) in over {
@@ -403,16 +399,6 @@ fn merge(under: &mut Table, over: Table) {
 fn is_other_kind(table: &str, below: &Table, above: &Table) -> bool {
     let tag = keys::TAGS.iter().find(|(name, _)| *name == table).map(|(_, tag)| *tag);
     tag.is_some_and(|tag| above.get(tag).is_some_and(|kind| below.get(tag) != Some(kind)))
-}
-
-/// The scenario of a table, or the error with the key at which it went wrong.
-pub(super) fn typed(table: Table) -> Result<Scenario, SettingError> {
-    let value = settings::Value::deserialize(table)
-        .map_err(|error: toml::de::Error| refused("", error.message().to_owned()))?;
-    settings::read(value).map_err(lower_bound::list_ideal).map_err(|error| match &error {
-        SettingError::Unknown { key, .. } => keys::renamed(key).unwrap_or(error),
-        _ => error,
-    })
 }
 
 /// The error and those of further keys, which appear when the keys of the errors before are left out.

@@ -24,6 +24,8 @@ mod shipped;
 pub(crate) mod short;
 pub(crate) mod topology;
 mod transport;
+mod typed;
+mod valid;
 
 use airwatt_base::settings::NoSettings;
 use airwatt_base::{Distance, Power, QueueLimit, Rate, Size, Span};
@@ -52,7 +54,6 @@ pub use crate::stack::application::{
     ApplicationConfig, BulkConfig, CbrConfig, InteractiveConfig, RequestResponseConfig, StreamingConfig,
     WebConfig,
 };
-pub(crate) use check::{MAX_RATE, MAX_SPAN, MIN_RATE};
 
 use airwatt_dot11::Standard;
 

@@ -2,7 +2,8 @@
 
 use airwatt_base::Slot;
 
-use super::application::{ApplicationId, Role};
+use super::application::ApplicationId;
+use super::role::Role;
 use super::transport::SocketTransport;
 use crate::net::packet::{FlowLabel, Packet, Payload};
 use crate::net::route::{Address, NodeId};

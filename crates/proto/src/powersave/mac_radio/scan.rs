@@ -14,7 +14,7 @@ use airwatt_base::{Instant, Span};
 
 use super::{MacRadio, Power};
 use crate::powersave::PowerSaveFrame;
-use crate::powersave::station::{StationOutput, StationTimer};
+use crate::powersave::interface::{StationOutput, StationTimer};
 
 /// Longest absence: beyond it an access point may take the station for gone.
 const MAX_TIME: Span = Span::from_secs(5);

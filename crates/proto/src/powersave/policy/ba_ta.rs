@@ -54,9 +54,9 @@ pub use self::config::{BaTaConfig, BaTaStrConfig, StreamConfig};
 use self::controller::{Controller, Seen, Switch};
 use self::estimator::PeakRate;
 use self::streaming::History;
-use super::{Policy, rate_bps};
+use super::Policy;
+use crate::powersave::interface::{AirTime, StationTimer, Uplink};
 use crate::powersave::radio::{Abilities, Fact, PolicyTimer, PowerSaveRadio};
-use crate::powersave::station::{AirTime, StationTimer, Uplink};
 use crate::powersave::{Adaptation, PowerSaveFrame, Ratio, ServiceFlags};
 
 /// The time without a frame after which a burst is over, if the end of service periods is hidden: three transmission

@@ -14,8 +14,8 @@ use airwatt_base::Instant;
 use super::Policy;
 use super::timeout::{Timeout, TimeoutConfig};
 use crate::powersave::guard::{LatencyGuard, LatencyGuardConfig};
+use crate::powersave::interface::StationTimer;
 use crate::powersave::radio::{Abilities, Fact, PolicyTimer, PowerSaveRadio};
-use crate::powersave::station::StationTimer;
 
 #[derive(Clone, Debug)]
 pub(in crate::powersave) struct GuardedTimeout {

@@ -10,19 +10,20 @@ mod latency_guard;
 mod psm;
 mod psm_legacy;
 mod psm_throttling;
+mod rate;
 mod timeout;
 mod uapsd;
 
 use airwatt_base::settings::{NoSettings, Settings};
-use airwatt_base::{Instant, Span, kinds};
+use airwatt_base::{Instant, kinds};
 
 pub use self::ba_ta::{BaTaConfig, BaTaStrConfig, StreamConfig};
 pub use self::psm_throttling::PsmThrottlingConfig;
 pub use self::timeout::TimeoutConfig;
 pub use self::uapsd::UapsdConfig;
 use super::guard::{LatencyGuard, LatencyGuardConfig};
+use super::interface::Adaptation;
 use super::radio::{Abilities, Fact, Observable, PowerSaveRadio};
-use super::station::Adaptation;
 
 kinds! {
     /// How a station saves power: a policy with its settings.
@@ -48,13 +49,6 @@ kinds! {
         "psm-throttling" => PsmThrottling(PsmThrottlingConfig) by psm_throttling::PsmThrottling,
             "active, but shapes streams that their server throttles into bursts";
     }
-}
-
-/// The rate in bit/s at which `bits` take `elapsed`; zero if no time elapsed.
-fn rate_bps(bits: u64, elapsed: Span) -> u64 {
-    let nanos = u128::from(elapsed.as_nanos());
-    let rate = (u128::from(bits) * 1_000_000_000).checked_div(nanos).unwrap_or(0);
-    u64::try_from(rate).unwrap_or(u64::MAX)
 }
 
 /// How a station saves power, as a machine without timers of its own: facts come in, and it acts through the radio.

@@ -9,8 +9,8 @@ use airwatt_base::Instant;
 use airwatt_base::settings::NoSettings;
 
 use super::Policy;
+use crate::powersave::interface::StationTimer;
 use crate::powersave::radio::{Abilities, Fact, PowerSaveRadio};
-use crate::powersave::station::StationTimer;
 
 #[derive(Clone, Debug)]
 pub(in crate::powersave) struct Psm;

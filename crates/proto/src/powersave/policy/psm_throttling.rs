@@ -32,10 +32,11 @@
 use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_base::{Instant, Span};
 
-use super::{Policy, rate_bps};
+use super::Policy;
+use super::rate::rate_bps;
 use crate::powersave::Ratio;
+use crate::powersave::interface::{StationTimer, Uplink, Window};
 use crate::powersave::radio::{Abilities, Fact, PolicyTimer, PowerSaveRadio};
-use crate::powersave::station::{StationTimer, Uplink, Window};
 
 /// Bytes of the IP and TCP headers with timestamps, which a packet has beyond the window that it uses up.
 const HEADER_BYTES: u64 = 52;

@@ -60,9 +60,10 @@ pub use self::radio::RadioEvent;
 use self::radio::{RadioId, Radios};
 use self::sniffer::Sniffer;
 use crate::engine::Fingerprint;
-use crate::media::{MediumOutput, Pending};
+use crate::media::MediumOutput;
 use crate::net::packet::Packet;
 use crate::net::route::Member;
+use crate::pending::Pending;
 
 /// What enters the cell.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 use airwatt_dot11::MacAddress;
 
-use super::packet::{Ends, IP_HEADER_BYTES, PROTOCOL_UDP, checksum};
+use super::headers::{Ends, IP_HEADER_BYTES, PROTOCOL_UDP, checksum};
 use crate::net::packet::{GroupKind, GroupPacket, Packet};
 
 const ETHER_TYPE_IPV4: u16 = 0x0800;

@@ -227,8 +227,8 @@ fn a_run_whose_capture_cannot_be_written_ends_with_the_reason() {
 fn checksums_are_those_of_rfc_1071() {
     // This is the example of its section 3.
     let bytes = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
-    assert_eq!(packet::checksum(0, &bytes), !0xddf2);
-    assert_eq!(packet::checksum(0x0001, &bytes[2..]), !0xddf2);
+    assert_eq!(headers::checksum(0, &bytes), !0xddf2);
+    assert_eq!(headers::checksum(0x0001, &bytes[2..]), !0xddf2);
 }
 
 /// One interface a channel, with the cell's name and frequency, and frames of both access points by addresses of their own.

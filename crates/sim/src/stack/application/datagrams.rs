@@ -2,7 +2,8 @@
 
 use airwatt_base::Instant;
 
-use super::{Call, Role, SocketRequest, Source};
+use super::{Call, SocketRequest, Source};
+use crate::stack::role::Role;
 
 /// A flow of datagrams.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use airwatt_base::settings::{SettingError, in_range};
 use airwatt_base::{Size, Span};
 
-pub(super) use crate::scenario::{MAX_RATE, MAX_SPAN, MIN_RATE};
+pub(super) use crate::limits::{MAX_RATE, MAX_SPAN, MIN_RATE};
 
 type Checked = Result<(), SettingError>;
 

@@ -44,6 +44,7 @@ pub use web::WebConfig;
 use super::transport::SocketEvent;
 use crate::net::flow::FlowRecord;
 use crate::net::packet::FlowLabel;
+use crate::stack::role::Role;
 
 kinds! {
     /// What a flow's application does.
@@ -120,15 +121,6 @@ impl ApplicationConfig {
 
 /// Index of an application in its network.
 pub(crate) type ApplicationId = u32;
-
-/// The end of a conversation, by the direction of the flow that is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// The end that sends the flow's data.
-    Sender,
-    /// The end that receives it.
-    Receiver,
-}
 
 /// A call of an application to one of its sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

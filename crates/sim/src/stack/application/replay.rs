@@ -12,8 +12,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use airwatt_base::{Instant, Span};
 
-use super::{Call, Fate, Role, SocketRequest};
+use super::{Call, Fate, SocketRequest};
 use crate::net::packet::FlowLabel;
+use crate::stack::role::Role;
 
 /// Where a packet of a capture goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,8 @@
 use airwatt_base::Instant;
 use airwatt_base::settings::NoSettings;
 
-use super::{ApplicationKind, Call, Pattern, Role, SocketRequest};
+use super::{ApplicationKind, Call, Pattern, SocketRequest};
+use crate::stack::role::Role;
 
 /// Packets in the queue: one on the air, one waiting for it, and two so that a burst finds the next one.
 const KEPT: u32 = 4;

@@ -2,8 +2,9 @@
 
 use airwatt_base::Instant;
 
-use super::{Blocks, Call, Role, SocketRequest, Source};
+use super::{Blocks, Call, SocketRequest, Source};
 use crate::net::flow::FlowRecord;
+use crate::stack::role::Role;
 use crate::stack::transport::SocketEvent;
 
 /// One transfer.

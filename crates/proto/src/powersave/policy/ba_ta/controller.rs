@@ -13,8 +13,9 @@
 
 use airwatt_base::Span;
 
-use super::{BaTaConfig, rate_bps};
+use super::config::BaTaConfig;
 use crate::powersave::Ratio;
+use crate::powersave::policy::rate::rate_bps;
 
 /// What was seen since the last update.
 #[derive(Clone, Copy, Debug)]

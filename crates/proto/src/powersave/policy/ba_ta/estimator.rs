@@ -12,7 +12,7 @@
 
 use airwatt_base::{Instant, Span};
 
-use super::rate_bps;
+use crate::powersave::policy::rate::rate_bps;
 
 #[derive(Clone, Debug)]
 pub(super) struct PeakRate {

@@ -14,7 +14,8 @@ use std::collections::VecDeque;
 
 use airwatt_base::Span;
 
-use super::{StreamConfig, rate_bps};
+use super::config::StreamConfig;
+use crate::powersave::policy::rate::rate_bps;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Part {

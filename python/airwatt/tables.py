@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from airwatt.cli.layout import Table
+from airwatt.layout import Table
 
 if TYPE_CHECKING:
     from airwatt.statistics import Estimate

@@ -9,24 +9,24 @@
 //! Skipped data that arrives later lies below the window. It is answered like any segment that is not acceptable, but
 //! its bytes are delivered late, and no D-SACK block reports them because they are not duplicates.
 
-use super::buffer::ReceiveBuffer;
-use super::connection::Event;
-use super::receiver::{Receiver, Text};
-use super::statistics::Statistics;
+use super::{Receiver, Text};
+use crate::event::Event;
 use crate::reliability::{ByteRange, Reliability};
+use crate::tcp::buffer::ReceiveBuffer;
+use crate::tcp::statistics::Statistics;
 
 /// State of a receive half that may skip gaps.
 #[derive(Clone, Debug)]
-pub(super) struct Partial {
-    pub(super) reliability: Reliability,
+pub(in crate::tcp) struct Partial {
+    pub(in crate::tcp) reliability: Reliability,
     /// Position after the last byte of the stream; `None` until the stream is complete up to its FIN.
     end: Option<u64>,
     /// Pending notifications for the application, in order.
-    pub(super) events: Vec<Event>,
+    pub(in crate::tcp) events: Vec<Event>,
 }
 
 impl Partial {
-    pub(super) fn new(percent: u8, window: Option<u32>) -> Self {
+    pub(in crate::tcp) fn new(percent: u8, window: Option<u32>) -> Self {
         Self { reliability: Reliability::new(percent, window), end: None, events: Vec::new() }
     }
 }
@@ -34,7 +34,12 @@ impl Partial {
 impl<R: ReceiveBuffer> Receiver<R> {
     /// Takes bytes that were skipped before and arrive now. Returns their number.
     #[inline(never)]
-    pub(super) fn take_late(&mut self, text: Text, payload: &R::Payload, statistics: &mut Statistics) -> u64 {
+    pub(in crate::tcp) fn take_late(
+        &mut self,
+        text: Text,
+        payload: &R::Payload,
+        statistics: &mut Statistics,
+    ) -> u64 {
         let end = text.start + i64::from(text.len);
         let Some(partial) = &mut self.partial else { return 0 };
         partial.reliability.note_packet(text.len);
@@ -59,7 +64,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
 
     /// Returns how many bytes of `range`, which lies at or above the next expected position, have not arrived before.
     #[inline(never)]
-    pub(super) fn count_new(&self, range: ByteRange) -> u64 {
+    pub(in crate::tcp) fn count_new(&self, range: ByteRange) -> u64 {
         let known = |other: &ByteRange| other.end.min(range.end).saturating_sub(other.start.max(range.start));
         range.end - range.start - self.out_of_order.iter().map(known).sum::<u64>()
     }
@@ -67,7 +72,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
     /// Acknowledges past gaps as far as the reliability permits. Returns how many bytes beyond the gaps became in
     /// order.
     #[inline(never)]
-    pub(super) fn skip_gaps(&mut self, statistics: &mut Statistics) -> u64 {
+    pub(in crate::tcp) fn skip_gaps(&mut self, statistics: &mut Statistics) -> u64 {
         let Some(mut partial) = self.partial.take() else { return 0 };
         let mut delivered = 0;
         while self.fin != Some(self.next) {
