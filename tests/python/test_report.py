@@ -2,6 +2,7 @@
 
 import base64
 import json
+import random
 import re
 import zlib
 
@@ -13,10 +14,13 @@ import pytest
 from conftest import ROOT, SHORT
 
 import airwatt as package
-from airwatt.report import answers, timeline
+from airwatt.report import answers, sources, timeline
+from airwatt.report.matched import Sample, difference, in_all
 from airwatt.report.pack import Pack
 from airwatt.report.study import Choice
-from airwatt.statistics import Estimate
+from airwatt.statistics import Estimate, estimate
+from airwatt.sweeps.journal import Entry
+from airwatt.sweeps.store import Files
 
 CAPTURE = ROOT / "captures" / "tcp-download.pcapng"
 KINDS = {"u8": "u1", "u16": "<u2", "u32": "<u4", "f32": "<f4", "f64": "<f8"}
@@ -154,6 +158,72 @@ def test_an_open_difference_is_said_to_be_open():
     assert "Between a and b the runs leave it open" in near[0].replace("Between it", "Between a")
     assert "leave it open" not in answers.of_choices([choice("a", 1.0, 0.01), choice("b", 1.1, 0.01)], None)[0]
     assert "the same" in answers.of_choices([choice("a", 1.0, 0.0), choice("b", 1.0, 0.0)], None)[0]
+
+
+def half_finished(tmp_path, number, jobs, given):
+    """A store of a sweep in which only some jobs have finished, and the store of the whole sweep."""
+    whole = package.sweep("fast-dsl", **given, store=tmp_path / "whole")
+    (plan,) = whole._files.plans(texts=True)
+    half = Files.create(tmp_path / f"half{number}")
+    half.add(plan)
+    wanted = {(plan.points[point], seed) for point, seed in (plan.job(job) for job in jobs)}
+    found = list(whole._files.documents(wanted))
+    half.write_chunk(f"x-0-000001-{len(found)}", [Entry(p, seed, 0.1, run, None, None) for p, seed, run in found])
+    return tmp_path / f"half{number}"
+
+
+LEAST = re.compile(r"(.*) spends least of .*less than ([^.]*)[.]")
+
+
+@pytest.mark.parametrize("rtts", [["10ms", "40ms"], [f"{rtt}ms" for rtt in range(10, 140, 10)]])
+def test_a_half_finished_store_gives_the_sign_of_the_finished_one_or_says_nothing(tmp_path, rtts):
+    size = "100kB"
+    given = {
+        "over": {"wired.rtt": rtts}, "policy": ["active", "psm"], "runs": 3, "set": {"flow.application.size": size},
+    }  # fmt: skip
+    jobs = 2 * len(rtts) * 3
+    draw = random.Random(1)
+    whole = answers_of(half_finished(tmp_path, 0, range(jobs), given))
+    assert whole
+    spoken = 0
+    for number in range(1, 26):
+        # In the order of the grid, as a sweep that was interrupted leaves it, or anywhere, as shards do.
+        count = draw.randrange(1, jobs)
+        done = range(count) if number % 2 else draw.sample(range(jobs), count)
+        said = answers_of(half_finished(tmp_path, number, done, given))
+        spoken += bool(said)
+        if said and (match := LEAST.match(said[0])):
+            assert match.groups() == LEAST.match(whole[0]).groups(), (said[0], whole[0])
+    assert 0 < spoken < 25
+
+
+def answers_of(store):
+    (study,) = sources.studies_of([str(store)], None, Pack())
+    return study.answers
+
+
+def test_the_interval_of_the_paired_difference_decides():
+    def choice(label, energies):
+        seeds = np.arange(len(energies))
+        sample = Sample(np.zeros(len(energies), np.int64), seeds, np.array(energies))
+        return Choice(label, {"energy_j": estimate(energies), "power_w": Estimate(1.0, None)}, sample=sample)
+
+    # Seeds differ far more than the choices do, but each by the same.
+    noise = [1.0, 5.0, 3.0, 8.0]
+    clear = answers.of_choices([choice("a", noise), choice("b", [value + 0.5 for value in noise])], None)
+    assert clear[0].startswith("a spends least of 2 choices")
+    mixed = answers.of_choices([choice("a", noise), choice("b", [1.4, 4.9, 3.3, 7.8])], None)
+    assert "no difference between a and b" in mixed[0]
+
+
+def test_differences_are_taken_over_matched_runs_alone():
+    one = Sample(np.array([0, 0, 1]), np.array([1, 2, 1]), np.array([1.0, 2.0, 10.0]))
+    other = Sample(np.array([0, 1, 1]), np.array([2, 1, 2]), np.array([3.0, 12.0, 99.0]))
+    mean, half = difference(one, other)
+    assert mean == 1.5
+    assert half == pytest.approx(0.5 * 12.706, rel=1e-3)
+    groups = np.array([0, 0, 1, 1])
+    assert in_all(groups, (np.array([7, 8, 8, 9]), np.array([1, 1, 1, 1]))).tolist() == [False, True, True, False]
 
 
 def test_results_traces_and_captures_are_accepted(airwatt, report, tmp_path):

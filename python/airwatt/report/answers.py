@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from airwatt.battery import Battery, lasting
 from airwatt.report import numbers
+from airwatt.report.matched import difference
 from airwatt.report.study import Choice, Column
 from airwatt.tables import percent, quantity
 
@@ -55,11 +56,16 @@ def _least(best: Choice, ranked: Sequence[Choice]) -> str:
     saved = 1 - _energy(best) / _energy(ranked[-1]) if _energy(ranked[-1]) else 0.0
     if saved < _NEAR:
         return f"All {len(ranked)} choices spend the same: {spent}."
+    alike = [choice.label for choice in ranked[1:] if _is_open(best, choice)]
+    if len(alike) == len(ranked) - 1:
+        return (
+            f"The runs show no difference between {_listed([best.label, *alike])}: {spent} with {best.label},"
+            f" {_spent(ranked[-1])} with {ranked[-1].label}, and the interval of the difference includes zero."
+        )
     other = _baseline(ranked)
     saved = 1 - _energy(best) / _energy(other) if _energy(other) else 0.0
     text = f"{best.label} spends least of {len(ranked)} choices: {spent}"
-    text += f", {percent(saved)} less than {other.label}." if saved >= _NEAR else "."
-    alike = [choice.label for choice in ranked[1:] if _is_open(best, choice)]
+    text += f", {percent(saved)} less than {other.label}." if saved >= _NEAR and other.label not in alike else "."
     if alike:
         named = _listed(alike)
         text += f" Between it and {named} the runs leave it open which spends less."
@@ -79,9 +85,16 @@ def _spent(choice: Choice) -> str:
 
 
 def _is_open(a: Choice, b: Choice) -> bool:
-    """Whether the intervals of two energies overlap, or the energies are equal."""
+    """Whether the interval of the paired difference includes zero, or the energies are equal.
+
+    Without pairs of runs the intervals of both energies stand in.
+    """
     if a.band and b.band:
         return abs(_energy(a) - _energy(b)) <= _NEAR * _energy(b)
+    if a.sample is not None and b.sample is not None:
+        more, half = difference(a.sample, b.sample)
+        if more is not None and half is not None:
+            return more <= max(half, _NEAR * _energy(b))
     wide = sum(choice.metrics["energy_j"].ci95 or 0.0 for choice in (a, b))
     return _energy(b) - _energy(a) <= max(wide, _NEAR * _energy(b))
 

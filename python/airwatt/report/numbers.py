@@ -6,9 +6,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+import numpy as np
+
 from airwatt import aggregates
 from airwatt._documents import RunResult
 from airwatt.battery import SECONDS_A_DAY, Battery
+from airwatt.report.matched import Sample
 from airwatt.report.study import Choice, Column
 from airwatt.statistics import Estimate, estimate
 
@@ -90,8 +93,16 @@ def choice_of(label: str, runs: Sequence[RunResult], battery: Battery | None) ->
         },
         causes=_means([_causes(run) for run in runs]),
         states=_means([_states(run) for run in runs]),
+        sample=_sample(runs, columns[ENERGY.key]),
         is_bound=bool(runs) and all(station.policy == "ideal" for run in runs for station in run.stations),
     )
+
+
+def _sample(runs: Sequence[RunResult], energies: Sequence[float | None]) -> Sample | None:
+    if any(energy is None for energy in energies):
+        return None
+    seeds = np.array([run.seed for run in runs], np.uint64)
+    return Sample(np.zeros(len(runs), np.int64), seeds, np.array(energies, np.float64))
 
 
 def voltage_of(station: Mapping[str, float | None]) -> float | None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from airwatt.report.matched import Sample
 from airwatt.statistics import Estimate
 
 
@@ -50,6 +51,8 @@ class Choice:
     is_bound: bool = False
     """Whether it has perfect knowledge, which no device has."""
     best: bool = False
+    sample: Sample | None = None
+    """The energies of its single runs, where they can be compared in pairs."""
 
     def mean(self, key: str) -> float | None:
         """The mean of a number; None without one."""

@@ -3,6 +3,10 @@
 Each point becomes the mean and the 95 % interval of its runs before anything enters the page, so that a million runs
 cost what their points cost. Stores of few points have each of them as a choice with its single runs; of others the
 choices are the values of a setting in words (policy, transport), each the mean over its points.
+
+Choices and answers are made of matched runs alone: combinations of the other settings and seeds that are finished under
+every choice (`matched`). While some combination has none yet, nothing is compared. Pictures over the settings and the
+table of points show all that is finished.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from airwatt._core import RunError
 from airwatt._documents import EnergyByCause
 from airwatt.battery import Battery
 from airwatt.report import answers, numbers
+from airwatt.report.matched import Sample, in_all
 from airwatt.report.pack import Array, Pack
 from airwatt.report.study import Choice, Column, Study, Table
 from airwatt.report.timeline import STATES, labelled
@@ -38,7 +43,7 @@ _CAUSE, _STATE = "energy_by_cause_j.", "state_s."
 _SUMS = ("lower_bound_j", "average_power_w", "wakeups")
 _FIXED_CAUSES = tuple(name for name in EnergyByCause.__annotations__ if name not in ("_parts", "flow"))
 _STATION_COLUMNS = [
-    "point", "energy_j", *_SUMS, "average_current_a", *(f"{_STATE}{state}" for state in STATES),
+    "point", "seed", "energy_j", *_SUMS, "average_current_a", *(f"{_STATE}{state}" for state in STATES),
     *(f"{_CAUSE}{cause}" for cause in _FIXED_CAUSES),
 ]  # fmt: skip
 """What is read of stations, which are many. The energy of flows is what the other causes leave of the total."""
@@ -53,22 +58,73 @@ def study_of(store: Store, name: str, pack: Pack, battery: Battery | None) -> St
     table = store.to_arrow("runs", _run_columns(store))
     if not table.num_rows:
         raise RunError(f"{name}: expected a store with finished runs, got one without")
-    grid = Grid(table, store.to_arrow("stations", _STATION_COLUMNS, lenient=True), battery)
-    choices, pooled = grid.choices()
-    answers.mark_best(choices)
+    stations = store.to_arrow("stations", _STATION_COLUMNS, lenient=True)
+    grid = Grid(table, stations, battery)
     status = store.status()
+    like, note = _matched(store, grid, table, stations, battery, sum(one.missing for one in status))
+    choices, pooled = (like or grid).choices(grid)
+    said = []
+    if like is not None:
+        answers.mark_best(choices)
+        said = [*answers.of_choices(choices, battery), *like.best_by_point()]
     return Study(
         "sweep",
         name,
         _question(status, grid),
         choices,
         list(numbers.COLUMNS),
-        answers=[*answers.of_choices(choices, battery), *grid.best_by_point()],
-        notes=[*_progress(status), *([pooled] if pooled else [])],
+        answers=said,
+        notes=[*_progress(status), *note, *([pooled] if pooled else [])],
         bound=numbers.BOUND_TEXT,
         tables=[grid.table(), *_failures(store)],
         sweep=grid.axes(pack) if grid.settings else None,
     )
+
+
+def _matched(
+    store: Store, grid: Grid, runs: pa.Table, stations: pa.Table, battery: Battery | None, missing: int
+) -> tuple[Grid | None, list[str]]:
+    """The grid of the runs that have a partner in every choice; None where they would not tell what all of them will.
+
+    Beside it a note about what was left out.
+    """
+    import pyarrow as pa
+
+    choices, rest = grid.sides()
+    if missing == 0 and len(np.unique(choices)) < 2:
+        return grid, []
+    mask = in_all(choices, (rest, grid.seeds))
+    kept = runs.filter(pa.array(mask))
+    if not mask.any() or (missing and (mask.sum() < 2 * len(np.unique(choices)) or not _covers(store, grid, kept))):
+        return None, ["Nothing is compared: not every combination of settings has runs under all choices yet."]
+    if mask.all():
+        return grid, []
+    partners = set(zip(kept["point"].to_pylist(), kept["seed"].to_pylist(), strict=True))
+    own = zip(stations["point"].to_pylist(), stations["seed"].to_pylist(), strict=True)
+    like = Grid(kept, stations.filter(pa.array([job in partners for job in own], pa.bool_())), battery)
+    alone = int((~mask).sum())
+    return like, [f"{alone} finished runs have no partner of the same settings and seed in every choice; answers and"
+                  " choices leave them out."]  # fmt: skip
+
+
+def _covers(store: Store, grid: Grid, kept: pa.Table) -> bool:
+    """Whether runs of every combination that is planned under all choices are among those that are kept."""
+    from airwatt.sweeps.store import settings
+
+    points, columns = settings(store._files.plans())
+    values = {name: column.to_pylist() for name, column in columns.items()}
+    words = None if grid.is_small else grid.words
+    if words is None:
+        return set(points) == set(kept["point"].to_pylist())
+    others = [column for name, column in values.items() if name != words.name]
+    rests = list(zip(*others, strict=True)) if others else [()] * len(points)
+    under: dict[tuple[Any, ...], set[Any]] = {}
+    for rest, choice in zip(rests, values[words.name], strict=True):
+        under.setdefault(rest, set()).add(choice)
+    everything = set(values[words.name])
+    found = set(kept["point"].to_pylist())
+    covered = {rest for rest, point in zip(rests, points, strict=True) if point in found}
+    return covered >= {rest for rest, choices in under.items() if choices == everything}
 
 
 def _run_columns(store: Store) -> list[str]:
@@ -105,6 +161,7 @@ class Grid:
 
     def __init__(self, runs: pa.Table, stations: pa.Table, battery: Battery | None) -> None:
         self._run, keys = labelled(runs["point"])
+        self.seeds = runs["seed"].to_numpy()
         first = np.unique(self._run, return_index=True)[1]
         self.points = len(keys)
         self.runs = np.bincount(self._run, minlength=self.points)
@@ -176,12 +233,38 @@ class Grid:
             ],
         }  # fmt: skip
 
-    def choices(self) -> tuple[list[Choice], str]:
-        """The choices of the page, and what they are if they are not single points."""
-        if self.points <= _FEW_POINTS and int(self.runs.sum()) <= _MOST_VALUES:
-            return [self._choice(self.label(point), np.array([point]), single=True) for point in range(self.points)], ""
+    @property
+    def is_small(self) -> bool:
+        """Whether each point is a choice."""
+        return self.points <= _FEW_POINTS and int(self.runs.sum()) <= _MOST_VALUES
+
+    @property
+    def words(self) -> Setting | None:
+        """The setting whose values are choices."""
         words = next((one for one in self.settings if not one.numeric and len(one.values) <= _MOST_CHOICES), None)
-        words = words or next((one for one in self.settings if len(one.values) <= _MOST_CHOICES), None)
+        return words or next((one for one in self.settings if len(one.values) <= _MOST_CHOICES), None)
+
+    def sides(self) -> tuple[Array, Array]:
+        """Of each run the number of its choice, and that of its combination of the other settings."""
+        if self.is_small or self.words is None:
+            return self._run, np.zeros(len(self._run), np.int64)
+        return self.words.codes[self._run], self._rest()[self._run]
+
+    def _rest(self) -> Array:
+        """The combination of all settings but the one in words, of each point."""
+        rest = np.zeros(self.points, np.int64)
+        for one in self.settings:
+            if self.words is None or one.name != self.words.name:
+                rest = rest * len(one.values) + one.codes
+        return rest
+
+    def choices(self, whole: Grid) -> tuple[list[Choice], str]:
+        """The choices of the page, and what they are if they are not single points of the whole grid."""
+        if whole.is_small:
+            return [
+                self._choice(whole.label(point), np.array([point]), single=True) for point in range(self.points)
+            ], ""
+        words = self.words
         if words is None:
             return [
                 self._choice("every point", np.arange(self.points))
@@ -211,13 +294,18 @@ class Grid:
             for name, column in self.sums.items()
             if name.startswith(_CAUSE)
         }
+        mine = np.flatnonzero(np.isin(self._run, points))
+        strata = np.zeros(len(mine), np.int64) if single else self._rest()[self._run[mine]]
+        order = np.lexsort((self.seeds[mine], strata))
+        sample = Sample(strata[order], self.seeds[mine][order], self.values["energy_j"][mine][order])
         states = {
             state: float(np.nan_to_num(self.sums[f"{_STATE}{state}"][points]).mean())
             for state in STATES
             if f"{_STATE}{state}" in self.sums
         }
         kept = {name: column for name, column in values.items() if not any(math.isnan(value) for value in column)}
-        return Choice(label, metrics, kept, causes, states, is_bound=label == "ideal" or label.startswith("ideal, "))
+        is_bound = label == "ideal" or label.startswith("ideal, ")
+        return Choice(label, metrics, kept, causes, states, is_bound=is_bound, sample=sample)
 
     def label(self, point: int) -> str:
         """The settings of a point, policies and transports without their keys."""
