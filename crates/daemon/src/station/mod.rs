@@ -236,6 +236,7 @@ pub(crate) fn run(station: &Station) -> Result<(), Failure> {
 
 /// Undoes what was left on the named interface, or on all. What has left nothing needs no Wi-Fi.
 fn restore(options: &Interface) -> Result<(), Failure> {
-    let names = options.interface.clone().map_or_else(|| crate::instance::with_log(KIND), |name| Ok(vec![name]))?;
+    let names =
+        options.interface.clone().map_or_else(|| crate::instance::with_log(KIND), |name| Ok(vec![name]))?;
     names.iter().try_for_each(|name| instance(name).clean_up())
 }
