@@ -13,6 +13,8 @@ from conftest import PROGRAM, ROOT
 
 import airwatt as laboratory
 from airwatt._core import InputError, Quantity, Scenario
+from airwatt.cli import progress
+from airwatt.parallel import Progress
 from airwatt.sweeps import claims, grid, ranges
 from airwatt.sweeps.conditions import Condition
 from airwatt.sweeps.frames import Store, export
@@ -104,6 +106,12 @@ def killed(folder):
         ("1:3:1", ["1", "2", "3"]),
         ("3:1:-1", ["3", "2", "1"]),
         ("1ms:1s:x10", ["1ms", "10ms", "100ms", "1000ms"]),
+        ("10us:40us:x1.5", ["10us", "15us", "22.5us", "33.75us"]),
+        ("1us:3us:x1.23", ["1us", "1.23us", "1.513us", "1.861us", "2.289us", "2.815us"]),
+        ("1kB:2kB:x1.3", ["1kB", "1.3kB", "1.69kB"]),
+        ("1packets:8packets:x1.5", ["1packets", "2packets", "3packets", "5packets", "8packets"]),
+        ("1:4:x1.5", ["1", "2", "3"]),
+        ("0.5:2:x2", ["0.5", "1", "2"]),
         ("10ms:30ms:10ms,100ms", ["10ms", "20ms", "30ms", "100ms"]),
         ("newreno, sack+ackloss", ["newreno", "sack+ackloss"]),
         ("0.1:0.3:0.1", ["0.1", "0.2", "0.3"]),
@@ -111,6 +119,22 @@ def killed(folder):
 )
 def test_ranges_are_decimal_and_keep_their_unit(text, values):
     assert ranges.values_of("key", text) == values
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("wired.rtt", "1ms:1s:x1.5"),
+        ("wired.down.queue", "10packets:100packets:x1.5"),
+        ("flow.application.size", "1kB:1MB:x1.3"),
+        ("wired.down.rate", "1Mbps:20Mbps:x1.7"),
+    ],
+)
+def test_a_factor_gives_values_that_the_key_takes(key, text):
+    values = ranges.values_of(key, text)
+    assert len(values) > 4
+    for value in values:
+        Scenario.load("fast-dsl", [(key, value)])
 
 
 @pytest.mark.parametrize(
@@ -393,6 +417,46 @@ def test_a_rule_stops_points_whose_mean_is_known(tmp_path):
         again = laboratory.sweep("fast-dsl", **given, runs=40, until=same, store=tmp_path / "store")
         assert len(again) == finished
         assert [state.missing for state in again.status()] == [0] * len(again.status())
+
+
+def test_a_dry_run_says_what_is_missing_and_makes_nothing(tmp_path, airwatt):
+    store = tmp_path / "store"
+    words = ["sweep", *FIFTY, "--store", store]
+    answer = airwatt(*words, "--dry-run")
+    assert answer.status == 0
+    assert "10 points, 5 seeds each: 50 runs, 50 to be made" in answer.out
+    assert "a run" in answer.out
+    assert "on the disk" in answer.out
+    assert not store.exists()
+    assert airwatt(*words).status == 0
+    size = sum(path.stat().st_size for path in store.rglob("*") if path.is_file())
+    found = airwatt(*words[:-3], "7", *words[-2:], "--dry-run", "--json").json
+    assert (found["jobs"], found["missing"], found["points"], found["seeds"]) == (70, 20, 10, 7)
+    assert 0 < found["least_s"] <= found["run_s"] <= found["most_s"]
+    assert found["disk_bytes"] < size
+    assert len(laboratory.open_store(store)) == 50
+    assert airwatt("sweep", "status", store, "--dry-run").is_one_line("--dry-run", "no effect")
+
+
+def test_the_rate_is_that_of_the_last_half_minute():
+    rate = progress._Rate()
+    # A run a second for ten minutes, then, as others join or runs are cheaper, ten a second.
+    for second in range(600):
+        shown = rate.text(Progress(second, 10_000, 0.0, 0.0, float(second)))
+    assert "1/s" in shown
+    for second in range(60):
+        shown = rate.text(Progress(600 + 10 * second, 10_000, 0.0, 0.0, 600.0 + second))
+    assert "10/s" in shown
+    assert shown.endswith(("15 min left", "14 min left")), shown
+
+
+def test_a_log_gets_a_line_each_minute(capsys):
+    lines = progress._Lines("study")
+    for second in range(200):
+        lines.update(Progress(second, 1_000, 0.0, 0.0, float(second)))
+    shown = capsys.readouterr().err.splitlines()
+    assert len(shown) == 3
+    assert shown[0] == "airwatt: study: 60 s: 60/1000 runs, 1/s, 16 min left"
 
 
 # Claims

@@ -1,31 +1,78 @@
-"""A progress bar on a terminal, once work has lasted a second."""
+"""A progress bar on a terminal, once work has lasted a second; elsewhere, as in a log, a line each minute."""
 
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from airwatt.cli.output import say
 from airwatt.cli.process import interruptible
 from airwatt.parallel import Progress
 
 _PATIENCE_S = 1.0
+_LINE_S = 60.0
+"""How often a log gets a line."""
+_WINDOW_S = 30.0
+"""The rate is that of so long a time, and so follows runs that take longer and runners that join."""
 
 
 @contextlib.contextmanager
 def bar(label: str) -> Iterator[Callable[[Progress], None] | None]:
-    """Gives what `airwatt.run` calls with its progress; None where nobody would see a bar.
+    """Gives what `airwatt.run` calls with its progress.
 
     Inside, an interrupt raises `KeyboardInterrupt`, so that what is finished can be kept.
     """
     with interruptible():
         if not sys.stderr.isatty():
-            yield None
+            yield _Lines(label).update
             return
         shown = _Bar(label)
         try:
             yield shown.update
         finally:
             shown.stop()
+
+
+class _Rate:
+    """How fast runs finish, from those of the last half minute."""
+
+    def __init__(self) -> None:
+        self._seen: list[tuple[float, int]] = []
+
+    def text(self, progress: Progress) -> str:
+        """How many runs are done, how many a second, and how long the rest takes at that rate."""
+        state = f"{progress.done}/{progress.of} runs"
+        now = (progress.elapsed_s, progress.done)
+        if self._seen and progress.done < self._seen[-1][1]:
+            self._seen.clear()
+        if not self._seen or now[0] - self._seen[-1][0] >= 1.0:
+            self._seen.append(now)
+        # The oldest is needed while fewer than two runs have finished since the next one.
+        while len(self._seen) > 2 and now[0] - self._seen[1][0] >= _WINDOW_S and now[1] - self._seen[1][1] >= 2:
+            del self._seen[0]
+        made, elapsed_s = now[1] - self._seen[0][1], now[0] - self._seen[0][0]
+        if made < 2 or elapsed_s <= 0 or progress.done >= progress.of:
+            return state
+        left_s = (progress.of - progress.done) * elapsed_s / made
+        return f"{state}, {made / elapsed_s:.3g}/s, {duration(left_s)} left"
+
+
+class _Lines:
+    """Lines for a log."""
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+        self._rate = _Rate()
+        self._next_s = _LINE_S
+
+    def update(self, progress: Progress) -> None:
+        state = self._rate.text(progress)
+        if progress.elapsed_s < self._next_s:
+            return
+        self._next_s = progress.elapsed_s + _LINE_S
+        if progress.of <= 1:
+            state = _reading(progress) if progress.bytes_read else f"{progress.simulated_s:.1f} s simulated"
+        say(f"{self._label}: {duration(progress.elapsed_s)}: {state}")
 
 
 def _share(progress: Progress) -> float:
@@ -50,7 +97,7 @@ class _Bar:
         self._label = label
         self._drawn: Any = None
         self._task: Any = None
-        self._begun: Progress | None = None
+        self._rate = _Rate()
 
     def update(self, progress: Progress) -> None:
         if progress.elapsed_s < _PATIENCE_S:
@@ -60,19 +107,8 @@ class _Bar:
         if progress.bytes_read:
             self._drawn.update(self._task, total=1.0, completed=_share(progress), state=_reading(progress))
             return
-        state = self._runs(progress) if progress.of > 1 else f"{progress.simulated_s:.1f} s simulated"
+        state = self._rate.text(progress) if progress.of > 1 else f"{progress.simulated_s:.1f} s simulated"
         self._drawn.update(self._task, total=1.0, completed=progress.fraction, state=state)
-
-    def _runs(self, progress: Progress) -> str:
-        """How many runs are done, how many a second, and how long the rest takes at that rate."""
-        state = f"{progress.done}/{progress.of} runs"
-        if self._begun is None or progress.done < self._begun.done:
-            self._begun = progress
-        made, elapsed_s = progress.done - self._begun.done, progress.elapsed_s - self._begun.elapsed_s
-        if made < 2 or elapsed_s <= 0 or progress.done >= progress.of:
-            return state
-        left_s = (progress.of - progress.done) * elapsed_s / made
-        return f"{state}, {made / elapsed_s:.3g}/s, {_duration(left_s)} left"
 
     def stop(self) -> None:
         if self._drawn is not None:
@@ -95,7 +131,7 @@ class _Bar:
         self._drawn.start()
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """`40 s`, `12 min`, `3.5 h`."""
     if seconds < 99.5:
         return f"{seconds:.0f} s"

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +28,7 @@ EPILOG = """\b
 Examples:
   airwatt sweep fast-dsl --over wired.rtt=20ms:60ms:20ms --policy active,psm
   airwatt sweep fast-dsl --over wired.down.queue=20packets,50packets --runs 5
+  airwatt sweep fast-dsl --over wired.rtt=1ms:1s:x1.5 --policy all --runs 30 --dry-run
   airwatt sweep status fast-dsl.sweep
   airwatt sweep export fast-dsl.sweep --out runs.csv
 """
@@ -89,6 +91,9 @@ def command(
         str | None, Option("--dask", metavar="ADDRESS", help="Run on a Dask cluster, as at tcp://host:8786.")
     ] = None,
     limit: options.EventLimit = None,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="Only say how many runs there are to make, and what they may take.")
+    ] = False,
     out: Annotated[
         Path | None,
         Option("--out", metavar="FILE", help="With export: a .csv, .parquet or .feather file; CSV is printed without."),
@@ -114,6 +119,7 @@ def command(
     }  # fmt: skip
     given = {name for name, value in asked.items() if value is not None}
     if words[0] in VERBS:
+        _refuse(f"sweep {words[0]}", {"--dry-run"} if dry_run else set(), "it belongs to a new sweep")
         _on_store(words[0], [Path(word) for word in words[1:]], given, shard, dask, limit, out, table or "runs", json)
         return
     _refuse("sweep", given & {"--out", "--table"}, "it belongs to sweep export")
@@ -134,10 +140,37 @@ def command(
     part = Shard() if shard is None else Shard.parse(shard)
     planned = sweeps.prepare(request)
     folder = store or Path(request.store or f"{planned.scenario}.sweep")
+    if dry_run:
+        _forecast(planned, folder, limit, json)
+        return
     with writing("--store", folder):
         files = Files.create(folder)
         files.add(planned)
     _run(files, [planned], part, dask, limit, json)
+
+
+def _forecast(planned: plans.Plan, folder: Path, limit: str | None, json: bool) -> None:
+    """Says what a sweep would take."""
+    from airwatt.cli.progress import duration
+    from airwatt.sweeps.forecast import forecast
+    from airwatt.tables import count, quantity
+
+    found = forecast(planned, folder, limit)
+    if json:
+        about = {"schema": SCHEMA, "version": __version__, "scenario": planned.scenario, "store": str(folder)}
+        print_json({**about, "points": len(planned.points), "seeds": planned.runs, **found._asdict()})
+        return
+    most = "at most " if planned.until is not None else ""
+    lines = [f"{planned.scenario}, {count(len(planned.points))} points, {planned.runs} seeds each: {most}"
+             f"{count(found.jobs)} runs, {count(found.missing)} to be made in {folder}"]  # fmt: skip
+    if found.wall_s is not None:
+        lines.append(
+            f"about {duration(found.wall_s)} on {os.cpu_count()} processors: {quantity(found.run_s, 's')} a run"
+            f" ({quantity(found.least_s, 's')} to {quantity(found.most_s, 's')} in {found.sampled} samples)"
+        )
+    if found.disk_bytes is not None:
+        lines.append(f"about {quantity(found.disk_bytes, 'B')} on the disk")
+    show("\n".join(lines))
 
 
 def _on_store(

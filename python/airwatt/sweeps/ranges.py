@@ -1,7 +1,8 @@
 """Lists and ranges of values as a user writes them: `10ms:300ms:10ms`, `1ms:1s:x10`, `20packets,50packets`.
 
 Arithmetic is decimal and in the unit that was written, so that the values of a range are the texts that a user would
-type. Left out: expressions.
+type. Values of a factor are rounded to what the quantity can be (whole nanoseconds, bytes, bits per second and packets;
+between whole numbers whole numbers), and equal ones are one. Left out: expressions.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from airwatt._core import InputError, Quantity
 
 MAX_VALUES = 1_000_000
 _NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-zµ%/]*)\s*")
+_STEPS = {"s": Decimal("1e-9"), "B": Decimal(1), "b/s": Decimal(1)}
+"""The least steps of quantities in SI units."""
 _FORM = "FROM:TO:STEP as in 10ms:300ms:10ms, FROM:TO:xFACTOR as in 1ms:1s:x10, or V1,V2,..."
 
 
@@ -71,11 +74,13 @@ def _range(key: str, text: str) -> list[str]:
         end = _converted(key, end, end_unit, start_unit, text)
         if factor <= 1 or start <= 0 or end < start:
             raise InputError(f"{key}: expected 0 < FROM <= TO and a factor above 1, got {text!r}")
-        values: list[str] = []
+        is_whole = start == start.to_integral_value() and end == end.to_integral_value()
+        step = _resolution(start_unit, is_whole=is_whole)
+        values: dict[str, None] = {}
         while start <= end and len(values) < MAX_VALUES:
-            values.append(_text(start, start_unit))
+            values[_text(start if step is None else (start / step).to_integral_value() * step, start_unit)] = None
             start *= factor
-        return values
+        return list(values)
     step, unit = _number(key, by, text)
     start = _converted(key, start, start_unit, unit, text)
     end = _converted(key, end, end_unit, unit, text)
@@ -108,6 +113,18 @@ def _converted(key: str, number: Decimal, unit: str, to: str, text: str) -> Deci
         raise InputError(f"{key}: expected one unit throughout, got {text!r}")
     # The text of a float is the shortest that denotes it: a power of ten stays one.
     return number * Decimal(repr(one.value)) / Decimal(repr(other.value))
+
+
+def _resolution(unit: str, *, is_whole: bool) -> Decimal | None:
+    """The least step of a quantity in a unit; None if there is none."""
+    if unit in ("", "packets"):
+        return Decimal(1) if is_whole or unit else None
+    try:
+        one = Quantity(f"1{unit}")
+    except InputError:
+        return None
+    step = _STEPS.get(one.unit)
+    return None if step is None else step / Decimal(repr(one.value))
 
 
 def _text(number: Decimal, unit: str) -> str:
