@@ -10,8 +10,12 @@ write one and how much slower it is.
 
 from __future__ import annotations
 
+import functools
+import traceback
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeGuard
 
 from airwatt._core import InputError
 
@@ -133,9 +137,9 @@ class CongestionControl:
 
 
 PolicyChoice = str | Callable[[], Policy]
-"""The name of a policy, or a class derived from `Policy`, or a function that makes an instance of one."""
+"""The name of a policy, `FILE.py:CLASS`, a class derived from `Policy`, or a function that makes an instance of one."""
 TransportChoice = str | Callable[[], CongestionControl]
-"""The name of a transport, or a class derived from `CongestionControl`, or a function that makes an instance of one."""
+"""The same of a transport, with a class derived from `CongestionControl`."""
 
 
 class Choice(NamedTuple):
@@ -144,6 +148,13 @@ class Choice(NamedTuple):
     overrides: list[tuple[str, str]]
     policy: Callable[[], Policy] | None = None
     congestion: Callable[[], CongestionControl] | None = None
+    files: tuple[str, ...] = ()
+    """The files that classes were loaded from. What goes wrong in them is a user's error."""
+
+    def place_of(self, error: BaseException) -> str | None:
+        """The file and the line of these files at which an exception was raised; None if it was elsewhere."""
+        places = [place for place in traceback.extract_tb(error.__traceback__) if place.filename in self.files]
+        return f"{places[-1].filename}, line {places[-1].lineno}" if places else None
 
 
 _STAND_INS: dict[str, str] = {"go-back": "tahoe", "first-ack": "reno", "partial-acks": "newreno", "scoreboard": "sack"}
@@ -153,6 +164,9 @@ def choice(policy: PolicyChoice | None, transport: TransportChoice | None) -> Ch
     """Reads a choice. A scenario is checked with a listed mechanism that needs the same. Raises `InputError`."""
     overrides: list[tuple[str, str]] = []
     own_policy = own_congestion = None
+    files = tuple(chosen.rpartition(":")[0] for chosen in (policy, transport) if in_file(chosen))
+    policy = load(policy, "policy", Policy) if in_file(policy) else policy
+    transport = load(transport, "transport", CongestionControl) if in_file(transport) else transport
     if isinstance(policy, str):
         overrides.append(("policy", policy))
     elif policy is not None:
@@ -166,7 +180,42 @@ def choice(policy: PolicyChoice | None, transport: TransportChoice | None) -> Ch
         recovery = _attribute(transport, "transport", CongestionControl, "recovery")
         ackloss = _attribute(transport, "transport", CongestionControl, "ackloss")
         overrides.append(("transport", _STAND_INS.get(recovery, "newreno") + ("+ackloss" if ackloss else "")))
-    return Choice(overrides, own_policy, own_congestion)
+    return Choice(overrides, own_policy, own_congestion, files)
+
+
+def in_file(chosen: object) -> TypeGuard[str]:
+    """Whether a choice has the form `FILE.py:CLASS`."""
+    return isinstance(chosen, str) and chosen.rpartition(":")[0].endswith(".py")
+
+
+def load(chosen: str, keyword: str, base: type) -> Callable[[], Any]:
+    """Loads the class that `FILE.py:CLASS` names. Raises `InputError`.
+
+    The file is executed as a module of its own. Neither its folder nor the current one joins the path of modules.
+    """
+    path, _, name = chosen.rpartition(":")
+    try:
+        module = _executed(path, Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{keyword} {chosen}: {path} could not be read: {error.strerror or error}") from None
+    except Exception as error:  # whatever a user's file raises
+        line = error.lineno if isinstance(error, SyntaxError) else None
+        place = f"{path}, line {line}" if line is not None else Choice([], files=(path,)).place_of(error) or path
+        raise InputError(f"{keyword}: {place}: {type(error).__name__}: {error}") from None
+    found = module.get(name)
+    if not isinstance(found, type) or not issubclass(found, base):
+        got = "no class of that name" if not isinstance(found, type) else "another class"
+        raise InputError(f"{keyword} {chosen}: expected a class derived from airwatt.{base.__name__}, got {got}")
+    return found
+
+
+@functools.lru_cache(maxsize=64)
+def _executed(path: str, source: str) -> dict[str, Any]:
+    """The names of a file that was executed, once for each content that it had."""
+    module = ModuleType(f"own mechanism in {path}")
+    module.__file__ = path
+    exec(compile(source, path, "exec"), module.__dict__)  # the user's own file, which he has named
+    return module.__dict__
 
 
 def name_of(chosen: str | Callable[[], object]) -> str:

@@ -66,17 +66,23 @@ class Simulate(Protocol):
 
 
 def simulate(task: Task[Any], seed: int, trace: bool, limit: str | None, control: Control) -> Run:
-    """Makes a run of a task in the simulator."""
-    return _core.run(
-        task.scenario,
-        seed,
-        trace=trace,
-        pcapng=task.pcapng if seed == task.seeds[0] else None,
-        limit=limit,
-        policy=task.mechanisms.policy,
-        congestion=task.mechanisms.congestion,
-        control=control,
-    )
+    """Makes a run of a task in the simulator. Raises `RunError` too for what a mechanism's file raised."""
+    try:
+        return _core.run(
+            task.scenario,
+            seed,
+            trace=trace,
+            pcapng=task.pcapng if seed == task.seeds[0] else None,
+            limit=limit,
+            policy=task.mechanisms.policy,
+            congestion=task.mechanisms.congestion,
+            control=control,
+        )
+    except Exception as error:
+        place = task.mechanisms.place_of(error)
+        if place is None:
+            raise
+        raise RunError(f"{place}: {type(error).__name__}: {error}") from error
 
 
 class Done(Generic[T]):

@@ -264,3 +264,88 @@ def test_the_python_of_the_page_runs():
     *rows, transport = printed.getvalue().splitlines()
     assert [row.split()[0] for row in rows] == ["active", "psm", "Nap"]
     assert transport == "Gentle"
+
+
+IN_FILE = """\
+import queue
+
+import airwatt
+
+
+class Nap(airwatt.Policy):
+    needs = ("switch", "tim")
+
+    def on_start(self, radio):
+        radio.set_power_save(True)
+
+    def on_beacon(self, radio, tim):
+        if tim:
+            radio.set_power_save(False)
+            radio.set_timer("inactivity", radio.now_ns + 20_000_000)
+
+    def on_timer(self, radio, timer):
+        radio.set_power_save(True)
+
+
+class Bad(Nap):
+    def on_beacon(self, radio, tim):
+        1 / 0
+
+
+class Gentle(airwatt.CongestionControl):
+    recovery = "scoreboard"
+"""
+SIZE = {"flow.application.size": "200kB"}
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """A file with own mechanisms, in a folder with a module that must not be imported in the place of Python's."""
+    (tmp_path / "queue.py").write_text("raise SystemError('imported from the current folder')")
+    (tmp_path / "mine.py").write_text(IN_FILE)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "mine.py"
+
+
+def test_a_class_is_named_by_its_file(mine):
+    names: dict = {}
+    exec(IN_FILE, names)
+    for keyword, name in (("policy", "Nap"), ("transport", "Gentle")):
+        by_file = airwatt.run("fast-dsl", **{keyword: f"./mine.py:{name}"}, set=SIZE)
+        by_class = airwatt.run("fast-dsl", **{keyword: names[name]}, set=SIZE)
+        assert by_file.stations == by_class.stations
+        assert by_file.flows == by_class.flows
+    rows = airwatt.compare("fast-dsl", policy=["active", f"{mine}:Nap"], set=SIZE).rows
+    assert [row.choice["policy"] for row in rows] == ["active", f"{mine}:Nap"]
+    # A changed file is read anew.
+    mine.write_text(IN_FILE.replace("20_000_000", "200_000_000"))
+    later = airwatt.run("fast-dsl", policy="./mine.py:Nap", set=SIZE)
+    assert later.stations != airwatt.run("fast-dsl", policy=names["Nap"], set=SIZE).stations
+
+
+def test_the_command_line_takes_a_class_by_its_file(mine, airwatt):
+    size = ["--set", "flow.application.size=200kB"]
+    row = airwatt("compare", "fast-dsl", "--policy", f"active,{mine}:Nap", *size, "--json").json["rows"][1]
+    one = airwatt("run", "fast-dsl", "--policy", f"{mine}:Nap", *size, "--json").json
+    assert row["runs"][0]["stations"] == one["stations"]
+    assert one["stations"][0]["policy"] == "Nap"
+    page = mine.parent / "page.html"
+    assert airwatt("report", "fast-dsl", "--policy", f"active,{mine}:Nap", *size, "-o", page).status == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "said"),
+    [
+        ("mine.py:Bad", 1, ["mine.py, line 23", "ZeroDivisionError"]),
+        ("mine.py:None", 2, ["mine.py:None", "airwatt.Policy", "no class"]),
+        ("mine.py:Gentle", 2, ["airwatt.Policy", "another class"]),
+        ("none.py:Nap", 2, ["none.py", "No such file"]),
+        ("queue.py:Nap", 2, ["queue.py, line 1", "SystemError"]),
+        ("wrong.py:Nap", 2, ["wrong.py, line 2", "SyntaxError"]),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_one_line(mine, airwatt, name, status, said):
+    (mine.parent / "wrong.py").write_text("\ndef x(:\n")
+    answer = airwatt("run", "fast-dsl", "--policy", mine.parent / name)
+    assert answer.status == status
+    assert answer.is_one_line(*said), answer.err

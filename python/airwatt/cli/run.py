@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from airwatt import laboratory
+from airwatt import laboratory, own
 from airwatt._core import InputError
 from airwatt.cli import options
 from airwatt.cli.output import check_file, check_picture, print_text, streaming
@@ -60,7 +60,7 @@ def command(
     check_picture("--plot", plot)
     check_file("--pcap", pcap)
     check_file("--perfetto", perfetto)
-    loaded = laboratory.load(scenario, laboratory.choices(policy, transport), options.overrides(set_))
+    loaded = laboratory.load(scenario, own.choice(policy, transport).overrides, options.overrides(set_))
     if expand and not show_config:
         raise InputError("--expand: no effect without --show-config")
     if show_config:
@@ -74,6 +74,8 @@ def command(
             with streaming("--pcap", streamed) as out, options.storing(store), bar(loaded.name) as on_progress:
                 result = laboratory.run(
                     loaded,
+                    policy=policy if own.in_file(policy) else None,
+                    transport=transport if own.in_file(transport) else None,
                     seed=seed,
                     runs=runs,
                     trace=traced,

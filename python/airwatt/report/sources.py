@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airwatt import laboratory
+from airwatt import laboratory, own
 from airwatt._core import SCHEMA, InputError
 from airwatt._documents import RunResult
 from airwatt.advise.question import is_capture
@@ -236,9 +236,10 @@ def _simulate(source: str, options: Options, found: _Found) -> None:
     laboratory.check_seeds(options.seed, options.runs)
     overrides = dict(options.set)
     chosen = _policies(source, options, overrides)
-    loaded = [laboratory.load(source, laboratory.choices(name, None), overrides) for name in chosen]
+    made = [own.choice(name, None) for name in chosen]
+    loaded = [laboratory.load(source, item.overrides, overrides) for item in made]
     seeds = range(options.seed, options.seed + options.runs)
-    tasks = [Task(one, seeds, Result.of, traced=1) for one in loaded]
+    tasks = [Task(one, seeds, Result.of, traced=1, mechanisms=item) for one, item in zip(loaded, made, strict=True)]
     done = run_tasks(tasks, limit=options.limit, on_progress=options.on_progress)
     if done.interrupted:
         raise laboratory.Interrupted(None)
