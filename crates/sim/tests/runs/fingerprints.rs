@@ -43,7 +43,7 @@ fn fingerprints() -> String {
 }
 
 /// Paths, transports and applications that no shipped scenario has, each as `fast-dsl` with these keys.
-const VARIANTS: [(&str, &str); 18] = [
+const VARIANTS: [(&str, &str); 21] = [
     (
         "split-down",
         "tcp = { handshake = true }\nflow = [{ direction = \"down\", transport = \"split\", application = { kind = \"bulk\", size = \"2MB\" } }]",
@@ -116,20 +116,45 @@ const VARIANTS: [(&str, &str); 18] = [
         "handshake",
         "tcp = { handshake = true }\nflow = [{ direction = \"down\", application = { kind = \"bulk\", size = \"500kB\" }, start_spread = \"1s\" }, { direction = \"up\", application = { kind = \"bulk\", size = \"500kB\" } }]",
     ),
+    (
+        "snoop",
+        "wifi = { base = \"fast-wifi\", frame_error_rate = 0.3, retry_limit = 1 }\nflow = [{ direction = \"down\", transport = \"snoop\", application = { kind = \"bulk\", size = \"500kB\" } }]",
+    ),
+    (
+        "e2tcp-base",
+        "tcp = { handshake = true }\nwifi = { base = \"fast-wifi\", frame_error_rate = 0.3, retry_limit = 1 }\nflow = [{ direction = \"down\", transport = \"e2tcp-base\", application = { kind = \"bulk\", size = \"500kB\" } }]",
+    ),
+    (
+        "tunnel-over-sctp",
+        "tunnel = { burst = 5, delay_budget = \"10ms\", association = \"sctp\" }\nwifi = { base = \"fast-wifi\", frame_error_rate = 0.2, retry_limit = 1 }\nflow = [{ direction = \"up\", application = { kind = \"bulk\", size = \"300kB\" } }, { direction = \"down\", application = { kind = \"bulk\", size = \"300kB\" } }]",
+    ),
+];
+
+/// The same for networks in the general form: programs that share a node, and several of a kind.
+const NETWORKS: [(&str, &str); 2] = [
+    (
+        "gateway-and-impairment",
+        "node = [{ name = \"server\" }, { name = \"base\", forward = true, middlebox = [{ kind = \"gateway\" }], impairment = { delay = \"5ms\", loss = 0.02 } }, { name = \"phone\", count = 2 }]\nlink = [{ name = \"wire\", between = [\"server\", \"base\"], delay = \"10ms\", forward = { rate = \"16Mbps\" }, reverse = { rate = \"1Mbps\" } }]\ncell = [{ name = \"air\", wifi = \"fast-wifi\", access_point = { node = \"base\" }, station = [{ node = \"phone\" }] }]\nflow = [{ from = \"server\", to = \"phone0\", transport = \"split\", application = { kind = \"bulk\", size = \"500kB\" } }, { from = \"server\", to = \"phone0\", transport = \"snoop\", application = { kind = \"bulk\", size = \"300kB\" } }, { from = \"phone1\", to = \"server\", application = { kind = \"bulk\", size = \"300kB\" } }]",
+    ),
+    (
+        "two-gateways",
+        "node = [{ name = \"server\" }, { name = \"router\", forward = true }, { name = \"first\", forward = true, middlebox = [{ kind = \"gateway\" }] }, { name = \"second\", forward = true, middlebox = [{ kind = \"gateway\", buffer = \"16kB\" }] }, { name = \"phone\", count = 2 }]\nlink = [{ name = \"uplink\", between = [\"server\", \"router\"], delay = \"10ms\", forward = { rate = \"16Mbps\" }, reverse = { rate = \"1Mbps\" } }, { name = \"to-first\", between = [\"router\", \"first\"], delay = \"1ms\", forward = { rate = \"100Mbps\" }, reverse = { rate = \"100Mbps\" } }, { name = \"to-second\", between = [\"router\", \"second\"], delay = \"1ms\", forward = { rate = \"100Mbps\" }, reverse = { rate = \"100Mbps\" } }]\ncell = [{ name = \"air-first\", wifi = \"fast-wifi\", access_point = { node = \"first\" }, station = [{ node = \"phone0\" }] }, { name = \"air-second\", wifi = \"fast-wifi\", access_point = { node = \"second\" }, station = [{ node = \"phone1\" }] }]\nflow = [{ from = \"server\", to = \"phone1\", transport = \"e2tcp\", application = { kind = \"bulk\", size = \"500kB\" } }, { from = \"phone0\", to = \"server\", transport = \"split\", application = { kind = \"bulk\", size = \"300kB\" } }]",
+    ),
 ];
 
 /// The variants' scenarios, whose flows end within the time limit.
 fn variants() -> String {
-    let rows = in_parallel(&VARIANTS, |&(name, keys)| {
-        let text = format!("base = \"fast-dsl\"\n{keys}");
-        let scenario =
-            Scenario::from_text(&text, name, &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let based = VARIANTS.map(|(name, keys)| (name, format!("base = \"fast-dsl\"\n{keys}")));
+    let whole = NETWORKS.map(|(name, text)| (name, text.to_owned()));
+    let jobs: Vec<(&str, String)> = based.into_iter().chain(whole).collect();
+    let rows = in_parallel(&jobs, |(name, text)| {
+        let scenario = Scenario::from_text(text, name, &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
         let prints = simulate(&scenario, 1).fingerprints;
         [prints.events, prints.frames, prints.radios, prints.results]
             .map(airwatt_sim::engine::Fingerprint::value)
     });
     let mut text = HEAD.to_owned();
-    for ((name, _), [events, frames, radios, results]) in VARIANTS.into_iter().zip(rows) {
+    for ((name, _), [events, frames, radios, results]) in jobs.iter().zip(rows) {
         writeln!(text, "{name},,{events:016x},{frames:016x},{radios:016x},{results:016x}")
             .expect("a string takes what is written");
     }
