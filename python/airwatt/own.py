@@ -11,6 +11,7 @@ write one and how much slower it is.
 from __future__ import annotations
 
 import functools
+import hashlib
 import traceback
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -186,6 +187,16 @@ def choice(policy: PolicyChoice | None, transport: TransportChoice | None) -> Ch
 def in_file(chosen: object) -> TypeGuard[str]:
     """Whether a choice has the form `FILE.py:CLASS`."""
     return isinstance(chosen, str) and chosen.rpartition(":")[0].endswith(".py")
+
+
+def identity(*chosen: object) -> str:
+    """What the classes in files among choices are, whatever their paths: names and hashes of sources; else nothing.
+
+    Raises `OSError`.
+    """
+    files = [one for one in chosen if in_file(one)]
+    parts = ((Path(one.rpartition(":")[0]).read_bytes(), one.rpartition(":")[2]) for one in files)
+    return " ".join(f"{name} {hashlib.sha256(source).hexdigest()}" for source, name in parts)
 
 
 def load(chosen: str, keyword: str, base: type) -> Callable[[], Any]:

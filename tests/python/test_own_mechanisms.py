@@ -4,7 +4,10 @@ import contextlib
 import importlib.util
 import io
 import re
+import signal
+import time
 import traceback
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -349,3 +352,66 @@ def test_what_is_wrong_with_a_file_is_one_line(mine, airwatt, name, status, said
     answer = airwatt("run", "fast-dsl", "--policy", mine.parent / name)
     assert answer.status == status
     assert answer.is_one_line(*said), answer.err
+
+
+def test_a_sweep_makes_runs_of_a_class_in_a_file(mine):
+    given = {"policy": ["active", "./mine.py:Nap"], "over": {"wired.rtt": ["10ms", "40ms"]}, "set": SIZE, "runs": 2}
+    store = airwatt.sweep("fast-dsl", **given, store="store")
+    rows = store.to_arrow("runs", ["policy", "wired.rtt_s", "seed", "energy_j", "wall_s"]).to_pylist()
+    assert len(rows) == 8
+    for row in rows:
+        settings = {**SIZE, "wired.rtt": f"{1e3 * row['wired.rtt_s']:.0f}ms"}
+        run = airwatt.run("fast-dsl", policy=row["policy"], seed=row["seed"], set=settings)
+        assert row["energy_j"] == run.stations[0].energy_j
+    # What is there is not run again, wherever the file is; another content is another mechanism.
+    moved = mine.with_name("moved.py")
+    moved.write_text(IN_FILE)
+    again = airwatt.sweep("fast-dsl", **given | {"policy": ["./moved.py:Nap"]}, store="store")
+    assert {row["wall_s"] for row in again.to_arrow("runs", ["wall_s"]).to_pylist()} <= {row["wall_s"] for row in rows}
+    moved.write_text(IN_FILE.replace("20_000_000", "200_000_000"))
+    other = airwatt.sweep("fast-dsl", **given | {"policy": ["./moved.py:Nap"]}, store="store")
+    assert len(other) == 12
+
+
+def test_a_store_alone_executes_no_file(mine, airwatt):
+    """A store may come from somebody else: what its plan names is executed only where the user names it too."""
+    words = ["sweep", "fast-dsl", "--policy", f"{mine}:Nap", "--set", "flow.application.size=200kB", "--runs", "2"]
+    store = mine.parent / "store"
+    assert airwatt(*words, "--store", store).status == 0
+    for folder in ("runs", "flows", "stations", "documents"):
+        for path in (store / folder).iterdir():
+            path.unlink()
+    executed = mine.parent / "executed"
+    mine.write_text(f"open({str(executed)!r}, 'w').close()\n{IN_FILE}")
+    answer = airwatt("sweep", "resume", store)
+    assert answer.status == 2
+    assert answer.is_one_line("mine.py:Nap", "whole sweep command"), answer.err
+    assert not executed.exists()
+    assert airwatt(*words, "--store", store).status == 0
+    assert executed.exists()
+
+
+def test_a_class_that_fails_in_a_sweep_is_a_failed_run(mine, airwatt):
+    store = mine.parent / "store"
+    answer = airwatt(
+        "sweep", "fast-dsl", "--policy", f"active,{mine}:Bad", "--set", "flow.application.size=200kB", "--store", store
+    )
+    assert answer.status == 1
+    (failed,) = airwatt("sweep", "status", store, "--json").json["failed"]
+    assert "mine.py, line 23: ZeroDivisionError" in failed["error"]
+
+
+def test_an_interrupt_ends_the_processes_of_a_sweep(mine, program):
+    words = ["--policy", f"{mine}:Nap", "--set", "flow.application.size=500MB", "--runs", "9"]
+    process = program("sweep", "fast-dsl", *words, "--store", mine.parent / "store")
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    end = time.monotonic() + 60
+    while not (found := [int(child) for task in children.parents[1].iterdir() for child in
+                         (task / "children").read_text().split()]):  # fmt: skip
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert not [child for child in found if Path(f"/proc/{child}").exists()]

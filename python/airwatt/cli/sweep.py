@@ -146,7 +146,7 @@ def command(
     with writing("--store", folder):
         files = Files.create(folder)
         files.add(planned)
-    _run(files, [planned], part, dask, limit, json)
+    _run(files, [planned], part, dask, limit, json, with_files=sweeps.has_files(planned))
 
 
 def _forecast(planned: plans.Plan, folder: Path, limit: str | None, json: bool) -> None:
@@ -251,11 +251,14 @@ def _run(
     json: bool,
     *,
     again: bool = False,
+    with_files: bool = False,
 ) -> None:
     interrupted = False
     with _quiet(dask), writing("--store", files.folder), bar(planned[0].scenario) as on_progress:
         for plan in planned:
-            interrupted = sweeps.run(files, plan, sweeps.worker(dask, limit), part, on_progress, again=again)
+            interrupted = sweeps.run(
+                files, plan, sweeps.worker(dask, limit, with_files=with_files), part, on_progress, again=again
+            )
             if interrupted:
                 break
     store = Store(files.folder)

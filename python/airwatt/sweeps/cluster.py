@@ -17,8 +17,9 @@ import threading
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from airwatt._core import AirwattError, Control, InputError, MissingFeature, RunError, Scenario
+from airwatt._core import AirwattError, Control, InputError, MissingFeature, RunError
 from airwatt.sweeps.plan import Plan, core_hash
+from airwatt.sweeps.processes import Own, loaded, own_of
 from airwatt.sweeps.runner import RunOutcome, run_once
 
 TASK_S = 0.5
@@ -30,7 +31,7 @@ _CONNECT_S = 10.0
 class Cluster:
     """Makes runs on the workers of a cluster."""
 
-    def __init__(self, address: str, limit: str | None) -> None:
+    def __init__(self, address: str, limit: str | None, *, with_files: bool = False) -> None:
         try:
             from distributed import Client
         except ImportError:
@@ -43,6 +44,7 @@ class Cluster:
                 f"--dask {address}: expected the address of a Dask scheduler, got no answer ({reason})"
             ) from None
         self._limit = limit
+        self._with_files = with_files
         self._lock = threading.Lock()
         self._waiting: set[threading.Event] = set()
         """An event for each task under way."""
@@ -63,11 +65,16 @@ class Cluster:
     def make(self, plan: Plan, jobs: Sequence[int], control: Control) -> Iterable[tuple[int, RunOutcome]]:
         """Makes runs as one task. Raises `KeyboardInterrupt` when stopped, and `RunError` if the cluster fails."""
         assert plan.texts is not None
-        texts: dict[int, str] = {}
+        texts: dict[int, tuple[str, Own, str]] = {}
         work: list[tuple[int, int]] = []
         for job in jobs:
             point, seed = plan.job(job)
-            texts.setdefault(point, plan.texts[point].as_py())
+            if point not in texts:
+                own = own_of(plan, point) if self._with_files else (None, None)
+                if not self._with_files and plan.mechanisms(point) != own:
+                    # Refused, and said why.
+                    plan.load(point)
+                texts[point] = plan.texts[point].as_py(), own, plan.points[point]
             work.append((point, seed))
         answer = self._answer(task, plan.scenario, texts, work, core_hash(), self._limit)
         found = [RunOutcome(*item) for item in answer]
@@ -117,12 +124,12 @@ class Cluster:
 
 
 def task(
-    name: str, texts: dict[int, str], work: list[tuple[int, int]], core: str, limit: str | None
+    name: str, texts: dict[int, tuple[str, Own, str]], work: list[tuple[int, int]], core: str, limit: str | None
 ) -> list[tuple[float, str | None, str | None]]:
     """Makes runs on a worker. Raises `InputError` for a worker with another core library."""
     if core_hash() != core:
         raise InputError(f"--dask: expected workers with the core library {core}, got one with {core_hash()}")
-    scenarios = {point: Scenario.from_toml(text, name=name) for point, text in texts.items()}
+    prepared = {point: loaded(name, *about) for point, about in texts.items()}
     # Plain tuples: a worker and this process need not agree on more.
-    done = [run_once(scenarios[point], seed, limit, None) for point, seed in work]
+    done = [run_once(prepared[point][0], seed, limit, None, prepared[point][1]) for point, seed in work]
     return [(item.wall_s, item.run, item.error) for item in done]

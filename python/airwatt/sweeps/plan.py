@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from airwatt import _core
 from airwatt._core import SCHEMA, InputError, Quantity, Scenario, __version__
+from airwatt.own import identity, in_file
 from airwatt.sweeps.folder import Folder
 from airwatt.sweeps.grid import Point
 
@@ -38,9 +39,10 @@ def core_hash() -> str:
     return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()[:_DIGITS]
 
 
-def key_of(scenario: Scenario) -> str:
-    """The key of a checked scenario under this core library."""
-    return hashlib.sha256(f"{core_hash()}\0{scenario.canonical()}".encode()).hexdigest()[:_DIGITS]
+def key_of(scenario: Scenario, own: str = "") -> str:
+    """The key of a checked scenario under this core library, with what `own.identity` says of its mechanisms."""
+    text = f"{core_hash()}\0{scenario.canonical()}" + (f"\0{own}" if own else "")
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,11 +73,28 @@ class Plan:
         """The point, by its number, and the seed of a job."""
         return number // self.runs, self.seed + number % self.runs
 
-    def load(self, index: int) -> Scenario:
-        """The scenario of a point. Raises `InputError` if its key is not what was planned."""
+    def mechanisms(self, index: int) -> tuple[str | None, str | None]:
+        """The policy and the transport of a point that are classes in files."""
+        names = self.settings.schema.names
+        found = [self.settings[key][index].as_py() if key in names else None for key in ("policy", "transport")]
+        policy, transport = (name if in_file(name) else None for name in found)
+        return policy, transport
+
+    def load(self, index: int, own: str = "") -> Scenario:
+        """The scenario of a point. Raises `InputError` if its key is not what was planned.
+
+        A point with mechanisms in files has to be loaded with their identity. Only who was given the files by the user
+        has it: no plan in a store makes anybody execute a file.
+        """
         assert self.texts is not None
         loaded = Scenario.from_toml(self.texts[index].as_py(), name=self.scenario)
-        if key_of(loaded) != self.points[index]:
+        if key_of(loaded, own) != self.points[index]:
+            files = [name for name in self.mechanisms(index) if name is not None]
+            if files:
+                raise InputError(
+                    f"{self.scenario}: expected {' and '.join(files)} as it was when the sweep began;"
+                    " hint: give the whole sweep command again, since a store alone executes no file"
+                )
             # A radio profile in a file of its own has changed, or the core library.
             raise InputError(
                 f"{self.scenario}: expected the scenario as it was when the sweep began, got a changed one"
@@ -94,7 +113,7 @@ def plan(
     settings: list[dict[str, Any]] = []
     varied: dict[str, None] = {}
     for point, scenario in scenarios:
-        key = key_of(scenario)
+        key = key_of(scenario, identity(point.get("policy"), point.get("transport")))
         varied.update(dict.fromkeys(point))
         if key in keys:
             continue
@@ -105,10 +124,8 @@ def plan(
     names = list(dict.fromkeys(name for row in settings for name in row))
     table = pa.table({"point": points, **{name: _array([row.get(name) for row in settings]) for name in names}})
     content = json.dumps([points, seed, runs, until, names, list(varied)])
-    identity = hashlib.sha256(content.encode()).hexdigest()[:16]
-    return Plan(
-        identity, name, core_hash(), points, table, pa.array(texts, pa.string()), list(varied), seed, runs, until
-    )
+    id_ = hashlib.sha256(content.encode()).hexdigest()[:16]
+    return Plan(id_, name, core_hash(), points, table, pa.array(texts, pa.string()), list(varied), seed, runs, until)
 
 
 def column(key: str, text: str) -> tuple[str, float | int | bool | str]:

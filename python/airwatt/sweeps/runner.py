@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 
 from airwatt import _core
 from airwatt._core import AirwattError, Control, InputError, Scenario
+from airwatt.own import Choice
 from airwatt.parallel import Job, Progress, run_each
 from airwatt.sweeps import journal
 from airwatt.sweeps.claims import Runner
@@ -119,18 +120,22 @@ class LocalWork:
         """Does nothing: nothing was begun."""
 
 
-def run_once(scenario: Scenario, seed: int, limit: str | None, control: Control | None) -> RunOutcome:
+def run_once(
+    scenario: Scenario, seed: int, limit: str | None, control: Control | None, mechanisms: Choice | None = None
+) -> RunOutcome:
     """Makes one run; whatever goes wrong with it is its outcome. Raises `KeyboardInterrupt` when stopped."""
     begun = time.perf_counter()
     run, error = None, None
     try:
-        run = _core.run(scenario, seed, limit=limit, control=control).json
+        policy, congestion = (None, None) if mechanisms is None else (mechanisms.policy, mechanisms.congestion)
+        run = _core.run(scenario, seed, limit=limit, policy=policy, congestion=congestion, control=control).json
     except (KeyboardInterrupt, SystemExit):
         raise
     except AirwattError as failure:
         error = str(failure)
-    except BaseException:  # a panic of the core is no `Exception`
-        error = traceback.format_exc()
+    except BaseException as failure:  # a panic of the core is no `Exception`
+        place = None if mechanisms is None else mechanisms.place_of(failure)
+        error = traceback.format_exc() if place is None else f"{place}: {type(failure).__name__}: {failure}"
     return RunOutcome(time.perf_counter() - begun, run, error)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from airwatt import loading
 from airwatt._core import InputError, Scenario
+from airwatt.own import choice, in_file
 from airwatt.parallel import Progress
 from airwatt.results import Interrupted
 from airwatt.sweeps import plan as plans
@@ -68,7 +69,7 @@ def sweep(
     try:
         files = Files.create(folder)
         files.add(planned)
-        interrupted = run(files, planned, worker(dask, limit), part, on_progress)
+        interrupted = run(files, planned, worker(dask, limit, with_files=has_files(planned)), part, on_progress)
     except BaseException:
         if store is None:
             shutil.rmtree(folder, ignore_errors=True)
@@ -110,19 +111,34 @@ def again(old: Plan) -> Plan:
     import pyarrow as pa
 
     assert old.texts is not None
+    if has_files(old):
+        raise InputError(f"{old.scenario}: mechanisms in files: expected the whole sweep command, got a store alone")
     loaded = [Scenario.from_toml(text.as_py(), name=old.scenario) for text in old.texts]
     new = plans.plan((({}, one) for one in loaded), seed=old.seed, runs=old.runs, until=old.until, name=old.scenario)
     settings = old.settings.set_column(0, "point", pa.array([plans.key_of(one) for one in loaded]))
     return replace(new, settings=settings, varied=old.varied)
 
 
-def worker(dask: str | None, limit: str | None) -> Work:
-    """What makes the runs: this process, or a Dask cluster. Raises `InputError`, `MissingFeature`."""
-    if dask is None:
+def worker(dask: str | None, limit: str | None, *, with_files: bool = False) -> Work:
+    """What makes the runs: this process, processes of this machine, or a Dask cluster.
+
+    `with_files` says that the plan was made of what a user has named, whose mechanisms in files may be executed; they
+    share no processor in one process. Raises `InputError`, `MissingFeature`.
+    """
+    if dask is None and not with_files:
         return LocalWork(limit)
+    if dask is None:
+        from airwatt.sweeps.processes import Processes
+
+        return Processes(limit)
     from airwatt.sweeps.cluster import Cluster
 
-    return Cluster(dask, limit)
+    return Cluster(dask, limit, with_files=with_files)
+
+
+def has_files(planned: Plan) -> bool:
+    """Whether some point of a plan has a mechanism in a file."""
+    return any(planned.mechanisms(index) != (None, None) for index in range(len(planned.points)))
 
 
 def run(
@@ -148,7 +164,9 @@ def _texts(table: Mapping[str, object]) -> Iterator[tuple[str, object]]:
 def _checked(base: Scenario, wanted: Grid) -> Iterator[tuple[Point, Scenario]]:
     for point in wanted.points():
         try:
-            yield point, base.replace(list(point.items())) if point else base
+            chosen = choice(*(point.get(key) if in_file(point.get(key)) else None for key in ("policy", "transport")))
+            named = {**{key: value for key, value in point.items() if not in_file(value)}, **dict(chosen.overrides)}
+            yield point, base.replace(list(named.items())) if named else base
         except InputError as error:
             # The key came from the grid, whatever the loader calls it.
             text = str(error)

@@ -1,0 +1,139 @@
+"""Runs with mechanisms that are written in Python, in processes of their own: in one process they would take turns.
+
+The parent writes a run as a line of JSON and reads what came of it as a line. A process loads the classes from the
+files that the user has named, imports nothing from the current folder (`-P`), and ends when its standard input does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from airwatt._core import AirwattError, Control, InputError, RunError, Scenario
+from airwatt.own import Choice, choice, identity
+from airwatt.sweeps.plan import Plan, key_of
+from airwatt.sweeps.runner import RunOutcome, run_once
+
+Own = tuple[str | None, str | None]
+"""The policy and the transport of a point that are classes in files, by absolute paths."""
+
+
+def own_of(plan: Plan, point: int) -> Own:
+    """The mechanisms of a point that are classes in files."""
+    policy, transport = (None if name is None else str(Path(name).absolute()) for name in plan.mechanisms(point))
+    return policy, transport
+
+
+@functools.lru_cache(maxsize=64)
+def loaded(name: str, text: str, own: Own, key: str) -> tuple[Scenario, Choice]:
+    """A scenario with its mechanisms. Raises `InputError` where a file has changed since the sweep was planned."""
+    scenario = Scenario.from_toml(text, name=name)
+    try:
+        changed = own != (None, None) and key_of(scenario, identity(*own)) != key
+    except OSError as error:
+        raise InputError(f"{error.filename}: could not be read: {error.strerror}") from None
+    if changed:
+        raise InputError(f"{' and '.join(filter(None, own))}: expected the file as it was when the sweep began")
+    return scenario, choice(*own)
+
+
+class Processes:
+    """Makes runs in processes, one a processor."""
+
+    at_once = None
+
+    def __init__(self, limit: str | None) -> None:
+        self._limit = limit
+        self._idle: queue.SimpleQueue[subprocess.Popen[str]] = queue.SimpleQueue()
+        self._all: list[subprocess.Popen[str]] = []
+        self._lock = threading.Lock()
+        self._stopped = False
+
+    def chunk(self) -> int:
+        """One: each run is kept as it finishes."""
+        return 1
+
+    def make(self, plan: Plan, jobs: Sequence[int], _control: Control) -> Iterable[tuple[int, RunOutcome]]:
+        """Makes runs one after the other. Raises `InputError`, and `RunError` for a process that ended."""
+        assert plan.texts is not None
+        for job in jobs:
+            point, seed = plan.job(job)
+            text = plan.texts[point].as_py()
+            yield job, self._ask([plan.scenario, text, own_of(plan, point), plan.points[point], seed, self._limit])
+
+    def _ask(self, run: Sequence[object]) -> RunOutcome:
+        process = self._process()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        # A process that has ended is noticed where its answer is read.
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(json.dumps(run) + "\n")
+            process.stdin.flush()
+        answer = process.stdout.readline()
+        if not answer.endswith("\n"):
+            if self._stopped:
+                raise KeyboardInterrupt
+            raise RunError("a process that makes runs ended")
+        self._idle.put(process)
+        found = json.loads(answer)
+        if isinstance(found, str):
+            raise InputError(found)
+        return RunOutcome(*found)
+
+    def _process(self) -> subprocess.Popen[str]:
+        """A process without work, started if there is none."""
+        with contextlib.suppress(queue.Empty):
+            return self._idle.get_nowait()
+        with self._lock:
+            if self._stopped:
+                raise KeyboardInterrupt
+            # Of its own group: Ctrl-C at the terminal is for the parent, which then ends it.
+            words = [sys.executable, "-P", "-m", "airwatt.sweeps.processes"]
+            pipe = subprocess.PIPE
+            self._all.append(subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True, process_group=0))
+            return self._all[-1]
+
+    def stop(self) -> None:
+        """Ends the processes, so that every `make` under way raises `KeyboardInterrupt`."""
+        with self._lock:
+            self._stopped = True
+            for process in self._all:
+                process.kill()
+
+    def close(self) -> None:
+        """Ends the processes."""
+        self.stop()
+        for process in self._all:
+            process.wait()
+            for stream in (process.stdin, process.stdout):
+                if stream is not None:
+                    with contextlib.suppress(OSError):
+                        stream.close()
+
+
+def main() -> None:
+    """The process."""
+    # What a mechanism prints goes to standard error.
+    with os.fdopen(os.dup(1), "w") as answers:
+        os.dup2(2, 1)
+        for line in sys.stdin:
+            name, text, own, key, seed, limit = json.loads(line)
+            try:
+                scenario, mechanisms = loaded(name, text, tuple(own), key)
+                answer: object = run_once(scenario, seed, limit, None, mechanisms)
+            except AirwattError as error:
+                answer = str(error)
+            answers.write(json.dumps(answer) + "\n")
+            answers.flush()
+
+
+if __name__ == "__main__":
+    main()
