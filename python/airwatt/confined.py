@@ -25,7 +25,7 @@ _ERRORS = {"InputError": InputError, "RunError": RunError}
 def in_child(work: Callable[[Report | None], str], on_progress: Report | None) -> str:
     """Does `work` in a child process and returns its text.
 
-    Raises the `InputError` or `RunError` that it raised, and `RunError` if the child ended without an answer.
+    Raises the `InputError`, `RunError` or `OSError` that it raised; `RunError` if the child ended without an answer.
     """
     receiving, sending = os.pipe()
     for stream in (sys.stdout, sys.stderr):
@@ -46,16 +46,19 @@ def in_child(work: Callable[[Report | None], str], on_progress: Report | None) -
     if answer is None:
         how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
         raise RunError(f"the process of the analysis {how}")
-    kind, text = answer
+    kind, text, number = answer
     if kind == "result":
         return text
+    if number is not None:
+        # A file of the user could not be written, as of a full disk.
+        raise OSError(number, text)
     if kind in _ERRORS:
         raise _ERRORS[kind](text)
     raise RuntimeError(f"{kind}: {text}")
 
 
-def _receive(pipe: int, on_progress: Report | None) -> tuple[str, str] | None:
-    """Reads to the end of the pipe; the last line is the answer."""
+def _receive(pipe: int, on_progress: Report | None) -> tuple[str, str, int | None] | None:
+    """Reads to the end of the pipe; the last line is the answer, with the number of an `OSError`."""
     answer = None
     with os.fdopen(pipe, "rb") as lines:
         for line in lines:
@@ -64,7 +67,7 @@ def _receive(pipe: int, on_progress: Report | None) -> tuple[str, str] | None:
                 if on_progress is not None:
                     on_progress(Progress(*content))
             else:
-                answer = (kind, content[0])
+                answer = (kind, content[0], content[1])
     return answer
 
 
@@ -83,9 +86,11 @@ def _serve(work: Callable[[Report | None], str], pipe: int, *, has_progress: boo
                 send("progress", *progress)
 
             try:
-                send("result", work(report if has_progress else None))
+                send("result", work(report if has_progress else None), None)
+            except OSError as error:
+                send(type(error).__name__, error.strerror or str(error), error.errno)
             except BaseException as error:  # raised again in the parent
-                send(type(error).__name__, str(error))
+                send(type(error).__name__, str(error), None)
         status = 0
     finally:
         os._exit(status)

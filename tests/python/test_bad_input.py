@@ -289,6 +289,17 @@ def test_bytes_that_are_no_utf8_are_one_line(airwatt, words):
     assert answer.is_one_line(), answer.err
 
 
+@pytest.mark.parametrize("option", ["--pcap", "--plot", "--perfetto"])
+def test_a_full_disk_is_one_line(airwatt, tmp_path, option):
+    name = tmp_path / {"--pcap": "full.pcapng", "--plot": "full.png", "--perfetto": "full.json"}[option]
+    name.symlink_to("/dev/full")
+    answer = airwatt("analyze", "captures/tcp-download.pcapng", "--policy", "psm", option, name)
+    assert answer.status == 1
+    (line,) = answer.err.splitlines()
+    assert line.startswith(f"airwatt: {option} ")
+    assert line.endswith("No space left on device")
+
+
 def test_a_store_may_have_a_name_of_any_bytes(airwatt, tmp_path):
     store = f"{tmp_path}/st\udcffore"
     assert airwatt("run", "fast-dsl", *SHORT, "--store", store).status == 0
