@@ -54,6 +54,7 @@ def trapped(tmp_path):
         (folder / name).mkdir()
         (folder / name / "__init__.py").write_text(TRAP)
         (folder / f"{name}.py").write_text(TRAP)
+    (folder / "matplotlibrc").write_text("text.usetex: True\n")
     return folder, tmp_path / "imported"
 
 

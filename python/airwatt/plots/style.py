@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import matplotlib
+import matplotlib.style
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
@@ -98,7 +99,8 @@ _SETTINGS: dict[str, Any] = {
 @contextlib.contextmanager
 def styled() -> Iterator[None]:
     """Applies the style without touching the caller's own settings."""
-    with matplotlib.rc_context(cast(Any, _SETTINGS)):
+    # From the defaults: a matplotlibrc in the current folder would change pictures, or start TeX.
+    with matplotlib.style.context(cast(Any, ["default", _SETTINGS])):
         yield
 
 
