@@ -241,6 +241,50 @@ def test_packets_cross_in_bursts_and_an_idle_tunnel_never_wakes(pair):
     await_true(lambda: pair.is_silent_for(0.7), 20)
 
 
+def test_nobody_looks_for_routers_in_an_idle_tunnel(pair):
+    """A device with a link-local address solicits routers in its first 12 s, and here all goes into the tunnel."""
+    for end in OUTER:
+        pair.write(end, allowed='"0.0.0.0/0", "::/0"' if end == "client" else '"192.0.2.0/24"')
+    pair.up("ap")
+    pair.up("client")
+    time.sleep(15)
+    assert [pair.show(end)["socket"]["sent"] for end in OUTER] == [0, 0]
+    assert "inet6 fe80" not in pair.run("client", "ip", "address", "show", "dev", pair.interfaces["client"])
+
+
+ADVERTISEMENT = """
+import socket, sys
+router = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)
+router.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, 255)
+router.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, socket.if_nametoindex("cable"))
+# RFC 4861, section 4.2: hop limit 64, a router for half an hour.
+router.sendto(bytes([134, 0, 0, 0, 64, 0, 0x07, 0x08]) + bytes(8), ("ff02::1", 0, 0, socket.if_nametoindex("cable")))
+"""
+
+
+def test_a_host_that_forwards_keeps_its_route_from_a_router_advertisement(pair):
+    for end, name in pair.names.items():
+        call("ip", "-n", name, "address", "add", f"{OUTER_V6[end]}/64", "dev", "cable", "nodad")
+        pair.write(end, v6=True, top="forward = true" if end == "ap" else "")
+    setting = "net.ipv6.conf.cable.accept_ra"
+
+    def has_route() -> bool:
+        return "default" in pair.run("ap", "ip", "-6", "route", "show", "default")
+
+    def advertised() -> bool:
+        pair.run("client", sys.executable, "-c", ADVERTISEMENT, check=False)
+        return has_route()
+
+    await_true(advertised, 10)
+    process = pair.up("ap")
+    assert pair.run("ap", "sysctl", "-n", "net.ipv6.conf.all.forwarding", setting).split() == ["1", "2"]
+    assert has_route()
+    process.send_signal(signal.SIGTERM)
+    process.wait()
+    assert pair.run("ap", "sysctl", "-n", "net.ipv6.conf.all.forwarding", setting).split() == ["0", "1"]
+    assert has_route()
+
+
 @pytest.mark.parametrize("with_signal", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_the_host_is_restored_after_every_end(pair, with_signal):
     assert pair.forwards() == "0"

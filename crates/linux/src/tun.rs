@@ -42,8 +42,12 @@ pub fn create(settings: &TunSettings) -> Result<SyncDevice, Error> {
         return Err(Error::new(what, io::Error::new(io::ErrorKind::InvalidInput, text)));
     }
     let offload = settings.offload;
-    let mut builder =
-        DeviceBuilder::new().name(&settings.name).layer(Layer::L3).mtu(settings.mtu).offload(offload);
+    let mut builder = DeviceBuilder::new()
+        .name(&settings.name)
+        .layer(Layer::L3)
+        .mtu(settings.mtu)
+        .offload(offload)
+        .enable(false);
     let mut is_first_v4 = true;
     let mut later_v4 = Vec::new();
     for (address, prefix) in &settings.addresses {
@@ -60,8 +64,18 @@ pub fn create(settings: &TunSettings) -> Result<SyncDevice, Error> {
     for (address, prefix) in later_v4 {
         device.add_address_v4(address, prefix).map_err(Error::of(&what))?;
     }
+    make_silent(&settings.name);
+    device.enabled(true).map_err(Error::of(&what))?;
     device.set_nonblocking(true).map_err(Error::of(&what))?;
     Ok(device)
+}
+
+/// Keeps the kernel from giving the device a link-local address, for which it would look for routers and neighbours although nobody has
+/// sent anything. Nothing is lost where the kernel has no IPv6, or no such setting (before Linux 4.0).
+fn make_silent(name: &str) {
+    /// IN6_ADDR_GEN_MODE_NONE of linux/if_link.h.
+    const NONE: &str = "1";
+    let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/addr_gen_mode"), NONE);
 }
 
 /// Reads the packets that wait in a device, `BATCH` of them at most, so that other sources have their turn. Each is lent for

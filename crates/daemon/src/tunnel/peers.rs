@@ -122,6 +122,15 @@ impl Peer {
     }
 }
 
+/// Whether a destination is a group of hosts on one link, which a tunnel is not: solicitations of routers, reports of group membership,
+/// and names that are asked of neighbours would keep an idle tunnel awake (224.0.0.0/24 of RFC 5771, scopes 1 and 2 of RFC 4291).
+fn is_of_link(destination: IpAddr) -> bool {
+    match destination {
+        IpAddr::V4(address) => address.octets()[..3] == [224, 0, 0],
+        IpAddr::V6(address) => address.is_multicast() && matches!(address.octets()[1] & 15, 1 | 2),
+    }
+}
+
 /// How datagrams of tunnels get to the peers.
 #[derive(Clone, Debug)]
 pub(super) enum Carrier {
@@ -219,6 +228,10 @@ impl Peers {
 
     /// A packet of this host.
     fn send(&mut self, mut packet: IpPacket, now: Instant) {
+        if is_of_link(packet.flow().destination) {
+            self.unroutable += 1;
+            return;
+        }
         match self.peer_of(packet.flow().destination).filter(|peer| self.endpoint(*peer).is_some()) {
             Some(peer) => {
                 packet.clamp_segments(self.mtu);

@@ -16,7 +16,7 @@ use airwatt_linux::route::KernelRoute;
 use airwatt_linux::rule::Rule;
 use airwatt_linux::service::{self, Unit};
 use airwatt_linux::signals::Signals;
-use airwatt_linux::{interface, random, tun, udp};
+use airwatt_linux::{interface, random, route, tun, udp};
 use airwatt_proto::session::Sessions;
 use tracing::info;
 
@@ -152,7 +152,11 @@ fn host_changes(config: &Config, device: Option<u32>) -> Result<Vec<Change>, Fai
     let mut changes = Vec::new();
     for (ipv6, name) in [false, true].into_iter().zip(FORWARDING) {
         if config.forward && config.addresses.iter().any(|prefix| prefix.address.is_ipv6() == ipv6) {
-            changes.extend(Change::setting(name, "1")?);
+            let forwarding = Change::setting(name, "1")?;
+            if ipv6 && forwarding.is_some() {
+                changes.extend(keep_advertised_routes()?);
+            }
+            changes.extend(forwarding);
         }
     }
     for ipv6 in config.default_routes() {
@@ -182,6 +186,21 @@ fn host_changes(config: &Config, device: Option<u32>) -> Result<Vec<Change>, Fai
             ..rule.clone()
         }));
         changes.push(Change::Rule(rule));
+    }
+    Ok(changes)
+}
+
+/// What keeps the routes from router advertisements. The kernel drops them when a host begins to forward, unless the interface accepts
+/// advertisements as a router too (`accept_ra = 2`; Linux, Documentation/networking/ip-sysctl.rst).
+fn keep_advertised_routes() -> Result<Vec<Change>, Failure> {
+    let routes = route::list()?;
+    let advertised = routes.iter().filter(|route| route.is_advertised());
+    let mut interfaces: Vec<u32> = advertised.flat_map(KernelRoute::interfaces).collect();
+    interfaces.sort_unstable();
+    interfaces.dedup();
+    let mut changes = Vec::new();
+    for index in interfaces {
+        changes.extend(Change::setting(&format!("net/ipv6/conf/{}/accept_ra", interface::name(index)), "2")?);
     }
     Ok(changes)
 }

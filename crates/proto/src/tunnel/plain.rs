@@ -33,8 +33,13 @@ pub struct Plain<P> {
     /// The number that the next datagram of the peer should have; `None` before the first.
     expected: Option<u32>,
     lost: u64,
+    /// The latest numbers that count as lost, in the order of the datagrams: one that is only late is taken back.
+    missing: VecDeque<u32>,
     outputs: VecDeque<AssociationOutput<P, Datagram<P>>>,
 }
+
+/// Numbers of datagrams that may still come late: a path that holds back more than these has lost them to its user.
+const MISSING_MAX: usize = 1_024;
 
 impl<P> Plain<P> {
     /// An association in which packets of up to `limit` bytes together share a datagram; 0 for one packet in each.
@@ -46,6 +51,7 @@ impl<P> Plain<P> {
             next: 0,
             expected: None,
             lost: 0,
+            missing: VecDeque::new(),
             outputs: VecDeque::new(),
         }
     }
@@ -55,8 +61,8 @@ impl<P> Plain<P> {
         self.limit = limit;
     }
 
-    /// Datagrams of the peer that were lost, as far as the numbers of the others show. A datagram that comes late is
-    /// counted as lost before.
+    /// Datagrams of the peer that have not come, as far as the numbers of the others show. One that was overtaken counts until it
+    /// comes.
     pub const fn lost(&self) -> u64 {
         self.lost
     }
@@ -74,9 +80,16 @@ impl<P> Plain<P> {
         // A number from the half behind the expected one is that of a late datagram, or the peer began anew.
         if ahead < NUMBERS / 2 {
             self.lost += u64::from(ahead);
+            let latest = (1..=ahead.min(MISSING_MAX as u32)).rev();
+            self.missing.extend(latest.map(|back| number.wrapping_sub(back) % NUMBERS));
+            self.missing.drain(..self.missing.len().saturating_sub(MISSING_MAX));
             self.expected = Some((number + 1) % NUMBERS);
+        } else if let Some(place) = self.missing.iter().rposition(|missing| *missing == number) {
+            self.missing.remove(place);
+            self.lost -= 1;
         } else if number == 0 {
             self.expected = Some(1);
+            self.missing.clear();
         }
     }
 }

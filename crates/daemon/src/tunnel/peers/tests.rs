@@ -52,6 +52,26 @@ fn it_keeps_the_contract_and_each_peers_packets_apart() {
     }
 }
 
+/// A tunnel of all destinations is no link: who asks its neighbours or its routers wakes nobody at the other end.
+#[test]
+fn packets_for_groups_of_a_link_do_not_cross() {
+    let peers = vec![peer(TunnelEnd::Client, true, "0.0.0.0/0")];
+    let mut peers = Peers::new(peers, Carrier::Plain(vec![Some(address(1))]), 1_400, MS);
+    let mut sent = |destination: [u8; 4]| {
+        peers.handle_input(Input::Packet(packet([10, 0, 0, 1], destination, 40)), Instant::ZERO);
+        peers.handle_timeout(Instant::from_millis(1_000));
+        std::iter::from_fn(|| peers.poll_output()).count()
+    };
+    assert_eq!(sent([224, 0, 0, 251]), 0);
+    assert_eq!(sent([239, 1, 2, 3]), 1, "a group that is routed");
+    assert_eq!(sent([192, 0, 2, 1]), 1);
+    let groups =
+        [("ff02::2", true), ("ff01::1", true), ("ff05::2", false), ("fe80::1", false), ("224.0.1.1", false)];
+    for (text, expected) in groups {
+        assert_eq!(is_of_link(text.parse().unwrap()), expected, "{text}");
+    }
+}
+
 fn secret(of: u8) -> SecretKey {
     SecretKey::from_bytes([of; 32])
 }
