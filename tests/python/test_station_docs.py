@@ -1,10 +1,18 @@
 """The simulations of docs/station.md are the output of their commands, and its sentences agree with them."""
 
+import importlib.util
 import re
 
+import pytest
 from conftest import ROOT
 
 import pages
+
+_EXAMPLE = importlib.util.spec_from_file_location("latency_guard", ROOT / "examples" / "latency_guard.py")
+assert _EXAMPLE is not None
+assert _EXAMPLE.loader is not None
+guard = importlib.util.module_from_spec(_EXAMPLE)
+_EXAMPLE.loader.exec_module(guard)
 
 PAGE = ROOT / "docs" / "station.md"
 
@@ -30,3 +38,16 @@ def test_what_the_page_says_of_them():
         p50, p95, p99 = column(scans, policy)[1:4]
         assert (p50, p95) == ("21.0 ms", "21.0 ms")
         assert float(p99.removesuffix(" ms")) > 4 * 21
+
+
+@pytest.mark.parametrize("traffic", guard.TRAFFIC)
+def test_the_guard_keeps_the_bound_for_no_more_than_the_cheaper_setting_that_does(traffic):
+    page = PAGE.read_text()
+    for tail_ms in guard.TAILS_MS:
+        for interval in guard.LISTEN_INTERVALS:
+            cells = guard.measured(traffic, tail_ms, interval)
+            off, on, guarded, triggering = cells
+            assert guard.keeps_its_word(off, on, guarded), (tail_ms, interval, cells)
+            assert guard.keeps_its_word(off, on, triggering), (tail_ms, interval, cells)
+            line = guard.line(traffic, tail_ms, interval, cells)
+            assert f"    {line}\n" in page, f"the page lacks {line}"

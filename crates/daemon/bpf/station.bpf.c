@@ -41,9 +41,10 @@ enum { false, true };
 #define TAILS 3
 #define BUCKETS 80
 #define PERIODS 2
-/* The bulk window in nanoseconds, and the silence after which a packet of the peer shows where the beacons are. */
-#define BULK_WINDOW 250000000ULL
+/* The silence after which a packet of the peer shows where the beacons are. */
 #define SILENCE 500000000ULL
+/* The shortest pause of a flow after which a packet of its peer is reported: packets that were sent together are closer. */
+#define ARRIVAL_PAUSE 4000000ULL
 
 /* crates/daemon/src/station/observer.rs decodes these, in host byte order unless they say otherwise. */
 struct key {
@@ -74,11 +75,10 @@ struct flow {
 };
 
 /* Which packets of a flow the daemon asked to be woken for; of a flow without an entry, all. */
-enum { WAKE_ALWAYS, WAKE_SENT, WAKE_AFTER_PAUSE, WAKE_NEVER };
+enum { WAKE_ALWAYS, WAKE_NEVER };
 
 struct control {
 	__u64 pause;
-	__u64 bulk_bytes;
 	__u64 tails[TAILS];
 	/* Whether the next packet that the daemon asked for wakes it; cleared when it does. */
 	__u32 armed;
@@ -95,16 +95,18 @@ struct totals {
 	__u64 last;
 	/* Time within each tail after a packet. */
 	__u64 awake[TAILS];
-	__u64 bulk_began;
-	__u64 bulk_bytes;
 };
 
-enum { EVENT_ACTIVITY, EVENT_AFTER_SILENCE };
+enum { EVENT_ACTIVITY, EVENT_AFTER_SILENCE, EVENT_ARRIVAL };
 
 struct event {
 	__u64 at;
 	__u32 kind;
-	__u32 spare;
+	/* Of an arrival: whether power save is on, times since the last packet of its flow and of any flow, and the flow. */
+	__u32 saves;
+	__u64 pause;
+	__u64 silence;
+	struct key key;
 };
 
 struct {
@@ -145,7 +147,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 16384);
+	__uint(max_entries, 65536);
 } events SEC(".maps");
 
 /* What the headers say. */
@@ -264,38 +266,24 @@ static __always_inline void time_echo(const __u8 *h, struct flow *flow, bool sen
 	}
 }
 
-/* Counts time awake and the throughput. Returns whether the throughput is worth a wake-up. */
-static __always_inline bool count(struct totals *t, const struct control *c, __u32 bytes, __u64 now, __u64 *gap)
+/* Counts packets and time awake. Returns the time since the packet before. */
+static __always_inline __u64 count(struct totals *t, const struct control *c, __u32 bytes, __u64 now)
 {
-	*gap = t->last && now > t->last ? now - t->last : 0;
+	__u64 gap = t->last && now > t->last ? now - t->last : 0;
+
 	for (int i = 0; i < TAILS; i++)
-		t->awake[i] += *gap < c->tails[i] ? *gap : c->tails[i];
+		t->awake[i] += gap < c->tails[i] ? gap : c->tails[i];
 	t->last = now;
 	t->packets++;
 	t->bytes += bytes;
-	if (now - t->bulk_began > BULK_WINDOW) {
-		t->bulk_began = now;
-		t->bulk_bytes = 0;
-	}
-	t->bulk_bytes += bytes;
-	return c->bulk_bytes && t->bulk_bytes > c->bulk_bytes;
+	return gap;
 }
 
-static __always_inline bool is_wanted(const struct key *key, bool sent, bool after_pause)
+static __always_inline bool is_wanted(const struct key *key)
 {
 	__u32 *wake = bpf_map_lookup_elem(&wakes, key);
 
-	if (!wake)
-		return true;
-	switch (*wake) {
-	case WAKE_ALWAYS:
-		return true;
-	case WAKE_SENT:
-		return sent;
-	case WAKE_AFTER_PAUSE:
-		return after_pause;
-	}
-	return false;
+	return !wake || *wake == WAKE_ALWAYS;
 }
 
 static __always_inline void report(__u32 kind, __u64 now, __u64 flags)
@@ -309,11 +297,10 @@ SEC("socket")
 int observe(struct __sk_buff *skb)
 {
 	bool sent = skb->pkt_type == PACKET_OUTGOING, v4 = skb->protocol == bpf_htons(ETH_P_IP), is_new = false;
-	bool woken, after_pause;
 	struct packet p = {};
 	__u8 h[8] = {};
 	__u32 zero = 0;
-	__u64 now = bpf_ktime_get_ns(), gap = 0;
+	__u64 now = bpf_ktime_get_ns(), gap;
 	struct control *c = bpf_map_lookup_elem(&control, &zero);
 	struct totals *t = bpf_map_lookup_elem(&totals, &zero);
 	struct flow *flow;
@@ -322,7 +309,7 @@ int observe(struct __sk_buff *skb)
 		return 0;
 	if (v4 ? !read_v4(skb, sent, &p) : skb->protocol != bpf_htons(ETH_P_IPV6) || !read_v6(skb, sent, &p))
 		return 0;
-	woken = count(t, c, skb->len, now, &gap);
+	gap = count(t, c, skb->len, now);
 	if (!sent && gap >= SILENCE && c->saves)
 		report(EVENT_AFTER_SILENCE, now, BPF_RB_NO_WAKEUP);
 	if (p.group)
@@ -337,6 +324,14 @@ int observe(struct __sk_buff *skb)
 		}
 	}
 	flow = bpf_map_lookup_elem(&flows, &p.key);
+	if (flow && !sent && now - flow->last >= ARRIVAL_PAUSE) {
+		struct event e = { .at = now, .kind = EVENT_ARRIVAL, .saves = c->saves };
+
+		e.pause = now - flow->last;
+		e.silence = gap;
+		e.key = p.key;
+		bpf_ringbuf_output(&events, &e, sizeof(e), BPF_RB_NO_WAKEUP);
+	}
 	if (!flow) {
 		struct flow fresh = { .episode = now, .last = now };
 
@@ -346,8 +341,7 @@ int observe(struct __sk_buff *skb)
 		if (!flow)
 			return 0;
 	}
-	after_pause = is_new || now - flow->last >= c->pause;
-	if (after_pause)
+	if (is_new || now - flow->last >= c->pause)
 		flow->episode = now;
 	flow->last = now;
 	flow->dscp = p.dscp;
@@ -357,7 +351,7 @@ int observe(struct __sk_buff *skb)
 		time_tcp(skb, &p, flow, sent, c, now);
 	else if (p.key.protocol == (v4 ? PROTO_ICMP : PROTO_ICMP6))
 		time_echo(h, flow, sent, v4, c, now);
-	if (c->armed && (woken || is_wanted(&p.key, sent, after_pause))) {
+	if (c->armed && is_wanted(&p.key)) {
 		c->armed = 0;
 		/* Without force a record after one that did not wake would not wake either. */
 		report(EVENT_ACTIVITY, now, BPF_RB_FORCE_WAKEUP);

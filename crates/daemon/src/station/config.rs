@@ -4,19 +4,15 @@ use std::path::Path;
 use std::str::FromStr;
 
 use airwatt_base::settings::Settings as _;
-use airwatt_base::{Rate, Span, reason_of};
+use airwatt_base::{Span, reason_of};
 use airwatt_energy::Radio;
 use airwatt_linux::metrics;
-use airwatt_proto::powersave::{BaTaConfig, BaTaStrConfig, LatencyGuardConfig, PowerSaveConfig};
+use airwatt_proto::powersave::{BaTaConfig, BaTaStrConfig, LatencyGuardConfig, PowerSaveConfig, Reach};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 
 use super::{Interface, controller};
 use crate::failure::Failure;
-
-/// The share of the link's rate from which on traffic saturates the air, as a divisor of ten: what TCP gets of 54 Mbit/s
-/// is about half, and the rate that the driver reports is that of its last frame.
-const SATURATION_TENTHS: u64 = 3;
 
 /// The configuration.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
@@ -76,7 +72,12 @@ impl Config {
     }
 
     fn parse(text: &str) -> Result<Self, String> {
-        let parsed = toml::Deserializer::parse(text).map_err(|error| error.message().to_owned())?;
+        let mut parsed: toml::Table =
+            text.parse().map_err(|error: toml::de::Error| error.message().to_owned())?;
+        if let Some(toml::Value::Table(power_save)) = parsed.get_mut("power_save") {
+            let default = || toml::Value::String(Self::default().power_save.name().to_owned());
+            power_save.entry("policy").or_insert_with(default);
+        }
         let config: Self = serde_path_to_error::deserialize(parsed).map_err(|error| {
             let (path, what) = (error.path().to_string(), error.inner().message());
             if path == "." { what.to_owned() } else { format!("{path}: {what}") }
@@ -93,36 +94,29 @@ impl Config {
         Ok(config)
     }
 
-    /// The policy on an association. A policy with triggers is replaced by the guard if none can be sent. Two settings follow the
-    /// association unless the file has them: saturation is a share of the link's rate, and BA-TA's longest interval between
-    /// triggers is that of the beacons, as in the paper, whose access point has beacons every 100 ms.
-    pub(super) fn policy_on(
-        &self,
-        rate_bps: Option<u64>,
-        beacon_interval: Span,
-        has_triggers: bool,
-    ) -> PowerSaveConfig {
+    /// The policy on an association. A policy with triggers is replaced by the guard if none can be sent. BA-TA's
+    /// longest interval between triggers is that of the beacons unless the file has another one, as in the paper, whose access point
+    /// has beacons every 100 ms.
+    pub(super) fn policy_on(&self, beacon_interval: Span, has_triggers: bool) -> PowerSaveConfig {
         let ba_ta = |mut config: BaTaConfig| {
             if config.int_max == BaTaConfig::default().int_max {
                 config.int_max = beacon_interval.max(config.int_min);
             }
             config
         };
-        let mut guard = match self.power_save {
-            PowerSaveConfig::LatencyGuard(guard) => guard,
-            PowerSaveConfig::BaTa(config) if has_triggers => return PowerSaveConfig::BaTa(ba_ta(config)),
+        match self.power_save {
+            PowerSaveConfig::BaTa(config) if has_triggers => PowerSaveConfig::BaTa(ba_ta(config)),
             PowerSaveConfig::BaTaStr(config) if has_triggers => {
-                return PowerSaveConfig::BaTaStr(BaTaStrConfig { ba_ta: ba_ta(config.ba_ta), ..config });
+                PowerSaveConfig::BaTaStr(BaTaStrConfig { ba_ta: ba_ta(config.ba_ta), ..config })
             }
-            other if controller::needs_triggers(&other) => LatencyGuardConfig::default(),
-            other => return other,
-        };
-        if let Some(rate) = rate_bps.filter(|rate| *rate > 0)
-            && guard.saturation == LatencyGuardConfig::default().saturation
-        {
-            guard.saturation = Rate::from_bps(rate * SATURATION_TENTHS / 10);
+            PowerSaveConfig::LatencyGuard(guard) if guard.reach == Reach::Triggers && !has_triggers => {
+                PowerSaveConfig::LatencyGuard(LatencyGuardConfig { reach: Reach::Polls, ..guard })
+            }
+            other if controller::needs_triggers(&other) && !has_triggers => {
+                PowerSaveConfig::LatencyGuard(LatencyGuardConfig::default())
+            }
+            other => other,
         }
-        PowerSaveConfig::LatencyGuard(guard)
     }
 
     /// The profile, which was checked; a file may have gone since.
@@ -152,7 +146,6 @@ mod tests {
             radio = "cyw43439"
             metrics = "127.0.0.1:9471"
             [power_save]
-            policy = "latency-guard"
             hold = "3s"
         "#;
         let config = Config::parse(text).unwrap();
@@ -167,15 +160,15 @@ mod tests {
     fn the_policy_follows_the_association() {
         let policy = |text: &str, has_triggers| {
             let config = Config::parse(text).unwrap();
-            config.policy_on(Some(54_000_000), Span::from_micros(102_400), has_triggers)
+            config.policy_on(Span::from_micros(102_400), has_triggers)
         };
-        let guard = |text: &str| match policy(text, false) {
-            PowerSaveConfig::LatencyGuard(guard) => guard.saturation.as_bps(),
+        let reach = |text: &str, has_triggers| match policy(text, has_triggers) {
+            PowerSaveConfig::LatencyGuard(guard) => guard.reach,
             other => panic!("{other:?}"),
         };
-        assert_eq!(guard(""), 16_200_000);
-        assert_eq!(guard("[power_save]\npolicy = 'latency-guard'\nsaturation = '5Mbps'"), 5_000_000);
-        assert_eq!(guard("[power_save]\npolicy = 'ba-ta'"), 16_200_000, "no triggers here");
+        assert_eq!(reach("[power_save]\nreach = 'triggers'", true), Reach::Triggers);
+        assert_eq!(reach("[power_save]\nreach = 'triggers'", false), Reach::Polls, "no triggers here");
+        assert_eq!(reach("[power_save]\npolicy = 'ba-ta'", false), Reach::Polls, "no triggers here");
         let longest = |text: &str| match policy(text, true) {
             PowerSaveConfig::BaTa(config) => config.int_max,
             PowerSaveConfig::BaTaStr(config) => config.ba_ta.int_max,

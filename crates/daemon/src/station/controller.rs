@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Machine, Span, Timeout};
 use airwatt_proto::powersave::{
-    Abilities, Demand, Fact, FlowClass, FlowSample, GuardCounts, PolicyTimer, PowerSaveConfig,
+    Abilities, Arrival, Demand, Fact, FlowClass, FlowSample, GuardCounts, PolicyTimer, PowerSaveConfig,
     PowerSaveFrame, PowerSavePolicy, PowerSaveRadio, StationTimer, Uplink, Window,
 };
 
@@ -36,6 +36,8 @@ const ASIDE: Span = Span::from_secs(600);
 pub(super) enum Input {
     /// The answer to [`Output::ReadFlows`], or packets that the program in the kernel has reported.
     Flows(Vec<FlowSample>),
+    /// Packets of peers after pauses of their flows.
+    Arrivals(Vec<Arrival>),
     /// The answer to [`Output::ReadSetting`].
     Setting {
         /// Whether power save is on.
@@ -223,7 +225,7 @@ pub(super) const fn runs_on_drivers(policy: &PowerSaveConfig) -> bool {
 
 /// Whether a policy sends triggers, for which the interface has to have U-APSD.
 pub(super) fn needs_triggers(policy: &PowerSaveConfig) -> bool {
-    policy.needs().contains(Abilities::TRIGGER)
+    policy.needs_uapsd()
 }
 
 /// The state of the daemon on one interface.
@@ -441,6 +443,10 @@ impl Machine for Controller {
     fn handle_input(&mut self, input: Input, now: Instant) {
         match input {
             Input::Flows(samples) => self.flows_read(&samples, now),
+            Input::Arrivals(arrivals) if self.acts() => {
+                arrivals.into_iter().for_each(|arrival| self.fact(Fact::Arrival(arrival), now));
+            }
+            Input::Arrivals(_) => {}
             Input::Setting { found, known } => self.setting(found, known, now),
             // The next look at the setting finds the difference and tries again.
             Input::Refused => {
@@ -570,6 +576,15 @@ mod tests {
             self.drain();
         }
 
+        /// The peer has sent unasked twice, 3 s after a packet, and its packets waited: it is kept within reach for 4.096 s, the end of
+        /// the class of that pause.
+        fn asked(&mut self, at: u64) {
+            self.input(keystroke(at), at);
+            let pause = Span::from_secs(3);
+            let late = Arrival { flow: 1, at: ms(at), pause, silence: pause, waited: Some(true) };
+            self.input(Input::Arrivals(vec![late, late]), at);
+        }
+
         fn switches(&self) -> Vec<(u64, bool)> {
             let switch = |(at, output): &(u64, Output)| match output {
                 Output::PowerSave(on) => Some((*at, *on)),
@@ -580,13 +595,16 @@ mod tests {
     }
 
     #[test]
-    fn it_observes_then_saves_power_and_stays_awake_for_somebody_who_types() {
+    fn it_observes_then_saves_power_and_stays_awake_for_packets_that_waited() {
         let mut rig = Rig::new(false, 60_000);
-        rig.input(keystroke(30_000), 30_000);
+        rig.asked(30_000);
         assert_eq!(rig.switches(), [], "nothing is touched while it observes");
+        rig.input(keystroke(61_000), 61_000);
+        assert_eq!(rig.switches(), [(60_000, true)], "nothing is known of the flow");
+        rig.asked(65_000);
         rig.input(keystroke(70_000), 70_000);
         rig.run_until(80_000);
-        assert_eq!(rig.switches(), [(60_000, true), (70_000, false), (72_000, true)]);
+        assert_eq!(rig.switches(), [(60_000, true), (70_000, false), (74_096, true)]);
     }
 
     #[test]
@@ -638,26 +656,23 @@ mod tests {
     #[test]
     fn a_driver_that_refuses_is_asked_again_at_the_next_look() {
         let mut rig = Rig::new(true, 0);
+        rig.asked(500);
         rig.input(keystroke(1_000), 1_000);
         // It said no.
         (rig.setting, rig.known) = (true, true);
         rig.input(Input::Refused, 1_001);
-        rig.run_until(5_000);
-        assert_eq!(rig.switches(), [(1_000, false), (3_000, true)]);
-        rig.input(keystroke(6_000), 6_000);
-        (rig.setting, rig.known) = (true, true);
-        rig.input(Input::Refused, 6_001);
-        for at in (7_000..20_000).step_by(1_000) {
-            rig.input(keystroke(at), at);
-        }
-        assert!(!rig.setting);
-        assert_eq!((rig.controller.counts().refusals, rig.controller.counts().rewrites), (2, 0));
+        rig.run_until(4_999);
+        assert_eq!(rig.switches(), [(1_000, false)]);
+        rig.run_until(6_000);
+        assert_eq!(rig.switches(), [(1_000, false), (5_000, false), (5_096, true)]);
+        assert_eq!((rig.controller.counts().refusals, rig.controller.counts().rewrites), (1, 0));
     }
 
     /// The flows and the setting are read at the same time: the setting that was read is that of before.
     #[test]
     fn a_look_at_the_setting_beside_a_decision_is_no_change_by_others() {
         let mut rig = Rig::new(true, 0);
+        rig.asked(1_000);
         rig.run_until(4_000);
         rig.controller.handle_input(keystroke(4_999), ms(4_999));
         rig.controller.handle_input(Input::Setting { found: true, known: true }, ms(5_000));
@@ -669,6 +684,7 @@ mod tests {
     #[test]
     fn without_an_association_nothing_happens_and_the_next_one_starts_afresh() {
         let mut rig = Rig::new(true, 0);
+        rig.asked(500);
         rig.input(keystroke(1_000), 1_000);
         rig.input(Input::Left, 1_500);
         rig.run_until(1_000_000);
@@ -683,6 +699,7 @@ mod tests {
         let mut controller = Controller::new(true, Instant::ZERO);
         controller.handle_input(Input::Associated(policy(), Span::from_millis(20)), Instant::ZERO);
         let mut rig = Rig { controller, ..Rig::new(true, 0) };
+        rig.asked(500);
         rig.input(keystroke(1_000), 1_000);
         rig.run_until(10_000);
         assert_eq!(rig.switches(), []);

@@ -77,20 +77,43 @@ impl Arrivals {
         self.verdict
     }
 
+    /// Whether a packet that arrived at this time came with a beacon: within a sixteenth of the interval around the times of those that
+    /// did. `None` if no such times are known. Of packets that come at random, every eighth seems to have waited.
+    pub(super) fn waited(&self, at: Instant) -> Option<bool> {
+        match self.verdict {
+            Doze::Unknown => None,
+            Doze::StaysAwake => Some(false),
+            Doze::Sleeps => {
+                let (sin, cos) = self.sum();
+                let (at_sin, at_cos) = self.direction(at);
+                let turned = (at_sin * cos - at_cos * sin).atan2(at_cos * cos + at_sin * sin);
+                Some(turned.abs() < std::f64::consts::TAU / 16.0)
+            }
+        }
+    }
+
+    /// The same of packets after short silences, of which some may not have waited: their spread says nothing.
+    pub(super) fn clustered(&self, at: Instant) -> Option<bool> {
+        self.waited(at).filter(|_| self.verdict == Doze::Sleeps)
+    }
+
+    /// The sine and the cosine of a time as an angle.
+    fn direction(&self, at: Instant) -> (f64, f64) {
+        let interval = self.interval.as_nanos().max(1);
+        ((at.as_nanos() % interval) as f64 / interval as f64 * std::f64::consts::TAU).sin_cos()
+    }
+
+    fn sum(&self) -> (f64, f64) {
+        let directions = self.times.iter().map(|at| self.direction(*at));
+        directions.fold((0.0, 0.0), |(sin, cos), (a, b)| (sin + a, cos + b))
+    }
+
     /// The mean resultant length of the arrivals as angles: 1 if all have the same phase.
     fn resultant(&self) -> f64 {
-        let interval = self.interval.as_nanos().max(1);
-        let angle =
-            |at: &Instant| (at.as_nanos() % interval) as f64 / interval as f64 * std::f64::consts::TAU;
-        let (sin, cos) = self
-            .times
-            .iter()
-            .map(angle)
-            .fold((0.0, 0.0), |(sin, cos): (f64, f64), angle| (sin + angle.sin(), cos + angle.cos()));
+        let (sin, cos) = self.sum();
         sin.hypot(cos) / self.times.len().max(1) as f64
     }
 }
-
 #[cfg(test)]
 mod tests {
     use airwatt_base::random::RandomStream;

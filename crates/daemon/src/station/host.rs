@@ -15,7 +15,7 @@ use airwatt_linux::metrics::Metrics;
 use airwatt_linux::signals::{Signal, Signals};
 use airwatt_linux::wireless::{Wireless, WirelessAssociation, WirelessEvent, WirelessEvents};
 use airwatt_linux::{Error, service};
-use airwatt_proto::powersave::{Demand, LatencyGuardConfig, PowerSaveConfig};
+use airwatt_proto::powersave::{Arrival, Demand, LatencyGuardConfig, PowerSaveConfig};
 use tracing::{debug, info, warn};
 
 use super::account::Account;
@@ -39,8 +39,10 @@ pub(super) const WIRELESS: Token = Token(5);
 
 /// Time between two writes of the account.
 const KEEP: Span = Span::from_secs(600);
-/// The window over which the program in the kernel adds up bulk, as a divisor of a second.
-const BULK_WINDOWS_PER_S: u64 = 4;
+/// A flow that pauses for this long begins anew.
+const EPISODE_PAUSE: Span = Span::from_secs(2);
+/// A packet after a silence of this length may have met a radio that sleeps: the shortest tail that is known of a driver's firmware.
+const SHORT_SILENCE: Span = Span::from_millis(20);
 
 pub(super) struct StationHost {
     pub(super) config: Config,
@@ -64,7 +66,9 @@ pub(super) struct StationHost {
     pub(super) association: Option<WirelessAssociation>,
     /// `None` if the policy needs no triggers, or this association has no U-APSD.
     triggers: Option<TriggerSender>,
+    /// Packets after a silence of half a second, and after shorter ones.
     arrivals: Arrivals,
+    answers: Arrivals,
     pub(super) account: Account,
     clock: Clock,
     /// Inputs that outputs asked for.
@@ -132,6 +136,7 @@ impl StationHost {
             association: None,
             triggers: None,
             arrivals: Arrivals::new(BEACON_INTERVAL),
+            answers: Arrivals::new(BEACON_INTERVAL),
             account,
             clock: parts.clock,
             pending: Vec::new(),
@@ -165,8 +170,7 @@ impl StationHost {
 
     /// The policy on this association.
     pub(super) fn policy(&self) -> PowerSaveConfig {
-        let rate = self.association.and_then(|association| association.sent_rate_bps);
-        self.config.policy_on(rate, self.beacon_interval(), self.triggers.is_some())
+        self.config.policy_on(self.beacon_interval(), self.triggers.is_some())
     }
 
     fn beacon_interval(&self) -> Span {
@@ -271,6 +275,7 @@ impl StationHost {
                 info!(access_point = %association.bssid, "connected");
                 self.find_triggers(&association);
                 self.arrivals = Arrivals::new(self.beacon_interval());
+                self.answers = self.arrivals.clone();
                 machine.handle_input(Input::Associated(self.policy(), self.beacon_interval()), now);
             }
             None => machine.handle_input(Input::Left, now),
@@ -315,19 +320,9 @@ impl StationHost {
         if self.armed == Some(orders) {
             return Ok(());
         }
-        let saturation = match self.policy() {
-            PowerSaveConfig::LatencyGuard(guard) => guard.saturation.as_bps(),
-            _ => 0,
-        };
         let (armed, acting, saves) = orders;
         self.observer
-            .arm(Orders {
-                pause: self.guard_config().hold,
-                bulk_bytes: saturation / 8 / BULK_WINDOWS_PER_S,
-                armed,
-                acting,
-                saves,
-            })
+            .arm(Orders { pause: EPISODE_PAUSE, armed, acting, saves })
             .map_err(|failure| as_error(&failure))?;
         self.armed = Some(orders);
         Ok(())
@@ -341,8 +336,17 @@ impl StationHost {
     /// never fill the buffer.
     fn read_events(&mut self, inputs: &mut Vec<Input>) -> Result<(), Error> {
         let events = self.observer.events().map_err(|failure| as_error(&failure))?;
+        let mut arrivals = Vec::new();
         for event in events {
             match event {
+                Event::Arrival(arrival, saves) => {
+                    if saves && arrival.silence >= SHORT_SILENCE {
+                        self.answers.add(arrival.at);
+                    }
+                    let waited =
+                        self.arrivals.waited(arrival.at).or_else(|| self.answers.clustered(arrival.at));
+                    arrivals.push(Arrival { waited, ..arrival });
+                }
                 Event::AfterSilence(at) => {
                     self.arrivals.add(at);
                     // It may have waited for its beacon.
@@ -354,6 +358,9 @@ impl StationHost {
                     self.armed = None;
                 }
             }
+        }
+        if !arrivals.is_empty() {
+            inputs.push(Input::Arrivals(arrivals));
         }
         if self.activity.is_some() {
             inputs.push(Input::Flows(self.read_flows()?));
@@ -403,8 +410,7 @@ impl StationHost {
             ("refusals", switches.refusals),
             ("triggers", switches.triggers),
         ]);
-        let demands = [Demand::Interactive, Demand::Answer, Demand::Saturation];
-        counts.extend(demands.map(|demand| (demand.name(), guard.demands[demand as usize])));
+        counts.extend(Demand::ALL.map(|demand| (demand.name(), guard.demands[demand as usize])));
         let (radio, beacons) = (self.config.radio(), self.beacon_interval());
         let periods = self.periods()?;
         let stays_awake = self.arrivals.verdict() == Doze::StaysAwake;
@@ -544,6 +550,9 @@ impl MachineHost<Controller> for StationHost {
                 }
             }
             Output::ReadFlows => {
+                let mut inputs = Vec::new();
+                self.read_events(&mut inputs)?;
+                self.pending.append(&mut inputs);
                 let samples = self.read_flows()?;
                 self.pending.push(Input::Flows(samples));
             }

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use airwatt_base::{Instant, Span};
 use airwatt_linux::clock::Clock;
 use airwatt_linux::packet_tap::PacketTap;
-use airwatt_proto::powersave::{FlowClass, FlowSample, Volume};
+use airwatt_proto::powersave::{Arrival, FlowClass, FlowSample, Volume};
 use libbpf_rs::{
     MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, ProgramType, RingBuffer,
     RingBufferBuilder,
@@ -34,6 +34,9 @@ pub(super) const TAILS: [Span; 3] = [Span::from_millis(20), Span::from_millis(10
 /// Buckets of a histogram of delays.
 pub(super) const BUCKETS: usize = 80;
 const EVENT_ACTIVITY: u32 = 0;
+const EVENT_ARRIVAL: u32 = 2;
+/// Size of `struct event`.
+const EVENT: usize = 72;
 
 /// Delays by bucket: four an octave from 64 µs on.
 pub(super) type Histogram = [u64; BUCKETS];
@@ -53,8 +56,6 @@ pub(super) struct Totals {
 pub(super) struct Orders {
     /// The pause between two episodes of a flow.
     pub(super) pause: Span,
-    /// Bytes within a quarter of a second that are worth a wake-up; 0: none are.
-    pub(super) bulk_bytes: u64,
     /// Whether the next packet that is wanted wakes the daemon.
     pub(super) armed: bool,
     /// Whether delays count for the time with the daemon, or for the time before.
@@ -70,6 +71,8 @@ pub(super) enum Event {
     Activity(Instant),
     /// A packet of a peer after a silence of half a second in power save.
     AfterSilence(Instant),
+    /// A packet of a peer after a pause of its flow, and whether power save was on. Whether it waited is not known here.
+    Arrival(Arrival, bool),
 }
 
 /// A flow as it was read last.
@@ -94,7 +97,7 @@ pub(super) struct Observer {
     delays: MapHandle,
     events: MapHandle,
     ring: RingBuffer<'static>,
-    arrived: Rc<RefCell<Vec<[u8; 16]>>>,
+    arrived: Rc<RefCell<Vec<[u8; EVENT]>>>,
     clock: Clock,
     known: BTreeMap<[u8; KEY], Known>,
     next: u64,
@@ -124,7 +127,7 @@ impl Observer {
         let mut builder = RingBufferBuilder::new();
         builder
             .add(&events, move |bytes: &[u8]| {
-                sink.borrow_mut().extend(bytes.first_chunk::<16>());
+                sink.borrow_mut().extend(bytes.first_chunk::<EVENT>());
                 0
             })
             .map_err(missing)?;
@@ -157,9 +160,8 @@ impl Observer {
 
     /// Gives the program new orders.
     pub(super) fn arm(&self, orders: Orders) -> Result<(), Failure> {
-        let mut bytes = Vec::with_capacity(56);
-        let words = [orders.pause.as_nanos(), orders.bulk_bytes];
-        for word in words.into_iter().chain(TAILS.map(Span::as_nanos)) {
+        let mut bytes = Vec::with_capacity(48);
+        for word in [orders.pause.as_nanos()].into_iter().chain(TAILS.map(Span::as_nanos)) {
             bytes.extend_from_slice(&word.to_ne_bytes());
         }
         for flag in [orders.armed, orders.acting, orders.saves, false] {
@@ -169,19 +171,34 @@ impl Observer {
     }
 
     /// Returns what the program has reported, without waiting.
-    pub(super) fn events(&self) -> Result<Vec<Event>, Failure> {
+    pub(super) fn events(&mut self) -> Result<Vec<Event>, Failure> {
         self.ring.consume().map_err(missing)?;
         let arrived = std::mem::take(&mut *self.arrived.borrow_mut());
-        Ok(arrived
-            .iter()
-            .map(|bytes| {
-                let at = self.clock.at_monotonic_ns(word(bytes, 0));
-                match half(bytes, 8) {
-                    EVENT_ACTIVITY => Event::Activity(at),
-                    _ => Event::AfterSilence(at),
-                }
-            })
-            .collect())
+        Ok(arrived.iter().map(|bytes| self.event(bytes)).collect())
+    }
+
+    fn event(&mut self, bytes: &[u8; EVENT]) -> Event {
+        let at = self.clock.at_monotonic_ns(word(bytes, 0));
+        match half(bytes, 8) {
+            EVENT_ACTIVITY => Event::Activity(at),
+            EVENT_ARRIVAL => {
+                let key: [u8; KEY] = bytes[32..].try_into().expect("the key is last");
+                let (pause, silence) = (word(bytes, 16), word(bytes, 24));
+                let (pause, silence) = (Span::from_nanos(pause), Span::from_nanos(silence));
+                let flow = self.number_of(key, at);
+                Event::Arrival(Arrival { flow, at, pause, silence, waited: None }, half(bytes, 12) != 0)
+            }
+            _ => Event::AfterSilence(at),
+        }
+    }
+
+    /// The number of a flow, which may not have been read yet.
+    fn number_of(&mut self, key: [u8; KEY], at: Instant) -> u64 {
+        let (zero, next) = (Volume::default(), self.next + 1);
+        let fresh = Known { number: next, sent: zero, received: zero, last: at, class: None };
+        let known = self.known.entry(key).or_insert(fresh);
+        self.next = self.next.max(known.number);
+        known.number
     }
 
     /// Returns the packets of each flow since the last call.
@@ -232,10 +249,9 @@ impl Observer {
             }
             flow.class = class;
             let wake: u32 = match class {
-                None | Some(FlowClass::Interactive) => 0,
-                Some(FlowClass::KeepAlive) => 1,
-                Some(FlowClass::Bulk) => 2,
-                Some(FlowClass::Background) => 3,
+                None | Some(FlowClass::Asking | FlowClass::Asked) => 0,
+                // What it suffers is read at the next look at the setting.
+                Some(FlowClass::Unharmed | FlowClass::Background) => 1,
             };
             self.wakes.update(key, &wake.to_ne_bytes(), MapFlags::ANY).map_err(missing)?;
         }

@@ -24,7 +24,9 @@ pub use access_point::{
     AccessPointConfig, AccessPointInput, AccessPointOutput, AccessPointPowerSave, AccessPointTimer, Downlink,
     Loss, UplinkKind,
 };
-pub use guard::{Demand, FlowClass, FlowSample, GuardCounts, LatencyGuard, LatencyGuardConfig, Volume};
+pub use guard::{
+    Arrival, Demand, FlowClass, FlowSample, GuardCounts, LatencyGuard, LatencyGuardConfig, Reach, Volume,
+};
 pub use interface::{
     Adaptation, AirTime, Purpose, StationInput, StationOutput, StationTimer, Uplink, Window,
 };

@@ -118,8 +118,11 @@ impl StationPolicy {
     }
 
     /// Whether the access point has to offer U-APSD, on all access categories.
-    pub const fn needs_uapsd(&self) -> bool {
-        self.needs().contains(Abilities::TRIGGER)
+    pub fn needs_uapsd(&self) -> bool {
+        match self {
+            Self::Listed(config) => config.needs_uapsd(),
+            Self::Own(own) => own.needs().contains(Abilities::TRIGGER),
+        }
     }
 
     /// Whether it never lets the radio sleep.

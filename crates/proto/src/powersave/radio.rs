@@ -16,7 +16,7 @@ use std::ops::{BitOr, BitOrAssign};
 use airwatt_base::{Instant, Span, named_values};
 
 use super::ServiceFlags;
-use super::guard::FlowSample;
+use super::guard::{Arrival, FlowSample};
 use super::interface::{AirTime, StationTimer, Uplink, Window};
 
 /// What a device can do and see, as a set.
@@ -177,6 +177,9 @@ pub enum Fact {
     AirTime(AirTime),
     /// Packets of a flow were sent or received. Needs [`Abilities::SEE_FLOWS`].
     Flow(FlowSample),
+    /// A packet arrived after a pause of its flow, from a device that counts packets in its kernel; before the [`Fact::Flow`] with
+    /// this packet. Where each packet is a fact, the policy finds these by itself. Needs [`Abilities::SEE_FLOWS`].
+    Arrival(Arrival),
     /// A timer that the policy set has expired.
     Timer(PolicyTimer),
 }

@@ -133,6 +133,8 @@ impl PythonPolicy {
             Fact::ServiceEnded { .. } => &hooks.service_ended,
             Fact::AirTime(_) => &hooks.air_time,
             Fact::Flow(_) => &hooks.flow,
+            // From devices only; policies in Python run in the simulator only.
+            Fact::Arrival(_) => return None,
             Fact::Timer(_) => &hooks.timer,
         }
         .as_ref()
@@ -160,7 +162,8 @@ impl PythonPolicy {
                 hook.call1(py, (radio, parts[0], parts[1], parts[2]))
             }
             Fact::Timer(timer) => hook.call1(py, (radio, timer_name(timer))),
-            // One packet: policies in Python run in the simulator only.
+            Fact::Arrival(_) => return Ok(()),
+            // One packet, as in the simulator.
             Fact::Flow(sample) => {
                 hook.call1(py, (radio, sample.flow, sample.sent.packets > 0, sample.bytes(), sample.dscp))
             }

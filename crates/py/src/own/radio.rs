@@ -57,7 +57,9 @@ fn reason(fact: &Fact) -> StationTimer {
         Fact::Start => StationTimer::Announce,
         Fact::Beacon { .. } | Fact::Received { .. } => StationTimer::Beacon,
         Fact::ServiceEnded { .. } => StationTimer::ServicePeriod,
-        Fact::Sent { .. } | Fact::Backlog | Fact::AirTime(_) | Fact::Flow(_) => StationTimer::Inactivity,
+        Fact::Sent { .. } | Fact::Backlog | Fact::AirTime(_) | Fact::Flow(_) | Fact::Arrival(_) => {
+            StationTimer::Inactivity
+        }
         Fact::Timer(timer) => (*timer).into(),
     }
 }

@@ -96,7 +96,7 @@ impl Machine for AbTest {
 #[cfg(test)]
 mod tests {
     use airwatt_base::Span;
-    use airwatt_proto::powersave::{FlowSample, PowerSaveConfig, Volume};
+    use airwatt_proto::powersave::{Arrival, FlowSample, PowerSaveConfig, Volume};
 
     use super::*;
 
@@ -118,6 +118,10 @@ mod tests {
             if types && tick % 2 == 0 {
                 let (sent, received) = (Volume { packets: 1, bytes: 92 }, Volume::default());
                 let sample = FlowSample { flow: 1, dscp: 0, sent, received, first: until, last: until };
+                // The key of a peer before it waited if power save was on.
+                let pause = Span::from_secs(1);
+                let arrival = Arrival { flow: 1, at: until, pause, silence: pause, waited: Some(on) };
+                test.handle_input(Input::Controller(controller::Input::Arrivals(vec![arrival])), until);
                 test.handle_input(Input::Controller(controller::Input::Flows(vec![sample])), until);
                 carry_out(&mut test, &mut on, &mut setting, until);
             }

@@ -1,17 +1,22 @@
-//! What kind of traffic a flow is, by its marks, its packet sizes and its pauses.
+//! What power save does to a flow, by its marks and the pauses before its packets.
 //!
-//! A flow is a connection or a pair of endpoints, both directions together. Its traffic is divided into *episodes*: packets
-//! with no pause of [`LatencyGuardConfig::hold`](super::LatencyGuardConfig::hold) or longer between them.
+//! A flow is a connection or a pair of endpoints, both directions together. A packet that arrives after a pause may find the radio
+//! asleep. The flow counts the pauses before its packets, and the [tail](super::tail) of the radio says which of them are long
+//! enough for that.
 //!
-//! * A differentiated services code point says what the sender wants (RFC 4594, RFC 8622), and is believed.
-//! * A flow without a mark is **interactive** from its first packet on, until it shows otherwise.
-//! * It is **bulk** when it moves much in one direction in large packets. A call with pictures moves as much, but in both
-//!   directions.
-//! * It is a **keep-alive** when its last two episodes were one short exchange each.
+//! * **Unharmed**: hardly any packet would wait.
+//! * **Asking**: packets after pauses of up to [`LatencyGuardConfig::answer`] would wait. These are answers to this host, or
+//!   the next request of a program that works without a pause.
+//! * **Asked**: packets after longer pauses would wait, as from somebody who types at the other end.
+//! * **Background**: its code point says that nobody waits (RFC 4594, RFC 8622).
 //!
-//! Left out: ports and names of protocols, which say little since most traffic is encrypted and on port 443.
+//! Left out: ports and names of protocols, which say little since most traffic is encrypted and on port 443; and whether anybody
+//! waits. A player that has buffered seconds of a stream gets its blocks within the bound like everybody else.
 
 use airwatt_base::{Instant, Span};
+
+use super::LatencyGuardConfig;
+use super::tail::{CLASSES, Tail, class_of, end_of};
 
 /// Packets of one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
@@ -20,17 +25,6 @@ pub struct Volume {
     pub packets: u64,
     /// Their length in bytes, with IP headers.
     pub bytes: u64,
-}
-
-impl Volume {
-    fn add(&mut self, other: Self) {
-        self.packets += other.packets;
-        self.bytes += other.bytes;
-    }
-
-    fn mean_bytes(self) -> u64 {
-        self.bytes.checked_div(self.packets).unwrap_or(0)
-    }
 }
 
 /// The packets of one flow since it was sampled last: one packet in a simulation, many on a device that counts in the
@@ -58,15 +52,30 @@ impl FlowSample {
     }
 }
 
-/// What kind of traffic a flow is.
+/// A packet that arrived after a pause of its flow, as power save sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Number of the flow.
+    pub flow: u64,
+    /// When it arrived.
+    pub at: Instant,
+    /// Time since the packet of this flow before it, in either direction.
+    pub pause: Span,
+    /// Time since the packet of any flow before it.
+    pub silence: Span,
+    /// Whether it came with a beacon, so that it had waited for one; `None` if that is not known.
+    pub waited: Option<bool>,
+}
+
+/// What power save does to a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FlowClass {
-    /// Somebody waits for its packets: a shell, a page, a game, a call.
-    Interactive,
-    /// Rare short exchanges: keep-alives, polls, probes.
-    KeepAlive,
-    /// A download, an upload, or a stream.
-    Bulk,
+    /// As far as is known, its packets do not wait for the radio.
+    Unharmed,
+    /// Answers to this host would come after the radio has fallen asleep.
+    Asking,
+    /// Packets that its peer sends after a pause would wait.
+    Asked,
     /// Marked as less important than all else.
     Background,
 }
@@ -75,130 +84,139 @@ impl FlowClass {
     /// The name, as documents have it.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Interactive => "interactive",
-            Self::KeepAlive => "keep-alive",
-            Self::Bulk => "bulk",
+            Self::Unharmed => "unharmed",
+            Self::Asking => "asking",
+            Self::Asked => "asked",
             Self::Background => "background",
         }
     }
 }
 
-/// Code points of traffic that somebody waits for: expedited forwarding, voice-admit, CS5, CS4, AF4x and AF2x (RFC 4594
-/// section 2.3), and the low-delay bit of RFC 1349 at its place, which OpenSSH set until 7.7.
-const INTERACTIVE_DSCP: [u8; 11] = [46, 44, 40, 32, 34, 36, 38, 18, 20, 22, 4];
 /// CS1 (RFC 4594) and lower effort (RFC 8622).
 const BACKGROUND_DSCP: [u8; 2] = [8, 1];
 
-/// An episode of at most this many packets and bytes is a keep-alive: a request, its response, and their acknowledgements,
-/// or the handshake of a resolver.
-const EXCHANGE_PACKETS: u64 = 4;
-const EXCHANGE_BYTES: u64 = 600;
-/// Episodes of this kind in a row that make a keep-alive of a flow.
-const EXCHANGES: u8 = 2;
+/// After a silence of this length a packet of a peer counts as unsolicited.
+pub(super) const PAUSE: Span = Span::from_secs(2);
+/// One packet in this many that a peer sends unasked may wait. An exchange has several answers, of which none may.
+const MAY_WAIT: u32 = 32;
+/// Pauses that are remembered; more halve what was counted.
+const PAUSES: u32 = 192;
+/// Late packets after a long pause from which on the flow counts as asked. A packet that ends a connection comes once.
+const ASKED: u32 = 2;
+/// Pauses of its own after which a flow needs nothing of the flow before it.
+const ENOUGH: u32 = 4;
+/// Packets after which power save is tried for one, the first time; each trial doubles them, up to a limit.
+const TRIAL: u32 = 512;
+const TRIAL_MAX: u32 = 16_384;
 
-/// The rate from which on a flow is bulk, if it is one-sided: four times that of a call without pictures (64 kbit/s and
-/// headers).
-const BULK_BPS: u64 = 250_000;
-/// Volume from which on the rate of an episode counts, and its least duration. A page of 32 kB in half a second is none.
-const BULK_BYTES: u64 = 64_000;
-const BULK_TIME: Span = Span::from_millis(500);
-/// Volume that makes a flow bulk whatever its duration.
-const BULK_BYTES_AT_ONCE: u64 = 1_000_000;
-/// A flow is one-sided if one direction has this many times the bytes of the other one. Acknowledgements of a download are
-/// a thirtieth or less.
-const ONE_SIDED: u64 = 8;
-/// Mean packet of a bulk transfer in bytes, at least.
-const BULK_PACKET_BYTES: u64 = 600;
+/// For how long after a packet of a flow the station has to be reached at once, or soon.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Hold {
+    /// For answers: the radio is awake.
+    pub(super) answer: Span,
+    /// For what the peer sends unasked: the radio is reached within the bound.
+    pub(super) reach: Span,
+}
 
 /// A flow that is observed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Flow {
     pub(super) number: u64,
-    class: FlowClass,
-    /// The present episode.
-    began: Instant,
-    sent: Volume,
-    received: Volume,
+    background: bool,
     pub(super) last: Instant,
-    /// Short exchanges in a row.
-    exchanges: u8,
+    /// Pauses before packets that arrived, by class.
+    pauses: [u8; CLASSES],
+    hold: Hold,
+    /// What a flow of this interface needed, until this one has shown what it needs.
+    inherited: Hold,
+    /// Packets since power save was tried last, and those after which it is tried until the next packet arrives.
+    untried: u32,
+    trial: u32,
 }
 
 impl Flow {
-    pub(super) fn new(sample: &FlowSample) -> Self {
+    pub(super) fn new(sample: &FlowSample, inherited: Hold) -> Self {
         Self {
             number: sample.flow,
-            class: FlowClass::Interactive,
-            began: sample.first,
-            sent: Volume::default(),
-            received: Volume::default(),
+            background: BACKGROUND_DSCP.contains(&sample.dscp),
             last: sample.first,
-            exchanges: 0,
+            pauses: [0; CLASSES],
+            hold: inherited,
+            inherited,
+            untried: 0,
+            trial: TRIAL,
         }
     }
 
-    pub(super) const fn class(&self) -> FlowClass {
-        self.class
-    }
-
-    /// Adds a sample. `pause` separates episodes.
-    pub(super) fn add(&mut self, sample: &FlowSample, pause: Span) {
-        if sample.first.saturating_since(self.last) >= pause {
-            self.end_episode(sample.first);
-        }
-        self.sent.add(sample.sent);
-        self.received.add(sample.received);
-        self.last = self.last.max(sample.last);
-        self.class = self.classify(sample.dscp);
-    }
-
-    fn end_episode(&mut self, now: Instant) {
-        self.exchanges = if self.is_exchange() { self.exchanges.saturating_add(1).min(EXCHANGES) } else { 0 };
-        if self.class == FlowClass::Bulk && !self.is_bulk() {
-            self.class = FlowClass::Interactive;
-        }
-        self.began = now;
-        self.sent = Volume::default();
-        self.received = Volume::default();
-    }
-
-    fn is_exchange(&self) -> bool {
-        self.sent.packets + self.received.packets <= EXCHANGE_PACKETS
-            && self.sent.bytes + self.received.bytes <= EXCHANGE_BYTES
-    }
-
-    /// Whether the present episode is a one-sided transfer.
-    fn is_bulk(&self) -> bool {
-        let (more, less) = if self.sent.bytes > self.received.bytes {
-            (self.sent, self.received)
+    pub(super) fn class(&self) -> FlowClass {
+        if self.background {
+            FlowClass::Background
+        } else if !self.hold.reach.is_zero() {
+            FlowClass::Asked
+        } else if !self.hold.answer.is_zero() {
+            FlowClass::Asking
         } else {
-            (self.received, self.sent)
-        };
-        if less.bytes * ONE_SIDED > more.bytes || more.mean_bytes() < BULK_PACKET_BYTES {
-            return false;
+            FlowClass::Unharmed
         }
-        let elapsed = self.last.saturating_since(self.began);
-        let is_fast = elapsed >= BULK_TIME
-            && more.bytes >= BULK_BYTES
-            && u128::from(more.bytes) * 8 * 1_000_000_000
-                >= u128::from(BULK_BPS) * u128::from(elapsed.as_nanos());
-        is_fast || more.bytes >= BULK_BYTES_AT_ONCE
     }
 
-    fn classify(&self, dscp: u8) -> FlowClass {
-        if INTERACTIVE_DSCP.contains(&dscp) {
-            return FlowClass::Interactive;
+    /// For how long it keeps the station within reach after its last packet.
+    pub(super) fn hold(&self) -> Hold {
+        let exempt = self.background || self.untried >= self.trial;
+        if exempt { Hold::default() } else { self.hold }
+    }
+
+    /// What it has learned for other flows of the interface.
+    pub(super) fn taught(&self) -> Option<Hold> {
+        (self.remembered() >= ENOUGH).then_some(Hold { reach: Span::ZERO, ..self.hold })
+    }
+
+    fn remembered(&self) -> u32 {
+        self.pauses.iter().map(|count| u32::from(*count)).sum()
+    }
+
+    /// Adds a sample.
+    pub(super) fn add(&mut self, sample: &FlowSample) {
+        self.last = self.last.max(sample.last);
+        self.background = BACKGROUND_DSCP.contains(&sample.dscp);
+    }
+
+    /// Adds a packet that arrived after a pause of this class.
+    pub(super) fn arrived(&mut self, class: usize) {
+        self.untried += 1;
+        if self.untried > self.trial {
+            (self.untried, self.trial) = (0, TRIAL_MAX.min(self.trial * 2));
         }
-        if BACKGROUND_DSCP.contains(&dscp) {
-            return FlowClass::Background;
+        self.pauses[class] = self.pauses[class].saturating_add(1);
+        if self.remembered() > PAUSES {
+            self.pauses.iter_mut().for_each(|count| *count /= 2);
         }
-        // A stream pauses between its segments, so a flow stays bulk until a whole episode was none.
-        if self.class == FlowClass::Bulk || self.is_bulk() {
-            return FlowClass::Bulk;
+    }
+
+    /// Finds out what the flow needs, by the pauses before its packets and by the tail of the radio.
+    pub(super) fn decide(&mut self, tail: &Tail, config: &LatencyGuardConfig) {
+        let limit = |span: Span| class_of(span).unwrap_or(0);
+        let (answers, all) = (0..limit(config.answer) + 1, 0..limit(config.hold) + 1);
+        let reach = self.cover(answers.end.min(all.end)..all.end, tail, ASKED, MAY_WAIT);
+        let answer = self.cover(answers, tail, 1, PAUSES);
+        let inherited = if self.remembered() < ENOUGH { self.inherited.answer } else { Span::ZERO };
+        self.hold = Hold { answer: answer.max(inherited), reach };
+    }
+
+    /// The time after which all but one packet in `rest` has come, of those after pauses of these classes; zero if hardly any of
+    /// them waits for a radio in power save, or fewer than `least`.
+    fn cover(&self, classes: std::ops::Range<usize>, tail: &Tail, least: u32, rest: u32) -> Span {
+        let count = |class: usize| u32::from(self.pauses[class]);
+        let total: u32 = classes.clone().map(count).sum();
+        let late: u32 = classes.clone().filter(|class| tail.waits(*class) == Some(true)).map(count).sum();
+        if late < least || late * rest < total {
+            return Span::ZERO;
         }
-        if self.exchanges >= EXCHANGES && self.is_exchange() {
-            return FlowClass::KeepAlive;
-        }
-        FlowClass::Interactive
+        let mut beyond = 0;
+        let last = classes.rev().find(|class| {
+            beyond += count(*class);
+            beyond * rest > total
+        });
+        last.map_or(Span::ZERO, end_of)
     }
 }

@@ -1,58 +1,71 @@
-//! The latency guard: when a radio has to be in active mode, so that interactive flows do not wait for it.
+//! The latency guard: when a radio in power save delays somebody who waits, and what is to be done about it.
 //!
-//! A radio in power save gets a packet at the next beacon that it receives, up to a beacon interval late. That is too long
-//! for somebody who types, plays or talks, and harmless for mail that arrives. The guard is given [samples of
-//! flows](FlowSample), [classifies](FlowClass) the flows, and demands active mode
+//! A radio in power save gets a packet at the next beacon that it receives, up to a beacon interval late. Most packets never meet
+//! it asleep, since drivers let it sleep only after a time without traffic, the *tail*. The guard leaves power save alone as long as
+//! that is so. It is given the [packets of flows](FlowSample) and the [pauses before packets that arrived](Arrival), learns after which
+//! silence packets [wait for a beacon](tail), and finds the flows that [suffer from it](flow). For these it demands
 //!
-//! * for an **interactive** flow from its first packet until [`LatencyGuardConfig::hold`] after its last one,
-//! * for a **keep-alive** for [`LatencyGuardConfig::answer`] after a packet of this host, so that its answer does not wait,
-//! * while traffic **saturates** the air ([`LatencyGuardConfig::saturation`]): the radio would not sleep anyway, and power
-//!   save only costs throughput.
+//! * **active mode** for answers, for as long after a packet as the flow's answers take,
+//! * to be **within reach** ([`Reach`]) for packets that peers send unasked, for as long as the flow's pauses are.
 //!
-//! Bulk below saturation and background traffic get what power save gives them. The first packet of a peer after a silence
-//! has waited for its beacon before anybody can see it; such packets are [counted](GuardCounts::unsolicited).
+//! What it demands, it measures: once in a while it lets power save have a packet of such a flow, and if packets wait for beacons
+//! although the radio is in active mode, active mode does not help and is not demanded any more.
 //!
-//! The guard has no timers while nothing is demanded and no throughput is being measured: a quiet link costs no wake-up,
-//! and nothing is sent on it. Whoever drives it calls [`LatencyGuard::look`] at [`LatencyGuard::next_look`], after handing
+//! The guard has no timers while nothing is demanded: a quiet link costs no wake-up, and nothing is sent on it. Whoever drives it calls [`LatencyGuard::look`] at [`LatencyGuard::next_look`], after handing
 //! in the samples until then.
 //!
-//! Left out: learning how long a particular flow's pauses are. A hold that follows the flow would sleep sooner after
-//! a keystroke, at the price of a wrong guess that somebody notices.
+//! Left out: what a peer waits for. The only bound that is kept is that of packets to this host.
 
 mod flow;
+mod tail;
 #[cfg(test)]
 mod tests;
 
 use airwatt_base::settings::{SettingError, Settings, in_range};
-use airwatt_base::{Instant, Rate, Span};
+use airwatt_base::{Instant, Span, named_values};
 
-use self::flow::Flow;
-pub use self::flow::{FlowClass, FlowSample, Volume};
+pub use self::flow::{Arrival, FlowClass, FlowSample, Volume};
+use self::flow::{Flow, Hold};
+use self::tail::{Tail, class_of};
 
 /// Flows that are remembered. The one that was silent longest makes room for a new one.
 const FLOWS_MAX: usize = 256;
-/// The time over which a throughput is measured when a large packet came in power save.
-const MEASURE: Span = Span::from_millis(250);
-/// The time for which traffic counts as saturating the air once it was found to; then it is measured again.
-const SATURATED: Span = Span::from_secs(1);
-/// Volume of a sample from which on it is worth a measurement: a large packet.
-const MEASURE_BYTES: u64 = 1_000;
+/// Packets in active mode after a silence, all of which came with beacons, from which on active mode counts as useless.
+const USELESS: u32 = 16;
+
+/// How a station stays within reach of a peer that may send at any time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reach {
+    /// It is in active mode.
+    Active,
+    /// It leaves power save for a moment at an interval shorter than the bound, so that the access point sends what it has. If the tail
+    /// is longer than that, the radio would not sleep between these moments, and it is in active mode.
+    Polls,
+    /// It sends U-APSD triggers at that interval, where the access point has granted U-APSD.
+    Triggers,
+}
+
+named_values! {
+    Reach {
+        "active" => Self::Active = Self::Active;
+        "polls" => Self::Polls = Self::Polls;
+        "triggers" => Self::Triggers = Self::Triggers;
+    }
+}
 
 /// Settings of the latency guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LatencyGuardConfig {
-    /// The longest time for which a packet of an interactive flow may wait for the radio. If beacons come at least as often, power
-    /// save keeps the bound by itself. Default 30 ms.
+    /// The longest time for which a packet of a flow that somebody waits for may wait for the radio. If beacons come at least as often,
+    /// power save keeps the bound by itself. Default 30 ms.
     pub bound: Span,
-    /// The time for which a flow counts as interactive after its last packet. Default 2 s, the pause of somebody who types.
+    /// The longest pause of a peer over which the station stays within reach. Default 60 s.
     pub hold: Span,
-    /// The time for which the radio stays awake for the answer to a packet of a keep-alive. Default 300 ms, a round trip to
-    /// another continent.
+    /// The longest time for which the radio stays awake for an answer. Default 300 ms, a round trip to another continent.
     pub answer: Span,
-    /// The throughput of all flows together from which on the air counts as saturated. Default 10 Mbit/s; the daemon takes 30 %
-    /// of the rate of the link.
-    pub saturation: Rate,
+    /// How the station stays within reach of a peer that may send at any time. Default polls, which need nothing of the access point.
+    pub reach: Reach,
     /// Time without traffic after which the driver's own power save sleeps. A device has a timeout of its own, and this one is for
     /// simulations only. Default 100 ms, as in Linux mac80211.
     pub timeout: Span,
@@ -62,9 +75,9 @@ impl Default for LatencyGuardConfig {
     fn default() -> Self {
         Self {
             bound: Span::from_millis(30),
-            hold: Span::from_secs(2),
+            hold: Span::from_secs(60),
             answer: Span::from_millis(300),
-            saturation: Rate::from_bps(10_000_000),
+            reach: Reach::Polls,
             timeout: Span::from_millis(100),
         }
     }
@@ -73,32 +86,38 @@ impl Default for LatencyGuardConfig {
 impl Settings for LatencyGuardConfig {
     fn check(&self) -> Result<(), SettingError> {
         let (ms, s) = (Span::from_millis, Span::from_secs);
-        in_range("bound", self.bound, ms(1), s(10))?;
-        in_range("hold", self.hold, ms(100), s(60))?;
-        in_range("answer", self.answer, ms(1), self.hold)?;
-        in_range("saturation", self.saturation, Rate::from_bps(1_000), Rate::from_bps(100_000_000_000))?;
+        in_range("bound", self.bound, ms(2), s(10))?;
+        in_range("hold", self.hold, ms(1), s(120))?;
+        in_range("answer", self.answer, ms(1), s(10))?;
         in_range("timeout", self.timeout, Span::ZERO, s(3_600))
     }
 }
 
-/// Why active mode is demanded.
+impl LatencyGuardConfig {
+    /// Time between polls or triggers: five sixths of the bound, so that what follows a poll is within the bound too.
+    pub(super) fn poll_interval(&self) -> Span {
+        self.bound * 5 / 6
+    }
+}
+
+/// Why power save does not have its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Demand {
-    /// An interactive flow.
-    Interactive,
-    /// The answer to a keep-alive.
+    /// What a peer may send unasked.
+    Reach,
+    /// An answer to this host.
     Answer,
-    /// Traffic that saturates the air.
-    Saturation,
 }
 
 impl Demand {
+    /// Every reason, in the order of [`GuardCounts::demands`].
+    pub const ALL: [Self; 2] = [Self::Reach, Self::Answer];
+
     /// The name, as documents have it.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Interactive => "interactive",
+            Self::Reach => "reach",
             Self::Answer => "answer",
-            Self::Saturation => "saturation",
         }
     }
 }
@@ -106,8 +125,8 @@ impl Demand {
 /// What the guard has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GuardCounts {
-    /// Times at which it began to demand active mode, by [`Demand`] in the order of its variants.
-    pub demands: [u64; 3],
+    /// Times at which it began to demand something, by [`Demand`] in the order of its variants.
+    pub demands: [u64; 2],
     /// First packets of peers after a silence of all flows, which may have waited for a beacon.
     pub unsolicited: u64,
 }
@@ -117,12 +136,15 @@ pub struct GuardCounts {
 pub struct LatencyGuard {
     config: LatencyGuardConfig,
     flows: Vec<Flow>,
-    /// Until when active mode is demanded, and the reason that demands it for longest.
-    demand: Option<(Instant, Demand)>,
-    /// Bits since the time at which the present measurement began.
-    measured: (Instant, u64),
-    /// When the throughput is to be read, unless active mode ends later.
-    measure_at: Option<Instant>,
+    tail: Tail,
+    /// What the flow needed that has learned last.
+    usual: Hold,
+    /// Until when each [`Demand`] lasts, in the order of its variants.
+    until: [Option<Instant>; 2],
+    /// When a demand ended last.
+    ended: Instant,
+    /// Packets in active mode after a silence, in a row, that came with beacons.
+    useless: u32,
     /// Time of the last packet of any flow.
     last: Option<Instant>,
     counts: GuardCounts,
@@ -135,27 +157,30 @@ impl LatencyGuard {
         Self {
             config,
             flows: Vec::new(),
-            demand: None,
-            measured: (Instant::ZERO, 0),
-            measure_at: None,
+            tail: Tail::new(),
+            usual: Hold::default(),
+            until: [None; 2],
+            ended: Instant::ZERO,
+            useless: 0,
             last: None,
             counts: GuardCounts::default(),
         }
     }
 
-    /// Whether active mode is demanded.
-    pub const fn demands_active_mode(&self) -> bool {
-        self.demand.is_some()
+    /// What is demanded. Active mode comes before reach, since it includes it.
+    pub fn demand(&self) -> Option<Demand> {
+        let [reach, answer] = self.until;
+        answer.map(|_| Demand::Answer).or(reach.map(|_| Demand::Reach))
     }
 
-    /// Why active mode is demanded.
-    pub fn demand(&self) -> Option<Demand> {
-        self.demand.map(|(_, why)| why)
+    /// Whether the radio sleeps as soon as a time of this length has passed without traffic, as far as is known.
+    pub(super) fn sleeps_within(&self, time: Span) -> bool {
+        class_of(time).is_some_and(|class| self.tail.waits(class) == Some(true))
     }
 
     /// When [`LatencyGuard::look`] is due.
     pub fn next_look(&self) -> Option<Instant> {
-        self.demand.map(|(until, _)| until).or(self.measure_at)
+        self.until.into_iter().flatten().min()
     }
 
     /// What it has counted.
@@ -168,31 +193,48 @@ impl LatencyGuard {
         self.flows.iter().find(|known| known.number == flow).map(Flow::class)
     }
 
-    /// The number of known flows of each class that had a packet within the last `hold`.
+    /// The known flows of each class that had a packet lately.
     pub fn flows(&self, now: Instant) -> impl Iterator<Item = FlowClass> + '_ {
-        let live = move |flow: &&Flow| now.saturating_since(flow.last) < self.config.hold;
+        let live = move |flow: &&Flow| now.saturating_since(flow.last) < flow::PAUSE;
         self.flows.iter().filter(live).map(Flow::class)
     }
 
-    /// Handles packets of a flow.
+    /// Handles packets of a flow. A packet that arrived after a pause is also an [arrival](Self::arrived), before.
     pub fn observe(&mut self, sample: &FlowSample, now: Instant) {
-        let silent = |last: Instant| sample.first.saturating_since(last) >= self.config.hold;
+        let silent = |last: Instant| sample.first.saturating_since(last) >= flow::PAUSE;
         if self.last.is_none_or(silent) && sample.sent.packets == 0 {
             self.counts.unsolicited += 1;
         }
         self.last = Some(self.last.map_or(sample.last, |last| last.max(sample.last)));
-        let class = self.add(sample);
-        self.measured.1 += sample.bytes() * 8;
-        let (why, until) = match class {
-            FlowClass::Interactive => (Demand::Interactive, sample.last + self.config.hold),
-            FlowClass::KeepAlive if sample.sent.packets > 0 => {
-                (Demand::Answer, sample.last + self.config.answer)
+        let index = self.find(sample);
+        let flow = &mut self.flows[index];
+        flow.add(sample);
+        let hold = flow.hold();
+        self.extend(Demand::Answer, sample.last + hold.answer, now);
+        self.extend(Demand::Reach, sample.last + hold.reach, now);
+    }
+
+    /// Handles a packet that arrived after a pause. It teaches how long the tail is if nothing was demanded in the silence
+    /// before it, and whether active mode helps if it was. Beacons come at `interval`.
+    pub fn arrived(&mut self, arrival: &Arrival, interval: Span) {
+        let waited = arrival.waited == Some(true) && self.demand().is_none();
+        // What waited came to the access point up to an interval before: an answer, if it can have been one.
+        let is_answer = waited && arrival.pause.saturating_sub(interval) <= self.config.answer;
+        let pause = if is_answer { arrival.pause.min(self.config.answer) } else { arrival.pause };
+        let Some(class) = class_of(pause) else { return };
+        let free = arrival.at.saturating_since(self.ended).min(arrival.silence);
+        match (self.demand(), arrival.waited, class_of(free)) {
+            (None, Some(waited), Some(silence)) => self.tail.add(silence, waited),
+            (Some(Demand::Answer), Some(waited), Some(_)) => {
+                self.useless = if waited { self.useless + 1 } else { 0 };
             }
-            FlowClass::KeepAlive | FlowClass::Bulk | FlowClass::Background => {
-                return self.measure(sample, now);
-            }
-        };
-        self.extend(why, until, now);
+            _ => {}
+        }
+        if let Some(flow) = self.flows.iter_mut().find(|flow| flow.number == arrival.flow) {
+            flow.arrived(class);
+            flow.decide(&self.tail, &self.config);
+            self.usual = flow.taught().unwrap_or(self.usual);
+        }
     }
 
     /// Decides anew. All samples until now have been handed in.
@@ -200,58 +242,33 @@ impl LatencyGuard {
         if self.next_look().is_none_or(|at| at > now) {
             return;
         }
-        let (began, bits) = self.measured;
-        let elapsed = now.saturating_since(began);
-        let threshold = u128::from(self.config.saturation.as_bps()) * u128::from(elapsed.as_nanos());
-        let saturates = !elapsed.is_zero() && u128::from(bits) * 1_000_000_000 >= threshold;
-        self.measured = (now, 0);
-        self.measure_at = None;
-        if self.demand.is_some_and(|(until, _)| until <= now) {
-            self.demand = None;
+        let before = self.demand();
+        for until in &mut self.until {
+            until.take_if(|until| *until <= now);
         }
-        if saturates {
-            self.extend(Demand::Saturation, now + SATURATED, now);
+        if before.is_some() && self.demand().is_none() {
+            self.ended = now;
         }
     }
 
     fn extend(&mut self, why: Demand, until: Instant, now: Instant) {
-        if until <= now {
+        if until <= now || self.useless >= USELESS {
             return;
         }
-        match &mut self.demand {
-            Some(demand) if demand.0 >= until => {}
-            Some(demand) => *demand = (until, why),
-            None => {
-                self.counts.demands[why as usize] += 1;
-                self.demand = Some((until, why));
-                // What came before belongs to the time in power save.
-                self.measured = (now, 0);
-                self.measure_at = None;
-            }
-        }
+        let slot = &mut self.until[why as usize];
+        self.counts.demands[why as usize] += u64::from(slot.is_none());
+        *slot = Some(slot.map_or(until, |known| known.max(until)));
     }
 
-    /// Begins to measure the throughput if the radio is in power save and the sample has a large packet.
-    fn measure(&mut self, sample: &FlowSample, now: Instant) {
-        if self.next_look().is_none() && sample.bytes() >= MEASURE_BYTES {
-            self.measured = (now, 0);
-            self.measure_at = Some(now + MEASURE);
+    fn find(&mut self, sample: &FlowSample) -> usize {
+        if let Some(index) = self.flows.iter().position(|flow| flow.number == sample.flow) {
+            return index;
         }
-    }
-
-    fn add(&mut self, sample: &FlowSample) -> FlowClass {
-        let index = match self.flows.iter().position(|flow| flow.number == sample.flow) {
-            Some(index) => index,
-            None => {
-                if self.flows.len() == FLOWS_MAX {
-                    let oldest = (0..FLOWS_MAX).min_by_key(|index| self.flows[*index].last);
-                    self.flows.swap_remove(oldest.expect("the table is full"));
-                }
-                self.flows.push(Flow::new(sample));
-                self.flows.len() - 1
-            }
-        };
-        self.flows[index].add(sample, self.config.hold);
-        self.flows[index].class()
+        if self.flows.len() == FLOWS_MAX {
+            let oldest = (0..FLOWS_MAX).min_by_key(|index| self.flows[*index].last);
+            self.flows.swap_remove(oldest.expect("the table is full"));
+        }
+        self.flows.push(Flow::new(sample, self.usual));
+        self.flows.len() - 1
     }
 }

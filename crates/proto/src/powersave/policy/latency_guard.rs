@@ -1,45 +1,150 @@
 //! The driver's own power save under the [latency guard](LatencyGuard): what `airwattd station` runs on any interface.
 //!
-//! While the guard demands active mode the station is in active mode. Otherwise power save is left to the driver, which on
-//! a device ([`Abilities::DYNAMIC_PS`]) sleeps after a time without traffic and fetches what a beacon announces. Where the
-//! policy itself has to do that, as in a simulation, it runs [`Timeout`] for the driver.
+//! As long as the guard demands nothing, power save is left to the driver, which on a device ([`Abilities::DYNAMIC_PS`]) sleeps
+//! after a time without traffic and fetches what a beacon announces. Where the policy itself has to do that, as in a simulation, it
+//! runs [`Timeout`] for the driver. For an answer, and while traffic saturates the air, the station is in active mode. For what a
+//! peer may send unasked it stays within reach as [`LatencyGuardConfig::reach`] says:
 //!
-//! Where beacons come at least as often as [`LatencyGuardConfig::bound`], power save keeps the bound and the guard's
-//! interactive flows change nothing; the policy is then the driver's.
+//! ```text
+//!   active    awake ------------------------------------------------ until the hold is over
+//!   polls     dozing ---- PM=0, [`LISTEN`], PM=1 ---- dozing ------- ...
+//!   triggers  dozing ---- QoS Null, service period ---- dozing ----- ...
+//! ```
+//! Where beacons come at least as often as [`LatencyGuardConfig::bound`], power save keeps the bound and nothing is demanded; the
+//! policy is then the driver's.
 //!
 //! Left out: drivers with another power save than that of mac80211, such as the adaptive ones of some firmware.
 
-use airwatt_base::Instant;
+use airwatt_base::{Instant, Span};
 
 use super::Policy;
 use super::timeout::{Timeout, TimeoutConfig};
-use crate::powersave::guard::{LatencyGuard, LatencyGuardConfig};
+use crate::powersave::guard::{Arrival, Demand, FlowSample, LatencyGuard, LatencyGuardConfig, Reach};
 use crate::powersave::interface::StationTimer;
 use crate::powersave::radio::{Abilities, Fact, PolicyTimer, PowerSaveRadio};
+
+/// How long the station listens after a poll: three full frames at 11 Mbit/s with contention for the medium.
+const LISTEN: Span = Span::from_millis(5);
+/// A packet that comes within this time of a beacon that announced it has waited for it.
+const AFTER_BEACON: Span = Span::from_millis(20);
+
+/// What the station does at present.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// What the driver does.
+    Driver,
+    /// It is in active mode.
+    Active,
+    /// It polls, and the driver sleeps soon after each poll.
+    Polling,
+    /// It is in power save and sends triggers.
+    Triggering,
+}
 
 #[derive(Clone, Debug)]
 pub(in crate::powersave) struct GuardedTimeout {
     config: LatencyGuardConfig,
     guard: LatencyGuard,
     driver: Timeout,
-    /// Whether the station is in active mode because the guard demands it.
-    active: bool,
+    mode: Mode,
+    seen: Seen,
+}
+
+/// Packets that follow each other within this time are a run.
+const RUN: Span = Span::from_millis(1);
+
+/// The latest packets, by time.
+#[derive(Clone, Copy, Debug)]
+struct Recent {
+    /// The end of the run before the latest one.
+    before: Instant,
+    /// The latest run.
+    began: Instant,
+    last: Instant,
+}
+
+impl Recent {
+    const fn new(at: Instant) -> Self {
+        Self { before: at, began: at, last: at }
+    }
+
+    fn add(&mut self, at: Instant) {
+        if at.saturating_since(self.last) >= RUN {
+            (self.before, self.began) = (self.last, at);
+        }
+        self.last = self.last.max(at);
+    }
+
+    /// Time from the packet before `at` until then. The reply of this host may be known before the packet that it replies to; it
+    /// does not count.
+    fn until(&self, at: Instant) -> Span {
+        let from = if at <= self.began { self.before } else { self.last };
+        at.saturating_since(from)
+    }
+}
+
+/// What a radio whose MAC is this project's shows of packets that wait.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    /// The last beacon that announced packets.
+    announced: Option<Instant>,
+    /// Packets of any flow, and of each.
+    any: Option<Recent>,
+    flows: Vec<(u64, Recent)>,
+}
+
+impl Seen {
+    /// The arrival that a packet is; `None` if this host sent it, or if it is the first of its flow.
+    fn packet(&mut self, sample: &FlowSample) -> Option<Arrival> {
+        let at = sample.first;
+        let (any, known) = (self.any, self.flows.iter_mut().find(|(flow, _)| *flow == sample.flow));
+        self.any.get_or_insert(Recent::new(at)).add(at);
+        let Some((_, own)) = known else {
+            self.flows.push((sample.flow, Recent::new(at)));
+            return None;
+        };
+        let pause = own.until(at);
+        own.add(at);
+        let silence = any.filter(|_| sample.received.packets > 0)?.until(at);
+        let announced = self.announced.filter(|beacon| at.saturating_since(*beacon) <= AFTER_BEACON);
+        let waited = announced.is_some_and(|beacon| at.saturating_since(beacon) < silence);
+        Some(Arrival { flow: sample.flow, at, pause, silence, waited: Some(waited) })
+    }
 }
 
 impl GuardedTimeout {
+    /// What the guard's demand means for the station.
+    fn wanted(&self) -> Mode {
+        match (self.guard.demand(), self.config.reach) {
+            (None, _) => Mode::Driver,
+            (Some(Demand::Reach), Reach::Triggers) => Mode::Triggering,
+            (Some(Demand::Reach), Reach::Polls)
+                if self.guard.sleeps_within(self.config.poll_interval() / 2) =>
+            {
+                Mode::Polling
+            }
+            (Some(_), _) => Mode::Active,
+        }
+    }
+
     /// Carries out what the guard demands.
     fn follow(&mut self, radio: &mut dyn PowerSaveRadio, now: Instant) {
-        let demanded = self.guard.demands_active_mode();
         radio.set_timer(PolicyTimer::Update, self.guard.next_look());
-        if demanded == self.active {
+        let wanted = self.wanted();
+        if wanted == self.mode {
             return;
         }
-        self.active = demanded;
-        if demanded {
-            radio.set_timer(PolicyTimer::Inactivity, None);
-            radio.set_power_save(false, StationTimer::Update);
-        } else {
-            self.leave_to_driver(radio, now);
+        self.mode = wanted;
+        radio.set_timer(PolicyTimer::Trigger, None);
+        radio.set_timer(PolicyTimer::Inactivity, None);
+        match wanted {
+            Mode::Driver => self.leave_to_driver(radio, now),
+            Mode::Active => radio.set_power_save(false, StationTimer::Update),
+            Mode::Polling => self.poll(radio, now),
+            Mode::Triggering => {
+                radio.set_power_save(true, StationTimer::Announce);
+                self.poll_later(radio, now);
+            }
         }
     }
 
@@ -50,6 +155,48 @@ impl GuardedTimeout {
             self.driver.fact(radio, Fact::Start, now);
         }
     }
+
+    fn poll_later(&self, radio: &mut dyn PowerSaveRadio, now: Instant) {
+        radio.set_timer(PolicyTimer::Trigger, Some(now + self.config.poll_interval()));
+    }
+
+    /// Shows the access point for a moment that the radio is awake.
+    fn poll(&self, radio: &mut dyn PowerSaveRadio, now: Instant) {
+        radio.set_power_save(false, StationTimer::Trigger);
+        // A driver adds its tail by itself.
+        let is_driver = radio.abilities().contains(Abilities::DYNAMIC_PS);
+        let awake = if is_driver { LISTEN } else { LISTEN.max(self.config.timeout) };
+        radio.set_timer(PolicyTimer::Inactivity, Some(now + awake));
+    }
+
+    /// Handles a fact while the station polls: traffic prolongs the moment.
+    fn polling(&self, radio: &mut dyn PowerSaveRadio, fact: Fact, now: Instant) {
+        match fact {
+            Fact::Timer(PolicyTimer::Inactivity) if radio.backlog() == 0 => {
+                radio.set_power_save(true, StationTimer::Announce);
+                self.poll_later(radio, now);
+            }
+            Fact::Timer(_) | Fact::Beacon { tim: true } | Fact::Received { null: false, .. } => {
+                self.poll(radio, now);
+            }
+            Fact::Backlog if radio.backlog() > 0 => self.poll(radio, now),
+            _ => {}
+        }
+    }
+
+    fn triggering(&self, radio: &mut dyn PowerSaveRadio, fact: Fact, now: Instant) {
+        match fact {
+            Fact::Timer(PolicyTimer::Trigger) => {
+                radio.trigger(StationTimer::Trigger);
+                self.poll_later(radio, now);
+            }
+            Fact::Beacon { tim: true } => radio.trigger(StationTimer::Beacon),
+            Fact::ServiceEnded { last: Some(flags) } if flags.more_data => {
+                radio.trigger(StationTimer::ServicePeriod);
+            }
+            _ => {}
+        }
+    }
 }
 
 impl Policy for GuardedTimeout {
@@ -58,29 +205,41 @@ impl Policy for GuardedTimeout {
 
     fn new(config: LatencyGuardConfig, start: Instant) -> Self {
         let driver = Timeout::new(TimeoutConfig { timeout: config.timeout }, start);
-        Self { config, guard: LatencyGuard::new(config), driver, active: false }
+        Self { config, guard: LatencyGuard::new(config), driver, mode: Mode::Driver, seen: Seen::default() }
     }
 
     fn fact(&mut self, radio: &mut dyn PowerSaveRadio, fact: Fact, now: Instant) {
+        let is_mac = !radio.abilities().contains(Abilities::DYNAMIC_PS);
         let keeps_bound = radio.listening_interval() <= self.config.bound;
         match fact {
             // A start after others had the setting: what was demanded before them is not in force any more.
             Fact::Start => {
-                self.active = false;
-                self.leave_to_driver(radio, now);
+                self.mode = Mode::Driver;
+                return self.leave_to_driver(radio, now);
             }
+            Fact::Arrival(arrival) => return self.guard.arrived(&arrival, radio.listening_interval()),
             Fact::Flow(sample) => {
+                if is_mac && let Some(arrival) = self.seen.packet(&sample) {
+                    self.guard.arrived(&arrival, radio.listening_interval());
+                }
                 self.guard.observe(&sample, now);
                 if !keeps_bound {
                     self.follow(radio, now);
                 }
+                return;
             }
             Fact::Timer(PolicyTimer::Update) => {
                 self.guard.look(now);
-                self.follow(radio, now);
+                return self.follow(radio, now);
             }
-            _ if self.active || radio.abilities().contains(Abilities::DYNAMIC_PS) => {}
-            fact => self.driver.fact(radio, fact, now),
+            Fact::Beacon { tim: true } => self.seen.announced = Some(now),
+            _ => {}
+        }
+        match self.mode {
+            Mode::Driver if is_mac => self.driver.fact(radio, fact, now),
+            Mode::Driver | Mode::Active => {}
+            Mode::Polling => self.polling(radio, fact, now),
+            Mode::Triggering => self.triggering(radio, fact, now),
         }
     }
 

@@ -21,7 +21,7 @@ pub use self::ba_ta::{BaTaConfig, BaTaStrConfig, StreamConfig};
 pub use self::psm_throttling::PsmThrottlingConfig;
 pub use self::timeout::TimeoutConfig;
 pub use self::uapsd::UapsdConfig;
-use super::guard::{LatencyGuard, LatencyGuardConfig};
+use super::guard::{LatencyGuard, LatencyGuardConfig, Reach};
 use super::interface::Adaptation;
 use super::radio::{Abilities, Fact, Observable, PowerSaveRadio};
 
@@ -45,7 +45,7 @@ kinds! {
         "ba-ta+str" => BaTaStr(BaTaStrConfig) by Box<ba_ta::BaTaStr>,
             "as ba-ta, and distinguishes application-limited streams from slow paths";
         "latency-guard" => LatencyGuard(LatencyGuardConfig) by Box<latency_guard::GuardedTimeout>,
-            "as timeout, but active while interactive flows or saturating traffic last (airwattd station)";
+            "as timeout, and within reach of flows that would wait longer than a bound (airwattd station)";
         "psm-throttling" => PsmThrottling(PsmThrottlingConfig) by psm_throttling::PsmThrottling,
             "active, but shapes streams that their server throttles into bursts";
     }
@@ -113,8 +113,11 @@ impl PowerSavePolicy {
 
 impl PowerSaveConfig {
     /// Whether the access point has to offer U-APSD, on all access categories.
-    pub const fn needs_uapsd(&self) -> bool {
-        self.needs().contains(Abilities::TRIGGER)
+    pub fn needs_uapsd(&self) -> bool {
+        match self {
+            Self::LatencyGuard(guard) => guard.reach == Reach::Triggers,
+            other => other.needs().contains(Abilities::TRIGGER),
+        }
     }
 
     /// The first of the hidden facts that the policy cannot do without.

@@ -35,15 +35,21 @@ impl Settings for TimeoutConfig {
     }
 }
 
+/// The least time awake for the first frame that a beacon has announced, and for the next one after a frame. Shorter timeouts would
+/// announce power save again before the access point has sent what it holds; drivers without a timeout fetch it by PS-Polls
+/// at once.
+const FIRST_FRAME: Span = Span::from_millis(10);
+const NEXT_FRAME: Span = Span::from_millis(5);
+
 #[derive(Clone, Debug)]
 pub(in crate::powersave) struct Timeout {
     timeout: Span,
 }
 
 impl Timeout {
-    fn traffic(&self, radio: &mut dyn PowerSaveRadio, why: StationTimer, now: Instant) {
+    fn traffic(&self, radio: &mut dyn PowerSaveRadio, why: StationTimer, awake: Span, now: Instant) {
         radio.set_power_save(false, why);
-        radio.set_timer(PolicyTimer::Inactivity, Some(now + self.timeout));
+        radio.set_timer(PolicyTimer::Inactivity, Some(now + awake.max(self.timeout)));
     }
 }
 
@@ -58,15 +64,16 @@ impl Policy for Timeout {
     fn fact(&mut self, radio: &mut dyn PowerSaveRadio, fact: Fact, now: Instant) {
         match fact {
             Fact::Start => radio.set_timer(PolicyTimer::Inactivity, Some(now + self.timeout)),
-            Fact::Beacon { tim: true } | Fact::Received { null: false, .. } => {
-                self.traffic(radio, StationTimer::Beacon, now);
-            }
+            Fact::Beacon { tim: true } => self.traffic(radio, StationTimer::Beacon, FIRST_FRAME, now),
+            Fact::Received { null: false, .. } => self.traffic(radio, StationTimer::Beacon, NEXT_FRAME, now),
             Fact::Sent { frame: Uplink::Data { .. }, .. } => {
-                self.traffic(radio, StationTimer::Inactivity, now);
+                self.traffic(radio, StationTimer::Inactivity, Span::ZERO, now);
             }
-            Fact::Backlog if radio.backlog() > 0 => self.traffic(radio, StationTimer::Inactivity, now),
+            Fact::Backlog if radio.backlog() > 0 => {
+                self.traffic(radio, StationTimer::Inactivity, Span::ZERO, now);
+            }
             Fact::Timer(_) if radio.backlog() > 0 => {
-                radio.set_timer(PolicyTimer::Inactivity, Some(now + self.timeout));
+                radio.set_timer(PolicyTimer::Inactivity, Some(now + self.timeout.max(NEXT_FRAME)));
             }
             Fact::Timer(_) => radio.set_power_save(true, StationTimer::Announce),
             _ => {}

@@ -1,14 +1,14 @@
 //! Random traffic over a lossy air: nothing is lost without account, nobody waits for ever, nobody sleeps on a backlog
 //! (the air asserts the last whenever a radio falls asleep).
 
-use airwatt_base::{Instant, RandomStream, Rate, Span};
+use airwatt_base::{Instant, RandomStream, Span};
 use proptest::prelude::*;
 
 use super::air::{Air, Radio, station_config};
 use super::{ACTIVE, PSM, PSM_LEGACY};
 use crate::powersave::{
-    BaTaConfig, BaTaStrConfig, LatencyGuardConfig, PowerSaveConfig, PsmThrottlingConfig, Ratio, ScanConfig,
-    StationConfig, StationId, TimeoutConfig, UapsdConfig,
+    BaTaConfig, BaTaStrConfig, LatencyGuardConfig, PowerSaveConfig, PsmThrottlingConfig, Ratio, Reach,
+    ScanConfig, StationConfig, StationId, TimeoutConfig, UapsdConfig,
 };
 
 /// After the traffic the air is perfect for so long: every repair needs at most a few beacons, and the policies of this test
@@ -30,17 +30,17 @@ struct Cell {
 fn policy() -> impl Strategy<Value = PowerSaveConfig> {
     prop_oneof![
         Just(ACTIVE),
-        (1_u64..300)
+        (0_u64..300)
             .prop_map(|ms| PowerSaveConfig::Timeout(TimeoutConfig { timeout: Span::from_millis(ms) })),
         Just(PSM),
         Just(PSM_LEGACY),
         (2_u64..150).prop_map(|ms| PowerSaveConfig::Uapsd(UapsdConfig { interval: Span::from_millis(ms) })),
-        (1_u64..200, 100_u64..3_000, 1_u64..100).prop_map(|(timeout, hold, saturation)| {
+        (0_u64..200, 100_u64..3_000, any::<bool>()).prop_map(|(timeout, hold, triggers)| {
             PowerSaveConfig::LatencyGuard(LatencyGuardConfig {
                 timeout: Span::from_millis(timeout),
                 hold: Span::from_millis(hold),
                 answer: Span::from_millis(50),
-                saturation: Rate::from_bps(saturation * 100_000),
+                reach: if triggers { Reach::Triggers } else { Reach::Polls },
                 ..LatencyGuardConfig::default()
             })
         }),

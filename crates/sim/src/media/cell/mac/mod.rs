@@ -183,7 +183,7 @@ impl Mac {
     ) {
         match self {
             Self::AccessPoint(mac) => mac.receive(ppdu, packet, pm, now, out),
-            Self::Station(mac) => mac.receive(packet, out),
+            Self::Station(mac) => mac.receive(packet, now, out),
             Self::Peer(mac) => mac.receive(packet, out),
             // What the frame carries is outside: its sender reports where it has arrived.
             Self::External(_) => {}

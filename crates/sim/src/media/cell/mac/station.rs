@@ -31,7 +31,7 @@ pub(crate) struct StationMac {
     air_time: ps::AirTime,
     queue: FrameQueue,
     /// The packet of the frame that is being received, for policies that decide by flows.
-    arrived: Option<Packet>,
+    arrived: Option<(Packet, Instant)>,
     given_up: u64,
 }
 
@@ -141,9 +141,9 @@ impl StationMac {
         self.next_ppdu().expect("a sender has a frame")
     }
 
-    pub(super) fn receive(&mut self, packet: Option<&Packet>, out: &mut Effects<'_>) {
+    pub(super) fn receive(&mut self, packet: Option<&Packet>, now: Instant, out: &mut Effects<'_>) {
         if let Some(packet) = packet {
-            self.arrived = self.power_save.sees_flows().then_some(*packet);
+            self.arrived = self.power_save.sees_flows().then_some((*packet, now));
             out.emit(CellOutput::ToStation { station: self.id, packet: *packet });
         }
     }
@@ -154,8 +154,8 @@ impl StationMac {
         let null = ppdu.kind != CellFrameKind::Data;
         let bytes = if null { 0 } else { self.queue.packet_bytes(ppdu) };
         self.notify(StationInput::Received { bytes, flags: ppdu.flags, null }, now, out);
-        if let Some(packet) = self.arrived.take() {
-            self.notify(StationInput::Flow(sample(&packet, false, now)), now, out);
+        if let Some((packet, at)) = self.arrived.take() {
+            self.notify(StationInput::Flow(sample(&packet, false, at)), now, out);
         }
     }
 
