@@ -42,7 +42,7 @@ TRAFFIC: dict[str, tuple[str, dict[str, str]]] = {
 """Scenarios: keys typed here and into this host, pages, files, a stream, messages of a broker, a file server, none."""
 
 
-def waits_s(run: airwatt.RunResult) -> float:
+def waits_s(run: airwatt.Result) -> float:
     """The 95th percentile of answers, pages, files or blocks; 0 without traffic."""
     times = [flow.response_s_p95 if flow.responses is not None else flow.block_s_p95 for flow in run.flows]
     return max((time for time in times if time is not None), default=0.0)

@@ -9,7 +9,9 @@ class AccessPoint(TypedDict, total=False):
     """The access point."""
 
     beacon_interval: str | Quantity
-    """Time between beacons. The standard's default of 100 time units is 102.4 ms."""
+    """Time between beacons. Real access points have whole time units of 1.024 ms, 100 as a rule. Another
+    interval, as publications have, is declared by a vendor-specific element in the beacons of a capture, since
+    their field would round it."""
     buffer: str | Quantity
     """Packets in the transmission queue, which all stations share."""
     dtim_period: int
@@ -665,21 +667,20 @@ class BaTaStrPowerSave(TypedDict, total=False):
     policy: Literal["ba-ta+str"]
 
 class LatencyGuardPowerSave(TypedDict, total=False):
-    """as timeout, but active while interactive flows or saturating traffic last (airwattd station)"""
+    """as timeout, and within reach of flows that would wait longer than a bound (airwattd station)"""
 
     answer: str | Quantity
-    """The time for which the radio stays awake for the answer to a packet of a keep-alive. Default 300 ms, a
-    round trip to another continent."""
+    """The longest time for which the radio stays awake for an answer. Default 300 ms, a round trip to another
+    continent."""
     bound: str | Quantity
-    """The longest time for which a packet of an interactive flow may wait for the radio. If beacons come at
-    least as often, power save keeps the bound by itself. Default 30 ms."""
+    """The longest time for which a packet of a flow that somebody waits for may wait for the radio. If beacons
+    come at least as often, power save keeps the bound by itself. Default 30 ms."""
     hold: str | Quantity
-    """The time for which a flow counts as interactive after its last packet. Default 2 s, the pause of somebody
-    who types."""
+    """The longest pause of a peer over which the station stays within reach. Default 60 s."""
     policy: Literal["latency-guard"]
-    saturation: str | Quantity
-    """The throughput of all flows together from which on the air counts as saturated. Default 10 Mbit/s; the
-    daemon takes 30 % of the rate of the link."""
+    reach: Literal["active", "polls", "triggers"]
+    """How the station stays within reach of a peer that may send at any time. Default polls, which need nothing
+    of the access point."""
     timeout: str | Quantity
     """Time without traffic after which the driver's own power save sleeps. A device has a timeout of its own,
     and this one is for simulations only. Default 100 ms, as in Linux mac80211."""
