@@ -748,6 +748,8 @@ class StationGroup(TypedDict, total=False):
     """Packets in a station's own transmission queue."""
     count: int
     """Number of stations. In a `[[cell]]` it follows from `node`."""
+    data_rate: str | Quantity
+    """Rate of the data frames to and from these stations. Default: `wifi.data_rate`."""
     distance: str | Quantity
     """Distance to the access point."""
     hide: Sequence[Literal["service", "tim", "air-time"]]

@@ -11,7 +11,7 @@ use airwatt_proto::powersave::{StationCounts, StationId};
 use crate::direction::Direction;
 use crate::engine::{Fingerprint, Fingerprints};
 use crate::live::Observed;
-use crate::media::cell::{CellConfig, CellMedium, CellStation, CellTrace};
+use crate::media::cell::{Bss, CellConfig, CellMedium, CellStation, CellTrace};
 use crate::media::{Medium, Pipe, PointToPointMedium, Wire};
 use crate::net::flow::FlowRecord;
 use crate::net::meter::{BIN, Meter};
@@ -614,12 +614,13 @@ fn of_hop(hop: &PointToPointMedium, end: Instant) -> CellResult {
     }
 }
 
-/// The rate of a medium in one direction: of a wire and of a point-to-point hop the transmitter's, of a channel that of data frames.
+/// The rate of a medium in one direction: of a wire and of a point-to-point hop the transmitter's, of a channel that of the data of
+/// its fastest station.
 fn rate_over(plan: &NetworkPlan, medium: MediumId, direction: Direction) -> Rate {
     match &plan.media[usize::from(medium)].kind {
         MediumKind::Wire(pipes) => pipes[direction as usize].rate.unwrap_or(Rate::ZERO),
         MediumKind::PointToPoint(hop, _) => hop.rate,
-        MediumKind::Cell(bsss) => bsss.first().map_or(Rate::ZERO, |bss| bss.config.data_rate),
+        MediumKind::Cell(bsss) => fastest(bsss),
         MediumKind::AdHoc(network) => network.channel.data_rate,
     }
 }
@@ -643,8 +644,10 @@ fn capacity_bps(plan: &NetworkPlan, flows: &[Measured<'_>]) -> f64 {
     let of_medium = |medium: MediumId| -> f64 {
         let crossed = |wanted| flows.iter().any(|flow| flow.path.contains(&(medium, wanted)));
         match &plan.media[usize::from(medium)].kind {
-            MediumKind::Cell(bsss) => bsss.first().map_or(0.0, |bss| air_capacity_bps(plan, &bss.config)),
-            MediumKind::AdHoc(network) => air_capacity_bps(plan, &network.channel),
+            MediumKind::Cell(bsss) => {
+                bsss.first().map_or(0.0, |bss| air_capacity_bps(plan, &bss.config, fastest(bsss)))
+            }
+            MediumKind::AdHoc(network) => air_capacity_bps(plan, &network.channel, network.channel.data_rate),
             MediumKind::Wire(_) | MediumKind::PointToPoint(..) => [Direction::Down, Direction::Up]
                 .into_iter()
                 .filter(|direction| crossed(*direction))
@@ -666,17 +669,23 @@ fn capacity_bps(plan: &NetworkPlan, flows: &[Measured<'_>]) -> f64 {
     [bound(true), bound(false)].into_iter().flatten().fold(f64::INFINITY, f64::min)
 }
 
-/// Jun et al. (2003) for this cell's frames of the largest size.
-fn air_capacity_bps(plan: &NetworkPlan, cell: &CellConfig) -> f64 {
+/// The rate of data of the fastest station of a channel; without stations that of the channel.
+fn fastest(bsss: &[Bss]) -> Rate {
+    let rates = bsss.iter().flat_map(|bss| &bss.stations).map(|station| station.data_rate);
+    rates.max().or_else(|| Some(bsss.first()?.config.data_rate)).unwrap_or(Rate::ZERO)
+}
+
+/// Jun et al. (2003) for this cell's frames of the largest size at this rate.
+fn air_capacity_bps(plan: &NetworkPlan, cell: &CellConfig, data_rate: Rate) -> f64 {
     let timing = cell.standard.timing();
     let format = |rate| cell.standard.layout(rate).expect("a checked scenario has rates of its PHY");
-    let data = format(cell.data_rate);
+    let data = format(data_rate);
     let slot_s = timing.slot.as_secs_f64();
     let aifsn = (cell.station_access.aifs - timing.sifs).whole(timing.slot);
     let params = max_throughput::Params {
         payload_bytes: f64::from(plan.tcp.mss),
         overhead_bytes: f64::from(plan.tcp.header_bytes + cell.mac_overhead),
-        data_rate_bps: cell.data_rate.as_bps() as f64,
+        data_rate_bps: data_rate.as_bps() as f64,
         preamble_s: data.preamble().as_secs_f64(),
         coding_bits: data.fixed_bits() as f64,
         symbol_s: data.symbol().as_secs_f64(),

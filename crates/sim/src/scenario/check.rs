@@ -1,7 +1,7 @@
 //! Values that can be read but cannot be: outside a range, or impossible together.
 
 use airwatt_base::settings::{SettingError, Settings, in_range};
-use airwatt_base::{Power, QueueLimit, Size, Span};
+use airwatt_base::{Power, QueueLimit, Rate, Size, Span};
 use airwatt_energy::Radio;
 use airwatt_proto::powersave::PowerSaveConfig;
 
@@ -159,6 +159,13 @@ fn link(scenario: &Scenario, link: &PointToPoint) -> Checked {
     })
 }
 
+/// A rate that is set is one of these.
+fn rate_of(key: &str, rate: Option<Rate>, rates: &[Rate]) -> Checked {
+    let Some(rate) = rate.filter(|rate| !rates.contains(rate)) else { return Ok(()) };
+    let allowed = rates.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    Err(SettingError::out_of_range(key, rate, format!("a rate of this standard: {allowed}")))
+}
+
 /// How the members of a cell use the air.
 pub(super) fn wifi(wifi: &Wifi) -> Checked {
     let (data, control) = (wifi.standard.rates(), wifi.standard.control_rates());
@@ -169,10 +176,7 @@ pub(super) fn wifi(wifi: &Wifi) -> Checked {
         ("group_rate", wifi.group_rate, &control),
     ];
     for (key, rate, rates) in given {
-        if let Some(rate) = rate.filter(|rate| !rates.contains(rate)) {
-            let allowed = rates.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-            return Err(SettingError::out_of_range(key, rate, format!("a rate of this standard: {allowed}")));
-        }
+        rate_of(key, rate, rates)?;
     }
     in_range("aifsn", wifi.aifsn, 1, 15)?;
     let timing = wifi.standard.timing();
@@ -213,13 +217,16 @@ fn stations(scenario: &Scenario) -> Checked {
         if group.node.is_some() {
             return Err(under(SettingError::no_effect("node", "the short form", "a station of a [[cell]]")));
         }
-        station(&scenario.ap, group).map_err(under)?;
+        station(&scenario.ap, scenario.wifi.as_ref(), group).map_err(under)?;
     }
     Ok(())
 }
 
-/// A group of stations of an access point.
-pub(super) fn station(ap: &AccessPoint, group: &StationGroup) -> Checked {
+/// A group of stations of an access point; `None` of a point-to-point link.
+pub(super) fn station(ap: &AccessPoint, wifi: Option<&Wifi>, group: &StationGroup) -> Checked {
+    if let Some(wifi) = wifi {
+        rate_of("data_rate", group.data_rate, &wifi.standard.rates())?;
+    }
     if group.power_save.needs_uapsd() && !ap.uapsd {
         let name = format!("{:?}", group.power_save.name());
         let allowed = "a policy without U-APSD, which this access point lacks (ap.uapsd)";

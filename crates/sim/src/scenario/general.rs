@@ -124,7 +124,8 @@ fn cell(cell: &Cell) -> Checked {
         return Err(SettingError::out_of_range("station", cell.station.len(), allowed));
     }
     for (index, group) in cell.station.iter().enumerate() {
-        check::station(access_point, group).map_err(|error| error.under(index).under("station"))?;
+        check::station(access_point, Some(&cell.wifi), group)
+            .map_err(|error| error.under(index).under("station"))?;
     }
     Ok(())
 }

@@ -321,6 +321,9 @@ pub struct StationGroup {
     pub radio: String,
     /// Distance to the access point.
     pub distance: Distance,
+    /// Rate of the data frames to and from these stations. Default: `wifi.data_rate`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data_rate: Option<Rate>,
     /// Packets in a station's own transmission queue.
     pub buffer: QueueLimit,
     /// Beacons from one that is received to the next: 1 receives each, `"dtim"` the DTIM beacons only (`ap.dtim_period`).
@@ -346,6 +349,7 @@ impl Default for StationGroup {
             power_save: PowerSaveConfig::Active(NoSettings {}),
             radio: "broadcom-4311".to_owned(),
             distance: Distance::from_millimetres(4_000),
+            data_rate: None,
             buffer: large_queue(),
             listen_interval: ListenInterval::Beacons(1),
             receive_dtims: false,

@@ -100,6 +100,10 @@ fn flags_get_a_line_that_says_what_is_allowed() {
             ("wifi.data_rate", "131Mbps"),
             "--set wifi.data_rate=131Mbps: expected a rate of this standard: 6Mbps",
         ),
+        (
+            ("station.data_rate", "7Mbps"),
+            "--set station.data_rate=7Mbps: expected a rate of this standard: 6Mbps",
+        ),
         (("wifi.cw_min", "8"), "--set wifi.cw_min=8: expected a power of two less one"),
         (("wifi.frame_error_rate", "1"), "--set wifi.frame_error_rate=1: expected 0 to below 1, got 1"),
         (("wifi.frame_error_rate", "nan"), "--set wifi.frame_error_rate=nan: expected 0 to below 1, got NaN"),

@@ -18,6 +18,7 @@ use airwatt_base::{Instant, RandomStream, Rate, Span};
 use airwatt_dot11::Standard;
 use airwatt_models::{dcf_saturation, max_throughput};
 use airwatt_sim::media::cell::contention::{Access, AccessMethod, Contention};
+use airwatt_sim::scenario::Scenario;
 
 use crate::support::{difference, in_parallel, scenario, simulate};
 
@@ -109,6 +110,53 @@ fn saturation_throughput_is_bianchis() {
     show(&table);
     assert!(worst[0] < 0.02, "EDCA counting is what the model describes\n{table}");
     assert!(worst[1] < 0.03, "DCF counting differs in a known direction only\n{table}");
+}
+
+/// Two saturated stations of which one is slow: each access is as likely for either, so both send as many frames and the fast one has
+/// no more than the slow one (Heusse et al., Performance anomaly of 802.11b, INFOCOM 2003). In Bianchi's model a success takes the
+/// mean of both times, and a collision the longer one.
+#[test]
+fn a_slow_station_slows_the_fast_one_down() {
+    let text = "base = \"saturation\"\nstation = [\n\
+        { count = 1, power_save = { policy = \"active\" }, radio = \"halperin-2010\" },\n\
+        { count = 1, power_save = { policy = \"active\" }, radio = \"halperin-2010\", data_rate = \"6Mbps\" },\n]\n";
+    let set = [("duration", "60s"), NO_BEACONS].map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let run = simulate(&Scenario::from_text(text, "anomaly", &set).unwrap(), 1);
+    let goodputs: Vec<f64> = run.result.flows.iter().map(|flow| flow.goodput_bps).collect();
+    let [fast, slow] = goodputs[..] else { panic!("two flows: {goodputs:?}") };
+    assert!(difference(fast, slow).abs() < 0.02, "{fast} {slow}");
+    let timing = Standard::A.timing();
+    let difs = timing.sifs + timing.slot * 2;
+    let of = |data: &str, ack: &str| {
+        [(data, IP_BYTES + MAC_BYTES), (ack, ACK_BYTES)]
+            .map(|(at, bytes)| frame(Standard::A, rate(at), bytes))
+    };
+    // The slow station's frames are acknowledged at their own rate.
+    let [[fast_data, fast_ack], [slow_data, slow_ack]] = [of("54Mbps", "24Mbps"), of("6Mbps", "6Mbps")];
+    let both = fast_data + fast_ack + slow_data + slow_ack;
+    let collision = slow_data + timing.sifs + timing.slot + timing.rx_start_delay + difs;
+    let success = Span::from_nanos(both.as_nanos() / 2) + timing.sifs + difs;
+    let model = bianchi(2, &Times { slot: timing.slot, success, collision: [collision; 2] }, collision);
+    let simulated = (fast + slow) * per_payload(1_500.0);
+    let percent = 100.0 * difference(simulated, model);
+    show(&format!("54 and 6 Mbit/s: {:.4} {:.4} {percent:+.2} %\n", simulated / 1e6, model / 1e6));
+    assert!(percent.abs() < 2.0, "{simulated} {model}");
+}
+
+/// Frames to and from a station at a rate of its own are those of a cell at that rate, and so is everything that follows.
+#[test]
+fn a_rate_of_a_station_is_that_of_its_frames() {
+    let jobs = ["active", "psm", "uapsd"];
+    in_parallel(&jobs, |policy| {
+        let common = [("policy", *policy), ("duration", "5s"), ("wifi.control_rate", "6Mbps")];
+        let of_cell =
+            simulate(&scenario("fast-dsl", &[&common[..], &[("wifi.data_rate", "6Mbps")]].concat()), 3);
+        let of_station = [("wifi.data_rate", "54Mbps"), ("station.data_rate", "6Mbps")];
+        let of_station = simulate(&scenario("fast-dsl", &[&common[..], &of_station].concat()), 3);
+        assert_eq!(of_cell.fingerprints.to_string(), of_station.fingerprints.to_string(), "{policy}");
+        let joules = [&of_cell, &of_station].map(|run| run.result.stations[0].energy_j);
+        assert_eq!(joules[0].to_bits(), joules[1].to_bits(), "{policy}");
+    });
 }
 
 /// Contention alone, everybody resuming at once: 200 000 accesses of each number of stations.

@@ -6,7 +6,7 @@ use airwatt_proto::powersave::{StationId, StationPolicy};
 use super::channel::Channel;
 use super::config::{Bss, CellConfig, CellStation};
 use super::contention::{Access, ContenderId, Contention};
-use super::frame::Node;
+use super::frame::{ModeId, Node};
 use super::mac::{AccessPointMac, Category, ExternalMac, GroupSources, Mac, PeerMac, StationMac};
 use super::radio::Radios;
 use super::sniffer::Sniffer;
@@ -84,7 +84,7 @@ impl CellMedium {
             schedule: Schedule::new(first_station_slot as usize + 2 * stations),
             first_station_slot,
             outputs: Vec::new(),
-            sniffer: Sniffer::new(config),
+            sniffer: Sniffer::default(),
             txop: config.txop,
             winners: Vec::new(),
         }
@@ -116,49 +116,49 @@ impl CellMedium {
 
     fn add_station(&mut self, config: &CellConfig, station: &CellStation, seed: u64) {
         let access_point = self.access_points.last().copied().expect("a station follows its access point");
+        let (id, member, contender, mode) = self.add_radio(config, station, seed);
         if let Mac::AccessPoint(mac) = &mut self.macs[access_point as usize] {
-            mac.add_station(station.policy.needs_uapsd());
+            mac.add_station(station.policy.needs_uapsd(), mode);
         }
-        let (id, member, contender) = self.add_radio(config, station, seed);
         self.stations.push(StationPlace { member, access_point });
         let slot = self.first_station_slot + 2 * id;
-        let mac = StationMac::new(config, station, id, [member, access_point], contender, slot);
+        let mac = StationMac::new(config, station, id, [member, access_point], contender, mode, slot);
         self.schedule.set(slot, mac.due());
         self.macs.push(Mac::Station(Box::new(mac)));
     }
 
     fn add_peer(&mut self, config: &CellConfig, station: &CellStation, seed: u64) {
-        let (id, member, contender) = self.add_radio(config, station, seed);
+        let (id, member, contender, mode) = self.add_radio(config, station, seed);
         self.stations.push(StationPlace { member, access_point: member });
-        self.macs.push(Mac::Peer(Box::new(PeerMac::new(config, id, member, contender))));
+        self.macs.push(Mac::Peer(Box::new(PeerMac::new(config, id, member, contender, mode))));
     }
 
     fn add_external(&mut self, config: &CellConfig, node: &CellStation, seed: u64) {
-        let (id, member, data) = self.add_radio(config, node, seed);
+        let (id, member, data, mode) = self.add_radio(config, node, seed);
         self.stations.push(StationPlace { member, access_point: member });
         let contender = Contender { member, category: Category::Beacon, radio: Some(id) };
         let beacons = RandomStream::new(seed, &format!("{}/beacon", node.name));
         let beacon = self.add_contender(contender, broadcast_access(config), beacons);
         let slot = self.first_station_slot + 2 * id;
-        let mac = ExternalMac::new(config, id, member, [data, beacon], slot);
+        let mac = ExternalMac::new(config, id, member, [data, beacon], mode, slot);
         self.macs.push(Mac::External(Box::new(mac)));
     }
 
-    /// Adds what every kind of station has. Returns its number, its member and its contender.
+    /// Adds what every kind of station has. Returns its number, its member, its contender and the mode of its data.
     fn add_radio(
         &mut self,
         config: &CellConfig,
         station: &CellStation,
         seed: u64,
-    ) -> (StationId, Member, ContenderId) {
+    ) -> (StationId, Member, ContenderId, ModeId) {
         let member = self.macs.len() as Member;
         let id = self.radios.add(station.radio.clone());
         let backoff = RandomStream::new(seed, &format!("{}/backoff", station.name));
         let contender = Contender { member, category: Category::Data, radio: Some(id) };
         let contender = self.add_contender(contender, config.station_access, backoff);
-        self.channel.add_station(config, station);
+        let mode = self.channel.add_station(config, station);
         self.sniffer.add(Node::Station(id), self.access_points.len().saturating_sub(1));
-        (id, member, contender)
+        (id, member, contender, mode)
     }
 
     fn add_contender(&mut self, contender: Contender, access: Access, backoff: RandomStream) -> ContenderId {

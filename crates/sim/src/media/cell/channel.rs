@@ -8,12 +8,12 @@
 //! sense prevents that), and different signals between the stations of different access points.
 
 use airwatt_base::{Instant, RandomStream, Span};
-use airwatt_dot11::Layout;
 use airwatt_energy::BeaconReception;
 
 use super::config::{CellConfig, CellStation};
 use super::contention::ContenderId;
-use super::frame::{ACK_BYTES, AFTER_TIM_BYTES, CTS_BYTES, CellFrameKind, Ppdu, RTS_BYTES, Receiver};
+use super::frame::{ACK_BYTES, AFTER_TIM_BYTES, CTS_BYTES, CellFrameKind, ModeId, Ppdu, RTS_BYTES, Receiver};
+use super::mode::Modes;
 use super::propagation;
 use crate::engine::Fingerprint;
 use crate::net::route::Member;
@@ -85,7 +85,7 @@ pub(super) struct ChannelCounts {
 #[derive(Clone, Copy, Debug)]
 struct Path {
     propagation: Span,
-    /// Probability that a byte at the data rate is received wrongly.
+    /// Probability that a byte at the link's data rate is received wrongly.
     byte_error_rate: f64,
     /// Received signal in milliwatts.
     signal_mw: f64,
@@ -94,6 +94,7 @@ struct Path {
 /// One radio channel.
 #[derive(Clone, Debug)]
 pub(super) struct Channel {
+    modes: Modes,
     times: FrameTimes,
     frame_error_rate: f64,
     capture_ratio: Option<f64>,
@@ -115,8 +116,11 @@ pub(super) struct Channel {
 impl Channel {
     /// Makes an idle channel without members.
     pub(super) fn new(config: &CellConfig, noise: RandomStream) -> Self {
+        let rates = [config.data_rate, config.control_rate, config.beacon_rate, config.group_rate];
+        let modes = Modes::new(config.standard, config.short_preamble, rates);
         Self {
-            times: FrameTimes::new(config),
+            times: FrameTimes::new(config, &modes),
+            modes,
             frame_error_rate: config.frame_error_rate,
             capture_ratio: config.capture_ratio,
             paths: Vec::new(),
@@ -136,18 +140,24 @@ impl Channel {
         self.paths.push(None);
     }
 
-    /// Adds a station as the next member.
-    pub(super) fn add_station(&mut self, config: &CellConfig, station: &CellStation) {
+    /// Adds a station as the next member. Returns the mode of its data.
+    pub(super) fn add_station(&mut self, config: &CellConfig, station: &CellStation) -> ModeId {
         self.blind = self.blind.max(station.propagation.min(self.times.slot));
         self.announces_tim |= station.radio.beacon_reception == BeaconReception::Tim;
         self.paths.push(Some(Path {
             propagation: station.propagation,
             byte_error_rate: station.signal_dbm.map_or(0.0, |dbm| {
-                let needed = propagation::sensitivity_dbm(config.standard, config.data_rate);
+                let needed = propagation::sensitivity_dbm(config.standard, station.data_rate);
                 propagation::byte_error_rate(dbm - needed)
             }),
             signal_mw: station.signal_dbm.map_or(1.0, propagation::milliwatts),
         }));
+        self.modes.of_link(station.data_rate)
+    }
+
+    /// How frames are sent.
+    pub(super) const fn modes(&self) -> &Modes {
+        &self.modes
     }
 
     /// The sum of the time during which frames were on the air.
@@ -293,7 +303,7 @@ impl Channel {
             self.airborne.add(start, start + plan.data_time);
             let end = start + plan.data_time;
             let tim_end = (self.announces_tim && ppdu.kind == CellFrameKind::Beacon)
-                .then(|| start + self.times.tim(ppdu.bytes));
+                .then(|| start + self.tim_time(ppdu));
             self.state = State::Exchange(Exchange { tim_end, ..exchange(end, end, false) });
             return parts;
         }
@@ -377,7 +387,7 @@ impl Channel {
             State::Failure(exchange) if exchange.rts_failed => {
                 now + (times.sifs + times.slot) * 2 + times.cts + times.rx_start_delay
             }
-            _ => now + times.sifs + times.ack,
+            _ => now + times.sifs + self.modes.get(self.ppdus[0].mode).ack,
         }
     }
 
@@ -385,16 +395,16 @@ impl Channel {
     pub(super) fn plan(&self, ppdu: &Ppdu) -> Plan {
         let times = &self.times;
         let tau = self.path(ppdu).map_or(Span::ZERO, |path| path.propagation);
-        let format = match ppdu.kind {
-            CellFrameKind::PsPoll => &times.control,
-            CellFrameKind::Beacon => &times.beacon,
-            CellFrameKind::Group => &times.group,
-            _ => &times.data,
-        };
-        let FrameTimes { rts: rts_time, cts: cts_time, ack: ack_time, .. } = *times;
+        let mode = self.modes.get(ppdu.mode);
+        let FrameTimes { rts: rts_time, cts: cts_time, .. } = *times;
         let before_data = if ppdu.rts { rts_time + cts_time + (times.sifs + tau) * 2 } else { Span::ZERO };
-        let data_time = format.time(ppdu.bytes);
+        let (data_time, ack_time) = (mode.layout.time(ppdu.bytes), mode.ack);
         Plan { rts: ppdu.rts, rts_time, cts_time, before_data, data_time, ack_time, tau, sifs: times.sifs }
+    }
+
+    /// From the beginning of a beacon to the end of its TIM.
+    fn tim_time(&self, beacon: &Ppdu) -> Span {
+        self.modes.get(beacon.mode).layout.time_of_first(beacon.bytes - AFTER_TIM_BYTES)
     }
 
     /// The signal path of a frame: that of the station that sends or receives it.
@@ -444,16 +454,11 @@ impl Channel {
     }
 }
 
-/// Frame durations at the rates of one channel.
+/// Times that all frames of one channel share.
 #[derive(Clone, Copy, Debug)]
 struct FrameTimes {
-    data: Layout,
-    control: Layout,
-    beacon: Layout,
-    group: Layout,
     rts: Span,
     cts: Span,
-    ack: Span,
     slot: Span,
     sifs: Span,
     rx_start_delay: Span,
@@ -464,34 +469,19 @@ struct FrameTimes {
 }
 
 impl FrameTimes {
-    fn new(config: &CellConfig) -> Self {
+    fn new(config: &CellConfig, modes: &Modes) -> Self {
         let timing = config.standard.timing();
-        let format = |rate| {
-            let vector = config.standard.vector(rate).expect("a checked scenario has rates of its PHY");
-            let vector = if config.short_preamble { vector.with_short_preamble() } else { vector };
-            vector.layout(config.standard.band())
-        };
-        let lowest = format(timing.lowest_rate);
-        let control = format(config.control_rate);
+        let lowest = modes.layout(timing.lowest_rate);
+        let control = &modes.get(ModeId::CONTROL).layout;
         Self {
-            data: format(config.data_rate),
-            control,
             rts: control.time(RTS_BYTES),
             cts: control.time(CTS_BYTES),
-            ack: control.time(ACK_BYTES),
-            beacon: format(config.beacon_rate),
-            group: format(config.group_rate),
             slot: timing.slot,
             sifs: timing.sifs,
             rx_start_delay: timing.rx_start_delay,
             eifs_less_difs: timing.sifs + lowest.time(ACK_BYTES),
             response_timeout: timing.sifs + timing.slot + timing.rx_start_delay,
         }
-    }
-
-    /// From the beginning of a beacon of this length to the end of its TIM.
-    fn tim(&self, beacon_bytes: u32) -> Span {
-        self.beacon.time_of_first(beacon_bytes - AFTER_TIM_BYTES)
     }
 }
 

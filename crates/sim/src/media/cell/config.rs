@@ -13,9 +13,9 @@ use super::mac::{GroupSourceConfig, QueueDiscipline};
 pub struct CellConfig {
     /// The PHY.
     pub standard: Standard,
-    /// Rate of data and management frames that are acknowledged.
+    /// Rate of data and management frames that are acknowledged, where a station has none of its own.
     pub data_rate: Rate,
-    /// Rate of RTS, CTS and ACK.
+    /// Rate of RTS, CTS and ACK. On a link at another rate the ACK has the highest mandatory rate up to that, if it is lower.
     pub control_rate: Rate,
     /// Rate of beacons.
     pub beacon_rate: Rate,
@@ -67,6 +67,8 @@ pub struct CellStation {
     pub policy: StationPolicy,
     /// Its radio profile.
     pub radio: Radio,
+    /// Rate of data to and from it.
+    pub data_rate: Rate,
     /// Propagation delay to the access point.
     pub propagation: Span,
     /// Received signal strength between the station and the access point in dBm, equal in both directions; `None` if

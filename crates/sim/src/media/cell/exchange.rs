@@ -141,7 +141,8 @@ impl CellMedium {
         };
         let category = self.contenders[ppdu.contender as usize].category;
         let body = sender.next_body(category).expect("the frame stays in the queue");
-        self.sniffer.record(ppdu, &body, parts, &self.channel.plan(ppdu), marked);
+        let times = (&self.channel.plan(ppdu), self.channel.modes());
+        self.sniffer.record(ppdu, &body, parts, times, marked);
     }
 
     /// The frame of a successful exchange has arrived.

@@ -63,6 +63,21 @@ impl Mpdu {
     }
 }
 
+/// How a frame is sent: a transmit mode, by its place in the table of its cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ModeId(pub(super) u8);
+
+impl ModeId {
+    /// Data where a link has no mode of its own.
+    pub(super) const DATA: Self = Self(0);
+    /// RTS, CTS, ACK and PS-Poll.
+    pub(super) const CONTROL: Self = Self(1);
+    /// Beacons.
+    pub(super) const BEACON: Self = Self(2);
+    /// Group-addressed frames.
+    pub(super) const GROUP: Self = Self(3);
+}
+
 /// One attempt at the first frame of a queue. The frame, with what it carries, stays in the queue until the attempt is concluded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ppdu {
@@ -74,6 +89,8 @@ pub struct Ppdu {
     pub contender: ContenderId,
     /// The kind of the frame.
     pub kind: CellFrameKind,
+    /// How it is sent.
+    pub mode: ModeId,
     /// Length of the frame, MAC header to FCS, in bytes.
     pub bytes: u32,
     /// More Data and EOSP.
@@ -206,6 +223,16 @@ pub enum CellFrameKind {
 }
 
 impl CellFrameKind {
+    /// The mode of frames of this kind on a link whose data has the mode `data`.
+    pub(super) const fn mode(self, data: ModeId) -> ModeId {
+        match self {
+            Self::PsPoll | Self::Rts | Self::Cts | Self::Ack => ModeId::CONTROL,
+            Self::Beacon => ModeId::BEACON,
+            Self::Group => ModeId::GROUP,
+            Self::Data | Self::QosNull | Self::Null => data,
+        }
+    }
+
     /// The name in traces.
     pub const fn name(self) -> &'static str {
         match self {

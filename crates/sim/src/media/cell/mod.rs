@@ -7,6 +7,7 @@
 //! * `channel`: the exchange on the air, its outcome and durations; [`propagation`] has signals over distances.
 //! * `radio`: the radios and their energy ledgers, which `cause_account` divides by cause.
 //! * `mac`: access points and stations, with queues (among them [`fq_codel`]) and the machines of power save.
+//! * `mode`: how frames are sent.
 //! * `exchange`: the steps of an exchange on the air, from the access to the end of the acknowledgement or of its time-out.
 //! * `effects`: what a MAC does to the other parts. `sniffer` records what goes over the channel.
 //! * `build`: the constructors.
@@ -39,6 +40,7 @@ mod exchange;
 pub mod fq_codel;
 pub mod frame;
 mod mac;
+mod mode;
 pub mod propagation;
 mod radio;
 mod sniffer;

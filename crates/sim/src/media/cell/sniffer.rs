@@ -1,34 +1,25 @@
 //! What a sniffer beside the cell would record, and the lengths of its queues, if a trace is wanted.
 
-use airwatt_base::{Instant, Rate, Span};
+use airwatt_base::{Instant, Span};
 use airwatt_proto::powersave::{Adaptation, ServiceFlags, StationId};
 
 use super::CellTrace;
 use super::channel::{Parts, Plan};
-use super::config::CellConfig;
 use super::frame::{
-    ACK_BYTES, BeaconContent, Body, CellFrameKind, Node, Ppdu, RTS_BYTES, Receiver, TracedFrame,
+    ACK_BYTES, BeaconContent, Body, CellFrameKind, ModeId, Node, Ppdu, RTS_BYTES, Receiver, TracedFrame,
 };
+use super::mode::Modes;
 use crate::net::route::Member;
+
 /// Records frames and queue lengths.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Sniffer {
-    data_rate: Rate,
-    control_rate: Rate,
-    beacon_rate: Rate,
-    group_rate: Rate,
     /// The members of the cell, with the indices of their BSSs.
     nodes: Vec<(Node, u16)>,
     trace: Option<Box<CellTrace>>,
 }
 
 impl Sniffer {
-    /// Makes a sniffer that records nothing yet.
-    pub(super) fn new(config: &CellConfig) -> Self {
-        let CellConfig { data_rate, control_rate, beacon_rate, group_rate, .. } = *config;
-        Self { data_rate, control_rate, beacon_rate, group_rate, nodes: Vec::new(), trace: None }
-    }
-
     /// Adds the next member, which belongs to this BSS.
     pub(super) fn add(&mut self, node: Node, bss: usize) {
         self.nodes.push((node, bss as u16));
@@ -56,7 +47,7 @@ impl Sniffer {
         ppdu: &Ppdu,
         body: &Body,
         parts: &Parts,
-        plan: &Plan,
+        (plan, modes): (&Plan, &Modes),
         marked: Vec<StationId>,
     ) {
         let Some(trace) = &mut self.trace else { return };
@@ -88,12 +79,9 @@ impl Sniffer {
                 bss,
                 kind: part.kind,
                 rate: match part.kind {
-                    CellFrameKind::Rts | CellFrameKind::Cts | CellFrameKind::Ack | CellFrameKind::PsPoll => {
-                        self.control_rate
-                    }
-                    CellFrameKind::Beacon => self.beacon_rate,
-                    CellFrameKind::Group => self.group_rate,
-                    _ => self.data_rate,
+                    CellFrameKind::Rts | CellFrameKind::Cts => modes.get(ModeId::CONTROL).rate,
+                    CellFrameKind::Ack => modes.get(ppdu.mode).ack_rate,
+                    _ => modes.get(ppdu.mode).rate,
                 },
                 bytes: match part.kind {
                     CellFrameKind::Rts => RTS_BYTES,

@@ -296,7 +296,8 @@ fn station(
 ) -> Result<CellStation, RadioError> {
     let radio = Radio::find(&group.radio)?;
     // A point-to-point link states no rate of a PHY: the profile's first figure holds there.
-    let radio = wifi.map_or_else(|| radio.clone(), |wifi| radio.clone().at_rate(wifi.data_rate));
+    let data_rate = wifi.map_or(Rate::ZERO, |wifi| group.data_rate.unwrap_or(wifi.data_rate));
+    let radio = if wifi.is_some() { radio.clone().at_rate(data_rate) } else { radio.clone() };
     let AccessPoint { beacon_interval, dtim_period, .. } = *beacons.access_point;
     let drawn = RandomStream::new(seed, &format!("{name}/power-save-start")).unit();
     let first_scan = group.scan.map_or(Instant::ZERO, |scan| {
@@ -322,6 +323,7 @@ fn station(
         },
         policy: if wifi.is_some() { group.power_save } else { PowerSaveConfig::Active(NoSettings {}) }.into(),
         radio,
+        data_rate,
         propagation: Distance::propagation(group.distance),
         signal_dbm: wifi.and_then(|wifi| signal_dbm(wifi, group.distance)),
     })

@@ -18,7 +18,7 @@ use super::{Category, FrameLimits};
 use crate::media::cell::config::CellConfig;
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
-use crate::media::cell::frame::{Body, CellFrameKind, Mpdu, Ppdu, Receiver};
+use crate::media::cell::frame::{Body, CellFrameKind, ModeId, Mpdu, Ppdu, Receiver};
 use crate::media::cell::radio::RadioId;
 use crate::media::cell::{CellOutput, LossPlace};
 use crate::net::packet::{Packet, Payload};
@@ -36,6 +36,8 @@ pub(crate) struct AccessPointMac {
     radio: Option<RadioId>,
     slot: Slot,
     limits: FrameLimits,
+    /// The modes of data to the stations.
+    modes: Vec<ModeId>,
     power_save: AccessPointPowerSave<Packet>,
     queue: DownlinkQueue,
     /// The DTIM count of the beacon that waits or is on the air.
@@ -75,7 +77,9 @@ impl AccessPointMac {
                 retries: config.retry_limit,
                 rts_threshold: config.ap_rts_threshold,
                 overhead: config.mac_overhead,
+                mode: ModeId::DATA,
             },
+            modes: Vec::new(),
             power_save: AccessPointPowerSave::new(config.power_save),
             queue: DownlinkQueue::new(config.ap_queue, config.ap_buffer),
             beacon: None,
@@ -89,8 +93,9 @@ impl AccessPointMac {
         }
     }
 
-    /// Associates the next station.
-    pub(crate) fn add_station(&mut self, uapsd: bool) {
+    /// Associates the next station, to which data has this mode.
+    pub(crate) fn add_station(&mut self, uapsd: bool, mode: ModeId) {
+        self.modes.push(mode);
         self.power_save.add_station(uapsd);
     }
 
@@ -170,7 +175,8 @@ impl AccessPointMac {
         match category {
             Category::Data => {
                 let mpdu = self.queue.front()?;
-                Some(self.limits.ppdu(mpdu, self.member, self.data_contender, false))
+                let limits = FrameLimits { mode: self.modes[self.local(mpdu.to) as usize], ..self.limits };
+                Some(limits.ppdu(mpdu, self.member, self.data_contender, false))
             }
             Category::Beacon => {
                 let body = self.next_broadcast()?;

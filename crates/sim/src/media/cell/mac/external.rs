@@ -18,7 +18,7 @@ use crate::media::cell::CellOutput;
 use crate::media::cell::config::CellConfig;
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
-use crate::media::cell::frame::{Body, ExternalFrame, Mpdu, Ppdu, Receiver};
+use crate::media::cell::frame::{Body, ExternalFrame, ModeId, Mpdu, Ppdu, Receiver};
 use crate::media::cell::radio::RadioId;
 use crate::net::route::Member;
 
@@ -53,11 +53,12 @@ impl ExternalMac {
         id: StationId,
         member: Member,
         contenders: [ContenderId; 2],
+        mode: ModeId,
         slot: Slot,
     ) -> Self {
         let [data, beacon] = contenders;
         // The queues are limited outside.
-        let queue = FrameQueue::new(member, data, FrameLimits::of_station(config), u32::MAX);
+        let queue = FrameQueue::new(member, data, FrameLimits::of_station(config, mode), u32::MAX);
         let broadcasts = VecDeque::new();
         Self { id, member, queue, broadcasts, beacon, slot, mode: RadioMode::Awake, given_up: 0 }
     }

@@ -27,7 +27,7 @@ use super::channel::Parts;
 use super::config::CellConfig;
 use super::contention::ContenderId;
 use super::effects::Effects;
-use super::frame::{Body, Mpdu, Ppdu, Receiver};
+use super::frame::{Body, ModeId, Mpdu, Ppdu, Receiver};
 use super::radio::RadioId;
 use crate::net::packet::Packet;
 use crate::net::route::Member;
@@ -50,26 +50,30 @@ pub(super) struct FrameLimits {
     pub(super) rts_threshold: Option<u32>,
     /// Bytes that a data MPDU adds to an IP packet.
     pub(super) overhead: u32,
+    /// The mode of data.
+    pub(super) mode: ModeId,
 }
 
 impl FrameLimits {
-    /// The limits of stations.
-    const fn of_station(config: &CellConfig) -> Self {
+    /// The limits of a station whose data has this mode.
+    const fn of_station(config: &CellConfig, mode: ModeId) -> Self {
         Self {
             retries: config.retry_limit,
             rts_threshold: config.station_rts_threshold,
             overhead: config.mac_overhead,
+            mode,
         }
     }
 
     /// The attempt at a frame that `from` sends as `contender` with this power-management bit.
     fn ppdu(&self, mpdu: &Mpdu, from: Member, contender: ContenderId, pm: bool) -> Ppdu {
-        let bytes = mpdu.body.frame_bytes(self.overhead);
+        let (kind, bytes) = (mpdu.body.kind(), mpdu.body.frame_bytes(self.overhead));
         Ppdu {
             from,
             to: Receiver::Member(mpdu.to),
             contender,
-            kind: mpdu.body.kind(),
+            kind,
+            mode: kind.mode(self.mode),
             bytes,
             flags: mpdu.flags,
             retry: mpdu.retries > 0,

@@ -10,7 +10,7 @@ use super::queue::FrameQueue;
 use crate::media::cell::config::CellConfig;
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
-use crate::media::cell::frame::{Body, Ppdu};
+use crate::media::cell::frame::{Body, ModeId, Ppdu};
 use crate::media::cell::radio::RadioId;
 use crate::media::cell::{CellOutput, LossPlace};
 use crate::net::packet::Packet;
@@ -32,9 +32,10 @@ impl PeerMac {
         id: StationId,
         member: Member,
         contender: ContenderId,
+        mode: ModeId,
     ) -> Self {
-        let queue =
-            FrameQueue::new(member, contender, FrameLimits::of_station(config), config.station_buffer);
+        let limits = FrameLimits::of_station(config, mode);
+        let queue = FrameQueue::new(member, contender, limits, config.station_buffer);
         Self { id, queue, given_up: 0 }
     }
 

@@ -131,11 +131,12 @@ mod tests {
     use airwatt_proto::powersave::PowerSaveFrame::{PmNull, PsPoll, Trigger};
 
     use super::*;
+    use crate::media::cell::frame::ModeId;
 
     const ACCESS_POINT: Member = 0;
 
     fn queue() -> FrameQueue {
-        let limits = FrameLimits { retries: 7, rts_threshold: None, overhead: 38 };
+        let limits = FrameLimits { retries: 7, rts_threshold: None, overhead: 38, mode: ModeId::DATA };
         FrameQueue::new(1, 0, limits, 10)
     }
 

@@ -12,7 +12,7 @@ use crate::media::cell::channel::Parts;
 use crate::media::cell::config::{CellConfig, CellStation};
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
-use crate::media::cell::frame::{Body, CellFrameKind, Mpdu, Ppdu};
+use crate::media::cell::frame::{Body, CellFrameKind, ModeId, Mpdu, Ppdu};
 use crate::media::cell::radio::RadioId;
 use crate::media::cell::{CellOutput, LossPlace};
 use crate::net::packet::Packet;
@@ -50,9 +50,10 @@ impl StationMac {
         id: StationId,
         [member, access_point]: [Member; 2],
         contender: ContenderId,
+        mode: ModeId,
         slot: Slot,
     ) -> Self {
-        let limits = FrameLimits::of_station(config);
+        let limits = FrameLimits::of_station(config, mode);
         Self {
             id,
             access_point,
