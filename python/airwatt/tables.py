@@ -29,8 +29,8 @@ def quantity(value: float | None, unit: str, ci95: float | None = None, *, short
     if value is None:
         return NOTHING
     factor, prefix = _scale(value)
-    if unit == "s" and factor > 1:
-        factor, prefix = 1.0, ""  # nobody says kiloseconds
+    if (unit == "s" and factor > 1) or (unit == "b/s" and factor < 1):
+        factor, prefix = 1.0, ""  # nobody says kiloseconds, and mb/s would be taken for Mb/s
     number = _digits(value / factor, short=short)
     text = f"{number} {prefix}{unit}".rstrip()
     return text if ci95 is None else f"{text}\n± {_digits(ci95 / factor, like=number)}"

@@ -29,9 +29,15 @@ APPLICATIONS = {
     "streaming": ("rate", "rate"),
     "web": ("mean_gap", "time"),
     "request-response": ("mean_gap", "time"),
+    "periodic": ("interval", "time"),
+    "mqtt": ("keep_alive", "time"),
+    "coap": ("interval", "time"),
+    "lwm2m": ("interval", "time"),
+    "matter": ("interval", "time"),
 }
 """What a flow can be, with the key that its amount belongs to and the kind of quantity that this is."""
-_PACKETS = ("cbr", "interactive")
+_PACKETS = ("cbr", "interactive", "periodic")
+_DATAGRAMS = ("cbr", "coap", "lwm2m", "matter")
 
 _EXAMPLES = {"time": "20ms", "rate": "64kbps", "size": "5MB"}
 
@@ -63,7 +69,7 @@ def flow(text: str) -> dict[str, Any]:
             raise InputError(f"--flow {text!r}: expected no packet size with {application}, got {packet[0]}")
         quantity(f"--flow {text!r}", packet[0], "size")
         sent["packet"] = packet[0]
-    transport = {"transport": "udp"} if application == "cbr" else {}
+    transport = {"transport": "udp"} if application in _DATAGRAMS else {}
     return {"direction": direction, "application": sent, **transport}
 
 

@@ -27,8 +27,13 @@ A flow: down or up, then one of
   streaming:RATE             media in blocks           down:streaming:1Mbps
   web:GAP                    pages, time between them  down:web:7s
   request-response:GAP       small questions           down:request-response:1s
-The direction of web and request-response is that of the answers: with down the
-station asks, with up it answers.
+  periodic:INTERVAL[:PACKET] a thing's reports         up:periodic:30s:60B
+  mqtt:KEEP_ALIVE            keep-alives over TCP      up:mqtt:60s
+  coap, lwm2m, matter        keep-alives over UDP      up:coap:2min
+The direction is that of the data. Of web and request-response these are the
+answers: with down the station asks, with up it answers. Of keep-alives they are
+what the one who begins sends: with up the station begins. In a scenario the key
+flow.application.begins of request-response and periodic says who begins.
 
 \b
 Examples:

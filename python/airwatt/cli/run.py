@@ -20,10 +20,17 @@ Examples:
 """
 
 
+def _settings(radio: str | None, set_: list[str] | None) -> list[tuple[str, str]]:
+    return [*([] if radio is None else [("station.radio", radio)]), *options.overrides(set_)]
+
+
 def command(
     scenario: options.Scenario,
     policy: Annotated[str | None, Option("--policy", metavar="NAME", help="Power save of all stations.")] = None,
     transport: Annotated[str | None, Option("--transport", metavar="NAME", help="Transport of all flows.")] = None,
+    radio: Annotated[
+        str | None, Option("--radio", metavar="NAME", help="Radio of all stations: a name or a TOML file.")
+    ] = None,
     set_: options.Set = None,
     seed: options.Seed = 1,
     runs: options.Runs = 1,
@@ -60,7 +67,7 @@ def command(
     check_picture("--plot", plot)
     check_file("--pcap", pcap)
     check_file("--perfetto", perfetto)
-    loaded = laboratory.load(scenario, own.choice(policy, transport).overrides, options.overrides(set_))
+    loaded = laboratory.load(scenario, own.choice(policy, transport).overrides, _settings(radio, set_))
     if expand and not show_config:
         raise InputError("--expand: no effect without --show-config")
     if show_config:

@@ -21,6 +21,7 @@ use airwatt_sim::net::{Content, FlowPlan, NetworkPlan, Traffic as Carried};
 use airwatt_sim::record::Responses;
 use airwatt_sim::scenario::{Scenario, Transport};
 use airwatt_sim::stack::application::{Dialogue, Source};
+use airwatt_sim::stack::role::Role;
 use nix::sys::socket::sockopt::{RcvBufForce, ReuseAddr, TcpCongestion};
 use nix::sys::socket::{
     AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, listen, setsockopt, socket,
@@ -192,7 +193,11 @@ impl Traffic {
                             match application {
                                 FlowApplication::Source(source) => transfer(from, to, window, source, &open),
                                 FlowApplication::Dialogue(dialogue, durations) => {
-                                    run_dialogue(&to, from, *dialogue, &durations, &open)
+                                    let (client, server) = match dialogue.client() {
+                                        Role::Receiver => (to, from),
+                                        Role::Sender => (from, to),
+                                    };
+                                    run_dialogue(&client, server, *dialogue, &durations, &open)
                                 }
                             }
                         })
@@ -248,7 +253,10 @@ impl Flow {
                 FlowApplication::Dialogue(Box::new(Dialogue::new(*config, seed, index)), Durations::default())
             }
             Carried::Transfer { content: Content::Source(source), .. }
-            | Carried::Datagrams { source, .. } => FlowApplication::Source(Source::new(*source, seed, index)),
+            | Carried::Datagrams { source, answers: None, .. } => {
+                FlowApplication::Source(Source::new(*source, seed, index))
+            }
+            Carried::Datagrams { .. } => return Err(unable("answers to datagrams")),
             _ => return Err(unable("a saturated queue")),
         };
         let Some(station) = plan.station else { return Err(unable("a neighbour's flow")) };

@@ -150,9 +150,12 @@ impl Network {
         let (role, latency) = (socket.role, now - packet.sent);
         let record = &mut self.records[socket.flow as usize];
         let payload = u64::from(packet.bytes - header_bytes);
-        record.arrive(latency);
-        record.received += payload;
-        record.meter.add(payload, now);
+        // Answers are no data of the flow.
+        if role == Role::Receiver {
+            record.arrive(latency);
+            record.received += payload;
+            record.meter.add(payload, now);
+        }
         let flow = socket.flow;
         self.settle_datagram(flow, number, Fate::Arrived(role, latency));
     }

@@ -18,7 +18,7 @@ use crate::direction::Direction;
 use crate::media::cell::{Bss, CellConfig, CellStation};
 use crate::media::{PipeConfig, PointToPointConfig};
 use crate::scenario::{Scenario, Transport};
-use crate::stack::application::{self, Arrival, Datagrams, Dialogue, DialogueConfig, Replay};
+use crate::stack::application::{self, Answers, Arrival, Datagrams, Dialogue, DialogueConfig, Replay};
 use crate::stack::application::{Saturation, Source, SourceConfig, Transfer};
 use crate::stack::impairment::ImpairmentConfig;
 
@@ -252,6 +252,8 @@ pub enum Traffic {
     Datagrams {
         /// What the application sends.
         source: SourceConfig,
+        /// What the other end answers.
+        answers: Option<Answers>,
         /// Headers of each packet in bytes.
         header_bytes: u32,
     },
@@ -384,8 +386,8 @@ pub(super) fn application(plan: &FlowPlan, seed: u64, index: usize) -> applicati
         Traffic::Transfer { content: Content::Source(source), .. } => {
             Application::Transfer(Box::new(Transfer::new(Source::new(*source, seed, index))))
         }
-        Traffic::Datagrams { source, .. } => {
-            Application::Datagrams(Box::new(Datagrams::new(Source::new(*source, seed, index))))
+        Traffic::Datagrams { source, answers, .. } => {
+            Application::Datagrams(Box::new(Datagrams::new(Source::new(*source, seed, index), *answers)))
         }
         Traffic::Saturated { payload_bytes, .. } => Application::Saturation(Saturation::new(*payload_bytes)),
         Traffic::Replay(arrivals) => Application::Replay(Box::new(Replay::new(arrivals.clone()))),

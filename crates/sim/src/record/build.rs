@@ -431,6 +431,10 @@ impl Network {
             latency_s_mean: mean_s(record.latency, record.packets_arrived),
             latencies: record.latencies.as_ref().and_then(Latencies::of),
             segments_sent: record.packets_sent,
+            responses: match &self.applications[id as usize].machine {
+                Application::Datagrams(datagrams) => Responses::of(&datagrams.durations),
+                _ => None,
+            },
             ..FlowResult::empty(id, flow.station, flow.down, flow.transport_name())
         }
         .with_overheads(

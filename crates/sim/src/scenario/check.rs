@@ -355,12 +355,15 @@ fn carried(scenario: &Scenario, group: &FlowGroup) -> Checked {
             let why = "\"saturated\" needs transport \"udp\"";
             Err(SettingError::conflict("application.kind", format!("transport {name}"), why))
         }
-        (Pattern::Dialogue(_), transport) if !matches!(transport, Transport::Tcp { .. }) => {
+        (Pattern::Dialogue(dialogue), transport)
+            if !(matches!(transport, Transport::Tcp { .. })
+                || transport == Transport::Udp && dialogue.datagrams().is_some()) =>
+        {
             not_with("requests need a TCP from end to end")
         }
-        (Pattern::Source(_), Transport::Udp) => {
+        (Pattern::Source(_) | Pattern::Dialogue(_), Transport::Udp) => {
             let Some(packet) = group.application.packet() else {
-                return not_with("\"udp\" carries \"interactive\", \"cbr\" and \"saturated\"");
+                return not_with("\"udp\" carries packets of a length, as \"cbr\" and \"periodic\" have");
             };
             let room = scenario.tcp.mtu.as_bytes() - scenario.tcp.header.as_bytes();
             in_range("application.packet", packet, Size::from_bytes(1), Size::from_bytes(room))

@@ -378,8 +378,9 @@ pub struct FlowGroup {
     pub neighbours: Option<u32>,
     /// A wired path that these flows share among themselves, instead of the scenario's.
     pub wired: Option<Wired>,
-    /// Towards the station or from it; in the short form, instead of `from` and `to`. Of `web` and `request-response` it is the
-    /// direction of the responses: with `down` the station asks and the server answers, with `up` the server asks the station.
+    /// Towards the station or from it; in the short form, instead of `from` and `to`. It is the
+    /// direction of the data; who begins is said by the application's key `begins`. Of `web` and `request-response` the data are
+    /// the responses: with `down` the station asks and the server answers, with `up` the server asks the station.
     pub direction: Option<Direction>,
     /// Transport: a name that `airwatt transports` lists.
     #[serde(default)]

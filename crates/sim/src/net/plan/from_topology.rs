@@ -376,7 +376,11 @@ fn flow(
             header_bytes: UDP_HEADER_BYTES,
         },
         (Pattern::Source(source), Transport::Udp) => {
-            Traffic::Datagrams { source, header_bytes: UDP_HEADER_BYTES }
+            Traffic::Datagrams { source, answers: None, header_bytes: UDP_HEADER_BYTES }
+        }
+        (Pattern::Dialogue(dialogue), Transport::Udp) => {
+            let (source, answers) = dialogue.datagrams().expect("a checked scenario");
+            Traffic::Datagrams { source, answers: Some(answers), header_bytes: UDP_HEADER_BYTES }
         }
         (Pattern::Source(source), _) => {
             Traffic::Transfer { content: Content::Source(source), connections: connections(), handshake }

@@ -5,7 +5,7 @@ use airwatt_base::{Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::limits::{MAX_RATE, MIN_RATE, check_packet, check_size};
+use super::limits::{MAX_RATE, check_packet, check_size};
 use super::{ApplicationKind, Pattern, SourceConfig};
 
 /// Packets at a constant bit rate.
@@ -29,7 +29,8 @@ impl Default for CbrConfig {
 impl Settings for CbrConfig {
     fn check(&self) -> Result<(), SettingError> {
         check_size(self.size)?;
-        in_range("rate", self.rate, MIN_RATE, MAX_RATE)?;
+        // A thing may send a packet an hour.
+        in_range("rate", self.rate, Rate::from_bps(1), MAX_RATE)?;
         check_packet(self.packet)
     }
 }

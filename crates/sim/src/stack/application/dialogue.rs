@@ -3,6 +3,7 @@
 //! * **Web**, HTTP/1.1 with a persistent connection: the objects of a page one after another, each requested when the
 //!   previous one has arrived completely. The page is the unit whose time counts, from its first request to its last byte.
 //! * **Request and response**, as keys typed into a remote shell: a small packet in each direction, and time to think.
+//! * **Periodic**: a small packet in each direction once in each interval, as things report and keep connections alive.
 //!
 //! Pages are those of about 2010, when the BA-TA paper took its own from a site that collected them: 50 to 65 objects of 300
 //! to 500 kB together, both drawn uniformly. Ramachandran's *Web metrics* (Google, 2010) found 44 and 320 kB on the average.
@@ -14,6 +15,9 @@
 
 use airwatt_base::{Instant, RandomStream, Span};
 use airwatt_proto::powersave::Ratio;
+
+use super::{Answers, Period, SourceConfig};
+use crate::stack::role::Role;
 
 /// Least and largest number of objects of a page.
 const OBJECTS: (u32, u32) = (50, 65);
@@ -34,6 +38,15 @@ pub enum Replies {
     Fixed(u32),
 }
 
+/// When a client sends the first request of a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// At a time after the end of the last unit that is exponentially distributed with this mean.
+    Think(Span),
+    /// Once in each interval, but not before the last unit is over.
+    Each(Period),
+}
+
 /// Settings of a dialogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DialogueConfig {
@@ -41,10 +54,23 @@ pub struct DialogueConfig {
     pub replies: Replies,
     /// Bytes of a request.
     pub request: u32,
-    /// Mean time between the end of a unit and the first request of the next one; the times are exponentially distributed.
-    pub think: Span,
+    /// When requests are sent.
+    pub pace: Pace,
+    /// The end that sends requests: [`Role::Receiver`] if the flow's data are the replies, [`Role::Sender`] if they are the
+    /// requests.
+    pub client: Role,
     /// Number of units; `None` for as long as the run lasts.
     pub count: Option<u32>,
+}
+
+impl DialogueConfig {
+    /// The same in datagrams, if it has a pace of its own and replies of one packet: a source, and what answers it.
+    pub fn datagrams(&self) -> Option<(SourceConfig, Answers)> {
+        let (Pace::Each(period), Replies::Fixed(bytes)) = (self.pace, self.replies) else { return None };
+        let size = self.count.map(|count| u64::from(count) * u64::from(self.request));
+        let source = SourceConfig::Periodic { size, period, packet: self.request };
+        Some((source, Answers { bytes, begins: self.client }))
+    }
 }
 
 /// The progress of a unit.
@@ -75,6 +101,9 @@ pub struct Dialogue {
     config: DialogueConfig,
     random: RandomStream,
     turn: Turn,
+    /// When it began, and the number of requests that had their time since.
+    began: Instant,
+    asked_units: u64,
     /// Sizes of the replies that the unit still lacks, the next one last.
     objects: Vec<u32>,
     /// Time of the unit's first request.
@@ -90,12 +119,36 @@ impl Dialogue {
     pub fn new(config: DialogueConfig, seed: u64, flow: usize) -> Self {
         let random = RandomStream::new(seed, &format!("flow/{flow}/dialogue"));
         let (turn, asked) = (Turn::Thinking(Instant::FOREVER), Instant::ZERO);
-        Self { config, random, turn, objects: Vec::new(), asked, message: None, durations: Vec::new() }
+        Self {
+            config,
+            random,
+            turn,
+            began: asked,
+            asked_units: 0,
+            objects: Vec::new(),
+            asked,
+            message: None,
+            durations: Vec::new(),
+        }
     }
 
     /// Number of units; `None` if it lasts as long as the run.
     pub const fn count(&self) -> Option<u32> {
         self.config.count
+    }
+
+    /// The end that sends requests.
+    pub const fn client(&self) -> Role {
+        self.config.client
+    }
+
+    /// The role of a party in the flow.
+    pub const fn role(&self, party: Party) -> Role {
+        match (party, self.config.client) {
+            (Party::Client, client) => client,
+            (Party::Server, Role::Sender) => Role::Receiver,
+            (Party::Server, Role::Receiver) => Role::Sender,
+        }
     }
 
     /// Whether every unit is complete.
@@ -111,10 +164,25 @@ impl Dialogue {
         }
     }
 
-    /// Begins: the client sends its first request at `now`.
+    /// Begins at `now`: the client sends its first request at once, or at the first time of its period.
     pub fn begin(&mut self, now: Instant) {
-        self.turn = Turn::Thinking(now);
+        self.began = now;
+        self.turn = Turn::Thinking(match self.config.pace {
+            Pace::Think(_) => now,
+            Pace::Each(period) => period.time(now, 0, &mut self.random),
+        });
         self.handle_timeout(now);
+    }
+
+    /// The time of the request after one that was answered at `now`.
+    fn next(&mut self, now: Instant) -> Instant {
+        match self.config.pace {
+            Pace::Think(mean) => now + Span::from_secs_f64(self.random.exponential(mean.as_secs_f64())),
+            Pace::Each(period) => {
+                self.asked_units += 1;
+                period.time(self.began, self.asked_units, &mut self.random).max(now)
+            }
+        }
     }
 
     /// Sends the request of the next unit, if it is due.
@@ -164,8 +232,7 @@ impl Dialogue {
         self.turn = if self.config.count.is_some_and(|count| self.durations.len() >= count as usize) {
             Turn::Over
         } else {
-            let think = self.random.exponential(self.config.think.as_secs_f64());
-            Turn::Thinking(now + Span::from_secs_f64(think))
+            Turn::Thinking(self.next(now))
         };
     }
 
@@ -228,7 +295,8 @@ mod tests {
         let config = DialogueConfig {
             replies: Replies::Fixed(48),
             request: 36,
-            think: Span::from_millis(200),
+            pace: Pace::Think(Span::from_millis(200)),
+            client: Role::Receiver,
             count: Some(2_000),
         };
         let mut dialogue = Dialogue::new(config, 1, 0);
@@ -240,13 +308,35 @@ mod tests {
         assert!((mean / 0.2 - 1.0).abs() < 0.07, "{mean}");
     }
 
+    /// A request whose time has come waits for the answer before it: with intervals of 15 ms and answers after 20 ms each is sent
+    /// as soon as the answer before it is there.
+    #[test]
+    fn a_periodic_request_waits_for_the_answer_before_it() {
+        let each = |millis| DialogueConfig {
+            replies: Replies::Fixed(2),
+            request: 2,
+            pace: Pace::Each(Period {
+                interval: Span::from_millis(millis),
+                jitter: Span::ZERO,
+                phase: Span::from_millis(7),
+            }),
+            client: Role::Sender,
+            count: Some(4),
+        };
+        for (interval, last) in [(60_000, 180_000), (15, 60)] {
+            let (_, _, end) = run(&mut Dialogue::new(each(interval), 1, 0));
+            assert_eq!(end, Instant::from_millis(100 + 7 + last + 20), "{interval} ms");
+        }
+    }
+
     /// Every object is asked for on its own, and a page has as many and is as large as the statistics say.
     #[test]
     fn pages_are_objects_one_after_another() {
         let config = DialogueConfig {
             replies: Replies::Pages { spread: Ratio::from_permille(1_318) },
             request: 400,
-            think: Span::from_secs(5),
+            pace: Pace::Think(Span::from_secs(5)),
+            client: Role::Receiver,
             count: Some(1),
         };
         let mut sizes = Vec::new();

@@ -12,10 +12,15 @@
 mod blocks;
 mod bulk;
 mod cbr;
+mod coap;
 mod datagrams;
 mod dialogue;
 mod interactive;
 mod limits;
+mod lwm2m;
+mod matter;
+mod mqtt;
+mod periodic;
 mod replay;
 mod request_response;
 mod saturation;
@@ -30,13 +35,18 @@ use airwatt_base::{Instant, Size, Span, kinds};
 pub use blocks::Blocks;
 pub use bulk::BulkConfig;
 pub use cbr::CbrConfig;
-pub use datagrams::Datagrams;
-pub use dialogue::{Dialogue, DialogueConfig, Party, Replies};
+pub use coap::CoapConfig;
+pub use datagrams::{Answers, Datagrams};
+pub use dialogue::{Dialogue, DialogueConfig, Pace, Party, Replies};
 pub use interactive::InteractiveConfig;
+pub use lwm2m::Lwm2mConfig;
+pub use matter::MatterConfig;
+pub use mqtt::MqttConfig;
+pub use periodic::PeriodicConfig;
 pub use replay::{Arrival, Delay, Destination, Replay};
 pub use request_response::RequestResponseConfig;
 pub use saturation::Saturation;
-pub use source::{Source, SourceConfig};
+pub use source::{Period, Source, SourceConfig};
 pub use streaming::StreamingConfig;
 pub use transfer::Transfer;
 pub use web::WebConfig;
@@ -58,6 +68,12 @@ kinds! {
         "web" => Web(WebConfig), "pages over a persistent HTTP/1.1 connection, objects one after another";
         "request-response" => RequestResponse(RequestResponseConfig),
             "small requests and responses, as keys typed into a remote shell";
+        "periodic" => Periodic(PeriodicConfig),
+            "a message once in each interval, with a reply or without, as a sensor reports";
+        "mqtt" => Mqtt(MqttConfig), "the keep-alives of MQTT over TLS: a ping and its response";
+        "coap" => Coap(CoapConfig), "the keep-alives of CoAP over DTLS: an empty message and its reset";
+        "lwm2m" => Lwm2m(Lwm2mConfig), "the updates of a registration by which LwM2M keeps it alive";
+        "matter" => Matter(MatterConfig), "the empty reports by which Matter keeps a subscription alive";
         "saturated" => Saturated(NoSettings),
             "a transmission queue at the head of the air that never runs empty (UDP only)";
     }
@@ -227,7 +243,7 @@ impl Application {
             Self::Transfer(transfer) => transfer.handle_event(role, event, record, now),
             Self::Dialogue(dialogue) => {
                 if let SocketEvent::Delivered(bytes) = event {
-                    let party = if role == Role::Receiver { Party::Client } else { Party::Server };
+                    let party = if role == dialogue.client() { Party::Client } else { Party::Server };
                     dialogue.received(party, bytes, now);
                     if dialogue.is_over() {
                         record.completed.get_or_insert(now);
@@ -242,10 +258,15 @@ impl Application {
     /// Learns what became of datagram `number`. A real sender would not; a simulation knows when a flow is over.
     pub fn settle(&mut self, number: u32, fate: Fate, record: &mut FlowRecord, now: Instant) {
         match self {
-            Self::Datagrams(_) if self.is_over(record) => record.completed = Some(now),
+            Self::Datagrams(datagrams) => {
+                datagrams.settle(number, fate, now);
+                if datagrams.is_over() {
+                    record.completed = Some(now);
+                }
+            }
             Self::Saturation(saturation) => saturation.replace(),
             Self::Replay(replay) => replay.settle(number, fate),
-            Self::Transfer(_) | Self::Dialogue(_) | Self::Datagrams(_) => {}
+            Self::Transfer(_) | Self::Dialogue(_) => {}
         }
     }
 
@@ -254,7 +275,7 @@ impl Application {
         match self {
             Self::Transfer(transfer) => transfer.poll_call(),
             Self::Dialogue(dialogue) => dialogue.take_message().map(|(party, bytes)| Call {
-                role: if party == Party::Client { Role::Receiver } else { Role::Sender },
+                role: dialogue.role(party),
                 request: SocketRequest::Write(bytes),
             }),
             Self::Datagrams(datagrams) => datagrams.poll_call(now),
@@ -294,10 +315,7 @@ impl Application {
     pub fn is_over(&self, record: &FlowRecord) -> bool {
         match self {
             Self::Transfer(_) | Self::Dialogue(_) => record.is_over(),
-            Self::Datagrams(datagrams) => {
-                datagrams.source.is_exhausted()
-                    && record.packets_arrived + record.packets_lost >= record.packets_sent
-            }
+            Self::Datagrams(datagrams) => datagrams.is_over(),
             Self::Saturation(_) => false,
             Self::Replay(replay) => replay.is_over(),
         }

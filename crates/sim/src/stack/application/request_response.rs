@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::limits::{check_count, check_mean_gap, check_message};
-use super::{ApplicationKind, DialogueConfig, Pattern, Replies};
+use super::{ApplicationKind, DialogueConfig, Pace, Pattern, Replies};
+use crate::stack::role::Role;
 
 /// Small requests and responses. The default sizes are those of a key typed into a remote shell: 36 to 52 bytes with the
 /// cipher's block and its check (RFC 4253 section 6).
@@ -21,12 +22,16 @@ pub struct RequestResponseConfig {
     pub request: Size,
     /// Data of a response.
     pub response: Size,
+    /// The end that begins, which sends the requests: `receiver` if the flow's data, whose direction `direction` is, are the
+    /// responses, `sender` if they are the requests.
+    pub begins: Role,
 }
 
 impl Default for RequestResponseConfig {
     fn default() -> Self {
         let key = Size::from_bytes(48);
-        Self { count: None, mean_gap: Span::from_millis(500), request: key, response: key }
+        let mean_gap = Span::from_millis(500);
+        Self { count: None, mean_gap, request: key, response: key, begins: Role::Receiver }
     }
 }
 
@@ -48,7 +53,8 @@ impl ApplicationKind for RequestResponseConfig {
         Pattern::Dialogue(DialogueConfig {
             replies: Replies::Fixed(self.response.as_bytes() as u32),
             request: self.request.as_bytes() as u32,
-            think: self.mean_gap,
+            pace: Pace::Think(self.mean_gap),
+            client: self.begins,
             count: self.count,
         })
     }

@@ -1,12 +1,35 @@
 //! The data that an application writes, and when.
 //!
 //! Bulk data are available from the start. Interactive packets come at random times, with exponentially distributed gaps.
-//! A constant bit rate has packets at equal intervals, the first one at the start. A stream sends its first seconds at once,
+//! A constant bit rate has packets at equal intervals, the first one at the start. Periodic packets come once in each interval,
+//! as those of a thing that reports or keeps its connection alive ([`Period`]). A stream sends its first seconds at once,
 //! which fill the buffer of the player, and then blocks at equal intervals, at the rate of its encoding (block sending).
 //!
 //! Left out: applications that react to what they receive (see [`super::Dialogue`]), and limits of the send buffer.
 
 use airwatt_base::{Instant, RandomStream, Rate, Size, Span};
+
+/// Times that come once in each interval from a beginning on. A jitter moves each on its own, so that it does not add up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Period {
+    /// The interval, above zero.
+    pub interval: Span,
+    /// Each time is later than its regular one by a time that is uniform from zero to this, which is shorter than the interval.
+    pub jitter: Span,
+    /// The first regular time, after the beginning.
+    pub phase: Span,
+}
+
+impl Period {
+    /// The `number`-th time, from zero.
+    pub(super) fn time(&self, began: Instant, number: u64, random: &mut RandomStream) -> Instant {
+        let regular = began + self.phase + self.interval * number;
+        if self.jitter.is_zero() {
+            return regular;
+        }
+        regular + Span::from_secs_f64(random.unit() * self.jitter.as_secs_f64())
+    }
+}
 
 /// What an application sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +57,15 @@ pub enum SourceConfig {
         /// Payload of a packet in bytes.
         packet: u32,
     },
+    /// Packets once in each interval.
+    Periodic {
+        /// Bytes in all; `None` for as long as the run lasts.
+        size: Option<u64>,
+        /// When.
+        period: Period,
+        /// Payload of a packet in bytes.
+        packet: u32,
+    },
     /// A stream of media in blocks.
     Stream {
         /// Bytes in all; `None` for as long as the run lasts.
@@ -54,6 +86,7 @@ impl SourceConfig {
             Self::Bulk { size }
             | Self::Interactive { size, .. }
             | Self::ConstantRate { size, .. }
+            | Self::Periodic { size, .. }
             | Self::Stream { size, .. } => size,
         }
     }
@@ -85,6 +118,7 @@ impl Source {
         self.last = now;
         self.due = Some(match self.config {
             SourceConfig::Interactive { mean_gap, .. } => now + self.gap(mean_gap),
+            SourceConfig::Periodic { period, .. } => period.time(now, 0, &mut self.gaps),
             _ => now,
         });
     }
@@ -136,6 +170,10 @@ impl Source {
                 // From the beginning on, so that no rounding adds up.
                 (u64::from(packet), Some(self.began + rate.time_for(ahead)))
             }
+            SourceConfig::Periodic { period, packet, .. } => {
+                let number = self.written / u64::from(packet) + 1;
+                (u64::from(packet), Some(period.time(self.began, number, &mut self.gaps)))
+            }
             SourceConfig::Stream { rate, startup, block, .. } => {
                 // A byte at least, so that the next call finds a stream that has begun.
                 let bytes = if self.written == 0 { startup.max(1) } else { u64::from(block) };
@@ -183,6 +221,23 @@ mod tests {
         let rate = Rate::from_bps(1_000_000);
         let config = SourceConfig::ConstantRate { size: Some(2_500), rate, packet: 1_000 };
         assert_eq!(writes(config), [(100, 1_000), (108, 1_000), (116, 500)]);
+    }
+
+    /// The jitter moves a packet within its interval, and not those after it.
+    #[test]
+    fn periodic_packets_keep_their_interval() {
+        let period =
+            Period { interval: Span::from_secs(30), jitter: Span::ZERO, phase: Span::from_millis(500) };
+        let of = |period| SourceConfig::Periodic { size: Some(150), period, packet: 60 };
+        assert_eq!(writes(of(period)), [(600, 60), (30_600, 60), (60_600, 30)]);
+        let moved = Period { jitter: Span::from_secs(10), ..period };
+        let config = SourceConfig::Periodic { size: Some(60_000), period: moved, packet: 60 };
+        let late: Vec<u64> =
+            (0..).zip(writes(config)).map(|(number, (at, _))| at - 600 - 30_000 * number).collect();
+        assert!(late.iter().all(|late| *late < 10_000) && late.len() == 1_000);
+        // The mean of 1,000 uniform times is 5 s, with a standard error of 91 ms.
+        let mean = late.iter().sum::<u64>() as f64 / 1_000.0;
+        assert!((mean - 5_000.0).abs() < 300.0, "{mean}");
     }
 
     /// At 8 kbit/s a block of 1000 bytes lasts a second; the first ten seconds come at once.

@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::limits::{check_count, check_mean_gap, check_message};
-use super::{ApplicationKind, DialogueConfig, Pattern, Replies};
+use super::{ApplicationKind, DialogueConfig, Pace, Pattern, Replies};
+use crate::stack::role::Role;
 
 /// Pages over a persistent connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -53,7 +54,8 @@ impl ApplicationKind for WebConfig {
         Pattern::Dialogue(DialogueConfig {
             replies: Replies::Pages { spread: self.object_spread },
             request: self.request.as_bytes() as u32,
-            think: self.mean_gap,
+            pace: Pace::Think(self.mean_gap),
+            client: Role::Receiver,
             count: self.count,
         })
     }

@@ -1,0 +1,53 @@
+//! Keep-alives of a Matter subscription: an empty report and the status that answers it, over UDP.
+//!
+//! The device begins: it is the end that sends the flow's data. Each message has a header of 8 bytes, a protocol header of 6, and
+//! an integrity check of 16 (Matter core specification, section 4.4); contents of 12 bytes each are assumed. Left out: the
+//! acknowledgement that closes the exchange, and repetitions (MRP).
+
+use airwatt_base::settings::{SettingError, Settings};
+use airwatt_base::{Size, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::periodic::{check_interval, check_record, keep_alives};
+use super::{ApplicationKind, Pattern};
+
+/// Bytes of an empty report and of its answer, without the integrity check: headers of 14 and contents of 12.
+const MESSAGES: (u64, u64) = (26, 26);
+
+/// Keep-alives of the subscription to a Matter device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MatterConfig {
+    /// Longest interval of the subscription, after which an empty report is due. Up to 60 min (not verified).
+    pub interval: Span,
+    /// The integrity check of each message, 16 B.
+    pub record: Size,
+}
+
+impl Default for MatterConfig {
+    fn default() -> Self {
+        Self { interval: Span::from_secs(3_600), record: Size::from_bytes(16) }
+    }
+}
+
+impl Settings for MatterConfig {
+    fn check(&self) -> Result<(), SettingError> {
+        check_interval("interval", self.interval)?;
+        check_record(self.record)
+    }
+}
+
+impl ApplicationKind for MatterConfig {
+    fn end(&self) -> Result<(), &'static str> {
+        Err("")
+    }
+
+    fn packet(&self) -> Option<Size> {
+        keep_alives(self.interval, MESSAGES, self.record).packet()
+    }
+
+    fn pattern(&self) -> Pattern {
+        keep_alives(self.interval, MESSAGES, self.record).pattern()
+    }
+}

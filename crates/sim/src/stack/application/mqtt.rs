@@ -1,0 +1,54 @@
+//! Keep-alives of MQTT: a PINGREQ and its PINGRESP, 2 bytes each (MQTT 3.1.1 and 5, sections 3.12 and 3.13), over TLS.
+//!
+//! The client begins: it is the end that sends the flow's data, a station with `direction = "up"`. A server drops a client that it
+//! has not heard for one and a half times the keep-alive (section 3.1.2.10). Left out: messages that take the place of a ping;
+//! an interval with a PUBLISH needs no ping, and is a `periodic` application.
+
+use airwatt_base::settings::{SettingError, Settings};
+use airwatt_base::{Size, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::periodic::{check_interval, check_record, keep_alives};
+use super::{ApplicationKind, Pattern};
+
+/// Bytes of a PINGREQ and of a PINGRESP.
+const MESSAGES: (u64, u64) = (2, 2);
+
+/// Keep-alives of an MQTT client.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MqttConfig {
+    /// Keep-alive of the CONNECT packet, after which the client sends a ping. 60 s is the default of common client libraries.
+    pub keep_alive: Span,
+    /// What TLS adds to each message: 22 B with TLS 1.3 (RFC 8446 5.2: header 5, content type 1, tag 16), 29 B with TLS 1.2 and
+    /// AES-GCM (RFC 5288: header 5, nonce 8, tag 16), 0 B without TLS.
+    pub record: Size,
+}
+
+impl Default for MqttConfig {
+    fn default() -> Self {
+        Self { keep_alive: Span::from_secs(60), record: Size::from_bytes(22) }
+    }
+}
+
+impl Settings for MqttConfig {
+    fn check(&self) -> Result<(), SettingError> {
+        check_interval("keep_alive", self.keep_alive)?;
+        check_record(self.record)
+    }
+}
+
+impl ApplicationKind for MqttConfig {
+    fn end(&self) -> Result<(), &'static str> {
+        Err("")
+    }
+
+    fn packet(&self) -> Option<Size> {
+        keep_alives(self.keep_alive, MESSAGES, self.record).packet()
+    }
+
+    fn pattern(&self) -> Pattern {
+        keep_alives(self.keep_alive, MESSAGES, self.record).pattern()
+    }
+}

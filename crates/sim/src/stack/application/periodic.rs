@@ -1,0 +1,154 @@
+//! A message once in each interval, with a reply or without, as a sensor reports.
+//!
+//! Without a reply it is a [`Source`](super::Source), with one a [`Dialogue`](super::Dialogue) over a connection or
+//! answered [`Datagrams`](super::Datagrams). MQTT, CoAP, LwM2M and Matter are the same with the sizes of their keep-alives.
+
+use airwatt_base::settings::{SettingError, Settings, in_range};
+use airwatt_base::{Size, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::limits::{MAX_SPAN, check_count, check_packet};
+use super::{ApplicationKind, DialogueConfig, Pace, Pattern, Period, Replies, SourceConfig};
+use crate::stack::role::Role;
+
+/// A message once in each interval.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PeriodicConfig {
+    /// Number of messages. Without it as many as the run has time for.
+    pub count: Option<u32>,
+    /// Time from one message to the next.
+    pub interval: Span,
+    /// Data in a message.
+    pub packet: Size,
+    /// Data in the other end's reply. Without it there is none.
+    pub reply: Option<Size>,
+    /// Each message is late by a random time, uniform up to this, which is shorter than the interval.
+    pub jitter: Span,
+    /// When the first message comes, after the flow's start. A flow's `start_spread` draws it for each station.
+    pub phase: Span,
+    /// The end that begins, which sends the messages: `sender` if the flow's data, whose direction `direction` is, are the
+    /// messages, `receiver` if they are the replies.
+    pub begins: Role,
+}
+
+impl Default for PeriodicConfig {
+    fn default() -> Self {
+        Self {
+            count: None,
+            interval: Span::from_secs(30),
+            packet: Size::from_bytes(60),
+            reply: None,
+            jitter: Span::ZERO,
+            phase: Span::ZERO,
+            begins: Role::Sender,
+        }
+    }
+}
+
+impl Settings for PeriodicConfig {
+    fn check(&self) -> Result<(), SettingError> {
+        check_count(self.count)?;
+        check_interval("interval", self.interval)?;
+        check_packet(self.packet)?;
+        in_range("phase", self.phase, Span::ZERO, MAX_SPAN)?;
+        if self.jitter >= self.interval {
+            let allowed = format!("less than interval, {}", self.interval);
+            return Err(SettingError::out_of_range("jitter", self.jitter, allowed));
+        }
+        match self.reply {
+            Some(reply) => in_range("reply", reply, Size::from_bytes(1), Size::from_bytes(65_000)),
+            None if self.begins == Role::Receiver => Err(SettingError::missing(
+                "reply",
+                "a size: with begins \"receiver\" the flow's data are replies",
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+impl ApplicationKind for PeriodicConfig {
+    fn end(&self) -> Result<(), &'static str> {
+        self.count.map(|_| ()).ok_or("count")
+    }
+
+    fn packet(&self) -> Option<Size> {
+        Some(self.packet.max(self.reply.unwrap_or_default()))
+    }
+
+    fn pattern(&self) -> Pattern {
+        let period = Period { interval: self.interval, jitter: self.jitter, phase: self.phase };
+        let packet = self.packet.as_bytes() as u32;
+        match self.reply {
+            None => Pattern::Source(SourceConfig::Periodic {
+                size: self.count.map(|count| u64::from(count) * u64::from(packet)),
+                period,
+                packet,
+            }),
+            Some(reply) => Pattern::Dialogue(DialogueConfig {
+                replies: Replies::Fixed(reply.as_bytes() as u32),
+                request: packet,
+                pace: Pace::Each(period),
+                client: self.begins,
+                count: self.count,
+            }),
+        }
+    }
+}
+
+/// Keep-alives of a protocol, without an end: `message` and `reply` bytes, each with `record` more for its encryption.
+pub(super) fn keep_alives(interval: Span, (message, reply): (u64, u64), record: Size) -> PeriodicConfig {
+    let sealed = |bytes| Size::from_bytes(bytes + record.as_bytes());
+    PeriodicConfig {
+        interval,
+        packet: sealed(message),
+        reply: Some(sealed(reply)),
+        ..PeriodicConfig::default()
+    }
+}
+
+pub(super) fn check_interval(key: &str, interval: Span) -> Result<(), SettingError> {
+    in_range(key, interval, Span::from_millis(1), MAX_SPAN)
+}
+
+/// What encryption adds to a message: nothing to 100 bytes.
+pub(super) fn check_record(record: Size) -> Result<(), SettingError> {
+    in_range("record", record, Size::from_bytes(0), Size::from_bytes(100))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stack::application::ApplicationConfig;
+
+    /// Sizes as the sources of each protocol add up.
+    #[test]
+    fn keep_alives_have_the_sizes_of_their_protocols() {
+        let sizes = |kind: &str| {
+            let config: ApplicationConfig = toml::from_str(&format!("kind = {kind:?}")).unwrap();
+            match config.pattern() {
+                Pattern::Dialogue(DialogueConfig {
+                    request, replies: Replies::Fixed(reply), pace, ..
+                }) => {
+                    let Pace::Each(period) = pace else { panic!("{kind} keeps no interval") };
+                    (request, reply, period.interval.as_nanos() / 1_000_000_000)
+                }
+                other => panic!("{kind}: {other:?}"),
+            }
+        };
+        assert_eq!(sizes("mqtt"), (24, 24, 60));
+        assert_eq!(sizes("coap"), (33, 33, 120));
+        assert_eq!(sizes("lwm2m"), (49, 37, 86_153));
+        assert_eq!(sizes("matter"), (42, 42, 3_600));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let error = |config: PeriodicConfig| config.check().unwrap_err().to_string();
+        let late = PeriodicConfig { jitter: Span::from_secs(30), ..PeriodicConfig::default() };
+        assert_eq!(error(late), "jitter: expected less than interval, 30s, got 30s");
+        let polled = PeriodicConfig { begins: Role::Receiver, ..PeriodicConfig::default() };
+        assert!(error(polled).starts_with("reply: expected a size: with begins"));
+    }
+}

@@ -1,0 +1,73 @@
+"""Traffic of things: messages of N bytes each T, keep-alives of protocols, and who begins."""
+
+import pytest
+
+import airwatt
+from airwatt._core import InputError
+
+THINGS = """
+base = "idle"
+name = "things"
+duration = "600s"
+[wired]
+rtt = "40ms"
+down = { rate = "20Mbps" }
+up = { rate = "20Mbps" }
+"""
+
+
+def _flow(tmp_path, application, direction="up", transport="newreno"):
+    scenario = tmp_path / "things.toml"
+    scenario.write_text(
+        f'{THINGS}[[flow]]\ndirection = "{direction}"\ntransport = "{transport}"\napplication = {{ {application} }}\n'
+    )
+    return airwatt.run(scenario, set={"station.radio": "esp32-c3"}).flows[0]
+
+
+@pytest.mark.parametrize("transport", ["newreno", "udp"])
+@pytest.mark.parametrize("reply", ["", ', reply = "8B"'])
+@pytest.mark.parametrize("direction", ["up", "down"])
+def test_sixty_bytes_each_thirty_seconds(tmp_path, transport, reply, direction):
+    flow = _flow(tmp_path, f'kind = "periodic", interval = "30s", phase = "1s"{reply}', direction, transport)
+    assert flow.bytes_delivered == 20 * 60
+    assert flow.responses == (20 if reply else None)
+
+
+@pytest.mark.parametrize("transport", ["newreno", "udp"])
+def test_who_begins_does_not_turn_the_data_around(tmp_path, transport):
+    """The server asks each minute, and the station's data are the answers."""
+    application = 'kind = "periodic", interval = "60s", phase = "1s", packet = "4B", reply = "60B", begins = "receiver"'
+    flow = _flow(tmp_path, application, "up", transport)
+    assert (flow.direction, flow.bytes_delivered, flow.responses) == ("up", 10 * 60, 10)
+
+
+def test_keep_alives_by_name(tmp_path):
+    for kind, transport, count, size in [("mqtt", "newreno", 10, 24), ("coap", "udp", 5, 33)]:
+        flow = _flow(tmp_path, f'kind = "{kind}"', "up", transport)
+        # The first comes at once, and one at the very end is on its way.
+        assert (flow.responses, flow.bytes_delivered) == (count, count * size), kind
+
+
+def test_a_rate_of_sixteen_bits_a_second(airwatt, tmp_path):
+    flow = _flow(tmp_path, 'kind = "cbr", rate = "16bps", packet = "60B"', "up", "udp")
+    assert flow.bytes_delivered == 20 * 60
+    shown = airwatt.output(["run", str(tmp_path / "things.toml"), "--radio", "esp32-c3", "--set", "duration=60s"])
+    assert "mb/s" not in shown
+    assert "esp32-c3" in shown
+
+
+def test_slow_rates_have_no_prefix_below_one():
+    from airwatt.cli.tables import quantity
+
+    assert quantity(0.5467, "b/s") == "0.547 b/s"
+    assert quantity(0.5467e-3, "J") == "546.7 µJ"
+
+
+def test_what_cannot_be_is_said(tmp_path):
+    for application, transport, words in [
+        ('kind = "periodic", begins = "receiver"', "udp", "reply: expected a size"),
+        ('kind = "periodic", jitter = "31s"', "udp", "jitter: expected less than interval"),
+        ('kind = "request-response"', "udp", "requests need a TCP"),
+    ]:
+        with pytest.raises(InputError, match=words):
+            _flow(tmp_path, application, "up", transport)
